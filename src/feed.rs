@@ -27,6 +27,8 @@ pub mod page;
 
 pub mod view;
 
+pub mod inheritance;
+
 pub mod filter;
 
 pub mod reconcile;

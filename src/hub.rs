@@ -5,7 +5,7 @@ use crate::{
     auth::PrincipalId,
     catalog::{CatalogSnapshot, ReadGate},
     clock::Clock,
-    feed::{record::FeedNo, stamp::Stamp, view::View},
+    feed::{filter::Filter, order::Order, page::PageQuery, record::FeedNo, stamp::Stamp, view::View},
     notify::Notify,
     readers::{self, Readers},
     render::{Representation, Site, link_header},
@@ -88,6 +88,8 @@ pub struct Config {
     pub unverified_max: usize,
     /// True to poll a feed soon when somebody says that it has changed (`hub.mode=publish`).
     pub publish_hints: bool,
+    /// True to take listeners of rssCloud (`pleaseNotify`), and to name us as their cloud in old documents of RSS.
+    pub rsscloud: bool,
     /// Requests to callbacks under way at once at most. Those without an answer after 2 s count apart, up to half as many.
     pub in_flight_max: usize,
     /// Requests to the callbacks of one host and port under way at once at most.
@@ -108,6 +110,7 @@ impl Default for Config {
             subscriptions_max: 20_000,
             unverified_max: 2_000,
             publish_hints: true,
+            rsscloud: true,
             in_flight_max: 300,
             in_flight_per_host_max: 20,
         }
@@ -309,6 +312,23 @@ impl Shared {
         }
         let site = site.unwrap_or_else(|| self.readers.site());
         Some(site.link_header(&feed.settings.name, representation, (view.order, &view.filter)))
+    }
+
+    /// The cursor of the newest item of a view now; `None` while the feed is not served yet.
+    async fn head(&self, view: &View) -> Result<Option<String>, StoreError> {
+        let order = Order { reverse: true, ..view.order };
+        let query = PageQuery {
+            feed: view.feed,
+            order,
+            since: None,
+            until: None,
+            max: 1,
+            bytes_max: 1,
+            filter: Filter::All,
+            with_total: false,
+        };
+        let page = self.store.page(query).await?;
+        Ok(page.record.is_ready().then_some(page.last_cursor))
     }
 
     /// The site below the secret of a topic; `None` for a topic without one.

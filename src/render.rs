@@ -53,7 +53,7 @@ pub use document::{Alternate, ArchiveLinks, Audience, Document, ItemPlace, Links
 pub use legacy::LegacyLinks;
 pub use representation::{Negotiation, PositionPlace, Representation, Syntax};
 pub use text::plain as words;
-pub use urls::{BadQuery, Endpoint, Query, Site, Topic, link_header};
+pub use urls::{BadQuery, ClassicQuery, CloudPlace, Endpoint, Query, Site, Topic, link_header};
 
 /// Part of every ETag: rises when the same page begins to give other bytes.
 pub const REVISION: &str = concat!(env!("CARGO_PKG_VERSION"), ".2");

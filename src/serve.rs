@@ -18,6 +18,7 @@ mod delta;
 pub mod discovery;
 mod event_stream;
 pub mod feed_range;
+pub mod first_seen;
 mod heads;
 pub mod https_redirect;
 pub mod hub_forms;
@@ -42,6 +43,7 @@ mod socket;
 pub mod stack;
 pub mod tls;
 mod unread;
+mod validators;
 mod waiter_places;
 mod xml_rpc;
 

@@ -72,7 +72,7 @@ impl Entry {
         });
         builder.string(self.published.as_ref().map(|date| date.raw.as_str()));
         builder.text(self.rights.as_ref());
-        builder.string(self.language.as_deref());
+        builder.string(self.language.as_deref().filter(|language| !language.is_empty()));
         builder.list(self.foreign.iter().filter(|element| !is_counter(element)), DigestBuilder::element);
         builder.finish()
     }

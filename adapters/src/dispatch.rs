@@ -17,7 +17,7 @@ pub(crate) fn entry(element: Element, dialect: &Dialect, scope: &Scope) -> (Entr
     let mut notes = Notes::default();
     let scope = scope.enter(&element, &mut notes).into_owned();
     let mut draft = Draft::new(dialect, &scope, notes);
-    draft.language(element.attribute_ns(XML, "lang").unwrap_or_default());
+    draft.stated_language(element.attribute_ns(XML, "lang"));
     match dialect.format {
         Format::Rdf => rdf::item(&element, &mut draft),
         Format::Cdf => cdf::item(&element, &scope, &mut draft),
@@ -147,7 +147,9 @@ pub(crate) fn metadata(
     }
     moved::note(&metadata, scope, notes);
     syndication::settle(&mut metadata);
-    metadata.language = metadata.language.or_else(|| scope.language.clone()).map(language_tag);
+    // A feed has nothing to inherit from: one without a language names none.
+    let of_scope = || scope.language.clone().filter(|language| !language.is_empty());
+    metadata.language = metadata.language.or_else(of_scope).map(language_tag);
     feed_history::settle(&metadata.history, notes);
     add_categories(&mut metadata.categories, tags::of(&metadata.foreign));
     metadata

@@ -36,7 +36,7 @@ pub struct Entry {
     /// URL of the comments page (RSS `comments`).
     pub comments: Option<String>,
     /// The language that the entry itself or its content names; when they name none, that of the feed holds. (An entry
-    /// is not edited when somebody corrects the language of the feed.)
+    /// is not edited when somebody corrects the language of the feed.) Empty where `xml:lang=""` says that it has none.
     pub language: Option<String>,
     /// Source of an aggregated entry (`atom:source`, RSS `source`). Churns; never part of the content digest.
     pub source: Option<Box<Source>>,
@@ -63,7 +63,7 @@ pub struct Text {
     /// Plain text, an HTML fragment, or the well-formed inside of an XHTML `div`.
     pub value: String,
     /// The language that `xml:lang` gives it, here or around it. Never part of the content digest: a text is not edited when
-    /// somebody corrects the language of the feed.
+    /// somebody corrects the language of the feed. Empty where `xml:lang=""` says that it has none.
     pub language: Option<String>,
     /// The base that `xml:base` gives it, here or around it. References in the markup are absolute already, except those
     /// that are only a fragment.

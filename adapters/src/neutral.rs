@@ -91,7 +91,7 @@ fn entry(entry: &Entry) -> Value {
     date(&mut fields, "published", entry.published.as_ref());
     date(&mut fields, "updated", entry.updated.as_ref());
     put(&mut fields, "comments", entry.comments.as_deref());
-    put(&mut fields, "language", entry.language.as_deref());
+    put(&mut fields, "language", entry.language.as_deref().filter(|language| !language.is_empty()));
     extensions::entry(entry, &mut fields);
     Value::Object(fields)
 }
@@ -130,7 +130,7 @@ fn detail(text: &Text, media_type: Option<&str>) -> Value {
     let mut fields = Fields::new();
     put(&mut fields, "type", Some(media_type));
     put(&mut fields, "value", Some(text.value.as_str()));
-    put(&mut fields, "language", text.language.as_deref());
+    put(&mut fields, "language", text.language.as_deref().filter(|language| !language.is_empty()));
     put(&mut fields, "base", text.base.as_deref());
     Value::Object(fields)
 }

@@ -14,8 +14,8 @@ use everfeed::{
     readers::{self, Readers},
     render::Site,
     serve::{
-        client_address::WayTrust, context::ServeContext, hub_forms::HubService, listen, long_poll::Waiters,
-        own_mounts::own_mounts, router::Router, stack,
+        client_address::WayTrust, context::ServeContext, first_seen::FirstSeen, hub_forms::HubService,
+        listen, long_poll::Waiters, own_mounts::own_mounts, router::Router, stack,
     },
     store::{
         Commit, Receipt, Store,
@@ -130,6 +130,8 @@ impl House {
             clock,
             trust: WayTrust::default(),
             sites: Arc::default(),
+            first_seen: FirstSeen::default(),
+            takes_cloud: false,
             waiters: waiters.clone(),
             stop: stop.clone(),
         };

@@ -23,6 +23,7 @@ use crate::{
         body::{MountService, Response, ServeBody, Streamed},
         client_address::{OverTls, PeerAddress, WayTrust, client_address, is_trusted},
         context::ServeContext,
+        first_seen::FirstSeen,
         hub_forms::HubService,
         long_poll::Waiters,
         mount::Mount,
@@ -175,6 +176,7 @@ impl Wiring {
         let sites = Arc::new(Sites::new(&self.config.site));
         let origin = self.way_to_origins(&sites, stop.clone())?;
         let context = ServeContext {
+            first_seen: FirstSeen::default(),
             readers,
             store: self.store.clone(),
             clock: self.clock.clone(),
@@ -184,6 +186,7 @@ impl Wiring {
                 basic_over_http: self.config.server.basic_over_http,
             },
             sites,
+            takes_cloud: self.config.hub.rsscloud,
             waiters,
             stop,
         };

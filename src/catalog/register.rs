@@ -15,7 +15,7 @@ use std::{
 /// Feeds registered in one transaction at most: what else is to be written waits for one batch, not for all.
 pub const BATCH_FEEDS_MAX: usize = 2_000;
 
-/// Progress of a registration.
+/// Progress of a registration; what follows it takes its time, too, until everything is opened.
 #[derive(Debug, Default)]
 pub struct RegistrationProgress {
     registered: AtomicUsize,
@@ -28,6 +28,11 @@ impl RegistrationProgress {
         Self { registered: AtomicUsize::new(0), feeds: AtomicUsize::new(feeds) }
     }
 
+    /// Feeds that were found at sites join those of the configuration.
+    fn expect(&self, feeds: usize) {
+        self.feeds.store(feeds, Ordering::Relaxed);
+    }
+
     fn add(&self, feeds: usize) {
         self.registered.fetch_add(feeds, Ordering::Relaxed);
     }
@@ -37,7 +42,11 @@ impl fmt::Display for RegistrationProgress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (registered, feeds) =
             (self.registered.load(Ordering::Relaxed), self.feeds.load(Ordering::Relaxed));
-        write!(f, "{registered} of {feeds} feeds are registered")
+        if registered < feeds || feeds == 0 {
+            write!(f, "{registered} of {feeds} feeds are registered")
+        } else {
+            write!(f, "all {feeds} feeds are registered; their polls and subscriptions are being taken up")
+        }
     }
 }
 
@@ -48,6 +57,7 @@ pub async fn register(
     settings: Vec<FeedSettings>,
     progress: &RegistrationProgress,
 ) -> Result<CatalogSnapshot, StoreError> {
+    progress.expect(settings.len());
     let at: HashMap<&str, usize> =
         settings.iter().enumerate().map(|(at, feed)| (feed.name.as_str(), at)).collect();
     let mut numbers = vec![None; settings.len()];
@@ -142,7 +152,9 @@ mod tests {
         let progress = RegistrationProgress::of(many);
         assert_eq!(progress.to_string(), format!("0 of {many} feeds are registered"));
         let catalog = super::register(&store, feeds(0..many), &progress).await.unwrap();
-        assert_eq!(progress.to_string(), format!("{many} of {many} feeds are registered"));
+        let all =
+            format!("all {many} feeds are registered; their polls and subscriptions are being taken up");
+        assert_eq!(progress.to_string(), all, "it is not the feeds that are waited for");
         let stored: HashMap<String, FeedNo> = listing::feed_names(&store).try_collect().await.unwrap();
         assert_eq!((stored.len(), catalog.feeds().len()), (many, many));
         assert!(catalog.feeds().all(|feed| stored.get(&feed.settings.name) == Some(&feed.no)));

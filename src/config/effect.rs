@@ -57,6 +57,7 @@ const EFFECTS: &[(&str, Effect)] = &[
     ("hub.subscriptions_max", Restart),
     ("hub.unverified_max", Restart),
     ("hub.publish_hints", Restart),
+    ("hub.rsscloud", Restart),
     ("hub.in_flight_max", Restart),
     ("hub.in_flight_per_host_max", Restart),
     ("platforms.folder", Restart),

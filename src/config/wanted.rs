@@ -57,6 +57,7 @@ pub(super) fn wanted(key: &str) -> Option<&'static str> {
         | "server.proxy_protocol"
         | "hub.callbacks_private"
         | "hub.publish_hints"
+        | "hub.rsscloud"
         | "site.page_links"
         | "site.pings" => "true or false",
         "site" => "one [[site]] for each old web site, with at least its origin",

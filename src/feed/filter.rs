@@ -1,6 +1,7 @@
 //! Filters: the items that a view shows, and the one spelling of each filter; not how they are found, nor how a URL holds them.
 
 use super::{
+    inheritance,
     item::{Content, Item, Reason},
     record::FeedRecord,
 };
@@ -133,6 +134,11 @@ impl Filter {
         matches!(self, Self::Terms(_))
     }
 
+    /// True where nothing but tombstones is shown.
+    pub fn shows_gone_alone(&self) -> bool {
+        matches!(self, Self::Terms(terms) if terms.deletion == Deletion::Only)
+    }
+
     /// The parameters that spell it and their values, in one order; none for all items.
     pub fn spelling(&self) -> Vec<(&'static str, String)> {
         let Self::Terms(terms) = self else { return Vec::new() };
@@ -199,7 +205,7 @@ impl FilterTerms {
         (!self.has_enclosure || entry.enclosures.iter().any(|enclosure| !enclosure.is_illustration))
             && self.language.as_deref().is_none_or(|range| is_in(entry, feed, range))
             && self.category.as_deref().is_none_or(|category| is_tagged(entry, category))
-            && self.author.as_deref().is_none_or(|author| is_by(entry, author))
+            && self.author.as_deref().is_none_or(|author| is_by(entry, feed, author))
             && self.holds_phrases(entry)
     }
 
@@ -236,15 +242,12 @@ fn words_of(entry: &Entry) -> FoldedWords {
     words
 }
 
-fn is_by(entry: &Entry, author: &str) -> bool {
+fn is_by(entry: &Entry, feed: &FeedRecord, author: &str) -> bool {
     let is_named = |person: &Person| {
         let names = [&person.name, &person.email, &person.uri];
         names.into_iter().flatten().any(|name| folded(name) == author)
     };
-    // RFC 4287 section 4.2.1: the source's authors are the entry's when it names none.
-    let sources = entry.source.iter().flat_map(|source| &source.authors);
-    let inherited = sources.filter(|_| entry.authors.is_empty());
-    entry.authors.iter().chain(inherited).any(is_named)
+    inheritance::authors(entry, feed).iter().any(is_named)
 }
 
 fn is_tagged(entry: &Entry, category: &str) -> bool {
@@ -253,12 +256,9 @@ fn is_tagged(entry: &Entry, category: &str) -> bool {
     })
 }
 
-/// True for an entry in a language of the range (RFC 4647 section 3.3.1); the feed's holds where the entry names none.
+/// True for an entry in a language of the range (RFC 4647 section 3.3.1).
 fn is_in(entry: &Entry, feed: &FeedRecord, range: &str) -> bool {
-    let content = || entry.content.as_ref().and_then(|body| body.text.language.as_ref());
-    let title = || entry.title.as_ref().and_then(|title| title.language.as_ref());
-    let language = entry.language.as_ref().or_else(content).or_else(title);
-    let Some(language) = language.or(feed.metadata.language.as_ref()) else { return false };
+    let Some(language) = inheritance::language(entry, feed) else { return false };
     let language = language.trim().to_ascii_lowercase().replace('_', "-");
     language.strip_prefix(range).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
 }

@@ -25,9 +25,14 @@ pub struct LegacyDocument {
 pub enum LegacySyntax {
     /// RSS 0.9x and 2.0.
     Rss,
+    /// RSS 0.90 and 1.0.
+    Rdf,
     /// Atom.
     Atom,
-    /// Another one: it can be served, and neither rewritten nor pushed.
+    /// JSON Feed.
+    JsonFeed,
+    /// Another one: it can be served, and neither rewritten nor pushed. CDF has no place for links of others, and nothing
+    /// writes it any more.
     #[default]
     Other,
 }
@@ -36,8 +41,10 @@ impl From<Format> for LegacySyntax {
     fn from(format: Format) -> Self {
         match format {
             Format::Rss => Self::Rss,
+            Format::Rdf => Self::Rdf,
             Format::Atom => Self::Atom,
-            Format::Rdf | Format::Cdf | Format::JsonFeed | Format::Resource => Self::Other,
+            Format::JsonFeed => Self::JsonFeed,
+            Format::Cdf | Format::Resource => Self::Other,
         }
     }
 }

@@ -6,7 +6,11 @@ use crate::{clock::Clock, readers::Rendered, render::Representation, store::subs
 use futures_util::future::BoxFuture;
 use std::{sync::Arc, time::Duration};
 
+mod answer;
+
 mod callback;
+
+pub(super) mod cloud;
 
 /// A page on its way to a target.
 #[derive(Clone, Debug)]
@@ -46,6 +50,11 @@ pub(super) trait Deliver: Send + Sync {
     /// The destination that is loaded by a delivery: its share of what is under way at once is limited.
     fn destination(&self) -> Destination;
 
+    /// True where the target is sent the items; one that is not reads them itself, after one word for all of them.
+    fn carries_items(&self) -> bool {
+        true
+    }
+
     /// Makes a delivery once, in its place. The wait for its end is bounded.
     fn deliver<'a>(&'a self, delivery: Delivery, place: &'a mut Place) -> BoxFuture<'a, Delivered>;
 }
@@ -56,6 +65,9 @@ pub(super) fn way_to(target: &Target, shared: &Shared) -> Box<dyn Deliver> {
     match target {
         Target::Callback(target) => {
             Box::new(callback::CallbackWay { client: shared.client.clone(), clock, target: target.clone() })
+        }
+        Target::Cloud(target) => {
+            Box::new(cloud::CloudWay { client: shared.client.clone(), clock, target: target.clone() })
         }
     }
 }

@@ -15,12 +15,9 @@ use super::{
 use crate::{
     auth::{AuthVerdict, Credentials, Principal, PrincipalId},
     catalog::is_open_to,
-    feed::{
-        filter::Filter, legacy_document::LegacySyntax, order::Order, page::PageQuery, record::FeedNo,
-        stamp::Stamp, view::View,
-    },
+    feed::{order::Order, record::FeedNo, stamp::Stamp, view::View},
     notify::HintFate,
-    render::{Endpoint, Representation, Topic},
+    render::{Endpoint, Representation, Topic, legacy::pushed},
     secret::Secret,
     store::{
         StoreError,
@@ -39,6 +36,8 @@ use std::{
 };
 use tokio::sync::oneshot;
 use url::form_urlencoded;
+
+mod cloud;
 
 /// Wait of a verification for the answer to its request to be on its way, microseconds. There are subscribers
 /// that hold a lock until they have it (HUBS section 2, websubsub).
@@ -102,9 +101,12 @@ impl From<StoreError> for HubAnswer {
 }
 
 impl Hub {
-    /// Answers `/hub` and `/feeds/{name}/hub`. On the latter only topics of that feed are known.
+    /// Answers `/hub`, `/feeds/{name}/hub` and `/pleaseNotify`. On the second only topics of that feed are known.
     /// `client` is the address of whoever asks, as far as it is known.
     pub async fn handle(&self, request: Request<Bytes>, client: Option<IpAddr>) -> Response<Bytes> {
+        if self.shared.readers.site().endpoint(request.uri().path()) == Some(Endpoint::Cloud) {
+            return self.please_notify(&request, client).await;
+        }
         let answer = match *request.method() {
             Method::GET | Method::HEAD => Ok(self.about(request.uri().query().unwrap_or_default())),
             Method::POST => self.post(&request, client).await,
@@ -206,21 +208,10 @@ impl Hub {
     }
 
     async fn change(&self, change: &SubscriptionRequest, sender: &HubSender) -> Result<HubAnswer, HubAnswer> {
-        if !self.shared.config.callbacks_private && form::is_private(&change.callback) {
-            let why = "is at an address that is not on the public internet";
-            return Err(RefusedForm::Bad { name: "hub.callback", why }.into());
-        }
-        if !self.shared.config.callbacks_private && form::is_barred_port(&change.callback) {
-            let why = "is at a port that we do not call: use 80, 443 or one from 1024 on";
-            return Err(RefusedForm::Bad { name: "hub.callback", why }.into());
-        }
+        self.check_address(&change.callback, ["hub.callback", "hub.callback"])?;
         let mut topics: Vec<Subject> = Vec::with_capacity(change.topics.len());
         for topic in &change.topics {
-            let principal = self.principal_for(topic, sender).await?;
-            topics.push(match self.resolve_legacy(topic, sender, principal.as_ref()).await? {
-                Some(subject) => subject,
-                None => self.resolve(topic, sender, (change.mode, principal.as_ref()))?,
-            });
+            topics.push(self.subject(topic, sender, change.mode).await?);
         }
         let key = |subject: &Subject| Key { topic: subject.topic.clone(), address: change.callback.clone() };
         let is_known = topics.iter().all(|subject| self.shared.roster.is_verified(&key(subject)));
@@ -251,6 +242,28 @@ impl Hub {
             Some(Verify::Sync { or_async }) => conclude(awaited, or_async, change, &grant).await,
             // The answer is the same whatever the verification will come to (HUB-3).
             None | Some(Verify::Async) => Ok(accepted(change, &grant)),
+        }
+    }
+
+    /// Refuses an address that we do not call, by the parameters that say its host and its port.
+    fn check_address(&self, url: &str, [host, port]: [&'static str; 2]) -> Result<(), RefusedForm> {
+        if !self.shared.config.callbacks_private && form::is_private(url) {
+            let why = "is at an address that is not on the public internet";
+            return Err(RefusedForm::Bad { name: host, why });
+        }
+        if !self.shared.config.callbacks_private && form::is_barred_port(url) {
+            let why = "is at a port that we do not call: use 80, 443 or one from 1024 on";
+            return Err(RefusedForm::Bad { name: port, why });
+        }
+        Ok(())
+    }
+
+    /// The topic that a spelling means: that of an old address, or one of ours.
+    async fn subject(&self, spelt: &str, sender: &HubSender, mode: Mode) -> Result<Subject, HubAnswer> {
+        let principal = self.principal_for(spelt, sender).await?;
+        match self.resolve_legacy(spelt, sender, principal.as_ref()).await? {
+            Some(subject) => Ok(subject),
+            None => Ok(self.resolve(spelt, sender, (mode, principal.as_ref()))?),
         }
     }
 
@@ -340,13 +353,9 @@ impl Hub {
         let Some(document) = self.shared.store.document(feed.no).await? else {
             return Err(HubAnswer::busy("this feed has not been read from its origin yet"));
         };
-        let representation = match document.syntax {
-            LegacySyntax::Rss => Representation::CLASSIC_RSS,
-            LegacySyntax::Atom => Representation::CLASSIC_ATOM,
-            LegacySyntax::Other => {
-                let why = "documents of its format are not pushed; take the rel=self URL of the feed in Atom or JSON";
-                return Err(RefusedForm::UnknownTopic(why).into());
-            }
+        let Some(representation) = pushed(document.syntax) else {
+            let why = "documents of its format (CDF, or no feed) are not pushed; take the feed in Atom or JSON, as /feeds lists it";
+            return Err(RefusedForm::UnknownTopic(why).into());
         };
         let view = View::all(feed.no, Order::default());
         let (topic, spelt, principal) =
@@ -377,7 +386,7 @@ impl Hub {
                 let lease = LeaseTerms { secs: grant.secs, auto_refresh };
                 let start = match &change.since {
                     Some(cursor) => Start::Given(cursor.clone()),
-                    None => Start::Head(self.head(&subject.view).await?),
+                    None => Start::Head(self.shared.head(&subject.view).await?),
                 };
                 (Intent::Subscribe { target, lease }, start)
             }
@@ -391,23 +400,6 @@ impl Hub {
             start,
             principal: subject.principal,
         })
-    }
-
-    /// The cursor of the newest item now; `None` while the feed is not served yet.
-    async fn head(&self, view: &View) -> Result<Option<String>, StoreError> {
-        let order = Order { reverse: true, ..view.order };
-        let query = PageQuery {
-            feed: view.feed,
-            order,
-            since: None,
-            until: None,
-            max: 1,
-            bytes_max: 1,
-            filter: Filter::All,
-            with_total: false,
-        };
-        let page = self.shared.store.page(query).await?;
-        Ok(page.record.is_ready().then_some(page.last_cursor))
     }
 
     /// Hands a command to the subscription's task, started if there is none, and waits until it is kept.

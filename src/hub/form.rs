@@ -10,8 +10,12 @@ use std::borrow::Cow;
 use thiserror::Error;
 use url::{Host, Url};
 
+mod cloud;
+
 #[cfg(test)]
 mod tests;
+
+pub(super) use cloud::CloudRequest;
 
 /// The largest form, bytes.
 pub(super) const FORM_BYTES_MAX: usize = 64 << 10;
@@ -91,7 +95,7 @@ pub(super) enum RefusedForm {
     NotText(String),
     #[error("`{name}` {why}")]
     Bad { name: &'static str, why: &'static str },
-    #[error("`hub.topic` is no topic of this hub: {0}")]
+    #[error("`hub.topic` (in rssCloud `url1`) is no topic of this hub: {0}")]
     UnknownTopic(&'static str),
     #[error("`hub.topic` needs credentials: a user and a password, a token, or WSSE")]
     Unauthenticated,
@@ -121,14 +125,7 @@ impl RefusedForm {
 
 /// Reads a form. Parameters that we do not know are ignored (HUB-5).
 pub(super) fn parse(content_type: Option<&str>, body: &[u8]) -> Result<HubRequest, RefusedForm> {
-    let essence = content_type.unwrap_or_default().split(';').next().unwrap_or_default().trim();
-    if !essence.eq_ignore_ascii_case("application/x-www-form-urlencoded") {
-        return Err(RefusedForm::NotAForm);
-    }
-    if body.len() > FORM_BYTES_MAX {
-        return Err(RefusedForm::TooLarge);
-    }
-    let form = Form::decode(body)?;
+    let form = Form::read(content_type, body)?;
     match form.one("hub.mode")?.unwrap_or_default() {
         "" => Err(RefusedForm::Missing("hub.mode")),
         "subscribe" => form.change(Mode::Subscribe).map(HubRequest::SubscriptionRequest),
@@ -166,6 +163,18 @@ const fn bad(name: &'static str, why: &'static str) -> RefusedForm {
 struct Form(Vec<(String, String)>);
 
 impl Form {
+    /// Reads the body of a request.
+    fn read(content_type: Option<&str>, body: &[u8]) -> Result<Self, RefusedForm> {
+        let essence = content_type.unwrap_or_default().split(';').next().unwrap_or_default().trim();
+        if !essence.eq_ignore_ascii_case("application/x-www-form-urlencoded") {
+            return Err(RefusedForm::NotAForm);
+        }
+        if body.len() > FORM_BYTES_MAX {
+            return Err(RefusedForm::TooLarge);
+        }
+        Self::decode(body)
+    }
+
     /// Decodes strictly: a secret in which a byte was replaced would sign nothing that the subscriber can check.
     fn decode(body: &[u8]) -> Result<Self, RefusedForm> {
         let pairs = body.split(|b| *b == b'&').filter(|pair| !pair.is_empty());
@@ -235,7 +244,7 @@ impl Form {
     fn topics(&self, legacy: bool) -> Result<Vec<String>, RefusedForm> {
         let mut topics: Vec<String> = Vec::new();
         for topic in self.all("hub.topic").filter(|topic| !topic.is_empty()) {
-            check_topic(topic)?;
+            check_topic("hub.topic", topic)?;
             if !topics.iter().any(|known| known == topic) {
                 topics.push(topic.to_owned());
             }
@@ -321,12 +330,11 @@ fn check_callback(text: &str) -> Result<(), RefusedForm> {
     }
 }
 
-fn check_topic(text: &str) -> Result<(), RefusedForm> {
-    const NAME: &str = "hub.topic";
+fn check_topic(name: &'static str, text: &str) -> Result<(), RefusedForm> {
     if text.len() > TOPIC_BYTES_MAX {
-        return Err(bad(NAME, "is longer than 2048 bytes"));
+        return Err(bad(name, "is longer than 2048 bytes"));
     }
-    absolute(NAME, text).map(|_| ())
+    absolute(name, text).map(|_| ())
 }
 
 fn absolute(name: &'static str, text: &str) -> Result<Url, RefusedForm> {

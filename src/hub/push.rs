@@ -108,10 +108,16 @@ async fn attempt(shared: &Shared, push: Push) -> Result<PushOutcome, ReadError> 
         return Ok(PushOutcome::Nothing);
     }
     let (from, to) = (acked.clone(), page.last_cursor.clone());
-    let advance = Advance { from, to, more: page.more, on_behalf_of: push.on_behalf_of };
+    let mut advance = Advance { from, to, more: page.more, on_behalf_of: push.on_behalf_of };
     if page.count == 0 {
         // In a form without tombstones a page may be empty and yet lie further on.
         return Ok(PushOutcome::Advanced(advance));
+    }
+    if !push.way.carries_items() {
+        // Read before the target hears of it: what comes later is another change.
+        if let Some(head) = shared.head(reading.view()).await.map_err(Arc::<StoreError>::new)? {
+            (advance.to, advance.more) = (head, false);
+        }
     }
     let delivery = Delivery { representation: push.representation, link, prev: acked, page };
     let delivered = push.way.deliver(delivery, &mut place).await;

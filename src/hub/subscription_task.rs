@@ -15,7 +15,7 @@ use crate::{
     feed::view::View,
     store::{
         Subscription,
-        subscriptions::{Attempts, Progress, Target},
+        subscriptions::{Attempts, Progress},
     },
 };
 use futures_util::future::BoxFuture;
@@ -215,7 +215,7 @@ impl SubscriptionTask {
     async fn deny(&mut self) {
         let (host, topic) = (self.row.host(), self.row.shown_topic());
         info!(callback.host = %host, "`{topic}` at {host} ends: who subscribed may not read it any more");
-        let Target::Callback(target) = self.row.sub.target.clone();
+        let target = self.row.sub.target.clone();
         self.verification.question = None;
         if self.row.sub.lease.is_none() {
             return self.row.end().await;
@@ -234,8 +234,7 @@ impl SubscriptionTask {
         drop(place);
         let (host, topic) = (row.host(), row.shown_topic());
         info!(callback.host = %host, "`{topic}` at {host} ends with its feed, which was forgotten");
-        let Target::Callback(target) = &row.sub.target;
-        let told = verify::deny(&shared, target, "the feed was removed");
+        let told = verify::deny(&shared, &row.sub.target, "the feed was removed");
         shared.stop.run_until_cancelled(told).await;
     }
 }

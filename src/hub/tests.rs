@@ -1,5 +1,6 @@
 //! The hub as a whole, over the store in memory, with callbacks in the same process and a paused clock.
 
+mod cloud;
 mod converging;
 mod delivering;
 mod fairness;

@@ -1,11 +1,11 @@
 //! The question whether a callback wants what was asked in its name, and what its answer means; not what follows.
 
-use super::{Limits, Shared, destination::Destination, places::Errand};
+use super::{Limits, Shared, deliver::cloud::notification, destination::Destination, places::Errand};
 use crate::{
     clock::Clock as _,
     feed::stamp::Stamp,
     layers::{FetchError, Request, error::Refused, parse_retry_after},
-    store::subscriptions::{CallbackTarget, Dialect},
+    store::subscriptions::{CallbackTarget, CloudTarget, Dialect, Target},
 };
 use bytes::Bytes;
 use http::{Response, StatusCode, header::RETRY_AFTER};
@@ -31,8 +31,8 @@ const UNREACHED: &str = "its host leads to no address on the public internet";
 pub(super) struct Question {
     /// `subscribe` or `unsubscribe`.
     pub(super) mode: &'static str,
-    /// The callback, with the topic as the subscriber spelt it (W-7) and its token.
-    pub(super) target: CallbackTarget,
+    /// The target; a callback with the topic as the subscriber spelt it (W-7) and its token.
+    pub(super) target: Target,
     /// On subscribing only (HUB-13).
     pub(super) lease_secs: Option<u64>,
     /// The cursor that the first push will follow on: no subscriber has to guess its base (HUBS 5.1).
@@ -82,9 +82,9 @@ pub(super) async fn ask(shared: Arc<Shared>, question: Question, held: impl Fn()
     let Limits { places, questions } = &shared.limits;
     let room = if question.awaited { ROOM } else { question.wait_max.max(ROOM) };
     let entering = async {
-        let counted = questions.counted(&question.target.url, question.is_known).await;
+        let counted = questions.counted(question.target.url(), question.is_known).await;
         questions.enter(&counted, held).await;
-        let place = places.enter(&Destination::of(&question.target.url), Errand::Question).await;
+        let place = places.enter(&Destination::of(question.target.url()), Errand::Question).await;
         place.map(|place| (counted, place))
     };
     let Ok(Ok((counted, mut place))) = tokio::time::timeout(room, entering).await else {
@@ -92,12 +92,17 @@ pub(super) async fn ask(shared: Arc<Shared>, question: Question, held: impl Fn()
     };
     let sent_at = shared.now();
     let challenge = hex::encode(rand::random::<[u8; 20]>());
-    let Some(request) = request(&shared, &question, &challenge) else {
+    let (request, proof) = match &question.target {
+        Target::Callback(target) => (request(&shared, &question, (target, &challenge)), Some(&*challenge)),
+        Target::Cloud(target) => cloud_request(&shared, target, &challenge),
+    };
+    let Some(request) = request else {
         return Answered { verdict: Verdict::Refused("it is no URL that can be asked".into()), sent_at };
     };
     let answer = shared.client.send(request, &mut place).await;
-    let lenient = question.target.dialect == Dialect::Legacy && !question.awaited;
-    let verdict = judge(&answer, &challenge, lenient, shared.clock.now());
+    let is_legacy = matches!(&question.target, Target::Callback(target) if target.dialect == Dialect::Legacy);
+    let lenient = is_legacy && !question.awaited;
+    let verdict = judge(&answer, proof, lenient, shared.clock.now());
     if verdict == Verdict::Confirmed {
         questions.confirmed(&counted);
     }
@@ -106,7 +111,9 @@ pub(super) async fn ask(shared: Arc<Shared>, question: Question, held: impl Fn()
 
 /// Tells a subscriber once that its subscription is no more, for a reason that is not its own (W-10). Its answer means
 /// nothing.
-pub(super) async fn deny(shared: &Shared, target: &CallbackTarget, reason: &str) {
+pub(super) async fn deny(shared: &Shared, target: &Target, reason: &str) {
+    // rssCloud has no word for it.
+    let Target::Callback(target) = target else { return };
     let params =
         [("hub.mode", "denied"), ("hub.topic", target.topic_as_sent.as_str()), ("hub.reason", reason)];
     let request = url(&target.url, &params).and_then(|url| get(shared, url));
@@ -117,17 +124,35 @@ pub(super) async fn deny(shared: &Shared, target: &CallbackTarget, reason: &str)
     }
 }
 
-fn request(shared: &Shared, question: &Question, challenge: &str) -> Option<Request> {
+fn request(
+    shared: &Shared,
+    question: &Question,
+    (target, challenge): (&CallbackTarget, &str),
+) -> Option<Request> {
     let lease = question.lease_secs.map(|secs| secs.to_string());
     let mut params = vec![
         ("hub.mode", question.mode),
-        ("hub.topic", question.target.topic_as_sent.as_str()),
+        ("hub.topic", target.topic_as_sent.as_str()),
         ("hub.challenge", challenge),
     ];
     params.extend(lease.as_deref().map(|secs| ("hub.lease_seconds", secs)));
-    params.extend(question.target.verify_token.as_deref().map(|token| ("hub.verify_token", token)));
+    params.extend(target.verify_token.as_deref().map(|token| ("hub.verify_token", token)));
     params.extend(question.cursor.as_deref().map(|cursor| ("hub.cursor", cursor)));
-    get(shared, url(&question.target.url, &params)?)
+    get(shared, url(&target.url, &params)?)
+}
+
+/// The question to a listener of rssCloud, and the body that confirms it: one that named its domain is to echo the challenge; one
+/// at the address from which the request came is tried, and any 2xx will do (LEGACY C-4).
+fn cloud_request<'a>(
+    shared: &Shared,
+    target: &CloudTarget,
+    challenge: &'a str,
+) -> (Option<Request>, Option<&'a str>) {
+    if !target.is_challenged {
+        return (notification(target, &shared.client.user_agent), None);
+    }
+    let params = [("url", target.feed_url.as_str()), ("challenge", challenge)];
+    (url(target.url(), &params).and_then(|url| get(shared, url)), Some(challenge))
 }
 
 fn get(shared: &Shared, url: String) -> Option<Request> {
@@ -157,11 +182,11 @@ pub(super) fn url(callback: &str, params: &[(&str, &str)]) -> Option<String> {
     Some(url)
 }
 
-/// The meaning of an answer. `lenient` as 0.3 section 6.2.1 has it for requests that were answered first: everything but
+/// The meaning of an answer, which must be the challenge where there is one. `lenient` as 0.3 section 6.2.1 has it for requests that were answered first: everything but
 /// 404 may still turn into a yes.
 fn judge(
     answer: &Result<Response<Bytes>, FetchError>,
-    challenge: &str,
+    challenge: Option<&str>,
     lenient: bool,
     now: SystemTime,
 ) -> Verdict {
@@ -177,7 +202,7 @@ fn judge(
         Err(error) => return Verdict::Refused(error.to_string()),
     };
     let status = answer.status();
-    if status.is_success() && echoes(answer.body(), challenge) {
+    if status.is_success() && challenge.is_none_or(|challenge| echoes(answer.body(), challenge)) {
         return Verdict::Confirmed;
     }
     let why = match status {

@@ -35,9 +35,9 @@ const ARCHIVE_BYTES_MAX: usize = 64 << 20;
 
 impl Readers {
     /// The newest live items and those of older ones that were edited last, as many of each at most as were asked for.
-    /// A filter shows a part of them, behind which there are no archives.
+    /// A filter or a smaller number shows a part of them, behind which there are no archives.
     pub(super) async fn newest(&self, reading: &ReadRequest) -> Result<ClassicPage, ReadError> {
-        if reading.view.filter != Filter::All {
+        if reading.view.filter != Filter::All || reading.max < self.config.classic_items {
             let mut page = self.range(reading).await?;
             by_date(&mut page.items);
             return Ok(page.into());

@@ -72,6 +72,16 @@ impl Codings {
     }
 }
 
+/// A body in a coding, for one consumer alone.
+pub async fn coded(coding: Coding, body: Bytes) -> Bytes {
+    match coding {
+        Coding::Identity => body,
+        Coding::Gzip => made(gzip, &body).await,
+        Coding::Brotli => made(brotli, &body).await,
+        Coding::Zstd => made(zstd, &body).await,
+    }
+}
+
 /// Bytes that are compressed in place; more would keep the tasks waiting that share the thread.
 const INLINE_BYTES_MAX: usize = 64 << 10;
 

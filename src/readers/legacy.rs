@@ -3,12 +3,12 @@
 
 use super::{ReadError, Readers, coding::Codings};
 use crate::{
-    feed::{
-        legacy_document::{LegacyDocument, LegacySyntax},
-        record::FeedNo,
-    },
+    feed::{legacy_document::LegacyDocument, record::FeedNo},
     readers::Coding,
-    render::{LegacyLinks, legacy::with_links},
+    render::{
+        LegacyLinks,
+        legacy::{pushed, with_links},
+    },
 };
 use bytes::Bytes;
 use std::sync::Arc;
@@ -33,14 +33,14 @@ impl PlainDocument {
     fn new(document: LegacyDocument, links: Option<&LegacyLinks>) -> Self {
         let rewritten = links.and_then(|links| with_links(&document.body, document.syntax, links));
         let links = links.filter(|_| rewritten.is_some());
-        let checksum = links.map(|links| crc32fast::hash(format!("{}\n{}", links.own, links.hub).as_bytes()));
+        let checksum = links.map(|links| crc32fast::hash(format!("{links:?}").as_bytes()));
         let tag = match checksum {
             Some(checksum) => format!("{}-{checksum:08x}", document.digest),
             None => document.digest.to_string(),
         };
         Self {
             body: Bytes::from(rewritten.unwrap_or(document.body)),
-            is_pushed: document.syntax != LegacySyntax::Other,
+            is_pushed: pushed(document.syntax).is_some(),
             content_type: document.content_type,
             last_modified: document.last_modified,
             tag,

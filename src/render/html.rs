@@ -74,9 +74,15 @@ fn search(page: &mut Xml, list: &List<'_>) {
     page.empty("input", &[("type", Some("search")), ("name", Some("q")), label, words]);
     page.leaf("button", &[], "Search");
     page.close("form");
-    if list.feeds.is_empty() {
-        page.leaf("p", &[("class", Some("quiet"))], "None of them holds these words.");
-    }
+    let found = match list.found {
+        _ if list.words.is_empty() => return,
+        Some(0) => "None of them holds these words.".to_owned(),
+        Some(1) => "One of them holds these words.".to_owned(),
+        Some(found) => format!("{found} of them hold these words."),
+        None if list.feeds.is_empty() => "None of those that were looked at holds these words.".to_owned(),
+        None => return,
+    };
+    page.leaf("p", &[("class", Some("quiet"))], &found);
 }
 
 fn card(page: &mut Xml, site: &Site, feed: &FeedRecord) {

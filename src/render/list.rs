@@ -24,6 +24,8 @@ pub struct List<'a> {
     pub total: usize,
     /// Words that were looked for; empty for all feeds.
     pub words: &'a str,
+    /// Feeds that hold the words, those that are not shown included; `None` where there are too many to look at them all.
+    pub found: Option<usize>,
     /// URL of the feeds after these, if there are more.
     pub next: Option<&'a str>,
 }
@@ -31,7 +33,8 @@ pub struct List<'a> {
 /// The list as JSON.
 pub fn json(list: &List<'_>) -> Vec<u8> {
     let feeds = list.feeds.iter().map(|feed| FeedLine::of(feed, list.site)).collect();
-    let feeds = FeedList { url: list.site.list(), total: list.total, next: list.next, feeds };
+    let total = if list.words.is_empty() { Some(list.total) } else { list.found };
+    let feeds = FeedList { url: list.site.list(), total, next: list.next, feeds };
     serde_json::to_vec_pretty(&feeds).expect("strings and numbers always serialize into memory")
 }
 
@@ -89,7 +92,8 @@ fn outline(xml: &mut Xml, feed: &FeedRecord, site: &Site) {
 #[derive(Serialize)]
 struct FeedList<'a> {
     url: String,
-    total: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<&'a str>,
     feeds: Vec<FeedLine<'a>>,
@@ -129,7 +133,7 @@ mod tests {
     use std::sync::Arc;
 
     fn opml_of(feeds: &[FeedRecord], next: Option<&str>) -> String {
-        let list = List { site: &site(), feeds, total: feeds.len(), words: "", next };
+        let list = List { site: &site(), feeds, total: feeds.len(), words: "", found: None, next };
         String::from_utf8(opml(&list)).unwrap()
     }
 

@@ -5,7 +5,7 @@ use super::{
     document::Audience,
     event_stream, jsonp, list,
     representation::Representation,
-    urls::{Query, Site},
+    urls::{ClassicQuery, Query, Site},
 };
 use crate::feed::{filter::Filter, order::Order};
 use serde_json::{Map, Value, json};
@@ -27,6 +27,10 @@ pub fn document(site: &Site) -> Vec<u8> {
         let path = if is_classic { "/feeds/{name}/classic." } else { "/feeds/{name}." };
         let page = if is_classic { classic(representation) } else { page(representation) };
         paths.insert(format!("{path}{}", representation.suffix()), page);
+        if is_classic {
+            let path = format!("/feeds/{{name}}/archive/{{archive}}.{}", representation.suffix());
+            paths.insert(path, archive(representation));
+        }
     }
     paths.insert("/feeds/{name}.events".into(), events());
     paths.insert("/feeds/{name}/about".into(), about());
@@ -102,6 +106,12 @@ fn parameters() -> Map<String, Value> {
         "schema": { "type": "string", "pattern": "^[a-z0-9][a-z0-9-]{0,62}$" },
     });
     all.insert("name".into(), name);
+    let archive = json!({
+        "name": "archive", "in": "path", "required": true,
+        "description": "The name of an archive, as the document before it links to it.",
+        "schema": { "type": "string", "pattern": "^[1-9][0-9]{0,19}-[0-9]{1,20}-[0-9]{1,20}$" },
+    });
+    all.insert("archive".into(), archive);
     let words = json!({
         "name": "q", "in": "query", "description": "Feeds whose name or title holds all of these words.",
         "schema": { "type": "string" },
@@ -249,13 +259,17 @@ fn negotiated() -> Value {
 
 fn classic(representation: Representation) -> Value {
     let summary = format!("The newest posts, for ordinary readers, as {}.", representation.syntax_title());
-    let parameters: Vec<_> = ["name"].into_iter().chain(Filter::NAMES).chain(VALIDATORS).collect();
-    reading(
-        &summary,
-        &parameters,
-        validated("The newest posts.", [representation.content_type()]),
-        FEED_ERRORS,
-    )
+    let parameters: Vec<_> = ["name"].into_iter().chain(ClassicQuery::NAMES).chain(VALIDATORS).collect();
+    let media = [representation.content_type(), jsonp::CONTENT_TYPE];
+    reading(&summary, &parameters, validated("The newest posts.", media), FEED_ERRORS)
+}
+
+/// An archive, which may be kept for ever: it has no delta.
+fn archive(representation: Representation) -> Value {
+    let summary = format!("Older posts, for ordinary readers, as {}.", representation.syntax_title());
+    let mut answers = good("Up to a hundred posts (RFC 5005).", [representation.content_type()]);
+    answers.insert("304".into(), json!({ "description": "The consumer holds it already." }));
+    reading(&summary, &["name", "archive", "if-none-match"], answers, FEED_ERRORS)
 }
 
 fn events() -> Value {
@@ -272,27 +286,28 @@ const DESCRIPTIONS: [&str; 3] =
 fn feeds() -> Value {
     let mut answers = good("Some of the feeds; `next` leads to those behind them.", DESCRIPTIONS);
     answers.insert("304".into(), json!({ "description": "The consumer holds it already." }));
-    let parameters = ["after", "max", "words", "callback", "if-none-match"];
+    let parameters = ["after", "max", "words", "callback", "if-none-match", "if-modified-since"];
     reading("The feeds.", &parameters, answers, &[400, 401, 403, 414, 429, 503])
 }
 
 fn outline() -> Value {
     let mut answers = good("Some of the feeds as OPML 2.0.", [list::OPML_TYPE]);
     answers.insert("304".into(), json!({ "description": "The consumer holds it already." }));
-    let parameters = ["after", "max", "words", "if-none-match"];
+    let parameters = ["after", "max", "words", "if-none-match", "if-modified-since"];
     reading("The feeds, for the import of readers.", &parameters, answers, &[400, 401, 403, 414, 429, 503])
 }
 
 fn about() -> Value {
     let mut answers = good("What the feed is, and how to read it.", DESCRIPTIONS);
     answers.insert("304".into(), json!({ "description": "The consumer holds it already." }));
-    reading("The description of a feed.", &["name", "callback", "if-none-match"], answers, FEED_ERRORS)
+    let parameters = ["name", "callback", "if-none-match", "if-modified-since"];
+    reading("The description of a feed.", &parameters, answers, FEED_ERRORS)
 }
 
 fn own() -> Value {
     let mut answers = good("This document.", [CONTENT_TYPE]);
     answers.insert("304".into(), json!({ "description": "The consumer holds it already." }));
-    reading("This document.", &["if-none-match"], answers, &[401, 403, 414, 429, 503])
+    reading("This document.", &["if-none-match", "if-modified-since"], answers, &[401, 403, 414, 429, 503])
 }
 
 fn hub(parameters: &[&str]) -> Value {

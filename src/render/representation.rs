@@ -335,6 +335,10 @@ impl Representation {
     pub const CLASSIC_ATOM: Self = Self { syntax: Syntax::Atom, audience: Audience::Classic };
     /// RSS for ordinary readers.
     pub const CLASSIC_RSS: Self = Self { syntax: Syntax::Rss, audience: Audience::Classic };
+    /// RSS 1.0 for ordinary readers.
+    pub const CLASSIC_RDF: Self = Self { syntax: Syntax::Rdf, audience: Audience::Classic };
+    /// JSON Feed for ordinary readers.
+    pub const CLASSIC_JSON_FEED: Self = Self { syntax: Syntax::JsonFeed, audience: Audience::Classic };
 
     /// All that are on offer, those for the full audience first.
     pub fn all() -> impl Iterator<Item = Self> + Clone {
@@ -482,6 +486,8 @@ mod tests {
             Representation::JSON,
             Representation::CLASSIC_ATOM,
             Representation::CLASSIC_RSS,
+            Representation::CLASSIC_RDF,
+            Representation::CLASSIC_JSON_FEED,
         ];
         assert!(constants.iter().all(|constant| all.contains(constant)), "{all:?}");
         for names in [

@@ -18,6 +18,14 @@ pub fn plain(text: &Text) -> Cow<'_, str> {
     on_one_line(words)
 }
 
+/// A title whose markup is kept, on one line where it has none.
+pub(super) fn on_one_line_of(title: &Text) -> Cow<'_, Text> {
+    match (title.kind, on_one_line(Cow::Borrowed(&title.value))) {
+        (TextKind::Plain, Cow::Owned(value)) => Cow::Owned(Text { value, ..title.clone() }),
+        _ => Cow::Borrowed(title),
+    }
+}
+
 /// The text as HTML: for formats whose texts are HTML.
 pub(super) fn html(text: &Text) -> Cow<'_, str> {
     match text.kind {
@@ -47,9 +55,19 @@ pub(super) fn visible(text: Option<&Text>) -> Option<&Text> {
     text.filter(|text| !text.value.trim().is_empty())
 }
 
+/// True for the tab and for everything that one reader or another takes for the end of a line (Unicode, UAX #14: BK, CR, LF, NL).
+pub(super) fn is_break(c: char) -> bool {
+    matches!(c, '\t'..='\r' | '\u{85}' | '\u{2028}' | '\u{2029}')
+}
+
+/// The words with one blank for each run of blanks and breaks. Blanks of other kinds stay: a title in French has some.
 fn on_one_line(words: Cow<'_, str>) -> Cow<'_, str> {
-    let tidy = words.trim() == words && !words.contains(['\n', '\r', '\t']) && !words.contains("  ");
-    if tidy { words } else { Cow::Owned(words.split_whitespace().collect::<Vec<_>>().join(" ")) }
+    let tidy = words.trim() == words && !words.contains(is_break) && !words.contains("  ");
+    if tidy {
+        return words;
+    }
+    let parts = words.trim().split(|c| c == ' ' || is_break(c)).filter(|part| !part.is_empty());
+    Cow::Owned(parts.collect::<Vec<_>>().join(" "))
 }
 
 /// Text content of an HTML fragment: tags and comments dropped, references resolved.
@@ -138,6 +156,10 @@ mod tests {
         check("a<script>b", "a");
         check("&\u{e9};;;;", "&\u{e9};;;;");
         check("two\n  lines", "two lines");
+        check("a\u{2028}b\u{2029} c\u{85}d\u{b}e\u{c}f\r\ng\th&#8232;i", "a b c d e f g h i");
+        check(" \u{a0}Quoi\u{a0}?\u{2028}", "Quoi\u{a0}?");
+        assert_eq!(on_one_line_of(&Text::plain("a\u{2028}b")).value, "a b");
+        assert_eq!(on_one_line_of(&Text::html("<b>a</b>\nb")).value, "<b>a</b>\nb");
         assert_eq!(plain(&Text::plain("<b> & ")), "<b> &");
     }
 

@@ -16,7 +16,7 @@ mod query;
 #[cfg(test)]
 mod tests;
 
-pub use query::{BadQuery, Query, asks_for_script, callback};
+pub use query::{BadQuery, ClassicQuery, Query, asks_for_script, callback, count};
 
 /// The root under which everything of ours is served, as consumers see it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -40,6 +40,8 @@ pub enum Endpoint {
     OpenApi,
     /// The hub for every feed (SF-78).
     Hub,
+    /// The registration of listeners of rssCloud.
+    Cloud,
     /// The hub for topics of the named feed only.
     HubOf(String),
     /// The description of the named feed.
@@ -69,6 +71,17 @@ pub struct Topic {
     pub secret: Option<String>,
 }
 
+/// The place at which listeners of rssCloud register.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct CloudPlace {
+    /// Its host.
+    pub domain: String,
+    /// Its port.
+    pub port: u16,
+    /// Its path.
+    pub path: String,
+}
+
 impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -76,6 +89,7 @@ impl fmt::Display for Endpoint {
             Self::Outline => f.write_str("/feeds.opml"),
             Self::OpenApi => write!(f, "/{OPENAPI}"),
             Self::Hub => f.write_str("/hub"),
+            Self::Cloud => write!(f, "/{CLOUD}"),
             Self::HubOf(name) => write!(f, "/feeds/{name}/hub"),
             Self::About(name) => write!(f, "/feeds/{name}/about"),
             Self::Negotiated(name) => write!(f, "/feeds/{name}"),
@@ -102,6 +116,9 @@ const ARCHIVE: &str = "archive";
 /// The end of the file name of a stream of events.
 const EVENTS: &str = "events";
 
+/// The path of registrations of rssCloud, by the name that it has everywhere.
+const CLOUD: &str = "pleaseNotify";
+
 /// The file name of the description of our HTTP side.
 const OPENAPI: &str = "openapi.json";
 
@@ -115,7 +132,7 @@ impl Endpoint {
     /// The name of the feed that it is of.
     pub fn name(&self) -> Option<&str> {
         match self {
-            Self::List | Self::Outline | Self::OpenApi | Self::Hub => None,
+            Self::List | Self::Outline | Self::OpenApi | Self::Hub | Self::Cloud => None,
             Self::HubOf(name)
             | Self::About(name)
             | Self::Negotiated(name)
@@ -130,6 +147,7 @@ impl Endpoint {
             [] | [""] | ["feeds"] | ["feeds", ""] => Self::List,
             ["feeds.opml"] => Self::Outline,
             ["hub"] | ["hub", ""] => Self::Hub,
+            [CLOUD] => Self::Cloud,
             [OPENAPI] => Self::OpenApi,
             ["feeds", name, "hub"] | ["feeds", name, "hub", ""] => Self::HubOf(name.to_owned()),
             ["feeds", name, "about"] => Self::About(name.to_owned()),
@@ -302,6 +320,13 @@ impl Site {
         others.map(alternate).collect()
     }
 
+    /// The place at which listeners of rssCloud register, as a `cloud` element names it; `None` where our URL has no host.
+    pub fn cloud(&self) -> Option<CloudPlace> {
+        let url = Url::parse(&self.print(&Endpoint::Cloud)).ok()?;
+        let (domain, port) = (url.host_str()?.to_owned(), url.port_or_known_default()?);
+        Some(CloudPlace { domain, port, path: url.path().to_owned() })
+    }
+
     fn print(&self, endpoint: &Endpoint) -> String {
         format!("{}{endpoint}", self.root)
     }
@@ -350,6 +375,7 @@ impl Site {
             | Endpoint::Outline
             | Endpoint::OpenApi
             | Endpoint::Hub
+            | Endpoint::Cloud
             | Endpoint::HubOf(_)
             | Endpoint::About(_)
             | Endpoint::Archive(..)
@@ -358,7 +384,11 @@ impl Site {
         if !Query::is_ours(url.query().unwrap_or_default()) {
             return None;
         }
-        let query = Query::parse(url.query().unwrap_or_default()).ok().filter(Query::is_whole)?;
+        let raw = url.query().unwrap_or_default();
+        if representation.is_classic() && ClassicQuery::parse(raw).is_err() {
+            return None;
+        }
+        let query = Query::parse(raw).ok().filter(Query::is_whole)?;
         let order = if representation.is_classic() { Order::default() } else { query.order };
         Some(Topic { name, order, filter: query.filter, representation, secret })
     }

@@ -38,6 +38,11 @@ pub(super) fn language(text: &str) -> Option<&str> {
     (parts.next().is_some_and(letters) && parts.all(rest)).then_some(text)
 }
 
+/// A value of `xml:lang` or of `lang` in HTML: a tag, or nothing where it was said that there is no language.
+pub(super) fn language_attribute(text: &str) -> Option<&str> {
+    language(text).or_else(|| text.is_empty().then_some(""))
+}
+
 /// A length in bytes: digits or nothing.
 pub(super) fn length(text: Option<&str>) -> Option<&str> {
     let digits = |text: &&str| (1..=20).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());

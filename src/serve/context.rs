@@ -1,6 +1,6 @@
 //! The things that answers to pulls are made from.
 
-use super::{client_address::WayTrust, long_poll::Waiters, refusal::Refusal};
+use super::{client_address::WayTrust, first_seen::FirstSeen, long_poll::Waiters, refusal::Refusal};
 use crate::{
     catalog::{ReadGate, Sites},
     clock::Clock,
@@ -25,6 +25,10 @@ pub struct ServeContext {
     pub trust: WayTrust,
     /// The sites before which we stand.
     pub sites: Arc<Sites>,
+    /// Dates of lists and descriptions.
+    pub first_seen: FirstSeen,
+    /// True where listeners of rssCloud may register.
+    pub takes_cloud: bool,
     /// Room for held requests.
     pub waiters: Waiters,
     /// Ends held requests.

@@ -18,12 +18,24 @@ pub(super) fn is_wanted(headers: &HeaderMap) -> bool {
     accepted.is_some_and(|accepted| accepted.split(',').any(takes))
 }
 
+/// A state of a view that the consumer holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct DeltaBase {
+    /// The newest T of that state.
+    pub(super) last_t: Stamp,
+    /// Its tag, as the consumer sent it; `Delta-Base` of the answer.
+    pub(super) tag: String,
+}
+
 /// The newest state of a view that the consumer holds, by its tags; those of other views, and of a later state than ours, say
 /// nothing. `tail` is what the tags of the view have in common behind state and revision.
-pub(super) fn base(headers: &HeaderMap, tail: &str, head: Head) -> Option<Stamp> {
+pub(super) fn base(headers: &HeaderMap, tail: &str, head: Head) -> Option<DeltaBase> {
     let known = accept::joined(headers, &IF_NONE_MATCH)?;
-    let states = known.split(',').filter_map(|tag| state(tag, tail));
-    states.filter(|base| *base > Stamp::ZERO && *base <= head.last_t).max()
+    let based = |tag: &str| Some(DeltaBase { last_t: state(tag, tail)?, tag: tag.trim().to_owned() });
+    let states = known.split(',').filter_map(based);
+    states
+        .filter(|base| base.last_t > Stamp::ZERO && base.last_t <= head.last_t)
+        .max_by_key(|base| base.last_t)
 }
 
 /// The state in a tag of a view, in any coding.

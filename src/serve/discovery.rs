@@ -8,10 +8,13 @@ use super::{
     feed_range::FeedRange,
     long_poll, pull,
     refusal::Refusal,
+    validators::AnswerValidators,
 };
 use crate::{
+    auth::Principal,
     catalog::{RegisteredFeed, is_open_to},
-    feed::record::FeedRecord,
+    feed::{record::FeedRecord, stamp::Stamp},
+    readers::coding::coded,
     render::{
         self, Site,
         about::{About, Caps, Origin},
@@ -21,8 +24,8 @@ use crate::{
 use http::{
     HeaderValue, StatusCode,
     header::{
-        ACCEPT, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY,
-        X_CONTENT_TYPE_OPTIONS,
+        ACCEPT, ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE,
+        VARY, X_CONTENT_TYPE_OPTIONS,
     },
     request::Parts,
 };
@@ -45,7 +48,7 @@ pub(super) async fn list(
         AnswerForm::Page => render::html::list(&list),
         AnswerForm::Json | AnswerForm::Script(_) => render::list::json(&list),
     };
-    Ok(form.answer(request, body))
+    Ok(form.answer((context, request, caller), body).await)
 }
 
 /// The list of feeds as OPML.
@@ -59,14 +62,17 @@ pub(super) async fn outline(
     let mut response = Response::default();
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(render::list::OPML_TYPE));
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    Ok(validated(request, response, render::list::opml(&found.list(site))))
+    headers.insert(VARY, HeaderValue::from_static("accept-encoding"));
+    let body = render::list::opml(&found.list(site));
+    Ok(validated((context, request, caller), response, body).await)
 }
 
 /// The part of the feeds that a request asks for and that its caller may read.
 struct FeedPart {
     feeds: Vec<FeedRecord>,
     total: usize,
+    /// Feeds that hold the words, where all were looked at.
+    found: Option<usize>,
     words: String,
     next: Option<String>,
 }
@@ -82,32 +88,48 @@ impl FeedPart {
         let range = FeedRange::parse(request.uri.query().unwrap_or_default()).map_err(Refusal::bad)?;
         let catalog = context.gate.catalog.snapshot();
         let is_open = |feed: &&Arc<RegisteredFeed>| is_open_to(feed, caller.principal.as_ref());
-        // Feeds that are no longer configured keep their memory, but are not served.
-        let served = catalog.feeds_after(range.after.as_deref()).filter(is_open);
-        let mut feeds: Vec<FeedRecord> = Vec::new();
-        let (mut last, mut next) = (None, None);
-        for (looked_at, feed) in served.enumerate() {
-            if feeds.len() == range.max || looked_at == FEEDS_LOOKED_AT_MAX {
-                next = last.map(|last: &str| range.next(last));
-                break;
-            }
-            last = Some(&feed.settings.name);
-            let record = context.store.feed(feed.no).await?;
-            let title = record.metadata.title.as_ref().map(render::words).unwrap_or_default();
-            if range.shows(&record.name, &title) {
-                feeds.push(record);
-            }
-        }
         let total = if catalog.has_private() {
             catalog.feeds().filter(is_open).count()
         } else {
             catalog.feeds().len()
         };
-        Ok(Self { feeds, total, words: range.words, next: next.map(|query| format!("{url}?{query}")) })
+        // All that hold the words are counted, where all can be looked at; a part of all feeds needs no look at the others.
+        let counts = !range.words.is_empty() && total <= FEEDS_LOOKED_AT_MAX;
+        let after = range.after.as_deref();
+        // Feeds that are no longer configured keep their memory, but are not served.
+        let served = catalog.feeds_after(after.filter(|_| !counts)).filter(is_open);
+        let mut feeds: Vec<FeedRecord> = Vec::new();
+        let (mut last, mut next, mut found) = (None, None, 0);
+        for (looked_at, feed) in served.enumerate() {
+            let is_before = after.is_some_and(|after| feed.settings.name.as_str() <= after);
+            let is_full = feeds.len() == range.max || looked_at == FEEDS_LOOKED_AT_MAX;
+            if is_full && !counts {
+                next = last.map(|last: &str| range.next(last));
+                break;
+            }
+            let record = context.store.feed(feed.no).await?;
+            let title = record.metadata.title.as_ref().map(render::words).unwrap_or_default();
+            let is_shown = range.shows(&record.name, &title);
+            found += usize::from(is_shown);
+            if is_before || is_full && !is_shown {
+                continue;
+            }
+            if is_full {
+                next = next.or_else(|| last.map(|last: &str| range.next(last)));
+                continue;
+            }
+            last = Some(&feed.settings.name);
+            if is_shown {
+                feeds.push(record);
+            }
+        }
+        let next = next.map(|query| format!("{url}?{query}"));
+        Ok(Self { feeds, total, found: counts.then_some(found), words: range.words, next })
     }
 
     fn list<'a>(&'a self, site: &'a Site) -> List<'a> {
-        List { site, feeds: &self.feeds, total: self.total, words: &self.words, next: self.next.as_deref() }
+        let Self { feeds, total, found, words, next } = self;
+        List { site, feeds, total: *total, words, found: *found, next: next.as_deref() }
     }
 }
 
@@ -144,32 +166,51 @@ pub(super) async fn about(
         AnswerForm::Page => render::html::about(&about),
         AnswerForm::Json | AnswerForm::Script(_) => render::about::json(&about),
     };
-    Ok(form.answer(request, body))
+    Ok(form.answer((context, request, caller), body).await)
 }
 
 /// The description of our HTTP side for programs.
-pub(super) fn openapi(context: &ServeContext, request: &Parts, caller: &Caller) -> Response {
+pub(super) async fn openapi(context: &ServeContext, request: &Parts, caller: &Caller) -> Response {
     let mut response = Response::default();
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(render::openapi::CONTENT_TYPE));
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    validated(request, response, render::openapi::document(caller.site(context)))
+    headers.insert(VARY, HeaderValue::from_static("accept-encoding"));
+    let body = render::openapi::document(caller.site(context));
+    validated((context, request, caller), response, body).await
 }
 
-/// The answer with a validator made of its bytes; 304 when the consumer has them.
-fn validated(request: &Parts, mut response: Response, body: Vec<u8>) -> Response {
-    let etag = format!("\"{:08x}.{:x}\"", crc32fast::hash(&body), body.len());
-    let known = accept::joined(&request.headers, &IF_NONE_MATCH);
-    let is_known = |tag: &str| tag.trim() == "*" || tag.trim().trim_start_matches("W/") == etag;
-    if known.is_some_and(|known| known.split(',').any(is_known)) {
+/// A request with what it is answered by.
+type AskedOf<'a> = (&'a ServeContext, &'a Parts, &'a Caller);
+
+/// The answer in the coding that the consumer prefers, with validators made of its bytes and of the time since which it has them;
+/// 304 when the consumer has it.
+async fn validated(
+    (context, request, caller): AskedOf<'_>,
+    mut response: Response,
+    body: Vec<u8>,
+) -> Response {
+    let now = Stamp::from_micros(context.clock.now_us());
+    let form = response.headers().get(CONTENT_TYPE).and_then(|form| form.to_str().ok()).unwrap_or_default();
+    let principal = caller.principal.as_ref().map(Principal::name).unwrap_or_default();
+    let name = format!("{principal}\n{form}\n{}\n{}", caller.site(context).root(), request.uri);
+    let since = context.first_seen.of(&name, &body, now).await;
+    let coding = accept::coding(accept::joined(&request.headers, &ACCEPT_ENCODING).as_deref());
+    let validators = AnswerValidators {
+        etag: format!("\"{:08x}.{:x}{}\"", crc32fast::hash(&body), body.len(), accept::coding_tag(coding)),
+        modified: (since.secs() < now.secs()).then(|| since.secs()),
+    };
+    if validators.are_fresh(&request.headers) {
         *response.status_mut() = StatusCode::NOT_MODIFIED;
         response.headers_mut().remove(CONTENT_TYPE);
     } else {
-        *response.body_mut() = body::whole(body);
+        *response.body_mut() = body::whole(coded(coding, body.into()).await);
+        if let Some(token) = coding.token() {
+            response.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static(token));
+        }
     }
-    if let Ok(etag) = HeaderValue::try_from(etag) {
-        response.headers_mut().insert(ETAG, etag);
-    }
+    let headers = response.headers_mut();
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    validators.write(headers);
     response
 }
 
@@ -198,7 +239,7 @@ impl AnswerForm {
     }
 
     /// The answer with this body.
-    fn answer(&self, request: &Parts, body: Vec<u8>) -> Response {
+    async fn answer(&self, asked: AskedOf<'_>, body: Vec<u8>) -> Response {
         let (media_type, body) = match self {
             Self::Page => (render::html::CONTENT_TYPE, body),
             Self::Json => (JSON, body),
@@ -207,8 +248,7 @@ impl AnswerForm {
         let mut response = Response::default();
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
-        headers.insert(VARY, HeaderValue::from_static("accept"));
-        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+        headers.insert(VARY, HeaderValue::from_static("accept, accept-encoding"));
         match self {
             Self::Page => {
                 let policy = HeaderValue::from_static(render::html::CONTENT_SECURITY_POLICY);
@@ -219,7 +259,7 @@ impl AnswerForm {
             }
             Self::Json => {}
         }
-        validated(request, response, body)
+        validated(asked, response, body).await
     }
 }
 

@@ -1,5 +1,6 @@
 //! The part of all feeds that a list of them shows: `?after=NAME&max=N&q=WORDS`; not what it says of each.
 
+use crate::render::urls::{BadQuery, count};
 use std::borrow::Cow;
 use url::form_urlencoded::{Serializer, parse};
 
@@ -37,9 +38,13 @@ impl FeedRange {
         for (name, value) in parse(query.as_bytes()) {
             let Some(known) = NAMES.into_iter().find(|known| *known == name) else { continue };
             if seen.contains(&known) {
-                return Err(format!("the parameter `{known}` is given more than once").into());
+                return Err(BadQuery::Twice(known).to_string().into());
             }
             seen.push(known);
+            // As with filters: what was no text cannot be meant.
+            if value.chars().any(|c| c.is_control() || c == '\u{FFFD}') {
+                return Err(format!("`{known}` must be text, without control characters").into());
+            }
             match known {
                 "q" if value.len() > WORDS_BYTES_MAX => {
                     return Err(format!("`q` holds {WORDS_BYTES_MAX} bytes at most").into());
@@ -47,8 +52,9 @@ impl FeedRange {
                 "q" => value.trim().clone_into(&mut range.words),
                 "after" => range.after = Some(value.into_owned()).filter(|name| !name.is_empty()),
                 "max" => {
-                    let max = value.parse().ok().filter(|max| *max > 0);
-                    range.max = max.ok_or("`max` must be a whole number from 1 on")?;
+                    let max = count(&value).ok().filter(|max| *max != Some(0));
+                    let max = max.ok_or_else(|| BadQuery::Max.to_string())?;
+                    range.max = max.map_or(FEEDS_DEFAULT, |max| usize::try_from(max).unwrap_or(FEEDS_MAX));
                 }
                 _ => {}
             }
@@ -96,7 +102,10 @@ mod tests {
         assert_eq!(FeedRange::parse("").unwrap().next("z"), "after=z");
         assert_eq!(FeedRange::parse("max=99999999").unwrap().max, FEEDS_MAX);
         let long = format!("q={}", "x".repeat(257));
-        for bad in ["max=0", "max=-1", "max=x", "max=", "max=1&max=1", "q=a&q=", &long] {
+        assert_eq!(FeedRange::parse("max=").unwrap(), FeedRange::default(), "an empty one is none");
+        assert_eq!(FeedRange::parse("max=99999999999999999999999").unwrap().max, FEEDS_MAX);
+        let odd = ["q=%ff", "after=%ff", "q=a%00b", "after=a%0a"];
+        for bad in ["max=0", "max=-1", "max=x", "max=1&max=1", "q=a&q=", &long].into_iter().chain(odd) {
             assert!(FeedRange::parse(bad).is_err(), "{bad}");
         }
         let range = FeedRange::parse("q=%20Old+ß&max=2").unwrap();

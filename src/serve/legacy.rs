@@ -140,13 +140,19 @@ impl Handler for PlainLegacy {
                 Refusal::method("GET, HEAD")
             });
         }
-        let links = LegacyLinks { own: place.url.to_string(), hub: context.readers.site().hub() };
+        // What a private feed is comes from here alone: the origin would give it to everybody, and its caches, too.
+        let is_private = feed.settings.access.is_private();
+        let site = context.readers.site();
+        let links = LegacyLinks {
+            own: place.url.to_string(),
+            hub: site.hub(),
+            // Listeners know no credentials.
+            cloud: site.cloud().filter(|_| context.takes_cloud && !is_private),
+        };
         let link = link_header(&links.own, &links.hub);
         let links = Some(links).filter(|_| place.plain == ServePlain::Rewritten);
         let kept = context.readers.legacy(feed.no, links).await?;
         let is_pushed = kept.as_ref().is_some_and(|document| document.is_pushed);
-        // What a private feed is comes from here alone: the origin would give it to everybody, and its caches, too.
-        let is_private = feed.settings.access.is_private();
         let mut response = match kept.filter(|_| is_private || place.plain != ServePlain::Origin) {
             Some(document) => plain(request, &document).await,
             None if is_private => {

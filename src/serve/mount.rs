@@ -52,7 +52,7 @@ impl Mount {
         takes: impl Fn(&Parts) -> bool + Send + Sync + 'static,
         handler: H,
     ) -> Self {
-        let service = own_layers::own(service_of(handler));
+        let service = own_layers::own(service_of(handler), H::METHODS);
         let options = own_layers::with_methods(&service, H::METHODS);
         Self { options, ..Self::new(takes, service) }
     }

@@ -11,14 +11,14 @@ use tower_http::{
     cors::{Any as AnyOrigin, CorsLayer},
 };
 
-/// A mount of our own paths in its layers.
-pub(super) fn own<S>(service: S) -> MountService
+/// A mount of our own paths in its layers. `methods` are those that it takes, as in `Allow`: scripts of other pages learn the same.
+pub(super) fn own<S>(service: S, methods: &'static str) -> MountService
 where
     S: Service<Request<ServeBody>, Response = Response, Error = Infallible> + Clone + Send + Sync + 'static,
     S::Future: Send + 'static,
 {
     let layers = ServiceBuilder::new()
-        .layer(cors()) // Answers preflights itself, and marks refusals too.
+        .layer(cors(methods)) // Answers preflights itself, and marks refusals too.
         .map_response(|response: http::Response<_>| guarded(response.map(BodyExt::boxed_unsync)))
         .layer(CatchPanicLayer::custom(apologise)); // One broken request is one 500.
     BoxCloneSyncService::new(layers.service(service))
@@ -43,10 +43,11 @@ const PREFLIGHT_SECS: u64 = 86_400;
 
 /// Public feeds are for every page of the web (D-26). Credentials that a browser has of its own are never sent: whoever reads a
 /// private feed from a page gives it a token, and its script says so.
-fn cors() -> CorsLayer {
+fn cors(methods: &'static str) -> CorsLayer {
+    let methods = methods.split(", ").filter_map(|method| method.parse::<Method>().ok());
     CorsLayer::new()
         .allow_origin(AnyOrigin)
-        .allow_methods([Method::GET, Method::HEAD, Method::POST])
+        .allow_methods(methods.collect::<Vec<_>>())
         // The star stands for every header but this one (Fetch, section 4.9).
         .allow_headers([HeaderName::from_static("*"), header::AUTHORIZATION])
         .max_age(Duration::from_secs(PREFLIGHT_SECS))
@@ -59,7 +60,9 @@ fn cors() -> CorsLayer {
             header::DATE,
             header::WWW_AUTHENTICATE,
             HeaderName::from_static("im"),
+            HeaderName::from_static("delta-base"),
             HeaderName::from_static("smart-feed-cursor"),
+            HeaderName::from_static("smart-feed-last-cursor"),
         ])
 }
 

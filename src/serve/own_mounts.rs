@@ -25,8 +25,12 @@ pub fn own_mounts(context: Arc<ServeContext>, hub: HubService, origin: Option<Mo
         move |request: &Parts| context.readers.site().endpoint(request.uri.path())
     };
     let is_hub = {
-        let ours = ours.clone();
-        move |request: &Parts| matches!(ours(request), Some(Endpoint::Hub | Endpoint::HubOf(_)))
+        let (ours, takes_cloud) = (ours.clone(), context.takes_cloud);
+        move |request: &Parts| match ours(request) {
+            Some(Endpoint::Hub | Endpoint::HubOf(_)) => true,
+            Some(Endpoint::Cloud) => takes_cloud,
+            _ => false,
+        }
     };
     let mut mounts = vec![Mount::own(is_hub, HubForms { hub: hub.clone(), context: context.clone() })];
     if let Some(origin) = origin {
@@ -56,7 +60,8 @@ fn is_there(context: &ServeContext, endpoint: &Endpoint, request: &Parts) -> boo
     let name = match endpoint.name() {
         Some(name) => name,
         None => {
-            return *endpoint == Endpoint::Hub || !matches!(request.uri.path(), "" | "/" | "/openapi.json");
+            let is_of_site = matches!(request.uri.path(), "" | "/" | "/openapi.json");
+            return *endpoint == Endpoint::Hub || !(is_of_site || *endpoint == Endpoint::Cloud);
         }
     };
     let catalog = context.gate.catalog.snapshot();
@@ -82,7 +87,7 @@ impl Handler for FeedPages {
         let response = match endpoint {
             Endpoint::List => discovery::list(context, request, caller).await,
             Endpoint::Outline => discovery::outline(context, request, caller).await,
-            Endpoint::OpenApi => Ok(discovery::openapi(context, request, caller)),
+            Endpoint::OpenApi => Ok(discovery::openapi(context, request, caller).await),
             Endpoint::About(name) => discovery::about(context, request, caller, &name).await,
             Endpoint::Events(name) => event_stream::open(context, request, caller, &name, false).await,
             Endpoint::Negotiated(name) if accept::wants_events(request) => {
@@ -96,7 +101,9 @@ impl Handler for FeedPages {
                 pull::archive(context, request, caller, (&name, form, place)).await
             }
             Endpoint::Page(name, form) => pull::smart(context, request, caller, (&name, Some(form))).await,
-            Endpoint::Hub | Endpoint::HubOf(_) => Err(context.unknown("there is no hub here")),
+            Endpoint::Hub | Endpoint::HubOf(_) | Endpoint::Cloud => {
+                Err(context.unknown("there is no hub here"))
+            }
         };
         response.map(|response| caller.mark(response))
     }

@@ -7,17 +7,18 @@ use super::{
     context::ServeContext,
     delta,
     refusal::Refusal,
+    validators::AnswerValidators,
 };
 use crate::{
     feed::{cursor::Toc, record::Head, stamp::Stamp, view::View},
     readers::{self, Coding, ReadError, ReadRequest, Rendered},
-    render::{self, ArchivePlace, PositionPlace, Query, Representation},
+    render::{self, ArchivePlace, ClassicQuery, PositionPlace, Query, Representation},
 };
 use http::{
     HeaderMap, HeaderValue, StatusCode,
     header::{
         ACCEPT, ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE,
-        ETAG, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED, LINK, VARY,
+        ETAG, IF_NONE_MATCH, LAST_MODIFIED, LINK, VARY,
     },
     request::Parts,
 };
@@ -40,14 +41,8 @@ pub(super) async fn smart(
     caller: &Caller,
     (name, named): (&str, Option<Representation>),
 ) -> Result<Response, Refusal> {
-    let query = Query::parse(request.uri.query().unwrap_or_default())?;
-    if query.callback.as_deref().is_some_and(|name| !render::jsonp::is_callback(name)) {
-        // The name is never echoed (D-12).
-        return Err(Refusal::bad("`callback` must be the name of a function"));
-    }
-    if caller.is_private && query.callback.is_some() {
-        return Err(Refusal::no_script());
-    }
+    let mut query = Query::parse(request.uri.query().unwrap_or_default())?;
+    query.callback = script_for(query.callback, caller)?;
     let feed = context.feed(name)?;
     let accept = accept::joined(&request.headers, &ACCEPT);
     let chosen = named.or_else(|| accept::representation(accept.as_deref(), query.callback.is_some()));
@@ -75,15 +70,32 @@ pub(super) async fn classic(
     caller: &Caller,
     (name, representation): (&str, Representation),
 ) -> Result<Response, Refusal> {
+    let query = ClassicQuery::parse(request.uri.query().unwrap_or_default())?;
+    let callback = script_for(query.callback, caller)?;
     let feed = context.feed(name)?;
-    let filter = Query::filter_of(request.uri.query().unwrap_or_default())?;
-    let reading = ReadRequest::classic(feed, representation, context.readers.config().classic_items);
-    let reading = reading.filtered(filter);
+    let window = context.readers.config().classic_items;
+    let max = query.max.unwrap_or(window).min(window);
+    let reading = ReadRequest::classic(feed, representation, max);
+    let reading = reading.filtered(query.filter);
     let reading = reading.seen_from(caller.site.clone());
     let view = reading.view().clone();
     context.check_ready(feed).await?;
     let answer = PullAnswer { context, request, caller, name, view, representation, negotiated: false };
-    answer.shared(&reading).await
+    match callback {
+        Some(_) => answer.personal(&*context.readers.read(&reading).await?, callback.as_deref()).await,
+        None => answer.shared(&reading).await,
+    }
+}
+
+/// The function that a script is handed to. Its name is never echoed (D-12), and private feeds come to none.
+fn script_for(callback: Option<String>, caller: &Caller) -> Result<Option<String>, Refusal> {
+    if callback.as_deref().is_some_and(|name| !render::jsonp::is_callback(name)) {
+        return Err(Refusal::bad("`callback` must be the name of a function"));
+    }
+    if caller.is_private && callback.is_some() {
+        return Err(Refusal::no_script());
+    }
+    Ok(callback)
 }
 
 /// An archive of a view for ordinary readers. By the name of its present version it may be kept for ever; by the name of a
@@ -168,7 +180,7 @@ impl PullAnswer<'_> {
     /// A page that everybody may cache, with validators; 304 when the consumer has it (T-1, T-2).
     async fn shared(&self, reading: &ReadRequest) -> Result<Response, Refusal> {
         let head = self.context.readers.head(self.view.feed)?;
-        if head.ready && self.is_fresh(head) {
+        if head.ready && self.validators(head).are_fresh(&self.request.headers) {
             let mut response = Response::default();
             *response.status_mut() = StatusCode::NOT_MODIFIED;
             self.describe(response.headers_mut(), head);
@@ -191,10 +203,8 @@ impl PullAnswer<'_> {
         if !delta::is_wanted(headers) {
             return Ok(None);
         }
-        let base = delta::base(headers, &self.tag_tail(), head);
-        let Some(changed) = base.and_then(|base| reading.clone().changed_since(base)) else {
-            return Ok(None);
-        };
+        let Some(base) = delta::base(headers, &self.tag_tail(), head) else { return Ok(None) };
+        let Some(changed) = reading.clone().changed_since(base.last_t) else { return Ok(None) };
         let body = self.context.readers.read(&changed).await?;
         let is_cut = body.more && !self.representation.is_classic();
         let last = Toc::parse(&body.last_cursor).map(|toc| toc.t).filter(|_| !self.view.order.reverse);
@@ -208,6 +218,10 @@ impl PullAnswer<'_> {
         let headers = response.headers_mut();
         self.describe(headers, state);
         headers.insert("im", HeaderValue::from_static("feed"));
+        // Of several tags the consumer must learn which one counted (RFC 3229 section 10.5.1).
+        if let Ok(tag) = HeaderValue::try_from(base.tag) {
+            headers.insert("delta-base", tag);
+        }
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store, im"));
         Ok(Some(response))
     }
@@ -275,14 +289,9 @@ impl PullAnswer<'_> {
         response
     }
 
-    /// Validators and links, alike on 200 and 304 (RFC 9110 section 15.4.5).
+    /// AnswerValidators and links, alike on 200 and 304 (RFC 9110 section 15.4.5).
     fn describe(&self, headers: &mut HeaderMap, head: Head) {
-        if let Ok(etag) = HeaderValue::try_from(self.etag(head)) {
-            headers.insert(ETAG, etag);
-        }
-        if let Some(date) = self.last_modified(head).and_then(|date| HeaderValue::try_from(date).ok()) {
-            headers.insert(LAST_MODIFIED, date);
-        }
+        self.validators(head).write(headers);
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
         self.link(headers);
     }
@@ -321,17 +330,8 @@ impl PullAnswer<'_> {
         }
     }
 
-    /// True while the consumer's copy is the one that we would send. `If-None-Match` goes before `If-Modified-Since`.
-    fn is_fresh(&self, head: Head) -> bool {
-        if let Some(known) = accept::joined(&self.request.headers, &IF_NONE_MATCH) {
-            return accept::names_tag(&known, &self.etag(head));
-        }
-        let since = self.request.headers.get(IF_MODIFIED_SINCE).and_then(|date| date.to_str().ok());
-        let since = since.and_then(|date| httpdate::parse_http_date(date).ok());
-        match (since, self.last_modified_secs(head)) {
-            (Some(since), Some(modified)) => UNIX_EPOCH + Duration::from_secs(modified) <= since,
-            _ => false,
-        }
+    fn validators(&self, head: Head) -> AnswerValidators {
+        AnswerValidators { etag: self.etag(head), modified: self.last_modified_secs(head) }
     }
 
     /// The validator of a view: its visible state, its form and coding, the build that renders it, and the configuration that
@@ -359,11 +359,6 @@ impl PullAnswer<'_> {
         // Below a secret, other links.
         let root = self.caller.site(self.context).hub();
         crc32fast::hash(format!("{root} {page_items_max} {page_bytes_max} {classic_items}").as_bytes())
-    }
-
-    fn last_modified(&self, head: Head) -> Option<String> {
-        let secs = self.last_modified_secs(head)?;
-        Some(httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(secs)))
     }
 
     /// The second of the last change, once it is over: until then another change may carry the same date.

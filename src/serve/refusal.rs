@@ -190,7 +190,9 @@ const PROBLEM: &str = "application/problem+json";
 pub(super) fn told(request: &Parts, mut answer: http::Response<Bytes>) -> http::Response<Bytes> {
     let status = answer.status();
     let is_error = status.is_client_error() || status.is_server_error();
-    if is_error && wants_problem(request) {
+    let is_text =
+        answer.headers().get(CONTENT_TYPE).is_none_or(|it| it.as_bytes().starts_with(b"text/plain"));
+    if is_error && is_text && wants_problem(request) {
         let text = String::from_utf8_lossy(answer.body()).trim_end().to_owned();
         *answer.body_mut() = problem(status, &text).into();
         answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(PROBLEM));

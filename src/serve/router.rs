@@ -21,6 +21,10 @@ use std::{
 };
 use tower::{Service, ServiceExt as _};
 
+/// Methods that a path may take of which nothing is known: browsers remember for a day what they are told while the start is under
+/// way.
+const UNKNOWN_METHODS: &str = "GET, HEAD, POST, OPTIONS";
+
 /// The service at the inside of the stack: hands each request to the first mount that takes it.
 #[derive(Clone, Debug)]
 pub struct Router {
@@ -55,9 +59,10 @@ impl Router {
     /// The service for a request that no mount takes. Pages of other origins may read why, too.
     fn refusing(&self) -> MountService {
         let router = self.clone();
-        own_layers::own(tower::service_fn(move |request: Request<ServeBody>| {
+        let service = tower::service_fn(move |request: Request<ServeBody>| {
             std::future::ready(Ok::<_, Infallible>(router.refuse(&request.into_parts().0)))
-        }))
+        });
+        own_layers::own(service, UNKNOWN_METHODS)
     }
 
     fn refuse(&self, request: &Parts) -> Response {

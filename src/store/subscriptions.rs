@@ -95,6 +95,34 @@ pub struct Subscription {
 pub enum Target {
     /// A callback of WebSub, or of one of its ancestors.
     Callback(CallbackTarget),
+    /// A listener of rssCloud.
+    Cloud(CloudTarget),
+}
+
+/// A listener of rssCloud: it is told that a feed has changed, and reads it itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CloudTarget {
+    /// Its URL, and the mark that tells it from a callback.
+    pub address: String,
+    /// The feed as the listener spelt it: told in every notification.
+    pub feed_url: String,
+    /// True where it is asked to echo a challenge; else a notification tries it.
+    pub is_challenged: bool,
+}
+
+/// The end of addresses of rssCloud: a fragment, which no callback has.
+const CLOUD_MARK: &str = "#rssCloud";
+
+impl CloudTarget {
+    /// A listener at a URL without a fragment.
+    pub fn new(url: &str, feed_url: &str, is_challenged: bool) -> Self {
+        Self { address: format!("{url}{CLOUD_MARK}"), feed_url: feed_url.to_owned(), is_challenged }
+    }
+
+    /// The URL to which notifications go.
+    pub fn url(&self) -> &str {
+        self.address.strip_suffix(CLOUD_MARK).unwrap_or(&self.address)
+    }
 }
 
 /// A URL that takes pushes, and what its subscriber asked of them.
@@ -272,6 +300,15 @@ impl Target {
     pub fn address(&self) -> &str {
         match self {
             Self::Callback(callback) => &callback.url,
+            Self::Cloud(cloud) => &cloud.address,
+        }
+    }
+
+    /// The URL of its requests.
+    pub fn url(&self) -> &str {
+        match self {
+            Self::Callback(callback) => &callback.url,
+            Self::Cloud(cloud) => cloud.url(),
         }
     }
 }

@@ -12,8 +12,8 @@ use everfeed::{
     readers::{Config, Readers},
     render::Site,
     serve::{
-        client_address::WayTrust, context::ServeContext, hub_forms::HubService, long_poll::Waiters,
-        own_mounts::own_mounts, router::Router, stack::stack,
+        client_address::WayTrust, context::ServeContext, first_seen::FirstSeen, hub_forms::HubService,
+        long_poll::Waiters, own_mounts::own_mounts, router::Router, stack::stack,
     },
     telemetry::Metrics,
 };
@@ -43,6 +43,8 @@ async fn get(blog: &Blog, target: &str) -> String {
         clock,
         trust: WayTrust::default(),
         sites: Arc::default(),
+        first_seen: FirstSeen::default(),
+        takes_cloud: false,
         waiters: Waiters::new(10, 10, Duration::from_secs(300)),
         stop: CancellationToken::new(),
     };

@@ -11,7 +11,10 @@ use std::{
     },
     time::Duration,
 };
-use testkit::{client::ask, publisher::Publisher};
+use testkit::{
+    client::{Answer, ask},
+    publisher::Publisher,
+};
 use tokio::time::timeout;
 
 pub(crate) const BEFORE: &str = "<?xml version=\"1.0\"?>\n<rss version=\"2.0\"><channel>";
@@ -20,6 +23,9 @@ pub(crate) const AFTER: &str =
 pub(crate) const LINKS: &str = "<atom:link xmlns:atom=\"http://www.w3.org/2005/Atom\" rel=\"self\" \
     href=\"http://blog.example/feed.xml\" type=\"application/rss+xml\"/>\
     <atom:link xmlns:atom=\"http://www.w3.org/2005/Atom\" rel=\"hub\" href=\"http://blog.example/hub\"/>";
+
+/// The place at which listeners of rssCloud register, in an old document of RSS.
+pub(crate) const CLOUD: &str = "<cloud domain=\"blog.example\" port=\"80\" path=\"/pleaseNotify\" registerProcedure=\"\" protocol=\"http-post\"/>";
 
 /// An old blog that can be stopped, and whose feed can change.
 #[derive(Clone)]
@@ -86,7 +92,7 @@ async fn plain_readers_get_the_old_document_with_our_links_also_while_the_origin
     let blog = Blog::new(format!("{BEFORE}{AFTER}"));
     let sidecar = blog.behind("feeds = [\"/feed.xml\"]").await;
     let got = sidecar.get("/feed.xml").await;
-    assert_eq!(body(&got), format!("{BEFORE}{LINKS}{AFTER}"));
+    assert_eq!(body(&got), format!("{BEFORE}{LINKS}{CLOUD}{AFTER}"));
     assert_eq!(header(&got, "content-type"), "text/xml; charset=UTF-8");
     assert_eq!(
         header(&got, "link"),
@@ -111,7 +117,7 @@ async fn plain_readers_get_the_old_document_with_our_links_also_while_the_origin
         "we alone poll"
     );
     blog.is_up.store(false, Ordering::Relaxed);
-    assert_eq!(body(&sidecar.get("/feed.xml").await), format!("{BEFORE}{LINKS}{AFTER}"));
+    assert_eq!(body(&sidecar.get("/feed.xml").await), format!("{BEFORE}{LINKS}{CLOUD}{AFTER}"));
     assert!(sidecar.get("/page").await.starts_with("HTTP/1.1 502 "));
 }
 
@@ -143,7 +149,7 @@ async fn a_range_of_a_kept_document_is_the_whole_of_it() {
     // RFC 9110 section 14.2: a server may ignore Range.
     let blog = Blog::new(format!("{BEFORE}{AFTER}"));
     let sidecar = blog.behind("feeds = [\"/feed.xml\"]").await;
-    let whole = format!("{BEFORE}{LINKS}{AFTER}");
+    let whole = format!("{BEFORE}{LINKS}{CLOUD}{AFTER}");
     for lines in
         ["Range: bytes=0-3", "Range: bytes=-5", "Range: bytes=999999-", "Range: bytes=0-3\r\nIf-Range: \"x\""]
     {
@@ -231,8 +237,14 @@ async fn the_origin_is_polled_under_the_name_that_readers_know() {
 /// Headers and body of a delivery.
 type Push = (BTreeMap<&'static str, String>, String);
 
-#[tokio::test]
-async fn whoever_subscribes_to_the_old_address_is_pushed_documents_of_its_format() {
+/// Sends a form to a path of ours.
+async fn post_form(sidecar: &Sidecar, path: &str, form: &str) -> Answer {
+    let headers = [("content-type", "application/x-www-form-urlencoded")];
+    ask(sidecar.app.address(), Method::POST, path, &headers, form).await.unwrap()
+}
+
+/// The first push to a subscriber of `/feed.xml`, after the feed has changed.
+async fn push_of(sidecar: &Sidecar, change: impl FnOnce()) -> Push {
     let pushed: Arc<Mutex<Vec<Push>>> = Arc::default();
     let seen = pushed.clone();
     let subscriber = Publisher::of(move |asked| {
@@ -246,18 +258,11 @@ async fn whoever_subscribes_to_the_old_address_is_pushed_documents_of_its_format
         testkit::publisher::ok("text/plain", "")
     })
     .await;
-    let blog = Blog::new(format!("{BEFORE}{AFTER}"));
-    let sidecar = blog.behind("feeds = [\"/feed.xml\"]\n[hub]\ncallbacks_private = true").await;
-    let form = |topic: &str| {
-        format!("hub.mode=subscribe&hub.topic={topic}&hub.callback={}", subscriber.url("/callback"))
-    };
-    let post = async |form: String| {
-        let headers = [("content-type", "application/x-www-form-urlencoded")];
-        ask(sidecar.app.address(), Method::POST, "/hub", &headers, &form).await.unwrap()
-    };
-    let unknown = post(form("http://blog.example/page")).await;
-    assert_eq!(unknown.status, 404, "{unknown:?}");
-    let accepted = post(form("http://blog.example/feed.xml")).await;
+    let form = format!(
+        "hub.mode=subscribe&hub.topic=http://blog.example/feed.xml&hub.callback={}",
+        subscriber.url("/callback")
+    );
+    let accepted = post_form(sidecar, "/hub", &form).await;
     assert_eq!(accepted.status, 202, "{accepted:?}");
     let verified = async {
         let operator = sidecar.app.admin_address();
@@ -270,9 +275,8 @@ async fn whoever_subscribes_to_the_old_address_is_pushed_documents_of_its_format
         }
     };
     timeout(PATIENCE, verified).await.expect("it is verified");
-    let more = AFTER.replace("<item>", "<item><guid>2</guid><title>Two</title></item><item>");
-    *blog.document.lock().unwrap() = format!("{BEFORE}{more}");
-    let published = post("hub.mode=publish&hub.url=http://blog.example/feed.xml".to_owned()).await;
+    change();
+    let published = post_form(sidecar, "/hub", "hub.mode=publish&hub.url=http://blog.example/feed.xml").await;
     assert_eq!(published.status, 204, "{published:?}");
     let delivered = async {
         while pushed.lock().unwrap().is_empty() {
@@ -280,7 +284,20 @@ async fn whoever_subscribes_to_the_old_address_is_pushed_documents_of_its_format
         }
     };
     timeout(PATIENCE, delivered).await.expect("it is pushed");
-    let (headers, document) = pushed.lock().unwrap()[0].clone();
+    let push = pushed.lock().unwrap()[0].clone();
+    push
+}
+
+#[tokio::test]
+async fn whoever_subscribes_to_the_old_address_is_pushed_documents_of_its_format() {
+    let blog = Blog::new(format!("{BEFORE}{AFTER}"));
+    let sidecar = blog.behind("feeds = [\"/feed.xml\"]\n[hub]\ncallbacks_private = true").await;
+    let unknown = "hub.mode=subscribe&hub.topic=http://blog.example/page&hub.callback=http://127.0.0.1:1/";
+    let unknown = post_form(&sidecar, "/hub", unknown).await;
+    assert_eq!(unknown.status, 404, "{unknown:?}");
+    let more = AFTER.replace("<item>", "<item><guid>2</guid><title>Two</title></item><item>");
+    let change = || *blog.document.lock().unwrap() = format!("{BEFORE}{more}");
+    let (headers, document) = push_of(&sidecar, change).await;
     assert_eq!(headers["content-type"], "application/rss+xml; charset=utf-8");
     assert_eq!(
         headers["link"],
@@ -383,14 +400,106 @@ async fn the_feeds_that_a_platform_usually_has_are_found_by_one_request_each() {
     assert_eq!(looked, ["/", "/feed/", "/comments/feed/", "/?feed=comments-rss2"]);
 }
 
+const RDF_ROOT: &str =
+    "<rdf:RDF xmlns:rdf=\"http://www.w3.org/1999/02/22-rdf-syntax-ns#\" xmlns=\"http://purl.org/rss/1.0/\">";
+
+#[tokio::test]
+async fn an_old_address_of_any_syntax_has_our_links_and_pushes_that_syntax() {
+    let rdf = |items: &str| {
+        format!("{RDF_ROOT}<channel rdf:about=\"http://b/\"><title>b</title></channel>{items}</rdf:RDF>")
+    };
+    let rdf_item = |no: u32| {
+        format!("<item rdf:about=\"http://b/{no}\"><title>Post {no}</title><link>http://b/{no}</link></item>")
+    };
+    let json = |items: &str| {
+        format!(
+            "{{\"version\": \"https://jsonfeed.org/version/1.1\",\r\n \"title\": \"b\", \"items\": [{items}]}}"
+        )
+    };
+    let json_item = |no: u32| format!("{{\"id\": \"{no}\", \"content_text\": \"Post {no}\"}}");
+    let rdf_link = "<atom:link xmlns:atom=\"http://www.w3.org/2005/Atom\" rel=\"hub\" href=\"http://blog.example/hub\"/>";
+    let json_link = "\"hubs\":[{\"type\":\"WebSub\",\"url\":\"http://blog.example/hub\"}]";
+    let both = [rdf_item(2), rdf_item(1)].concat();
+    let cases = [
+        (rdf(&rdf_item(1)), rdf(&both), rdf_link, "application/rdf+xml; charset=utf-8"),
+        (
+            json(&json_item(1)),
+            json(&[json_item(2), json_item(1)].join(",")),
+            json_link,
+            "application/feed+json; charset=utf-8",
+        ),
+    ];
+    for (before, after, link, media_type) in cases {
+        let blog = Blog::new(before);
+        let sidecar = blog.behind("feeds = [\"/feed.xml\"]\n[hub]\ncallbacks_private = true").await;
+        let got = sidecar.get("/feed.xml").await;
+        assert!(body(&got).contains(link), "{got}");
+        assert!(header(&got, "link").contains("rel=\"hub\""), "{got}");
+        let (headers, document) = push_of(&sidecar, || *blog.document.lock().unwrap() = after).await;
+        assert_eq!(headers["content-type"], media_type);
+        assert!(headers["link"].starts_with("<http://blog.example/feed.xml>; rel=\"self\""), "{headers:?}");
+        assert!(document.contains("Post 2") && !document.contains("Post 1"), "{document}");
+    }
+}
+
+#[tokio::test]
+async fn a_listener_of_rss_cloud_registers_by_the_old_document_and_is_told_of_a_post() {
+    let told: Arc<Mutex<Vec<String>>> = Arc::default();
+    let seen = told.clone();
+    let listener = Publisher::of(move |asked| {
+        seen.lock().unwrap().push(String::from_utf8_lossy(&asked.body).into_owned());
+        testkit::publisher::ok("text/plain", "")
+    })
+    .await;
+    let before = BEFORE.to_owned()
+        + "<cloud domain='old.example' port='80' path='/' registerProcedure='' protocol='http-post'></cloud>";
+    let blog = Blog::new(format!("{before}{AFTER}"));
+    let sidecar = blog.behind("feeds = [\"/feed.xml\"]\n[hub]\ncallbacks_private = true").await;
+    let got = sidecar.get("/feed.xml").await;
+    assert_eq!(body(&got), format!("{BEFORE}{LINKS}{CLOUD}{AFTER}"), "never two");
+    let port = listener.url("/").rsplit(':').next().unwrap().trim_end_matches('/').to_owned();
+    let form = format!(
+        "notifyProcedure=&port={port}&path=/told&protocol=http-post&url1=http://blog.example/feed.xml"
+    );
+    let answer = post_form(&sidecar, "/pleaseNotify", &form).await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let text = String::from_utf8_lossy(&answer.body).into_owned();
+    assert!(text.contains("<notifyResult success=\"true\""), "{text}");
+    let notification = "url=http%3A%2F%2Fblog.example%2Ffeed.xml";
+    assert_eq!(std::mem::take(&mut *told.lock().unwrap()), [notification], "it was tried");
+    let more = AFTER.replace("<item>", "<item><guid>2</guid><title>Two</title></item><item>");
+    *blog.document.lock().unwrap() = format!("{before}{more}");
+    post_form(&sidecar, "/hub", "hub.mode=publish&hub.url=http://blog.example/feed.xml").await;
+    let notified = async {
+        while told.lock().unwrap().is_empty() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(PATIENCE, notified).await.expect("it is told");
+    assert!(sidecar.get("/feed.xml").await.contains("Two"), "and finds what it is told of");
+    assert_eq!(*told.lock().unwrap(), [notification]);
+}
+
+#[tokio::test]
+async fn without_rss_cloud_the_path_and_the_element_are_the_publishers_own() {
+    let own = "<cloud domain='old.example' port='80' path='/' registerProcedure='' protocol='http-post'/>";
+    let blog = Blog::new(format!("{BEFORE}{own}{AFTER}"));
+    let sidecar = blog.behind("feeds = [\"/feed.xml\"]\n[hub]\nrsscloud = false").await;
+    assert_eq!(body(&sidecar.get("/feed.xml").await), format!("{BEFORE}{LINKS}{own}{AFTER}"));
+    assert_eq!(body(&sidecar.get("/pleaseNotify").await), "a page");
+}
+
 #[tokio::test]
 async fn no_hub_is_named_for_a_format_that_is_not_pushed() {
-    let rdf = "<rdf:RDF xmlns:rdf=\"http://www.w3.org/1999/02/22-rdf-syntax-ns#\" xmlns=\"http://purl.org/rss/1.0/\">\
-               <channel rdf:about=\"http://b/\"><title>b</title></channel>\
-               <item rdf:about=\"http://b/1\"><title>One</title><link>http://b/1</link></item></rdf:RDF>";
-    let sidecar = Blog::new(rdf.to_owned()).behind("feeds = [\"/feed.xml\"]").await;
+    let cdf = "<?xml version=\"1.0\"?><CHANNEL HREF=\"http://b/\"><TITLE>b</TITLE><ITEM HREF=\"http://b/1\"><TITLE>One</TITLE></ITEM></CHANNEL>";
+    let sidecar = Blog::new(cdf.to_owned()).behind("feeds = [\"/feed.xml\"]").await;
     let got = sidecar.get("/feed.xml").await;
-    assert_eq!((body(&got), header(&got, "link")), (rdf, ""));
+    assert_eq!((body(&got), header(&got, "link")), (cdf, ""));
+    let form =
+        "hub.mode=subscribe&hub.topic=http://blog.example/feed.xml&hub.callback=http://reader.example/";
+    let refused = post_form(&sidecar, "/hub", form).await;
+    assert_eq!(refused.status, 404, "{refused:?}");
+    assert!(String::from_utf8_lossy(&refused.body).contains("CDF"), "{refused:?}");
     let from_origin = Blog::new(format!("{BEFORE}{AFTER}"));
     let sidecar = from_origin.behind("feeds = [\"/feed.xml\"]\nserve_plain = \"origin\"").await;
     let got = sidecar.get("/feed.xml").await;

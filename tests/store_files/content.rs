@@ -486,7 +486,7 @@ pub(crate) async fn dump(store: &dyn Store) -> String {
     )
     .unwrap();
     for (sub, progress) in store.subscriptions(None, None, 9).await.unwrap() {
-        let Target::Callback(callback) = &sub.target;
+        let Target::Callback(callback) = &sub.target else { panic!("a callback, not {:?}", sub.target) };
         let secret = callback.secret.as_ref().map(Secret::reveal);
         writeln!(text, "{sub:?} {progress:?} {secret:?}").unwrap();
         let found = store.find_subscription(&sub.topic, sub.target.address()).await.unwrap();

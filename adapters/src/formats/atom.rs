@@ -24,9 +24,7 @@ pub(crate) fn entry_child(element: Element, scope: &Scope, draft: &mut Draft<'_>
         },
         "summary" => draft.summary(rank, text(element, scope)),
         "content" => {
-            if let Some(language) = element.attribute_ns(XML, "lang") {
-                draft.language(language);
-            }
+            draft.stated_language(element.attribute_ns(XML, "lang"));
             draft.content(rank, body(element, scope));
         }
         "author" => draft.author(Rank::Native, person::construct(&element, scope)),

@@ -281,6 +281,13 @@ impl<'d> Draft<'d> {
         }
     }
 
+    /// Sets the language of an `xml:lang`, which may say that there is none; the last one holds.
+    pub(crate) fn stated_language(&mut self, stated: Option<&str>) {
+        if let Some(language) = stated {
+            self.entry.language = Some(language_tag(language.trim().to_owned()));
+        }
+    }
+
     /// Sets the source feed; the first one holds.
     pub(crate) fn source(&mut self, source: Source) {
         self.entry.source.get_or_insert_with(|| Box::new(source));

@@ -6,7 +6,7 @@ use url::Url;
 
 use crate::note::Notes;
 use crate::text::markup::XML;
-use crate::text::{html, present, uri};
+use crate::text::{html, uri};
 use crate::{Element, Note, Text, TextKind};
 
 /// Length of the part of a bad `xml:base` that a note quotes.
@@ -18,6 +18,7 @@ pub(crate) struct Scope {
     pub(crate) base: Option<Url>,
     /// True when the document named the base itself.
     pub(crate) is_rebased: bool,
+    /// Empty where `xml:lang=""` says that there is none, so that none is inherited (XML section 2.12).
     pub(crate) language: Option<String>,
 }
 
@@ -34,7 +35,7 @@ impl Scope {
             inside.rebase(base, notes);
         }
         if let Some(language) = language {
-            inside.language = present(language);
+            inside.language = Some(language.trim().to_owned());
         }
         Cow::Owned(inside)
     }

@@ -137,7 +137,7 @@ pub(crate) fn fragment(mut element: Element, scope: &Scope) -> Option<Text> {
     write_nodes(&mut value, &wrapper.children, &[("", XHTML)]);
     let mut text = scope.text(TextKind::Xhtml, visible(value)?);
     if let Some(language) = wrapper.attribute_ns(XML, "lang") {
-        text.language = present(language).map(language_tag);
+        text.language = Some(language_tag(language.trim().to_owned()));
     }
     Some(text)
 }

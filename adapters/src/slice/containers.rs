@@ -9,7 +9,6 @@ use crate::reading::{Dialect, Scope};
 use crate::text::markup::split;
 use crate::text::markup::tokens::attributes;
 use crate::text::markup::tree::Bindings;
-use crate::text::present;
 use crate::vocabulary::Vocabulary;
 use crate::{Format, Note};
 
@@ -103,7 +102,10 @@ impl Containers {
         for (attribute, value) in attributes(tag.raw) {
             match attribute {
                 "xml:base" => scope.rebase(&value, notes),
-                "xml:lang" => scope.language = present(&value).filter(|tag| tag.len() <= LANGUAGE_BYTES_MAX),
+                "xml:lang" => {
+                    let tag = value.trim();
+                    scope.language = (tag.len() <= LANGUAGE_BYTES_MAX).then(|| tag.to_owned());
+                }
                 _ if dialect.format == Format::Cdf && attribute.eq_ignore_ascii_case("base") => {
                     scope.rebase(&value, notes);
                 }

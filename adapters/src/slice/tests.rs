@@ -332,3 +332,25 @@ fn what_nobody_ended_swallows_no_tag_of_an_entry() {
         assert_eq!(ids(&rss(&format!("{between}<?y?> ]>"))), ["1", "2"], "{unended}");
     }
 }
+
+// XML section 2.12.
+#[test]
+fn an_empty_language_is_none_and_not_that_of_the_feed() {
+    let found = sliced(
+        "<feed xmlns='http://www.w3.org/2005/Atom' xml:lang='de'>\
+        <entry xml:lang=''><id>1</id><title>x</title></entry>\
+        <entry><id>2</id><title xml:lang=' '>x</title></entry>\
+        <entry><id>3</id><title>x</title></entry>\
+        <entry><id>4</id><content type='xhtml'><div xmlns='http://www.w3.org/1999/xhtml' xml:lang=''>x</div></content></entry>\
+        </feed>",
+    );
+    assert_eq!(found.metadata.language.as_deref(), Some("de"));
+    let entries: Vec<_> = found.entries.iter().map(|raw| raw.parse().0).collect();
+    let titles: Vec<_> =
+        entries[..3].iter().map(|entry| entry.title.as_ref().unwrap().language.as_deref()).collect();
+    let own: Vec<_> = entries.iter().map(|entry| entry.language.as_deref()).collect();
+    assert_eq!((own, titles), (vec![Some(""), None, None, None], vec![Some(""), Some(""), Some("de")]));
+    assert_eq!(entries[3].content.as_ref().unwrap().text.language.as_deref(), Some(""));
+    let rss = sliced("<rss xml:lang=''><channel><item><guid>1</guid></item></channel></rss>");
+    assert_eq!(rss.metadata.language, None);
+}

@@ -85,6 +85,37 @@ fn each_filter_shows_what_it_names() {
 }
 
 #[test]
+fn an_entry_without_authors_has_those_of_its_source_or_its_feed() {
+    // RFC 4287 section 4.2.1.
+    let person = |name: &str| Person { name: Some(name.to_owned()), ..Person::default() };
+    let metadata = Metadata { authors: vec![person("Ed Itor"), person("Two")], ..Metadata::default() };
+    let of_feed = FeedRecord { metadata: Arc::new(metadata), ..feed(None) };
+    let source = |authors| Some(Box::new(everfeed_adapters::Source { authors, ..Default::default() }));
+    let check = |authors: &[&str], source, expect: &str| {
+        let authors = authors.iter().copied().map(person).collect();
+        let item = item(Entry { authors, source, ..Entry::default() });
+        for name in ["ed itor", "two", "ann", "own"] {
+            let shows = filter([("author", name)]).unwrap().shows(&item, &of_feed);
+            assert_eq!(shows, expect.split(',').any(|one| one == name), "{name}");
+        }
+    };
+    check(&[], None, "ed itor,two");
+    check(&[], source(vec![]), "ed itor,two");
+    check(&[], source(vec![person("Ann")]), "ann");
+    check(&["Own"], source(vec![person("Ann")]), "own");
+}
+
+#[test]
+fn an_entry_that_says_it_has_no_language_is_in_none() {
+    let of = |language: &str| Some(language.to_owned());
+    let said = |language| Entry { title: Some(Text { language, ..Text::plain("x") }), ..Entry::default() };
+    check("lang", "de", &said(None), true);
+    check("lang", "de", &said(of("")), false);
+    check("lang", "de", &said(of("de")), true);
+    check("lang", "de", &Entry { language: of(""), ..said(of("de")) }, false);
+}
+
+#[test]
 fn a_tombstone_has_no_content_to_be_met() {
     let gone = left_view(&item(Entry { title: Some(Text::plain("rust")), ..Entry::default() }));
     assert!(gone.is_gone() && gone.entry().is_none());

@@ -8,7 +8,7 @@ use crate::{
         roster::Standing,
         verify::{self, Answered, Question, Verdict},
     },
-    store::subscriptions::{Attempts, Intent, Lease, Pending, Progress, Start, Target},
+    store::subscriptions::{Attempts, Intent, Lease, Pending, Progress, Start},
 };
 use futures_util::future::{BoxFuture, FutureExt as _};
 use std::time::Duration;
@@ -141,7 +141,7 @@ fn question(row: &SubscriptionRow) -> Option<Question> {
         Intent::Refresh => ("subscribe", Some(row.sub.lease?.terms)),
         Intent::Unsubscribe { .. } => ("unsubscribe", None),
     };
-    let Target::Callback(target) = pending.intent.target().unwrap_or(&row.sub.target).clone();
+    let target = pending.intent.target().unwrap_or(&row.sub.target).clone();
     Some(Question {
         mode,
         lease_secs: lease.map(|lease| lease.secs),

@@ -425,8 +425,10 @@ impl Rig {
 
     /// The callback of the only subscription.
     pub(super) async fn callback(&self) -> CallbackTarget {
-        let Target::Callback(callback) = self.sub().await.unwrap().target;
-        callback
+        match self.sub().await.unwrap().target {
+            Target::Callback(callback) => callback,
+            other => panic!("a callback, not {other:?}"),
+        }
     }
 
     /// The position of the only subscription.

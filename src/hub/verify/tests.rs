@@ -25,7 +25,7 @@ fn check(answer: Result<(u16, &'static str), FetchError>, lenient: bool, expect:
         *answer.status_mut() = StatusCode::from_u16(status).unwrap();
         answer
     });
-    let verdict = judge(&answer, "c1", lenient, SystemTime::UNIX_EPOCH);
+    let verdict = judge(&answer, Some("c1"), lenient, SystemTime::UNIX_EPOCH);
     let told = match verdict {
         Verdict::Confirmed => "yes",
         Verdict::Refused(_) => "no",
@@ -82,7 +82,7 @@ fn a_callback_may_say_when_to_ask_again() {
     let mut answer = Response::new(Bytes::new());
     *answer.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
     answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from(77));
-    let verdict = judge(&Ok(answer), "c1", false, SystemTime::UNIX_EPOCH);
+    let verdict = judge(&Ok(answer), Some("c1"), false, SystemTime::UNIX_EPOCH);
     let Verdict::Later { retry_after, .. } = verdict else { panic!("{verdict:?}") };
     assert_eq!(retry_after, Some(Duration::from_secs(77)));
 }

@@ -166,7 +166,7 @@ fn a_feed_that_waits_for_its_first_document_says_so() {
 #[test]
 fn the_list_names_every_feed_and_the_ways_to_it() {
     let (feeds, site) = ([feed(metadata()), feed(Default::default())], site());
-    let list = List { site: &site, feeds: &feeds, total: feeds.len(), words: "", next: None };
+    let list = List { site: &site, feeds: &feeds, total: feeds.len(), words: "", found: None, next: None };
     let found: Value = serde_json::from_slice(&list::json(&list)).unwrap();
     assert_eq!(found["url"], "http://127.0.0.1/feeds");
     assert_eq!(found["feeds"].as_array().unwrap().len(), 2);

@@ -13,8 +13,15 @@ use everfeed_adapters::{Metadata, Text};
 use std::sync::Arc;
 
 fn list_of(feeds: &[FeedRecord]) -> String {
-    String::from_utf8(list(&List { site: &site(), feeds, total: feeds.len(), words: "", next: None }))
-        .unwrap()
+    String::from_utf8(list(&List {
+        site: &site(),
+        feeds,
+        total: feeds.len(),
+        words: "",
+        found: None,
+        next: None,
+    }))
+    .unwrap()
 }
 
 fn about_of(feed: &FeedRecord) -> String {

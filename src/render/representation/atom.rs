@@ -8,7 +8,7 @@ use crate::{
         document::{Audience, Document, ItemPlace},
         generator::GENERATOR,
         identity, namespaces as ns, target,
-        text::visible,
+        text::{on_one_line_of, visible},
         values,
         xml::Xml,
     },
@@ -71,7 +71,7 @@ fn head(xml: &mut Xml, document: &Document<'_>, audience: Audience) {
     let feed = document.feed();
     let metadata = &feed.metadata;
     xml.leaf("id", &[], &identity::iri(feed));
-    construct::text(xml, "title", &identity::title(feed), audience);
+    construct::text(xml, "title", &on_one_line_of(&identity::title(feed)), audience);
     if let Some(subtitle) = visible(metadata.description.as_ref()) {
         construct::text(xml, "subtitle", subtitle, audience);
     }

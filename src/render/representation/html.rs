@@ -125,7 +125,7 @@ fn gone(page: &mut Xml, item: &Item, reason: Reason) {
 fn live(page: &mut Xml, item: &Item, entry: &Entry) {
     let permalink = target::permalink(entry);
     let url = permalink.as_deref().and_then(web);
-    let language = entry.language.as_deref().and_then(values::language);
+    let language = entry.language.as_deref().and_then(values::language_attribute);
     page.open("article", &[("class", Some("h-entry")), ("lang", language)]);
     if let Some(title) = entry.title.as_ref().map(plain).filter(|title| !title.is_empty()) {
         let title = clamped(title);

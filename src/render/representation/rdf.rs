@@ -182,7 +182,7 @@ fn item(xml: &mut Xml, item: &Item, audience: Audience) {
 }
 
 fn live(xml: &mut Xml, item: &Item, entry: &Entry, audience: Audience) {
-    let language = entry.language.as_deref().and_then(values::language);
+    let language = entry.language.as_deref().and_then(values::language_attribute);
     xml.open("item", &[("rdf:about", Some(&item.iri)), ("xml:lang", language)]);
     texts(xml, item, entry);
     people(xml, "dc:creator", &entry.authors);

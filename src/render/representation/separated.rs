@@ -12,7 +12,7 @@ use crate::{
     render::{
         document::{Audience, Document, ItemPlace},
         target,
-        text::{body_html, html, plain, visible},
+        text::{body_html, html, is_break, plain, visible},
         values,
     },
 };
@@ -121,10 +121,18 @@ fn finished(out: Writer<Vec<u8>>) -> Vec<u8> {
     out.into_inner().expect("writing to memory does not fail")
 }
 
-/// Without control characters, at which many readers of tables stop.
+/// Without control characters, at which many readers of tables stop; of the ends of lines that only some readers know there is
+/// left the one that all know.
 fn without_controls(cell: Cow<'_, str>) -> Cow<'_, str> {
-    let is_odd = |c: char| c.is_control() && !matches!(c, '\t' | '\n' | '\r');
-    if cell.contains(is_odd) { Cow::Owned(cell.replace(is_odd, "")) } else { cell }
+    let is_usual = |c: char| matches!(c, '\t' | '\n' | '\r');
+    let is_odd = |c: char| (c.is_control() || is_break(c)) && !is_usual(c);
+    if !cell.contains(is_odd) {
+        return cell;
+    }
+    let kept = |c: char| {
+        if is_usual(c) || !c.is_control() && !is_break(c) { Some(c) } else { is_break(c).then_some('\n') }
+    };
+    Cow::Owned(cell.chars().filter_map(kept).collect())
 }
 
 /// Characters at the beginning of a cell that make it a formula in one spreadsheet or another; the last four are the full-width

@@ -46,6 +46,14 @@ pub enum BadQuery {
     /// A filter cannot be meant.
     #[error(transparent)]
     Filter(#[from] BadFilter),
+    /// A classic view is asked for a part of it that it does not have.
+    #[error("`{0}` is not for classic views, which show the newest posts: ask the Smart Feed")]
+    NotClassic(&'static str),
+    /// A classic view is asked for tombstones.
+    #[error(
+        "`deleted=only` is not for classic views, which show nothing that is deleted: ask the Smart Feed"
+    )]
+    NothingDeleted,
 }
 
 impl Query {
@@ -78,20 +86,6 @@ impl Query {
             callback: Some(callback).filter(|name| !name.is_empty()),
         }
         .checked()
-    }
-
-    /// The filter in a raw query string, whatever else is in it: ordinary readers send parameters of all kinds.
-    pub fn filter_of(raw: &str) -> Result<Filter, BadQuery> {
-        let mut values = [const { String::new() }; Filter::NAMES.len()];
-        let mut seen = [false; Filter::NAMES.len()];
-        for (key, value) in form_urlencoded::parse(raw.as_bytes()) {
-            let Some(at) = Filter::NAMES.iter().position(|name| *name == key) else { continue };
-            if std::mem::replace(&mut seen[at], true) {
-                return Err(BadQuery::Twice(Filter::NAMES[at]));
-            }
-            values[at] = value.into_owned();
-        }
-        Ok(Filter::of(values.each_ref().map(String::as_str))?)
     }
 
     /// True when a raw query string holds nothing but parameters that have a meaning.
@@ -143,6 +137,44 @@ impl Query {
     }
 }
 
+/// The parameters of a view for ordinary readers, who send parameters of all kinds: those that mean nothing anywhere are ignored,
+/// those that mean something elsewhere are not.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClassicQuery {
+    /// Posts at most; `None` for all that the view shows.
+    pub max: Option<usize>,
+    /// The posts that are shown.
+    pub filter: Filter,
+    /// The JSON-P function; `None` for no JSON-P.
+    pub callback: Option<String>,
+}
+
+impl ClassicQuery {
+    /// The parameters that have a meaning.
+    pub const NAMES: [&str; 8] = {
+        let [q, author, category, deleted, has, lang] = Filter::NAMES;
+        ["max", "callback", q, author, category, deleted, has, lang]
+    };
+
+    /// Reads a raw query string.
+    pub fn parse(raw: &str) -> Result<Self, BadQuery> {
+        let Query { since, until, max, order, filter, timeout_secs, callback } = Query::parse(raw)?;
+        let is_other = [
+            ("since", !since.is_empty()),
+            ("until", !until.is_empty()),
+            ("order", order != Order::default()),
+            ("timeout", timeout_secs.is_some()),
+        ];
+        if let Some((name, _)) = is_other.into_iter().find(|(_, is_other)| *is_other) {
+            return Err(BadQuery::NotClassic(name));
+        }
+        if filter.shows_gone_alone() {
+            return Err(BadQuery::NothingDeleted);
+        }
+        Ok(Self { max, filter, callback })
+    }
+}
+
 /// Everything but unreserved characters is escaped in a query value.
 const QUERY_VALUE: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
@@ -188,7 +220,7 @@ pub fn asks_for_script(raw: &str) -> bool {
 }
 
 /// Digits only; more than fit are as many as fit. Empty is absent.
-fn count(text: &str) -> Result<Option<u64>, ()> {
+pub fn count(text: &str) -> Result<Option<u64>, ()> {
     if text.is_empty() {
         return Ok(None);
     }
@@ -246,6 +278,26 @@ mod tests {
     fn a_number_too_large_is_clamped_and_not_refused() {
         let query = Query::parse("max=99999999999999999999&timeout=99999999999999999999").unwrap();
         assert_eq!((query.max, query.timeout_secs), (Some(usize::MAX), Some(u64::MAX)));
+    }
+
+    #[test]
+    fn classic_views_take_what_they_can_honour_and_refuse_the_rest() {
+        let parsed =
+            ClassicQuery::parse("max=5&callback=f&deleted=no&utm_source=x&since=&order=modified").unwrap();
+        assert_eq!((parsed.max, parsed.callback.as_deref()), (Some(5), Some("f")));
+        assert!(parsed.filter.has_terms());
+        for (raw, bad) in [
+            ("since=cursor:", BadQuery::NotClassic("since")),
+            ("until=time:2014", BadQuery::NotClassic("until")),
+            ("order=-modified", BadQuery::NotClassic("order")),
+            ("timeout=0", BadQuery::NotClassic("timeout")),
+            ("deleted=only", BadQuery::NothingDeleted),
+            ("max=0", BadQuery::Max),
+            ("max=1&max=1", BadQuery::Twice("max")),
+            ("q=a&q=b", BadQuery::Twice("q")),
+        ] {
+            assert_eq!(ClassicQuery::parse(raw), Err(bad), "{raw}");
+        }
     }
 
     #[test]

@@ -26,6 +26,7 @@ fn any_endpoint() -> impl Strategy<Value = Endpoint> {
         Just(Endpoint::Outline),
         Just(Endpoint::OpenApi),
         Just(Endpoint::Hub),
+        Just(Endpoint::Cloud),
         any_name().prop_map(Endpoint::HubOf),
         any_name().prop_map(Endpoint::About),
         any_name().prop_map(Endpoint::Negotiated),

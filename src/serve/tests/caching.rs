@@ -193,3 +193,48 @@ async fn one_link_header_names_self_first_and_then_the_hub() {
         assert_eq!(answer.header("link"), format!("<{ROOT}{base}>; rel=\"self\", <{ROOT}/hub>; rel=\"hub\""));
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn lists_and_descriptions_have_codings_and_validators_as_pages_have() {
+    // T-1..T-3.
+    let site = Site::of(1..=3).await;
+    let browser = ("accept", "text/html");
+    for (target, accept) in [
+        ("/feeds", ("accept", "*/*")),
+        ("/feeds", browser),
+        ("/feeds?q=blog", ("accept", "*/*")),
+        ("/feeds.opml", ("accept", "*/*")),
+        ("/feeds/blog/about", ("accept", "*/*")),
+        ("/feeds/blog/about", browser),
+        ("/openapi.json", ("accept", "*/*")),
+    ] {
+        // Until its second is over, a change may carry the same date.
+        assert_eq!(site.get_with(target, &[accept]).await.header("last-modified"), "", "{target}");
+        tokio::time::advance(Duration::from_secs(1)).await;
+        let plain = site.get_with(target, &[accept]).await;
+        assert!(plain.header("vary").ends_with("accept-encoding"), "{target}: {}", plain.header("vary"));
+        let mut tags = vec![plain.header("etag").to_owned()];
+        for coding in ["gzip", "br", "zstd"] {
+            let coded = site.get_with(target, &[accept, ("accept-encoding", coding)]).await;
+            assert_eq!((coded.status, coded.header("content-encoding")), (200, coding), "{target}");
+            assert!(coded.body.len() < plain.body.len(), "{target} {coding}");
+            let tag = coded.header("etag").to_owned();
+            let fresh =
+                site.get_with(target, &[accept, ("accept-encoding", coding), ("if-none-match", &tag)]).await;
+            assert_not_modified(&fresh, &coded);
+            assert!(!tags.contains(&tag), "a copy in each coding has a tag of its own");
+            tags.push(tag);
+        }
+        let date = plain.header("last-modified");
+        assert!(!date.is_empty(), "{target}");
+        assert_not_modified(&site.get_with(target, &[accept, ("if-modified-since", date)]).await, &plain);
+        let other = [accept, ("if-modified-since", date), ("if-none-match", "\"x\"")];
+        assert_eq!(site.get_with(target, &other).await.status, 200, "the tag goes before the date");
+    }
+    // What changes has another date, although nothing of the feeds' own dates tells of it.
+    let before = site.get("/feeds").await;
+    tokio::time::advance(Duration::from_secs(1)).await;
+    site.withdraw();
+    let since = ("if-modified-since", before.header("last-modified"));
+    assert_eq!(site.get_with("/feeds", &[since]).await.status, 200);
+}

@@ -27,6 +27,7 @@ async fn only_items_that_changed_since_the_state_of_the_tag_are_sent() {
         site.rig.change(vec![edit(2, "edited"), add(number), delete(3)]).await;
         let delta = ask(&site, view, "feed", tag).await;
         assert_eq!((delta.status, delta.header("im")), (226, "feed"), "{view}");
+        assert_eq!(delta.header("delta-base"), tag);
         assert_eq!(delta.header("cache-control"), "no-store, im");
         assert!(delta.header("vary").ends_with("accept-encoding, a-im, if-none-match"));
         let plain = site.get(view).await;
@@ -69,6 +70,9 @@ async fn of_several_states_the_newest_is_the_base_and_others_say_nothing() {
         (format!("\"other\",{oldest},{foreign}"), vec![4, 5]),
     ] {
         let delta = ask(&site, view, "vcdiff, feed;q=0.5", &tags).await;
+        // RFC 3229 section 10.5.1.
+        let base = if expect.len() == 1 { &newer } else { &oldest };
+        assert_eq!(delta.header("delta-base"), base, "{tags}");
         assert_eq!((delta.status, page(&delta)), (226, expect.into_iter().map(id).collect()), "{tags}");
     }
     let later = newer.replacen("W/\"", "W/\"f", 1);

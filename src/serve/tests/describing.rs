@@ -72,7 +72,10 @@ const HEADERS: [(&str, &str); 6] = [
 
 #[tokio::test(start_paused = true)]
 async fn every_answer_is_described() {
-    let site = Site::of(1..=3).await;
+    let site = Site::of(1..=16).await;
+    let newest = site.get("/feeds/blog/classic.atom").await;
+    let (_, link) = newest.text().split_once("/feeds/blog/archive/").unwrap();
+    let archive = link.split('.').next().unwrap().to_owned();
     let document = document(&site).await;
     let unread = Site::unread().await;
     let paths = document["paths"].as_object().unwrap();
@@ -80,7 +83,8 @@ async fn every_answer_is_described() {
     for (path, operations) in paths.iter().filter(|(path, _)| !path.ends_with("/hub")) {
         for name in ["blog", "none"] {
             for query in QUERIES {
-                let target = format!("{}?{query}", path.replace("{name}", name));
+                let path = path.replace("{name}", name).replace("{archive}", &archive);
+                let target = format!("{path}?{query}");
                 for accept in ACCEPTED {
                     for header in HEADERS {
                         let method = if accept == "*/*" { Method::HEAD } else { Method::GET };
@@ -278,5 +282,48 @@ async fn feeds_are_found_by_words_of_their_names_and_titles() {
         let page = site.get_with(&format!("/feeds?q={q}%22%3E%3Cb%3E"), &browser).await;
         assert!(!page.text().contains("<b>") && page.text().contains("name=\"q\""), "{}", page.text());
     }
-    assert_eq!(site.get("/feeds?q=a&q=b").await.status, 400);
+    for refused in ["q=a&q=b", "q=%ff", "after=%ff", "q=%00", "max=0", "callback=a&callback=b"] {
+        for path in ["/feeds", "/feeds.opml"] {
+            let answer = site.get(&format!("{path}?{refused}")).await;
+            // OPML is no script.
+            let is_script = refused.starts_with("callback") && path.ends_with("opml");
+            assert_eq!(
+                answer.status,
+                if is_script { 200 } else { 400 },
+                "{path} {refused}: {}",
+                answer.text()
+            );
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_total_of_a_search_is_that_of_what_was_found() {
+    let site = Site::of(1..=1).await;
+    for name in ["alpha-1", "alpha-2", "alpha-3", "beta"] {
+        site.join(name).await;
+    }
+    let list = async |query: &str| site.get(&format!("/feeds?{query}")).await.json();
+    let names = |list: &Value| -> Vec<String> {
+        list["feeds"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|feed| feed["name"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    assert_eq!(list("").await["total"], 5);
+    let all = list("q=ALPHA").await;
+    assert_eq!((all["total"].clone(), all["next"].clone()), (3.into(), Value::Null));
+    let first = list("q=alpha&max=2").await;
+    assert_eq!((first["total"].clone(), names(&first)), (3.into(), vec!["alpha-1".into(), "alpha-2".into()]));
+    let next = first["next"].as_str().unwrap();
+    let rest = list(next.split_once('?').unwrap().1).await;
+    assert_eq!((rest["total"].clone(), names(&rest)), (3.into(), vec!["alpha-3".into()]));
+    assert_eq!(rest["next"], Value::Null);
+    let exact = list("q=alpha&max=3").await;
+    assert_eq!(exact["next"], Value::Null, "there is nothing behind");
+    assert_eq!(list("q=nothing").await["total"], 0);
+    let page = site.get_with("/feeds?q=alpha&max=2", &[("accept", "text/html")]).await;
+    assert!(page.text().contains("3 of them hold these words."), "{}", page.text());
 }

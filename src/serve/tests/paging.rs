@@ -189,9 +189,9 @@ async fn ordinary_readers_get_the_newest_posts_first_and_no_tombstones() {
     let rss = site.get("/feeds/blog/classic.rss").await;
     assert_eq!(rss.header("content-type"), "application/rss+xml; charset=utf-8");
     assert_eq!(titles(rss.text(), "<item>"), newest);
-    let atom = site.get("/feeds/blog/classic.atom?since=cursor:&max=1&order=modified&callback=cb").await;
+    let atom = site.get("/feeds/blog/classic.atom?max=50&utm_source=x").await;
     assert_eq!(atom.header("content-type"), "application/atom+xml; charset=utf-8");
-    assert_eq!(titles(atom.text(), "<entry"), newest, "a classic view takes no parameters");
+    assert_eq!(titles(atom.text(), "<entry"), newest, "no more than the view shows");
     for text in [rss.text(), atom.text()] {
         assert!(
             !text.contains("deleted") && !text.contains("fo:") && !text.contains("rel=\"next\""),
@@ -199,4 +199,39 @@ async fn ordinary_readers_get_the_newest_posts_first_and_no_tombstones() {
         );
     }
     assert_eq!(link(atom.text(), "self").unwrap(), format!("{ROOT}/feeds/blog/classic.atom"));
+    let few = site.get("/feeds/blog/classic.atom?max=2").await;
+    assert_eq!(titles(few.text(), "<entry"), newest[..2]);
+    // Whoever followed a link from here would miss what stands between.
+    assert!(atom.text().contains("prev-archive") && !few.text().contains("prev-archive"), "{}", few.text());
+    for refused in [
+        "since=cursor:",
+        "until=time:2014-01-01",
+        "order=created",
+        "timeout=0",
+        "deleted=only",
+        "max=0",
+        "max=1&max=1",
+    ] {
+        let answer = site.get(&format!("/feeds/blog/classic.atom?{refused}")).await;
+        assert_eq!((answer.status, answer.text().lines().count()), (400, 1), "{refused}: {}", answer.text());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn scripts_take_classic_views_too() {
+    let site = Site::of(1..=3).await;
+    let plain = site.get("/feeds/blog/classic.jsonfeed").await.json();
+    let script = site.get("/feeds/blog/classic.jsonfeed?callback=a.b").await;
+    assert_eq!(
+        (script.status, script.header("content-type")),
+        (200, "application/javascript; charset=utf-8")
+    );
+    assert_eq!(
+        (script.header("cache-control"), script.header("x-content-type-options")),
+        ("no-store", "nosniff")
+    );
+    let inside = script.text().strip_prefix("/**/a.b(").and_then(|rest| rest.strip_suffix(");")).unwrap();
+    assert_eq!(serde_json::from_str::<serde_json::Value>(inside).unwrap(), plain);
+    let bad = site.get("/feeds/blog/classic.jsonfeed?callback=1").await;
+    assert_eq!((bad.status, bad.header("content-type")), (400, "text/plain; charset=utf-8"), "D-12");
 }

@@ -8,9 +8,10 @@ use crate::{
         testing::{NAME, ReaderRig},
     },
     serve::{
-        client_address::WayTrust, context::ServeContext, hub_forms::HubService, long_poll::Waiters,
-        own_mounts::own_mounts, router::Router, stack::stack,
+        client_address::WayTrust, context::ServeContext, first_seen::FirstSeen, hub_forms::HubService,
+        long_poll::Waiters, own_mounts::own_mounts, router::Router, stack::stack,
     },
+    store::traits::CatalogStore as _,
     telemetry::Metrics,
 };
 use bytes::Bytes;
@@ -79,6 +80,8 @@ impl Site {
             },
             trust: WayTrust { proxies: vec!["10.0.0.0/8".parse().unwrap()], basic_over_http: false },
             sites: Arc::default(),
+            first_seen: FirstSeen::default(),
+            takes_cloud: true,
             waiters: Waiters::new(setting.waiters_max, setting.waiters_per_client_max, setting.timeout_max),
             stop: CancellationToken::new(),
         };
@@ -93,6 +96,17 @@ impl Site {
     /// As a reload does that no longer names the feed.
     pub(super) fn withdraw(&self) {
         self.context.gate.catalog.publish(CatalogSnapshot::new([], [(NAME.to_owned(), self.rig.feed)]));
+    }
+
+    /// As a reload does that adds a feed, which is not read yet.
+    pub(super) async fn join(&self, name: &str) {
+        let no = self.rig.store.register(name, name).await.unwrap().no;
+        let settings = FeedSettings { name: name.to_owned(), ..feed_settings() };
+        let catalog = self.context.gate.catalog.snapshot();
+        let known =
+            catalog.feeds().map(|feed| RegisteredFeed { no: feed.no, settings: feed.settings.clone() });
+        let feeds = known.chain([RegisteredFeed { no, settings }]).collect::<Vec<_>>();
+        self.context.gate.catalog.publish(CatalogSnapshot::new(feeds, []));
     }
 
     /// As a reload does that gives the feed other readers.

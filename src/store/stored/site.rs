@@ -23,5 +23,5 @@ stored_structs! {
 }
 
 stored_enums! {
-    LegacySyntax { 0 Rss, 1 Atom, 2 Other }
+    LegacySyntax { 0 Rss, 1 Atom, 2 Other, 3 Rdf, 4 JsonFeed }
 }

@@ -15,8 +15,8 @@ use crate::{
     store::{
         Subscription, SubscriptionNo,
         subscriptions::{
-            Algo, Attempts, CallbackTarget, Dialect, Intent, Lease, LeaseTerms, Pending, Progress, Start,
-            Target,
+            Algo, Attempts, CallbackTarget, CloudTarget, Dialect, Intent, Lease, LeaseTerms, Pending,
+            Progress, Start, Target,
         },
     },
 };
@@ -50,6 +50,7 @@ stored_structs! {
     View { feed, order, filter }
     Order { axis, reverse }
     CallbackTarget { url, topic_as_sent, dialect, secret, algo, verify_token }
+    CloudTarget { address, feed_url, is_challenged }
     Lease { until, terms }
     LeaseTerms { secs, auto_refresh }
     Pending { intent, attempts, next_try, give_up_at, start, principal }
@@ -60,7 +61,7 @@ stored_structs! {
 stored_enums! {
     Axis { 0 Modified, 1 Created, 2 Published }
     Filter { 0 All, 1 Terms(terms), 2 Live }
-    Target { 0 Callback(callback) }
+    Target { 0 Callback(callback), 1 Cloud(cloud) }
     Intent { 0 Subscribe { target, lease }, 1 Refresh, 2 Unsubscribe { target } }
     Start { 0 Head(cursor), 1 Given(cursor) }
     Dialect { 0 WebSub, 1 Legacy }

@@ -10,7 +10,7 @@ use crate::{
     render::{
         document::Audience,
         foreign, namespaces as ns, target,
-        text::visible,
+        text::{on_one_line_of, visible},
         values, xhtml,
         xml::{self, Xml},
     },
@@ -46,11 +46,11 @@ pub(super) fn item(xml: &mut Xml, item: &Item, audience: Audience) {
 }
 
 fn live(xml: &mut Xml, item: &Item, entry: &Entry, audience: Audience) {
-    let language = entry.language.as_deref().and_then(values::language);
+    let language = entry.language.as_deref().and_then(values::language_attribute);
     xml.open("entry", &[("xml:lang", language)]);
     xml.leaf("id", &[], &item.iri);
     match &entry.title {
-        Some(title) => construct::text(xml, "title", title, audience),
+        Some(title) => construct::text(xml, "title", &on_one_line_of(title), audience),
         None => xml.leaf("title", &[], ""),
     }
     dates(xml, item, audience);

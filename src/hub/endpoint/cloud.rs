@@ -1,0 +1,130 @@
+//! `pleaseNotify` of rssCloud: a listener registers, is tried at once, and is answered what came of that (LEGACY C-4). Its
+//! registration is a subscription like all others.
+
+use super::{Hub, HubAnswer, HubSender, Subject};
+use crate::{
+    auth::Principal,
+    hub::{
+        admission::ClientNet,
+        form::{CloudRequest, Mode},
+        lease,
+        roster::Key,
+        verify::Verdict,
+    },
+    store::subscriptions::{CloudTarget, Intent, LeaseTerms, Pending, Start, Target},
+};
+use bytes::Bytes;
+use http::{
+    HeaderValue, Method, Request, Response, StatusCode,
+    header::{ACCEPT, CONTENT_TYPE},
+};
+use quick_xml::escape::escape;
+use std::net::IpAddr;
+
+/// The lease of a registration, seconds: 25 hours, so that one renewal a day does. The bounds of all leases count here, too.
+const LEASE_SECS: &str = "90000";
+
+impl Hub {
+    /// Answers `pleaseNotify`, in XML as the protocol has it, or in JSON for those who want nothing else.
+    pub(super) async fn please_notify(
+        &self,
+        request: &Request<Bytes>,
+        client: Option<IpAddr>,
+    ) -> Response<Bytes> {
+        let answer = if !self.shared.config.rsscloud {
+            HubAnswer::new(StatusCode::NOT_FOUND, "rssCloud is turned off here; /hub takes WebSub")
+        } else if request.method() != Method::POST {
+            HubAnswer::new(StatusCode::METHOD_NOT_ALLOWED, "use POST here")
+        } else {
+            self.register(request, client).await.unwrap_or_else(|answer| answer)
+        };
+        let accept = request.headers().get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let is_json = accept.contains("json") && !accept.contains("xml");
+        let (is_success, said) = (answer.status.is_success(), answer.text.clone());
+        let mut response = answer.respond();
+        let (media_type, body) = if is_json {
+            let body = serde_json::json!({ "success": is_success, "msg": said }).to_string();
+            ("application/json; charset=utf-8", body)
+        } else {
+            let said = escape(&said);
+            let body =
+                format!("<?xml version=\"1.0\"?>\n<notifyResult success=\"{is_success}\" msg=\"{said}\"/>\n");
+            ("text/xml; charset=utf-8", body)
+        };
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+        *response.body_mut() = Bytes::from(body);
+        response
+    }
+
+    async fn register(
+        &self,
+        request: &Request<Bytes>,
+        client: Option<IpAddr>,
+    ) -> Result<HubAnswer, HubAnswer> {
+        if self.shared.stop.is_cancelled() {
+            return Err(HubAnswer::busy("the hub is stopping"));
+        }
+        let content_type = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let asked = CloudRequest::parse(content_type, request.body(), client)?;
+        self.check_address(&asked.url, ["domain", "port"])?;
+        let principal = request.extensions().get::<Principal>().cloned();
+        let sender = HubSender { scope: None, principal, address: client, net: ClientNet::of(client) };
+        let mut registrations: Vec<(Key, Subject)> = Vec::with_capacity(asked.feeds.len());
+        for feed in &asked.feeds {
+            let subject = self.subject(feed, &sender, Mode::Subscribe).await?;
+            let address = asked.target(feed).address;
+            let key = Key { topic: subject.topic.clone(), address };
+            // One feed in several spellings is one.
+            if registrations.iter().all(|(known, _)| *known != key) {
+                registrations.push((key, subject));
+            }
+        }
+        let is_known = registrations.iter().all(|(key, _)| self.shared.roster.is_verified(key));
+        let admitted = if is_known {
+            self.admission.renew(&asked.url, registrations.len())
+        } else {
+            self.admission.subscribe(sender.net, registrations.len())
+        };
+        admitted.map_err(|full| super::slow_down(full.wait))?;
+        let secs = lease::grant(Some(LEASE_SECS), &self.shared.config).secs;
+        let mut awaited = Vec::new();
+        for (key, subject) in registrations {
+            let now = self.shared.now();
+            let pending = Pending {
+                intent: Intent::Subscribe {
+                    target: Target::Cloud(asked.target(&subject.spelt)),
+                    lease: LeaseTerms { secs, auto_refresh: false },
+                },
+                attempts: 0,
+                next_try: now,
+                // The listener waits for the answer, and is asked once.
+                give_up_at: now,
+                start: Start::Head(self.shared.head(&subject.view).await?),
+                principal: subject.principal,
+            };
+            awaited.extend(self.command(key, (&subject, sender.net), pending, true).await?);
+        }
+        for verdict in awaited {
+            match verdict.await {
+                Ok(Verdict::Confirmed) => {}
+                Ok(Verdict::Refused(why) | Verdict::Later { why, .. }) => {
+                    let text = format!("{} did not confirm: {why}", asked.url);
+                    return Err(HubAnswer::new(StatusCode::CONFLICT, text));
+                }
+                Ok(Verdict::Busy) => return Err(HubAnswer::busy("the hub is too busy to try it now")),
+                Err(_) => {
+                    return Err(HubAnswer::busy("a newer request, or the end of the hub, came in between"));
+                }
+            }
+        }
+        let text = format!("{} is notified of changes for {secs} seconds from now", asked.url);
+        Ok(HubAnswer::new(StatusCode::OK, text))
+    }
+}
+
+impl CloudRequest {
+    /// The listener that registers for a feed.
+    fn target(&self, feed: &str) -> CloudTarget {
+        CloudTarget::new(&self.url, feed, self.is_challenged)
+    }
+}
