@@ -148,11 +148,11 @@ impl paging::IndexedListing for FileListing<'_> {
     ) -> Result<Option<ListingRows<'a, Self>>, StoreError> {
         let Some(index) = WordIndex::of(self.snapshot, self.feed())? else { return Ok(None) };
         let search = Search { listing: self, index, clauses: clauses.to_vec(), range, reverse };
-        Ok(Some(match &self.along {
-            Along::Modified => search.by_modified(with_changed)?,
-            Along::Created(created) => search.by_created(created),
+        Ok(match &self.along {
+            Along::Modified => Some(search.by_modified(with_changed)?),
+            Along::Created(created) => Some(search.by_created(created)),
             Along::Published(published) => search.by_published(published)?,
-        }))
+        })
     }
 }
 
