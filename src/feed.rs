@@ -3,6 +3,8 @@
 
 pub mod stamp;
 
+pub mod moment;
+
 pub mod item;
 
 pub mod item_cap;

@@ -8,6 +8,7 @@ use anyhow::{Result, ensure};
 use everfeed::feed::{
     cursor::Toc,
     item::KeyHash,
+    moment::Moment,
     order::Order,
     page::{Listing, ListingPlace, ListingQuery, ListingRow, ListingRows, Range, head, select},
     position::Position,
@@ -117,7 +118,7 @@ impl Counting {
     }
 
     fn walk(&self, (low, high): Range, reverse: bool) -> ListingRows<'_, Self> {
-        let place = |t: Stamp| ListingPlace { t, o: 0 };
+        let place = |t: Stamp| ListingPlace { t: t.into(), o: 0 };
         let start = match low {
             Bound::Unbounded => 0,
             Bound::Included(low) => self.rows.partition_point(|(t, _)| place(*t) < low),
@@ -154,17 +155,17 @@ impl Listing for Counting {
     type ListingRow = Id;
     type Error = Infallible;
 
-    fn ids_at(&self, t: Stamp) -> Result<Vec<String>, Infallible> {
+    fn ids_at(&self, t: Moment) -> Result<Vec<String>, Infallible> {
         let (checks, makes) = self.lookups.get();
         self.lookups.set((checks + 1, makes));
-        let found = self.rows.binary_search_by_key(&t, |(t, _)| *t);
+        let found = self.rows.binary_search_by_key(&t, |(t, _)| Moment::from(*t));
         Ok(found.ok().map(|at| self.rows[at].1.clone()).into_iter().collect())
     }
 
     fn place_of(&self, id: &str) -> Result<Option<ListingPlace>, Infallible> {
         let (checks, makes) = self.lookups.get();
         self.lookups.set((checks + 1, makes));
-        Ok(self.rows.iter().find(|(_, held)| held == id).map(|(t, _)| ListingPlace { t: *t, o: 0 }))
+        Ok(self.rows.iter().find(|(_, held)| held == id).map(|(t, _)| ListingPlace { t: (*t).into(), o: 0 }))
     }
 
     fn rows<'a>(&'a self, range: Range, reverse: bool) -> Result<ListingRows<'a, Self>, Infallible> {

@@ -16,7 +16,7 @@ use crate::{
         order::Order,
         page::PageQuery,
         position::Position,
-        reconcile::{CHANGED_POLLS_MAX, Evidence, WindowState, address_witness},
+        reconcile::{CHANGED_POLLS_MAX, Evidence, WindowState, address_witness, unshown},
         record::{FeedNo, FeedRecord},
         schedule::{PollState, Repeat, ValidatorPair},
         stamp::Stamp,
@@ -24,7 +24,7 @@ use crate::{
     ingest::{hosts_of, platform},
     store::{Outage, Store, StoreError, listing},
 };
-use everfeed_adapters::{Key, platforms::Platforms};
+use everfeed_adapters::{Date, Entry, Key, platforms::Platforms};
 use futures_util::TryStreamExt as _;
 use std::sync::Arc;
 
@@ -297,6 +297,7 @@ impl Explainer {
             id: item.id.to_string(),
             iri: item.iri.clone(),
             title,
+            unshown_dates: item.entry().map(|entry| dates_of(item, entry)).unwrap_or_default(),
             created: item.created.rfc3339(),
             modified: item.modified.rfc3339(),
             state,
@@ -312,6 +313,16 @@ impl Explainer {
                 .map(|gone| gone.next_at.rfc3339()),
         })
     }
+}
+
+/// The dates of an entry that are not shown, as its publisher wrote them.
+fn dates_of(item: &Item, entry: &Entry) -> Vec<String> {
+    let unread = |date: &&Date| date.at_us.is_none();
+    let unread = entry.published.iter().chain(&entry.updated).filter(unread);
+    // A date that was to come when it was read is shown once the entry is read anew.
+    let is_unshown = |date: &&Date| item.published_us.is_none() || date.at_us != item.published_us;
+    let unshown = unshown(entry, item.modified).filter(is_unshown);
+    unread.chain(unshown).map(|date| date.raw.clone()).collect()
 }
 
 fn churn(last: &WindowState, item: &Item) -> Option<Churn> {

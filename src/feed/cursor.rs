@@ -1,6 +1,6 @@
 //! T+O+C cursors exactly as the Smart Feeds text defines them; not where the items stand that they point to.
 
-use super::stamp::Stamp;
+use super::moment::Moment;
 use crc32fast::Hasher;
 use std::fmt;
 
@@ -8,8 +8,8 @@ use std::fmt;
 /// (SF-121..SF-126). Consumers treat the text as opaque; we compare it as text too, so one item has one spelling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Toc {
-    /// The stamp of the item on the listing's axis.
-    pub t: Stamp,
+    /// The place of the item on the listing's axis.
+    pub t: Moment,
     /// Number of items with the same stamp before it, in canonical ascending order.
     pub o: u32,
     /// CRC-32 (IEEE) of the ids 0..=O of that stamp, joined by `_`.
@@ -22,7 +22,7 @@ const OFFSET_MAX: u32 = 0x7FFF_FFFF;
 impl Toc {
     /// The cursor of the last of `ids`, which are all that stand at `t` up to and including the item.
     /// `None` for no ids.
-    pub fn of<S: AsRef<str>>(t: Stamp, ids: impl IntoIterator<Item = S>) -> Option<Self> {
+    pub fn of<S: AsRef<str>>(t: impl Into<Moment>, ids: impl IntoIterator<Item = S>) -> Option<Self> {
         let mut crc = Hasher::new();
         let mut count = 0_u32;
         for id in ids {
@@ -33,7 +33,7 @@ impl Toc {
             count += 1;
         }
         let o = count.checked_sub(1)?;
-        Some(Self { t, o, c: crc.finalize() })
+        Some(Self { t: t.into(), o, c: crc.finalize() })
     }
 
     /// True when the items now at `t` still bear this cursor out: at least O+1 of them, and the same checksum (SF-128).
@@ -44,7 +44,7 @@ impl Toc {
     /// Reads a full cursor. Leading zeros are read as numbers; anything else is `None`.
     pub fn parse(text: &str) -> Option<Self> {
         let mut parts = text.split('_');
-        let t = Stamp::parse(parts.next()?)?;
+        let t = Moment::of_cursor_text(parts.next()?)?;
         let o = number(parts.next()?).filter(|o| *o <= OFFSET_MAX)?;
         let c = number(parts.next()?)?;
         parts.next().is_none().then_some(Self { t, o, c })
@@ -59,6 +59,6 @@ fn number(text: &str) -> Option<u32> {
 
 impl fmt::Display for Toc {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}_{}_{}", self.t, self.o, self.c)
+        write!(f, "{}_{}_{}", self.t.cursor_text(), self.o, self.c)
     }
 }

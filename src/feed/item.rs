@@ -1,7 +1,7 @@
 //! Items, their ids and their tombstones; not how they are kept or shown.
 
-use super::stamp::Stamp;
-use everfeed_adapters::{Date, Digest, Entry, IsPermaLink, Key};
+use super::{moment::Moment, stamp::Stamp};
+use everfeed_adapters::{Digest, Entry, IsPermaLink, Key};
 use sha2::{Digest as _, Sha256};
 use std::{fmt, str::FromStr, sync::Arc};
 use uuid::Uuid;
@@ -185,40 +185,44 @@ impl Item {
 
     /// `atom:updated`: upstream's, else its published, else first seen; never later than T and, after a resurrection,
     /// never earlier than that; a tombstone's is T (DESIGN section 3 and 9, LEGACY A-14).
-    pub fn updated(&self) -> Stamp {
-        let Some(entry) = self.entry() else { return self.modified };
+    pub fn updated(&self) -> Moment {
+        let Some(entry) = self.entry() else { return self.modified.into() };
         let said = entry
             .updated
             .as_ref()
             .and_then(|date| plausible(date.at_us))
             .or_else(|| plausible(self.published_us));
-        let said = said.unwrap_or(self.created).min(self.modified);
-        self.revived.map_or(said, |revived| said.max(revived))
+        let said = said.unwrap_or(self.created.into()).min(self.modified.into());
+        self.revived.map_or(said, |revived| said.max(revived.into()))
     }
 
     /// Upstream's date of publication, if it names one.
-    pub fn published(&self) -> Option<Stamp> {
+    pub fn published(&self) -> Option<Moment> {
         plausible(self.published_us)
     }
 
     /// Its date in the order of publication; a tombstone keeps that which outlives its content.
-    pub fn listed(&self) -> Stamp {
-        let date_of = |entry: &Entry| {
-            let at = |date: &Option<Date>| date.as_ref().and_then(|date| date.at_us);
-            at(&entry.published).or(at(&entry.updated))
-        };
-        listed(self.published_us, self.entry().and_then(date_of), self.created)
+    pub fn listed(&self) -> Moment {
+        let updated = self.entry().and_then(|entry| entry.updated.as_ref());
+        let updated_us = updated.and_then(|date| date.at_us);
+        listed(self.published_us, updated_us, (self.created, self.modified))
     }
 
     /// The date that readers sort by: published, else updated. An old post without a date of its own is not today's.
-    pub fn dated(&self) -> Stamp {
+    pub fn dated(&self) -> Moment {
         self.published().unwrap_or_else(|| self.updated())
     }
 }
 
-/// The date of an item in the order of publication: the publisher's, else the one that its content names, else its first sight.
-pub fn listed(published_us: Option<i64>, dated_us: Option<i64>, created: Stamp) -> Stamp {
-    plausible(published_us).or(plausible(dated_us)).unwrap_or(created)
+/// The date of an item in the order of publication: the publisher's, else that of its last change by its content (never after our
+/// own T of it), else its first sight.
+pub fn listed(
+    published_us: Option<i64>,
+    updated_us: Option<i64>,
+    (created, modified): (Stamp, Stamp),
+) -> Moment {
+    let updated = || plausible(updated_us).map(|updated| updated.min(modified.into()));
+    plausible(published_us).or_else(updated).unwrap_or(created.into())
 }
 
 /// An item that was deleted this often before comes and goes (POLLING 2.4).
@@ -232,15 +236,22 @@ pub fn flapping_secs(tombstone_count: u8) -> u64 {
     if tombstone_count >= DEATHS_MANY { FLAPPING_SECS } else { 0 }
 }
 
-/// 1990-01-01, before which no feed entry was published (LEGACY section 4).
-const PLAUSIBLE_FROM_US: i64 = 631_152_000_000_000;
+/// The year 1000, before which no date is written with four digits: the zero of .NET, and years of two digits that went wrong.
+const PLAUSIBLE_FROM_US: i64 = -30_610_224_000_000_000;
 /// 2100-01-01, after which nobody has written yet.
 const PLAUSIBLE_UNTIL_US: i64 = 4_102_444_800_000_000;
+/// The distance from 1970-01-01T00:00:00Z within which a date is a clock that was never set, in some time zone.
+const UNSET_US: i64 = 14 * 3600 * 1_000_000;
+/// The second that 32 bits with a sign begin with: 1901-12-13T20:45:52Z.
+const OVERFLOWN_US: i64 = i32::MIN as i64 * 1_000_000;
 
-/// An upstream date that can be believed enough to show it. It never influences T (LEGACY section 4).
-pub fn plausible(at_us: Option<i64>) -> Option<Stamp> {
-    let at = at_us.filter(|us| (PLAUSIBLE_FROM_US..PLAUSIBLE_UNTIL_US).contains(us))?;
-    u64::try_from(at).ok().map(Stamp::from_micros)
+/// An upstream date that can be believed enough to show it. It never influences T. LEGACY section 4 begins with 1990; but old
+/// letters and papers are published with their own dates.
+pub fn plausible(at_us: Option<i64>) -> Option<Moment> {
+    let is_meant = |us: &i64| {
+        (PLAUSIBLE_FROM_US..PLAUSIBLE_UNTIL_US).contains(us) && us.abs() > UNSET_US && *us != OVERFLOWN_US
+    };
+    at_us.filter(is_meant).map(Moment::from_micros)
 }
 
 /// The IRI of an item: the upstream id when it is an absolute IRI, else `urn:uuid:` version 5 in the URL namespace of
@@ -328,6 +339,36 @@ mod tests {
     }
 
     #[test]
+    fn dates_of_letters_are_shown_and_those_of_clocks_that_went_wrong_are_not() {
+        let check = |date: &str, shown: bool| {
+            let at_us = everfeed_adapters::text::date::parse(date);
+            assert!(at_us.is_some(), "{date}");
+            assert_eq!(plausible(at_us).is_some(), shown, "{date}");
+        };
+        for date in [
+            "1955-04-11T12:00:00Z",
+            "Sun, 03 Sep 1660 21:00:00 GMT",
+            "1900-01-01",
+            "1969-12-25T08:00:00Z",
+            "1970-02-01",
+        ] {
+            check(date, true);
+        }
+        for date in [
+            "Thu, 01 Jan 1970 00:00:00 GMT",
+            "Thu, 01 Jan 1970 01:00:00 +0100",
+            "1969-12-31T16:00:00Z",
+            "1969-12-31T23:59:59Z",
+            "1901-12-13T20:45:52Z",
+            "0001-01-01T00:00:00Z",
+            "9999-12-31T23:59:59Z",
+            "2106-02-07",
+        ] {
+            check(date, false);
+        }
+    }
+
+    #[test]
     fn only_an_absolute_iri_becomes_the_atom_id() {
         let check = |id: &str, kept: bool| {
             let iri = iri("example.org/feed", &Key::Id(id.into()));
@@ -378,6 +419,6 @@ mod tests {
         assert_eq!(plausible(Some(0)), None);
         assert_eq!(plausible(Some(-1)), None);
         assert_eq!(plausible(Some(253_402_300_799_000_000)), None);
-        assert_eq!(plausible(Some(1_000_000_000_000_000)), Some(Stamp::from_secs(1_000_000_000)));
+        assert_eq!(plausible(Some(1_000_000_000_000_000)), Some(Stamp::from_secs(1_000_000_000).into()));
     }
 }

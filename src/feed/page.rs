@@ -4,6 +4,7 @@ use super::{
     cursor::Toc,
     filter::Filter,
     item::Item,
+    moment::Moment,
     order::Order,
     position::{Position, Span},
     record::{FeedNo, FeedRecord},
@@ -72,7 +73,7 @@ impl PageQuery {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ListingPlace {
     /// The stamp on the listing's axis.
-    pub t: Stamp,
+    pub t: Moment,
     /// Number of items with the same stamp before it.
     pub o: u32,
 }
@@ -97,7 +98,7 @@ pub trait Listing {
     /// Error while reading.
     type Error;
     /// The ids of the items at `t`, in order. At most one in production.
-    fn ids_at(&self, t: Stamp) -> Result<Vec<String>, Self::Error>;
+    fn ids_at(&self, t: Moment) -> Result<Vec<String>, Self::Error>;
     /// Place of the item with this id, ours or the upstream's.
     fn place_of(&self, id: &str) -> Result<Option<ListingPlace>, Self::Error>;
     /// The rows in a range that is never inverted, ascending, or descending when `reverse`.
@@ -244,7 +245,7 @@ impl ListingQuery<'_> {
         match self.until {
             None | Some(Position::Start { .. }) => Growth::Open,
             Some(Position::Time { span, .. }) => grows_until(*span, now),
-            Some(Position::Cursor { toc, .. }) => grows_until(Span::of_stamp(toc.t), now),
+            Some(Position::Cursor { toc, .. }) => grows_until(Span::of_moment(toc.t), now),
             Some(Position::Id(_)) => Growth::Never,
         }
     }
@@ -253,7 +254,7 @@ impl ListingQuery<'_> {
     fn is_inside_out(&self) -> bool {
         let span = |position: Option<&Position>| match position {
             Some(Position::Time { span, .. }) => Some(*span),
-            Some(Position::Cursor { toc, .. }) => Some(Span::of_stamp(toc.t)),
+            Some(Position::Cursor { toc, .. }) => Some(Span::of_moment(toc.t)),
             _ => None,
         };
         match (span(self.since), span(self.until)) {
@@ -301,7 +302,7 @@ fn resolve<L: Listing>(
             }
             let degraded =
                 if may_have_moved && may_be_ours(listing, toc.t)? { Degraded::Moved } else { Degraded::Time };
-            Ok(Resolved { bound: time_bound(Span::of_stamp(toc.t), is_lower), degraded: Some(degraded) })
+            Ok(Resolved { bound: time_bound(Span::of_moment(toc.t), is_lower), degraded: Some(degraded) })
         }
         Some(Position::Id(_)) if !order.takes_ids() => Err(Unanswerable::MovingOrder),
         Some(Position::Id(id)) => {
@@ -312,16 +313,16 @@ fn resolve<L: Listing>(
 
 /// True for a T at which an item of the feed may have stood: between the first and the last of them. When even the first one
 /// is later, it was itself edited since, and was there at T.
-fn may_be_ours<L: Listing>(listing: &L, t: Stamp) -> Result<bool, L::Error> {
+fn may_be_ours<L: Listing>(listing: &L, t: Moment) -> Result<bool, L::Error> {
     let whole = (Bound::Unbounded, Bound::Unbounded);
     let Some((first, row)) = edge(listing, whole, false)? else { return Ok(false) };
-    let reaches_back = first.t < t || row.created() <= t;
+    let reaches_back = first.t < t || Moment::from(row.created()) <= t;
     Ok(reaches_back && edge(listing, whole, true)?.is_some_and(|(last, _)| last.t > t))
 }
 
 /// An inclusive bound over the span.
 fn time_bound(span: Span, is_lower: bool) -> Bound<ListingPlace> {
-    let place = |us: i64| ListingPlace { t: Stamp::from_micros(u64::try_from(us).unwrap_or(0)), o: 0 };
+    let place = |us: i64| ListingPlace { t: Moment::from_micros(us), o: 0 };
     if is_lower {
         Bound::Included(place(span.low_us))
     } else {

@@ -2,6 +2,7 @@
 
 use super::{
     cursor::Toc,
+    moment::Moment,
     stamp::{SECOND_US, Stamp},
 };
 use chrono::NaiveDate;
@@ -102,9 +103,9 @@ impl Span {
     }
 
     /// Span of `time:{T}`: the whole second when T has no fraction, else the microsecond.
-    pub fn of_stamp(t: Stamp) -> Self {
-        let low_us = i64::try_from(t.micros()).unwrap_or(i64::MAX);
-        let unit = if t.micros().is_multiple_of(SECOND_US) { SECOND_US as i64 } else { 1 };
+    pub fn of_moment(t: Moment) -> Self {
+        let low_us = t.micros();
+        let unit = if low_us.rem_euclid(SECOND) == 0 { SECOND } else { 1 };
         Self { low_us, high_us: low_us.saturating_add(unit - 1) }
     }
 

@@ -6,6 +6,7 @@ use super::{
         recent_tombstone::RecentTombstone,
     },
     item::{Item, ItemDigests, ItemId, KeyHash, Reason},
+    moment::Moment,
     record::IdRule,
     schedule::Repeat,
     stamp::Stamp,
@@ -30,6 +31,8 @@ pub(super) mod chronology;
 
 mod decide;
 
+mod unshown_dates;
+
 mod edit;
 
 mod flood_limiter;
@@ -41,11 +44,12 @@ pub use decide::{
 pub use flood_limiter::{CHANGED_POLLS_MAX, DeferredEdit};
 pub use observe::observe;
 pub use rename::join;
+pub use unshown_dates::{unshown, unshown_dates};
 pub use witnesses::address_witness;
 
 /// The date by which its publisher sorts an entry, microseconds since 1970, if it is plausible.
 pub fn dated(entry: &Entry) -> Option<i64> {
-    chronology::date(entry).and_then(|at| i64::try_from(at.micros()).ok())
+    chronology::date(entry).map(Moment::micros)
 }
 
 #[cfg(test)]

@@ -70,22 +70,31 @@ impl Stamp {
 
     /// RFC 3339 in UTC with `T` and `Z`, and six digits of fraction when it is not zero (H-30, A-8).
     pub fn rfc3339(self) -> String {
-        let form = if self.0.is_multiple_of(SECOND_US) { SecondsFormat::Secs } else { SecondsFormat::Micros };
-        self.date_time().to_rfc3339_opts(form, true)
+        rfc3339(i64::try_from(self.0).unwrap_or(i64::MAX))
     }
 
     /// RFC 822 with a four-digit year and GMT, as RSS wants it.
     pub fn rfc822(self) -> String {
-        self.date_time().format("%a, %d %b %Y %H:%M:%S GMT").to_string()
+        rfc822(i64::try_from(self.0).unwrap_or(i64::MAX))
     }
+}
 
-    /// As a calendar date; moments after the year 262000 are shown as the last one that can be.
-    fn date_time(self) -> DateTime<Utc> {
-        i64::try_from(self.0)
-            .ok()
-            .and_then(DateTime::from_timestamp_micros)
-            .unwrap_or(DateTime::<Utc>::MAX_UTC)
-    }
+/// Microseconds since 1970, negative before, as [`Stamp::rfc3339`] writes them.
+pub(super) fn rfc3339(us: i64) -> String {
+    let is_whole = us.rem_euclid(SECOND_US.cast_signed()) == 0;
+    let form = if is_whole { SecondsFormat::Secs } else { SecondsFormat::Micros };
+    date_time(us).to_rfc3339_opts(form, true)
+}
+
+/// Likewise as [`Stamp::rfc822`].
+pub(super) fn rfc822(us: i64) -> String {
+    date_time(us).format("%a, %d %b %Y %H:%M:%S GMT").to_string()
+}
+
+/// As a calendar date; moments after the year 262000 are shown as the last one that can be.
+fn date_time(us: i64) -> DateTime<Utc> {
+    let furthest = if us < 0 { DateTime::<Utc>::MIN_UTC } else { DateTime::<Utc>::MAX_UTC };
+    DateTime::from_timestamp_micros(us).unwrap_or(furthest)
 }
 
 impl fmt::Display for Stamp {

@@ -123,7 +123,7 @@ async fn attempt(shared: &Shared, push: Push) -> Result<PushOutcome, ReadError> 
     let delivered = push.way.deliver(delivery, &mut place).await;
     shared.metrics.push(word(&delivered));
     if let (Delivered::Taken { .. }, Some(last)) = (&delivered, Toc::parse(&advance.to)) {
-        let lag_us = shared.now().micros().saturating_sub(last.t.micros());
+        let lag_us = shared.now().micros().saturating_sub(last.t.stamp().unwrap_or_default().micros());
         shared.metrics.push_lag(Duration::from_micros(lag_us).as_secs_f64());
     }
     Ok(match delivered {

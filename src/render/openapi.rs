@@ -7,7 +7,10 @@ use super::{
     representation::Representation,
     urls::{ClassicQuery, Query, Site},
 };
-use crate::feed::{filter::Filter, order::Order};
+use crate::feed::{
+    filter::{Filter, VALUE_BYTES_MAX},
+    order::Order,
+};
 use serde_json::{Map, Value, json};
 
 /// The media type of the document.
@@ -61,20 +64,28 @@ pub fn document(site: &Site) -> Vec<u8> {
     serde_json::to_vec_pretty(&document).expect("strings and numbers always serialize into memory")
 }
 
+/// A position: a cursor is anything, since one that cannot be read is no mistake.
+const POSITION: &str =
+    r"^$|^cursor:|^id:.|^time:([0-9]{1,11}(\.[0-9]{1,6})?|[0-9]{4}-[0-9]{2}-[0-9]{2}([Tt ].*)?)$";
+/// The name of a function; words of the language are none.
+const FUNCTION: &str = r"^$|^[A-Za-z_$][A-Za-z0-9_$]*(\.[A-Za-z_$][A-Za-z0-9_$]*|\[[0-9]+\])*$";
+/// A language range (RFC 4647 section 2.1).
+const LANGUAGE: &str = "^$|^[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*$";
+
 /// A description of a parameter of a query: its schema, and its meaning. `None` for one that is not described.
 fn query_parameter(name: &str) -> Option<(Value, &'static str)> {
     let orders: Vec<_> = Order::ALL.into_iter().map(Order::name).collect();
-    // An empty value is none.
-    let text = || json!({ "type": "string" });
+    // An empty value is none. Bytes are counted, which are as many as characters at least.
+    let text =
+        || json!({ "type": "string", "maxLength": VALUE_BYTES_MAX, "pattern": "^[^\\x00-\\x1f\\x7f]*$" });
+    let position =
+        |example: &str| json!({ "type": "string", "pattern": POSITION, "examples": ["cursor:", example] });
     Some(match name {
         "since" => (
-            json!({ "type": "string", "pattern": "^$|^(cursor|time|id):", "examples": ["cursor:", "time:2014-01-01"] }),
-            "Items after this position; `cursor:` is the beginning.",
+            position("time:2014-01-01"),
+            "Items after this position; `cursor:` is the beginning; `id:` in the orders of first sight.",
         ),
-        "until" => (
-            json!({ "type": "string", "pattern": "^$|^(cursor|time|id):", "examples": ["time:2030-01-01"] }),
-            "Items before this position.",
-        ),
+        "until" => (position("time:2030-01-01"), "Items before this position."),
         "max" => (json!({ "type": "integer", "minimum": 1 }), "Items at most; larger numbers are clamped."),
         "order" => (json!({ "type": "string", "enum": orders }), "The order of the items."),
         "timeout" => (
@@ -82,17 +93,22 @@ fn query_parameter(name: &str) -> Option<(Value, &'static str)> {
             "Seconds for which an empty answer is held until there is something.",
         ),
         "callback" => (
-            json!({ "type": "string", "maxLength": 128 }),
+            json!({ "type": "string", "maxLength": 128, "pattern": FUNCTION }),
             "The name of a function: the answer is a script that calls it (JSON-P).",
         ),
-        "q" => (text(), "Items with all of these words, or phrases in quotes, in title or text."),
+        "q" => (
+            text(),
+            "Items with all of these words, or phrases in quotes, in title or text; a letter or a digit at least.",
+        ),
         "author" => (text(), "Items of this author."),
         "category" => (text(), "Items of this category."),
         "deleted" => {
             (json!({ "type": "string", "enum": ["", "no", "only"] }), "Without, or only, what is deleted.")
         }
         "has" => (json!({ "type": "string", "enum": ["", "enclosure"] }), "Items with a file beside them."),
-        "lang" => (text(), "Items in this language."),
+        "lang" => {
+            (json!({ "type": "string", "maxLength": 35, "pattern": LANGUAGE }), "Items in this language.")
+        }
         "after" => (text(), "Feeds behind this name."),
         _ => return None,
     })
@@ -124,6 +140,13 @@ fn parameters() -> Map<String, Value> {
             all.insert(key.into(), parameter);
         }
     }
+    let orders = Order::ALL.into_iter().filter(|order| order.is_to_sync_by() && !order.reverse);
+    let orders: Vec<_> = orders.map(Order::name).collect();
+    let event_order = json!({
+        "name": "order", "in": "query", "description": "The order of the events: one in which nothing is missed.",
+        "schema": { "type": "string", "enum": orders },
+    });
+    all.insert("event-order".into(), event_order);
     for (key, header, description) in [
         ("if-none-match", "If-None-Match", "Tags of copies that the consumer holds."),
         ("if-modified-since", "If-Modified-Since", "The date of the copy that the consumer holds."),
@@ -274,8 +297,10 @@ fn archive(representation: Representation) -> Value {
 
 fn events() -> Value {
     let answers = good("A stream of events, one an item.", [event_stream::CONTENT_TYPE]);
-    let parameters: Vec<_> =
-        ["name", "since", "order", "timeout", "last-event-id"].into_iter().chain(Filter::NAMES).collect();
+    let parameters: Vec<_> = ["name", "since", "event-order", "timeout", "last-event-id"]
+        .into_iter()
+        .chain(Filter::NAMES)
+        .collect();
     reading("The changes of a feed, as they happen.", &parameters, answers, FEED_ERRORS)
 }
 
@@ -317,12 +342,10 @@ fn hub(parameters: &[&str]) -> Value {
     };
     let nothing =
         |status: &str, description: &str| (status.to_owned(), json!({ "description": description }));
-    let mut hub = reading(
-        "What the hub is.",
-        parameters,
-        good("How to subscribe.", [TEXT]),
-        &[400, 401, 403, 414, 429, 503],
-    );
+    // There is a hub for all feeds, and one for each that there is.
+    let of_feed: &[u16] = if parameters.is_empty() { &[] } else { &[404, 410] };
+    let errors = [&[400, 401, 403, 414, 429, 503], of_feed].concat();
+    let mut hub = reading("What the hub is.", parameters, good("How to subscribe.", [TEXT]), &errors);
     let answers = [
         told("202", "The request is taken: the callback is asked, or a hint is not needed."),
         nothing("204", "The feed is looked at."),

@@ -5,7 +5,8 @@ use super::{
     representation::Representation,
     samples::{bare, feed, gone, live, metadata, rendered, rich},
 };
-use everfeed_adapters::{Hints, slice};
+use crate::feed::item::Item;
+use everfeed_adapters::{Date, Entry, Hints, slice};
 use quick_xml::{NsReader, events::Event, name::ResolveResult};
 
 /// The only entry of a document, rendered in a representation.
@@ -205,4 +206,28 @@ fn markup_of_other_vocabularies_survives_where_the_syntax_can_hold_it() {
         };
         assert_eq!((rating, point), expect, "{found}");
     }
+}
+
+#[test]
+fn a_letter_of_1955_has_its_date_in_every_format() {
+    for representation in Representation::all() {
+        let item = Item { published_us: Some(-464_702_400_000_000), ..live(1, Entry::default()) };
+        let found = rendered(representation, vec![item]);
+        let is_dated =
+            found.contains("1955-04-11T12:00:00Z") || found.contains("Mon, 11 Apr 1955 12:00:00 GMT");
+        assert!(is_dated, "{representation:?} {found}");
+    }
+}
+
+#[test]
+fn an_entry_that_names_only_its_last_change_is_published_by_that_date_as_in_the_order_of_publication() {
+    let updated = Some(Date { raw: String::new(), at_us: Some(1_262_304_000_000_000) });
+    let item = live(1, Entry { updated, ..Entry::default() });
+    assert_eq!(item.listed().rfc3339(), "2010-01-01T00:00:00Z");
+    let found = rendered(Representation::JSON, vec![item.clone()]);
+    assert!(found.contains(r#""published":"2010-01-01T00:00:00Z""#), "{found}");
+    // A change to come is not before ours.
+    let ahead = Some(Date { raw: String::new(), at_us: Some(4_000_000_000_000_000) });
+    let ahead = live(1, Entry { updated: ahead, ..Entry::default() });
+    assert_eq!(ahead.listed(), ahead.modified.into());
 }

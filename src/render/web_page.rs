@@ -2,7 +2,7 @@
 //! text escaped; not what the pages say.
 
 use super::xml::{self, Xml};
-use crate::feed::stamp::Stamp;
+use crate::feed::{moment::Moment, stamp::Stamp};
 use std::borrow::Cow;
 
 /// The media type of these pages.
@@ -65,8 +65,8 @@ pub(super) fn time(page: &mut Xml, at: Stamp) {
 }
 
 /// Likewise, with a class that programs know.
-pub(super) fn classed_time(page: &mut Xml, class: Option<&str>, at: Stamp) {
-    let machine = at.rfc3339();
+pub(super) fn classed_time(page: &mut Xml, class: Option<&str>, at: impl Into<Moment>) {
+    let machine = at.into().rfc3339();
     let human = machine.get(..16).map(|minute| format!("{} UTC", minute.replace('T', " ")));
     let attributes = [("class", class), ("datetime", Some(machine.as_str()))];
     page.leaf("time", &attributes, human.as_deref().unwrap_or(&machine));

@@ -207,7 +207,8 @@ impl PullAnswer<'_> {
         let Some(changed) = reading.clone().changed_since(base.last_t) else { return Ok(None) };
         let body = self.context.readers.read(&changed).await?;
         let is_cut = body.more && !self.representation.is_classic();
-        let last = Toc::parse(&body.last_cursor).map(|toc| toc.t).filter(|_| !self.view.order.reverse);
+        let last =
+            Toc::parse(&body.last_cursor).and_then(|toc| toc.t.stamp()).filter(|_| !self.view.order.reverse);
         let state = match last {
             _ if !is_cut => body.head,
             Some(last_t) => Head { last_t, ..body.head },

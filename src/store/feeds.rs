@@ -8,7 +8,7 @@ use crate::feed::{
     keep_limits::KeepLimits,
     observation_record::ObservationRecord,
     page::{Page, PageQuery},
-    reconcile::{Change, Evidence, Known, WindowState, dated},
+    reconcile::{Change, Evidence, Known, WindowState},
     record::{FeedNo, FeedRecord, IdRule},
     schedule::PollState,
     stamp::Stamp,
@@ -100,8 +100,8 @@ pub struct Outlined {
     pub created: Stamp,
     /// The publisher's date of publication, in microseconds since 1970, if it is plausible.
     pub published_us: Option<i64>,
-    /// The date by which the publisher sorts it, in microseconds since 1970; a tombstone has none.
-    pub dated_us: Option<i64>,
+    /// The date of its last change by its content, in microseconds since 1970; a tombstone has none.
+    pub updated_us: Option<i64>,
     /// True for a tombstone.
     pub is_gone: bool,
     /// Tombstones so far.
@@ -116,7 +116,7 @@ impl Outlined {
             modified: item.modified,
             created: item.created,
             published_us: item.published_us,
-            dated_us: item.entry().and_then(dated),
+            updated_us: item.entry().and_then(|entry| entry.updated.as_ref()?.at_us),
             is_gone: item.is_gone(),
             tombstone_count: item.tombstone_count,
         }

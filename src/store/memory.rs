@@ -15,6 +15,7 @@ use crate::{
         item::{Item, ItemId, KeyHash},
         item_cap::escaped_bytes,
         legacy_document::LegacyDocument,
+        moment::Moment,
         observation_record::{OBSERVATIONS_MAX, ObservationRecord},
         order::Axis,
         page::{Listing, ListingPlace, ListingRow, ListingRows, Page, PageQuery, Range},
@@ -78,7 +79,7 @@ struct MemoryItems {
     /// T by the first T.
     created: BTreeMap<Stamp, Stamp>,
     /// Date of publication and first T, to T.
-    published: BTreeMap<(Stamp, Stamp), Stamp>,
+    published: BTreeMap<(Moment, Stamp), Stamp>,
     /// Ids by every key ever seen.
     keys: HashMap<KeyHash, ItemId>,
     /// Ids by witness, the newest last.
@@ -633,13 +634,14 @@ struct MemoryListing<'a> {
 }
 
 impl MemoryListing<'_> {
-    fn at(&self, stamp: Stamp) -> Vec<&Kept> {
+    fn at(&self, place: Moment) -> Vec<&Kept> {
         let held = &self.feed.held;
+        let created = || held.created.get(&place.stamp()?).copied();
         let ts: Vec<Stamp> = match self.axis {
-            Axis::Modified => vec![stamp],
-            Axis::Created => held.created.get(&stamp).copied().into_iter().collect(),
+            Axis::Modified => place.stamp().into_iter().collect(),
+            Axis::Created => created().into_iter().collect(),
             Axis::Published => {
-                held.published.range((stamp, Stamp::ZERO)..=(stamp, Stamp::MAX)).map(|(_, t)| *t).collect()
+                held.published.range((place, Stamp::ZERO)..=(place, Stamp::MAX)).map(|(_, t)| *t).collect()
             }
         };
         ts.iter().filter_map(|t| held.items.get(t)).collect()
@@ -648,11 +650,11 @@ impl MemoryListing<'_> {
 
 impl<'a> MemoryListing<'a> {
     fn published(&'a self, range: Range, reverse: bool) -> ListingRows<'a, Self> {
-        let stamps = paging::whole_stamps(range);
+        let stamps = paging::whole_moments(range);
         let held = &self.feed.held;
         let rows = held.published.iter().filter(move |((listed, _), _)| stamps.contains(listed));
         let rows = rows.filter_map(|((listed, _), t)| Some(Ok((*listed, held.items.get(t)?.clone()))));
-        let rows: Vec<Result<(Stamp, Kept), StoreError>> = rows.collect();
+        let rows: Vec<Result<(Moment, Kept), StoreError>> = rows.collect();
         if reverse {
             Box::new(paging::placed(rows.into_iter().rev(), range, reverse))
         } else {
@@ -668,7 +670,7 @@ impl Listing for MemoryListing<'_> {
     type ListingRow = Kept;
     type Error = StoreError;
 
-    fn ids_at(&self, t: Stamp) -> Result<Vec<String>, StoreError> {
+    fn ids_at(&self, t: Moment) -> Result<Vec<String>, StoreError> {
         Ok(self.at(t).into_iter().map(ListingRow::id).collect())
     }
 
@@ -680,8 +682,8 @@ impl Listing for MemoryListing<'_> {
         });
         Ok(item.map(|item| match self.axis {
             // In the order of publication an id is no position (SF-27).
-            Axis::Modified | Axis::Published => ListingPlace { t: item.modified, o: 0 },
-            Axis::Created => ListingPlace { t: item.created, o: 0 },
+            Axis::Modified | Axis::Published => ListingPlace { t: item.modified.into(), o: 0 },
+            Axis::Created => ListingPlace { t: item.created.into(), o: 0 },
         }))
     }
 
@@ -691,8 +693,9 @@ impl Listing for MemoryListing<'_> {
         }
         let range = paging::stamps(range);
         let row = |t: &Stamp| {
-            let kept = self.at(*t).first().map(|kept| Kept::clone(kept))?;
-            Some(Ok((ListingPlace { t: *t, o: 0 }, kept)))
+            let place = Moment::from(*t);
+            let kept = self.at(place).first().map(|kept| Kept::clone(kept))?;
+            Some(Ok((ListingPlace { t: place, o: 0 }, kept)))
         };
         let stamps: Box<dyn DoubleEndedIterator<Item = &'a Stamp>> = match self.axis {
             Axis::Modified | Axis::Published => Box::new(self.feed.held.items.range(range).map(|(t, _)| t)),

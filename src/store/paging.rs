@@ -5,6 +5,7 @@ use crate::feed::{
     cursor::Toc,
     filter::{Filter, index_terms::IndexClause, left_view},
     item::Item,
+    moment::Moment,
     order::Order,
     page::{self, Listing, ListingPlace, ListingRow, ListingRows, Page, PageQuery, Range},
     record::FeedRecord,
@@ -75,27 +76,30 @@ where
     })
 }
 
-/// The bounds of a range as stamps. Stamps are unique in a store, so nothing stands at an offset other than 0.
+/// The bounds of a range as stamps. Stamps are unique in a store, so nothing stands at an offset other than 0; and nothing before
+/// 1970.
 pub(super) fn stamps((low, high): Range) -> (Bound<Stamp>, Bound<Stamp>) {
+    let first = Bound::Included(Stamp::ZERO);
     let low = match low {
-        Bound::Included(ListingPlace { t, o: 0 }) => Bound::Included(t),
+        Bound::Included(ListingPlace { t, o: 0 }) => t.stamp().map_or(first, Bound::Included),
         Bound::Included(ListingPlace { t, .. }) | Bound::Excluded(ListingPlace { t, .. }) => {
-            Bound::Excluded(t)
+            t.stamp().map_or(first, Bound::Excluded)
         }
         Bound::Unbounded => Bound::Unbounded,
     };
+    let none = Bound::Excluded(Stamp::ZERO);
     let high = match high {
-        Bound::Excluded(ListingPlace { t, o: 0 }) => Bound::Excluded(t),
+        Bound::Excluded(ListingPlace { t, o: 0 }) => t.stamp().map_or(none, Bound::Excluded),
         Bound::Included(ListingPlace { t, .. }) | Bound::Excluded(ListingPlace { t, .. }) => {
-            Bound::Included(t)
+            t.stamp().map_or(none, Bound::Included)
         }
         Bound::Unbounded => Bound::Unbounded,
     };
     (low, high)
 }
 
-/// The bounds of a range as stamps, whatever the offsets in it: every row that shares a stamp with one of its ends is between them.
-pub(super) fn whole_stamps((low, high): Range) -> (Bound<Stamp>, Bound<Stamp>) {
+/// The bounds of a range whose places hold several items each: all items at a place that it cuts are in it.
+pub(super) fn whole_moments((low, high): Range) -> (Bound<Moment>, Bound<Moment>) {
     let whole = |bound: Bound<ListingPlace>| match bound {
         Bound::Included(place) | Bound::Excluded(place) => Bound::Included(place.t),
         Bound::Unbounded => Bound::Unbounded,
@@ -104,9 +108,9 @@ pub(super) fn whole_stamps((low, high): Range) -> (Bound<Stamp>, Bound<Stamp>) {
 }
 
 /// Rows with the places in which they stand, those in a range. They come in the direction of the listing, with every row of each
-/// stamp (see [`whole_stamps`]), because an offset is the number of rows before.
+/// stamp (see [`whole_moments`]), because an offset is the number of rows before.
 pub(super) fn placed<'a, T: 'a>(
-    rows: impl Iterator<Item = Result<(Stamp, T), StoreError>> + 'a,
+    rows: impl Iterator<Item = Result<(Moment, T), StoreError>> + 'a,
     range: Range,
     reverse: bool,
 ) -> impl Iterator<Item = Result<(ListingPlace, T), StoreError>> + 'a {
@@ -294,7 +298,7 @@ where
     type ListingRow = ShownRow<L::ListingRow>;
     type Error = StoreError;
 
-    fn ids_at(&self, t: Stamp) -> Result<Vec<String>, StoreError> {
+    fn ids_at(&self, t: Moment) -> Result<Vec<String>, StoreError> {
         self.rows.ids_at(t)
     }
 

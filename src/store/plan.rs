@@ -10,6 +10,7 @@ use crate::feed::{
     item::{Content, Item, ItemId, KeyHash, PublisherId, Reason},
     item_cap::shortened,
     keep_limits::KeepLimits,
+    moment::Moment,
     reconcile::{Change, Delete, Evidence, Put, PutKind, WindowState},
     record::{FeedRecord, GAPS_MAX, Gap, WindowFigures},
     stamp::Stamp,
@@ -57,7 +58,7 @@ pub(super) struct FormerPlace {
     /// Its T.
     pub(super) t: Stamp,
     /// Its date in the order of publication.
-    pub(super) listed: Stamp,
+    pub(super) listed: Moment,
 }
 
 impl FormerPlace {

@@ -117,6 +117,9 @@ pub struct ExplainedItem {
     pub iri: String,
     /// Its title, while it is alive.
     pub title: Option<String>,
+    /// Dates of its publisher that consumers are not shown, because nobody can mean them.
+    #[serde(default)]
+    pub unshown_dates: Vec<String>,
     /// Time at which it was first stored.
     pub created: String,
     /// Time of its last change.

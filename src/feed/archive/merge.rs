@@ -3,6 +3,7 @@
 
 use crate::feed::{
     item::{Content, KeyHash, Reason},
+    moment::Moment,
     reconcile::{Change, Known, Observation, ObservedEntry, ParsedEntry, chronology},
     stamp::Stamp,
 };
@@ -107,7 +108,8 @@ pub fn settle_known(namespace: &str, known: &Known, older: Vec<(Stamp, ParsedEnt
             Content::Live(held) => touched > chronology::touched(held),
             // Archives are not written again when their publisher says elsewhere that an entry is deleted (RFC 6721).
             Content::Gone { reason, .. } => {
-                *read_at > item.modified && (*reason != Reason::Explicit || touched > Some(item.modified))
+                *read_at > item.modified
+                    && (*reason != Reason::Explicit || touched > Some(item.modified.into()))
             }
         }
     };
@@ -118,13 +120,13 @@ pub fn settle_known(namespace: &str, known: &Known, older: Vec<(Stamp, ParsedEnt
 pub fn chronological(older: Vec<Change>, newer: Vec<Change>) -> Vec<Change> {
     let settled: HashSet<_> = newer.iter().map(Change::id).collect();
     let older = older.into_iter().filter(|change| !settled.contains(&change.id()));
-    let mut before = Stamp::ZERO;
-    let mut dated: Vec<(Stamp, Change)> = older
+    let mut before = Moment::MIN;
+    let mut dated: Vec<(Moment, Change)> = older
         .chain(newer)
         .map(|change| {
             match &change {
                 Change::Put(put) => before = chronology::date(&put.entry).unwrap_or(before),
-                Change::Delete(_) => return (Stamp::MAX, change),
+                Change::Delete(_) => return (Moment::MAX, change),
             }
             (before, change)
         })

@@ -36,7 +36,7 @@ impl Plain {
     fn placed(&self) -> impl Iterator<Item = (ListingPlace, &String)> {
         self.items.iter().enumerate().map(|(at, (id, t))| {
             let o = self.items[..at].iter().rev().take_while(|(_, before)| before == t).count();
-            (ListingPlace { t: *t, o: u32::try_from(o).unwrap() }, id)
+            (ListingPlace { t: (*t).into(), o: u32::try_from(o).unwrap() }, id)
         })
     }
 }
@@ -45,9 +45,9 @@ impl Listing for Plain {
     type ListingRow = Named;
     type Error = Infallible;
 
-    fn ids_at(&self, t: Stamp) -> Result<Vec<String>, Infallible> {
+    fn ids_at(&self, t: Moment) -> Result<Vec<String>, Infallible> {
         self.lookups.set(self.lookups.get() + 1);
-        Ok(self.items.iter().filter(|(_, at)| *at == t).map(|(id, _)| id.clone()).collect())
+        Ok(self.items.iter().filter(|(_, at)| Moment::from(*at) == t).map(|(id, _)| id.clone()).collect())
     }
 
     fn place_of(&self, id: &str) -> Result<Option<ListingPlace>, Infallible> {

@@ -15,6 +15,7 @@ use crate::feed::{
         archives::ArchiveSuspect,
     },
     item::{ItemId, KeyHash, Reason, plausible},
+    moment::Moment,
     record::IdRule,
     schedule::Repeat,
     stamp::Stamp,
@@ -282,8 +283,9 @@ fn put(bound: BoundEntry<'_>, profile: Option<&Profile>, now: Stamp) -> Option<P
 /// Two days: how far ahead of us a publisher's clock may be before its dates are not believed (LEGACY section 4).
 const AHEAD_MAX_SECS: u64 = 2 * 86_400;
 
-fn believable(at_us: i64, now: Stamp) -> bool {
-    plausible(Some(at_us)).is_some_and(|at| at <= now.plus_secs(AHEAD_MAX_SECS))
+/// True for a date of publication that is plausible, and not to come.
+pub(super) fn believable(at_us: i64, now: Stamp) -> bool {
+    plausible(Some(at_us)).is_some_and(|at| at <= now.plus_secs(AHEAD_MAX_SECS).into())
 }
 
 fn deleted_key(namespace: &str, deletion: &Deletion) -> KeyHash {
@@ -379,7 +381,7 @@ fn when(deletion: &Deletion) -> Option<i64> {
 /// RFC 6721 section 3: deleted unless the entry was updated after the deletion. Where either date is missing the
 /// publisher's word stands: it was said on purpose.
 fn deletes(deletion: &Deletion, entry: &Entry) -> bool {
-    let touched = chronology::touched(entry).and_then(|at| i64::try_from(at.micros()).ok());
+    let touched = chronology::touched(entry).map(Moment::micros);
     match (when(deletion), touched) {
         (Some(when), Some(touched)) => when >= touched,
         _ => true,

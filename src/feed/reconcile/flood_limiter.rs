@@ -7,6 +7,7 @@ use super::{
 };
 use crate::feed::{
     item::{Item, ItemDigests, ItemId, KeyHash, plausible},
+    moment::Moment,
     schedule::Repeat,
     stamp::Stamp,
 };
@@ -165,7 +166,7 @@ impl<'a> FloodLimiter<'a> {
 
     /// Deferred edits that the document does not show: committed when their day is over, or at once after a poll
     /// that changed nothing.
-    pub(super) fn release(&mut self, poll: Repeat) -> Vec<(Option<Stamp>, Put)> {
+    pub(super) fn release(&mut self, poll: Repeat) -> Vec<(Option<Moment>, Put)> {
         let mut puts = Vec::new();
         for held in &self.known.window.deferred {
             if self.unmet.remove(&held.id).is_none() {
@@ -222,14 +223,14 @@ impl DeferredEdit {
 /// at the same time; dates that are all others, or cut to the minute, were changed on purpose.
 fn is_stale(held: &Entry, given: &Entry) -> bool {
     let secs = |date: &Option<Date>| {
-        date.as_ref().and_then(|date| plausible(date.at_us)).map(|at| at.micros() / 1_000_000)
+        date.as_ref().and_then(|date| plausible(date.at_us)).map(|at| at.micros().div_euclid(1_000_000))
     };
     let (published, of_given) = (secs(&held.published), secs(&given.published));
     if matches!((published, of_given), (Some(held), Some(given)) if held != given) {
         return false;
     }
     let (Some(held), Some(given)) = (secs(&held.updated), secs(&given.updated)) else { return false };
-    let is_cut = given % 60 == 0 && held / 60 == given / 60;
+    let is_cut = given.rem_euclid(60) == 0 && held.div_euclid(60) == given.div_euclid(60);
     given < held && !is_cut
 }
 

@@ -7,7 +7,9 @@ use crate::{
         archive::chronological,
         different_feed::{DifferentFeed, different_feed, is_planet},
         observation_record::ObservationRecord,
-        reconcile::{Change, Decisions, Observation, PutKind, join, reconcile, reconcile_again, release},
+        reconcile::{
+            Change, Decisions, Observation, PutKind, join, reconcile, reconcile_again, release, unshown_dates,
+        },
         record::FeedRecord,
         schedule::{PollState, Repeat},
         stamp::Stamp,
@@ -72,6 +74,7 @@ impl Decided {
         if is_delta {
             decisions.window.entries.clone_from(&known.window.entries);
         }
+        notes.extend(unshown_dates(seen, now));
         let remark = remark(sliced.window.notes.iter().chain(&notes));
         let observed = ObservationRecord {
             partial: partial.map(str::to_owned),

@@ -7,6 +7,7 @@ use super::{
 use crate::{
     feed::{
         item::{Content, Item, plausible},
+        moment::Moment,
         record::FeedRecord,
     },
     render::{
@@ -94,7 +95,7 @@ pub(super) struct Hubs<'a> {
 #[derive(Serialize)]
 pub(super) struct Activity<'a> {
     id: String,
-    published: Date,
+    published: Date<Moment>,
     updated: Date,
     modified: Date,
     verb: &'static str,
@@ -156,9 +157,9 @@ pub(super) struct Object<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     contributors: Vec<Actor<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    published: Option<Date>,
+    published: Option<Date<Moment>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    updated: Option<Date>,
+    updated: Option<Date<Moment>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tags: Vec<Tag<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -240,7 +241,7 @@ impl<'a> Activity<'a> {
         };
         Self {
             id: item.id.to_string(),
-            published: Date(item.published().unwrap_or(item.created)),
+            published: Date(item.listed()),
             updated: Date(item.modified),
             modified: Date(item.modified),
             verb: verb(item),

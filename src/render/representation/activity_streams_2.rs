@@ -7,6 +7,7 @@ use super::json::{self, Date};
 use crate::{
     feed::{
         item::{self, Content, Item},
+        moment::Moment,
         record::FeedRecord,
     },
     render::{
@@ -172,8 +173,8 @@ struct Article<'a> {
     #[serde(rename = "attributedTo", skip_serializing_if = "Vec::is_empty")]
     attributed_to: Vec<Party<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    published: Option<Date>,
-    updated: Date,
+    published: Option<Date<Moment>>,
+    updated: Date<Moment>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tag: Vec<NamedTag<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -1,6 +1,9 @@
 //! Parts that the JSON syntaxes share: how a document becomes bytes, and how a date is spelt; not what they hold.
 
-use crate::{feed::stamp::Stamp, render::document::Document};
+use crate::{
+    feed::{moment::Moment, stamp::Stamp},
+    render::document::Document,
+};
 use serde::{Serialize, Serializer};
 
 /// The bytes of a document.
@@ -17,10 +20,10 @@ pub(super) fn item_bytes(value: &impl Serialize) -> Vec<u8> {
 
 /// RFC 3339.
 #[derive(Clone, Copy)]
-pub(super) struct Date(pub(super) Stamp);
+pub(super) struct Date<T = Stamp>(pub(super) T);
 
-impl Serialize for Date {
+impl<T: Copy + Into<Moment>> Serialize for Date<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.0.rfc3339())
+        serializer.serialize_str(&self.0.into().rfc3339())
     }
 }

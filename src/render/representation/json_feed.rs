@@ -8,6 +8,7 @@ use super::{
 use crate::{
     feed::{
         item::{Content, Item},
+        moment::Moment,
         record::FeedRecord,
     },
     render::{
@@ -151,8 +152,8 @@ struct JsonFeedItem<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     image: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    date_published: Option<Date>,
-    date_modified: Date,
+    date_published: Option<Date<Moment>>,
+    date_modified: Date<Moment>,
     #[serde(flatten)]
     authors: JsonAuthors<'a>,
     #[serde(skip_serializing_if = "Vec::is_empty")]

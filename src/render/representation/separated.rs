@@ -7,6 +7,7 @@
 use crate::{
     feed::{
         item::{Content, Item},
+        moment::Moment,
         record::FeedRecord,
     },
     render::{
@@ -154,7 +155,7 @@ fn escaped(cell: &str) -> String {
 }
 
 fn cells(item: &Item) -> Cells<'_> {
-    let stamp = |at: crate::feed::stamp::Stamp| Cow::Owned::<str>(at.rfc3339());
+    let stamp = |at: Moment| Cow::Owned::<str>(at.rfc3339());
     let (deleted, reason) = match &item.content {
         Content::Live(_) => ("false", ""),
         Content::Gone { reason, .. } => ("true", reason.code()),
@@ -177,13 +178,13 @@ fn cells(item: &Item) -> Cells<'_> {
         title,
         item.published().map_or(Cow::Borrowed(""), stamp),
         stamp(item.updated()),
-        stamp(item.modified),
+        stamp(item.modified.into()),
         Cow::Borrowed(deleted),
         authors,
         author_url,
         body,
         Cow::Borrowed(item.given_id()),
-        stamp(item.created),
+        stamp(item.created.into()),
         Cow::Borrowed(reason),
         summary,
         categories,

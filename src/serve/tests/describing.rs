@@ -125,6 +125,23 @@ async fn every_form_and_parameter_is_described() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn streams_and_hubs_are_described_as_they_are() {
+    let site = Site::of(1..=1).await;
+    let document = document(&site).await;
+    let described = &document["components"]["parameters"]["event-order"]["schema"]["enum"];
+    let described: BTreeSet<_> = described.as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    for order in crate::feed::order::Order::ALL {
+        let target = format!("/feeds/blog.events?order={order}");
+        let answer = site.open_method(Method::HEAD, &target, &[]).await;
+        assert_eq!(answer.status == 200, described.contains(order.name()), "{order}");
+    }
+    // The hub of a feed is not there where the feed is not.
+    let of_feed = &document["paths"]["/feeds/{name}/hub"]["get"]["responses"];
+    assert!(of_feed.get("404").is_some() && of_feed.get("410").is_some(), "{of_feed}");
+    assert!(document["paths"]["/hub"]["get"]["responses"].get("404").is_none());
+}
+
 /// Requests of the generator: enough to meet each pair of parts, few enough for every run. The same runs for long by hand.
 const REQUESTS: u32 = 4000;
 

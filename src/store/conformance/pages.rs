@@ -23,6 +23,7 @@ on_every_store![
     tombstones_are_left_out_of_live_pages_and_of_their_budget,
     a_scan_for_live_items_ends_and_can_be_taken_up_again,
     the_order_of_publication_runs_by_the_dates_of_the_publisher,
+    old_letters_stand_before_1970_in_the_order_of_publication,
     feeds_do_not_see_each_other,
 ];
 
@@ -199,6 +200,64 @@ async fn the_order_of_publication_runs_by_the_dates_of_the_publisher(rig: Rig) {
         rig.page(since_id(feed, Order::PUBLISHED, &guid(3))).await,
         Err(StoreError::MovingOrder)
     ));
+}
+
+async fn old_letters_stand_before_1970_in_the_order_of_publication(rig: Rig) {
+    let feed = rig.blog().await;
+    let dated = |n: u32, date: &str| {
+        let Change::Put(put) = add(n) else { panic!() };
+        Change::Put(Put { published_us: everfeed_adapters::text::date::parse(date), ..put })
+    };
+    let dates = [
+        "1955-04-11T12:00:00.5Z",
+        "1971-01-01",
+        "1660-01-01",
+        "1955-04-11T12:00:00.5Z",
+        "1969-01-01",
+        "2020-01-01",
+    ];
+    rig.change(feed, (1..).zip(dates).map(|(n, date)| dated(n, date)).collect()).await.unwrap();
+    let expect = ids_of(&[3, 1, 4, 5, 2, 6]);
+    assert_eq!(ids(&rig.list(feed, Order::PUBLISHED, None).await), expect);
+    for order in [Order::PUBLISHED, Order::PUBLISHED_REVERSE] {
+        let mut expect = expect.clone();
+        if order.reverse {
+            expect.reverse();
+        }
+        let (mut since, mut found) = (None, Vec::new());
+        loop {
+            let one = rig.page(PageQuery { since, max: 1, ..all(feed, order) }).await.unwrap();
+            assert_eq!(one.degraded, None, "{order}");
+            since = Some(Position::parse(&format!("cursor:{}", one.last_cursor)).unwrap().unwrap());
+            found.extend(ids(&one));
+            if !one.more {
+                break;
+            }
+        }
+        assert_eq!(found, expect, "{order}");
+    }
+    let range = async |since: &str, until: &str| {
+        let position = |raw: &str| Position::parse(raw).unwrap();
+        let (since, until) = (position(since), position(until));
+        ids(&rig.page(PageQuery { since, until, ..all(feed, Order::PUBLISHED) }).await.unwrap())
+    };
+    assert_eq!(range("time:1955-04-12", "").await, ids_of(&[5, 2, 6]));
+    assert_eq!(range("time:1955-04-11", "time:1969-01-01").await, ids_of(&[1, 4, 5]));
+    assert_eq!(range("", "time:1900-01-01").await, ids_of(&[3]));
+    // Nothing else is so old, and no range is too.
+    for order in [Order::MODIFIED, Order::CREATED, Order::MODIFIED_REVERSE] {
+        for (since, until) in [("time:1955-01-01", "time:1956-01-01"), ("time:1956-01-01", "time:1955-01-01")]
+        {
+            let position = |raw: &str| Position::parse(raw).unwrap();
+            let (since, until) = (position(since), position(until));
+            let page = rig.page(PageQuery { since, until, ..all(feed, order) }).await.unwrap();
+            assert_eq!(page.items.len(), 0, "{order} {:?}", page.degraded);
+        }
+    }
+    assert_eq!(range("time:1955-04-11", "").await.len(), 5);
+    // A tombstone keeps its date.
+    rig.change(feed, vec![delete(1), delete(4)]).await.unwrap();
+    assert_eq!(ids(&rig.list(feed, Order::PUBLISHED, None).await), expect);
 }
 
 async fn feeds_do_not_see_each_other(rig: Rig) {

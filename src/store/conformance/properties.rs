@@ -12,6 +12,7 @@ use crate::{
         archive::History,
         filter::Filter,
         item::{Content, Item, ItemId, Reason},
+        moment::Moment,
         observation_record::{ObservationCounts, ObservationRecord},
         order::{Axis, Order},
         page::{Page, PageQuery},
@@ -19,7 +20,6 @@ use crate::{
         reconcile::{Change, WindowEntry, WindowState},
         record::FeedNo,
         schedule::PollState,
-        stamp::Stamp,
     },
     store::{
         Archives, StoreError, Subscription, SubscriptionNo,
@@ -172,15 +172,17 @@ async fn concatenate(rig: &Rig, acts: &[Act], sizes: &[usize], bytes_max: usize)
         for filter in [Filter::All, Filter::Live] {
             let live_only = filter == Filter::Live;
             let whole = rig.page(PageQuery { filter: filter.clone(), ..all(feed, order) }).await.unwrap();
-            let sorted = |item: &Item| match order.axis {
-                Axis::Modified => item.modified,
-                Axis::Created => item.created,
-                Axis::Published => item.listed(),
+            let sorted = |item: &Item| -> Moment {
+                match order.axis {
+                    Axis::Modified => item.modified.into(),
+                    Axis::Created => item.created.into(),
+                    Axis::Published => item.listed(),
+                }
             };
             let stamps: Vec<_> = whole.items.iter().map(|item| sorted(item)).collect();
             // Several may share a date of publication.
             let may_share = order.axis == Axis::Published;
-            let rising = |pair: &[Stamp]| {
+            let rising = |pair: &[Moment]| {
                 ((pair[0] < pair[1]) != order.reverse && pair[0] != pair[1])
                     || (may_share && pair[0] == pair[1])
             };

@@ -269,7 +269,7 @@ fn list_by_publication(tx: &WriteTransaction, snapshot: &ReadTransaction) -> Res
         let Ok((key, value)) = row else { continue };
         let (feed, t) = (feed_of(key.value()), stamp_of(key.value()));
         let Ok(item) = decode_outline(t, value.value()) else { continue };
-        let listed = listed(item.published_us, item.dated_us, item.created);
+        let listed = listed(item.published_us, item.updated_us, (item.created, item.modified));
         published.insert(&published_key(feed, listed, item.created), &stamp_value(t))?;
     }
     Ok(())

@@ -14,6 +14,7 @@ use crate::{
         filter::index_terms::IndexClause,
         item::{Item, ItemId, KeyHash},
         item_cap::escaped_bytes,
+        moment::Moment,
         order::Axis,
         page::{Listing, ListingPlace, ListingRow, ListingRows, Page, PageQuery, Range},
         record::{FeedNo, FeedRecord},
@@ -55,7 +56,7 @@ type ByStamp = Sealed<&'static StampKey, ReadOnlyTable<&'static StampKey, Coded>
 type ByPublication = Sealed<&'static PublishedKey, ReadOnlyTable<&'static PublishedKey, Coded>>;
 
 /// A row by date of publication: the date, and first T and T of the item.
-type FoundPublication = Result<(Stamp, (Stamp, Stamp)), StoreError>;
+type FoundPublication = Result<(Moment, (Stamp, Stamp)), StoreError>;
 
 /// A feed along an axis.
 struct FileListing<'a> {
@@ -99,20 +100,20 @@ impl FileListing<'_> {
     fn created_row(&self, found: Found) -> Result<(ListingPlace, Raw), StoreError> {
         let (key, t) = found?;
         let c = stamp_of(key.value());
-        Ok((ListingPlace { t: c, o: 0 }, self.created_at(c, stamp_of(t.value()))?))
+        Ok((ListingPlace { t: c.into(), o: 0 }, self.created_at(c, stamp_of(t.value()))?))
     }
 
     /// The rows by date of publication in a range of dates.
     fn published(
         &self,
         table: &ByPublication,
-        (low, high): (Bound<Stamp>, Bound<Stamp>),
+        (low, high): (Bound<Moment>, Bound<Moment>),
     ) -> Result<impl DoubleEndedIterator<Item = FoundPublication>, StoreError> {
         let end = |bound, open, created| match bound {
             Bound::Included(listed) | Bound::Excluded(listed) => published_key(self.feed(), listed, created),
             Bound::Unbounded => published_key(self.feed(), open, created),
         };
-        let (first, last) = (end(low, Stamp::ZERO, Stamp::ZERO), end(high, Stamp::MAX, Stamp::MAX));
+        let (first, last) = (end(low, Moment::MIN, Stamp::ZERO), end(high, Moment::MAX, Stamp::MAX));
         let rows = table.range_kept::<&PublishedKey>(&first..=&last)?;
         Ok(rows.map(|row| {
             let (key, t) = row?;
@@ -160,15 +161,16 @@ impl Listing for FileListing<'_> {
     type ListingRow = Raw;
     type Error = StoreError;
 
-    fn ids_at(&self, stamp: Stamp) -> Result<Vec<String>, StoreError> {
-        let row = match &self.along {
-            Along::Modified => self.at(stamp)?,
-            Along::Created(created) => match created.get(&stamp_key(self.feed(), stamp))? {
+    fn ids_at(&self, place: Moment) -> Result<Vec<String>, StoreError> {
+        let row = match (&self.along, place.stamp()) {
+            (Along::Modified, Some(stamp)) => self.at(stamp)?,
+            (Along::Created(created), Some(stamp)) => match created.get(&stamp_key(self.feed(), stamp))? {
                 Some(t) => Some(self.created_at(stamp, stamp_of(t.value()))?),
                 None => None,
             },
-            Along::Published(published) => {
-                let only = (Bound::Included(stamp), Bound::Included(stamp));
+            (Along::Modified | Along::Created(_), None) => None,
+            (Along::Published(published), _) => {
+                let only = (Bound::Included(place), Bound::Included(place));
                 let rows = self.published(published, only)?;
                 let id = |row: FoundPublication| {
                     let (_, (created, t)) = row?;
@@ -185,7 +187,7 @@ impl Listing for FileListing<'_> {
         let row = ours.map_or_else(|| self.by_upstream_id(id), |row| Ok(Some(row)))?;
         Ok(row.map(|row| ListingPlace {
             // In the other orders an id is no position (SF-27).
-            t: if matches!(self.along, Along::Created(_)) { row.header.created } else { row.t },
+            t: if matches!(self.along, Along::Created(_)) { row.header.created } else { row.t }.into(),
             o: 0,
         }))
     }
@@ -199,7 +201,7 @@ impl Listing for FileListing<'_> {
                 directed(created.range_kept::<&StampKey>((low.as_ref(), high.as_ref()))?.map(row), reverse)
             }
             Along::Published(published) => {
-                let rows = directed(self.published(published, paging::whole_stamps(range))?, reverse);
+                let rows = directed(self.published(published, paging::whole_moments(range))?, reverse);
                 let row = |row: Result<(ListingPlace, (Stamp, Stamp)), StoreError>| {
                     let (place, (created, t)) = row?;
                     Ok((place, self.created_at(created, t)?))
@@ -216,7 +218,7 @@ type Found = Result<Row<'static, &'static StampKey>, StoreError>;
 fn modified_row(found: Found) -> Result<(ListingPlace, Raw), StoreError> {
     let (key, value) = found?;
     let t = stamp_of(key.value());
-    Ok((ListingPlace { t, o: 0 }, Raw::new(t, value)?))
+    Ok((ListingPlace { t: t.into(), o: 0 }, Raw::new(t, value)?))
 }
 
 /// A range is read from either end.

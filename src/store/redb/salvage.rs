@@ -12,6 +12,7 @@ use super::{
 use crate::{
     feed::{
         item::{Content, Item, ItemDigests, ItemId, uuid_iri},
+        moment::Moment,
         reconcile::Change,
         record::FeedNo,
         stamp::Stamp,
@@ -104,7 +105,7 @@ fn created_at(source: &impl TableSource, feed: FeedNo, t: Stamp) -> Result<Optio
 /// The rows by date of publication of the item that stands at a T now.
 fn listed_at(source: &impl TableSource, feed: FeedNo, t: Stamp) -> Result<Vec<PublishedKey>, StoreError> {
     let (first, last) =
-        (published_key(feed, Stamp::ZERO, Stamp::ZERO), published_key(feed, Stamp::MAX, Stamp::MAX));
+        (published_key(feed, Moment::MIN, Stamp::ZERO), published_key(feed, Moment::MAX, Stamp::MAX));
     let mut found = Vec::new();
     for row in source.table(PUBLISHED)?.range::<&PublishedKey>(&first..=&last)? {
         let Ok((key, held)) = row else { continue };

@@ -10,6 +10,7 @@ use crate::{
     feed::{
         filter::index_terms::IndexTerm,
         item::{ItemId, KeyHash},
+        moment::Moment,
         record::FeedNo,
         stamp::Stamp,
     },
@@ -61,7 +62,7 @@ pub(super) const IDS: SealedTable<&'static IdKey> = SealedTable::new("ids");
 /// (feed, first T) to T.
 pub(super) const CREATED: SealedTable<&'static StampKey> = SealedTable::new("created");
 /// (feed, date of publication, first T) to T: the items by the publisher's dates, of which several may share one.
-pub(super) const PUBLISHED: SealedTable<&'static PublishedKey> = SealedTable::new("published");
+pub(super) const PUBLISHED: SealedTable<&'static PublishedKey> = SealedTable::new("listed");
 /// (feed, number) to a segment of the index of a long feed; the last one is open.
 pub(super) const SEGMENTS: SealedTable<&'static SegmentKey> = SealedTable::new("segments");
 /// (feed, segment, term) to the lists of that term and those behind it (see [`postings`](super::word_index::postings)).
@@ -250,13 +251,23 @@ pub(super) fn stamp_value(stamp: Stamp) -> [u8; 8] {
     stamp.micros().to_be_bytes()
 }
 
-pub(super) fn published_key(feed: FeedNo, listed: Stamp, created: Stamp) -> PublishedKey {
-    join(&stamp_key(feed, listed), &stamp_value(created))
+pub(super) fn published_key(feed: FeedNo, listed: Moment, created: Stamp) -> PublishedKey {
+    let listed: StampKey = join(&feed_key(feed), &moment_value(listed));
+    join(&listed, &stamp_value(created))
 }
 
+/// In the order of the moments, although bytes have no sign.
+fn moment_value(moment: Moment) -> [u8; 8] {
+    (moment.micros().cast_unsigned() ^ SIGN).to_be_bytes()
+}
+
+/// The bit of the sign.
+const SIGN: u64 = 1 << 63;
+
 /// Date of publication and first T in a key.
-pub(super) fn listed_of(key: &PublishedKey) -> (Stamp, Stamp) {
-    (stamp_of(&key[..12]), stamp_of(key))
+pub(super) fn listed_of(key: &PublishedKey) -> (Moment, Stamp) {
+    let listed = stamp_of(&key[..12]).micros() ^ SIGN;
+    (Moment::from_micros(listed.cast_signed()), stamp_of(key))
 }
 
 pub(super) fn id_key(feed: FeedNo, id: ItemId) -> IdKey {

@@ -8,12 +8,11 @@ use super::{
 use crate::{
     feed::{
         item::{Content, Item, ItemDigests, ItemId, KeyHash, PublisherId, Reason},
-        reconcile::dated,
         stamp::Stamp,
     },
     store::{Outlined, StoreError},
 };
-use everfeed_adapters::Entry;
+use everfeed_adapters::Date;
 use minicbor::{Decoder, decode};
 
 impl StoredKind for Item {
@@ -70,21 +69,21 @@ pub(in crate::store) fn decode_outline(t: Stamp, bytes: &[u8]) -> Result<Outline
     let ItemHeader { id, created, gone } = item_header(bytes)?;
     let outlined = StoredOutline::take(&mut Decoder::new(&bytes[HEADER_BYTES..]));
     let broken = |error| damaged(&format!("item {id}"), &format!("cannot be read: {error}"));
-    let StoredOutline { published_us, dated_us, tombstone_count } = outlined.map_err(broken)?;
-    Ok(Outlined { id, modified: t, created, published_us, dated_us, is_gone: gone, tombstone_count })
+    let StoredOutline { published_us, updated_us, tombstone_count } = outlined.map_err(broken)?;
+    Ok(Outlined { id, modified: t, created, published_us, updated_us, is_gone: gone, tombstone_count })
 }
 
 /// The fields of an item that its outline needs.
 struct StoredOutline {
     published_us: Option<i64>,
-    dated_us: Option<i64>,
+    updated_us: Option<i64>,
     tombstone_count: u8,
 }
 
 /// Fields of an item before `published_us`, which `content` and `tombstone_count` follow, in the order of its table.
 const BEFORE_PUBLISHED: usize = 5;
-/// Fields of an entry before `published`, which `updated` follows.
-const BEFORE_DATES: usize = 9;
+/// Fields of an entry before `updated`.
+const BEFORE_UPDATED: usize = 10;
 
 impl StoredOutline {
     fn take(input: &mut Decoder<'_>) -> Result<Self, decode::Error> {
@@ -92,24 +91,24 @@ impl StoredOutline {
         fields.pass_over(input, BEFORE_PUBLISHED)?;
         let published_us = fields.next(input, "published_us")?;
         fields.begin_next("content")?;
-        let dated_us = dated_us(input)?;
+        let updated_us = updated_us(input)?;
         let tombstone_count = fields.next(input, "tombstone_count")?;
-        Ok(Self { published_us, dated_us, tombstone_count })
+        Ok(Self { published_us, updated_us, tombstone_count })
     }
 }
 
-/// The date by which the publisher sorts an item, read of its content.
-fn dated_us(input: &mut Decoder<'_>) -> Result<Option<i64>, decode::Error> {
+/// The date of the last change of an item, read of its content.
+fn updated_us(input: &mut Decoder<'_>) -> Result<Option<i64>, decode::Error> {
     let (variant, mut content) = Fields::of_variant(input)?;
     if variant != 0 {
         content.pass_over(input, usize::MAX)?;
         return Ok(None);
     }
     let mut entry = Fields::begin(input, usize::MAX)?;
-    entry.pass_over(input, BEFORE_DATES)?;
-    let (published, updated) = (entry.next(input, "published")?, entry.next(input, "updated")?);
+    entry.pass_over(input, BEFORE_UPDATED)?;
+    let updated: Option<Date> = entry.next(input, "updated")?;
     entry.pass_over(input, usize::MAX)?;
-    Ok(dated(&Entry { published, updated, ..Entry::default() }))
+    Ok(updated.and_then(|date| date.at_us))
 }
 
 /// Reads an item back and holds it against its header and the T under which it stands.

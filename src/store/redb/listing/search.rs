@@ -4,6 +4,7 @@ use super::{ByPublication, ByStamp, FileListing, FoundPublication, directed};
 use crate::{
     feed::{
         filter::index_terms::IndexClause,
+        moment::Moment,
         page::{ListingPlace, ListingRows, Range},
         stamp::Stamp,
     },
@@ -46,7 +47,7 @@ impl<'a> Search<'a> {
         with_changed: bool,
     ) -> Result<ListingRows<'a, FileListing<'a>>, StoreError> {
         let Self { listing, index, clauses, range, reverse } = self;
-        let end = ListingPlace { t: index.end(), o: 0 };
+        let end = ListingPlace { t: index.end().into(), o: 0 };
         let tail = match range.1 {
             Bound::Included(high) | Bound::Excluded(high) if high.t <= end.t => None,
             _ if range.contains(&end) || begins_before(range, end) => Some((Bound::Excluded(end), range.1)),
@@ -56,8 +57,9 @@ impl<'a> Search<'a> {
             Some(range) => listing.by_t(range, reverse)?,
             None => Box::new(iter::empty()),
         };
-        let (first, last) = paging::whole_stamps(range);
+        let (first, last) = paging::whole_moments(range);
         let meets = |after: Stamp, through: Stamp| {
+            let (after, through) = (Moment::from(after), Moment::from(through));
             let begins = match first {
                 Bound::Included(first) | Bound::Excluded(first) => first <= through,
                 Bound::Unbounded => true,
@@ -77,7 +79,7 @@ impl<'a> Search<'a> {
                 Err(error) => (Vec::new(), Some(Err(error))),
             };
             let rows = directed(stamps.into_iter(), reverse).filter_map(move |t| {
-                let place = ListingPlace { t, o: 0 };
+                let place = ListingPlace { t: t.into(), o: 0 };
                 let row = range.contains(&place).then(|| listing.at(t))?;
                 row.map(|row| row.map(|row| (place, row))).transpose()
             });
@@ -116,7 +118,7 @@ impl<'a> Search<'a> {
                 let Some((no, _)) = segments.pop_if(|(_, segment)| is_due(segment.created())) else {
                     let next = next?;
                     waiting.remove(&next);
-                    if range.contains(&ListingPlace { t: next, o: 0 }) {
+                    if range.contains(&ListingPlace { t: next.into(), o: 0 }) {
                         return Some(Ok(next));
                     }
                     continue;
@@ -131,7 +133,7 @@ impl<'a> Search<'a> {
             let row = stamp.and_then(|c| {
                 let Some(t) = created.get(&stamp_key(listing.feed(), c))? else { return Ok(None) };
                 let row = listing.created_at(c, stamp_of(t.value()))?;
-                Ok(Some((ListingPlace { t: c, o: 0 }, row)))
+                Ok(Some((ListingPlace { t: c.into(), o: 0 }, row)))
             });
             row.transpose()
         }))
@@ -155,7 +157,7 @@ impl<'a> Search<'a> {
             let (place, (created, t)) = found?;
             Ok((place, listing.created_at(created, t)?))
         };
-        let (low, high) = paging::whole_stamps(range);
+        let (low, high) = paging::whole_moments(range);
         if likely.len() > SORTED_MAX {
             let rows = directed(listing.published(published, (low, high))?, reverse);
             let mut walked = 0;
@@ -199,6 +201,6 @@ fn begins_before((low, _): Range, place: ListingPlace) -> bool {
 
 /// The first T of the items behind the index.
 fn behind_index(listing: &FileListing<'_>, index: &WordIndex) -> Result<BTreeSet<Stamp>, StoreError> {
-    let behind = (Bound::Excluded(ListingPlace { t: index.end(), o: 0 }), Bound::Unbounded);
+    let behind = (Bound::Excluded(ListingPlace { t: index.end().into(), o: 0 }), Bound::Unbounded);
     listing.by_t(behind, false)?.map(|row| row.map(|(_, row)| row.header.created)).collect()
 }
