@@ -182,7 +182,7 @@ impl fmt::Display for Query {
     /// The order always, all else when it is there.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "order={}", self.order)?;
-        if self.filter.has_terms() {
+        if self.filter.is_spelt() {
             write!(f, "&{}", self.of_filter())?;
         }
         if !self.since.is_empty() {
