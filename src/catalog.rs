@@ -20,9 +20,9 @@ mod sites;
 mod spelling;
 
 pub use changes::{CatalogChanges, ChangedFeed, diff};
-pub use read_gate::{ReadGate, is_open_to};
+pub use read_gate::{ReadGate, is_open_to, shown_to};
 pub use register::{BATCH_FEEDS_MAX, RegistrationProgress, observe, register};
-pub use settings::{FeedSettings, LegacyPlace, ServePlain, SiteFeeds, SiteSettings};
+pub use settings::{FeedSettings, LegacyPlace, SHOW_WANTED, ServePlain, ShowRule, SiteFeeds, SiteSettings};
 pub use sites::{ProxiedSite, Sites, join_found};
 pub use snapshot::{CatalogSnapshot, RegisteredFeed};
 

@@ -49,7 +49,7 @@ fn unknown_readers<'a>(
     accounts: &'a Accounts,
 ) -> impl Iterator<Item = (&'a str, &'a str)> {
     let of_feed = |feed: &'a Arc<RegisteredFeed>| {
-        feed.settings.access.names().map(|reader| (feed.settings.name.as_str(), reader))
+        feed.settings.readers().map(|reader| (feed.settings.name.as_str(), reader))
     };
     catalog.feeds().flat_map(of_feed).filter(|(_, reader)| accounts.user(reader).is_none())
 }

@@ -17,6 +17,8 @@ mod record;
 
 mod platform;
 
+mod show;
+
 mod site;
 
 pub use deletions::DeletionSettings;
@@ -25,6 +27,8 @@ pub use keep::KeepSettings;
 pub use platform::PlatformChoice;
 pub use poll::PollSettings;
 pub use record::RecordSettings;
+pub(in crate::catalog) use show::shown_by;
+pub use show::{SHOW_WANTED, ShowRule};
 pub use site::{LegacyPlace, ServePlain, SiteFeeds, SiteSettings};
 
 /// `[[feed]]`: an upstream and how it is treated.
@@ -51,6 +55,9 @@ pub struct FeedSettings {
     /// Those who may read it: `"public"`, `"private"` (every user), or a list of users.
     #[serde(default)]
     pub access: AccessSettings,
+    /// The parts of it that its readers see; the first rule that fits one counts. Without any, they see everything.
+    #[serde(default)]
+    pub show: Vec<ShowRule>,
     /// The bounds within which it is polled.
     #[serde(default)]
     pub poll: PollSettings,
@@ -103,6 +110,7 @@ impl FeedSettings {
             format: DocumentFormat::default(),
             platform: PlatformChoice::default(),
             access: AccessSettings::default(),
+            show: Vec::new(),
             poll: PollSettings::default(),
             deletions: DeletionSettings::default(),
             import: ImportSettings::default(),
@@ -110,6 +118,16 @@ impl FeedSettings {
             record: None,
             legacy: None,
         }
+    }
+
+    /// True unless everybody may read everything of it: then nobody is given a copy that was made for another.
+    pub fn is_private(&self) -> bool {
+        self.access.is_private() || !self.show.is_empty()
+    }
+
+    /// The users that are named as its readers, in `access` and in `show`.
+    pub fn readers(&self) -> impl Iterator<Item = &str> {
+        self.access.names().chain(self.show.iter().flat_map(|rule| rule.access.names()))
     }
 
     /// The namespace that the feed's ids are hashed with: as configured, else host, port, path and query of its URL,
@@ -153,6 +171,10 @@ impl FeedSettings {
             refuse("platform", quoted(name), &wanted);
         }
         problems.extend(self.access.problems());
+        let refused = self.show.iter().flat_map(|rule| rule.access.problems());
+        problems.extend(
+            refused.map(|problem| RefusedSetting { key: format!("show.{}", problem.key), ..problem }),
+        );
         problems.extend(self.poll.problems());
         problems.extend(self.deletions.problems());
         problems.extend(self.keep.problems());

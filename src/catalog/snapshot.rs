@@ -57,12 +57,12 @@ impl CatalogSnapshot {
     ) -> Self {
         let mut snapshot = Self::default();
         for feed in feeds.into_iter().map(Arc::new) {
-            snapshot.has_private |= feed.settings.access.is_private();
+            snapshot.has_private |= feed.settings.is_private();
             snapshot.by_origin.insert(normal(feed.settings.url.as_str()), feed.no);
             snapshot.by_no.insert(feed.no, feed.clone());
             if let Some(place) = &feed.settings.legacy {
                 snapshot.by_place.entry(place.site).or_default().insert(place.path.clone(), feed.no);
-                if feed.settings.access.is_private() {
+                if feed.settings.is_private() {
                     let spelling = PathSpelling::of(&place.path);
                     snapshot.guarded.entry(place.site).or_default().push((spelling, feed.no));
                 }

@@ -79,6 +79,7 @@ const EFFECTS: &[(&str, Effect)] = &[
     ("feed.format", Reload),
     ("feed.platform", Reload),
     ("feed.access", Reload),
+    ("feed.show", Reload),
     ("feed.poll.min_secs", Reload),
     ("feed.poll.max_secs", Reload),
     ("feed.deletions.confirmations", Reload),

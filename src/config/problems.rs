@@ -150,7 +150,7 @@ pub(super) fn of_feeds(
         }
         // A private feed is kept private in every spelling of its address, and that of a query has spellings that only the old
         // server knows. For all feeds of a private site its own problems say so.
-        let place = feed.legacy.as_ref().filter(|_| feed.access.is_private());
+        let place = feed.legacy.as_ref().filter(|_| feed.is_private());
         let is_of_site = place
             .is_some_and(|place| sites.get(place.site).is_some_and(|(_, site)| site.access.is_private()));
         if let Some(place) = place.filter(|_| !is_of_site) {

@@ -94,11 +94,11 @@ fn of_feed(feed: &FeedSettings, server: &serve::Config) -> Vec<String> {
 fn of_site(no: usize, site: &SiteSettings, config: &Config) -> Vec<String> {
     let public_url = &config.server.public_url;
     let is_private_at = |path: &str| {
-        let mut placed = config.feed.iter().filter(|feed| feed.access.is_private());
+        let mut placed = config.feed.iter().filter(|feed| feed.is_private());
         placed.any(|feed| feed.legacy.as_ref().is_some_and(|place| place.site == no && place.path == path))
     };
     let mut found = Vec::new();
-    for feed in config.feed.iter().filter(|feed| feed.access.is_private() && feed.legacy.is_none()) {
+    for feed in config.feed.iter().filter(|feed| feed.is_private() && feed.legacy.is_none()) {
         let urls = std::iter::once(&feed.url).chain(&feed.aliases);
         let open = urls.filter_map(|url| site.path_of(url, public_url)).find(|path| !is_private_at(path));
         let Some(path) = open else { continue };

@@ -2,7 +2,7 @@
 
 use super::{
     inheritance,
-    item::{Content, Item, Reason},
+    item::{Content, Item, Reason, uuid_iri},
     record::FeedRecord,
 };
 use everfeed_adapters::{Entry, Person};
@@ -29,6 +29,17 @@ pub enum Filter {
     /// The items that meet some terms. What was changed and does not meet them is shown as having left the view, so that a
     /// mirror of it ends with what it holds.
     Terms(Arc<FilterTerms>),
+    /// The items that one filter asks for, of those that another permits its reader.
+    Within(Arc<PermittedPart>),
+}
+
+/// A filter that was asked for, and the one that says what of the feed its reader may see at all.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct PermittedPart {
+    /// The items that the reader may see.
+    pub permitted: Filter,
+    /// The items that the reader asks for. It alone is spelt in URLs.
+    pub asked: Filter,
 }
 
 /// Terms of a filter, all of which an item must meet. Folded and sorted, so that two filters that mean the same are equal.
@@ -126,12 +137,36 @@ impl Filter {
                 let deletion = if terms.deletion == Deletion::Any { Deletion::No } else { terms.deletion };
                 Self::Terms(Arc::new(FilterTerms { deletion, ..(**terms).clone() }))
             }
+            Self::Within(part) => part.asked.live().within(&part.permitted),
         }
+    }
+
+    /// The same choice among those items that a reader may see.
+    #[must_use]
+    pub fn within(self, permitted: &Self) -> Self {
+        match permitted {
+            Self::All => self,
+            _ => Self::Within(Arc::new(PermittedPart { permitted: permitted.clone(), asked: self })),
+        }
+    }
+
+    /// True for a choice among a part of the items.
+    pub const fn is_within(&self) -> bool {
+        matches!(self, Self::Within(_))
     }
 
     /// True where terms choose among the items.
     pub const fn has_terms(&self) -> bool {
-        matches!(self, Self::Terms(_))
+        matches!(self, Self::Terms(_) | Self::Within(_))
+    }
+
+    /// True where its URL has parameters for it.
+    pub fn is_spelt(&self) -> bool {
+        match self {
+            Self::All | Self::Live => false,
+            Self::Terms(_) => true,
+            Self::Within(part) => part.asked.is_spelt(),
+        }
     }
 
     /// True where nothing but tombstones is shown.
@@ -141,7 +176,11 @@ impl Filter {
 
     /// The parameters that spell it and their values, in one order; none for all items.
     pub fn spelling(&self) -> Vec<(&'static str, String)> {
-        let Self::Terms(terms) = self else { return Vec::new() };
+        let terms = match self {
+            Self::All | Self::Live => return Vec::new(),
+            Self::Within(part) => return part.asked.spelling(),
+            Self::Terms(terms) => terms,
+        };
         let [q, author, category, deleted, has, lang] = Self::NAMES;
         let mut spelling = Vec::new();
         if !terms.phrases.is_empty() {
@@ -169,7 +208,11 @@ impl Filter {
         if !self.has_terms() {
             return String::new();
         }
-        let hash = Sha256::digest(format!("{:?}", self.spelling()));
+        let permitted = match self {
+            Self::Within(part) => part.permitted.tag(),
+            _ => String::new(),
+        };
+        let hash = Sha256::digest(format!("{:?}{permitted}", self.spelling()));
         hash[..8].iter().fold(String::from("."), |tag, byte| format!("{tag}{byte:02x}"))
     }
 
@@ -179,6 +222,20 @@ impl Filter {
             Self::All => true,
             Self::Live => !item.is_gone(),
             Self::Terms(terms) => terms.are_met(item, feed),
+            Self::Within(part) => part.permitted.shows(item, feed) && part.asked.shows(item, feed),
+        }
+    }
+
+    /// The tombstone in whose form a view shows that a changed item is not in it. Of an item that its reader may not see it has
+    /// our id and our times alone: the publisher's id may hold words of it.
+    pub fn stub(&self, item: &Item, feed: &FeedRecord) -> Item {
+        let stub = left_view(item);
+        match self {
+            Self::Within(part) if !part.permitted.shows(item, feed) => {
+                let iri = uuid_iri("", &item.id.to_string());
+                Item { iri, published_us: None, publisher_id: None, ..stub }
+            }
+            _ => stub,
         }
     }
 }

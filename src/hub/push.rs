@@ -97,11 +97,11 @@ async fn attempt(shared: &Shared, push: Push) -> Result<PushOutcome, ReadError> 
         }
     };
     let feed = push.view.feed;
-    if !shared.gate.still_admits(push.principal, feed) {
-        return Ok(PushOutcome::Nothing);
-    }
+    let Some(shows) = shared.gate.still_shows(push.principal, feed) else { return Ok(PushOutcome::Nothing) };
+    let asked = push.view.filter.clone();
+    let view = push.view.filtered(asked.within(&shows));
     // Read only now: what was newest when we queued may be old by the time there is room.
-    let reading = ReadRequest::push(push.view, push.representation, &acked, push.items_max);
+    let reading = ReadRequest::push(view, push.representation, &acked, push.items_max);
     let reading = reading.seen_from(push.site).at(push.own_url);
     let page = shared.readers.read(&reading).await?;
     if !page.lies_beyond(&acked) {

@@ -5,6 +5,7 @@ mod converging;
 mod delivering;
 mod fairness;
 mod flooding;
+mod parts;
 mod private;
 mod rig;
 mod staying;

@@ -78,6 +78,10 @@ impl Readers {
         reading: &ReadRequest,
         place: ArchivePlace,
     ) -> Result<ClassicPage, ReadError> {
+        if reading.view.filter != Filter::All {
+            // A part of the items has no archives.
+            return Err(ReadError::UnknownArchive);
+        }
         let up_to = Position::Time { span: span_of(place.created), degraded: false };
         let items = place.items();
         let has_older = place.last > items as u64;

@@ -6,7 +6,7 @@ use crate::{
     feed::{legacy_document::LegacyDocument, record::FeedNo},
     readers::Coding,
     render::{
-        LegacyLinks,
+        LegacyLinks, Representation,
         legacy::{pushed, with_links},
     },
 };
@@ -22,8 +22,8 @@ pub struct PlainDocument {
     pub content_type: Option<String>,
     /// The publisher's `Last-Modified`.
     pub last_modified: Option<String>,
-    /// True where whoever subscribes to its address is pushed documents of its syntax.
-    pub is_pushed: bool,
+    /// The form of what subscribers to its address are pushed; `None` where nothing is.
+    pub pushed: Option<Representation>,
     /// A name for these bytes and no others.
     pub tag: String,
     codings: Codings,
@@ -40,7 +40,7 @@ impl PlainDocument {
         };
         Self {
             body: Bytes::from(rewritten.unwrap_or(document.body)),
-            is_pushed: pushed(document.syntax).is_some(),
+            pushed: pushed(document.syntax),
             content_type: document.content_type,
             last_modified: document.last_modified,
             tag,

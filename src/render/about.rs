@@ -20,6 +20,8 @@ mod tests;
 pub struct About<'a> {
     /// The feed.
     pub feed: &'a FeedRecord,
+    /// True where the caller sees a part of it: how many items it holds is not told.
+    pub is_part: bool,
     /// The root of its URLs.
     pub site: &'a Site,
     /// The legacy feed's URL, already without secrets; `None` when it is not for the public.
@@ -76,8 +78,10 @@ struct Description<'a> {
     origin_reached: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     origin_fails_since: Option<String>,
-    items: u64,
-    live: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    items: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    live: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     updated: Option<String>,
     history: &'static str,
@@ -213,6 +217,7 @@ impl<'a> Missed<'a> {
 impl<'a> Description<'a> {
     fn of(about: &About<'a>) -> Self {
         let About { feed, site, caps, .. } = *about;
+        let counts = Some(feed.items).filter(|_| !about.is_part);
         let description = feed.metadata.description.as_ref().map(|text| plain(text).into_owned());
         Self {
             name: &feed.name,
@@ -224,8 +229,8 @@ impl<'a> Description<'a> {
             state: state(feed),
             origin_reached: about.origin.reached_at.map(Stamp::rfc3339),
             origin_fails_since: about.origin.fails_since.map(Stamp::rfc3339),
-            items: feed.items.total,
-            live: feed.items.live,
+            items: counts.map(|items| items.total),
+            live: counts.map(|items| items.live),
             updated: updated(feed).map(Stamp::rfc3339),
             history: feed.completeness.history.name(),
             history_reason: feed.completeness.history.reason().map(ToString::to_string),

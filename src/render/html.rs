@@ -48,7 +48,7 @@ pub fn list(list: &List<'_>) -> Vec<u8> {
     if !feeds.is_empty() {
         page.open("ul", &[("class", Some("feeds"))]);
         for feed in feeds {
-            card(&mut page, site, feed);
+            card(&mut page, site, feed, list.parts.contains(&feed.no));
         }
         page.close("ul");
     }
@@ -85,12 +85,12 @@ fn search(page: &mut Xml, list: &List<'_>) {
     page.leaf("p", &[("class", Some("quiet"))], &found);
 }
 
-fn card(page: &mut Xml, site: &Site, feed: &FeedRecord) {
+fn card(page: &mut Xml, site: &Site, feed: &FeedRecord, is_part: bool) {
     page.open("li", &[]);
     page.holding("h2", TITLE, |out| anchor(out, &site.about(&feed.name), &clamped(identity::name(feed))));
     page.open("p", &[("class", Some("quiet"))]);
     page.leaf("code", &[], &feed.name);
-    summary(page, feed);
+    summary(page, feed, is_part);
     page.close("p");
     page.open("ul", &[("class", Some("links"))]);
     for (words, audience) in [("Newest posts:", Audience::Classic), ("Smart Feed:", Audience::Full)] {
@@ -109,8 +109,8 @@ fn card(page: &mut Xml, site: &Site, feed: &FeedRecord) {
 }
 
 /// `· 1204 posts, 3 of them deleted · changed 2014-01-06 10:18 UTC`.
-fn summary(page: &mut Xml, feed: &FeedRecord) {
-    page.aside(|out| out.push_str(&format!(" · {}", count(feed))));
+fn summary(page: &mut Xml, feed: &FeedRecord, is_part: bool) {
+    page.aside(|out| out.push_str(&format!(" · {}", count(feed, is_part))));
     match about::updated(feed).filter(|_| feed.is_ready()) {
         Some(updated) => {
             page.aside(|out| out.push_str(" · changed "));
@@ -124,7 +124,10 @@ fn summary(page: &mut Xml, feed: &FeedRecord) {
     }
 }
 
-fn count(feed: &FeedRecord) -> String {
+fn count(feed: &FeedRecord, is_part: bool) -> String {
+    if is_part {
+        return "posts that are for you".to_owned();
+    }
     let posts = if feed.items.total == 1 { "post" } else { "posts" };
     match feed.items.total.saturating_sub(feed.items.live) {
         0 => format!("{} {posts}", feed.items.total),
@@ -168,7 +171,7 @@ fn facts(page: &mut Xml, about: &About<'_>) {
     page.holding("dd", &[], |out| code(out, &feed.name));
     page.leaf("dt", &[], "Holds");
     page.open("dd", &[]);
-    page.aside(|out| out.push_str(&count(feed)));
+    page.aside(|out| out.push_str(&count(feed, about.is_part)));
     page.close("dd");
     page.leaf("dt", &[], "State");
     page.leaf("dd", &[], if feed.is_ready() { "ready" } else { "waiting for its first document" });

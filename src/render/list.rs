@@ -10,8 +10,13 @@ use super::{
     values,
     xml::Xml,
 };
-use crate::feed::{order::Order, record::FeedRecord, stamp::Stamp};
+use crate::feed::{
+    order::Order,
+    record::{FeedNo, FeedRecord},
+    stamp::Stamp,
+};
 use serde::Serialize;
+use std::collections::HashSet;
 
 /// The feeds of a site.
 #[derive(Clone, Copy, Debug)]
@@ -20,6 +25,8 @@ pub struct List<'a> {
     pub site: &'a Site,
     /// The feeds, in the order in which they are shown.
     pub feeds: &'a [FeedRecord],
+    /// Feeds of which the caller sees a part: how many items they hold is not told.
+    pub parts: &'a HashSet<FeedNo>,
     /// Feeds of the site, those that are not shown included.
     pub total: usize,
     /// Words that were looked for; empty for all feeds.
@@ -32,7 +39,7 @@ pub struct List<'a> {
 
 /// The list as JSON.
 pub fn json(list: &List<'_>) -> Vec<u8> {
-    let feeds = list.feeds.iter().map(|feed| FeedLine::of(feed, list.site)).collect();
+    let feeds = list.feeds.iter().map(|feed| FeedLine::of(feed, list)).collect();
     let total = if list.words.is_empty() { Some(list.total) } else { list.found };
     let feeds = FeedList { url: list.site.list(), total, next: list.next, feeds };
     serde_json::to_vec_pretty(&feeds).expect("strings and numbers always serialize into memory")
@@ -104,21 +111,25 @@ struct FeedLine<'a> {
     name: &'a str,
     title: String,
     state: &'static str,
-    items: u64,
-    live: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    items: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    live: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     updated: Option<String>,
     access: Access<'a>,
 }
 
 impl<'a> FeedLine<'a> {
-    fn of(feed: &'a FeedRecord, site: &'a Site) -> Self {
+    fn of(feed: &'a FeedRecord, list: &List<'a>) -> Self {
+        let site = list.site;
+        let counts = Some(feed.items).filter(|_| !list.parts.contains(&feed.no));
         Self {
             name: &feed.name,
             title: identity::name(feed).into_owned(),
             state: about::state(feed),
-            items: feed.items.total,
-            live: feed.items.live,
+            items: counts.map(|items| items.total),
+            live: counts.map(|items| items.live),
             updated: about::updated(feed).map(Stamp::rfc3339),
             access: Access { site, name: &feed.name },
         }
@@ -133,7 +144,9 @@ mod tests {
     use std::sync::Arc;
 
     fn opml_of(feeds: &[FeedRecord], next: Option<&str>) -> String {
-        let list = List { site: &site(), feeds, total: feeds.len(), words: "", found: None, next };
+        let parts = HashSet::new();
+        let list =
+            List { site: &site(), feeds, parts: &parts, total: feeds.len(), words: "", found: None, next };
         String::from_utf8(opml(&list)).unwrap()
     }
 

@@ -16,7 +16,7 @@ mod query;
 #[cfg(test)]
 mod tests;
 
-pub use query::{BadQuery, ClassicQuery, Query, asks_for_script, callback, count};
+pub use query::{BadQuery, ClassicQuery, NotWhole, Query, asks_for_script, callback, count};
 
 /// The root under which everything of ours is served, as consumers see it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -262,7 +262,7 @@ impl Site {
             Audience::Full => self.page(name, representation, &query),
             Audience::Classic => {
                 let base = self.print(&Endpoint::Page(name.to_owned(), representation));
-                if filter.has_terms() { format!("{base}?{}", query.of_filter()) } else { base }
+                if filter.is_spelt() { format!("{base}?{}", query.of_filter()) } else { base }
             }
         }
     }

@@ -9,8 +9,8 @@ use super::{
 };
 use crate::{
     auth::{AuthVerdict, Credentials, Principal},
-    catalog::is_open_to,
-    feed::record::FeedNo,
+    catalog::shown_to,
+    feed::{filter::Filter, record::FeedNo},
     render::{Endpoint, Site},
     secret::Secret,
 };
@@ -30,12 +30,19 @@ pub(super) struct Caller {
     pub(super) site: Option<Arc<Site>>,
     /// True for an answer that is for the caller alone.
     pub(super) is_private: bool,
+    /// The part of the feed that the caller may see: every reading for the caller is within it (SF-131).
+    pub(super) shows: Filter,
 }
 
 impl Caller {
     /// The site whose URLs the answer prints.
     pub(super) fn site<'a>(&'a self, context: &'a ServeContext) -> &'a Site {
         self.site.as_deref().unwrap_or_else(|| context.readers.site())
+    }
+
+    /// The items that are asked for, as far as the caller may see them.
+    pub(super) fn within(&self, asked: Filter) -> Filter {
+        asked.within(&self.shows)
     }
 
     /// Keeps a private answer out of shared caches, and its URL, which may be its secret, out of the requests of others.
@@ -65,38 +72,50 @@ impl ServeContext {
         let no_such_feed = || self.unknown("there is no such feed");
         if let Some(token) = self.readers.site().secret(request.uri.path()) {
             let principal = self.bearer_of(request, &token).await?;
-            if let Some(name) = endpoint.name() {
-                let feed = catalog.feed(name);
-                feed.filter(|feed| is_open_to(feed, Some(&principal))).ok_or_else(no_such_feed)?;
-            }
-            let site = Arc::new(self.readers.site().below_secret(&token));
-            return Ok(Caller { principal: Some(principal), site: Some(site), is_private: true });
+            let shows = match endpoint.name().map(|name| catalog.feed(name)) {
+                Some(feed) => {
+                    feed.and_then(|feed| shown_to(feed, Some(&principal))).ok_or_else(no_such_feed)?
+                }
+                None => Filter::All,
+            };
+            let site = Some(Arc::new(self.readers.site().below_secret(&token)));
+            return Ok(Caller { principal: Some(principal), site, is_private: true, shows });
         }
         let Some(name) = endpoint.name() else {
             let principal = if catalog.has_private() { self.identify(request).await? } else { None };
-            return Ok(Caller { is_private: principal.is_some(), principal, site: None });
+            return Ok(Caller { is_private: principal.is_some(), principal, ..Caller::default() });
         };
         let feed = catalog.feed(name);
-        if feed.is_some_and(|feed| is_open_to(feed, None)) || !catalog.has_private() {
+        if feed.is_some_and(|feed| !feed.settings.is_private()) || !catalog.has_private() {
             return Ok(Caller::default());
         }
-        let principal = self.identify(request).await?.ok_or_else(|| self.unauthenticated(request))?;
-        feed.filter(|feed| is_open_to(feed, Some(&principal))).ok_or_else(no_such_feed)?;
-        Ok(Caller { principal: Some(principal), site: None, is_private: true })
+        // Of a feed that shows nobody unknown a part of it, somebody known may see more.
+        let principal = self.identify(request).await?;
+        match feed.and_then(|feed| shown_to(feed, principal.as_ref())) {
+            Some(shows) => Ok(Caller { principal, site: None, is_private: true, shows }),
+            None if principal.is_none() => Err(self.unauthenticated(request)),
+            None => Err(no_such_feed()),
+        }
     }
 
-    /// Refuses a caller who may not read a feed any more.
+    /// Refuses a caller who may not read a feed any more, or another part of it than before.
     pub(super) fn check_still(&self, request: &Parts, caller: &Caller, feed: FeedNo) -> Result<(), Refusal> {
         let is_there = self.gate.catalog.snapshot().feed_no(feed).is_some();
-        if is_there && !self.still_admits(caller, feed) {
-            return Err(self.unauthenticated(request));
+        match self.still_shows(caller, feed) {
+            Some(shows) if shows == caller.shows => Ok(()),
+            Some(_) => Err(Refusal::busy()),
+            None if is_there => Err(self.unauthenticated(request)),
+            None => Ok(()),
         }
-        Ok(())
     }
 
-    /// True while a caller may read a feed.
+    /// True while a caller may read the same part of a feed.
     pub(super) fn still_admits(&self, caller: &Caller, feed: FeedNo) -> bool {
-        self.gate.still_admits(caller.principal.as_ref().map(Principal::id), feed)
+        self.still_shows(caller, feed).is_some_and(|shows| shows == caller.shows)
+    }
+
+    fn still_shows(&self, caller: &Caller, feed: FeedNo) -> Option<Filter> {
+        self.gate.still_shows(caller.principal.as_ref().map(Principal::id), feed)
     }
 
     /// The principal behind a request to the hub; `None` for nobody known.

@@ -12,8 +12,12 @@ use super::{
 };
 use crate::{
     auth::Principal,
-    catalog::{RegisteredFeed, is_open_to},
-    feed::{record::FeedRecord, stamp::Stamp},
+    catalog::{RegisteredFeed, is_open_to, shown_to},
+    feed::{
+        filter::Filter,
+        record::{FeedNo, FeedRecord},
+        stamp::Stamp,
+    },
     readers::coding::coded,
     render::{
         self, Site,
@@ -29,7 +33,7 @@ use http::{
     },
     request::Parts,
 };
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 /// Feeds that are looked at for one list, whose titles are in the store; the next list goes on behind them.
 const FEEDS_LOOKED_AT_MAX: usize = 10_000;
@@ -70,6 +74,8 @@ pub(super) async fn outline(
 /// The part of the feeds that a request asks for and that its caller may read.
 struct FeedPart {
     feeds: Vec<FeedRecord>,
+    /// Those of which the caller sees a part.
+    parts: HashSet<FeedNo>,
     total: usize,
     /// Feeds that hold the words, where all were looked at.
     found: Option<usize>,
@@ -99,6 +105,7 @@ impl FeedPart {
         // Feeds that are no longer configured keep their memory, but are not served.
         let served = catalog.feeds_after(after.filter(|_| !counts)).filter(is_open);
         let mut feeds: Vec<FeedRecord> = Vec::new();
+        let mut parts = HashSet::new();
         let (mut last, mut next, mut found) = (None, None, 0);
         for (looked_at, feed) in served.enumerate() {
             let is_before = after.is_some_and(|after| feed.settings.name.as_str() <= after);
@@ -120,16 +127,19 @@ impl FeedPart {
             }
             last = Some(&feed.settings.name);
             if is_shown {
+                if shown_to(feed, caller.principal.as_ref()) != Some(Filter::All) {
+                    parts.insert(record.no);
+                }
                 feeds.push(record);
             }
         }
         let next = next.map(|query| format!("{url}?{query}"));
-        Ok(Self { feeds, total, found: counts.then_some(found), words: range.words, next })
+        Ok(Self { feeds, parts, total, found: counts.then_some(found), words: range.words, next })
     }
 
     fn list<'a>(&'a self, site: &'a Site) -> List<'a> {
-        let Self { feeds, total, found, words, next } = self;
-        List { site, feeds, total: *total, words, found: *found, next: next.as_deref() }
+        let Self { feeds, parts, total, found, words, next } = self;
+        List { site, feeds, parts, total: *total, words, found: *found, next: next.as_deref() }
     }
 }
 
@@ -149,6 +159,7 @@ pub(super) async fn about(
         (context.readers.config().page_items_max, context.waiters.timeout_max_secs());
     let about = About {
         feed: &feed,
+        is_part: caller.shows != Filter::All,
         site: caller.site(context),
         upstream: upstream.as_deref(),
         origin: Origin {

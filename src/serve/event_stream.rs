@@ -9,7 +9,6 @@ use super::{
     waiter_places::WaiterPlace,
 };
 use crate::{
-    auth::Principal,
     feed::{order::Axis, record::FeedNo, view::View},
     readers::{Pages, ReadRequest, Rendered},
     render::{Query, event_stream},
@@ -56,7 +55,7 @@ pub(super) async fn open(
     let query = Query::parse(request.uri.query().unwrap_or_default())?;
     check(&query)?;
     let feed = context.feed(name)?;
-    let view = View::all(feed, query.order).filtered(query.filter.clone());
+    let view = View::all(feed, query.order).filtered(caller.within(query.filter.clone()));
     let since = position(request, &query.since)?;
     let reading = ReadRequest::events(view, &since, EVENTS_MAX)?;
     context.check_ready(feed).await?;
@@ -66,7 +65,7 @@ pub(super) async fn open(
         return Ok(response(body::whole(Bytes::new()), is_negotiated));
     }
     let place = context.waiters.enter(context.client(request))?;
-    let end = end(context.clone(), caller.principal.clone(), feed, query.timeout_secs);
+    let end = end(context.clone(), caller.clone(), feed, query.timeout_secs);
     let pages = context.readers.follow_position(reading, end)?;
     let body = EventBody::new(pages, place).boxed_unsync();
     Ok(response(body, is_negotiated))
@@ -105,18 +104,12 @@ fn position(request: &Parts, since: &str) -> Result<String, Refusal> {
     Ok(format!("cursor:{}", id.strip_prefix("cursor:").unwrap_or(id)))
 }
 
-/// The end of a stream: the server stops, its reader has lost the right to read, or has asked for so many seconds.
-async fn end(
-    context: Arc<ServeContext>,
-    principal: Option<Principal>,
-    feed: FeedNo,
-    timeout_secs: Option<u64>,
-) {
+/// The end of a stream: the server stops, its reader has lost the right to read, or sees another part of the feed now, or has asked for so many seconds.
+async fn end(context: Arc<ServeContext>, caller: Caller, feed: FeedNo, timeout_secs: Option<u64>) {
     let stop = context.stop.clone();
     let (mut catalog, mut accounts) = (context.gate.catalog.watch(), context.gate.auth.watch());
-    let principal = principal.as_ref().map(Principal::id);
     let unreadable = async {
-        while context.gate.still_admits(principal, feed) {
+        while context.still_admits(&caller, feed) {
             tokio::select! {
                 Ok(()) = catalog.changed() => {}
                 Ok(()) = accounts.changed() => {}

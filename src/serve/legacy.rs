@@ -12,8 +12,9 @@ use super::{
 };
 use crate::{
     catalog::{RegisteredFeed, ServePlain},
+    feed::filter::Filter,
     readers::{Coding, PlainDocument},
-    render::{Endpoint, LegacyLinks, Query, link_header},
+    render::{Endpoint, LegacyLinks, Query, Representation, link_header},
 };
 use futures_util::future::BoxFuture;
 use http::{
@@ -131,7 +132,7 @@ impl Handler for PlainLegacy {
         };
         let Some(place) = &feed.settings.legacy else { return Err(Refusal::gone()) };
         let name = feed.settings.name.clone();
-        let caller = context.admit(request, &Endpoint::Negotiated(name)).await?;
+        let caller = context.admit(request, &Endpoint::Negotiated(name.clone())).await?;
         if matches!(asks, LegacyAsk::Other) {
             let is_read = matches!(request.method, Method::GET | Method::HEAD);
             return Err(if is_read {
@@ -141,7 +142,7 @@ impl Handler for PlainLegacy {
             });
         }
         // What a private feed is comes from here alone: the origin would give it to everybody, and its caches, too.
-        let is_private = feed.settings.access.is_private();
+        let is_private = feed.settings.is_private();
         let site = context.readers.site();
         let links = LegacyLinks {
             own: place.url.to_string(),
@@ -152,7 +153,16 @@ impl Handler for PlainLegacy {
         let link = link_header(&links.own, &links.hub);
         let links = Some(links).filter(|_| place.plain == ServePlain::Rewritten);
         let kept = context.readers.legacy(feed.no, links).await?;
-        let is_pushed = kept.as_ref().is_some_and(|document| document.is_pushed);
+        let pushed = kept.as_ref().and_then(|document| document.pushed);
+        if caller.shows != Filter::All {
+            // The publisher's document holds the rest, too.
+            let form = pushed.unwrap_or(Representation::CLASSIC_ATOM);
+            let mut part =
+                pull::old_part(context, request, &caller, (&name, form), place.url.as_str()).await?;
+            let link = HeaderValue::try_from(link).ok().filter(|_| pushed.is_some());
+            link.map(|link| part.headers_mut().insert(LINK, link));
+            return Ok(caller.mark(part));
+        }
         let mut response = match kept.filter(|_| is_private || place.plain != ServePlain::Origin) {
             Some(document) => plain(request, &document).await,
             None if is_private => {
@@ -162,7 +172,7 @@ impl Handler for PlainLegacy {
             // Nothing good has come yet, or it is to be asked: the origin says what there is.
             None => self.of_origin(request, body).await,
         };
-        if is_pushed {
+        if pushed.is_some() {
             response.headers_mut().extend(HeaderValue::try_from(link).ok().map(|link| (LINK, link)));
         }
         Ok(caller.mark(response))

@@ -59,7 +59,7 @@ impl ServeContext {
         }
         let is_open = |feed: &&Arc<RegisteredFeed>| {
             let place = feed.settings.legacy.as_ref();
-            place.is_some_and(|place| place.site == site) && !feed.settings.access.is_private()
+            place.is_some_and(|place| place.site == site) && !feed.settings.is_private()
         };
         let catalog = self.gate.catalog.snapshot();
         let numbers: Vec<_> = catalog.feeds().filter(is_open).take(FEEDS_MAX).map(|feed| feed.no).collect();

@@ -10,7 +10,7 @@ use super::{
     validators::AnswerValidators,
 };
 use crate::{
-    feed::{cursor::Toc, record::Head, stamp::Stamp, view::View},
+    feed::{cursor::Toc, filter::Filter, record::Head, stamp::Stamp, view::View},
     readers::{self, Coding, ReadError, ReadRequest, Rendered},
     render::{self, ArchivePlace, ClassicQuery, PositionPlace, Query, Representation},
 };
@@ -47,7 +47,7 @@ pub(super) async fn smart(
     let accept = accept::joined(&request.headers, &ACCEPT);
     let chosen = named.or_else(|| accept::representation(accept.as_deref(), query.callback.is_some()));
     let representation = chosen.ok_or_else(Refusal::unacceptable)?;
-    let view = View::all(feed, query.order).filtered(query.filter.clone());
+    let view = View::all(feed, query.order).filtered(caller.within(query.filter.clone()));
     let max = query.max.unwrap_or(ITEMS_DEFAULT).min(context.readers.config().page_items_max);
     let reading = ReadRequest::page(view.clone(), representation, (&query.since, &query.until), max)?;
     let reading = reading.seen_from(caller.site.clone());
@@ -76,7 +76,7 @@ pub(super) async fn classic(
     let window = context.readers.config().classic_items;
     let max = query.max.unwrap_or(window).min(window);
     let reading = ReadRequest::classic(feed, representation, max);
-    let reading = reading.filtered(query.filter);
+    let reading = reading.filtered(caller.within(query.filter));
     let reading = reading.seen_from(caller.site.clone());
     let view = reading.view().clone();
     context.check_ready(feed).await?;
@@ -85,6 +85,24 @@ pub(super) async fn classic(
         Some(_) => answer.personal(&*context.readers.read(&reading).await?, callback.as_deref()).await,
         None => answer.shared(&reading).await,
     }
+}
+
+/// The part of a feed that a caller may see, at the address of the old feed and in its syntax. The publisher's document holds the
+/// rest, too.
+pub(super) async fn old_part(
+    context: &ServeContext,
+    request: &Parts,
+    caller: &Caller,
+    (name, representation): (&str, Representation),
+    own_url: &str,
+) -> Result<Response, Refusal> {
+    let feed = context.feed(name)?;
+    let reading = ReadRequest::classic(feed, representation, context.readers.config().classic_items);
+    let reading = reading.filtered(caller.within(Filter::All)).at(Some(own_url.into()));
+    let view = reading.view().clone();
+    context.check_ready(feed).await?;
+    let answer = PullAnswer { context, request, caller, name, view, representation, negotiated: true };
+    answer.shared(&reading).await
 }
 
 /// The function that a script is handed to. Its name is never echoed (D-12), and private feeds come to none.
@@ -108,6 +126,7 @@ pub(super) async fn archive(
 ) -> Result<Response, Refusal> {
     let feed = context.feed(name)?;
     let reading = ReadRequest::archive(feed, representation, place).seen_from(caller.site.clone());
+    let reading = reading.filtered(caller.within(Filter::All));
     let view = reading.view().clone();
     context.check_ready(feed).await?;
     let body = context.readers.read(&reading).await?;
@@ -362,8 +381,12 @@ impl PullAnswer<'_> {
         crc32fast::hash(format!("{root} {page_items_max} {page_bytes_max} {classic_items}").as_bytes())
     }
 
-    /// The second of the last change, once it is over: until then another change may carry the same date.
+    /// The second of the last change, once it is over: until then another change may carry the same date. None where not everything
+    /// is shown: who sees which part changes without the feed.
     fn last_modified_secs(&self, head: Head) -> Option<u64> {
+        if self.view.filter.is_within() {
+            return None;
+        }
         let now = Stamp::from_micros(self.context.clock.now_us());
         let changed = head.last_t.max(head.metadata_t);
         (changed > Stamp::ZERO && changed.secs() < now.secs()).then(|| changed.secs())

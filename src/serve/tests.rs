@@ -9,6 +9,7 @@ mod rig;
 mod archives;
 mod asking;
 mod paging;
+mod parts;
 
 mod negotiating;
 mod script;

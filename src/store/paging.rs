@@ -3,7 +3,7 @@
 use super::StoreError;
 use crate::feed::{
     cursor::Toc,
-    filter::{Filter, index_terms::IndexClause, left_view},
+    filter::{Filter, index_terms::IndexClause},
     item::Item,
     moment::Moment,
     order::Order,
@@ -61,8 +61,10 @@ where
     let total = match &query.filter {
         Filter::All => Some(record.items.total),
         Filter::Live => Some(record.items.live),
-        Filter::Terms(_) if query.with_total && record.items.total <= COUNT_ROWS_MAX => shown.count()?,
-        Filter::Terms(_) => None,
+        Filter::Terms(_) | Filter::Within(_) if query.with_total && record.items.total <= COUNT_ROWS_MAX => {
+            shown.count()?
+        }
+        Filter::Terms(_) | Filter::Within(_) => None,
     };
     let is_further = |scanned: &String| cut.is_none() && *scanned != selected.last_cursor;
     Ok(Page {
@@ -211,13 +213,13 @@ where
         match self.filter {
             Filter::All => Ok(Some(ShownRow::Stored(row))),
             Filter::Live => Ok((!row.is_gone()).then_some(ShownRow::Stored(row))),
-            Filter::Terms(_) => {
+            Filter::Terms(_) | Filter::Within(_) => {
                 let item = row.item()?;
                 if self.filter.shows(&item, self.record) {
                     return Ok(Some(ShownRow::Read(row, item)));
                 }
                 let has_left = self.shows_left && item.modified > item.created;
-                Ok(has_left.then(|| ShownRow::Left(row, Box::new(left_view(&item)))))
+                Ok(has_left.then(|| ShownRow::Left(row, Box::new(self.filter.stub(&item, self.record)))))
             }
         }
     }
@@ -314,7 +316,7 @@ where
     fn shown<'a>(&'a self, range: Range, reverse: bool) -> Result<ListingRows<'a, Self>, StoreError> {
         match self.filter {
             Filter::All => self.rows(range, reverse),
-            Filter::Live | Filter::Terms(_) => {
+            Filter::Live | Filter::Terms(_) | Filter::Within(_) => {
                 let clauses = self.filter.index_clauses();
                 let likely = match clauses.as_slice() {
                     [] => None,

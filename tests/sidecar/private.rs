@@ -61,7 +61,7 @@ async fn a_private_feed_of_a_site_is_for_its_readers_in_every_spelling() {
     assert!(get(&sidecar, "/feed.xml?since=", "alice").await.contains("last_cursor"));
     for spelling in [
         "/feed.xml",
-        "/feed.xml?since=",
+        "/feed.xml?since=&timeout=0",
         "/feed.xml?callback=f",
         "/feed.xml?x=1",
         "/feed.xml/",
@@ -155,5 +155,32 @@ fn a_private_feed_whose_document_everybody_gets_at_the_site_is_warned_of() {
         ),
     ] {
         assert_eq!(warned(safe.0, safe.1), [""; 0], "{safe:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_sees_a_part_gets_it_at_the_old_address_and_never_the_publishers_document() {
+    let site = "feeds = [\"/feed.xml\"]\n[[feed]]\nname = \"site-feed-xml\"\nurl = \"ORIGIN/feed.xml\"\n\
+        show = [{ access = [\"alice\"], filter = \"\" }, { access = \"public\", filter = \"q=nothing\" }]";
+    let sidecar = behind(site).await;
+    assert_eq!(body(&get(&sidecar, "/feed.xml", "alice").await), format!("{BEFORE}{LINKS}{AFTER}"));
+    for user in ["", "bob"] {
+        for target in [
+            "/feed.xml",
+            "/feed.xml?since=&timeout=0",
+            "/feed.xml?max=1&since=cursor:&timeout=0",
+            "/Feed.xml",
+            "/feed.xml/",
+            "//feed.xml",
+            "/feed.xml?x=1",
+            "/%66eed.xml",
+        ] {
+            let got = get(&sidecar, target, user).await;
+            assert!(!got.contains("One"), "{user} {target}: {got}");
+        }
+        let part = get(&sidecar, "/feed.xml", user).await;
+        assert!(part.starts_with("HTTP/1.1 200 ") && body(&part).contains("<rss "), "{part}");
+        assert!(header(&part, "link").starts_with("<http://blog.example/feed.xml>; rel=\"self\""), "{part}");
+        assert!(header(&part, "cache-control").starts_with("private"), "{part}");
     }
 }

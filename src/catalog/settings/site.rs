@@ -192,7 +192,7 @@ impl SiteSettings {
         if !feed.aliases.contains(&url) {
             feed.aliases.insert(0, url.clone());
         }
-        if !feed.access.is_private() {
+        if !feed.is_private() {
             feed.access = self.access.clone();
         }
         feed.legacy =

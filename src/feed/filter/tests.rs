@@ -268,3 +268,25 @@ fn an_index_tells_items_apart_and_gives_up_on_endless_ones() {
     assert_eq!(of(&endless), None);
     assert!(filter([("deleted", "no")]).unwrap().index_clauses().is_empty(), "nothing to look up");
 }
+
+#[test]
+fn what_is_asked_for_is_shown_within_what_is_permitted_and_spelt_alone() {
+    let titled = |title: &str| item(Entry { title: Some(Text::plain(title)), ..Entry::default() });
+    let (asked, permitted) = (filter([("q", "rust")]).unwrap(), filter([("q", "open")]).unwrap());
+    let both = asked.clone().within(&permitted);
+    for (title, shows) in [("open rust", true), ("rust", false), ("open", false)] {
+        assert_eq!(both.shows(&titled(title), &feed(None)), shows, "{title}");
+        assert_eq!(both.live().shows(&titled(title), &feed(None)), shows, "{title}");
+    }
+    assert_eq!((both.spelling(), both.is_spelt()), (asked.spelling(), true));
+    assert!(!Filter::All.within(&permitted).is_spelt() && Filter::All.within(&permitted).has_terms());
+    let tags =
+        [&both, &asked, &permitted, &Filter::All.within(&permitted), &permitted.clone().within(&asked)];
+    let tags: std::collections::HashSet<String> = tags.map(Filter::tag).into();
+    assert_eq!(tags.len(), 5, "{tags:?}");
+    assert_eq!(asked.clone().within(&Filter::All), asked);
+    // Of an item that is permitted and not asked for its publisher's id may be told.
+    assert_eq!(both.stub(&titled("open"), &feed(None)).iri, "http://e.org/1");
+    let stub = both.stub(&titled("rust"), &feed(None));
+    assert!(stub.iri.starts_with("urn:uuid:") && stub.published_us.is_none() && stub.is_gone());
+}

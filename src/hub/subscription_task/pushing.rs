@@ -70,12 +70,14 @@ impl SubscriptionTask {
     /// Follows the view, until there is something after the position.
     pub(super) fn follow(&mut self) {
         let (sub, acked) = (&self.row.sub, self.row.progress.acked.clone());
-        let follow = match representation(sub) {
-            Some(form) => {
+        // Who may read nothing more is told so with the next step.
+        let shows = self.place.shared.gate.still_shows(sub.principal, sub.feed());
+        let follow = match representation(sub).zip(shows) {
+            Some((form, shows)) => {
+                let view = sub.view.clone().filtered(sub.view.filter.clone().within(&shows));
                 let own_url = legacy_topic(&self.place.shared.gate.catalog.snapshot(), sub);
-                let after = |acked: String| {
-                    ReadRequest::push(sub.view.clone(), form, &acked, self.pushing.items_max).at(own_url)
-                };
+                let after =
+                    |acked: String| ReadRequest::push(view, form, &acked, self.pushing.items_max).at(own_url);
                 until_behind(self.place.shared.clone(), sub.feed(), acked.map(after)).boxed()
             }
             // Stored by a version that had it; the subscription ends with its lease.

@@ -2,7 +2,7 @@
 
 use crate::{
     auth::{AccessSettings, Accounts, AuthVerdict, Credentials, testing::authenticator},
-    catalog::{Catalog, CatalogSnapshot, FeedSettings, ReadGate, RegisteredFeed},
+    catalog::{Catalog, CatalogSnapshot, FeedSettings, ReadGate, RegisteredFeed, ShowRule},
     clock::{Clock, Paused},
     feed::{filter::Filter, order::Order, page::PageQuery, reconcile::Change, record::FeedNo},
     hub::{Callbacks, Config, Hub, Parts, SubscriptionCounts},
@@ -329,6 +329,13 @@ impl Rig {
     pub(super) fn protect(&self, access: AccessSettings) {
         let mut blog = blog(self.feed);
         blog.settings.access = access;
+        self.gate.catalog.publish(CatalogSnapshot::new([blog, other(FeedNo(2))], []));
+    }
+
+    /// The configuration shows readers of `blog` parts of it.
+    pub(super) fn show(&self, rules: &[ShowRule]) {
+        let mut blog = blog(self.feed);
+        blog.settings.show = rules.to_vec();
         self.gate.catalog.publish(CatalogSnapshot::new([blog, other(FeedNo(2))], []));
     }
 

@@ -19,6 +19,7 @@ fn a_feed_states_how_to_reach_it_and_which_positions_it_takes() {
     let (mut feed, site) = (feed(metadata()), site());
     feed.completeness.history = History::Complete;
     let about = About {
+        is_part: false,
         feed: &feed,
         site: &site,
         upstream: Some("http://example.org/index.rdf"),
@@ -133,7 +134,14 @@ fn conforms(value: &Value, schema: &Value, whole: &Value, at: &str) {
 #[test]
 fn items_are_as_the_schema_describes_them() {
     let (feed, site) = (feed(metadata()), site());
-    let about = About { feed: &feed, site: &site, upstream: None, origin: Origin::default(), caps: CAPS };
+    let about = About {
+        feed: &feed,
+        is_part: false,
+        site: &site,
+        upstream: None,
+        origin: Origin::default(),
+        caps: CAPS,
+    };
     let described: Value = serde_json::from_slice(&json(&about)).unwrap();
     let schema = &described["item_schema"];
     let page: Value =
@@ -148,7 +156,14 @@ fn a_feed_that_waits_for_its_first_document_says_so() {
     let (mut feed, site) = (feed(metadata()), site());
     feed.completeness.first_cursor = None;
     feed.last_t = crate::feed::stamp::Stamp::ZERO;
-    let about = About { feed: &feed, site: &site, upstream: None, origin: Origin::default(), caps: CAPS };
+    let about = About {
+        feed: &feed,
+        is_part: false,
+        site: &site,
+        upstream: None,
+        origin: Origin::default(),
+        caps: CAPS,
+    };
     let found: Value = serde_json::from_slice(&json(&about)).unwrap();
     assert_eq!(found["state"], "starting");
     assert_eq!(found["history"], "unknown");
@@ -157,7 +172,14 @@ fn a_feed_that_waits_for_its_first_document_says_so() {
     }
     feed.completeness.history =
         History::Partial(crate::feed::history::PartialReason::MissingPage { status: 404 });
-    let about = About { feed: &feed, site: &site, upstream: None, origin: Origin::default(), caps: CAPS };
+    let about = About {
+        feed: &feed,
+        is_part: false,
+        site: &site,
+        upstream: None,
+        origin: Origin::default(),
+        caps: CAPS,
+    };
     let found: Value = serde_json::from_slice(&json(&about)).unwrap();
     assert_eq!(found["history"], "partial");
     assert_eq!(found["history_reason"], "a page of the archives is missing (404)");
@@ -166,7 +188,15 @@ fn a_feed_that_waits_for_its_first_document_says_so() {
 #[test]
 fn the_list_names_every_feed_and_the_ways_to_it() {
     let (feeds, site) = ([feed(metadata()), feed(Default::default())], site());
-    let list = List { site: &site, feeds: &feeds, total: feeds.len(), words: "", found: None, next: None };
+    let list = List {
+        site: &site,
+        feeds: &feeds,
+        parts: &std::collections::HashSet::new(),
+        total: feeds.len(),
+        words: "",
+        found: None,
+        next: None,
+    };
     let found: Value = serde_json::from_slice(&list::json(&list)).unwrap();
     assert_eq!(found["url"], "http://127.0.0.1/feeds");
     assert_eq!(found["feeds"].as_array().unwrap().len(), 2);
@@ -185,7 +215,14 @@ fn a_feed_says_between_which_cursors_posts_may_be_missing() {
     let at = crate::feed::stamp::Stamp::from_secs(1_389_003_527);
     let (before, after) = ("1_0_2".to_owned(), "3_0_4".to_owned());
     feed.completeness.gaps = vec![Gap { at, event: WindowEvent::Gap, before, after }];
-    let about = About { feed: &feed, site: &site, upstream: None, origin: Origin::default(), caps: CAPS };
+    let about = About {
+        feed: &feed,
+        is_part: false,
+        site: &site,
+        upstream: None,
+        origin: Origin::default(),
+        caps: CAPS,
+    };
     let found: Value = serde_json::from_slice(&json(&about)).unwrap();
     let expect = value!([{"before": "1_0_2", "after": "3_0_4", "found": "2014-01-06T10:18:47Z"}]);
     assert_eq!(found["gaps"], expect);

@@ -78,11 +78,11 @@ impl Query {
             since,
             until,
             max: count(&max)
-                .map_err(|()| BadQuery::Max)?
+                .map_err(|NotWhole| BadQuery::Max)?
                 .map(|max| usize::try_from(max).unwrap_or(usize::MAX)),
             order: if order.is_empty() { Order::default() } else { order.parse()? },
             filter: Filter::of(filter.each_ref().map(String::as_str))?,
-            timeout_secs: count(&timeout).map_err(|()| BadQuery::Timeout)?,
+            timeout_secs: count(&timeout).map_err(|NotWhole| BadQuery::Timeout)?,
             callback: Some(callback).filter(|name| !name.is_empty()),
         }
         .checked()
@@ -182,7 +182,7 @@ impl fmt::Display for Query {
     /// The order always, all else when it is there.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "order={}", self.order)?;
-        if self.filter.has_terms() {
+        if self.filter.is_spelt() {
             write!(f, "&{}", self.of_filter())?;
         }
         if !self.since.is_empty() {
@@ -219,13 +219,18 @@ pub fn asks_for_script(raw: &str) -> bool {
     form_urlencoded::parse(raw.as_bytes()).any(|(key, value)| key == "callback" && !value.is_empty())
 }
 
+/// Text that is no whole number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("no whole number")]
+pub struct NotWhole;
+
 /// Digits only; more than fit are as many as fit. Empty is absent.
-pub fn count(text: &str) -> Result<Option<u64>, ()> {
+pub fn count(text: &str) -> Result<Option<u64>, NotWhole> {
     if text.is_empty() {
         return Ok(None);
     }
     if !text.bytes().all(|b| b.is_ascii_digit()) {
-        return Err(());
+        return Err(NotWhole);
     }
     Ok(Some(text.parse().unwrap_or(u64::MAX)))
 }

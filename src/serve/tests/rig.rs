@@ -116,6 +116,18 @@ impl Site {
         self.context.gate.catalog.publish(CatalogSnapshot::new([feed], []));
     }
 
+    /// As a reload does that shows its readers parts of the feed.
+    pub(super) fn show(&self, rules: &[(&str, &str)]) {
+        let show =
+            rules.iter().map(|(access, filter)| format!("{{ access = {access}, filter = \"{filter}\" }}"));
+        let show = format!(
+            "name = \"{NAME}\"\nurl = \"https://blog.example/rss.xml\"\nshow = [{}]",
+            show.collect::<Vec<_>>().join(", ")
+        );
+        let feed = RegisteredFeed { no: self.rig.feed, settings: toml::from_str(&show).unwrap() };
+        self.context.gate.catalog.publish(CatalogSnapshot::new([feed], []));
+    }
+
     /// As a command of the operator does.
     pub(super) fn know(&self, accounts: Accounts) {
         self.context.gate.auth.publish(accounts);

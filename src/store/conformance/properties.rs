@@ -257,6 +257,9 @@ fn filters() -> Vec<Filter> {
         of("", "no"),
         of("", "only"),
         of("none", ""),
+        Filter::All.within(&of("first", "")),
+        of("again", "").within(&of("first", "")),
+        of("", "only").within(&of("first", "no")),
     ]
 }
 

@@ -41,8 +41,8 @@ use crate::{
         FeedLease, FoundFeeds, Outlined, Subscription, SubscriptionNo,
         clock_guard::ClockGuard,
         subscriptions::{
-            Algo, Attempts, CallbackTarget, Dialect, Intent, Lease, LeaseTerms, Pending, Progress, Start,
-            Target,
+            Algo, Attempts, CallbackTarget, CloudTarget, Dialect, Intent, Lease, LeaseTerms, Pending,
+            Progress, Start, Target,
         },
     },
 };
@@ -563,6 +563,8 @@ fn samples() -> Vec<Sample> {
         }),
         principal: None,
     };
+    let cloud = Target::Cloud(CloudTarget::new("https://r.example/told", "https://f.example/feed.xml", true));
+    let cloud = Subscription { target: cloud, pending: None, ..subscription.clone() };
     let principal = Some(PrincipalId { user: UserNo(4), token: Some(TokenNo(5)) });
     let pending = subscription.pending.clone().map(|pending| Pending { principal, ..pending });
     let private = Subscription { principal, pending, ..subscription.clone() };
@@ -585,6 +587,7 @@ fn samples() -> Vec<Sample> {
         sample("full", page),
         sample("full", subscription),
         sample("private", private),
+        sample("cloud", cloud),
         sample("full", User { no: UserNo(4), kept: new_user() }),
         sample("full", AccessToken { no: TokenNo(5), kept: new_token() }),
         sample("readers", Progress { on_behalf_of: Some(40), ..progress.clone() }),

@@ -1,0 +1,114 @@
+//! `show` of a feed: which part of it is shown to whom (SF-131); not who is who.
+
+use crate::{
+    auth::{AccessSettings, Principal, may_read},
+    feed::filter::Filter,
+};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+use url::form_urlencoded;
+
+/// A rule of `show`: the part of a feed that some of its readers see.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ShowRule {
+    /// The readers that it is for, as in `access` of the feed.
+    pub access: AccessSettings,
+    /// The items that they see, as a filter is spelt in URLs; an empty text for all.
+    #[serde(serialize_with = "write_filter", deserialize_with = "read_filter")]
+    pub filter: Filter,
+}
+
+/// The values that would do for `show`.
+pub const SHOW_WANTED: &str = "give rules, the first of which that fits a reader counts: for instance \
+    [{ access = [\"alice\"], filter = \"\" }, { access = \"public\", filter = \"category=news\" }]";
+
+/// The part of a feed that these rules show a principal; `None` for nothing of it. Without rules everything is shown.
+pub(in crate::catalog) fn shown_by(rules: &[ShowRule], principal: Option<&Principal>) -> Option<Filter> {
+    if rules.is_empty() {
+        return Some(Filter::All);
+    }
+    rules.iter().find(|rule| may_read(principal, &rule.access)).map(|rule| rule.filter.clone())
+}
+
+fn write_filter<S: Serializer>(filter: &Filter, serializer: S) -> Result<S::Ok, S::Error> {
+    let mut spelling = form_urlencoded::Serializer::new(String::new());
+    spelling.extend_pairs(filter.spelling());
+    serializer.serialize_str(&spelling.finish())
+}
+
+fn read_filter<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Filter, D::Error> {
+    filter_of(&String::deserialize(deserializer)?).map_err(D::Error::custom)
+}
+
+/// The filter with this spelling, or what is wrong with it.
+fn filter_of(spelling: &str) -> Result<Filter, String> {
+    let mut values = [const { String::new() }; Filter::NAMES.len()];
+    for (name, value) in form_urlencoded::parse(spelling.as_bytes()) {
+        let Some(at) = Filter::NAMES.iter().position(|known| *known == name) else {
+            let names = Filter::NAMES.join(", ");
+            return Err(format!(
+                "`{name}` is no parameter of a filter; give {names}, as in \"category=news&lang=en\""
+            ));
+        };
+        if value.is_empty() || !values[at].is_empty() {
+            return Err(format!("`{name}` must be given once, with a value"));
+        }
+        values[at] = value.into_owned();
+    }
+    Filter::of(values.each_ref().map(String::as_str)).map_err(|bad| bad.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::auth::{TokenNo, UserNo};
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct Table {
+        show: Vec<ShowRule>,
+    }
+
+    fn read(rules: &str) -> Result<Table, toml::de::Error> {
+        toml::from_str(&format!("show = [{rules}]"))
+    }
+
+    #[test]
+    fn the_first_rule_that_fits_counts_and_whom_none_fits_sees_nothing() {
+        let rules = read(
+            "{ access = [\"alice\"], filter = \"\" }, { access = [\"bob\", \"alice\"], filter = \"category=News&lang=de\" }",
+        );
+        let rules = rules.unwrap().show;
+        let user = |name: &str| Principal::new(UserNo(1), name, Some(TokenNo(1)));
+        let spelt =
+            |principal: Option<Principal>| shown_by(&rules, principal.as_ref()).map(|it| it.to_string());
+        assert_eq!(spelt(Some(user("alice"))).as_deref(), Some(""));
+        assert_eq!(spelt(Some(user("bob"))).as_deref(), Some("category=news, lang=de"));
+        assert_eq!(spelt(Some(user("carol"))), None);
+        assert_eq!(spelt(None), None);
+        assert_eq!(shown_by(&[], None), Some(Filter::All));
+    }
+
+    #[test]
+    fn rules_are_written_as_they_were_read() {
+        let table = read("{ access = \"public\", filter = \"q=%22a+b%22&has=enclosure\" }").unwrap();
+        assert_eq!(toml::from_str::<Table>(&toml::to_string(&table).unwrap()).unwrap(), table);
+    }
+
+    #[test]
+    fn a_rule_that_cannot_be_meant_is_refused_and_never_shows_everything() {
+        for (rule, why) in [
+            ("{ access = \"public\", filter = \"categories=x\" }", "`categories` is no parameter"),
+            ("{ access = \"public\", filter = \"news\" }", "`news` is no parameter"),
+            ("{ access = \"public\", filter = \"category=\" }", "given once, with a value"),
+            ("{ access = \"public\", filter = \"category=a&category=b\" }", "given once"),
+            ("{ access = \"public\", filter = \"deleted=yes\" }", "`deleted` must be no or only"),
+            ("{ access = \"friends\", filter = \"\" }", "a list of users"),
+            ("{ access = \"public\" }", "filter"),
+            ("{ filter = \"\" }", "a list of users"),
+            ("{ access = \"public\", filter = \"\", users = [] }", "users"),
+        ] {
+            let said = read(rule).unwrap_err().to_string();
+            assert!(said.contains(why), "{rule}: {said}");
+        }
+    }
+}
