@@ -284,8 +284,7 @@ async fn push_of(sidecar: &Sidecar, change: impl FnOnce()) -> Push {
         }
     };
     timeout(PATIENCE, delivered).await.expect("it is pushed");
-    let push = pushed.lock().unwrap()[0].clone();
-    push
+    pushed.lock().unwrap()[0].clone()
 }
 
 #[tokio::test]
