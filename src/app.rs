@@ -20,10 +20,11 @@ use accounts::AccountDesk;
 use anyhow::Context as _;
 use descriptors::Descriptors;
 use doors::Doors;
+use groups::GroupKeeper;
 use insight::Overview;
 use reload::{ReloadParts, Reloader};
 use site_feeds::SiteWatch;
-use std::{mem, net::SocketAddr, sync::Arc, time::Duration};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 use tasks::Tasks;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -40,6 +41,8 @@ mod doors;
 mod insight;
 
 mod reload;
+
+mod groups;
 
 mod requested_poll;
 
@@ -100,7 +103,8 @@ impl App {
         let store = open(&config, clock.clone()).await?;
         let descriptors = Descriptors::raised();
         // They are many: the catalog holds them from here on, and nothing else.
-        let feeds = mem::take(&mut config.feed);
+        let feeds = config.registered();
+        config.feed = Vec::new();
         let wiring =
             Wiring { idle_per_host: descriptors.idle_per_host(), ..Wiring::new(config, store, clock).await? };
         let server = &wiring.config.server;
@@ -126,8 +130,9 @@ impl App {
 
         let starting = Starting { wiring, source, readers, router, admin };
         match starting.go_on(feeds, &progress, tasks.serving_ends()).await {
-            Ok(Started { store, hub, reloader, poller, watches, words }) => {
+            Ok(Started { store, hub, reloader, poller, groups, watches, words }) => {
                 watches.into_iter().for_each(|watch| tasks.watch_site(watch));
+                tasks.keep_groups(groups);
                 tasks.poll(poller);
                 let (address, admin_address) = addresses;
                 tracing::info!(server.address = %address, admin.address = %admin_address, "{words}");
@@ -213,6 +218,7 @@ struct Started {
     hub: Arc<Hub>,
     reloader: Arc<Reloader>,
     poller: Poller,
+    groups: GroupKeeper,
     watches: Vec<SiteWatch>,
     /// Line for the log and for the supervisor.
     words: String,
@@ -235,6 +241,7 @@ impl Starting {
         accounts::tell_unknown_readers(&wiring.gate);
         let upstream = wiring.upstream()?;
         let poller = wiring.poller(upstream.clone()).await?;
+        let groups = wiring.groups().await?;
         let hub = wiring.hub(&readers)?;
         hub.start().await.context("the stored subscriptions")?;
         let waiters = wiring.waiters();
@@ -261,7 +268,7 @@ impl Starting {
         let count = wiring.gate.catalog.snapshot().feeds().len();
         let words = format!("Serving at {}; feeds: {count}", wiring.config.server.public_url);
         let watches = wiring.site_watches(&upstream, &reloader);
-        Ok(Started { store: wiring.store, hub, reloader, poller, watches, words })
+        Ok(Started { store: wiring.store, hub, reloader, poller, groups, watches, words })
     }
 }
 
@@ -292,7 +299,7 @@ pub async fn forget(config: &Config, name: &str) -> anyhow::Result<()> {
     let path = &config.store.path;
     anyhow::ensure!(path.exists(), "there is no store at {}", path.display());
     let store = open(config, Arc::new(clock::System)).await?;
-    let catalog = catalog::observe(&*store, config.feed.clone()).await?;
+    let catalog = catalog::observe(&*store, config.registered()).await?;
     let forgotten = reload::forget(&*store, &catalog, name).await;
     store.close().await?;
     forgotten?;
@@ -308,7 +315,7 @@ pub async fn removed_feeds(config: &Config) -> anyhow::Result<Vec<RemovedFeed>> 
     let seen =
         tokio::task::spawn_blocking(move || Redb::look(&settings.path, &settings, Arc::new(clock::System)));
     let store = seen.await?.with_context(|| format!("the store {}", config.store.path.display()))?;
-    let catalog = catalog::observe(&store, config.feed.clone()).await?;
+    let catalog = catalog::observe(&store, config.registered()).await?;
     let removed = removed::removed_feeds(&store, &catalog).await;
     store.close().await?;
     Ok(removed?)
@@ -319,7 +326,7 @@ pub async fn forget_item(config: &Config, feed: &str, item: &str) -> anyhow::Res
     let path = &config.store.path;
     anyhow::ensure!(path.exists(), "there is no store at {}", path.display());
     let store = open(config, Arc::new(clock::System)).await?;
-    let catalog = catalog::Catalog::new(catalog::observe(&*store, config.feed.clone()).await?);
+    let catalog = catalog::Catalog::new(catalog::observe(&*store, config.registered()).await?);
     let explainer = explain::Explainer { store, catalog, platforms: config.platforms.profiles() };
     let forgotten = forget_item::forget_item(&explainer, feed, item).await;
     explainer.store.close().await?;

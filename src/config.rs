@@ -1,7 +1,7 @@
 //! One typed tree made of each module's configuration; alone in reading the file and the environment.
 
 use crate::{
-    catalog::{FeedSettings, SiteSettings},
+    catalog::{FeedSettings, GroupSettings, SiteSettings},
     hub, ingest,
     secret::{AdminToken, masked},
     serve,
@@ -59,6 +59,8 @@ pub struct Config {
     pub platforms: ingest::platform::Config,
     /// `[[feed]]`, once for each; and the feeds of sites that are no `[[feed]]` of their own.
     pub feed: Vec<FeedSettings>,
+    /// `[[group]]`, once for each.
+    pub group: Vec<GroupSettings>,
     /// `[[site]]`, once for each.
     pub site: Vec<SiteSettings>,
 }
@@ -144,6 +146,7 @@ impl Config {
             hub: reading.section("hub", hub::Config::check),
             platforms: reading.section("platforms", |_| Ok(())),
             feed: Vec::new(),
+            group: Vec::new(),
             site: Vec::new(),
         };
         match config.platforms.folder.as_deref().map(profiles::read) {
@@ -153,9 +156,11 @@ impl Config {
         }
         let sites: Vec<(String, SiteSettings)> = reading.list("site");
         let mut feeds: Vec<(String, FeedSettings)> = reading.list("feed");
+        let mut groups: Vec<(String, GroupSettings)> = reading.list("group");
         for part in rest {
             let mut further = ConfigReading::new(ConfigText::read(part, []));
             feeds.extend(further.list("feed"));
+            groups.extend(further.list("group"));
             reading.take_over_all(further);
         }
         let problems = problems::of_server(&config.server);
@@ -167,9 +172,17 @@ impl Config {
         let feeds = join_feeds_of_sites(&sites, feeds, &config.server.public_url);
         problems::of_listed_feeds(&sites, &feeds, &mut reading);
         problems::of_feeds(&feeds, &sites, &config.platforms.profiles(), &mut reading);
+        problems::of_groups(&groups, &feeds, &sites, &mut reading);
         config.feed = feeds.into_iter().map(|(_, feed)| feed).collect();
+        config.group = groups.into_iter().map(|(_, group)| group).collect();
         config.site = sites.into_iter().map(|(_, site)| site).collect();
         (config, reading.into_mistakes())
+    }
+
+    /// The feeds that are registered: those of the file and of sites, and the groups.
+    pub fn registered(&self) -> Vec<FeedSettings> {
+        let groups = self.group.iter().map(GroupSettings::as_feed);
+        self.feed.iter().cloned().chain(groups).collect()
     }
 
     /// Warnings about settings that are allowed, but risky: each with its key and a remedy.
@@ -179,7 +192,7 @@ impl Config {
 
     /// A summary of the configuration for people, without secrets.
     pub fn summary(&self, file: &Path) -> String {
-        let Self { server, store, hub, feed, site, .. } = self;
+        let Self { server, store, hub, feed, group, site, .. } = self;
         let mut lines = vec![
             format!("{}: good", file.display()),
             format!("  consumers   {} as {}", server.listen, server.public_url),
@@ -209,6 +222,9 @@ impl Config {
             if let Some(alias) = feed.aliases.first() {
                 lines.push(format!("              relative links lead from {alias}"));
             }
+        }
+        for group in group {
+            lines.push(format!("  group       {}: {}", group.name, group.members.join(", ")));
         }
         lines.extend(self.warnings().iter().map(|warning| format!("  warning     {warning}")));
         lines.join("\n") + "\n"

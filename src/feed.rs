@@ -19,6 +19,8 @@ pub mod legacy_document;
 
 pub mod record;
 
+pub mod group;
+
 pub mod order;
 
 pub mod cursor;

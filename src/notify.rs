@@ -1,7 +1,7 @@
 //! Wake-ups: "feed F has moved" and hints, "poll F soon". Carries no items: a waiter that wakes reads the store.
 
 use crate::feed::{
-    record::{FeedNo, Head},
+    record::{FeedNo, FeedRecord, Head},
     stamp::Stamp,
 };
 use hints::HintBudget;
@@ -67,6 +67,13 @@ impl Notify {
             if channel.receiver_count() == 0 {
                 feeds.channels.remove(&feed);
             }
+        }
+    }
+
+    /// Announces a commit: the head of its feed, and those of the groups that moved with it. Called after it is durable.
+    pub fn committed(&self, feed: &FeedRecord, groups: &[FeedRecord]) {
+        for moved in std::iter::once(feed).chain(groups) {
+            self.moved(moved.no, moved.head());
         }
     }
 

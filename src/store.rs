@@ -1,4 +1,4 @@
-//! The store contract: small traits over feeds, polls, walks, subscriptions, users, the catalog and leases, and their sum
+//! The store contract: small traits over feeds, groups, polls, walks, subscriptions, users, the catalog and leases, and their sum
 //! [`Store`]; no store in particular.
 //!
 //! Every call is atomic, and what was answered with `Ok` survives the end of the process. No call returns everything of a
@@ -20,6 +20,8 @@ pub mod leases;
 
 pub mod accounts;
 
+pub mod groups;
+
 mod feed_lease;
 
 mod sites;
@@ -37,6 +39,8 @@ pub mod memory;
 pub mod redb;
 
 mod plan;
+
+mod group_plan;
 
 pub mod packed;
 
@@ -58,6 +62,7 @@ pub use condition::{BackupReport, Outage, Remedy, StoreCondition, Watched};
 pub use error::StoreError;
 pub use feed_lease::FeedLease;
 pub use feeds::{Archives, Commit, CommitBasis, Feeds, Outlined, Receipt, Snapshot, Witnessed};
+pub use groups::{GROUP_BATCH_ITEMS, GroupStep, Groups, WantedGroup};
 pub use leases::Leases;
 pub use polls::{HostPause, Polls, Walks};
 pub use sites::{FoundFeeds, SiteStore};
@@ -67,8 +72,8 @@ pub use subscriptions::{Subscription, Subscriptions};
 /// The traits of a store, for callers of a store of a known type.
 pub mod traits {
     pub use super::{
-        AccountStore, CatalogStore, Feeds, Leases, Polls, SiteStore, Store, Subscriptions, Upkeep, Walks,
-        Watched,
+        AccountStore, CatalogStore, Feeds, Groups, Leases, Polls, SiteStore, Store, Subscriptions, Upkeep,
+        Walks, Watched,
     };
 }
 
@@ -84,6 +89,7 @@ pub fn stored_item(key: &[u8], bytes: &[u8]) -> Result<Item, StoreError> {
 pub trait Store:
     CatalogStore
     + Feeds
+    + Groups
     + SiteStore
     + Polls
     + Walks
@@ -99,6 +105,7 @@ pub trait Store:
 impl<T> Store for T where
     T: CatalogStore
         + Feeds
+        + Groups
         + SiteStore
         + Polls
         + Walks

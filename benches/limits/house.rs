@@ -82,7 +82,7 @@ impl House {
         let first = u32::try_from(self.record.items.total)?;
         let changes = (first..).take(items).map(added).collect();
         let commit = Commit { changes, ready: true, ..Commit::nothing(&self.record) };
-        let Receipt { feed, stamped } = self.store.commit(commit).await?;
+        let Receipt { feed, stamped, .. } = self.store.commit(commit).await?;
         self.record = feed;
         Ok(stamped)
     }

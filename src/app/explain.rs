@@ -11,6 +11,7 @@ use crate::{
             SuspectBasis,
         },
         filter::Filter,
+        group::{GroupMember, GroupRecord, Holder},
         item::{Content, Item, ItemId, KeyHash},
         observation_record::{ObservationCounts, ObservationRecord},
         order::Order,
@@ -74,7 +75,7 @@ pub async fn from_file(
     let path = &config.store.path;
     anyhow::ensure!(path.exists(), "there is no store at {}", path.display());
     let store = super::open(config, Arc::new(clock::System)).await?;
-    let catalog = Catalog::new(catalog::observe(&*store, config.feed.clone()).await?);
+    let catalog = Catalog::new(catalog::observe(&*store, config.registered()).await?);
     let platforms = config.platforms.profiles();
     let poll = match store.feed_named(feed).await? {
         Some(record) => store.poll(record.no).await?,
@@ -154,10 +155,14 @@ impl Explainer {
             Some(name) => self.find(&record, name).await?,
             None => None,
         };
-        let item = match found {
+        let mut item = match found {
             Some(found) => Some(self.told(&record, &known.window, &policy, &found).await?),
             None => None,
         };
+        let group = self.store.group(registered.no).await?.filter(|_| registered.is_group());
+        if let (Some(item), Some(_)) = (&mut item, &group) {
+            self.tell_holders(registered.no, item).await?;
+        }
         let walk = self.store.walk(record.no).await?;
         let observations = self.store.observations(record.no).await?;
         let skipped = observations.len().saturating_sub(OBSERVATIONS_SHOWN);
@@ -165,6 +170,7 @@ impl Explainer {
         Ok(Explanation {
             feed: record.name.clone(),
             url: registered.shown_url(),
+            members: group.map(|group| self.told_members(&group)),
             polling: self.while_stored(polling(
                 &poll,
                 feed.deletions.audit_secs,
@@ -202,6 +208,29 @@ impl Explainer {
             observations: observations.into_iter().skip(skipped).map(seen).collect(),
             item,
         })
+    }
+
+    /// The members of a group with their stages.
+    fn told_members(&self, group: &GroupRecord) -> Vec<String> {
+        let catalog = self.catalog.snapshot();
+        let told = |member: &GroupMember| {
+            let name = catalog.feed_no(member.feed).map_or("a feed that was removed", |it| &it.settings.name);
+            format!("{name}: {}", words::stage(member.stage))
+        };
+        group.members.iter().map(told).collect()
+    }
+
+    /// Names the members that have a post of a group.
+    async fn tell_holders(&self, group: FeedNo, item: &mut ExplainedItem) -> Result<(), StoreError> {
+        let Ok(post) = item.id.parse() else { return Ok(()) };
+        for Holder { feed, item: held } in self.store.holders(group, post).await? {
+            let name = self.store.feed(feed).await?.name;
+            item.holders.push((name, held.to_string()));
+        }
+        if item.state != ItemState::Deleted {
+            item.state = ItemState::Held;
+        }
+        Ok(())
     }
 
     /// Until when the host of a feed is left alone, if it is.
@@ -306,6 +335,7 @@ impl Explainer {
             churn: churn(last, item),
             missed: by_walks.map(|missed| missed_by_walks(missed, Some(item.tombstone_count))),
             evidence: evidence.iter().map(|(at, evidence)| proof(*at, evidence)).collect(),
+            holders: Vec::new(),
             recheck_at: last
                 .tombstones
                 .iter()

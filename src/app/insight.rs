@@ -48,6 +48,10 @@ pub(super) struct Overview {
 /// Failing subscribers of a feed that the status shows at most.
 const FAILING_SHOWN_MAX: usize = 10;
 
+fn owned(names: Vec<&str>) -> Vec<String> {
+    names.into_iter().map(str::to_owned).collect()
+}
+
 /// A failing subscriber, as the status shows it.
 fn failing_status(failing: FailingSubscriber) -> FailingStatus {
     let FailingSubscriber { host, why, since, failures, next_try } = failing;
@@ -83,6 +87,7 @@ impl Overview {
         FeedStatus {
             name: record.name.clone(),
             url: origin.to_owned(),
+            members: self.explainer.catalog.snapshot().member_names(record.no).map(owned),
             served: record.is_ready(),
             last_poll_at: poll.timetable.polled_at.map(|at| at.rfc3339()),
             last_good_at: poll.health.good_at.map(|at| at.rfc3339()),
@@ -249,7 +254,7 @@ impl Insight for Overview {
             let done = match item {
                 None => self.reloader.forget(feed).await,
                 Some(item) => forget_item(&self.explainer, feed, item).await.map(|receipt| {
-                    self.notify.moved(receipt.feed.no, receipt.feed.head());
+                    self.notify.committed(&receipt.feed, &receipt.groups);
                 }),
             };
             match done {

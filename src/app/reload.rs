@@ -6,7 +6,9 @@ use super::{
     removed::{self, RemovedFeed, removed_feeds},
 };
 use crate::{
-    catalog::{self, CatalogChanges, CatalogSnapshot, FeedSettings, ReadGate, RegistrationProgress},
+    catalog::{
+        self, CatalogChanges, CatalogSnapshot, FeedSettings, ReadGate, RegisteredFeed, RegistrationProgress,
+    },
     config::{Config, ConfigError, ConfigSource, waiting_for_restart},
     feed::record::FeedNo,
     ingest::{FeedChange, FeedSpec, Poller},
@@ -157,7 +159,7 @@ impl Reloader {
         }
         super::tell_warnings(&config.warnings());
         let waiting = waiting_for_restart(&parts.started_with, &config);
-        let mut feeds = config.feed;
+        let mut feeds = config.registered();
         let Config { site, server, .. } = &parts.started_with;
         let joined = catalog::join_found(&*parts.store, site, &server.public_url, &mut feeds).await;
         joined.map_err(ReloadRefused::Store)?;
@@ -231,10 +233,20 @@ pub(super) async fn forget(
 }
 
 fn poller_changes(changes: &CatalogChanges) -> impl Iterator<Item = FeedChange> {
-    let removed = changes.removed.iter().map(|feed| FeedChange::Removed(feed.no));
-    let added = changes.added.iter().map(|feed| FeedChange::Added(FeedSpec::from(&**feed)));
-    let changed = changes.changed.iter().map(|change| FeedChange::Changed(FeedSpec::from(&*change.feed)));
+    // Groups are not polled.
+    let removed = changes.removed.iter().filter(|feed| !feed.is_group());
+    let removed = removed.map(|feed| FeedChange::Removed(feed.no));
+    let added = changes.added.iter().filter(|feed| !feed.is_group());
+    let added = added.map(|feed| FeedChange::Added(FeedSpec::from(&**feed)));
+    let changed = changes.changed.iter().filter(|change| !change.feed.is_group());
+    let changed = changed.map(|change| FeedChange::Changed(FeedSpec::from(&*change.feed)));
     removed.chain(added).chain(changed)
+}
+
+/// The table of a feed in the file, by name.
+fn named(feed: &RegisteredFeed) -> String {
+    let list = if feed.is_group() { "group" } else { "feed" };
+    format!("{list}.{}", feed.settings.name)
 }
 
 /// A line for every feed that was added or removed and for every key that changed; and for each that waits.
@@ -242,15 +254,15 @@ impl fmt::Display for ReloadReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let CatalogChanges { added, changed, removed } = &self.changes;
         for feed in added {
-            writeln!(f, "added    feed.{}", feed.settings.name)?;
+            writeln!(f, "added    {}", named(feed))?;
         }
         for change in changed {
             for key in &change.keys {
-                writeln!(f, "changed  feed.{}.{key}", change.feed.settings.name)?;
+                writeln!(f, "changed  {}.{key}", named(&change.feed))?;
             }
         }
         for feed in removed {
-            writeln!(f, "removed  feed.{}", feed.settings.name)?;
+            writeln!(f, "removed  {}", named(feed))?;
         }
         if self.changes.is_empty() {
             writeln!(f, "no feed changed")?;

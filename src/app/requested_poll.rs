@@ -17,9 +17,16 @@ const WAIT_SECS: u64 = 120;
 
 /// Polls a feed, and tells what came of it.
 pub(super) async fn poll(catalog: &Catalog, poller: &Poller, name: &str, urgency: Urgency) -> PollReport {
-    let Some(feed) = catalog.snapshot().feed(name).map(|feed| feed.no) else {
+    let snapshot = catalog.snapshot();
+    let Some(feed) = snapshot.feed(name).map(|feed| feed.no) else {
         return PollReport::Unknown(format!("no feed `{name}` is configured"));
     };
+    if let Some(members) = snapshot.member_names(feed) {
+        return PollReport::Unknown(format!(
+            "`{name}` is a group, and nothing is polled for it; poll its members: {}",
+            members.join(", ")
+        ));
+    }
     match tokio::time::timeout(Duration::from_secs(WAIT_SECS), poller.poll(feed, urgency)).await {
         Ok(answer) => told(name, answer),
         Err(_) => PollReport::Away(format!(

@@ -1,6 +1,6 @@
 //! The tasks of the application: two listeners and the poller, and the order in which they end.
 
-use super::site_feeds::SiteWatch;
+use super::{groups::GroupKeeper, site_feeds::SiteWatch};
 use crate::{
     byte_budget::ByteBudget,
     ingest::Poller,
@@ -101,6 +101,12 @@ impl Tasks {
     pub(super) fn watch_site(&self, watch: SiteWatch) {
         let stop = self.stop_polling.clone();
         self.polling.spawn(watch.run(stop));
+    }
+
+    /// Gives groups their members.
+    pub(super) fn keep_groups(&self, groups: GroupKeeper) {
+        let stop = self.stop_polling.clone();
+        self.polling.spawn(groups.run(stop));
     }
 
     /// Polls.

@@ -3,6 +3,7 @@
 use super::{
     accounts::{self, AccountDesk},
     explain::Explainer,
+    groups::GroupKeeper,
     reload::Reloader,
     site_feeds::SiteWatch,
 };
@@ -111,8 +112,23 @@ impl Wiring {
             let spec = FeedSpec::from(&**feed);
             FeedSpec { policy: Policy { spread_secs, ..spec.policy }, ..spec }
         };
-        let feeds = catalog.feeds().map(spec).collect();
+        let feeds = catalog.polled().map(spec).collect();
         Ok(Poller::load(context, upstream, feeds).await?)
+    }
+
+    /// The keeper of groups, whose heads are known from here on.
+    pub(super) async fn groups(&self) -> anyhow::Result<GroupKeeper> {
+        let catalog = self.gate.catalog.snapshot();
+        for group in catalog.feeds().filter(|feed| feed.is_group()) {
+            self.notify.moved(group.no, self.store.feed(group.no).await?.head());
+        }
+        let server = &self.config.server;
+        Ok(GroupKeeper {
+            store: self.store.clone(),
+            notify: self.notify.clone(),
+            catalog: self.gate.catalog.clone(),
+            site: Site::new(&server.public_url, &server.prefix),
+        })
     }
 
     pub(super) fn readers(&self) -> Arc<Readers> {

@@ -36,6 +36,15 @@ impl AccessSettings {
         *self != Self::Public
     }
 
+    /// True when whoever may read what has these settings may read what has the other ones.
+    pub fn is_within(&self, other: &Self) -> bool {
+        match (self, other) {
+            (_, Self::Public) | (Self::Users | Self::Named(_), Self::Users) => true,
+            (Self::Named(these), Self::Named(those)) => these.is_subset(those),
+            (Self::Public, Self::Users | Self::Named(_)) | (Self::Users, Self::Named(_)) => false,
+        }
+    }
+
     /// The users that are named.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let named = match self {
@@ -125,6 +134,20 @@ mod tests {
         assert_eq!(read("[]").unwrap().problems().len(), 1);
         assert_eq!(read("[\"a b\"]").unwrap().problems().len(), 1);
         assert!(read("[\"a\"]").unwrap().problems().is_empty());
+    }
+
+    #[test]
+    fn access_is_within_another_when_it_lets_nobody_else_in() {
+        let named =
+            |names: &[&str]| AccessSettings::Named(names.iter().map(|&name| name.to_owned()).collect());
+        let order =
+            [named(&["alice"]), named(&["alice", "bob"]), AccessSettings::Users, AccessSettings::Public];
+        for (at, one) in order.iter().enumerate() {
+            for (other_at, other) in order.iter().enumerate() {
+                assert_eq!(one.is_within(other), at <= other_at, "{one:?} {other:?}");
+            }
+        }
+        assert!(!named(&["carol"]).is_within(&named(&["alice"])));
     }
 
     #[test]

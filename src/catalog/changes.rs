@@ -40,10 +40,13 @@ pub fn diff(old: &CatalogSnapshot, new: &CatalogSnapshot) -> CatalogChanges {
         match old.feed(&feed.settings.name).filter(|before| before.no == feed.no) {
             None => changes.added.push(feed.clone()),
             Some(before) if before.settings == feed.settings => {}
-            Some(before) => changes.changed.push(ChangedFeed {
-                feed: feed.clone(),
-                keys: differing_keys(&before.settings, &feed.settings),
-            }),
+            Some(before) => {
+                let keys = match (&before.settings.group, &feed.settings.group) {
+                    (Some(before), Some(now)) => differing_keys(before, now),
+                    _ => differing_keys(&before.settings, &feed.settings),
+                };
+                changes.changed.push(ChangedFeed { feed: feed.clone(), keys });
+            }
         }
     }
     let is_kept = |feed: &Arc<RegisteredFeed>| new.feed_no(feed.no).is_some();

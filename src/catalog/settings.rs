@@ -19,9 +19,12 @@ mod platform;
 
 mod show;
 
+mod group;
+
 mod site;
 
 pub use deletions::DeletionSettings;
+pub use group::{FEED_GROUPS_MAX, GROUP_MEMBERS_MAX, GROUPS_MAX, GroupSettings, MEMBERS_WANTED, NamedFeeds};
 pub use import::ImportSettings;
 pub use keep::KeepSettings;
 pub use platform::PlatformChoice;
@@ -43,6 +46,9 @@ pub struct FeedSettings {
     /// changes no id.
     #[serde(default)]
     pub aliases: Vec<Url>,
+    /// Categories by which groups name it.
+    #[serde(default)]
+    pub categories: Vec<String>,
     /// The namespace that its ids are hashed with; fixed when the feed is first seen. Derived from the URL when absent.
     #[serde(default)]
     pub id_namespace: Option<String>,
@@ -76,6 +82,9 @@ pub struct FeedSettings {
     /// Its place in a `[[site]]`, if it is a feed of one; no key of its own.
     #[serde(skip)]
     pub legacy: Option<Box<LegacyPlace>>,
+    /// The group that it is, if it is one: it has members in the place of an upstream. No key of its own.
+    #[serde(skip)]
+    pub group: Option<Box<GroupSettings>>,
 }
 
 /// `format` of a feed: the use that is made of its document.
@@ -94,6 +103,8 @@ const NAME_CHARS_MAX: usize = 63;
 
 const NAME_WANTED: &str =
     "give lower-case letters, digits and hyphens, at most 63, the first no hyphen: for instance \"blog\"";
+const CATEGORY_WANTED: &str =
+    "give names of lower-case letters, digits and hyphens: for instance [\"friends\"]";
 const URL_WANTED: &str =
     "give the feed's http or https URL, without a #fragment: for instance \"http://127.0.0.1:8081/rss.xml\"";
 const ALIAS_WANTED: &str =
@@ -106,6 +117,7 @@ impl FeedSettings {
             name: name.into(),
             url,
             aliases: Vec::new(),
+            categories: Vec::new(),
             id_namespace: None,
             format: DocumentFormat::default(),
             platform: PlatformChoice::default(),
@@ -117,6 +129,7 @@ impl FeedSettings {
             keep: KeepSettings::default(),
             record: None,
             legacy: None,
+            group: None,
         }
     }
 
@@ -159,6 +172,9 @@ impl FeedSettings {
         };
         if let Some(bad) = self.aliases.iter().find(|url| !is_alias(url)) {
             refuse("aliases", quoted(bad.as_str()), ALIAS_WANTED);
+        }
+        if let Some(bad) = self.categories.iter().find(|category| !is_name(category)) {
+            refuse("categories", quoted(bad), CATEGORY_WANTED);
         }
         if let Some(given) = self.id_namespace.as_deref().filter(|it| it.is_empty() || it.contains('\n')) {
             refuse("id_namespace", quoted(given), "give one line of text, or leave it out");

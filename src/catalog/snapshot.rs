@@ -1,7 +1,7 @@
 //! Everything that is registered at one moment, with its look-ups by name, number and origin.
 
 use super::{
-    FeedSettings,
+    FeedSettings, NamedFeeds,
     spelling::{PathRelation, PathSpelling},
 };
 use crate::{feed::record::FeedNo, secret::public_url};
@@ -22,6 +22,11 @@ pub struct RegisteredFeed {
 }
 
 impl RegisteredFeed {
+    /// True for a group, which has members in the place of an upstream.
+    pub fn is_group(&self) -> bool {
+        self.settings.group.is_some()
+    }
+
     /// The upstream's URL without what is secret in it, for the operator.
     pub fn shown_url(&self) -> String {
         public_url(&self.settings.url)
@@ -46,6 +51,8 @@ pub struct CatalogSnapshot {
     guarded: HashMap<usize, Vec<(PathSpelling, FeedNo)>>,
     withdrawn: BTreeMap<String, FeedNo>,
     withdrawn_nos: HashSet<FeedNo>,
+    /// By the number of their group.
+    members: HashMap<FeedNo, Vec<FeedNo>>,
     has_private: bool,
 }
 
@@ -58,7 +65,9 @@ impl CatalogSnapshot {
         let mut snapshot = Self::default();
         for feed in feeds.into_iter().map(Arc::new) {
             snapshot.has_private |= feed.settings.is_private();
-            snapshot.by_origin.insert(normal(feed.settings.url.as_str()), feed.no);
+            if !feed.is_group() {
+                snapshot.by_origin.insert(normal(feed.settings.url.as_str()), feed.no);
+            }
             snapshot.by_no.insert(feed.no, feed.clone());
             if let Some(place) = &feed.settings.legacy {
                 snapshot.by_place.entry(place.site).or_default().insert(place.path.clone(), feed.no);
@@ -75,10 +84,36 @@ impl CatalogSnapshot {
                 snapshot.by_origin.entry(normal(alias.as_str())).or_insert(feed.no);
             }
         }
+        snapshot.members = snapshot.members_of_groups();
         let is_withdrawn = |(name, _): &(String, FeedNo)| !snapshot.feeds.contains_key(name);
         snapshot.withdrawn = withdrawn.into_iter().filter(is_withdrawn).collect();
         snapshot.withdrawn_nos = snapshot.withdrawn.values().copied().collect();
         snapshot
+    }
+
+    fn members_of_groups(&self) -> HashMap<FeedNo, Vec<FeedNo>> {
+        let named = NamedFeeds::of(self.feeds.values().map(|feed| &feed.settings));
+        let groups = self.feeds.values().filter_map(|feed| Some((feed.no, feed.settings.group.as_ref()?)));
+        let numbers = |members: Vec<&FeedSettings>| {
+            members.iter().filter_map(|feed| Some(self.feeds.get(&feed.name)?.no)).collect()
+        };
+        groups.map(|(no, group)| (no, numbers(named.members_of(group)))).collect()
+    }
+
+    /// The members of a group; `None` for a feed that is none.
+    pub fn members(&self, group: FeedNo) -> Option<&[FeedNo]> {
+        self.members.get(&group).map(Vec::as_slice)
+    }
+
+    /// The names of the members of a group; `None` for a feed that is none.
+    pub fn member_names(&self, group: FeedNo) -> Option<Vec<&str>> {
+        let members = self.members(group)?.iter().filter_map(|no| self.feed_no(*no));
+        Some(members.map(|feed| feed.settings.name.as_str()).collect())
+    }
+
+    /// The feeds that are polled: all but the groups.
+    pub fn polled(&self) -> impl Iterator<Item = &Arc<RegisteredFeed>> {
+        self.feeds.values().filter(|feed| !feed.is_group())
     }
 
     /// The registered feeds, by name.

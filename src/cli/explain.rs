@@ -62,7 +62,7 @@ pub(super) async fn run(options: &ExplainOptions, config: &Config) -> anyhow::Re
 async fn answer(options: &ExplainOptions, config: &Config) -> anyhow::Result<Option<Explanation>> {
     let encoded = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
     // What is configured is a name that is a path as it stands.
-    if config.feed.iter().all(|feed| feed.name != options.feed) {
+    if config.registered().iter().all(|feed| feed.name != options.feed) {
         return Ok(None);
     }
     let mut url = format!("http://{}/explain/{}", config.server.admin_listen, options.feed);
@@ -91,7 +91,21 @@ fn lines(told: &Explanation, of_item: bool) -> Vec<String> {
     }
 }
 
+/// A group has no upstream, and so no polls and no documents.
+fn group_lines(told: &Explanation, members: &[String]) -> Vec<String> {
+    let mut lines = vec![
+        format!("{}: a group of {}", told.feed, counted(members.len() as u64, "feed")),
+        format!("  holds       {}, {} of them alive", counted(told.items.0, "item"), told.items.1),
+    ];
+    lines.extend(members.iter().map(|member| format!("  member      {}", tame(member))));
+    lines.push("  polls       none: its posts change in the commits of its members".to_owned());
+    lines
+}
+
 fn feed_lines(told: &Explanation) -> Vec<String> {
+    if let Some(members) = &told.members {
+        return group_lines(told, members);
+    }
     let polling = &told.polling;
     let or = |text: &Option<String>, else_: &str| text.clone().unwrap_or_else(|| else_.to_owned());
     let mut lines = vec![
@@ -267,9 +281,15 @@ fn item_lines(item: &ExplainedItem, told: &Explanation) -> Vec<String> {
             ItemState::RolledOff => {
                 "kept: it is not in the window any more; it rolled off its end, or left where nothing can be concluded, and a suspicion against it was dropped with that; only archives or the publisher's own deletion can tell more"
             }
+            ItemState::Held => "kept: members of the group have it",
             ItemState::Deleted => "deleted",
         }
     ));
+    lines.extend(
+        item.holders
+            .iter()
+            .map(|(feed, id)| format!("  held by {feed}: `everfeed explain {feed} {id}` tells why")),
+    );
     lines.extend(item.churn.iter().map(churn_line));
     if let Some(missing) = &item.missing {
         lines.extend(needed(missing, told).into_iter().map(|line| format!("  {line}")));
@@ -392,6 +412,20 @@ fn needed(missing: &MissedByDocuments, told: &Explanation) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_group_names_its_members_and_a_post_those_that_have_it() {
+        let members = Some(vec!["blog: all of its posts are in".to_owned()]);
+        let told = Explanation { feed: "planet".into(), members, ..Explanation::default() };
+        let text = lines(&told, false).join("\n");
+        assert!(text.starts_with("planet: a group of 1 feed\n"), "{text}");
+        assert!(text.contains("  member      blog: all of its posts are in"), "{text}");
+        assert!(!text.contains("documents, the latest last"), "{text}");
+        let holders = vec![("blog".to_owned(), "0a".to_owned())];
+        let item = ExplainedItem { state: ItemState::Held, holders, ..ExplainedItem::default() };
+        let text = lines(&Explanation { item: Some(item), ..told }, true).join("\n");
+        assert!(text.contains("held by blog: `everfeed explain blog 0a`"), "{text}");
+    }
 
     #[test]
     fn an_item_that_changes_with_every_poll_says_so_and_until_when_its_newest_form_waits() {

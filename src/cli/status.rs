@@ -141,15 +141,18 @@ fn row(feed: &Value, now: DateTime<Utc>) -> Vec<String> {
         (false, Some(false)) => "reading",
         (false, _) => "good",
     };
+    let is_group = feed["members"].is_array();
+    let state = if is_group && state == "good" { "group" } else { state };
     let moment = |key: &str| when(&feed[key], now).unwrap_or_else(|| "never".to_owned());
+    let of_upstream = |told: String| if is_group { "-".to_owned() } else { told };
     let subscribers = &feed["subscribers"];
     vec![
         text(&feed["name"]),
         state.to_owned(),
         feed["live_items"].to_string(),
         feed["items"].to_string(),
-        moment("last_good_at"),
-        when(&feed["next_poll_at"], now).unwrap_or_else(|| "now".to_owned()),
+        of_upstream(moment("last_good_at")),
+        of_upstream(when(&feed["next_poll_at"], now).unwrap_or_else(|| "now".to_owned())),
         subscribers["active"].to_string(),
         feed["waiters"].to_string(),
     ]

@@ -92,16 +92,18 @@ impl<'t> ConfigText<'t> {
         self.lines.partition_point(|start| *start <= offset)
     }
 
-    /// `feed[0].url` as `feed.blog.url`, which is how people know their feeds.
+    /// `feed[0].url` as `feed.blog.url`, which is how people know their feeds and groups.
     fn named(&self, path: &str) -> String {
-        let Some((index, rest)) = path.strip_prefix("feed[").and_then(|rest| rest.split_once(']')) else {
-            return path.to_owned();
-        };
-        let feed = index.parse::<usize>().ok().and_then(|index| self.table.get("feed")?.get(index));
+        let of_list = ["feed", "group"].into_iter().find_map(|list| {
+            let (index, rest) = path.strip_prefix(list)?.strip_prefix('[')?.split_once(']')?;
+            Some((list, index, rest))
+        });
+        let Some((list, index, rest)) = of_list else { return path.to_owned() };
+        let feed = index.parse::<usize>().ok().and_then(|index| self.table.get(list)?.get(index));
         match feed.and_then(|feed| feed.get("name")).and_then(Value::as_str) {
             // The name itself is what was found.
-            _ if rest == ".name" => "feed.name".to_owned(),
-            Some(name) if !rest.is_empty() => format!("feed.{name}{rest}"),
+            _ if rest == ".name" => format!("{list}.name"),
+            Some(name) if !rest.is_empty() => format!("{list}.{name}{rest}"),
             _ => path.to_owned(),
         }
     }

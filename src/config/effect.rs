@@ -14,7 +14,7 @@ pub enum Effect {
 
 use Effect::{Reload, Restart};
 
-/// Every setting outside the lists, those of a feed below `feed.`, and those of a site below `site.`.
+/// Every setting outside the lists, those of a feed below `feed.`, of a group below `group.`, and of a site below `site.`.
 const EFFECTS: &[(&str, Effect)] = &[
     ("server.listen", Restart),
     ("server.public_url", Restart),
@@ -75,6 +75,7 @@ const EFFECTS: &[(&str, Effect)] = &[
     ("feed.name", Reload),
     ("feed.url", Reload),
     ("feed.aliases", Reload),
+    ("feed.categories", Reload),
     ("feed.id_namespace", Reload),
     ("feed.format", Reload),
     ("feed.platform", Reload),
@@ -99,6 +100,10 @@ const EFFECTS: &[(&str, Effect)] = &[
     ("feed.record.folder", Reload),
     ("feed.record.bodies", Reload),
     ("feed.record.bytes_max", Reload),
+    ("group.name", Reload),
+    ("group.members", Reload),
+    ("group.title", Reload),
+    ("group.access", Reload),
 ];
 
 /// Every key that has a value, dotted and without indices.
@@ -112,9 +117,9 @@ pub fn effect(key: &str) -> Effect {
     EFFECTS.iter().find(|(known, _)| *known == key).map_or(Restart, |(_, effect)| *effect)
 }
 
-/// The keys outside `[[feed]]` in which a configuration differs from the one that runs, and that wait for a restart.
+/// The keys outside `[[feed]]` and `[[group]]` in which a configuration differs from the one that runs, and that wait for a restart.
 pub fn waiting_for_restart(running: &Config, new: &Config) -> Vec<String> {
-    let global = |config: &Config| Config { feed: Vec::new(), ..config.clone() };
+    let global = |config: &Config| Config { feed: Vec::new(), group: Vec::new(), ..config.clone() };
     let keys = differing_keys(&global(running), &global(new));
     keys.into_iter().filter(|key| effect(key) == Restart).collect()
 }
@@ -126,18 +131,21 @@ mod tests {
     use std::collections::BTreeSet;
 
     const WHOLE: &str = "[[feed]]\nname = \"blog\"\nurl = \"http://x/\"\nrecord = { folder = \"x\" }\n";
+    const GROUP: &str = "[[group]]\nname = \"planet\"\nmembers = [\"blog\"]\n";
     const SITE: &str = "[[site]]\norigin = \"http://y/\"\n";
 
     #[test]
     fn the_table_has_every_key_once_and_no_other() {
-        let config = Config::parse("x", &format!("{SITE}{WHOLE}")).unwrap();
+        let config = Config::parse("x", &format!("{SITE}{WHOLE}{GROUP}")).unwrap();
         let of_feed = by_key(&config.feed[0]);
         let of_site = by_key(&config.site[0]);
-        let global = by_key(&Config { feed: Vec::new(), site: Vec::new(), ..config });
-        let keys = global.into_keys().filter(|key| !matches!(key.as_str(), "feed" | "site"));
+        let of_group = by_key(&config.group[0]);
+        let global = by_key(&Config { feed: Vec::new(), group: Vec::new(), site: Vec::new(), ..config });
+        let keys = global.into_keys().filter(|key| !matches!(key.as_str(), "feed" | "group" | "site"));
         let of_feed = of_feed.into_keys().map(|key| format!("feed.{key}"));
         let of_site = of_site.into_keys().map(|key| format!("site.{key}"));
-        let keys: BTreeSet<String> = keys.chain(of_feed).chain(of_site).collect();
+        let of_group = of_group.into_keys().map(|key| format!("group.{key}"));
+        let keys: BTreeSet<String> = keys.chain(of_feed).chain(of_group).chain(of_site).collect();
         let table: BTreeSet<String> = EFFECTS.iter().map(|(key, _)| (*key).to_owned()).collect();
         assert_eq!(keys, table);
         assert_eq!(EFFECTS.len(), table.len(), "a key stands twice");

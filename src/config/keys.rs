@@ -8,7 +8,7 @@ const RENAMED: &[(&str, &str)] =
     &[("feed.deletions.probe", "permalink_checks"), ("upstream.probe_gap_secs", "permalink_check_gap_secs")];
 
 /// Keys that a table must have, without indices.
-const REQUIRED: &[&str] = &["feed.name", "feed.url", "feed.record.folder", "site.origin"];
+const REQUIRED: &[&str] = &["feed.name", "feed.url", "feed.record.folder", "group.name", "site.origin"];
 
 /// The use of a dotted key without indices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,7 +132,11 @@ mod tests {
         check("feed.admin_listen", "did you mean `server.admin_listen`?");
         check("url", "did you mean `feed.url`?");
         check("store.colour", "leave it out; `store` may have cache_bytes, path");
-        assert!(advice("zzz").starts_with("leave it out; the file may have feed, hub"), "{}", advice("zzz"));
+        assert!(
+            advice("zzz").starts_with("leave it out; the file may have feed, group, hub"),
+            "{}",
+            advice("zzz")
+        );
     }
 
     #[test]

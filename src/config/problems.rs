@@ -2,7 +2,10 @@
 
 use super::{Config, typed::ConfigReading, wanted, warnings};
 use crate::{
-    catalog::{FeedSettings, ServePlain, SiteSettings},
+    catalog::{
+        FeedSettings, GroupSettings, NamedFeeds, ServePlain, SiteFeeds, SiteSettings,
+        settings::{FEED_GROUPS_MAX, GROUP_MEMBERS_MAX, GROUPS_MAX, MEMBERS_WANTED},
+    },
     serve::{
         self,
         tls::{Certificate, TlsSettings},
@@ -179,6 +182,88 @@ pub(super) fn of_feeds(
             reading.refuse(&format!("{path}.url"), quoted(&namespace), wanted);
         }
         owners.entry(namespace).or_insert(&feed.name);
+    }
+}
+
+/// Everything that cannot be meant in the groups, each of which comes with its path.
+pub(super) fn of_groups(
+    groups: &[(String, GroupSettings)],
+    feeds: &[(String, FeedSettings)],
+    sites: &[(String, SiteSettings)],
+    reading: &mut ConfigReading<'_>,
+) {
+    if groups.len() > GROUPS_MAX {
+        reading.refuse("group", groups.len(), format!("give {GROUPS_MAX} groups at most"));
+    }
+    let named = NamedFeeds::of(feeds.iter().map(|(_, feed)| feed));
+    // Feeds that are found on a site are known only when it is asked.
+    let finds_feeds = sites.iter().any(|(_, site)| matches!(site.feeds, SiteFeeds::Found(_)));
+    let mut names: BTreeSet<&str> = feeds.iter().map(|(_, feed)| feed.name.as_str()).collect();
+    let group_names: BTreeSet<&str> = groups.iter().map(|(_, group)| group.name.as_str()).collect();
+    let mut groups_of: BTreeMap<&str, usize> = BTreeMap::new();
+    for (path, group) in groups {
+        if !names.insert(&group.name) {
+            let wanted = "a feed or another group has that name; give each its own";
+            reading.refuse(&format!("{path}.name"), quoted(&group.name), wanted);
+        }
+        for problem in group.problems() {
+            reading.take_over(problem.within(path));
+        }
+        let mut met = BTreeSet::new();
+        for (at, member) in group.members.iter().enumerate() {
+            let meant = named.meant_by(member);
+            let narrow = meant.iter().find(|feed| !group.may_hold(feed));
+            let wanted = if !met.insert(member) {
+                "a member is named once".to_owned()
+            } else if group_names.contains(member.as_str()) {
+                "this is a group; only feeds are members of groups, so name its members".to_owned()
+            } else if let Some(feed) = narrow.filter(|feed| !feed.show.is_empty()) {
+                format!(
+                    "parts of feed `{}` are shown to some readers only (`show`), and the group would show all of it; take one of both \
+                     away",
+                    feed.name
+                )
+            } else if let Some(feed) = narrow {
+                format!(
+                    "feed `{}` is private, and the group would show its posts to others; give the group an `access` that lets in \
+                     nobody who may not read that feed",
+                    feed.name
+                )
+            } else if meant.is_empty() && (!finds_feeds || member.contains(':')) {
+                format!("no feed has this name or category; {MEMBERS_WANTED}")
+            } else {
+                continue;
+            };
+            reading.refuse(&format!("{path}.members[{at}]"), quoted(member), wanted);
+        }
+        let members = named.members_of(group);
+        let count: usize = group.members.iter().map(|member| named.meant_by(member).len()).sum();
+        if count > GROUP_MEMBERS_MAX && members.len() >= GROUP_MEMBERS_MAX {
+            let wanted = format!("a group has {GROUP_MEMBERS_MAX} members at most; part it");
+            reading.refuse(&format!("{path}.members"), count, wanted);
+        }
+        for feed in members {
+            let count = groups_of.entry(&feed.name).or_default();
+            *count += 1;
+            if *count == FEED_GROUPS_MAX + 1 {
+                let wanted = format!(
+                    "each change of a feed is written into all of its groups, {FEED_GROUPS_MAX} at most"
+                );
+                reading.refuse(
+                    &format!("{path}.members"),
+                    format!("one more group of `{}`", feed.name),
+                    wanted,
+                );
+            }
+        }
+    }
+    let clash = feeds.iter().find(|(_, feed)| {
+        let namespace = feed.namespace();
+        namespace.strip_prefix("group:").is_some_and(|name| group_names.contains(name))
+    });
+    if let Some((path, feed)) = clash {
+        let wanted = "the ids of a group are made with the same; give another";
+        reading.refuse(&format!("{path}.id_namespace"), quoted(&feed.namespace()), wanted);
     }
 }
 

@@ -80,9 +80,9 @@ impl<'t> ConfigReading<'t> {
         }
     }
 
-    /// Takes over the mistakes of a further part of the text, in which nothing but feeds may stand.
+    /// Takes over the mistakes of a further part of the text, in which nothing but feeds and groups may stand.
     pub(super) fn take_over_all(&mut self, further: Self) {
-        let others = further.written.table.keys().filter(|key| *key != "feed");
+        let others = further.written.table.keys().filter(|key| !matches!(key.as_str(), "feed" | "group"));
         let others = others.map(|key| further.written.refused(key, "a table", "keep it before the feeds"));
         self.mistakes.extend(others);
         self.mistakes.extend(further.mistakes);
@@ -216,7 +216,7 @@ impl<'t> ConfigReading<'t> {
 }
 
 /// Lists of tables directly below the file.
-const LISTS: &[&str] = &["feed", "site"];
+const LISTS: &[&str] = &["feed", "group", "site"];
 
 /// Puts a table that stands where a list of tables is wanted into a list. True if there is one.
 fn wrap_single(table: &mut Table, name: &str) -> bool {

@@ -35,12 +35,19 @@ pub(super) fn wanted(key: &str) -> Option<&'static str> {
         "feed.url" => "an absolute URL, for instance \"http://127.0.0.1:8081/rss.xml\"",
         "feed.aliases" => "a list of absolute URLs, for instance [\"https://blog.example/rss.xml\"]",
         "feed.id_namespace" => "a text in quotes",
+        "feed.categories" => "a list of names, for instance [\"friends\"]",
+        "group.name" => "a name in quotes, for instance \"planet\"",
+        "group.members" => {
+            "a list of names of feeds or categories, for instance [\"blog\", \"category:friends\"]"
+        }
+        "group.title" => "a text in quotes",
+        "group" => "one [[group]] for each group, with at least name and members",
         "feed.format" => {
             "\"auto\", which takes any format of feed, or \"resource\", which takes any document as an item"
         }
         "feed.platform" => "\"auto\", \"none\", or the name of a profile such as \"wordpress\"",
         "platforms.folder" => "the path of a folder, in quotes",
-        "feed.access" | "site.access" => crate::auth::access::ACCESS_WANTED,
+        "feed.access" | "group.access" | "site.access" => crate::auth::access::ACCESS_WANTED,
         "feed.show" => crate::catalog::SHOW_WANTED,
         "feed.poll" => "a table, for instance { min_secs = 3600, max_secs = 86400 }",
         "feed.record" => "a table, for instance { folder = \"recordings\", bodies = 50 }",

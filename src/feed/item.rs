@@ -124,6 +124,8 @@ pub enum Reason {
     AbsentArchive,
     /// Its operator here had it removed, for legal reasons for instance. It never comes back.
     Forgotten,
+    /// Its feed is no member of the group any more. Stored in groups only: in its own feed the item goes on.
+    LeftGroup,
     /// It was changed and is not in the view now. Shown in filtered views only, never stored: in the feed the item goes on.
     LeftView,
 }
@@ -145,6 +147,7 @@ impl Reason {
             Self::Gone => "gone",
             Self::AbsentArchive => "absent-archive",
             Self::Forgotten => "forgotten",
+            Self::LeftGroup => "left-group",
             Self::LeftView => "left-view",
         }
     }

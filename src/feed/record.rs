@@ -1,6 +1,6 @@
 //! Record of a feed: its number, its name, its counts and its last stamp; neither items nor the poll state.
 
-use super::{absence::WindowEvent, history::History, last_walk::LastWalk, stamp::Stamp};
+use super::{absence::WindowEvent, history::History, item, last_walk::LastWalk, stamp::Stamp};
 use everfeed_adapters::Metadata;
 use std::{fmt, sync::Arc};
 
@@ -121,6 +121,12 @@ impl FeedRecord {
     /// True once the first good document is in.
     pub fn is_ready(&self) -> bool {
         self.completeness.first_cursor.is_some()
+    }
+
+    /// `atom:id` of the feed: a `urn:uuid:` made of its namespace, which is fixed when the feed is first seen.
+    pub fn iri(&self) -> String {
+        // No item's key ends in a line feed, so no item has this IRI.
+        item::uuid_iri(&self.ids.namespace, "feed\n")
     }
 
     /// Head of the feed: equal heads mean that nothing visible has changed.

@@ -196,9 +196,14 @@ impl Hub {
 
     /// Gives a hint; the reason when it is ignored.
     fn hint(&self, feed: FeedNo) -> Option<String> {
-        let HintFate::Ignored { wait_secs } = self.notify.hint(feed, self.shared.now()) else { return None };
         let catalog = self.shared.gate.catalog.snapshot();
         let name = catalog.feed_no(feed).map_or("", |feed| feed.settings.name.as_str());
+        if catalog.members(feed).is_some() {
+            return Some(format!(
+                "`{name}` is a group, and nothing is polled for it; name the feed that has changed"
+            ));
+        }
+        let HintFate::Ignored { wait_secs } = self.notify.hint(feed, self.shared.now()) else { return None };
         let why = format!(
             "`{name}` is not polled for this hint: hints that bring nothing new are limited; the next one counts in {wait_secs} s, \
              and it is polled at its own times"

@@ -75,9 +75,9 @@ impl Context {
         host_pause_until(state, &feed.policy, failure.status(), failure.retry_after_secs, self.now())
     }
 
-    /// Wakes the waiters of a feed, after the commit is durable.
+    /// Wakes the waiters of a feed and of its groups, after the commit is durable.
     pub(super) fn announce(&self, feed: &FeedSpec, receipt: &Receipt, started: Instant) {
-        self.notify.moved(feed.no, receipt.feed.head());
+        self.notify.committed(&receipt.feed, &receipt.groups);
         let (name, items) = (&feed.name, receipt.stamped.len());
         if items > 0 {
             self.metrics.items_changed.inc_by(items as u64);

@@ -26,6 +26,8 @@ pub struct About<'a> {
     pub site: &'a Site,
     /// The legacy feed's URL, already without secrets; `None` when it is not for the public.
     pub upstream: Option<&'a str>,
+    /// Names of its members, if it is a group.
+    pub members: Option<&'a [&'a str]>,
     /// State of the legacy feed.
     pub origin: Origin,
     /// Defaults and caps of request parameters.
@@ -73,6 +75,9 @@ struct Description<'a> {
     site: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     upstream: Option<&'a str>,
+    /// The feeds of which it is a group, and where they stand as OPML.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    members: Option<Members<'a>>,
     state: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     origin_reached: Option<String>,
@@ -100,6 +105,26 @@ struct Description<'a> {
     mirroring: Mirroring,
     max: Limit<usize>,
     timeout: Limit<u64>,
+}
+
+/// The feeds of a group.
+#[derive(Serialize)]
+struct Members<'a> {
+    opml: String,
+    feeds: Vec<Member<'a>>,
+}
+
+#[derive(Serialize)]
+struct Member<'a> {
+    name: &'a str,
+    about: String,
+}
+
+impl<'a> Members<'a> {
+    fn of(site: &Site, name: &str, members: &[&'a str]) -> Self {
+        let member = |name: &&'a str| Member { name, about: site.about(name) };
+        Self { opml: site.outline_of(name), feeds: members.iter().map(member).collect() }
+    }
 }
 
 /// The way to mirror the feed, spelt out.
@@ -226,6 +251,7 @@ impl<'a> Description<'a> {
             id: identity::iri(feed),
             site: feed.metadata.link("alternate").filter(|site| target::link(site).is_some()),
             upstream: about.upstream,
+            members: about.members.map(|members| Members::of(site, &feed.name, members)),
             state: state(feed),
             origin_reached: about.origin.reached_at.map(Stamp::rfc3339),
             origin_fails_since: about.origin.fails_since.map(Stamp::rfc3339),

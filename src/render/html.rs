@@ -211,6 +211,22 @@ fn facts(page: &mut Xml, about: &About<'_>) {
         page.leaf("dt", &[], "Made from");
         page.holding("dd", &[], |out| anchor(out, upstream, upstream));
     }
+    if let Some(members) = about.members {
+        page.leaf("dt", &[], "Group of");
+        page.open("dd", &[]);
+        for (at, name) in members.iter().enumerate() {
+            page.aside(|out| {
+                out.push_str(if at == 0 { "" } else { ", " });
+                anchor(out, &about.site.about(name), name);
+            });
+        }
+        page.aside(|out| {
+            out.push_str(" (");
+            anchor(out, &about.site.outline_of(&feed.name), "OPML");
+            out.push(')');
+        });
+        page.close("dd");
+    }
     page.close("dl");
 }
 

@@ -1,7 +1,7 @@
 //! Name, title and id of a feed, also when it does not say so; not what it holds.
 
 use super::text::{plain, visible};
-use crate::feed::{item, record::FeedRecord};
+use crate::feed::record::FeedRecord;
 use everfeed_adapters::Text;
 use std::borrow::Cow;
 use url::Host;
@@ -10,8 +10,7 @@ use url::Host;
 /// outlives a renamed feed and another public URL, which the base URL would not; and it is not the upstream's own id,
 /// because that names another resource: a feed that forgets, and that somebody may read beside ours.
 pub(super) fn iri(feed: &FeedRecord) -> String {
-    // No item's key ends in a line feed, so no item has this IRI.
-    item::uuid_iri(&feed.ids.namespace, "feed\n")
+    feed.iri()
 }
 
 /// The title as upstream has it, else the host it comes from.

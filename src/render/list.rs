@@ -33,6 +33,8 @@ pub struct List<'a> {
     pub words: &'a str,
     /// Feeds that hold the words, those that are not shown included; `None` where there are too many to look at them all.
     pub found: Option<usize>,
+    /// Title of the list as OPML.
+    pub title: &'a str,
     /// URL of the feeds after these, if there are more.
     pub next: Option<&'a str>,
 }
@@ -45,6 +47,9 @@ pub fn json(list: &List<'_>) -> Vec<u8> {
     serde_json::to_vec_pretty(&feeds).expect("strings and numbers always serialize into memory")
 }
 
+/// Title of the list of all feeds as OPML.
+pub const ALL_FEEDS: &str = "Feeds";
+
 /// The media type of OPML (O-3).
 pub const OPML_TYPE: &str = "text/x-opml; charset=utf-8";
 
@@ -54,7 +59,7 @@ pub fn opml(list: &List<'_>) -> Vec<u8> {
     let mut xml = Xml::document(1024 + 512 * list.feeds.len());
     xml.open("opml", &[("version", Some("2.0")), ("xmlns:fo", Some(ns::SMART_FEED))]);
     xml.open("head", &[]);
-    xml.leaf("title", &[], "Feeds");
+    xml.leaf("title", &[], list.title);
     if let Some(newest) = list.feeds.iter().filter_map(about::updated).max() {
         xml.leaf("dateModified", &[], &newest.rfc822());
     }
@@ -145,8 +150,16 @@ mod tests {
 
     fn opml_of(feeds: &[FeedRecord], next: Option<&str>) -> String {
         let parts = HashSet::new();
-        let list =
-            List { site: &site(), feeds, parts: &parts, total: feeds.len(), words: "", found: None, next };
+        let list = List {
+            site: &site(),
+            feeds,
+            parts: &parts,
+            total: feeds.len(),
+            words: "",
+            found: None,
+            title: ALL_FEEDS,
+            next,
+        };
         String::from_utf8(opml(&list)).unwrap()
     }
 

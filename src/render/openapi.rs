@@ -36,6 +36,7 @@ pub fn document(site: &Site) -> Vec<u8> {
         }
     }
     paths.insert("/feeds/{name}.events".into(), events());
+    paths.insert("/feeds/{name}.opml".into(), outline_of());
     paths.insert("/feeds/{name}/about".into(), about());
     paths.insert("/hub".into(), hub(&[]));
     paths.insert("/feeds/{name}/hub".into(), hub(&["name"]));
@@ -320,6 +321,18 @@ fn outline() -> Value {
     answers.insert("304".into(), json!({ "description": "The consumer holds it already." }));
     let parameters = ["after", "max", "words", "if-none-match", "if-modified-since"];
     reading("The feeds, for the import of readers.", &parameters, answers, &[400, 401, 403, 414, 429, 503])
+}
+
+fn outline_of() -> Value {
+    let mut answers =
+        good("The members of a group as OPML 2.0; of a feed that is none, itself.", [list::OPML_TYPE]);
+    answers.insert("304".into(), json!({ "description": "The consumer holds it already." }));
+    reading(
+        "The feeds of a group, for the import of readers.",
+        &["name", "if-none-match"],
+        answers,
+        FEED_ERRORS,
+    )
 }
 
 fn about() -> Value {

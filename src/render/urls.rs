@@ -36,6 +36,8 @@ pub enum Endpoint {
     List,
     /// The list of feeds as OPML.
     Outline,
+    /// The members of the named group as OPML; of a feed that is none, itself.
+    OutlineOf(String),
     /// The description of all of this for programs (OpenAPI).
     OpenApi,
     /// The hub for every feed (SF-78).
@@ -87,6 +89,7 @@ impl fmt::Display for Endpoint {
         match self {
             Self::List => f.write_str("/feeds"),
             Self::Outline => f.write_str("/feeds.opml"),
+            Self::OutlineOf(name) => write!(f, "/feeds/{name}.{OPML}"),
             Self::OpenApi => write!(f, "/{OPENAPI}"),
             Self::Hub => f.write_str("/hub"),
             Self::Cloud => write!(f, "/{CLOUD}"),
@@ -119,6 +122,9 @@ const EVENTS: &str = "events";
 /// The path of registrations of rssCloud, by the name that it has everywhere.
 const CLOUD: &str = "pleaseNotify";
 
+/// The end of the file name of the members of a group.
+const OPML: &str = "opml";
+
 /// The file name of the description of our HTTP side.
 const OPENAPI: &str = "openapi.json";
 
@@ -135,6 +141,7 @@ impl Endpoint {
             Self::List | Self::Outline | Self::OpenApi | Self::Hub | Self::Cloud => None,
             Self::HubOf(name)
             | Self::About(name)
+            | Self::OutlineOf(name)
             | Self::Negotiated(name)
             | Self::Page(name, _)
             | Self::Archive(name, ..)
@@ -154,6 +161,7 @@ impl Endpoint {
             ["feeds", file] => match file.rsplit_once('.') {
                 None => Self::Negotiated(file.to_owned()),
                 Some((name, EVENTS)) => Self::Events(name.to_owned()),
+                Some((name, OPML)) => Self::OutlineOf(name.to_owned()),
                 Some((name, suffix)) => {
                     Self::Page(name.to_owned(), Representation::with_suffix(Audience::Full, suffix)?)
                 }
@@ -222,6 +230,11 @@ impl Site {
     /// The list of feeds as OPML.
     pub fn outline(&self) -> String {
         self.print(&Endpoint::Outline)
+    }
+
+    /// The members of a group as OPML.
+    pub fn outline_of(&self, name: &str) -> String {
+        self.print(&Endpoint::OutlineOf(name.to_owned()))
     }
 
     /// The hub for every feed.
@@ -371,7 +384,8 @@ impl Site {
         let (name, representation) = match endpoint {
             Endpoint::Page(name, representation) => (name, representation),
             Endpoint::Negotiated(name) => (name, Representation::of(Audience::Full).next()?),
-            Endpoint::List
+            Endpoint::OutlineOf(_)
+            | Endpoint::List
             | Endpoint::Outline
             | Endpoint::OpenApi
             | Endpoint::Hub

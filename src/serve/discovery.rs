@@ -63,12 +63,38 @@ pub(super) async fn outline(
 ) -> Result<Response, Refusal> {
     let site = caller.site(context);
     let found = FeedPart::read(context, request, caller, &site.outline()).await?;
+    Ok(outlined((context, request, caller), &found.list(site)).await)
+}
+
+/// The members of a group as OPML; of a feed that is none, itself.
+pub(super) async fn outline_of(
+    context: &ServeContext,
+    request: &Parts,
+    caller: &Caller,
+    name: &str,
+) -> Result<Response, Refusal> {
+    let no = context.feed(name)?;
+    let catalog = context.gate.catalog.snapshot();
+    let record = context.store.feed(no).await?;
+    let mut feeds = Vec::new();
+    for member in catalog.members(no).map_or_else(|| vec![no], <[_]>::to_vec) {
+        feeds.push(context.store.feed(member).await?);
+    }
+    let title = record.metadata.title.as_ref().map(render::words).unwrap_or_else(|| name.into());
+    let (total, site) = (feeds.len(), caller.site(context));
+    let parts = HashSet::new();
+    let list =
+        List { site, feeds: &feeds, parts: &parts, total, words: "", found: None, title: &title, next: None };
+    Ok(outlined((context, request, caller), &list).await)
+}
+
+/// A list as OPML.
+async fn outlined(of: (&ServeContext, &Parts, &Caller), list: &List<'_>) -> Response {
     let mut response = Response::default();
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(render::list::OPML_TYPE));
     headers.insert(VARY, HeaderValue::from_static("accept-encoding"));
-    let body = render::list::opml(&found.list(site));
-    Ok(validated((context, request, caller), response, body).await)
+    validated(of, response, render::list::opml(list)).await
 }
 
 /// The part of the feeds that a request asks for and that its caller may read.
@@ -139,7 +165,8 @@ impl FeedPart {
 
     fn list<'a>(&'a self, site: &'a Site) -> List<'a> {
         let Self { feeds, parts, total, found, words, next } = self;
-        List { site, feeds, parts, total: *total, words, found: *found, next: next.as_deref() }
+        let (title, next) = (render::list::ALL_FEEDS, next.as_deref());
+        List { site, feeds, parts, total: *total, words, found: *found, title, next }
     }
 }
 
@@ -153,7 +180,9 @@ pub(super) async fn about(
     let form = AnswerForm::of(request, caller)?;
     let no = context.feed(name)?;
     let feed = context.store.feed(no).await?;
-    let upstream = context.gate.catalog.snapshot().feed_no(no).map(|feed| feed.known_url());
+    let catalog = context.gate.catalog.snapshot();
+    let members = catalog.member_names(no);
+    let upstream = catalog.feed_no(no).filter(|feed| !feed.is_group()).map(|feed| feed.known_url());
     let polled = context.store.poll(no).await?.unwrap_or_default();
     let (max_cap, timeout_cap_secs) =
         (context.readers.config().page_items_max, context.waiters.timeout_max_secs());
@@ -162,6 +191,7 @@ pub(super) async fn about(
         is_part: caller.shows != Filter::All,
         site: caller.site(context),
         upstream: upstream.as_deref(),
+        members: members.as_deref(),
         origin: Origin {
             reached_at: polled.health.good_at,
             fails_since: polled.health.fault.as_ref().map(|fault| fault.since),

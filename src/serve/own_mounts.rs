@@ -87,6 +87,7 @@ impl Handler for FeedPages {
         let response = match endpoint {
             Endpoint::List => discovery::list(context, request, caller).await,
             Endpoint::Outline => discovery::outline(context, request, caller).await,
+            Endpoint::OutlineOf(name) => discovery::outline_of(context, request, caller, &name).await,
             Endpoint::OpenApi => Ok(discovery::openapi(context, request, caller).await),
             Endpoint::About(name) => discovery::about(context, request, caller, &name).await,
             Endpoint::Events(name) => event_stream::open(context, request, caller, &name, false).await,

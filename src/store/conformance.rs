@@ -18,6 +18,8 @@ mod feeds;
 
 mod commits;
 
+mod groups;
+
 mod archives;
 
 mod pages;

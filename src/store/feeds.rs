@@ -203,4 +203,6 @@ pub struct Receipt {
     pub feed: FeedRecord,
     /// The items changed, with the T of each, in order.
     pub stamped: Vec<(ItemId, Stamp)>,
+    /// The groups that changed with the feed, as they are now.
+    pub groups: Vec<FeedRecord>,
 }

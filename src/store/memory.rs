@@ -1,9 +1,9 @@
 //! The store as plain maps: the model that every other store is tested against; nothing in it outlives the process.
 
 use super::{
-    BackupReport, CatalogStore, Commit, FeedLease, Feeds, FoundFeeds, HostPause, Leases, Outlined, Polls,
-    Receipt, SiteStore, Snapshot, StoreCounts, StoreError, StoreFuture, Subscription, SubscriptionNo,
-    Subscriptions, Upkeep, Walks, Watched, Witnessed, check_namespace,
+    BackupReport, CatalogStore, Commit, FeedLease, Feeds, FoundFeeds, GroupStep, Groups, HostPause, Leases,
+    Outlined, Polls, Receipt, SiteStore, Snapshot, StoreCounts, StoreError, StoreFuture, Subscription,
+    SubscriptionNo, Subscriptions, Upkeep, Walks, WantedGroup, Watched, Witnessed, check_namespace,
     clock_guard::ClockGuard,
     leases, paging, plan,
     subscriptions::{Acknowledged, Attempts, NewSubscription, Progress},
@@ -12,6 +12,7 @@ use crate::{
     clock::Clock,
     feed::{
         archive::{ArchiveWalk, StagedBody, StagedPage, StagedWalk, StagingChange},
+        group::{GroupRecord, Holder},
         item::{Item, ItemId, KeyHash},
         item_cap::escaped_bytes,
         legacy_document::LegacyDocument,
@@ -35,7 +36,10 @@ use std::{
 
 mod accounts;
 
+mod groups;
+
 use accounts::MemoryAccounts;
+use groups::MemoryGroup;
 
 /// A store in memory.
 pub struct Memory {
@@ -50,6 +54,7 @@ struct MemoryState {
     feeds: BTreeMap<FeedNo, MemoryFeed>,
     hosts: BTreeMap<String, Stamp>,
     found_feeds: BTreeMap<String, FoundFeeds>,
+    groups: BTreeMap<FeedNo, MemoryGroup>,
     subs: BTreeMap<SubscriptionNo, (Subscription, Progress)>,
     accounts: MemoryAccounts,
     last_feed: u32,
@@ -162,7 +167,8 @@ impl CatalogStore for Memory {
     }
 
     fn forget(&self, feed: FeedNo) -> StoreFuture<'_, bool> {
-        self.answer(move |state, _| {
+        self.answer(move |state, now| {
+            state.leave_all(feed, now)?;
             state.subs.retain(|_, (sub, _)| sub.feed() != feed);
             Ok(state.feeds.remove(&feed).is_some())
         })
@@ -357,6 +363,27 @@ impl Subscriptions for Memory {
     }
 }
 
+impl Groups for Memory {
+    fn set_group(&self, group: FeedNo, wanted: WantedGroup) -> StoreFuture<'_, GroupStep> {
+        self.answer(move |state, now| state.set_group(group, &wanted, now))
+    }
+
+    fn advance_group(&self, group: FeedNo, items_max: usize) -> StoreFuture<'_, GroupStep> {
+        self.answer(move |state, now| state.advance_group(group, items_max, now))
+    }
+
+    fn group(&self, group: FeedNo) -> StoreFuture<'_, Option<GroupRecord>> {
+        self.answer(move |state, _| Ok(state.groups.get(&group).map(|group| group.members.clone())))
+    }
+
+    fn holders(&self, group: FeedNo, post: ItemId) -> StoreFuture<'_, Vec<Holder>> {
+        self.answer(move |state, _| {
+            let post = state.groups.get(&group).and_then(|group| group.posts.get(&post));
+            Ok(post.map(|post| post.holders.clone()).unwrap_or_default())
+        })
+    }
+}
+
 impl SiteStore for Memory {
     fn keep_document(&self, feed: FeedNo, document: Arc<LegacyDocument>) -> StoreFuture<'_, ()> {
         self.answer(move |state, _| {
@@ -455,12 +482,18 @@ impl MemoryState {
     }
 
     fn commit(&mut self, commit: Commit, now: Stamp) -> Result<Receipt, StoreError> {
-        let feed =
-            self.feeds.get_mut(&commit.basis.feed).ok_or(StoreError::UnknownFeed(commit.basis.feed))?;
+        let no = commit.basis.feed;
+        let feed = self.feed(no)?;
         self.guard.check(now)?;
         leases::check_epoch(feed.lease.as_ref(), commit.basis.epoch)?;
-        let plan = plan::plan(feed.record.clone(), &commit, now, &*feed)?;
-        let receipt = feed.apply(plan, commit)?;
+        let plan = plan::plan(feed.record.clone(), &commit, now, feed)?;
+        let groups = self.followers(&plan, now)?;
+        self.forget_posts(no, &plan.forgotten);
+        let feed = self.feeds.get_mut(&no).ok_or(StoreError::UnknownFeed(no))?;
+        let mut receipt = feed.apply(plan, commit)?;
+        for rows in groups {
+            receipt.groups.extend(self.write_group(rows)?);
+        }
         self.guard.record(now);
         Ok(receipt)
     }

@@ -78,7 +78,8 @@ pub(super) fn plan(
         return Err(StoreError::Conflict { found: record.rev });
     }
     let before = record.last_t;
-    let receipt = Receipt { feed: record, stamped: Vec::with_capacity(commit.changes.len()) };
+    let stamped = Vec::with_capacity(commit.changes.len());
+    let receipt = Receipt { feed: record, stamped, groups: Vec::new() };
     let mut plan =
         PlannedCommit { receipt, items: BTreeMap::new(), evidence: Vec::new(), forgotten: Vec::new() };
     for change in &commit.changes {

@@ -1,9 +1,9 @@
 //! The store in one redb file: one thread writes, a bounded pool reads; the tables are in [`tables`], not here.
 
 use super::{
-    AccountStore, BackupReport, CatalogStore, Commit, FeedLease, Feeds, FoundFeeds, HostPause, Leases,
-    Outlined, Polls, Receipt, SiteStore, Snapshot, StoreCounts, StoreError, StoreFuture, Subscription,
-    SubscriptionNo, Subscriptions, Upkeep, Walks, Watched, Witnessed,
+    AccountStore, BackupReport, CatalogStore, Commit, FeedLease, Feeds, FoundFeeds, GroupStep, Groups,
+    HostPause, Leases, Outlined, Polls, Receipt, SiteStore, Snapshot, StoreCounts, StoreError, StoreFuture,
+    Subscription, SubscriptionNo, Subscriptions, Upkeep, Walks, WantedGroup, Watched, Witnessed,
     condition::{FileFigures, StoreCondition},
     stored::item::decode_item,
     subscriptions::{Acknowledged, Attempts, NewSubscription, Progress},
@@ -13,6 +13,7 @@ use crate::{
     clock::Clock,
     feed::{
         archive::{ArchiveWalk, StagedPage, StagedWalk},
+        group::{GroupRecord, Holder},
         item::{Item, ItemId, KeyHash},
         legacy_document::LegacyDocument,
         observation_record::ObservationRecord,
@@ -68,6 +69,10 @@ mod word_index;
 mod reader;
 
 mod writer;
+
+mod planned;
+
+mod groups;
 
 mod commit;
 
@@ -359,6 +364,24 @@ impl AccountStore for Redb {
 
     fn remove_token(&self, token: TokenNo) -> StoreFuture<'_, bool> {
         Box::pin(self.writer.run(move |writing| accounts::remove_token(writing, token)))
+    }
+}
+
+impl Groups for Redb {
+    fn set_group(&self, group: FeedNo, wanted: WantedGroup) -> StoreFuture<'_, GroupStep> {
+        Box::pin(self.writer.run(move |writing| groups::set(writing, group, &wanted)))
+    }
+
+    fn advance_group(&self, group: FeedNo, items_max: usize) -> StoreFuture<'_, GroupStep> {
+        Box::pin(self.writer.run(move |writing| groups::advance(writing, group, items_max)))
+    }
+
+    fn group(&self, group: FeedNo) -> StoreFuture<'_, Option<GroupRecord>> {
+        Box::pin(self.reader.run(move |snapshot| groups::group(snapshot, group)))
+    }
+
+    fn holders(&self, group: FeedNo, post: ItemId) -> StoreFuture<'_, Vec<Holder>> {
+        Box::pin(self.reader.run(move |snapshot| groups::holders(snapshot, group, post)))
     }
 }
 

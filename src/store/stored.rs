@@ -14,7 +14,7 @@
 //! moved took another 10 to 15 %.
 
 use super::StoreError;
-use crate::feed::stamp::Stamp;
+use crate::feed::{moment::Moment, stamp::Stamp};
 use minicbor::{Decoder, Encoder, data::Type, decode::Error as ReadError, encode::Error as WriteError};
 use std::{collections::VecDeque, convert::Infallible, sync::Arc};
 
@@ -47,6 +47,8 @@ mod lease;
 mod account;
 
 mod site;
+
+mod group;
 
 mod clock;
 
@@ -321,6 +323,16 @@ impl<T: Stored> Stored for VecDeque<T> {
 
     fn is_missing(&self) -> bool {
         self.is_empty()
+    }
+}
+
+impl Stored for Moment {
+    fn put(&self, out: &mut Out) -> Written {
+        out.i64(self.micros()).map(drop)
+    }
+
+    fn take(input: &mut Decoder<'_>) -> Result<Self, ReadError> {
+        input.i64().map(Self::from_micros)
     }
 }
 

@@ -1,15 +1,16 @@
 //! A store around another one whose calls can be tapped: counted, kept back, failed. Compiled for tests only.
 
 use super::{
-    AccountStore, BackupReport, CatalogStore, Commit, FeedLease, Feeds, FoundFeeds, HostPause, Leases,
-    Outlined, Polls, Receipt, SiteStore, Snapshot, Store, StoreCondition, StoreCounts, StoreFuture,
-    Subscription, SubscriptionNo, Subscriptions, Upkeep, Walks, Watched, Witnessed,
+    AccountStore, BackupReport, CatalogStore, Commit, FeedLease, Feeds, FoundFeeds, GroupStep, Groups,
+    HostPause, Leases, Outlined, Polls, Receipt, SiteStore, Snapshot, Store, StoreCondition, StoreCounts,
+    StoreFuture, Subscription, SubscriptionNo, Subscriptions, Upkeep, Walks, WantedGroup, Watched, Witnessed,
     subscriptions::{Acknowledged, Attempts, NewSubscription, Progress},
 };
 use crate::{
     auth::{AccessToken, NewAccessToken, NewUser, TokenNo, User, UserNo},
     feed::{
         archive::{ArchiveWalk, StagedPage, StagedWalk},
+        group::{GroupRecord, Holder},
         item::{Item, ItemId, KeyHash},
         legacy_document::LegacyDocument,
         observation_record::ObservationRecord,
@@ -77,6 +78,12 @@ tapped! { 'a
         outline(feed: FeedNo, after: Option<Stamp>, max: usize) -> Vec<Outlined>;
         evidence(feed: FeedNo, id: ItemId) -> Vec<(Stamp, Evidence)>;
         observations(feed: FeedNo) -> Vec<(u64, ObservationRecord)>;
+    }
+    Groups {
+        set_group(group: FeedNo, wanted: WantedGroup) -> GroupStep;
+        advance_group(group: FeedNo, items_max: usize) -> GroupStep;
+        group(group: FeedNo) -> Option<GroupRecord>;
+        holders(group: FeedNo, post: ItemId) -> Vec<Holder>;
     }
     Polls {
         polls(after: Option<FeedNo>, max: usize) -> Vec<(FeedNo, PollState)>;

@@ -45,6 +45,9 @@ pub struct Explanation {
     pub gaps: Vec<(String, String, String, String)>,
     /// The last documents, oldest first.
     pub observations: Vec<ExplainedDocument>,
+    /// Of a group: each member with the stage of its membership.
+    #[serde(default)]
+    pub members: Option<Vec<String>>,
     /// The item that was asked for; `None` when none was, or none is known by that name.
     pub item: Option<ExplainedItem>,
 }
@@ -139,6 +142,9 @@ pub struct ExplainedItem {
     /// Time at which the page of a tombstone is asked for again, in case it is back.
     #[serde(default)]
     pub recheck_at: Option<String>,
+    /// Of a post of a group: the members that have it, the one that is shown first, each with the id of its item.
+    #[serde(default)]
+    pub holders: Vec<(String, String)>,
 }
 
 /// The state of an item.
@@ -160,6 +166,8 @@ pub enum ItemState {
     Undecided,
     /// Behind the end of the window: kept.
     RolledOff,
+    /// A post of a group, which its members have.
+    Held,
     /// A tombstone.
     Deleted,
 }

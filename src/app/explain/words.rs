@@ -2,6 +2,7 @@
 
 use crate::feed::{
     absence::{CheckResult, ControlFinding, WindowEvent},
+    group::MemberStage,
     schedule::{FaultKind, NoAnswerCause, Whose},
 };
 
@@ -30,6 +31,15 @@ pub const fn event(event: WindowEvent) -> &'static str {
         WindowEvent::Pinned => {
             "what rolls off is missing from before an end that stays, so documents prove no deletion"
         }
+    }
+}
+
+/// The stage of a membership.
+pub const fn stage(stage: MemberStage) -> &'static str {
+    match stage {
+        MemberStage::Joining { .. } => "its posts are being taken in",
+        MemberStage::Joined => "all of its posts are in",
+        MemberStage::Leaving => "its posts are being taken out",
     }
 }
 

@@ -23,6 +23,7 @@ fn a_feed_states_how_to_reach_it_and_which_positions_it_takes() {
         feed: &feed,
         site: &site,
         upstream: Some("http://example.org/index.rdf"),
+        members: None,
         origin: Origin::default(),
         caps: CAPS,
     };
@@ -139,6 +140,7 @@ fn items_are_as_the_schema_describes_them() {
         is_part: false,
         site: &site,
         upstream: None,
+        members: None,
         origin: Origin::default(),
         caps: CAPS,
     };
@@ -161,6 +163,7 @@ fn a_feed_that_waits_for_its_first_document_says_so() {
         is_part: false,
         site: &site,
         upstream: None,
+        members: None,
         origin: Origin::default(),
         caps: CAPS,
     };
@@ -177,6 +180,7 @@ fn a_feed_that_waits_for_its_first_document_says_so() {
         is_part: false,
         site: &site,
         upstream: None,
+        members: None,
         origin: Origin::default(),
         caps: CAPS,
     };
@@ -195,6 +199,7 @@ fn the_list_names_every_feed_and_the_ways_to_it() {
         total: feeds.len(),
         words: "",
         found: None,
+        title: "",
         next: None,
     };
     let found: Value = serde_json::from_slice(&list::json(&list)).unwrap();
@@ -220,6 +225,7 @@ fn a_feed_says_between_which_cursors_posts_may_be_missing() {
         is_part: false,
         site: &site,
         upstream: None,
+        members: None,
         origin: Origin::default(),
         caps: CAPS,
     };

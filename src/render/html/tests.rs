@@ -20,6 +20,7 @@ fn list_of(feeds: &[FeedRecord]) -> String {
         total: feeds.len(),
         words: "",
         found: None,
+        title: "",
         next: None,
     }))
     .unwrap()
@@ -28,7 +29,15 @@ fn list_of(feeds: &[FeedRecord]) -> String {
 fn about_of(feed: &FeedRecord) -> String {
     let caps = Caps { max_default: 50, max_cap: 1000, timeout_default_secs: 55, timeout_cap_secs: 300 };
     let upstream = Some("http://example.org/index.rdf");
-    let about_it = About { feed, is_part: false, site: &site(), upstream, origin: Origin::default(), caps };
+    let about_it = About {
+        feed,
+        is_part: false,
+        site: &site(),
+        upstream,
+        members: None,
+        origin: Origin::default(),
+        caps,
+    };
     String::from_utf8(about(&about_it)).unwrap()
 }
 

@@ -107,9 +107,11 @@ fn item(page: &mut Xml, item: &Item, audience: Audience) {
 }
 
 fn gone(page: &mut Xml, item: &Item, reason: Reason) {
-    // A post that has left a view with a filter is there, as everybody sees who looks at the whole feed.
+    // A post that has left a view with a filter is there, as everybody sees who looks at the whole feed; one that has left a
+    // group is in its own feed.
     let (class, element, words) = match reason {
         Reason::LeftView => ("left", "span", "changed, and not in this view now · "),
+        Reason::LeftGroup => ("left", "span", "no post of this group any more · "),
         _ => ("deleted", "del", "deleted · "),
     };
     page.open("article", &[("class", Some(class)), ("lang", Some("en"))]);

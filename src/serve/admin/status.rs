@@ -90,8 +90,11 @@ pub struct ReloadStatus {
 pub struct FeedStatus {
     /// Its name.
     pub name: String,
-    /// Its upstream, without credentials.
+    /// Its upstream, without credentials; `group:NAME` of a group, which has none.
     pub url: String,
+    /// Names of its members, if it is a group.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub members: Option<Vec<String>>,
     /// True while consumers are served: the first good document is in.
     pub served: bool,
     /// Time of the last poll, whatever came of it.

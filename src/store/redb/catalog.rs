@@ -1,14 +1,15 @@
 //! The registered feeds in the file: names, numbers, counts, and how a feed is forgotten; not what a feed holds.
 
 use super::{
-    commit::write_record,
+    groups,
+    planned::write_record,
     rows,
     sealed::SealedTable,
     subscriptions,
     tables::{
-        CREATED, DOCUMENTS, EVIDENCE, FEED_NAMES, FEEDS, IDS, ITEMS, KEYS, LEASES, META, OBSERVATIONS, POLLS,
-        PUBLISHED, SEGMENTS, STAGING, SUBSCRIPTIONS, TERMS, TableEdit as _, TableSource, WALKS, WINDOWS,
-        WITNESSES, feed_key, feed_of,
+        CREATED, DOCUMENTS, EVIDENCE, FEED_NAMES, FEEDS, GROUP_POSTS, GROUPS, HOLDINGS, IDS, ITEMS, KEYS,
+        LEASES, MEMBERSHIPS, META, OBSERVATIONS, POLLS, PUBLISHED, SEGMENTS, STAGING, SUBSCRIPTIONS, TERMS,
+        TableEdit as _, TableSource, WALKS, WINDOWS, WITNESSES, feed_key, feed_of,
     },
     writer::Writing,
 };
@@ -79,6 +80,7 @@ pub(super) fn forget(writing: &mut Writing<'_>, feed: FeedNo) -> Result<bool, St
     for (subscription, _) in subscriptions::list(writing.look(), Some(feed), None, usize::MAX)? {
         subscriptions::end(writing, subscription.no)?;
     }
+    groups::leave_all(writing, feed)?;
     let tx = writing.change();
     tx.edit(FEED_NAMES)?.remove(record.name.as_str())?;
     let key = feed_key(feed);
@@ -88,6 +90,7 @@ pub(super) fn forget(writing: &mut Writing<'_>, feed: FeedNo) -> Result<bool, St
     tx.edit(WALKS)?.remove(&key)?;
     tx.edit(LEASES)?.remove(&key)?;
     tx.edit(DOCUMENTS)?.remove(&key)?;
+    tx.edit(GROUPS)?.remove(&key)?;
     clear(tx, ITEMS, feed)?;
     clear(tx, IDS, feed)?;
     clear(tx, CREATED, feed)?;
@@ -99,6 +102,9 @@ pub(super) fn forget(writing: &mut Writing<'_>, feed: FeedNo) -> Result<bool, St
     clear(tx, EVIDENCE, feed)?;
     clear(tx, STAGING, feed)?;
     clear(tx, OBSERVATIONS, feed)?;
+    clear(tx, GROUP_POSTS, feed)?;
+    clear(tx, HOLDINGS, feed)?;
+    clear(tx, MEMBERSHIPS, feed)?;
     Ok(true)
 }
 

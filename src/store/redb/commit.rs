@@ -1,32 +1,30 @@
-//! Writing what a commit comes to, and what belongs to feeds besides items; what it comes to is planned elsewhere.
+//! Applying a commit, with what is saved beside the items and what it changes in groups; what it comes to is planned
+//! elsewhere.
 
 use super::{
+    groups,
     leases::lease,
+    planned::write_planned,
     rows, salvage,
     tables::{
-        CREATED, EVIDENCE, EvidenceKey, FEEDS, HOSTS, IDS, ITEMS, KEYS, OBSERVATIONS, POLLS, PUBLISHED,
-        PageKey, STAGING, SeqKey, TableEdit as _, WALKS, WINDOWS, WITNESSES, evidence_key, feed_key,
-        hash_key, id_key, page_key, published_key, seq_key, seq_of, stamp_key, stamp_of, stamp_value,
-        witnessed_ids,
+        HOSTS, OBSERVATIONS, POLLS, PageKey, STAGING, SeqKey, TableEdit as _, WALKS, WINDOWS, feed_key,
+        page_key, seq_key, seq_of, stamp_of, stamp_value,
     },
-    word_index,
     writer::Writing,
 };
 use crate::{
     feed::{
         archive::{ArchiveWalk, StagedBody, StagedPage, StagingChange},
-        item::ItemId,
         observation_record::{OBSERVATIONS_MAX, ObservationRecord},
         reconcile::WINDOW_ENTRIES_MAX,
-        record::{FeedNo, FeedRecord},
+        record::FeedNo,
         schedule::PollState,
-        stamp::Stamp,
     },
     store::{
         Commit, HostPause, Receipt, StoreError,
         leases::check_epoch,
-        plan::{self, Moved, PlannedCommit},
-        stored::{damaged, decode, encode},
+        plan,
+        stored::{decode, encode},
     },
 };
 use redb::WriteTransaction;
@@ -38,13 +36,11 @@ pub(super) fn commit(writing: &mut Writing<'_>, commit: &Commit) -> Result<Recei
     writing.check_clock()?;
     check_epoch(lease(writing.look(), feed)?.as_ref(), commit.basis.epoch)?;
     salvage::mend_removed(writing, commit)?;
-    let plan = plan::plan(record, commit, writing.now, &rows::Items::of(writing.look(), feed)?)?;
+    let mut plan = plan::plan(record, commit, writing.now, &rows::Items::of(writing.look(), feed)?)?;
+    let followers = groups::followers(writing, &plan)?;
     let tx = writing.change();
-    write_items(tx, feed, &plan)?;
-    word_index::take_in(tx, &plan)?;
-    bind_keys(tx, commit)?;
-    bind_witnesses(tx, commit)?;
-    write_evidence(tx, feed, &plan)?;
+    groups::forget_posts(tx, feed, &plan.forgotten)?;
+    write_planned(tx, commit, &plan)?;
     if let Some(last) = &commit.last {
         let mut kept = last.clone();
         kept.entries.truncate(WINDOW_ENTRIES_MAX);
@@ -59,72 +55,11 @@ pub(super) fn commit(writing: &mut Writing<'_>, commit: &Commit) -> Result<Recei
     if let Some(unstage) = commit.archives.as_ref().and_then(|archives| archives.unstage) {
         unstage_pages(tx, feed, unstage)?;
     }
-    write_record(tx, &plan.receipt.feed)?;
+    for rows in followers {
+        plan.receipt.groups.extend(groups::write(tx, rows)?);
+    }
     writing.record_clock();
     Ok(plan.receipt)
-}
-
-pub(super) fn write_record(tx: &WriteTransaction, record: &FeedRecord) -> Result<(), StoreError> {
-    tx.edit(FEEDS)?.insert(&feed_key(record.no), &encode(record)?)?;
-    Ok(())
-}
-
-fn write_items(tx: &WriteTransaction, feed: FeedNo, plan: &PlannedCommit) -> Result<(), StoreError> {
-    let mut items = tx.edit(ITEMS)?;
-    let mut ids = tx.edit(IDS)?;
-    let mut created = tx.edit(CREATED)?;
-    let mut published = tx.edit(PUBLISHED)?;
-    for (id, Moved { from, item, encoded }) in &plan.items {
-        if let Some(from) = from {
-            items.remove(&stamp_key(feed, from.t))?;
-            published.remove(&published_key(feed, from.listed, item.created))?;
-        }
-        let t = item.modified;
-        if items.insert(&stamp_key(feed, t), encoded)? {
-            return Err(damaged(&format!("feed {feed}"), &format!("held an item at {t}, after its last T")));
-        }
-        ids.insert(&id_key(feed, *id), &stamp_value(t))?;
-        created.insert(&stamp_key(feed, item.created), &stamp_value(t))?;
-        published.insert(&published_key(feed, item.listed(), item.created), &stamp_value(t))?;
-    }
-    Ok(())
-}
-
-/// Only unknown keys are bound: two known items are never merged.
-fn bind_keys(tx: &WriteTransaction, commit: &Commit) -> Result<(), StoreError> {
-    let mut keys = tx.edit(KEYS)?;
-    for (key, ItemId(id)) in plan::bindings(commit) {
-        let key = hash_key(commit.basis.feed, key);
-        if keys.get(&key)?.is_none() {
-            keys.insert(&key, &id)?;
-        }
-    }
-    Ok(())
-}
-
-fn bind_witnesses(tx: &WriteTransaction, commit: &Commit) -> Result<(), StoreError> {
-    let mut table = tx.edit(WITNESSES)?;
-    for (witness, id) in plan::witnesses(commit) {
-        let key = hash_key(commit.basis.feed, witness);
-        let held = table.get(&key)?.map(|ids| witnessed_ids(ids.value())).unwrap_or_default();
-        if let Some(more) = plan::witnessed(&held, id) {
-            let bytes: Vec<u8> = more.iter().flat_map(|id| id.0).collect();
-            table.insert(&key, &bytes)?;
-        }
-    }
-    Ok(())
-}
-
-fn write_evidence(tx: &WriteTransaction, feed: FeedNo, plan: &PlannedCommit) -> Result<(), StoreError> {
-    let mut table = tx.edit(EVIDENCE)?;
-    for id in &plan.forgotten {
-        let (first, last) = (evidence_key(feed, *id, Stamp::ZERO), evidence_key(feed, *id, Stamp::MAX));
-        table.clear::<&EvidenceKey>(&first..=&last)?;
-    }
-    for (id, t, evidence) in &plan.evidence {
-        table.insert(&evidence_key(feed, *id, *t), &encode(evidence)?)?;
-    }
-    Ok(())
 }
 
 /// Forgets the pages that are items now, or their bytes.

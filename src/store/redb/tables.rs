@@ -9,6 +9,7 @@ use crate::{
     auth::{TokenNo, UserNo},
     feed::{
         filter::index_terms::IndexTerm,
+        group::Holder,
         item::{ItemId, KeyHash},
         moment::Moment,
         record::FeedNo,
@@ -41,6 +42,10 @@ pub(super) type SegmentKey = [u8; 8];
 pub(super) type TermKey = [u8; 12];
 /// Feed, number of an observation.
 pub(super) type SeqKey = [u8; 12];
+/// Group, member, id of its item.
+pub(super) type HoldingKey = [u8; 18];
+/// Member, group.
+pub(super) type MembershipKey = [u8; 8];
 pub(super) type SubscriptionKey = [u8; 8];
 /// A user, or a token.
 pub(super) type AccountKey = [u8; 8];
@@ -102,6 +107,14 @@ pub(super) const TOKENS: SealedTable<&'static AccountKey> = SealedTable::new("to
 pub(super) const DOCUMENTS: SealedTable<&'static FeedKey> = SealedTable::new("documents");
 /// `FoundFeeds`, by the address of the front page of their site.
 pub(super) const FOUND_FEEDS: SealedTable<&'static str> = SealedTable::new("found_feeds");
+/// `GroupRecord`: the members of a group.
+pub(super) const GROUPS: SealedTable<&'static FeedKey> = SealedTable::new("groups");
+/// (group, id) to `GroupPost`: the members' items that a post stands for.
+pub(super) const GROUP_POSTS: SealedTable<&'static IdKey> = SealedTable::new("group_posts");
+/// (group, member, id of its item) to the id of the post.
+pub(super) const HOLDINGS: SealedTable<&'static HoldingKey> = SealedTable::new("holdings");
+/// (member, group): the groups of a feed.
+pub(super) const MEMBERSHIPS: SealedTable<&'static MembershipKey> = SealedTable::new("memberships");
 /// Host to the end of its pause.
 pub(super) const HOSTS: SealedTable<&'static str> = SealedTable::new("hosts");
 
@@ -138,7 +151,11 @@ pub(super) fn visit_all(visitor: &mut impl TableVisitor) -> Result<(), StoreErro
     visitor.visit(USERS)?;
     visitor.visit(TOKENS)?;
     visitor.visit(DOCUMENTS)?;
-    visitor.visit(FOUND_FEEDS)
+    visitor.visit(FOUND_FEEDS)?;
+    visitor.visit(GROUPS)?;
+    visitor.visit(GROUP_POSTS)?;
+    visitor.visit(HOLDINGS)?;
+    visitor.visit(MEMBERSHIPS)
 }
 
 /// The names of all tables.
@@ -316,6 +333,14 @@ pub(super) fn seq_key(feed: FeedNo, seq: u64) -> SeqKey {
 /// The number at the end of a key.
 pub(super) fn seq_of(key: &[u8]) -> u64 {
     key.last_chunk().map_or(0, |tail| u64::from_be_bytes(*tail))
+}
+
+pub(super) fn holding_key(group: FeedNo, holder: Holder) -> HoldingKey {
+    join(&membership_key(group, holder.feed), &holder.item.0)
+}
+
+pub(super) fn membership_key(one: FeedNo, other: FeedNo) -> MembershipKey {
+    join(&feed_key(one), &feed_key(other))
 }
 
 pub(super) fn subscription_key(sub: SubscriptionNo) -> SubscriptionKey {

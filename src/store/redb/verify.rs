@@ -10,11 +10,12 @@ use super::{
     sealed::{Coded, Sealed, SealedTable, unseal},
     subscriptions::LAST_SUBSCRIPTION_KEY,
     tables::{
-        CREATED, DOCUMENTS, EVIDENCE, FEED_NAMES, FEED_SUBSCRIPTIONS, FEEDS, FOUND_FEEDS, HOSTS, IDS, ITEMS,
-        KEYS, LEASES, META, OBSERVATIONS, POLLS, POSITIONS, PUBLISHED, SEGMENTS, STAGING, SUBSCRIPTION_KEYS,
-        SUBSCRIPTIONS, StampKey, TERMS, TOKENS, TableSource as _, USERS, WALKS, WINDOWS, WITNESSES, feed_key,
-        feed_of, id_key, item_id_of, listed_of, snapshot_table, stamp_key, stamp_of, subscription_key,
-        subscription_of, term_of,
+        CREATED, DOCUMENTS, EVIDENCE, FEED_NAMES, FEED_SUBSCRIPTIONS, FEEDS, FOUND_FEEDS, GROUP_POSTS,
+        GROUPS, HOLDINGS, HOSTS, IDS, ITEMS, KEYS, LEASES, MEMBERSHIPS, META, OBSERVATIONS, POLLS, POSITIONS,
+        PUBLISHED, SEGMENTS, STAGING, SUBSCRIPTION_KEYS, SUBSCRIPTIONS, StampKey, TERMS, TOKENS,
+        TableSource as _, USERS, WALKS, WINDOWS, WITNESSES, feed_key, feed_of, holding_key, id_key,
+        item_id_of, listed_of, snapshot_table, stamp_key, stamp_of, subscription_key, subscription_of,
+        term_of,
     },
     word_index::{Segment, postings},
     writer::CLOCK_KEY,
@@ -23,10 +24,12 @@ use crate::{
     auth::{AccessToken, User},
     feed::{
         archive::{ArchiveWalk, StagedPage},
+        group::{GroupPost, GroupRecord},
+        item::ItemId,
         legacy_document::LegacyDocument,
         observation_record::ObservationRecord,
         reconcile::{Evidence, WindowState},
-        record::FeedRecord,
+        record::{FeedNo, FeedRecord},
         schedule::PollState,
     },
     store::{
@@ -216,6 +219,10 @@ fn kinds(snapshot: &ReadTransaction, report: &mut VerifyReport) {
     table.read(TOKENS, "tokens", |_, value| kind::<AccessToken>(value));
     table.read(DOCUMENTS, "documents", |_, value| kind::<LegacyDocument>(value));
     table.read(FOUND_FEEDS, "feeds of sites", |_, value| kind::<FoundFeeds>(value));
+    table.read(GROUPS, "groups", |_, value| kind::<GroupRecord>(value));
+    table.read(GROUP_POSTS, "posts of groups", |_, value| kind::<GroupPost>(value));
+    table.read(HOLDINGS, "items in groups", |_, value| wide(value, 10, false));
+    table.read(MEMBERSHIPS, "members of groups", |_, value| wide(value, 0, false));
     table.read(HOSTS, "pauses of hosts", |_, value| wide(value, 8, false));
 }
 
@@ -325,7 +332,53 @@ fn pointers(snapshot: &ReadTransaction, report: &mut VerifyReport) -> Result<(),
         }
     }
     counts(snapshot, &counted, report)?;
+    groups(snapshot, &items, &counted, report)?;
     subscriptions(snapshot, report)
+}
+
+/// As many posts as living items in each group, each held by living items that lead back to it.
+fn groups(
+    snapshot: &ReadTransaction,
+    items: &Sealed<&'static StampKey, ReadOnlyTable<&'static StampKey, Coded>>,
+    counted: &HashMap<u32, (u64, u64)>,
+    report: &mut VerifyReport,
+) -> Result<(), StoreError> {
+    let (ids, holdings) = (snapshot_table(snapshot, IDS)?, snapshot_table(snapshot, HOLDINGS)?);
+    let is_live = |feed: FeedNo, id: ItemId| {
+        let t = ids.get(&id_key(feed, id)).ok().flatten().map(|t| stamp_of(t.value()))?;
+        let item = items.get(&stamp_key(feed, t)).ok().flatten()?;
+        item_header(item.value()).ok().map(|header| !header.gone)
+    };
+    let mut posts: HashMap<u32, u64> = HashMap::new();
+    for row in snapshot_table(snapshot, GROUP_POSTS)?.range_kept::<&[u8; 14]>(..)? {
+        let Ok((key, value)) = row else { continue };
+        let (group, id) = (feed_of(key.value()), item_id_of(&key.value()[4..])?);
+        *posts.entry(group.0).or_default() += 1;
+        let Ok(post) = decode::<GroupPost>("a post", value.value()) else { continue };
+        if is_live(group, id) == Some(false) || post.holders.is_empty() {
+            report.fault(format!("post {id} of group {group} is held and is not there"));
+        }
+        for holder in post.holders {
+            let leads = holdings.get(&holding_key(group, holder)).ok().flatten();
+            let is_sound = leads.is_some_and(|leads| leads.value() == id.0.as_slice());
+            if !is_sound || is_live(holder.feed, holder.item) == Some(false) {
+                report.fault(format!(
+                    "post {id} of group {group} is held by what is no item of feed {}",
+                    holder.feed
+                ));
+            }
+        }
+    }
+    for row in snapshot_table(snapshot, GROUPS)?.range_kept::<&[u8; 4]>(..)? {
+        let Ok((key, _)) = row else { continue };
+        let group = feed_of(key.value());
+        let (_, live) = counted.get(&group.0).copied().unwrap_or_default();
+        let held = posts.get(&group.0).copied().unwrap_or_default();
+        if live != held {
+            report.fault(format!("group {group} has {live} living posts, and {held} of them are held"));
+        }
+    }
+    Ok(())
 }
 
 /// As many dates of publication as items, each of the item that it leads to.

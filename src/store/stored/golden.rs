@@ -23,6 +23,7 @@ use crate::{
             PageRetry, PreviousWalk, StagedBody, StagedPage, Strategy, WalkCounts, WalkFindings, WalkPhase,
             WalkTrail,
         },
+        group::{GroupMember, GroupPost, GroupRecord, Holder, MemberStage},
         history::{EndProof, History, PartialReason},
         item::{Content, Item, ItemDigests, ItemId, KeyHash, PublisherId, Reason},
         last_walk::LastWalk,
@@ -605,6 +606,22 @@ fn samples() -> Vec<Sample> {
                 fetched_at: AT,
             },
         ),
+        sample(
+            "full",
+            GroupRecord {
+                members: vec![
+                    GroupMember {
+                        feed: FeedNo(4),
+                        url: "https://f.example/feeds/a.atom".into(),
+                        stage: MemberStage::Joining { after: Some((AT.into(), AT)) },
+                    },
+                    GroupMember { feed: FeedNo(5), url: "u".into(), stage: MemberStage::Joined },
+                    GroupMember { feed: FeedNo(6), url: "u".into(), stage: MemberStage::Leaving },
+                ],
+            },
+        ),
+        sample("empty", GroupPost::default()),
+        sample("full", GroupPost { key: Some(KEY), holders: vec![Holder { feed: FeedNo(4), item: ID }] }),
         sample("full", FoundFeeds { paths: vec!["/feed.xml".into(), "/?feed=rss2".into()] }),
         sample("full", ClockGuard { recorded: Some(AT), accepted: Some(AT) }),
         sample("seven", 7_u32),

@@ -29,7 +29,7 @@ stored_structs! {
 
 stored_enums! {
     Content { 0 Live(entry), 1 Gone { reason, first_missing, last_seen } }
-    Reason { 0 Explicit, 1 LeftCompleteFeed, 2 AbsentBracketed, 3 Gone, 4 AbsentArchive, 5 Forgotten, 6 LeftView }
+    Reason { 0 Explicit, 1 LeftCompleteFeed, 2 AbsentBracketed, 3 Gone, 4 AbsentArchive, 5 Forgotten, 6 LeftView, 7 LeftGroup }
 }
 
 /// The header of an item.

@@ -1,0 +1,219 @@
+//! Groups in memory.
+
+use super::{MemoryFeed, MemoryState};
+use crate::{
+    feed::{
+        group::{GroupPost, GroupRecord, Holder, ListedPlace},
+        item::{Item, ItemId, KeyHash},
+        record::{FeedNo, FeedRecord},
+        stamp::Stamp,
+    },
+    store::{
+        GroupStep, StoreError, WantedGroup,
+        group_plan::{self, GroupHeld, PlannedGroup, PlannedRows},
+        plan::PlannedCommit,
+    },
+};
+use std::{collections::BTreeMap, ops::Bound, sync::Arc};
+
+/// A group, and the rows beside its items.
+#[derive(Default)]
+pub(super) struct MemoryGroup {
+    pub(super) members: GroupRecord,
+    pub(super) posts: BTreeMap<ItemId, GroupPost>,
+    holdings: BTreeMap<Holder, ItemId>,
+}
+
+/// The rows of a group as a plan reads them.
+struct MemoryGroupRows<'a> {
+    state: &'a MemoryState,
+    no: FeedNo,
+    group: &'a MemoryGroup,
+}
+
+impl MemoryState {
+    /// Plans the changes of the groups of a member that follow from its commit.
+    pub(super) fn followers(
+        &self,
+        member: &PlannedCommit,
+        now: Stamp,
+    ) -> Result<Vec<PlannedRows>, StoreError> {
+        let feed = member.receipt.feed.no;
+        let groups = self.groups.iter().filter(|(_, group)| group.members.member(feed).is_some());
+        groups
+            .map(|(no, group)| {
+                let held = MemoryGroupRows { state: self, no: *no, group };
+                let planned = group_plan::follow(&held, held.group_now()?, member, now)?;
+                self.rows(*no, planned, now)
+            })
+            .collect()
+    }
+
+    /// Works out the commit of a plan.
+    fn rows(&self, group: FeedNo, planned: PlannedGroup, now: Stamp) -> Result<PlannedRows, StoreError> {
+        let feed = self.feed(group)?;
+        PlannedRows::of(feed.record.clone(), planned, now, feed)
+    }
+
+    /// Writes what was planned for a group. `None` when nothing of it is shown.
+    pub(super) fn write_group(&mut self, rows: PlannedRows) -> Result<Option<FeedRecord>, StoreError> {
+        let PlannedRows { group: no, planned, commit } = rows;
+        let group = self.groups.entry(no).or_default();
+        group.members = planned.members.1;
+        edit(&mut group.posts, planned.posts);
+        edit(&mut group.holdings, planned.holdings);
+        let feed = self.feeds.get_mut(&no).ok_or(StoreError::UnknownFeed(no))?;
+        for (key, id) in planned.keys {
+            match id {
+                Some(id) => drop(feed.held.keys.insert(key, id)),
+                None => drop(feed.held.keys.remove(&key)),
+            }
+        }
+        let Some(commit) = commit else { return Ok(None) };
+        feed.apply(commit, planned.commit).map(|receipt| Some(receipt.feed))
+    }
+
+    /// Forgets who holds posts that the operator had removed from a group.
+    pub(super) fn forget_posts(&mut self, group: FeedNo, removed: &[ItemId]) {
+        let Some(group_rows) = self.groups.get_mut(&group) else { return };
+        for id in removed {
+            let key = group_rows.posts.remove(id).and_then(|post| post.key);
+            if let (Some(key), Some(feed)) = (key, self.feeds.get_mut(&group)) {
+                feed.held.keys.remove(&key);
+            }
+        }
+    }
+
+    pub(super) fn set_group(
+        &mut self,
+        group: FeedNo,
+        wanted: &WantedGroup,
+        now: Stamp,
+    ) -> Result<GroupStep, StoreError> {
+        self.feed(group)?;
+        self.guard.check(now)?;
+        self.groups.entry(group).or_default();
+        let planned = {
+            let held = MemoryGroupRows::of(self, group)?;
+            group_plan::set(&held, held.group_now()?, wanted, now)
+        };
+        self.step(group, planned, now)
+    }
+
+    pub(super) fn advance_group(
+        &mut self,
+        group: FeedNo,
+        items_max: usize,
+        now: Stamp,
+    ) -> Result<GroupStep, StoreError> {
+        let feed = self.feed(group)?.record.clone();
+        self.guard.check(now)?;
+        if !self.groups.contains_key(&group) {
+            return Ok(GroupStep { feed, is_settled: true });
+        }
+        let planned = {
+            let held = MemoryGroupRows::of(self, group)?;
+            group_plan::advance(&held, held.group_now()?, items_max, now)?
+        };
+        self.step(group, planned, now)
+    }
+
+    fn step(&mut self, group: FeedNo, planned: PlannedGroup, now: Stamp) -> Result<GroupStep, StoreError> {
+        let is_settled = planned.members.1.is_settled();
+        if planned.changes(&self.feed(group)?.record) {
+            let rows = self.rows(group, planned, now)?;
+            self.write_group(rows)?;
+            self.guard.record(now);
+        }
+        Ok(GroupStep { feed: self.feed(group)?.record.clone(), is_settled })
+    }
+
+    /// Takes everything of a feed out of the groups, before it is removed.
+    pub(super) fn leave_all(&mut self, feed: FeedNo, now: Stamp) -> Result<(), StoreError> {
+        self.groups.remove(&feed);
+        let groups: Vec<FeedNo> = self.groups.keys().copied().collect();
+        for no in groups {
+            let held = MemoryGroupRows::of(self, no)?;
+            if held.group.members.member(feed).is_none() {
+                continue;
+            }
+            let planned = group_plan::without(&held, held.group_now()?, feed, now)?;
+            let rows = self.rows(no, planned, now)?;
+            self.write_group(rows)?;
+        }
+        Ok(())
+    }
+}
+
+fn edit<K: Ord, V>(rows: &mut BTreeMap<K, V>, changes: BTreeMap<K, Option<V>>) {
+    for (key, value) in changes {
+        match value {
+            Some(value) => drop(rows.insert(key, value)),
+            None => drop(rows.remove(&key)),
+        }
+    }
+}
+
+impl<'a> MemoryGroupRows<'a> {
+    fn of(state: &'a MemoryState, no: FeedNo) -> Result<Self, StoreError> {
+        let group = state.groups.get(&no).ok_or(StoreError::UnknownFeed(no))?;
+        Ok(Self { state, no, group })
+    }
+
+    fn group_now(&self) -> Result<(FeedRecord, GroupRecord), StoreError> {
+        Ok((self.state.feed(self.no)?.record.clone(), self.group.members.clone()))
+    }
+
+    fn feed(&self, no: FeedNo) -> Option<&MemoryFeed> {
+        self.state.feeds.get(&no)
+    }
+}
+
+impl GroupHeld for MemoryGroupRows<'_> {
+    fn holding(&self, holder: Holder) -> Result<Option<ItemId>, StoreError> {
+        Ok(self.group.holdings.get(&holder).copied())
+    }
+
+    fn post(&self, id: ItemId) -> Result<Option<GroupPost>, StoreError> {
+        Ok(self.group.posts.get(&id).cloned())
+    }
+
+    fn post_at(&self, key: KeyHash) -> Result<Option<ItemId>, StoreError> {
+        Ok(self.feed(self.no).and_then(|feed| feed.held.keys.get(&key).copied()))
+    }
+
+    fn shown(&self, id: ItemId) -> Result<Option<Arc<Item>>, StoreError> {
+        Ok(self.feed(self.no).and_then(|feed| feed.item(id)))
+    }
+
+    fn item(&self, holder: Holder) -> Result<Option<Arc<Item>>, StoreError> {
+        Ok(self.feed(holder.feed).and_then(|feed| feed.item(holder.item)))
+    }
+
+    fn member(&self, feed: FeedNo) -> Result<Option<FeedRecord>, StoreError> {
+        Ok(self.feed(feed).map(|feed| feed.record.clone()))
+    }
+
+    fn listed(
+        &self,
+        feed: FeedNo,
+        after: Option<ListedPlace>,
+        max: usize,
+    ) -> Result<Vec<(ListedPlace, Stamp)>, StoreError> {
+        let Some(feed) = self.feed(feed) else { return Ok(Vec::new()) };
+        let after = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let rows = feed.held.published.range((after, Bound::Unbounded)).take(max);
+        Ok(rows.map(|(place, t)| (*place, *t)).collect())
+    }
+
+    fn item_at(&self, feed: FeedNo, t: Stamp) -> Result<Option<(Arc<Item>, u64)>, StoreError> {
+        let kept = self.feed(feed).and_then(|feed| feed.held.items.get(&t));
+        Ok(kept.map(|kept| (Arc::clone(&kept.item), kept.stored_bytes)))
+    }
+
+    fn holdings(&self, feed: FeedNo, max: usize) -> Result<Vec<Holder>, StoreError> {
+        let first = Holder { feed, item: ItemId([0; 10]) };
+        let last = Holder { feed, item: ItemId([u8::MAX; 10]) };
+        Ok(self.group.holdings.range(first..=last).take(max).map(|(holder, _)| *holder).collect())
+    }
+}

@@ -1,0 +1,289 @@
+//! Groups in the file: their rows as a plan reads them, and how a plan is written; not what it comes to.
+
+use super::{
+    planned::write_planned,
+    rows,
+    tables::{
+        FEEDS, GROUP_POSTS, GROUPS, HOLDINGS, HoldingKey, ITEMS, KEYS, MEMBERSHIPS, MembershipKey, PUBLISHED,
+        PublishedKey, TableEdit as _, TableSource, feed_key, feed_of, hash_key, holding_key, id_key,
+        item_id_of, listed_of, membership_key, published_key, stamp_key, stamp_of,
+    },
+    writer::Writing,
+};
+use crate::{
+    feed::{
+        group::{GroupPost, GroupRecord, Holder, ListedPlace},
+        item::{Item, ItemId, KeyHash},
+        moment::Moment,
+        record::{FeedNo, FeedRecord},
+        stamp::Stamp,
+    },
+    store::{
+        GroupStep, StoreError, WantedGroup,
+        group_plan::{self, GroupHeld, PlannedGroup, PlannedRows},
+        plan::PlannedCommit,
+        stored::{decode, encode, item::decode_item},
+    },
+};
+use redb::WriteTransaction;
+use std::{ops::Bound, sync::Arc};
+
+/// The members of a group; `None` for a feed that is none.
+pub(super) fn group(source: &impl TableSource, group: FeedNo) -> Result<Option<GroupRecord>, StoreError> {
+    let groups = source.table(GROUPS)?;
+    groups.get(&feed_key(group))?.map(|stored| decode("a group", stored.value())).transpose()
+}
+
+/// The holders of a post.
+pub(super) fn holders(
+    source: &impl TableSource,
+    group: FeedNo,
+    post: ItemId,
+) -> Result<Vec<Holder>, StoreError> {
+    Ok(self::post(source, group, post)?.map(|post| post.holders).unwrap_or_default())
+}
+
+fn post(source: &impl TableSource, group: FeedNo, id: ItemId) -> Result<Option<GroupPost>, StoreError> {
+    let posts = source.table(GROUP_POSTS)?;
+    posts.get(&id_key(group, id))?.map(|stored| decode("a post of a group", stored.value())).transpose()
+}
+
+/// Plans the changes of the groups of a member that follow from its commit.
+pub(super) fn followers(
+    writing: &Writing<'_>,
+    member: &PlannedCommit,
+) -> Result<Vec<PlannedRows>, StoreError> {
+    let tx = writing.look();
+    let groups = groups_of(tx, member.receipt.feed.no)?.into_iter();
+    groups
+        .map(|no| {
+            let held = StoredGroupRows { tx, no };
+            let planned = group_plan::follow(&held, held.now()?, member, writing.now)?;
+            held.rows(planned, writing.now)
+        })
+        .collect()
+}
+
+/// The groups that a feed is a member of.
+fn groups_of(tx: &WriteTransaction, member: FeedNo) -> Result<Vec<FeedNo>, StoreError> {
+    let (first, last) = (membership_key(member, FeedNo(0)), membership_key(member, FeedNo(u32::MAX)));
+    let rows = tx.table(MEMBERSHIPS)?;
+    let rows = rows.range::<&MembershipKey>(&first..=&last)?;
+    rows.map(|row| Ok(feed_of(&row?.0.value()[first.len() - 4..]))).collect()
+}
+
+/// Writes what was planned for a group. `None` when nothing of it is shown.
+pub(super) fn write(tx: &WriteTransaction, rows: PlannedRows) -> Result<Option<FeedRecord>, StoreError> {
+    let PlannedRows { group, planned, commit } = rows;
+    write_members(tx, group, &planned.members)?;
+    let mut posts = tx.edit(GROUP_POSTS)?;
+    for (id, post) in &planned.posts {
+        let key = id_key(group, *id);
+        match post {
+            Some(post) => drop(posts.insert(&key, &encode(post)?)?),
+            None => posts.remove(&key)?,
+        }
+    }
+    drop(posts);
+    let mut holdings = tx.edit(HOLDINGS)?;
+    for (holder, id) in &planned.holdings {
+        let key = holding_key(group, *holder);
+        match id {
+            Some(id) => drop(holdings.insert(&key, &id.0)?),
+            None => holdings.remove(&key)?,
+        }
+    }
+    drop(holdings);
+    let mut keys = tx.edit(KEYS)?;
+    for (key, id) in &planned.keys {
+        let key = hash_key(group, *key);
+        match id {
+            Some(id) => drop(keys.insert(&key, &id.0)?),
+            None => keys.remove(&key)?,
+        }
+    }
+    drop(keys);
+    let Some(commit) = commit else { return Ok(None) };
+    write_planned(tx, &planned.commit, &commit)?;
+    Ok(Some(commit.receipt.feed))
+}
+
+fn write_members(
+    tx: &WriteTransaction,
+    group: FeedNo,
+    (before, now): &(GroupRecord, GroupRecord),
+) -> Result<(), StoreError> {
+    if before == now {
+        return Ok(());
+    }
+    tx.edit(GROUPS)?.insert(&feed_key(group), &encode(now)?)?;
+    let mut memberships = tx.edit(MEMBERSHIPS)?;
+    for member in before.members.iter().filter(|member| now.member(member.feed).is_none()) {
+        memberships.remove(&membership_key(member.feed, group))?;
+    }
+    for member in now.members.iter().filter(|member| before.member(member.feed).is_none()) {
+        memberships.insert(&membership_key(member.feed, group), &[])?;
+    }
+    Ok(())
+}
+
+/// Forgets who holds posts that the operator had removed from a group.
+pub(super) fn forget_posts(
+    tx: &WriteTransaction,
+    group: FeedNo,
+    removed: &[ItemId],
+) -> Result<(), StoreError> {
+    for id in removed {
+        let Some(post) = post(tx, group, *id)? else { continue };
+        tx.edit(GROUP_POSTS)?.remove(&id_key(group, *id))?;
+        if let Some(key) = post.key {
+            tx.edit(KEYS)?.remove(&hash_key(group, key))?;
+        }
+    }
+    Ok(())
+}
+
+/// Makes a feed a group, or gives a group other members.
+pub(super) fn set(
+    writing: &mut Writing<'_>,
+    group: FeedNo,
+    wanted: &WantedGroup,
+) -> Result<GroupStep, StoreError> {
+    writing.check_clock()?;
+    let held = StoredGroupRows { tx: writing.look(), no: group };
+    let is_new = self::group(held.tx, group)?.is_none();
+    let planned = group_plan::set(&held, held.now()?, wanted, writing.now);
+    if is_new {
+        // A group without members is one, too.
+        writing.change().edit(GROUPS)?.insert(&feed_key(group), &encode(&GroupRecord::default())?)?;
+    }
+    step(writing, group, planned)
+}
+
+/// Takes items into a group, or out of it.
+pub(super) fn advance(
+    writing: &mut Writing<'_>,
+    group: FeedNo,
+    items_max: usize,
+) -> Result<GroupStep, StoreError> {
+    writing.check_clock()?;
+    let held = StoredGroupRows { tx: writing.look(), no: group };
+    if self::group(held.tx, group)?.is_none() {
+        return Ok(GroupStep { feed: rows::record(held.tx, group)?, is_settled: true });
+    }
+    let planned = group_plan::advance(&held, held.now()?, items_max, writing.now)?;
+    step(writing, group, planned)
+}
+
+fn step(writing: &mut Writing<'_>, group: FeedNo, planned: PlannedGroup) -> Result<GroupStep, StoreError> {
+    let is_settled = planned.members.1.is_settled();
+    let held = StoredGroupRows { tx: writing.look(), no: group };
+    let record = rows::record(held.tx, group)?;
+    if !planned.changes(&record) {
+        return Ok(GroupStep { feed: record, is_settled });
+    }
+    let planned = held.rows(planned, writing.now)?;
+    let changed = write(writing.change(), planned)?;
+    writing.record_clock();
+    Ok(GroupStep { feed: changed.unwrap_or(record), is_settled })
+}
+
+/// Takes everything of a feed out of its groups, and a group out of its members' rows, before it is removed.
+pub(super) fn leave_all(writing: &mut Writing<'_>, feed: FeedNo) -> Result<(), StoreError> {
+    let tx = writing.look();
+    let members = group(tx, feed)?.unwrap_or_default().members;
+    let mut left = Vec::new();
+    for no in groups_of(tx, feed)? {
+        let held = StoredGroupRows { tx, no };
+        let planned = group_plan::without(&held, held.now()?, feed, writing.now)?;
+        left.push(held.rows(planned, writing.now)?);
+    }
+    let tx = writing.change();
+    for rows in left {
+        write(tx, rows)?;
+    }
+    let mut memberships = tx.edit(MEMBERSHIPS)?;
+    for member in members {
+        memberships.remove(&membership_key(member.feed, feed))?;
+    }
+    Ok(())
+}
+
+/// The rows of a group as a plan reads them. Each table is opened for one look: none can be open twice.
+struct StoredGroupRows<'t> {
+    tx: &'t WriteTransaction,
+    no: FeedNo,
+}
+
+impl StoredGroupRows<'_> {
+    fn now(&self) -> Result<(FeedRecord, GroupRecord), StoreError> {
+        Ok((rows::record(self.tx, self.no)?, group(self.tx, self.no)?.unwrap_or_default()))
+    }
+
+    /// Works out the commit of a plan.
+    fn rows(&self, planned: PlannedGroup, now: Stamp) -> Result<PlannedRows, StoreError> {
+        let record = rows::record(self.tx, self.no)?;
+        PlannedRows::of(record, planned, now, &rows::Items::of(self.tx, self.no)?)
+    }
+}
+
+impl GroupHeld for StoredGroupRows<'_> {
+    fn holding(&self, holder: Holder) -> Result<Option<ItemId>, StoreError> {
+        let holdings = self.tx.table(HOLDINGS)?;
+        holdings.get(&holding_key(self.no, holder))?.map(|id| item_id_of(id.value())).transpose()
+    }
+
+    fn post(&self, id: ItemId) -> Result<Option<GroupPost>, StoreError> {
+        post(self.tx, self.no, id)
+    }
+
+    fn post_at(&self, key: KeyHash) -> Result<Option<ItemId>, StoreError> {
+        let keys = self.tx.table(KEYS)?;
+        keys.get(&hash_key(self.no, key))?.map(|id| item_id_of(id.value())).transpose()
+    }
+
+    fn shown(&self, id: ItemId) -> Result<Option<Arc<Item>>, StoreError> {
+        rows::Items::of(self.tx, self.no)?.item(id)
+    }
+
+    fn item(&self, holder: Holder) -> Result<Option<Arc<Item>>, StoreError> {
+        rows::Items::of(self.tx, holder.feed)?.item(holder.item)
+    }
+
+    fn member(&self, feed: FeedNo) -> Result<Option<FeedRecord>, StoreError> {
+        if self.tx.table(FEEDS)?.get(&feed_key(feed))?.is_none() {
+            return Ok(None);
+        }
+        rows::record(self.tx, feed).map(Some)
+    }
+
+    fn listed(
+        &self,
+        feed: FeedNo,
+        after: Option<ListedPlace>,
+        max: usize,
+    ) -> Result<Vec<(ListedPlace, Stamp)>, StoreError> {
+        let (from, to) = (after.unwrap_or((Moment::MIN, Stamp::ZERO)), (Moment::MAX, Stamp::MAX));
+        let (first, last) = (published_key(feed, from.0, from.1), published_key(feed, to.0, to.1));
+        let first = if after.is_some() { Bound::Excluded(&first) } else { Bound::Included(&first) };
+        let published = self.tx.table(PUBLISHED)?;
+        let rows = published.range::<&PublishedKey>((first, Bound::Included(&last)))?.take(max);
+        rows.map(|row| row.map(|(key, t)| (listed_of(key.value()), stamp_of(t.value())))).collect()
+    }
+
+    fn item_at(&self, feed: FeedNo, t: Stamp) -> Result<Option<(Arc<Item>, u64)>, StoreError> {
+        let items = self.tx.table(ITEMS)?;
+        let stored = items.get(&stamp_key(feed, t))?;
+        stored
+            .map(|stored| Ok((Arc::new(decode_item(t, stored.value())?), stored.value().len() as u64)))
+            .transpose()
+    }
+
+    fn holdings(&self, feed: FeedNo, max: usize) -> Result<Vec<Holder>, StoreError> {
+        let key = |id| holding_key(self.no, Holder { feed, item: ItemId(id) });
+        let (first, last) = (key([0; 10]), key([u8::MAX; 10]));
+        let holdings = self.tx.table(HOLDINGS)?;
+        let rows = holdings.range::<&HoldingKey>(&first..=&last)?.take(max);
+        rows.map(|row| Ok(Holder { feed, item: item_id_of(&row?.0.value()[8..])? })).collect()
+    }
+}
