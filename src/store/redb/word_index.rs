@@ -235,7 +235,7 @@ fn leave_out(tx: &WriteTransaction, feed: FeedNo, created: Stamp) -> Result<(), 
     Ok(())
 }
 
-type Kept<K> = Sealed<K, ReadOnlyTable<K, Coded>>;
+type SnapshotRows<K> = Sealed<K, ReadOnlyTable<K, Coded>>;
 
 /// The index of a feed in a snapshot.
 pub(super) struct WordIndex {
@@ -243,9 +243,9 @@ pub(super) struct WordIndex {
     segments: Vec<(u32, Segment)>,
     /// The T behind which no segment reaches.
     end: Stamp,
-    terms: Kept<&'static TermKey>,
-    created: Kept<&'static StampKey>,
-    items: Kept<&'static StampKey>,
+    terms: SnapshotRows<&'static TermKey>,
+    created: SnapshotRows<&'static StampKey>,
+    items: SnapshotRows<&'static StampKey>,
 }
 
 impl WordIndex {
