@@ -12,7 +12,7 @@ use crate::{
         },
         filter::Filter,
         group::{GroupMember, GroupRecord, Holder},
-        item::{Content, Item, ItemId, KeyHash},
+        item::{Content, Item, ItemId, KeyHash, Reason},
         observation_record::{ObservationCounts, ObservationRecord},
         order::Order,
         page::PageQuery,
@@ -227,9 +227,11 @@ impl Explainer {
             let name = self.store.feed(feed).await?.name;
             item.holders.push((name, held.to_string()));
         }
-        if item.state != ItemState::Deleted {
-            item.state = ItemState::Held;
-        }
+        item.state = match item.state {
+            ItemState::Deleted if item.evidence.last().is_some_and(|proof| proof.has_left) => ItemState::Left,
+            ItemState::Deleted => ItemState::Deleted,
+            _ => ItemState::Held,
+        };
         Ok(())
     }
 
@@ -428,6 +430,7 @@ fn proof(at: Stamp, evidence: &Evidence) -> TombstoneProof {
     TombstoneProof {
         at: at.rfc3339(),
         reason: evidence.reason.code().to_owned(),
+        has_left: evidence.reason == Reason::LeftGroup,
         observed_at: evidence.observed_at.rfc3339(),
         said: [&evidence.when, &evidence.comment].into_iter().flatten().cloned().collect(),
         missing: evidence.suspect.as_ref().map(|missing| missed(missing, None)),

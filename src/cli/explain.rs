@@ -283,6 +283,9 @@ fn item_lines(item: &ExplainedItem, told: &Explanation) -> Vec<String> {
             }
             ItemState::Held => "kept: members of the group have it",
             ItemState::Deleted => "deleted",
+            ItemState::Left => {
+                "no post of the group any more: its feed is no member, or it became one with another post; nobody deleted it"
+            }
         }
     ));
     lines.extend(
@@ -303,12 +306,16 @@ fn item_lines(item: &ExplainedItem, told: &Explanation) -> Vec<String> {
         lines.push(format!("  for a deletion: {}", open.join("; ")));
     }
     for proof in &item.evidence {
-        lines.push(format!(
-            "  deleted at {}: {}, by what was read at {}",
-            proof.at,
-            tame(&proof.reason),
-            proof.observed_at
-        ));
+        lines.push(if proof.has_left {
+            format!("  left the group at {}", proof.at)
+        } else {
+            format!(
+                "  deleted at {}: {}, by what was read at {}",
+                proof.at,
+                tame(&proof.reason),
+                proof.observed_at
+            )
+        });
         lines.extend(proof.said.iter().map(|text| format!("    the publisher said: {}", tame(text))));
         lines.extend(proof.missing.iter().flat_map(circumstances).map(|line| format!("    {line}")));
         lines.extend(proof.missed.iter().map(|missed| format!("    {}", by_walks(missed))));
@@ -318,7 +325,7 @@ fn item_lines(item: &ExplainedItem, told: &Explanation) -> Vec<String> {
             .iter()
             .map(|at| format!("  its page is asked for again at {at}; if it is back, the item lives again")),
     );
-    if !item.evidence.is_empty() && item.state != ItemState::Deleted {
+    if !item.evidence.is_empty() && !matches!(item.state, ItemState::Deleted | ItemState::Left) {
         lines.push("  it came back after that".to_owned());
     }
     lines
@@ -412,6 +419,7 @@ fn needed(missing: &MissedByDocuments, told: &Explanation) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::app::explain::TombstoneProof;
 
     #[test]
     fn a_group_names_its_members_and_a_post_those_that_have_it() {
@@ -425,6 +433,12 @@ mod tests {
         let item = ExplainedItem { state: ItemState::Held, holders, ..ExplainedItem::default() };
         let text = lines(&Explanation { item: Some(item), ..told }, true).join("\n");
         assert!(text.contains("held by blog: `everfeed explain blog 0a`"), "{text}");
+        let proof = TombstoneProof { at: "then".into(), has_left: true, ..TombstoneProof::default() };
+        let item =
+            ExplainedItem { state: ItemState::Left, evidence: vec![proof], ..ExplainedItem::default() };
+        let text = lines(&Explanation { item: Some(item), ..Explanation::default() }, true).join("\n");
+        assert!(text.contains("nobody deleted it") && text.contains("left the group at then"), "{text}");
+        assert!(!text.contains("deleted at") && !text.contains("came back"), "{text}");
     }
 
     #[test]

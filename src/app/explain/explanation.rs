@@ -170,6 +170,8 @@ pub enum ItemState {
     Held,
     /// A tombstone.
     Deleted,
+    /// No post of its group any more: in its own feed it goes on.
+    Left,
 }
 
 /// The evidence against a suspect, and what is still needed to take it for deleted.
@@ -238,6 +240,9 @@ pub struct TombstoneProof {
     pub at: String,
     /// The reason code.
     pub reason: String,
+    /// True when it left a group, which is no deletion.
+    #[serde(default)]
+    pub has_left: bool,
     /// Time at which the document that proves it was read.
     pub observed_at: String,
     /// The publisher's own statement: time and reason.
