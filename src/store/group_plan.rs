@@ -162,14 +162,16 @@ pub(super) fn advance(
 ) -> Result<PlannedGroup, StoreError> {
     let mut after = members.clone();
     let mut planner = GroupPlanner::new(held, (record, members), now);
+    let joins = after.members.iter().any(|member| matches!(member.stage, MemberStage::Joining { .. }));
     let leaving = after.members.iter().find(|member| member.stage == MemberStage::Leaving);
     match leaving.map(|member| member.feed) {
-        Some(feed) => {
+        // Those who come go first: a post that both hold is never gone, nor is the group empty in between.
+        Some(feed) if !joins => {
             if planner.take_out(feed, items_max)? {
                 after.members.retain(|member| member.feed != feed);
             }
         }
-        None => planner.take_in(&mut after.members, items_max)?,
+        _ => planner.take_in(&mut after.members, items_max)?,
     }
     let mut planned = planner.planned();
     planned.commit.ready |= after.is_settled();

@@ -179,6 +179,7 @@ on_every_store! {
     posts_with_one_id_and_two_links_are_two,
     a_member_that_joins_brings_what_it_has_oldest_first_in_batches,
     a_member_that_leaves_takes_what_is_only_its_own,
+    whoever_comes_goes_in_before_whoever_leaves_goes_out,
     what_changes_between_two_batches_is_not_lost,
     a_feed_that_is_forgotten_goes_from_its_groups_at_once,
     a_post_removed_for_good_stays_away_and_its_copy_goes,
@@ -321,6 +322,22 @@ async fn a_member_that_leaves_takes_what_is_only_its_own(rig: Rig) {
     let titles: BTreeSet<String> = world.titles().await.into_iter().collect();
     assert_eq!(titles, ["1 0", "2 6", "3 0", "4 0"].map(str::to_owned).into());
     assert!(world.post(id(0, 1)).await.revived.is_some());
+}
+
+async fn whoever_comes_goes_in_before_whoever_leaves_goes_out(rig: Rig) {
+    let world = World::settled(rig, &[0]).await;
+    for (member, n) in [(0, 1), (0, 2), (0, 3), (1, 3), (1, 4), (1, 5)] {
+        world.add(member, n, LINKED).await;
+    }
+    world.set(&[1]).await;
+    let mut fewest = usize::MAX;
+    while !world.rig.advance_group(world.group, 1).await.unwrap().is_settled {
+        fewest = fewest.min(world.titles().await.len());
+        assert_eq!(reason(&*world.post(id(0, 3)).await), None, "both hold it");
+    }
+    assert_eq!(fewest, 3, "a mirror is never emptied");
+    let titles: BTreeSet<String> = world.titles().await.into_iter().collect();
+    assert_eq!(titles, ["3 0", "4 0", "5 0"].map(str::to_owned).into());
 }
 
 async fn what_changes_between_two_batches_is_not_lost(rig: Rig) {
