@@ -396,14 +396,14 @@ fn cleaned(text: &str) -> String {
     text.chars().filter(|c| is_legal(*c)).collect()
 }
 
-/// A plain title as every format shows it: blanks and breaks are one blank.
+/// A plain title as every format shows it: a break with the blanks around it is one blank.
 fn on_one_line(title: &Text) -> Text {
     if title.kind != TextKind::Plain {
         return title.clone();
     }
-    let parts =
-        title.value.trim().split([' ', '\t', '\n', '\u{b}', '\u{c}', '\r', '\u{85}', '\u{2028}', '\u{2029}']);
-    let value = parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
+    let breaks = ['\t', '\n', '\u{b}', '\u{c}', '\r', '\u{85}', '\u{2028}', '\u{2029}'];
+    let lines = title.value.trim().split(breaks).map(|line| line.trim_matches(' '));
+    let value = lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
     Text { value, ..title.clone() }
 }
 

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 /// The words alone, on one line: for titles in formats that know no markup there.
 pub fn plain(text: &Text) -> Cow<'_, str> {
     let words = match text.kind {
-        TextKind::Plain => Cow::Borrowed(text.value.as_str()),
+        TextKind::Plain => return without_breaks(&text.value),
         TextKind::Html | TextKind::Xhtml if text.value.contains(['<', '&']) => {
             Cow::Owned(words_of(&text.value))
         }
@@ -20,7 +20,7 @@ pub fn plain(text: &Text) -> Cow<'_, str> {
 
 /// A title whose markup is kept, on one line where it has none.
 pub(super) fn on_one_line_of(title: &Text) -> Cow<'_, Text> {
-    match (title.kind, on_one_line(Cow::Borrowed(&title.value))) {
+    match (title.kind, without_breaks(&title.value)) {
         (TextKind::Plain, Cow::Owned(value)) => Cow::Owned(Text { value, ..title.clone() }),
         _ => Cow::Borrowed(title),
     }
@@ -58,6 +58,16 @@ pub(super) fn visible(text: Option<&Text>) -> Option<&Text> {
 /// True for the tab and for everything that one reader or another takes for the end of a line (Unicode, UAX #14: BK, CR, LF, NL).
 pub(super) fn is_break(c: char) -> bool {
     matches!(c, '\t'..='\r' | '\u{85}' | '\u{2028}' | '\u{2029}')
+}
+
+/// Plain words on one line: a blank for each break with the blanks around it. Two blanks that stand alone are the publisher's.
+fn without_breaks(words: &str) -> Cow<'_, str> {
+    let trimmed = words.trim();
+    if !trimmed.contains(is_break) {
+        return if trimmed == words { Cow::Borrowed(words) } else { Cow::Owned(trimmed.to_owned()) };
+    }
+    let lines = trimmed.split(is_break).map(|line| line.trim_matches(' ')).filter(|line| !line.is_empty());
+    Cow::Owned(lines.collect::<Vec<_>>().join(" "))
 }
 
 /// The words with one blank for each run of blanks and breaks. Blanks of other kinds stay: a title in French has some.
