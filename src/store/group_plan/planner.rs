@@ -1,0 +1,365 @@
+//! A plan for a group that is being made: items of members are held by posts and let go of, and posts are shown and end.
+
+use super::{GroupHeld, PlannedGroup};
+use crate::{
+    feed::{
+        group::{
+            GroupMember, GroupPost, GroupRecord, Holder, ListedPlace, MemberSource, MemberStage, post_key,
+            shows_otherwise,
+        },
+        item::{Content, Item, ItemId, KeyHash, Reason},
+        keep_limits::KeepLimits,
+        reconcile::{Change, Delete, Evidence, Put, PutKind},
+        record::{FeedNo, FeedRecord},
+        stamp::Stamp,
+    },
+    store::{Commit, CommitBasis, StoreError, groups::GROUP_BATCH_BYTES},
+};
+use everfeed_adapters::{Entry, Key};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
+
+/// A post as the plan so far leaves it.
+#[derive(Clone)]
+enum PostState {
+    /// There never was one of this id.
+    Missing,
+    /// It is shown with this content and this date of publication.
+    Live(Arc<Entry>, Option<i64>),
+    /// It is a tombstone.
+    Gone {
+        /// True when its operator here had it removed from the group: it never comes back.
+        is_forgotten: bool,
+    },
+}
+
+/// A plan that is being made.
+pub(super) struct GroupPlanner<'a, H> {
+    held: &'a H,
+    record: FeedRecord,
+    now: Stamp,
+    /// The members by number, as sources; filled as they are met.
+    sources: HashMap<FeedNo, Option<Arc<MemberSource>>>,
+    /// Items as the commit leaves them that is planned beside.
+    pub(super) fresh: HashMap<Holder, Arc<Item>>,
+    states: BTreeMap<ItemId, PostState>,
+    planned: PlannedGroup,
+}
+
+impl<'a, H: GroupHeld> GroupPlanner<'a, H> {
+    pub(super) fn new(held: &'a H, (record, members): (FeedRecord, GroupRecord), now: Stamp) -> Self {
+        let commit = Commit::nothing(&record);
+        // What is kept of a post is kept of its member, whose limits hold.
+        let limits = KeepLimits { item_bytes_max: usize::MAX, quota_bytes: None };
+        let planned = PlannedGroup {
+            commit: Commit { basis: CommitBasis { limits, ..commit.basis }, ..commit },
+            posts: BTreeMap::new(),
+            holdings: BTreeMap::new(),
+            keys: BTreeMap::new(),
+            members: (members.clone(), members),
+        };
+        let (sources, fresh, states) = (HashMap::new(), HashMap::new(), BTreeMap::new());
+        Self { held, record, now, sources, fresh, states, planned }
+    }
+
+    pub(super) fn planned(self) -> PlannedGroup {
+        self.planned
+    }
+
+    /// Knows a member by the record that it is about to have.
+    pub(super) fn know(&mut self, feed: &FeedRecord) {
+        let url = self.planned.members.0.member(feed.no).map(|member| member.url.as_str());
+        let source = url.map(|url| Arc::new(MemberSource::of(feed, url)));
+        self.sources.insert(feed.no, source);
+    }
+
+    fn source(&mut self, feed: FeedNo) -> Result<Option<Arc<MemberSource>>, StoreError> {
+        if !self.sources.contains_key(&feed) {
+            match self.held.member(feed)? {
+                Some(record) => self.know(&record),
+                None => drop(self.sources.insert(feed, None)),
+            }
+        }
+        Ok(self.sources.get(&feed).cloned().flatten())
+    }
+
+    fn holding(&self, holder: Holder) -> Result<Option<ItemId>, StoreError> {
+        self.planned.holdings.get(&holder).copied().map_or_else(|| self.held.holding(holder), Ok)
+    }
+
+    fn post(&self, id: ItemId) -> Result<Option<GroupPost>, StoreError> {
+        self.planned.posts.get(&id).cloned().map_or_else(|| self.held.post(id), Ok)
+    }
+
+    fn post_at(&self, key: KeyHash) -> Result<Option<ItemId>, StoreError> {
+        self.planned.keys.get(&key).copied().map_or_else(|| self.held.post_at(key), Ok)
+    }
+
+    fn state(&mut self, id: ItemId) -> Result<PostState, StoreError> {
+        if let Some(state) = self.states.get(&id) {
+            return Ok(state.clone());
+        }
+        let state = match self.held.shown(id)? {
+            None => PostState::Missing,
+            Some(item) => match &item.content {
+                Content::Live(entry) => PostState::Live(Arc::clone(entry), item.published_us),
+                Content::Gone { .. } => PostState::Gone { is_forgotten: item.content.is_forgotten() },
+            },
+        };
+        self.states.insert(id, state.clone());
+        Ok(state)
+    }
+
+    /// Holds a living item of a member: it becomes a post, or is one with another.
+    pub(super) fn hold(&mut self, holder: Holder, item: &Arc<Item>) -> Result<(), StoreError> {
+        let known = self.holding(holder)?;
+        if let Some(id) = known
+            && matches!(self.state(id)?, PostState::Gone { is_forgotten: true })
+        {
+            return Ok(());
+        }
+        let held = match known {
+            Some(id) => self.post(id)?.filter(|post| post.holders.contains(&holder)).map(|post| (id, post)),
+            None => None,
+        };
+        let key = post_key(item);
+        let named = match key {
+            Some(key) => self.post_at(key)?,
+            None => None,
+        };
+        let id = match (named, &held) {
+            (Some(id), _) => id,
+            (None, Some((id, post))) if post.holders.len() == 1 => *id,
+            (None, _) => self.free_id(holder, known)?,
+        };
+        if let Some((before, _)) = held.as_ref().filter(|(before, _)| *before != id) {
+            self.let_go(*before, holder, &Loss::left(self.now))?;
+        }
+        let mut post = self.post(id)?.unwrap_or_default();
+        if !post.holders.contains(&holder) {
+            post.holders.push(holder);
+        }
+        if post.key != key {
+            self.rename(id, &mut post, key);
+        }
+        if known != Some(id) {
+            self.planned.holdings.insert(holder, Some(id));
+        }
+        let is_shown = post.holders.first() == Some(&holder);
+        if self.held.post(id)?.as_ref() == Some(&post) {
+            self.planned.posts.remove(&id);
+        } else {
+            self.planned.posts.insert(id, Some(post));
+        }
+        if is_shown { self.show(id, holder, item, false) } else { Ok(()) }
+    }
+
+    /// Gives a post another name.
+    fn rename(&mut self, id: ItemId, post: &mut GroupPost, key: Option<KeyHash>) {
+        if let Some(old) = post.key {
+            self.planned.keys.insert(old, None);
+        }
+        if let Some(new) = key {
+            self.planned.keys.insert(new, Some(id));
+        }
+        post.key = key;
+    }
+
+    /// An id for a post of its own: that which the item had last in the group, its own, or one made of it when others go by
+    /// these.
+    fn free_id(&mut self, holder: Holder, last: Option<ItemId>) -> Result<ItemId, StoreError> {
+        let made = (0_u32..).map(|n| {
+            let Holder { feed, item } = holder;
+            KeyHash::of(&self.record.ids.namespace, &format!("{feed}\n{item}\n{n}")).item_id()
+        });
+        let made: Vec<ItemId> = made.take(self.planned.members.0.members.len() + 2).collect();
+        for id in last.into_iter().chain([holder.item]).chain(made.iter().copied()) {
+            let is_free = match self.state(id)? {
+                PostState::Missing => true,
+                PostState::Gone { is_forgotten } => !is_forgotten,
+                PostState::Live(..) => false,
+            };
+            if is_free && self.post(id)?.is_none() {
+                return Ok(id);
+            }
+        }
+        // Each of these is held by another member, and there are more of them than members.
+        Err(StoreError::Damaged(format!(
+            "item {} finds no place in group `{}`",
+            holder.item, self.record.name
+        )))
+    }
+
+    /// Lets go of an item that is a tombstone in its feed.
+    pub(super) fn lose(
+        &mut self,
+        holder: Holder,
+        item: &Item,
+        evidence: Option<&Evidence>,
+    ) -> Result<(), StoreError> {
+        let Content::Gone { reason, first_missing, last_seen } = item.content else { return Ok(()) };
+        let Some(id) = self.holding(holder)? else { return Ok(()) };
+        let evidence = evidence.cloned().unwrap_or_else(|| plain_evidence(reason, self.now));
+        let loss = Loss { reason, first_missing, last_seen, evidence };
+        if self.post(id)?.is_some_and(|post| post.holders.contains(&holder)) {
+            return self.let_go(id, holder, &loss);
+        }
+        // It was a tombstone already, and now everything of it goes.
+        if reason == Reason::Forgotten
+            && self.post(id)?.is_none()
+            && matches!(self.state(id)?, PostState::Gone { is_forgotten: false })
+        {
+            self.end(id, &loss);
+        }
+        Ok(())
+    }
+
+    /// Takes a holder from a post, which ends with the last.
+    fn let_go(&mut self, id: ItemId, holder: Holder, loss: &Loss) -> Result<(), StoreError> {
+        let Some(mut post) = self.post(id)? else { return Ok(()) };
+        let was_shown = post.holders.first() == Some(&holder);
+        post.holders.retain(|held| *held != holder);
+        while let Some(next) = post.holders.first().copied() {
+            let item = match self.fresh.get(&next) {
+                Some(item) => Some(Arc::clone(item)),
+                None => self.held.item(next)?,
+            };
+            if let Some(item) = item.filter(|item| !item.is_gone()) {
+                self.planned.posts.insert(id, Some(post));
+                return if was_shown { self.show(id, next, &item, true) } else { Ok(()) };
+            }
+            // Its own turn to be let go comes.
+            post.holders.remove(0);
+        }
+        if let Some(key) = post.key {
+            self.planned.keys.insert(key, None);
+        }
+        self.planned.posts.insert(id, None);
+        if matches!(self.state(id)?, PostState::Live(..)) {
+            self.end(id, loss);
+        }
+        Ok(())
+    }
+
+    /// Makes a post a tombstone.
+    fn end(&mut self, id: ItemId, loss: &Loss) {
+        let Loss { reason, first_missing, last_seen, evidence } = loss.clone();
+        let delete = Delete { id, reason, first_missing, last_seen, evidence };
+        self.planned.commit.changes.push(Change::Delete(delete));
+        self.states.insert(id, PostState::Gone { is_forgotten: reason == Reason::Forgotten });
+    }
+
+    /// Shows an item as a post, if that changes anything: its source counts when it is another one than before.
+    fn show(
+        &mut self,
+        id: ItemId,
+        holder: Holder,
+        item: &Arc<Item>,
+        is_of_another: bool,
+    ) -> Result<(), StoreError> {
+        let Some(source) = self.source(holder.feed)? else { return Ok(()) };
+        let Some(entry) = source.entry(item) else { return Ok(()) };
+        let kind = match self.state(id)? {
+            PostState::Missing => PutKind::Added,
+            PostState::Gone { .. } => PutKind::Revived,
+            PostState::Live(shown, published_us) => {
+                let is_same = published_us == item.published_us || item.published_us.is_none();
+                let is_other = if is_of_another { *shown != *entry } else { shows_otherwise(&shown, &entry) };
+                if is_same && !is_other {
+                    return Ok(());
+                }
+                PutKind::Edited
+            }
+        };
+        let name = Key::Id(item.given_id().to_owned());
+        self.states.insert(id, PostState::Live(Arc::clone(&entry), item.published_us));
+        self.planned.commit.changes.push(Change::Put(Put {
+            kind,
+            id,
+            iri: item.iri.clone(),
+            keys: vec![KeyHash::of(&self.record.ids.namespace, &name.stripped())],
+            entry,
+            published_us: item.published_us,
+            digests: item.digests,
+            witnesses: Vec::new(),
+        }));
+        Ok(())
+    }
+
+    /// Takes items of a member out. True when there are no more.
+    pub(super) fn take_out(&mut self, feed: FeedNo, items_max: usize) -> Result<bool, StoreError> {
+        let holders = self.held.holdings(feed, items_max)?;
+        for holder in &holders {
+            if let Some(id) = self.holding(*holder)? {
+                self.let_go(id, *holder, &Loss::left(self.now))?;
+            }
+            self.planned.holdings.insert(*holder, None);
+        }
+        Ok(holders.len() < items_max)
+    }
+
+    /// Takes items of the members that join in, the oldest of all of them first.
+    pub(super) fn take_in(
+        &mut self,
+        members: &mut [GroupMember],
+        items_max: usize,
+    ) -> Result<(), StoreError> {
+        let mut waiting: Vec<(ListedPlace, FeedNo, Stamp)> = Vec::new();
+        let mut ends = Vec::new();
+        for member in members.iter() {
+            let MemberStage::Joining { after } = member.stage else { continue };
+            let listed = self.held.listed(member.feed, after, items_max)?;
+            if listed.len() < items_max {
+                ends.push((member.feed, listed.last().map(|(place, _)| *place)));
+            }
+            waiting.extend(listed.into_iter().map(|(place, t)| (place, member.feed, t)));
+        }
+        waiting.sort_unstable();
+        let mut taken: HashMap<FeedNo, ListedPlace> = HashMap::new();
+        let mut bytes = 0;
+        for (place, feed, t) in waiting.into_iter().take(items_max) {
+            if bytes >= GROUP_BATCH_BYTES {
+                break;
+            }
+            if let Some((item, weight)) = self.held.item_at(feed, t)?
+                && !item.is_gone()
+            {
+                bytes += weight;
+                self.hold(Holder { feed, item: item.id }, &item)?;
+            }
+            taken.insert(feed, place);
+        }
+        for member in members {
+            let MemberStage::Joining { after } = member.stage else { continue };
+            let after = taken.get(&member.feed).copied().or(after);
+            let end = ends.iter().find(|(feed, _)| *feed == member.feed);
+            let is_whole =
+                end.is_some_and(|(_, last)| last.is_none() || *last == taken.get(&member.feed).copied());
+            member.stage = if is_whole { MemberStage::Joined } else { MemberStage::Joining { after } };
+        }
+        Ok(())
+    }
+}
+
+/// The end of a holding.
+#[derive(Clone)]
+struct Loss {
+    reason: Reason,
+    first_missing: Option<Stamp>,
+    last_seen: Option<Stamp>,
+    evidence: Evidence,
+}
+
+impl Loss {
+    /// The item is no item of the group any more, and lives on in its feed.
+    fn left(now: Stamp) -> Self {
+        let reason = Reason::LeftGroup;
+        Self { reason, first_missing: None, last_seen: None, evidence: plain_evidence(reason, now) }
+    }
+}
+
+fn plain_evidence(reason: Reason, now: Stamp) -> Evidence {
+    Evidence { reason, observed_at: now, when: None, comment: None, suspect: None, archive_suspect: None }
+}

@@ -1,0 +1,117 @@
+//! A feed in memory along one axis, for [`page::select`](crate::feed::page::select).
+
+use super::{Kept, MemoryFeed};
+use crate::{
+    feed::{
+        item::{Item, KeyHash},
+        moment::Moment,
+        order::Axis,
+        page::{Listing, ListingPlace, ListingRow, ListingRows, Range},
+        stamp::Stamp,
+    },
+    store::{StoreError, paging},
+};
+use everfeed_adapters::Key;
+use std::{ops::RangeBounds as _, sync::Arc};
+
+/// A feed along one axis.
+pub(super) struct MemoryListing<'a> {
+    pub(super) feed: &'a MemoryFeed,
+    pub(super) axis: Axis,
+}
+
+impl MemoryListing<'_> {
+    fn at(&self, place: Moment) -> Vec<&Kept> {
+        let held = &self.feed.held;
+        let created = || held.created.get(&place.stamp()?).copied();
+        let ts: Vec<Stamp> = match self.axis {
+            Axis::Modified => place.stamp().into_iter().collect(),
+            Axis::Created => created().into_iter().collect(),
+            Axis::Published => {
+                held.published.range((place, Stamp::ZERO)..=(place, Stamp::MAX)).map(|(_, t)| *t).collect()
+            }
+        };
+        ts.iter().filter_map(|t| held.items.get(t)).collect()
+    }
+}
+
+impl<'a> MemoryListing<'a> {
+    fn published(&'a self, range: Range, reverse: bool) -> ListingRows<'a, Self> {
+        let stamps = paging::whole_moments(range);
+        let held = &self.feed.held;
+        let rows = held.published.iter().filter(move |((listed, _), _)| stamps.contains(listed));
+        let rows = rows.filter_map(|((listed, _), t)| Some(Ok((*listed, held.items.get(t)?.clone()))));
+        let rows: Vec<Result<(Moment, Kept), StoreError>> = rows.collect();
+        if reverse {
+            Box::new(paging::placed(rows.into_iter().rev(), range, reverse))
+        } else {
+            Box::new(paging::placed(rows.into_iter(), range, reverse))
+        }
+    }
+}
+
+/// The model has no index: every row is looked at.
+impl paging::IndexedListing for MemoryListing<'_> {}
+
+impl Listing for MemoryListing<'_> {
+    type ListingRow = Kept;
+    type Error = StoreError;
+
+    fn ids_at(&self, t: Moment) -> Result<Vec<String>, StoreError> {
+        Ok(self.at(t).into_iter().map(ListingRow::id).collect())
+    }
+
+    fn place_of(&self, id: &str) -> Result<Option<ListingPlace>, StoreError> {
+        let ours = id.parse().ok().and_then(|id| self.feed.item(id));
+        let item = ours.or_else(|| {
+            let key = KeyHash::of(&self.feed.record.ids.namespace, &Key::Id(id.to_owned()).stripped());
+            self.feed.item(*self.feed.held.keys.get(&key)?)
+        });
+        Ok(item.map(|item| match self.axis {
+            // In the order of publication an id is no position (SF-27).
+            Axis::Modified | Axis::Published => ListingPlace { t: item.modified.into(), o: 0 },
+            Axis::Created => ListingPlace { t: item.created.into(), o: 0 },
+        }))
+    }
+
+    fn rows<'a>(&'a self, range: Range, reverse: bool) -> Result<ListingRows<'a, Self>, StoreError> {
+        if self.axis == Axis::Published {
+            return Ok(self.published(range, reverse));
+        }
+        let range = paging::stamps(range);
+        let row = |t: &Stamp| {
+            let place = Moment::from(*t);
+            let kept = self.at(place).first().map(|kept| Kept::clone(kept))?;
+            Some(Ok((ListingPlace { t: place, o: 0 }, kept)))
+        };
+        let stamps: Box<dyn DoubleEndedIterator<Item = &'a Stamp>> = match self.axis {
+            Axis::Modified | Axis::Published => Box::new(self.feed.held.items.range(range).map(|(t, _)| t)),
+            Axis::Created => Box::new(self.feed.held.created.range(range).map(|(c, _)| c)),
+        };
+        Ok(if reverse { Box::new(stamps.rev().filter_map(row)) } else { Box::new(stamps.filter_map(row)) })
+    }
+}
+
+impl ListingRow for Kept {
+    fn id(&self) -> String {
+        self.item.id.to_string()
+    }
+
+    fn weight_bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn created(&self) -> Stamp {
+        self.item.created
+    }
+}
+
+impl paging::ListedRow for Kept {
+    fn is_gone(&self) -> bool {
+        self.item.is_gone()
+    }
+
+    fn item(&self) -> Result<Arc<Item>, StoreError> {
+        Ok(self.item.clone())
+    }
+}
