@@ -140,6 +140,13 @@ impl Line {
         body
     }
 
+    /// The heads of both answers. SF-40: nothing follows the second, so that the next answer begins where it ends.
+    async fn get_and_head(&mut self, target: &str, headers: &str) -> (Raw, Raw) {
+        let get = self.ask("GET", target, headers).await;
+        assert!(!self.body(get.length()).await.is_empty());
+        (get, self.ask("HEAD", target, headers).await)
+    }
+
     /// True when the other side has nothing more to say and closes.
     async fn ends(mut self) -> bool {
         let mut rest = Vec::new();
@@ -168,15 +175,16 @@ async fn every_answer_says_how_long_it_is_and_leaves_the_connection_usable() {
         ("/feeds/none", "HTTP/1.1 404 Not Found"),
     ] {
         for headers in ["", "Accept-Encoding: br\r\n", "Accept: application/json\r\n"] {
-            let get = line.ask("GET", target, headers).await;
+            let mut pair = line.get_and_head(target, headers).await;
+            if pair.1.headers.contains_key("last-modified") && !pair.0.headers.contains_key("last-modified") {
+                // The second of the last change ended between the two; from then on both tell it.
+                pair = line.get_and_head(target, headers).await;
+            }
+            let (get, mut head) = pair;
             assert_eq!(get.status, status, "{target}");
             assert!(!get.headers.contains_key("transfer-encoding") && get.headers.contains_key("date"));
             let media = &get.headers["content-type"];
             assert!(media.ends_with("; charset=utf-8") || media == "application/problem+json", "{get:?}");
-            let body = line.body(get.length()).await;
-            assert!(!body.is_empty());
-            // SF-40: the same head, and nothing after it: the next answer begins where this one ends.
-            let mut head = line.ask("HEAD", target, headers).await;
             head.headers.insert("date".into(), get.headers["date"].clone());
             assert_eq!((head.status.as_str(), head.headers), (status, get.headers), "{target}");
         }

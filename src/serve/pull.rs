@@ -199,10 +199,11 @@ impl PullAnswer<'_> {
     /// A page that everybody may cache, with validators; 304 when the consumer has it (T-1, T-2).
     async fn shared(&self, reading: &ReadRequest) -> Result<Response, Refusal> {
         let head = self.context.readers.head(self.view.feed)?;
-        if head.ready && self.validators(head).are_fresh(&self.request.headers) {
+        let validators = self.validators(head);
+        if head.ready && validators.are_fresh(&self.request.headers) {
             let mut response = Response::default();
             *response.status_mut() = StatusCode::NOT_MODIFIED;
-            self.describe(response.headers_mut(), head);
+            self.describe(response.headers_mut(), &validators);
             return Ok(response);
         }
         if let Some(delta) = self.delta(reading, head).await? {
@@ -210,7 +211,9 @@ impl PullAnswer<'_> {
         }
         let body = self.context.readers.read(reading).await?;
         let mut response = self.coded(&body).await;
-        self.describe(response.headers_mut(), body.head);
+        // The feed may have moved on meanwhile.
+        let validators = if body.head == head { validators } else { self.validators(body.head) };
+        self.describe(response.headers_mut(), &validators);
         self.position(response.headers_mut(), &body);
         Ok(response)
     }
@@ -236,7 +239,7 @@ impl PullAnswer<'_> {
         let mut response = self.coded(&body).await;
         *response.status_mut() = StatusCode::IM_USED;
         let headers = response.headers_mut();
-        self.describe(headers, state);
+        self.describe(headers, &self.validators(state));
         headers.insert("im", HeaderValue::from_static("feed"));
         // Of several tags the consumer must learn which one counted (RFC 3229 section 10.5.1).
         if let Ok(tag) = HeaderValue::try_from(base.tag) {
@@ -309,9 +312,9 @@ impl PullAnswer<'_> {
         response
     }
 
-    /// AnswerValidators and links, alike on 200 and 304 (RFC 9110 section 15.4.5).
-    fn describe(&self, headers: &mut HeaderMap, head: Head) {
-        self.validators(head).write(headers);
+    /// Validators and links, alike on 200 and 304 (RFC 9110 section 15.4.5).
+    fn describe(&self, headers: &mut HeaderMap, validators: &AnswerValidators) {
+        validators.write(headers);
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
         self.link(headers);
     }
@@ -350,6 +353,7 @@ impl PullAnswer<'_> {
         }
     }
 
+    /// The validators of the view in this state of its feed.
     fn validators(&self, head: Head) -> AnswerValidators {
         AnswerValidators { etag: self.etag(head), modified: self.last_modified_secs(head) }
     }

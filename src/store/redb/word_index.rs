@@ -87,6 +87,7 @@ impl Segment {
         row
     }
 
+    /// Reads its row.
     pub(super) fn of_row(row: &[u8]) -> Result<Self, StoreError> {
         let row: &[u8; ROW_BYTES] =
             row.try_into().map_err(|_| damaged("a segment of the word index", "has another length"))?;
@@ -94,6 +95,21 @@ impl Segment {
             [0, 8, 16, 24].map(|at| stamp_of(&row[at..at + 8]));
         let [items, bytes] = [32, 40].map(|at| stamp_of(&row[at..at + 8]).micros());
         Ok(Self { after, through, first_created, last_created, items, bytes })
+    }
+
+    /// The T after which its items stand.
+    pub(super) const fn after(self) -> Stamp {
+        self.after
+    }
+
+    /// The T up to which they stand.
+    pub(super) const fn through(self) -> Stamp {
+        self.through
+    }
+
+    /// The first and the last of their first T.
+    pub(super) const fn created(self) -> (Stamp, Stamp) {
+        (self.first_created, self.last_created)
     }
 }
 
@@ -346,22 +362,5 @@ impl WordIndex {
         };
         let (key, chunk) = row?;
         stamps_of(term, term_of(key.value()), chunk.value())
-    }
-}
-
-impl Segment {
-    /// The T after which its items stand.
-    pub(super) const fn after(self) -> Stamp {
-        self.after
-    }
-
-    /// The T up to which they stand.
-    pub(super) const fn through(self) -> Stamp {
-        self.through
-    }
-
-    /// The first and the last of their first T.
-    pub(super) const fn created(self) -> (Stamp, Stamp) {
-        (self.first_created, self.last_created)
     }
 }

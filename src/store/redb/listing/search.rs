@@ -17,6 +17,7 @@ use crate::{
     },
 };
 use std::{
+    cmp::Reverse,
     collections::BTreeSet,
     iter,
     ops::{Bound, RangeBounds as _},
@@ -50,8 +51,7 @@ impl<'a> Search<'a> {
         let end = ListingPlace { t: index.end().into(), o: 0 };
         let tail = match range.1 {
             Bound::Included(high) | Bound::Excluded(high) if high.t <= end.t => None,
-            _ if range.contains(&end) || begins_before(range, end) => Some((Bound::Excluded(end), range.1)),
-            _ => Some(range),
+            _ => Some((behind(range.0, end), range.1)),
         };
         let tail = match tail {
             Some(range) => listing.by_t(range, reverse)?,
@@ -93,11 +93,10 @@ impl<'a> Search<'a> {
         let Self { listing, index, clauses, range, reverse } = self;
         let mut segments = index.segments().to_vec();
         // The next one stands at the end.
-        segments.sort_unstable_by_key(|(_, segment)| segment.created());
         if reverse {
             segments.sort_unstable_by_key(|(_, segment)| segment.created().1);
         } else {
-            segments.reverse();
+            segments.sort_unstable_by_key(|(_, segment)| Reverse(segment.created().0));
         }
         let mut waiting: Option<BTreeSet<Stamp>> = None;
         let stamps = iter::from_fn(move || {
@@ -192,10 +191,11 @@ impl<'a> Search<'a> {
     }
 }
 
-fn begins_before((low, _): Range, place: ListingPlace) -> bool {
+/// The later of two beginnings: that of a range, or right behind a place.
+fn behind(low: Bound<ListingPlace>, place: ListingPlace) -> Bound<ListingPlace> {
     match low {
-        Bound::Included(low) | Bound::Excluded(low) => low < place,
-        Bound::Unbounded => true,
+        Bound::Included(first) | Bound::Excluded(first) if first > place => low,
+        _ => Bound::Excluded(place),
     }
 }
 

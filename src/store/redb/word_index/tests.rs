@@ -7,10 +7,11 @@ use crate::{
         item::Reason,
         order::Order,
         page::PageQuery,
-        reconcile::{Change, Delete},
+        reconcile::{Change, Delete, PutKind},
     },
     store::{
-        conformance::rig::{Rig, add, all, delete, edit, id, ids, ids_of},
+        Feeds as _,
+        conformance::rig::{Rig, add, all, delete, edit, id, ids, ids_of, open, put},
         redb::tables::TableSource as _,
     },
 };
@@ -69,6 +70,31 @@ async fn segments_cover_what_stands_and_changes_count_until_they_are_full() {
     assert_eq!(segments.len(), 2);
     assert_eq!(segments[0].through, segments[1].after);
     assert!(segments.iter().all(|segment| segment.items == SEGMENT_ITEMS));
+}
+
+#[tokio::test]
+async fn a_search_reads_no_item_that_lacks_the_word() {
+    let rig = Rig::redb();
+    let feed = rig.blog().await;
+    let several = u32::try_from(SEGMENT_ITEMS).unwrap();
+    rig.change(feed, vec![put(PutKind::Added, 1, "rare")]).await.unwrap();
+    rig.change(feed, (2..=2 * several).map(add).collect()).await.unwrap();
+    let t = rig.item(feed, id(several + 2)).await.unwrap().unwrap().modified;
+    let (store, clock, folder) = rig.into_parts();
+    drop(store);
+    let folder = folder.unwrap();
+    let path = folder.path().join("store.redb");
+    let database = Database::open(&path).unwrap();
+    let tx = database.begin_write().unwrap();
+    // A page that looks at it fails.
+    tx.open_table(ITEMS.definition()).unwrap().insert(&stamp_key(feed, t), [0_u8; 30].as_slice()).unwrap();
+    tx.commit().unwrap();
+    drop(database);
+    let store = open(path, clock).unwrap();
+    for order in Order::ALL {
+        assert_eq!(ids(&store.page(found("rare", order)).await.unwrap()), ids_of(&[1]), "{order}");
+        assert!(store.page(found("first", order)).await.is_err(), "{order}");
+    }
 }
 
 #[tokio::test]
