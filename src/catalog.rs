@@ -2,7 +2,10 @@
 //! between two of them. It is the only copy: servers, hub and poller look feeds up here and take changes from here while
 //! they run. It knows no driver; how a feed is polled or served is derived from it by those who do so.
 
-use std::sync::Arc;
+use std::{
+    ptr,
+    sync::{Arc, Weak},
+};
 use tokio::sync::watch;
 
 pub mod settings;
@@ -42,6 +45,11 @@ impl Catalog {
     /// The snapshot in force.
     pub fn snapshot(&self) -> Arc<CatalogSnapshot> {
         self.0.borrow().clone()
+    }
+
+    /// True while a snapshot is the one in force.
+    pub fn is_in_force(&self, snapshot: &Weak<CatalogSnapshot>) -> bool {
+        ptr::eq(Arc::as_ptr(&self.0.borrow()), snapshot.as_ptr())
     }
 
     /// Receiver that wakes whenever another snapshot is in force.

@@ -15,7 +15,7 @@ use crate::{
     store::{Store, StoreError},
 };
 use bytes::Bytes;
-use futures_util::StreamExt as _;
+use futures_util::{FutureExt as _, StreamExt as _};
 use moka::future::Cache;
 use std::{sync::Arc, time::Duration};
 use thiserror::Error;
@@ -35,13 +35,12 @@ mod request;
 mod classic;
 
 use classic::ClassicPage;
-use legacy::LegacyKey;
 
 use body_room::{BUSY_WAIT, BodyRoom, HeldBody, LARGE_BYTES, LARGE_ITEMS, TIDY_EVERY, weight};
 
 pub use coding::Coding;
 pub use follow::Pages;
-pub use legacy::PlainDocument;
+pub use legacy::{LegacyKey, PlainDocument};
 pub use request::ReadRequest;
 
 use request::Purpose;
@@ -241,6 +240,21 @@ impl Readers {
         let key = (reading.clone(), head);
         let made = self.bodies.try_get_with_by_ref(&key, self.make(reading)).await;
         made.map_err(|error: Arc<ReadError>| (*error).clone())
+    }
+
+    /// The body of a read in a coding, if it was made before and its feed is still in that state.
+    pub fn at_hand(&self, key: &(ReadRequest, Head), coding: Coding) -> Option<Bytes> {
+        let (reading, head) = key;
+        if !self.is_at(reading.view.feed, *head) {
+            return None;
+        }
+        let body = self.bodies.get(key).now_or_never()??;
+        body.codings.known(coding, &body.body).filter(|_| body.head == *head)
+    }
+
+    /// True while a feed is in this state.
+    pub fn is_at(&self, feed: FeedNo, head: Head) -> bool {
+        self.notify.head(feed) == Some(head)
     }
 
     /// The body of a read, held while its range is empty and can still grow (D-11), at the longest until `deadline` or

@@ -10,6 +10,7 @@ use url::Url;
 
 pub mod accept;
 mod admission;
+mod answer_memory;
 pub mod body;
 pub mod client_address;
 mod connection;

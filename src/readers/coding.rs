@@ -66,6 +66,16 @@ impl Codings {
         }
     }
 
+    /// The body in a coding in which somebody has had it.
+    pub(super) fn known(&self, coding: Coding, body: &Bytes) -> Option<Bytes> {
+        match coding {
+            Coding::Identity => Some(body.clone()),
+            Coding::Gzip => self.gzip.get().cloned(),
+            Coding::Brotli => self.brotli.get().cloned(),
+            Coding::Zstd => self.zstd.get().cloned(),
+        }
+    }
+
     async fn made(&self, code: fn(&[u8]) -> Bytes, body: &Bytes) -> Bytes {
         let bytes = made(code, body).await;
         Bytes::from_owner(HeldBody { bytes, _lease: self.lease.clone() })

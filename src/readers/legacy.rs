@@ -11,7 +11,11 @@ use crate::{
     },
 };
 use bytes::Bytes;
-use std::sync::Arc;
+use futures_util::FutureExt as _;
+use std::{
+    ptr,
+    sync::{Arc, Weak},
+};
 
 /// A publisher's document, ready to be sent.
 #[derive(Debug)]
@@ -52,26 +56,47 @@ impl PlainDocument {
     pub async fn coded(&self, coding: Coding) -> Bytes {
         self.codings.get(coding, &self.body).await
     }
+
+    /// The body in a content coding, if it was made.
+    pub fn coded_before(&self, coding: Coding) -> Option<Bytes> {
+        self.codings.known(coding, &self.body)
+    }
 }
 
-/// A document as it is asked for; the number of times that it was kept tells one from the next.
-pub(super) type LegacyKey = (FeedNo, u64, Option<LegacyLinks>);
+/// A document as it is asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct LegacyKey {
+    feed: FeedNo,
+    /// Times that a document of the feed was kept, which tell one from the next.
+    kept: u64,
+    links: Option<LegacyLinks>,
+}
 
 impl Readers {
-    /// The last good document of a feed, with links in it or as it came; `None` where none is kept.
-    pub async fn legacy(
-        &self,
-        feed: FeedNo,
-        links: Option<LegacyLinks>,
-    ) -> Result<Option<Arc<PlainDocument>>, ReadError> {
-        let key = (feed, self.notify.documents(feed), links);
-        if let Some(known) = self.documents.get(&key).await {
+    /// A question for the last good document of a feed, with links in it or as it came.
+    pub fn document_key(&self, feed: FeedNo, links: Option<LegacyLinks>) -> LegacyKey {
+        LegacyKey { feed, kept: self.notify.documents(feed), links }
+    }
+
+    /// The last good document of a feed; `None` where none is kept.
+    pub async fn document(&self, key: &LegacyKey) -> Result<Option<Arc<PlainDocument>>, ReadError> {
+        if let Some(known) = self.documents.get(key).await {
             return Ok(Some(known));
         }
-        let stored = self.store.document(feed).await.map_err(|error| ReadError::Store(Arc::new(error)))?;
+        let stored =
+            self.store.document(key.feed).await.map_err(|error| ReadError::Store(Arc::new(error)))?;
         let Some(document) = stored else { return Ok(None) };
-        let made = Arc::new(PlainDocument::new(document, key.2.as_ref()));
-        self.documents.insert(key, made.clone()).await;
+        let made = Arc::new(PlainDocument::new(document, key.links.as_ref()));
+        self.documents.insert(key.clone(), made.clone()).await;
         Ok(Some(made))
+    }
+
+    /// A document that was had before, if it is at hand and still the last good one of its feed.
+    pub fn same_document(&self, key: &LegacyKey, had: &Weak<PlainDocument>) -> Option<Arc<PlainDocument>> {
+        if self.notify.documents(key.feed) != key.kept {
+            return None;
+        }
+        let known = self.documents.get(key).now_or_never()??;
+        ptr::eq(Arc::as_ptr(&known), had.as_ptr()).then_some(known)
     }
 }

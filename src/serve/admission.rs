@@ -2,6 +2,7 @@
 //! made. Not the answer.
 
 use super::{
+    answer_memory::Repeatable,
     body::Response,
     client_address::{OverTls, PeerAddress, client_address, is_trusted},
     context::ServeContext,
@@ -9,17 +10,21 @@ use super::{
 };
 use crate::{
     auth::{AuthVerdict, Credentials, Principal},
-    catalog::shown_to,
+    catalog::{CatalogSnapshot, shown_to},
     feed::{filter::Filter, record::FeedNo},
     render::{Endpoint, Site},
     secret::Secret,
 };
+use bytes::Bytes;
 use http::{
     HeaderName, HeaderValue,
     header::{CACHE_CONTROL, REFERRER_POLICY},
     request::Parts,
 };
-use std::{net::IpAddr, sync::Arc};
+use std::{
+    net::IpAddr,
+    sync::{Arc, Weak},
+};
 
 /// The sender of a request that is admitted.
 #[derive(Clone, Debug, Default)]
@@ -32,6 +37,8 @@ pub(super) struct Caller {
     pub(super) is_private: bool,
     /// The part of the feed that the caller may see: every reading for the caller is within it (SF-131).
     pub(super) shows: Filter,
+    /// The catalog by which everybody may have what is asked for; of what is not for everybody, none.
+    pub(super) open_in: Weak<CatalogSnapshot>,
 }
 
 impl Caller {
@@ -43,6 +50,21 @@ impl Caller {
     /// The items that are asked for, as far as the caller may see them.
     pub(super) fn within(&self, asked: Filter) -> Filter {
         asked.within(&self.shows)
+    }
+
+    /// Marks an answer as one that may be given again while everybody may have it and there is the body. One that is not for everybody
+    /// is not marked.
+    pub(super) fn mark_repeatable(
+        &self,
+        context: &ServeContext,
+        response: &mut Response,
+        body: impl Fn() -> Option<Bytes> + Send + Sync + 'static,
+    ) {
+        let (catalog, open_in) = (context.gate.catalog.clone(), self.open_in.clone());
+        if catalog.is_in_force(&open_in) {
+            let body = move || catalog.is_in_force(&open_in).then(&body).flatten();
+            response.extensions_mut().insert(Repeatable::new(body));
+        }
     }
 
     /// Keeps a private answer out of shared caches, and its URL, which may be its secret, out of the requests of others.
@@ -79,7 +101,13 @@ impl ServeContext {
                 None => Filter::All,
             };
             let site = Some(Arc::new(self.readers.site().below_secret(&token)));
-            return Ok(Caller { principal: Some(principal), site, is_private: true, shows });
+            return Ok(Caller {
+                principal: Some(principal),
+                site,
+                is_private: true,
+                shows,
+                open_in: Weak::new(),
+            });
         }
         let Some(name) = endpoint.name() else {
             let principal = if catalog.has_private() { self.identify(request).await? } else { None };
@@ -87,12 +115,14 @@ impl ServeContext {
         };
         let feed = catalog.feed(name);
         if feed.is_some_and(|feed| !feed.settings.is_private()) || !catalog.has_private() {
-            return Ok(Caller::default());
+            return Ok(Caller { open_in: Arc::downgrade(&catalog), ..Caller::default() });
         }
         // Of a feed that shows nobody unknown a part of it, somebody known may see more.
         let principal = self.identify(request).await?;
         match feed.and_then(|feed| shown_to(feed, principal.as_ref())) {
-            Some(shows) => Ok(Caller { principal, site: None, is_private: true, shows }),
+            Some(shows) => {
+                Ok(Caller { principal, site: None, is_private: true, shows, open_in: Weak::new() })
+            }
             None if principal.is_none() => Err(self.unauthenticated(request)),
             None => Err(no_such_feed()),
         }

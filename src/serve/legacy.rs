@@ -16,6 +16,7 @@ use crate::{
     readers::{Coding, PlainDocument},
     render::{Endpoint, LegacyLinks, Query, Representation, link_header},
 };
+use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::{
     HeaderMap, HeaderValue, Method, Request, StatusCode, Uri,
@@ -152,7 +153,8 @@ impl Handler for PlainLegacy {
         };
         let link = link_header(&links.own, &links.hub);
         let links = Some(links).filter(|_| place.plain == ServePlain::Rewritten);
-        let kept = context.readers.legacy(feed.no, links).await?;
+        let key = context.readers.document_key(feed.no, links);
+        let kept = context.readers.document(&key).await?;
         let pushed = kept.as_ref().and_then(|document| document.pushed);
         if caller.shows != Filter::All {
             // The publisher's document holds the rest, too.
@@ -164,7 +166,16 @@ impl Handler for PlainLegacy {
             return Ok(caller.mark(part));
         }
         let mut response = match kept.filter(|_| is_private || place.plain != ServePlain::Origin) {
-            Some(document) => plain(request, &document).await,
+            Some(document) => {
+                let (mut response, coding) = plain(request, &document).await;
+                let (readers, had) = (context.readers.clone(), Arc::downgrade(&document));
+                let is_fresh = response.status() == StatusCode::NOT_MODIFIED;
+                caller.mark_repeatable(context, &mut response, move || {
+                    let document = readers.same_document(&key, &had)?;
+                    if is_fresh { Some(Bytes::new()) } else { document.coded_before(coding) }
+                });
+                response
+            }
             None if is_private => {
                 context.check_ready(feed.no).await?;
                 return Err(Refusal::not_ready(0, false));
@@ -188,8 +199,8 @@ impl PlainLegacy {
     }
 }
 
-/// The publisher's document, with validators; 304 when the reader has it (T-1, T-2).
-async fn plain(request: &Parts, document: &PlainDocument) -> Response {
+/// The publisher's document, with validators, and the coding in which the reader takes it; 304 when the reader has it (T-1, T-2).
+async fn plain(request: &Parts, document: &PlainDocument) -> (Response, Coding) {
     let mut response = Response::default();
     let coding = accept::coding(accept::joined(&request.headers, &ACCEPT_ENCODING).as_deref());
     let etag = etag(document, coding);
@@ -210,7 +221,7 @@ async fn plain(request: &Parts, document: &PlainDocument) -> Response {
     // A `Range` is answered by the whole, which the next poll may change.
     headers.insert(ACCEPT_RANGES, HeaderValue::from_static("none"));
     headers.insert(VARY, HeaderValue::from_static("accept, accept-encoding"));
-    response
+    (response, coding)
 }
 
 /// The validator of a document in a coding.

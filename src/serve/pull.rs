@@ -14,6 +14,7 @@ use crate::{
     readers::{self, Coding, ReadError, ReadRequest, Rendered},
     render::{self, ArchivePlace, ClassicQuery, PositionPlace, Query, Representation},
 };
+use bytes::Bytes;
 use http::{
     HeaderMap, HeaderValue, StatusCode,
     header::{
@@ -204,6 +205,9 @@ impl PullAnswer<'_> {
             let mut response = Response::default();
             *response.status_mut() = StatusCode::NOT_MODIFIED;
             self.describe(response.headers_mut(), &validators);
+            let (readers, feed) = (self.context.readers.clone(), self.view.feed);
+            let is_right = move || readers.is_at(feed, head).then(Bytes::new);
+            self.mark_repeatable(&mut response, &validators, is_right);
             return Ok(response);
         }
         if let Some(delta) = self.delta(reading, head).await? {
@@ -215,7 +219,23 @@ impl PullAnswer<'_> {
         let validators = if body.head == head { validators } else { self.validators(body.head) };
         self.describe(response.headers_mut(), &validators);
         self.position(response.headers_mut(), &body);
+        let (readers, key, coding) =
+            (self.context.readers.clone(), (reading.clone(), body.head), self.coding());
+        self.mark_repeatable(&mut response, &validators, move || readers.at_hand(&key, coding));
         Ok(response)
+    }
+
+    /// Marks an answer that is for everybody as one that may be given again, while the catalog is as it is and there is the body. One
+    /// without a date is to have one soon.
+    fn mark_repeatable(
+        &self,
+        response: &mut Response,
+        validators: &AnswerValidators,
+        body: impl Fn() -> Option<Bytes> + Send + Sync + 'static,
+    ) {
+        if validators.modified.is_some() {
+            self.caller.mark_repeatable(self.context, response, body);
+        }
     }
 
     /// The items of the page that have changed since the state that the consumer holds (RFC 3229 section 10.4.1), if it takes

@@ -1,6 +1,6 @@
 //! The tower layers around the router, outermost first; the layers of our own paths are in `own_layers`.
 
-use super::router::Router;
+use super::{answer_memory::AnswerMemory, router::Router};
 use crate::{
     render::{Representation, event_stream, html, jsonp},
     secret::without_token,
@@ -35,6 +35,7 @@ where
     ServiceBuilder::new()
         .layer(trace()) // Outermost: its span covers everything below.
         .map_response(move |response| counted(response, &metrics)) // Sees every answer, preflights and apologies too.
+        .layer(AnswerMemory::default()) // Most requests are for what somebody has just asked for.
         .service(router)
 }
 

@@ -323,3 +323,35 @@ async fn the_outline_names_private_feeds_to_their_readers_alone() {
     let script = get_as(&site, "/feeds?callback=f", &bearer(ALICE)).await;
     assert_eq!(script.status, 403);
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_everybody_was_given_nobody_unknown_gets_once_the_feed_is_private() {
+    // SF-130; T-2.
+    let site = Site::of(1..=3).await;
+    tokio::time::advance(Duration::from_secs(2)).await;
+    let views = ["/feeds/blog", "/feeds/blog.json?max=2", "/feeds/blog/classic.rss"];
+    for (number, view) in (4..).zip(views) {
+        let before = site.get(view).await;
+        let tag = before.header("etag").to_owned();
+        let copy = [("if-none-match", tag.as_str())];
+        assert_eq!((before.status, site.get_with(view, &copy).await.status), (200, 304), "{view}");
+        site.protect(for_alice());
+        let refused = [site.get(view).await.status, site.get_with(view, &copy).await.status];
+        assert_eq!(refused, [401, 401], "{view}");
+        let hers = get_as(&site, view, &bearer(ALICE)).await;
+        assert_eq!((hers.status, hers.header("cache-control")), (200, "private, no-cache"));
+        assert_eq!(site.get(view).await.status, 401, "{view}: what she was given is hers");
+        site.protect(AccessSettings::Public);
+        assert_eq!(site.get(view).await.body, before.body, "{view}");
+        site.show(&[("['alice']", ""), ("'public'", "q=nowhere")]);
+        assert_ne!(site.get(view).await.body, before.body, "{view}: everybody sees another part");
+        site.protect(AccessSettings::Public);
+        site.rig.change(vec![add(number)]).await;
+        tokio::time::advance(Duration::from_secs(2)).await;
+        let after = site.get_with(view, &copy).await;
+        assert_eq!((after.status, after.body == before.body), (200, false), "{view}");
+        site.withdraw();
+        assert_eq!(site.get(view).await.status, 410, "{view}");
+        site.protect(AccessSettings::Public);
+    }
+}

@@ -8,19 +8,20 @@ use crate::{
         testing::{NAME, ReaderRig},
     },
     serve::{
-        client_address::WayTrust, context::ServeContext, first_seen::FirstSeen, hub_forms::HubService,
-        long_poll::Waiters, own_mounts::own_mounts, router::Router, stack::stack,
+        body::ServeBody, client_address::WayTrust, context::ServeContext, first_seen::FirstSeen,
+        hub_forms::HubService, long_poll::Waiters, own_mounts::own_mounts, router::Router, stack::stack,
     },
     store::traits::CatalogStore as _,
     telemetry::Metrics,
 };
 use bytes::Bytes;
+use futures_util::{FutureExt as _, future::BoxFuture};
 use http::{HeaderMap, Method, Request, Response};
 use http_body_util::{BodyExt as _, Full, combinators::UnsyncBoxBody};
 use serde_json::Value;
 use std::{convert::Infallible, ops::RangeInclusive, sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;
-use tower::{ServiceExt as _, util::BoxCloneSyncService};
+use tower::{ServiceBuilder, ServiceExt as _, util::BoxCloneSyncService};
 use url::Url;
 
 /// The public URL of the rig.
@@ -30,6 +31,7 @@ pub(super) const ROOT: &str = "https://feeds.example";
 pub(super) struct Site {
     pub(super) rig: ReaderRig,
     context: Arc<ServeContext>,
+    service: BoxCloneSyncService<Request<ServeBody>, Response<ServeBody>, Infallible>,
 }
 
 /// Settings of a site.
@@ -85,7 +87,12 @@ impl Site {
             waiters: Waiters::new(setting.waiters_max, setting.waiters_per_client_max, setting.timeout_max),
             stop: CancellationToken::new(),
         };
-        Self { rig, context: Arc::new(context) }
+        let context = Arc::new(context);
+        let router = Router::new(own_mounts(context.clone(), hub(), None));
+        let service = ServiceBuilder::new()
+            .map_response(|answer: Response<_>| answer.map(UnsyncBoxBody::new))
+            .service(stack(router, Metrics::default()));
+        Self { rig, context, service: BoxCloneSyncService::new(service) }
     }
 
     /// As a shutdown does.
@@ -149,10 +156,9 @@ impl Site {
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: Into<tower::BoxError>,
     {
-        let service = stack(Router::new(own_mounts(self.context.clone(), hub(), None)), Metrics::default());
+        let response = self.response(request);
         async move {
-            let response = service.oneshot(request).await.unwrap_or_else(|never| match never {});
-            let (parts, body) = response.into_parts();
+            let (parts, body) = response.await.into_parts();
             let body = body.collect().await.unwrap().to_bytes();
             Answer { status: parts.status.as_u16(), headers: parts.headers, body }
         }
@@ -187,14 +193,24 @@ impl Site {
         &self,
         request: Request<Full<Bytes>>,
     ) -> impl Future<Output = Opened> + Send + use<> {
-        let service = stack(Router::new(own_mounts(self.context.clone(), hub(), None)), Metrics::default());
+        let response = self.response(request);
         async move {
-            let response = service.oneshot(request).await.unwrap_or_else(|never| match never {});
-            let (parts, body) = response.into_parts();
-            Opened { status: parts.status.as_u16(), headers: parts.headers, body: body.boxed_unsync() }
+            let (parts, body) = response.await.into_parts();
+            Opened { status: parts.status.as_u16(), headers: parts.headers, body }
         }
     }
 
+    fn response<B>(&self, request: Request<B>) -> BoxFuture<'static, Response<ServeBody>>
+    where
+        B: http_body::Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<tower::BoxError>,
+    {
+        let request = request.map(|body| body.map_err(Into::into).boxed_unsync());
+        let response = self.service.clone().oneshot(request);
+        Box::pin(response.map(|response| response.unwrap_or_else(|never| match never {})))
+    }
+
+    /// The answer to a request, which is the same again when it is one for everybody.
     pub(super) fn ask(
         &self,
         method: Method,
@@ -205,7 +221,17 @@ impl Site {
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        self.send(request.body(Full::default()).unwrap())
+        let request = request.body(Full::default()).unwrap();
+        let (first, again) = (self.send(request.clone()), self.send(request));
+        async move {
+            let first = first.await;
+            if first.header("cache-control") == "no-cache" {
+                let again = again.await;
+                assert_eq!((again.status, &again.headers), (first.status, &first.headers));
+                assert_eq!(again.body, first.body);
+            }
+            first
+        }
     }
 
     pub(super) async fn get(&self, target: &str) -> Answer {
