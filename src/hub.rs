@@ -258,8 +258,7 @@ impl Hub {
 
     fn start_one(&self, topic: &str, task: impl Future<Output = ()> + Send + 'static) {
         let span = info_span!("subscription", topic = %without_token(topic));
-        let cut = self.cut.clone();
-        self.tasks.spawn(async move { cut.run_until_cancelled(task).await }.instrument(span));
+        self.tasks.spawn(self.cut.clone().run_until_cancelled_owned(task).instrument(span));
     }
 
     /// Counts of the subscriptions of each feed; feeds without any are left out.

@@ -238,7 +238,11 @@ impl Readers {
             return Err(ReadError::NotReady);
         }
         let key = (reading.clone(), head);
-        let made = self.bodies.try_get_with_by_ref(&key, self.make(reading)).await;
+        if let Some(body) = self.bodies.get(&key).await {
+            return Ok(body);
+        }
+        // In a box, because whoever reads keeps room for all that may be done, and most readers do nothing but wait.
+        let made = Box::pin(self.bodies.try_get_with_by_ref(&key, self.make(reading))).await;
         made.map_err(|error: Arc<ReadError>| (*error).clone())
     }
 

@@ -79,8 +79,7 @@ impl Follower {
             }
             self.has_looked = true;
             self.changes.borrow_and_update();
-            // In a box, which is gone while the reader waits: most readers wait most of the time.
-            let page = Box::pin(self.readers.read(&self.reading)).await?;
+            let page = self.readers.read(&self.reading).await?;
             // A page of a form without tombstones may be empty and yet lie further on.
             let is_wanted = (self.is_wanted)(&self.reading, &page);
             if is_wanted || page.more {

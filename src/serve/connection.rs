@@ -94,31 +94,25 @@ impl<I: AsyncRead + AsyncWrite + Send + 'static> Connection<I> {
         let connection =
             builder.serve_connection_with_upgrades(TokioIo::new(stream), TowerToHyperService::new(service));
         let mut connection = std::pin::pin!(connection);
-        // Until the first bytes tell HTTP/1 from HTTP/2, no timer of either runs.
-        let speechless = async {
-            tokio::time::sleep(Duration::from_secs(IDLE_SECS)).await;
-            if asked.load(Ordering::Relaxed) {
-                std::future::pending::<()>().await;
-            }
-        };
-        // Writing alone is no progress: the pings of HTTP/2 leave while its answers do not.
-        let stalled = async {
-            loop {
+        let watched = async {
+            for looks in 1_u64.. {
                 tokio::time::sleep(Duration::from_secs(STALL_CHECK_SECS)).await;
+                // Until the first bytes tell HTTP/1 from HTTP/2, no timer of either runs.
+                if looks == IDLE_SECS / STALL_CHECK_SECS && !asked.load(Ordering::Relaxed) {
+                    return "asked for nothing";
+                }
+                // Writing alone is no progress: the pings of HTTP/2 leave while its answers do not.
                 if unread.stalled().is_some_and(|stalled| stalled >= Duration::from_secs(STALL_SECS)) {
-                    break;
+                    return "read nothing of its answers";
                 }
             }
+            std::future::pending().await
         };
         let ended = tokio::select! {
             ended = connection.as_mut() => ended,
             () = unread.is_cut() => return,
-            () = stalled => {
-                tracing::debug!("A connection read nothing of its answers in {STALL_SECS} seconds");
-                return;
-            }
-            () = speechless => {
-                tracing::debug!("A connection asked for nothing in {IDLE_SECS} seconds");
+            why = watched => {
+                tracing::debug!("A connection {why} in {STALL_SECS} seconds");
                 return;
             }
             () = stop.cancelled() => {

@@ -106,6 +106,18 @@ impl Connections {
     }
 }
 
+/// A connection that is among those that are open, until it is dropped.
+struct Registered {
+    open: Arc<Connections>,
+    number: u64,
+}
+
+impl Drop for Registered {
+    fn drop(&mut self) {
+        self.open.with(|open| open.remove(&self.number));
+    }
+}
+
 /// Serves until `stop`, then lets every connection finish what it is doing. Whoever calls bounds that wait.
 pub async fn serve<S, B>(
     listeners: impl IntoIterator<Item = Listener>,
@@ -177,23 +189,16 @@ impl Reception {
             match accepted {
                 Ok((stream, peer)) => {
                     let number = self.numbers.fetch_add(1, Ordering::Relaxed);
-                    let (open, unread) = (self.open.clone(), Unread::new());
-                    open.with(|open| open.insert(number, unread.clone()));
+                    let unread = Unread::new();
+                    self.open.with(|open| open.insert(number, unread.clone()));
+                    let registered = Registered { open: self.open.clone(), number };
                     let bytes_max = self.limits.connection_bytes_max;
                     let keeps_header_case = self.limits.keeps_header_case;
                     let place = Box::new(place);
                     let connection = Connection { stream, unread, bytes_max, keeps_header_case, place };
-                    let talk = talk(
-                        connection,
-                        peer,
-                        listener.handshake.clone(),
-                        service.clone(),
-                        self.stop.clone(),
-                    );
-                    self.tasks.spawn(async move {
-                        talk.await;
-                        open.with(|open| open.remove(&number));
-                    });
+                    let (handshake, service) = (listener.handshake.clone(), service.clone());
+                    let connection = (connection, registered);
+                    self.tasks.spawn(talk(connection, peer, handshake, service, self.stop.clone()));
                 }
                 Err(error) => {
                     tracing::warn!(error = %error, "Could not accept a connection: {error}");
@@ -206,7 +211,7 @@ impl Reception {
 
 /// One connection, from its handshake on.
 async fn talk<S, B>(
-    connection: Connection<RawStream>,
+    (connection, _registered): (Connection<RawStream>, Registered),
     peer: IpAddr,
     handshake: Arc<Handshake>,
     service: S,

@@ -26,7 +26,7 @@ const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
 const HANDSHAKES_MAX: usize = 512;
 
 /// A connection on which HTTP is spoken.
-pub(super) type HttpStream = Either<RawStream, TlsStream<RawStream>>;
+pub(super) type HttpStream = Either<RawStream, Box<TlsStream<RawStream>>>;
 
 /// A socket and what is agreed on before HTTP.
 #[derive(Debug)]
@@ -114,7 +114,9 @@ impl Handshake {
                 return Ok(ReadyConnection { stream, client, is_over_tls: told.is_over_tls });
             };
             let _room = self.room.acquire().await.map_err(Error::other)?;
-            let stream = Either::Right(TlsAcceptor::from(tls.config()).accept(stream).await?);
+            // Thirty times as long as a socket, which most connections are nothing but.
+            let stream = Box::new(TlsAcceptor::from(tls.config()).accept(stream).await?);
+            let stream = Either::Right(stream);
             Ok(ReadyConnection { stream, client, is_over_tls: true })
         };
         let late = |_| Error::new(ErrorKind::TimedOut, "the handshake took too long");
