@@ -157,8 +157,9 @@ fn names(headers: &HeaderMap, option: &str) -> bool {
 fn say_the_way(headers: &mut HeaderMap, peer: ProxyPeer) {
     if !peer.is_trusted {
         // CGI makes one name of hyphens and underscores.
+        let is_spelt = |name: &str| WAY.iter().any(|way| way.as_str() == name.replace('_', "-"));
         let is_way =
-            |name: &&HeaderName| WAY.iter().any(|way| way.as_str() == name.as_str().replace('_', "-"));
+            |name: &&HeaderName| WAY.contains(name) || name.as_str().contains('_') && is_spelt(name.as_str());
         let said: Vec<HeaderName> = headers.keys().filter(is_way).cloned().collect();
         for name in said {
             headers.remove(name);

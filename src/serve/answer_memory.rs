@@ -31,6 +31,9 @@ const DECIDING: [HeaderName; 5] = [HOST, ACCEPT, ACCEPT_ENCODING, IF_NONE_MATCH,
 const PASSING: [HeaderName; 4] =
     [AUTHORIZATION, HeaderName::from_static("x-wsse"), HeaderName::from_static("a-im"), RANGE];
 
+/// Parameters of requests whose answers are for one reader alone.
+const PERSONAL: [&str; 3] = ["since=", "until=", "timeout="];
+
 /// Mark of an answer, as an extension, that everybody gets who sends the same question, as long as it still gives the body.
 #[derive(Clone)]
 pub(super) struct Repeatable(Arc<dyn Fn() -> Option<Bytes> + Send + Sync>);
@@ -49,15 +52,18 @@ impl fmt::Debug for Repeatable {
 }
 
 /// The part of a request that decides on a repeatable answer: its target, and the headers that may change it.
-type Question = Box<[u8]>;
+type MemoryKey = Box<[u8]>;
 
 /// The question of a request; `None` for one that has other things to say, or too many.
-fn question<B>(request: &Request<B>) -> Option<Question> {
+fn question<B>(request: &Request<B>) -> Option<MemoryKey> {
     let headers = request.headers();
     if request.method() != Method::GET || PASSING.iter().any(|name| headers.contains_key(name)) {
         return None;
     }
     let uri = request.uri();
+    if uri.query().is_some_and(|query| PERSONAL.iter().any(|name| query.contains(name))) {
+        return None;
+    }
     let authority = uri.authority().map_or("", |authority| authority.as_str());
     let target = uri.path_and_query().map_or("", |target| target.as_str());
     let mut question = Vec::with_capacity(QUESTION_BYTES_MAX / 8);
@@ -96,22 +102,21 @@ impl KeptAnswer {
 
 /// A layer that gives repeatable answers again, before anything behind it is asked.
 #[derive(Clone, Debug)]
-pub(super) struct AnswerMemory(Cache<Question, KeptAnswer>);
+pub(super) struct AnswerMemory(Arc<Cache<MemoryKey, KeptAnswer>>);
 
 impl Default for AnswerMemory {
     fn default() -> Self {
-        let weigh = |question: &Question, _: &KeptAnswer| {
+        let weigh = |question: &MemoryKey, _: &KeptAnswer| {
             u32::try_from(question.len() + HEAD_BYTES).unwrap_or(u32::MAX)
         };
-        Self(Cache::builder().weigher(weigh).max_capacity(MEMORY_BYTES).build())
+        Self(Arc::new(Cache::builder().weigher(weigh).max_capacity(MEMORY_BYTES).build()))
     }
 }
 
 impl AnswerMemory {
-    /// Keeps an answer that is marked, if there is a question by which to find it.
-    fn keep(&self, question: Option<Question>, answer: &mut Response) {
-        let mark = answer.extensions_mut().remove::<Repeatable>();
-        if let Some((question, body)) = question.zip(mark) {
+    /// Keeps an answer that is marked.
+    fn keep(&self, question: MemoryKey, answer: &mut Response) {
+        if let Some(body) = answer.extensions_mut().remove::<Repeatable>() {
             let headers = Arc::new(answer.headers().clone());
             self.0.insert(question, KeptAnswer { status: answer.status(), headers, body });
         }
@@ -125,6 +130,9 @@ impl<S> Layer<S> for AnswerMemory {
         Remembering { inner, memory: self.clone() }
     }
 }
+
+/// An answer that is kept, if it is marked, before it is given.
+type AnswerToKeep = BoxFuture<'static, Result<Response, Infallible>>;
 
 /// A service behind a memory of its answers.
 #[derive(Clone, Debug)]
@@ -140,18 +148,18 @@ where
 {
     type Response = Response;
     type Error = Infallible;
-    type Future =
-        Either<Ready<Result<Response, Infallible>>, BoxFuture<'static, Result<Response, Infallible>>>;
+    type Future = Either<Either<Ready<Result<Response, Infallible>>, S::Future>, AnswerToKeep>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
         self.inner.poll_ready(cx)
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let question = question(&request);
-        let known = question.as_ref().and_then(|question| self.memory.0.get(question));
-        if let Some(answer) = known.and_then(|known| known.again()) {
-            return Either::Left(ready(Ok(answer)));
+        let Some(question) = question(&request) else {
+            return Either::Left(Either::Right(self.inner.call(request)));
+        };
+        if let Some(answer) = self.memory.0.get(&question).and_then(|known| known.again()) {
+            return Either::Left(Either::Left(ready(Ok(answer))));
         }
         let (memory, answer) = (self.memory.clone(), self.inner.call(request));
         Either::Right(Box::pin(async move {
@@ -197,7 +205,6 @@ mod tests {
             });
             let answer = self.memory.layer(numbered).oneshot(request.body(Empty::new()).unwrap()).await;
             let answer = answer.unwrap_or_else(|never| match never {});
-            assert!(answer.extensions().get::<Repeatable>().is_none(), "the mark is for the memory alone");
             let said = answer.headers()[VARY].to_str().unwrap().parse().unwrap();
             let body = answer.into_body().collect().await.unwrap().to_bytes();
             assert_eq!(body, Bytes::from(usize::to_string(&said)), "head and body belong together");
@@ -246,8 +253,10 @@ mod tests {
     async fn whoever_has_more_to_say_is_always_heard() {
         let rig = MemoryRig::new();
         let long = "x".repeat(QUESTION_BYTES_MAX);
-        let heard: [&dyn Fn() -> http::request::Builder; 6] = [
+        let heard: [&dyn Fn() -> http::request::Builder; 8] = [
             &|| Request::head("/x"),
+            &|| Request::get("/x?max=1&since=cursor:"),
+            &|| Request::get("/x?timeout=0"),
             &|| Request::get("/x").header("authorization", "Bearer t"),
             &|| Request::get("/x").header("x-wsse", "t"),
             &|| Request::get("/x").header("a-im", "feed"),

@@ -107,12 +107,12 @@ impl Connections {
 }
 
 /// A connection that is among those that are open, until it is dropped.
-struct Registered {
+struct OpenConnection {
     open: Arc<Connections>,
     number: u64,
 }
 
-impl Drop for Registered {
+impl Drop for OpenConnection {
     fn drop(&mut self) {
         self.open.with(|open| open.remove(&self.number));
     }
@@ -191,13 +191,13 @@ impl Reception {
                     let number = self.numbers.fetch_add(1, Ordering::Relaxed);
                     let unread = Unread::new();
                     self.open.with(|open| open.insert(number, unread.clone()));
-                    let registered = Registered { open: self.open.clone(), number };
+                    let among_open = OpenConnection { open: self.open.clone(), number };
                     let bytes_max = self.limits.connection_bytes_max;
                     let keeps_header_case = self.limits.keeps_header_case;
                     let place = Box::new(place);
                     let connection = Connection { stream, unread, bytes_max, keeps_header_case, place };
                     let (handshake, service) = (listener.handshake.clone(), service.clone());
-                    let connection = (connection, registered);
+                    let connection = (connection, among_open);
                     self.tasks.spawn(talk(connection, peer, handshake, service, self.stop.clone()));
                 }
                 Err(error) => {
@@ -211,7 +211,7 @@ impl Reception {
 
 /// One connection, from its handshake on.
 async fn talk<S, B>(
-    (connection, _registered): (Connection<RawStream>, Registered),
+    (connection, _among_open): (Connection<RawStream>, OpenConnection),
     peer: IpAddr,
     handshake: Arc<Handshake>,
     service: S,
