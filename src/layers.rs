@@ -20,7 +20,7 @@ pub mod wire;
 
 pub use address_guard::{AddressClass, Trusted};
 pub use body_cap::WireBytes;
-pub use client::{Client, ClientConfig, callback, upstream};
+pub use client::{Client, ClientConfig, authority, callback, upstream};
 pub use collect::BodyMemory;
 pub use conditional::{Asked, Validators};
 pub use error::{Awaited, ConnectFault, Fault, FetchError, NameFault, Refused, Size, TlsFault};

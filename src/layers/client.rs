@@ -87,9 +87,13 @@ impl ClientConfig {
     }
 
     fn wire(&self, resolver: Arc<dyn Resolve>, accept: HeaderValue) -> Result<Wire, BuildError> {
+        Wire::new(&self.connections(accept), resolver)
+    }
+
+    fn connections(&self, accept: HeaderValue) -> WireConfig {
         let headers = HeaderMap::from_iter([(USER_AGENT, self.user_agent.clone()), (ACCEPT, accept)]);
         let connect = Duration::from_secs(self.connect_secs);
-        Wire::new(&WireConfig { connect, headers, idle_per_host: self.idle_per_host }, resolver)
+        WireConfig { connect, headers, idle_per_host: self.idle_per_host, roots: Vec::new() }
     }
 }
 
@@ -194,6 +198,28 @@ where
         .layer(Collect::heads_of_posts(config.wire_bytes_max)) // Who answered a push has taken it or not, whatever becomes of the rest.
         .service(BoxCloneSyncService::new(hop));
     Client(BoxCloneSyncService::new(whole))
+}
+
+/// The stack towards a certificate authority, which the operator names: at any address, without redirects, and its answers are
+/// short.
+pub fn authority(roots: Vec<u8>) -> Result<Client, BuildError> {
+    let config = ClientConfig { wire_bytes_max: 1 << 20, body_bytes_max: 1 << 20, ..ClientConfig::default() };
+    let wire = WireConfig { roots, ..config.connections(HeaderValue::from_static("*/*")) };
+    let wire = Wire::new(&wire, Arc::new(SystemResolver))?;
+    let head = Duration::from_secs(config.head_secs);
+    let hop = ServiceBuilder::new()
+        .layer(Retry::layer(connect_once())) // Nothing was sent.
+        .layer(AddressGuard::layer(AddressReach::Anywhere))
+        .layer(MapErrLayer::new(FetchError::from_boxed(head)))
+        .layer(TimeoutLayer::new(head))
+        .layer(BodyCap::layer(config.wire_bytes_max))
+        .service(wire);
+    let whole = ServiceBuilder::new()
+        .layer(Trace::authority())
+        .layer(Deadline::layer(Duration::from_secs(config.total_secs)))
+        .layer(Collect::layer(config.documents_bytes_max, config.body_bytes_max))
+        .service(BoxCloneSyncService::new(hop));
+    Ok(Client(BoxCloneSyncService::new(whole)))
 }
 
 #[cfg(test)]

@@ -35,6 +35,11 @@ impl Trace<()> {
     pub fn callback() -> TraceLayer {
         TraceLayer { direction: "callback" }
     }
+
+    /// For requests to a certificate authority.
+    pub fn authority() -> TraceLayer {
+        TraceLayer { direction: "authority" }
+    }
 }
 
 impl<S> Layer<S> for TraceLayer {

@@ -36,6 +36,8 @@ pub struct WireConfig {
     pub headers: HeaderMap,
     /// Idle connections kept for each host.
     pub idle_per_host: usize,
+    /// Root certificates (PEM) that are trusted beside those of the machine.
+    pub roots: Vec<u8>,
 }
 
 /// The HTTP client could not be set up.
@@ -55,6 +57,7 @@ impl Wire {
 }
 
 fn connections(config: &WireConfig, resolver: Arc<dyn Resolve>) -> Result<reqwest::Client, BuildError> {
+    let roots = reqwest::Certificate::from_pem_bundle(&config.roots).map_err(BuildError)?;
     let builder = || {
         reqwest::Client::builder()
             .no_proxy()
@@ -69,10 +72,11 @@ fn connections(config: &WireConfig, resolver: Arc<dyn Resolve>) -> Result<reqwes
             .pool_max_idle_per_host(config.idle_per_host)
             .dns_resolver(resolver.clone())
     };
-    builder().build().or_else(|error| {
+    let whole = if roots.is_empty() { builder() } else { builder().tls_certs_merge(roots.clone()) };
+    whole.build().or_else(|error| {
         // A slim container has no certificate store. A sidecar beside a plain http blog needs none.
         warn!(source = ?error, "No certificate authorities on this machine: https upstreams and callbacks will fail");
-        builder().tls_certs_only([]).build().map_err(BuildError)
+        builder().tls_certs_only(roots).build().map_err(BuildError)
     })
 }
 
