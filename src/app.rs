@@ -1,6 +1,7 @@
 //! The running application: builds the components, wires them and shuts them down in order. It decides nothing else.
 
 use crate::{
+    acme::{CertificateKeeper, CertificateWatch},
     auth::commands::{AccountAnswer, AccountCommand},
     catalog::{self, FeedSettings, RegistrationProgress},
     clock::{self, Clock},
@@ -108,7 +109,10 @@ impl App {
         let wiring =
             Wiring { idle_per_host: descriptors.idle_per_host(), ..Wiring::new(config, store, clock).await? };
         let server = &wiring.config.server;
-        let doors = Doors::open(server).await?;
+        let keeper = wiring.certificate_keeper()?;
+        let certificate = keeper.as_ref().map(CertificateKeeper::watch);
+        let held = keeper.as_ref().map(CertificateKeeper::held);
+        let doors = Doors::open(server, keeper).await?;
         let addresses = (doors.address(), doors.admin_address()?);
 
         // Both listeners answer while the feeds are registered.
@@ -123,12 +127,13 @@ impl App {
         let router = Router::starting(progress.clone());
         tasks.serve(doors.consumers, router.clone(), wiring.metrics.clone(), limits);
         tasks.follow_certificate(doors.certificate);
-        tasks.redirect(doors.redirect, &server.public_url, addresses.0.port());
+        tasks.keep_certificate(doors.keeper);
+        tasks.redirect((doors.redirect, held), &server.public_url, addresses.0.port());
         let admin = Admin::starting(progress.clone(), wiring.metrics.clone());
         let guard = AdminGuard::new(admin.clone(), server.admin_listen.ip(), server.admin_token.clone());
         tasks.serve_operator(doors.operator, guard);
 
-        let starting = Starting { wiring, source, readers, router, admin };
+        let starting = Starting { wiring, source, readers, router, admin, certificate };
         match starting.go_on(feeds, &progress, tasks.serving_ends()).await {
             Ok(Started { store, hub, reloader, poller, groups, watches, words }) => {
                 watches.into_iter().for_each(|watch| tasks.watch_site(watch));
@@ -210,6 +215,8 @@ struct Starting {
     readers: Arc<Readers>,
     router: Router,
     admin: Admin,
+    /// The certificate that everfeed gets itself.
+    certificate: Option<CertificateWatch>,
 }
 
 /// The rest of what was started.
@@ -232,7 +239,7 @@ impl Starting {
         progress: &RegistrationProgress,
         serving_ends: CancellationToken,
     ) -> anyhow::Result<Started> {
-        let Self { wiring, source, readers, router, admin } = self;
+        let Self { wiring, source, readers, router, admin, certificate } = self;
         let Config { site, server, .. } = &wiring.config;
         catalog::join_found(&*wiring.store, site, &server.public_url, &mut feeds).await?;
         wiring.gate.catalog.publish(catalog::register(&*wiring.store, feeds, progress).await?);
@@ -261,6 +268,7 @@ impl Starting {
             waiters: waiters.clone(),
             reloader: reloader.clone(),
             accounts: wiring.account_desk(),
+            certificate,
             started_at: insight::now(),
         };
         router.open(wiring.mounts(readers, &hub, waiters, serving_ends)?);

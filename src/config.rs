@@ -81,7 +81,14 @@ impl Config {
             {
                 *path = folder.join(&*path);
             }
-            problems::store_problem(config).into_iter().chain(problems::certificate_problem(config)).collect()
+            if let Some(acme) = &mut config.server.tls.acme {
+                for path in [&mut acme.root, &mut acme.folder].into_iter().flatten() {
+                    *path = folder.join(&*path);
+                }
+            }
+            let of_certificate =
+                problems::certificate_problem(config).into_iter().chain(problems::acme_problems(config));
+            problems::store_problem(config).into_iter().chain(of_certificate).collect()
         })
     }
 
@@ -203,6 +210,14 @@ impl Config {
                 if hub.callbacks_private { "public and private" } else { "public only" }
             ),
         ];
+        if let Some(acme) = &server.tls.acme {
+            let (names, folder) = (acme.names().join(", "), acme.folder(&store.path));
+            lines.push(format!(
+                "  certificate {names}, from {}, kept in {}",
+                acme.directory,
+                folder.display()
+            ));
+        }
         for site in site {
             let host = site.host.as_deref().unwrap_or("every other host");
             lines.push(format!("  site        {host} in front of {}", site.origin));

@@ -15,6 +15,8 @@ pub mod notify;
 pub mod render;
 pub mod store;
 
+pub mod acme;
+
 pub mod catalog;
 pub mod readers;
 

@@ -1,7 +1,14 @@
 //! Opens the sockets of consumers and of the operator before anything is served, so that a start that fails leaves nothing
 //! behind; not what is answered there.
 
-use crate::serve::{self, listener::Listener, tls::Certificate};
+use crate::{
+    acme::CertificateKeeper,
+    serve::{
+        self,
+        listener::Listener,
+        tls::{Certificate, CurrentCertificate},
+    },
+};
 use anyhow::Context as _;
 use std::net::{Ipv4Addr, SocketAddr};
 use tokio::net::TcpListener;
@@ -12,17 +19,27 @@ pub(super) struct Doors {
     pub(super) operator: TcpListener,
     /// For those who ask by HTTP what is served by HTTPS.
     pub(super) redirect: Option<TcpListener>,
+    /// The certificate in files.
     pub(super) certificate: Option<Certificate>,
+    /// The keeper of the certificate that everfeed gets itself.
+    pub(super) keeper: Option<CertificateKeeper>,
 }
 
 impl Doors {
-    /// Opens every socket of the configuration, and reads the certificate.
-    pub(super) async fn open(server: &serve::Config) -> anyhow::Result<Self> {
+    /// Opens every socket of the configuration, and reads the certificate, unless it is kept by `keeper`.
+    pub(super) async fn open(
+        server: &serve::Config,
+        keeper: Option<CertificateKeeper>,
+    ) -> anyhow::Result<Self> {
         let certificate = match server.tls.files() {
             Some((certificate, key)) => {
                 Some(Certificate::read(certificate, key).context("the certificate of server.tls")?)
             }
             None => None,
+        };
+        let current = match &keeper {
+            Some(keeper) => Some(CurrentCertificate::held(keeper.held())?),
+            None => certificate.as_ref().map(Certificate::current),
         };
         let proxies = if server.proxy_protocol { server.trusted_proxies.clone() } else { Vec::new() };
         let mut consumers = Vec::new();
@@ -30,8 +47,8 @@ impl Doors {
             let opened = Listener::open(address).await;
             for listener in opened.with_context(|| format!("cannot listen on {address} for consumers"))? {
                 let listener = listener.with_proxies(proxies.clone());
-                consumers.push(match &certificate {
-                    Some(certificate) => listener.with_tls(certificate, server.tls.hsts_secs),
+                consumers.push(match &current {
+                    Some(current) => listener.with_tls(current, server.tls.hsts_secs),
                     None => listener,
                 });
             }
@@ -41,7 +58,7 @@ impl Doors {
             Some(address) => Some(bind(address, "those who ask by HTTP").await?),
             None => None,
         };
-        Ok(Self { consumers, operator, redirect, certificate })
+        Ok(Self { consumers, operator, redirect, certificate, keeper })
     }
 
     /// The first address of consumers.

@@ -9,10 +9,12 @@ use super::{
     requested_poll,
 };
 use crate::{
+    acme::CertificateWatch,
     auth::commands::{AccountAnswer, AccountCommand},
     feed::{
         archive::ArchiveWalk,
         record::{FeedRecord, Gap},
+        stamp::Stamp,
     },
     hub::{FailingSubscriber, Hub},
     ingest::{Poller, Urgency},
@@ -20,8 +22,8 @@ use crate::{
     secret::public_url,
     serve::{
         admin::{
-            FailingStatus, FeedStatus, ForgetAnswer, GapStatus, Insight, KeptFeeds, PollReport, ReloadAnswer,
-            RemovedStatus, Status, StoreStatus, SubscriberStatus,
+            CertificateStatus, FailingStatus, FeedStatus, FeedTotals, ForgetAnswer, GapStatus, Insight,
+            KeptFeeds, PollReport, ReloadAnswer, RemovedStatus, Status, StoreStatus, SubscriberStatus,
         },
         feed_range::FeedRange,
         long_poll::Waiters,
@@ -42,6 +44,8 @@ pub(super) struct Overview {
     pub(super) waiters: Waiters,
     pub(super) reloader: Arc<Reloader>,
     pub(super) accounts: AccountDesk,
+    /// The certificate that everfeed gets itself.
+    pub(super) certificate: Option<CertificateWatch>,
     pub(super) started_at: String,
 }
 
@@ -68,6 +72,20 @@ fn gap_status(gap: &Gap) -> GapStatus {
 /// A removed feed, as the status shows it.
 fn removed_status(RemovedFeed { name, items, renamed_to }: RemovedFeed) -> RemovedStatus {
     RemovedStatus { name, items, renamed_to }
+}
+
+/// The certificate that everfeed gets itself, as the status shows it.
+fn certificate_status(watch: &CertificateWatch) -> CertificateStatus {
+    let state = watch.state();
+    let moment = |secs: u64| Stamp::from_secs(secs).rfc3339();
+    CertificateStatus {
+        names: state.names,
+        authority: state.authority,
+        expires_at: state.expires_at.map(moment),
+        next_order_at: moment(state.next_order_at),
+        failures: state.failures,
+        fault: state.fault.map(|fault| fault.to_string()),
+    }
 }
 
 /// The time, as the status shows it.
@@ -148,8 +166,11 @@ impl Overview {
         };
         let failing = self.poller.failing();
         Ok(Status {
-            feeds_total: catalog.feeds().len(),
-            failing: failing.into_iter().map(|(whose, feeds)| (whose.to_string(), feeds)).collect(),
+            totals: FeedTotals {
+                feeds_total: catalog.feeds().len(),
+                failing: failing.into_iter().map(|(whose, feeds)| (whose.to_string(), feeds)).collect(),
+            },
+            certificate: self.certificate.as_ref().map(certificate_status),
             next,
             version: env!("CARGO_PKG_VERSION"),
             started_at: self.started_at.clone(),

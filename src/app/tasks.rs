@@ -2,6 +2,7 @@
 
 use super::{groups::GroupKeeper, site_feeds::SiteWatch};
 use crate::{
+    acme::{CertificateKeeper, HeldCertificate},
     byte_budget::ByteBudget,
     ingest::Poller,
     serve::{
@@ -81,19 +82,32 @@ impl Tasks {
     }
 
     /// Sends those who ask by HTTP to HTTPS.
-    pub(super) fn redirect(&self, listener: Option<TcpListener>, public_url: &Url, port: u16) {
-        let Some(listener) = listener else { return };
+    pub(super) fn redirect(
+        &self,
+        doors: (Option<TcpListener>, Option<Arc<HeldCertificate>>),
+        public_url: &Url,
+        port: u16,
+    ) {
+        let (Some(listener), held) = doors else { return };
         let stop = self.stop_serving.clone();
         let budget = Arc::new(ByteBudget::new(ADMIN_ANSWERS_BYTES_MAX));
         let limits = listen::ListenerLimits::new(REDIRECT_CONNECTIONS_MAX, ADMIN_ANSWERS_BYTES_MAX, budget);
         let limits = listen::ListenerLimits { idle_give_way: true, ..limits };
-        self.serving.spawn(listen::serve([listener.into()], redirecting(public_url, port), limits, stop));
+        let service = redirecting(public_url, port, held);
+        self.serving.spawn(listen::serve([listener.into()], service, limits, stop));
     }
 
     /// Takes a certificate into use when its files change.
     pub(super) fn follow_certificate(&self, certificate: Option<Certificate>) {
         if let Some(certificate) = certificate {
             self.serving.spawn(certificate.follow(self.stop_serving.clone()));
+        }
+    }
+
+    /// Gets a certificate and renews it.
+    pub(super) fn keep_certificate(&self, keeper: Option<CertificateKeeper>) {
+        if let Some(keeper) = keeper {
+            self.serving.spawn(keeper.run(self.stop_serving.clone()));
         }
     }
 

@@ -8,6 +8,10 @@ use super::{
     site_feeds::SiteWatch,
 };
 use crate::{
+    acme::{
+        AcmeAuthority, AcmeFolder, CertificateKeeper, ProtocolParts, authority::ChallengeWay,
+        keeper::KeeperParts,
+    },
     auth::Authenticator,
     catalog::{Catalog, CatalogSnapshot, ReadGate, RegisteredFeed, SiteFeeds, SiteSettings, Sites},
     clock::Clock,
@@ -33,6 +37,7 @@ use crate::{
     store::Store,
     telemetry::Metrics,
 };
+use anyhow::Context as _;
 use bytes::Bytes;
 use http::HeaderValue;
 use ipnet::IpNet;
@@ -94,6 +99,36 @@ impl Wiring {
             platforms: self.config.platforms.profiles(),
         };
         sites.map(watch).collect()
+    }
+
+    /// The keeper of the certificate that everfeed gets itself, if it does.
+    pub(super) fn certificate_keeper(&self) -> anyhow::Result<Option<CertificateKeeper>> {
+        let server = &self.config.server;
+        let Some(settings) = server.tls.acme.clone() else { return Ok(None) };
+        let path = settings.folder(&self.config.store.path);
+        let folder = AcmeFolder::open(&path, &settings.directory)
+            .with_context(|| format!("the folder of server.tls.acme, {}", path.display()))?;
+        let roots =
+            settings.roots().map_err(anyhow::Error::msg).context("the file of server.tls.acme.root")?;
+        let user_agent = format!("everfeed/{} (+{})", env!("CARGO_PKG_VERSION"), server.public_url);
+        let held = Arc::default();
+        let clock = self.clock.clone();
+        let authority_name = settings.directory.host_str().unwrap_or_default().to_owned();
+        let mut ways = vec![ChallengeWay::TlsAlpn];
+        ways.extend(server.tls.redirect_from.map(|_| ChallengeWay::Http));
+        let names = settings.names();
+        let parts = ProtocolParts {
+            settings,
+            client: layers::authority(roots)?,
+            user_agent: HeaderValue::try_from(user_agent)?,
+            folder: folder.clone(),
+            held: Arc::clone(&held),
+        };
+        let authority = Arc::new(AcmeAuthority::new(parts, move || clock.now()));
+        let (clock, jitter) = (self.clock.clone(), rand::random);
+        let parts = KeeperParts { names, authority_name, authority, ways, folder, held, clock, jitter };
+        let opened = CertificateKeeper::open(parts);
+        Ok(Some(opened.with_context(|| format!("the folder of server.tls.acme, {}", path.display()))?))
     }
 
     pub(super) async fn poller(&self, upstream: Upstream) -> anyhow::Result<Poller> {

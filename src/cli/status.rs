@@ -80,6 +80,11 @@ impl Sheet {
         }
         broken.extend(feeds.iter().filter_map(|feed| fault(feed, now)));
         let mut notes = Vec::new();
+        if let Some(told) = certificate(&first["certificate"], now) {
+            // A renewal that failed has time; without a certificate nobody is served.
+            let holds = moment(&first["certificate"]["expires_at"]).is_some_and(|until| until > now);
+            if holds { &mut notes } else { &mut broken }.push(told);
+        }
         for feed in &feeds {
             notes.extend(
                 remarks(feed, now).into_iter().map(|remark| format!("{}: {remark}", text(&feed["name"]))),
@@ -173,6 +178,27 @@ fn fault(feed: &Value, now: DateTime<Utc>) -> Option<String> {
     Some(format!("{}: {told} ({whose}; since {since}, failed polls: {failures})", text(&feed["name"])))
 }
 
+/// The certificate that everfeed gets itself: its end, and the last failure.
+fn certificate(state: &Value, now: DateTime<Utc>) -> Option<String> {
+    let names: Vec<String> = state.as_object()?.get("names")?.as_array()?.iter().map(text).collect();
+    let end = match (moment(&state["expires_at"]), when(&state["expires_at"], now)) {
+        (Some(end), Some(told)) if end > now => format!("holds until {}, {told}", end.format("%Y-%m-%d")),
+        (_, Some(told)) => format!("expired {told}"),
+        _ => "there is none yet, and HTTPS connections fail".to_owned(),
+    };
+    let next = when(&state["next_order_at"], now).unwrap_or_default();
+    let told = match state["fault"].as_str() {
+        Some(fault) => format!(
+            "; {} did not give another: {}; orders that failed: {}",
+            text(&state["authority"]),
+            tame(fault),
+            state["failures"]
+        ),
+        None => String::new(),
+    };
+    Some(format!("certificate for {}: {end}; next order {next}{told}", names.join(", ")))
+}
+
 /// Everything about a feed that is no fault, and that its operator should know.
 fn remarks(feed: &Value, now: DateTime<Utc>) -> Vec<String> {
     let mut found = Vec::new();
@@ -193,8 +219,11 @@ fn remarks(feed: &Value, now: DateTime<Utc>) -> Vec<String> {
 
 /// A moment, told from now.
 fn when(moment: &Value, now: DateTime<Utc>) -> Option<String> {
-    let moment = DateTime::parse_from_rfc3339(moment.as_str()?).ok()?;
-    Some(from_now(moment.with_timezone(&Utc), now))
+    Some(from_now(self::moment(moment)?, now))
+}
+
+fn moment(moment: &Value) -> Option<DateTime<Utc>> {
+    Some(DateTime::parse_from_rfc3339(moment.as_str()?).ok()?.with_timezone(&Utc))
 }
 
 /// A text that cannot steer the terminal; empty for anything else.
@@ -235,6 +264,34 @@ mod tests {
             assert!(lines.contains(part), "{part} is not in:\n{lines}");
         }
         assert!(lines.lines().any(|line| line.starts_with("b ") && line.contains("good")), "{lines}");
+    }
+
+    #[test]
+    fn a_certificate_is_broken_once_nobody_can_be_served_with_it() {
+        let told = |expires_at: Value, fault: Value| {
+            let certificate = json!({ "names": ["h.example"], "authority": "ca.example", "expires_at": expires_at,
+                "next_order_at": "2026-06-02T00:30:00Z", "failures": 2, "fault": fault });
+            let sheet = sheet(&[json!({ "version": "1", "certificate": certificate })]);
+            (sheet.broken.join("\n"), sheet.notes.join("\n"))
+        };
+        let (broken, notes) = told(json!("2026-07-02T00:00:00Z"), Value::Null);
+        assert_eq!(broken, "");
+        assert_eq!(
+            notes,
+            "certificate for h.example: holds until 2026-07-02, in 30 days; next order in 30 min"
+        );
+        let (broken, notes) =
+            told(json!("2026-07-02T00:00:00Z"), json!("it is down (the authority's fault)"));
+        assert!(
+            broken.is_empty() && notes.contains("ca.example did not give another: it is down"),
+            "{notes}"
+        );
+        for (expires_at, part) in
+            [(json!("2026-05-02T00:00:00Z"), "expired 31 days ago"), (Value::Null, "there is none yet")]
+        {
+            let (broken, notes) = told(expires_at, Value::Null);
+            assert!(notes.is_empty() && broken.contains(part), "{broken}");
+        }
     }
 
     #[test]

@@ -25,6 +25,12 @@ const EFFECTS: &[(&str, Effect)] = &[
     ("server.proxy_protocol", Restart),
     ("server.tls.certificate", Restart),
     ("server.tls.key", Restart),
+    ("server.tls.acme.domains", Restart),
+    ("server.tls.acme.contact", Restart),
+    ("server.tls.acme.agree_to_terms", Restart),
+    ("server.tls.acme.directory", Restart),
+    ("server.tls.acme.root", Restart),
+    ("server.tls.acme.folder", Restart),
     ("server.tls.redirect_from", Restart),
     ("server.tls.hsts_secs", Restart),
     ("server.prefix", Restart),
@@ -133,10 +139,11 @@ mod tests {
     const WHOLE: &str = "[[feed]]\nname = \"blog\"\nurl = \"http://x/\"\nrecord = { folder = \"x\" }\n";
     const GROUP: &str = "[[group]]\nname = \"planet\"\nmembers = [\"blog\"]\n";
     const SITE: &str = "[[site]]\norigin = \"http://y/\"\n";
+    const ACME: &str = "[server.tls.acme]\ndomains = [\"h.example\"]\nagree_to_terms = true\n";
 
     #[test]
     fn the_table_has_every_key_once_and_no_other() {
-        let config = Config::parse("x", &format!("{SITE}{WHOLE}{GROUP}")).unwrap();
+        let config = Config::parse("x", &format!("{ACME}{SITE}{WHOLE}{GROUP}")).unwrap();
         let of_feed = by_key(&config.feed[0]);
         let of_site = by_key(&config.site[0]);
         let of_group = by_key(&config.group[0]);

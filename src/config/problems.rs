@@ -8,6 +8,7 @@ use crate::{
     },
     serve::{
         self,
+        listen_address::ListenAddress,
         tls::{Certificate, TlsSettings},
     },
     setting::{RefusedSetting, at_least_one},
@@ -47,6 +48,7 @@ pub(super) fn of_server(server: &serve::Config) -> Vec<RefusedSetting> {
         problems.push(RefusedSetting::new("server.proxy_protocol", true, wanted));
     }
     problems.extend(of_tls(&server.tls));
+    problems.extend(of_acme(server));
     if !is_prefix(&server.prefix) {
         problems.push(RefusedSetting::new(
             "server.prefix",
@@ -72,6 +74,15 @@ pub(super) fn of_server(server: &serve::Config) -> Vec<RefusedSetting> {
 /// The problem with a pair of files of which one is missing, and with settings that mean nothing without them.
 fn of_tls(tls: &TlsSettings) -> Option<RefusedSetting> {
     let path = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
+    if tls.acme.is_some() {
+        let file = path(&tls.certificate).or_else(|| path(&tls.key))?;
+        let wanted = "the certificate comes from these files or from an authority; leave out one of both";
+        return Some(RefusedSetting::new(
+            "server.tls.acme",
+            format!("beside the file {}", quoted(&file)),
+            wanted,
+        ));
+    }
     let needs_both = tls.redirect_from.is_some() || tls.hsts_secs > 0;
     let (key, found) = match (path(&tls.certificate), path(&tls.key)) {
         (Some(_), Some(_)) => return None,
@@ -80,7 +91,40 @@ fn of_tls(tls: &TlsSettings) -> Option<RefusedSetting> {
         (Some(certificate), None) => ("server.tls.certificate", quoted(&certificate)),
         (None, Some(key)) => ("server.tls.key", quoted(&key)),
     };
-    Some(RefusedSetting::new(key, found, "give certificate and key, the paths of two PEM files"))
+    Some(RefusedSetting::new(key, found, "give certificate and key, the paths of two PEM files; or acme"))
+}
+
+/// Everything that cannot be meant in `[server.tls.acme]`.
+fn of_acme(server: &serve::Config) -> Vec<RefusedSetting> {
+    let Some(acme) = &server.tls.acme else { return Vec::new() };
+    let mut found: Vec<_> =
+        acme.problems().into_iter().map(|problem| problem.within("server.tls.acme")).collect();
+    let paths = server.listen.iter().filter(|address| matches!(address, ListenAddress::Unix(_)));
+    if paths.count() == server.listen.iter().count() {
+        let wanted = "no TLS is spoken at Unix sockets; give server.listen a port, or leave acme to the server in front";
+        found.push(RefusedSetting::new("server.tls.acme", "no port that it would be for", wanted));
+    }
+    found
+}
+
+/// The problems with files that `[server.tls.acme]` names.
+pub(super) fn acme_problems(config: &Config) -> Vec<RefusedSetting> {
+    let Some(acme) = &config.server.tls.acme else { return Vec::new() };
+    let mut found = Vec::new();
+    if let (Some(root), Err(error)) = (&acme.root, acme.roots()) {
+        let wanted = format!("{error}; give the file of a root certificate, or leave it out");
+        found.push(RefusedSetting::new("server.tls.acme.root", quoted(&root.display().to_string()), wanted));
+    }
+    let folder = acme.folder(&config.store.path);
+    if folder.exists() && !folder.is_dir() {
+        let wanted = "this is no folder; give another path";
+        found.push(RefusedSetting::new(
+            "server.tls.acme.folder",
+            quoted(&folder.display().to_string()),
+            wanted,
+        ));
+    }
+    found
 }
 
 /// The problem with the files of the certificate, as far as they can be read.

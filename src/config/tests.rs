@@ -629,6 +629,61 @@ fn doors_that_cannot_be_meant_are_refused() {
 }
 
 #[test]
+fn a_certificate_by_an_authority_is_checked_and_warned_of() {
+    let text = |server: &str, acme: &str| format!("[server]\n{server}\n[server.tls.acme]\n{acme}\n{GOOD}");
+    let good = "domains = [\"blog.example.org\"]\nagree_to_terms = true";
+    let public = "public_url = \"https://blog.example.org\"\nlisten = \"0.0.0.0:443\"";
+    let config = Config::parse("ever.toml", &text(public, good)).unwrap();
+    // The feed has one of its own.
+    let of_server = |config: &Config| {
+        let warnings = config.warnings().into_iter();
+        warnings.filter(|warning| warning.starts_with("server.")).collect::<Vec<_>>()
+    };
+    assert_eq!(of_server(&config), [""; 0]);
+    let acme = config.server.tls.acme.unwrap();
+    assert!(acme.is_lets_encrypt());
+    assert_eq!(acme.folder(std::path::Path::new("/var/x.redb")), std::path::Path::new("/var/acme"));
+    for (server, acme, part) in [
+        ("", "agree_to_terms = true", "server.tls.acme.domains: found no domain"),
+        ("", "domains = [\"h.example\"]", "give agree_to_terms = true"),
+        ("", "domains = [\"10.0.0.1\"]\nagree_to_terms = true", "certificates are for names"),
+        ("", "domain = \"h.example\"", "did you mean `domains`"),
+        ("", "domains = \"h.example\"\nagree_to_terms = true", "give a list of host names"),
+        ("tls.certificate = \"c.pem\"\ntls.key = \"k.pem\"", good, "found beside the file \"c.pem\""),
+        ("listen = \"unix:x.sock\"", good, "no TLS is spoken at Unix sockets"),
+    ] {
+        let told = error(&text(server, acme));
+        assert!(told.contains(part), "{part} is not in: {told}");
+    }
+    for (server, acme, part) in [
+        (
+            "public_url = \"https://h.example\"\nlisten = \"[::]:443\"",
+            good,
+            "h.example, the host of public_url, is not among them",
+        ),
+        ("public_url = \"https://blog.example.org\"", good, "and everfeed listens at neither"),
+        (
+            "public_url = \"https://h.local\"\nlisten = \"systemd\"",
+            "domains = [\"h.local\"]\nagree_to_terms = true",
+            "h.local is no name of the public internet",
+        ),
+        ("public_url = \"http://blog.example.org\"\nlisten = \"systemd\"", good, "give its https URL"),
+    ] {
+        let warnings = of_server(&Config::parse("ever.toml", &text(server, acme)).unwrap());
+        assert!(warnings.len() == 1 && warnings[0].contains(part), "{part} is not in: {warnings:?}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("ever.toml");
+    std::fs::write(folder.path().join("root.pem"), "no certificate").unwrap();
+    let more = "root = \"root.pem\"\nfolder = \"ever.toml\"";
+    std::fs::write(&file, text(public, &format!("{good}\n{more}"))).unwrap();
+    let told = Config::load(&file, []).unwrap_err().to_string();
+    for part in ["it holds no certificate in PEM form", "this is no folder"] {
+        assert!(told.contains(part), "{part} is not in: {told}");
+    }
+}
+
+#[test]
 fn a_feed_of_a_site_is_private_only_where_nobody_gets_it_from_the_old_server() {
     let text = |path: &str, more: &str| {
         format!(

@@ -21,7 +21,16 @@ pub(super) fn wanted(key: &str) -> Option<&'static str> {
              list of such addresses"
         }
         "server.admin_listen" | "server.tls.redirect_from" => ADDRESS,
-        "server.tls.certificate" | "server.tls.key" => "the path of a PEM file, in quotes",
+        "server.tls.certificate" | "server.tls.key" | "server.tls.acme.root" => {
+            "the path of a PEM file, in quotes"
+        }
+        "server.tls.acme" => {
+            "a table, for instance { domains = [\"feeds.example.org\"], agree_to_terms = true }"
+        }
+        "server.tls.acme.domains" => "a list of host names, for instance [\"feeds.example.org\"]",
+        "server.tls.acme.contact" => "an address of e-mail in quotes, such as \"you@example.org\"",
+        "server.tls.acme.directory" => "the https URL of an authority's directory",
+        "server.tls.acme.folder" => "the path of a folder, in quotes",
         "server.tls" => "a table, for instance { certificate = \"fullchain.pem\", key = \"privkey.pem\" }",
         "server.public_url" => "an absolute URL, for instance \"https://feeds.example.org\"",
         "server.admin_token" => ADMIN_TOKEN,
@@ -63,6 +72,7 @@ pub(super) fn wanted(key: &str) -> Option<&'static str> {
         | "feed.deletions.page_credentials"
         | "server.basic_over_http"
         | "server.proxy_protocol"
+        | "server.tls.acme.agree_to_terms"
         | "hub.callbacks_private"
         | "hub.publish_hints"
         | "hub.rsscloud"

@@ -2,8 +2,9 @@
 
 use super::Config;
 use crate::{
+    acme::AcmeSettings,
     catalog::{FeedSettings, SiteSettings},
-    serve,
+    serve::{self, listen_address::ListenAddress},
 };
 use std::net::{IpAddr, SocketAddr};
 use url::{Host, Url};
@@ -41,11 +42,14 @@ fn of_server(server: &serve::Config) -> Vec<String> {
             admin.port()
         ));
     }
-    if server.tls.files().is_some() && server.public_url.scheme() == "http" {
+    if server.tls.is_on() && server.public_url.scheme() == "http" {
         found.push(format!(
             "server.public_url: {} is what consumers are told, while they are served by https; give its https URL",
             server.public_url
         ));
+    }
+    if let Some(acme) = &server.tls.acme {
+        found.extend(of_acme(acme, server));
     }
     let (path, prefix) = (server.public_url.path().trim_matches('/'), server.prefix.trim_matches('/'));
     if !prefix.is_empty() && (path == prefix || path.ends_with(&format!("/{prefix}"))) {
@@ -58,6 +62,51 @@ fn of_server(server: &serve::Config) -> Vec<String> {
     }
     found
 }
+
+/// Endings of names that no public authority gives a certificate for (RFC 6761, RFC 6762, RFC 8375, RFC 9476).
+const PRIVATE_ENDINGS: [&str; 9] =
+    ["alt", "home.arpa", "internal", "invalid", "lan", "local", "localhost", "onion", "test"];
+
+fn of_acme(acme: &AcmeSettings, server: &serve::Config) -> Vec<String> {
+    let mut found = Vec::new();
+    let names = acme.names();
+    let public = server.public_url.host_str().unwrap_or_default().to_owned();
+    if !names.contains(&public) {
+        found.push(format!(
+            "server.tls.acme.domains: {public}, the host of public_url, is not among them, so that consumers are shown a \
+             certificate for another host; add it"
+        ));
+    }
+    for name in names.iter().filter(|_| acme.is_lets_encrypt()) {
+        let is_private = PRIVATE_ENDINGS.iter().any(|ending| {
+            name.strip_suffix(ending).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+        });
+        if is_private || !name.contains('.') {
+            found.push(format!(
+                "server.tls.acme.domains: {name} is no name of the public internet, and Let's Encrypt gives no certificate for it; \
+                 give a public name, or another directory"
+            ));
+        }
+    }
+    let by_http = server.tls.redirect_from.is_some_and(|address| address.port() == HTTP_PORT);
+    // Sockets of systemd tell their port only when they are there.
+    let listens = |address: &ListenAddress| match address {
+        ListenAddress::Tcp(address) => address.port() == HTTPS_PORT,
+        ListenAddress::Systemd => true,
+        ListenAddress::Unix(_) => false,
+    };
+    if acme.is_lets_encrypt() && !by_http && !server.listen.iter().any(listens) {
+        found.push(
+            "server.tls.acme: Let's Encrypt connects to port 443 of each domain (or to port 80, where redirect_from listens), and \
+             everfeed listens at neither; make sure that one of them leads here"
+                .to_owned(),
+        );
+    }
+    found
+}
+
+const HTTP_PORT: u16 = 80;
+const HTTPS_PORT: u16 = 443;
 
 fn of_feed(feed: &FeedSettings, server: &serve::Config) -> Vec<String> {
     let key = |name: &str| format!("feed.{}.{name}", feed.name);

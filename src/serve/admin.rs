@@ -30,8 +30,8 @@ mod status;
 
 pub use guard::AdminGuard;
 pub use status::{
-    ConfigStatus, FailingStatus, FaultStatus, FeedStatus, GapStatus, KeptFeeds, ReloadStatus, RemovedStatus,
-    Status, StoreStatus, SubscriberStatus,
+    CertificateStatus, ConfigStatus, FailingStatus, FaultStatus, FeedStatus, FeedTotals, GapStatus,
+    KeptFeeds, ReloadStatus, RemovedStatus, Status, StoreStatus, SubscriberStatus,
 };
 
 /// Questions and requests of the operator to the rest of the application.

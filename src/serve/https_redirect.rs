@@ -1,22 +1,24 @@
-//! Sends whoever asks by HTTP to the same URL by HTTPS.
+//! Sends whoever asks by HTTP to the same URL by HTTPS; but a certificate authority gets its answer.
 
 use super::body::{self, Response};
+use crate::acme::HeldCertificate;
 use http::{
     HeaderValue, Request, StatusCode,
     header::{CACHE_CONTROL, CONTENT_TYPE, HOST, LOCATION, X_CONTENT_TYPE_OPTIONS},
 };
-use std::convert::Infallible;
+use std::{convert::Infallible, sync::Arc};
 use tower::Service;
 use url::Url;
 
 /// The default port of HTTPS.
 const HTTPS_PORT: u16 = 443;
 
-/// A service that answers every request with 308. `public_url` is ours, whose port counts if it is one of HTTPS; else
-/// `port` does.
+/// A service that answers every request with 308, but those for an open challenge of `held`. `public_url` is ours, whose port
+/// counts if it is one of HTTPS; else `port` does.
 pub fn redirecting<B: Send + 'static>(
     public_url: &Url,
     port: u16,
+    held: Option<Arc<HeldCertificate>>,
 ) -> impl Service<Request<B>, Response = Response, Error = Infallible, Future: Send> + Clone + Send + 'static
 {
     let port = if public_url.scheme() == "https" {
@@ -26,7 +28,11 @@ pub fn redirecting<B: Send + 'static>(
     };
     let own_host = public_url.host_str().unwrap_or_default().to_owned();
     tower::service_fn(move |request: Request<B>| {
-        let response = redirect(&request, &own_host, port);
+        let challenge = held.as_ref().and_then(|held| held.challenge_document(request.uri().path()));
+        let response = match challenge {
+            Some(document) => answer(StatusCode::OK, "application/octet-stream", document),
+            None => redirect(&request, &own_host, port),
+        };
         async move { Ok(response) }
     })
 }
@@ -44,11 +50,17 @@ fn redirect<B>(request: &Request<B>, own_host: &str, port: u16) -> Response {
         _ => ("/", ""),
     };
     let location = HeaderValue::try_from(format!("https://{host}{port}{slash}{path}"));
-    let mut response = Response::new(body::whole("this is served by https only\n"));
-    *response.status_mut() = StatusCode::PERMANENT_REDIRECT;
+    let words = "this is served by https only\n".to_owned();
+    let mut response = answer(StatusCode::PERMANENT_REDIRECT, "text/plain; charset=utf-8", words);
+    response.headers_mut().insert(LOCATION, location.unwrap_or_else(|_| HeaderValue::from_static("/")));
+    response
+}
+
+fn answer(status: StatusCode, kind: &'static str, body: String) -> Response {
+    let mut response = Response::new(body::whole(body));
+    *response.status_mut() = status;
     let headers = response.headers_mut();
-    headers.insert(LOCATION, location.unwrap_or_else(|_| HeaderValue::from_static("/")));
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     response
@@ -68,6 +80,23 @@ mod tests {
     use tower::ServiceExt as _;
 
     #[tokio::test]
+    async fn an_open_challenge_is_answered_here() {
+        let held = Arc::new(HeldCertificate::default());
+        held.answer_by_document("t", "t.x");
+        let public_url = Url::parse("https://h/").unwrap();
+        let service = redirecting(&public_url, 443, Some(held));
+        for (target, status) in [
+            ("/.well-known/acme-challenge/t", StatusCode::OK),
+            ("http://h/.well-known/acme-challenge/t", StatusCode::OK),
+            ("/.well-known/acme-challenge/u", StatusCode::PERMANENT_REDIRECT),
+            ("/", StatusCode::PERMANENT_REDIRECT),
+        ] {
+            let answer = service.clone().oneshot(Request::get(target).body(()).unwrap()).await.unwrap();
+            assert_eq!(answer.status(), status, "{target}");
+        }
+    }
+
+    #[tokio::test]
     async fn the_same_url_is_asked_for_by_https() {
         for (public_url, port, host, target, expect) in [
             ("https://h/", 8443, Some("h"), "/a?b=c", "https://h/a?b=c"),
@@ -84,7 +113,8 @@ mod tests {
                 request = request.header(HOST, host);
             }
             let public_url = Url::parse(public_url).unwrap();
-            let answer = redirecting(&public_url, port).oneshot(request.body(()).unwrap()).await.unwrap();
+            let answer =
+                redirecting(&public_url, port, None).oneshot(request.body(()).unwrap()).await.unwrap();
             assert_eq!(answer.status(), StatusCode::PERMANENT_REDIRECT);
             assert_eq!(answer.headers()[LOCATION], expect, "{target}");
         }

@@ -6,8 +6,9 @@ use super::{
     listen_address::ListenAddress,
     proxy_header::{ProxiedClient, read_proxy_header},
     socket::{RawStream, Socket},
-    tls::{Certificate, CurrentCertificate},
+    tls::CurrentCertificate,
 };
+use crate::acme::held::CHALLENGE_PROTOCOL;
 use http::HeaderValue;
 use ipnet::IpNet;
 use std::{
@@ -80,11 +81,11 @@ impl Listener {
 
     /// The same with TLS, if it is no Unix socket; and browsers are told for so many seconds to use nothing else.
     #[must_use]
-    pub fn with_tls(self, certificate: &Certificate, hsts_secs: u64) -> Self {
+    pub fn with_tls(self, certificate: &CurrentCertificate, hsts_secs: u64) -> Self {
         if self.address().is_none() {
             return self;
         }
-        let tls = Some(certificate.current());
+        let tls = Some(certificate.clone());
         let hsts = HeaderValue::try_from(format!("max-age={hsts_secs}")).ok().filter(|_| hsts_secs > 0);
         self.changed(|handshake| Handshake { tls, hsts, ..handshake })
     }
@@ -114,10 +115,13 @@ impl Handshake {
                 return Ok(ReadyConnection { stream, client, is_over_tls: told.is_over_tls });
             };
             let _room = self.room.acquire().await.map_err(Error::other)?;
-            // Thirty times as long as a socket, which most connections are nothing but.
+            // In a box: it is thirty times as long as a socket, which most connections are nothing but.
             let stream = Box::new(TlsAcceptor::from(tls.config()).accept(stream).await?);
-            let stream = Either::Right(stream);
-            Ok(ReadyConnection { stream, client, is_over_tls: true })
+            if stream.get_ref().1.alpn_protocol() == Some(CHALLENGE_PROTOCOL) {
+                // It has seen what it came for (RFC 8737, section 4).
+                return Err(Error::other("a certificate authority looked at a challenge"));
+            }
+            Ok(ReadyConnection { stream: Either::Right(stream), client, is_over_tls: true })
         };
         let late = |_| Error::new(ErrorKind::TimedOut, "the handshake took too long");
         tokio::time::timeout(HANDSHAKE_TIME, steps).await.map_err(late)?
@@ -131,7 +135,7 @@ impl Handshake {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::tls::Certificate, *};
     use tokio::net::TcpStream;
 
     #[tokio::test(start_paused = true)]
@@ -141,7 +145,7 @@ mod tests {
         let pair = rcgen::generate_simple_self_signed(["h".to_owned()]).unwrap();
         std::fs::write(&file, pair.cert.pem()).unwrap();
         std::fs::write(&key, pair.signing_key.serialize_pem()).unwrap();
-        let certificate = Certificate::read(&file, &key).unwrap();
+        let certificate = Certificate::read(&file, &key).unwrap().current();
         let address = ListenAddress::Tcp(SocketAddr::from(([127, 0, 0, 1], 0)));
         let plain = Listener::open(&address).await.unwrap().remove(0);
         let proxied = Listener::open(&address).await.unwrap().remove(0);

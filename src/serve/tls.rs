@@ -1,5 +1,6 @@
-//! The certificate of `[server.tls]`, read from its files again when they change; not the connections that use it.
+//! The certificate of `[server.tls]`, read from its files again when they change, or kept by `acme`; not the connections that use it.
 
+use crate::acme::{AcmeSettings, HeldCertificate, held::CHALLENGE_PROTOCOL};
 use rustls::{
     ServerConfig,
     crypto::ring,
@@ -28,6 +29,8 @@ pub struct TlsSettings {
     pub certificate: Option<PathBuf>,
     /// File of its private key (PEM).
     pub key: Option<PathBuf>,
+    /// A certificate that everfeed gets itself, in place of files.
+    pub acme: Option<AcmeSettings>,
     /// Address at which HTTP is spoken, and every request is sent to HTTPS.
     pub redirect_from: Option<SocketAddr>,
     /// Seconds for which browsers are told to use HTTPS only (`Strict-Transport-Security`); 0 tells them nothing.
@@ -38,6 +41,11 @@ impl TlsSettings {
     /// The files, when both are configured.
     pub fn files(&self) -> Option<(&Path, &Path)> {
         Some((self.certificate.as_deref()?, self.key.as_deref()?))
+    }
+
+    /// True where HTTPS is served.
+    pub fn is_on(&self) -> bool {
+        self.files().is_some() || self.acme.is_some()
     }
 }
 
@@ -82,9 +90,19 @@ pub struct Certificate {
 
 /// The part of a certificate that listeners use.
 #[derive(Clone, Debug)]
-pub(super) struct CurrentCertificate(Arc<RwLock<Arc<ServerConfig>>>);
+pub struct CurrentCertificate(Arc<RwLock<Arc<ServerConfig>>>);
 
 impl CurrentCertificate {
+    /// The certificate that `acme` holds, as it is at each connection; and its answers to the authority.
+    pub fn held(certificate: Arc<HeldCertificate>) -> Result<Self, rustls::Error> {
+        let builder = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()?;
+        let mut config = builder.with_no_client_auth().with_cert_resolver(certificate);
+        config.alpn_protocols =
+            PROTOCOLS.into_iter().chain([CHALLENGE_PROTOCOL]).map(<[u8]>::to_vec).collect();
+        Ok(Self(Arc::new(RwLock::new(Arc::new(config)))))
+    }
+
     /// The settings of a connection that begins now.
     pub(super) fn config(&self) -> Arc<ServerConfig> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
@@ -114,7 +132,7 @@ impl Certificate {
     }
 
     /// The part that listeners use.
-    pub(super) fn current(&self) -> CurrentCertificate {
+    pub fn current(&self) -> CurrentCertificate {
         CurrentCertificate(self.current.clone())
     }
 

@@ -20,8 +20,14 @@ const COMPONENTS: &[(&str, &[&str])] = &[
     ("readers", &["adapters", "feed", "render", "store", "notify"]),
     ("layers", &[]),
     ("auth", &[]),
+    // `layers` for the way to the authority.
+    ("acme", &["layers"]),
     ("ingest", &["adapters", "feed", "store", "notify", "catalog", "layers"]),
-    ("serve", &["adapters", "feed", "render", "store", "notify", "catalog", "readers", "layers", "auth"]),
+    // `acme` for the certificate that it shows, and for the answers to the authority that gives it.
+    (
+        "serve",
+        &["adapters", "feed", "render", "store", "notify", "catalog", "readers", "layers", "auth", "acme"],
+    ),
     ("proxy", &["adapters", "feed", "render", "store", "notify", "catalog", "readers", "layers", "auth"]),
     // `render` for representations and the URLs of topics.
     ("hub", &["adapters", "feed", "render", "store", "notify", "catalog", "readers", "layers", "auth"]),
@@ -29,14 +35,14 @@ const COMPONENTS: &[(&str, &[&str])] = &[
     (
         "config",
         &[
-            "adapters", "feed", "store", "catalog", "readers", "layers", "auth", "ingest", "serve", "proxy",
-            "hub", "xmpp",
+            "adapters", "feed", "store", "catalog", "readers", "layers", "auth", "acme", "ingest", "serve",
+            "proxy", "hub", "xmpp",
         ],
     ),
     (
         "app",
         &[
-            "adapters", "feed", "render", "store", "notify", "catalog", "readers", "layers", "auth",
+            "adapters", "feed", "render", "store", "notify", "catalog", "readers", "layers", "auth", "acme",
             "ingest", "serve", "proxy", "hub", "xmpp", "config",
         ],
     ),

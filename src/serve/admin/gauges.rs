@@ -1,6 +1,6 @@
 //! Gauges for Prometheus, read off the status; the counters are in `telemetry`.
 
-use super::status::{ConfigStatus, FeedStatus, Status, StoreStatus};
+use super::status::{CertificateStatus, ConfigStatus, FeedStatus, Status, StoreStatus};
 use chrono::DateTime;
 use prometheus_client::{
     encoding::EncodeLabelSet,
@@ -17,6 +17,9 @@ pub(super) fn register(registry: &mut Registry, status: &Status) {
     registry.register("held_requests", "Requests held now", waiters);
     gauge_config(registry, &status.config);
     gauge_store(registry, &status.store);
+    if let Some(certificate) = &status.certificate {
+        gauge_certificate(registry, certificate);
+    }
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -90,10 +93,10 @@ fn gauge_totals(registry: &mut Registry, status: &Status) {
     build.get_or_create(&OfVersion { version: status.version }).set(1);
     registry.register("build_info", "1, with the version", build);
     let feeds = Gauge::<i64>::default();
-    feeds.set(whole(status.feeds_total));
+    feeds.set(whole(status.totals.feeds_total));
     registry.register("feeds", "Feeds that are configured", feeds);
     let failing = Family::<OfOwner, Gauge<i64>>::default();
-    for (whose, count) in &status.failing {
+    for (whose, count) in &status.totals.failing {
         failing.get_or_create(&OfOwner { whose: whose.clone() }).set(whole(*count));
     }
     registry.register("feeds_failing", "Feeds that fail now, by the owner of the fault", failing);
@@ -133,6 +136,27 @@ fn gauge_store(registry: &mut Registry, store: &StoreStatus) {
     let faults = Counter::<u64>::default();
     faults.inc_by(store.faults);
     registry.register("store_faults", "Faults of the disk or of the file of the store", faults);
+}
+
+/// Gauges of the certificate that everfeed gets itself.
+fn gauge_certificate(registry: &mut Registry, certificate: &CertificateStatus) {
+    let expires = certificate.expires_at.as_deref().map_or(0, unix_secs);
+    for (name, help, value) in [
+        (
+            "certificate_expires_timestamp_seconds",
+            "Unix time at which the certificate ends; 0 while there is none",
+            expires,
+        ),
+        (
+            "certificate_failed_orders",
+            "Orders of a certificate that failed in a row",
+            i64::from(certificate.failures),
+        ),
+    ] {
+        let gauge = Gauge::<i64>::default();
+        gauge.set(value);
+        registry.register(name, help, gauge);
+    }
 }
 
 fn whole<T: TryInto<i64>>(count: T) -> i64 {

@@ -17,10 +17,11 @@ pub struct Status {
     pub config: ConfigStatus,
     /// The store.
     pub store: StoreStatus,
-    /// Feeds that are configured.
-    pub feeds_total: usize,
-    /// Feeds that fail now, by the owner of the fault.
-    pub failing: BTreeMap<String, usize>,
+    /// The certificate that everfeed gets itself (ACME); `None` where it does not.
+    pub certificate: Option<CertificateStatus>,
+    /// All feeds.
+    #[serde(flatten)]
+    pub totals: FeedTotals,
     /// Each feed of the range that was asked for, by name.
     pub feeds: Vec<FeedStatus>,
     /// Path of the feeds after these, if there are more.
@@ -28,6 +29,32 @@ pub struct Status {
     /// Feeds that were removed from the configuration and are kept until they are forgotten.
     #[serde(flatten)]
     pub kept: KeptFeeds,
+}
+
+/// All feeds, counted.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct FeedTotals {
+    /// Feeds that are configured.
+    pub feeds_total: usize,
+    /// Feeds that fail now, by the owner of the fault.
+    pub failing: BTreeMap<String, usize>,
+}
+
+/// The certificate that everfeed gets itself (ACME).
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct CertificateStatus {
+    /// The names that it is for.
+    pub names: Vec<String>,
+    /// The host of the authority.
+    pub authority: String,
+    /// The end of the one in use; `None` while there is none, and HTTPS connections fail.
+    pub expires_at: Option<String>,
+    /// Time of the next order.
+    pub next_order_at: String,
+    /// Orders that failed in a row.
+    pub failures: u32,
+    /// The last failure and whose fault it is; `None` while all is well.
+    pub fault: Option<String>,
 }
 
 /// Feeds that were removed from the configuration and are kept until they are forgotten.

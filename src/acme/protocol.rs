@@ -1,0 +1,261 @@
+//! One order by the protocol (RFC 8555): account, order, challenges, request, certificate. Not when there is one.
+
+use super::{
+    AcmeSettings,
+    authority::{Authority, ChallengeWay},
+    fault::{AcmeFault, OrderStep, is_account_unknown},
+    folder::AcmeFolder,
+    held::HeldCertificate,
+    transport::Transport,
+};
+use crate::layers::{Client, Fault};
+use futures_util::future::BoxFuture;
+use http::HeaderValue;
+use instant_acme::{
+    Account, AccountCredentials, AuthorizationStatus, ChallengeType, Identifier, NewAccount, NewOrder, Order,
+    OrderStatus,
+};
+use rcgen::{CertificateParams, CustomExtension, DistinguishedName, KeyPair};
+use rustls::{
+    crypto::ring::sign::any_ecdsa_type,
+    pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer},
+    sign::CertifiedKey,
+};
+use serde::{Deserialize, Serialize};
+use std::{
+    io,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+use tokio::time::{sleep, timeout};
+
+/// Time that an order may take at most, from the account to the certificate.
+const ORDER_TIME: Duration = Duration::from_secs(300);
+/// Time until the first look at what has become of an order; it doubles with each.
+const FIRST_LOOK: Duration = Duration::from_millis(250);
+/// The longest time between two looks, unless the authority asks for more.
+const LOOK_MAX: Duration = Duration::from_secs(10);
+
+/// Everything that an order needs.
+pub struct ProtocolParts {
+    /// The names, the contact and the directory.
+    pub settings: AcmeSettings,
+    /// The way to the authority.
+    pub client: Client,
+    /// Our name, with an address at which we can be reached.
+    pub user_agent: HeaderValue,
+    /// The place of the account.
+    pub folder: AcmeFolder,
+    /// The place of the challenges.
+    pub held: Arc<HeldCertificate>,
+}
+
+/// An authority that is asked by the protocol.
+pub struct AcmeAuthority {
+    settings: AcmeSettings,
+    transport: Transport,
+    folder: AcmeFolder,
+    held: Arc<HeldCertificate>,
+}
+
+/// The account, as it is kept.
+#[derive(Serialize, Deserialize)]
+struct KeptAccount {
+    contact: Option<String>,
+    credentials: AccountCredentials,
+}
+
+impl AcmeAuthority {
+    /// An authority; `now` is the time.
+    pub fn new(parts: ProtocolParts, now: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
+        let ProtocolParts { settings, client, user_agent, folder, held } = parts;
+        Self { settings, transport: Transport::new(client, user_agent, now), folder, held }
+    }
+
+    async fn place(&self, way: ChallengeWay) -> Result<String, AcmeFault> {
+        let names = self.settings.names();
+        let identifiers: Vec<Identifier> = names.iter().cloned().map(Identifier::Dns).collect();
+        let no_order = |fault| AcmeFault { step: OrderStep::Account, ..fault };
+        let account = self.account().await.map_err(no_order)?;
+        let mut order = match account.new_order(&NewOrder::new(&identifiers)).await {
+            // A test server forgets accounts when it is started anew, and others may have closed ours.
+            Err(error) if is_account_unknown(&error) => {
+                self.with_folder(|folder| folder.forget_account()).await?;
+                self.account().await?.new_order(&NewOrder::new(&identifiers)).await?
+            }
+            ordered => ordered?,
+        };
+        self.answer_challenges(&mut order, way).await?;
+        if self.settled(&mut order, |status| status != OrderStatus::Pending).await? == OrderStatus::Invalid {
+            return Err(refusal(&mut order, way).await);
+        }
+        let key = KeyPair::generate().map_err(unmade)?;
+        let mut params = CertificateParams::new(names).map_err(unmade)?;
+        params.distinguished_name = DistinguishedName::new();
+        let request = params.serialize_request(&key).map_err(unmade)?;
+        if order.state().status == OrderStatus::Ready {
+            order.finalize_csr(request.der()).await?;
+        }
+        let ended = |status| matches!(status, OrderStatus::Valid | OrderStatus::Invalid);
+        if self.settled(&mut order, ended).await? == OrderStatus::Invalid {
+            return Err(refusal(&mut order, way).await);
+        }
+        let chain = order.certificate().await?;
+        let chain =
+            chain.ok_or_else(|| AcmeFault::of_authority("the order is done, and has no certificate"))?;
+        Ok(key.serialize_pem() + &chain)
+    }
+
+    /// The account that is kept, or a new one.
+    async fn account(&self) -> Result<Account, AcmeFault> {
+        let builder = Account::builder_with_http(Box::new(self.transport.clone()));
+        let contact = self.settings.contact.as_ref().map(|contact| format!("mailto:{contact}"));
+        let contacts: Vec<&str> = contact.as_deref().into_iter().collect();
+        if let Some(mut kept) = self.with_folder(|folder| folder.account::<KeptAccount>()).await? {
+            // Read twice: the library takes it, and it is written again when the contact has changed.
+            let credentials = kept.credentials;
+            let text =
+                serde_json::to_value(&credentials).map_err(|error| AcmeFault::ours(error.to_string()))?;
+            let account = builder.from_credentials(credentials).await?;
+            if kept.contact != contact {
+                match account.update_contacts(&contacts).await {
+                    // The order says the same, and a new account has the contact.
+                    Err(error) if is_account_unknown(&error) => return Ok(account),
+                    updated => updated?,
+                }
+                kept.credentials =
+                    serde_json::from_value(text).map_err(|error| AcmeFault::ours(error.to_string()))?;
+                kept.contact = contact;
+                self.with_folder(move |folder| folder.keep_account(&kept)).await?;
+            }
+            return Ok(account);
+        }
+        let new =
+            NewAccount { contact: &contacts, terms_of_service_agreed: true, only_return_existing: false };
+        let directory = self.settings.directory.to_string();
+        let (account, credentials) = builder.create(&new, directory, None).await?;
+        tracing::info!("There is an account at the certificate authority {}", self.settings.directory);
+        self.with_folder(move |folder| folder.keep_account(&KeptAccount { contact, credentials })).await?;
+        Ok(account)
+    }
+
+    /// Answers the challenges of all names that are not proven yet, and says so.
+    async fn answer_challenges(&self, order: &mut Order, way: ChallengeWay) -> Result<(), AcmeFault> {
+        let mut authorizations = order.authorizations();
+        while let Some(authorization) = authorizations.next().await {
+            let mut authorization = authorization?;
+            if authorization.status != AuthorizationStatus::Pending {
+                continue;
+            }
+            let kind = match way {
+                ChallengeWay::TlsAlpn => ChallengeType::TlsAlpn01,
+                ChallengeWay::Http => ChallengeType::Http01,
+            };
+            let mut challenge = authorization.challenge(kind).ok_or_else(|| AcmeFault {
+                step: OrderStep::Proof,
+                ..AcmeFault::of_authority(format!("the authority takes no proof by {way}"))
+            })?;
+            let answer = challenge.key_authorization();
+            match (way, challenge.identifier().identifier) {
+                (ChallengeWay::Http, _) => self.held.answer_by_document(&challenge.token, answer.as_str()),
+                (ChallengeWay::TlsAlpn, Identifier::Dns(name)) => {
+                    let certificate = challenge_certificate(name, answer.digest().as_ref())?;
+                    self.held.answer_by_certificate(name, certificate);
+                }
+                (ChallengeWay::TlsAlpn, _) => {
+                    return Err(AcmeFault::of_authority("a challenge for what is no name"));
+                }
+            }
+            challenge.set_ready().await?;
+        }
+        Ok(())
+    }
+
+    /// Looks at an order until its status is one of those that are waited for.
+    async fn settled(
+        &self,
+        order: &mut Order,
+        is_settled: impl Fn(OrderStatus) -> bool,
+    ) -> Result<OrderStatus, AcmeFault> {
+        let mut look = FIRST_LOOK;
+        loop {
+            let status = order.state().status;
+            if is_settled(status) {
+                return Ok(status);
+            }
+            sleep(self.transport.wait().unwrap_or_default().clamp(look, ORDER_TIME)).await;
+            look = (look * 2).min(LOOK_MAX);
+            order.refresh().await?;
+        }
+    }
+
+    async fn with_folder<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&AcmeFolder) -> io::Result<T> + Send + 'static,
+    ) -> Result<T, AcmeFault> {
+        let folder = self.folder.clone();
+        let done = tokio::task::spawn_blocking(move || work(&folder)).await.map_err(io::Error::other);
+        done.flatten()
+            .map_err(|error| AcmeFault::ours(format!("the account cannot be kept or read: {error}")))
+    }
+}
+
+impl Authority for AcmeAuthority {
+    fn order(&self, way: ChallengeWay) -> BoxFuture<'_, Result<String, AcmeFault>> {
+        Box::pin(async move {
+            let placed = timeout(ORDER_TIME, self.place(way)).await;
+            self.held.close_challenges();
+            let late =
+                || AcmeFault::of_authority(format!("no certificate within {} s", ORDER_TIME.as_secs()));
+            let placed = placed.unwrap_or_else(|_| Err(late()));
+            placed.map_err(|fault| AcmeFault { wait: self.transport.wait(), ..fault })
+        })
+    }
+}
+
+/// The certificate that proves a name at port 443 (RFC 8737, section 3).
+fn challenge_certificate(name: &str, digest: &[u8]) -> Result<CertifiedKey, AcmeFault> {
+    let mut params = CertificateParams::new(vec![name.to_owned()]).map_err(unmade)?;
+    params.custom_extensions = vec![CustomExtension::new_acme_identifier(digest)];
+    let key = KeyPair::generate().map_err(unmade)?;
+    let certificate = params.self_signed(&key).map_err(unmade)?;
+    let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
+    let key = any_ecdsa_type(&key).map_err(|error| AcmeFault::ours(error.to_string()))?;
+    Ok(CertifiedKey::new(vec![certificate.der().clone()], key))
+}
+
+fn unmade(error: rcgen::Error) -> AcmeFault {
+    AcmeFault::ours(format!("a key or a request could not be made: {error}"))
+}
+
+/// The reason for which an order is invalid: the names that were not proven, or what the order itself says.
+async fn refusal(order: &mut Order, way: ChallengeWay) -> AcmeFault {
+    let mut found: Option<AcmeFault> = None;
+    let mut authorizations = order.authorizations();
+    while let Some(Ok(mut authorization)) = authorizations.next().await {
+        if authorization.refresh().await.is_err() || authorization.status != AuthorizationStatus::Invalid {
+            continue;
+        }
+        let name = authorization.identifier().to_string();
+        let Some(problem) = authorization.challenges.iter().find_map(|challenge| challenge.error.as_ref())
+        else {
+            continue;
+        };
+        let fault = AcmeFault::from(problem);
+        let before = found.map(|found| format!("{}; ", found.text)).unwrap_or_default();
+        let text = format!("{before}{name} was not proven by {way}: {}", fault.text);
+        found = Some(AcmeFault { text, step: OrderStep::Proof, ..fault });
+    }
+    let of_order = || order_error(way);
+    match order.state().error.as_ref().map(AcmeFault::from) {
+        _ if found.is_some() => found.unwrap_or_else(of_order),
+        Some(fault) => fault,
+        None => of_order(),
+    }
+}
+
+fn order_error(way: ChallengeWay) -> AcmeFault {
+    let whose = Fault::Peer;
+    let text = format!("the order was refused without a reason (proof by {way})");
+    AcmeFault { whose, text, wait: None, step: OrderStep::Proof }
+}

@@ -1,0 +1,68 @@
+//! The time in which a certificate holds, read from its bytes; not whether anybody should trust it.
+
+use yasna::{ASN1Result, BERReader, Tag, tags::TAG_UTCTIME};
+
+/// The time in which a certificate holds, Unix seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Validity {
+    pub(super) from: u64,
+    pub(super) until: u64,
+}
+
+impl Validity {
+    /// Reads it from a certificate (RFC 5280, section 4.1).
+    pub(super) fn of(certificate: &[u8]) -> Option<Self> {
+        let read = yasna::parse_der(certificate, |reader| {
+            reader.read_sequence(|certificate| {
+                let validity = certificate.next().read_sequence(|fields| {
+                    fields.read_optional(|version| {
+                        version.read_tagged(Tag::context(0), |version| version.read_der())
+                    })?;
+                    for _serial_algorithm_issuer in 0..3 {
+                        fields.next().read_der()?;
+                    }
+                    let validity = fields
+                        .next()
+                        .read_sequence(|times| Ok((time(times.next())?, time(times.next())?)))?;
+                    while fields.read_optional(|extension| extension.read_der())?.is_some() {}
+                    Ok(validity)
+                })?;
+                for _algorithm_signature in 0..2 {
+                    certificate.next().read_der()?;
+                }
+                Ok(validity)
+            })
+        });
+        let (from, until) = read.ok()?;
+        Some(Self { from: u64::try_from(from).ok()?, until: u64::try_from(until).ok()? })
+    }
+}
+
+fn time(reader: BERReader<'_, '_>) -> ASN1Result<i64> {
+    Ok(if reader.lookahead_tag()? == TAG_UTCTIME {
+        reader.read_utctime()?.datetime().unix_timestamp()
+    } else {
+        reader.read_generalized_time()?.datetime().unix_timestamp()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_forms_of_dates_are_read() {
+        let key = rcgen::KeyPair::generate().unwrap();
+        let mut params = rcgen::CertificateParams::new(vec!["h".to_owned()]).unwrap();
+        params.not_before = rcgen::date_time_ymd(2026, 11, 1);
+        for (year, until) in [(2027, 1_798_761_600), (2060, 2_840_140_800)] {
+            params.not_after = rcgen::date_time_ymd(year, 1, 1);
+            let certificate = params.self_signed(&key).unwrap();
+            let read = Validity::of(certificate.der()).unwrap();
+            assert_eq!(read, Validity { from: 1_793_491_200, until }, "{year}");
+            let cut = certificate.der().len() - 1;
+            assert_eq!(Validity::of(&certificate.der()[..cut]), None);
+        }
+        assert_eq!(Validity::of(b"no certificate"), None);
+    }
+}
