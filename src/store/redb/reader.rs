@@ -1,10 +1,14 @@
-//! Reading the file off the runtime: a bounded number of blocking reads, each in one snapshot; not what is read.
+//! Reading the file beside the tasks of the runtime: a bounded number of blocking reads, each in one snapshot; not what is read.
 
 use super::{guarded::guarded, open_file::OpenFile};
 use crate::store::StoreError;
 use redb::{ReadTransaction, ReadableDatabase as _};
 use std::sync::Arc;
-use tokio::{sync::Semaphore, task::spawn_blocking};
+use tokio::{
+    runtime::{Handle, RuntimeFlavor},
+    sync::Semaphore,
+    task::{block_in_place, spawn_blocking},
+};
 
 /// Reads at a time; more wait their turn. Above the number of cores, because a read may wait for the disk.
 const READS_MAX: u32 = 32;
@@ -30,14 +34,20 @@ impl Reader {
     ) -> Result<T, StoreError> {
         let permit = Arc::clone(&self.permits).acquire_owned().await.map_err(|_| StoreError::Closed)?;
         let file = Arc::clone(&self.file);
-        let read = spawn_blocking(move || {
+        let read = move || {
             let answer = read(&file, &work);
             // Lets go of the file before it lets the next one in, so that `close` leaves nothing behind.
             drop(file);
             drop(permit);
             answer
-        });
-        read.await.unwrap_or_else(|error| Err(StoreError::Failed(format!("a read ended early: {error}"))))
+        };
+        if Handle::current().runtime_flavor() == RuntimeFlavor::MultiThread {
+            // Another thread takes over the tasks of this one. So whoever is the first of thousands that a commit has woken reads at
+            // once, and not when all of them have been polled.
+            return block_in_place(read);
+        }
+        let read = spawn_blocking(read).await;
+        read.unwrap_or_else(|error| Err(StoreError::Failed(format!("a read ended early: {error}"))))
     }
 
     /// Waits for the reads under way and lets go of the file.
