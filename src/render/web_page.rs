@@ -9,10 +9,10 @@ use std::borrow::Cow;
 pub const CONTENT_TYPE: &str = "text/html; charset=utf-8";
 
 /// Permissions of these pages, as `Content-Security-Policy`: show themselves, in the one style they carry.
-pub const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'sha256-gGh4qECn5qqFncIm/OXLX/gdxQef/ZfdqmzNIPjLMvs='; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+pub const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'sha256-sudktzR4Guu48epJxmmYOHjGV4ySg1BCujgkLqcfnQ4='; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
 /// Permissions of pages with posts of others: pictures, sound and films of theirs, too. Nothing runs.
-pub(super) const POSTS_POLICY: &str = "default-src 'none'; style-src 'sha256-gGh4qECn5qqFncIm/OXLX/gdxQef/ZfdqmzNIPjLMvs='; img-src http: https: data:; media-src http: https:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+pub(super) const POSTS_POLICY: &str = "default-src 'none'; style-src 'sha256-sudktzR4Guu48epJxmmYOHjGV4ySg1BCujgkLqcfnQ4='; img-src http: https: data:; media-src http: https:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 const STYLE: &str = include_str!("web_page/style.css");
 
@@ -101,5 +101,17 @@ mod tests {
             assert!(policy.starts_with("default-src 'none'") && !policy.contains("script-src"), "{policy}");
         }
         assert!(!STYLE.contains('<'), "nothing in the style could end its element");
+    }
+
+    #[test]
+    fn the_style_has_an_answer_to_what_posts_bring() {
+        let (_, dark) = STYLE.split_once("@media (prefers-color-scheme: dark) {").unwrap();
+        let dark = dark.split_once("\n}\n").unwrap().0;
+        for rule in ["article font { color: inherit; }", "article [bgcolor] { background: none; }"] {
+            assert!(dark.contains(rule), "colours for white paper cannot be read on black: {rule}");
+        }
+        let cells = STYLE.lines().find(|line| line.starts_with("article th, article td {")).unwrap();
+        assert!(cells.contains("overflow-wrap: break-word"), "a wide table scrolls: {cells}");
+        assert!(STYLE.contains(".byline data { display: none; }"), "what is not seen moves nothing aside");
     }
 }
