@@ -5,7 +5,7 @@ use super::{
     document::Audience,
     event_stream, jsonp, list,
     representation::Representation,
-    urls::{ClassicQuery, Query, Site},
+    urls::{ClassicQuery, LIST_WORDS_BYTES_MAX, Query, Site},
 };
 use crate::feed::{
     filter::{Filter, VALUE_BYTES_MAX},
@@ -66,10 +66,11 @@ pub fn document(site: &Site) -> Vec<u8> {
 }
 
 /// A position: a cursor is anything, since one that cannot be read is no mistake.
-const POSITION: &str =
-    r"^$|^cursor:|^id:.|^time:([0-9]{1,11}(\.[0-9]{1,6})?|[0-9]{4}-[0-9]{2}-[0-9]{2}([Tt ].*)?)$";
-/// The name of a function; words of the language are none.
-const FUNCTION: &str = r"^$|^[A-Za-z_$][A-Za-z0-9_$]*(\.[A-Za-z_$][A-Za-z0-9_$]*|\[[0-9]+\])*$";
+const POSITION: &str = r"^$|^cursor:|^id:.|^time:([0-9]{1,11}(\.[0-9]{1,6})?|[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])([Tt ].*)?)$";
+/// The name of a function; words of the language are none, and an index has four digits at most.
+const FUNCTION: &str = r"^$|^[A-Za-z_$][A-Za-z0-9_$]*(\.[A-Za-z_$][A-Za-z0-9_$]*|\[[0-9]{1,4}\])*$";
+/// Text without control characters, and without the mark of bytes that were no text.
+const TEXT: &str = r"^[^\x00-\x1f\x7f-\x9f\ufffd]*$";
 /// A language range (RFC 4647 section 2.1).
 const LANGUAGE: &str = "^$|^[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*$";
 
@@ -77,8 +78,7 @@ const LANGUAGE: &str = "^$|^[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*$";
 fn query_parameter(name: &str) -> Option<(Value, &'static str)> {
     let orders: Vec<_> = Order::ALL.into_iter().map(Order::name).collect();
     // An empty value is none. Bytes are counted, which are as many as characters at least.
-    let text =
-        || json!({ "type": "string", "maxLength": VALUE_BYTES_MAX, "pattern": "^[^\\x00-\\x1f\\x7f]*$" });
+    let text = || json!({ "type": "string", "maxLength": VALUE_BYTES_MAX, "pattern": TEXT });
     let position =
         |example: &str| json!({ "type": "string", "pattern": POSITION, "examples": ["cursor:", example] });
     Some(match name {
@@ -110,7 +110,7 @@ fn query_parameter(name: &str) -> Option<(Value, &'static str)> {
         "lang" => {
             (json!({ "type": "string", "maxLength": 35, "pattern": LANGUAGE }), "Items in this language.")
         }
-        "after" => (text(), "Feeds behind this name."),
+        "after" => (json!({ "type": "string", "pattern": TEXT }), "Feeds behind this name."),
         _ => return None,
     })
 }
@@ -131,7 +131,7 @@ fn parameters() -> Map<String, Value> {
     all.insert("archive".into(), archive);
     let words = json!({
         "name": "q", "in": "query", "description": "Feeds whose name or title holds all of these words.",
-        "schema": { "type": "string" },
+        "schema": { "type": "string", "maxLength": LIST_WORDS_BYTES_MAX, "pattern": TEXT },
     });
     all.insert("words".into(), words);
     for key in Query::NAMES.into_iter().chain(["after"]) {
@@ -141,6 +141,11 @@ fn parameters() -> Map<String, Value> {
             all.insert(key.into(), parameter);
         }
     }
+    let live = json!({
+        "name": "deleted", "in": "query", "description": "Classic views never show what is deleted.",
+        "schema": { "type": "string", "enum": ["", "no"] },
+    });
+    all.insert("classic-deleted".into(), live);
     let orders = Order::ALL.into_iter().filter(|order| order.is_to_sync_by() && !order.reverse);
     let orders: Vec<_> = orders.map(Order::name).collect();
     let event_order = json!({
@@ -283,7 +288,8 @@ fn negotiated() -> Value {
 
 fn classic(representation: Representation) -> Value {
     let summary = format!("The newest posts, for ordinary readers, as {}.", representation.syntax_title());
-    let parameters: Vec<_> = ["name"].into_iter().chain(ClassicQuery::NAMES).chain(VALIDATORS).collect();
+    let own = ClassicQuery::NAMES.map(|name| if name == "deleted" { "classic-deleted" } else { name });
+    let parameters: Vec<_> = ["name"].into_iter().chain(own).chain(VALIDATORS).collect();
     let media = [representation.content_type(), jsonp::CONTENT_TYPE];
     reading(&summary, &parameters, validated("The newest posts.", media), FEED_ERRORS)
 }

@@ -16,7 +16,9 @@ mod query;
 #[cfg(test)]
 mod tests;
 
-pub use query::{BadQuery, ClassicQuery, NotWhole, Query, asks_for_script, callback, count};
+pub use query::{
+    BadQuery, ClassicQuery, LIST_WORDS_BYTES_MAX, NotWhole, Query, asks_for_script, callback, count,
+};
 
 /// The root under which everything of ours is served, as consumers see it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

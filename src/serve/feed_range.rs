@@ -1,6 +1,6 @@
 //! The part of all feeds that a list of them shows: `?after=NAME&max=N&q=WORDS`; not what it says of each.
 
-use crate::render::urls::{BadQuery, count};
+use crate::render::urls::{BadQuery, LIST_WORDS_BYTES_MAX, count};
 use std::borrow::Cow;
 use url::form_urlencoded::{Serializer, parse};
 
@@ -8,8 +8,6 @@ use url::form_urlencoded::{Serializer, parse};
 const FEEDS_DEFAULT: usize = 1000;
 /// Feeds in a list at most.
 const FEEDS_MAX: usize = 10_000;
-/// Bytes of the words that are looked for at most.
-const WORDS_BYTES_MAX: usize = 256;
 /// The parameters that have a meaning.
 const NAMES: [&str; 3] = ["after", "max", "q"];
 
@@ -46,8 +44,8 @@ impl FeedRange {
                 return Err(format!("`{known}` must be text, without control characters").into());
             }
             match known {
-                "q" if value.len() > WORDS_BYTES_MAX => {
-                    return Err(format!("`q` holds {WORDS_BYTES_MAX} bytes at most").into());
+                "q" if value.len() > LIST_WORDS_BYTES_MAX => {
+                    return Err(format!("`q` holds {LIST_WORDS_BYTES_MAX} bytes at most").into());
                 }
                 "q" => value.trim().clone_into(&mut range.words),
                 "after" => range.after = Some(value.into_owned()).filter(|name| !name.is_empty()),

@@ -9,6 +9,9 @@ use std::fmt;
 use thiserror::Error;
 use url::form_urlencoded;
 
+/// Bytes at most of the words that a list of feeds is searched for.
+pub const LIST_WORDS_BYTES_MAX: usize = 256;
+
 /// The parameters of a page request. Positions as written, decoded once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Query {

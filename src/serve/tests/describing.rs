@@ -5,7 +5,7 @@ use super::rig::{Answer, Site};
 use crate::render::{Query, Representation};
 use http::{HeaderValue, Method, Request, Uri};
 use http_body_util::Full;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 async fn document(site: &Site) -> Value {
@@ -122,6 +122,32 @@ async fn every_form_and_parameter_is_described() {
     for reference in text.split("\"$ref\":\"#").skip(1) {
         let reference = reference.split('"').next().unwrap();
         assert!(document.pointer(reference).is_some(), "{reference}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_parameter_is_described_with_its_limits() {
+    let site = Site::of(1..=1).await;
+    let document = document(&site).await;
+    let schema = |key: &str| &document["components"]["parameters"][key]["schema"];
+    let classic = document["paths"]["/feeds/{name}/classic.rss"]["get"]["parameters"].to_string();
+    assert!(classic.contains("/classic-deleted\"") && !classic.contains("/deleted\""), "{classic}");
+    assert_eq!(schema("classic-deleted")["enum"], json!(["", "no"]));
+    assert_eq!(site.get("/feeds/blog/classic.rss?deleted=only").await.status, 400);
+    for (key, url, bytes) in [("words", "/feeds?q=", 256), ("q", "/feeds/blog.json?timeout=0&q=", 512)] {
+        assert_eq!(schema(key)["maxLength"], bytes, "{key}");
+        assert_eq!(site.get(&format!("{url}{}", "x".repeat(bytes))).await.status, 200, "{key}");
+        assert_eq!(site.get(&format!("{url}{}", "x".repeat(bytes + 1))).await.status, 400, "{key}");
+        assert_eq!(schema(key)["pattern"], r"^[^\x00-\x1f\x7f-\x9f\ufffd]*$", "{key}");
+        for control in ["%00", "%1f", "%7f", "%c2%80", "%c2%9f", "%ef%bf%bd"] {
+            assert_eq!(site.get(&format!("{url}a{control}")).await.status, 400, "{key} {control}");
+        }
+    }
+    assert!(schema("after").get("maxLength").is_none(), "a name that is too long is behind the last one");
+    assert!(schema("callback")["pattern"].as_str().unwrap().contains(r"\[[0-9]{1,4}\]"));
+    for (index, status) in [("1234", 200), ("12345", 400)] {
+        let url = format!("/feeds/blog.json?timeout=0&callback=a%5B{index}%5D");
+        assert_eq!(site.get(&url).await.status, status, "{index}");
     }
 }
 
