@@ -470,8 +470,14 @@ const EVENTS_BYTES_MAX: usize = 1 << 20;
 /// Items that are rendered in place; more would keep the tasks waiting that share the thread.
 const RENDER_INLINE_ITEMS_MAX: usize = 100;
 
-/// The bytes of a page, large ones made on a thread that nobody waits for.
+/// The bytes of a page, large ones made on a thread that nobody waits for. Room that was not written to is given back: a body is
+/// kept for long, and weighs what it holds.
 async fn rendered(items: usize, render: impl FnOnce() -> Vec<u8> + Send + 'static) -> Bytes {
+    let render = || {
+        let mut body = render();
+        body.shrink_to_fit();
+        body
+    };
     if items <= RENDER_INLINE_ITEMS_MAX {
         return render().into();
     }

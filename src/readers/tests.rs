@@ -314,3 +314,21 @@ async fn ordinary_pages_do_not_wait_for_large_ones() {
     let kept = rig.readers.read(&page(50, "time:1")).await.unwrap();
     assert_eq!(kept.count, 3, "it is there already");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_body_takes_no_more_room_than_it_has_bytes() {
+    let render = || {
+        let mut body = Vec::with_capacity(1 << 20);
+        body.extend_from_slice(b"few");
+        body
+    };
+    for items in [1, 1000] {
+        let body = super::rendered(items, render).await;
+        assert_eq!(&*body, b"few");
+        assert_eq!(
+            body.try_into_mut().unwrap().capacity(),
+            3,
+            "{items}: guesses of the writer are not kept for long"
+        );
+    }
+}
