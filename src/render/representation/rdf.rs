@@ -59,7 +59,6 @@ const FULL: &[Declared] = &[
     ("iana", RELATIONS),
     ("fo", ns::SMART_FEED),
     ("at", ns::TOMBSTONES),
-    ("app", ns::PUBLISHING),
 ];
 
 const fn declared(audience: Audience) -> &'static [Declared] {
@@ -220,7 +219,7 @@ fn live(xml: &mut Xml, item: &Item, entry: &Entry, audience: Audience) {
     }
     if audience == Audience::Full {
         xml.leaf("fo:id", &[], &item.id.to_string());
-        xml.leaf("app:edited", &[], &item.modified.rfc3339());
+        xml.leaf("fo:edited", &[], &item.modified.rfc3339());
     }
     xml.close("item");
 }
@@ -249,7 +248,7 @@ fn gone(xml: &mut Xml, item: &Item, reason: Reason, missed: [(&'static str, Opti
     xml.open("at:deleted-entry", &[("rdf:about", Some(&item.iri))]);
     xml.leaf("at:comment", &[], reason.code());
     xml.leaf("fo:id", &[], &item.id.to_string());
-    xml.leaf("app:edited", &[], &item.modified.rfc3339());
+    xml.leaf("fo:edited", &[], &item.modified.rfc3339());
     for (name, at) in missed {
         at.iter().for_each(|at| xml.leaf(name, &[], &at.rfc3339()));
     }

@@ -50,7 +50,6 @@ const FULL: &[Declared] = &[
     ("sy", ns::SYNDICATION),
     ("fo", ns::SMART_FEED),
     ("at", ns::TOMBSTONES),
-    ("app", ns::PUBLISHING),
 ];
 
 const fn declared(audience: Audience) -> &'static [Declared] {
@@ -293,7 +292,7 @@ fn live(xml: &mut Xml, item: &Item, entry: &Entry, audience: Audience) {
     }
     if audience == Audience::Full {
         xml.leaf("fo:id", &[], &item.id.to_string());
-        xml.leaf("app:edited", &[], &item.modified.rfc3339());
+        xml.leaf("fo:edited", &[], &item.modified.rfc3339());
     }
     xml.close("item");
 }

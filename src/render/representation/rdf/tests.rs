@@ -64,7 +64,7 @@ fn the_channel_lists_its_items_and_has_what_rdf_demands() {
             r#"<at:deleted-entry rdf:about="tag:example.org,2005:3">"#,
             "<at:comment>explicit</at:comment>",
             "<fo:id>03030303030303030303</fo:id>",
-            "<app:edited>2014-01-06T10:18:50Z</app:edited>",
+            "<fo:edited>2014-01-06T10:18:50Z</fo:edited>",
             "</at:deleted-entry>",
         ]
     );

@@ -128,7 +128,7 @@ fn the_smart_feed_says_where_it_stands_and_which_posts_are_gone() {
     let item = part(&document, "<item", "</item>");
     assert_eq!(
         item[item.len() - 3..],
-        ["<fo:id>02020202020202020202</fo:id>", "<app:edited>2014-01-06T10:18:49Z</app:edited>", "</item>"]
+        ["<fo:id>02020202020202020202</fo:id>", "<fo:edited>2014-01-06T10:18:49Z</fo:edited>", "</item>"]
     );
     let document = rendered_with(full, vec![bare()], |around| {
         around.page.more = true;
