@@ -27,7 +27,7 @@ const HEAD_BYTES: usize = 3 << 10;
 
 /// Headers of a request on which a repeatable answer may depend, beside its target.
 const DECIDING: [HeaderName; 5] = [HOST, ACCEPT, ACCEPT_ENCODING, IF_NONE_MATCH, IF_MODIFIED_SINCE];
-/// Headers of requests whose answers are not looked for in the memory, and not kept.
+/// Headers of requests that always reach the handlers: they may change an answer in other ways. Their answers are not kept.
 const PASSING: [HeaderName; 4] =
     [AUTHORIZATION, HeaderName::from_static("x-wsse"), HeaderName::from_static("a-im"), RANGE];
 
@@ -54,7 +54,8 @@ impl fmt::Debug for Repeatable {
 /// The part of a request that decides on a repeatable answer: its target, and the headers that may change it.
 type MemoryKey = Box<[u8]>;
 
-/// The question of a request; `None` for one that has other things to say, or too many.
+/// The question of a request; `None` for one whose answer is not kept: by its method, its headers or parameters, or because it is
+/// too long.
 fn question<B>(request: &Request<B>) -> Option<MemoryKey> {
     let headers = request.headers();
     if request.method() != Method::GET || PASSING.iter().any(|name| headers.contains_key(name)) {

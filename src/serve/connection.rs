@@ -99,11 +99,11 @@ impl<I: AsyncRead + AsyncWrite + Send + 'static> Connection<I> {
                 tokio::time::sleep(Duration::from_secs(STALL_CHECK_SECS)).await;
                 // Until the first bytes tell HTTP/1 from HTTP/2, no timer of either runs.
                 if looks == IDLE_SECS / STALL_CHECK_SECS && !asked.load(Ordering::Relaxed) {
-                    return "asked for nothing";
+                    return ("asked for nothing", IDLE_SECS);
                 }
                 // Writing alone is no progress: the pings of HTTP/2 leave while its answers do not.
                 if unread.stalled().is_some_and(|stalled| stalled >= Duration::from_secs(STALL_SECS)) {
-                    return "read nothing of its answers";
+                    return ("read nothing of its answers", STALL_SECS);
                 }
             }
             std::future::pending().await
@@ -111,8 +111,8 @@ impl<I: AsyncRead + AsyncWrite + Send + 'static> Connection<I> {
         let ended = tokio::select! {
             ended = connection.as_mut() => ended,
             () = unread.is_cut() => return,
-            why = watched => {
-                tracing::debug!("A connection {why} in {STALL_SECS} seconds");
+            (why, secs) = watched => {
+                tracing::debug!("A connection {why} in {secs} seconds");
                 return;
             }
             () = stop.cancelled() => {
