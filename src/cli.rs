@@ -12,7 +12,6 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 mod accounts;
-mod allocator;
 mod ask;
 mod backup;
 mod check;
@@ -163,7 +162,6 @@ fn obey(command: Command, form: LogForm) -> anyhow::Result<()> {
             Ok(())
         }
         Command::Serve(options) => {
-            allocator::settle();
             let source = ConfigSource::of(&options.with.config);
             let config = source.load()?;
             if options.new_store {

@@ -25,6 +25,11 @@ mod search;
 mod wake_up;
 mod window;
 
+/// The allocator that the binary has; both sides of each question use it.
+#[cfg(feature = "jemalloc")]
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 const QUESTIONS: [&str; 7] = ["hot", "cold", "wake", "cursor", "poll", "window", "search"];
 
 fn main() -> Result<()> {
