@@ -12,6 +12,7 @@ use everfeed::{
     feed::{
         absence::{Coverage, ProofPolicy},
         reconcile::{Decisions, keys_needed, observe, reconcile},
+        record::FeedNo,
         record::FeedRecord,
         stamp::Stamp,
     },
@@ -51,6 +52,7 @@ pub(crate) async fn ask(report: &Report) -> Result<()> {
 /// A feed of so many items in a store of its own.
 struct Subject {
     store: Arc<dyn Store>,
+    no: FeedNo,
     items: u32,
     _folder: TempDir,
 }
@@ -65,7 +67,7 @@ impl Subject {
             let changes = (first..items.min(first + COMMIT_ITEMS)).map(thin).collect();
             record = store.commit(Commit { changes, ..nothing(&record) }).await?.feed;
         }
-        Ok(Self { store, items, _folder: folder })
+        Ok(Self { store, no: record.no, items, _folder: folder })
     }
 
     /// The document of the newest entries, after the store has read the same without the new ones.
@@ -89,12 +91,11 @@ impl Subject {
     }
 
     async fn decisions(&self, window: &SlicedDocument) -> Result<Decisions> {
-        let record = self.store.register("blog", NAMESPACE).await?;
-        let mut known = self.store.known(record.no, Vec::new()).await?;
+        let mut known = self.store.known(self.no, Vec::new()).await?;
         let seen = observe(&known.window, window, None, Coverage::Unconditional);
         let keys = keys_needed(NAMESPACE, &known.window, &seen);
         if !keys.is_empty() {
-            known = self.store.known(record.no, keys).await?;
+            known = self.store.known(self.no, keys).await?;
         }
         let policy = ProofPolicy { checks_permalinks: true, ..ProofPolicy::default() };
         Ok(reconcile(NAMESPACE, &known, &seen, &policy, Stamp::from_secs(1_800_000_000)))

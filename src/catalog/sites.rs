@@ -3,7 +3,7 @@
 use super::{FeedSettings, SiteFeeds, SiteSettings};
 use crate::store::{Store, StoreError};
 use http::{header::HOST, request::Parts};
-use std::{collections::HashMap, sync::Arc};
+use std::{borrow::Cow, collections::HashMap, sync::Arc};
 use url::Url;
 
 /// A site before which we stand.
@@ -53,21 +53,25 @@ impl Sites {
 
     /// The site that a request is for.
     pub fn of(&self, request: &Parts) -> Option<&Arc<ProxiedSite>> {
-        let site = host(request).and_then(|host| self.by_host.get(&host));
+        // Asked several times with every request: one site of every host, the usual case, needs no name.
+        let is_named = || self.by_host.get(&*host(request)?);
+        let site = if self.by_host.is_empty() { None } else { is_named() };
         site.or(self.any.as_ref())
     }
 }
 
 /// The host of a request, without port and in lower case. The target goes before the `Host` header (RFC 9112 section 3.2.2).
-fn host(request: &Parts) -> Option<String> {
+fn host(request: &Parts) -> Option<Cow<'_, str>> {
     let named = request.headers.get(HOST).and_then(|host| host.to_str().ok());
     let host = request.uri.authority().map(http::uri::Authority::as_str).or(named)?;
     let without_user = host.rsplit('@').next().unwrap_or(host);
     let bare = match without_user.strip_prefix('[') {
-        Some(rest) => rest.split_once(']').map(|(address, _)| format!("[{address}]"))?,
-        None => without_user.split(':').next().unwrap_or_default().to_owned(),
+        Some(rest) => &without_user[..rest.find(']')? + 2],
+        None => without_user.split(':').next().unwrap_or_default(),
     };
-    Some(bare.trim_end_matches('.').to_ascii_lowercase())
+    let bare = bare.trim_end_matches('.');
+    let is_lower = !bare.bytes().any(|byte| byte.is_ascii_uppercase());
+    Some(if is_lower { bare.into() } else { bare.to_ascii_lowercase().into() })
 }
 
 /// Adds the feeds that were found on sites to those that are configured.

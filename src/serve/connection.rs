@@ -14,7 +14,6 @@ use hyper::body::Incoming;
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
     server::conn::auto::Builder,
-    service::TowerToHyperService,
 };
 use std::{
     convert::Infallible,
@@ -77,7 +76,8 @@ impl<I: AsyncRead + AsyncWrite + Send + 'static> Connection<I> {
         let stream = RequestGate::new(stream, place);
         let asked = Arc::new(AtomicBool::new(false));
         let (asks, counts, gate) = (asked.clone(), unread.clone(), stream.handle());
-        let service = tower::service_fn(move |request: Request<Incoming>| {
+        // Not by way of tower, which would clone everything here once more with every request.
+        let service = hyper::service::service_fn(move |request: Request<Incoming>| {
             asks.store(true, Ordering::Relaxed);
             // Its connection is not idle until the answer is there.
             let is_asked = counts.asked();
@@ -91,8 +91,7 @@ impl<I: AsyncRead + AsyncWrite + Send + 'static> Connection<I> {
             }
         });
         let builder = builder(keeps_header_case);
-        let connection =
-            builder.serve_connection_with_upgrades(TokioIo::new(stream), TowerToHyperService::new(service));
+        let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
         let mut connection = std::pin::pin!(connection);
         let watched = async {
             for looks in 1_u64.. {

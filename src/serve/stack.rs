@@ -8,7 +8,7 @@ use crate::{
 };
 use bytes::Bytes;
 use http::{Request, header};
-use std::convert::Infallible;
+use std::{convert::Infallible, sync::Arc};
 use tower::{BoxError, Service, ServiceBuilder};
 use tower_http::{
     classify::{ServerErrorsAsFailures, SharedClassifier},
@@ -32,6 +32,8 @@ where
     B: http_body::Body<Data = Bytes> + Send + 'static,
     B::Error: Into<BoxError>,
 {
+    // Shared once: a service is cloned with every request.
+    let metrics = Arc::new(metrics);
     ServiceBuilder::new()
         .layer(trace()) // Outermost: its span covers everything below.
         .map_response(move |response| counted(response, &metrics)) // Sees every answer, preflights and apologies too.
