@@ -1,7 +1,7 @@
-//! The cost of everfeed beside the physical limit of the same work: seven questions, both sides asked in turn by the same
+//! The cost of everfeed beside the physical limit of the same work: eight questions, both sides asked in turn by the same
 //! tool in one process. No test: the machine is what it is, so only counts are asserted and figures are printed.
 //!
-//! `cargo bench` asks all seven, `cargo bench -- hot poll` some of them.
+//! `cargo bench` asks all eight, `cargo bench -- hot poll` some of them.
 
 use anyhow::{Context as _, Result, ensure};
 use report::Report;
@@ -21,6 +21,7 @@ mod cold_page;
 mod cursor;
 mod hot_page;
 mod poll;
+mod rendering;
 mod search;
 mod wake_up;
 mod window;
@@ -30,7 +31,7 @@ mod window;
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-const QUESTIONS: [&str; 7] = ["hot", "cold", "wake", "cursor", "poll", "window", "search"];
+const QUESTIONS: [&str; 8] = ["hot", "cold", "wake", "cursor", "poll", "window", "search", "render"];
 
 fn main() -> Result<()> {
     // Cargo adds flags of its own.
@@ -69,6 +70,9 @@ fn main() -> Result<()> {
         }
         if is_wanted("search") {
             search::ask(&report).await.context("search")?;
+        }
+        if is_wanted("render") {
+            rendering::ask(&report).await.context("render")?;
         }
         Ok(())
     })
