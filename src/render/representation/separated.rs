@@ -125,15 +125,27 @@ fn finished(out: Writer<Vec<u8>>) -> Vec<u8> {
 /// Without control characters, at which many readers of tables stop; of the ends of lines that only some readers know there is
 /// left the one that all know.
 fn without_controls(cell: Cow<'_, str>) -> Cow<'_, str> {
-    let is_usual = |c: char| matches!(c, '\t' | '\n' | '\r');
-    let is_odd = |c: char| (c.is_control() || is_break(c)) && !is_usual(c);
-    if !cell.contains(is_odd) {
+    if !has_odd(&cell) {
         return cell;
     }
-    let kept = |c: char| {
-        if is_usual(c) || !c.is_control() && !is_break(c) { Some(c) } else { is_break(c).then_some('\n') }
-    };
+    let kept = |c: char| if is_odd(c) { is_break(c).then_some('\n') } else { Some(c) };
     Cow::Owned(cell.chars().filter_map(kept).collect())
+}
+
+/// True for a character that does not stay as it is.
+fn is_odd(c: char) -> bool {
+    (c.is_control() || is_break(c)) && !matches!(c, '\t' | '\n' | '\r')
+}
+
+/// True for a text with an odd character. It looks at bytes: a cell may be a whole post, and nearly none has one.
+fn has_odd(cell: &str) -> bool {
+    let bytes = cell.as_bytes();
+    // Without a way out, so that many bytes are compared at once.
+    let has_ascii = bytes.iter().fold(false, |odd, &byte| {
+        odd | (byte < b' ') & (byte != b'\t') & (byte != b'\n') & (byte != b'\r') | (byte == 0x7F)
+    });
+    // The others begin with one of two bytes, as much else does: U+0080 to U+009F, U+2028 and U+2029.
+    has_ascii || memchr::memchr2_iter(0xC2, 0xE2, bytes).any(|at| cell[at..].starts_with(is_odd))
 }
 
 /// Characters at the beginning of a cell that make it a formula in one spreadsheet or another; the last four are the full-width
@@ -151,7 +163,19 @@ fn without_formula(cell: Cow<'_, str>) -> Cow<'_, str> {
 
 /// A cell of TSV on one line.
 fn escaped(cell: &str) -> String {
-    cell.replace('\\', "\\\\").replace('\t', "\\t").replace('\n', "\\n").replace('\r', "\\r")
+    let mut out = String::with_capacity(cell.len());
+    let mut rest = cell;
+    while let Some(at) = rest.bytes().position(|byte| matches!(byte, b'\\' | b'\t' | b'\n' | b'\r')) {
+        out.push_str(&rest[..at]);
+        out.push_str(match rest.as_bytes()[at] {
+            b'\t' => "\\t",
+            b'\n' => "\\n",
+            b'\r' => "\\r",
+            _ => "\\\\",
+        });
+        rest = &rest[at + 1..];
+    }
+    out + rest
 }
 
 fn cells(item: &Item) -> Cells<'_> {

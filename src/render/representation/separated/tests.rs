@@ -1,6 +1,6 @@
 //! Rows of CSV and TSV, read back.
 
-use super::{COLUMNS, without_formula};
+use super::{COLUMNS, has_odd, is_odd, without_controls, without_formula};
 use crate::{
     feed::item::Item,
     render::{
@@ -145,4 +145,13 @@ proptest! {
             prop_assert_eq!(restored(&rows[1][9]), expect.clone());
         }
     }
+}
+
+#[test]
+fn every_odd_character_is_found_by_its_bytes() {
+    for c in '\0'..=char::MAX {
+        assert_eq!(has_odd(&format!("é{c}…")), is_odd(c), "{c:?}");
+    }
+    assert!(!has_odd("") && !has_odd("a\tb\r\n— Â \u{2027}\u{202A}"));
+    assert_eq!(without_controls("a\u{2028}b\u{9F}c\0d".into()), "a\nbcd");
 }
