@@ -15,5 +15,7 @@ mod origin;
 
 mod tunnel;
 
+mod watched;
+
 pub use forwarding::Proxy;
 pub use headers::ProxyPeer;

@@ -66,27 +66,56 @@ pub(crate) fn generators_of_page(bytes: &[u8], hints: &Hints<'_>) -> Vec<String>
     metas.filter(is_generator).filter_map(|tag| value(tag, "content")).take(GENERATORS_MAX).collect()
 }
 
-/// The `base`, `link` and `meta` tags: names, and what stands after them. Anything else in a page may be in any state.
+/// Elements whose content is text or is kept for later: a tag in them is none.
+const CLOSED: [&str; 5] = ["script", "style", "template", "textarea", "title"];
+
+/// Elements that end a head without a tag of its end, as in pages of any age; less usual ones do not.
+const OF_BODY: [&str; 14] = [
+    "body", "p", "div", "h1", "h2", "table", "ul", "form", "main", "article", "section", "header", "nav",
+    "footer",
+];
+
+/// The `base`, `link` and `meta` tags of the head of a page (LEGACY C-2): names, and what stands after them. Comments, scripts and
+/// templates hold none. Anything else in a page may be in any state.
 fn tags(page: &str) -> impl Iterator<Item = (&str, &str)> {
     let mut at = 0;
     std::iter::from_fn(move || {
         loop {
             let rest = page.get(at..)?;
             at += memchr::memchr(b'<', rest.as_bytes())? + 1;
-            let Some(name) = page.get(at..at + 4).filter(|name| is_looked_at(name)) else { continue };
-            let tag = &page[at + 4..];
-            if tag.starts_with(|c: char| c.is_ascii_whitespace()) {
+            let rest = &page[at..];
+            if rest.starts_with("!--") {
+                // A comment may be as short as `<!-->`.
+                at += 1 + memchr::memmem::find(&rest.as_bytes()[1..], b"-->")?;
+                continue;
+            }
+            let length = rest.bytes().position(|byte| !(byte.is_ascii_alphanumeric() || byte == b'/'))?;
+            let (name, tag) = rest.split_at(length);
+            let is = |known: &&str| name.eq_ignore_ascii_case(known);
+            if is(&"/head") || OF_BODY.iter().any(&is) {
+                return None;
+            }
+            if CLOSED.iter().any(&is) {
+                at += length + end_of(tag, name)?;
+            } else if ["link", "base", "meta"].iter().any(is)
+                && tag.starts_with(|c: char| c.is_ascii_whitespace())
+            {
                 // Nothing inside of the tag is looked at again.
                 let end = memchr::memchr(b'>', tag.as_bytes())?;
-                at += 4 + end;
+                at += length + end;
                 return Some((name, &tag[..end]));
             }
         }
     })
 }
 
-fn is_looked_at(name: &str) -> bool {
-    ["link", "base", "meta"].iter().any(|known| name.eq_ignore_ascii_case(known))
+/// The place in a text at which the tag stands that ends an element; `None` when the element does not end.
+fn end_of(text: &str, name: &str) -> Option<usize> {
+    let is_end = |at: &usize| {
+        let after = text.as_bytes().get(at + 2..at + 2 + name.len());
+        after.is_some_and(|after| after.eq_ignore_ascii_case(name.as_bytes()))
+    };
+    memchr::memmem::find_iter(text.as_bytes(), b"</").find(is_end)
 }
 
 fn feed(tag: &str, base: Option<&url::Url>) -> Option<Link> {
@@ -147,6 +176,28 @@ mod tests {
         check("<link rel=alternate type=text/xml href='javascript:x'><link rel=feed href='data:,x'>", &[]);
         check("<link rel='feed'><script>if (a<b) x='<link'</script", &[]);
         check("<lin\u{20AC}><", &[]);
+    }
+
+    #[test]
+    fn what_is_no_link_of_the_head_is_no_feed() {
+        let link = "<link rel=feed href=no>";
+        for around in [
+            ["<!-- old: ", " -->"],
+            ["<!--><!-- ", "-->"],
+            ["<script>write('", "')</SCRIPT >"],
+            ["<template>", "</template>"],
+            ["<title>On ", "</title>"],
+            ["<style>/* ", " */</style>"],
+        ] {
+            let [before, after] = around;
+            check(&format!("<head>{before}{link}{after}<link rel=feed href=yes>"), &["http://e.org/a/yes"]);
+            check(&format!("<link rel=feed href=yes>{before}{link}"), &["http://e.org/a/yes"]);
+        }
+        for behind in ["</head>", "<BODY class=x>", "<title>x</title><p>", "<div>"] {
+            check(&format!("<link rel=feed href=yes>{behind}{link}"), &["http://e.org/a/yes"]);
+        }
+        check(&"<script>".repeat(80_000), &[]);
+        check(&"<!--".repeat(80_000), &[]);
     }
 
     #[test]

@@ -2,7 +2,10 @@
 
 use super::wsse::UsernameToken;
 use crate::secret::Secret;
-use base64::{Engine as _, prelude::BASE64_STANDARD};
+use base64::{
+    Engine as _, alphabet,
+    engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
+};
 use http::{HeaderMap, HeaderName, header::AUTHORIZATION};
 
 /// Credentials as they were sent.
@@ -71,9 +74,15 @@ impl Credentials {
     }
 }
 
+/// Base64 with its padding or without: what one server takes for a password is one here, too.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
 /// User and password; the first colon parts them, and both are UTF-8.
 fn basic(encoded: &str) -> Option<Credentials> {
-    let decoded = String::from_utf8(BASE64_STANDARD.decode(encoded).ok()?).ok()?;
+    let decoded = String::from_utf8(BASE64.decode(encoded).ok()?).ok()?;
     let (user, password) = decoded.split_once(':')?;
     Some(Credentials::Basic { user: user.to_owned(), password: Secret::new(password) })
 }

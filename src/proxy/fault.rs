@@ -20,6 +20,9 @@ pub(super) enum ProxyFault {
     /// The connection ended, or held something that is no HTTP, before the head of an answer.
     #[error("the server behind this proxy gave no proper answer: {0}")]
     Broken(String),
+    /// A connection that had served other requests ended before anything was answered.
+    #[error("the server behind this proxy gave no proper answer: {0}")]
+    Closed(String),
     /// An answer whose end two readers would find in two places.
     #[error("the server behind this proxy gave no proper answer: {0}")]
     Framing(&'static str),
@@ -52,9 +55,12 @@ const FULL_SECS: u64 = 2;
 impl ProxyFault {
     fn status(&self) -> StatusCode {
         match self {
-            Self::Unreachable(_) | Self::Broken(_) | Self::Framing(_) | Self::Interim(_) | Self::Upgrade => {
-                StatusCode::BAD_GATEWAY
-            }
+            Self::Unreachable(_)
+            | Self::Broken(_)
+            | Self::Closed(_)
+            | Self::Framing(_)
+            | Self::Interim(_)
+            | Self::Upgrade => StatusCode::BAD_GATEWAY,
             Self::ConnectTimeout(_) | Self::HeadTimeout(_) => StatusCode::GATEWAY_TIMEOUT,
             Self::RequestBody(_) => StatusCode::REQUEST_TIMEOUT,
             Self::BrokenRequest => StatusCode::BAD_REQUEST,

@@ -4,7 +4,7 @@ use super::{
     fault::ProxyFault,
     headers::{self, ProxyPeer},
     idle_body::{BodyProgress, IdleBody},
-    origin::{ProxyBody, SiteOrigin},
+    origin::{ProxyBody, SiteOrigin, innermost},
     tunnel,
 };
 use crate::catalog::{ProxiedSite, Sites};
@@ -53,6 +53,7 @@ impl Proxy {
         if headers::goes_round(&parts.headers) {
             return Err(ProxyFault::Loop);
         }
+        headers::take_a_step(&mut parts)?;
         let origin = &self.0.origins[site.no];
         let place = origin.place()?;
         let peer = parts.extensions.get::<ProxyPeer>().copied().unwrap_or_default();
@@ -62,7 +63,9 @@ impl Proxy {
         let mut answer = origin.ask(Request::from_parts(parts, body)).await?;
         let upgrades = answer.status() == StatusCode::SWITCHING_PROTOCOLS;
         if upgrades {
-            let Some(reader_side) = reader_side else { return Err(ProxyFault::Upgrade) };
+            let Some(reader_side) = reader_side.filter(|_| headers::is_web_socket(answer.headers())) else {
+                return Err(ProxyFault::Upgrade);
+            };
             let origin_side = hyper::upgrade::on(&mut answer);
             let (idle_max, stop) = (origin.idle_max, self.0.stop.clone());
             tokio::spawn(async move {
@@ -70,7 +73,7 @@ impl Proxy {
                 drop(place);
             });
             let (mut parts, _) = answer.into_parts();
-            headers::towards_reader(&mut parts.headers, parts.version, true);
+            headers::towards_reader(&mut parts.headers, parts.version, parts.status);
             return Ok(Response::from_parts(parts, whole(Bytes::new())));
         }
         let (mut parts, body) = answer.into_parts();
@@ -80,9 +83,13 @@ impl Proxy {
         {
             return Err(ProxyFault::Framing(fault));
         }
-        headers::towards_reader(&mut parts.headers, parts.version, false);
+        headers::towards_reader(&mut parts.headers, parts.version, parts.status);
         parts.version = Version::HTTP_11;
-        let body = IdleBody::new(body, origin.idle_max, BodyProgress::new());
+        let mut body = IdleBody::new(body, origin.idle_max, BodyProgress::new());
+        // A body that breaks off at once would take its head with it, and the reader would not hear of anything.
+        if let Err(fault) = body.begin().await {
+            return Err(ProxyFault::Broken(innermost(&*fault).to_string()));
+        }
         // The body holds the place until it ends.
         let body = body.map_frame(move |frame| {
             let _held = &place;

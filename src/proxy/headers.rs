@@ -1,11 +1,12 @@
 //! Headers on their way through us: those of one connection are taken out, and those that tell of the way are put in
 //! (RFC 9110 sections 7.6 and 7.8, RFC 7239); not where a request goes.
 
+use super::fault::ProxyFault;
 use http::{
-    HeaderMap, HeaderName, HeaderValue, Version,
+    HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Version,
     header::{
-        CONNECTION, CONTENT_LENGTH, COOKIE, FORWARDED, HOST, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE,
-        TRANSFER_ENCODING, UPGRADE, VIA,
+        CONNECTION, CONTENT_LENGTH, COOKIE, FORWARDED, HOST, MAX_FORWARDS, PROXY_AUTHENTICATE,
+        PROXY_AUTHORIZATION, TE, TRANSFER_ENCODING, UPGRADE, VIA,
     },
     request::Parts,
 };
@@ -40,6 +41,9 @@ const WAY: [HeaderName; 6] =
 /// Headers that `Connection` cannot take out: the request would mean something else without them.
 const KEPT: [HeaderName; 3] = [HOST, CONTENT_LENGTH, http::header::AUTHORIZATION];
 
+/// The one protocol to which connections change.
+const WEB_SOCKET: HeaderValue = HeaderValue::from_static("websocket");
+
 /// Our name in `Via`.
 const PSEUDONYM: &str = "everfeed";
 /// Times that a request may have passed through an everfeed.
@@ -63,10 +67,35 @@ pub(super) fn goes_round(headers: &HeaderMap) -> bool {
     passes >= PASSES_MAX
 }
 
-/// The protocol that a request asks to change to; only HTTP/1.1 can.
+/// Counts a step of a request that may take a few only (RFC 9110 section 7.6.2); the fault of one that has taken all of them.
+pub(super) fn take_a_step(request: &mut Parts) -> Result<(), ProxyFault> {
+    if !matches!(request.method, Method::OPTIONS | Method::TRACE) {
+        return Ok(());
+    }
+    let steps = request.headers.get(MAX_FORWARDS).and_then(|steps| steps.to_str().ok()?.parse::<u64>().ok());
+    match steps {
+        Some(0) => {
+            Err(ProxyFault::NotPassedOn("Max-Forwards is 0, and this proxy has nothing to say itself"))
+        }
+        Some(steps) => {
+            request.headers.insert(MAX_FORWARDS, HeaderValue::from(steps - 1));
+            Ok(())
+        }
+        None => Ok(()),
+    }
+}
+
+/// The protocol that a request asks to change to: WebSocket, by HTTP/1.1. In another one, such as HTTP/2 (`h2c`), further requests
+/// would pass beside everything that is decided here.
 pub(super) fn upgrade(headers: &HeaderMap, version: Version) -> Option<HeaderValue> {
-    let is_asked = version == Version::HTTP_11 && names(headers, "upgrade");
-    headers.get(UPGRADE).filter(|_| is_asked).cloned()
+    let is_asked = version == Version::HTTP_11 && names(headers, "upgrade") && is_web_socket(headers);
+    is_asked.then_some(WEB_SOCKET)
+}
+
+/// True for headers that offer WebSocket in `Upgrade` (RFC 6455 section 4.1), whatever else they offer.
+pub(super) fn is_web_socket(headers: &HeaderMap) -> bool {
+    let offers = headers.get_all(UPGRADE).iter().flat_map(|line| line.as_bytes().split(|byte| *byte == b','));
+    offers.map(<[u8]>::trim_ascii).any(|offer| offer.eq_ignore_ascii_case(WEB_SOCKET.as_bytes()))
 }
 
 /// Makes the headers of a request those that the origin gets.
@@ -110,10 +139,13 @@ pub(super) fn framing_fault(headers: &HeaderMap) -> Option<&'static str> {
     }
 }
 
-/// Makes the headers of an answer those that the reader gets. Those of an upgrade stay.
-pub(super) fn towards_reader(headers: &mut HeaderMap, version: Version, upgrades: bool) {
-    let upgrade = headers.get(UPGRADE).filter(|_| upgrades).cloned();
+/// Makes the headers of an answer those that the reader gets. Those of an upgrade stay, and those by which one is demanded (RFC 9110
+/// section 15.5.22).
+pub(super) fn towards_reader(headers: &mut HeaderMap, version: Version, status: StatusCode) {
+    let is_about_upgrade = matches!(status, StatusCode::SWITCHING_PROTOCOLS | StatusCode::UPGRADE_REQUIRED);
+    let upgrade = headers.get(UPGRADE).filter(|_| is_about_upgrade).cloned();
     take_out_hop_by_hop(headers);
+    headers.remove(TE);
     say_the_length_once(headers);
     if let Some(protocol) = upgrade {
         headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
@@ -167,12 +199,17 @@ fn say_the_way(headers: &mut HeaderMap, peer: ProxyPeer) {
     }
     let proto = if peer.is_secure { "https" } else { "http" };
     let host = headers.get(HOST).cloned();
+    // Most proxies speak of the way in `X-Forwarded-For` alone: a server that reads the standard one learns the same.
+    if !headers.contains_key(FORWARDED)
+        && let Some(way) = forwarded_of(headers)
+    {
+        headers.insert(FORWARDED, way);
+    }
     let said = headers.contains_key(X_FORWARDED_FOR) || headers.contains_key(FORWARDED);
     if let Some(address) = peer.address {
         let address = address.to_canonical();
         append(headers, &X_FORWARDED_FOR, &address.to_string());
-        let node = if address.is_ipv6() { format!("\"[{address}]\"") } else { address.to_string() };
-        let mut step = format!("for={node}");
+        let mut step = format!("for={}", node(address));
         // What a trusted proxy said of the host and the scheme of its client stands before.
         if !said {
             if let Some(host) =
@@ -188,6 +225,36 @@ fn say_the_way(headers: &mut HeaderMap, peer: ProxyPeer) {
     if let Some(host) = host {
         headers.entry(X_FORWARDED_HOST).or_insert(host);
     }
+}
+
+/// An address as `Forwarded` spells it (RFC 7239 section 6).
+fn node(address: IpAddr) -> String {
+    if address.is_ipv6() { format!("\"[{address}]\"") } else { address.to_string() }
+}
+
+/// The way that `X-Forwarded-For`, `-Host` and `-Proto` tell, as `Forwarded` tells it (RFC 7239 section 7.4): the host and the scheme
+/// are those of the first step. `None` when nothing is told, or something that is no address.
+fn forwarded_of(headers: &HeaderMap) -> Option<HeaderValue> {
+    let lines: Option<Vec<&str>> =
+        headers.get_all(X_FORWARDED_FOR).iter().map(|line| line.to_str().ok()).collect();
+    let lines = lines.filter(|lines| !lines.is_empty())?;
+    let said = |name: &HeaderName| headers.get(name)?.to_str().ok();
+    let mut way = String::new();
+    for step in lines.iter().flat_map(|line| line.split(',')) {
+        let address: IpAddr = step.trim().parse().ok()?;
+        if way.is_empty() {
+            way = format!("for={}", node(address));
+            if let Some(host) = said(&X_FORWARDED_HOST).filter(|host| is_quotable(host)) {
+                way.push_str(&format!(";host=\"{host}\""));
+            }
+            if let Some(proto @ ("http" | "https")) = said(&X_FORWARDED_PROTO) {
+                way.push_str(&format!(";proto={proto}"));
+            }
+        } else {
+            way.push_str(&format!(", for={}", node(address)));
+        }
+    }
+    HeaderValue::try_from(way).ok()
 }
 
 fn is_quotable(host: &str) -> bool {

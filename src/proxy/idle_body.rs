@@ -4,6 +4,7 @@
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use std::{
+    future::poll_fn,
     pin::Pin,
     sync::{
         Arc,
@@ -79,12 +80,25 @@ pub(super) struct IdleBody<B> {
     /// Made when a piece is first waited for.
     sleep: Option<Pin<Box<Sleep>>>,
     is_waiting: bool,
+    /// A piece that was there when it was looked for.
+    first: Option<Frame<Bytes>>,
     progress: Arc<BodyProgress>,
 }
 
 impl<B> IdleBody<B> {
     pub(super) fn new(inner: B, idle_max: Duration, progress: Arc<BodyProgress>) -> Self {
-        Self { inner, idle_max, sleep: None, is_waiting: false, progress }
+        Self { inner, idle_max, sleep: None, is_waiting: false, first: None, progress }
+    }
+}
+
+impl<B: Body<Data = Bytes, Error: Into<BoxError>> + Unpin> IdleBody<B> {
+    /// Looks whether its first piece is there, without waiting for it; the fault of a body that has none, because it broke off.
+    pub(super) async fn begin(&mut self) -> Result<(), BoxError> {
+        match poll_fn(|cx| Poll::Ready(Pin::new(&mut *self).poll_frame(cx))).await {
+            Poll::Ready(Some(frame)) => self.first = Some(frame?),
+            Poll::Ready(None) | Poll::Pending => {}
+        }
+        Ok(())
     }
 }
 
@@ -97,6 +111,9 @@ impl<B: Body<Data = Bytes, Error: Into<BoxError>> + Unpin> Body for IdleBody<B> 
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         let body = &mut *self;
+        if let Some(first) = body.first.take() {
+            return Poll::Ready(Some(Ok(first)));
+        }
         if let Poll::Ready(frame) = Pin::new(&mut body.inner).poll_frame(cx) {
             body.is_waiting = false;
             body.progress.piece();
@@ -123,10 +140,19 @@ impl<B: Body<Data = Bytes, Error: Into<BoxError>> + Unpin> Body for IdleBody<B> 
     }
 
     fn is_end_stream(&self) -> bool {
-        self.inner.is_end_stream()
+        self.first.is_none() && self.inner.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.inner.size_hint()
+        let mut hint = self.inner.size_hint();
+        if let Some(first) = self.first.as_ref().and_then(Frame::data_ref) {
+            let bytes = u64::try_from(first.len()).unwrap_or(u64::MAX);
+            // The greatest first: the least may not be above it.
+            if let Some(upper) = hint.upper() {
+                hint.set_upper(upper.saturating_add(bytes));
+            }
+            hint.set_lower(hint.lower().saturating_add(bytes));
+        }
+        hint
     }
 }

@@ -4,6 +4,7 @@ use super::{
     continued::{INTERIM_MAX, Interim},
     fault::ProxyFault,
     idle_body::{BodyProgress, IdleBody},
+    watched::{WatchedConnector, met_a_closing_connection},
 };
 use crate::catalog::SiteSettings;
 use bytes::Bytes;
@@ -36,7 +37,7 @@ const HEADERS_MAX: usize = 256;
 
 /// The way to the origin of a site.
 pub(super) struct SiteOrigin {
-    client: Client<HttpsConnector<HttpConnector>, ProxyBody>,
+    client: Client<HttpsConnector<WatchedConnector>, ProxyBody>,
     places: Arc<Semaphore>,
     connect_max: Duration,
     head_max: Duration,
@@ -55,7 +56,7 @@ impl SiteOrigin {
             .with_provider_and_platform_verifier(provider)?
             .https_or_http()
             .enable_http1()
-            .wrap_connector(connector);
+            .wrap_connector(WatchedConnector(connector));
         let client = Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(POOL_IDLE)
@@ -63,6 +64,9 @@ impl SiteOrigin {
             .http1_max_buf_size(HEAD_BYTES_MAX)
             .http1_max_headers(HEADERS_MAX)
             .http1_preserve_header_case(true)
+            // What a proxy mends (RFC 9112 sections 5.1 and 5.2): else the length of an answer, or half of a header, would be lost.
+            .http1_allow_spaces_after_header_name_in_responses(true)
+            .http1_allow_obsolete_multiline_headers_in_responses(true)
             // Old servers send lines that are no headers; what they mean stands in the others.
             .http1_ignore_invalid_headers_in_responses(true)
             .build(connector);
@@ -81,7 +85,7 @@ impl SiteOrigin {
     }
 
     /// Sends a request and waits for the head of its answer. One without a body that may be repeated is sent once more when
-    /// the connection ended before anything was answered: servers close idle connections at any moment (RFC 9112 section 9.3.1).
+    /// it met a connection that was being closed.
     pub(super) async fn ask(&self, request: Request<ProxyBody>) -> Result<Response<Incoming>, ProxyFault> {
         let may_repeat = is_idempotent(request.method()) && request.body().is_end_stream();
         if !may_repeat {
@@ -90,7 +94,7 @@ impl SiteOrigin {
         let (parts, _) = request.into_parts();
         let empty = || Empty::new().map_err(|never| match never {}).boxed_unsync();
         match self.ask_once(Request::from_parts(parts.clone(), empty())).await {
-            Err(ProxyFault::Broken(_)) => self.ask_once(Request::from_parts(parts, empty())).await,
+            Err(ProxyFault::Closed(_)) => self.ask_once(Request::from_parts(parts, empty())).await,
             answer => answer,
         }
     }
@@ -126,7 +130,8 @@ impl SiteOrigin {
             }
             return ProxyFault::Unreachable(innermost.to_string());
         }
-        ProxyFault::Broken(innermost.to_string())
+        let cause = innermost.to_string();
+        if met_a_closing_connection(error) { ProxyFault::Closed(cause) } else { ProxyFault::Broken(cause) }
     }
 }
 
@@ -144,8 +149,10 @@ async fn head_time(head_max: Duration, progress: &BodyProgress) {
 }
 
 /// The cause at the bottom of an error.
-fn innermost<'e>(error: &'e Error) -> &'e (dyn std::error::Error + 'static) {
-    let mut cause: &(dyn std::error::Error + 'static) = error;
+pub(super) fn innermost<'e>(
+    error: &'e (dyn std::error::Error + 'static),
+) -> &'e (dyn std::error::Error + 'static) {
+    let mut cause = error;
     while let Some(below) = cause.source() {
         cause = below;
     }

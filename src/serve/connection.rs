@@ -2,7 +2,7 @@
 
 use super::{
     body::Streamed,
-    heads::{GateHandle, RequestGate},
+    heads::{GateHandle, RequestGate, check_decoded},
     unread::{CountedBody, Unread, length},
 };
 use bytes::Bytes;
@@ -171,6 +171,12 @@ where
     }
     if let Some(why) = other_host(&request) {
         return refusal(StatusCode::BAD_REQUEST, why, unread);
+    }
+    // The bytes of HTTP/1 were checked on their way here.
+    if request.version() == Version::HTTP_2
+        && let Err(fault) = check_decoded(&request)
+    {
+        return refusal(fault.status(), fault, unread);
     }
     if expects_more(&request) {
         let why = "the only expectation that is met here is 100-continue";

@@ -20,3 +20,4 @@ mod gate;
 mod tests;
 
 pub(super) use gate::{GateHandle, RequestGate};
+pub(super) use head::check_decoded;

@@ -63,13 +63,17 @@ impl LegacyRequest {
                 let asks = if is_smart { LegacyAsk::Smart(String::new()) } else { LegacyAsk::Plain };
                 return Some(Self { feed: feed.clone(), asks });
             }
-            let (own, ours) = Query::split(asked.query().unwrap_or_default());
-            let place =
-                if own.is_empty() { asked.path().to_owned() } else { format!("{}?{own}", asked.path()) };
-            if (Query::is_smart(&ours) || (is_smart && !ours.is_empty()))
-                && let Some(feed) = catalog.at_place(site, &place)
-            {
-                return Some(Self { feed: feed.clone(), asks: LegacyAsk::Smart(ours) });
+            // `q`, `author` or `category` alone choose another document of the old site; beside a parameter that only a Smart Feed
+            // has they are a filter.
+            for with_filters in [false, true] {
+                let (own, ours) = Query::split(asked.query().unwrap_or_default(), with_filters);
+                let place =
+                    if own.is_empty() { asked.path().to_owned() } else { format!("{}?{own}", asked.path()) };
+                if (Query::is_smart(&ours) || (is_smart && !with_filters && !ours.is_empty()))
+                    && let Some(feed) = catalog.at_place(site, &place)
+                {
+                    return Some(Self { feed: feed.clone(), asks: LegacyAsk::Smart(ours) });
+                }
             }
         }
         let (feed, is_itself) = catalog.guarded_place(site, asked.path())?;

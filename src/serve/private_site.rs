@@ -15,15 +15,30 @@ use std::io::Read as _;
 /// Bytes of a document that was packed in which its root element stands.
 const LOOK_INFLATED_BYTES: u64 = 16 << 10;
 
-/// An answer of the origin, unless it is a feed.
+/// Media types, by their beginnings, of what is no document: it is not looked at, and may be of any length. An event stream has no
+/// beginning of its own.
+const NO_DOCUMENTS: [&str; 8] = [
+    "image/",
+    "audio/",
+    "video/",
+    "font/",
+    "text/css",
+    "text/javascript",
+    "application/javascript",
+    "text/event-stream",
+];
+
+/// An answer of the origin, unless it is a feed, by what it says or by how it begins: servers call a document whatever its file is
+/// called.
 pub(super) async fn unless_feed(response: Response) -> Option<Response> {
     let media =
         response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let media = media.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    if ["rss", "atom", "rdf", "feed+json"].iter().any(|feed| media.contains(feed)) {
+    // Parts of a document come with the types of the document inside of the body.
+    if ["rss", "atom", "rdf", "feed+json", "multipart/byteranges"].iter().any(|feed| media.contains(feed)) {
         return None;
     }
-    if !media.ends_with("/xml") {
+    if NO_DOCUMENTS.iter().any(|other| media.starts_with(other)) {
         return Some(response);
     }
     if response.status() == StatusCode::PARTIAL_CONTENT {
@@ -33,8 +48,11 @@ pub(super) async fn unless_feed(response: Response) -> Option<Response> {
     let coding =
         response.headers().get(CONTENT_ENCODING).map(|coding| coding.as_bytes().to_ascii_lowercase());
     let (head, body) = response.into_parts();
-    let (begin, rest) = look_ahead(body, |_| false).await;
-    let is_feed = match coding.as_deref() {
+    let (begin, rest) = match coding.as_deref() {
+        None | Some(b"identity") => look_ahead(body, |begin| begins_feed(begin).is_some()).await,
+        Some(_) => look_ahead(body, |_| false).await,
+    };
+    let begins = match coding.as_deref() {
         None | Some(b"identity") => begins_feed(&begin),
         Some(b"gzip" | b"x-gzip") => {
             let mut inflated = Vec::new();
@@ -43,16 +61,23 @@ pub(super) async fn unless_feed(response: Response) -> Option<Response> {
             begins_feed(&inflated)
         }
         // What cannot be looked at could be one.
-        Some(_) => true,
+        Some(_) => Some(true),
     };
+    let is_feed = begins.unwrap_or(media.ends_with("/xml"));
     (!is_feed).then(|| Response::from_parts(head, joined([begin], rest)))
 }
 
-/// True for the beginning of a document whose root element is that of a feed, or does not come.
-fn begins_feed(begin: &[u8]) -> bool {
+/// True for the beginning of a document that is a feed, by its root element or the version of JSON Feed; `None` while it may be one.
+fn begins_feed(begin: &[u8]) -> Option<bool> {
     // Of UTF-16 every other byte.
     let text: Vec<u8> = begin.iter().copied().filter(|byte| *byte != 0).collect();
-    let mut rest = &text[..];
+    let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&text).trim_ascii_start();
+    if text.first() == Some(&b'{') {
+        // A solidus may be escaped.
+        let plain: Vec<u8> = text.iter().copied().filter(|byte| *byte != b'\\').collect();
+        return memchr::memmem::find(&plain, b"://jsonfeed.org/version/").map(|_| true);
+    }
+    let mut rest = text;
     while let Some(at) = memchr::memchr(b'<', rest) {
         rest = &rest[at + 1..];
         let end: &[u8] = match rest {
@@ -60,19 +85,17 @@ fn begins_feed(begin: &[u8]) -> bool {
             [b'?', ..] => b"?>",
             [b'!', ..] => b">",
             _ => {
-                let name = rest.split(|byte| byte.is_ascii_whitespace() || b">/".contains(byte)).next();
-                let name = name.unwrap_or_default().rsplit(|byte| *byte == b':').next().unwrap_or_default();
-                return [&b"rss"[..], b"feed", b"rdf", b"channel"]
-                    .iter()
-                    .any(|root| name.eq_ignore_ascii_case(root));
+                // The whole name has to be here.
+                let length =
+                    rest.iter().position(|byte| byte.is_ascii_whitespace() || b">/".contains(byte))?;
+                let name = rest[..length].rsplit(|byte| *byte == b':').next().unwrap_or_default();
+                let is = |root: &&[u8]| name.eq_ignore_ascii_case(root);
+                return Some([&b"rss"[..], b"feed", b"rdf", b"channel"].iter().any(is));
             }
         };
-        match memchr::memmem::find(rest, end) {
-            Some(at) => rest = &rest[at + end.len()..],
-            None => return true,
-        }
+        rest = &rest[memchr::memmem::find(rest, end)? + end.len()..];
     }
-    false
+    None
 }
 
 #[cfg(test)]
@@ -87,16 +110,19 @@ mod tests {
             "<rdf:RDF xmlns:rdf='x'>",
             "<a:feed>",
             "<!DOCTYPE rss SYSTEM 'x'><RSS>",
-            "<!-- without an end",
+            "\u{feff} { \"title\": \"x\", \"version\": \"https:\\/\\/jsonfeed.org\\/version\\/1.1\"",
         ] {
-            assert!(begins_feed(feed.as_bytes()), "{feed}");
+            assert_eq!(begins_feed(feed.as_bytes()), Some(true), "{feed}");
         }
-        for other in
-            ["", "text", "<urlset>", "<?xml version='1.0'?><sitemapindex/>", "<html><rss>", "<feedback>"]
+        for other in ["<urlset>", "<?xml version='1.0'?><sitemapindex/>", "<html><rss>", "<feedback>"] {
+            assert_eq!(begins_feed(other.as_bytes()), Some(false), "{other}");
+        }
+        for open in
+            ["", "text", "<", "<rs", "<!-- without an end", "<?xml version='1.0'?>", "{\"version\": 1"]
         {
-            assert!(!begins_feed(other.as_bytes()), "{other}");
+            assert_eq!(begins_feed(open.as_bytes()), None, "{open}");
         }
         let wide: Vec<u8> = "<rss>".encode_utf16().flat_map(u16::to_le_bytes).collect();
-        assert!(begins_feed(&wide));
+        assert_eq!(begins_feed(&wide), Some(true));
     }
 }

@@ -2,6 +2,7 @@
 //! how requests are passed on.
 
 use super::{
+    accept,
     body::{MountService, Response, ServeBody},
     context::ServeContext,
     private_site::unless_feed,
@@ -9,7 +10,7 @@ use super::{
 };
 use crate::auth::AuthVerdict;
 use futures_util::future::BoxFuture;
-use http::{Request, request::Parts};
+use http::{HeaderMap, HeaderValue, Request, header::ACCEPT_ENCODING, request::Parts};
 use std::{convert::Infallible, sync::Arc};
 use tower::{ServiceExt as _, util::BoxCloneSyncService};
 
@@ -26,6 +27,9 @@ pub(super) fn site_pages(context: Arc<ServeContext>, origin: MountService) -> Mo
             let links = context.page_links(&mut parts).await;
             let hides_feeds = context.sites.of(&parts).is_some_and(|site| site.settings.access.is_private());
             let asked = hides_feeds.then(|| parts.clone());
+            if hides_feeds {
+                look_into(&mut parts.headers);
+            }
             let sent: BoxFuture<'static, Result<Response, Infallible>> =
                 Box::pin(origin.oneshot(Request::from_parts(parts, body)));
             let Ok(mut answer) = sent.await;
@@ -39,6 +43,15 @@ pub(super) fn site_pages(context: Arc<ServeContext>, origin: MountService) -> Mo
         answer
     };
     BoxCloneSyncService::new(tower::service_fn(pages))
+}
+
+/// Lets an origin answer with what can be looked at: packed with gzip at most.
+fn look_into(headers: &mut HeaderMap) {
+    let takes_gzip =
+        accept::joined(headers, &ACCEPT_ENCODING).is_some_and(|codings| codings.contains("gzip"));
+    if headers.remove(ACCEPT_ENCODING).is_some() && takes_gzip {
+        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip"));
+    }
 }
 
 impl ServeContext {

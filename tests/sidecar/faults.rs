@@ -146,6 +146,41 @@ async fn a_get_is_repeated_when_its_connection_was_just_closed_and_a_post_is_not
 }
 
 #[tokio::test]
+async fn nothing_is_repeated_of_which_an_answer_has_begun() {
+    for (answer, status) in [
+        ("HTTP/1.1 200 OK\r\nX-A: ", "502"),
+        ("garbage\r\n\r\n", "502"),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", "502"),
+        ("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n", "502"),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", "502"),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", "502"),
+        ("", "502"),
+    ] {
+        // On a new connection, and on one by which something was answered.
+        for first in ["", "/ok"] {
+            let sidecar = Sidecar::start("", move |_, mut origin| async move {
+                while let Some(head) = origin.head().await {
+                    if !head.contains(" /ok ") {
+                        return origin.write(answer).await;
+                    }
+                    origin.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").await;
+                }
+            })
+            .await;
+            if !first.is_empty() {
+                assert!(sidecar.get(first).await.ends_with("ok"));
+            }
+            let got = sidecar.exchange("DELETE /x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").await;
+            assert_eq!(got.get(9..12), Some(status), "{answer:?} {first}: {got}");
+            let asked = sidecar.heads().iter().filter(|head| head.starts_with("DELETE /x ")).count();
+            // A connection that is closed without a word may have been closed before the request came.
+            let times = if answer.is_empty() && !first.is_empty() { 2 } else { 1 };
+            assert_eq!(asked, times, "{answer:?} {first}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn no_more_requests_than_may_be_are_at_the_origin_and_none_goes_round() {
     let sidecar = Sidecar::start("requests_max = 1", |_, mut origin| async move {
         origin.head().await;

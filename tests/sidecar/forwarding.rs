@@ -245,6 +245,82 @@ async fn a_connection_that_is_upgraded_carries_any_bytes_both_ways() {
 }
 
 #[tokio::test]
+async fn a_connection_changes_to_web_sockets_and_to_nothing_else() {
+    let sidecar = Sidecar::start("", |_, mut origin| async move {
+        while let Some(head) = origin.head().await {
+            let answer = match head.split(' ').nth(1).unwrap() {
+                "/demand" => "426 Upgrade Required\r\nConnection: upgrade\r\nUpgrade: websocket\r\nTE: x",
+                "/other" => "101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: h2c",
+                _ => "200 OK",
+            };
+            origin.write(format!("HTTP/1.1 {answer}\r\nContent-Length: 0\r\n\r\n")).await;
+        }
+    })
+    .await;
+    for offered in ["h2c", "H2C", "h2", "TLS/1.0", "websocket-x", "HTTP/2.0"] {
+        let request = format!(
+            "GET /{offered} HTTP/1.1\r\nHost: x\r\nConnection: close, Upgrade, HTTP2-Settings\r\nUpgrade: {offered}\r\nHTTP2-Settings: AAMAAABk\r\n\r\n"
+        );
+        assert!(sidecar.exchange(request).await.starts_with("HTTP/1.1 200 "), "{offered}");
+        let head = sidecar.heads().pop().unwrap().to_lowercase();
+        assert!(!head.contains("\r\nupgrade:") && !head.contains("http2-settings"), "{head}");
+    }
+    let both = "GET /other HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: h2c, WebSocket\r\n\r\n";
+    let mut wire = sidecar.connect().await;
+    wire.write(both).await;
+    assert!(wire.head().await.unwrap().starts_with("HTTP/1.1 502 "));
+    let head = sidecar.heads().pop().unwrap().to_lowercase();
+    assert!(head.contains("\r\nupgrade: websocket\r\n"), "{head}");
+    let demand = sidecar.get("/demand").await.to_lowercase();
+    assert!(demand.contains("\r\nupgrade: websocket\r\n") && !demand.contains("\r\nte:"), "{demand}");
+}
+
+#[tokio::test]
+async fn headers_that_an_old_server_folds_or_spaces_arrive_whole() {
+    let sidecar = Sidecar::start("", |_, mut origin| async move {
+        while let Some(head) = origin.head().await {
+            let rest = match head.split(' ').nth(1).unwrap() {
+                "/folded" => {
+                    "Content-Type: multipart/related;\r\n boundary=xyz\r\nContent-Length: 2\r\n\r\nok"
+                }
+                "/chunked" => "Transfer-Encoding : chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n",
+                _ => "Content-Length : 2\r\n\r\nok",
+            };
+            origin.write(format!("HTTP/1.1 200 OK\r\n{rest}")).await;
+        }
+    })
+    .await;
+    let folded = sidecar.get("/folded").await;
+    let line = folded.lines().find(|line| line.starts_with("Content-Type: ")).unwrap();
+    assert_eq!(
+        line.split_whitespace().collect::<Vec<_>>().join(" "),
+        "Content-Type: multipart/related; boundary=xyz"
+    );
+    for target in ["/folded", "/length"] {
+        assert!(sidecar.get(target).await.ends_with("\r\n\r\nok"), "{target}");
+    }
+    assert!(sidecar.get("/chunked").await.ends_with("2\r\nok\r\n0\r\n\r\n"));
+}
+
+#[tokio::test]
+async fn a_request_of_few_steps_ends_where_they_end() {
+    let sidecar = Sidecar::start("", |_, origin| async move {
+        origin.always("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").await;
+    })
+    .await;
+    let ask = |method: &str, steps: &str| {
+        format!("{method} /{steps} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nMax-Forwards: {steps}\r\n\r\n")
+    };
+    for method in ["TRACE", "OPTIONS"] {
+        assert!(sidecar.exchange(ask(method, "0")).await.starts_with("HTTP/1.1 405 "));
+        assert!(sidecar.exchange(ask(method, "3")).await.starts_with("HTTP/1.1 200 "));
+        let head = sidecar.heads().pop().unwrap().to_lowercase();
+        assert!(head.contains(" /3 ") && head.contains("\r\nmax-forwards: 2\r\n"), "{head}");
+    }
+    assert!(sidecar.exchange(ask("GET", "0")).await.starts_with("HTTP/1.1 200 "));
+}
+
+#[tokio::test]
 async fn our_own_paths_are_ours_only_where_there_is_something() {
     let rss = "<rss version=\"2.0\"><channel><title>b</title><item><guid>1</guid><title>One</title></item></channel></rss>";
     let sidecar = Sidecar::start("feeds = [\"/feed.xml\"]", move |_, mut origin| async move {

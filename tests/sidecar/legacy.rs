@@ -139,9 +139,14 @@ async fn the_smart_feed_is_at_the_old_address_for_whoever_asks_for_it() {
     }
     let other = json.replace("/feed.xml", "/feed.xml?utm_source=x");
     assert_eq!(body(&sidecar.exchange(other).await), "a page");
-    // Parameters that mean nothing here are the origin's business.
-    assert_eq!(body(&sidecar.get("/feed.xml?utm_source=x").await), "a page");
-    assert_eq!(body(&sidecar.get("/feed.xml?max=1").await), "a page");
+    for ours in ["max=1", "order=-modified", "deleted=no", "has=enclosure&timeout=0", "q=one&max=1"] {
+        let got = sidecar.get(&format!("/feed.xml?{ours}")).await;
+        assert!(got.starts_with("HTTP/1.1 200 ") && got.contains("last_cursor"), "{ours}: {got}");
+    }
+    // Parameters that mean nothing here, or may mean something there, are the origin's business.
+    for theirs in ["utm_source=x", "order=DESC", "q=one", "author=5", "category=x&lang=de", "max=all"] {
+        assert_eq!(body(&sidecar.get(&format!("/feed.xml?{theirs}")).await), "a page", "{theirs}");
+    }
 }
 
 #[tokio::test]

@@ -20,6 +20,13 @@ async fn behind(site: &str) -> Sidecar {
                 target if target.contains("feed.xml") => ("text/xml; charset=UTF-8", rss.as_str()),
                 "/other.rss" => ("application/rss+xml", rss.as_str()),
                 "/other" => ("text/xml", rss.as_str()),
+                "/old.txt" => ("text/plain", rss.as_str()),
+                "/old.bin" => ("application/octet-stream", rss.as_str()),
+                "/old.html" => ("text/html", rss.as_str()),
+                "/old.json" => ("application/json", "{\"version\": \"https://jsonfeed.org/version/1\"}"),
+                "/data.json" => ("application/json", "{\"version\": 1}"),
+                "/parts" => ("multipart/byteranges; boundary=x", rss.as_str()),
+                "/photo.png" => ("image/png", "<rss"),
                 "/sitemap.xml" => ("text/xml", "<?xml version='1.0'?><urlset/>"),
                 _ => ("text/html", "a page"),
             };
@@ -97,9 +104,19 @@ async fn a_private_feed_of_a_site_is_for_its_readers_in_every_spelling() {
     }
     assert_eq!(sidecar.heads(), [""; 0], "nothing of that was passed on");
     // Where the origin has the same document, and pages that are none.
-    for (other, status) in
-        [("/other.rss", "403"), ("/other", "403"), ("/sitemap.xml", "200"), ("/page", "200")]
-    {
+    for (other, status) in [
+        ("/other.rss", "403"),
+        ("/other", "403"),
+        ("/old.txt", "403"),
+        ("/old.bin", "403"),
+        ("/old.html", "403"),
+        ("/old.json", "403"),
+        ("/parts", "403"),
+        ("/data.json", "200"),
+        ("/photo.png", "200"),
+        ("/sitemap.xml", "200"),
+        ("/page", "200"),
+    ] {
         assert_eq!(&get(&sidecar, other, "").await[9..12], status, "{other}");
     }
     assert!(get(&sidecar, "/sitemap.xml", "").await.ends_with("<?xml version='1.0'?><urlset/>"));

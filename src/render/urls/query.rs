@@ -97,10 +97,10 @@ impl Query {
     }
 
     /// A raw query of an old address in two: the parameters of somebody else, and those that have a meaning here, each as it was
-    /// spelt. Filters have none there.
-    pub fn split(raw: &str) -> (String, String) {
-        // `q`, `author` or `category` at an old address choose another document of the old site.
-        let range = &Self::NAMES[..Self::NAMES.len() - Filter::NAMES.len()];
+    /// spelt. Filters are among these only if it is asked for.
+    pub fn split(raw: &str, with_filters: bool) -> (String, String) {
+        let filters = if with_filters { 0 } else { Filter::NAMES.len() };
+        let range = &Self::NAMES[..Self::NAMES.len() - filters];
         let (ours, theirs): (Vec<&str>, Vec<&str>) = raw
             .split('&')
             .filter(|part| !part.is_empty())
@@ -108,10 +108,17 @@ impl Query {
         (theirs.join("&"), ours.join("&"))
     }
 
-    /// True for a raw query of a consumer that speaks of positions, waits or wants a script: what no plain reader asks for.
+    /// True for a raw query of a consumer that speaks of positions, waits, wants a script, or names what only a Smart Feed has: what no
+    /// plain reader asks for. Searches, authors, categories and languages are parameters of many an old server, and do not tell.
     pub fn is_smart(raw: &str) -> bool {
-        const SMART: [&str; 4] = ["since", "until", "timeout", "callback"];
-        form_urlencoded::parse(raw.as_bytes()).any(|(key, _)| SMART.contains(&&*key))
+        form_urlencoded::parse(raw.as_bytes()).any(|(key, value)| match &*key {
+            "since" | "until" | "timeout" | "callback" => true,
+            "max" => value.bytes().all(|byte| byte.is_ascii_digit()) && !value.is_empty(),
+            "order" => value.parse::<Order>().is_ok(),
+            "deleted" => matches!(&*value, "no" | "only"),
+            "has" => value == "enclosure",
+            _ => false,
+        })
     }
 
     /// The part of it that spells the filter.
@@ -273,12 +280,21 @@ mod tests {
     #[test]
     fn parameters_of_others_are_kept_apart_as_they_are_spelt() {
         let check = |raw: &str, theirs: &str, ours: &str, is_smart: bool| {
-            assert_eq!(Query::split(raw), (theirs.to_owned(), ours.to_owned()), "{raw}");
+            assert_eq!(Query::split(raw, true), (theirs.to_owned(), ours.to_owned()), "{raw}");
             assert_eq!(Query::is_smart(ours), is_smart, "{raw}");
         };
         check("feed=rss2&since=&x=%2f", "feed=rss2&x=%2f", "since=", true);
-        check("max=5&order=created", "", "max=5&order=created", false);
+        check("max=5&order=created", "", "max=5&order=created", true);
+        for ours in ["max=5", "order=-published", "deleted=only", "has=enclosure", "q=a&max=1"] {
+            check(ours, "", ours, true);
+        }
+        for any in
+            ["max=", "max=many", "order=DESC", "deleted=1", "has=x", "q=a", "author=5", "category=a&lang=de"]
+        {
+            check(any, "", any, false);
+        }
         check("sincerely=1&a", "sincerely=1&a", "", false);
+        assert_eq!(Query::split("q=a&max=1&b", false), ("q=a&b".to_owned(), "max=1".to_owned()));
         check("", "", "", false);
     }
 

@@ -1,11 +1,16 @@
 //! The head of one request, whole: is it one that everybody reads alike? Its bytes, not its meaning.
 
-use super::{limits::HEADER_LINES_MAX, malformed::MalformedRequest};
-use http::Uri;
+use super::{
+    limits::{HEAD_BYTES_MAX, HEADER_LINES_MAX, REQUEST_LINE_BYTES_MAX},
+    malformed::MalformedRequest,
+};
+use http::{Method, Request, Uri, header::COOKIE};
 use std::net::Ipv6Addr;
 
 /// The largest body that a request may announce, bytes: what a signed number of 64 bits holds.
 const BODY_BYTES_MAX: u64 = i64::MAX as u64;
+/// Bytes of a header line beside its name and its value.
+const LINE_BYTES: usize = ": \r\n".len();
 /// Transfer codings that exist (RFC 9112 section 7): they are not supported, while others are mistakes.
 const KNOWN_CODINGS: &[&str] = &["gzip", "x-gzip", "deflate", "compress", "x-compress", "identity"];
 /// Headers that say where a body ends.
@@ -52,6 +57,35 @@ pub(super) fn check_head(line: &[u8], headers: &[u8]) -> Result<CheckedHead, Mal
         body: body_framing(line, lines)?,
         upgrades: line.is_http_11 && values(lines, "upgrade").next().is_some(),
     })
+}
+
+/// Checks a head that HTTP/2 brought, by the same rules: an origin gets it as one of HTTP/1. Pieces of a cookie are one line there
+/// (RFC 9113 section 8.2.3).
+pub(in crate::serve) fn check_decoded<B>(request: &Request<B>) -> Result<(), MalformedRequest> {
+    let (uri, headers) = (request.uri(), request.headers());
+    let target = uri.path_and_query().map_or("", |target| target.as_str());
+    if target.len() > REQUEST_LINE_BYTES_MAX {
+        return Err(MalformedRequest::LongRequestLine);
+    }
+    if uri.path() == "*" && request.method() != Method::OPTIONS {
+        return Err(MalformedRequest::Asterisk);
+    }
+    if uri.authority().is_some_and(|authority| !is_host(authority.as_str().as_bytes())) {
+        return Err(MalformedRequest::Host);
+    }
+    let bytes: usize =
+        headers.iter().map(|(name, value)| name.as_str().len() + value.len() + LINE_BYTES).sum();
+    if target.len() + bytes > HEAD_BYTES_MAX {
+        return Err(MalformedRequest::LongHead);
+    }
+    if headers.iter().filter(|(name, _)| *name != COOKIE).count() > HEADER_LINES_MAX {
+        return Err(MalformedRequest::ManyHeaders);
+    }
+    let lines =
+        headers.iter().map(|(name, value)| httparse::Header { name: name.as_str(), value: value.as_bytes() });
+    let lines: Vec<_> = lines.collect();
+    check_look_alikes(&lines)?;
+    body_framing(RequestLine { authority: None, is_http_11: true }, &lines).map(|_| ())
 }
 
 /// Checks a request line by itself.

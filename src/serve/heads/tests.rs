@@ -2,7 +2,8 @@
 
 use super::{
     frames::{CheckedBytes, RequestFrames, Then},
-    head::{check_request_line, escaped},
+    head::{check_decoded, check_request_line, escaped},
+    limits::{HEADER_LINES_MAX, REQUEST_LINE_BYTES_MAX},
     malformed::MalformedRequest,
 };
 use http::Uri;
@@ -96,4 +97,31 @@ fn every_target_that_passes_is_one_to_the_library() {
     let longest = format!("GET /{} HTTP/1.1", "\u{e9}".repeat(8000));
     assert_eq!(check_request_line(longest.as_bytes()), Ok(()));
     assert!(Uri::try_from(longest.split(' ').nth(1).unwrap()).is_ok());
+}
+
+#[test]
+fn what_http_2_brought_keeps_to_the_rules_of_http_1() {
+    let request = || http::Request::get("http://h.example/x");
+    let check = |request: http::request::Builder, expect: Result<(), MalformedRequest>| {
+        let request = request.body(()).unwrap();
+        assert_eq!(check_decoded(&request), expect, "{request:?}");
+    };
+    check(request().header("content-length", "5").header("cookie", "a=b"), Ok(()));
+    let crumbs = (0..200).fold(request(), |request, _| request.header("cookie", "a=b"));
+    check(crumbs, Ok(()));
+    let lengths = request().header("content-length", "5").header("content-length", "5");
+    check(lengths, Err(MalformedRequest::TwoContentLengths));
+    check(request().header("content-length", "05"), Err(MalformedRequest::ContentLength));
+    check(request().header("content_length", "5"), Err(MalformedRequest::LookAlike));
+    check(request().header("transfer_encoding", "chunked"), Err(MalformedRequest::LookAlike));
+    check(request().uri("http://u@h.example/"), Err(MalformedRequest::Host));
+    check(request().uri("http://e.example:80@h.example/"), Err(MalformedRequest::Host));
+    check(request().uri("*"), Err(MalformedRequest::Asterisk));
+    check(request().method("OPTIONS").uri("*"), Ok(()));
+    let long = "x".repeat(REQUEST_LINE_BYTES_MAX);
+    check(request().uri(format!("/{long}")), Err(MalformedRequest::LongRequestLine));
+    let many = (0..=HEADER_LINES_MAX).fold(request(), |request, _| request.header("x", "y"));
+    check(many, Err(MalformedRequest::ManyHeaders));
+    let large = (0..4).fold(request(), |request, _| request.header("x", &long));
+    check(large, Err(MalformedRequest::LongHead));
 }
