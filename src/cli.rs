@@ -240,10 +240,16 @@ fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_multi_thread().enable_all().build()
 }
 
+/// The number of SIGXFSZ on Linux and on systems of BSD's kind.
+const SIGNAL_OF_FILE_SIZE: i32 = 25;
+
 async fn serve(config: Config, source: ConfigSource) -> anyhow::Result<()> {
     let stop = stop_on_signal();
     // Before the start: until then, the signal would end the process.
     let mut hangup = signal(SignalKind::hangup())?;
+    // A limit on the size of files is a fault of the storage like a full disk, and no reason to end without a word. Once it is
+    // caught, the signal stays caught.
+    drop(signal(SignalKind::from_raw(SIGNAL_OF_FILE_SIZE)));
     let app = App::start_with(config, Some(source)).await?;
     loop {
         tokio::select! {

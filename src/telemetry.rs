@@ -48,6 +48,9 @@ pub fn log(form: LogForm, filter: &str) {
     }
 }
 
+/// The root of our modules.
+const OURS: &str = env!("CARGO_CRATE_NAME");
+
 /// The names of levels.
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
@@ -65,6 +68,15 @@ fn filter_of(text: &str) -> Result<Option<EnvFilter>, String> {
         let near = LEVELS.into_iter().find(|level| strsim::damerau_levenshtein(level, &lower) <= 2);
         if let Some(near) = near.filter(|_| !is_level && word.bytes().all(|b| b.is_ascii_alphabetic())) {
             return Err(format!("RUST_LOG: found `{word}`; did you mean `{near}`?"));
+        }
+        // A filter for a module that is nearly ours is for nothing that there is.
+        let module = word.split(['=', '[']).next().unwrap_or_default();
+        let root = module.split("::").next().unwrap_or_default();
+        if root != OURS && strsim::damerau_levenshtein(root, OURS) <= 2 {
+            return Err(format!(
+                "RUST_LOG: found `{module}`; did you mean `{}`?",
+                module.replacen(root, OURS, 1)
+            ));
         }
     }
     let text = without_strangers_lines(text);
@@ -251,6 +263,8 @@ mod tests {
             ("inof", "did you mean `info`?"),
             ("Debgu", "did you mean `debug`?"),
             ("h2=off,tarce", "did you mean `trace`?"),
+            ("everfed=debug", "did you mean `everfeed`?"),
+            ("info,everfeeds::hub=trace", "did you mean `everfeed::hub`?"),
             ("everfeed=loud", "give a level"),
             ("everfeed=info=debug", "give a level"),
         ] {

@@ -55,8 +55,10 @@ enum BudgetKey {
 }
 
 impl BudgetKey {
-    fn questions_max(&self) -> usize {
+    /// Questions an hour. A destination that confirmed others has more room: nobody else's wrong callbacks shut its own out.
+    fn questions_max(&self, has_confirmed: bool) -> usize {
         match self {
+            Self::Destination(_) | Self::Address(..) if has_confirmed => MACHINE_QUESTIONS,
             Self::Destination(_) | Self::Address(..) | Self::KnownCallback(_) => DESTINATION_QUESTIONS,
             Self::Machine(_) | Self::KnownMachine(_) => MACHINE_QUESTIONS,
         }
@@ -68,6 +70,8 @@ impl BudgetKey {
 struct Unconfirmed {
     at: VecDeque<Instant>,
     cleared: Arc<Notify>,
+    /// True once a question was confirmed there.
+    has_confirmed: bool,
 }
 
 /// Everything that the questions to one callback are counted for.
@@ -134,7 +138,7 @@ impl QuestionBudget {
         for key in keys {
             let Some(asked) = counts.asked.get_mut(key) else { continue };
             asked.forget_past(now);
-            if asked.at.len() >= key.questions_max()
+            if asked.at.len() >= key.questions_max(asked.has_confirmed)
                 && let Some(oldest) = asked.at.front()
             {
                 return Err(Blocked { cleared: asked.cleared.clone(), wait: *oldest + HOUR - now });
@@ -152,6 +156,7 @@ impl QuestionBudget {
         for key in keys {
             if let Some(asked) = counts.asked.get_mut(key) {
                 asked.at.clear();
+                asked.has_confirmed = true;
                 asked.cleared.notify_waiters();
             }
         }

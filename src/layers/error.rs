@@ -214,6 +214,12 @@ pub enum TlsFault {
     UnknownIssuer,
     #[error("the server's TLS certificate was revoked")]
     Revoked,
+    #[error(
+        "the server's TLS certificate is that of an issuer, self-signed as a rule: nobody whom this machine trusts vouches for it"
+    )]
+    OfIssuer,
+    #[error("the server's TLS certificate was not made for a server")]
+    NotForServers,
     #[error("the server's TLS certificate is not valid")]
     BadCertificate,
     #[error("the server does not speak TLS at this port; is the address meant to begin with http?")]

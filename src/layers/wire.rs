@@ -216,6 +216,13 @@ fn tls_fault(error: &rustls::Error) -> TlsFault {
             Certificate::NotValidForName | Certificate::NotValidForNameContext { .. } => TlsFault::WrongName,
             Certificate::UnknownIssuer => TlsFault::UnknownIssuer,
             Certificate::Revoked => TlsFault::Revoked,
+            Certificate::InvalidPurpose | Certificate::InvalidPurposeContext { .. } => {
+                TlsFault::NotForServers
+            }
+            // The library under rustls has the reason in words alone.
+            Certificate::Other(other) if other.to_string().contains("CaUsedAsEndEntity") => {
+                TlsFault::OfIssuer
+            }
             _ => TlsFault::BadCertificate,
         },
         rustls::Error::InvalidMessage(_) => TlsFault::NotTls,

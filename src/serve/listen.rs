@@ -22,7 +22,10 @@ use std::{
     },
     time::Duration,
 };
-use tokio::sync::Semaphore;
+use tokio::{
+    sync::{AcquireError, OwnedSemaphorePermit, Semaphore},
+    time::timeout,
+};
 use tokio_util::{
     sync::CancellationToken,
     task::{AbortOnDropHandle, TaskTracker},
@@ -35,6 +38,8 @@ const STALL_WHILE_SHORT: Duration = Duration::from_secs(2);
 const SHORT_CHECK: Duration = Duration::from_secs(1);
 /// Part of the memory for answers that those on one connection may hold.
 const CONNECTION_SHARE: usize = 8;
+/// Pause between two looks for a connection that asks for nothing, while another one waits for its place.
+const IDLE_CHECK: Duration = Duration::from_millis(100);
 /// Pause after the system refused a connection, as it does when file descriptors run out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
@@ -75,11 +80,11 @@ impl Connections {
         act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Ends the oldest connection that asks for nothing.
+    /// Ends the oldest connection that asks for nothing. It counts no more from now on: the next call ends another one.
     fn let_idle_go(&self) {
         self.with(|open| {
-            let idle = open.iter().filter(|(_, unread)| unread.is_idle());
-            if let Some((_, oldest)) = idle.min_by_key(|(number, _)| **number) {
+            let idle = open.iter().filter(|(_, unread)| unread.is_idle()).map(|(number, _)| *number).min();
+            if let Some(oldest) = idle.and_then(|number| open.remove(&number)) {
                 oldest.cut();
             }
         });
@@ -159,6 +164,18 @@ struct Reception {
 }
 
 impl Reception {
+    /// A place: that of the oldest connection that asks for nothing, when there is no other, as soon as there is one.
+    async fn place_of_an_idle_one(&self) -> Result<OwnedSemaphorePermit, AcquireError> {
+        loop {
+            if self.places.available_permits() == 0 {
+                self.open.let_idle_go();
+            }
+            if let Ok(place) = timeout(IDLE_CHECK, self.places.clone().acquire_owned()).await {
+                return place;
+            }
+        }
+    }
+
     /// Accepts the connections of a listener until the stop.
     async fn receive<S, B>(&self, listener: Listener, service: &S)
     where
@@ -172,11 +189,7 @@ impl Reception {
         loop {
             let accept = async {
                 if self.limits.idle_give_way {
-                    let accepted = listener.socket.accept().await;
-                    if self.places.available_permits() == 0 {
-                        self.open.let_idle_go();
-                    }
-                    (accepted, self.places.clone().acquire_owned().await)
+                    (listener.socket.accept().await, self.place_of_an_idle_one().await)
                 } else {
                     let place = self.places.clone().acquire_owned().await;
                     (listener.socket.accept().await, place)
@@ -348,8 +361,13 @@ mod tests {
         let limits = ListenerLimits { idle_give_way: true, ..limits(4) };
         let served = tokio::spawn(serve([listener.into()], bytes(3), limits, stop.clone()));
         let mut idle = Vec::new();
-        for _ in 0..100 {
-            idle.push(TcpStream::connect(address).await.unwrap());
+        // Some have never asked for anything, some were answered and keep their connection.
+        for number in 0..100 {
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            if number % 2 == 0 {
+                stream.write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
+            }
+            idle.push(stream);
         }
         let mut asks = TcpStream::connect(address).await.unwrap();
         asks.write_all(b"GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").await.unwrap();

@@ -106,6 +106,21 @@ async fn a_dozen_questions_an_hour_reach_an_address_that_confirms_none() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn wrong_callbacks_of_others_shut_nobody_out_at_an_address_that_has_confirmed() {
+    let rig = Rig::new().await;
+    assert_eq!(rig.ask_from([192, 0, 2, 1], "http://aggregator.example/mine").await, 202);
+    rig.wait(1).await;
+    rig.net.on(|call| if call.url.contains("wrong") { Reply::status(500) } else { Reply::willing(call) });
+    for n in 0..60 {
+        rig.ask_from([192, 0, 2, 2], &format!("http://aggregator.example/wrong/{n}")).await;
+    }
+    rig.wait(1).await;
+    assert_eq!(rig.ask_from([192, 0, 2, 3], "http://aggregator.example/theirs").await, 202);
+    rig.wait(10).await;
+    assert_eq!(rig.counts().active, 2);
+}
+
+#[tokio::test(start_paused = true)]
 async fn whoever_confirms_meets_no_limit_on_questions() {
     let rig = Rig::new().await;
     for n in 0..100u8 {
