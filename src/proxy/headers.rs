@@ -294,3 +294,29 @@ fn join(headers: &mut HeaderMap, name: &HeaderName, separator: &str) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_way_that_older_headers_tell_is_told_in_the_standard_one() {
+        // RFC 7239 section 7.4.
+        let check = |lines: &[(&'static str, &str)], expect: Option<&str>| {
+            let lines = lines
+                .iter()
+                .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_str(value).unwrap()));
+            let told = forwarded_of(&lines.collect());
+            assert_eq!(told.as_ref().map(|way| way.to_str().unwrap()), expect);
+        };
+        let hop = ("x-forwarded-for", "192.0.2.1, 2001:db8::1");
+        let [host, proto] = [("x-forwarded-host", "b.example"), ("x-forwarded-proto", "https")];
+        check(
+            &[hop, host, proto],
+            Some("for=192.0.2.1;host=\"b.example\";proto=https, for=\"[2001:db8::1]\""),
+        );
+        check(&[hop], Some("for=192.0.2.1, for=\"[2001:db8::1]\""));
+        check(&[("x-forwarded-for", "192.0.2.1, unknown")], None);
+        check(&[host, proto], None);
+    }
+}

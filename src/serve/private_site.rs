@@ -10,6 +10,7 @@ use http::{
     StatusCode,
     header::{CONTENT_ENCODING, CONTENT_TYPE},
 };
+use http_body::Body as _;
 use std::io::Read as _;
 
 /// Bytes of a document that was packed in which its root element stands.
@@ -38,7 +39,8 @@ pub(super) async fn unless_feed(response: Response) -> Option<Response> {
     if ["rss", "atom", "rdf", "feed+json", "multipart/byteranges"].iter().any(|feed| media.contains(feed)) {
         return None;
     }
-    if NO_DOCUMENTS.iter().any(|other| media.starts_with(other)) {
+    // An answer without a body (HEAD, 304) holds no feed.
+    if response.body().is_end_stream() || NO_DOCUMENTS.iter().any(|other| media.starts_with(other)) {
         return Some(response);
     }
     if response.status() == StatusCode::PARTIAL_CONTENT {

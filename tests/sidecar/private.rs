@@ -119,6 +119,7 @@ async fn a_private_feed_of_a_site_is_for_its_readers_in_every_spelling() {
     ] {
         assert_eq!(&get(&sidecar, other, "").await[9..12], status, "{other}");
     }
+    assert_eq!(&ask(&sidecar, "HEAD", "/sitemap.xml", "").await[9..12], "200");
     assert!(get(&sidecar, "/sitemap.xml", "").await.ends_with("<?xml version='1.0'?><urlset/>"));
     let list = get(&sidecar, "/feeds", "").await;
     assert!(list.contains("\"total\": 0"), "{list}");
