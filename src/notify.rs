@@ -7,13 +7,13 @@ use crate::feed::{
 use hints::HintBudget;
 use std::{
     collections::{BTreeSet, HashMap, VecDeque},
-    sync::{Mutex, PoisonError, RwLock},
+    sync::{Arc, Mutex, PoisonError, RwLock},
 };
 use tokio::sync::{Notify as Bell, watch};
 
 mod hints;
 
-pub use hints::HintFate;
+pub use hints::{DelayCause, HintDelay, HintDelays, HintFate};
 
 /// The wake-ups of all feeds.
 #[derive(Debug, Default)]
@@ -23,6 +23,8 @@ pub struct Notify {
     forgotten: Mutex<VecDeque<FeedNo>>,
     hinted: Mutex<Hinted>,
     bell: Bell,
+    /// Nothing before there is a poller.
+    delays: RwLock<Option<Arc<dyn HintDelays>>>,
     /// Times that a document was kept of each feed that is served at its own address.
     documents: RwLock<HashMap<FeedNo, u64>>,
 }
@@ -133,9 +135,23 @@ impl Notify {
             .map_or(0, watch::Sender::receiver_count)
     }
 
+    /// Asks these for the delays of hints from now on.
+    pub fn delay_hints(&self, delays: Arc<dyn HintDelays>) {
+        *self.delays.write().unwrap_or_else(PoisonError::into_inner) = Some(delays);
+    }
+
     /// Says that a feed may have changed upstream. Many hints for one feed until it is polled are one hint; one beyond the
     /// budget of the feed is ignored.
     pub fn hint(&self, feed: FeedNo, now: Stamp) -> HintFate {
+        let delays = self.delays.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let delay = delays.and_then(|delays| delays.delay(feed, now));
+        match (self.hint_within_budget(feed, now), delay) {
+            (HintFate::Taken, Some(delay)) => HintFate::Delayed(delay),
+            (fate, _) => fate,
+        }
+    }
+
+    fn hint_within_budget(&self, feed: FeedNo, now: Stamp) -> HintFate {
         let mut hinted = self.hinted.lock().unwrap_or_else(PoisonError::into_inner);
         if hinted.waiting.contains(&feed) {
             return HintFate::Taken;

@@ -92,6 +92,11 @@ pub fn public_url(url: &Url) -> String {
     url.into()
 }
 
+/// The same of a URL that is kept as text; empty for a text that is none.
+pub fn public_text(url: &str) -> String {
+    Url::parse(url).map_or_else(|_| String::new(), |url| public_url(&url))
+}
+
 /// A URL or a path of ours without the token that makes it a secret (U-1): whatever stands behind `/s/`, also where a topic in
 /// a query has it.
 pub fn without_token(url: &str) -> String {

@@ -13,6 +13,7 @@ use crate::{
         filter::Filter,
         group::{GroupMember, GroupRecord, Holder},
         item::{Content, Item, ItemId, KeyHash, Reason},
+        item_cap::note_of,
         observation_record::{ObservationCounts, ObservationRecord},
         order::Order,
         page::PageQuery,
@@ -23,6 +24,7 @@ use crate::{
         stamp::Stamp,
     },
     ingest::{hosts_of, platform},
+    secret::public_text,
     store::{Outage, Store, StoreError, listing},
 };
 use everfeed_adapters::{Date, Entry, Key, platforms::Platforms};
@@ -328,6 +330,7 @@ impl Explainer {
             id: item.id.to_string(),
             iri: item.iri.clone(),
             title,
+            left_out: item.entry().and_then(|entry| note_of(entry)).map(str::to_owned),
             unshown_dates: item.entry().map(|entry| dates_of(item, entry)).unwrap_or_default(),
             created: item.created.rfc3339(),
             modified: item.modified.rfc3339(),
@@ -518,8 +521,8 @@ fn why_then(poll: &PollState, left_alone: Option<Stamp>) -> String {
         why += "; the publisher wants no polls in some hours or on some days";
     }
     if let Some(moved) = &poll.health.moved {
-        why +=
-            &format!("; it has been redirecting for good since {} to {}", moved.since.rfc3339(), moved.url);
+        let to = public_text(&moved.url);
+        why += &format!("; it has been redirecting for good since {} to {to}", moved.since.rfc3339());
     }
     why
 }

@@ -19,7 +19,7 @@ use crate::{
     hub::{FailingSubscriber, Hub},
     ingest::{Poller, Urgency},
     notify::Notify,
-    secret::public_url,
+    secret::public_text,
     serve::{
         admin::{
             CertificateStatus, FailingStatus, FeedStatus, FeedTotals, ForgetAnswer, GapStatus, Insight,
@@ -33,7 +33,6 @@ use crate::{
 use chrono::{SecondsFormat, Utc};
 use futures_util::future::BoxFuture;
 use std::{path::Path, sync::Arc};
-use url::Url;
 
 /// Everything that the operator may ask.
 pub(super) struct Overview {
@@ -102,6 +101,8 @@ impl Overview {
         subscribers: SubscriberStatus,
     ) -> FeedStatus {
         let poll = self.poller.status(record.no).unwrap_or_default();
+        // The pause of its host puts its poll off.
+        let next_at = poll.timetable.next_at.max(self.poller.paused_until(record.no));
         FeedStatus {
             name: record.name.clone(),
             url: origin.to_owned(),
@@ -109,12 +110,8 @@ impl Overview {
             served: record.is_ready(),
             last_poll_at: poll.timetable.polled_at.map(|at| at.rfc3339()),
             last_good_at: poll.health.good_at.map(|at| at.rfc3339()),
-            next_poll_at: (poll.timetable.next_at.micros() > 0).then(|| poll.timetable.next_at.rfc3339()),
-            moved_to: poll
-                .health
-                .moved
-                .as_ref()
-                .and_then(|moved| Some(public_url(&Url::parse(&moved.url).ok()?))),
+            next_poll_at: (next_at.micros() > 0).then(|| next_at.rfc3339()),
+            moved_to: poll.health.moved.as_ref().map(|moved| public_text(&moved.url)),
             failures: poll.health.failures,
             fault: poll.health.fault.as_ref().map(Into::into),
             platform: poll

@@ -44,9 +44,14 @@ fn told(name: &str, answer: PollAnswer) -> PollReport {
             next_poll(next_at)
         )),
         PollAnswer::Ended { end: PollEnd::Postponed { wait_secs }, .. } => PollReport::Away(format!(
-            "{name}: nothing was asked, because its host is being asked by other feeds, or the store is away; \
-             it is polled in {wait_secs} s"
+            "{name}: nothing was asked, because its host is being asked by other feeds; it is polled in {wait_secs} s"
         )),
+        PollAnswer::Ended { end: PollEnd::NotKept { cause, wait_secs }, .. } => PollReport::Away(format!(
+            "{name}: the publisher answered, but nothing could be stored: {cause}; it is polled again in {wait_secs} s"
+        )),
+        PollAnswer::StoreAway { cause } => {
+            PollReport::Away(format!("{name}: not polled, because nothing can be stored: {cause}"))
+        }
         PollAnswer::Ended { end: PollEnd::AwaitsArchives(until), .. } => PollReport::Done(format!(
             "{name}: the document was read; it waits for the archives of its feed, until {} at the latest",
             until.rfc3339()

@@ -258,6 +258,7 @@ fn item_lines(item: &ExplainedItem, told: &Explanation) -> Vec<String> {
     let mut lines = vec![format!("{} {}", item.id, tame(&item.iri))];
     lines.extend(item.title.iter().map(|title| format!("  {}", tame(title))));
     lines.push(format!("  first stored {}, last changed {}", item.created, item.modified));
+    lines.extend(item.left_out.iter().map(|note| format!("  {} (keep.item_bytes_max)", tame(note))));
     let unshown = |date: &String| format!("  not shown, because it cannot be meant: the date {}", tame(date));
     lines.extend(item.unshown_dates.iter().map(unshown));
     lines.push(format!(

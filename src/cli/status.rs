@@ -208,6 +208,12 @@ fn remarks(feed: &Value, now: DateTime<Utc>) -> Vec<String> {
     if let Some(since) = when(&feed["quarantined_since"], now) {
         found.push(format!("too much is missing at once to be believed, since {since}"));
     }
+    if let Some(to) = feed["moved_to"].as_str() {
+        found.push(format!("redirects for good to {}; give that as its url in the configuration", tame(to)));
+    }
+    if let Some(shortened) = feed["shortened_items"].as_u64().filter(|shortened| *shortened > 0) {
+        found.push(format!("items kept without texts that are too long (keep.item_bytes_max): {shortened}"));
+    }
     if let Some(gaps) = feed["gaps"].as_array().filter(|gaps| !gaps.is_empty()) {
         found.push(format!("places where items may be missing: {}", gaps.len()));
     }
@@ -250,7 +256,10 @@ mod tests {
                 "subscribers": { "active": 3, "pending": 0, "failing": 0 },
             })
         };
-        let first = json!({ "version": "1", "started_at": "2026-06-01T00:00:00Z", "waiters": 4, "feeds": [feed("a")],
+        let mut moved = feed("a");
+        moved["moved_to"] = "https://new.example/".into();
+        moved["shortened_items"] = 2.into();
+        let first = json!({ "version": "1", "started_at": "2026-06-01T00:00:00Z", "waiters": 4, "feeds": [moved],
             "removed_feeds": [{ "name": "old", "items": 7, "renamed_to": null }] });
         let sheet = sheet(&[first, json!({ "feeds": [feed("b")] })]);
         let lines = sheet.lines(100).join("\n");
@@ -260,6 +269,8 @@ mod tests {
             "30 min ago",
             "in 30 min",
             "old: not configured any more; items kept: 7",
+            "a: redirects for good to https://new.example/",
+            "(keep.item_bytes_max): 2",
         ] {
             assert!(lines.contains(part), "{part} is not in:\n{lines}");
         }

@@ -10,6 +10,15 @@ pub const ITEM_BYTES_MAX: usize = 4 << 20;
 /// The most bytes of a title that is kept of an item that is too long.
 const TITLE_BYTES_MAX: usize = 1024;
 
+/// Begin of the note that stands where the text of an item was.
+const LEFT_OUT: &str = "The publisher's text of this post is left out here";
+
+/// The note that stands in an entry instead of parts that were too long, if there is one.
+pub fn note_of(entry: &Entry) -> Option<&str> {
+    let text = &entry.content.as_ref()?.text;
+    (text.kind == TextKind::Plain && text.value.starts_with(LEFT_OUT)).then_some(&text.value)
+}
+
 /// Bytes of a text once escaped in XML.
 pub fn escaped_bytes(text: &[u8]) -> usize {
     // Sums of bytes in a byte are added sixteen at a time, and so few fit in one.
@@ -25,9 +34,7 @@ pub fn shortened(entry: &Entry, bytes_max: usize) -> Option<Arc<Entry>> {
     if bytes <= bytes_max {
         return None;
     }
-    let note = format!(
-        "The publisher's text of this post is left out here: it has {bytes} bytes, and at most {bytes_max} are kept."
-    );
+    let note = format!("{LEFT_OUT}: it has {bytes} bytes, and at most {bytes_max} are kept.");
     let text = Text { kind: TextKind::Plain, value: note, ..Text::default() };
     let mut short = Entry {
         content: Some(Body { text, ..Body::default() }),
@@ -121,7 +128,9 @@ mod tests {
             content: body("&".repeat(1 << 20)),
             ..Entry::default()
         };
+        assert_eq!(note_of(&marks), None);
         let short = shortened(&marks, ITEM_BYTES_MAX).unwrap();
+        assert!(note_of(&short).is_some_and(|note| note.contains("bytes")));
         assert_eq!((&short.id, &short.title), (&marks.id, &marks.title));
         assert!(short.content.as_ref().unwrap().text.value.contains("5242887 bytes"), "{short:?}");
         for long in [

@@ -16,7 +16,7 @@ use crate::{
     auth::{AuthVerdict, Credentials, Principal, PrincipalId},
     catalog::is_open_to,
     feed::{order::Order, record::FeedNo, stamp::Stamp, view::View},
-    notify::HintFate,
+    notify::{DelayCause, HintDelay, HintFate},
     render::{Endpoint, Representation, Topic, legacy::pushed},
     secret::Secret,
     store::{
@@ -194,7 +194,7 @@ impl Hub {
         Ok(HubAnswer::new(StatusCode::ACCEPTED, ignored.join("\n")))
     }
 
-    /// Gives a hint; the reason when it is ignored.
+    /// Gives a hint; the reason when it leads to no poll now.
     fn hint(&self, feed: FeedNo) -> Option<String> {
         let catalog = self.shared.gate.catalog.snapshot();
         let name = catalog.feed_no(feed).map_or("", |feed| feed.settings.name.as_str());
@@ -203,12 +203,24 @@ impl Hub {
                 "`{name}` is a group, and nothing is polled for it; name the feed that has changed"
             ));
         }
-        let HintFate::Ignored { wait_secs } = self.notify.hint(feed, self.shared.now()) else { return None };
-        let why = format!(
-            "`{name}` is not polled for this hint: hints that bring nothing new are limited; the next one counts in {wait_secs} s, \
-             and it is polled at its own times"
-        );
-        tracing::debug!(feed.name = %name, "A publish hint is ignored: {why}");
+        let now = self.shared.now();
+        let why = match self.notify.hint(feed, now) {
+            HintFate::Taken => return None,
+            HintFate::Delayed(HintDelay { until, cause }) => {
+                let why = match cause {
+                    DelayCause::HostPause => "its host asked to be left alone (Retry-After or 429)",
+                    DelayCause::Gone => "its publisher says that it is gone for good (410)",
+                    DelayCause::Quota => "it is at its quota, and nothing more of it can be stored",
+                };
+                let (at, secs) = (until.rfc3339(), until.secs_since(now));
+                format!("`{name}` is not polled before {at}, in {secs} s: {why}")
+            }
+            HintFate::Ignored { wait_secs } => format!(
+                "`{name}` is not polled for this hint: hints that bring nothing new are limited; the next one counts in {wait_secs} s, \
+                 and it is polled at its own times"
+            ),
+        };
+        tracing::debug!(feed.name = %name, "A publish hint leads to no poll now: {why}");
         Some(why)
     }
 

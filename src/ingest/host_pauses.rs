@@ -5,16 +5,35 @@ use crate::feed::{
     schedule::{PollState, RETRY_AFTER_SECS_MAX},
     stamp::Stamp,
 };
-use std::collections::{BTreeMap, HashMap};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::{Arc, PoisonError, RwLock},
+};
 use url::Url;
 
 /// Jobs in flight to one host at most, so that a host with a thousand feeds does not hold up all others.
 const IN_FLIGHT_MAX: usize = 2;
 
+/// The ends of the pauses of hosts, for whoever wants to tell of them. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PauseEnds(Arc<RwLock<HashMap<String, Stamp>>>);
+
+impl PauseEnds {
+    /// End of the longest pause of these hosts.
+    pub(super) fn until(&self, hosts: &[String]) -> Stamp {
+        let ends = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        hosts.iter().filter_map(|host| ends.get(host)).max().copied().unwrap_or_default()
+    }
+
+    fn change<T>(&self, change: impl FnOnce(&mut HashMap<String, Stamp>) -> T) -> T {
+        change(&mut self.0.write().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
 /// Pauses and places of hosts.
 #[derive(Debug, Default)]
 pub(super) struct HostPauses {
-    until: HashMap<String, Stamp>,
+    ends: PauseEnds,
     in_flight: HashMap<String, usize>,
     /// Pauses since the last save.
     unsaved: BTreeMap<String, Stamp>,
@@ -22,31 +41,48 @@ pub(super) struct HostPauses {
 
 impl HostPauses {
     /// The pauses that were saved. One that is longer than any can be was saved while the clock ran ahead.
-    pub(super) fn new(saved: Vec<(String, Stamp)>, now: Stamp) -> Self {
+    pub(super) fn new(ends: PauseEnds, saved: Vec<(String, Stamp)>, now: Stamp) -> Self {
         let latest = now.plus_secs(RETRY_AFTER_SECS_MAX);
-        let until = saved.into_iter().map(|(host, until)| (host, until.min(latest))).collect();
-        Self { until, ..Self::default() }
+        ends.change(|ends| {
+            *ends = saved.into_iter().map(|(host, until)| (host, until.min(latest))).collect();
+        });
+        Self { ends, ..Self::default() }
     }
 
     /// Ends all pauses so many microseconds earlier.
     pub(super) fn bring_forward(&mut self, us: u64) {
-        for (host, until) in &mut self.until {
-            *until = Stamp::from_micros(until.micros().saturating_sub(us));
-            self.unsaved.insert(host.clone(), *until);
-        }
+        self.ends.change(|ends| {
+            for (host, until) in ends {
+                *until = Stamp::from_micros(until.micros().saturating_sub(us));
+                self.unsaved.insert(host.clone(), *until);
+            }
+        });
     }
 
     /// End of the longest pause of these hosts.
     pub(super) fn until(&self, hosts: &[String]) -> Stamp {
-        hosts.iter().filter_map(|host| self.until.get(host)).max().copied().unwrap_or_default()
+        self.ends.until(hosts)
     }
 
     /// Pauses a host. A later pause does not shorten an earlier one: it may come from another of its feeds.
     pub(super) fn pause(&mut self, host: String, until: Stamp, now: Stamp) {
-        self.until.retain(|_, until| *until > now);
-        let longest = self.until.entry(host.clone()).or_default();
-        *longest = until.max(*longest);
-        self.unsaved.insert(host, *longest);
+        let longest = self.ends.change(|ends| {
+            ends.retain(|_, until| *until > now);
+            let longest = ends.entry(host.clone()).or_default();
+            *longest = until.max(*longest);
+            *longest
+        });
+        self.unsaved.insert(host, longest);
+    }
+
+    /// Ends the pauses of these hosts: one was asked all the same, and answers well.
+    pub(super) fn end_now(&mut self, hosts: &[String], now: Stamp) {
+        for host in hosts {
+            if self.ends.until(std::slice::from_ref(host)) > now {
+                self.ends.change(|ends| ends.remove(host));
+                self.unsaved.insert(host.clone(), now);
+            }
+        }
     }
 
     /// Takes a place for a job, if all its hosts have one; else the host that has none.
@@ -109,8 +145,11 @@ mod tests {
 
     #[test]
     fn a_host_pauses_for_as_long_as_its_longest_pause() {
-        let mut hosts =
-            HostPauses::new(vec![("old".into(), Stamp::from_secs(900)), ("far".into(), Stamp::MAX)], NOW);
+        let mut hosts = HostPauses::new(
+            PauseEnds::default(),
+            vec![("old".into(), Stamp::from_secs(900)), ("far".into(), Stamp::MAX)],
+            NOW,
+        );
         assert_eq!(hosts.until(&["far"].map_to_strings()), NOW.plus_secs(RETRY_AFTER_SECS_MAX));
         hosts.pause("a".into(), NOW.plus_secs(60), NOW);
         hosts.pause("a".into(), NOW.plus_secs(10), NOW);
@@ -118,6 +157,10 @@ mod tests {
         assert_eq!(until(&["a", "b"]), NOW.plus_secs(60));
         assert_eq!(until(&["b"]), Stamp::ZERO);
         assert_eq!(until(&["old"]), Stamp::ZERO, "a pause that is over is forgotten");
+        hosts.take_unsaved();
+        hosts.end_now(&["a", "b"].map_to_strings(), NOW);
+        assert_eq!(hosts.until(&["a"].map_to_strings()), Stamp::ZERO);
+        assert_eq!(hosts.take_unsaved().into_iter().collect::<Vec<_>>(), [("a".to_owned(), NOW)]);
     }
 
     #[test]

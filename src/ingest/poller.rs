@@ -1,13 +1,18 @@
 //! The poller: the feeds that are polled, what is remembered of each, and changes of both while it runs; not the jobs.
 
-use super::{Context, FeedSpec, Upstream};
+use super::{
+    Context, FeedSpec, Upstream,
+    host_pauses::{PauseEnds, hosts_of},
+};
 use crate::{
     feed::{
         record::FeedNo,
         schedule::{PollState, Whose},
+        stamp::Stamp,
     },
     store::{StoreError, listing, packed::PackedPollState},
 };
+use delays::Delays;
 use futures_util::TryStreamExt as _;
 use jobs::JobParts;
 use requests::Requests;
@@ -18,6 +23,8 @@ use std::{
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use worker::Worker;
+
+mod delays;
 
 mod jobs;
 
@@ -42,6 +49,7 @@ pub struct Poller {
     /// The feeds as they are to be polled; a worker takes over what has changed.
     wanted: Arc<watch::Sender<Arc<WantedFeeds>>>,
     states: Arc<RwLock<HashMap<FeedNo, KeptState>>>,
+    pauses: PauseEnds,
     requests: Arc<Requests>,
 }
 
@@ -96,7 +104,10 @@ impl Poller {
         drop(records);
         let wanted = Arc::new(watch::Sender::new(Arc::new(feeds)));
         let (parts, states) = (JobParts { context, upstream }, Arc::new(RwLock::new(states)));
-        Ok(Self { parts, wanted, states, requests: Arc::default() })
+        let pauses = PauseEnds::default();
+        let delays = Delays { wanted: wanted.clone(), states: states.clone(), pauses: pauses.clone() };
+        parts.context.notify.delay_hints(Arc::new(delays));
+        Ok(Self { parts, wanted, states, pauses, requests: Arc::default() })
     }
 
     /// Changes the feeds that are polled, before it runs or while it does.
@@ -125,6 +136,14 @@ impl Poller {
     pub fn status(&self, feed: FeedNo) -> Option<PollState> {
         let states = self.states.read().unwrap_or_else(PoisonError::into_inner);
         states.get(&feed).map(|kept| kept.state.unpacked())
+    }
+
+    /// End of the pause of the hosts of a feed, which puts its next poll off.
+    pub fn paused_until(&self, feed: FeedNo) -> Stamp {
+        let (Some(spec), Some(state)) = (self.wanted.borrow().get(&feed).cloned(), self.status(feed)) else {
+            return Stamp::ZERO;
+        };
+        self.pauses.until(&hosts_of(&state, spec.deletions.audit_secs, self.parts.context.now()))
     }
 
     /// Number of feeds that fail, by whose fault that is.

@@ -1,10 +1,13 @@
 //! One poll, from the request to the commit and the wake-up; not the time at which it is due.
 
 use super::{Context, FeedSpec, Upstream, upstream::DocumentReply};
-use crate::feed::{
-    archive::ArchiveWalk,
-    schedule::{self, Failure, FaultKind, Plan, PollOutcome, PollState, Whose},
-    stamp::Stamp,
+use crate::{
+    feed::{
+        archive::ArchiveWalk,
+        schedule::{self, Failure, FaultKind, Plan, PollOutcome, PollState, Whose},
+        stamp::Stamp,
+    },
+    secret::public_text,
 };
 use std::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -105,6 +108,11 @@ impl<'a> Poll<'a> {
         if state.health.failures > 0 && polled.state.health.failures == 0 {
             info!(feed.name = %feed.name, failures = state.health.failures, "`{}` answers well again", feed.name);
         }
+        let redirect = |state: &PollState| state.health.moved.as_ref().map(|moved| moved.url.clone());
+        if let Some(to) = redirect(&polled.state).filter(|to| redirect(state).as_ref() != Some(to)) {
+            let to = public_text(&to);
+            warn!(feed.name = %feed.name, "`{}` redirects for good to {to}; give that as its url in the configuration", feed.name);
+        }
         self.context.metrics.poll(outcome(&polled), self.started.elapsed().as_secs_f64());
         debug!(feed.name = %feed.name, next_at = %polled.state.timetable.next_at.rfc3339(), "Polled `{}`", feed.name);
         polled
@@ -134,7 +142,8 @@ impl<'a> Poll<'a> {
     fn store_is_away(&self, failure: &Failure) -> Polled {
         let name = &self.feed.name;
         warn!(feed.name = %name, "What was read of `{name}` could not be kept, will poll again: {failure}");
-        self.remember(&PollOutcome::Deferred { wait_secs: STORE_AGAIN_SECS })
+        let end = PollEnd::NotKept { cause: failure.to_string(), wait_secs: STORE_AGAIN_SECS };
+        Polled { end, ..self.remember(&PollOutcome::Deferred { wait_secs: STORE_AGAIN_SECS }) }
     }
 
     /// The poll state after a failure, which changes nothing else.

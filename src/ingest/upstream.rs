@@ -259,7 +259,8 @@ fn failed(error: &FetchError) -> DocumentReply {
 /// The key of the limit that a failure is about.
 fn key_of(error: &FetchError) -> Option<&'static str> {
     match error {
-        FetchError::Timeout { awaited: Awaited::Whole, .. } => Some("upstream.total_secs"),
+        // The head may take as long as the whole.
+        FetchError::Timeout { awaited: Awaited::Head | Awaited::Whole, .. } => Some("upstream.total_secs"),
         FetchError::TooManyRedirects { .. } => Some("upstream.redirects_max"),
         FetchError::TooLarge { size: Size::Wire, .. } => Some("upstream.wire_bytes_max"),
         FetchError::TooLarge { size: Size::Inflated, .. } => Some("upstream.body_bytes_max"),

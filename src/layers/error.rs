@@ -69,9 +69,13 @@ impl FetchError {
             Self::Throttled { .. } | Self::Crowded | Self::Local(_) => Fault::Ours,
             Self::BadUrl => Fault::Configuration,
             Self::Resolve(NameFault::Unanswered, _)
-            | Self::Connect(ConnectFault::Unreachable | ConnectFault::Other, _) => Fault::Network,
+            // A host that is down answers or refuses as a rule; packets get lost on the way.
+            | Self::Connect(
+                ConnectFault::Unreachable | ConnectFault::TimedOut | ConnectFault::Other,
+                _,
+            ) => Fault::Network,
             Self::Resolve(NameFault::Unknown, _)
-            | Self::Connect(ConnectFault::Refused | ConnectFault::TimedOut | ConnectFault::Closed, _)
+            | Self::Connect(ConnectFault::Refused | ConnectFault::Closed, _)
             | Self::Tls(..)
             | Self::Timeout { .. }
             | Self::Refused(_)

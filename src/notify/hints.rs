@@ -1,6 +1,10 @@
 //! The budget of hints of a feed: what a hint costs, and when one is ignored; not the poll that follows on it.
 
-use crate::feed::stamp::{SECOND_US, Stamp};
+use crate::feed::{
+    record::FeedNo,
+    stamp::{SECOND_US, Stamp},
+};
+use std::fmt;
 
 /// Points that a feed has for hints at most, and that it gets back in an hour.
 const POINTS_MAX: u64 = 60;
@@ -16,11 +20,39 @@ const POINT_SECS: u64 = 3600 / POINTS_MAX;
 pub enum HintFate {
     /// The feed is polled soon.
     Taken,
+    /// The feed is polled when that is over.
+    Delayed(HintDelay),
     /// It is not polled because of it: the last hints brought nothing new. Hints count again after that time.
     Ignored {
         /// Seconds.
         wait_secs: u64,
     },
+}
+
+/// A time in which no hint of a feed leads to a poll, because the publisher or a limit wants it so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HintDelay {
+    /// End of it.
+    pub until: Stamp,
+    /// Reason of it.
+    pub cause: DelayCause,
+}
+
+/// Reason of a delay of hints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DelayCause {
+    /// The host asked to be left alone (`Retry-After`, 429).
+    HostPause,
+    /// The publisher said that the feed is gone (410).
+    Gone,
+    /// The feed is at its quota, and nothing more of it can be stored.
+    Quota,
+}
+
+/// The delays of hints, which the poller knows.
+pub trait HintDelays: fmt::Debug + Send + Sync {
+    /// The delay of a hint that comes now, if there is one.
+    fn delay(&self, feed: FeedNo, now: Stamp) -> Option<HintDelay>;
 }
 
 /// The budget of a feed. A hint is paid for in advance, as if it were wrong.

@@ -3,6 +3,7 @@
 use super::{
     body::{self, Response},
     feed_range::FeedRange,
+    validators::{AnswerValidators, tag_of},
 };
 use crate::{
     auth::commands::{AccountAnswer, AccountCommand},
@@ -259,16 +260,29 @@ impl<B: Send + 'static> Service<Request<B>> for Admin {
         let admin = self.clone();
         Box::pin(async move {
             let query = request.uri().query().unwrap_or_default();
-            let (status, media, body) = admin.answer(request.method(), request.uri().path(), query).await;
+            let (mut status, media, mut body) =
+                admin.answer(request.method(), request.uri().path(), query).await;
+            let tag = (status == StatusCode::OK && request.uri().path() == "/status")
+                .then(|| AnswerValidators { etag: tag_of(body.as_bytes(), ""), modified: None });
+            if tag.as_ref().is_some_and(|tag| tag.are_fresh(request.headers())) {
+                (status, body) = (StatusCode::NOT_MODIFIED, String::new());
+            }
             let mut response = Response::new(body::whole(body));
             *response.status_mut() = status;
             let headers = response.headers_mut();
-            headers.insert(CONTENT_TYPE, HeaderValue::from_static(media));
-            headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+            if status != StatusCode::NOT_MODIFIED {
+                headers.insert(CONTENT_TYPE, HeaderValue::from_static(media));
+            }
+            let kept = if tag.is_some() { "private, no-cache" } else { "no-store" };
+            headers.insert(CACHE_CONTROL, HeaderValue::from_static(kept));
+            if let Some(tag) = tag {
+                tag.write(headers);
+            }
             if status == StatusCode::METHOD_NOT_ALLOWED {
                 let path = request.uri().path();
-                let is_change =
-                    matches!(path, "/clock/accept" | "/backup" | "/reload") || path.starts_with(FORGET);
+                let is_change = matches!(path, "/clock/accept" | "/backup" | "/reload")
+                    || path.starts_with(FORGET)
+                    || path.starts_with(POLL);
                 let allow = if is_change { "POST" } else { "GET, HEAD" };
                 headers.insert(ALLOW, HeaderValue::from_static(allow));
             }
@@ -280,6 +294,7 @@ impl<B: Send + 'static> Service<Request<B>> for Admin {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use http::header::{ETAG, IF_NONE_MATCH};
     use http_body_util::BodyExt as _;
     use tower::ServiceExt as _;
 
@@ -412,11 +427,29 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_status_that_is_the_same_is_not_sent_again() {
+        let admin = Admin::starting(Arc::default(), Metrics::default());
+        admin.open(Arc::new(House { ready: Ok(()) }));
+        let get = || Request::builder().uri("/status?max=5");
+        let first = admin.clone().oneshot(get().body(()).unwrap()).await.unwrap();
+        let tag = first.headers()[ETAG].clone();
+        for (known, status) in [(tag.clone(), 304), (HeaderValue::from_static("\"other\""), 200)] {
+            let request = get().header(IF_NONE_MATCH, known).body(()).unwrap();
+            let again = admin.clone().oneshot(request).await.unwrap();
+            assert_eq!((again.status().as_u16(), &again.headers()[ETAG]), (status, &tag));
+            let body = again.into_body().collect().await.unwrap().to_bytes();
+            assert_eq!(body.is_empty(), status == 304);
+        }
+    }
+
+    #[tokio::test]
     async fn a_refused_method_is_told_which_would_do_and_nothing_is_kept() {
         // RFC 9110 section 15.5.6.
-        for (method, path, allow) in
-            [(Method::PUT, "/status", "GET, HEAD"), (Method::GET, "/clock/accept", "POST")]
-        {
+        for (method, path, allow) in [
+            (Method::PUT, "/status", "GET, HEAD"),
+            (Method::GET, "/clock/accept", "POST"),
+            (Method::GET, "/poll/blog", "POST"),
+        ] {
             let admin = Admin::starting(Arc::default(), Metrics::default());
             admin.open(Arc::new(House { ready: Ok(()) }));
             let request = Request::builder().method(method).uri(path).body(()).unwrap();

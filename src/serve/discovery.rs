@@ -8,7 +8,7 @@ use super::{
     feed_range::FeedRange,
     long_poll, pull,
     refusal::Refusal,
-    validators::AnswerValidators,
+    validators::{AnswerValidators, tag_of},
 };
 use crate::{
     auth::Principal,
@@ -237,7 +237,7 @@ async fn validated(
     let since = context.first_seen.of(&name, &body, now).await;
     let coding = accept::coding(accept::joined(&request.headers, &ACCEPT_ENCODING).as_deref());
     let validators = AnswerValidators {
-        etag: format!("\"{:08x}.{:x}{}\"", crc32fast::hash(&body), body.len(), accept::coding_tag(coding)),
+        etag: tag_of(&body, &accept::coding_tag(coding)),
         modified: (since.secs() < now.secs()).then(|| since.secs()),
     };
     if validators.are_fresh(&request.headers) {

@@ -16,6 +16,11 @@ pub(super) struct AnswerValidators {
     pub(super) modified: Option<u64>,
 }
 
+/// The tag of an answer that is written anew each time, made of its bytes before they are coded, and of the tag of the coding.
+pub(super) fn tag_of(body: &[u8], coding_tag: &str) -> String {
+    format!("\"{:08x}.{:x}{coding_tag}\"", crc32fast::hash(body), body.len())
+}
+
 impl AnswerValidators {
     /// True while the consumer's copy is the one that we would send. `If-None-Match` goes before `If-Modified-Since`.
     pub(super) fn are_fresh(&self, request: &HeaderMap) -> bool {

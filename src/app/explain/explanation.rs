@@ -123,6 +123,9 @@ pub struct ExplainedItem {
     /// Dates of its publisher that consumers are not shown, because nobody can mean them.
     #[serde(default)]
     pub unshown_dates: Vec<String>,
+    /// The note that stands instead of its text, which was too long.
+    #[serde(default)]
+    pub left_out: Option<String>,
     /// Time at which it was first stored.
     pub created: String,
     /// Time of its last change.

@@ -2,13 +2,15 @@
 
 use super::rig::{Call, Reply, Rig};
 use crate::{
+    feed::{record::FeedNo, stamp::Stamp},
     hub::Config,
     layers::{
         FetchError,
         error::{NameFault, Refused},
     },
+    notify::{DelayCause, HintDelay, HintDelays},
 };
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 const HOUR_SECS: u64 = 3600;
 
@@ -192,6 +194,21 @@ async fn hints_beyond_the_budget_are_told_why_and_may_be_turned_off() {
     };
     assert_eq!((taken, ignored.0), (3, 202));
     assert!(ignored.1.contains("`blog` is not polled for this hint"), "{}", ignored.1);
+
+    #[derive(Debug)]
+    struct Paused;
+
+    impl HintDelays for Paused {
+        fn delay(&self, _: FeedNo, now: Stamp) -> Option<HintDelay> {
+            Some(HintDelay { until: now.plus_secs(600), cause: DelayCause::HostPause })
+        }
+    }
+
+    let rig = Rig::new().await;
+    rig.notify.delay_hints(Arc::new(Paused));
+    let (status, text) = rig.ask(&hint).await;
+    assert_eq!(status, 202);
+    assert!(text.contains("in 600 s: its host asked to be left alone"), "{text}");
 
     let rig = Rig::with(Config { publish_hints: false, ..Config::default() }).await;
     let (status, text) = rig.ask(&hint).await;

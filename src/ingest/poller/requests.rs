@@ -40,6 +40,11 @@ pub enum PollAnswer {
         /// True when the publisher said 410, that the feed is gone.
         is_gone: bool,
     },
+    /// Nothing is polled, because nothing could be stored.
+    StoreAway {
+        /// Cause and remedy, for the operator.
+        cause: String,
+    },
     /// No feed of this number is polled.
     Unknown,
     /// The poller has stopped, or has as many requests as it takes.
@@ -126,6 +131,11 @@ impl AwaitedPolls {
     /// True for a feed whose next poll minds no pause.
     pub(super) fn is_urgent(&self, feed: FeedNo) -> bool {
         self.urgent.contains(&feed)
+    }
+
+    /// Feeds that somebody waits for.
+    pub(super) fn feeds(&self) -> Vec<FeedNo> {
+        self.answers.keys().copied().collect()
     }
 
     /// Tells everybody who waits for a feed. Who has gone is passed over.

@@ -9,6 +9,7 @@ use crate::{
         polls::{ChangeCounts, PollEnd},
         testing::{House, ONE, START_SECS, TWO, Trouble, ok, ok_with, status},
     },
+    notify::{DelayCause, HintFate},
     store::memory::Memory,
 };
 use std::{
@@ -135,11 +136,19 @@ async fn only_an_urgent_poll_overrides_what_the_publisher_asked_for() {
         assert_eq!(is_gone, gone);
         assert!(at >= Stamp::from_secs(START_SECS + 7200), "{}", at.rfc3339());
         assert_eq!(house.requests_at().len(), 1, "nothing was asked");
+        let cause = if gone { DelayCause::Gone } else { DelayCause::HostPause };
+        let HintFate::Delayed(delay) = house.hint(feed.no) else { panic!("it is told when it is polled") };
+        assert_eq!((delay.cause, delay.until), (cause, at));
+        pass(1).await;
         let PollAnswer::Ended { end, .. } = running.poller.poll(feed.no, Urgency::Now).await else {
             panic!()
         };
         assert_eq!(end, PollEnd::Document(ChangeCounts { new: 1, edited: 0, gone: 0 }));
         assert_eq!(running.poller.status(feed.no).unwrap().health.gone_at, None);
+        assert_eq!(running.poller.paused_until(feed.no), Stamp::ZERO, "a good answer ends the pause");
+        assert_eq!(house.hint(feed.no), HintFate::Taken);
+        pass(10).await;
+        assert_eq!(house.requests_at().len(), 3);
         running.stop().await;
     }
 }
@@ -244,8 +253,11 @@ async fn a_host_that_says_when_is_left_alone_with_all_its_feeds_even_after_a_res
     pass(10).await;
     running.stop().await;
     let running = house.start(&feeds).await;
-    house.hint(feeds[0].no);
-    house.hint(feeds[1].no);
+    pass(1).await;
+    for feed in &feeds[..2] {
+        assert!(matches!(house.hint(feed.no), HintFate::Delayed(_)), "{}", feed.name);
+        assert_eq!(running.poller.paused_until(feed.no), Stamp::from_secs(START_SECS + 7200));
+    }
     pass(HOUR).await;
     assert_eq!(asked(&house), [0]);
     assert_eq!(house.total(feeds[2].no).await, 1);
@@ -502,6 +514,10 @@ async fn nobody_is_asked_for_what_could_not_be_stored() {
     pass(5 * HOUR).await;
     assert_eq!(house.requests_at(), [0], "nothing is polled meanwhile, not even on a hint");
     assert_eq!(trouble.saves.load(Ordering::Relaxed), before, "nor is anything saved in vain");
+    let asked = Instant::now();
+    let answer = running.poller.poll(feed.no, Urgency::Now).await;
+    assert_eq!(answer, PollAnswer::StoreAway { cause: "told to".into() });
+    assert!(asked.elapsed() <= Duration::from_secs(1), "the operator is told at once");
     trouble.outage.store(false, Ordering::Relaxed);
     pass(2).await;
     assert_eq!(house.requests_at().len(), 2, "what was due is polled at once");

@@ -23,7 +23,7 @@ use crate::{
         polls::{Poll, PollSaving, Polled},
         walks::Stepped,
     },
-    store::{StoreError, listing},
+    store::{StoreCondition, StoreError, listing},
 };
 use futures_util::TryStreamExt as _;
 use std::{
@@ -181,6 +181,7 @@ impl<'a> Worker<'a> {
             wanted,
             feeds: feeds.clone(),
             pauses: HostPauses::new(
+                poller.pauses.clone(),
                 listing::host_pauses(&**store).try_collect().await?,
                 poller.parts.context.now(),
             ),
@@ -232,9 +233,9 @@ impl<'a> Worker<'a> {
             self.change_feeds();
         }
         self.watch_clock();
-        // Nobody is asked for what could not be kept.
-        if self.is_store_away() {
-            return;
+        // Nobody is asked for what could not be kept, and no operator waits for the end of that.
+        if let StoreCondition::Away(outage) = self.poller.parts.context.store.condition() {
+            return self.turn_away(&PollAnswer::StoreAway { cause: outage.cause });
         }
         let now = self.now();
         if now >= self.agenda.looked_at.plus_secs(LOOK_SECS) || now < self.agenda.looked_at {
@@ -390,6 +391,9 @@ impl<'a> Worker<'a> {
         let now = self.now();
         if let Some((host, until)) = polled.host_pause {
             self.pauses.pause(host, until, now);
+        } else if self.agenda.awaited.is_urgent(feed) && polled.end.is_good() {
+            let hosts = hosts_of(&polled.state, spec.deletions.audit_secs, now);
+            self.pauses.end_now(&hosts, now);
         }
         self.saving.note(feed, &polled.state, polled.saving);
         let Some(current) = current else { return };
@@ -535,6 +539,15 @@ impl<'a> Worker<'a> {
         let polled = self.subject(feed, now).map(|(_, state, hosts)| (state, self.pauses.until(&hosts)));
         if self.agenda.awaited.take_in(request, polled, now) && !self.lanes.polls.is_busy_with(feed) {
             self.lanes.polls.put(feed, now);
+        }
+    }
+
+    /// Answers every request for a poll whose poll is not under way.
+    fn turn_away(&mut self, answer: &PollAnswer) {
+        for feed in self.agenda.awaited.feeds() {
+            if !self.lanes.polls.is_busy_with(feed) {
+                self.agenda.awaited.tell(feed, answer);
+            }
         }
     }
 

@@ -15,8 +15,16 @@ pub enum PollEnd {
     Document(ChangeCounts),
     /// A document was read; until then it waits for the archives of its feed.
     AwaitsArchives(Stamp),
-    /// Nothing was asked, or nothing could be kept; the poll is repeated after so many seconds.
+    /// Nothing was asked, because the host is asked by others; the poll is repeated after so many seconds.
     Postponed {
+        /// Seconds.
+        wait_secs: u64,
+    },
+    /// The publisher answered, and nothing of it could be kept because the store was away; the poll is repeated after so
+    /// many seconds.
+    NotKept {
+        /// Cause and remedy, for the operator.
+        cause: String,
         /// Seconds.
         wait_secs: u64,
     },
@@ -33,6 +41,11 @@ impl PollEnd {
             PollOutcome::Deferred { wait_secs } => Self::Postponed { wait_secs: *wait_secs },
             PollOutcome::Failed(failure) => Self::Failed(failure.kind.clone()),
         }
+    }
+
+    /// True when the publisher answered as it should.
+    pub fn is_good(&self) -> bool {
+        matches!(self, Self::Unchanged | Self::Document(_) | Self::AwaitsArchives(_))
     }
 
     /// The same with more that was committed. Deferred edits may be committed whatever the publisher answered.

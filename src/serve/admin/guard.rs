@@ -15,9 +15,11 @@ use http::{
 use std::{
     convert::Infallible,
     net::IpAddr,
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
     task::{Context, Poll},
+    time::Duration,
 };
+use tokio::time::Instant;
 use tower::Service;
 use url::{Host, Url};
 
@@ -33,6 +35,29 @@ pub struct AdminGuard<S> {
 struct GuardRules {
     bound: IpAddr,
     token: Option<AdminToken>,
+    log: Mutex<RefusalLog>,
+}
+
+/// The lines about refusals in the log: one a minute, and the number of those between, so that nobody fills the log.
+#[derive(Debug, Default)]
+struct RefusalLog {
+    last: Option<Instant>,
+    unsaid: u64,
+}
+
+/// Time between two lines about refusals.
+const LOG_EVERY: Duration = Duration::from_secs(60);
+
+impl RefusalLog {
+    /// The number of refusals since the last line, when the next one is due.
+    fn due(&mut self, now: Instant) -> Option<u64> {
+        if self.last.is_some_and(|last| now.duration_since(last) < LOG_EVERY) {
+            self.unsaid += 1;
+            return None;
+        }
+        self.last = Some(now);
+        Some(std::mem::take(&mut self.unsaid))
+    }
 }
 
 /// The pages that tell nothing that a token must protect: probes and counters, for whoever reaches the listener.
@@ -43,7 +68,10 @@ const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 impl<S> AdminGuard<S> {
     /// Guards a service that listens at an address. Beyond loopback, or where there is a token, a request carries it.
     pub fn new(inner: S, bound: IpAddr, token: Option<AdminToken>) -> Self {
-        Self { inner, rules: Arc::new(GuardRules { bound: bound.to_canonical(), token }) }
+        Self {
+            inner,
+            rules: Arc::new(GuardRules { bound: bound.to_canonical(), token, log: Mutex::default() }),
+        }
     }
 }
 
@@ -161,9 +189,15 @@ where
         match self.rules.refuse(request.method(), request.uri(), request.headers()) {
             None => self.inner.call(request).boxed(),
             Some((status, why)) => {
+                let due = self.rules.log.lock().unwrap_or_else(PoisonError::into_inner).due(Instant::now());
+                let more = match due {
+                    Some(0) => String::new(),
+                    Some(unsaid) => format!("; {unsaid} more since the last such line"),
+                    None => return ready(Ok(refusal(status, why))).boxed(),
+                };
                 tracing::warn!(
                     status = status.as_u16(),
-                    "A request to the operator's listener was refused: {why}"
+                    "A request to the operator's listener was refused: {why}{more}; said once a minute at most"
                 );
                 ready(Ok(refusal(status, why))).boxed()
             }
@@ -236,6 +270,17 @@ mod tests {
         let absolute = "http://evil.example/status";
         assert_eq!(ask("127.0.0.1", None, absolute, &[("host", "localhost")]).await, 403);
         assert_eq!(ask("127.0.0.1", None, "/status", &[]).await, 403);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn refusals_are_a_line_a_minute_in_the_log_with_the_number_of_all_others() {
+        let mut log = RefusalLog::default();
+        assert_eq!(log.due(Instant::now()), Some(0));
+        for _ in 0..500 {
+            assert_eq!(log.due(Instant::now()), None);
+        }
+        tokio::time::advance(LOG_EVERY).await;
+        assert_eq!((log.due(Instant::now()), log.due(Instant::now())), (Some(500), None));
     }
 
     #[tokio::test]

@@ -1,0 +1,43 @@
+//! The delays of hints: until when a hint of a feed leads to no poll, and why; not the polls.
+
+use super::{KeptState, WantedFeeds};
+use crate::{
+    feed::{record::FeedNo, stamp::Stamp},
+    ingest::host_pauses::{PauseEnds, hosts_of},
+    notify::{DelayCause, HintDelay, HintDelays},
+};
+use std::{
+    collections::HashMap,
+    fmt,
+    sync::{Arc, PoisonError, RwLock},
+};
+use tokio::sync::watch;
+
+/// What the delays of hints are told from, shared with the poller.
+pub(super) struct Delays {
+    pub(super) wanted: Arc<watch::Sender<Arc<WantedFeeds>>>,
+    pub(super) states: Arc<RwLock<HashMap<FeedNo, KeptState>>>,
+    pub(super) pauses: PauseEnds,
+}
+
+impl fmt::Debug for Delays {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Delays").field("pauses", &self.pauses).finish_non_exhaustive()
+    }
+}
+
+impl HintDelays for Delays {
+    fn delay(&self, feed: FeedNo, now: Stamp) -> Option<HintDelay> {
+        let spec = self.wanted.borrow().get(&feed).cloned()?;
+        let state = self.states.read().unwrap_or_else(PoisonError::into_inner).get(&feed)?.state.unpacked();
+        let paused = self.pauses.until(&hosts_of(&state, spec.deletions.audit_secs, now));
+        // Its own time may come before that of the hint.
+        let until = state.hinted_at(None, paused, now).min(state.timetable.next_at.max(paused));
+        let cause = match state.health.gone_at {
+            _ if until <= paused => DelayCause::HostPause,
+            Some(_) => DelayCause::Gone,
+            None => DelayCause::Quota,
+        };
+        (until > now).then_some(HintDelay { until, cause })
+    }
+}
