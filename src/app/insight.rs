@@ -11,9 +11,11 @@ use super::{
 use crate::{
     acme::CertificateWatch,
     auth::commands::{AccountAnswer, AccountCommand},
+    catalog::RegisteredFeed,
     feed::{
         archive::ArchiveWalk,
         record::{FeedRecord, Gap},
+        schedule::{FaultKind, FaultNote},
         stamp::Stamp,
     },
     hub::{FailingSubscriber, Hub},
@@ -22,8 +24,9 @@ use crate::{
     secret::public_text,
     serve::{
         admin::{
-            CertificateStatus, FailingStatus, FeedStatus, FeedTotals, ForgetAnswer, GapStatus, Insight,
-            KeptFeeds, PollReport, ReloadAnswer, RemovedStatus, Status, StoreStatus, SubscriberStatus,
+            CertificateStatus, FailingStatus, FaultStatus, FeedStatus, FeedTotals, ForgetAnswer, GapStatus,
+            Insight, KeptFeeds, PollReport, ReloadAnswer, RemovedStatus, Status, StoreStatus,
+            SubscriberStatus,
         },
         feed_range::FeedRange,
         long_poll::Waiters,
@@ -60,6 +63,13 @@ fn failing_status(failing: FailingSubscriber) -> FailingStatus {
     let FailingSubscriber { host, why, since, failures, next_try } = failing;
     let (since, next_try_at) = (since.rfc3339(), next_try.rfc3339());
     FailingStatus { host, error: why, since, failed: failures, next_try_at }
+}
+
+/// A feed of which nothing can be read, as the status shows it.
+fn damaged_status(feed: &RegisteredFeed, error: &StoreError) -> FeedStatus {
+    let kind = FaultKind::Internal { reason: error.to_string() };
+    let fault = Some(FaultStatus::from(&FaultNote { kind, since: explain::now() }));
+    FeedStatus { name: feed.settings.name.clone(), url: feed.shown_url(), fault, ..FeedStatus::default() }
 }
 
 /// A gap marker, as the status shows it.
@@ -191,7 +201,14 @@ impl Overview {
         let mut feeds = Vec::new();
         let mut registered = catalog.feeds_after(range.after.as_deref());
         for feed in registered.by_ref().take(range.max) {
-            let record = store.feed(feed.no).await?;
+            let record = match store.feed(feed.no).await {
+                Ok(record) => record,
+                Err(error) if error.is_of_one_feed() => {
+                    feeds.push(damaged_status(feed, &error));
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
             let walk = store.walk(feed.no).await?;
             let counted = counts.get(&record.no);
             let subscribers = counted.map_or_else(SubscriberStatus::default, |counted| SubscriberStatus {

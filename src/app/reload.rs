@@ -194,8 +194,12 @@ impl Reloader {
         removed::tell(&removed.into_iter().filter(is_removed_now).collect::<Vec<_>>());
         // Before anybody finds the new feeds: who asks for one must be woken by its first document.
         for feed in &changes.added {
-            let record = parts.store.feed(feed.no).await.map_err(ReloadRefused::Store)?;
-            parts.notify.moved(feed.no, record.head());
+            match parts.store.feed(feed.no).await {
+                Ok(record) => parts.notify.moved(feed.no, record.head()),
+                // Whoever asks for it is told.
+                Err(error) if error.is_of_one_feed() => {}
+                Err(error) => return Err(ReloadRefused::Store(error)),
+            }
         }
         parts.gate.catalog.publish(snapshot);
         tell_unknown_readers(&parts.gate);

@@ -57,6 +57,10 @@ pub(super) async fn removed_feeds(
             Ok(record) => record,
             // Forgotten meanwhile.
             Err(StoreError::UnknownFeed(_)) => continue,
+            Err(error) if error.is_of_one_feed() => {
+                removed.push(RemovedFeed { name, items: 0, renamed_to: None });
+                continue;
+            }
             Err(error) => return Err(error),
         };
         let renamed_to = namespaces.get(&record.ids.namespace).map(|name| (*name).to_owned());

@@ -155,7 +155,12 @@ impl Wiring {
     pub(super) async fn groups(&self) -> anyhow::Result<GroupKeeper> {
         let catalog = self.gate.catalog.snapshot();
         for group in catalog.feeds().filter(|feed| feed.is_group()) {
-            self.notify.moved(group.no, self.store.feed(group.no).await?.head());
+            match self.store.feed(group.no).await {
+                Ok(record) => self.notify.moved(group.no, record.head()),
+                // Whoever asks for it is told.
+                Err(error) if error.is_of_one_feed() => {}
+                Err(error) => return Err(error.into()),
+            }
         }
         let server = &self.config.server;
         Ok(GroupKeeper {

@@ -64,15 +64,21 @@ pub async fn register(
     let mut withdrawn = Vec::new();
     let mut records = listing::feeds(store);
     while let Some(record) = records.try_next().await? {
-        let Some(at) = at.get(record.name.as_str()).copied() else {
-            withdrawn.push((record.name, record.no));
+        if let Some(at) = at.get(record.name.as_str()) {
+            check_namespace(&record, &settings[*at].namespace())?;
+        }
+    }
+    // The number of a feed whose record is damaged is known, too: whoever asks for it is told so.
+    let mut names = listing::feed_names(store);
+    while let Some((name, no)) = names.try_next().await? {
+        let Some(at) = at.get(name.as_str()).copied() else {
+            withdrawn.push((name, no));
             continue;
         };
-        check_namespace(&record, &settings[at].namespace())?;
-        numbers[at] = Some(record.no);
+        numbers[at] = Some(no);
         progress.add(1);
     }
-    drop((records, at));
+    drop((records, names, at));
     let new: Vec<usize> = (0..settings.len()).filter(|at| numbers[*at].is_none()).collect();
     for batch in new.chunks(BATCH_FEEDS_MAX) {
         let names = batch.iter().map(|at| (settings[*at].name.clone(), settings[*at].namespace())).collect();

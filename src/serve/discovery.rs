@@ -140,7 +140,13 @@ impl FeedPart {
                 next = last.map(|last: &str| range.next(last));
                 break;
             }
-            let record = context.store.feed(feed.no).await?;
+            let record = match context.store.feed(feed.no).await {
+                // It is listed as one that holds nothing, so that no list of feeds loses it.
+                Err(error) if error.is_of_one_feed() => {
+                    FeedRecord::new(feed.no, &feed.settings.name, &feed.settings.namespace())
+                }
+                record => record?,
+            };
             let title = record.metadata.title.as_ref().map(render::words).unwrap_or_default();
             let is_shown = range.shows(&record.name, &title);
             found += usize::from(is_shown);

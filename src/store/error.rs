@@ -108,6 +108,17 @@ pub enum StoreError {
         /// The damage.
         what: String,
     },
+    /// What is kept of a feed as a whole could not be read back.
+    #[error(
+        "what is kept of feed `{feed}` is damaged: {what}; nothing of it is served or polled, and all others are. A backup restores \
+         it; or take it out of the configuration, run `everfeed forget {feed}` and put it back, and it begins anew"
+    )]
+    DamagedFeed {
+        /// The name of the feed.
+        feed: String,
+        /// The damage.
+        what: String,
+    },
     /// The disk or the database failed; nothing was written.
     #[error("the store failed: {0}")]
     Failed(String),
@@ -120,6 +131,11 @@ impl StoreError {
     /// True for a store that could not be reached: nothing was done, nobody is to blame, and the call is repeated later.
     pub fn is_away(&self) -> bool {
         matches!(self, Self::Away(_))
+    }
+
+    /// True when what could not be read back is all that is kept of one feed: what is kept of others is not touched by that.
+    pub fn is_of_one_feed(&self) -> bool {
+        matches!(self, Self::DamagedFeed { .. })
     }
 
     /// True when the caller is to read again and decide again: what it decided on is not, or may not be, what is there.

@@ -111,6 +111,9 @@ pub const SCHEMES: [&str; 64] = [
     "xmpp",
 ];
 
+/// Schemes that may stand before another URL, which is the one that is followed.
+const WRAPPING_SCHEMES: [&str; 4] = ["feed", "itpc", "pcast", "podcast"];
+
 /// Images that hold no script, as `data:` URLs begin with them.
 const IMAGES: [&str; 7] = [
     "data:image/png",
@@ -130,9 +133,20 @@ const IMAGES: [&str; 7] = [
 ///
 /// assert!(may_be_followed("https://example.org/") && may_be_followed("../a:b"));
 /// assert!(!may_be_followed(" java\nscript:alert(1)"));
+/// assert!(may_be_followed("feed:https://example.org/") && !may_be_followed("feed:javascript:alert(1)"));
 /// ```
 pub fn may_be_followed(url: &str) -> bool {
-    scheme(url).is_none_or(|scheme| SCHEMES.contains(&scheme.as_str()))
+    let mut url = url;
+    loop {
+        let Some(found) = scheme(url) else { return true };
+        if !SCHEMES.contains(&found.as_str()) {
+            return false;
+        }
+        match url.split_once(':') {
+            Some((_, inner)) if WRAPPING_SCHEMES.contains(&found.as_str()) => url = inner,
+            _ => return true,
+        }
+    }
 }
 
 /// True for the data of an image that holds no script.

@@ -227,11 +227,13 @@ fn live(xml: &mut Xml, item: &Item, entry: &Entry, audience: Audience) {
 /// Title and link, both demanded; a description where there is one, and the full text (D-1).
 fn texts(xml: &mut Xml, item: &Item, entry: &Entry) {
     let permalink = target::permalink(entry);
-    let link = permalink.as_deref().unwrap_or(&item.iri);
+    // The link is demanded, and an id may be one that nobody should follow.
+    let link = permalink.as_deref().or_else(|| target::link(&item.iri).map(|_| item.iri.as_str()));
+    let link = link.unwrap_or_default();
     let summary = visible(entry.summary.as_ref());
     let content = entry.content.as_ref().and_then(body_html);
     let title = entry.title.as_ref().map(plain).filter(|title| !title.is_empty());
-    xml.leaf("title", &[], title.as_deref().unwrap_or(link));
+    xml.leaf("title", &[], title.as_deref().unwrap_or(&item.iri));
     xml.leaf("link", &[], link);
     match (summary.map(html), content) {
         (Some(summary), Some(content)) => {

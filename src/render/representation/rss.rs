@@ -304,6 +304,8 @@ fn guid(xml: &mut Xml, item: &Item, permalink: Option<&str>) {
     let is_link = || id.starts_with("http") && permalink == Some(id);
     let said = match item.is_permalink() {
         Some(IsPermaLink::Unstated) => None,
+        // A link that nobody should follow is none.
+        Some(IsPermaLink::True) if target::link(id).is_none() => Some("false"),
         Some(IsPermaLink::True) => Some("true"),
         Some(IsPermaLink::False) => Some("false"),
         None => Some(if is_link() { "true" } else { "false" }),

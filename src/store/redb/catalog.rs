@@ -72,17 +72,16 @@ pub(super) fn counts(snapshot: &ReadTransaction) -> Result<StoreCounts, StoreErr
 
 /// Removes a feed with everything that is kept of it.
 pub(super) fn forget(writing: &mut Writing<'_>, feed: FeedNo) -> Result<bool, StoreError> {
-    let record = match rows::record(writing.look(), feed) {
-        Ok(record) => record,
+    // What it holds may be damaged, which is a reason to forget it.
+    let name = match rows::record(writing.look(), feed) {
+        Ok(FeedRecord { name, .. }) | Err(StoreError::DamagedFeed { feed: name, .. }) => name,
         Err(StoreError::UnknownFeed(_)) => return Ok(false),
         Err(error) => return Err(error),
     };
-    for (subscription, _) in subscriptions::list(writing.look(), Some(feed), None, usize::MAX)? {
-        subscriptions::end(writing, subscription.no)?;
-    }
+    subscriptions::end_all(writing, feed)?;
     groups::leave_all(writing, feed)?;
     let tx = writing.change();
-    tx.edit(FEED_NAMES)?.remove(record.name.as_str())?;
+    tx.edit(FEED_NAMES)?.remove(name.as_str())?;
     let key = feed_key(feed);
     tx.edit(FEEDS)?.remove(&key)?;
     tx.edit(WINDOWS)?.remove(&key)?;

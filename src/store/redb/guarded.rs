@@ -29,7 +29,8 @@ pub(super) fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     IS_GUARDED.set(was_guarded);
     done.map_err(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);
-        text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message").to_owned()
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
+        format!("a page of the file does not hold together (redb: {text})")
     })
 }
 
@@ -41,7 +42,8 @@ mod tests {
     fn a_panic_is_an_error_with_its_message() {
         assert_eq!(guarded(|| 7), Ok(7));
         let at = 9;
-        assert_eq!(guarded(|| assert!(at < 7, "page {at}")), Err("page 9".to_owned()));
+        let told = guarded(|| assert!(at < 7, "page {at}")).unwrap_err();
+        assert_eq!(told, "a page of the file does not hold together (redb: page 9)");
         assert!(!IS_GUARDED.get());
     }
 }

@@ -1,11 +1,11 @@
 //! Reads that are the same in a snapshot and in a write transaction; not pages, and nothing is written.
 
 use super::{
-    sealed::{Coded, Row, Sealed},
+    sealed::{Coded, Sealed},
     tables::{
-        self, EVIDENCE, FEEDS, FeedKey, HOSTS, IDS, ITEMS, IdKey, KEYS, META, OBSERVATIONS, POLLS, STAGING,
-        SeqKey, StampKey, TableSource, WALKS, WINDOWS, WITNESSES, evidence_key, feed_key, feed_of, hash_key,
-        id_key, item_id_of, page_key, seq_key, seq_of, stamp_key, stamp_of, witnessed_ids,
+        self, EVIDENCE, FEED_NAMES, FEEDS, FeedKey, HOSTS, IDS, ITEMS, IdKey, KEYS, META, OBSERVATIONS,
+        POLLS, STAGING, SeqKey, StampKey, TableSource, WALKS, WINDOWS, WITNESSES, evidence_key, feed_key,
+        feed_of, hash_key, id_key, item_id_of, page_key, seq_key, seq_of, stamp_key, stamp_of, witnessed_ids,
     },
 };
 use crate::{
@@ -45,9 +45,30 @@ pub(super) fn last_feed_number(source: &impl TableSource) -> Result<u32, StoreEr
 
 /// One feed.
 pub(super) fn record(source: &impl TableSource, feed: FeedNo) -> Result<FeedRecord, StoreError> {
-    let feeds = source.table(FEEDS)?;
-    let stored = feeds.get(&feed_key(feed))?.ok_or(StoreError::UnknownFeed(feed))?;
-    read_record(feed, stored.value())
+    let read = || {
+        let feeds = source.table(FEEDS)?;
+        let stored = feeds.get(&feed_key(feed))?.ok_or(StoreError::UnknownFeed(feed))?;
+        read_record(feed, stored.value())
+    };
+    match read() {
+        Err(StoreError::Damaged(what)) => Err(match name_of(source, feed) {
+            Ok(Some(name)) => StoreError::DamagedFeed { feed: name, what },
+            _ => StoreError::Damaged(what),
+        }),
+        read => read,
+    }
+}
+
+/// The name under which a feed is registered, whatever its record holds.
+pub(super) fn name_of(source: &impl TableSource, feed: FeedNo) -> Result<Option<String>, StoreError> {
+    let key = feed_key(feed);
+    for row in source.table(FEED_NAMES)?.range::<&str>(..)? {
+        let (name, no) = row?;
+        if no.value() == key.as_slice() {
+            return Ok(Some(name.value().to_owned()));
+        }
+    }
+    Ok(None)
 }
 
 /// Refuses a feed that is not there, without reading it.
@@ -58,13 +79,19 @@ pub(super) fn known_feed(source: &impl TableSource, feed: FeedNo) -> Result<(), 
     }
 }
 
-/// The feeds after a number.
+/// The feeds after a number. One that is damaged is left out, and told with its name: it must not take all others with it.
 pub(super) fn records(
     source: &impl TableSource,
     after: Option<FeedNo>,
     max: usize,
 ) -> Result<Vec<FeedRecord>, StoreError> {
-    by_feed(&source.table(FEEDS)?, after, max, read_record)
+    let (records, damaged) = by_feed(&source.table(FEEDS)?, after, max, read_record)?;
+    for no in damaged {
+        if let Err(error) = record(source, no) {
+            tracing::error!(feed.no = %no, "A feed is left out: {error}");
+        }
+    }
+    Ok(records)
 }
 
 fn read_record(feed: FeedNo, bytes: &[u8]) -> Result<FeedRecord, StoreError> {
@@ -81,7 +108,12 @@ pub(super) fn polls(
     after: Option<FeedNo>,
     max: usize,
 ) -> Result<Vec<(FeedNo, PollState)>, StoreError> {
-    by_feed(&source.table(POLLS)?, after, max, |feed, bytes| Ok((feed, decode("a poll state", bytes)?)))
+    let read = |feed, bytes: &[u8]| Ok((feed, decode("a poll state", bytes)?));
+    let (polls, damaged) = by_feed(&source.table(POLLS)?, after, max, read)?;
+    for feed in damaged {
+        tracing::error!(feed.no = %feed, "The poll state of a feed is damaged; the feed is polled as if it were new");
+    }
+    Ok(polls)
 }
 
 /// The poll state of a feed.
@@ -96,7 +128,12 @@ pub(super) fn walks(
     after: Option<FeedNo>,
     max: usize,
 ) -> Result<Vec<(FeedNo, ArchiveWalk)>, StoreError> {
-    by_feed(&source.table(WALKS)?, after, max, |feed, bytes| Ok((feed, decode("a walk", bytes)?)))
+    let read = |feed, bytes: &[u8]| Ok((feed, decode("a walk", bytes)?));
+    let (walks, damaged) = by_feed(&source.table(WALKS)?, after, max, read)?;
+    for feed in damaged {
+        tracing::error!(feed.no = %feed, "The archive walk of a feed is damaged; the walk does not go on");
+    }
+    Ok(walks)
 }
 
 /// The walk of a feed.
@@ -117,20 +154,29 @@ pub(super) fn staged(source: &impl TableSource, feed: FeedNo) -> Result<StagedWa
     Ok(StagedWalk { walk, pages: all })
 }
 
-/// The rows after a feed of a table with a row a feed.
+/// The rows after a feed of a table with a row a feed; and the feeds between whose rows are damaged.
 fn by_feed<T>(
     table: &Sealed<&'static FeedKey, impl ReadableTable<&'static FeedKey, Coded>>,
     after: Option<FeedNo>,
     max: usize,
     read: impl Fn(FeedNo, &[u8]) -> Result<T, StoreError>,
-) -> Result<Vec<T>, StoreError> {
-    let row = |row: Result<Row<'_, &'static FeedKey>, StoreError>| {
-        let (key, value) = row?;
-        read(feed_of(key.value()), value.value())
-    };
+) -> Result<(Vec<T>, Vec<FeedNo>), StoreError> {
     let after = after.map(feed_key);
     let after = after.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
-    table.range::<&FeedKey>((after, Bound::Unbounded))?.take(max).map(row).collect()
+    let (mut sound, mut damaged) = (Vec::new(), Vec::new());
+    for row in table.range_unchecked::<&FeedKey>((after, Bound::Unbounded))? {
+        let (key, value) = row?;
+        let feed = feed_of(key.value());
+        match value.and_then(|value| read(feed, value.value())) {
+            Ok(row) => sound.push(row),
+            Err(StoreError::Damaged(_)) => damaged.push(feed),
+            Err(error) => return Err(error),
+        }
+        if sound.len() == max {
+            break;
+        }
+    }
+    Ok((sound, damaged))
 }
 
 /// The pauses of the hosts after a name.

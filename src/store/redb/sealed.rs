@@ -101,13 +101,24 @@ pub(super) type Row<'a, K> = (AccessGuard<'a, K>, Unsealed<'a>);
 /// Rows that outlive their table.
 pub(super) type KeptRows<K> = Box<dyn DoubleEndedIterator<Item = Result<Row<'static, K>, StoreError>>>;
 
+/// A row of a range with its key, whose value may be damaged.
+pub(super) type UncheckedRow<'a, K> = (AccessGuard<'a, K>, Result<Unsealed<'a>, StoreError>);
+
+fn unchecked<'a, K: Key + 'static>(
+    table: &str,
+    row: Result<(AccessGuard<'a, K>, AccessGuard<'a, Coded>), StorageError>,
+) -> Result<UncheckedRow<'a, K>, StoreError> {
+    let (key, stored) = row?;
+    let fault = unseal(table, K::as_bytes(&key.value()).as_ref(), stored.value()).err();
+    Ok((key, fault.map_or_else(|| Ok(Unsealed(stored)), Err)))
+}
+
 fn checked<'a, K: Key + 'static>(
     table: &str,
     row: Result<(AccessGuard<'a, K>, AccessGuard<'a, Coded>), StorageError>,
 ) -> Result<Row<'a, K>, StoreError> {
-    let (key, stored) = row?;
-    unseal(table, K::as_bytes(&key.value()).as_ref(), stored.value())?;
-    Ok((key, Unsealed(stored)))
+    let (key, value) = unchecked(table, row)?;
+    Ok((key, value?))
 }
 
 impl<K: Key + 'static, T> Sealed<K, T> {
@@ -155,6 +166,20 @@ impl<K: Key + 'static, T: ReadableTable<K, Coded>> Sealed<K, T> {
     {
         let name = self.name;
         Ok(self.table.range::<R>(range)?.map(move |row| checked(name, row)))
+    }
+}
+
+impl<K: Key + 'static, T: ReadableTable<K, Coded>> Sealed<K, T> {
+    /// The rows of a range of keys; one that is damaged is an error beside its key, and the others come after it.
+    pub(super) fn range_unchecked<'k, R>(
+        &self,
+        range: impl RangeBounds<R> + 'k,
+    ) -> Result<impl Iterator<Item = Result<UncheckedRow<'_, K>, StoreError>>, StoreError>
+    where
+        R: Borrow<K::SelfType<'k>> + 'k,
+    {
+        let name = self.name;
+        Ok(self.table.range::<R>(range)?.map(move |row| unchecked(name, row)))
     }
 }
 

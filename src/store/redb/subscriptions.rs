@@ -59,26 +59,56 @@ pub(super) fn find(
     found.ok_or_else(|| damaged(&format!("subscription {no}"), "is not what its topic leads to")).map(Some)
 }
 
-/// The subscriptions after a number, of one feed or of all.
+/// The subscriptions after a number, of one feed or of all. One that is damaged is left out, and told: it must not take all
+/// others with it.
 pub(super) fn list(
     source: &impl TableSource,
     feed: Option<FeedNo>,
-    after: Option<SubscriptionNo>,
+    mut after: Option<SubscriptionNo>,
     max: usize,
 ) -> Result<Vec<(Subscription, Progress)>, StoreError> {
-    let numbers = match feed {
-        Some(feed) => numbers_of(source, feed, after, max)?,
-        None => numbers(source, after, max)?,
-    };
-    let mut listed = Vec::with_capacity(numbers.len());
-    for no in numbers {
-        let found =
-            subscription(source, no)?.filter(|(found, _)| feed.is_none_or(|feed| found.feed() == feed));
-        listed.push(
-            found.ok_or_else(|| damaged(&format!("subscription {no}"), "is not what its feed leads to"))?,
-        );
+    let mut listed = Vec::new();
+    while listed.len() < max {
+        let numbers = match feed {
+            Some(feed) => numbers_of(source, feed, after, max - listed.len())?,
+            None => numbers(source, after, max - listed.len())?,
+        };
+        let Some(last) = numbers.last().copied() else { break };
+        after = Some(last);
+        for no in numbers {
+            let found = subscription(source, no).and_then(|found| {
+                let found = found.filter(|(found, _)| feed.is_none_or(|feed| found.feed() == feed));
+                found.ok_or_else(|| damaged(&format!("subscription {no}"), "is not what its feed leads to"))
+            });
+            match found {
+                Ok(found) => listed.push(found),
+                Err(error @ StoreError::Damaged(_)) => tracing::error!(
+                    subscription.no = %no,
+                    "A subscription is left out, and its subscriber gets no pushes until it subscribes again: {error}"
+                ),
+                Err(error) => return Err(error),
+            }
+        }
     }
     Ok(listed)
+}
+
+/// Ends every subscription to a feed, damaged ones included.
+pub(super) fn end_all(writing: &mut Writing<'_>, feed: FeedNo) -> Result<(), StoreError> {
+    for no in numbers_of(writing.look(), feed, None, usize::MAX)? {
+        match end(writing, no) {
+            Err(StoreError::Damaged(_)) => {
+                let (tx, key) = (writing.change(), subscription_key(no));
+                tx.edit(SUBSCRIPTIONS)?.remove(&key)?;
+                tx.edit(POSITIONS)?.remove(&key)?;
+                tx.edit(FEED_SUBSCRIPTIONS)?.remove(&feed_subscription_key(feed, no))?;
+                // Its topic is not known any more.
+                tx.edit(SUBSCRIPTION_KEYS)?.retain(|leads_to| leads_to != key.as_slice())?;
+            }
+            ended => drop(ended?),
+        }
+    }
+    Ok(())
 }
 
 fn numbers(
@@ -89,7 +119,7 @@ fn numbers(
     let after = after.map(subscription_key);
     let after = after.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
     let table = source.table(SUBSCRIPTIONS)?;
-    let rows = table.range::<&SubscriptionKey>((after, Bound::Unbounded))?.take(max);
+    let rows = table.range_unchecked::<&SubscriptionKey>((after, Bound::Unbounded))?.take(max);
     rows.map(|row| Ok(subscription_of(row?.0.value()))).collect()
 }
 
@@ -104,7 +134,7 @@ fn numbers_of(
         (feed_subscription_key(feed, first), feed_subscription_key(feed, SubscriptionNo(u64::MAX)));
     let first = if after.is_some() { Bound::Excluded(&first) } else { Bound::Included(&first) };
     let table = source.table(FEED_SUBSCRIPTIONS)?;
-    let rows = table.range::<&FeedSubscriptionKey>((first, Bound::Included(&last)))?.take(max);
+    let rows = table.range_unchecked::<&FeedSubscriptionKey>((first, Bound::Included(&last)))?.take(max);
     rows.map(|row| Ok(subscription_of(row?.0.value()))).collect()
 }
 

@@ -381,6 +381,14 @@ fn join<const N: usize>(metadata: &[u8], tail: &[u8]) -> [u8; N] {
 fn fault(error: redb::Error) -> StoreError {
     match error {
         redb::Error::Corrupted(what) => StoreError::Damaged(what),
+        redb::Error::TableTypeMismatch { table, .. }
+        | redb::Error::TableIsMultimap(table)
+        | redb::Error::TableIsNotMultimap(table) => StoreError::Damaged(format!(
+            "the kind of the table `{table}` is not the one that it was made with"
+        )),
+        redb::Error::TableDoesNotExist(table) => {
+            StoreError::Damaged(format!("the table `{table}` is missing"))
+        }
         other => StoreError::Failed(other.to_string()),
     }
 }

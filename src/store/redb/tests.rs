@@ -4,8 +4,8 @@ use super::{
     Config, Redb, file,
     open_file::{FileOpener, OpenDatabase, OpenFile},
     tables::{
-        BARE_META, CREATED, FEEDS, ITEMS, META, SUBSCRIPTION_KEYS, SUBSCRIPTIONS, TableEdit as _, feed_key,
-        id_key, make_all, stamp_key, stamp_value, subscription_key, topic_key,
+        BARE_META, CREATED, FEEDS, ITEMS, META, POLLS, SUBSCRIPTION_KEYS, SUBSCRIPTIONS, TableEdit as _,
+        feed_key, id_key, make_all, stamp_key, stamp_value, subscription_key, topic_key,
     },
     watched_backend::WatchedBackend,
     writer::QUEUE_JOBS_MAX,
@@ -22,8 +22,8 @@ use crate::{
         stamp::Stamp,
     },
     store::{
-        CatalogStore as _, Feeds as _, Receipt, Remedy, StoreCondition, StoreError, SubscriptionNo,
-        Subscriptions as _, Upkeep as _, Watched as _,
+        CatalogStore as _, Feeds as _, Polls as _, Receipt, Remedy, StoreCondition, StoreError,
+        SubscriptionNo, Subscriptions as _, Upkeep as _, Watched as _,
         conformance::{
             rig::{NAMESPACE, Rig, START, add, all, commit, delete, edit, guid, id, open},
             subscriptions::new,
@@ -549,7 +549,13 @@ async fn damage(change: impl FnOnce(&redb::WriteTransaction)) -> Redb {
 const FEED: FeedNo = FeedNo(1);
 
 fn is_damaged<T: std::fmt::Debug>(answer: Result<T, StoreError>) {
-    assert!(matches!(answer, Err(StoreError::Damaged(_) | StoreError::DamagedItem { .. })), "{answer:?}");
+    let is_damage = |error: &StoreError| {
+        matches!(
+            error,
+            StoreError::Damaged(_) | StoreError::DamagedItem { .. } | StoreError::DamagedFeed { .. }
+        )
+    };
+    assert!(answer.as_ref().is_err_and(is_damage), "{answer:?}");
 }
 
 #[tokio::test]
@@ -571,6 +577,30 @@ async fn an_item_under_another_t_is_damage() {
     is_damaged(store.commit(commit(&feed, vec![edit(1, "x")])).await);
     assert!(store.item(FEED, id(2)).await.unwrap().is_some(), "the rest is still there");
     store.commit(commit(&feed, vec![edit(2, "x")])).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_feed_whose_record_is_damaged_takes_no_other_with_it_and_begins_anew_once_forgotten() {
+    let store = damage(|tx| {
+        tx.edit(FEEDS).unwrap().insert(&feed_key(FEED), b"no record").unwrap();
+        tx.edit(POLLS).unwrap().insert(&feed_key(FEED), b"no poll state").unwrap();
+        tx.edit(SUBSCRIPTIONS).unwrap().insert(&subscription_key(SubscriptionNo(1)), b"none").unwrap();
+    })
+    .await;
+    let other = store.register("other", NAMESPACE).await.unwrap();
+    let refused = store.feed(FEED).await.unwrap_err();
+    assert!(matches!(&refused, StoreError::DamagedFeed { feed, .. } if feed == "blog"), "{refused}");
+    assert!(refused.to_string().contains("everfeed forget blog"), "{refused}");
+    assert!(store.register("blog", NAMESPACE).await.is_err(), "what it held is not given up in silence");
+    let listed: Vec<FeedNo> = store.feeds(None, 1).await.unwrap().iter().map(|feed| feed.no).collect();
+    assert_eq!((listed, store.polls(None, 9).await.unwrap().len()), (vec![other.no], 0));
+    let second = store.subscribe(new(other.no, "http://b/")).await.unwrap();
+    let subscribed: Vec<_> = store.subscriptions(None, None, 1).await.unwrap();
+    assert_eq!(subscribed.iter().map(|(found, _)| found.no).collect::<Vec<_>>(), [second.no]);
+    assert!(store.forget(FEED).await.unwrap());
+    let anew = store.register("blog", NAMESPACE).await.unwrap();
+    assert!(anew.no > other.no);
+    store.subscribe(new(anew.no, "http://a/")).await.unwrap();
 }
 
 #[tokio::test]
@@ -610,10 +640,10 @@ async fn values_that_cannot_be_read_are_damage() {
         tx.edit(SUBSCRIPTIONS).unwrap().insert(&subscription_key(SubscriptionNo(1)), &[2]).unwrap();
     })
     .await;
-    is_damaged(store.feeds(None, 9).await);
     is_damaged(store.feed(FEED).await);
     is_damaged(store.register("blog", NAMESPACE).await);
-    is_damaged(store.subscriptions(Some(FEED), None, 9).await);
+    assert!(store.feeds(None, 9).await.unwrap().is_empty(), "a list leaves it out");
+    assert!(store.subscriptions(Some(FEED), None, 9).await.unwrap().is_empty());
     is_damaged(store.end_subscription(SubscriptionNo(1)).await);
 }
 
