@@ -15,7 +15,11 @@ use crate::{
         listen,
         router::Router,
     },
-    store::{Remedy, Store, redb::Redb, traits::Upkeep as _},
+    store::{
+        Remedy, Store,
+        redb::{Redb, missing_store},
+        traits::Upkeep as _,
+    },
 };
 use accounts::AccountDesk;
 use anyhow::Context as _;
@@ -316,6 +320,9 @@ pub async fn forget(config: &Config, name: &str) -> anyhow::Result<()> {
 
 /// The feeds that are kept in a store that nobody serves, and are not configured any more. There need not be a store yet.
 pub async fn removed_feeds(config: &Config) -> anyhow::Result<Vec<RemovedFeed>> {
+    if let Some(missing) = missing_store(&config.store.path) {
+        return Err(missing.into());
+    }
     if !config.store.path.exists() {
         return Ok(Vec::new());
     }

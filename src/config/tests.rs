@@ -383,12 +383,22 @@ fn what_is_allowed_but_risky_is_warned_of() {
     check(&format!("{public}prefix = \"/other\"\n{far}"), &[]);
     for us in [
         "https://feeds.example/smart/feeds/a.atom",
+        "http://FEEDS.example./smart/feeds/a.atom",
         "http://127.0.0.1:8080/rss",
         "http://localhost:8080/feeds/a",
     ] {
         check(&format!("{public}{}", feed(us, "")), &["feed.blog.url: "]);
     }
     check(&format!("{public}{}", feed("https://feeds.example/feeds/a.atom", "")), &[]);
+    let site =
+        "[server]\npublic_url = \"https://blog.example/\"\n[[site]]\norigin = \"http://127.0.0.1:81/\"\n";
+    for through_us in ["https://blog.example/rss", "https://blog.example./rss?x=1"] {
+        check(
+            &format!("{site}{}", feed(through_us, "")),
+            &["feed.blog.url: https://blog.example/rss leads to everfeed itself"],
+        );
+    }
+    check(&format!("{site}{}", feed("https://other.example/rss", "")), &[]);
     for near in [
         "http://127.0.0.1:81/rss",
         "http://10.1.2.3/rss",

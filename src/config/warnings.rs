@@ -122,8 +122,10 @@ fn of_feed(feed: &FeedSettings, server: &serve::Config) -> Vec<String> {
     let times = [("poll.min_secs", feed.poll.min_secs), ("poll.max_secs", Some(feed.poll.max_secs))];
     for (name, secs) in times {
         if let Some(secs) = secs.filter(|secs| *secs < polite) {
+            let who =
+                if is_near { "even a publisher on this machine or network needs" } else { "publishers bear" };
             found.push(format!(
-                "{}: a poll every {secs} s is more than publishers bear; give {polite} or more",
+                "{}: a poll every {secs} s is more than {who}; give {polite} or more",
                 key(name)
             ));
         }
@@ -139,14 +141,29 @@ fn of_feed(feed: &FeedSettings, server: &serve::Config) -> Vec<String> {
     found
 }
 
-/// Private feeds whose document everybody gets at an address of a site.
+/// Feeds that are polled through everfeed itself, and private ones whose document everybody gets at an address of a site.
 fn of_site(no: usize, site: &SiteSettings, config: &Config) -> Vec<String> {
     let public_url = &config.server.public_url;
+    let root = undotted(&site.public_root(public_url));
     let is_private_at = |path: &str| {
         let mut placed = config.feed.iter().filter(|feed| feed.is_private());
         placed.any(|feed| feed.legacy.as_ref().is_some_and(|place| place.site == no && place.path == path))
     };
     let mut found = Vec::new();
+    for feed in &config.feed {
+        let url = undotted(&feed.url);
+        let is_here = url.host_str() == root.host_str() && url.port() == root.port();
+        if is_here && url.origin() != site.origin.origin() && !leads_to_us(&url, &config.server) {
+            let at_origin = site.origin.join(&url[url::Position::BeforePath..url::Position::AfterQuery]);
+            found.push(format!(
+                "feed.{}.url: {} leads to everfeed itself, which passes it on to the origin of a [[site]]; give url = \"{}\", \
+                 and the public one in aliases",
+                feed.name,
+                crate::secret::public_url(&url),
+                at_origin.as_ref().unwrap_or(&site.origin)
+            ));
+        }
+    }
     for feed in config.feed.iter().filter(|feed| feed.is_private() && feed.legacy.is_none()) {
         let urls = std::iter::once(&feed.url).chain(&feed.aliases);
         let open = urls.filter_map(|url| site.path_of(url, public_url)).find(|path| !is_private_at(path));
@@ -164,12 +181,26 @@ fn of_site(no: usize, site: &SiteSettings, config: &Config) -> Vec<String> {
 
 /// True for a URL below which everfeed serves consumers, by its public URL or by its own address.
 fn leads_to_us(url: &Url, server: &serve::Config) -> bool {
-    let base = server.public_url.as_str().trim_end_matches('/');
-    let ours = format!("{base}/{}", server.prefix.trim_matches('/'));
+    // Whoever asks by http is sent to https as a rule.
+    let bare = |url: &Url| {
+        undotted(url).as_str().split_once("://").map_or_else(String::new, |(_, rest)| rest.to_owned())
+    };
+    let base = bare(&server.public_url);
+    let ours = format!("{}/{}", base.trim_end_matches('/'), server.prefix.trim_matches('/'));
     let ours = format!("{}/feeds", ours.trim_end_matches('/'));
     let below = |path: &str| path.is_empty() || path.starts_with(['/', '?', '.']);
-    let by_name = url.as_str().strip_prefix(&ours).is_some_and(below);
+    let by_name = bare(url).strip_prefix(&ours).is_some_and(below);
     by_name || server.listen.tcp().any(|listen| is_at(url, listen))
+}
+
+/// The same URL with a host that does not end with a dot, which leads to the same place.
+fn undotted(url: &Url) -> Url {
+    let mut url = url.clone();
+    if let Some(host) = url.host_str().and_then(|host| host.strip_suffix('.')).map(str::to_owned) {
+        // What is left of a name is one.
+        let _ = url.set_host(Some(&host));
+    }
+    url
 }
 
 /// True for a URL that leads to an address at which we listen, as far as its host is one.

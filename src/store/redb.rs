@@ -24,8 +24,8 @@ use crate::{
         stamp::Stamp,
     },
 };
-pub use file::begin_anew;
 use file::{SeenFile, StoreFile};
+pub use file::{begin_anew, missing_store};
 use guarded::guarded;
 use open_file::{FileOpener as _, OpenFile};
 use reader::Reader;

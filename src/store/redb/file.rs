@@ -41,6 +41,21 @@ fn marker(path: &Path) -> PathBuf {
     path.with_file_name(name)
 }
 
+/// The error of a store that was made at a path and is not there any more, if so: a start would end with it.
+pub fn missing_store(path: &Path) -> Option<StoreError> {
+    let bytes = std::fs::metadata(path).map_or(0, |found| found.len());
+    (bytes == 0 && marker(path).exists()).then(|| missing(path, path.exists()))
+}
+
+fn missing(path: &Path, is_there: bool) -> StoreError {
+    let state = if is_there { "is empty" } else { "is missing" };
+    StoreError::Missing(format!(
+        "{} {state}, although a store was there (says {}): mount its disk, put the file back or restore a backup; or begin a new store, without what was stored, by `everfeed serve --new-store`",
+        path.display(),
+        marker(path).display()
+    ))
+}
+
 /// Allows that a new store is made at this path, where one was before.
 pub fn begin_anew(path: &Path) -> std::io::Result<()> {
     match std::fs::remove_file(marker(path)) {
@@ -83,12 +98,7 @@ impl StoreFile {
         };
         let was_made = marker.try_exists().map_err(|error| self.failed(&error))?;
         if let (None | Some(0), true) = (found, was_made) {
-            let state = if found.is_none() { "is missing" } else { "is empty" };
-            return Err(StoreError::Missing(format!(
-                "{} {state}, although a store was there (says {}): mount its disk, put the file back or restore a backup; or begin a new store, without what was stored, by `everfeed serve --new-store`",
-                self.path.display(),
-                marker.display()
-            )));
+            return Err(missing(&self.path, found.is_some()));
         }
         if found.is_none() {
             make(&self.path, &self.builder())?;
