@@ -223,6 +223,28 @@ async fn idle_connections_leave_room_for_the_operator_and_for_polls() {
 }
 
 #[tokio::test]
+async fn a_limit_on_the_size_of_files_is_told_and_ends_nothing() {
+    // Blocks of 512 or 1,024 bytes, as the shell has it: the store does not hold the second document in either case.
+    const BLOCKS: usize = 6000;
+    let publisher = Publisher::of(|_| ok("application/rss+xml", rss("blog", 3, 10))).await;
+    let feed = "poll = { min_secs = 1, max_secs = 1 }";
+    let running = Running::start(&publisher.url("/rss"), &format!("ulimit -f {BLOCKS};"), "", feed).await;
+    publisher.says(ok("application/rss+xml", rss("blog", 22, 400_000)));
+    let told = async {
+        loop {
+            let live = ask(running.operator, Method::GET, "/live", &[], "").await.expect("it lives");
+            if live.status == 503 {
+                return String::from_utf8_lossy(&live.body).into_owned();
+            }
+            sleep(GLANCE).await;
+        }
+    };
+    let told = timeout(PATIENCE, told).await.expect("it is told");
+    assert!(told.contains("File too large"), "{told}");
+    running.until("/feeds/blog.json?max=1&order=-modified", 200).await;
+}
+
+#[tokio::test]
 async fn an_answer_of_interim_heads_without_end_is_cut() {
     let publisher = Publisher::of(|_| ok("application/rss+xml", rss("blog", 3, 10))).await;
     let running =

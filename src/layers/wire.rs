@@ -219,7 +219,10 @@ fn tls_fault(error: &rustls::Error) -> TlsFault {
             Certificate::InvalidPurpose | Certificate::InvalidPurposeContext { .. } => {
                 TlsFault::NotForServers
             }
-            // The library under rustls has the reason in words alone.
+            // The libraries under rustls have these reasons in words alone.
+            Certificate::Other(other) if other.to_string().contains("invalid extensions") => {
+                TlsFault::NotForServers
+            }
             Certificate::Other(other) if other.to_string().contains("CaUsedAsEndEntity") => {
                 TlsFault::OfIssuer
             }
@@ -233,3 +236,6 @@ fn tls_fault(error: &rustls::Error) -> TlsFault {
 /// Too many open files, in the process and in the system: the same numbers on every unix.
 const EMFILE: i32 = 24;
 const ENFILE: i32 = 23;
+
+#[cfg(test)]
+mod tests;
