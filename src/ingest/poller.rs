@@ -28,6 +28,8 @@ mod delays;
 
 mod jobs;
 
+mod lanes;
+
 mod requests;
 
 mod saving;

@@ -4,6 +4,7 @@
 use super::{
     Poller, WantedFeeds,
     jobs::{CheckJob, PollJob, RecallJob, Recalled, WalkJob, goes_on_at},
+    lanes::{Event, Lanes},
     requests::{AwaitedPolls, PollAnswer, PollRequest},
     saving::Saving,
 };
@@ -19,7 +20,7 @@ use crate::{
         FeedSpec,
         checks::Checked,
         host_pauses::{HostPauses, hosts_of},
-        lane::{Due, Ended, Joined, Lane, LaneJob, Ready},
+        lane::{Due, Ended, Ready},
         polls::{Poll, PollSaving, Polled},
         walks::Stepped,
     },
@@ -71,15 +72,6 @@ pub(super) struct Worker<'a> {
     clock: JumpWatch,
 }
 
-/// The lanes, one a kind of job.
-#[derive(Default)]
-struct Lanes {
-    polls: Lane<PollJob>,
-    walks: Lane<WalkJob>,
-    checks: Lane<CheckJob>,
-    recalls: Lane<RecallJob>,
-}
-
 /// Facts of feeds besides their poll states.
 #[derive(Default)]
 struct Agenda {
@@ -103,70 +95,6 @@ struct Hint {
     polled_at: Option<Stamp>,
     /// The head of the feed when the poll on a hint began that is under way.
     head: Option<Head>,
-}
-
-/// A task that has ended, by lane.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "moved once a job, from the lane to the function that takes it in"
-)]
-enum Event {
-    Polled(Joined<<PollJob as LaneJob>::Result>),
-    Stepped(Joined<<WalkJob as LaneJob>::Result>),
-    Checked(Joined<<CheckJob as LaneJob>::Result>),
-    Recalled(Joined<<RecallJob as LaneJob>::Result>),
-}
-
-impl Lanes {
-    /// Waits for the next task that ends, in any lane. Safe to drop while it waits.
-    async fn next(&mut self) -> Event {
-        tokio::select! {
-            joined = self.polls.next() => Event::Polled(joined),
-            joined = self.walks.next() => Event::Stepped(joined),
-            joined = self.checks.next() => Event::Checked(joined),
-            joined = self.recalls.next() => Event::Recalled(joined),
-        }
-    }
-
-    fn next_at(&self) -> Stamp {
-        let next_at =
-            [self.polls.next_at(), self.walks.next_at(), self.checks.next_at(), self.recalls.next_at()];
-        next_at.into_iter().min().unwrap_or(Stamp::MAX)
-    }
-
-    /// A place of each of these hosts has become free.
-    fn call_up(&mut self, hosts: &[String]) {
-        for host in hosts {
-            self.polls.call_up(host);
-            self.walks.call_up(host);
-            self.checks.call_up(host);
-        }
-    }
-
-    /// Calls up whoever waits for a place that is free.
-    fn call_up_for_free(&mut self, pauses: &HostPauses) {
-        self.polls.call_up_for_free(pauses);
-        self.walks.call_up_for_free(pauses);
-        self.checks.call_up_for_free(pauses);
-    }
-
-    fn remove(&mut self, feed: FeedNo) {
-        self.polls.remove(feed);
-        self.walks.remove(feed);
-        self.checks.remove(feed);
-        self.recalls.remove(feed);
-    }
-
-    fn are_idle(&self) -> bool {
-        self.polls.is_idle() && self.walks.is_idle() && self.checks.is_idle() && self.recalls.is_idle()
-    }
-
-    async fn shutdown(&mut self) {
-        self.polls.shutdown().await;
-        self.walks.shutdown().await;
-        self.checks.shutdown().await;
-        self.recalls.shutdown().await;
-    }
 }
 
 impl<'a> Worker<'a> {

@@ -1,0 +1,83 @@
+//! The lanes of the poller, one a kind of job, and what is done with all of them at once; not what one lane does, nor a job.
+
+use super::jobs::{CheckJob, PollJob, RecallJob, WalkJob};
+use crate::{
+    feed::{record::FeedNo, stamp::Stamp},
+    ingest::{
+        host_pauses::HostPauses,
+        lane::{Joined, Lane, LaneJob},
+    },
+};
+
+/// The lanes, one a kind of job.
+#[derive(Default)]
+pub(super) struct Lanes {
+    pub(super) polls: Lane<PollJob>,
+    pub(super) walks: Lane<WalkJob>,
+    pub(super) checks: Lane<CheckJob>,
+    pub(super) recalls: Lane<RecallJob>,
+}
+
+/// A task that has ended, by lane.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "moved once a job, from the lane to the function that takes it in"
+)]
+pub(super) enum Event {
+    Polled(Joined<<PollJob as LaneJob>::Result>),
+    Stepped(Joined<<WalkJob as LaneJob>::Result>),
+    Checked(Joined<<CheckJob as LaneJob>::Result>),
+    Recalled(Joined<<RecallJob as LaneJob>::Result>),
+}
+
+impl Lanes {
+    /// Waits for the next task that ends, in any lane. Safe to drop while it waits.
+    pub(super) async fn next(&mut self) -> Event {
+        tokio::select! {
+            joined = self.polls.next() => Event::Polled(joined),
+            joined = self.walks.next() => Event::Stepped(joined),
+            joined = self.checks.next() => Event::Checked(joined),
+            joined = self.recalls.next() => Event::Recalled(joined),
+        }
+    }
+
+    pub(super) fn next_at(&self) -> Stamp {
+        let next_at =
+            [self.polls.next_at(), self.walks.next_at(), self.checks.next_at(), self.recalls.next_at()];
+        next_at.into_iter().min().unwrap_or(Stamp::MAX)
+    }
+
+    /// A place of each of these hosts has become free.
+    pub(super) fn call_up(&mut self, hosts: &[String]) {
+        for host in hosts {
+            self.polls.call_up(host);
+            self.walks.call_up(host);
+            self.checks.call_up(host);
+        }
+    }
+
+    /// Calls up whoever waits for a place that is free.
+    pub(super) fn call_up_for_free(&mut self, pauses: &HostPauses) {
+        self.polls.call_up_for_free(pauses);
+        self.walks.call_up_for_free(pauses);
+        self.checks.call_up_for_free(pauses);
+    }
+
+    pub(super) fn remove(&mut self, feed: FeedNo) {
+        self.polls.remove(feed);
+        self.walks.remove(feed);
+        self.checks.remove(feed);
+        self.recalls.remove(feed);
+    }
+
+    pub(super) fn are_idle(&self) -> bool {
+        self.polls.is_idle() && self.walks.is_idle() && self.checks.is_idle() && self.recalls.is_idle()
+    }
+
+    pub(super) async fn shutdown(&mut self) {
+        self.polls.shutdown().await;
+        self.walks.shutdown().await;
+        self.checks.shutdown().await;
+        self.recalls.shutdown().await;
+    }
+}
