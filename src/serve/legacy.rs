@@ -7,6 +7,7 @@ use super::{
     context::ServeContext,
     event_stream,
     mount::{Handler, Mount},
+    own_layers::{CONTENT_SECURITY_POLICY, guarded},
     pull,
     refusal::Refusal,
 };
@@ -21,8 +22,9 @@ use futures_util::future::BoxFuture;
 use http::{
     HeaderMap, HeaderValue, Method, Request, StatusCode, Uri,
     header::{
-        ACCEPT, ACCEPT_ENCODING, ACCEPT_RANGES, ACCESS_CONTROL_REQUEST_METHOD, CACHE_CONTROL,
+        self, ACCEPT, ACCEPT_ENCODING, ACCEPT_RANGES, ACCESS_CONTROL_REQUEST_METHOD, CACHE_CONTROL,
         CONTENT_ENCODING, CONTENT_TYPE, ETAG, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED, LINK, VARY,
+        X_CONTENT_TYPE_OPTIONS,
     },
     request::Parts,
 };
@@ -167,7 +169,7 @@ impl Handler for PlainLegacy {
                 pull::old_part(context, request, &caller, (&name, form), place.url.as_str()).await?;
             let link = HeaderValue::try_from(link).ok().filter(|_| pushed.is_some());
             link.map(|link| part.headers_mut().insert(LINK, link));
-            return Ok(caller.mark(part));
+            return Ok(caller.mark(guarded(part)));
         }
         let mut response = match kept.filter(|_| is_private || place.plain != ServePlain::Origin) {
             Some(document) => {
@@ -225,6 +227,10 @@ async fn plain(request: &Parts, document: &PlainDocument) -> (Response, Coding) 
     // A `Range` is answered by the whole, which the next poll may change.
     headers.insert(ACCEPT_RANGES, HeaderValue::from_static("none"));
     headers.insert(VARY, HeaderValue::from_static("accept, accept-encoding"));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    if !document.may_have_style_sheet {
+        headers.insert(header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY);
+    }
     (response, coding)
 }
 

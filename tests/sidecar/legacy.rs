@@ -99,7 +99,6 @@ async fn plain_readers_get_the_old_document_with_our_links_also_while_the_origin
         "<http://blog.example/feed.xml>; rel=\"self\", <http://blog.example/hub>; rel=\"hub\""
     );
     assert_eq!(header(&got, "last-modified"), "Thu, 01 Jan 2026 00:00:00 GMT");
-    assert_eq!(header(&got, "content-security-policy"), "", "its own style sheet may work");
     let etag = header(&got, "etag");
     let ask = |header: String| {
         sidecar.exchange(format!(
@@ -119,6 +118,40 @@ async fn plain_readers_get_the_old_document_with_our_links_also_while_the_origin
     blog.is_up.store(false, Ordering::Relaxed);
     assert_eq!(body(&sidecar.get("/feed.xml").await), format!("{BEFORE}{LINKS}{CLOUD}{AFTER}"));
     assert!(sidecar.get("/page").await.starts_with("HTTP/1.1 502 "));
+}
+
+#[tokio::test]
+async fn a_browser_runs_nothing_of_an_old_document_unless_it_has_a_style_sheet_of_its_own() {
+    let blog = Blog::new(format!("{BEFORE}{AFTER}"));
+    let sidecar = blog.behind("feeds = [\"/feed.xml\"]").await;
+    let guards = |answer: &str| {
+        let policy = header(answer, "content-security-policy").to_owned();
+        (header(answer, "x-content-type-options").to_owned(), policy)
+    };
+    let got = sidecar.get("/feed.xml").await;
+    let own = guards(&sidecar.get("/feeds/site-feed-xml.rss").await);
+    assert!(own.1.starts_with("default-src 'none'"), "{own:?}");
+    assert_eq!(guards(&got), own);
+    let etag = header(&got, "etag");
+    let known = sidecar
+        .exchange(format!(
+            "GET /feed.xml HTTP/1.1\r\nHost: blog.example\r\nIf-None-Match: {etag}\r\nConnection: close\r\n\r\n"
+        ))
+        .await;
+    assert!(known.starts_with("HTTP/1.1 304 ") && guards(&known) == own, "{known}");
+    assert_eq!(
+        guards(&sidecar.get("/page").await),
+        (String::new(), String::new()),
+        "the blog's own business"
+    );
+    assert_eq!(guards(&sidecar.get("/feed.xml?page=2").await), (String::new(), String::new()));
+
+    let styled = BEFORE.replace("<rss", "<?xml-stylesheet type=\"text/xsl\" href=\"/feed.xsl\"?>\n<rss");
+    let blog = Blog::new(format!("{styled}{AFTER}"));
+    let sidecar = blog.behind("feeds = [\"/feed.xml\"]").await;
+    let got = sidecar.get("/feed.xml").await;
+    assert!(got.contains("/feed.xsl"), "{got}");
+    assert_eq!(guards(&got), ("nosniff".to_owned(), String::new()), "its own style sheet may work");
 }
 
 #[tokio::test]
