@@ -43,6 +43,7 @@ mod site_pages;
 mod socket;
 pub mod stack;
 pub mod tls;
+mod trackers;
 mod unread;
 mod validators;
 mod waiter_places;

@@ -10,6 +10,7 @@ use super::{
     own_layers::{CONTENT_SECURITY_POLICY, guarded},
     pull,
     refusal::Refusal,
+    trackers::without_trackers,
 };
 use crate::{
     catalog::{RegisteredFeed, ServePlain},
@@ -60,17 +61,20 @@ impl LegacyRequest {
             let prefers_json = accept::prefers_json(accept::joined(&request.headers, &ACCEPT).as_deref());
             // What a page of another origin will accept is not in its preflight.
             let is_smart = is_preflight || prefers_json || accept::wants_events(request);
-            // The publisher's own parameters may have the names of ours.
-            if let Some(feed) = catalog.at_place(site, asked.as_str()) {
+            // The publisher's own parameters may have the names of ours, and those of trackers.
+            let plain = without_trackers(asked.as_str());
+            if let Some(feed) =
+                catalog.at_place(site, asked.as_str()).or_else(|| catalog.at_place(site, &plain))
+            {
                 let asks = if is_smart { LegacyAsk::Smart(String::new()) } else { LegacyAsk::Plain };
                 return Some(Self { feed: feed.clone(), asks });
             }
             // `q`, `author` or `category` alone choose another document of the old site; beside a parameter that only a Smart Feed
             // has they are a filter.
+            let (path, query) = plain.split_once('?').unwrap_or((&plain, ""));
             for with_filters in [false, true] {
-                let (own, ours) = Query::split(asked.query().unwrap_or_default(), with_filters);
-                let place =
-                    if own.is_empty() { asked.path().to_owned() } else { format!("{}?{own}", asked.path()) };
+                let (own, ours) = Query::split(query, with_filters);
+                let place = if own.is_empty() { path.to_owned() } else { format!("{path}?{own}") };
                 if (Query::is_smart(&ours) || (is_smart && !with_filters && !ours.is_empty()))
                     && let Some(feed) = catalog.at_place(site, &place)
                 {

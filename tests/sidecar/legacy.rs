@@ -66,14 +66,19 @@ impl Blog {
         } else {
             "site-feed-xml"
         };
-        let served = async {
-            while !sidecar.get(&format!("/feeds/{name}.json")).await.starts_with("HTTP/1.1 200") {
-                tokio::time::sleep(Duration::from_millis(20)).await;
-            }
-        };
-        timeout(PATIENCE, served).await.expect("it is served");
+        served(&sidecar, name).await;
         sidecar
     }
+}
+
+/// Waits until a feed is served.
+async fn served(sidecar: &Sidecar, name: &str) {
+    let served = async {
+        while !sidecar.get(&format!("/feeds/{name}.json")).await.starts_with("HTTP/1.1 200") {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(PATIENCE, served).await.expect("it is served");
 }
 
 pub(crate) fn body(answer: &str) -> &str {
@@ -170,15 +175,34 @@ async fn the_smart_feed_is_at_the_old_address_for_whoever_asks_for_it() {
         let got = sidecar.exchange(&json).await;
         assert!(got.starts_with("HTTP/1.1 200 ") && got.contains("\"One\""), "{ours}: {got}");
     }
-    let other = json.replace("/feed.xml", "/feed.xml?utm_source=x");
+    let other = json.replace("/feed.xml", "/feed.xml?source=x");
     assert_eq!(body(&sidecar.exchange(other).await), "a page");
+    let tracked = json.replace("/feed.xml", "/feed.xml?utm_source=x&max=1");
+    assert!(sidecar.exchange(tracked).await.contains("\"One\""));
     for ours in ["max=1", "order=-modified", "deleted=no", "has=enclosure&timeout=0", "q=one&max=1"] {
         let got = sidecar.get(&format!("/feed.xml?{ours}")).await;
         assert!(got.starts_with("HTTP/1.1 200 ") && got.contains("last_cursor"), "{ours}: {got}");
     }
     // Parameters that mean nothing here, or may mean something there, are the origin's business.
-    for theirs in ["utm_source=x", "order=DESC", "q=one", "author=5", "category=x&lang=de", "max=all"] {
+    for theirs in ["source=x", "order=DESC", "q=one", "author=5", "category=x&lang=de", "max=all"] {
         assert_eq!(body(&sidecar.get(&format!("/feed.xml?{theirs}")).await), "a page", "{theirs}");
+    }
+}
+
+#[tokio::test]
+async fn parameters_of_trackers_and_an_empty_query_are_no_other_document() {
+    let blog = Blog::new(format!("{BEFORE}{AFTER}"));
+    let sidecar = blog.behind("feeds = [\"/feed.xml\", \"/?feed=rss2\"]").await;
+    served(&sidecar, "site-feed-xml").await;
+    let document = sidecar.get("/feed.xml").await;
+    for same in ["?", "?utm_source=x&utm_medium=rss", "?fbclid=IwAR0", "?gclid=1&", "?mc_cid=1&mc_eid=2"] {
+        assert_eq!(body(&sidecar.get(&format!("/feed.xml{same}")).await), body(&document), "{same}");
+    }
+    assert!(sidecar.get("/?feed=rss2&utm_source=x").await.contains("rel=\"hub\""));
+    assert!(sidecar.get("/feed.xml?utm_source=x&since=").await.contains("last_cursor"));
+    assert_eq!(sidecar.heads(), [""; 0], "the origin is not asked");
+    for other in ["?utm_source=x&page=2", "?ref=x", "?utm=x"] {
+        assert_eq!(body(&sidecar.get(&format!("/feed.xml{other}")).await), "a page", "{other}");
     }
 }
 
