@@ -11,6 +11,7 @@ use super::{
     pull,
     refusal::Refusal,
     trackers::without_trackers,
+    validators::if_unchanged,
 };
 use crate::{
     catalog::{RegisteredFeed, ServePlain},
@@ -124,7 +125,7 @@ impl Handler for SmartLegacy {
         } else {
             pull::smart(context, &request, caller, (name, None)).await?
         };
-        Ok(caller.mark(response))
+        if_unchanged(&request, caller.mark(response))
     }
 }
 
@@ -173,11 +174,12 @@ impl Handler for PlainLegacy {
                 pull::old_part(context, request, &caller, (&name, form), place.url.as_str()).await?;
             let link = HeaderValue::try_from(link).ok().filter(|_| pushed.is_some());
             link.map(|link| part.headers_mut().insert(LINK, link));
-            return Ok(caller.mark(guarded(part)));
+            return if_unchanged(request, caller.mark(guarded(part)));
         }
         let mut response = match kept.filter(|_| is_private || place.plain != ServePlain::Origin) {
             Some(document) => {
-                let (mut response, coding) = plain(request, &document).await;
+                let (response, coding) = plain(request, &document).await;
+                let mut response = if_unchanged(request, response)?;
                 let (readers, had) = (context.readers.clone(), Arc::downgrade(&document));
                 let is_fresh = response.status() == StatusCode::NOT_MODIFIED;
                 caller.mark_repeatable(context, &mut response, move || {

@@ -12,6 +12,7 @@ use super::{
     pull,
     refusal::Refusal,
     site_pages::site_pages,
+    validators::if_unchanged,
 };
 use crate::render::Endpoint;
 use http::{Method, request::Parts};
@@ -106,6 +107,6 @@ impl Handler for FeedPages {
                 Err(context.unknown("there is no hub here"))
             }
         };
-        response.map(|response| caller.mark(response))
+        if_unchanged(request, caller.mark(response?))
     }
 }

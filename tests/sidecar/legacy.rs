@@ -190,6 +190,41 @@ async fn the_smart_feed_is_at_the_old_address_for_whoever_asks_for_it() {
 }
 
 #[tokio::test]
+async fn a_condition_that_is_not_met_is_told_and_the_origins_pages_have_their_own() {
+    // RFC 9110 sections 13.1.1, 13.1.4 and 13.2.2: tags of ours are weak, and compared as strong ones.
+    let blog = Blog::new(format!("{BEFORE}{AFTER}"));
+    let sidecar = blog.behind("feeds = [\"/feed.xml\"]").await;
+    let status = async |method: &str, target: &str, lines: &str| {
+        let request = format!(
+            "{method} {target} HTTP/1.1\r\nHost: blog.example\r\n{lines}\r\nConnection: close\r\n\r\n"
+        );
+        sidecar.exchange(request).await[9..12].to_owned()
+    };
+    let etag = header(&sidecar.get("/feed.xml").await, "etag").to_owned();
+    let before = "If-Unmodified-Since: Wed, 31 Dec 2025 23:59:59 GMT";
+    for target in ["/feed.xml", "/feeds/site-feed-xml.rss"] {
+        for (lines, expect) in [
+            ("If-Match: *".to_owned(), "200"),
+            ("If-Match: \"other\"".to_owned(), "412"),
+            (format!("If-Match: {etag}"), "412"),
+            (format!("If-Match: \"other\"\r\nIf-None-Match: {etag}"), "412"),
+            ("If-Unmodified-Since: Tue, 01 Jan 2999 00:00:00 GMT".to_owned(), "200"),
+            ("If-Unmodified-Since: nonsense".to_owned(), "200"),
+            (format!("If-Match: *\r\n{before}"), "200"),
+        ] {
+            for method in ["GET", "HEAD"] {
+                assert_eq!(status(method, target, &lines).await, expect, "{method} {target} {lines}");
+            }
+        }
+    }
+    assert_eq!(status("GET", "/feed.xml", before).await, "412");
+    assert_eq!(status("GET", "/feed.xml", &format!("{before}\r\nIf-None-Match: {etag}")).await, "412");
+    let same = "If-Unmodified-Since: Thu, 01 Jan 2026 00:00:00 GMT";
+    assert_eq!(status("GET", "/feed.xml", same).await, "200");
+    assert_eq!(status("GET", "/page", &format!("If-Match: \"other\"\r\n{before}")).await, "200");
+}
+
+#[tokio::test]
 async fn parameters_of_trackers_and_an_empty_query_are_no_other_document() {
     let blog = Blog::new(format!("{BEFORE}{AFTER}"));
     let sidecar = blog.behind("feeds = [\"/feed.xml\", \"/?feed=rss2\"]").await;
