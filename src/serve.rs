@@ -38,6 +38,7 @@ mod private_site;
 mod proxy_header;
 pub mod pull;
 pub mod refusal;
+pub mod request_body;
 pub mod router;
 mod site_pages;
 mod socket;
