@@ -189,7 +189,7 @@ where
         return refusal(StatusCode::EXPECTATION_FAILED, why, unread);
     }
     let (is_head, expects) = (request.method() == Method::HEAD, request.headers().contains_key(EXPECT));
-    let (request, left) = RequestBody::watch(request);
+    let (request, left) = RequestBody::watch(without_empty_port(request));
     let Ok(answer) = service.oneshot(request).await;
     if let Some(refusal) = refused(unread.clone()) {
         return refusal;
@@ -209,6 +209,15 @@ where
     B: http_body::Body<Data = Bytes, Error = BoxError>,
 {
     answer.headers().contains_key(CONTENT_LENGTH) || answer.body().size_hint().exact().is_some()
+}
+
+/// A request whose `Host` has no port where it has an empty one, which means the same (RFC 3986 section 6.2.3).
+fn without_empty_port<B>(mut request: Request<B>) -> Request<B> {
+    let host = request.headers().get(HOST).and_then(|host| host.as_bytes().strip_suffix(b":"));
+    if let Some(Ok(host)) = host.map(HeaderValue::from_bytes) {
+        request.headers_mut().insert(HOST, host);
+    }
+    request
 }
 
 /// An answer whose body is counted as unread; 503 when those before it on its connection are not read.
