@@ -369,3 +369,19 @@ async fn an_empty_port_of_a_host_is_none() {
         assert!(head.contains("\r\nhost: blog.example\r\n"), "{target}: {head}");
     }
 }
+
+#[tokio::test]
+async fn options_of_the_whole_server_are_answered_here() {
+    // RFC 9110 section 9.3.7.
+    for site in ["", "prefix = \"/smart\"\n[site]\n"] {
+        let sidecar = Sidecar::start(site, |_, origin| {
+            origin.always("HTTP/1.1 200 OK\r\nAllow: PATCH\r\nContent-Length: 2\r\n\r\nok")
+        })
+        .await;
+        let ask = "OPTIONS * HTTP/1.1\r\nHost: blog.example\r\nConnection: close\r\n\r\n";
+        let answer = sidecar.exchange(ask).await.to_lowercase();
+        assert!(answer.starts_with("http/1.1 200 "), "{answer}");
+        assert!(answer.contains("\r\nallow: get, head, post, options\r\n"), "{answer}");
+        assert_eq!(sidecar.heads(), [""; 0], "{site}");
+    }
+}
