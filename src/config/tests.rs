@@ -33,6 +33,8 @@ fn the_configurations_for_deployment_are_good_and_without_a_warning() {
     assert_eq!(compose.warnings(), [""; 0]);
     let behind = include_str!("../../deploy/behind/everfeed.toml");
     assert_eq!(Config::parse("everfeed.toml", behind).unwrap().warnings(), [""; 0]);
+    let example = Config::parse("everfeed.toml", include_str!("../../examples/everfeed.toml")).unwrap();
+    assert_eq!(example.warnings(), [""; 0]);
     let page = include_str!("../../deploy/BESIDE_YOUR_BLOG.md");
     let example =
         page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).expect("an example");
