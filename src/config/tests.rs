@@ -77,6 +77,34 @@ fn the_readme_lists_every_key_with_its_default() {
 }
 
 #[test]
+fn every_key_has_values_that_would_do_and_so_has_what_stands_below_it() {
+    let silent: Vec<_> = effect::keys().filter(|key| wanted::wanted(key).is_none()).collect();
+    assert_eq!(silent, [""; 0], "nothing is said of the values of these");
+    let check = |line: &str, parts: &[&str]| {
+        let error = error(&format!("{GOOD}{line}\n"));
+        for part in parts {
+            assert!(error.contains(part), "`{part}` is not in: {error}");
+        }
+        assert!(!error.contains("another kind"), "{error}");
+    };
+    let rule = "{ access = \"public\", filter = \"\" }";
+    check(
+        &format!("show = [{}]", rule.replace("\"public\"", "\"bob\"")),
+        &["show[0].access", "\"bob\"", "\"private\""],
+    );
+    check(
+        &format!("show = [{rule}, {}]", rule.replace("\"\"", "5")),
+        &["show[1].filter", "found 5", "a filter"],
+    );
+    check(&format!("show = [{}]", rule.replace("access", "acess")), &["show[0]", "access"]);
+    check("show = [5]", &["show[0]", "found 5", "rules"]);
+    check("show = 5", &["show", "found 5", "rules"]);
+    check("categories = [5]", &["categories[0]", "found 5", "a list of names"]);
+    check("poll = { min_secs = \"x\" }", &["poll.min_secs", "seconds"]);
+    check("deletions = { confirmations = \"x\" }", &["deletions.confirmations", "a whole number"]);
+}
+
+#[test]
 fn a_mistake_names_the_file_the_key_what_was_found_and_what_would_do() {
     let check = |text: &str, parts: &[&str]| {
         let error = error(text);
