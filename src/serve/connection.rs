@@ -186,7 +186,9 @@ where
     }
     if expects_more(&request) {
         let why = "the only expectation that is met here is 100-continue";
-        return refusal(StatusCode::EXPECTATION_FAILED, why, unread);
+        let (is_whole, refusal) =
+            (request.body().is_end_stream(), refusal(StatusCode::EXPECTATION_FAILED, why, unread));
+        return if is_whole { refusal } else { closing(refusal, version) };
     }
     let (is_head, expects) = (request.method() == Method::HEAD, request.headers().contains_key(EXPECT));
     let (request, left) = RequestBody::watch(without_empty_port(request));
@@ -197,7 +199,7 @@ where
     let answer = counted(answer, unread, bytes_max).await;
     // In HTTP/1.0 the end of such an answer is that of its connection.
     let has_no_end = version == Version::HTTP_10 && !is_head && !has_length(&answer);
-    if has_no_end || (version < Version::HTTP_2 && !left.is_done(expects).await) {
+    if has_no_end || !left.is_done(expects).await {
         return closing(answer, version);
     }
     answer
@@ -522,9 +524,13 @@ mod tests {
         let late = post("content-length: 5\r\n", "");
         let expects = post("expect: 100-continue\r\ncontent-length: 5\r\n", "");
         let open = post("transfer-encoding: chunked\r\n", "2\r\nhe\r\n");
-        for not_there in [long, late, expects, open] {
+        let unmet = post("expect: x\r\ncontent-length: 5\r\n", "");
+        for not_there in [long, late, expects, open, unmet] {
             let answers = told(bytes(3), &not_there).await;
-            assert!(answers.starts_with("HTTP/1.1 200 OK\r\n") && answers.ends_with("xxx"), "{answers}");
+            assert!(
+                answers.starts_with("HTTP/1.1 200 OK\r\n") || answers.starts_with("HTTP/1.1 417 "),
+                "{answers}"
+            );
             assert_eq!(answers.matches("HTTP/1.1 ").count(), 1, "{answers}");
             assert!(answers.contains("connection: close\r\n"), "{answers}");
         }

@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 use futures_util::FutureExt as _;
-use http::Request;
+use http::{Request, Version};
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
@@ -27,9 +27,10 @@ pub struct RequestBody {
 }
 
 impl RequestBody {
-    /// Has what is left of the body of a request given back.
+    /// Has what is left of the body of a request given back; HTTP/2 goes on without it.
     pub(super) fn watch(request: Request<Incoming>) -> (Request<Self>, LeftBody) {
-        let left = LeftBody::default();
+        let is_watched = request.version() < Version::HTTP_2 && !request.body().is_end_stream();
+        let left = LeftBody(is_watched.then(Arc::default));
         (request.map(|body| Self { inner: Some(body), left: left.clone() }), left)
     }
 }
@@ -61,21 +62,24 @@ impl Body for RequestBody {
 
 impl Drop for RequestBody {
     fn drop(&mut self) {
-        if let Some(inner) = self.inner.take().filter(|inner| !inner.is_end_stream()) {
-            *self.left.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(inner);
+        if let Some(left) = &self.left.0
+            && let Some(inner) = self.inner.take().filter(|inner| !inner.is_end_stream())
+        {
+            *left.lock().unwrap_or_else(PoisonError::into_inner) = Some(inner);
         }
     }
 }
 
-/// The place for a body that nobody read to its end.
-#[derive(Clone, Debug, Default)]
-pub(super) struct LeftBody(Arc<Mutex<Option<Incoming>>>);
+/// The place for a body that nobody read to its end; `None` where there is no body.
+#[derive(Clone, Debug)]
+pub(super) struct LeftBody(Option<Arc<Mutex<Option<Incoming>>>>);
 
 impl LeftBody {
     /// True when nothing is left: all was read, or it is still being read, or what is left is short and there already. Nothing is
     /// waited for, and a client that waits to be asked for its body (`expects`) is not asked.
     pub(super) async fn is_done(&self, expects: bool) -> bool {
-        let left = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let left =
+            self.0.as_ref().and_then(|left| left.lock().unwrap_or_else(PoisonError::into_inner).take());
         let Some(mut body) = left else { return true };
         let mut bytes = 0;
         for _ in 0..LOOKS_MAX {
