@@ -302,7 +302,6 @@ fn heads() -> Vec<(u16, String)> {
         "Host: http://h\r\n",
         "Host: h/feeds\r\n",
         "Host: user@h\r\n",
-        "Host: h:\r\n",
         "Host: h:80:80\r\n",
         "Host: h:port\r\n",
         "Host: h:65536\r\n",
@@ -439,6 +438,9 @@ async fn requests_that_everybody_reads_alike_are_answered_one_behind_the_other()
         line("get /feeds HTTP/1.1"),
         "GET /feeds HTTP/1.0\r\nConnection: keep-alive\r\n\r\n".to_owned(),
         "GET /feeds HTTP/1.1\r\nHost: [::1]:8080\r\n\r\n".to_owned(),
+        "GET /feeds HTTP/1.1\r\nHost: h:\r\n\r\n".to_owned(),
+        "GET /feeds HTTP/1.1\r\nHost: [::1]:\r\n\r\n".to_owned(),
+        "GET http://h:/feeds HTTP/1.1\r\nHost: h:80\r\n\r\n".to_owned(),
         "GET /feeds HTTP/1.1\r\nHost: a_b.example:65535\r\n\r\n".to_owned(),
     ];
     let last = get("Connection: close\r\n");

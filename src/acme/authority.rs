@@ -12,12 +12,23 @@ pub enum ChallengeWay {
     Http,
 }
 
+impl ChallengeWay {
+    /// The name of its challenge (RFC 8555, section 9.7.8).
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::TlsAlpn => "tls-alpn-01",
+            Self::Http => "http-01",
+        }
+    }
+}
+
 impl std::fmt::Display for ChallengeWay {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::TlsAlpn => "tls-alpn-01 (port 443)",
-            Self::Http => "http-01 (port 80)",
-        })
+        let port = match self {
+            Self::TlsAlpn => 443,
+            Self::Http => 80,
+        };
+        write!(f, "{} (port {port})", self.name())
     }
 }
 

@@ -1,6 +1,8 @@
-//! The files that are kept of an authority: the account, the certificate with its key, the times of orders. Only their owner may
+//! The files that are kept of an authority: the account, the certificate with its key, the times of orders, the way in which names
+//! were proven. Only their owner may
 //! read them. Not their meaning.
 
+use super::authority::ChallengeWay;
 use serde::{Serialize, de::DeserializeOwned};
 use std::{
     fs,
@@ -15,6 +17,8 @@ const ACCOUNT: &str = "account.json";
 /// Key and certificate in one file, so that no crash parts the pair.
 const CERTIFICATE: &str = "certificate.pem";
 const ORDERS: &str = "orders.json";
+/// The name of the challenge that was good last.
+const WAY: &str = "challenge.txt";
 
 /// The folder of one authority below the configured one.
 #[derive(Clone, Debug)]
@@ -66,6 +70,16 @@ impl AcmeFolder {
         self.write(ORDERS, &serde_json::to_vec(times)?)
     }
 
+    /// The way in which names were proven last; `None` where that is not known.
+    pub(super) fn way(&self) -> Option<ChallengeWay> {
+        let name = self.read(WAY).ok()??;
+        [ChallengeWay::TlsAlpn, ChallengeWay::Http].into_iter().find(|way| way.name() == name.trim())
+    }
+
+    pub(super) fn keep_way(&self, way: ChallengeWay) -> io::Result<()> {
+        self.write(WAY, format!("{}\n", way.name()).as_bytes())
+    }
+
     fn read(&self, name: &str) -> io::Result<Option<String>> {
         match fs::read_to_string(self.0.join(name)) {
             Ok(text) => Ok(Some(text)),
@@ -108,18 +122,23 @@ mod tests {
         folder.keep_certificate("two").unwrap();
         folder.keep_orders(&[1, 2]).unwrap();
         folder.keep_account(&"me").unwrap();
+        assert_eq!(folder.way(), None);
+        folder.keep_way(ChallengeWay::Http).unwrap();
+        assert_eq!(folder.way(), Some(ChallengeWay::Http));
         assert_eq!(folder.certificate().unwrap().as_deref(), Some("two"));
         assert_eq!(folder.orders().unwrap(), [1, 2]);
         assert_eq!(folder.account::<String>().unwrap().as_deref(), Some("me"));
         let path = place.path().join("acme/acme-v02.api.letsencrypt.org-directory");
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(&path), 0o700);
-        for name in [CERTIFICATE, ACCOUNT, ORDERS] {
+        for name in [CERTIFICATE, ACCOUNT, ORDERS, WAY] {
             assert_eq!(mode(&path.join(name)), 0o600, "{name}");
         }
-        assert_eq!(fs::read_dir(&path).unwrap().count(), 3, "nothing else is left");
+        assert_eq!(fs::read_dir(&path).unwrap().count(), 4, "nothing else is left");
         fs::write(path.join(ORDERS), "?").unwrap();
         assert!(folder.orders().unwrap().is_empty());
+        fs::write(path.join(WAY), b"\xff").unwrap();
+        assert_eq!(folder.way(), None);
         folder.forget_account().unwrap();
         assert_eq!(folder.account::<String>().unwrap(), None);
         let other = Url::parse("https://[::1]:14000/dir/x?y").unwrap();

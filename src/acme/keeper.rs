@@ -88,7 +88,11 @@ pub struct CertificateKeeper {
 
 impl CertificateKeeper {
     /// Takes up what is kept.
-    pub fn open(parts: KeeperParts) -> io::Result<Self> {
+    pub fn open(mut parts: KeeperParts) -> io::Result<Self> {
+        let known = parts.folder.way().and_then(|way| parts.ways.iter().position(|other| *other == way));
+        if let Some(at) = known {
+            parts.ways[..=at].rotate_right(1);
+        }
         let limit = OrderLimit::new(parts.folder.orders()?);
         let watch = CertificateWatch::default();
         watch.change(|state| {
@@ -211,6 +215,7 @@ impl CertificateKeeper {
                 Ok(pem) => {
                     // The way that led there is tried first from now on.
                     self.parts.ways[..=at].rotate_right(1);
+                    self.keep_way().await;
                     return self.judge(&pem).map(|certificate| (certificate, pem));
                 }
                 Err(fault) => {
@@ -237,6 +242,16 @@ impl CertificateKeeper {
         kept.map_err(io::Error::other).flatten().map_err(|error| {
             AcmeFault::ours(format!("nothing is ordered, since orders cannot be counted: {error}"))
         })
+    }
+
+    /// Notes the first of several ways for the next start, which can do without the note.
+    async fn keep_way(&self) {
+        let [way, _, ..] = self.parts.ways[..] else { return };
+        let folder = self.parts.folder.clone();
+        let kept = tokio::task::spawn_blocking(move || folder.keep_way(way)).await;
+        if let Err(error) = kept.map_err(io::Error::other).flatten() {
+            tracing::warn!("The next start will not know that names are proven by {way}: {error}");
+        }
     }
 
     /// Reads a certificate that was given.

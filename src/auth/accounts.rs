@@ -15,6 +15,7 @@ use subtle::ConstantTimeEq as _;
 pub struct Accounts {
     users: HashMap<UserNo, Arc<User>>,
     by_name: HashMap<String, UserNo>,
+    by_spelling: HashMap<String, Vec<UserNo>>,
     tokens: HashMap<[u8; 32], AccessToken>,
     standing: HashSet<PrincipalId>,
 }
@@ -25,6 +26,7 @@ impl Accounts {
         let mut accounts = Self::default();
         for user in users {
             accounts.by_name.insert(user.kept.name.clone(), user.no);
+            accounts.by_spelling.entry(spelling(&user.kept.name)).or_default().push(user.no);
             accounts.standing.insert(PrincipalId { user: user.no, token: None });
             accounts.users.insert(user.no, Arc::new(user));
         }
@@ -43,6 +45,12 @@ impl Accounts {
     /// The user of a name.
     pub fn user(&self, name: &str) -> Option<&Arc<User>> {
         self.users.get(self.by_name.get(name)?)
+    }
+
+    /// The users of a name in any case, with blanks around it or without: whom another server could take for them.
+    pub(super) fn users_like(&self, name: &str) -> impl Iterator<Item = &Arc<User>> {
+        let like = self.by_spelling.get(&spelling(name));
+        like.into_iter().flatten().filter_map(|no| self.users.get(no))
     }
 
     /// The principal that was remembered; `None` once its user or its token is gone.
@@ -64,4 +72,9 @@ impl Accounts {
         }
         self.principal(PrincipalId { user: token.kept.user, token: Some(token.no) })
     }
+}
+
+/// The part of a name that is alike however it is spelt.
+fn spelling(name: &str) -> String {
+    name.trim().to_lowercase()
 }

@@ -87,6 +87,26 @@ fn basic(encoded: &str) -> Option<Credentials> {
     Some(Credentials::Basic { user: user.to_owned(), password: Secret::new(password) })
 }
 
+/// Texts in base64 that stand in a line, wherever and behind whatever scheme, with the alphabet of URLs or without it: what
+/// another server could read as a user and a password. Text that is no UTF-8 is Latin-1, as clients of the first days send it.
+pub(super) fn basic_texts_in(line: &[u8]) -> impl Iterator<Item = Secret> {
+    let is_base64 = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/-_".contains(byte);
+    line.split(move |byte| !is_base64(byte)).filter(|run| !run.is_empty()).filter_map(|run| {
+        let standard: Vec<u8> = run
+            .iter()
+            .map(|byte| match byte {
+                b'-' => b'+',
+                b'_' => b'/',
+                other => *other,
+            })
+            .collect();
+        let decoded = BASE64.decode(standard).ok()?;
+        let text = String::from_utf8(decoded)
+            .unwrap_or_else(|latin| latin.as_bytes().iter().copied().map(char::from).collect());
+        Some(Secret::new(text))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -142,5 +162,26 @@ mod tests {
             assert_eq!(of(lines), Credentials::Unreadable, "{lines:?}");
         }
         assert!(!format!("{:?}", of(&[basic])).contains("sesame"));
+    }
+    #[test]
+    fn texts_in_base64_are_found_wherever_they_stand() {
+        let texts = |line: &str| -> Vec<String> {
+            let texts = basic_texts_in(line.as_bytes()).map(|text| text.reveal().to_owned());
+            texts.filter(|text| text.contains(':')).collect()
+        };
+        // `test:123£`, in UTF-8 and in Latin-1.
+        for line in [
+            "Basic dGVzdDoxMjPCow==",
+            "Basic dGVzdDoxMjOj",
+            "Bearer x, Basic dGVzdDoxMjPCow",
+            "dGVzdDoxMjPCow==",
+            "Basic auth=dGVzdDoxMjPCow==,x",
+            "Other token=\"dGVzdDoxMjPCow==\"",
+        ] {
+            assert_eq!(texts(line), ["test:123£"], "{line}");
+        }
+        // In the alphabet of URLs, and two of them.
+        assert_eq!(texts("Basic Pz8_Ojw8Pg, YTpi"), ["???:<<>", "a:b"]);
+        assert_eq!(texts("Basic !!!, Bearer"), [""; 0]);
     }
 }

@@ -65,6 +65,18 @@ impl UsernameToken {
         })
     }
 
+    /// The parts of a value, each of which may be one: several may have been joined to a list.
+    pub(super) fn pieces(value: &str) -> impl Iterator<Item = &str> {
+        // ASCII alone changes its case, so that places stay.
+        let lower = value.to_ascii_lowercase();
+        let scheme = SCHEME.to_ascii_lowercase();
+        let mut begins: Vec<usize> = lower.match_indices(&scheme).map(|(at, _)| at).collect();
+        begins.insert(0, 0);
+        begins.push(value.len());
+        let pieces: Vec<&str> = begins.windows(2).map(|ends| &value[ends[0]..ends[1]]).collect();
+        pieces.into_iter().filter(|piece| !piece.is_empty())
+    }
+
     /// The time of the request, microseconds since the epoch. Offsets may lack their colon.
     pub fn created_us(&self) -> Option<u64> {
         let text = self.created.as_str();

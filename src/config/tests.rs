@@ -33,6 +33,8 @@ fn the_configurations_for_deployment_are_good_and_without_a_warning() {
     assert_eq!(compose.warnings(), [""; 0]);
     let behind = include_str!("../../deploy/behind/everfeed.toml");
     assert_eq!(Config::parse("everfeed.toml", behind).unwrap().warnings(), [""; 0]);
+    let example = Config::parse("everfeed.toml", include_str!("../../examples/everfeed.toml")).unwrap();
+    assert_eq!(example.warnings(), [""; 0]);
     let page = include_str!("../../deploy/BESIDE_YOUR_BLOG.md");
     let example =
         page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).expect("an example");
@@ -72,6 +74,34 @@ fn the_readme_lists_every_key_with_its_default() {
         let known = inner.contains(&&*key) || of_url.contains(&&*key) || listed.contains(&key);
         assert!(known, "`{key}` is not in the README");
     }
+}
+
+#[test]
+fn every_key_has_values_that_would_do_and_so_has_what_stands_below_it() {
+    let silent: Vec<_> = effect::keys().filter(|key| wanted::wanted(key).is_none()).collect();
+    assert_eq!(silent, [""; 0], "nothing is said of the values of these");
+    let check = |line: &str, parts: &[&str]| {
+        let error = error(&format!("{GOOD}{line}\n"));
+        for part in parts {
+            assert!(error.contains(part), "`{part}` is not in: {error}");
+        }
+        assert!(!error.contains("another kind"), "{error}");
+    };
+    let rule = "{ access = \"public\", filter = \"\" }";
+    check(
+        &format!("show = [{}]", rule.replace("\"public\"", "\"bob\"")),
+        &["show[0].access", "\"bob\"", "\"private\""],
+    );
+    check(
+        &format!("show = [{rule}, {}]", rule.replace("\"\"", "5")),
+        &["show[1].filter", "found 5", "a filter"],
+    );
+    check(&format!("show = [{}]", rule.replace("access", "acess")), &["show[0]", "access"]);
+    check("show = [5]", &["show[0]", "found 5", "rules"]);
+    check("show = 5", &["show", "found 5", "rules"]);
+    check("categories = [5]", &["categories[0]", "found 5", "a list of names"]);
+    check("poll = { min_secs = \"x\" }", &["poll.min_secs", "seconds"]);
+    check("deletions = { confirmations = \"x\" }", &["deletions.confirmations", "a whole number"]);
 }
 
 #[test]

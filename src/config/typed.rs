@@ -293,7 +293,9 @@ fn exchange(
 }
 
 fn give(key: &str) -> String {
-    match wanted(key) {
+    // Below a key that has a value there are parts of that value.
+    let above = || key.rsplit_once('.').map(|(above, _)| above).filter(|it| keys::kind(it) == KeyKind::Value);
+    match wanted(key).or_else(|| wanted(above()?)) {
         Some(hint) if hint.starts_with("give ") => hint.to_owned(),
         Some(hint) => format!("give {hint}"),
         None => "give a value of another kind".to_owned(),

@@ -56,8 +56,11 @@ pub(super) fn wanted(key: &str) -> Option<&'static str> {
         }
         "feed.platform" => "\"auto\", \"none\", or the name of a profile such as \"wordpress\"",
         "platforms.folder" => "the path of a folder, in quotes",
-        "feed.access" | "group.access" | "site.access" => crate::auth::access::ACCESS_WANTED,
+        "feed.access" | "feed.show.access" | "group.access" | "site.access" => {
+            crate::auth::access::ACCESS_WANTED
+        }
         "feed.show" => crate::catalog::SHOW_WANTED,
+        "feed.show.filter" => "a filter in quotes, for instance \"category=news\"; \"\" shows the whole feed",
         "feed.poll" => "a table, for instance { min_secs = 3600, max_secs = 86400 }",
         "feed.record" => "a table, for instance { folder = \"recordings\", bodies = 50 }",
         "feed.keep" => "a table, for instance { item_bytes_max = 4194304, quota_bytes = 1073741824 }",

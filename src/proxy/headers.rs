@@ -104,7 +104,8 @@ pub(super) fn towards_origin(parts: &mut Parts, peer: ProxyPeer) {
     let wants_trailers = parts.headers.get_all(TE).iter().any(|te| {
         te.to_str().is_ok_and(|te| te.split(',').any(|coding| coding.trim().eq_ignore_ascii_case("trailers")))
     });
-    let host = parts.uri.authority().and_then(|host| HeaderValue::from_str(host.as_str()).ok());
+    let host = parts.uri.authority().map(|host| host.as_str().trim_end_matches(':'));
+    let host = host.and_then(|host| HeaderValue::from_str(host).ok());
     let headers = &mut parts.headers;
     take_out_hop_by_hop(headers);
     headers.remove(TE);

@@ -3,7 +3,10 @@
 
 use super::{ReadError, Readers, coding::Codings};
 use crate::{
-    feed::{legacy_document::LegacyDocument, record::FeedNo},
+    feed::{
+        legacy_document::{LegacyDocument, LegacySyntax},
+        record::FeedNo,
+    },
     readers::Coding,
     render::{
         LegacyLinks, Representation,
@@ -30,6 +33,8 @@ pub struct PlainDocument {
     pub pushed: Option<Representation>,
     /// A name for these bytes and no others.
     pub tag: String,
+    /// True where a browser may show it by a style sheet of its publisher, which may load and run what it needs.
+    pub may_have_style_sheet: bool,
     codings: Codings,
 }
 
@@ -43,6 +48,7 @@ impl PlainDocument {
             None => document.digest.to_string(),
         };
         Self {
+            may_have_style_sheet: document.syntax == LegacySyntax::Other || names_style_sheet(&document.body),
             body: Bytes::from(rewritten.unwrap_or(document.body)),
             pushed: pushed(document.syntax),
             content_type: document.content_type,
@@ -61,6 +67,14 @@ impl PlainDocument {
     pub fn coded_before(&self, coding: Coding) -> Option<Bytes> {
         self.codings.known(coding, &self.body)
     }
+}
+
+/// True for a document in which a style sheet is named, wherever it stands: of a comment that does so nothing is lost.
+fn names_style_sheet(document: &[u8]) -> bool {
+    const NAME: &[u8] = b"xml-stylesheet";
+    // In UTF-16 every other byte is NUL, behind the characters or before them.
+    const WIDE_NAME: &[u8] = b"x\0m\0l\0-\0s\0t\0y\0l\0e\0s\0h\0e\0e\0t";
+    [NAME, WIDE_NAME].iter().any(|name| memchr::memmem::find(document, name).is_some())
 }
 
 /// A document as it is asked for.

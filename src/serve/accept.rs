@@ -129,21 +129,41 @@ pub fn wants_json(accept: Option<&str>) -> bool {
 /// The codings on offer, best first where a consumer takes them equally: the later ones give larger bodies.
 pub(super) const CODINGS: [Coding; 3] = [Coding::Brotli, Coding::Zstd, Coding::Gzip];
 
+/// The content codings that a consumer names, with their quality in thousandths.
+struct AcceptedCodings(Vec<(String, u16)>);
+
+impl AcceptedCodings {
+    fn parse(accept_encoding: &str) -> Self {
+        Self(accept_encoding.split(',').map(weighted).collect())
+    }
+
+    fn named(&self, wanted: &str) -> Option<u16> {
+        self.0.iter().find(|(name, _)| name == wanted).map(|(_, quality)| *quality)
+    }
+
+    /// The quality of a coding; 0 where it is not taken.
+    fn quality(&self, coding: Coding) -> u16 {
+        let token = coding.token().unwrap_or("identity");
+        // An old name of gzip means it, too (RFC 9110 section 8.4.1.3).
+        let old = if coding == Coding::Gzip { self.named("x-gzip") } else { None };
+        self.named(token).or(old).or_else(|| self.named("*")).unwrap_or(0)
+    }
+}
+
 /// The content coding to send; none where the consumer would rather have none.
 pub fn coding(accept_encoding: Option<&str>) -> Coding {
     let Some(accepted) = accept_encoding else { return Coding::Identity };
-    let named: Vec<(String, u16)> = accepted.split(',').map(weighted).collect();
-    let named = |wanted: &str| named.iter().find(|(name, _)| name == wanted).map(|(_, quality)| *quality);
-    let quality = |coding: Coding| {
-        let token = coding.token().unwrap_or("identity");
-        // An old name of gzip means it, too (RFC 9110 section 8.4.1.3).
-        let old = if coding == Coding::Gzip { named("x-gzip") } else { None };
-        named(token).or(old).or_else(|| named("*")).unwrap_or(0)
-    };
-    let better = |best, next| if quality(next) > quality(best) { next } else { best };
+    let accepted = AcceptedCodings::parse(accepted);
+    let better = |best, next| if accepted.quality(next) > accepted.quality(best) { next } else { best };
     let best = CODINGS.into_iter().reduce(better).unwrap_or(Coding::Identity);
-    let plain = named("identity").unwrap_or(0);
-    if quality(best) > 0 && quality(best) >= plain { best } else { Coding::Identity }
+    let plain = accepted.named("identity").unwrap_or(0);
+    let quality = accepted.quality(best);
+    if quality > 0 && quality >= plain { best } else { Coding::Identity }
+}
+
+/// True where a consumer takes a coding, be it that it would rather have another one.
+pub(super) fn takes_coding(accept_encoding: &str, coding: Coding) -> bool {
+    AcceptedCodings::parse(accept_encoding).quality(coding) > 0
 }
 
 /// The end of the ETag of a body in a coding: a cache picks one of its copies by the tag of a 304, so no two have the same
@@ -291,5 +311,15 @@ mod tests {
         assert_eq!(coding(Some("gzip;q=0")), Coding::Identity);
         assert_eq!(coding(Some("identity, gzip;q=0.5")), Coding::Identity);
         assert_eq!(coding(Some("identity;q=0.5, gzip")), Coding::Gzip);
+    }
+
+    #[test]
+    fn a_coding_is_taken_unless_its_quality_is_zero() {
+        for accept in ["gzip", "GZIP;Q=0.001", "br, gzip;q=0.1", "x-gzip", "*", "identity, *;q=0.1"] {
+            assert!(takes_coding(accept, Coding::Gzip), "{accept}");
+        }
+        for accept in ["", "gzip;q=0", "gzip; q=0.000, *", "br", "*;q=0", "gzipped", "identity"] {
+            assert!(!takes_coding(accept, Coding::Gzip), "{accept}");
+        }
     }
 }

@@ -6,7 +6,10 @@ use bytes::Bytes;
 use futures_util::future::{BoxFuture, Either};
 use http::{
     HeaderMap, HeaderName, Method, Request, StatusCode,
-    header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, HOST, IF_MODIFIED_SINCE, IF_NONE_MATCH, RANGE},
+    header::{
+        ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, HOST, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH,
+        IF_UNMODIFIED_SINCE, RANGE,
+    },
 };
 use moka::sync::Cache;
 use std::{
@@ -28,8 +31,14 @@ const HEAD_BYTES: usize = 3 << 10;
 /// Headers of a request on which a repeatable answer may depend, beside its target.
 const DECIDING: [HeaderName; 5] = [HOST, ACCEPT, ACCEPT_ENCODING, IF_NONE_MATCH, IF_MODIFIED_SINCE];
 /// Headers of requests that always reach the handlers: they may change an answer in other ways. Their answers are not kept.
-const PASSING: [HeaderName; 4] =
-    [AUTHORIZATION, HeaderName::from_static("x-wsse"), HeaderName::from_static("a-im"), RANGE];
+const PASSING: [HeaderName; 6] = [
+    AUTHORIZATION,
+    HeaderName::from_static("x-wsse"),
+    HeaderName::from_static("a-im"),
+    RANGE,
+    IF_MATCH,
+    IF_UNMODIFIED_SINCE,
+];
 
 /// Parameters of requests whose answers are for one reader alone.
 const PERSONAL: [&str; 3] = ["since=", "until=", "timeout="];
@@ -254,7 +263,7 @@ mod tests {
     async fn whoever_has_more_to_say_is_always_heard() {
         let rig = MemoryRig::new();
         let long = "x".repeat(QUESTION_BYTES_MAX);
-        let heard: [&dyn Fn() -> http::request::Builder; 8] = [
+        let heard: [&dyn Fn() -> http::request::Builder; 10] = [
             &|| Request::head("/x"),
             &|| Request::get("/x?max=1&since=cursor:"),
             &|| Request::get("/x?timeout=0"),
@@ -262,6 +271,8 @@ mod tests {
             &|| Request::get("/x").header("x-wsse", "t"),
             &|| Request::get("/x").header("a-im", "feed"),
             &|| Request::get("/x").header("range", "bytes=0-1"),
+            &|| Request::get("/x").header("if-match", "*"),
+            &|| Request::get("/x").header("if-unmodified-since", "x"),
             &|| Request::get("/x").header("accept", &long),
         ];
         let mut number = 0;

@@ -3,13 +3,18 @@
 use super::{
     body::Streamed,
     heads::{GateHandle, RequestGate, check_decoded},
+    request_body::RequestBody,
     unread::{CountedBody, Unread, length},
 };
 use bytes::Bytes;
 use http::{
-    HeaderValue, Request, StatusCode, Version,
-    header::{CACHE_CONTROL, CONNECTION, CONTENT_TYPE, EXPECT, HOST, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS},
+    HeaderValue, Method, Request, StatusCode, Version,
+    header::{
+        CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HOST, RETRY_AFTER,
+        X_CONTENT_TYPE_OPTIONS,
+    },
 };
+use http_body::Body as _;
 use hyper::body::Incoming;
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
@@ -63,7 +68,7 @@ impl<I: AsyncRead + AsyncWrite + Send + 'static> Connection<I> {
     /// Answers requests until the peer has no more, or `stop`.
     pub(super) async fn converse<S, B>(self, service: S, stop: CancellationToken)
     where
-        S: Service<Request<Incoming>, Response = http::Response<B>, Error = Infallible>
+        S: Service<Request<RequestBody>, Response = http::Response<B>, Error = Infallible>
             + Clone
             + Send
             + 'static,
@@ -158,13 +163,14 @@ async fn answer<S, B>(
     (unread, bytes_max): (Arc<Unread>, usize),
 ) -> CountedAnswer<B>
 where
-    S: Service<Request<Incoming>, Response = http::Response<B>, Error = Infallible>,
+    S: Service<Request<RequestBody>, Response = http::Response<B>, Error = Infallible>,
     B: http_body::Body<Data = Bytes, Error = BoxError>,
 {
+    let version = request.version();
     let refused = |unread| {
         let fault = gate.fault(number)?;
         tracing::debug!("Refused a request: {fault}");
-        Some(closing(refusal(fault.status(), fault, unread)))
+        Some(closing(refusal(fault.status(), fault, unread), version))
     };
     if let Some(refusal) = refused(unread.clone()) {
         return refusal;
@@ -180,13 +186,40 @@ where
     }
     if expects_more(&request) {
         let why = "the only expectation that is met here is 100-continue";
-        return refusal(StatusCode::EXPECTATION_FAILED, why, unread);
+        let (is_whole, refusal) =
+            (request.body().is_end_stream(), refusal(StatusCode::EXPECTATION_FAILED, why, unread));
+        return if is_whole { refusal } else { closing(refusal, version) };
     }
+    let (is_head, expects) = (request.method() == Method::HEAD, request.headers().contains_key(EXPECT));
+    let (request, left) = RequestBody::watch(without_empty_port(request));
     let Ok(answer) = service.oneshot(request).await;
-    match refused(unread.clone()) {
-        Some(refusal) => refusal,
-        None => counted(answer, unread, bytes_max).await,
+    if let Some(refusal) = refused(unread.clone()) {
+        return refusal;
     }
+    let answer = counted(answer, unread, bytes_max).await;
+    // In HTTP/1.0 the end of such an answer is that of its connection.
+    let has_no_end = version == Version::HTTP_10 && !is_head && !has_length(&answer);
+    if has_no_end || !left.is_done(expects).await {
+        return closing(answer, version);
+    }
+    answer
+}
+
+/// True for an answer whose length is known before its end.
+fn has_length<B>(answer: &CountedAnswer<B>) -> bool
+where
+    B: http_body::Body<Data = Bytes, Error = BoxError>,
+{
+    answer.headers().contains_key(CONTENT_LENGTH) || answer.body().size_hint().exact().is_some()
+}
+
+/// A request whose `Host` has no port where it has an empty one, which means the same (RFC 3986 section 6.2.3).
+fn without_empty_port<B>(mut request: Request<B>) -> Request<B> {
+    let host = request.headers().get(HOST).and_then(|host| host.as_bytes().strip_suffix(b":"));
+    if let Some(Ok(host)) = host.map(HeaderValue::from_bytes) {
+        request.headers_mut().insert(HOST, host);
+    }
+    request
 }
 
 /// An answer whose body is counted as unread; 503 when those before it on its connection are not read.
@@ -248,9 +281,13 @@ where
     response
 }
 
-/// The last answer on its connection.
-fn closing<B>(mut answer: CountedAnswer<B>) -> CountedAnswer<B> {
+/// The last answer on its connection, by the version of its request.
+fn closing<B>(mut answer: CountedAnswer<B>, version: Version) -> CountedAnswer<B> {
     answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    if version == Version::HTTP_10 {
+        // To an answer of HTTP/1.1 the library adds `keep-alive`.
+        *answer.version_mut() = version;
+    }
     answer
 }
 
@@ -266,11 +303,11 @@ mod tests {
     /// Answers every request with so many bytes.
     fn bytes(
         count: usize,
-    ) -> impl Service<Request<Incoming>, Response = Response, Error = Infallible, Future: Send>
+    ) -> impl Service<Request<RequestBody>, Response = Response, Error = Infallible, Future: Send>
     + Clone
     + Send
     + 'static {
-        tower::service_fn(move |_: Request<Incoming>| async move {
+        tower::service_fn(move |_: Request<RequestBody>| async move {
             Ok(Response::new(body::whole(vec![b'x'; count])))
         })
     }
@@ -339,7 +376,7 @@ mod tests {
     }
 
     /// Answers `Upgrade: echo` with 101 and sends back what comes then, everything else with its path.
-    async fn echoing(mut request: Request<Incoming>) -> Result<Response, Infallible> {
+    async fn echoing(mut request: Request<RequestBody>) -> Result<Response, Infallible> {
         let mut response = Response::new(body::whole(request.uri().path().to_owned()));
         if request.headers().get(http::header::UPGRADE).is_some_and(|to| to == "echo") {
             *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
@@ -399,7 +436,7 @@ mod tests {
         let (ours, mut theirs) = tokio::io::duplex(1024);
         let made = Arc::new(std::sync::atomic::AtomicUsize::new(0));
         let counts = made.clone();
-        let endless = tower::service_fn(move |_: Request<Incoming>| {
+        let endless = tower::service_fn(move |_: Request<RequestBody>| {
             let counts = counts.clone();
             let frames = futures_util::stream::repeat_with(move || {
                 counts.fetch_add(FRAME_BYTES, Ordering::Relaxed);
@@ -430,5 +467,72 @@ mod tests {
         assert!(!talk.is_finished());
         drop(theirs);
         tokio::time::timeout(Duration::from_secs(1), talk).await.expect("it is noticed").unwrap();
+    }
+
+    /// An answer of unknown length.
+    async fn endless(_: Request<RequestBody>) -> Result<Response, Infallible> {
+        let frames =
+            futures_util::stream::iter([Ok::<_, BoxError>(http_body::Frame::data(Bytes::from("xyz")))]);
+        let body = http_body_util::combinators::UnsyncBoxBody::new(http_body_util::StreamBody::new(frames));
+        Ok(Response::new(body))
+    }
+
+    /// All that is answered to these bytes, while more may come.
+    async fn told<S>(service: S, says: &str) -> String
+    where
+        S: Service<Request<RequestBody>, Response = Response, Error = Infallible, Future: Send>
+            + Clone
+            + Send
+            + 'static,
+    {
+        let (ours, mut theirs) = tokio::io::duplex(1 << 20);
+        tokio::spawn(connection(ours).converse(service, CancellationToken::new()));
+        theirs.write_all(says.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        let end = tokio::time::timeout(Duration::from_secs(3600), theirs.read_to_string(&mut answer)).await;
+        end.expect("it is hung up on").unwrap();
+        answer
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_of_http_1_0_that_ends_by_closing_says_nothing_else() {
+        // RFC 9112 sections 6.3 and 9.3.
+        let ask = |line: &str| format!("{line}\r\nhost: x\r\nconnection: keep-alive\r\n\r\n");
+        let answer = told(tower::service_fn(endless), &ask("GET / HTTP/1.0")).await.to_lowercase();
+        assert!(answer.starts_with("http/1.0 200 ") && answer.ends_with("\r\n\r\nxyz"), "{answer}");
+        assert!(!answer.contains("keep-alive") && answer.contains("connection: close\r\n"), "{answer}");
+        let known = told(bytes(3), &ask("GET / HTTP/1.0")).await;
+        assert!(known.contains("connection: keep-alive\r\n"), "{known}");
+        let chunked = told(tower::service_fn(endless), &ask("GET / HTTP/1.1")).await;
+        assert!(!chunked.contains("connection: close") && chunked.ends_with("\r\n0\r\n\r\n"), "{chunked}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_that_leaves_its_request_unread_says_that_the_connection_ends() {
+        // RFC 9112 section 9.6.
+        let post = |head: &str, body: &str| format!("POST / HTTP/1.1\r\nhost: x\r\n{head}\r\n{body}");
+        let next = "GET / HTTP/1.1\r\nhost: x\r\n\r\n";
+        let short = post("content-length: 5\r\n", "hello") + next;
+        let chunked = post("transfer-encoding: chunked\r\n", "2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n") + next;
+        let whole = post("content-length: 20000\r\n", &"x".repeat(20_000)) + next;
+        for there in [short, chunked, whole] {
+            let answers = told(bytes(3), &there).await;
+            assert_eq!(answers.matches("xxx").count(), 2, "{answers}");
+            assert!(!answers.contains("connection: close"), "{answers}");
+        }
+        let long = post("content-length: 200000\r\n", &"x".repeat(200_000)) + next;
+        let late = post("content-length: 5\r\n", "");
+        let expects = post("expect: 100-continue\r\ncontent-length: 5\r\n", "");
+        let open = post("transfer-encoding: chunked\r\n", "2\r\nhe\r\n");
+        let unmet = post("expect: x\r\ncontent-length: 5\r\n", "");
+        for not_there in [long, late, expects, open, unmet] {
+            let answers = told(bytes(3), &not_there).await;
+            assert!(
+                answers.starts_with("HTTP/1.1 200 OK\r\n") || answers.starts_with("HTTP/1.1 417 "),
+                "{answers}"
+            );
+            assert_eq!(answers.matches("HTTP/1.1 ").count(), 1, "{answers}");
+            assert!(answers.contains("connection: close\r\n"), "{answers}");
+        }
     }
 }

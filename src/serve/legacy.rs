@@ -7,8 +7,11 @@ use super::{
     context::ServeContext,
     event_stream,
     mount::{Handler, Mount},
+    own_layers::{CONTENT_SECURITY_POLICY, guarded},
     pull,
     refusal::Refusal,
+    trackers::without_trackers,
+    validators::if_unchanged,
 };
 use crate::{
     catalog::{RegisteredFeed, ServePlain},
@@ -21,8 +24,9 @@ use futures_util::future::BoxFuture;
 use http::{
     HeaderMap, HeaderValue, Method, Request, StatusCode, Uri,
     header::{
-        ACCEPT, ACCEPT_ENCODING, ACCEPT_RANGES, ACCESS_CONTROL_REQUEST_METHOD, CACHE_CONTROL,
+        self, ACCEPT, ACCEPT_ENCODING, ACCEPT_RANGES, ACCESS_CONTROL_REQUEST_METHOD, CACHE_CONTROL,
         CONTENT_ENCODING, CONTENT_TYPE, ETAG, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED, LINK, VARY,
+        X_CONTENT_TYPE_OPTIONS,
     },
     request::Parts,
 };
@@ -58,17 +62,20 @@ impl LegacyRequest {
             let prefers_json = accept::prefers_json(accept::joined(&request.headers, &ACCEPT).as_deref());
             // What a page of another origin will accept is not in its preflight.
             let is_smart = is_preflight || prefers_json || accept::wants_events(request);
-            // The publisher's own parameters may have the names of ours.
-            if let Some(feed) = catalog.at_place(site, asked.as_str()) {
+            // The publisher's own parameters may have the names of ours, and those of trackers.
+            let plain = without_trackers(asked.as_str());
+            if let Some(feed) =
+                catalog.at_place(site, asked.as_str()).or_else(|| catalog.at_place(site, &plain))
+            {
                 let asks = if is_smart { LegacyAsk::Smart(String::new()) } else { LegacyAsk::Plain };
                 return Some(Self { feed: feed.clone(), asks });
             }
             // `q`, `author` or `category` alone choose another document of the old site; beside a parameter that only a Smart Feed
             // has they are a filter.
+            let (path, query) = plain.split_once('?').unwrap_or((&plain, ""));
             for with_filters in [false, true] {
-                let (own, ours) = Query::split(asked.query().unwrap_or_default(), with_filters);
-                let place =
-                    if own.is_empty() { asked.path().to_owned() } else { format!("{}?{own}", asked.path()) };
+                let (own, ours) = Query::split(query, with_filters);
+                let place = if own.is_empty() { path.to_owned() } else { format!("{path}?{own}") };
                 if (Query::is_smart(&ours) || (is_smart && !with_filters && !ours.is_empty()))
                     && let Some(feed) = catalog.at_place(site, &place)
                 {
@@ -118,7 +125,7 @@ impl Handler for SmartLegacy {
         } else {
             pull::smart(context, &request, caller, (name, None)).await?
         };
-        Ok(caller.mark(response))
+        if_unchanged(&request, caller.mark(response))
     }
 }
 
@@ -167,11 +174,12 @@ impl Handler for PlainLegacy {
                 pull::old_part(context, request, &caller, (&name, form), place.url.as_str()).await?;
             let link = HeaderValue::try_from(link).ok().filter(|_| pushed.is_some());
             link.map(|link| part.headers_mut().insert(LINK, link));
-            return Ok(caller.mark(part));
+            return if_unchanged(request, caller.mark(guarded(part)));
         }
         let mut response = match kept.filter(|_| is_private || place.plain != ServePlain::Origin) {
             Some(document) => {
-                let (mut response, coding) = plain(request, &document).await;
+                let (response, coding) = plain(request, &document).await;
+                let mut response = if_unchanged(request, response)?;
                 let (readers, had) = (context.readers.clone(), Arc::downgrade(&document));
                 let is_fresh = response.status() == StatusCode::NOT_MODIFIED;
                 caller.mark_repeatable(context, &mut response, move || {
@@ -225,6 +233,10 @@ async fn plain(request: &Parts, document: &PlainDocument) -> (Response, Coding) 
     // A `Range` is answered by the whole, which the next poll may change.
     headers.insert(ACCEPT_RANGES, HeaderValue::from_static("none"));
     headers.insert(VARY, HeaderValue::from_static("accept, accept-encoding"));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    if !document.may_have_style_sheet {
+        headers.insert(header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY);
+    }
     (response, coding)
 }
 

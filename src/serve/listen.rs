@@ -4,6 +4,7 @@ use super::{
     client_address::{OverTls, PeerAddress},
     connection::Connection,
     listener::{Handshake, Listener, ReadyConnection},
+    request_body::RequestBody,
     socket::RawStream,
     unread::Unread,
 };
@@ -11,7 +12,6 @@ use crate::byte_budget::ByteBudget;
 use bytes::Bytes;
 use futures_util::future::join_all;
 use http::{Request, header::STRICT_TRANSPORT_SECURITY};
-use hyper::body::Incoming;
 use std::{
     collections::HashMap,
     convert::Infallible,
@@ -130,7 +130,10 @@ pub async fn serve<S, B>(
     limits: ListenerLimits,
     stop: CancellationToken,
 ) where
-    S: Service<Request<Incoming>, Response = http::Response<B>, Error = Infallible> + Clone + Send + 'static,
+    S: Service<Request<RequestBody>, Response = http::Response<B>, Error = Infallible>
+        + Clone
+        + Send
+        + 'static,
     S::Future: Send,
     B: http_body::Body<Data = Bytes, Error = BoxError> + Send + 'static,
 {
@@ -179,7 +182,7 @@ impl Reception {
     /// Accepts the connections of a listener until the stop.
     async fn receive<S, B>(&self, listener: Listener, service: &S)
     where
-        S: Service<Request<Incoming>, Response = http::Response<B>, Error = Infallible>
+        S: Service<Request<RequestBody>, Response = http::Response<B>, Error = Infallible>
             + Clone
             + Send
             + 'static,
@@ -230,7 +233,10 @@ async fn talk<S, B>(
     service: S,
     stop: CancellationToken,
 ) where
-    S: Service<Request<Incoming>, Response = http::Response<B>, Error = Infallible> + Clone + Send + 'static,
+    S: Service<Request<RequestBody>, Response = http::Response<B>, Error = Infallible>
+        + Clone
+        + Send
+        + 'static,
     S::Future: Send,
     B: http_body::Body<Data = Bytes, Error = BoxError> + Send + 'static,
 {
@@ -249,7 +255,7 @@ async fn talk<S, B>(
     };
     let (peer, over_tls) = (PeerAddress(client), is_over_tls.then_some(OverTls));
     let service = ServiceBuilder::new()
-        .map_request(move |mut request: Request<Incoming>| {
+        .map_request(move |mut request: Request<RequestBody>| {
             request.extensions_mut().insert(peer);
             over_tls.map(|over_tls| request.extensions_mut().insert(over_tls));
             request
@@ -279,11 +285,11 @@ mod tests {
     /// Answers every request with so many bytes.
     fn bytes(
         count: usize,
-    ) -> impl Service<Request<Incoming>, Response = Response, Error = Infallible, Future: Send>
+    ) -> impl Service<Request<RequestBody>, Response = Response, Error = Infallible, Future: Send>
     + Clone
     + Send
     + 'static {
-        tower::service_fn(move |_: Request<Incoming>| async move {
+        tower::service_fn(move |_: Request<RequestBody>| async move {
             Ok(Response::new(body::whole(vec![b'x'; count])))
         })
     }

@@ -67,12 +67,12 @@ fn cors(methods: &'static str) -> CorsLayer {
 }
 
 /// Permissions of answers that hold what publishers wrote: a browser that is led to them shows them and runs nothing.
-const CONTENT_SECURITY_POLICY: HeaderValue = HeaderValue::from_static(
+pub(super) const CONTENT_SECURITY_POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox",
 );
 
 /// An answer that a browser takes for what its media type says, and runs nothing of.
-fn guarded(mut response: Response) -> Response {
+pub(super) fn guarded(mut response: Response) -> Response {
     let headers = response.headers_mut();
     headers.entry(header::X_CONTENT_TYPE_OPTIONS).or_insert(HeaderValue::from_static("nosniff"));
     headers.entry(header::CONTENT_SECURITY_POLICY).or_insert(CONTENT_SECURITY_POLICY);

@@ -12,6 +12,7 @@ use super::{
     pull,
     refusal::Refusal,
     site_pages::site_pages,
+    validators::if_unchanged,
 };
 use crate::render::Endpoint;
 use http::{Method, request::Parts};
@@ -32,7 +33,10 @@ pub fn own_mounts(context: Arc<ServeContext>, hub: HubService, origin: Option<Mo
             _ => false,
         }
     };
-    let mut mounts = vec![Mount::own(is_hub, HubForms { hub: hub.clone(), context: context.clone() })];
+    let forms = HubForms { hub: hub.clone(), context: context.clone() };
+    // Of the whole server, not of a site: its layers answer, with all the methods that we take (RFC 9110 section 9.3.7).
+    let is_whole = |request: &Parts| request.method == Method::OPTIONS && request.uri.path() == "*";
+    let mut mounts = vec![Mount::own(is_whole, forms.clone()), Mount::own(is_hub, forms)];
     if let Some(origin) = origin {
         let origin = site_pages(context.clone(), origin);
         let is_ping = {
@@ -106,6 +110,6 @@ impl Handler for FeedPages {
                 Err(context.unknown("there is no hub here"))
             }
         };
-        response.map(|response| caller.mark(response))
+        if_unchanged(request, caller.mark(response?))
     }
 }

@@ -72,7 +72,11 @@ fn client(header: &[u8]) -> Option<ProxiedClient> {
             let says_tls = |part: v2::TypeLengthValue<'_>| {
                 part.kind == TLS_PART && part.value.first().is_some_and(|bits| bits & CLIENT_USED_TLS != 0)
             };
-            let is_over_tls = address.is_some() && read.tlvs().filter_map(|part| part.ok()).any(says_tls);
+            let mut is_over_tls = false;
+            // Where the proxy speaks for itself nothing of them counts (section 2.2).
+            for part in read.tlvs().filter(|_| address.is_some()) {
+                is_over_tls |= says_tls(part.ok()?);
+            }
             Some(ProxiedClient { address, is_over_tls })
         }
     }
@@ -112,6 +116,11 @@ mod tests {
             (v2(1, 0x11, &ipv4[..4]), None),
             (v2(1, 0x11, &[0; 5000]), None),
             (v2(3, 0x11, &ipv4), None),
+            // Parts that end beyond the header, or have no length.
+            (v2(1, 0x11, &[&ipv4[..], &[4, 0, 4, 1, 2, 3]].concat()), None),
+            (v2(1, 0x21, &[&ipv6[..], &[4, 0, 0, 4, 0xff, 0xff]].concat()), None),
+            (v2(1, 0x11, &[&ipv4[..], &[4, 0]].concat()), None),
+            (v2(0, 0x11, &[&ipv4[..], &[4, 0, 4, 1]].concat()), Some(None)),
         ] {
             let sent = [&header[..], b"GET /"].concat();
             let mut rest = &sent[..];

@@ -109,6 +109,12 @@ impl Refusal {
         Self::new(StatusCode::NOT_ACCEPTABLE, text)
     }
 
+    /// 412: the consumer asks for a state that is not the present one.
+    pub fn other_state() -> Self {
+        let text = "what is here is not what If-Match or If-Unmodified-Since asks for";
+        Self::new(StatusCode::PRECONDITION_FAILED, text)
+    }
+
     /// 408: the request itself did not come in time.
     pub fn slow(secs: u64) -> Self {
         Self::new(StatusCode::REQUEST_TIMEOUT, format!("a request body must be here within {secs} seconds"))

@@ -8,7 +8,7 @@ use super::{
     private_site::unless_feed,
     refusal::Refusal,
 };
-use crate::auth::AuthVerdict;
+use crate::{auth::AuthVerdict, readers::Coding};
 use futures_util::future::BoxFuture;
 use http::{HeaderMap, HeaderValue, Request, header::ACCEPT_ENCODING, request::Parts};
 use std::{convert::Infallible, sync::Arc};
@@ -45,12 +45,12 @@ pub(super) fn site_pages(context: Arc<ServeContext>, origin: MountService) -> Mo
     BoxCloneSyncService::new(tower::service_fn(pages))
 }
 
-/// Lets an origin answer with what can be looked at: packed with gzip at most.
+/// Lets an origin answer with what can be looked at: packed with gzip at most, if the reader takes that.
 fn look_into(headers: &mut HeaderMap) {
-    let takes_gzip =
-        accept::joined(headers, &ACCEPT_ENCODING).is_some_and(|codings| codings.contains("gzip"));
-    if headers.remove(ACCEPT_ENCODING).is_some() && takes_gzip {
-        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip"));
+    if headers.contains_key(ACCEPT_ENCODING) {
+        let codings = accept::joined(headers, &ACCEPT_ENCODING).unwrap_or_default();
+        let token = if accept::takes_coding(&codings, Coding::Gzip) { "gzip" } else { "identity" };
+        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static(token));
     }
 }
 

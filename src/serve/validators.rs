@@ -1,12 +1,13 @@
 //! The validators of an answer: its tag and its date, and the comparison with those of a copy (RFC 9110 section 13); not what they
 //! are made of.
 
-use super::accept;
+use super::{accept, body::Response, refusal::Refusal};
 use http::{
-    HeaderMap, HeaderValue,
-    header::{ETAG, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED},
+    HeaderMap, HeaderName, HeaderValue, Method, StatusCode,
+    header::{ETAG, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_UNMODIFIED_SINCE, LAST_MODIFIED},
+    request::Parts,
 };
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The validators of an answer in one coding.
 pub(super) struct AnswerValidators {
@@ -27,9 +28,7 @@ impl AnswerValidators {
         if let Some(known) = accept::joined(request, &IF_NONE_MATCH) {
             return accept::names_tag(&known, &self.etag);
         }
-        let since = request.get(IF_MODIFIED_SINCE).and_then(|date| date.to_str().ok());
-        let since = since.and_then(|date| httpdate::parse_http_date(date).ok());
-        match (since, self.modified) {
+        match (date(request, &IF_MODIFIED_SINCE), self.modified) {
             (Some(since), Some(modified)) => UNIX_EPOCH + Duration::from_secs(modified) <= since,
             _ => false,
         }
@@ -45,4 +44,32 @@ impl AnswerValidators {
             headers.insert(LAST_MODIFIED, date);
         }
     }
+}
+
+/// An answer, unless the request asks for another state than the one in it. `If-Match` goes before `If-Unmodified-Since`, and both
+/// go before what makes a 304 (RFC 9110 section 13.2.2).
+pub(super) fn if_unchanged(request: &Parts, answer: Response) -> Result<Response, Refusal> {
+    let is_read = matches!(request.method, Method::GET | Method::HEAD);
+    let has_state = answer.status().is_success() || answer.status() == StatusCode::NOT_MODIFIED;
+    if is_read && has_state && !is_asked_state(&request.headers, answer.headers()) {
+        return Err(Refusal::other_state());
+    }
+    Ok(answer)
+}
+
+fn is_asked_state(asked: &HeaderMap, had: &HeaderMap) -> bool {
+    if let Some(tags) = accept::joined(asked, &IF_MATCH) {
+        // A weak tag equals none here, not even itself.
+        let own = had.get(ETAG).and_then(|tag| tag.to_str().ok()).filter(|tag| !tag.starts_with("W/"));
+        return tags.split(',').map(str::trim).any(|tag| tag == "*" || Some(tag) == own);
+    }
+    match (date(asked, &IF_UNMODIFIED_SINCE), date(had, &LAST_MODIFIED)) {
+        (Some(since), Some(modified)) => modified <= since,
+        _ => true,
+    }
+}
+
+/// The date of a header; `None` where there is none that can be read.
+fn date(headers: &HeaderMap, name: &HeaderName) -> Option<SystemTime> {
+    httpdate::parse_http_date(headers.get(name)?.to_str().ok()?).ok()
 }

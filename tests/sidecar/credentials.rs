@@ -89,6 +89,35 @@ async fn credentials_of_ours_never_reach_the_old_server_and_those_of_others_do()
     let head = passed(head);
     assert!(head.contains("Bearer of-the-blog") && !head.contains(&bearer), "{head}");
 
+    // In a list, in one line of several, and where the name is spelt otherwise: the password is learnt all the same.
+    let encoded = |text: &str| BASE64_STANDARD.encode(text);
+    let ours = encoded(&format!("alice:{PASSWORD}"));
+    for lines in [
+        format!("Authorization: Basic {ours}, Bearer zz"),
+        format!("Authorization: Bearer zz,Basic {ours}"),
+        format!("Authorization: Basic {}, Basic {ours}", encoded("bob:of the blog")),
+        format!("Authorization: Bearer zz, Bearer {bearer}"),
+        format!("Authorization: {ours}"),
+        format!("Authorization: Basic {ours}\r\nAuthorization: Basic {ours}"),
+        basic("Alice", PASSWORD),
+        basic("ALICE ", PASSWORD),
+        basic("Alice", &feed_password),
+        basic("alice", &format!("{PASSWORD}\n")),
+        basic(&bearer, ""),
+        wsse("Alice", &feed_password),
+        wsse("alice", &feed_password).replace("X-WSSE: ", "X-WSSE: UsernameToken Username=\"bob\", "),
+        wsse("alice", &feed_password) + ", Nonce=\"other\"",
+    ] {
+        let (answer, head) = ask_with("/page", &lines).await;
+        assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+        let head = passed(head).to_lowercase();
+        assert!(!head.contains("authorization") && !head.contains("x-wsse"), "{lines}: {head}");
+    }
+    let theirs = basic("bob", "of the blog");
+    let (_, head) = ask_with("/page", &format!("Authorization: Basic {ours}, Bearer zz\r\n{theirs}")).await;
+    let head = passed(head);
+    assert!(head.contains(&theirs) && !head.contains(&ours), "{head}");
+
     // The blog has users of its own, also of the same name.
     for theirs in [
         basic("alice", "password of the blog"),
@@ -96,6 +125,9 @@ async fn credentials_of_ours_never_reach_the_old_server_and_those_of_others_do()
         "Authorization: Bearer AAAAAAAAAAAAAAAAAAAAAA".to_owned(),
         "Authorization: Digest username=\"alice\", nonce=\"x\"".to_owned(),
         "Authorization: nonsense".to_owned(),
+        basic("Alice", "password of the blog"),
+        format!("Authorization: Basic {}, Bearer zz", encoded("bob:of the blog")),
+        "Authorization: Digest username=\"alice\", realm=\"x\", response=\"YWxpY2U\"".to_owned(),
         wsse("alice", "password of the blog"),
         wsse("bob", &feed_password),
         "Referer: http://blog.example/page?s=/s/x".to_owned(),

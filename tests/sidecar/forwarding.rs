@@ -352,3 +352,36 @@ async fn our_own_paths_are_ours_only_where_there_is_something() {
         assert!(sidecar.get(theirs).await.ends_with("of the origin"), "{theirs}");
     }
 }
+
+#[tokio::test]
+async fn an_empty_port_of_a_host_is_none() {
+    // RFC 3986 section 3.2.3.
+    let sidecar = Sidecar::start("host = \"blog.example\"", |_, origin| {
+        origin.always("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+    })
+    .await;
+    for (target, host) in [("/page", "blog.example:"), ("http://blog.example:/page", "blog.example")] {
+        let before = sidecar.heads().len();
+        let request = format!("GET {target} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+        let answer = sidecar.exchange(request).await;
+        assert!(answer.starts_with("HTTP/1.1 200 "), "{target}: {answer}");
+        let head = sidecar.heads()[before].to_lowercase();
+        assert!(head.contains("\r\nhost: blog.example\r\n"), "{target}: {head}");
+    }
+}
+
+#[tokio::test]
+async fn options_of_the_whole_server_are_answered_here() {
+    // RFC 9110 section 9.3.7.
+    for site in ["", "prefix = \"/smart\"\n[site]\n"] {
+        let sidecar = Sidecar::start(site, |_, origin| {
+            origin.always("HTTP/1.1 200 OK\r\nAllow: PATCH\r\nContent-Length: 2\r\n\r\nok")
+        })
+        .await;
+        let ask = "OPTIONS * HTTP/1.1\r\nHost: blog.example\r\nConnection: close\r\n\r\n";
+        let answer = sidecar.exchange(ask).await.to_lowercase();
+        assert!(answer.starts_with("http/1.1 200 "), "{answer}");
+        assert!(answer.contains("\r\nallow: get, head, post, options\r\n"), "{answer}");
+        assert_eq!(sidecar.heads(), [""; 0], "{site}");
+    }
+}

@@ -66,14 +66,19 @@ impl Blog {
         } else {
             "site-feed-xml"
         };
-        let served = async {
-            while !sidecar.get(&format!("/feeds/{name}.json")).await.starts_with("HTTP/1.1 200") {
-                tokio::time::sleep(Duration::from_millis(20)).await;
-            }
-        };
-        timeout(PATIENCE, served).await.expect("it is served");
+        served(&sidecar, name).await;
         sidecar
     }
+}
+
+/// Waits until a feed is served.
+async fn served(sidecar: &Sidecar, name: &str) {
+    let served = async {
+        while !sidecar.get(&format!("/feeds/{name}.json")).await.starts_with("HTTP/1.1 200") {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(PATIENCE, served).await.expect("it is served");
 }
 
 pub(crate) fn body(answer: &str) -> &str {
@@ -99,7 +104,6 @@ async fn plain_readers_get_the_old_document_with_our_links_also_while_the_origin
         "<http://blog.example/feed.xml>; rel=\"self\", <http://blog.example/hub>; rel=\"hub\""
     );
     assert_eq!(header(&got, "last-modified"), "Thu, 01 Jan 2026 00:00:00 GMT");
-    assert_eq!(header(&got, "content-security-policy"), "", "its own style sheet may work");
     let etag = header(&got, "etag");
     let ask = |header: String| {
         sidecar.exchange(format!(
@@ -122,6 +126,40 @@ async fn plain_readers_get_the_old_document_with_our_links_also_while_the_origin
 }
 
 #[tokio::test]
+async fn a_browser_runs_nothing_of_an_old_document_unless_it_has_a_style_sheet_of_its_own() {
+    let blog = Blog::new(format!("{BEFORE}{AFTER}"));
+    let sidecar = blog.behind("feeds = [\"/feed.xml\"]").await;
+    let guards = |answer: &str| {
+        let policy = header(answer, "content-security-policy").to_owned();
+        (header(answer, "x-content-type-options").to_owned(), policy)
+    };
+    let got = sidecar.get("/feed.xml").await;
+    let own = guards(&sidecar.get("/feeds/site-feed-xml.rss").await);
+    assert!(own.1.starts_with("default-src 'none'"), "{own:?}");
+    assert_eq!(guards(&got), own);
+    let etag = header(&got, "etag");
+    let known = sidecar
+        .exchange(format!(
+            "GET /feed.xml HTTP/1.1\r\nHost: blog.example\r\nIf-None-Match: {etag}\r\nConnection: close\r\n\r\n"
+        ))
+        .await;
+    assert!(known.starts_with("HTTP/1.1 304 ") && guards(&known) == own, "{known}");
+    assert_eq!(
+        guards(&sidecar.get("/page").await),
+        (String::new(), String::new()),
+        "the blog's own business"
+    );
+    assert_eq!(guards(&sidecar.get("/feed.xml?page=2").await), (String::new(), String::new()));
+
+    let styled = BEFORE.replace("<rss", "<?xml-stylesheet type=\"text/xsl\" href=\"/feed.xsl\"?>\n<rss");
+    let blog = Blog::new(format!("{styled}{AFTER}"));
+    let sidecar = blog.behind("feeds = [\"/feed.xml\"]").await;
+    let got = sidecar.get("/feed.xml").await;
+    assert!(got.contains("/feed.xsl"), "{got}");
+    assert_eq!(guards(&got), ("nosniff".to_owned(), String::new()), "its own style sheet may work");
+}
+
+#[tokio::test]
 async fn the_smart_feed_is_at_the_old_address_for_whoever_asks_for_it() {
     let blog = Blog::new(format!("{BEFORE}{AFTER}"));
     let sidecar = blog.behind("feeds = [\"/feed.xml\"]\nserve_plain = \"untouched\"").await;
@@ -137,15 +175,69 @@ async fn the_smart_feed_is_at_the_old_address_for_whoever_asks_for_it() {
         let got = sidecar.exchange(&json).await;
         assert!(got.starts_with("HTTP/1.1 200 ") && got.contains("\"One\""), "{ours}: {got}");
     }
-    let other = json.replace("/feed.xml", "/feed.xml?utm_source=x");
+    let other = json.replace("/feed.xml", "/feed.xml?source=x");
     assert_eq!(body(&sidecar.exchange(other).await), "a page");
+    let tracked = json.replace("/feed.xml", "/feed.xml?utm_source=x&max=1");
+    assert!(sidecar.exchange(tracked).await.contains("\"One\""));
     for ours in ["max=1", "order=-modified", "deleted=no", "has=enclosure&timeout=0", "q=one&max=1"] {
         let got = sidecar.get(&format!("/feed.xml?{ours}")).await;
         assert!(got.starts_with("HTTP/1.1 200 ") && got.contains("last_cursor"), "{ours}: {got}");
     }
     // Parameters that mean nothing here, or may mean something there, are the origin's business.
-    for theirs in ["utm_source=x", "order=DESC", "q=one", "author=5", "category=x&lang=de", "max=all"] {
+    for theirs in ["source=x", "order=DESC", "q=one", "author=5", "category=x&lang=de", "max=all"] {
         assert_eq!(body(&sidecar.get(&format!("/feed.xml?{theirs}")).await), "a page", "{theirs}");
+    }
+}
+
+#[tokio::test]
+async fn a_condition_that_is_not_met_is_told_and_the_origins_pages_have_their_own() {
+    // RFC 9110 sections 13.1.1, 13.1.4 and 13.2.2: tags of ours are weak, and compared as strong ones.
+    let blog = Blog::new(format!("{BEFORE}{AFTER}"));
+    let sidecar = blog.behind("feeds = [\"/feed.xml\"]").await;
+    let status = async |method: &str, target: &str, lines: &str| {
+        let request = format!(
+            "{method} {target} HTTP/1.1\r\nHost: blog.example\r\n{lines}\r\nConnection: close\r\n\r\n"
+        );
+        sidecar.exchange(request).await[9..12].to_owned()
+    };
+    let etag = header(&sidecar.get("/feed.xml").await, "etag").to_owned();
+    let before = "If-Unmodified-Since: Wed, 31 Dec 2025 23:59:59 GMT";
+    for target in ["/feed.xml", "/feeds/site-feed-xml.rss"] {
+        for (lines, expect) in [
+            ("If-Match: *".to_owned(), "200"),
+            ("If-Match: \"other\"".to_owned(), "412"),
+            (format!("If-Match: {etag}"), "412"),
+            (format!("If-Match: \"other\"\r\nIf-None-Match: {etag}"), "412"),
+            ("If-Unmodified-Since: Tue, 01 Jan 2999 00:00:00 GMT".to_owned(), "200"),
+            ("If-Unmodified-Since: nonsense".to_owned(), "200"),
+            (format!("If-Match: *\r\n{before}"), "200"),
+        ] {
+            for method in ["GET", "HEAD"] {
+                assert_eq!(status(method, target, &lines).await, expect, "{method} {target} {lines}");
+            }
+        }
+    }
+    assert_eq!(status("GET", "/feed.xml", before).await, "412");
+    assert_eq!(status("GET", "/feed.xml", &format!("{before}\r\nIf-None-Match: {etag}")).await, "412");
+    let same = "If-Unmodified-Since: Thu, 01 Jan 2026 00:00:00 GMT";
+    assert_eq!(status("GET", "/feed.xml", same).await, "200");
+    assert_eq!(status("GET", "/page", &format!("If-Match: \"other\"\r\n{before}")).await, "200");
+}
+
+#[tokio::test]
+async fn parameters_of_trackers_and_an_empty_query_are_no_other_document() {
+    let blog = Blog::new(format!("{BEFORE}{AFTER}"));
+    let sidecar = blog.behind("feeds = [\"/feed.xml\", \"/?feed=rss2\"]").await;
+    served(&sidecar, "site-feed-xml").await;
+    let document = sidecar.get("/feed.xml").await;
+    for same in ["?", "?utm_source=x&utm_medium=rss", "?fbclid=IwAR0", "?gclid=1&", "?mc_cid=1&mc_eid=2"] {
+        assert_eq!(body(&sidecar.get(&format!("/feed.xml{same}")).await), body(&document), "{same}");
+    }
+    assert!(sidecar.get("/?feed=rss2&utm_source=x").await.contains("rel=\"hub\""));
+    assert!(sidecar.get("/feed.xml?utm_source=x&since=").await.contains("last_cursor"));
+    assert_eq!(sidecar.heads(), [""; 0], "the origin is not asked");
+    for other in ["?utm_source=x&page=2", "?ref=x", "?utm=x"] {
+        assert_eq!(body(&sidecar.get(&format!("/feed.xml{other}")).await), "a page", "{other}");
     }
 }
 

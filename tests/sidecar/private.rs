@@ -126,6 +126,26 @@ async fn a_private_feed_of_a_site_is_for_its_readers_in_every_spelling() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_origin_of_a_private_site_is_asked_for_gzip_by_whoever_takes_it_alone() {
+    let sidecar = behind("feeds = [\"/feed.xml\"]\naccess = [\"alice\"]").await;
+    for (takes, asked) in [
+        ("br, gzip;q=0.5", "gzip"),
+        ("*", "gzip"),
+        ("gzip;q=0", "identity"),
+        ("gzip;q=0, *;q=0.5", "identity"),
+        ("br", "identity"),
+    ] {
+        let before = sidecar.heads().len();
+        let request = format!(
+            "GET /page HTTP/1.1\r\nHost: blog.example\r\nAccept-Encoding: {takes}\r\nConnection: close\r\n\r\n"
+        );
+        assert_eq!(&sidecar.exchange(request).await[9..12], "200", "{takes}");
+        let head = sidecar.heads()[before].clone();
+        assert_eq!(header(&head, "accept-encoding"), asked, "{takes}: {head}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_private_feed_of_an_open_site_is_as_private() {
     let site = "feeds = [\"/feed.xml\"]\n[[feed]]\nname = \"site-feed-xml\"\naccess = \"private\"\nurl = \"ORIGIN/feed.xml\"";
     let sidecar = behind(site).await;

@@ -110,14 +110,15 @@ impl Sidecar {
     }
 
     /// Starts everfeed before an address, which `site` may name as `ORIGIN`.
-    /// Its feeds are not looked for, unless `site` says so.
+    /// Its feeds are not looked for, unless `site` says so. Lines of `[server]` may stand before them, and then `[site]`.
     pub(crate) async fn before(origin: SocketAddr, site: &str) -> Self {
         let site = site.replace("ORIGIN", &format!("http://{origin}"));
+        let (server, site) = site.split_once("[site]\n").unwrap_or(("", &site));
         let feeds = if site.contains("feeds = ") { "" } else { "feeds = []\n" };
         let folder = tempfile::tempdir().unwrap();
         let config = format!(
             "[server]\nlisten = \"127.0.0.1:0\"\nadmin_listen = \"127.0.0.1:0\"\nshutdown_secs = 5\n\
-             public_url = \"http://blog.example\"\n[store]\npath = {:?}\n\
+             public_url = \"http://blog.example\"\n{server}[store]\npath = {:?}\n\
              [[site]]\norigin = \"http://{origin}\"\n{feeds}{site}\n",
             folder.path().join("everfeed.redb").display().to_string(),
         );

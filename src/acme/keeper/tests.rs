@@ -185,6 +185,23 @@ async fn names_that_are_not_proven_in_one_way_are_proven_in_the_other_which_is_t
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_way_that_led_to_a_certificate_is_the_first_one_also_after_a_restart() {
+    let by = [ChallengeWay::TlsAlpn, ChallengeWay::Http];
+    let given = || Answer::Gives(&["h.example"], 3);
+    let kept =
+        Kept { ways: by.to_vec(), ..Kept::new(vec![unproven("nobody at 443"), given(), given(), given()]) };
+    let ways = || -> Vec<_> { kept.authority.asked.lock().unwrap().iter().map(|(_, way)| *way).collect() };
+    kept.runs(60).await;
+    assert_eq!(ways(), [by[0], by[1]]);
+    kept.runs(2 * DAY).await;
+    assert_eq!(ways(), [by[0], by[1], by[1]]);
+    // A note that cannot be read is none.
+    fs::write(kept.place.path().join("ca.example-dir/challenge.txt"), "dns-01").unwrap();
+    kept.runs(2 * DAY).await;
+    assert_eq!(ways(), [by[0], by[1], by[1], by[0]]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_was_never_ordered_counts_as_no_order() {
     let fault = AcmeFault { step: OrderStep::Account, ..AcmeFault::of_authority("nobody is there") };
     let kept = Kept::new(vec![Answer::Fails(fault); 20]);

@@ -5,8 +5,9 @@ use super::{AccountsInForce, AuthVerdict, Authenticator};
 use crate::{
     auth::{
         accounts::Accounts,
-        credentials::{Credentials, X_WSSE},
+        credentials::{X_WSSE, basic_texts_in},
         token::{token_hash, tokens_in},
+        wsse::UsernameToken,
     },
     secret::Secret,
 };
@@ -61,7 +62,8 @@ impl Authenticator {
         self.accounts.borrow().accounts.has_token_in(text.as_bytes())
     }
 
-    /// True for a line of a head by which one of our users could be known, or whose token could be learnt.
+    /// True for a line of a head by which one of our users could be known, or whose token could be learnt: be it a list in which
+    /// other credentials stand as well, or one that we would not read.
     async fn is_own(
         &self,
         in_force: &AccountsInForce,
@@ -72,44 +74,52 @@ impl Authenticator {
         if accounts.has_token_in(value.as_bytes()) {
             return Ok(true);
         }
-        match Credentials::of(&HeaderMap::from_iter([(name.clone(), value.clone())])) {
-            Credentials::Basic { user, password } => {
-                self.is_own_password(in_force, &user, &password, client).await
-            }
-            Credentials::Wsse(token) => Ok(accounts.user(&token.username).is_some_and(|user| {
-                token.prove(user.kept.feed_password.reveal(), user.kept.hex_digest).is_some()
-            })),
-            _ => Ok(false),
+        if *name == X_WSSE {
+            return Ok(accounts.may_be_digest(&String::from_utf8_lossy(value.as_bytes())));
         }
+        if *name == AUTHORIZATION {
+            for text in basic_texts_in(value.as_bytes()) {
+                if self.is_own_password(in_force, text.reveal(), client).await? {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
     }
 
+    /// True for the text of Basic credentials with a password or a token of one of our users. Another server may take a name in
+    /// another case for the same.
     async fn is_own_password(
         &self,
         in_force: &AccountsInForce,
-        name: &str,
-        password: &Secret,
+        text: &str,
         client: Option<IpAddr>,
     ) -> Result<bool, AuthVerdict> {
-        if in_force.accounts.has_token_in(password.reveal().as_bytes()) {
+        if in_force.accounts.has_token_in(text.as_bytes()) {
             return Ok(true);
         }
-        let Some(user) = in_force.accounts.user(name) else { return Ok(false) };
-        let feed_password = user.kept.feed_password.reveal().as_bytes();
-        if bool::from(feed_password.ct_eq(password.reveal().as_bytes())) {
-            return Ok(true);
-        }
-        let key = self.verdict_key(in_force.revision, name, password);
-        if let Some(known) = self.verdicts.get(&key).await {
-            return Ok(known.is_some());
-        }
-        match self.check_basic(name, password, client).await {
-            AuthVerdict::Known(_) => Ok(true),
-            AuthVerdict::Refused => {
-                self.verdicts.insert(key, None).await;
-                Ok(false)
+        let Some((name, password)) = text.split_once(':') else { return Ok(false) };
+        // The end of a line is easily encoded, too.
+        let password = Secret::new(password.trim_end_matches(['\r', '\n']));
+        for user in in_force.accounts.users_like(name) {
+            let feed_password = user.kept.feed_password.reveal().as_bytes();
+            if bool::from(feed_password.ct_eq(password.reveal().as_bytes())) {
+                return Ok(true);
             }
-            verdict => Err(verdict),
+            let name = &user.kept.name;
+            let key = self.verdict_key(in_force.revision, name, &password);
+            match self.verdicts.get(&key).await {
+                Some(None) => continue,
+                Some(Some(_)) => return Ok(true),
+                None => {}
+            }
+            match self.check_basic(name, &password, client).await {
+                AuthVerdict::Known(_) => return Ok(true),
+                AuthVerdict::Refused => self.verdicts.insert(key, None).await,
+                verdict => return Err(verdict),
+            }
         }
+        Ok(false)
     }
 }
 
@@ -121,6 +131,18 @@ impl Accounts {
             tokens_in(&text).any(|token| self.knows_token(&token_hash(token)))
         };
         is_in(bytes) || (bytes.contains(&b'%') && is_in(&percent_decode(bytes).collect::<Vec<_>>()))
+    }
+
+    /// True for the value of `X-WSSE` with a digest of one of our users, or one that cannot be read and names one.
+    fn may_be_digest(&self, value: &str) -> bool {
+        let is_name = |word: &str| self.users_like(word).next().is_some();
+        let mut pieces = UsernameToken::pieces(value);
+        pieces.any(|piece| match UsernameToken::parse(piece) {
+            Some(token) => self
+                .users_like(&token.username)
+                .any(|user| token.prove(user.kept.feed_password.reveal(), user.kept.hex_digest).is_some()),
+            None => piece.split(['"', '=', ',', ' ', '\t']).any(is_name),
+        })
     }
 }
 

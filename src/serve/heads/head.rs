@@ -211,18 +211,23 @@ fn check_host(line: RequestLine<'_>, lines: &[httparse::Header<'_>]) -> Result<(
         return Err(MalformedRequest::Host);
     }
     let Some((authority, port)) = line.authority else { return Ok(()) };
-    let without_port = |host| <[u8]>::strip_suffix(host, port).unwrap_or(host);
-    if !without_port(host).eq_ignore_ascii_case(without_port(authority)) {
+    if !without_port(host, port).eq_ignore_ascii_case(without_port(authority, port)) {
         return Err(MalformedRequest::HostMismatch);
     }
     Ok(())
 }
 
-/// True for a name or an address, with a port or without.
+/// A host without the port that it has anyway, be it spelt out or empty.
+fn without_port<'a>(host: &'a [u8], default: &[u8]) -> &'a [u8] {
+    host.strip_suffix(default).or_else(|| host.strip_suffix(b":")).unwrap_or(host)
+}
+
+/// True for a name or an address, with a port, with an empty one (RFC 3986 section 3.2.3), or without.
 fn is_host(host: &[u8]) -> bool {
     let is_port = |port: &[u8]| {
         let port = port.strip_prefix(b":").and_then(|port| std::str::from_utf8(port).ok());
-        port.is_some_and(|port| port.bytes().all(|byte| byte.is_ascii_digit()) && port.parse::<u16>().is_ok())
+        let is_number = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
+        port.is_some_and(|port| port.is_empty() || (is_number(port) && port.parse::<u16>().is_ok()))
     };
     let end = match host {
         [b'[', ..] => memchr::memchr(b']', host).map(|end| end + 1),
