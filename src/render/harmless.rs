@@ -97,16 +97,16 @@ fn strip(nodes: &mut Vec<Node>) {
 }
 
 fn clean(element: &mut Element) {
-    let holder = Holder::of(element);
-    element.attributes.retain(|attribute| !holder.runs(attribute));
+    let place = AttributePlace::of(element);
+    element.attributes.retain(|attribute| !place.runs(attribute));
     strip(&mut element.children);
 }
 
 fn holds_script(element: &Element) -> bool {
     let inside =
         |node: &Node| matches!(node, Node::Element(inner) if is_script(inner) || holds_script(inner));
-    let holder = Holder::of(element);
-    element.attributes.iter().any(|attribute| holder.runs(attribute)) || element.children.iter().any(inside)
+    let place = AttributePlace::of(element);
+    element.attributes.iter().any(|attribute| place.runs(attribute)) || element.children.iter().any(inside)
 }
 
 /// True for script in any vocabulary: some readers know no namespaces. So is what tells a browser to go elsewhere, and what
@@ -126,14 +126,14 @@ fn is_known(element: &Element) -> bool {
     matches!(element.ns.as_str(), "" | XHTML | SVG | MATHML)
 }
 
-/// What decides whether an attribute of an element runs.
+/// The traits of an element by which an attribute of it runs or does not.
 #[derive(Clone, Copy)]
-struct Holder {
+struct AttributePlace {
     is_known: bool,
     is_picture: bool,
 }
 
-impl Holder {
+impl AttributePlace {
     fn of(element: &Element) -> Self {
         let is_picture = PICTURES.iter().any(|name| element.name.eq_ignore_ascii_case(name));
         Self { is_known: is_known(element), is_picture }

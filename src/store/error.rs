@@ -108,7 +108,7 @@ pub enum StoreError {
         /// The damage.
         what: String,
     },
-    /// What is kept of a feed as a whole could not be read back.
+    /// The record of a feed, without which nothing of it can be told, could not be read back.
     #[error(
         "what is kept of feed `{feed}` is damaged: {what}; nothing of it is served or polled, and all others are. A backup restores \
          it; or take it out of the configuration, run `everfeed forget {feed}` and put it back, and it begins anew"

@@ -13,7 +13,7 @@ use std::{
 };
 use tokio::sync::watch;
 
-/// What the delays of hints are told from, shared with the poller.
+/// The facts that tell of delays, shared with the poller.
 pub(super) struct Delays {
     pub(super) wanted: Arc<watch::Sender<Arc<WantedFeeds>>>,
     pub(super) states: Arc<RwLock<HashMap<FeedNo, KeptState>>>,
