@@ -5,7 +5,7 @@ use super::{
     own_layers,
     refusal::Refusal,
 };
-use http::{Method, Request, request::Parts};
+use http::{HeaderValue, Method, Request, request::Parts};
 use std::{convert::Infallible, fmt};
 use tower::{Service, util::BoxCloneSyncService};
 
@@ -83,7 +83,11 @@ fn service_of(
     tower::service_fn(move |request: Request<ServeBody>| {
         let handler = handler.clone();
         async move {
-            let (parts, body) = request.into_parts();
+            let (mut parts, body) = request.into_parts();
+            // Requests that may be held have positions in their query.
+            if parts.uri.query().is_some() {
+                detach(&mut parts);
+            }
             let answer = match check_length(&parts) {
                 Ok(()) => handler.handle(&parts, body).await,
                 Err(refusal) => Err(refusal),
@@ -93,7 +97,47 @@ fn service_of(
     })
 }
 
+/// Gives a head memory of its own. What hyper hands out are parts of the buffer (8 KiB) into which it was read: a request that is
+/// held would keep that, and hyper would need another one.
+fn detach(head: &mut Parts) {
+    for value in head.headers.values_mut() {
+        if let Ok(mut own) = HeaderValue::from_bytes(value.as_bytes()) {
+            own.set_sensitive(value.is_sensitive());
+            *value = own;
+        }
+    }
+    if let Ok(own) = head.uri.to_string().parse() {
+        head.uri = own;
+    }
+}
+
 fn check_length(request: &Parts) -> Result<(), Refusal> {
     let length = request.uri.path_and_query().map_or(0, |target| target.as_str().len());
     if length > URI_BYTES_MAX { Err(Refusal::long(URI_BYTES_MAX)) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+    use http::Uri;
+
+    #[test]
+    fn a_head_that_is_detached_says_the_same_and_keeps_nothing_of_the_buffer_it_was_read_into() {
+        let read = Bytes::from(b"/feeds/blog.json?since=cursor:1 \"tag\" caf\xe9 secret".to_vec());
+        let target = || Uri::from_maybe_shared(read.slice(..31)).unwrap();
+        let mut head = Request::new(()).into_parts().0;
+        head.uri = target();
+        for (name, part) in [("if-none-match", 32..37), ("x-name", 38..42), ("authorization", 43..49)] {
+            let mut value = HeaderValue::from_maybe_shared(read.slice(part)).unwrap();
+            value.set_sensitive(name == "authorization");
+            head.headers.append(name, value);
+        }
+        let before = head.headers.clone();
+        detach(&mut head);
+        assert_eq!((&head.headers, head.uri == target()), (&before, true));
+        assert!(head.headers["authorization"].is_sensitive() && !head.headers["x-name"].is_sensitive());
+        drop(before);
+        assert!(read.is_unique(), "nothing else holds the buffer");
+    }
 }
