@@ -7,6 +7,7 @@ use super::{
     unread::{CountedBody, Unread, length},
 };
 use bytes::Bytes;
+use futures_util::future::Either;
 use http::{
     HeaderValue, Method, Request, StatusCode, Version,
     header::{
@@ -15,11 +16,11 @@ use http::{
     },
 };
 use http_body::Body as _;
-use hyper::body::Incoming;
-use hyper_util::{
-    rt::{TokioExecutor, TokioIo, TokioTimer},
-    server::conn::auto::Builder,
+use hyper::{
+    body::Incoming,
+    server::conn::{http1, http2},
 };
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use std::{
     convert::Infallible,
     pin::Pin,
@@ -78,7 +79,17 @@ impl<I: AsyncRead + AsyncWrite + Send + 'static> Connection<I> {
         let Self { stream, unread, bytes_max, keeps_header_case, place } = self;
         let mut stream = TimeoutStream::new(stream);
         stream.set_write_timeout(Some(Duration::from_secs(STALL_SECS)));
-        let stream = RequestGate::new(stream, place);
+        let mut stream = RequestGate::new(stream, place);
+        // Looked at here and not by the library, which would read the first bytes alone and then need twice the memory for the rest.
+        let is_http2 = tokio::select! {
+            first = stream.begins_as_http2() => first,
+            () = unread.is_cut() => return,
+            () = tokio::time::sleep(Duration::from_secs(IDLE_SECS)) => {
+                tracing::debug!("A connection asked for nothing in {IDLE_SECS} seconds");
+                return;
+            }
+            () = stop.cancelled() => return,
+        };
         let asked = Arc::new(AtomicBool::new(false));
         let (asks, counts, gate) = (asked.clone(), unread.clone(), stream.handle());
         // Not by way of tower, which would clone everything here once more with every request.
@@ -95,13 +106,19 @@ impl<I: AsyncRead + AsyncWrite + Send + 'static> Connection<I> {
                 Ok::<_, Infallible>(answer)
             }
         });
-        let builder = builder(keeps_header_case);
-        let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
+        let stream = TokioIo::new(stream);
+        let connection = match is_http2 {
+            Ok(true) => Either::Right(http2_builder().serve_connection(stream, service)),
+            // The library meets the error, too.
+            Ok(false) | Err(_) => {
+                let connection = http1_builder(keeps_header_case).serve_connection(stream, service);
+                Either::Left(connection.with_upgrades())
+            }
+        };
         let mut connection = std::pin::pin!(connection);
         let watched = async {
             for looks in 1_u64.. {
                 tokio::time::sleep(Duration::from_secs(STALL_CHECK_SECS)).await;
-                // Until the first bytes tell HTTP/1 from HTTP/2, no timer of either runs.
                 if looks == IDLE_SECS / STALL_CHECK_SECS && !asked.load(Ordering::Relaxed) {
                     return ("asked for nothing", IDLE_SECS);
                 }
@@ -120,7 +137,10 @@ impl<I: AsyncRead + AsyncWrite + Send + 'static> Connection<I> {
                 return;
             }
             () = stop.cancelled() => {
-                connection.as_mut().graceful_shutdown();
+                match connection.as_mut().as_pin_mut() {
+                    Either::Left(connection) => connection.graceful_shutdown(),
+                    Either::Right(connection) => connection.graceful_shutdown(),
+                }
                 connection.await
             }
         };
@@ -130,18 +150,22 @@ impl<I: AsyncRead + AsyncWrite + Send + 'static> Connection<I> {
     }
 }
 
-/// The limits of both versions.
-fn builder(keeps_header_case: bool) -> Builder<TokioExecutor> {
-    let mut builder = Builder::new(TokioExecutor::new());
+/// The limits of HTTP/1.
+fn http1_builder(keeps_header_case: bool) -> http1::Builder {
+    let mut builder = http1::Builder::new();
     builder
-        .http1()
         .timer(TokioTimer::new())
         .header_read_timeout(Duration::from_secs(IDLE_SECS))
         .max_buf_size(READ_AHEAD_BYTES)
         // A proxied site sees names of headers as its readers spell them.
         .preserve_header_case(keeps_header_case);
     builder
-        .http2()
+}
+
+/// The limits of HTTP/2.
+fn http2_builder() -> http2::Builder<TokioExecutor> {
+    let mut builder = http2::Builder::new(TokioExecutor::new());
+    builder
         .timer(TokioTimer::new())
         // A peer that has gone without a word is found out by the ping.
         .keep_alive_interval(Duration::from_secs(IDLE_SECS))

@@ -9,6 +9,7 @@ use super::{
 use bytes::{Buf as _, BytesMut};
 use futures_util::task::AtomicWaker;
 use std::{
+    future::poll_fn,
     io::{Error, ErrorKind, IoSlice, Result},
     pin::Pin,
     sync::{
@@ -23,6 +24,8 @@ use tokio::{
     time::Sleep,
 };
 
+/// The first bytes of an HTTP/2 connection.
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// Bytes that are read at once while something is held back.
 const READ_BYTES: usize = 4 << 10;
 /// Bytes that are read and thrown away behind a refusal: a sender that is cut off while it sends does not read the answer.
@@ -107,6 +110,27 @@ impl<I: AsyncRead + AsyncWrite> RequestGate<I> {
     /// The side that the service sees.
     pub(in crate::serve) fn handle(&self) -> Arc<GateHandle> {
         self.handle.clone()
+    }
+
+    /// True for a peer that begins as HTTP/2 does (RFC 9113 section 3.4). Reads as much as that takes, and hands on nothing yet.
+    pub(in crate::serve) async fn begins_as_http2(&mut self) -> Result<bool> {
+        poll_fn(|cx| {
+            loop {
+                let known = self.held.len().min(PREFACE.len());
+                if self.held[..known] != PREFACE[..known] {
+                    return Poll::Ready(Ok(false));
+                }
+                // What began and does not go on is refused like any other head.
+                let timer = || Box::pin(tokio::time::sleep(HEAD_TIME));
+                if known > 0 && self.head_timer.get_or_insert_with(timer).as_mut().poll(cx).is_ready() {
+                    return Poll::Ready(Ok(false));
+                }
+                if known == PREFACE.len() || ready!(self.poll_more(cx))? == 0 {
+                    return Poll::Ready(Ok(known == PREFACE.len()));
+                }
+            }
+        })
+        .await
     }
 
     /// Hands on what may be.
