@@ -114,7 +114,7 @@ impl Rig {
         command.arg("-config").arg(self.path("pebble.json"));
         command.args(["-dnsserver", &name_server().to_string(), "-strict"]);
         // Nonces are refused now and then, as an authority may, and proofs are asked for anew. The third refusal in a row ends an
-        // order: with one of five that happened in every third run, with one of twenty in one of some hundred.
+        // order, which with one of five refused happens in many runs, and with one of twenty in few.
         command
             .env("PEBBLE_VA_NOSLEEP", "1")
             .env("PEBBLE_WFE_NONCEREJECT", "5")

@@ -396,13 +396,14 @@ impl PullAnswer<'_> {
         accept::coding(accept::joined(&self.request.headers, &ACCEPT_ENCODING).as_deref())
     }
 
-    /// A checksum of what a document shows of our configuration: after a change of it, no copy is fresh.
+    /// A checksum of what a document shows of our configuration: after a change of it, no copy is fresh. The feed is in it, too:
+    /// the state of another one is no base of a delta.
     fn setting(&self) -> u32 {
         let readers = &self.context.readers;
         let readers::Config { page_items_max, page_bytes_max, classic_items, .. } = readers.config();
         // Below a secret, other links.
-        let root = self.caller.site(self.context).hub();
-        crc32fast::hash(format!("{root} {page_items_max} {page_bytes_max} {classic_items}").as_bytes())
+        let (feed, root) = (self.view.feed, self.caller.site(self.context).hub());
+        crc32fast::hash(format!("{feed} {root} {page_items_max} {page_bytes_max} {classic_items}").as_bytes())
     }
 
     /// The second of the last change, once it is over: until then another change may carry the same date. None where not everything

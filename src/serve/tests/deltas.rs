@@ -3,7 +3,11 @@
 //! Rows: T-1, T-3; RFC 3229.
 
 use super::rig::{Answer, Site, ids};
-use crate::readers::testing::{add, delete, edit, id, revive};
+use crate::{
+    feed::record::FeedNo,
+    readers::testing::{add, delete, edit, id, revive},
+    store::traits::Feeds as _,
+};
 use std::collections::BTreeSet;
 
 async fn ask(site: &Site, view: &str, im: &str, tags: &str) -> Answer {
@@ -117,4 +121,22 @@ async fn changes_that_are_more_than_a_page_are_reached_state_by_state() {
     let tag = site.get(reverse).await.header("etag").to_owned();
     site.rig.change((9..=11).map(add).collect()).await;
     assert_eq!(ask(&site, reverse, "feed", &tag).await.status, 200, "its end would never be reached");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_state_of_another_feed_is_no_base() {
+    let mut site = Site::of(1..=5).await;
+    site.join("other").await;
+    let (first, second) = (site.rig.feed, FeedNo(site.rig.feed.0 + 1));
+    assert_eq!(site.rig.store.feed(second).await.unwrap().name, "other");
+    site.rig.feed = second;
+    site.rig.change((1..=3).map(add).collect()).await;
+    // Each is asked with the state of the other: one of them is the later one.
+    for (view, of) in [("blog", "other"), ("other", "blog")] {
+        let (view, of) = (format!("/feeds/{view}.json"), format!("/feeds/{of}.json"));
+        let tag = site.get(&of).await.header("etag").to_owned();
+        let answer = ask(&site, &view, "feed", &tag).await;
+        assert_eq!((answer.status, answer.header("im")), (200, ""), "{view} {tag}");
+    }
+    site.rig.feed = first;
 }
