@@ -268,8 +268,16 @@ impl Link {
 impl Source {
     /// URL of the source: of the feed itself, else of its site.
     pub fn url(&self) -> Option<&str> {
-        let with = |rel: &str| self.links.iter().find(|link| link.rel == rel).map(|link| link.href.as_str());
-        with("self").or_else(|| with("alternate"))
+        self.link("self").or_else(|| self.page())
+    }
+
+    /// URL of the site of the source.
+    pub fn page(&self) -> Option<&str> {
+        self.link("alternate")
+    }
+
+    fn link(&self, rel: &str) -> Option<&str> {
+        self.links.iter().find(|link| link.rel == rel).map(|link| link.href.as_str())
     }
 }
 

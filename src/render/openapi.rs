@@ -172,7 +172,7 @@ fn parameters() -> Map<String, Value> {
 }
 
 /// The answers that are errors, by status.
-const ERROR_ANSWERS: [(u16, &str); 14] = [
+const ERROR_ANSWERS: [(u16, &str); 15] = [
     (400, "The request is wrong; the answer says how."),
     (401, "Credentials are needed, or are not good."),
     (403, "A password over plain HTTP, or a private feed as a script."),
@@ -182,6 +182,7 @@ const ERROR_ANSWERS: [(u16, &str); 14] = [
     (408, "The body of the request did not come in time."),
     (409, "The callback could not be verified."),
     (410, "The feed is not served any more."),
+    (412, "What is here is not what `If-Match` or `If-Unmodified-Since` asks for."),
     (413, "The body of the request is too large."),
     (414, "The path with its query is too long."),
     (415, "The body of the request is no form."),
@@ -259,7 +260,7 @@ fn validated<'a>(
     answers
 }
 
-const FEED_ERRORS: &[u16] = &[400, 401, 403, 404, 410, 414, 429, 503];
+const FEED_ERRORS: &[u16] = &[400, 401, 403, 404, 410, 412, 414, 429, 503];
 const VALIDATORS: [&str; 3] = ["if-none-match", "if-modified-since", "a-im"];
 
 fn page_parameters() -> Vec<&'static str> {
@@ -319,14 +320,19 @@ fn feeds() -> Value {
     let mut answers = good("Some of the feeds; `next` leads to those behind them.", DESCRIPTIONS);
     answers.insert("304".into(), json!({ "description": "The consumer holds it already." }));
     let parameters = ["after", "max", "words", "callback", "if-none-match", "if-modified-since"];
-    reading("The feeds.", &parameters, answers, &[400, 401, 403, 414, 429, 503])
+    reading("The feeds.", &parameters, answers, &[400, 401, 403, 412, 414, 429, 503])
 }
 
 fn outline() -> Value {
     let mut answers = good("Some of the feeds as OPML 2.0.", [list::OPML_TYPE]);
     answers.insert("304".into(), json!({ "description": "The consumer holds it already." }));
     let parameters = ["after", "max", "words", "if-none-match", "if-modified-since"];
-    reading("The feeds, for the import of readers.", &parameters, answers, &[400, 401, 403, 414, 429, 503])
+    reading(
+        "The feeds, for the import of readers.",
+        &parameters,
+        answers,
+        &[400, 401, 403, 412, 414, 429, 503],
+    )
 }
 
 fn outline_of() -> Value {
@@ -351,7 +357,12 @@ fn about() -> Value {
 fn own() -> Value {
     let mut answers = good("This document.", [CONTENT_TYPE]);
     answers.insert("304".into(), json!({ "description": "The consumer holds it already." }));
-    reading("This document.", &["if-none-match", "if-modified-since"], answers, &[401, 403, 414, 429, 503])
+    reading(
+        "This document.",
+        &["if-none-match", "if-modified-since"],
+        answers,
+        &[401, 403, 412, 414, 429, 503],
+    )
 }
 
 fn hub(parameters: &[&str]) -> Value {
@@ -375,11 +386,11 @@ fn hub(parameters: &[&str]) -> Value {
         "required": ["hub.mode"],
         "properties": {
             "hub.mode": { "type": "string", "enum": ["subscribe", "unsubscribe", "publish"] },
-            "hub.topic": { "type": "string" },
-            "hub.callback": { "type": "string" },
+            "hub.topic": { "type": "string", "minLength": 1 },
+            "hub.callback": { "type": "string", "minLength": 1 },
             "hub.lease_seconds": { "type": "string" },
             "hub.secret": { "type": "string" },
-            "hub.url": { "type": "string" },
+            "hub.url": { "type": "string", "minLength": 1 },
         },
     });
     hub["post"] = json!({

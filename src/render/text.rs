@@ -1,7 +1,7 @@
 //! Texts in the other form: markup as plain words, plain words as HTML; not the sanitising of either.
 
 use everfeed_adapters::text::entities::{Resolved, resolve};
-use everfeed_adapters::{Body, Text, TextKind};
+use everfeed_adapters::{Body, Entry, Text, TextKind};
 use std::borrow::Cow;
 
 /// The words alone, on one line: for titles in formats that know no markup there.
@@ -16,6 +16,40 @@ pub fn plain(text: &Text) -> Cow<'_, str> {
         TextKind::Base64 => Cow::Borrowed(""),
     };
     on_one_line(words)
+}
+
+/// Bytes of a text in which its first words are looked for.
+const LEAD_BYTES_READ_MAX: usize = 16 << 10;
+
+/// Characters of a title that is made of a text.
+const LEAD_CHARS_MAX: usize = 80;
+
+/// The title of a post in plain words, when it has one.
+pub(super) fn title(entry: &Entry) -> Option<Cow<'_, str>> {
+    entry.title.as_ref().map(plain).filter(|title| !title.is_empty())
+}
+
+/// The first words of a post, of its summary or else of its content: a title for formats that demand one where the post has
+/// none (LEGACY D-1). At most [`LEAD_CHARS_MAX`] characters, whole words where they are not longer than that, and an ellipsis
+/// when more follow.
+pub(super) fn lead(entry: &Entry) -> Option<String> {
+    let first_of = |html: Cow<'_, str>| {
+        let most = LEAD_BYTES_READ_MAX.min(html.len());
+        let read = &html[..(0..=most).rev().find(|at| html.is_char_boundary(*at)).unwrap_or_default()];
+        let words = on_one_line(Cow::Owned(words_of(read)));
+        (!words.is_empty()).then(|| shortened(&words, read.len() < html.len()))
+    };
+    let summary = || visible(entry.summary.as_ref()).map(html).and_then(first_of);
+    summary().or_else(|| entry.content.as_ref().and_then(body_html).and_then(first_of))
+}
+
+/// The words as far as they fit, with an ellipsis when some are left out.
+fn shortened(words: &str, goes_on: bool) -> String {
+    let Some((end, _)) = words.char_indices().nth(LEAD_CHARS_MAX) else {
+        return if goes_on { format!("{words}…") } else { words.to_owned() };
+    };
+    let whole = if words[end..].starts_with(' ') { Some(end) } else { words[..end].rfind(' ') };
+    format!("{}…", words[..whole.unwrap_or(end)].trim_end())
 }
 
 /// A title whose markup is kept, on one line where it has none.
@@ -80,13 +114,16 @@ fn on_one_line(words: Cow<'_, str>) -> Cow<'_, str> {
     Cow::Owned(parts.collect::<Vec<_>>().join(" "))
 }
 
-/// Text content of an HTML fragment: tags and comments dropped, references resolved.
+/// Text content of an HTML fragment: tags and comments dropped, a blank where a tag ends a line, references resolved.
 fn words_of(html: &str) -> String {
     let mut out = String::with_capacity(html.len());
     let mut rest = html;
     while let Some(at) = rest.find(['<', '&']) {
         out.push_str(&rest[..at]);
         rest = &rest[at..];
+        if ends_line(rest) {
+            out.push(' ');
+        }
         let used = if rest.starts_with('<') { markup_len(rest) } else { push_reference(&mut out, rest) };
         if used == 0 {
             out.push_str(&rest[..1]);
@@ -95,6 +132,20 @@ fn words_of(html: &str) -> String {
     }
     out.push_str(rest);
     out
+}
+
+/// True for a tag at the start that browsers begin a new line or cell at: of no element that stands within lines.
+fn ends_line(html: &str) -> bool {
+    const WITHIN_LINES: [&str; 34] = [
+        "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "data", "del", "dfn", "em", "font",
+        "i", "ins", "kbd", "mark", "q", "s", "samp", "script", "small", "span", "strike", "strong", "style",
+        "sub", "sup", "time", "tt", "u", "var", "wbr",
+    ];
+    let Some(tag) = html.strip_prefix('<') else { return false };
+    let tag = tag.strip_prefix('/').unwrap_or(tag);
+    let name = tag.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
+    name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && !WITHIN_LINES.iter().any(|known| known.eq_ignore_ascii_case(name))
 }
 
 /// Length of the markup at the start, 0 if there is none: a tag, a comment, or an element whose inside nobody reads.
@@ -159,10 +210,11 @@ mod tests {
         let check = |html: &str, expect: &str| assert_eq!(plain(&Text::html(html)), expect, "{html}");
         check("<b>Fish</b> &amp; chips", "Fish & chips");
         check("It&#146;s &hellip; &#x2014; caf&eacute;&nbsp;", "It’s … — café");
-        check("a <!-- > -->b<br/>c", "a bc");
+        check("a <!-- > -->b<br/>c", "a b c");
+        check("<p>a</p><P class=x>b</P><td>c</td>x<Em>d</eM>e<wbr>f 1<2", "a b c xdef 1<2");
         check("1 < 2 & 3 &unknown; &#0;x&#xD800;", "1 < 2 & 3 &unknown; x");
         check("cut <a href=", "cut");
-        check("a<SCRIPT src=x>b</p>c</script >d<style>e</STYLE>f<scripted>g", "adfg");
+        check("a<SCRIPT src=x>b</p>c</script >d<style>e</STYLE>f<scripted>g", "adf g");
         check("a<script>b", "a");
         check("&\u{e9};;;;", "&\u{e9};;;;");
         check("two\n  lines", "two lines");
@@ -171,6 +223,30 @@ mod tests {
         assert_eq!(on_one_line_of(&Text::plain("a\u{2028}b")).value, "a b");
         assert_eq!(on_one_line_of(&Text::html("<b>a</b>\nb")).value, "<b>a</b>\nb");
         assert_eq!(plain(&Text::plain("<b> & ")), "<b> &");
+    }
+
+    #[test]
+    fn the_lead_of_a_post_is_its_first_words() {
+        // LEGACY D-1.
+        let check = |summary: &str, content: &str, expect: Option<&str>| {
+            let text = |html: &str| (!html.is_empty()).then(|| Text::html(html));
+            let content = text(content).map(|text| Body { text, ..Body::default() });
+            let entry = Entry { summary: text(summary), content, ..Entry::default() };
+            assert_eq!(lead(&entry).as_deref(), expect, "{summary}");
+        };
+        check("<p>One</p><p>two &amp; three</p>", "four", Some("One two & three"));
+        check("<p> &nbsp;</p>", "<img src=x>", None);
+        check("<p><img src=x></p>", "four", Some("four"));
+        check("", "", None);
+        let word = "é".repeat(79);
+        check(&format!("{word} x"), "", Some(&format!("{word}…")));
+        check(&format!("{word}x y"), "", Some(&format!("{word}x…")));
+        check(&format!("{word}xyz"), "", Some(&format!("{word}x…")));
+        check(&format!("a {word}"), "", Some("a…"));
+        check(&format!("{word}x"), "", Some(&format!("{word}x")));
+        let far = format!("<style>{}</style>a", "x".repeat(LEAD_BYTES_READ_MAX));
+        check(&far, "b", Some("b"));
+        check(&format!("é<i title='{}'>a</i>", "é".repeat(LEAD_BYTES_READ_MAX)), "", Some("é…"));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use super::{
 };
 use crate::{
     feed::{
+        inheritance,
         item::{Content, Item, plausible},
         moment::Moment,
         record::FeedRecord,
@@ -13,7 +14,7 @@ use crate::{
     render::{
         document::{Audience, Document, ItemPlace},
         identity, target,
-        text::{body_html, html, plain, visible},
+        text::{self, body_html, html, plain, visible},
         values,
     },
 };
@@ -33,7 +34,7 @@ pub(super) fn document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
             ..position(document, audience)
         },
         feed: Object::channel(document.feed()),
-        items: document.page.items.iter().map(|item| Activity::of(item, &service)).collect(),
+        items: document.page.items.iter().map(|item| Activity::of(item, document.feed(), &service)).collect(),
     };
     json::bytes(document, &collection)
 }
@@ -41,7 +42,7 @@ pub(super) fn document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
 /// Writes one item: the activity of a page, which needs nothing around it.
 pub(super) fn lone_item(item: &Item, feed: &FeedRecord, _: Audience, _: ItemPlace) -> Option<Vec<u8>> {
     let service = Actor::service(feed);
-    let activity = Activity::of(item, &service);
+    let activity = Activity::of(item, feed, &service);
     Some(json::item_bytes(&activity))
 }
 
@@ -123,7 +124,7 @@ pub(super) struct Actor<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<String>,
     #[serde(rename = "displayName")]
-    display_name: &'a str,
+    display_name: Cow<'a, str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     url: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -230,9 +231,10 @@ struct Source<'a> {
 }
 
 impl<'a> Activity<'a> {
-    pub(super) fn of(item: &'a Item, service: &'a Actor<'a>) -> Self {
-        let entry = item.entry();
-        let author = entry.and_then(|entry| entry.authors.iter().find_map(Actor::person));
+    pub(super) fn of(item: &'a Item, feed: &'a FeedRecord, service: &'a Actor<'a>) -> Self {
+        // Nobody says who deleted an item: of a tombstone the feed is the actor.
+        let authors = item.entry().map_or(&[][..], |entry| inheritance::authors(entry, feed));
+        let author = authors.iter().find_map(Actor::person);
         let (object, reason, first_missing, last_seen) = match &item.content {
             Content::Live(entry) => (Object::live(item, entry), None, None, None),
             Content::Gone { reason, first_missing, last_seen } => {
@@ -270,19 +272,19 @@ impl<'a> Actor<'a> {
         Some(Self {
             object_type: "person",
             id: None,
-            display_name: values::person_name(person)?,
+            display_name: Cow::Borrowed(values::person_name(person)?),
             url: person.uri.as_deref().and_then(target::link),
             email: person.email.as_deref(),
         })
     }
 
-    /// The actor of an entry that names nobody. Made of what never changes: were it the feed's author of today, an item
-    /// would change without a new T.
+    /// The feed itself, as it names itself now: the actor where neither the entry nor its source or feed names an author
+    /// (SMART_FEEDS section 1.7).
     pub(super) fn service(feed: &'a FeedRecord) -> Self {
         Self {
             object_type: SERVICE,
             id: Some(identity::iri(feed)),
-            display_name: identity::host(feed),
+            display_name: identity::name(feed),
             url: None,
             email: None,
         }
@@ -328,7 +330,7 @@ impl<'a> Object<'a> {
         Self {
             object_type: ARTICLE,
             id: item.given_id().into(),
-            display_name: entry.title.as_ref().map(plain).filter(|title| !title.is_empty()),
+            display_name: text::title(entry),
             summary: visible(entry.summary.as_ref()).map(html),
             content,
             mime_type,

@@ -6,6 +6,7 @@
 use super::json::{self, Date};
 use crate::{
     feed::{
+        inheritance,
         item::{self, Content, Item},
         moment::Moment,
         record::FeedRecord,
@@ -13,7 +14,7 @@ use crate::{
     render::{
         document::{Audience, Document, ItemPlace},
         identity, target,
-        text::{body_html, html, plain, visible},
+        text::{self, body_html, html, visible},
         values,
     },
 };
@@ -132,7 +133,7 @@ struct Party<'a> {
     kind: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<String>,
-    name: &'a str,
+    name: Cow<'a, str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     url: Option<Cow<'a, str>>,
 }
@@ -252,7 +253,9 @@ impl<'a> ItemActivity<'a> {
                 *last_seen,
             ),
         };
-        let author = item.entry().and_then(|entry| entry.authors.iter().find_map(Party::person));
+        // Nobody says who deleted an item: of a tombstone the feed is the actor.
+        let authors = item.entry().map_or(&[][..], |entry| inheritance::authors(entry, feed));
+        let author = authors.iter().find_map(Party::person);
         Self {
             // No item's key holds a line feed, so no item has this IRI.
             id: item::uuid_iri(&feed.ids.namespace, &format!("{}\n{}", item.id, item.modified)),
@@ -280,12 +283,12 @@ fn kind(item: &Item) -> &'static str {
 impl<'a> Party<'a> {
     fn person(person: &'a Person) -> Option<Self> {
         let url = person.uri.as_deref().and_then(target::link);
-        Some(Self { kind: "Person", id: None, name: values::person_name(person)?, url })
+        Some(Self { kind: "Person", id: None, name: Cow::Borrowed(values::person_name(person)?), url })
     }
 
-    /// The actor of a post that names nobody, made of what never changes of its feed.
+    /// The feed itself, as it names itself now: the actor where neither the entry nor its source or feed names an author.
     fn service(feed: &'a FeedRecord) -> Self {
-        Self { kind: "Service", id: Some(identity::iri(feed)), name: identity::host(feed), url: None }
+        Self { kind: "Service", id: Some(identity::iri(feed)), name: identity::name(feed), url: None }
     }
 }
 
@@ -302,7 +305,7 @@ impl<'a> Article<'a> {
             context: language.map(|language| LanguageOf { language }),
             id: &item.iri,
             kind: "Article",
-            name: entry.title.as_ref().map(plain).filter(|title| !title.is_empty()),
+            name: text::title(entry),
             summary: visible(entry.summary.as_ref()).map(html),
             content: entry.content.as_ref().and_then(body_html),
             url: target::permalink(entry),

@@ -9,7 +9,7 @@ use crate::{
     render::{
         document::{ArchiveLinks, Audience, Document, ItemPlace},
         identity, target,
-        text::{body_html, html, plain, visible},
+        text::{self, body_html, html, plain, visible},
         values,
         web_page::{anchor, clamped, classed_time, finish, head, link, web},
         xml::{self, Xml},
@@ -129,7 +129,7 @@ fn live(page: &mut Xml, item: &Item, entry: &Entry) {
     let url = permalink.as_deref().and_then(web);
     let language = entry.language.as_deref().and_then(values::language_attribute);
     page.open("article", &[("class", Some("h-entry")), ("lang", language)]);
-    if let Some(title) = entry.title.as_ref().map(plain).filter(|title| !title.is_empty()) {
+    if let Some(title) = text::title(entry) {
         let title = clamped(title);
         let name = [("class", Some("p-name title")), ("dir", Some("auto"))];
         page.holding("h2", &name, |out| match url {

@@ -14,7 +14,7 @@ use crate::{
     render::{
         document::{Audience, Document, ItemPlace},
         identity, target,
-        text::{body_html, html, plain, visible},
+        text::{self, body_html, html, plain, visible},
         values,
     },
 };
@@ -290,7 +290,7 @@ impl<'a> JsonFeedItem<'a> {
             id: item.given_id(),
             url: target::permalink(entry),
             external_url: related.and_then(|link| target::link(&link.href)),
-            title: entry.title.as_ref().map(plain).filter(|title| !title.is_empty()),
+            title: text::title(entry),
             texts: JsonTexts::of(entry),
             image: media::image(entry),
             date_published: item.published().map(Date),

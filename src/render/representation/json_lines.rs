@@ -13,7 +13,7 @@ pub(super) fn document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
     let mut out = Vec::with_capacity(document.capacity_bytes());
     let service = Actor::service(document.feed());
     for item in &document.page.items {
-        line(&mut out, &Activity::of(item, &service));
+        line(&mut out, &Activity::of(item, document.feed(), &service));
     }
     let last = LastLine { position: position(document, audience), feed: Object::channel(document.feed()) };
     line(&mut out, &last);
@@ -22,7 +22,7 @@ pub(super) fn document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
 
 /// Writes one item: the line that it has in a page, without its end.
 pub(super) fn lone_item(item: &Item, feed: &FeedRecord, _: Audience, _: ItemPlace) -> Option<Vec<u8>> {
-    Some(super::json::item_bytes(&Activity::of(item, &Actor::service(feed))))
+    Some(super::json::item_bytes(&Activity::of(item, feed, &Actor::service(feed))))
 }
 
 /// The page itself: the one line that has a `last_cursor` and no `id`.

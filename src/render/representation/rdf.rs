@@ -12,12 +12,12 @@ use crate::{
     render::{
         document::{Audience, Document, ItemPlace},
         foreign, identity, namespaces as ns, target,
-        text::{body_html, html, plain, visible},
+        text::{self, body_html, html, plain, visible},
         values,
         xml::{Declared, Xml},
     },
 };
-use everfeed_adapters::{Category, Element, Enclosure, Entry, Node, Person};
+use everfeed_adapters::{Category, Element, Enclosure, Entry, Node, Person, Source};
 use std::borrow::Cow;
 
 #[cfg(test)]
@@ -75,7 +75,7 @@ pub(super) fn document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
     xml.open("rdf:RDF", &[("xml:lang", language)]);
     channel(&mut xml, document, audience);
     for item in &document.page.items {
-        self::item(&mut xml, item, audience);
+        self::item(&mut xml, item, document.feed(), audience);
     }
     xml.close("rdf:RDF");
     xml.finish()
@@ -84,7 +84,7 @@ pub(super) fn document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
 /// Writes one item. It stands below the root of a page.
 pub(super) fn lone_item(
     item: &Item,
-    _: &FeedRecord,
+    feed: &FeedRecord,
     audience: Audience,
     place: ItemPlace,
 ) -> Option<Vec<u8>> {
@@ -93,7 +93,7 @@ pub(super) fn lone_item(
         ItemPlace::Alone => declared(audience),
     };
     let mut xml = Xml::fragment(1, declared);
-    self::item(&mut xml, item, audience);
+    self::item(&mut xml, item, feed, audience);
     xml.finish_fragment()
 }
 
@@ -103,7 +103,7 @@ fn channel(xml: &mut Xml, document: &Document<'_>, audience: Audience) {
     let feed = document.feed();
     let metadata = &feed.metadata;
     let title = identity::name(feed);
-    let site = metadata.link("alternate").and_then(web).unwrap_or(Cow::Borrowed(&links.about));
+    let site = site(feed).unwrap_or(Cow::Borrowed(&links.about));
     let picture = metadata.picture().and_then(web);
     xml.open("channel", &[("rdf:about", Some(document.own_url()))]);
     xml.leaf("title", &[], &title);
@@ -169,10 +169,9 @@ fn contents(xml: &mut Xml, document: &Document<'_>) {
     xml.close("items");
 }
 
-/// A function of the item alone.
-fn item(xml: &mut Xml, item: &Item, audience: Audience) {
+fn item(xml: &mut Xml, item: &Item, feed: &FeedRecord, audience: Audience) {
     match &item.content {
-        Content::Live(entry) => live(xml, item, entry, audience),
+        Content::Live(entry) => live(xml, item, entry, feed, audience),
         Content::Gone { reason, first_missing, last_seen } if audience == Audience::Full => {
             gone(xml, item, *reason, [("fo:first_missing", *first_missing), ("fo:last_seen", *last_seen)]);
         }
@@ -180,10 +179,10 @@ fn item(xml: &mut Xml, item: &Item, audience: Audience) {
     }
 }
 
-fn live(xml: &mut Xml, item: &Item, entry: &Entry, audience: Audience) {
+fn live(xml: &mut Xml, item: &Item, entry: &Entry, feed: &FeedRecord, audience: Audience) {
     let language = entry.language.as_deref().and_then(values::language_attribute);
     xml.open("item", &[("rdf:about", Some(&item.iri)), ("xml:lang", language)]);
-    texts(xml, item, entry);
+    texts(xml, item, entry, feed);
     people(xml, "dc:creator", &entry.authors);
     people(xml, "dc:contributor", &entry.contributors);
     subjects(xml, &entry.categories);
@@ -224,17 +223,20 @@ fn live(xml: &mut Xml, item: &Item, entry: &Entry, audience: Audience) {
     xml.close("item");
 }
 
-/// Title and link, both demanded; a description where there is one, and the full text (D-1).
-fn texts(xml: &mut Xml, item: &Item, entry: &Entry) {
-    let permalink = target::permalink(entry);
-    // The link is demanded, and an id may be one that nobody should follow.
-    let link = permalink.as_deref().or_else(|| target::link(&item.iri).map(|_| item.iri.as_str()));
-    let link = link.unwrap_or_default();
+/// Title and link, both demanded; a description where there is one, and the full text (D-1). A post without a title has its
+/// first words there, else its link, else its id.
+fn texts(xml: &mut Xml, item: &Item, entry: &Entry, feed: &FeedRecord) {
+    let link = link(item, entry);
+    let title = text::title(entry)
+        .or_else(|| text::lead(entry).map(Cow::Owned))
+        .or_else(|| link.clone())
+        .unwrap_or(Cow::Borrowed(&item.iri));
+    xml.leaf("title", &[], &title);
+    // It is demanded: where nobody names a page at all, the id is better than nothing, unless nobody should follow it.
+    let link = link.or_else(|| site(feed)).or_else(|| target::link(&item.iri));
+    xml.leaf("link", &[], &link.unwrap_or_default());
     let summary = visible(entry.summary.as_ref());
     let content = entry.content.as_ref().and_then(body_html);
-    let title = entry.title.as_ref().map(plain).filter(|title| !title.is_empty());
-    xml.leaf("title", &[], title.as_deref().unwrap_or(&item.iri));
-    xml.leaf("link", &[], link);
     match (summary.map(html), content) {
         (Some(summary), Some(content)) => {
             xml.leaf("description", &[], &summary);
@@ -243,6 +245,19 @@ fn texts(xml: &mut Xml, item: &Item, entry: &Entry) {
         (Some(only), None) | (None, Some(only)) => xml.leaf("description", &[], &only),
         (None, None) => {}
     }
+}
+
+/// The page of a post, else what is nearest to it: an id that is an address, an attached file, the page of its source.
+fn link<'a>(item: &'a Item, entry: &'a Entry) -> Option<Cow<'a, str>> {
+    let alternates = entry.links.iter().filter(|link| link.rel == "alternate").map(|link| link.href.as_str());
+    let files = entry.enclosures.iter().map(|file| file.url.as_str());
+    let source = entry.source.as_deref().and_then(Source::page);
+    alternates.chain([item.iri.as_str()]).chain(files).chain(source).find_map(web)
+}
+
+/// The page of a feed by what it says of itself.
+fn site(feed: &FeedRecord) -> Option<Cow<'_, str>> {
+    feed.metadata.link("alternate").and_then(web)
 }
 
 /// A tombstone, by the name that RFC 6721 gives it; its `ref` and `when` are properties, as RDF wants them.

@@ -14,7 +14,7 @@ use crate::{
         foreign,
         generator::GENERATOR,
         identity, namespaces as ns, target,
-        text::{body_html, html, plain, visible},
+        text::{self, body_html, html, plain, visible},
         values,
         xml::{Declared, Xml},
     },
@@ -313,10 +313,10 @@ fn guid(xml: &mut Xml, item: &Item, permalink: Option<&str>) {
     xml.leaf("guid", &[("isPermaLink", said)], id);
 }
 
-/// Title and description, at least one of them. Beside a summary the full text stands in `content:encoded`
+/// Title and description, at least one of them: where there is neither, a link or at last the id is the title. Beside a summary the full text stands in `content:encoded`
 /// alone it is the description, which every reader shows.
 fn texts(xml: &mut Xml, item: &Item, entry: &Entry, permalink: Option<&str>) {
-    let title = entry.title.as_ref().map(plain).filter(|title| !title.is_empty());
+    let title = text::title(entry);
     let summary = visible(entry.summary.as_ref()).map(html);
     let content = entry.content.as_ref().and_then(body_html);
     if let Some(title) = &title {
@@ -331,7 +331,11 @@ fn texts(xml: &mut Xml, item: &Item, entry: &Entry, permalink: Option<&str>) {
             xml.leaf("content:encoded", &[], &content);
         }
         (Some(only), None) | (None, Some(only)) => xml.leaf("description", &[], &only),
-        (None, None) if title.is_none() => xml.leaf("title", &[], permalink.unwrap_or(item.given_id())),
+        (None, None) if title.is_none() => {
+            let file = || entry.enclosures.iter().find_map(|file| target::image(&file.url));
+            let link = permalink.map(Cow::Borrowed).or_else(file);
+            xml.leaf("title", &[], link.as_deref().unwrap_or(item.given_id()));
+        }
         (None, None) => {}
     }
 }

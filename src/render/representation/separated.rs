@@ -152,13 +152,37 @@ fn has_odd(cell: &str) -> bool {
 /// forms of the first four.
 const FORMULA: [char; 11] = ['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠'];
 
-/// The cell with an apostrophe before it when a spreadsheet would take it for a formula, be there white space or apostrophes in
-/// front. So whoever takes the first apostrophe off such a cell has what it was.
+/// The cell with an apostrophe before it when a spreadsheet would take it for a formula, be there white space, characters that
+/// nobody sees, or apostrophes in front. So whoever takes the first apostrophe off such a cell has what it was.
 fn without_formula(cell: Cow<'_, str>) -> Cow<'_, str> {
-    let is_fill = |c: char| c == '\'' || c.is_whitespace();
+    let is_fill = |c: char| c == '\'' || c.is_whitespace() || is_unseen(c);
     let is_formula = cell.trim_start_matches('\'').starts_with(FORMULA)
         || cell.trim_start_matches(is_fill).starts_with(FORMULA);
     if is_formula { Cow::Owned(format!("'{cell}")) } else { cell }
+}
+
+/// True for characters that are not shown (Unicode, `Default_Ignorable_Code_Point`).
+fn is_unseen(c: char) -> bool {
+    matches!(
+        c,
+        '\u{AD}'
+            | '\u{34F}'
+            | '\u{61C}'
+            | '\u{115F}'..='\u{1160}'
+            | '\u{17B4}'..='\u{17B5}'
+            | '\u{180B}'..='\u{180F}'
+            | '\u{200B}'..='\u{200F}'
+            | '\u{202A}'..='\u{202E}'
+            | '\u{2060}'..='\u{206F}'
+            | '\u{3164}'
+            | '\u{FE00}'..='\u{FE0F}'
+            | '\u{FEFF}'
+            | '\u{FFA0}'
+            | '\u{FFF0}'..='\u{FFF8}'
+            | '\u{1BCA0}'..='\u{1BCA3}'
+            | '\u{1D173}'..='\u{1D17A}'
+            | '\u{E0000}'..='\u{E0FFF}'
+    )
 }
 
 /// A cell of TSV on one line.

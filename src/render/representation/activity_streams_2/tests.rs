@@ -99,7 +99,7 @@ fn a_deletion_leaves_a_tombstone() {
         })
     );
     let service = json!({
-        "type": "Service", "id": "urn:uuid:ce131090-7622-5725-96e5-0ac6c19dd563", "name": "example.org"
+        "type": "Service", "id": "urn:uuid:ce131090-7622-5725-96e5-0ac6c19dd563", "name": "Old & good"
     });
     assert_eq!((&activity["actor"], &document["orderedItems"][1]["actor"]), (&service, &service));
 }

@@ -5,7 +5,9 @@ use crate::render::{
     representation::Representation,
     samples::{bare, gone, live, part, rendered, rendered_with, rich},
 };
-use everfeed_adapters::{Category, Element, Entry, Image, Metadata, Node, Person, Text};
+use everfeed_adapters::{
+    Body, Category, Element, Enclosure, Entry, Image, Link, Metadata, Node, Person, Source, Text,
+};
 use std::sync::Arc;
 
 fn representation(audience: Audience) -> Representation {
@@ -104,8 +106,27 @@ fn title_and_link_are_always_there_and_nothing_is_repeated() {
     assert!(!document.contains("at:deleted-entry") && !document.contains("fo:"), "{document}");
     assert_eq!(
         part(&document, "<item ", "</item>")[1..3],
-        ["<title>tag:example.org,2005:2</title>", "<link>tag:example.org,2005:2</link>"]
+        ["<title>tag:example.org,2005:2</title>", "<link>http://example.org/</link>"]
     );
+    let link = |rel: &str, href: &str| Link { rel: rel.into(), href: href.into(), ..Link::default() };
+    let source = Source { links: vec![link("alternate", "http://s.example/")], ..Source::default() };
+    let mut post = Entry {
+        content: Some(Body { text: Text::html("<p>First <b>words</b></p><p>next</p>"), ..Body::default() }),
+        links: vec![link("alternate", "mailto:a@e.org"), link("alternate", "HTTP://e.org/1")],
+        enclosures: vec![Enclosure { url: "ftp://e.org/1.mp3".into(), ..Enclosure::default() }],
+        source: Some(Box::new(source)),
+        ..Entry::default()
+    };
+    let texts = |post: &Entry| {
+        let document = rendered(representation(Audience::Classic), vec![live(1, post.clone())]);
+        part(&document, "<item ", "</item>")[1..3].iter().map(|line| (*line).to_owned()).collect::<Vec<_>>()
+    };
+    // D-4.
+    assert_eq!(texts(&post), ["<title>First words next</title>", "<link>HTTP://e.org/1</link>"]);
+    post.links.clear();
+    assert_eq!(texts(&post)[1], "<link>ftp://e.org/1.mp3</link>");
+    (post.enclosures, post.content) = (vec![], None);
+    assert_eq!(texts(&post), ["<title>http://s.example/</title>", "<link>http://s.example/</link>"]);
     let person = |name: &str| Person { name: Some(name.into()), ..Person::default() };
     let category = |term: &str| Category { term: term.into(), ..Category::default() };
     let entry = Entry {

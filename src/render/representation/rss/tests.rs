@@ -233,6 +233,7 @@ fn one_enclosure_and_no_file_twice() {
     assert_eq!(
         files,
         [
+            "<title>http://e/a</title>",
             r#"<enclosure url="http://e/a" length="0" type="application/octet-stream"/>"#,
             r#"<media:content url="http://e/c"/>"#,
             r#"<media:content url="http://e/b"/>"#,

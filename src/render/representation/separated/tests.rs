@@ -96,7 +96,21 @@ fn lines_end_as_each_syntax_ends_them() {
 #[test]
 fn a_formula_is_a_text_in_every_spreadsheet_and_can_be_told_from_it() {
     // V-2.
-    for formula in ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r1", "\n1", " =1", "'=1", "＝1", " '@x"] {
+    for formula in [
+        "=1+1",
+        "+1",
+        "-1",
+        "@SUM(A1)",
+        "\t=1",
+        "\r1",
+        "\n1",
+        " =1",
+        "'=1",
+        "＝1",
+        " '@x",
+        "\u{200B}=1",
+        "\u{FEFF} +1",
+    ] {
         assert_eq!(without_formula(formula.into()), format!("'{formula}"));
     }
     for words in ["", "a=b", "'tis", "1-1", " x", "''"] {
