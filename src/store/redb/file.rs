@@ -7,7 +7,7 @@ use super::{
         BARE_META, ITEMS, PUBLISHED, SCHEMA, StampKey, TableEdit as _, feed_of, make_all, published_key,
         snapshot_table, stamp_of, stamp_value, table_names,
     },
-    watched_backend::{IoFault, WatchedBackend},
+    watched_backend::{StorageWatch, WatchedBackend},
 };
 use crate::{
     feed::item::listed,
@@ -22,7 +22,7 @@ use std::{
     fs::{File, OpenOptions},
     io::ErrorKind,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
 };
 
 /// Key in META of the schema: four bytes, big-endian, in every schema to come.
@@ -68,13 +68,20 @@ pub fn begin_anew(path: &Path) -> std::io::Result<()> {
 pub(super) struct StoreFile {
     path: PathBuf,
     cache_bytes: usize,
-    /// Device and number of the file that is open.
-    identity: Mutex<Option<(u64, u64)>>,
+    known: Mutex<KnownFile>,
+}
+
+/// What is known of the file that is open.
+#[derive(Default)]
+struct KnownFile {
+    /// Device and number; those of the last one while none is open.
+    identity: Option<(u64, u64)>,
+    watch: Weak<StorageWatch>,
 }
 
 impl StoreFile {
     pub(super) fn new(path: &Path, cache_bytes: usize) -> Self {
-        Self { path: path.to_owned(), cache_bytes, identity: Mutex::default() }
+        Self { path: path.to_owned(), cache_bytes, known: Mutex::default() }
     }
 
     fn builder(&self) -> Builder {
@@ -122,24 +129,28 @@ impl StoreFile {
         let file = file.map_err(|error| self.failed(&error))?;
         let identity = identity(&file.metadata().map_err(|error| self.failed(&error))?);
         let file = FileBackend::new(file).map_err(|error| refusal(&self.path, error))?;
-        let (backend, fault) = WatchedBackend::new(file);
-        let open = whole(&self.path, &fault, || self.builder().create_with_backend(backend))?;
-        *self.identity.lock().unwrap_or_else(PoisonError::into_inner) = Some(identity);
+        let (backend, watch) = WatchedBackend::new(file);
+        let open = whole(&self.path, &watch, || self.builder().create_with_backend(backend))?;
+        *self.known() = KnownFile { identity: Some(identity), watch: Arc::downgrade(&watch) };
         Ok(open)
+    }
+
+    fn known(&self) -> MutexGuard<'_, KnownFile> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Opens a database that is to be one of ours. A fault of its storage says more than the error that redb makes of it.
 pub(super) fn whole(
     path: &Path,
-    fault: &Arc<IoFault>,
+    watch: &Arc<StorageWatch>,
     open: impl FnOnce() -> Result<Database, DatabaseError>,
 ) -> Result<OpenDatabase, StoreError> {
     let opened = open().map_err(|error| refusal(path, error)).and_then(|database| {
         check_schema(path, &database)?;
-        Ok(OpenDatabase::new(database, Arc::clone(fault)))
+        Ok(OpenDatabase::new(database, Arc::clone(watch)))
     });
-    opened.map_err(|error| match (error, fault.cause()) {
+    opened.map_err(|error| match (error, watch.cause()) {
         (StoreError::Failed(_), Some(cause)) => StoreError::Failed(format!("{}: {cause}", path.display())),
         (error, _) => error,
     })
@@ -152,20 +163,26 @@ impl FileOpener for StoreFile {
             Some(Astray::Replaced) => {
                 Err(StoreError::Failed(format!("{} is another file by now", self.path.display())))
             }
-            None => self.open_at_path(),
+            // An empty file would be made a new store.
+            Some(Astray::Cut) | None if self.bytes() == 0 => Err(missing(&self.path, true)),
+            Some(Astray::Cut) | None => self.open_at_path(),
         }
     }
 
     fn astray(&self) -> Option<Astray> {
-        let known = *self.identity.lock().unwrap_or_else(PoisonError::into_inner);
+        let (known, watch) = {
+            let known = self.known();
+            (known.identity, known.watch.upgrade())
+        };
         match std::fs::metadata(&self.path) {
-            Ok(found) => (known != Some(identity(&found))).then_some(Astray::Replaced),
+            Ok(found) if known != Some(identity(&found)) => Some(Astray::Replaced),
+            Ok(_) => watch.is_some_and(|watch| watch.is_cut(|| self.bytes())).then_some(Astray::Cut),
             Err(error) => (error.kind() == ErrorKind::NotFound).then_some(Astray::Missing),
         }
     }
 
     fn is_at(&self, path: &Path) -> bool {
-        let known = *self.identity.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.known().identity;
         std::fs::metadata(path).is_ok_and(|found| known == Some(identity(&found)))
     }
 
@@ -192,8 +209,8 @@ impl FileOpener for SeenFile {
         }
         let file = FileBackend::new(file).map_err(|error| refusal(path, error))?;
         let overlay = Overlay::new(file).map_err(|error| self.0.failed(&error))?;
-        let (backend, fault) = WatchedBackend::new(overlay);
-        whole(path, &fault, || self.0.builder().create_with_backend(backend))
+        let (backend, watch) = WatchedBackend::new(overlay);
+        whole(path, &watch, || self.0.builder().create_with_backend(backend))
     }
 }
 

@@ -1,7 +1,7 @@
 //! The file that is open now, and its opening anew after a fault: redb fails every call on a file after one. Not what is
 //! read or written.
 
-use super::{guarded::guarded, watched_backend::IoFault};
+use super::{guarded::guarded, watched_backend::StorageWatch};
 use crate::{
     clock::Clock,
     feed::stamp::Stamp,
@@ -52,32 +52,34 @@ pub(super) trait FileOpener: Send + Sync + 'static {
     }
 }
 
-/// An open file that is not at its path.
+/// An open file that is not at its path as it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Astray {
     /// No file is there.
     Missing,
     /// Another file is there.
     Replaced,
+    /// It is there, and shorter than it was.
+    Cut,
 }
 
 /// A database and the faults of its storage.
 pub(super) struct OpenDatabase {
     /// `None` only while it is dropped.
     database: Option<Database>,
-    fault: Arc<IoFault>,
+    watch: Arc<StorageWatch>,
     /// Number of the opening.
     generation: u64,
 }
 
 impl OpenDatabase {
-    pub(super) fn new(database: Database, fault: Arc<IoFault>) -> Self {
-        Self { database: Some(database), fault, generation: 0 }
+    pub(super) fn new(database: Database, watch: Arc<StorageWatch>) -> Self {
+        Self { database: Some(database), watch, generation: 0 }
     }
 
     /// The first fault of its storage. After one nothing more can be done with it.
     pub(super) fn fault(&self) -> Option<&str> {
-        self.fault.cause()
+        self.watch.cause()
     }
 
     pub(super) fn generation(&self) -> u64 {
@@ -330,6 +332,12 @@ impl OpenFile {
                 "another file was put in the place of its file while it is open; restart everfeed to use that one",
                 Remedy::Restart,
             ),
+            Some(Astray::Cut) => {
+                // What is remembered of it would be mixed with what is there now.
+                let generation = locked(&self.slot).generation;
+                self.let_go(generation);
+                self.away("somebody has cut its file while it is open; restore it from a backup", Remedy::TriesAgain);
+            }
         }
     }
 

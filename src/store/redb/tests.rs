@@ -500,6 +500,33 @@ async fn a_file_that_is_moved_away_stops_changes_until_it_is_back() {
 }
 
 #[tokio::test]
+async fn a_file_that_somebody_cuts_takes_no_changes_until_it_is_restored() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, aside) = (folder.path().join("store.redb"), folder.path().join("aside.redb"));
+    let store = reopen(&path).unwrap();
+    let feed = store.register("blog", NAMESPACE).await.unwrap();
+    store.back_up(&aside).await.unwrap();
+    let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+    for bytes in [0, 5000] {
+        store.commit(commit(&store.feed(feed.no).await.unwrap(), vec![add(1)])).await.unwrap();
+        file.set_len(bytes).unwrap();
+        // Whoever comes first, the look at the file or the next change, nothing is written into what is left.
+        for _ in 0..500 {
+            if store.condition().outage().is_some() {
+                break;
+            }
+            let _ = store.commit(commit(&feed, vec![add(2)])).await;
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        assert!(store.condition().outage().is_some(), "{bytes}");
+        assert_eq!(std::fs::metadata(&path).unwrap().len(), bytes);
+        std::fs::copy(&aside, &path).unwrap();
+        until_sound(&store).await;
+        store.feed(feed.no).await.unwrap();
+    }
+}
+
+#[tokio::test]
 async fn those_who_wait_together_share_one_sync() {
     let (store, disk) = flaky();
     let syncs = &disk.syncs;

@@ -1,21 +1,37 @@
 //! A file or another storage of redb whose first fault is kept: redb fails every later call after one, and says only that
-//! there was one.
+//! there was one. A file that somebody else cut is a fault, too: redb would go on with what it remembers of it, and its next
+//! write would make a hole where the rest was.
 
 use redb::{BackendError, StorageBackend};
 use std::{
     io,
     ops::Bound,
-    sync::{Arc, OnceLock},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
-/// The first fault of a storage.
+/// What is known of an open storage: its first fault, and its length.
 #[derive(Debug, Default)]
-pub(super) struct IoFault(OnceLock<String>);
+pub(super) struct StorageWatch {
+    fault: OnceLock<String>,
+    /// Length in bytes that it has by what was done with it here.
+    bytes: AtomicU64,
+}
 
-impl IoFault {
+impl StorageWatch {
     /// The fault, for the operator.
     pub(super) fn cause(&self) -> Option<&str> {
-        self.0.get().map(String::as_str)
+        self.fault.get().map(String::as_str)
+    }
+
+    /// True when its file is shorter than what was done with it here can have left, by a measurement of its length.
+    pub(super) fn is_cut(&self, measured_bytes: impl FnOnce() -> u64) -> bool {
+        // It may be made longer or shorter meanwhile; then either of the two is the length that it should have.
+        let before = self.bytes.load(Ordering::SeqCst);
+        let found = measured_bytes();
+        found < before.min(self.bytes.load(Ordering::SeqCst))
     }
 }
 
@@ -23,18 +39,28 @@ impl IoFault {
 #[derive(Debug)]
 pub(super) struct WatchedBackend<B> {
     inner: B,
-    fault: Arc<IoFault>,
+    watch: Arc<StorageWatch>,
 }
 
 impl<B: StorageBackend> WatchedBackend<B> {
-    pub(super) fn new(inner: B) -> (Self, Arc<IoFault>) {
-        let fault = Arc::<IoFault>::default();
-        (Self { inner, fault: Arc::clone(&fault) }, fault)
+    /// The storage, as long as it is now. One whose length cannot be read fails at the first read.
+    pub(super) fn new(inner: B) -> (Self, Arc<StorageWatch>) {
+        let bytes = AtomicU64::new(inner.len().unwrap_or_default());
+        let watch = Arc::new(StorageWatch { bytes, ..StorageWatch::default() });
+        (Self { inner, watch: Arc::clone(&watch) }, watch)
+    }
+
+    /// Refuses to write into a file that was cut.
+    fn check_whole(&self) -> io::Result<()> {
+        if self.inner.len()? < self.watch.bytes.load(Ordering::SeqCst) {
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "somebody has cut the file"));
+        }
+        Ok(())
     }
 
     fn noted<T>(&self, doing: &str, result: io::Result<T>) -> io::Result<T> {
         if let Err(error) = &result {
-            let _ = self.fault.0.set(format!("{doing} failed: {error}{}", advice(error)));
+            let _ = self.watch.fault.set(format!("{doing} failed: {error}{}", advice(error)));
         }
         result
     }
@@ -60,7 +86,13 @@ impl<B: StorageBackend> StorageBackend for WatchedBackend<B> {
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
-        self.noted("changing its length", self.inner.set_len(len))
+        // A look at the file meanwhile finds the shorter of the two.
+        self.watch.bytes.fetch_min(len, Ordering::SeqCst);
+        let done = self.inner.set_len(len);
+        if done.is_ok() {
+            self.watch.bytes.store(len, Ordering::SeqCst);
+        }
+        self.noted("changing its length", done)
     }
 
     fn sync_data(&self) -> io::Result<()> {
@@ -68,7 +100,11 @@ impl<B: StorageBackend> StorageBackend for WatchedBackend<B> {
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
-        self.noted("writing", self.inner.write(offset, data))
+        let done = self.check_whole().and_then(|()| self.inner.write(offset, data));
+        if done.is_ok() {
+            self.watch.bytes.fetch_max(offset + data.len() as u64, Ordering::SeqCst);
+        }
+        self.noted("writing", done)
     }
 
     fn close(&self) -> io::Result<()> {
