@@ -2,9 +2,10 @@
 //! question is due.
 //!
 //! A question is counted for the host and port of its callback, and for the IP addresses behind them. What confirms one clears
-//! the count, so whoever answers meets no limit. Callbacks that were verified before have counts of their own.
+//! the count, so whoever answers meets no limit. Callbacks that were verified before have counts of their own. One client has a
+//! part of each count, and a client that has none of a count yet is not shut out by the others where subscribers are known to be.
 
-use super::destination::Destination;
+use super::{admission::ClientNet, destination::Destination};
 use reqwest::dns::{Name, Resolve};
 use std::{
     collections::{HashMap, VecDeque},
@@ -21,6 +22,11 @@ use tokio::{
 const DESTINATION_QUESTIONS: usize = 12;
 /// Questions an hour to one machine, all its ports together, that confirms none: many a site may live there.
 const MACHINE_QUESTIONS: usize = 120;
+/// Part of the questions to one destination or machine that one client may cause: one divided by this.
+const CLIENT_SHARE: usize = 2;
+/// Questions an hour to a destination or machine that confirmed others, in multiples of its usual ones, when each of those beyond
+/// is the first of its client: many clients that lie in wait shut out nobody with fewer addresses than that.
+const NEWCOMERS_FACTOR: usize = 10;
 /// The time in which they are counted.
 const HOUR: Duration = Duration::from_secs(3600);
 /// The longest look-up of a name. Without its addresses, a host is counted by its name alone.
@@ -63,20 +69,31 @@ impl BudgetKey {
             Self::Machine(_) | Self::KnownMachine(_) => MACHINE_QUESTIONS,
         }
     }
+
+    /// Questions an hour that one client may cause. For a callback that is known only its own client asks.
+    fn of_client_max(&self, questions_max: usize) -> usize {
+        match self {
+            Self::KnownCallback(_) | Self::KnownMachine(_) => questions_max,
+            Self::Destination(_) | Self::Address(..) | Self::Machine(_) => questions_max / CLIENT_SHARE,
+        }
+    }
 }
 
-/// Times of the last questions without the answer asked for, oldest first.
+/// The last questions without the answer asked for, oldest first: their times, and the clients that caused them.
 #[derive(Default)]
 struct Unconfirmed {
-    at: VecDeque<Instant>,
+    at: VecDeque<(Instant, ClientNet)>,
     cleared: Arc<Notify>,
     /// True once a question was confirmed there.
     has_confirmed: bool,
 }
 
-/// Everything that the questions to one callback are counted for.
+/// Everything that the questions to one callback are counted for, and the client that causes them.
 #[derive(Clone, Debug)]
-pub(super) struct Counted(Vec<BudgetKey>);
+pub(super) struct Counted {
+    keys: Vec<BudgetKey>,
+    client: ClientNet,
+}
 
 /// There is no room for a question now.
 struct Blocked {
@@ -89,8 +106,9 @@ impl QuestionBudget {
         Self { resolver, counts: Mutex::default() }
     }
 
-    /// Finds out what questions to this callback are counted for. `is_known` for one that was verified before.
-    pub(super) async fn counted(&self, callback: &str, is_known: bool) -> Counted {
+    /// Finds out what questions to this callback are counted for, which this client causes. `is_known` for one that was verified
+    /// before.
+    pub(super) async fn counted(&self, callback: &str, is_known: bool, client: ClientNet) -> Counted {
         let destination = Destination::of(callback);
         let addresses = self.addresses(&destination.host).await;
         let port = destination.port;
@@ -103,7 +121,7 @@ impl QuestionBudget {
             keys.extend(addresses.iter().map(|address| BudgetKey::Address(*address, port)));
             keys.extend(addresses.into_iter().map(BudgetKey::Machine));
         }
-        Counted(keys)
+        Counted { keys, client }
     }
 
     async fn addresses(&self, host: &str) -> Vec<IpAddr> {
@@ -131,27 +149,25 @@ impl QuestionBudget {
         }
     }
 
-    /// QuestionCounts a question for all, or for none when one of them has no room.
-    fn count(&self, Counted(keys): &Counted, now: Instant) -> Result<(), Blocked> {
+    /// Counts a question for all, or for none when one of them has no room.
+    fn count(&self, Counted { keys, client }: &Counted, now: Instant) -> Result<(), Blocked> {
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         counts.sweep(now);
         for key in keys {
             let Some(asked) = counts.asked.get_mut(key) else { continue };
             asked.forget_past(now);
-            if asked.at.len() >= key.questions_max(asked.has_confirmed)
-                && let Some(oldest) = asked.at.front()
-            {
-                return Err(Blocked { cleared: asked.cleared.clone(), wait: *oldest + HOUR - now });
+            if let Some(since) = asked.full_since(key, *client) {
+                return Err(Blocked { cleared: asked.cleared.clone(), wait: since + HOUR - now });
             }
         }
         for key in keys {
-            counts.asked.entry(key.clone()).or_default().at.push_back(now);
+            counts.asked.entry(key.clone()).or_default().at.push_back((now, *client));
         }
         Ok(())
     }
 
     /// A question was confirmed: the counts begin anew, and whoever waits for room may go on.
-    pub(super) fn confirmed(&self, Counted(keys): &Counted) {
+    pub(super) fn confirmed(&self, Counted { keys, .. }: &Counted) {
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         for key in keys {
             if let Some(asked) = counts.asked.get_mut(key) {
@@ -165,9 +181,23 @@ impl QuestionBudget {
 
 impl Unconfirmed {
     fn forget_past(&mut self, now: Instant) {
-        while self.at.front().is_some_and(|at| now.duration_since(*at) >= HOUR) {
+        while self.at.front().is_some_and(|(at, _)| now.duration_since(*at) >= HOUR) {
             self.at.pop_front();
         }
+    }
+
+    /// The time of the question that has to be an hour old before this client may cause another; `None` when it may now.
+    fn full_since(&self, key: &BudgetKey, client: ClientNet) -> Option<Instant> {
+        let most = key.questions_max(self.has_confirmed);
+        let mut of_client =
+            self.at.iter().filter(|(_, other)| *other == client).map(|(at, _)| *at).peekable();
+        let oldest_of_client = of_client.peek().copied();
+        if of_client.count() >= key.of_client_max(most) {
+            return oldest_of_client;
+        }
+        let is_newcomer = self.has_confirmed && oldest_of_client.is_none();
+        let most = if is_newcomer { most * NEWCOMERS_FACTOR } else { most };
+        if self.at.len() >= most { self.at.front().map(|(at, _)| *at) } else { None }
     }
 }
 

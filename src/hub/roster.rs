@@ -112,6 +112,7 @@ pub(super) struct NewTask {
     pub(super) commands: mpsc::Receiver<SubscriptionCommand>,
     pub(super) mailbox: mpsc::Sender<SubscriptionCommand>,
     pub(super) ticket: Ticket,
+    pub(super) client: ClientNet,
     pub(super) leave: CancellationToken,
 }
 
@@ -145,7 +146,7 @@ impl Roster {
         let entry =
             Entry { mailbox: mailbox.clone(), applicant, host, ticket, failing: None, leave: leave.clone() };
         entries.insert(key.clone(), entry);
-        Way::New(NewTask { commands, mailbox, ticket, leave })
+        Way::New(NewTask { commands, mailbox, ticket, client: applicant.client, leave })
     }
 
     /// True for a subscription that is verified.

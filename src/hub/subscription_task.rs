@@ -3,6 +3,7 @@
 
 use super::{
     Shared,
+    admission::ClientNet,
     command::SubscriptionCommand,
     next_step::{self, NextStep, Offer, UnderWay},
     roster::{FailingSubscriber, Key, NewTask, Standing, Ticket},
@@ -266,13 +267,15 @@ pub(super) struct TaskPlace {
     pub(super) shared: Arc<Shared>,
     pub(super) key: Key,
     pub(super) ticket: Ticket,
+    /// The client that asked for it first; after a restart nobody's.
+    pub(super) client: ClientNet,
     /// Cancelled when it is to give way to others.
     pub(super) leave: CancellationToken,
 }
 
 impl TaskPlace {
     pub(super) fn new(shared: &Arc<Shared>, key: Key, new: &NewTask) -> Self {
-        Self { shared: shared.clone(), key, ticket: new.ticket, leave: new.leave.clone() }
+        Self { shared: shared.clone(), key, ticket: new.ticket, client: new.client, leave: new.leave.clone() }
     }
 
     fn note(&self, standing: Standing) {

@@ -1,6 +1,9 @@
 //! The question whether a callback wants what was asked in its name, and what its answer means; not what follows.
 
-use super::{Limits, Shared, deliver::cloud::notification, destination::Destination, places::Errand};
+use super::{
+    Limits, Shared, admission::ClientNet, deliver::cloud::notification, destination::Destination,
+    places::Errand,
+};
 use crate::{
     clock::Clock as _,
     feed::stamp::Stamp,
@@ -41,6 +44,8 @@ pub(super) struct Question {
     pub(super) awaited: bool,
     /// True for a callback that is subscribed already.
     pub(super) is_known: bool,
+    /// The client that caused it.
+    pub(super) client: ClientNet,
     /// The longest wait for room to ask.
     pub(super) wait_max: Duration,
 }
@@ -82,7 +87,7 @@ pub(super) async fn ask(shared: Arc<Shared>, question: Question, held: impl Fn()
     let Limits { places, questions } = &shared.limits;
     let room = if question.awaited { ROOM } else { question.wait_max.max(ROOM) };
     let entering = async {
-        let counted = questions.counted(question.target.url(), question.is_known).await;
+        let counted = questions.counted(question.target.url(), question.is_known, question.client).await;
         questions.enter(&counted, held).await;
         let place = places.enter(&Destination::of(question.target.url()), Errand::Question).await;
         place.map(|place| (counted, place))

@@ -4,6 +4,7 @@ use super::{SubscriptionTask, row::SubscriptionRow};
 use crate::{
     feed::stamp::Stamp,
     hub::{
+        admission::ClientNet,
         retry_schedule,
         roster::Standing,
         verify::{self, Answered, Question, Verdict},
@@ -28,7 +29,7 @@ pub(super) struct Verification {
 impl SubscriptionTask {
     /// Starts a verification.
     pub(super) fn ask(&mut self) {
-        let Some(mut question) = question(&self.row) else { return };
+        let Some(mut question) = question(&self.row, self.place.client) else { return };
         question.awaited = self.verification.awaiting.is_some();
         let now = self.place.shared.now();
         let until = self.row.sub.pending.as_ref().map_or(now, |pending| pending.give_up_at);
@@ -134,7 +135,7 @@ impl SubscriptionTask {
 }
 
 /// The question that a pending request leads to.
-fn question(row: &SubscriptionRow) -> Option<Question> {
+fn question(row: &SubscriptionRow, client: ClientNet) -> Option<Question> {
     let pending = row.sub.pending.as_ref()?;
     let (mode, lease) = match &pending.intent {
         Intent::Subscribe { lease, .. } => ("subscribe", Some(*lease)),
@@ -149,6 +150,7 @@ fn question(row: &SubscriptionRow) -> Option<Question> {
         target,
         awaited: false,
         is_known: row.sub.lease.is_some(),
+        client,
         wait_max: Duration::ZERO,
     })
 }

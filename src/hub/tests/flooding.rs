@@ -120,6 +120,31 @@ async fn wrong_callbacks_of_others_shut_nobody_out_at_an_address_that_has_confir
     assert_eq!(rig.ask_from([192, 0, 2, 3], "http://aggregator.example/theirs").await, 202);
     rig.wait(10).await;
     assert_eq!(rig.counts().active, 2);
+    // Many clients together fill what there is in an hour; whoever comes with the first of its own is asked all the same.
+    for n in 0..400u16 {
+        let client = [198, 51, 100, (n % 40) as u8];
+        rig.ask_from(client, &format!("http://aggregator.example/wrong/of-many/{n}")).await;
+    }
+    rig.wait(60).await;
+    rig.net.taken();
+    rig.wait(60).await;
+    assert_eq!(rig.net.taken().len(), 0, "there is no more room for the wrong ones");
+    assert_eq!(rig.ask_from([192, 0, 2, 4], "http://aggregator.example/newcomer").await, 202);
+    rig.wait(10).await;
+    assert_eq!(rig.counts().active, 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_client_uses_up_half_of_the_questions_to_an_address_that_confirms_none() {
+    let rig = Rig::new().await;
+    rig.net.on(|call| if call.url.contains("wrong") { Reply::status(500) } else { Reply::willing(call) });
+    for n in 0..60 {
+        rig.ask_from([192, 0, 2, 2], &format!("http://new.example/wrong/{n}")).await;
+    }
+    rig.wait(10).await;
+    assert_eq!(rig.ask_from([192, 0, 2, 3], "http://new.example/theirs").await, 202);
+    rig.wait(10).await;
+    assert_eq!(rig.counts().active, 1);
 }
 
 #[tokio::test(start_paused = true)]
