@@ -1,7 +1,7 @@
 //! Making and opening the file, and whether it is one of ours; nothing of what it holds.
 
 use super::{
-    open_file::{Astray, FileOpener, OpenDatabase},
+    open_file::{ALTERED, Astray, FileOpener, OpenDatabase},
     overlay::Overlay,
     tables::{
         BARE_META, ITEMS, PUBLISHED, SCHEMA, StampKey, TableEdit as _, feed_of, make_all, published_key,
@@ -22,7 +22,7 @@ use std::{
     fs::{File, OpenOptions},
     io::ErrorKind,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 /// Key in META of the schema: four bytes, big-endian, in every schema to come.
@@ -76,7 +76,7 @@ pub(super) struct StoreFile {
 struct KnownFile {
     /// Device and number; those of the last one while none is open.
     identity: Option<(u64, u64)>,
-    watch: Weak<StorageWatch>,
+    watch: Arc<StorageWatch>,
 }
 
 impl StoreFile {
@@ -131,7 +131,7 @@ impl StoreFile {
         let file = FileBackend::new(file).map_err(|error| refusal(&self.path, error))?;
         let (backend, watch) = WatchedBackend::new(file);
         let open = whole(&self.path, &watch, || self.builder().create_with_backend(backend))?;
-        *self.known() = KnownFile { identity: Some(identity), watch: Arc::downgrade(&watch) };
+        *self.known() = KnownFile { identity: Some(identity), watch };
         Ok(open)
     }
 
@@ -163,20 +163,19 @@ impl FileOpener for StoreFile {
             Some(Astray::Replaced) => {
                 Err(StoreError::Failed(format!("{} is another file by now", self.path.display())))
             }
-            // An empty file would be made a new store.
-            Some(Astray::Cut) | None if self.bytes() == 0 => Err(missing(&self.path, true)),
-            Some(Astray::Cut) | None => self.open_at_path(),
+            Some(Astray::Altered) => Err(StoreError::Failed(ALTERED.into())),
+            None => self.open_at_path(),
         }
     }
 
     fn astray(&self) -> Option<Astray> {
         let (known, watch) = {
             let known = self.known();
-            (known.identity, known.watch.upgrade())
+            (known.identity, Arc::clone(&known.watch))
         };
         match std::fs::metadata(&self.path) {
             Ok(found) if known != Some(identity(&found)) => Some(Astray::Replaced),
-            Ok(_) => watch.is_some_and(|watch| watch.is_cut(|| self.bytes())).then_some(Astray::Cut),
+            Ok(_) => watch.is_altered(&*self.path).then_some(Astray::Altered),
             Err(error) => (error.kind() == ErrorKind::NotFound).then_some(Astray::Missing),
         }
     }

@@ -28,6 +28,9 @@ const READS_END: Duration = Duration::from_secs(1);
 /// Seconds between two lines of the log on reads that failed.
 const WARN_SECS: u64 = 60;
 
+/// What happened to a file that is not as it was left.
+pub(super) const ALTERED: &str = "somebody has cut or overwritten its file while it is open; restore it from a backup, and restart everfeed";
+
 /// Seconds between two looks at the path of the file.
 const LOOK_SECS: u64 = 1;
 
@@ -59,8 +62,8 @@ pub(super) enum Astray {
     Missing,
     /// Another file is there.
     Replaced,
-    /// It is there, and shorter than it was.
-    Cut,
+    /// It is there, and somebody else has cut it or written into it.
+    Altered,
 }
 
 /// A database and the faults of its storage.
@@ -332,11 +335,10 @@ impl OpenFile {
                 "another file was put in the place of its file while it is open; restart everfeed to use that one",
                 Remedy::Restart,
             ),
-            Some(Astray::Cut) => {
-                // What is remembered of it would be mixed with what is there now.
-                let generation = locked(&self.slot).generation;
-                self.let_go(generation);
-                self.away("somebody has cut its file while it is open; restore it from a backup", Remedy::TriesAgain);
+            Some(Astray::Altered) => {
+                // What is remembered of it, here and elsewhere in the process, is not what is there.
+                self.close();
+                self.away(ALTERED, Remedy::Restart);
             }
         }
     }

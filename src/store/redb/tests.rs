@@ -500,29 +500,44 @@ async fn a_file_that_is_moved_away_stops_changes_until_it_is_back() {
 }
 
 #[tokio::test]
-async fn a_file_that_somebody_cuts_takes_no_changes_until_it_is_restored() {
+async fn nothing_is_written_into_a_file_that_somebody_has_cut_or_overwritten() {
     let folder = tempfile::tempdir().unwrap();
     let (path, aside) = (folder.path().join("store.redb"), folder.path().join("aside.redb"));
-    let store = reopen(&path).unwrap();
-    let feed = store.register("blog", NAMESPACE).await.unwrap();
-    store.back_up(&aside).await.unwrap();
-    let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
-    for bytes in [0, 5000] {
-        store.commit(commit(&store.feed(feed.no).await.unwrap(), vec![add(1)])).await.unwrap();
-        file.set_len(bytes).unwrap();
-        // Whoever comes first, the look at the file or the next change, nothing is written into what is left.
-        for _ in 0..500 {
-            if store.condition().outage().is_some() {
-                break;
+    let alterations: [(&str, &dyn Fn()); 3] = [
+        ("emptied", &|| drop(std::fs::File::create(&path).unwrap())),
+        ("cut", &|| std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(5000).unwrap()),
+        ("overwritten", &|| assert!(std::fs::copy(&aside, &path).unwrap() > 0)),
+    ];
+    for (name, alter) in alterations {
+        // Whoever comes first finds it: the look at the file, or the next change.
+        for changes in [false, true] {
+            let store = reopen(&path).unwrap();
+            let feed = store.register("blog", NAMESPACE).await.unwrap();
+            store.back_up(&aside).await.unwrap();
+            store.commit(commit(&feed, vec![add(1)])).await.unwrap();
+            alter();
+            let left = std::fs::read(&path).unwrap();
+            let mut is_told = false;
+            for _ in 0..500 {
+                is_told = store.condition().outage().is_some_and(|outage| outage.remedy == Remedy::Restart);
+                if is_told {
+                    break;
+                }
+                if changes {
+                    assert!(store.register("another", "another").await.is_err(), "{name}");
+                }
+                tokio::time::sleep(Duration::from_millis(10)).await;
             }
-            let _ = store.commit(commit(&feed, vec![add(2)])).await;
-            tokio::time::sleep(Duration::from_millis(10)).await;
+            assert!(is_told, "{name} {changes}: {:?}", store.condition());
+            let _ = store.close().await;
+            drop(store);
+            assert!(std::fs::read(&path).unwrap() == left, "{name} {changes}");
+            if name == "emptied" {
+                let refused = reopen(&path).err().unwrap();
+                assert!(matches!(refused, StoreError::Missing(_)), "{refused:?}");
+            }
+            std::fs::copy(&aside, &path).unwrap();
         }
-        assert!(store.condition().outage().is_some(), "{bytes}");
-        assert_eq!(std::fs::metadata(&path).unwrap().len(), bytes);
-        std::fs::copy(&aside, &path).unwrap();
-        until_sound(&store).await;
-        store.feed(feed.no).await.unwrap();
     }
 }
 

@@ -1,23 +1,35 @@
 //! A file or another storage of redb whose first fault is kept: redb fails every later call after one, and says only that
-//! there was one. A file that somebody else cut is a fault, too: redb would go on with what it remembers of it, and its next
-//! write would make a hole where the rest was.
+//! there was one. A file that somebody else has cut or written into is a fault, too: redb would go on with what it remembers of
+//! it, and mix that with what is there.
 
 use redb::{BackendError, StorageBackend};
 use std::{
-    io,
+    fs::File,
+    io::{self, Read as _},
     ops::Bound,
-    sync::{
-        Arc, OnceLock,
-        atomic::{AtomicU64, Ordering},
-    },
+    path::Path,
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
-/// What is known of an open storage: its first fault, and its length.
+/// Bytes at the beginning of a file of redb that every commit changes: its header.
+const HEAD_BYTES: usize = 320;
+
+/// What is known of an open storage: its first fault, and what was written into it here.
 #[derive(Debug, Default)]
 pub(super) struct StorageWatch {
     fault: OnceLock<String>,
-    /// Length in bytes that it has by what was done with it here.
-    bytes: AtomicU64,
+    content: Mutex<KnownContent>,
+}
+
+/// What a storage holds by what was done with it here.
+#[derive(Debug, Default)]
+struct KnownContent {
+    /// Its length.
+    bytes: u64,
+    /// Its beginning, [`HEAD_BYTES`] at most.
+    head: Vec<u8>,
+    /// True once it was found to be otherwise. That stays: what is there now is not what is remembered elsewhere.
+    is_altered: bool,
 }
 
 impl StorageWatch {
@@ -26,12 +38,70 @@ impl StorageWatch {
         self.fault.get().map(String::as_str)
     }
 
-    /// True when its file is shorter than what was done with it here can have left, by a measurement of its length.
-    pub(super) fn is_cut(&self, measured_bytes: impl FnOnce() -> u64) -> bool {
-        // It may be made longer or shorter meanwhile; then either of the two is the length that it should have.
-        let before = self.bytes.load(Ordering::SeqCst);
-        let found = measured_bytes();
-        found < before.min(self.bytes.load(Ordering::SeqCst))
+    fn content(&self) -> MutexGuard<'_, KnownContent> {
+        self.content.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// True when the storage, of which `len` and `read` tell what is there, is not as it was left here. What cannot be read now
+    /// says nothing.
+    pub(super) fn is_altered(&self, there: &(impl Content + ?Sized)) -> bool {
+        self.content().is_altered(there)
+    }
+}
+
+impl KnownContent {
+    fn is_altered(&mut self, there: &(impl Content + ?Sized)) -> bool {
+        let mut head = vec![0; self.head.len()];
+        let is_cut = there.bytes().is_ok_and(|bytes| bytes < self.bytes);
+        self.is_altered |= is_cut || (there.head(&mut head).is_ok() && head != self.head);
+        self.is_altered
+    }
+
+    /// Takes note of what was written.
+    fn written(&mut self, offset: u64, data: &[u8]) {
+        let end = offset + data.len() as u64;
+        self.resize(self.bytes.max(end));
+        let at = usize::try_from(offset).unwrap_or(usize::MAX);
+        if let Some(kept) = self.head.get_mut(at..) {
+            let both = kept.len().min(data.len());
+            kept[..both].copy_from_slice(&data[..both]);
+        }
+    }
+
+    fn resize(&mut self, bytes: u64) {
+        self.bytes = bytes;
+        self.head.resize(usize::try_from(bytes).unwrap_or(usize::MAX).min(HEAD_BYTES), 0);
+    }
+}
+
+/// Anything that tells what is in a file now.
+pub(super) trait Content {
+    /// Its length.
+    fn bytes(&self) -> io::Result<u64>;
+    /// Reads its beginning.
+    fn head(&self, out: &mut [u8]) -> io::Result<()>;
+}
+
+impl Content for Path {
+    fn bytes(&self) -> io::Result<u64> {
+        Ok(std::fs::metadata(self)?.len())
+    }
+
+    fn head(&self, out: &mut [u8]) -> io::Result<()> {
+        File::open(self)?.read_exact(out)
+    }
+}
+
+/// A storage of redb, as it is looked at.
+struct Inner<'b, B>(&'b B);
+
+impl<B: StorageBackend> Content for Inner<'_, B> {
+    fn bytes(&self) -> io::Result<u64> {
+        self.0.len()
+    }
+
+    fn head(&self, out: &mut [u8]) -> io::Result<()> {
+        self.0.read(0, out)
     }
 }
 
@@ -43,19 +113,33 @@ pub(super) struct WatchedBackend<B> {
 }
 
 impl<B: StorageBackend> WatchedBackend<B> {
-    /// The storage, as long as it is now. One whose length cannot be read fails at the first read.
+    /// The storage, as it is now. One that cannot be read fails at the first read.
     pub(super) fn new(inner: B) -> (Self, Arc<StorageWatch>) {
-        let bytes = AtomicU64::new(inner.len().unwrap_or_default());
-        let watch = Arc::new(StorageWatch { bytes, ..StorageWatch::default() });
+        let mut content = KnownContent::default();
+        content.resize(inner.len().unwrap_or_default());
+        let _ = inner.read(0, &mut content.head);
+        let watch = Arc::new(StorageWatch { content: Mutex::new(content), ..StorageWatch::default() });
         (Self { inner, watch: Arc::clone(&watch) }, watch)
     }
 
-    /// Refuses to write into a file that was cut.
-    fn check_whole(&self) -> io::Result<()> {
-        if self.inner.len()? < self.watch.bytes.load(Ordering::SeqCst) {
-            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "somebody has cut the file"));
+    /// Changes the storage, unless somebody else has.
+    fn change(
+        &self,
+        change: impl FnOnce(&B) -> io::Result<()>,
+        note: impl FnOnce(&mut KnownContent),
+    ) -> io::Result<()> {
+        // Held, so that a look at the file meanwhile finds it as it is noted.
+        let mut content = self.watch.content();
+        if content.is_altered(&Inner(&self.inner)) {
+            return Err(io::Error::other("somebody else has cut or overwritten the file"));
         }
-        Ok(())
+        let done = change(&self.inner);
+        match done {
+            Ok(()) => note(&mut content),
+            // A part of it may have been done, and redb asks for no other.
+            Err(_) => *content = KnownContent::default(),
+        }
+        done
     }
 
     fn noted<T>(&self, doing: &str, result: io::Result<T>) -> io::Result<T> {
@@ -86,12 +170,7 @@ impl<B: StorageBackend> StorageBackend for WatchedBackend<B> {
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
-        // A look at the file meanwhile finds the shorter of the two.
-        self.watch.bytes.fetch_min(len, Ordering::SeqCst);
-        let done = self.inner.set_len(len);
-        if done.is_ok() {
-            self.watch.bytes.store(len, Ordering::SeqCst);
-        }
+        let done = self.change(|inner| inner.set_len(len), |content| content.resize(len));
         self.noted("changing its length", done)
     }
 
@@ -100,10 +179,7 @@ impl<B: StorageBackend> StorageBackend for WatchedBackend<B> {
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
-        let done = self.check_whole().and_then(|()| self.inner.write(offset, data));
-        if done.is_ok() {
-            self.watch.bytes.fetch_max(offset + data.len() as u64, Ordering::SeqCst);
-        }
+        let done = self.change(|inner| inner.write(offset, data), |content| content.written(offset, data));
         self.noted("writing", done)
     }
 
