@@ -13,6 +13,7 @@ use crate::{
     serve::{
         admin::{Admin, AdminGuard},
         listen,
+        long_poll::Waiters,
         router::Router,
     },
     store::{
@@ -137,7 +138,8 @@ impl App {
         let guard = AdminGuard::new(admin.clone(), server.admin_listen.ip(), server.admin_token.clone());
         tasks.serve_operator(doors.operator, guard);
 
-        let starting = Starting { wiring, source, readers, router, admin, certificate };
+        let waiters = wiring.waiters(connections_max);
+        let starting = Starting { wiring, source, readers, router, admin, certificate, waiters };
         match starting.go_on(feeds, &progress, tasks.serving_ends()).await {
             Ok(Started { store, hub, reloader, poller, groups, watches, words }) => {
                 watches.into_iter().for_each(|watch| tasks.watch_site(watch));
@@ -221,6 +223,7 @@ struct Starting {
     admin: Admin,
     /// The certificate that everfeed gets itself.
     certificate: Option<CertificateWatch>,
+    waiters: Waiters,
 }
 
 /// The rest of what was started.
@@ -243,7 +246,7 @@ impl Starting {
         progress: &RegistrationProgress,
         serving_ends: CancellationToken,
     ) -> anyhow::Result<Started> {
-        let Self { wiring, source, readers, router, admin, certificate } = self;
+        let Self { wiring, source, readers, router, admin, certificate, waiters } = self;
         let Config { site, server, .. } = &wiring.config;
         catalog::join_found(&*wiring.store, site, &server.public_url, &mut feeds).await?;
         wiring.gate.catalog.publish(catalog::register(&*wiring.store, feeds, progress).await?);
@@ -255,7 +258,6 @@ impl Starting {
         let groups = wiring.groups().await?;
         let hub = wiring.hub(&readers)?;
         hub.start().await.context("the stored subscriptions")?;
-        let waiters = wiring.waiters();
         let reloader = Arc::new(Reloader::new(ReloadParts {
             source,
             started_with: wiring.config.clone(),

@@ -72,9 +72,9 @@ impl Config {
         environment: impl IntoIterator<Item = (String, String)>,
     ) -> Result<Self, ConfigError> {
         let text = source::read(file)?;
-        Self::from_text(file, &text, environment, |config| {
-            // A service is started in other folders than a shell.
-            let folder = file.with_file_name("");
+        // A service is started in other folders than a shell.
+        let folder = file.with_file_name("");
+        let mut config = Self::from_text(file, &text, environment, |config| {
             config.store.path = folder.join(&config.store.path);
             config.server.listen.below(&folder);
             for path in [&mut config.server.tls.certificate, &mut config.server.tls.key].into_iter().flatten()
@@ -89,7 +89,11 @@ impl Config {
             let of_certificate =
                 problems::certificate_problem(config).into_iter().chain(problems::acme_problems(config));
             problems::store_problem(config).into_iter().chain(of_certificate).collect()
-        })
+        })?;
+        for record in config.feed.iter_mut().filter_map(|feed| feed.record.as_mut()) {
+            record.folder = folder.join(&record.folder);
+        }
+        Ok(config)
     }
 
     /// `server.admin_listen` and `server.admin_token` as a file has them, whatever else is wrong with the file; their defaults
@@ -126,10 +130,11 @@ impl Config {
     ) -> Result<Self, ConfigError> {
         let environment: Vec<(String, String)> = environment.into_iter().collect();
         let parts = parts::parts(text);
-        let (mut config, mut problems) = Self::read(&parts, environment.clone(), &beside);
+        let folder = file.with_file_name("");
+        let (mut config, mut problems) = Self::read(&parts, environment.clone(), &folder, &beside);
         if parts.len() > 1 && !problems.is_empty() {
             // Lines, and mistakes that concern two parts, are known only of the whole.
-            (config, problems) = Self::read(&[text], environment, &beside);
+            (config, problems) = Self::read(&[text], environment, &folder, &beside);
         }
         if !problems.is_empty() {
             return Err(ConfigError { file: file.to_owned(), problems });
@@ -138,10 +143,11 @@ impl Config {
     }
 
     /// Reads the parts of a text, and finds every mistake in them. Where there are several, mistakes only tell that there are
-    /// any.
+    /// any. Relative paths of what is read besides count from `folder`.
     fn read(
         parts: &[&str],
         environment: Vec<(String, String)>,
+        folder: &Path,
         beside: impl Fn(&mut Self) -> Vec<RefusedSetting>,
     ) -> (Self, Vec<RefusedSetting>) {
         let (first, rest) = parts.split_first().map_or(("", &[][..]), |(first, rest)| (*first, rest));
@@ -156,7 +162,7 @@ impl Config {
             group: Vec::new(),
             site: Vec::new(),
         };
-        match config.platforms.folder.as_deref().map(profiles::read) {
+        match config.platforms.folder.as_deref().map(|profiles| profiles::read(&folder.join(profiles))) {
             Some(Ok(profiles)) => config.platforms.know(profiles),
             Some(Err(problem)) => reading.add(problem),
             None => {}

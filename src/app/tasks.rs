@@ -77,7 +77,7 @@ impl Tasks {
         let stop = self.stop_serving.clone();
         let budget = Arc::new(ByteBudget::new(ADMIN_ANSWERS_BYTES_MAX));
         let limits = listen::ListenerLimits::new(ADMIN_CONNECTIONS_MAX, ADMIN_ANSWERS_BYTES_MAX, budget);
-        let limits = listen::ListenerLimits { idle_give_way: true, ..limits };
+        let limits = listen::ListenerLimits { idle_least: Duration::ZERO, ..limits };
         self.serving.spawn(listen::serve([listener.into()], admin, limits, stop));
     }
 
@@ -92,7 +92,7 @@ impl Tasks {
         let stop = self.stop_serving.clone();
         let budget = Arc::new(ByteBudget::new(ADMIN_ANSWERS_BYTES_MAX));
         let limits = listen::ListenerLimits::new(REDIRECT_CONNECTIONS_MAX, ADMIN_ANSWERS_BYTES_MAX, budget);
-        let limits = listen::ListenerLimits { idle_give_way: true, ..limits };
+        let limits = listen::ListenerLimits { idle_least: Duration::ZERO, ..limits };
         let service = redirecting(public_url, port, held);
         self.serving.spawn(listen::serve([listener.into()], service, limits, stop));
     }

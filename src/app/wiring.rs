@@ -48,6 +48,11 @@ use tower::{ServiceBuilder, util::BoxCloneSyncService};
 /// Polls a second at most after a first start, when all feeds were polled at one time.
 const POLLS_PER_SEC: u64 = 10;
 
+/// Part of the connections that are kept for requests that are answered at once: one divided by this.
+const ANSWERED_SHARE: usize = 5;
+/// Part of the connections that may wait for one client: one divided by this.
+const CLIENT_SHARE: usize = 2;
+
 /// The components that all others stand on.
 pub(super) struct Wiring {
     pub(super) config: Config,
@@ -213,10 +218,13 @@ impl Wiring {
         })))
     }
 
-    pub(super) fn waiters(&self) -> Waiters {
+    /// The places of requests that wait, so many of so many connections at most that others are answered, too.
+    pub(super) fn waiters(&self, connections_max: usize) -> Waiters {
         let server = &self.config.server;
         let timeout_max = Duration::from_secs(server.timeout_max_secs);
-        Waiters::new(server.waiters_max, server.waiters_per_client_max, timeout_max)
+        let most = (connections_max - connections_max / ANSWERED_SHARE).max(1);
+        let of_client = (connections_max / CLIENT_SHARE).max(1);
+        Waiters::new(server.waiters_max.min(most), server.waiters_per_client_max.min(of_client), timeout_max)
     }
 
     pub(super) fn mounts(

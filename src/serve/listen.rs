@@ -40,20 +40,22 @@ const SHORT_CHECK: Duration = Duration::from_secs(1);
 const CONNECTION_SHARE: usize = 8;
 /// Pause between two looks for a connection that asks for nothing, while another one waits for its place.
 const IDLE_CHECK: Duration = Duration::from_millis(100);
+/// Time for which a consumer may ask for nothing while others wait: a request may be on its way, or a handshake.
+const IDLE_LEAST: Duration = Duration::from_secs(1);
 /// Pause after the system refused a connection, as it does when file descriptors run out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// Limits of a listener.
 #[derive(Clone, Debug)]
 pub struct ListenerLimits {
-    /// Connections at once; one more waits to be accepted.
+    /// Connections at once. For one more the oldest one that asks for nothing is ended; where there is none, it waits.
     pub connections_max: usize,
+    /// Time for which a connection may ask for nothing while others wait for its place.
+    pub idle_least: Duration,
     /// Bytes of answers on one connection that its peer has not read.
     pub connection_bytes_max: usize,
     /// The memory of all answers: while it is short, connections that do not read are ended.
     pub budget: Arc<ByteBudget>,
-    /// True to end the oldest connection that asks for nothing when another one comes and there are as many as may be.
-    pub idle_give_way: bool,
     /// True to keep the case of header names, for a site behind us.
     pub keeps_header_case: bool,
 }
@@ -63,9 +65,9 @@ impl ListenerLimits {
     pub fn new(connections_max: usize, answers_bytes_max: usize, budget: Arc<ByteBudget>) -> Self {
         Self {
             connections_max,
+            idle_least: IDLE_LEAST,
             connection_bytes_max: answers_bytes_max / CONNECTION_SHARE,
             budget,
-            idle_give_way: false,
             keeps_header_case: false,
         }
     }
@@ -80,10 +82,11 @@ impl Connections {
         act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Ends the oldest connection that asks for nothing. It counts no more from now on: the next call ends another one.
-    fn let_idle_go(&self) {
+    /// Ends the oldest connection that asked for nothing for this long. It counts no more from now on: the next call ends another one.
+    fn let_idle_go(&self, least: Duration) {
         self.with(|open| {
-            let idle = open.iter().filter(|(_, unread)| unread.is_idle()).map(|(number, _)| *number).min();
+            let idle =
+                open.iter().filter(|(_, unread)| unread.is_idle_for(least)).map(|(number, _)| *number).min();
             if let Some(oldest) = idle.and_then(|number| open.remove(&number)) {
                 oldest.cut();
             }
@@ -171,7 +174,7 @@ impl Reception {
     async fn place_of_an_idle_one(&self) -> Result<OwnedSemaphorePermit, AcquireError> {
         loop {
             if self.places.available_permits() == 0 {
-                self.open.let_idle_go();
+                self.open.let_idle_go(self.limits.idle_least);
             }
             if let Ok(place) = timeout(IDLE_CHECK, self.places.clone().acquire_owned()).await {
                 return place;
@@ -190,14 +193,7 @@ impl Reception {
         B: http_body::Body<Data = Bytes, Error = BoxError> + Send + 'static,
     {
         loop {
-            let accept = async {
-                if self.limits.idle_give_way {
-                    (listener.socket.accept().await, self.place_of_an_idle_one().await)
-                } else {
-                    let place = self.places.clone().acquire_owned().await;
-                    (listener.socket.accept().await, place)
-                }
-            };
+            let accept = async { (listener.socket.accept().await, self.place_of_an_idle_one().await) };
             let (accepted, place) = tokio::select! {
                 () = self.stop.cancelled() => break,
                 accepted = accept => accepted,
@@ -364,7 +360,7 @@ mod tests {
         let stop = CancellationToken::new();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let limits = ListenerLimits { idle_give_way: true, ..limits(4) };
+        let limits = ListenerLimits { idle_least: Duration::ZERO, ..limits(4) };
         let served = tokio::spawn(serve([listener.into()], bytes(3), limits, stop.clone()));
         let mut idle = Vec::new();
         // Some have never asked for anything, some were answered and keep their connection.

@@ -24,7 +24,7 @@ const PROGRESS_BYTES: usize = 64 << 10;
 pub(super) struct Unread {
     opened: Instant,
     bytes: AtomicUsize,
-    /// Milliseconds from `opened` to the last progress: bytes were read, or the first were there to be read.
+    /// Milliseconds from `opened` to the last progress: bytes were read, the first were there to be read, or an answer began.
     progress_ms: AtomicU64,
     /// Bytes that were read since then.
     since_progress: AtomicUsize,
@@ -53,8 +53,7 @@ impl Unread {
         if self.bytes.load(Ordering::Relaxed) == 0 {
             return None;
         }
-        let progress = Duration::from_millis(self.progress_ms.load(Ordering::Relaxed));
-        Some(self.opened.elapsed().saturating_sub(progress))
+        Some(self.since_progress_at())
     }
 
     /// A request has come. Its answer is not there until what is returned is dropped.
@@ -63,9 +62,15 @@ impl Unread {
         Asks(self.clone())
     }
 
-    /// True while it is asked for nothing, and its peer has read everything.
-    pub(super) fn is_idle(&self) -> bool {
-        self.asked.load(Ordering::Relaxed) == 0 && self.bytes.load(Ordering::Relaxed) == 0
+    /// True when it was asked for nothing for this long, and its peer has read everything.
+    pub(super) fn is_idle_for(&self, least: Duration) -> bool {
+        let asks_nothing = self.asked.load(Ordering::Relaxed) == 0 && self.bytes.load(Ordering::Relaxed) == 0;
+        asks_nothing && self.since_progress_at() >= least
+    }
+
+    fn since_progress_at(&self) -> Duration {
+        let progress = Duration::from_millis(self.progress_ms.load(Ordering::Relaxed));
+        self.opened.elapsed().saturating_sub(progress)
     }
 
     /// Ends the connection.
@@ -131,6 +136,7 @@ pub(super) struct Asks(Arc<Unread>);
 
 impl Drop for Asks {
     fn drop(&mut self) {
+        self.0.progress();
         self.0.asked.fetch_sub(1, Ordering::Relaxed);
     }
 }
@@ -282,7 +288,7 @@ mod tests {
         assert!(body.frame().await.is_none());
         assert_eq!(unread.bytes.load(Ordering::Relaxed), 3);
         drop(bytes);
-        assert!(unread.is_idle());
+        assert!(unread.is_idle_for(Duration::ZERO));
     }
 
     #[tokio::test(start_paused = true)]
