@@ -166,6 +166,12 @@ fn obey(command: Command, form: LogForm) -> anyhow::Result<()> {
             let config = source.load()?;
             if options.new_store {
                 begin_anew(&config.store.path)?;
+                if std::fs::metadata(&config.store.path).is_ok_and(|found| found.len() > 0) {
+                    let path = config.store.path.display();
+                    eprintln!(
+                        "--new-store: a store is at {path}, and it goes on; move it away to begin anew"
+                    );
+                }
             }
             telemetry::log(form, "info");
             runtime()?.block_on(serve(config, source))

@@ -3,7 +3,7 @@
 use crate::{
     catalog::{FeedSettings, GroupSettings, SiteSettings},
     hub, ingest,
-    secret::{AdminToken, masked},
+    secret::{AdminToken, masked_with_query},
     serve,
     setting::RefusedSetting,
     store,
@@ -234,12 +234,12 @@ impl Config {
                 || "3600 s unless the feed hints at less".to_owned(),
                 |secs| format!("{secs} s"),
             );
-            lines.push(format!("  feed        {}: {}", feed.name, masked(feed.url.as_str())));
+            lines.push(format!("  feed        {}: {}", feed.name, masked_with_query(feed.url.as_str())));
             lines.push(format!(
                 "              polled after {least}, and after {} s at the latest",
                 poll.max_secs
             ));
-            lines.push(format!("              ids in namespace {}", masked(&feed.namespace())));
+            lines.push(format!("              ids in namespace {}", masked_with_query(&feed.namespace())));
             if let Some(alias) = feed.aliases.first() {
                 lines.push(format!("              relative links lead from {alias}"));
             }

@@ -82,6 +82,18 @@ pub fn masked(text: &str) -> String {
     }
 }
 
+/// The same of a text that may be a URL with a query, of which names of parameters are shown and values are not: one may be a
+/// token.
+pub fn masked_with_query(text: &str) -> String {
+    let text = masked(text);
+    let Some((before, query)) = text.split_once('?') else { return text };
+    let names: Vec<String> = query
+        .split('&')
+        .map(|pair| pair.split_once('=').map_or_else(|| "***".to_owned(), |(name, _)| format!("{name}=***")))
+        .collect();
+    format!("{before}?{}", names.join("&"))
+}
+
 /// A URL as everybody may see it: without credentials, and without a query, which may be a token.
 pub fn public_url(url: &Url) -> String {
     let mut url = url.clone();

@@ -83,14 +83,14 @@ fn filter_of(text: &str) -> Result<Option<EnvFilter>, String> {
     EnvFilter::builder().parse(&text).map(Some).map_err(|error| format!("RUST_LOG: {error}; {advice}"))
 }
 
-/// A filter without the warnings of h2, unless it asks for h2 or for everything: h2 warns of single frames that a peer sent,
-/// so that anybody could fill the log.
+/// A filter without the lines of two libraries, unless it asks for them or for everything: h2 warns of single frames that a peer
+/// sent, so that anybody could fill the log, and the verifier of certificates says once more what we say.
 fn without_strangers_lines(filter: &str) -> String {
     let asks = |word: &str| filter.to_ascii_lowercase().contains(word);
-    if ["h2", "debug", "trace"].into_iter().any(asks) {
+    if ["h2", "rustls", "debug", "trace"].into_iter().any(asks) {
         filter.to_owned()
     } else {
-        format!("{filter},h2=off")
+        format!("{filter},h2=off,rustls_platform_verifier=off")
     }
 }
 

@@ -279,7 +279,7 @@ fn cause_of(error: &FetchError) -> NoAnswerCause {
             NoAnswerCause::Redirect
         }
         FetchError::TooLarge { .. } => NoAnswerCause::TooLarge,
-        FetchError::Inflate(_) | FetchError::Cut(_) | FetchError::Protocol(_) => NoAnswerCause::Broken,
+        FetchError::Inflate(..) | FetchError::Cut(..) | FetchError::Protocol(..) => NoAnswerCause::Broken,
         FetchError::BadUrl | FetchError::Throttled { .. } | FetchError::Crowded | FetchError::Local(_) => {
             NoAnswerCause::Local
         }

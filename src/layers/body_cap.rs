@@ -13,7 +13,7 @@ use http_body::Frame;
 use http_body_util::BodyExt;
 use tower::{Layer, Service};
 
-use super::error::Size;
+use super::error::{CutFault, Size};
 use super::{Body, Exchange, FetchError, Reply, Request};
 
 /// Counts a body as it arrives, and compares it with what was announced.
@@ -161,7 +161,7 @@ impl Capped {
     fn end(&self) -> Option<FetchError> {
         let seen = self.seen.count();
         let announced = self.announced.filter(|announced| *announced != seen)?;
-        Some(FetchError::Cut(format!("{seen} of {announced} bytes arrived").into()))
+        Some(FetchError::Cut(CutFault::Body, format!("{seen} of {announced} bytes arrived").into()))
     }
 }
 
@@ -205,7 +205,7 @@ mod tests {
     #[tokio::test]
     async fn a_body_shorter_than_announced_is_cut() {
         let error = read(BodyCap::layer(10), || announcing("9", body_of(&["12345678"]))).await.unwrap_err();
-        assert!(matches!(error, FetchError::Cut(_)), "{error:?}");
+        assert!(matches!(error, FetchError::Cut(..)), "{error:?}");
     }
 
     #[tokio::test]

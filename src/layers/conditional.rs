@@ -15,6 +15,7 @@ use tower::{Layer, Service};
 use url::Url;
 
 use super::address_guard::url_of;
+use super::error::ProtocolFault;
 use super::{Exchange, FetchError, Reply, Request};
 
 /// Makes a request conditional if it carries [`Validators`] of its own URL.
@@ -105,7 +106,10 @@ impl<S: Exchange> Service<Request> for Conditional<S> {
         Box::pin(async move {
             let mut reply = answer.await?;
             if reply.status() == StatusCode::NOT_MODIFIED && !conditional {
-                return Err(FetchError::Protocol("304 to a request without validators".into()));
+                return Err(FetchError::Protocol(
+                    ProtocolFault::Malformed,
+                    "304 to a request without validators".into(),
+                ));
             }
             let validators = Validators::read(reply.headers(), &url);
             reply.extensions_mut().insert(validators);
@@ -209,7 +213,7 @@ mod tests {
     #[tokio::test]
     async fn a_304_that_was_not_asked_for_is_an_error() {
         let error = exchange(get(FEED), 304, &[]).await.unwrap_err();
-        assert!(matches!(error, FetchError::Protocol(_)), "{error:?}");
+        assert!(matches!(error, FetchError::Protocol(..)), "{error:?}");
     }
 
     #[tokio::test]

@@ -79,7 +79,10 @@ mod tests {
 
     #[tokio::test]
     async fn nothing_else_is_tried_again() {
-        assert_eq!(attempts(1, || FetchError::Cut("".into())).await, (1, false));
+        assert_eq!(
+            attempts(1, || FetchError::Cut(crate::layers::error::CutFault::Body, "".into())).await,
+            (1, false)
+        );
         assert_eq!(attempts(1, || FetchError::Resolve(NameFault::Unknown, "".into())).await, (1, false));
         assert_eq!(
             attempts(1, || FetchError::Timeout { after: Duration::ZERO, awaited: Awaited::Head }).await,

@@ -48,12 +48,12 @@ pub enum FetchError {
     BadRedirect(#[from] BadRedirect),
     #[error("the body is larger than {bytes_max} bytes {size}")]
     TooLarge { bytes_max: u64, size: Size },
-    #[error("the body could not be inflated as its Content-Encoding says")]
-    Inflate(#[source] BoxError),
-    #[error("the answer was cut short")]
-    Cut(#[source] BoxError),
-    #[error("the answer was not valid HTTP")]
-    Protocol(#[source] BoxError),
+    #[error("{0}")]
+    Inflate(InflateFault, #[source] BoxError),
+    #[error("{0}")]
+    Cut(CutFault, #[source] BoxError),
+    #[error("{0}")]
+    Protocol(ProtocolFault, #[source] BoxError),
     #[error("held back: this host was asked often enough, room in {} s", .wait.as_secs_f32())]
     Throttled { wait: Duration },
     #[error("other large documents are being read, and there was no memory left for this one")]
@@ -82,9 +82,9 @@ impl FetchError {
             | Self::TooManyRedirects { .. }
             | Self::BadRedirect(_)
             | Self::TooLarge { .. }
-            | Self::Inflate(_)
-            | Self::Cut(_)
-            | Self::Protocol(_) => Fault::Peer,
+            | Self::Inflate(..)
+            | Self::Cut(..)
+            | Self::Protocol(..) => Fault::Peer,
         }
     }
 
@@ -95,9 +95,9 @@ impl FetchError {
             | Self::Connect(..)
             | Self::Tls(..)
             | Self::Timeout { .. }
-            | Self::Inflate(_)
-            | Self::Cut(_)
-            | Self::Protocol(_)
+            | Self::Inflate(..)
+            | Self::Cut(..)
+            | Self::Protocol(..)
             | Self::Throttled { .. }
             | Self::Crowded
             | Self::Local(_) => true,
@@ -130,9 +130,9 @@ impl FetchError {
             Self::TooManyRedirects { .. } => "too-many-redirects",
             Self::BadRedirect(_) => "bad-redirect",
             Self::TooLarge { .. } => "too-large",
-            Self::Inflate(_) => "inflate",
-            Self::Cut(_) => "cut",
-            Self::Protocol(_) => "protocol",
+            Self::Inflate(..) => "inflate",
+            Self::Cut(..) => "cut",
+            Self::Protocol(..) => "protocol",
             Self::Throttled { .. } => "throttled",
             Self::Crowded => "crowded",
             Self::Local(_) => "local",
@@ -219,7 +219,7 @@ pub enum TlsFault {
     #[error("the server's TLS certificate was revoked")]
     Revoked,
     #[error(
-        "the server's TLS certificate is that of an issuer, self-signed as a rule: nobody whom this machine trusts vouches for it"
+        "the server's TLS certificate is self-signed, or is an authority's own, and this machine does not trust it"
     )]
     OfIssuer,
     #[error("the server's TLS certificate was not made for a server")]
@@ -230,6 +230,35 @@ pub enum TlsFault {
     NotTls,
     #[error("the TLS handshake failed")]
     Other,
+}
+
+/// Fault of an answer that broke off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum CutFault {
+    #[error("the server closed the connection without an answer")]
+    Unanswered,
+    #[error("the server closed the connection without an answer; is the address meant to begin with https?")]
+    UnansweredInPlain,
+    #[error("the answer was cut short")]
+    Body,
+}
+
+/// Fault of an answer that cannot be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum ProtocolFault {
+    #[error("the answer was not valid HTTP")]
+    Malformed,
+    #[error("the head of the answer is larger than a head may be: 100 lines, 400 KiB")]
+    LargeHead,
+}
+
+/// Fault of a body that is packed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum InflateFault {
+    #[error("the body could not be inflated as its Content-Encoding says")]
+    Damaged,
+    #[error("the Content-Encoding of the answer is none that was asked for (gzip, deflate, br)")]
+    UnknownCoding,
 }
 
 /// Reason why the guard would not let a connection be made.

@@ -15,6 +15,7 @@ use http_body_util::BodyExt;
 use tower::{Layer, Service};
 
 use self::inflater::{ContentCoding, Inflater};
+use super::error::InflateFault;
 use super::{Body, Exchange, FetchError, Reply, Request};
 
 /// Asks for the codings it can undo, and undoes them while the body arrives.
@@ -85,17 +86,23 @@ impl<S: Exchange> Service<Request> for InflateCap<S> {
 fn coding_of(headers: &HeaderMap) -> Result<ContentCoding, FetchError> {
     let mut coding = ContentCoding::Identity;
     for value in headers.get_all(CONTENT_ENCODING) {
-        let value = value.to_str().map_err(|error| FetchError::Inflate(error.into()))?;
+        let value =
+            value.to_str().map_err(|error| FetchError::Inflate(InflateFault::UnknownCoding, error.into()))?;
         for name in value.split(',').map(str::trim) {
             let next = match name.to_ascii_lowercase().as_str() {
                 "" | "identity" => continue,
                 "gzip" | "x-gzip" => ContentCoding::Gzip,
                 "deflate" => ContentCoding::Deflate,
                 "br" => ContentCoding::Brotli,
-                _ => return Err(FetchError::Inflate("a coding that was not asked for".into())),
+                _ => {
+                    return Err(FetchError::Inflate(
+                        InflateFault::UnknownCoding,
+                        "a coding that was not asked for".into(),
+                    ));
+                }
             };
             if coding != ContentCoding::Identity {
-                return Err(FetchError::Inflate("more than one coding".into()));
+                return Err(FetchError::Inflate(InflateFault::UnknownCoding, "more than one coding".into()));
             }
             coding = next;
         }

@@ -15,7 +15,7 @@ use tower::Service;
 use tracing::warn;
 
 use super::address_guard::AddressClass;
-use super::error::{BoxError, ConnectFault, NameFault, Refused, TlsFault};
+use super::error::{BoxError, ConnectFault, CutFault, NameFault, ProtocolFault, Refused, TlsFault};
 use super::public_address::{PublicResolver, SteadyResolver};
 use super::{FetchError, Reply, Request};
 
@@ -115,6 +115,7 @@ enum Phase {
 
 /// Translates a failure of reqwest into our terms. The URL stays out of it.
 fn explain(error: reqwest::Error, phase: Phase) -> FetchError {
+    let is_plain = error.url().is_some_and(|url| url.scheme() == "http");
     let error = error.without_url();
     let clues = Clues::gather(&error);
     if let Some(refused) = clues.refused {
@@ -130,9 +131,11 @@ fn explain(error: reqwest::Error, phase: Phase) -> FetchError {
         _ if resolving => FetchError::Resolve(clues.name, error),
         _ if clues.tls.is_some() => FetchError::Tls(clues.tls.unwrap_or(TlsFault::Other), error),
         (true, _) => FetchError::Connect(clues.connect.unwrap_or(ConnectFault::Other), error),
-        _ if clues.cut => FetchError::Cut(error),
-        (_, Phase::Body) if !clues.malformed => FetchError::Cut(error),
-        _ => FetchError::Protocol(error),
+        (_, Phase::Head) if clues.cut && is_plain => FetchError::Cut(CutFault::UnansweredInPlain, error),
+        (_, Phase::Head) if clues.cut => FetchError::Cut(CutFault::Unanswered, error),
+        (_, Phase::Body) if clues.cut || !clues.malformed => FetchError::Cut(CutFault::Body, error),
+        _ if clues.is_large => FetchError::Protocol(ProtocolFault::LargeHead, error),
+        _ => FetchError::Protocol(ProtocolFault::Malformed, error),
     }
 }
 
@@ -144,6 +147,8 @@ struct Clues {
     connect: Option<ConnectFault>,
     cut: bool,
     malformed: bool,
+    /// The head is beyond the limits of the HTTP library.
+    is_large: bool,
     ours: bool,
 }
 
@@ -157,6 +162,7 @@ impl Clues {
             connect: timed_out,
             cut: false,
             malformed: false,
+            is_large: false,
             ours: false,
         };
         let mut next: Option<&(dyn Error + 'static)> = Some(error);
@@ -185,6 +191,7 @@ impl Clues {
         if let Some(hyper) = error.downcast_ref::<hyper::Error>() {
             self.cut |= hyper.is_incomplete_message() || hyper.is_closed() || hyper.is_canceled();
             self.malformed |= hyper.is_parse();
+            self.is_large |= hyper.is_parse_too_large();
         }
         if let Some(io) = error.downcast_ref::<io::Error>() {
             use io::ErrorKind::*;

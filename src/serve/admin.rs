@@ -221,7 +221,7 @@ impl Admin {
             (_, path) if path.starts_with(FORGET) || path.starts_with(POLL) => (StatusCode::METHOD_NOT_ALLOWED, TEXT, "POST\n".into()),
             (_, path) if path.starts_with(EXPLAIN) => (StatusCode::METHOD_NOT_ALLOWED, TEXT, "GET\n".into()),
             (_, "/live" | "/ready" | "/status" | "/metrics" | "/clock/accept" | "/backup" | "/reload") => {
-                (StatusCode::METHOD_NOT_ALLOWED, TEXT, "GET, except for POST /clock/accept, /backup and /reload\n".into())
+                (StatusCode::METHOD_NOT_ALLOWED, TEXT, "GET, and POST at /clock/accept, /backup and /reload\n".into())
             }
             _ => (
                 StatusCode::NOT_FOUND,

@@ -2,6 +2,7 @@
 
 use super::StoreError;
 use crate::feed::stamp::Stamp;
+use std::time::Duration;
 
 /// 2026-01-01, the year in which this was first built: no honest clock shows an earlier time. A constant, so that two
 /// builds of one source are the same.
@@ -12,6 +13,9 @@ const LATEST: Stamp = Stamp::from_secs(253_402_300_799);
 
 /// The most that the clock may run ahead of the last time recorded: a machine that slept for a year is still believed.
 const AHEAD_SECS_MAX: u64 = 400 * 24 * 60 * 60;
+
+/// Microseconds by which a time that was recorded may lie after now before anybody is told.
+const AHEAD_US_TOLD: u64 = 60 * 1_000_000;
 
 /// The last time recorded. T never goes back, so a clock that jumps into the future would spoil it for ever: changes
 /// stop until an operator takes the clock for right. Compared with the last write and not with the last T, since old
@@ -34,6 +38,12 @@ impl ClockGuard {
         }
         let recorded = self.recorded.unwrap_or(BUILT_AT);
         Err(StoreError::Clock { now: now.rfc3339(), recorded: recorded.rfc3339() })
+    }
+
+    /// Time by which the last time recorded lies after now, where that is more than clocks differ by.
+    pub(super) fn is_ahead_by(&self, now: Stamp) -> Option<Duration> {
+        let by = self.recorded?.micros().saturating_sub(now.micros());
+        (by > AHEAD_US_TOLD).then(|| Duration::from_micros(by))
     }
 
     /// Remembers that something was written. A time that is not believed is not remembered, or it would vouch for
@@ -82,6 +92,9 @@ mod tests {
         guard.record(BUILT_AT);
         assert!(guard.check(start).is_ok());
         assert_eq!(guard.recorded, Some(start));
+        assert_eq!(guard.is_ahead_by(start), None);
+        let behind = Stamp::from_secs(start.secs() - 3600);
+        assert_eq!(guard.is_ahead_by(behind), Some(Duration::from_secs(3600)));
     }
 
     #[test]

@@ -78,7 +78,7 @@ fn moody(mirror: Arc<Mutex<Mirror>>, seed: u64) -> impl FnMut(&Call) -> Reply + 
         match mood {
             0..4 => Reply::status(204),
             4 => Reply::status(200).after(4),
-            5 => Reply::fail(FetchError::Cut("reset".into())),
+            5 => Reply::fail(FetchError::Cut(crate::layers::error::CutFault::Unanswered, "reset".into())),
             6 => Reply::status(200).after(60),
             7 => Reply::status(500),
             8 => Reply::down().after(2),

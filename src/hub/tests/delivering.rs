@@ -280,7 +280,10 @@ async fn a_lost_answer_is_a_push_sent_again() {
     rig.net.on_push(move |_| {
         count += 1;
         if count % 2 == 1 {
-            Reply::fail(crate::layers::FetchError::Cut("reset".into()))
+            Reply::fail(crate::layers::FetchError::Cut(
+                crate::layers::error::CutFault::Unanswered,
+                "reset".into(),
+            ))
         } else {
             Reply::status(200)
         }

@@ -8,7 +8,7 @@ use flate2::write::MultiGzDecoder;
 use flate2::{Decompress, FlushDecompress, Status};
 
 use crate::layers::FetchError;
-use crate::layers::error::Size;
+use crate::layers::error::{InflateFault, Size};
 
 /// The codings that can be undone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -189,7 +189,7 @@ fn explain(error: io::Error, bytes_max: u64) -> FetchError {
     if error.get_ref().is_some_and(|inner| inner.is::<OverCap>()) {
         FetchError::TooLarge { bytes_max, size: Size::Inflated }
     } else {
-        FetchError::Inflate(error.into())
+        FetchError::Inflate(InflateFault::Damaged, error.into())
     }
 }
 

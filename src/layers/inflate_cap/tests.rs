@@ -85,7 +85,7 @@ async fn a_packed_body_that_ends_early_is_an_error() {
     for (coding, packed) in every_coding(&long).into_iter().skip(1) {
         for kept in [1, 12, packed.len() / 2, packed.len() - 1] {
             let error = inflate(coding, &packed[..kept], 4096, 1 << 20).await.unwrap_err();
-            assert!(matches!(error, FetchError::Inflate(_)), "{coding} {kept}: {error:?}");
+            assert!(matches!(error, FetchError::Inflate(..)), "{coding} {kept}: {error:?}");
         }
     }
 }
@@ -103,7 +103,7 @@ async fn a_packed_body_of_garbage_is_an_error_and_no_panic() {
         }
         let error =
             inflate(coding, b"<rss>not packed at all, whatever the header says</rss>", 64, 4096).await;
-        assert!(matches!(error, Err(FetchError::Inflate(_))), "{coding}: {error:?}");
+        assert!(matches!(error, Err(FetchError::Inflate(..))), "{coding}: {error:?}");
     }
 }
 
@@ -125,7 +125,7 @@ async fn an_empty_body_is_empty_in_every_coding() {
 async fn a_coding_that_was_not_asked_for_is_an_error() {
     for coding in ["zstd", "compress", "gzip, br", "gzip, gzip"] {
         let error = inflate(coding, FEED, 10, 1000).await.unwrap_err();
-        assert!(matches!(error, FetchError::Inflate(_)), "{coding}: {error:?}");
+        assert!(matches!(error, FetchError::Inflate(..)), "{coding}: {error:?}");
     }
 }
 

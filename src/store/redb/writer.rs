@@ -55,6 +55,12 @@ impl Writer {
     /// Starts the thread.
     pub(super) fn start(file: Arc<OpenFile>, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
         let guard = stored_guard(&*file.readable()?)?;
+        if let Some(by) = guard.is_ahead_by(Stamp::from_micros(clock.now_us())) {
+            tracing::warn!(
+                "The store was last written {} s after the present time: the clock ran ahead then, or was set back since. Changes are stored after the last T",
+                by.as_secs()
+            );
+        }
         let (queue, jobs) = sync_channel(QUEUE_JOBS_MAX);
         let far = Far { file, clock, guard };
         let thread = thread::Builder::new().name("store-writer".into()).spawn(move || far.drain(&jobs));
