@@ -17,7 +17,7 @@ use crate::{
         router::Router,
     },
     store::{
-        Remedy, Store,
+        Remedy, Store, StoreError,
         redb::{Redb, missing_store},
         traits::Upkeep as _,
     },
@@ -308,12 +308,19 @@ pub async fn accept_clock(config: &Config) -> anyhow::Result<()> {
     Ok(store.close().await?)
 }
 
+/// The feeds of a store that nobody serves: those of the configuration, and those that were found on its sites.
+async fn observed(store: &dyn Store, config: &Config) -> Result<catalog::CatalogSnapshot, StoreError> {
+    let mut feeds = config.registered();
+    catalog::join_found(store, &config.site, &config.server.public_url, &mut feeds).await?;
+    catalog::observe(store, feeds).await
+}
+
 /// Forgets a feed that is not configured any more, on a store that nobody serves.
 pub async fn forget(config: &Config, name: &str) -> anyhow::Result<()> {
     let path = &config.store.path;
     anyhow::ensure!(path.exists(), "there is no store at {}", path.display());
     let store = open(config, Arc::new(clock::System)).await?;
-    let catalog = catalog::observe(&*store, config.registered()).await?;
+    let catalog = observed(&*store, config).await?;
     let forgotten = reload::forget(&*store, &catalog, name).await;
     store.close().await?;
     forgotten?;
@@ -332,7 +339,7 @@ pub async fn removed_feeds(config: &Config) -> anyhow::Result<Vec<RemovedFeed>> 
     let seen =
         tokio::task::spawn_blocking(move || Redb::look(&settings.path, &settings, Arc::new(clock::System)));
     let store = seen.await?.with_context(|| format!("the store {}", config.store.path.display()))?;
-    let catalog = catalog::observe(&store, config.registered()).await?;
+    let catalog = observed(&store, config).await?;
     let removed = removed::removed_feeds(&store, &catalog).await;
     store.close().await?;
     Ok(removed?)
@@ -343,7 +350,7 @@ pub async fn forget_item(config: &Config, feed: &str, item: &str) -> anyhow::Res
     let path = &config.store.path;
     anyhow::ensure!(path.exists(), "there is no store at {}", path.display());
     let store = open(config, Arc::new(clock::System)).await?;
-    let catalog = catalog::Catalog::new(catalog::observe(&*store, config.registered()).await?);
+    let catalog = catalog::Catalog::new(observed(&*store, config).await?);
     let explainer = explain::Explainer { store, catalog, platforms: config.platforms.profiles() };
     let forgotten = forget_item::forget_item(&explainer, feed, item).await;
     explainer.store.close().await?;

@@ -2,7 +2,7 @@
 //! here, in words that another process can read; how it is printed is the command line's business.
 
 use crate::{
-    catalog::{self, Catalog, FeedSettings, RegisteredFeed},
+    catalog::{Catalog, FeedSettings, RegisteredFeed},
     clock,
     config::Config,
     feed::{
@@ -77,7 +77,7 @@ pub async fn from_file(
     let path = &config.store.path;
     anyhow::ensure!(path.exists(), "there is no store at {}", path.display());
     let store = super::open(config, Arc::new(clock::System)).await?;
-    let catalog = Catalog::new(catalog::observe(&*store, config.registered()).await?);
+    let catalog = Catalog::new(super::observed(&*store, config).await?);
     let platforms = config.platforms.profiles();
     let poll = match store.feed_named(feed).await? {
         Some(record) => store.poll(record.no).await?,

@@ -457,6 +457,45 @@ async fn the_feeds_that_the_front_page_names_join_while_it_runs_and_stay_when_it
         sidecar.get("/comments/feed/").await.contains("rel=\"hub\""),
         "it is remembered without its origin"
     );
+    // It counts as configured while nobody serves, too.
+    sidecar.app.stop().await.unwrap();
+    assert_eq!(everfeed::app::removed_feeds(&sidecar.config).await.unwrap().len(), 0);
+    let refused = everfeed::app::forget(&sidecar.config, "site-comments-feed").await.unwrap_err();
+    assert!(refused.to_string().contains("configured"), "{refused}");
+}
+
+/// Polls a feed now, whatever its publisher asked for.
+async fn poll(sidecar: &Sidecar, name: &str) {
+    let target = format!("/poll/{name}?now");
+    let polled = ask(sidecar.app.admin_address(), Method::POST, &target, &[], "").await.unwrap();
+    assert_eq!(polled.status, 200, "{polled:?}");
+}
+
+#[tokio::test]
+async fn a_document_that_is_cut_short_or_empty_does_not_take_the_place_of_a_good_one_at_once() {
+    let two = AFTER.replace("</channel>", "<item><guid>2</guid><title>Two</title></item></channel>");
+    let (good, newer) = (format!("{BEFORE}{two}"), format!("{BEFORE}<!-- newer -->{two}"));
+    let cut = good[..good.find("Two").unwrap()].to_owned();
+    let empty = format!("{BEFORE}<title>Old &amp; good</title></channel></rss>");
+    let blog = Blog::new(good.clone());
+    let sidecar = blog.behind("feeds = [\"/feed.xml\"]").await;
+    let shows = async |words: &str| sidecar.get("/feed.xml").await.contains(words);
+    for broken in [&cut, &empty] {
+        for whole in [&good, &newer] {
+            *blog.document.lock().unwrap() = (*whole).clone();
+            poll(&sidecar, "site-feed-xml").await;
+            *blog.document.lock().unwrap() = broken.clone();
+            poll(&sidecar, "site-feed-xml").await;
+            assert!(shows("<title>Two</title>").await, "{broken}");
+            assert_eq!(shows("newer").await, *whole == newer);
+        }
+        // It is no better the next time: that is what the publisher has.
+        poll(&sidecar, "site-feed-xml").await;
+        assert!(!shows("<title>Two</title>").await, "{broken}");
+    }
+    *blog.document.lock().unwrap() = good;
+    poll(&sidecar, "site-feed-xml").await;
+    assert!(shows("<title>Two</title>").await);
 }
 
 #[tokio::test]

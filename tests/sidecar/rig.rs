@@ -81,7 +81,7 @@ fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
 /// An origin, and everfeed before it.
 pub(crate) struct Sidecar {
     pub(crate) app: App,
-    config: Config,
+    pub(crate) config: Config,
     heads: Arc<Mutex<Vec<String>>>,
     _folder: TempDir,
 }

@@ -7,7 +7,7 @@ use crate::{
 };
 use http::header::LAST_MODIFIED;
 use std::sync::Arc;
-use tracing::warn;
+use tracing::{info, warn};
 
 impl Poll<'_> {
     /// True when plain readers get an older document than the one that was read last, or none: the next one is wanted whole,
@@ -23,9 +23,17 @@ impl Poll<'_> {
         }
     }
 
-    /// The document that plain readers are to get, of a feed that has any.
+    /// The document that plain readers are to get, of a feed that has any. `None` for one that is cut short or empty where the
+    /// one before was kept: as a rule an accident, and readers go on getting that. When the next one is no better it is meant.
     pub(super) fn legacy_document(&self, fetched: &Fetched, sliced: &Sliced) -> Option<Arc<LegacyDocument>> {
         self.feed.keeping.legacy_url.as_ref()?;
+        let is_broken = sliced.window.is_truncated() || sliced.says_nothing();
+        if is_broken && !self.wants_document && self.state.document.body.is_some() {
+            let name = &self.feed.name;
+            let what = if sliced.says_nothing() { "holds nothing" } else { "is cut short" };
+            info!(feed.name = %name, "The document of `{name}` {what}; its readers get the one before it until the next poll");
+            return None;
+        }
         let last_modified = fetched.headers.get(LAST_MODIFIED).and_then(|date| date.to_str().ok());
         Some(Arc::new(LegacyDocument {
             body: fetched.body.to_vec(),

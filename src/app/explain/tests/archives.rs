@@ -46,7 +46,7 @@ async fn an_item_that_walks_miss_is_told_with_what_is_still_needed_and_then_with
     let text = "[server]\npublic_url = \"http://feeds.example\"\n[[feed]]\nname = \"blog\"\nurl = \"http://blog.example/\"\n";
     let feeds = Config::parse("test", text).unwrap().feed;
     let record = store.register("blog", "blog").await.unwrap();
-    let catalog = Catalog::new(catalog::observe(&*store, feeds).await.unwrap());
+    let catalog = Catalog::new(crate::catalog::observe(&*store, feeds).await.unwrap());
     let explainer =
         Explainer { store: store.clone(), catalog, platforms: Arc::new(Platforms::embedded().clone()) };
     let key = KeyHash::of("blog", "x");

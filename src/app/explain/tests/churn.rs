@@ -60,7 +60,7 @@ async fn told(changed_polls: u16, held_until: Option<Stamp>, at_rest: bool) -> E
         Commit { changes: vec![Change::Put(put)], last: Some(last), ready: true, ..Commit::nothing(&record) };
     store.commit(commit).await.unwrap();
     let Config { feed: feeds, platforms, .. } = Config::parse("test", CONFIG).unwrap();
-    let catalog = Catalog::new(catalog::observe(&*store, feeds).await.unwrap());
+    let catalog = Catalog::new(crate::catalog::observe(&*store, feeds).await.unwrap());
     let explainer = Explainer { store, catalog, platforms: platforms.profiles() };
     let poll = {
         let mut state = PollState::default();

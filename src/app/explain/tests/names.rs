@@ -57,7 +57,7 @@ fn deletion(record: &FeedRecord, id: ItemId) -> Commit {
 
 async fn explainer(store: &Arc<dyn Store>) -> Explainer {
     let feeds = Config::parse("test", CONFIG).unwrap().feed;
-    let catalog = Catalog::new(catalog::observe(&**store, feeds).await.unwrap());
+    let catalog = Catalog::new(crate::catalog::observe(&**store, feeds).await.unwrap());
     let platforms = Arc::new(Platforms::embedded().clone());
     Explainer { store: Arc::clone(store), catalog, platforms }
 }

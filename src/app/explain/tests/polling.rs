@@ -13,7 +13,7 @@ async fn told(host: &str) -> (Option<String>, String) {
     store.register("blog", "blog").await.unwrap();
     store.save_polls(Vec::new(), vec![(host.to_owned(), AT.plus_secs(3600))]).await.unwrap();
     let Config { feed: feeds, platforms, .. } = Config::parse("test", CONFIG).unwrap();
-    let catalog = Catalog::new(catalog::observe(&*store, feeds).await.unwrap());
+    let catalog = Catalog::new(crate::catalog::observe(&*store, feeds).await.unwrap());
     let explainer = Explainer { store, catalog, platforms: platforms.profiles() };
     let poll = {
         let mut state = PollState::unpolled("http://blog.example/rss");
