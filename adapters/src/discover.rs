@@ -36,7 +36,7 @@ const TYPES: [&str; 6] = [
 /// assert_eq!(feeds[0].title.as_deref(), Some("Posts"));
 /// ```
 pub fn feeds_of_page(bytes: &[u8], hints: &Hints<'_>) -> Vec<Link> {
-    let page = encoding::decode(&bytes[..bytes.len().min(PAGE_BYTES_MAX)], hints.content_type);
+    let page = decoded(bytes, hints);
     let mut base = hints.base_url.and_then(|url| url::Url::parse(url).ok());
     let mut feeds = Vec::new();
     for (name, tag) in tags(&page.text) {
@@ -57,9 +57,31 @@ pub fn feeds_of_page(bytes: &[u8], hints: &Hints<'_>) -> Vec<Link> {
     feeds
 }
 
+/// The beginning of a page as text, in the encoding that its header names, else the page itself (HTML section 13.2.3.2).
+fn decoded<'p>(bytes: &'p [u8], hints: &Hints<'_>) -> encoding::Decoded<'p> {
+    let bytes = &bytes[..bytes.len().min(PAGE_BYTES_MAX)];
+    let page = encoding::decode(bytes, hints.content_type);
+    if hints.content_type.is_some_and(encoding::names_encoding) {
+        return page;
+    }
+    match named_encoding(&page.text) {
+        Some(content_type) => encoding::decode(bytes, Some(&content_type)),
+        None => page,
+    }
+}
+
+/// The encoding that a page names in its head, as a `Content-Type`.
+fn named_encoding(page: &str) -> Option<String> {
+    let mut metas = tags(page).filter(|(name, _)| name.eq_ignore_ascii_case("meta")).map(|(_, tag)| tag);
+    metas.find_map(|meta| {
+        let of_header = || value(meta, "content").filter(|content| encoding::names_encoding(content));
+        value(meta, "charset").map(|charset| format!("text/html; charset={charset}")).or_else(of_header)
+    })
+}
+
 /// The programs that a web page names by `<meta name="generator" content="…">`, in its own order.
 pub(crate) fn generators_of_page(bytes: &[u8], hints: &Hints<'_>) -> Vec<String> {
-    let page = encoding::decode(&bytes[..bytes.len().min(PAGE_BYTES_MAX)], hints.content_type);
+    let page = decoded(bytes, hints);
     let is_generator =
         |tag: &&str| value(tag, "name").is_some_and(|name| name.eq_ignore_ascii_case("generator"));
     let metas = tags(&page.text).filter(|(name, _)| name.eq_ignore_ascii_case("meta")).map(|(_, tag)| tag);
@@ -163,6 +185,26 @@ mod tests {
             &["http://e.org/a/index.xml", "http://e.org/atom.xml", "http://e.org/a/b.html?rss=1&v=2"],
         );
         check("<base href='/x/'><link rel='feed' href='f'>", &["http://e.org/x/f"]);
+    }
+
+    #[test]
+    fn a_page_is_read_in_the_encoding_that_its_header_or_it_itself_names() {
+        let link = b"<link rel=feed href=/\xff.xml>";
+        let russian = "http://e.org/%D1%8F.xml";
+        for (content_type, meta, expect) in [
+            (Some("text/html; charset=windows-1251"), "", russian),
+            (Some("text/html"), "<meta charset='windows-1251'>", russian),
+            (None, "<META http-equiv=Content-Type content='text/html; charset=windows-1251'>", russian),
+            (
+                Some("text/html; charset=windows-1252"),
+                "<meta charset=windows-1251>",
+                "http://e.org/%C3%BF.xml",
+            ),
+        ] {
+            let page = [b"<head><meta name=x content=y>", meta.as_bytes(), link].concat();
+            let hints = Hints { base_url: Some("http://e.org/"), content_type, ..Hints::default() };
+            assert_eq!(feeds_of_page(&page, &hints)[0].href, expect, "{content_type:?} {meta}");
+        }
     }
 
     #[test]

@@ -62,9 +62,12 @@ impl ServeContext {
             place.is_some_and(|place| place.site == site) && !feed.settings.is_private()
         };
         let catalog = self.gate.catalog.snapshot();
-        let numbers: Vec<_> = catalog.feeds().filter(is_open).take(FEEDS_MAX).map(|feed| feed.no).collect();
+        let mut open: Vec<_> =
+            catalog.feeds().filter(is_open).map(|feed| (is_of_comments(feed), feed.no)).collect();
+        // Readers take the first: in the order in which the site names them, those of comments last.
+        open.sort_unstable();
         let mut feeds = Vec::new();
-        for no in numbers {
+        for (_, no) in open.into_iter().take(FEEDS_MAX) {
             // One that was never read has no title yet.
             feeds.extend(self.store.feed(no).await.ok().filter(|feed| feed.head().ready));
         }
@@ -80,6 +83,11 @@ impl ServeContext {
         let has_copy = take_off_marks(&mut request.headers, &mark);
         Some(PageLinks { links, mark, is_head: request.method == Method::HEAD, has_copy })
     }
+}
+
+/// True for a feed of comments, as far as its address tells.
+fn is_of_comments(feed: &RegisteredFeed) -> bool {
+    feed.settings.legacy.as_ref().is_some_and(|place| place.path.to_ascii_lowercase().contains("comment"))
 }
 
 impl PageLinks {

@@ -1,5 +1,5 @@
 //! The router: from a request to the mount that takes it, before any of its body is read; while the start is under way there
-//! are no mounts, and it says so.
+//! are no mounts: requests wait for them a little, and then it says so.
 
 use super::{
     accept,
@@ -16,19 +16,25 @@ use http::{Request, request::Parts};
 use http_body_util::BodyExt as _;
 use std::{
     convert::Infallible,
-    sync::{Arc, OnceLock},
+    sync::Arc,
     task::{Context, Poll},
+    time::Duration,
 };
+use tokio::{sync::SetOnce, time::timeout};
 use tower::{Service, ServiceExt as _};
 
 /// Methods that a path may take of which nothing is known: browsers remember for a day what they are told while the start is under
 /// way.
 const UNKNOWN_METHODS: &str = "GET, HEAD, POST, OPTIONS";
 
+/// Time for which a request waits for the end of the start. The start of a few feeds takes less, so that a reader of a site notices
+/// no restart, and socket activation refuses nobody.
+const START_WAIT: Duration = Duration::from_secs(5);
+
 /// The service at the inside of the stack: hands each request to the first mount that takes it.
 #[derive(Clone, Debug)]
 pub struct Router {
-    mounts: Arc<OnceLock<Vec<Mount>>>,
+    mounts: Arc<SetOnce<Vec<Mount>>>,
     start: Arc<RegistrationProgress>,
 }
 
@@ -89,8 +95,40 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let (parts, body) = request.into_parts();
-        let service = self.service_for(&parts);
-        let body = body.map_err(Into::into).boxed_unsync();
-        Box::pin(service.oneshot(Request::from_parts(parts, body)))
+        let body: ServeBody = body.map_err(Into::into).boxed_unsync();
+        if self.mounts.get().is_some() {
+            let service = self.service_for(&parts);
+            return Box::pin(service.oneshot(Request::from_parts(parts, body)));
+        }
+        let router = self.clone();
+        Box::pin(async move {
+            let _ = timeout(START_WAIT, router.mounts.wait()).await;
+            let service = router.service_for(&parts);
+            let answer: Self::Future = Box::pin(service.oneshot(Request::from_parts(parts, body)));
+            answer.await
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::StatusCode;
+    use http_body_util::Empty;
+
+    #[tokio::test(start_paused = true)]
+    async fn requests_wait_for_the_end_of_the_start_and_are_then_told_of_it() {
+        let ask = |router: &Router| {
+            let request = Request::builder().uri("/").body(Empty::<Bytes>::new()).unwrap();
+            router.clone().oneshot(request)
+        };
+        let router = Router::starting(Arc::default());
+        let (answer, ()) = tokio::join!(ask(&router), async {
+            tokio::time::sleep(START_WAIT / 2).await;
+            router.open(Vec::new());
+        });
+        assert_eq!(answer.unwrap().status(), StatusCode::NOT_FOUND, "it is handed on");
+        let answer = ask(&Router::starting(Arc::default())).await.unwrap();
+        assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE);
     }
 }

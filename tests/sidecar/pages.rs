@@ -152,3 +152,31 @@ async fn no_page_gets_links_unless_its_owner_wants_them_and_there_is_an_open_fee
     .await;
     assert_eq!(body(&without_feeds.get("/").await), "<head></head>");
 }
+
+#[tokio::test]
+async fn feeds_of_comments_are_linked_behind_those_of_posts() {
+    let site = "feeds = [\"/comments/feed.xml\", \"/feed.xml\"]\npage_links = true";
+    let sidecar = Sidecar::start(site, |_, mut origin| async move {
+        while let Some(head) = origin.head().await {
+            let is_feed = head.contains("feed.xml");
+            let media_type = if is_feed { "text/xml" } else { "text/html; charset=utf-8" };
+            let body = if is_feed { format!("{BEFORE}{AFTER}") } else { "<head></head>".to_owned() };
+            let length = body.len();
+            let head = format!("HTTP/1.1 200 OK\r\nContent-Type: {media_type}\r\nContent-Length: {length}");
+            origin.write(format!("{head}\r\n\r\n{body}")).await;
+        }
+    })
+    .await;
+    let linked = async {
+        loop {
+            let page = sidecar.get("/").await;
+            if let (Some(posts), Some(comments)) =
+                (page.find("/feeds/site-feed-xml/"), page.find("/feeds/site-comments-feed-xml/"))
+            {
+                return posts < comments;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+    };
+    assert!(tokio::time::timeout(PATIENCE, linked).await.expect("both are linked"));
+}

@@ -196,6 +196,11 @@ fn wide(bytes: &[u8]) -> Option<(Wide, &[u8])> {
     Some((wide, bytes))
 }
 
+/// True for a `Content-Type` that names an encoding.
+pub(crate) fn names_encoding(content_type: &str) -> bool {
+    charset(content_type).is_some()
+}
+
 /// The encoding that a `Content-Type` names.
 fn charset(content_type: &str) -> Option<&'static Encoding> {
     content_type.split(';').skip(1).find_map(|parameter| {
