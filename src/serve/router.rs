@@ -29,7 +29,7 @@ const UNKNOWN_METHODS: &str = "GET, HEAD, POST, OPTIONS";
 
 /// Time for which a request waits for the end of the start. The start of a few feeds takes less, so that a reader of a site notices
 /// no restart, and socket activation refuses nobody.
-const START_WAIT: Duration = Duration::from_secs(5);
+const START_WAIT: Duration = Duration::from_secs(1);
 
 /// The service at the inside of the stack: hands each request to the first mount that takes it.
 #[derive(Clone, Debug)]
