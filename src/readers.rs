@@ -432,7 +432,7 @@ impl Readers {
         let links =
             self.site_of(reading).links(&page.record.name, reading.representation, view, next.clone());
         let base = reading.own_url.as_deref().map_or_else(|| links.base.clone(), str::to_owned);
-        let links = Links { base, archives, ..links };
+        let links = Links { base, archives, is_old_address: reading.own_url.is_some(), ..links };
         let prev_cursor = reading.acked().map(str::to_owned);
         let page = Arc::new(page);
         let ttl_mins =

@@ -101,5 +101,6 @@ fn links() -> Links {
         alternates: Vec::new(),
         about: url("feeds/blog/about"),
         archives: ArchiveLinks::default(),
+        is_old_address: false,
     }
 }

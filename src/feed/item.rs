@@ -273,7 +273,7 @@ pub fn uuid_iri(namespace: &str, stripped: &str) -> String {
 }
 
 /// A scheme, a colon, something after it, and no character that an IRI cannot hold (RFC 3987 section 2.2).
-fn is_absolute_iri(text: &str) -> bool {
+pub fn is_absolute_iri(text: &str) -> bool {
     let Some((scheme, rest)) = text.split_once(':') else { return false };
     let scheme_ok = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
         && scheme.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b));

@@ -50,6 +50,8 @@ pub struct Links {
     pub about: String,
     /// The archives of a classic view.
     pub archives: ArchiveLinks,
+    /// True where `base` is the address of the old feed: the document stands for the publisher's, and has its id.
+    pub is_old_address: bool,
 }
 
 /// Links between a classic view and its archives (RFC 5005 section 4).

@@ -1,7 +1,10 @@
 //! Name, title and id of a feed, also when it does not say so; not what it holds.
 
-use super::text::{plain, visible};
-use crate::feed::record::FeedRecord;
+use super::{
+    document::Document,
+    text::{plain, visible},
+};
+use crate::feed::{item::is_absolute_iri, record::FeedRecord};
 use everfeed_adapters::Text;
 use std::borrow::Cow;
 use url::Host;
@@ -11,6 +14,14 @@ use url::Host;
 /// because that names another resource: a feed that forgets, and that somebody may read beside ours.
 pub(super) fn iri(feed: &FeedRecord) -> String {
     feed.iri()
+}
+
+/// `atom:id` of a document: that of the feed; at the address of the old feed the publisher's own where it is an IRI, because there
+/// the document stands for his.
+pub(super) fn document_iri(document: &Document<'_>) -> String {
+    let feed = document.feed();
+    let own = feed.metadata.id.as_ref().filter(|id| document.links.is_old_address && is_absolute_iri(id));
+    own.cloned().unwrap_or_else(|| iri(feed))
 }
 
 /// The title as upstream has it, else the host it comes from.

@@ -307,6 +307,7 @@ impl Site {
             alternates: self.alternates(name, representation, (order, filter)),
             about: self.about(name),
             archives: ArchiveLinks::default(),
+            is_old_address: false,
         }
     }
 

@@ -554,9 +554,26 @@ async fn an_old_address_of_any_syntax_has_our_links_and_pushes_that_syntax() {
     let json_item = |no: u32| format!("{{\"id\": \"{no}\", \"content_text\": \"Post {no}\"}}");
     let rdf_link = "<atom:link xmlns:atom=\"http://www.w3.org/2005/Atom\" rel=\"hub\" href=\"http://blog.example/hub\"/>";
     let json_link = "\"hubs\":[{\"type\":\"WebSub\",\"url\":\"http://blog.example/hub\"}]";
+    let atom = |entries: &str| {
+        format!(
+            "<feed xmlns=\"http://www.w3.org/2005/Atom\"><id>tag:b,2020:a</id><title>b</title>{entries}</feed>"
+        )
+    };
+    let atom_entry = |no: u32| {
+        format!(
+            "<entry><id>tag:b,2020:{no}</id><title>Post {no}</title><updated>2026-01-01T00:00:00Z</updated></entry>"
+        )
+    };
+    let atom_link = "rel=\"hub\" href=\"http://blog.example/hub\"";
     let both = [rdf_item(2), rdf_item(1)].concat();
     let cases = [
         (rdf(&rdf_item(1)), rdf(&both), rdf_link, "application/rdf+xml; charset=utf-8"),
+        (
+            atom(&atom_entry(1)),
+            atom(&[atom_entry(2), atom_entry(1)].concat()),
+            atom_link,
+            "application/atom+xml; charset=utf-8",
+        ),
         (
             json(&json_item(1)),
             json(&[json_item(2), json_item(1)].join(",")),
@@ -574,6 +591,8 @@ async fn an_old_address_of_any_syntax_has_our_links_and_pushes_that_syntax() {
         assert_eq!(headers["content-type"], media_type);
         assert!(headers["link"].starts_with("<http://blog.example/feed.xml>; rel=\"self\""), "{headers:?}");
         assert!(document.contains("Post 2") && !document.contains("Post 1"), "{document}");
+        // The pushed feed is the one that is read there.
+        assert_eq!(document.contains("<id>tag:b,2020:a</id>"), media_type.contains("atom"), "{document}");
     }
 }
 

@@ -70,7 +70,7 @@ pub(super) fn lone_item(
 fn head(xml: &mut Xml, document: &Document<'_>, audience: Audience) {
     let feed = document.feed();
     let metadata = &feed.metadata;
-    xml.leaf("id", &[], &identity::iri(feed));
+    xml.leaf("id", &[], &identity::document_iri(document));
     construct::text(xml, "title", &on_one_line_of(&identity::title(feed)), audience);
     if let Some(subtitle) = visible(metadata.description.as_ref()) {
         construct::text(xml, "subtitle", subtitle, audience);

@@ -71,7 +71,7 @@ pub(super) struct StoreFile {
     known: Mutex<KnownFile>,
 }
 
-/// What is known of the file that is open.
+/// The file that is open, as far as it is known.
 #[derive(Default)]
 struct KnownFile {
     /// Device and number; those of the last one while none is open.

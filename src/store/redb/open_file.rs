@@ -28,7 +28,7 @@ const READS_END: Duration = Duration::from_secs(1);
 /// Seconds between two lines of the log on reads that failed.
 const WARN_SECS: u64 = 60;
 
-/// What happened to a file that is not as it was left.
+/// The words for a file that is not as it was left.
 pub(super) const ALTERED: &str = "somebody has cut or overwritten its file while it is open; restore it from a backup, and restart everfeed";
 
 /// Seconds between two looks at the path of the file.

@@ -14,14 +14,14 @@ use std::{
 /// Bytes at the beginning of a file of redb that every commit changes: its header.
 const HEAD_BYTES: usize = 320;
 
-/// What is known of an open storage: its first fault, and what was written into it here.
+/// Facts of an open storage: its first fault, and what was written into it here.
 #[derive(Debug, Default)]
 pub(super) struct StorageWatch {
     fault: OnceLock<String>,
     content: Mutex<KnownContent>,
 }
 
-/// What a storage holds by what was done with it here.
+/// The content of a storage by what was done with it here, as far as it is noted.
 #[derive(Debug, Default)]
 struct KnownContent {
     /// Its length.
@@ -44,13 +44,13 @@ impl StorageWatch {
 
     /// True when the storage, of which `len` and `read` tell what is there, is not as it was left here. What cannot be read now
     /// says nothing.
-    pub(super) fn is_altered(&self, there: &(impl Content + ?Sized)) -> bool {
+    pub(super) fn is_altered(&self, there: &(impl StoredBytes + ?Sized)) -> bool {
         self.content().is_altered(there)
     }
 }
 
 impl KnownContent {
-    fn is_altered(&mut self, there: &(impl Content + ?Sized)) -> bool {
+    fn is_altered(&mut self, there: &(impl StoredBytes + ?Sized)) -> bool {
         let mut head = vec![0; self.head.len()];
         let is_cut = there.bytes().is_ok_and(|bytes| bytes < self.bytes);
         self.is_altered |= is_cut || (there.head(&mut head).is_ok() && head != self.head);
@@ -75,14 +75,14 @@ impl KnownContent {
 }
 
 /// Anything that tells what is in a file now.
-pub(super) trait Content {
+pub(super) trait StoredBytes {
     /// Its length.
     fn bytes(&self) -> io::Result<u64>;
     /// Reads its beginning.
     fn head(&self, out: &mut [u8]) -> io::Result<()>;
 }
 
-impl Content for Path {
+impl StoredBytes for Path {
     fn bytes(&self) -> io::Result<u64> {
         Ok(std::fs::metadata(self)?.len())
     }
@@ -95,7 +95,7 @@ impl Content for Path {
 /// A storage of redb, as it is looked at.
 struct Inner<'b, B>(&'b B);
 
-impl<B: StorageBackend> Content for Inner<'_, B> {
+impl<B: StorageBackend> StoredBytes for Inner<'_, B> {
     fn bytes(&self) -> io::Result<u64> {
         self.0.len()
     }
