@@ -1,6 +1,6 @@
 //! The documents of classic views: the newest posts, and the archives behind them (RFC 5005 section 4); not what they look like.
 
-use super::{ReadError, ReadRequest, Readers};
+use super::{ReadError, ReadRequest, Readers, request::Purpose};
 use crate::{
     feed::{
         filter::Filter,
@@ -100,11 +100,19 @@ impl Readers {
         let newer = if place.is_full() { self.next_archive(reading, place).await? } else { None };
         let record = page.record.clone();
         let url = |place| self.archive_url(reading, &record, place);
-        let links = ArchiveLinks { prev: older.map(url), next: newer.map(url), archive: Some(url(present)) };
+        let other = |place: ArchivePlace| url(place.unversioned());
+        let links =
+            ArchiveLinks { prev: older.map(other), next: newer.map(other), archive: Some(url(present)) };
         let mut items: Vec<_> = own.iter().filter(|item| !item.is_gone()).cloned().collect();
         by_date(&mut items);
         let page = Page { items, more: false, record: as_of(&record, present.changed), ..page };
         Ok(ClassicPage { page, links, is_lasting: present == place })
+    }
+
+    /// The URL of the present version of the archive at a place.
+    pub async fn present_archive(&self, reading: &ReadRequest) -> Result<String, ReadError> {
+        let Purpose::Archive(place) = reading.purpose else { return Err(ReadError::UnknownArchive) };
+        self.archive(reading, place).await?.links.archive.ok_or(ReadError::UnknownArchive)
     }
 
     /// The full archive after a full one.

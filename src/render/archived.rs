@@ -2,8 +2,9 @@
 //! written. They part the items in the order of first sight, which never changes, by hundreds.
 //!
 //! The name of a document holds the newest T of its items. So what has a name is the same for ever, and a copy may be kept as
-//! long; when an item is edited or deleted, its document gets another name, and those who follow the links find it. Edited
-//! items stand in the newest document, too, for those who stop at an archive that they know.
+//! long; when an item is edited or deleted, its document gets another name. Therefore archives lead to each other by names of
+//! no version, from which one is sent to the present one: else a copy would lead to what is no more. Edited items stand in the
+//! newest document, too, for those who stop at an archive that they know.
 
 use crate::feed::{item::Item, stamp::Stamp};
 use std::{fmt, sync::Arc};
@@ -28,6 +29,16 @@ impl ArchivePlace {
         let created = items.first()?.created;
         let changed = items.iter().map(|item| item.modified).max()?;
         Some(Self { last, created, changed })
+    }
+
+    /// The same place, of no version.
+    pub fn unversioned(self) -> Self {
+        Self { changed: Stamp::ZERO, ..self }
+    }
+
+    /// True when it names a version.
+    pub fn is_versioned(self) -> bool {
+        self.changed != Stamp::ZERO
     }
 
     /// Number of its items: those behind the last full archive before it.

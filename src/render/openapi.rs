@@ -300,6 +300,7 @@ fn archive(representation: Representation) -> Value {
     let summary = format!("Older posts, for ordinary readers, as {}.", representation.syntax_title());
     let mut answers = good("Up to a hundred posts (RFC 5005).", [representation.content_type()]);
     answers.insert("304".into(), json!({ "description": "The consumer holds it already." }));
+    answers.insert("307".into(), json!({ "description": "The present version is at `Location`." }));
     reading(&summary, &["name", "archive", "if-none-match"], answers, FEED_ERRORS)
 }
 

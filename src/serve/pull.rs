@@ -19,7 +19,7 @@ use http::{
     HeaderMap, HeaderValue, StatusCode,
     header::{
         ACCEPT, ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE,
-        ETAG, IF_NONE_MATCH, LAST_MODIFIED, LINK, VARY,
+        ETAG, IF_NONE_MATCH, LAST_MODIFIED, LINK, LOCATION, VARY,
     },
     request::Parts,
 };
@@ -130,6 +130,9 @@ pub(super) async fn archive(
     let reading = reading.filtered(caller.within(Filter::All));
     let view = reading.view().clone();
     context.check_ready(feed).await?;
+    if !place.is_versioned() {
+        return Ok(sent_to(&context.readers.present_archive(&reading).await?));
+    }
     let body = context.readers.read(&reading).await?;
     let answer = PullAnswer { context, request, caller, name, view, representation, negotiated: false };
     let mut response =
@@ -141,6 +144,16 @@ pub(super) async fn archive(
         }
     }
     Ok(response)
+}
+
+/// An answer that sends to another address for now.
+fn sent_to(url: &str) -> Response {
+    let mut response = Response::default();
+    *response.status_mut() = StatusCode::TEMPORARY_REDIRECT;
+    let headers = response.headers_mut();
+    headers.extend(HeaderValue::try_from(url).ok().map(|url| (LOCATION, url)));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    response
 }
 
 async fn read_or_hold(
