@@ -235,9 +235,11 @@ pub enum TlsFault {
 /// Fault of an answer that broke off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum CutFault {
-    #[error("the server closed the connection without an answer")]
+    #[error("the answer was cut short before it began: the server closed the connection")]
     Unanswered,
-    #[error("the server closed the connection without an answer; is the address meant to begin with https?")]
+    #[error(
+        "the answer was cut short before it began: the server closed the connection; is the address meant to begin with https?"
+    )]
     UnansweredInPlain,
     #[error("the answer was cut short")]
     Body,
@@ -257,7 +259,9 @@ pub enum ProtocolFault {
 pub enum InflateFault {
     #[error("the body could not be inflated as its Content-Encoding says")]
     Damaged,
-    #[error("the Content-Encoding of the answer is none that was asked for (gzip, deflate, br)")]
+    #[error(
+        "the body could not be inflated: its Content-Encoding is none that was asked for (gzip, deflate, br)"
+    )]
     UnknownCoding,
 }
 

@@ -33,6 +33,10 @@ impl From<Page> for ClassicPage {
 /// Bytes of the items of an archive at most. A hundred posts have a few; its items are fixed, so it cannot be parted.
 const ARCHIVE_BYTES_MAX: usize = 64 << 20;
 
+/// Changes among which edited posts are looked for, in multiples of the posts that a classic view shows: new posts do not hide
+/// them at once.
+const EDITED_LOOK: usize = 10;
+
 impl Readers {
     /// The newest live items and those of older ones that were edited last, as many of each at most as were asked for.
     /// A filter or a smaller number shows a part of them, behind which there are no archives.
@@ -62,9 +66,10 @@ impl Readers {
             let archive = all.items.get(newer..).filter(|_| is_same);
             let place = archive.and_then(|items| ArchivePlace::of(last, items));
             if let Some(place) = place {
-                let edited =
-                    self.listed(reading, Order::MODIFIED_REVERSE, Filter::All.live(), reading.max).await?;
-                add_edited(&mut page.items, edited.items, place.created);
+                let looked_at = reading.max.saturating_mul(EDITED_LOOK);
+                let changed =
+                    self.listed(reading, Order::MODIFIED_REVERSE, Filter::All.live(), looked_at).await?;
+                add_edited(&mut page.items, (changed.items, reading.max), place.created);
                 links.prev = Some(self.archive_url(reading, &record, place));
             }
         }
@@ -106,7 +111,9 @@ impl Readers {
         let mut items: Vec<_> = own.iter().filter(|item| !item.is_gone()).cloned().collect();
         by_date(&mut items);
         let page = Page { items, more: false, record: as_of(&record, present.changed), ..page };
-        Ok(ClassicPage { page, links, is_lasting: present == place })
+        // A full archive gets its next one when that is full, too, and stays as it is from then on.
+        let is_lasting = present == place && (!place.is_full() || links.next.is_some());
+        Ok(ClassicPage { page, links, is_lasting })
     }
 
     /// The URL of the present version of the archive at a place.
@@ -177,10 +184,11 @@ fn span_of(at: Stamp) -> Span {
 
 /// Adds items that stand in archives and were edited since they were first seen: whoever knows their archives learns of it
 /// (RFC 5005 section 4.1).
-fn add_edited(items: &mut Vec<Arc<Item>>, changed: Vec<Arc<Item>>, archived_until: Stamp) {
+fn add_edited(items: &mut Vec<Arc<Item>>, (changed, max): (Vec<Arc<Item>>, usize), archived_until: Stamp) {
     let known: HashSet<_> = items.iter().map(|item| item.id).collect();
     let is_edited = |item: &Arc<Item>| item.modified != item.created && item.created <= archived_until;
-    items.extend(changed.into_iter().filter(|item| is_edited(item) && !known.contains(&item.id)));
+    let edited = changed.into_iter().filter(|item| is_edited(item) && !known.contains(&item.id));
+    items.extend(edited.take(max));
 }
 
 /// An old post that we saw late is among the newest for us, yet its readers expect it by its date.

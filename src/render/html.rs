@@ -38,7 +38,10 @@ pub fn list(list: &List<'_>) -> Vec<u8> {
     page.open("main", &[]);
     page.leaf("h1", &[], "Feeds");
     match list.total {
-        0 => page.leaf("p", &[("class", Some("quiet"))], "No feed is configured yet."),
+        0 if list.words.is_empty() => {
+            page.leaf("p", &[("class", Some("quiet"))], "No feed is configured yet.");
+        }
+        0 => page.leaf("p", &[("class", Some("quiet"))], "No feed is called so."),
         1 => page.leaf("p", &[("class", Some("quiet"))], "One feed is remembered here."),
         n => page.leaf("p", &[("class", Some("quiet"))], &format!("{n} feeds are remembered here.")),
     }

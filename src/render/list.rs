@@ -72,7 +72,9 @@ pub fn opml(list: &List<'_>) -> Vec<u8> {
     }
     if list.feeds.is_empty() {
         // The body needs one.
-        xml.empty("outline", &[("text", Some("No feed is configured yet.")), ("isComment", Some("true"))]);
+        let words =
+            if list.words.is_empty() { "No feed is configured yet." } else { "No feed is called so." };
+        xml.empty("outline", &[("text", Some(words)), ("isComment", Some("true"))]);
     }
     xml.close("body");
     xml.close("opml");

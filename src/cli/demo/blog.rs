@@ -169,6 +169,9 @@ impl Blog {
     }
 
     fn answer(&self, method: &Method, path: &str, headers: &HeaderMap) -> Response<Full<Bytes>> {
+        if *method == Method::POST && path == "/stop" {
+            return page(StatusCode::OK, "<p>This blog stops.");
+        }
         if !matches!(*method, Method::GET | Method::HEAD) {
             return page(StatusCode::METHOD_NOT_ALLOWED, "<p>This blog is read only.");
         }
