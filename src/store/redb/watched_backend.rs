@@ -42,8 +42,7 @@ impl StorageWatch {
         self.content.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// True when the storage, of which `len` and `read` tell what is there, is not as it was left here. What cannot be read now
-    /// says nothing.
+    /// True when what is there is not what was left here. What cannot be read now says nothing.
     pub(super) fn is_altered(&self, there: &(impl StoredBytes + ?Sized)) -> bool {
         self.content().is_altered(there)
     }
