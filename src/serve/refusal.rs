@@ -14,8 +14,8 @@ use crate::{
 };
 use bytes::Bytes;
 use http::{
-    HeaderValue, StatusCode,
-    header::{ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, VARY, WWW_AUTHENTICATE},
+    HeaderValue, StatusCode, Version,
+    header::{ACCEPT, ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, RETRY_AFTER, VARY, WWW_AUTHENTICATE},
     request::Parts,
 };
 use std::{borrow::Cow, ops::RangeInclusive};
@@ -28,6 +28,8 @@ pub struct Refusal {
     retry_after_secs: Option<u64>,
     allow: Option<&'static str>,
     challenges: Vec<String>,
+    /// True to end the connection of HTTP/1 behind it: its place is wanted by others.
+    ends_connection: bool,
 }
 
 /// Seconds that a consumer waits before it tries again while a feed is not served yet, at least and at most.
@@ -37,7 +39,14 @@ const BUSY_SECS: u64 = 5;
 
 impl Refusal {
     fn new(status: StatusCode, text: impl Into<Cow<'static, str>>) -> Self {
-        Self { status, text: text.into(), retry_after_secs: None, allow: None, challenges: Vec::new() }
+        Self {
+            status,
+            text: text.into(),
+            retry_after_secs: None,
+            allow: None,
+            challenges: Vec::new(),
+            ends_connection: false,
+        }
     }
 
     /// 400: the request itself is wrong.
@@ -151,13 +160,21 @@ impl Refusal {
     /// 503: too many requests are held already.
     pub fn busy() -> Self {
         let text = "too many requests are waiting; try again soon";
-        Self { retry_after_secs: Some(BUSY_SECS), ..Self::new(StatusCode::SERVICE_UNAVAILABLE, text) }
+        Self {
+            retry_after_secs: Some(BUSY_SECS),
+            ends_connection: true,
+            ..Self::new(StatusCode::SERVICE_UNAVAILABLE, text)
+        }
     }
 
     /// 429: too many requests of one client are held already.
     pub fn too_many(max: usize) -> Self {
         let text = format!("{max} requests of your address are waiting, and no more may; try again soon");
-        Self { retry_after_secs: Some(BUSY_SECS), ..Self::new(StatusCode::TOO_MANY_REQUESTS, text) }
+        Self {
+            retry_after_secs: Some(BUSY_SECS),
+            ends_connection: true,
+            ..Self::new(StatusCode::TOO_MANY_REQUESTS, text)
+        }
     }
 
     /// The response: a line of text, or a problem where JSON is asked for.
@@ -174,6 +191,9 @@ impl Refusal {
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         headers.insert(VARY, HeaderValue::from_static("accept"));
         headers.insert("x-content-type-options", HeaderValue::from_static("nosniff"));
+        if self.ends_connection && request.version < Version::HTTP_2 {
+            headers.insert(CONNECTION, HeaderValue::from_static("close"));
+        }
         if let Some(secs) = self.retry_after_secs {
             headers.insert(RETRY_AFTER, HeaderValue::from(secs));
         }
