@@ -15,6 +15,17 @@ const CONSUMERS_MIN: u64 = 16;
 /// Files from which on connections to publishers and callbacks are kept for the next request of the same visit.
 const IDLE_FILES_MIN: u64 = 8192;
 
+/// Part of the connections that are kept for requests that are answered at once: one divided by this.
+const ANSWERED_SHARE: usize = 5;
+/// Part of the connections that may wait for one client: one divided by this.
+const CLIENT_SHARE: usize = 2;
+
+/// Of so many connections those on which requests may wait: in all, and for one client.
+pub(super) fn waiting_connections(connections_max: usize) -> (usize, usize) {
+    let most = connections_max - connections_max / ANSWERED_SHARE;
+    (most.max(1), (connections_max / CLIENT_SHARE).max(1))
+}
+
 /// Open files that the process may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Descriptors {
@@ -61,6 +72,11 @@ impl Descriptors {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn requests_that_wait_leave_connections_to_others() {
+        assert_eq!([25_000, 16, 1].map(waiting_connections), [(20_000, 12_500), (13, 8), (1, 1)]);
+    }
 
     #[test]
     fn consumers_get_what_the_others_leave() {

@@ -2,6 +2,7 @@
 
 use super::{
     accounts::{self, AccountDesk},
+    descriptors::waiting_connections,
     explain::Explainer,
     groups::GroupKeeper,
     reload::Reloader,
@@ -47,11 +48,6 @@ use tower::{ServiceBuilder, util::BoxCloneSyncService};
 
 /// Polls a second at most after a first start, when all feeds were polled at one time.
 const POLLS_PER_SEC: u64 = 10;
-
-/// Part of the connections that are kept for requests that are answered at once: one divided by this.
-const ANSWERED_SHARE: usize = 5;
-/// Part of the connections that may wait for one client: one divided by this.
-const CLIENT_SHARE: usize = 2;
 
 /// The components that all others stand on.
 pub(super) struct Wiring {
@@ -222,8 +218,7 @@ impl Wiring {
     pub(super) fn waiters(&self, connections_max: usize) -> Waiters {
         let server = &self.config.server;
         let timeout_max = Duration::from_secs(server.timeout_max_secs);
-        let most = (connections_max - connections_max / ANSWERED_SHARE).max(1);
-        let of_client = (connections_max / CLIENT_SHARE).max(1);
+        let (most, of_client) = waiting_connections(connections_max);
         Waiters::new(server.waiters_max.min(most), server.waiters_per_client_max.min(of_client), timeout_max)
     }
 

@@ -175,8 +175,8 @@ async fn feeds_of_comments_are_linked_behind_those_of_posts() {
             {
                 return posts < comments;
             }
-            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+            tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    assert!(tokio::time::timeout(PATIENCE, linked).await.expect("both are linked"));
+    assert!(timeout(PATIENCE, linked).await.expect("both are linked"));
 }
