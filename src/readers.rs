@@ -378,16 +378,19 @@ impl Readers {
         let known = self.totals.get(&reading.view).await;
         let with_total = query.with_total
             && !known.is_some_and(|(head, _)| self.head(query.feed).is_ok_and(|now| now == head));
-        let counts = query.with_total;
         let mut page = read(PageQuery { with_total, ..query.clone() }).await?;
-        let head = page.record.head();
-        match known {
-            _ if !counts => {}
-            Some((then, total)) if !with_total && then == head => page.total = total,
-            // The feed has moved on since its head was looked up.
-            _ if !with_total => page.total = None,
-            _ => self.totals.insert(reading.view.clone(), (head, page.total)).await,
+        if !query.with_total {
+            return Ok(page);
         }
+        if let Some((head, total)) = known.filter(|_| !with_total) {
+            if head == page.record.head() {
+                page.total = total;
+                return Ok(page);
+            }
+            // The feed has moved on since its head was looked up.
+            page = read(query).await?;
+        }
+        self.totals.insert(reading.view.clone(), (page.record.head(), page.total)).await;
         Ok(page)
     }
 

@@ -51,8 +51,19 @@ pub type ListedPlace = (Moment, Stamp);
 pub struct GroupPost {
     /// Its name among the posts of the group, if it has one (see [`post_key`]).
     pub key: Option<KeyHash>,
-    /// The items; the first one is shown.
+    /// The items by the numbers of their members; the first one is shown.
     pub holders: Vec<Holder>,
+}
+
+impl GroupPost {
+    /// Takes a holder in. The member that is known longest comes first, so that what is shown does not depend on which member
+    /// was polled first; of two items of one member the one that came first.
+    pub fn admit(&mut self, holder: Holder) {
+        if !self.holders.contains(&holder) {
+            self.holders.push(holder);
+        }
+        self.holders.sort_by_key(|held| held.feed);
+    }
 }
 
 /// An item of a member.
@@ -150,6 +161,16 @@ pub fn shows_otherwise(one: &Entry, other: &Entry) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_holder_of_the_member_that_is_known_longest_comes_first() {
+        let holder = |feed, item| Holder { feed: FeedNo(feed), item: ItemId([item; 10]) };
+        let mut post = GroupPost::default();
+        for held in [holder(2, 5), holder(3, 1), holder(2, 4), holder(1, 9), holder(2, 5)] {
+            post.admit(held);
+        }
+        assert_eq!(post.holders, [holder(1, 9), holder(2, 5), holder(2, 4), holder(3, 1)]);
+    }
 
     #[test]
     fn members_come_stay_and_go() {

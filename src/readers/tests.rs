@@ -8,7 +8,7 @@ use super::{
     testing::{ReaderRig, add, delete, edit, revive},
 };
 use crate::{
-    feed::{order::Order, record::FeedNo, view::View},
+    feed::{filter::Filter, order::Order, record::FeedNo, view::View},
     render::{Representation, Site},
 };
 use futures_util::StreamExt as _;
@@ -72,6 +72,22 @@ async fn a_change_between_the_first_look_and_the_wait_is_not_slept_through() {
     rig.store.let_go();
     let body = waiter.await.unwrap().unwrap();
     assert_eq!((body.count, Instant::now()), (1, changed));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_filtered_page_tells_its_total_when_the_feed_has_moved_since_it_was_counted() {
+    // SF-83. The totals that are remembered are those of the state that was announced last.
+    let rig = ReaderRig::of(1..=3).await;
+    let filter = Filter::of(["post", "", "", "", "", ""]).unwrap();
+    let filtered = |since: &str| rig.reading(Order::MODIFIED, since, "").filtered(filter.clone());
+    let since = head(&rig, Order::MODIFIED).await;
+    let total = async |since: &str| {
+        let body = rig.readers.read(&filtered(since)).await.unwrap().body.clone();
+        serde_json::from_slice::<serde_json::Value>(&body).unwrap()["totalItems"].clone()
+    };
+    assert_eq!(total("").await, 3);
+    rig.commit(vec![add(4)]).await;
+    assert_eq!(total(&since).await, 4);
 }
 
 #[tokio::test(start_paused = true)]

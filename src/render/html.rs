@@ -208,11 +208,11 @@ fn facts(page: &mut Xml, about: &About<'_>) {
     }
     if let Some(site) = feed.metadata.link("alternate").and_then(web) {
         page.leaf("dt", &[], "Site");
-        page.holding("dd", &[], |out| anchor(out, site, site));
+        page.holding("dd", &[], |out| anchor(out, &site, &site));
     }
     if let Some(upstream) = about.upstream.and_then(web) {
         page.leaf("dt", &[], "Made from");
-        page.holding("dd", &[], |out| anchor(out, upstream, upstream));
+        page.holding("dd", &[], |out| anchor(out, &upstream, &upstream));
     }
     if let Some(members) = about.members {
         page.leaf("dt", &[], "Group of");

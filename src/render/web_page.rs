@@ -1,7 +1,10 @@
 //! The frame of our pages for people: head, style, the words at the end, and what a browser may do with them. No script, every
 //! text escaped; not what the pages say.
 
-use super::xml::{self, Xml};
+use super::{
+    target,
+    xml::{self, Xml},
+};
 use crate::feed::{moment::Moment, stamp::Stamp};
 use std::borrow::Cow;
 
@@ -73,8 +76,9 @@ pub(super) fn classed_time(page: &mut Xml, class: Option<&str>, at: impl Into<Mo
 }
 
 /// A URL that may be followed from a page of ours: what an upstream calls its site could be `javascript:`.
-pub(super) fn web(url: &str) -> Option<&str> {
-    let scheme = url.trim().split_once(':')?.0;
+pub(super) fn web(url: &str) -> Option<Cow<'_, str>> {
+    let url = target::link(url)?;
+    let scheme = url.split_once(':')?.0;
     ["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known)).then_some(url)
 }
 

@@ -53,7 +53,7 @@ pub(super) fn document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
     page.holding("nav", &[("lang", Some("en"))], |out| anchor(out, &links.about, "About this feed"));
     let name = [("class", Some("p-name title")), ("dir", Some("auto"))];
     page.holding("h1", &name, |out| match metadata.link("alternate").and_then(web) {
-        Some(site) => classed_anchor(out, "u-url", site, &title),
+        Some(site) => classed_anchor(out, "u-url", &site, &title),
         None => xml::push_text(out, &title),
     });
     if let Some(description) = visible(metadata.description.as_ref()) {
@@ -127,6 +127,7 @@ fn gone(page: &mut Xml, item: &Item, reason: Reason) {
 fn live(page: &mut Xml, item: &Item, entry: &Entry) {
     let permalink = target::permalink(entry);
     let url = permalink.as_deref().and_then(web);
+    let url = url.as_deref();
     let language = entry.language.as_deref().and_then(values::language_attribute);
     page.open("article", &[("class", Some("h-entry")), ("lang", language)]);
     if let Some(title) = text::title(entry) {
@@ -164,14 +165,13 @@ fn byline(page: &mut Xml, item: &Item, entry: &Entry, url: Option<&str>) {
         let words = category.label.as_deref().unwrap_or(&category.term);
         page.leaf("span", &[("class", Some("p-category tag")), ("dir", Some("auto"))], words);
     }
-    if entry.title.is_none()
+    if text::title(entry).is_none()
         && let Some(url) = url
     {
         page.leaf("a", &[("class", Some("u-url")), ("href", Some(url))], "permalink");
     }
-    let comments = entry.comments.as_deref().and_then(target::link);
-    if let Some(comments) = comments.as_deref().and_then(web) {
-        page.leaf("a", &[("class", Some("u-comments")), ("href", Some(comments))], "comments");
+    if let Some(comments) = entry.comments.as_deref().and_then(web) {
+        page.leaf("a", &[("class", Some("u-comments")), ("href", Some(&comments))], "comments");
     }
     page.close("p");
 }
@@ -180,7 +180,11 @@ fn author(page: &mut Xml, person: &Person) {
     let Some(name) = values::person_name(person) else { return };
     let url = person.uri.as_deref().and_then(web);
     let tag = if url.is_some() { "a" } else { "span" };
-    page.leaf(tag, &[("class", Some("p-author h-card")), ("dir", Some("auto")), ("href", url)], name);
+    page.leaf(
+        tag,
+        &[("class", Some("p-author h-card")), ("dir", Some("auto")), ("href", url.as_deref())],
+        name,
+    );
 }
 
 /// HTML of somebody else, cleaned.
@@ -203,9 +207,9 @@ fn files(page: &mut Xml, entry: &Entry) {
             Some("video") => "u-video",
             _ => "u-enclosure",
         };
-        let words = file.title.as_deref().filter(|title| !title.trim().is_empty()).unwrap_or(url);
+        let words = file.title.as_deref().filter(|title| !title.trim().is_empty()).unwrap_or(&url);
         page.open("li", &[]);
-        page.leaf("a", &[("class", Some(class)), ("type", media_type), ("href", Some(url))], words);
+        page.leaf("a", &[("class", Some(class)), ("type", media_type), ("href", Some(&url))], words);
         page.close("li");
     }
     page.close("ul");

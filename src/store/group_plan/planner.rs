@@ -138,22 +138,39 @@ impl<'a, H: GroupHeld> GroupPlanner<'a, H> {
             self.let_go(*before, holder, &Loss::left(self.now))?;
         }
         let mut post = self.post(id)?.unwrap_or_default();
-        if !post.holders.contains(&holder) {
-            post.holders.push(holder);
-        }
+        let was_shown = post.holders.first().copied();
+        post.admit(holder);
         if post.key != key {
             self.rename(id, &mut post, key);
         }
         if known != Some(id) {
             self.planned.holdings.insert(holder, Some(id));
         }
-        let is_shown = post.holders.first() == Some(&holder);
+        let shown = post.holders.first().copied();
         if self.held.post(id)?.as_ref() == Some(&post) {
             self.planned.posts.remove(&id);
         } else {
             self.planned.posts.insert(id, Some(post));
         }
-        if is_shown { self.show(id, holder, item, false) } else { Ok(()) }
+        let is_of_another = was_shown.is_some() && was_shown != shown;
+        match shown {
+            Some(shown) if shown == holder => self.show(id, holder, item, is_of_another),
+            // Rows of older versions name holders in the order in which they came.
+            Some(shown) if is_of_another => match self.living(shown)? {
+                Some(item) => self.show(id, shown, &item, true),
+                None => Ok(()),
+            },
+            _ => Ok(()),
+        }
+    }
+
+    /// The item of a holder as the plan leaves it, unless it is a tombstone.
+    fn living(&self, holder: Holder) -> Result<Option<Arc<Item>>, StoreError> {
+        let item = match self.fresh.get(&holder) {
+            Some(item) => Some(Arc::clone(item)),
+            None => self.held.item(holder)?,
+        };
+        Ok(item.filter(|item| !item.is_gone()))
     }
 
     /// Gives a post another name.
@@ -222,11 +239,7 @@ impl<'a, H: GroupHeld> GroupPlanner<'a, H> {
         let was_shown = post.holders.first() == Some(&holder);
         post.holders.retain(|held| *held != holder);
         while let Some(next) = post.holders.first().copied() {
-            let item = match self.fresh.get(&next) {
-                Some(item) => Some(Arc::clone(item)),
-                None => self.held.item(next)?,
-            };
-            if let Some(item) = item.filter(|item| !item.is_gone()) {
+            if let Some(item) = self.living(next)? {
                 self.planned.posts.insert(id, Some(post));
                 return if was_shown { self.show(id, next, &item, true) } else { Ok(()) };
             }

@@ -71,6 +71,14 @@ fn a_post_has_the_classes_that_programs_know() {
 }
 
 #[test]
+fn an_address_has_no_blank_in_it() {
+    let file = Enclosure { url: "http://example.org/a file.mp3".into(), ..Enclosure::default() };
+    let entry = Entry { enclosures: vec![file], ..Entry::default() };
+    let page = rendered(representation(Audience::Classic), vec![live(1, entry)]);
+    assert!(page.contains(r#"href="http://example.org/a%20file.mp3""#), "{page}");
+}
+
+#[test]
 fn a_deleted_post_is_told_to_those_who_follow_and_to_nobody_else() {
     let page = rendered(representation(Audience::Full), vec![gone(3)]);
     assert!(page.contains("<del>tag:example.org,2005:3</del>") && page.contains("<code>explicit</code>"));
