@@ -122,7 +122,7 @@ impl App {
 
         // Both listeners answer while the feeds are registered.
         let progress = Arc::new(RegistrationProgress::of(feeds.len()));
-        let (readers, tasks) = (wiring.readers(), Tasks::new(server.shutdown_secs));
+        let (readers, tasks) = (wiring.readers(), Tasks::new(server.shutdown_secs)?);
         let budget = readers.budget().clone();
         let connections_max = descriptors.connections_max(&wiring.config);
         let limits = listen::ListenerLimits {

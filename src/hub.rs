@@ -19,6 +19,7 @@ use http::HeaderValue;
 use reqwest::dns::Resolve;
 use serde::{Deserialize, Serialize};
 use std::{collections::HashMap, sync::Arc, time::Duration};
+use tokio::runtime::Handle;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::{Instrument as _, info, info_span, warn};
 use url::Url;
@@ -179,6 +180,8 @@ pub struct Hub {
     /// Hints for the poller.
     notify: Arc<Notify>,
     tasks: TaskTracker,
+    /// The runtime of the tasks, wherever the request comes from that starts one.
+    runtime: Handle,
     /// Ends the tasks where they stand, when they have not ended by themselves in time.
     cut: CancellationToken,
     admission: Admission,
@@ -207,7 +210,7 @@ struct Limits {
 }
 
 impl Hub {
-    /// A hub at rest. [`Hub::start`] takes up the subscriptions that are stored.
+    /// A hub at rest, whose tasks will be on the present runtime. [`Hub::start`] takes up the subscriptions that are stored.
     pub fn new(parts: Parts) -> Self {
         let Parts { config, readers, store, notify, clock, callbacks, resolver, user_agent, gate, metrics } =
             parts;
@@ -223,6 +226,7 @@ impl Hub {
             shared: Arc::new(shared),
             notify,
             tasks: TaskTracker::new(),
+            runtime: Handle::current(),
             cut: CancellationToken::new(),
             admission: Admission::new(),
         }
@@ -258,7 +262,8 @@ impl Hub {
 
     fn start_one(&self, topic: &str, task: impl Future<Output = ()> + Send + 'static) {
         let span = info_span!("subscription", topic = %without_token(topic));
-        self.tasks.spawn(self.cut.clone().run_until_cancelled_owned(task).instrument(span));
+        let task = self.cut.clone().run_until_cancelled_owned(task).instrument(span);
+        self.tasks.spawn_on(task, &self.runtime);
     }
 
     /// Counts of the subscriptions of each feed; feeds without any are left out.

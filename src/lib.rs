@@ -6,6 +6,7 @@ pub mod clock;
 pub mod secret;
 pub mod setting;
 pub mod telemetry;
+pub mod threads;
 
 pub mod feed;
 

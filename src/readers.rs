@@ -233,6 +233,11 @@ impl Readers {
 
     /// The body of a read. Identical reads of an unchanged feed share one store read and one rendering.
     pub async fn read(&self, reading: &ReadRequest) -> Result<Arc<Rendered>, ReadError> {
+        self.read_as(reading, false).await
+    }
+
+    /// The same, and whether it is fresh: what the last commits have brought.
+    async fn read_as(&self, reading: &ReadRequest, is_fresh: bool) -> Result<Arc<Rendered>, ReadError> {
         let head = self.head(reading.view.feed)?;
         if !head.ready {
             return Err(ReadError::NotReady);
@@ -242,7 +247,7 @@ impl Readers {
             return Ok(body);
         }
         // In a box, because whoever reads keeps room for all that may be done, and most readers do nothing but wait.
-        let made = Box::pin(self.bodies.try_get_with_by_ref(&key, self.make(reading))).await;
+        let made = Box::pin(self.bodies.try_get_with_by_ref(&key, self.make(reading, is_fresh))).await;
         made.map_err(|error: Arc<ReadError>| (*error).clone())
     }
 
@@ -315,7 +320,7 @@ impl Readers {
     }
 
     /// Reads the store and renders. Large pages are made one or two at a time, so that ordinary ones find a place.
-    async fn make(&self, reading: &ReadRequest) -> Result<Arc<Rendered>, ReadError> {
+    async fn make(&self, reading: &ReadRequest, is_fresh: bool) -> Result<Arc<Rendered>, ReadError> {
         let is_large = reading.purpose != Purpose::Push && reading.max > LARGE_ITEMS;
         let _scan_place = match reading.view.filter.has_terms() {
             true => Some(self.room.scan_place().await?),
@@ -325,7 +330,7 @@ impl Readers {
         loop {
             // What a page costs before its size is known is bounded by the number of pages that are made at once.
             let place = self.room.place().await?;
-            let (rendered, body) = self.make_body(reading).await?;
+            let (rendered, body) = self.make_body(reading, is_fresh).await?;
             let weight = weight(body.len());
             let lease = match reading.purpose {
                 // Pushes are few at once and small, and must not wait for consumers that do not read.
@@ -395,7 +400,7 @@ impl Readers {
     }
 
     /// The part of a view that a page or a push shows.
-    async fn range(&self, reading: &ReadRequest) -> Result<Page, ReadError> {
+    async fn range(&self, reading: &ReadRequest, is_fresh: bool) -> Result<Page, ReadError> {
         let query = PageQuery {
             feed: reading.view.feed,
             order: reading.view.order,
@@ -410,7 +415,10 @@ impl Readers {
             filter: reading.filter(),
             with_total: reading.view.filter.has_terms() && !reading.representation.is_classic(),
         };
-        let mut page = self.page(reading, query).await?;
+        let mut page = match is_fresh && !reading.view.filter.has_terms() {
+            true => self.store.fresh_page(query).await.map_err(Arc::new)?,
+            false => self.page(reading, query).await?,
+        };
         if reading.representation.is_classic() {
             // A push in a form without tombstones leaves them out, yet its cursor still moves past them.
             page.items.retain(|item| !item.is_gone());
@@ -419,12 +427,12 @@ impl Readers {
     }
 
     /// A page and its bytes, which are not in it yet.
-    async fn make_body(&self, reading: &ReadRequest) -> Result<(Rendered, Bytes), ReadError> {
+    async fn make_body(&self, reading: &ReadRequest, is_fresh: bool) -> Result<(Rendered, Bytes), ReadError> {
         let is_classic = reading.representation.is_classic();
         let ClassicPage { mut page, links: archives, is_lasting } = match reading.purpose {
             Purpose::Archive(place) => self.archive(reading, place).await?,
             Purpose::Page if is_classic => self.newest(reading).await?,
-            Purpose::Page | Purpose::Push | Purpose::Events => self.range(reading).await?.into(),
+            Purpose::Page | Purpose::Push | Purpose::Events => self.range(reading, is_fresh).await?.into(),
         };
         if let Some(base) = reading.base {
             page.items.retain(|item| item.modified > base);

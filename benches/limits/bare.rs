@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use bytes::Bytes;
+use everfeed::threads::ServingThreads;
 use http::{HeaderValue, Response, header::CONTENT_TYPE};
 use http_body_util::Full;
 use hyper::{server::conn::http1, service::service_fn};
@@ -11,7 +12,10 @@ use std::{
     net::SocketAddr,
     sync::{Arc, PoisonError, RwLock},
 };
-use tokio::{net::TcpListener, task::JoinHandle};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    task::JoinHandle,
+};
 
 /// The server. It takes no more connections when it is dropped.
 pub(crate) struct Bare {
@@ -21,8 +25,17 @@ pub(crate) struct Bare {
 }
 
 impl Bare {
-    /// Serves these bytes on loopback as this type.
+    /// Serves these bytes on loopback as this type, on the present runtime.
     pub(crate) async fn serve(content_type: &'static str, says: Bytes) -> Result<Self> {
+        Self::serve_on(ServingThreads::default(), content_type, says).await
+    }
+
+    /// The same on threads as those of everfeed.
+    pub(crate) async fn serve_on(
+        threads: ServingThreads,
+        content_type: &'static str,
+        says: Bytes,
+    ) -> Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
         let says = Arc::new(RwLock::new(says));
@@ -31,6 +44,7 @@ impl Bare {
             while let Ok((stream, _)) = listener.accept().await {
                 // As everfeed does.
                 let _ = stream.set_nodelay(true);
+                let Ok(stream) = stream.into_std() else { continue };
                 let said = said.clone();
                 let service = service_fn(move |_| {
                     let body = said.read().unwrap_or_else(PoisonError::into_inner).clone();
@@ -40,7 +54,11 @@ impl Bare {
                 });
                 let mut builder = http1::Builder::new();
                 builder.timer(TokioTimer::new());
-                tokio::spawn(builder.serve_connection(TokioIo::new(stream), service));
+                threads.next().spawn(async move {
+                    if let Ok(stream) = TcpStream::from_std(stream) {
+                        let _ = builder.serve_connection(TokioIo::new(stream), service).await;
+                    }
+                });
             }
         });
         Ok(Self { address, says, task })

@@ -13,6 +13,7 @@ use everfeed::{
     feed::{order::Order, view::View},
     readers::{Coding, ReadRequest},
     render::Representation,
+    threads::ServingThreads,
 };
 use std::{cell::RefCell, net::SocketAddr, time::Duration};
 use tokio::runtime::Handle;
@@ -38,9 +39,14 @@ pub(crate) async fn ask(report: &Report, askers: &Handle) -> Result<()> {
         let body = page.coded(coding).await;
         let name = coding.token().unwrap_or("identity");
         let what = format!("{name}, {} KB", body.len() / 1000);
-        let (wall, cpu) = contest(askers, served.address, body, headers).await?;
+        let content_type = Representation::ATOM.content_type();
+        let bare = Bare::serve(content_type, body.clone()).await?;
+        let (wall, cpu) = contest(askers, (served.address, bare), &body, headers).await?;
         report.ratio(format!("{what}: answers a second"), wall, aim);
         report.ratio(format!("{what}: answers a second of server CPU"), cpu, Aim::None);
+        let bare = Bare::serve_on(ServingThreads::start()?, content_type, body.clone()).await?;
+        let (wall, _) = contest(askers, (served.address, bare), &body, headers).await?;
+        report.ratio(format!("{what}: the bare one on threads like ours"), wall, Aim::None);
     }
     Ok(())
 }
@@ -48,12 +54,11 @@ pub(crate) async fn ask(report: &Report, askers: &Handle) -> Result<()> {
 /// Ratios of answers a second, and of answers for a second of the server's processor time.
 async fn contest(
     askers: &Handle,
-    everfeed: SocketAddr,
-    body: Bytes,
+    (everfeed, bare): (SocketAddr, Bare),
+    body: &Bytes,
     headers: &str,
 ) -> Result<(Spread, Spread)> {
     let expect = Answer { status: 200, body_bytes: body.len() };
-    let bare = Bare::serve(Representation::ATOM.content_type(), body).await?;
     let request = get(&format!("/feeds/{NAME}.atom"), headers);
     let one = async |address| load(askers, address, request.clone(), expect, CONNECTIONS, ROUND).await;
     let cpu_of = |load: &Load| load.server_cpu_secs / load.answers as f64;

@@ -22,6 +22,7 @@ use everfeed::{
         redb::{Config, Redb},
     },
     telemetry::Metrics,
+    threads::ServingThreads,
 };
 use http::{Request, Response, StatusCode};
 use std::{
@@ -139,7 +140,8 @@ impl House {
             stack::stack(Router::new(own_mounts(Arc::new(context), no_hub(), None)), Metrics::default());
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
-        tokio::spawn(listen::serve([listener.into()], service, limits, stop.clone()));
+        let threads = Arc::new(ServingThreads::start()?);
+        tokio::spawn(listen::serve([listener.into()], service, limits, threads, stop.clone()));
         Ok(Served { address, waiters, _stop: stop.drop_guard() })
     }
 }

@@ -15,8 +15,9 @@ use crate::{
         tls::Certificate,
     },
     telemetry::Metrics,
+    threads::ServingThreads,
 };
-use std::{sync::Arc, time::Duration};
+use std::{io, sync::Arc, time::Duration};
 use tokio::{net::TcpListener, time::timeout};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use url::Url;
@@ -33,6 +34,8 @@ pub(super) struct Tasks {
     /// Ends what consumers see: listeners and held requests.
     stop_serving: CancellationToken,
     serving: TaskTracker,
+    /// The threads on which consumers are served.
+    threads: Arc<ServingThreads>,
     stop_polling: CancellationToken,
     polling: TaskTracker,
     within: Duration,
@@ -40,14 +43,15 @@ pub(super) struct Tasks {
 
 impl Tasks {
     /// No tasks yet; they may take so many seconds to stop.
-    pub(super) fn new(shutdown_secs: u64) -> Self {
-        Self {
+    pub(super) fn new(shutdown_secs: u64) -> io::Result<Self> {
+        Ok(Self {
             stop_serving: CancellationToken::new(),
             serving: TaskTracker::new(),
+            threads: Arc::new(ServingThreads::start()?),
             stop_polling: CancellationToken::new(),
             polling: TaskTracker::new(),
             within: Duration::from_secs(shutdown_secs),
-        }
+        })
     }
 
     /// Token that is cancelled when serving ends.
@@ -69,7 +73,8 @@ impl Tasks {
         limits: listen::ListenerLimits,
     ) {
         let service = stack::stack(router, metrics);
-        self.serving.spawn(listen::serve(listeners, service, limits, self.stop_serving.clone()));
+        let (threads, stop) = (self.threads.clone(), self.stop_serving.clone());
+        self.serving.spawn(listen::serve(listeners, service, limits, threads, stop));
     }
 
     /// Serves the operator.
@@ -78,7 +83,7 @@ impl Tasks {
         let budget = Arc::new(ByteBudget::new(ADMIN_ANSWERS_BYTES_MAX));
         let limits = listen::ListenerLimits::new(ADMIN_CONNECTIONS_MAX, ADMIN_ANSWERS_BYTES_MAX, budget);
         let limits = listen::ListenerLimits { idle_least: Duration::ZERO, ..limits };
-        self.serving.spawn(listen::serve([listener.into()], admin, limits, stop));
+        self.serving.spawn(listen::serve([listener.into()], admin, limits, Arc::default(), stop));
     }
 
     /// Sends those who ask by HTTP to HTTPS.
@@ -94,7 +99,7 @@ impl Tasks {
         let limits = listen::ListenerLimits::new(REDIRECT_CONNECTIONS_MAX, ADMIN_ANSWERS_BYTES_MAX, budget);
         let limits = listen::ListenerLimits { idle_least: Duration::ZERO, ..limits };
         let service = redirecting(public_url, port, held);
-        self.serving.spawn(listen::serve([listener.into()], service, limits, stop));
+        self.serving.spawn(listen::serve([listener.into()], service, limits, Arc::default(), stop));
     }
 
     /// Takes a certificate into use when its files change.

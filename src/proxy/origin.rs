@@ -6,7 +6,7 @@ use super::{
     idle_body::{BodyProgress, IdleBody},
     watched::{WatchedConnector, met_a_closing_connection},
 };
-use crate::catalog::SiteSettings;
+use crate::{catalog::SiteSettings, threads::PerThread};
 use bytes::Bytes;
 use http::{Method, Request, Response};
 use http_body_util::{BodyExt as _, Empty, combinators::UnsyncBoxBody};
@@ -28,8 +28,8 @@ pub(super) type ProxyBody = UnsyncBoxBody<Bytes, BoxError>;
 const POOL_IDLE: Duration = Duration::from_secs(4);
 /// Time between two looks at a client that pauses in the body of its request.
 const PAUSE_CHECK: Duration = Duration::from_secs(1);
-/// Connections without a request.
-const POOL_MAX: usize = 256;
+/// Connections without a request, of each thread.
+const POOL_MAX: usize = 64;
 /// Bytes of the head of an answer.
 const HEAD_BYTES_MAX: usize = 128 << 10;
 /// Headers of an answer.
@@ -37,7 +37,8 @@ const HEADERS_MAX: usize = 256;
 
 /// The way to the origin of a site.
 pub(super) struct SiteOrigin {
-    client: Client<HttpsConnector<WatchedConnector>, ProxyBody>,
+    /// A connection is used by the thread that made it.
+    clients: PerThread<Client<HttpsConnector<WatchedConnector>, ProxyBody>>,
     places: Arc<Semaphore>,
     connect_max: Duration,
     head_max: Duration,
@@ -57,7 +58,8 @@ impl SiteOrigin {
             .https_or_http()
             .enable_http1()
             .wrap_connector(WatchedConnector(connector));
-        let client = Client::builder(TokioExecutor::new())
+        let mut builder = Client::builder(TokioExecutor::new());
+        builder
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(POOL_IDLE)
             .pool_max_idle_per_host(POOL_MAX)
@@ -68,10 +70,9 @@ impl SiteOrigin {
             .http1_allow_spaces_after_header_name_in_responses(true)
             .http1_allow_obsolete_multiline_headers_in_responses(true)
             // Old servers send lines that are no headers; what they mean stands in the others.
-            .http1_ignore_invalid_headers_in_responses(true)
-            .build(connector);
+            .http1_ignore_invalid_headers_in_responses(true);
         Ok(Self {
-            client,
+            clients: PerThread::new(|| builder.build(connector.clone())),
             places: Arc::new(Semaphore::new(site.requests_max.min(Semaphore::MAX_PERMITS))),
             connect_max,
             head_max: Duration::from_secs(site.head_secs),
@@ -105,7 +106,7 @@ impl SiteOrigin {
         let progress = BodyProgress::new();
         let body = IdleBody::new(body, self.idle_max, progress.clone());
         let body = interim.body(&parts.headers, body).boxed_unsync();
-        let answer = self.client.request(Request::from_parts(parts, body));
+        let answer = self.clients.here().request(Request::from_parts(parts, body));
         tokio::select! {
             answer = answer => answer.map_err(|error| self.fault(&error, &progress)),
             () = interim.flood() => Err(ProxyFault::Interim(INTERIM_MAX)),

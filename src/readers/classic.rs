@@ -42,7 +42,7 @@ impl Readers {
     /// A filter or a smaller number shows a part of them, behind which there are no archives.
     pub(super) async fn newest(&self, reading: &ReadRequest) -> Result<ClassicPage, ReadError> {
         if reading.view.filter != Filter::All || reading.max < self.config.classic_items {
-            let mut page = self.range(reading).await?;
+            let mut page = self.range(reading, false).await?;
             by_date(&mut page.items);
             return Ok(page.into());
         }

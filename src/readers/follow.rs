@@ -49,6 +49,7 @@ impl Readers {
             reading,
             end: end.boxed(),
             has_looked: false,
+            was_at_end: false,
             is_wanted,
         };
         let next = |mut follower: Follower| async move {
@@ -67,6 +68,8 @@ struct Follower {
     changes: watch::Receiver<Head>,
     end: BoxFuture<'static, ()>,
     has_looked: bool,
+    /// True once a page has come to the end of the view: what follows was committed since.
+    was_at_end: bool,
     is_wanted: fn(&ReadRequest, &Rendered) -> bool,
 }
 
@@ -79,7 +82,8 @@ impl Follower {
             }
             self.has_looked = true;
             self.changes.borrow_and_update();
-            let page = self.readers.read(&self.reading).await?;
+            let page = self.readers.read_as(&self.reading, self.was_at_end).await?;
+            self.was_at_end = !page.more;
             // A page of a form without tombstones may be empty and yet lie further on.
             let is_wanted = (self.is_wanted)(&self.reading, &page);
             if is_wanted || page.more {

@@ -5,10 +5,10 @@ use super::{
     connection::Connection,
     listener::{Handshake, Listener, ReadyConnection},
     request_body::RequestBody,
-    socket::RawStream,
+    socket::MovedStream,
     unread::Unread,
 };
-use crate::byte_budget::ByteBudget;
+use crate::{byte_budget::ByteBudget, threads::ServingThreads};
 use bytes::Bytes;
 use futures_util::future::join_all;
 use http::{Request, header::STRICT_TRANSPORT_SECURITY};
@@ -126,11 +126,13 @@ impl Drop for OpenConnection {
     }
 }
 
-/// Serves until `stop`, then lets every connection finish what it is doing. Whoever calls bounds that wait.
+/// Serves until `stop`, each connection on one of the threads, then lets every one finish what it is doing. Whoever calls bounds
+/// that wait.
 pub async fn serve<S, B>(
     listeners: impl IntoIterator<Item = Listener>,
     service: S,
     limits: ListenerLimits,
+    threads: Arc<ServingThreads>,
     stop: CancellationToken,
 ) where
     S: Service<Request<RequestBody>, Response = http::Response<B>, Error = Infallible>
@@ -149,6 +151,7 @@ pub async fn serve<S, B>(
     let reception = Reception {
         places: Arc::new(Semaphore::new(limits.connections_max.min(Semaphore::MAX_PERMITS))),
         limits,
+        threads,
         open,
         numbers: AtomicU64::new(0),
         tasks: TaskTracker::new(),
@@ -162,6 +165,7 @@ pub async fn serve<S, B>(
 /// The connections of some listeners, which share their limits.
 struct Reception {
     limits: ListenerLimits,
+    threads: Arc<ServingThreads>,
     places: Arc<Semaphore>,
     open: Arc<Connections>,
     numbers: AtomicU64,
@@ -198,7 +202,8 @@ impl Reception {
                 () = self.stop.cancelled() => break,
                 accepted = accept => accepted,
             };
-            match accepted {
+            let moved = accepted.and_then(|(stream, peer)| Ok((MovedStream::take(stream)?, peer)));
+            match moved {
                 Ok((stream, peer)) => {
                     let number = self.numbers.fetch_add(1, Ordering::Relaxed);
                     let unread = Unread::new();
@@ -210,7 +215,8 @@ impl Reception {
                     let connection = Connection { stream, unread, bytes_max, keeps_header_case, place };
                     let (handshake, service) = (listener.handshake.clone(), service.clone());
                     let connection = (connection, among_open);
-                    self.tasks.spawn(talk(connection, peer, handshake, service, self.stop.clone()));
+                    let talk = talk(connection, peer, handshake, service, self.stop.clone());
+                    self.tasks.spawn_on(talk, &self.threads.next());
                 }
                 Err(error) => {
                     tracing::warn!(error = %error, "Could not accept a connection: {error}");
@@ -223,7 +229,7 @@ impl Reception {
 
 /// One connection, from its handshake on.
 async fn talk<S, B>(
-    (connection, _among_open): (Connection<RawStream>, OpenConnection),
+    (connection, _among_open): (Connection<MovedStream>, OpenConnection),
     peer: IpAddr,
     handshake: Arc<Handshake>,
     service: S,
@@ -237,6 +243,13 @@ async fn talk<S, B>(
     B: http_body::Body<Data = Bytes, Error = BoxError> + Send + 'static,
 {
     let Connection { stream, unread, bytes_max, keeps_header_case, place } = connection;
+    let stream = match stream.settle() {
+        Ok(stream) => stream,
+        Err(error) => {
+            tracing::warn!(error = %error, "Could not take a connection over: {error}");
+            return;
+        }
+    };
     let ready = tokio::select! {
         ready = handshake.complete(stream, peer) => ready,
         () = unread.is_cut() => return,
@@ -300,7 +313,10 @@ mod tests {
     ) -> (std::net::SocketAddr, tokio::task::JoinHandle<()>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        (address, tokio::spawn(serve([listener.into()], bytes(count), limits(1), stop.clone())))
+        (
+            address,
+            tokio::spawn(serve([listener.into()], bytes(count), limits(1), Arc::default(), stop.clone())),
+        )
     }
 
     #[tokio::test]
@@ -361,7 +377,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let limits = ListenerLimits { idle_least: Duration::ZERO, ..limits(4) };
-        let served = tokio::spawn(serve([listener.into()], bytes(3), limits, stop.clone()));
+        let served = tokio::spawn(serve([listener.into()], bytes(3), limits, Arc::default(), stop.clone()));
         let mut idle = Vec::new();
         // Some have never asked for anything, some were answered and keep their connection.
         for number in 0..100 {

@@ -20,6 +20,30 @@ const UNIX_PEER: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 /// A connection as it arrives.
 pub(super) type RawStream = Either<TcpStream, UnixStream>;
 
+/// A connection between two runtimes: the one that accepted it, and the one that serves it.
+pub(super) enum MovedStream {
+    Tcp(std::net::TcpStream),
+    Unix(std::os::unix::net::UnixStream),
+}
+
+impl MovedStream {
+    /// Takes a connection from the runtime that has accepted it.
+    pub(super) fn take(stream: RawStream) -> Result<Self> {
+        match stream {
+            Either::Left(stream) => stream.into_std().map(Self::Tcp),
+            Either::Right(stream) => stream.into_std().map(Self::Unix),
+        }
+    }
+
+    /// Gives the connection to the present runtime.
+    pub(super) fn settle(self) -> Result<RawStream> {
+        match self {
+            Self::Tcp(stream) => TcpStream::from_std(stream).map(Either::Left),
+            Self::Unix(stream) => UnixStream::from_std(stream).map(Either::Right),
+        }
+    }
+}
+
 /// A socket at which connections arrive.
 #[derive(Debug)]
 pub(super) enum Socket {

@@ -42,6 +42,12 @@ pub trait Feeds: Send + Sync {
     /// A page, read at one revision.
     fn page(&self, query: PageQuery) -> StoreFuture<'_, Page>;
 
+    /// The same for rows that the last commits have written, which are few and in memory: a store may read them on the thread of its
+    /// caller, where thousands wait for them.
+    fn fresh_page(&self, query: PageQuery) -> StoreFuture<'_, Page> {
+        self.page(query)
+    }
+
     /// One item.
     fn item(&self, feed: FeedNo, id: ItemId) -> StoreFuture<'_, Option<Arc<Item>>>;
 

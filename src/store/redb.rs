@@ -222,6 +222,14 @@ impl Feeds for Redb {
         )
     }
 
+    fn fresh_page(&self, query: PageQuery) -> StoreFuture<'_, Page> {
+        Box::pin(
+            self.reader.run_here(move |snapshot| {
+                salvage::named(snapshot, query.feed, listing::page(snapshot, &query))
+            }),
+        )
+    }
+
     fn item(&self, feed: FeedNo, id: ItemId) -> StoreFuture<'_, Option<Arc<Item>>> {
         Box::pin(self.reader.run(move |snapshot| {
             let read = rows::Items::of(snapshot, feed).and_then(|items| items.item(id));

@@ -54,10 +54,11 @@ const COMPONENTS: &[(&str, &[&str])] = &[
     ("secret", &[]),
     ("setting", &["secret"]),
     ("telemetry", &[]),
+    ("threads", &[]),
 ];
 
 /// Nameable by every component, because they name none but each other.
-const FOUNDATIONS: &[&str] = &["byte_budget", "clock", "secret", "setting", "telemetry"];
+const FOUNDATIONS: &[&str] = &["byte_budget", "clock", "secret", "setting", "telemetry", "threads"];
 
 /// In the table already, but not in the tree.
 const COMING: &[&str] = &["xmpp"];

@@ -32,22 +32,38 @@ impl Reader {
         &self,
         work: impl Fn(&ReadTransaction) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
+        let read = self.prepared(work).await?;
+        if Handle::current().runtime_flavor() == RuntimeFlavor::MultiThread {
+            // Another thread takes over the tasks of this one.
+            return block_in_place(read);
+        }
+        let read = spawn_blocking(read).await;
+        read.unwrap_or_else(|error| Err(StoreError::Failed(format!("a read ended early: {error}"))))
+    }
+
+    /// The same on this thread, for what is in memory. So whoever is the first of thousands that a commit has woken reads at once,
+    /// and not when all of them have been polled.
+    pub(super) async fn run_here<T: Send + 'static>(
+        &self,
+        work: impl Fn(&ReadTransaction) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.prepared(work).await?()
+    }
+
+    /// The work with a place among the reads at a time.
+    async fn prepared<T: Send + 'static>(
+        &self,
+        work: impl Fn(&ReadTransaction) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<impl FnOnce() -> Result<T, StoreError> + Send + 'static, StoreError> {
         let permit = Arc::clone(&self.permits).acquire_owned().await.map_err(|_| StoreError::Closed)?;
         let file = Arc::clone(&self.file);
-        let read = move || {
+        Ok(move || {
             let answer = read(&file, &work);
             // Lets go of the file before it lets the next one in, so that `close` leaves nothing behind.
             drop(file);
             drop(permit);
             answer
-        };
-        if Handle::current().runtime_flavor() == RuntimeFlavor::MultiThread {
-            // Another thread takes over the tasks of this one. So whoever is the first of thousands that a commit has woken reads at
-            // once, and not when all of them have been polled.
-            return block_in_place(read);
-        }
-        let read = spawn_blocking(read).await;
-        read.unwrap_or_else(|error| Err(StoreError::Failed(format!("a read ended early: {error}"))))
+        })
     }
 
     /// Waits for the reads under way and lets go of the file.
