@@ -8,7 +8,10 @@ use crate::reading::construct::{self, alternate_link, is_web_url};
 use crate::reading::untyped_text::{html, title};
 use crate::reading::{Draft, Rank, Scope, VALUES_MAX, add, add_person, person};
 use crate::text::{date, present};
-use crate::{Body, Category, Element, Enclosure, Generator, Image, IsPermaLink, Link, Metadata, Source};
+use crate::vocabulary::Vocabulary;
+use crate::{
+    Attribute, Body, Category, Element, Enclosure, Generator, Image, IsPermaLink, Link, Metadata, Source,
+};
 
 /// An RSS child of an entry; comes back when it is not understood.
 pub(crate) fn entry_child(element: Element, scope: &Scope, draft: &mut Draft<'_>) -> Option<Element> {
@@ -110,6 +113,7 @@ pub(crate) fn feed_child(
         "image" => metadata.image = metadata.image.take().or_else(|| image(&element, scope)),
         // RSS 1.0 lists its items in the channel; the order of the items themselves says the same.
         "items" => {}
+        "textinput" if is_reference(&element) => {}
         "ttl" | "skiphours" | "skipdays" => rhythm::read(&element, &mut metadata.rhythm),
         "cloud" => match cloud::read(&element) {
             Some(cloud) => metadata.cloud = metadata.cloud.take().or(Some(cloud)),
@@ -118,6 +122,15 @@ pub(crate) fn feed_child(
         _ => return Some(element),
     }
     None
+}
+
+/// True for an element that only says which other one is meant: RSS 1.0 names its search box in the channel, and describes it
+/// beside the channel.
+fn is_reference(element: &Element) -> bool {
+    let names = |attribute: &Attribute| {
+        attribute.name == "resource" && Vocabulary::of(&attribute.ns) == Vocabulary::Rdf
+    };
+    element.children.is_empty() && element.attributes.iter().any(names)
 }
 
 fn draft_link(element: &Element, scope: &Scope, draft: &mut Draft<'_>) {
