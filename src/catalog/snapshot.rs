@@ -158,8 +158,8 @@ impl CatalogSnapshot {
     /// The private feed that a server may take a path of the site of this number for, however it is spelt; and true where the
     /// path is that of the feed itself, not one below it.
     pub fn guarded_place(&self, site: usize, path: &str) -> Option<(&Arc<RegisteredFeed>, bool)> {
-        let asked = PathSpelling::of(path);
         let relations = self.guarded.get(&site)?.iter();
+        let asked = PathSpelling::of(path);
         let fits = relations.filter_map(|(place, no)| Some((*no, asked.relation_to(place)?)));
         let (no, relation) = fits.min_by_key(|(_, relation)| *relation == PathRelation::Below)?;
         Some((self.feed_no(no)?, relation == PathRelation::Same))

@@ -59,27 +59,37 @@ impl LegacyRequest {
         let is_preflight =
             request.method == Method::OPTIONS && request.headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD);
         if is_preflight || matches!(request.method, Method::GET | Method::HEAD) {
-            let prefers_json = accept::prefers_json(accept::joined(&request.headers, &ACCEPT).as_deref());
-            // What a page of another origin will accept is not in its preflight.
-            let is_smart = is_preflight || prefers_json || accept::wants_events(request);
+            let is_smart = || {
+                let prefers_json =
+                    || accept::prefers_json(accept::joined(&request.headers, &ACCEPT).as_deref());
+                // What a page of another origin will accept is not in its preflight.
+                is_preflight || prefers_json() || accept::wants_events(request)
+            };
+            let whole = |feed: &Arc<RegisteredFeed>| {
+                let asks = if is_smart() { LegacyAsk::Smart(String::new()) } else { LegacyAsk::Plain };
+                Self { feed: feed.clone(), asks }
+            };
             // The publisher's own parameters may have the names of ours, and those of trackers.
-            let plain = without_trackers(asked.as_str());
-            if let Some(feed) =
-                catalog.at_place(site, asked.as_str()).or_else(|| catalog.at_place(site, &plain))
-            {
-                let asks = if is_smart { LegacyAsk::Smart(String::new()) } else { LegacyAsk::Plain };
-                return Some(Self { feed: feed.clone(), asks });
+            if let Some(feed) = catalog.at_place(site, asked.as_str()) {
+                return Some(whole(feed));
             }
-            // `q`, `author` or `category` alone choose another document of the old site; beside a parameter that only a Smart Feed
-            // has they are a filter.
-            let (path, query) = plain.split_once('?').unwrap_or((&plain, ""));
-            for with_filters in [false, true] {
-                let (own, ours) = Query::split(query, with_filters);
-                let place = if own.is_empty() { path.to_owned() } else { format!("{path}?{own}") };
-                if (Query::is_smart(&ours) || (is_smart && !with_filters && !ours.is_empty()))
-                    && let Some(feed) = catalog.at_place(site, &place)
-                {
-                    return Some(Self { feed: feed.clone(), asks: LegacyAsk::Smart(ours) });
+            // Most requests are for pages, and end here.
+            if asked.query().is_some() {
+                let plain = without_trackers(asked.as_str());
+                if let Some(feed) = catalog.at_place(site, &plain) {
+                    return Some(whole(feed));
+                }
+                // `q`, `author` or `category` alone choose another document of the old site; beside a parameter that only a Smart
+                // Feed has they are a filter.
+                let (path, query) = plain.split_once('?').unwrap_or((&plain, ""));
+                for with_filters in [false, true] {
+                    let (own, ours) = Query::split(query, with_filters);
+                    let place = if own.is_empty() { path.to_owned() } else { format!("{path}?{own}") };
+                    if (Query::is_smart(&ours) || (!with_filters && !ours.is_empty() && is_smart()))
+                        && let Some(feed) = catalog.at_place(site, &place)
+                    {
+                        return Some(Self { feed: feed.clone(), asks: LegacyAsk::Smart(ours) });
+                    }
                 }
             }
         }
