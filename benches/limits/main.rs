@@ -1,7 +1,7 @@
-//! The cost of everfeed beside the physical limit of the same work: eight questions, both sides asked in turn by the same
+//! The cost of everfeed beside the physical limit of the same work: nine questions, both sides asked in turn by the same
 //! tool in one process. No test: the machine is what it is, so only counts are asserted and figures are printed.
 //!
-//! `cargo bench` asks all eight, `cargo bench -- hot poll` some of them.
+//! `cargo bench` asks all nine, `cargo bench -- hot poll` some of them; `size-10m` is asked by name alone.
 
 use anyhow::{Context as _, Result, ensure};
 use report::Report;
@@ -23,6 +23,7 @@ mod hot_page;
 mod poll;
 mod rendering;
 mod search;
+mod size;
 mod wake_up;
 mod window;
 
@@ -31,7 +32,8 @@ mod window;
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-const QUESTIONS: [&str; 8] = ["hot", "cold", "wake", "cursor", "poll", "window", "search", "render"];
+const QUESTIONS: [&str; 10] =
+    ["hot", "cold", "wake", "cursor", "poll", "window", "search", "render", "size", "size-10m"];
 
 fn main() -> Result<()> {
     // Cargo adds flags of its own.
@@ -73,6 +75,12 @@ fn main() -> Result<()> {
         }
         if is_wanted("render") {
             rendering::ask(&report).await.context("render")?;
+        }
+        if is_wanted("size") {
+            size::ask(&report, &[1_000, 100_000]).await.context("size")?;
+        }
+        if wanted.iter().any(|wanted| wanted == "size-10m") {
+            size::ask(&report, &[1_000, 100_000, 10_000_000]).await.context("size")?;
         }
         Ok(())
     })

@@ -37,7 +37,7 @@ pub(crate) async fn ask(report: &Report) -> Result<()> {
         let path = folder.path().join("store.redb");
         let store: Arc<dyn Store> = Arc::new(Redb::open(&path, &Config::default(), Arc::new(System))?);
         let start = Instant::now();
-        let feed = filled(&*store, items).await?;
+        let feed = filled(&*store, items, ITEM_WORDS).await?;
         let secs = start.elapsed().as_secs_f64();
         let gigabytes = std::fs::metadata(&path)?.len() as f64 / 1e9;
         report.figure(
@@ -70,14 +70,14 @@ pub(crate) async fn ask(report: &Report) -> Result<()> {
 }
 
 /// Searches in a feed.
-struct Search {
-    store: Arc<dyn Store>,
-    feed: FeedNo,
+pub(crate) struct Search {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) feed: FeedNo,
 }
 
 impl Search {
     /// The times of some pages in milliseconds, each of which begins elsewhere.
-    async fn pages(&self, words: Option<&str>, order: Order) -> Result<Spread> {
+    pub(crate) async fn pages(&self, words: Option<&str>, order: Order) -> Result<Spread> {
         let filter = match words {
             Some(words) => Filter::of([words, "", "", "", "", ""])?,
             None => Filter::All,
@@ -116,12 +116,14 @@ impl Search {
     }
 }
 
-async fn filled(store: &dyn Store, items: u32) -> Result<FeedNo> {
+/// A feed of so many items, each of so many words.
+pub(crate) async fn filled(store: &dyn Store, items: u32, words: usize) -> Result<FeedNo> {
     let mut record = store.register("blog", NAMESPACE).await?;
     let mut chance = Chance::new(1);
     for first in (0..items).step_by(COMMIT_ITEMS as usize) {
-        let changes =
-            (first..items.min(first + COMMIT_ITEMS)).map(|n| worded(n, &text(n, &mut chance))).collect();
+        let changes = (first..items.min(first + COMMIT_ITEMS))
+            .map(|n| worded(n, &text(n, words, &mut chance)))
+            .collect();
         let commit = Commit { changes, ready: true, ..Commit::nothing(&record) };
         record = store.commit(commit).await?.feed;
     }
@@ -129,9 +131,9 @@ async fn filled(store: &dyn Store, items: u32) -> Result<FeedNo> {
 }
 
 /// A text whose words are as frequent as those of a language; every item is `odd` or `even`.
-fn text(n: u32, chance: &mut Chance) -> String {
+fn text(n: u32, words: usize, chance: &mut Chance) -> String {
     let mut text = String::from(if n.is_multiple_of(2) { "even" } else { "odd" });
-    for _ in 0..ITEM_WORDS {
+    for _ in 0..words {
         let drawn = chance.below(1 << 24) as f64 / f64::from(1 << 24);
         // By the logarithm: each word as much rarer as it stands behind (Zipf).
         let nth = VOCABULARY.powf(drawn) as u32;
