@@ -30,16 +30,23 @@ const POOL_IDLE: Duration = Duration::from_secs(4);
 const PAUSE_CHECK: Duration = Duration::from_secs(1);
 /// Connections without a request, of each thread.
 const POOL_MAX: usize = 64;
+/// Requests at once for which all threads share the connections to the origin.
+const FEW_REQUESTS: usize = 2;
 /// Bytes of the head of an answer.
 const HEAD_BYTES_MAX: usize = 128 << 10;
 /// Headers of an answer.
 const HEADERS_MAX: usize = 256;
 
+type OriginClient = Client<HttpsConnector<WatchedConnector>, ProxyBody>;
+
 /// The way to the origin of a site.
 pub(super) struct SiteOrigin {
-    /// A connection is used by the thread that made it.
-    clients: PerThread<Client<HttpsConnector<WatchedConnector>, ProxyBody>>,
+    /// With many requests at once, a connection is used by the thread that made it, so that no thread wakes another.
+    clients: PerThread<OriginClient>,
+    /// With few, all threads share theirs: an origin that serves one connection at a time would keep the others waiting.
+    shared: OriginClient,
     places: Arc<Semaphore>,
+    requests_max: usize,
     connect_max: Duration,
     head_max: Duration,
     pub(super) idle_max: Duration,
@@ -48,6 +55,7 @@ pub(super) struct SiteOrigin {
 impl SiteOrigin {
     pub(super) fn new(site: &SiteSettings) -> io::Result<Self> {
         let connect_max = Duration::from_secs(site.connect_secs);
+        let requests_max = site.requests_max.min(Semaphore::MAX_PERMITS);
         let mut connector = HttpConnector::new();
         connector.enforce_http(false);
         connector.set_nodelay(true);
@@ -73,7 +81,9 @@ impl SiteOrigin {
             .http1_ignore_invalid_headers_in_responses(true);
         Ok(Self {
             clients: PerThread::new(|| builder.build(connector.clone())),
-            places: Arc::new(Semaphore::new(site.requests_max.min(Semaphore::MAX_PERMITS))),
+            shared: builder.build(connector),
+            places: Arc::new(Semaphore::new(requests_max)),
+            requests_max,
             connect_max,
             head_max: Duration::from_secs(site.head_secs),
             idle_max: Duration::from_secs(site.idle_secs),
@@ -83,6 +93,12 @@ impl SiteOrigin {
     /// A place for a request at the origin, held as long as it lasts.
     pub(super) fn place(&self) -> Result<OwnedSemaphorePermit, ProxyFault> {
         self.places.clone().try_acquire_owned().map_err(|_| ProxyFault::Full)
+    }
+
+    /// The connections for a request that has its place.
+    fn client(&self) -> &OriginClient {
+        let requests = self.requests_max - self.places.available_permits();
+        if requests <= FEW_REQUESTS { &self.shared } else { self.clients.here() }
     }
 
     /// Sends a request and waits for the head of its answer. One without a body that may be repeated is sent once more when
@@ -106,7 +122,7 @@ impl SiteOrigin {
         let progress = BodyProgress::new();
         let body = IdleBody::new(body, self.idle_max, progress.clone());
         let body = interim.body(&parts.headers, body).boxed_unsync();
-        let answer = self.clients.here().request(Request::from_parts(parts, body));
+        let answer = self.client().request(Request::from_parts(parts, body));
         tokio::select! {
             answer = answer => answer.map_err(|error| self.fault(&error, &progress)),
             () = interim.flood() => Err(ProxyFault::Interim(INTERIM_MAX)),

@@ -6,7 +6,7 @@ use std::{
     sync::atomic::{AtomicUsize, Ordering},
 };
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn an_origin_that_cannot_be_reached_is_named_as_the_one_at_fault() {
     let unused = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let sidecar = Sidecar::before(unused, "").await;
@@ -15,7 +15,7 @@ async fn an_origin_that_cannot_be_reached_is_named_as_the_one_at_fault() {
     assert!(got.contains("the server behind this proxy cannot be reached"), "{got}");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn an_origin_that_does_not_answer_is_given_up() {
     let sidecar = Sidecar::start("head_secs = 1\nidle_secs = 1", |_, mut origin| async move {
         let head = origin.head().await.unwrap();
@@ -40,7 +40,7 @@ async fn an_origin_that_does_not_answer_is_given_up() {
     );
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn answers_that_are_none_are_bad_gateways() {
     let sidecar = Sidecar::start("", |_, mut origin| async move {
         let head = origin.head().await.unwrap();
@@ -83,7 +83,7 @@ async fn answers_that_are_none_are_bad_gateways() {
     assert!(cut.starts_with("HTTP/1.1 200 ") && !cut.contains("\r\n0\r\n"), "{cut}");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn an_answer_whose_end_nobody_knows_is_the_fault_of_the_origin() {
     let sidecar = Sidecar::start("", |_, mut origin| async move {
         while let Some(head) = origin.head().await {
@@ -123,7 +123,7 @@ async fn an_answer_whose_end_nobody_knows_is_the_fault_of_the_origin() {
     assert!(sidecar.exchange(head).await.starts_with("HTTP/1.1 200 "));
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_get_is_repeated_when_its_connection_was_just_closed_and_a_post_is_not() {
     static ASKED: AtomicUsize = AtomicUsize::new(0);
     async fn closes_after_every_second(_: usize, mut origin: Origin) {
@@ -145,6 +145,7 @@ async fn a_get_is_repeated_when_its_connection_was_just_closed_and_a_post_is_not
     assert_eq!(ASKED.load(Ordering::Relaxed), 4);
 }
 
+// On one thread: so a head and the end behind it come together.
 #[tokio::test]
 async fn nothing_is_repeated_of_which_an_answer_has_begun() {
     for (answer, status) in [
@@ -180,7 +181,7 @@ async fn nothing_is_repeated_of_which_an_answer_has_begun() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn no_more_requests_than_may_be_are_at_the_origin_and_none_goes_round() {
     let sidecar = Sidecar::start("requests_max = 1", |_, mut origin| async move {
         origin.head().await;

@@ -5,7 +5,7 @@ use sha2::{Digest as _, Sha256};
 
 const HELLO: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 5\r\n\r\nhello";
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_request_reaches_the_origin_as_it_was_and_its_answer_the_reader() {
     let answer = "HTTP/1.1 299 All Right\r\nX-CaSe: Kept\r\nSet-Cookie: a=1\r\nSet-Cookie: b=2\r\nContent-Type: text/x\r\n\
                   Date: Thu, 01 Jan 1970 00:00:00 GMT\r\nServer: old\r\nContent-Length: 3\r\n\r\n\x00\u{7f}!";
@@ -31,7 +31,45 @@ async fn a_request_reaches_the_origin_as_it_was_and_its_answer_the_reader() {
     }
 }
 
-#[tokio::test]
+/// Answers each request with its path, and with the number of its connection to the origin.
+async fn echoes(number: usize, mut origin: Origin) {
+    while let Some(head) = origin.head().await {
+        let body = format!("{} by {number}", head.split(' ').nth(1).unwrap());
+        origin.write(format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len())).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn readers_who_come_one_by_one_share_a_connection_to_the_origin() {
+    // Whichever thread serves them: an origin with one worker would keep the others waiting.
+    let sidecar = Sidecar::start("", echoes).await;
+    for n in 0..12 {
+        let got = sidecar.get(&format!("/{n}")).await;
+        assert!(got.ends_with(&format!("\r\n\r\n/{n} by 0")), "{got}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_of_many_readers_at_once_gets_his_own_answer() {
+    const READERS: usize = 24;
+    let sidecar = Sidecar::start("", echoes).await;
+    let reads = (0..READERS).map(async |reader| {
+        let mut wire = sidecar.connect().await;
+        for n in 0..20 {
+            let path = format!("/{reader}-{n}");
+            wire.write(format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n")).await;
+            let head = wire.until("\r\n\r\n").await;
+            let length = head.to_lowercase().split_once("content-length: ").unwrap().1.to_owned();
+            let body = wire.bytes(length.lines().next().unwrap().parse().unwrap()).await;
+            let body = String::from_utf8(body).unwrap();
+            assert!(body.starts_with(&format!("{path} by ")), "{path}: {body}");
+        }
+    });
+    futures_util::future::join_all(reads).await;
+    assert_eq!(sidecar.heads().len(), READERS * 20);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn quotation_marks_in_a_target_pass() {
     let sidecar = Sidecar::start("", |_, origin| origin.always(HELLO)).await;
     for (sent, heard) in [("/\"a\"", "/\"a\""), ("/?q=\"a b\"".replace(' ', "+").as_str(), "/?q=%22a+b%22")] {
@@ -49,7 +87,7 @@ async fn quotation_marks_in_a_target_pass() {
     assert_eq!(sidecar.heads().len(), 2);
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn headers_of_one_connection_end_with_it_and_those_of_the_way_are_ours() {
     let answer = "HTTP/1.1 200 OK\r\nConnection: X-Drop, keep-alive\r\nX-Drop: 1\r\nKeep-Alive: timeout=9\r\n\
                   Proxy-Authenticate: Basic\r\nContent-Length: 0\r\n\r\n";
@@ -91,7 +129,7 @@ async fn headers_of_one_connection_end_with_it_and_those_of_the_way_are_ours() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn bodies_stream_both_ways_whatever_their_framing() {
     /// Answers with the digest of what came, and the same bytes again.
     async fn echo(_: usize, mut origin: Origin) {
@@ -150,7 +188,7 @@ async fn bodies_stream_both_ways_whatever_their_framing() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn trailers_pass_and_so_do_answers_without_bodies() {
     let sidecar = Sidecar::start("", |_, mut origin| async move {
         while let Some(head) = origin.head().await {
@@ -180,7 +218,7 @@ async fn trailers_pass_and_so_do_answers_without_bodies() {
     assert!(ask("DELETE", "/x").await.starts_with("http/1.1 204"));
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_waits_to_be_asked_for_its_body_is_asked_by_the_origin() {
     let sidecar = Sidecar::start("", |_, mut origin| async move {
         while let Some(head) = origin.head().await {
@@ -214,7 +252,7 @@ async fn a_client_that_waits_to_be_asked_for_its_body_is_asked_by_the_origin() {
     assert!(wire.rest().await.starts_with("HTTP/1.1 417 "), "the body is never asked for");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_connection_that_is_upgraded_carries_any_bytes_both_ways() {
     let sidecar = Sidecar::start("", |_, mut origin| async move {
         let head = origin.head().await.unwrap().to_lowercase();
@@ -244,7 +282,7 @@ async fn a_connection_that_is_upgraded_carries_any_bytes_both_ways() {
     assert_eq!(wire.bytes(12).await, b"HELLO-*-*get");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_connection_changes_to_web_sockets_and_to_nothing_else() {
     let sidecar = Sidecar::start("", |_, mut origin| async move {
         while let Some(head) = origin.head().await {
@@ -275,7 +313,7 @@ async fn a_connection_changes_to_web_sockets_and_to_nothing_else() {
     assert!(demand.contains("\r\nupgrade: websocket\r\n") && !demand.contains("\r\nte:"), "{demand}");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn headers_that_an_old_server_folds_or_spaces_arrive_whole() {
     let sidecar = Sidecar::start("", |_, mut origin| async move {
         while let Some(head) = origin.head().await {
@@ -302,7 +340,7 @@ async fn headers_that_an_old_server_folds_or_spaces_arrive_whole() {
     assert!(sidecar.get("/chunked").await.ends_with("2\r\nok\r\n0\r\n\r\n"));
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_request_of_few_steps_ends_where_they_end() {
     let sidecar = Sidecar::start("", |_, origin| async move {
         origin.always("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").await;
@@ -320,7 +358,7 @@ async fn a_request_of_few_steps_ends_where_they_end() {
     assert!(sidecar.exchange(ask("GET", "0")).await.starts_with("HTTP/1.1 200 "));
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn our_own_paths_are_ours_only_where_there_is_something() {
     let rss = "<rss version=\"2.0\"><channel><title>b</title><item><guid>1</guid><title>One</title></item></channel></rss>";
     let sidecar = Sidecar::start("feeds = [\"/feed.xml\"]", move |_, mut origin| async move {
@@ -353,7 +391,7 @@ async fn our_own_paths_are_ours_only_where_there_is_something() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn an_empty_port_of_a_host_is_none() {
     // RFC 3986 section 3.2.3.
     let sidecar = Sidecar::start("host = \"blog.example\"", |_, origin| {
@@ -370,7 +408,7 @@ async fn an_empty_port_of_a_host_is_none() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn options_of_the_whole_server_are_answered_here() {
     // RFC 9110 section 9.3.7.
     for site in ["", "prefix = \"/smart\"\n[site]\n"] {
