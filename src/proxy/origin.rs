@@ -207,6 +207,19 @@ mod tests {
         (send, body, progress)
     }
 
+    #[tokio::test]
+    async fn few_requests_share_connections_and_many_keep_to_their_threads() {
+        let settings = SiteSettings::new(url::Url::parse("http://127.0.0.1:9/").unwrap());
+        let origin = SiteOrigin::new(&settings).unwrap();
+        let is_shared = || std::ptr::eq(origin.client(), &raw const origin.shared);
+        let mut places: Vec<_> = (0..FEW_REQUESTS).map(|_| origin.place().unwrap()).collect();
+        assert!(is_shared());
+        places.push(origin.place().unwrap());
+        assert!(!is_shared() && std::ptr::eq(origin.client(), origin.clients.here()));
+        drop(places);
+        assert!(is_shared());
+    }
+
     #[tokio::test(start_paused = true)]
     async fn the_origin_is_not_blamed_for_a_client_that_pauses() {
         let (send, mut body, progress) = body(100);
