@@ -5,6 +5,7 @@ use crate::{
     byte_budget::{ByteBudget, ByteLease},
     clock::Clock,
     feed::{
+        order::Axis,
         page::{Degraded, Growth, Page, PageQuery},
         record::{FeedNo, Head},
         stamp::Stamp,
@@ -415,8 +416,10 @@ impl Readers {
             filter: reading.filter(),
             with_total: reading.view.filter.has_terms() && !reading.representation.is_classic(),
         };
-        let mut page = match is_fresh && !reading.view.filter.has_terms() {
-            true => self.store.fresh_page(query).await.map_err(Arc::new)?,
+        // By the order of change the rows of a page stand side by side, in all others they are read one by one.
+        let is_short = reading.max <= INLINE_ITEMS_MAX && reading.view.order.axis == Axis::Modified;
+        let mut page = match (is_short || is_fresh) && !reading.view.filter.has_terms() {
+            true => self.store.page_in_place(query).await.map_err(Arc::new)?,
             false => self.page(reading, query).await?,
         };
         if reading.representation.is_classic() {
@@ -478,8 +481,8 @@ impl Readers {
 /// Bytes of stored items at most that a stream of events hands on at once.
 const EVENTS_BYTES_MAX: usize = 1 << 20;
 
-/// Items that are rendered in place; more would keep the tasks waiting that share the thread.
-const RENDER_INLINE_ITEMS_MAX: usize = 100;
+/// Items that are read and rendered in place; more would keep the tasks waiting that share the thread.
+const INLINE_ITEMS_MAX: usize = 100;
 
 /// The bytes of a page, large ones made on a thread that nobody waits for. Room that was not written to is given back: a body is
 /// kept for long, and weighs what it holds.
@@ -489,7 +492,7 @@ async fn rendered(items: usize, render: impl FnOnce() -> Vec<u8> + Send + 'stati
         body.shrink_to_fit();
         body
     };
-    if items <= RENDER_INLINE_ITEMS_MAX {
+    if items <= INLINE_ITEMS_MAX {
         return render().into();
     }
     match tokio::task::spawn_blocking(render).await {

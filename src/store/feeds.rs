@@ -42,9 +42,9 @@ pub trait Feeds: Send + Sync {
     /// A page, read at one revision.
     fn page(&self, query: PageQuery) -> StoreFuture<'_, Page>;
 
-    /// The same for rows that the last commits have written, which are few and in memory: a store may read them on the thread of its
-    /// caller, where thousands wait for them.
-    fn fresh_page(&self, query: PageQuery) -> StoreFuture<'_, Page> {
+    /// The same for rows that are few and side by side, or that the last commits have written: a store may read them on the thread of
+    /// its caller.
+    fn page_in_place(&self, query: PageQuery) -> StoreFuture<'_, Page> {
         self.page(query)
     }
 

@@ -222,12 +222,10 @@ impl Feeds for Redb {
         )
     }
 
-    fn fresh_page(&self, query: PageQuery) -> StoreFuture<'_, Page> {
-        Box::pin(
-            self.reader.run_here(move |snapshot| {
-                salvage::named(snapshot, query.feed, listing::page(snapshot, &query))
-            }),
-        )
+    fn page_in_place(&self, query: PageQuery) -> StoreFuture<'_, Page> {
+        Box::pin(self.reader.run_in_place(move |snapshot| {
+            salvage::named(snapshot, query.feed, listing::page(snapshot, &query))
+        }))
     }
 
     fn item(&self, feed: FeedNo, id: ItemId) -> StoreFuture<'_, Option<Arc<Item>>> {

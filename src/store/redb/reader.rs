@@ -41,9 +41,9 @@ impl Reader {
         read.unwrap_or_else(|error| Err(StoreError::Failed(format!("a read ended early: {error}"))))
     }
 
-    /// The same on this thread, for what is in memory. So whoever is the first of thousands that a commit has woken reads at once,
-    /// and not when all of them have been polled.
-    pub(super) async fn run_here<T: Send + 'static>(
+    /// The same on this thread, for few rows. So nobody is woken on another one, and whoever is the first of thousands that a commit
+    /// has woken reads at once, and not when all of them have been polled.
+    pub(super) async fn run_in_place<T: Send + 'static>(
         &self,
         work: impl Fn(&ReadTransaction) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
