@@ -8,7 +8,7 @@ use super::{
     record::{FeedNo, FeedRecord},
     stamp::Stamp,
 };
-use everfeed_adapters::{Date, Entry, Link, Source};
+use everfeed_adapters::{Date, Entry, Link, Source, text::session::without_session};
 use std::sync::Arc;
 
 /// The members of a group, those that come and go included.
@@ -102,10 +102,10 @@ impl GroupRecord {
     }
 }
 
-/// Name of a post among those of a group: two members that give one id and one link hold one post. `None` for an item without
-/// a link, since ids such as `1` are given by many.
+/// Name of a post among those of a group: two members that give one id and one link hold one post, campaigns in the link aside.
+/// `None` for an item without a link, since ids such as `1` are given by many.
 pub fn post_key(item: &Item) -> Option<KeyHash> {
-    let link = item.entry()?.permalink()?;
+    let link = without_session(item.entry()?.permalink()?);
     Some(KeyHash::of("everfeed group post", &format!("{}\n{link}", item.given_id())))
 }
 

@@ -284,6 +284,16 @@ async fn posts_with_one_id_and_two_links_are_two(rig: Rig) {
     world.add(0, 1, Shown { link: 1, text: 1 }).await;
     world.add(1, 1, Shown { link: 2, text: 2 }).await;
     assert_eq!(world.titles().await, ["1 1", "1 2"]);
+    // Whoever tells them by their ids sees two, and a tombstone names the one that it is of.
+    let iris = [world.post(id(0, 1)).await, world.post(id(1, 1)).await].map(|post| post.iri.clone());
+    assert_eq!(iris[0], world.rig.item(world.members[0], id(0, 1)).await.unwrap().unwrap().iri);
+    assert!(iris[1] != iris[0] && iris[1].starts_with("urn:uuid:"), "{iris:?}");
+    assert_eq!(world.post(id(1, 1)).await.given_id(), iris[1]);
+    world.change(0, vec![put(PutKind::Edited, 0, 1, Shown { link: 1, text: 4 })]).await;
+    world.change(1, vec![put(PutKind::Edited, 1, 1, Shown { link: 2, text: 2 })]).await;
+    let again = [world.post(id(0, 1)).await, world.post(id(1, 1)).await].map(|post| post.iri.clone());
+    assert_eq!(again, iris, "they keep them");
+    world.change(0, vec![put(PutKind::Edited, 0, 1, Shown { link: 1, text: 1 })]).await;
     // Links that become the same make one post of them, and links that part two.
     world.change(1, vec![put(PutKind::Edited, 1, 1, Shown { link: 1, text: 2 })]).await;
     assert_eq!(world.titles().await, ["1 1"]);

@@ -7,7 +7,7 @@ use crate::{
             GroupMember, GroupPost, GroupRecord, Holder, ListedPlace, MemberSource, MemberStage, post_key,
             shows_otherwise,
         },
-        item::{Content, Item, ItemId, KeyHash, Reason},
+        item::{Content, Item, ItemId, KeyHash, Reason, uuid_iri},
         keep_limits::KeepLimits,
         reconcile::{Change, Delete, Evidence, Put, PutKind},
         record::{FeedNo, FeedRecord},
@@ -45,6 +45,8 @@ pub(super) struct GroupPlanner<'a, H> {
     /// Items as the commit leaves them that is planned beside.
     pub(super) fresh: HashMap<Holder, Arc<Item>>,
     states: BTreeMap<ItemId, PostState>,
+    /// The posts that this plan begins, by IRI.
+    iris: HashMap<String, ItemId>,
     planned: PlannedGroup,
 }
 
@@ -61,7 +63,7 @@ impl<'a, H: GroupHeld> GroupPlanner<'a, H> {
             members: (members.clone(), members),
         };
         let (sources, fresh, states) = (HashMap::new(), HashMap::new(), BTreeMap::new());
-        Self { held, record, now, sources, fresh, states, planned }
+        Self { held, record, now, sources, fresh, states, iris: HashMap::new(), planned }
     }
 
     pub(super) fn planned(self) -> PlannedGroup {
@@ -264,6 +266,31 @@ impl<'a, H: GroupHeld> GroupPlanner<'a, H> {
         self.states.insert(id, PostState::Gone { is_forgotten: reason == Reason::Forgotten });
     }
 
+    /// The IRI of a post: that of the item, unless another post goes by it. Two posts under one id and different links, as two
+    /// members may have them, would be one for whoever tells posts by their ids, and the tombstone of one would name the other.
+    fn iri(&mut self, id: ItemId, item: &Item) -> Result<String, StoreError> {
+        if let Some(before) = self.held.shown(id)? {
+            return Ok(before.iri.clone());
+        }
+        let other = match self.iris.get(&item.iri) {
+            Some(planned) => Some(*planned),
+            None => match self.post_at(self.name(&item.iri))? {
+                Some(other) => self.held.shown(other)?.filter(|post| post.iri == item.iri).map(|_| other),
+                None => None,
+            },
+        };
+        if other.is_some_and(|other| other != id) {
+            return Ok(uuid_iri(&self.record.ids.namespace, &format!("post\n{id}")));
+        }
+        self.iris.insert(item.iri.clone(), id);
+        Ok(item.iri.clone())
+    }
+
+    /// The key under which a post is found by an id.
+    fn name(&self, id: &str) -> KeyHash {
+        KeyHash::of(&self.record.ids.namespace, &Key::Id(id.to_owned()).stripped())
+    }
+
     /// Shows an item as a post, if that changes anything: its source counts when it is another one than before.
     fn show(
         &mut self,
@@ -286,13 +313,15 @@ impl<'a, H: GroupHeld> GroupPlanner<'a, H> {
                 PutKind::Edited
             }
         };
-        let name = Key::Id(item.given_id().to_owned());
+        let iri = self.iri(id, item)?;
+        let name = if iri == item.iri { item.given_id() } else { &iri };
+        let keys = vec![self.name(name)];
         self.states.insert(id, PostState::Live(Arc::clone(&entry), item.published_us));
         self.planned.commit.changes.push(Change::Put(Put {
             kind,
             id,
-            iri: item.iri.clone(),
-            keys: vec![KeyHash::of(&self.record.ids.namespace, &name.stripped())],
+            iri,
+            keys,
             entry,
             published_us: item.published_us,
             digests: item.digests,
