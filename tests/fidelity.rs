@@ -392,7 +392,8 @@ const COME_BACK: [(&str, usize); 21] = [
     ("entry.content", 990),
     ("entry.contributors", 700),
     ("entry.enclosures", 920),
-    ("entry.foreign", 995),
+    // Two documents hold other versions of a post (`sx:conflict`), which would be posts to some readers.
+    ("entry.foreign", 993),
     ("entry.permalink", 990),
     ("entry.rights", 990),
     ("entry.summary", 1000),

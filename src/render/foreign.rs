@@ -1,7 +1,7 @@
 //! Markup of other vocabularies in our documents: what of it is left out, and under which prefix it stands. The writing is
 //! the adapters'.
 
-use super::{harmless, target};
+use super::{harmless, namespaces as ns, target};
 use everfeed_adapters::{
     Attribute, Element, Node,
     text::markup::{can_be_written, write_element},
@@ -11,13 +11,60 @@ use std::borrow::Cow;
 /// Attributes that lead somewhere in nearly every vocabulary that feeds carry.
 const TARGETS: [&str; 4] = ["href", "src", "url", "resource"];
 
+/// Beginnings of the namespaces of formats: Atom, its drafts, and RSS as its versions name themselves.
+const FEED_NAMESPACES: [&str; 8] = [
+    ns::ATOM,
+    "http://purl.org/atom/",
+    "http://purl.org/rss/1.0/",
+    "http://purl.org/rss/2.0",
+    "http://purl.org/net/rss1.1",
+    "http://my.netscape.com/",
+    "http://channel.netscape.com/",
+    "http://backend.userland.com/",
+];
+
+/// Elements that hold a post in them.
+const POSTS: [&str; 2] = ["item", "entry"];
+
 /// Writes an element. One whose tags some parser would refuse is left out with all that is in it: its words alone would
 /// stand among ours and mean nothing.
 pub(super) fn write(out: &mut String, element: &Element, declared: &[(&str, &str)]) {
     let Some(element) = harmless::element(element) else { return };
+    let element = without_posts(&element);
     if can_be_written(&element) {
         write_element(out, &passable(&prefixed(&element)), declared);
     }
+}
+
+/// Without what readers would take for posts, tombstones and cursors of ours: many of them look for these wherever they stand, and
+/// nobody's markup is to speak for the feed.
+fn without_posts(element: &Element) -> Cow<'_, Element> {
+    if !holds_posts(element) {
+        return Cow::Borrowed(element);
+    }
+    let mut element = element.clone();
+    take_posts_out(&mut element);
+    Cow::Owned(element)
+}
+
+fn holds_posts(element: &Element) -> bool {
+    let inside = |node: &Node| matches!(node, Node::Element(inner) if is_post(inner) || holds_posts(inner));
+    element.children.iter().any(inside)
+}
+
+fn take_posts_out(element: &mut Element) {
+    element.children.retain(|node| !matches!(node, Node::Element(inner) if is_post(inner)));
+    for node in &mut element.children {
+        if let Node::Element(inner) = node {
+            take_posts_out(inner);
+        }
+    }
+}
+
+fn is_post(element: &Element) -> bool {
+    let is_of_feeds = element.ns.is_empty() || FEED_NAMESPACES.iter().any(|ns| element.ns.starts_with(ns));
+    let is_named = || POSTS.iter().any(|name| element.name.eq_ignore_ascii_case(name));
+    [ns::SMART_FEED, ns::TOMBSTONES].contains(&element.ns.as_str()) || (is_of_feeds && is_named())
 }
 
 /// Elements of a default namespace of their own are given a prefix here, because readers that know nothing of namespaces
@@ -79,6 +126,18 @@ mod tests {
         check(&outer, r#"<ns1:group xmlns:ns1="urn:m"><ns1:title/><x xmlns=""/></ns1:group>"#);
         check(&element("urn:atom", "", "a"), "<a/>");
         check(&element("urn:m", "fo", "a"), r#"<ns1:a xmlns:ns1="urn:m"/>"#);
+    }
+
+    #[test]
+    fn posts_and_cursors_inside_are_left_out_at_any_depth() {
+        let mut inner = element("urn:m", "m", "conflict");
+        let posts = [("", "item"), (ns::ATOM, "entry"), (ns::TOMBSTONES, "deleted-entry")];
+        let posts = posts.into_iter().chain([(ns::SMART_FEED, "last_cursor"), ("", "Item")]);
+        inner.children = posts.map(|(ns, name)| Node::Element(element(ns, "p", name))).collect();
+        inner.children.push(Node::Element(element("urn:m", "m", "item")));
+        let mut outer = element("urn:m", "m", "conflicts");
+        outer.children = vec![Node::Element(inner), Node::Text("x".into())];
+        check(&outer, r#"<m:conflicts xmlns:m="urn:m"><m:conflict><m:item/></m:conflict>x</m:conflicts>"#);
     }
 
     #[test]
