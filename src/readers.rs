@@ -237,7 +237,7 @@ impl Readers {
         self.read_as(reading, false).await
     }
 
-    /// The same, and whether it is fresh: what the last commits have brought.
+    /// The same. A read is fresh when nothing but what was just committed can be in it.
     async fn read_as(&self, reading: &ReadRequest, is_fresh: bool) -> Result<Arc<Rendered>, ReadError> {
         let head = self.head(reading.view.feed)?;
         if !head.ready {

@@ -27,11 +27,11 @@ pub struct ServingThreads {
 }
 
 impl ServingThreads {
-    /// Starts one thread for each core, eight at most. Under a runtime of a single thread none: such a one is a test's, whose clock
-    /// must be everybody's.
+    /// Starts one thread for each core, eight at most. Under a runtime of a single thread, none: that is the runtime
+    /// of a test, and all that it tests must have its clock.
     ///
     /// # Errors
-    /// When the system gives no more threads or no more file descriptors.
+    /// The error of the system, which gives no more threads or no more file descriptors.
     pub fn start() -> io::Result<Self> {
         if Handle::current().runtime_flavor() != RuntimeFlavor::MultiThread {
             return Ok(Self::default());

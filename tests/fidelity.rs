@@ -34,6 +34,8 @@ use url::Url;
 
 const NAMESPACE: &str = "example.org/feed";
 
+/// Simple Sharing Extensions.
+const SHARING: &str = "http://www.microsoft.com/schemas/rss/sse";
 /// The vocabulary in which a document says how often it changes: ours say that of themselves.
 const SYNDICATION: &str = "http://purl.org/rss/1.0/modules/syndication/";
 
@@ -374,15 +376,25 @@ fn foreign(elements: &[everfeed_adapters::Element]) -> Value {
     elements.iter().filter(|element| !is_ours(element)).map(shape).collect()
 }
 
-/// An element without the prefixes that it was written with.
+/// An element without the prefixes that it was written with, and without the other versions of a post that are in it
+/// (`sx:conflicts`): to some readers they would be posts, so they are not written.
 fn shape(element: &everfeed_adapters::Element) -> Value {
-    let children = element.children.iter().map(|node| match node {
-        everfeed_adapters::Node::Text(text) => json!(text),
-        everfeed_adapters::Node::Element(element) => shape(element),
-    });
+    let is_version = |node: &&everfeed_adapters::Node| {
+        let everfeed_adapters::Node::Element(inner) = node else { return false };
+        element.ns == SHARING && ["item", "entry"].contains(&inner.name.as_str())
+    };
+    let mut children: Vec<Value> = Vec::new();
+    for node in element.children.iter().filter(|node| !is_version(node)) {
+        match (node, children.last_mut()) {
+            // Nothing is between them any more.
+            (everfeed_adapters::Node::Text(text), Some(Value::String(before))) => before.push_str(text),
+            (everfeed_adapters::Node::Text(text), _) => children.push(json!(text)),
+            (everfeed_adapters::Node::Element(element), _) => children.push(shape(element)),
+        }
+    }
     let attributes =
         element.attributes.iter().map(|attribute| json!((&attribute.ns, &attribute.name, &attribute.value)));
-    json!((&element.ns, &element.name, attributes.collect::<Vec<_>>(), children.collect::<Vec<_>>()))
+    json!((&element.ns, &element.name, attributes.collect::<Vec<_>>(), children))
 }
 
 /// Of a thousand values of each field, so many must come back; just below what is reached.
@@ -392,8 +404,7 @@ const COME_BACK: [(&str, usize); 21] = [
     ("entry.content", 990),
     ("entry.contributors", 700),
     ("entry.enclosures", 920),
-    // Two documents hold other versions of a post (`sx:conflict`), which would be posts to some readers.
-    ("entry.foreign", 993),
+    ("entry.foreign", 995),
     ("entry.permalink", 990),
     ("entry.rights", 990),
     ("entry.summary", 1000),

@@ -21,7 +21,7 @@ const ITEM_WORDS: usize = 20;
 /// The longest that a page may take, in milliseconds.
 const AIM_MS: f64 = 10.0;
 
-/// Asks feeds of so many items. The file of ten millions takes some 10 GB, and its import half an hour.
+/// Asks feeds of so many items. A feed of ten millions takes a file of 9 GB, and more than ten minutes.
 pub(crate) async fn ask(report: &Report, sizes: &[u32]) -> Result<()> {
     report.question(
         "(9) A page of 50 items of 20 words, from a place of the feed on, other places each time",

@@ -36,29 +36,13 @@ pub(super) fn write(out: &mut String, element: &Element, declared: &[(&str, &str
     }
 }
 
-/// Without what readers would take for posts, tombstones and cursors of ours: many of them look for these wherever they stand, and
+/// Without what readers would take for posts, tombstones and cursors of ours: many of them look for these at any depth, and
 /// nobody's markup is to speak for the feed.
 fn without_posts(element: &Element) -> Cow<'_, Element> {
-    if !holds_posts(element) {
-        return Cow::Borrowed(element);
-    }
-    let mut element = element.clone();
-    take_posts_out(&mut element);
-    Cow::Owned(element)
-}
-
-fn holds_posts(element: &Element) -> bool {
-    let inside = |node: &Node| matches!(node, Node::Element(inner) if is_post(inner) || holds_posts(inner));
-    element.children.iter().any(inside)
-}
-
-fn take_posts_out(element: &mut Element) {
-    element.children.retain(|node| !matches!(node, Node::Element(inner) if is_post(inner)));
-    for node in &mut element.children {
-        if let Node::Element(inner) = node {
-            take_posts_out(inner);
-        }
-    }
+    let is_post = |node: &Node| matches!(node, Node::Element(inner) if is_post(inner));
+    mended(element, &|element| element.children.iter().any(is_post), &|element| {
+        element.children.retain(|node| !is_post(node))
+    })
 }
 
 fn is_post(element: &Element) -> bool {
@@ -77,25 +61,36 @@ fn prefixed(element: &Element) -> Cow<'_, Element> {
 }
 
 /// Without the links that nobody should follow.
-pub(super) fn passable<'e>(element: &'e Element) -> Cow<'e, Element> {
-    if !leads_astray(element) {
+pub(super) fn passable(element: &Element) -> Cow<'_, Element> {
+    mended(element, &|element| element.attributes.iter().any(is_astray), &|element| {
+        element.attributes.retain(|attribute| !is_astray(attribute))
+    })
+}
+
+/// An element that is mended at every depth, if it has to be at any.
+fn mended<'e>(
+    element: &'e Element,
+    is_wrong: &dyn Fn(&Element) -> bool,
+    mend: &dyn Fn(&mut Element),
+) -> Cow<'e, Element> {
+    if !is_anywhere(element, is_wrong) {
         return Cow::Borrowed(element);
     }
     let mut element = element.clone();
-    strip(&mut element);
+    everywhere(&mut element, mend);
     Cow::Owned(element)
 }
 
-fn leads_astray(element: &Element) -> bool {
-    let inside = |node: &Node| matches!(node, Node::Element(inner) if leads_astray(inner));
-    element.attributes.iter().any(is_astray) || element.children.iter().any(inside)
+fn is_anywhere(element: &Element, is_so: &dyn Fn(&Element) -> bool) -> bool {
+    let inside = |node: &Node| matches!(node, Node::Element(inner) if is_anywhere(inner, is_so));
+    is_so(element) || element.children.iter().any(inside)
 }
 
-fn strip(element: &mut Element) {
-    element.attributes.retain(|attribute| !is_astray(attribute));
+fn everywhere(element: &mut Element, act: &dyn Fn(&mut Element)) {
+    act(element);
     for node in &mut element.children {
         if let Node::Element(inner) = node {
-            strip(inner);
+            everywhere(inner, act);
         }
     }
 }

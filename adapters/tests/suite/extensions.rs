@@ -165,7 +165,6 @@ fn hubs_are_found_under_either_relation() {
     assert_eq!(head(markup).hubs().collect::<Vec<_>>(), ["http://a/", "http://b/", "http://d/"]);
 }
 
-/// Whatever the corpus holds of foreign markup can be written into another document and read back the same.
 #[test]
 fn the_search_box_of_rss_1_0_is_what_stands_beside_its_channel() {
     let document = r#"<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns="http://purl.org/rss/1.0/">
@@ -177,6 +176,7 @@ fn the_search_box_of_rss_1_0_is_what_stands_beside_its_channel() {
     assert_eq!((texts[0].0, texts[0].1.trim()), ("textinput", "Search"));
 }
 
+/// Whatever the corpus holds of foreign markup can be written into another document and read back the same.
 #[test]
 fn foreign_markup_survives_being_written() {
     let folders = ["corpus", "sequences"]

@@ -177,6 +177,7 @@ on_every_store! {
     a_post_names_the_feed_that_it_is_from,
     a_post_that_two_members_have_shows_once_until_both_have_deleted_it,
     a_post_shows_as_the_member_has_it_that_is_known_longest,
+    a_campaign_in_a_link_makes_no_other_post,
     posts_with_one_id_and_two_links_are_two,
     a_member_that_joins_brings_what_it_has_oldest_first_in_batches,
     a_member_that_leaves_takes_what_is_only_its_own,
@@ -277,6 +278,17 @@ async fn a_post_shows_as_the_member_has_it_that_is_known_longest(rig: Rig) {
     assert_eq!(world.titles().await, ["1 0"]);
     world.change(0, vec![put(PutKind::Edited, 0, 1, Shown { text: 7, ..LINKED })]).await;
     assert_eq!(world.titles().await, ["1 7"]);
+}
+
+async fn a_campaign_in_a_link_makes_no_other_post(rig: Rig) {
+    let world = World::settled(rig, &[0, 1]).await;
+    world.add(0, 1, LINKED).await;
+    let Change::Put(same) = put(PutKind::Added, 1, 1, LINKED) else { unreachable!() };
+    let mut entry = Entry::clone(&same.entry);
+    entry.links[0].href.push_str("?utm_source=planet");
+    world.change(1, vec![Change::Put(Put { entry: Arc::new(entry), ..same })]).await;
+    assert_eq!(world.titles().await, ["1 0"]);
+    assert_eq!(world.rig.holders(world.group, id(0, 1)).await.unwrap().len(), 2);
 }
 
 async fn posts_with_one_id_and_two_links_are_two(rig: Rig) {
