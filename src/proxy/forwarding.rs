@@ -4,13 +4,16 @@ use super::{
     fault::ProxyFault,
     headers::{self, ProxyPeer},
     idle_body::{BodyProgress, IdleBody},
-    origin::{ProxyBody, SiteOrigin, innermost},
+    origin::{OriginAnswer, ProxyBody, SiteOrigin, innermost},
     tunnel,
+    watched::BusyConnection,
 };
 use crate::catalog::{ProxiedSite, Sites};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use http::{Method, Request, Response, StatusCode, Uri, Version, uri::PathAndQuery};
+use http::{
+    HeaderValue, Method, Request, Response, StatusCode, Uri, Version, header::CONNECTION, uri::PathAndQuery,
+};
 use http_body::Body as _;
 use http_body_util::{BodyExt as _, Full};
 use std::{
@@ -59,8 +62,10 @@ impl Proxy {
         let peer = parts.extensions.get::<ProxyPeer>().copied().unwrap_or_default();
         headers::towards_origin(&mut parts, peer);
         parts.uri = target(&site, &parts.uri);
+        let has_own_stream = parts.version == Version::HTTP_2;
         parts.version = Version::HTTP_11;
-        let mut answer = origin.ask(Request::from_parts(parts, body)).await?;
+        let OriginAnswer { response: mut answer, is_early } =
+            origin.ask(Request::from_parts(parts, body)).await?;
         let upgrades = answer.status() == StatusCode::SWITCHING_PROTOCOLS;
         if upgrades {
             let Some(reader_side) = reader_side.filter(|_| headers::is_web_socket(answer.headers())) else {
@@ -84,15 +89,22 @@ impl Proxy {
             return Err(ProxyFault::Framing(fault));
         }
         headers::towards_reader(&mut parts.headers, parts.version, parts.status);
+        if is_early && !has_own_stream {
+            // What is left of the request's body stands before the next request (RFC 9112 section 9.3).
+            parts.headers.insert(CONNECTION, HeaderValue::from_static("close"));
+        }
         parts.version = Version::HTTP_11;
-        let mut body = IdleBody::new(body, origin.idle_max, BodyProgress::new());
+        let connection = BusyConnection::of(&mut parts.extensions);
+        let progress = BodyProgress::of(&body);
+        let mut body = IdleBody::new(body, origin.idle_max, progress);
         // A body that breaks off at once would take its head with it, and the reader would not hear of anything.
         if let Err(fault) = body.begin().await {
             return Err(ProxyFault::Broken(innermost(&*fault).to_string()));
         }
-        // The body holds the place until it ends.
+        // The body holds the place and the connection until it ends.
+        let held = (place, connection);
         let body = body.map_frame(move |frame| {
-            let _held = &place;
+            let _held = &held;
             frame
         });
         Ok(Response::from_parts(parts, body.boxed_unsync()))

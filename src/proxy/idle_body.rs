@@ -33,16 +33,20 @@ pub(super) struct BodyProgress {
     /// True once it was given up, or broke off.
     failed: AtomicBool,
     idle: AtomicBool,
+    /// True once nothing more of it will come.
+    ended: AtomicBool,
 }
 
 impl BodyProgress {
-    pub(super) fn new() -> Arc<Self> {
+    /// The progress of a body of which nothing was taken yet.
+    pub(super) fn of(body: &impl Body) -> Arc<Self> {
         Arc::new(Self {
             began: Instant::now(),
             last_ms: AtomicU64::new(0),
             waits: AtomicBool::new(false),
             failed: AtomicBool::new(false),
             idle: AtomicBool::new(false),
+            ended: AtomicBool::new(body.is_end_stream()),
         })
     }
 
@@ -64,6 +68,11 @@ impl BodyProgress {
     /// True once it ended with a fault of whoever sends it.
     pub(super) fn has_failed(&self) -> bool {
         self.failed.load(Ordering::Relaxed)
+    }
+
+    /// True once the whole of it was taken.
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Relaxed)
     }
 
     fn piece(&self) {
@@ -117,6 +126,9 @@ impl<B: Body<Data = Bytes, Error: Into<BoxError>> + Unpin> Body for IdleBody<B> 
         if let Poll::Ready(frame) = Pin::new(&mut body.inner).poll_frame(cx) {
             body.is_waiting = false;
             body.progress.piece();
+            if frame.is_none() || body.inner.is_end_stream() {
+                body.progress.ended.store(true, Ordering::Relaxed);
+            }
             return Poll::Ready(frame.map(|frame| {
                 frame.map_err(|error| {
                     body.progress.failed.store(true, Ordering::Relaxed);

@@ -4,14 +4,14 @@ use super::{
     continued::{INTERIM_MAX, Interim},
     fault::ProxyFault,
     idle_body::{BodyProgress, IdleBody},
-    watched::{WatchedConnector, met_a_closing_connection},
+    watched::{LATE_AFTER, OpenConnections, WatchedConnector, met_a_closing_connection},
 };
 use crate::{catalog::SiteSettings, threads::PerThread};
 use bytes::Bytes;
 use http::{Method, Request, Response};
 use http_body_util::{BodyExt as _, Empty, combinators::UnsyncBoxBody};
 use hyper::body::{Body as _, Incoming};
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_rustls::HttpsConnectorBuilder;
 use hyper_util::{
     client::legacy::{Client, Error, connect::HttpConnector},
     rt::{TokioExecutor, TokioTimer},
@@ -37,7 +37,15 @@ const HEAD_BYTES_MAX: usize = 128 << 10;
 /// Headers of an answer.
 const HEADERS_MAX: usize = 256;
 
-type OriginClient = Client<HttpsConnector<WatchedConnector>, ProxyBody>;
+type OriginClient = Client<WatchedConnector, ProxyBody>;
+
+/// An answer of an origin.
+pub(super) struct OriginAnswer {
+    /// Its head, and its body as it comes.
+    pub(super) response: Response<Incoming>,
+    /// True when it came before the whole body of the request was taken: the connection of the reader can have no other request.
+    pub(super) is_early: bool,
+}
 
 /// The way to the origin of a site.
 pub(super) struct SiteOrigin {
@@ -45,6 +53,9 @@ pub(super) struct SiteOrigin {
     clients: PerThread<OriginClient>,
     /// With few, all threads share theirs: an origin that serves one connection at a time would keep the others waiting.
     shared: OriginClient,
+    /// Makes a connection for each request.
+    fresh: OriginClient,
+    open: OpenConnections,
     places: Arc<Semaphore>,
     requests_max: usize,
     connect_max: Duration,
@@ -56,16 +67,18 @@ impl SiteOrigin {
     pub(super) fn new(site: &SiteSettings) -> io::Result<Self> {
         let connect_max = Duration::from_secs(site.connect_secs);
         let requests_max = site.requests_max.min(Semaphore::MAX_PERMITS);
-        let mut connector = HttpConnector::new();
-        connector.enforce_http(false);
-        connector.set_nodelay(true);
-        connector.set_connect_timeout(Some(connect_max));
+        let mut tcp = HttpConnector::new();
+        tcp.enforce_http(false);
+        tcp.set_nodelay(true);
+        tcp.set_connect_timeout(Some(connect_max));
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let connector = HttpsConnectorBuilder::new()
+        let inner = HttpsConnectorBuilder::new()
             .with_provider_and_platform_verifier(provider)?
             .https_or_http()
             .enable_http1()
-            .wrap_connector(WatchedConnector(connector));
+            .wrap_connector(tcp);
+        let open = OpenConnections::default();
+        let connector = WatchedConnector { inner, open: open.clone() };
         let mut builder = Client::builder(TokioExecutor::new());
         builder
             .pool_timer(TokioTimer::new())
@@ -81,7 +94,9 @@ impl SiteOrigin {
             .http1_ignore_invalid_headers_in_responses(true);
         Ok(Self {
             clients: PerThread::new(|| builder.build(connector.clone())),
-            shared: builder.build(connector),
+            shared: builder.build(connector.clone()),
+            fresh: builder.pool_max_idle_per_host(0).build(connector),
+            open,
             places: Arc::new(Semaphore::new(requests_max)),
             requests_max,
             connect_max,
@@ -102,31 +117,45 @@ impl SiteOrigin {
     }
 
     /// Sends a request and waits for the head of its answer. One without a body that may be repeated is sent once more when
-    /// it met a connection that was being closed.
-    pub(super) async fn ask(&self, request: Request<ProxyBody>) -> Result<Response<Incoming>, ProxyFault> {
+    /// it met a connection that was being closed, by a new connection.
+    pub(super) async fn ask(&self, request: Request<ProxyBody>) -> Result<OriginAnswer, ProxyFault> {
         let may_repeat = is_idempotent(request.method()) && request.body().is_end_stream();
         if !may_repeat {
-            return self.ask_once(request).await;
+            return self.ask_once(self.client(), request).await;
         }
         let (parts, _) = request.into_parts();
         let empty = || Empty::new().map_err(|never| match never {}).boxed_unsync();
-        match self.ask_once(Request::from_parts(parts.clone(), empty())).await {
-            Err(ProxyFault::Closed(_)) => self.ask_once(Request::from_parts(parts, empty())).await,
+        match self.ask_once(self.client(), Request::from_parts(parts.clone(), empty())).await {
+            Err(ProxyFault::Closed(_)) => {
+                self.ask_once(&self.fresh, Request::from_parts(parts, empty())).await
+            }
             answer => answer,
         }
     }
 
-    async fn ask_once(&self, mut request: Request<ProxyBody>) -> Result<Response<Incoming>, ProxyFault> {
+    async fn ask_once(
+        &self,
+        client: &OriginClient,
+        mut request: Request<ProxyBody>,
+    ) -> Result<OriginAnswer, ProxyFault> {
         let interim = Interim::of(&mut request);
         let (parts, body) = request.into_parts();
-        let progress = BodyProgress::new();
+        let progress = BodyProgress::of(&body);
         let body = IdleBody::new(body, self.idle_max, progress.clone());
         let body = interim.body(&parts.headers, body).boxed_unsync();
-        let answer = self.client().request(Request::from_parts(parts, body));
+        let answer = client.request(Request::from_parts(parts, body));
+        let late = async {
+            late_time(&progress).await;
+            let _late = self.open.make_way();
+            head_time(self.head_max, &progress).await;
+        };
         tokio::select! {
-            answer = answer => answer.map_err(|error| self.fault(&error, &progress)),
+            answer = answer => match answer {
+                Ok(response) => Ok(OriginAnswer { response, is_early: !progress.has_ended() }),
+                Err(error) => Err(self.fault(&error, &progress)),
+            },
             () = interim.flood() => Err(ProxyFault::Interim(INTERIM_MAX)),
-            () = head_time(self.head_max, &progress) => Err(ProxyFault::HeadTimeout(self.head_max)),
+            () = late => Err(ProxyFault::HeadTimeout(self.head_max)),
         }
     }
 
@@ -149,6 +178,15 @@ impl SiteOrigin {
         }
         let cause = innermost.to_string();
         if met_a_closing_connection(error) { ProxyFault::Closed(cause) } else { ProxyFault::Broken(cause) }
+    }
+}
+
+/// Completes when the origin has had the request, or does not take more of it, for so long that another connection may keep it
+/// from the request.
+async fn late_time(progress: &BodyProgress) {
+    tokio::time::sleep(LATE_AFTER).await;
+    while progress.waits() {
+        tokio::time::sleep(LATE_AFTER).await;
     }
 }
 
@@ -202,8 +240,9 @@ mod tests {
         let pieces = futures_util::stream::poll_fn(move |cx| {
             receive.poll_recv(cx).map(|piece| piece.map(|piece| Ok(http_body::Frame::data(piece))))
         });
-        let progress = BodyProgress::new();
-        let body = IdleBody::new(StreamBody::new(pieces), Duration::from_secs(idle_secs), progress.clone());
+        let pieces = StreamBody::new(pieces);
+        let progress = BodyProgress::of(&pieces);
+        let body = IdleBody::new(pieces, Duration::from_secs(idle_secs), progress.clone());
         (send, body, progress)
     }
 

@@ -1,7 +1,11 @@
-//! Connections to origins that know whether their last request has had any answer; not what it was.
+//! Connections to an origin that know whether a request is under way on them, and whether it has had any answer; not what it was.
+//!
+//! An origin with few workers serves as many connections at a time, and a connection without a request keeps a worker from the
+//! others. So one that is idle is closed while another request waits long for its answer.
 
-use futures_util::{TryFutureExt as _, future::MapOk};
+use futures_util::{future::BoxFuture, task::AtomicWaker};
 use http::{Extensions, Uri};
+use hyper_rustls::{HttpsConnector, MaybeHttpsStream};
 use hyper_util::{
     client::legacy::{
         Error,
@@ -13,38 +17,130 @@ use std::{
     io::{self, IoSlice},
     pin::Pin,
     sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
+        Arc, Mutex, PoisonError, Weak,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     task::{Context, Poll},
+    time::Duration,
 };
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     net::TcpStream,
+    time::Instant,
 };
-use tower::Service;
+use tower::{BoxError, Service};
 
-/// Progress of a connection, shared with the errors of requests on it.
+/// Time for which a request waits for the head of its answer until idle connections are closed for it; and for which a new
+/// connection may wait for its first request.
+pub(super) const LATE_AFTER: Duration = Duration::from_millis(250);
+
+/// The open connections to one origin, and the requests that wait long for their answers.
 #[derive(Clone, Debug, Default)]
-struct ConnectionProgress(Arc<ProgressFlags>);
+pub(super) struct OpenConnections(Arc<OpenParts>);
 
 #[derive(Debug, Default)]
-struct ProgressFlags {
-    /// True once something was read since the last request began.
-    is_answered: AtomicBool,
-    /// True once an earlier request was answered.
-    is_reused: AtomicBool,
+struct OpenParts {
+    /// Number of requests that wait long.
+    late: AtomicUsize,
+    connections: Mutex<Vec<Weak<ConnectionParts>>>,
 }
 
-impl ConnectionProgress {
+/// A request that waits long, as long as this lives.
+#[derive(Debug)]
+pub(super) struct LateRequest(Arc<OpenParts>);
+
+/// The state of a connection, shared with its requests: an extension of their answers and errors.
+#[derive(Clone, Debug)]
+pub(super) struct WatchedConnection(Arc<ConnectionParts>);
+
+#[derive(Debug)]
+struct ConnectionParts {
+    opened: Instant,
+    /// Requests that were written, and answers that were read to their ends. More may be counted as written than there were
+    /// (parts of a body behind an interim answer); then the connection never counts as idle.
+    begun: AtomicUsize,
+    ended: AtomicUsize,
+    /// True once something was read since the last request began.
+    is_answered: AtomicBool,
+    /// Whoever waits for bytes on it.
+    reader: AtomicWaker,
+    open: Arc<OpenParts>,
+}
+
+/// A request on a connection, which has had the head of its answer. The connection is idle when this is dropped.
+#[derive(Debug)]
+pub(super) struct BusyConnection(Option<WatchedConnection>);
+
+impl OpenConnections {
+    /// Closes idle connections as long as the value lives, and those that become idle.
+    pub(super) fn make_way(&self) -> LateRequest {
+        let late = LateRequest(self.0.clone());
+        // The sequentially consistent order is that of `BusyConnection::drop`: one of the two sees the other.
+        self.0.late.fetch_add(1, Ordering::SeqCst);
+        let connections = self.0.connections.lock().unwrap_or_else(PoisonError::into_inner);
+        connections.iter().filter_map(Weak::upgrade).for_each(|connection| connection.reader.wake());
+        late
+    }
+
+    fn opened(&self) -> WatchedConnection {
+        let parts = Arc::new(ConnectionParts {
+            opened: Instant::now(),
+            begun: AtomicUsize::new(0),
+            ended: AtomicUsize::new(0),
+            // So that the first bytes that are written begin a request.
+            is_answered: AtomicBool::new(true),
+            reader: AtomicWaker::new(),
+            open: self.0.clone(),
+        });
+        let mut connections = self.0.connections.lock().unwrap_or_else(PoisonError::into_inner);
+        if connections.len() == connections.capacity() {
+            connections.retain(|connection| connection.strong_count() > 0);
+        }
+        connections.push(Arc::downgrade(&parts));
+        WatchedConnection(parts)
+    }
+}
+
+impl Drop for LateRequest {
+    fn drop(&mut self) {
+        self.0.late.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl BusyConnection {
+    /// The connection by which an answer came.
+    pub(super) fn of(answer: &mut Extensions) -> Self {
+        Self(answer.remove())
+    }
+}
+
+impl Drop for BusyConnection {
+    fn drop(&mut self) {
+        if let Some(WatchedConnection(connection)) = &self.0 {
+            connection.ended.fetch_add(1, Ordering::SeqCst);
+            if connection.open.late.load(Ordering::SeqCst) > 0 {
+                connection.reader.wake();
+            }
+        }
+    }
+}
+
+impl ConnectionParts {
     fn wrote(&self) {
-        if self.0.is_answered.swap(false, Ordering::Relaxed) {
-            self.0.is_reused.store(true, Ordering::Relaxed);
+        if self.is_answered.swap(false, Ordering::Relaxed) {
+            self.begun.fetch_add(1, Ordering::SeqCst);
         }
     }
 
     fn read(&self) {
-        self.0.is_answered.store(true, Ordering::Relaxed);
+        self.is_answered.store(true, Ordering::Relaxed);
+    }
+
+    /// True when it is idle and another request waits long.
+    fn gives_way(&self) -> bool {
+        let (ended, begun) = (self.ended.load(Ordering::SeqCst), self.begun.load(Ordering::SeqCst));
+        let is_idle = begun == ended && (begun > 0 || self.opened.elapsed() >= LATE_AFTER);
+        is_idle && self.open.late.load(Ordering::SeqCst) > 0
     }
 }
 
@@ -55,31 +151,36 @@ pub(super) fn met_a_closing_connection(error: &Error) -> bool {
     if let Some(connection) = error.connect_info() {
         connection.get_extras(&mut extras);
     }
-    extras.get().is_some_and(|ConnectionProgress(flags)| {
-        flags.is_reused.load(Ordering::Relaxed) && !flags.is_answered.load(Ordering::Relaxed)
+    extras.get().is_some_and(|WatchedConnection(connection)| {
+        connection.begun.load(Ordering::SeqCst) > 1 && !connection.is_answered.load(Ordering::Relaxed)
     })
 }
 
-/// A connector whose connections are watched, below TLS: there a connection may count as answered when only keys were exchanged,
+/// A connector whose connections are watched, above TLS: there a connection may count as answered when only keys were exchanged,
 /// and a request on it is not sent again.
 #[derive(Clone, Debug)]
-pub(super) struct WatchedConnector(pub(super) HttpConnector);
+pub(super) struct WatchedConnector {
+    pub(super) inner: HttpsConnector<HttpConnector>,
+    pub(super) open: OpenConnections,
+}
+
+/// A connection below HTTP.
+type OriginStream = TokioIo<MaybeHttpsStream<TokioIo<TcpStream>>>;
 
 impl Service<Uri> for WatchedConnector {
     type Response = TokioIo<WatchedStream>;
-    type Error = <HttpConnector as Service<Uri>>::Error;
-    type Future = MapOk<<HttpConnector as Service<Uri>>::Future, fn(TokioIo<TcpStream>) -> Self::Response>;
+    type Error = BoxError;
+    type Future = BoxFuture<'static, Result<Self::Response, BoxError>>;
 
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        self.0.poll_ready(cx)
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.inner.poll_ready(cx)
     }
 
     fn call(&mut self, to: Uri) -> Self::Future {
-        self.0.call(to).map_ok(|stream| {
-            TokioIo::new(WatchedStream {
-                inner: stream.into_inner(),
-                progress: ConnectionProgress::default(),
-            })
+        let (connecting, open) = (self.inner.call(to), self.open.clone());
+        Box::pin(async move {
+            let stream = connecting.await?;
+            Ok(TokioIo::new(WatchedStream { inner: TokioIo::new(stream), connection: open.opened() }))
         })
     }
 }
@@ -87,13 +188,13 @@ impl Service<Uri> for WatchedConnector {
 /// A connection that is watched.
 #[derive(Debug)]
 pub(super) struct WatchedStream {
-    inner: TcpStream,
-    progress: ConnectionProgress,
+    inner: OriginStream,
+    connection: WatchedConnection,
 }
 
 impl Connection for WatchedStream {
     fn connected(&self) -> Connected {
-        self.inner.connected().extra(self.progress.clone())
+        self.inner.inner().connected().extra(self.connection.clone())
     }
 }
 
@@ -105,8 +206,15 @@ impl AsyncRead for WatchedStream {
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         let read = Pin::new(&mut self.inner).poll_read(cx, buffer);
+        let WatchedConnection(connection) = &self.connection;
         if buffer.filled().len() > before {
-            self.progress.read();
+            connection.read();
+        } else if read.is_pending() {
+            connection.reader.register(cx.waker());
+            if connection.gives_way() {
+                // The end of the connection, as if the origin had closed it: a request that was just given to it is taken back.
+                return Poll::Ready(Ok(()));
+            }
         }
         read
     }
@@ -114,7 +222,7 @@ impl AsyncRead for WatchedStream {
 
 impl AsyncWrite for WatchedStream {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        self.progress.wrote();
+        self.connection.0.wrote();
         Pin::new(&mut self.inner).poll_write(cx, bytes)
     }
 
@@ -135,7 +243,7 @@ impl AsyncWrite for WatchedStream {
         cx: &mut Context<'_>,
         pieces: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        self.progress.wrote();
+        self.connection.0.wrote();
         Pin::new(&mut self.inner).poll_write_vectored(cx, pieces)
     }
 }

@@ -64,6 +64,57 @@ fn xhtml_keeps_its_vocabularies_and_reads_the_same_as_html() {
 }
 
 #[test]
+fn words_of_whatever_type_are_in_every_format() {
+    for named in [
+        "bogus",
+        "xml",
+        "escaped",
+        "HTML5",
+        "text-html",
+        "x y",
+        "/",
+        "*/*",
+        "text/",
+        "text/html/x",
+        "html/text",
+        "text/xml",
+        "image/svg+xml",
+        "application/text",
+        "application/json",
+        "application/octet-stream",
+        "text/css",
+        "text/markdown; variant=GFM",
+        "multipart/mixed",
+        "atom_0.3.feed.entry[0]^type",
+        " text ",
+    ] {
+        for content in [
+            atom(&format!("<title>t</title><content type='{named}'>some words.</content>")),
+            format!(
+                "<feed version='0.3' xmlns='http://purl.org/atom/ns#'><entry><id>urn:x:1</id><title>t</title>\
+                 <content type='{named}' mode='escaped'>some words.</content></entry></feed>"
+            ),
+        ] {
+            for representation in Representation::all() {
+                let found = through(&content, representation);
+                let is_coded = found.contains(">c29tZSB3b3Jkcy4=</content>");
+                assert!(found.contains("some words.") || is_coded, "{named} {representation:?}: {found}");
+                assert!(
+                    !is_coded || named.starts_with("application/"),
+                    "{named}: base64 is for what has such a type"
+                );
+            }
+        }
+    }
+    // Markup of no type is a text, too.
+    let marked = atom("<title>t</title><content type='bogus'><b>some words.</b></content>");
+    for representation in Representation::all() {
+        let found = through(&marked, representation);
+        assert!(found.contains("some words."), "{representation:?}: {found}");
+    }
+}
+
+#[test]
 fn links_that_run_something_do_not_leave_the_house() {
     let atom = atom(
         "<link href='javascript:alert(1)'/><link href=' java&#10;script:alert(2)' rel='related'/>\

@@ -78,8 +78,7 @@ pub(super) fn body_html(body: &Body) -> Option<Cow<'_, str>> {
         None => Some(html(text)),
         Some(media_type) => {
             let essence = media_type.split(';').next().unwrap_or_default().trim_end();
-            let is_words = essence.starts_with("text/") || essence.ends_with("json");
-            (is_words && !essence.ends_with("xml")).then(|| html(text))
+            (!essence.ends_with("xml")).then(|| html(text))
         }
     }
 }

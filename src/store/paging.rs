@@ -239,6 +239,15 @@ where
         Ok(Some(count))
     }
 
+    /// False for the place of an item that the reader may not see: for such a reader the feed never held it (SF-131). What the
+    /// reader's own terms leave out has its place.
+    fn is_known(&self, place: ListingPlace) -> Result<bool, StoreError> {
+        let Filter::Within(part) = self.filter else { return Ok(true) };
+        let here = (Bound::Included(place), Bound::Included(place));
+        let row = self.rows.rows(here, false)?.next().transpose()?;
+        row.map_or(Ok(false), |(_, row)| Ok(part.permitted.shows(&*row.item()?, self.record)))
+    }
+
     /// The last row of a range, for the cursor of what was passed over.
     fn last_of(&self, range: Range, reverse: bool) -> Result<Option<(ListingPlace, String)>, StoreError> {
         let last = self.rows.rows(range, !reverse)?.next().transpose()?;
@@ -305,7 +314,8 @@ where
     }
 
     fn place_of(&self, id: &str) -> Result<Option<ListingPlace>, StoreError> {
-        self.rows.place_of(id)
+        let Some(place) = self.rows.place_of(id)? else { return Ok(None) };
+        Ok(self.is_known(place)?.then_some(place))
     }
 
     fn rows<'a>(&'a self, range: Range, reverse: bool) -> Result<ListingRows<'a, Self>, StoreError> {

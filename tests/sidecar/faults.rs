@@ -3,8 +3,13 @@
 use crate::rig::{Origin, Sidecar};
 use std::{
     net::TcpListener,
-    sync::atomic::{AtomicUsize, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
 };
+use tokio::sync::Barrier;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_origin_that_cannot_be_reached_is_named_as_the_one_at_fault() {
@@ -143,6 +148,70 @@ async fn a_get_is_repeated_when_its_connection_was_just_closed_and_a_post_is_not
         .await;
     assert!(got.starts_with("HTTP/1.1 502 "), "{got}");
     assert_eq!(ASKED.load(Ordering::Relaxed), 4);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_get_is_repeated_by_a_new_connection_when_all_that_were_kept_are_closed() {
+    // Each connection has one answer, and three are kept.
+    let all = Arc::new(Barrier::new(3));
+    let sidecar = Sidecar::start("", move |_, mut origin| {
+        let all = all.clone();
+        async move {
+            let head = origin.head().await.unwrap();
+            if head.contains("/first") {
+                all.wait().await;
+            }
+            origin.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").await;
+            origin.head().await;
+        }
+    })
+    .await;
+    let firsts = [sidecar.get("/first"), sidecar.get("/first"), sidecar.get("/first")];
+    for got in futures_util::future::join_all(firsts).await {
+        assert!(got.ends_with("ok"), "{got}");
+    }
+    for _ in 0..3 {
+        let got = sidecar.get("/again").await;
+        assert!(got.ends_with("ok"), "{got}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_idle_connection_gives_way_to_a_request_that_an_origin_of_one_worker_has_not_begun() {
+    let (worker, connections) = (Arc::new(tokio::sync::Mutex::new(())), Arc::new(AtomicUsize::new(0)));
+    // Less than the time for which an idle connection is kept otherwise.
+    let sidecar = Sidecar::start("head_secs = 2", move |number, mut origin| {
+        let (worker, connections) = (worker.clone(), connections.clone());
+        async move {
+            connections.store(number + 1, Ordering::Relaxed);
+            let _working = worker.lock().await;
+            while origin.head().await.is_some() {
+                // Nobody is answered before somebody else waits.
+                while connections.load(Ordering::Relaxed) < 2 {
+                    tokio::time::sleep(Duration::from_millis(5)).await;
+                }
+                origin.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").await;
+            }
+        }
+    })
+    .await;
+    let sidecar = Arc::new(sidecar);
+    let readers = (0..6).map(|_| {
+        let sidecar = sidecar.clone();
+        tokio::spawn(async move {
+            let mut reader = sidecar.connect().await;
+            for n in 0..10 {
+                reader.write(format!("GET /{n} HTTP/1.1\r\nHost: x\r\n\r\n")).await;
+                let head = reader.head().await.unwrap();
+                assert!(head.starts_with("HTTP/1.1 200 "), "{n}: {head}");
+                assert_eq!(reader.bytes(2).await, b"ok");
+            }
+        })
+    });
+    for reader in readers.collect::<Vec<_>>() {
+        reader.await.unwrap();
+    }
+    assert_eq!(sidecar.heads().len(), 60, "each request is sent once");
 }
 
 // On one thread: so a head and the end behind it come together.

@@ -239,6 +239,24 @@ async fn a_client_that_waits_to_be_asked_for_its_body_is_asked_by_the_origin() {
     let mut wire = sidecar.connect().await;
     wire.write(request("/refused")).await;
     assert!(wire.rest().await.starts_with("HTTP/1.1 417 "), "the body is never asked for");
+    // The body may still come, or not: nothing else can come by this connection, and its reader is told so.
+    let kept = |path| request(path).replace("Connection: close\r\n", "");
+    let mut wire = sidecar.connect().await;
+    wire.write(kept("/refused")).await;
+    let refused = wire.rest().await.to_lowercase();
+    assert!(
+        refused.starts_with("http/1.1 417 ") && refused.contains("\r\nconnection: close\r\n"),
+        "{refused}"
+    );
+    let mut wire = sidecar.connect().await;
+    for _ in 0..2 {
+        wire.write(kept("/taken")).await;
+        assert_eq!(wire.head().await.unwrap(), "HTTP/1.1 100 Continue\r\n\r\n");
+        wire.write("body").await;
+        let head = wire.head().await.unwrap().to_lowercase();
+        assert!(!head.contains("connection:"), "{head}");
+        assert_eq!(wire.bytes(5).await, b"hello");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -90,6 +90,15 @@ pub(crate) fn body(mut element: Element, scope: &Scope) -> Option<Body> {
         ConstructKind::Plain | ConstructKind::Html | ConstructKind::Xhtml | ConstructKind::Base64 => {
             (text(element, scope), None)
         }
+        ConstructKind::Markup(named) | ConstructKind::Other(named) if !is_of_content(&named) => {
+            (text(element, scope), None)
+        }
+        // The type of markup, over words.
+        ConstructKind::Other(named)
+            if is_xml(&named) && !element.characters().trim_start().starts_with('<') =>
+        {
+            (text(element, scope), None)
+        }
         ConstructKind::Markup(media_type) => {
             references::resolve_markup(&mut element, scope.base.as_ref());
             let mut markup = String::new();
@@ -109,11 +118,28 @@ pub(crate) fn body(mut element: Element, scope: &Scope) -> Option<Body> {
 
 /// A content that is neither text nor XML is base64 (RFC 4287 section 4.1.3.3), unless it is none.
 fn other(text: String, media_type: &str, scope: &Scope) -> Text {
-    let is_text =
-        media_type.starts_with("text/") || media_type.ends_with("+xml") || media_type.ends_with("/xml");
+    let is_text = media_type.starts_with("text/") || is_xml(media_type);
     let is_base64 = !is_text && base64::decode(&text).is_some();
     let kind = if is_base64 { TextKind::Base64 } else { TextKind::Plain };
     scope.text(kind, text)
+}
+
+/// The top-level types of media (RFC 6838 section 4.2, RFC 8081, RFC 9695). A content is of one part, so `multipart` is not among
+/// them (RFC 4287 section 4.1.3.1).
+const TOP_LEVEL_TYPES: [&str; 9] =
+    ["application", "audio", "font", "haptics", "image", "message", "model", "text", "video"];
+
+/// True for the media type that a content may have. Of another type nobody knows what it means: it is read as a text.
+fn is_of_content(named: &str) -> bool {
+    named.split_once('/').is_some_and(|(top_level, subtype)| {
+        let is_sign = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$&-^_.+".contains(&byte);
+        TOP_LEVEL_TYPES.contains(&top_level) && !subtype.is_empty() && subtype.bytes().all(is_sign)
+    })
+}
+
+/// RFC 4287 section 4.1.3.3.
+fn is_xml(media_type: &str) -> bool {
+    media_type.ends_with("+xml") || media_type.ends_with("/xml")
 }
 
 /// The namespace of Atom 1.0, whose text constructs are stricter than those of its drafts.

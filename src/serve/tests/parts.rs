@@ -4,7 +4,7 @@
 use super::rig::{Answer, Site, ids};
 use crate::{
     auth::testing::{ALICE, ALICE_URL, BOB},
-    readers::testing::{add, delete, edit, id},
+    readers::testing::{add, delete, edit, guid, id},
 };
 use http::Method;
 use std::time::Duration;
@@ -103,6 +103,39 @@ async fn nothing_outside_of_a_part_is_in_any_answer_whoever_asked_before() {
     for way in ["/feeds/blog.json?callback=f", "/feeds/blog/about?callback=f"] {
         assert_eq!(get_as(&site, way, BOB).await.status, 403, "{way}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_id_outside_of_a_part_is_as_unknown_as_one_that_never_was() {
+    let site = parted().await;
+    for position in ["since", "until"] {
+        for order in ["created", "-created"] {
+            for suffix in ["json", "atom", "csv"] {
+                let target = |id: &str| {
+                    let id = url::form_urlencoded::byte_serialize(id.as_bytes()).collect::<String>();
+                    format!("/feeds/blog.{suffix}?order={order}&{position}=id:{id}&max=1")
+                };
+                let never = get_as(&site, &target(&guid(77)), BOB).await;
+                assert_eq!(never.status, 404, "{suffix}");
+                for n in 1..=3 {
+                    for known_as in [id(n), guid(n)] {
+                        let target = target(&known_as);
+                        let answer = get_as(&site, &target, BOB).await;
+                        let same = (answer.status, answer.text()) == (never.status, never.text());
+                        assert_eq!(same, n != 1, "{target}: {}", answer.status);
+                        assert_ne!(get_as(&site, &target, ALICE).await.status, 404, "{target}");
+                    }
+                }
+            }
+        }
+    }
+    for (n, status) in [(1, 200), (2, 404), (3, 404), (77, 404)] {
+        let target = format!("/feeds/blog.events?order=created&since=id:{}", id(n));
+        let headers = [("authorization", &*bearer(BOB))];
+        assert_eq!(site.ask(Method::HEAD, &target, &headers).await.status, status, "{target}");
+    }
+    let own_terms = format!("/feeds/blog.json?order=created&q=nothing&since=id:{}", id(1));
+    assert_eq!(get_as(&site, &own_terms, BOB).await.status, 200, "terms of one's own hide no place");
 }
 
 #[tokio::test(start_paused = true)]
