@@ -87,8 +87,6 @@ pub trait ListingRow {
     fn id(&self) -> String;
     /// Weight of the row against the byte budget: its bytes once escaped.
     fn weight_bytes(&self) -> usize;
-    /// Time of the first sight of the item.
-    fn created(&self) -> Stamp;
 }
 
 /// One feed along one axis, in canonical ascending order.
@@ -99,6 +97,8 @@ pub trait Listing {
     type Error;
     /// The ids of the items at `t`, in order. At most one in production.
     fn ids_at(&self, t: Moment) -> Result<Vec<String>, Self::Error>;
+    /// Time at which any item of the feed was seen first, whatever the axis; `None` for an empty feed.
+    fn first_seen(&self) -> Result<Option<Moment>, Self::Error>;
     /// Place of the item with this id, ours or the upstream's.
     fn place_of(&self, id: &str) -> Result<Option<ListingPlace>, Self::Error>;
     /// The rows in a range that is never inverted, ascending, or descending when `reverse`.
@@ -311,13 +311,11 @@ fn resolve<L: Listing>(
     }
 }
 
-/// True for a T at which an item of the feed may have stood: between the first and the last of them. When even the first one
-/// is later, it was itself edited since, and was there at T.
+/// True for a T at which an item of the feed may have stood: not before the first sight of any, and before the last change.
 fn may_be_ours<L: Listing>(listing: &L, t: Moment) -> Result<bool, L::Error> {
-    let whole = (Bound::Unbounded, Bound::Unbounded);
-    let Some((first, row)) = edge(listing, whole, false)? else { return Ok(false) };
-    let reaches_back = first.t < t || Moment::from(row.created()) <= t;
-    Ok(reaches_back && edge(listing, whole, true)?.is_some_and(|(last, _)| last.t > t))
+    let is_late_enough = listing.first_seen()?.is_some_and(|first| first <= t);
+    let last = || edge(listing, (Bound::Unbounded, Bound::Unbounded), true);
+    Ok(is_late_enough && last()?.is_some_and(|(last, _)| last.t > t))
 }
 
 /// An inclusive bound over the span.

@@ -197,10 +197,6 @@ impl<R: ListedRow> ListingRow for ShownRow<R> {
             Self::Left(..) => STUB_BYTES,
         }
     }
-
-    fn created(&self) -> Stamp {
-        self.row().created()
-    }
 }
 
 impl<L> Shown<'_, L>
@@ -311,6 +307,10 @@ where
 
     fn ids_at(&self, t: Moment) -> Result<Vec<String>, StoreError> {
         self.rows.ids_at(t)
+    }
+
+    fn first_seen(&self) -> Result<Option<Moment>, StoreError> {
+        self.rows.first_seen()
     }
 
     fn place_of(&self, id: &str) -> Result<Option<ListingPlace>, StoreError> {

@@ -21,11 +21,6 @@ impl ListingRow for Named {
     fn weight_bytes(&self) -> usize {
         self.0.len()
     }
-
-    // The vectors' items were never edited.
-    fn created(&self) -> Stamp {
-        Stamp::MAX
-    }
 }
 
 impl Plain {
@@ -48,6 +43,11 @@ impl Listing for Plain {
     fn ids_at(&self, t: Moment) -> Result<Vec<String>, Infallible> {
         self.lookups.set(self.lookups.get() + 1);
         Ok(self.items.iter().filter(|(_, at)| Moment::from(*at) == t).map(|(id, _)| id.clone()).collect())
+    }
+
+    // The vectors' items were never edited.
+    fn first_seen(&self) -> Result<Option<Moment>, Infallible> {
+        Ok(self.items.first().map(|(_, t)| (*t).into()))
     }
 
     fn place_of(&self, id: &str) -> Result<Option<ListingPlace>, Infallible> {

@@ -104,6 +104,13 @@ async fn a_cursor_that_does_not_hold_degrades_to_its_time(rig: Rig) {
     rig.change(single, vec![edit(1, "x")]).await.unwrap();
     let moved = rig.list(single, Order::MODIFIED, Some(&held)).await;
     assert_eq!((ids(&moved), moved.degraded), (ids_of(&[1]), Some(Degraded::Moved)));
+    // Every item is edited, after a new one that now stands first.
+    let several = rig.register("several", "several.example/").await.unwrap().no;
+    rig.change(several, vec![add(1), add(2)]).await.unwrap();
+    let held = rig.page(all(several, Order::MODIFIED)).await.unwrap().last_cursor;
+    rig.change(several, vec![add(3), edit(1, "x"), edit(2, "x")]).await.unwrap();
+    let moved = rig.list(several, Order::MODIFIED, Some(&held)).await;
+    assert_eq!((ids(&moved), moved.degraded), (ids_of(&[3, 1, 2]), Some(Degraded::Moved)));
     // A cursor of another feed, from before this one began.
     let foreign = rig.list(feed, Order::MODIFIED, Some("1389003527_0_3678689003")).await;
     assert_eq!((ids(&foreign).len(), foreign.degraded), (3, Some(Degraded::Time)));

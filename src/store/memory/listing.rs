@@ -61,6 +61,10 @@ impl Listing for MemoryListing<'_> {
         Ok(self.at(t).into_iter().map(ListingRow::id).collect())
     }
 
+    fn first_seen(&self) -> Result<Option<Moment>, StoreError> {
+        Ok(self.feed.held.created.keys().next().map(|first| (*first).into()))
+    }
+
     fn place_of(&self, id: &str) -> Result<Option<ListingPlace>, StoreError> {
         let ours = id.parse().ok().and_then(|id| self.feed.item(id));
         let item = ours.or_else(|| {
@@ -99,10 +103,6 @@ impl ListingRow for Kept {
 
     fn weight_bytes(&self) -> usize {
         self.bytes
-    }
-
-    fn created(&self) -> Stamp {
-        self.item.created
     }
 }
 

@@ -182,6 +182,13 @@ impl Listing for FileListing<'_> {
         Ok(row.iter().map(ListingRow::id).collect())
     }
 
+    fn first_seen(&self) -> Result<Option<Moment>, StoreError> {
+        let (low, high) = keys(self.feed(), (Bound::Unbounded, Bound::Unbounded));
+        let created = snapshot_table(self.snapshot, CREATED)?;
+        let first = created.range_kept::<&StampKey>((low.as_ref(), high.as_ref()))?.next().transpose()?;
+        Ok(first.map(|(created, _)| stamp_of(created.value()).into()))
+    }
+
     fn place_of(&self, id: &str) -> Result<Option<ListingPlace>, StoreError> {
         let ours = id.parse().map_or(Ok(None), |id| self.by_id(id))?;
         let row = ours.map_or_else(|| self.by_upstream_id(id), |row| Ok(Some(row)))?;
@@ -259,10 +266,6 @@ impl ListingRow for Raw {
 
     fn weight_bytes(&self) -> usize {
         escaped_bytes(self.value.value())
-    }
-
-    fn created(&self) -> Stamp {
-        self.header.created
     }
 }
 
