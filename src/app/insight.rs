@@ -28,7 +28,7 @@ use crate::{
             Insight, KeptFeeds, PollReport, ReloadAnswer, RemovedStatus, Status, StoreStatus,
             SubscriberStatus,
         },
-        feed_range::FeedRange,
+        feed_range::{FEEDS_DEFAULT, FeedRange},
         long_poll::Waiters,
     },
     store::StoreError,
@@ -200,7 +200,7 @@ impl Overview {
         let store = &self.explainer.store;
         let mut feeds = Vec::new();
         let mut registered = catalog.feeds_after(range.after.as_deref());
-        for feed in registered.by_ref().take(range.max) {
+        for feed in registered.by_ref().take(range.max.unwrap_or(FEEDS_DEFAULT)) {
             let record = match store.feed(feed.no).await {
                 Ok(record) => record,
                 Err(error) if error.is_of_one_feed() => {

@@ -29,10 +29,10 @@ const POSTS: [&str; 2] = ["item", "entry"];
 /// Writes an element. One whose tags some parser would refuse is left out with all that is in it: its words alone would
 /// stand among ours and mean nothing.
 pub(super) fn write(out: &mut String, element: &Element, declared: &[(&str, &str)]) {
-    let Some(element) = harmless::element(element) else { return };
+    let Some(element) = safe(element) else { return };
     let element = without_posts(&element);
     if can_be_written(&element) {
-        write_element(out, &passable(&prefixed(&element)), declared);
+        write_element(out, &prefixed(&element), declared);
     }
 }
 
@@ -60,11 +60,29 @@ fn prefixed(element: &Element) -> Cow<'_, Element> {
     Cow::Owned(Element { prefix: "ns1".to_owned(), ..element.clone() })
 }
 
-/// Without the links that nobody should follow.
-pub(super) fn passable(element: &Element) -> Cow<'_, Element> {
+/// An element without what runs or leads astray; `None` when there is nothing else.
+pub(super) fn safe(element: &Element) -> Option<Cow<'_, Element>> {
+    if is_nothing_but_astray(element) {
+        return None;
+    }
+    match passable(element) {
+        Cow::Borrowed(element) => harmless::element(element),
+        Cow::Owned(element) => harmless::element(&element).map(|element| Cow::Owned(element.into_owned())),
+    }
+}
+
+/// Without the links that nobody should follow, and without the elements inside of which these were all.
+fn passable(element: &Element) -> Cow<'_, Element> {
+    let is_empty = |node: &Node| matches!(node, Node::Element(inner) if is_nothing_but_astray(inner));
     mended(element, &|element| element.attributes.iter().any(is_astray), &|element| {
-        element.attributes.retain(|attribute| !is_astray(attribute))
+        element.attributes.retain(|attribute| !is_astray(attribute));
+        element.children.retain(|node| !is_empty(node));
     })
+}
+
+/// True for an element that only leads where nobody should go: nothing is left of it.
+fn is_nothing_but_astray(element: &Element) -> bool {
+    element.children.is_empty() && !element.attributes.is_empty() && element.attributes.iter().all(is_astray)
 }
 
 /// An element that is mended at every depth, if it has to be at any.
@@ -150,7 +168,10 @@ mod tests {
         outer.attributes = vec![link("https://e.org/")];
         let mut inner = element("urn:m", "m", "thumbnail");
         inner.attributes = vec![link(" java\nscript:alert(1)")];
-        outer.children = vec![Node::Element(inner)];
-        check(&outer, r#"<m:content xmlns:m="urn:m" url="https://e.org/"><m:thumbnail/></m:content>"#);
+        outer.children = vec![Node::Element(inner.clone())];
+        check(&outer, r#"<m:content xmlns:m="urn:m" url="https://e.org/"/>"#);
+        check(&inner, "");
+        inner.attributes.push(Attribute { name: "width".into(), value: "1".into(), ..Attribute::default() });
+        check(&inner, r#"<m:thumbnail xmlns:m="urn:m" width="1"/>"#);
     }
 }

@@ -11,12 +11,21 @@ use std::borrow::Cow;
 /// The URL of a link as it may stand in a document. `None` when nothing is left of it, or when it would run something or
 /// lead to what nobody knows: `javascript:` in an upstream's link is no link.
 pub(super) fn link(url: &str) -> Option<Cow<'_, str>> {
-    xml::iri(url).filter(|iri| may_be_followed(iri))
+    iri(url).filter(|iri| may_be_followed(iri))
 }
 
 /// The URL of a picture, which may be the picture itself.
 pub(super) fn image(url: &str) -> Option<Cow<'_, str>> {
-    xml::iri(url).filter(|iri| may_be_named(iri))
+    iri(url).filter(|iri| may_be_named(iri))
+}
+
+/// An IRI without the signs that stand around one in texts, escaped as browsers do it (URL standard, section 1.3).
+fn iri(url: &str) -> Option<Cow<'_, str>> {
+    let iri = xml::iri(url)?;
+    if !iri.contains(['"', '<', '>']) {
+        return Some(iri);
+    }
+    Some(Cow::Owned(iri.replace('"', "%22").replace('<', "%3C").replace('>', "%3E")))
 }
 
 /// True for URLs that an attribute of foreign markup may hold.
@@ -54,6 +63,7 @@ mod tests {
             assert_eq!(link(url).as_deref(), Some(url));
         }
         assert_eq!(link("data:image/png;base64,AA=="), None);
+        assert_eq!(link("http://e.org/a \"b\"<c>").as_deref(), Some("http://e.org/a%20%22b%22%3Cc%3E"));
         assert!(image("data:image/png;base64,AA==").is_some());
         assert_eq!(image("data:image/svg+xml,<svg>"), None);
     }

@@ -5,7 +5,7 @@ use super::{
     admission::Caller,
     body::{self, Response},
     context::ServeContext,
-    feed_range::FeedRange,
+    feed_range::{FEEDS_DEFAULT, FeedRange},
     long_poll, pull,
     refusal::Refusal,
     validators::{AnswerValidators, tag_of},
@@ -35,6 +35,8 @@ use http::{
 };
 use std::{collections::HashSet, sync::Arc};
 
+/// Feeds in a list for people: a page that a phone shows at once.
+const FEEDS_ON_PAGE_DEFAULT: usize = 100;
 /// Feeds that are looked at for one list, whose titles are in the store; the next list goes on behind them.
 const FEEDS_LOOKED_AT_MAX: usize = 10_000;
 
@@ -46,7 +48,11 @@ pub(super) async fn list(
 ) -> Result<Response, Refusal> {
     let form = AnswerForm::of(request, caller)?;
     let site = caller.site(context);
-    let found = FeedPart::read(context, request, caller, &site.list()).await?;
+    let feeds_default = match form {
+        AnswerForm::Page => FEEDS_ON_PAGE_DEFAULT,
+        AnswerForm::Json | AnswerForm::Script(_) => FEEDS_DEFAULT,
+    };
+    let found = FeedPart::read((context, request, caller), &site.list(), feeds_default).await?;
     let list = found.list(site);
     let body = match form {
         AnswerForm::Page => render::html::list(&list),
@@ -62,7 +68,7 @@ pub(super) async fn outline(
     caller: &Caller,
 ) -> Result<Response, Refusal> {
     let site = caller.site(context);
-    let found = FeedPart::read(context, request, caller, &site.outline()).await?;
+    let found = FeedPart::read((context, request, caller), &site.outline(), FEEDS_DEFAULT).await?;
     Ok(outlined((context, request, caller), &found.list(site)).await)
 }
 
@@ -110,14 +116,14 @@ struct FeedPart {
 }
 
 impl FeedPart {
-    /// `url` is that of the list, below which the next part is.
+    /// `url` is that of the list, below which the next part is; it has `feeds_default` feeds when nobody says how many.
     async fn read(
-        context: &ServeContext,
-        request: &Parts,
-        caller: &Caller,
+        (context, request, caller): (&ServeContext, &Parts, &Caller),
         url: &str,
+        feeds_default: usize,
     ) -> Result<Self, Refusal> {
         let range = FeedRange::parse(request.uri.query().unwrap_or_default()).map_err(Refusal::bad)?;
+        let feeds_max = range.max.unwrap_or(feeds_default);
         let catalog = context.gate.catalog.snapshot();
         let is_open = |feed: &&Arc<RegisteredFeed>| is_open_to(feed, caller.principal.as_ref());
         let total = if catalog.has_private() {
@@ -135,7 +141,7 @@ impl FeedPart {
         let (mut last, mut next, mut found) = (None, None, 0);
         for (looked_at, feed) in served.enumerate() {
             let is_before = after.is_some_and(|after| feed.settings.name.as_str() <= after);
-            let is_full = feeds.len() == range.max || looked_at == FEEDS_LOOKED_AT_MAX;
+            let is_full = feeds.len() == feeds_max || looked_at == FEEDS_LOOKED_AT_MAX;
             if is_full && !counts {
                 next = last.map(|last: &str| range.next(last));
                 break;

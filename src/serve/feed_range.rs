@@ -4,28 +4,22 @@ use crate::render::urls::{BadQuery, LIST_WORDS_BYTES_MAX, count};
 use std::borrow::Cow;
 use url::form_urlencoded::{Serializer, parse};
 
-/// Feeds in a list when nobody says how many.
-const FEEDS_DEFAULT: usize = 1000;
+/// Feeds in a list for programs when nobody says how many.
+pub const FEEDS_DEFAULT: usize = 1000;
 /// Feeds in a list at most.
 const FEEDS_MAX: usize = 10_000;
 /// The parameters that have a meaning.
 const NAMES: [&str; 3] = ["after", "max", "q"];
 
 /// A part of all feeds, by name.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FeedRange {
     /// The name after which it begins; `None` at the first.
     pub after: Option<String>,
-    /// Feeds in it at most.
-    pub max: usize,
+    /// Feeds in it at most, where somebody says how many.
+    pub max: Option<usize>,
     /// Words that name or title of each hold, in any case; empty for all feeds.
     pub words: String,
-}
-
-impl Default for FeedRange {
-    fn default() -> Self {
-        Self { after: None, max: FEEDS_DEFAULT, words: String::new() }
-    }
 }
 
 impl FeedRange {
@@ -52,12 +46,11 @@ impl FeedRange {
                 "max" => {
                     let max = count(&value).ok().filter(|max| *max != Some(0));
                     let max = max.ok_or_else(|| BadQuery::Max.to_string())?;
-                    range.max = max.map_or(FEEDS_DEFAULT, |max| usize::try_from(max).unwrap_or(FEEDS_MAX));
+                    range.max = max.map(|max| usize::try_from(max).unwrap_or(FEEDS_MAX).min(FEEDS_MAX));
                 }
                 _ => {}
             }
         }
-        range.max = range.max.min(FEEDS_MAX);
         Ok(range)
     }
 
@@ -72,11 +65,10 @@ impl FeedRange {
 
     /// The query of the range after this one, of which `last` is the last feed.
     pub fn next(&self, last: &str) -> String {
-        let max = (self.max != FEEDS_DEFAULT).then(|| self.max.to_string());
         let mut query = Serializer::new(String::new());
         query.append_pair("after", last);
-        if let Some(max) = max {
-            query.append_pair("max", &max);
+        if let Some(max) = self.max {
+            query.append_pair("max", &max.to_string());
         }
         if !self.words.is_empty() {
             query.append_pair("q", &self.words);
@@ -92,16 +84,16 @@ mod tests {
     #[test]
     fn a_range_is_what_its_query_says_and_leads_to_the_next() {
         let range = FeedRange::parse("max=2&after=a%20b&x=1").unwrap();
-        assert_eq!(range, FeedRange { after: Some("a b".into()), max: 2, words: String::new() });
+        assert_eq!(range, FeedRange { after: Some("a b".into()), max: Some(2), words: String::new() });
         assert_eq!(
             FeedRange::parse(&range.next("c&d")).unwrap(),
-            FeedRange { after: Some("c&d".into()), max: 2, words: String::new() }
+            FeedRange { after: Some("c&d".into()), max: Some(2), words: String::new() }
         );
         assert_eq!(FeedRange::parse("").unwrap().next("z"), "after=z");
-        assert_eq!(FeedRange::parse("max=99999999").unwrap().max, FEEDS_MAX);
+        assert_eq!(FeedRange::parse("max=99999999").unwrap().max, Some(FEEDS_MAX));
         let long = format!("q={}", "x".repeat(257));
         assert_eq!(FeedRange::parse("max=").unwrap(), FeedRange::default(), "an empty one is none");
-        assert_eq!(FeedRange::parse("max=99999999999999999999999").unwrap().max, FEEDS_MAX);
+        assert_eq!(FeedRange::parse("max=99999999999999999999999").unwrap().max, Some(FEEDS_MAX));
         let odd = ["q=%ff", "after=%ff", "q=a%00b", "after=a%0a"];
         for bad in ["max=0", "max=-1", "max=x", "max=1&max=1", "q=a&q=", &long].into_iter().chain(odd) {
             assert!(FeedRange::parse(bad).is_err(), "{bad}");

@@ -37,10 +37,32 @@ pub(crate) fn line(text: &str) -> Option<Person> {
         return Some(Person { name: Some(text), ..Person::default() });
     };
     let rest = text.replacen(mail, " ", 1);
-    let name = rest
-        .trim_matches(|c: char| c.is_whitespace() || matches!(c, '(' | ')' | '<' | '>' | '"' | ',' | ':'));
-    let name = present(name);
+    let name = present(named_in(&rest));
     Some(Person { byline: name.is_some().then(|| text.clone()), name, email: Some(bare(mail)), uri: None })
+}
+
+/// The name in a line without its address: without the signs around both, but with those that belong to the name.
+fn named_in(line: &str) -> &str {
+    let is_around = |c: char| c.is_whitespace() || matches!(c, '(' | ')' | '<' | '>' | '"' | ',' | ':');
+    let Some(start) = line.find(|c| !is_around(c)) else { return "" };
+    let end = start + line[start..].trim_end_matches(is_around).len();
+    let name = &line[start..end];
+    let count = |sign| name.matches(sign).count();
+    let (before, after) = (line[..start].chars().next_back(), line[end..].chars().next());
+    let (opens, closes) = (count('('), count(')'));
+    let is_torn = |sign| match sign {
+        Some('"') => count('"') % 2 == 1,
+        Some('(') => closes > opens,
+        Some(')') => opens > closes,
+        _ => false,
+    };
+    if is_torn(before) {
+        &line[start - 1..end]
+    } else if is_torn(after) {
+        &line[start..=end]
+    } else {
+        name
+    }
 }
 
 #[cfg(test)]
@@ -58,6 +80,11 @@ mod tests {
         check("Jo Doe <me@e.org>", Some("Jo Doe"), Some("me@e.org"));
         check("Jo Doe (me@e.org)", Some("Jo Doe"), Some("me@e.org"));
         check("\"Jo Doe\" <mailto:me@e.org>", Some("Jo Doe"), Some("me@e.org"));
+        check("me@e.org (Jo \"Jojo\")", Some("Jo \"Jojo\""), Some("me@e.org"));
+        check("me@e.org (Jo (home))", Some("Jo (home)"), Some("me@e.org"));
+        check("\"Jojo\" Doe <me@e.org>", Some("\"Jojo\" Doe"), Some("me@e.org"));
+        check("(Jo) Doe, me@e.org", Some("(Jo) Doe"), Some("me@e.org"));
+        check("me@e.org (\"Jo Doe\")", Some("Jo Doe"), Some("me@e.org"));
         check(" me@e.org ", None, Some("me@e.org"));
         check("Jo (x) Doe", Some("Jo (x) Doe"), None);
         check("Jo @ home", Some("Jo @ home"), None);

@@ -404,6 +404,9 @@ impl<'a> Source<'a> {
 fn attachments(entry: &adapters::Entry) -> Vec<Attachment<'_>> {
     let enclosures = entry.enclosures.iter().filter_map(|enclosure| {
         let mut attachment = Attachment::of(&enclosure.url, enclosure.media_type.as_deref())?;
+        if enclosure.is_illustration {
+            attachment.object_type = "image";
+        }
         attachment.display_name = enclosure.title.as_deref();
         attachment.length =
             values::length(enclosure.length.as_deref()).and_then(|length| length.parse().ok());

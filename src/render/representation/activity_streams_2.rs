@@ -332,11 +332,12 @@ impl<'a> NamedTag<'a> {
 
 /// Enclosures, and content that the entry only points to.
 fn attached(entry: &Entry) -> Vec<AttachedFile<'_>> {
-    let enclosed =
-        entry.enclosures.iter().filter_map(|Enclosure { url, media_type, length, title, .. }| {
-            let length = values::length(length.as_deref()).and_then(|length| length.parse().ok());
-            AttachedFile::of(url, media_type.as_deref(), title.as_deref(), length)
-        });
+    let enclosed = entry.enclosures.iter().filter_map(|enclosure| {
+        let Enclosure { url, media_type, length, title, is_illustration } = enclosure;
+        let length = values::length(length.as_deref()).and_then(|length| length.parse().ok());
+        let file = AttachedFile::of(url, media_type.as_deref(), title.as_deref(), length)?;
+        Some(if *is_illustration { AttachedFile { kind: "Image", ..file } } else { file })
+    });
     let body = entry.content.as_ref();
     let pointed =
         body.and_then(|body| AttachedFile::of(body.src.as_deref()?, body.media_type.as_deref(), None, None));

@@ -2,7 +2,7 @@
 //! that JSON has names for.
 
 use super::channel;
-use crate::render::{foreign, harmless, namespaces as ns};
+use crate::render::{foreign, namespaces as ns};
 use everfeed_adapters::{Attribute, Element, Entry, Metadata, Node};
 use serde::Serialize;
 use std::{borrow::Cow, collections::BTreeMap};
@@ -46,15 +46,11 @@ pub(super) fn of_entry(entry: &Entry) -> Vec<Extension<'_>> {
     foreign.filter_map(shown).collect()
 }
 
-/// An element without what runs or leads astray; `None` for script.
 fn shown(element: &Element) -> Option<Extension<'_>> {
-    match harmless::element(element)? {
-        Cow::Borrowed(element) => Some(match foreign::passable(element) {
-            Cow::Borrowed(element) => Extension::of(element),
-            Cow::Owned(element) => Extension::of(&element).into_owned(),
-        }),
-        Cow::Owned(element) => Some(Extension::of(&foreign::passable(&element)).into_owned()),
-    }
+    Some(match foreign::safe(element)? {
+        Cow::Borrowed(element) => Extension::of(element),
+        Cow::Owned(element) => Extension::of(&element).into_owned(),
+    })
 }
 
 impl<'a> Extension<'a> {

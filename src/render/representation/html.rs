@@ -137,6 +137,9 @@ fn live(page: &mut Xml, item: &Item, entry: &Entry) {
             Some(url) => classed_anchor(out, "u-url", url, &title),
             None => xml::push_text(out, &title),
         });
+    } else {
+        // Programs would take other words of the page for its name.
+        page.leaf("data", &[("class", Some("p-name")), ("value", Some(""))], "");
     }
     byline(page, item, entry, url);
     let summary = visible(entry.summary.as_ref());

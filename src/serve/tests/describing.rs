@@ -360,6 +360,7 @@ async fn the_total_of_a_search_is_that_of_what_was_found() {
     assert_eq!((all["total"].clone(), all["next"].clone()), (3.into(), Value::Null));
     let first = list("q=alpha&max=2").await;
     assert_eq!((first["total"].clone(), names(&first)), (3.into(), vec!["alpha-1".into(), "alpha-2".into()]));
+    assert!(first["url"].as_str().unwrap().ends_with("/feeds?q=alpha"), "{first}");
     let next = first["next"].as_str().unwrap();
     let rest = list(next.split_once('?').unwrap().1).await;
     assert_eq!((rest["total"].clone(), names(&rest)), (3.into(), vec!["alpha-3".into()]));
@@ -369,4 +370,15 @@ async fn the_total_of_a_search_is_that_of_what_was_found() {
     assert_eq!(list("q=nothing").await["total"], 0);
     let page = site.get_with("/feeds?q=alpha&max=2", &[("accept", "text/html")]).await;
     assert!(page.text().contains("3 of them hold these words."), "{}", page.text());
+    // People get shorter lists than programs.
+    for n in 0..100 {
+        site.join(&format!("more-{n:03}")).await;
+    }
+    assert_eq!(names(&list("").await).len(), 105);
+    let page = site.get_with("/feeds", &[("accept", "text/html")]).await;
+    assert!(
+        page.text().contains("/feeds?after=more-094") && !page.text().contains("more-095"),
+        "{}",
+        page.text()
+    );
 }
