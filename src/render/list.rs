@@ -44,7 +44,8 @@ pub struct List<'a> {
 pub fn json(list: &List<'_>) -> Vec<u8> {
     let feeds = list.feeds.iter().map(|feed| FeedLine::of(feed, list)).collect();
     let total = if list.words.is_empty() { Some(list.total) } else { list.found };
-    let words = form_urlencoded::Serializer::new("?".to_owned()).append_pair("q", list.words).finish();
+    let words =
+        form_urlencoded::Serializer::for_suffix("?".to_owned(), 1).append_pair("q", list.words).finish();
     let url = list.site.list() + if list.words.is_empty() { "" } else { &words };
     let feeds = FeedList { url, total, next: list.next, feeds };
     serde_json::to_vec_pretty(&feeds).expect("strings and numbers always serialize into memory")
