@@ -320,14 +320,14 @@ const DESCRIPTIONS: [&str; 3] =
 fn feeds() -> Value {
     let mut answers = good("Some of the feeds; `next` leads to those behind them.", DESCRIPTIONS);
     answers.insert("304".into(), json!({ "description": "The consumer holds it already." }));
-    let parameters = ["after", "max", "words", "callback", "if-none-match"];
+    let parameters = ["after", "max", "words", "callback", "if-none-match", "if-modified-since"];
     reading("The feeds.", &parameters, answers, &[400, 401, 403, 412, 414, 429, 503])
 }
 
 fn outline() -> Value {
     let mut answers = good("Some of the feeds as OPML 2.0.", [list::OPML_TYPE]);
     answers.insert("304".into(), json!({ "description": "The consumer holds it already." }));
-    let parameters = ["after", "max", "words", "if-none-match"];
+    let parameters = ["after", "max", "words", "if-none-match", "if-modified-since"];
     reading(
         "The feeds, for the import of readers.",
         &parameters,
@@ -351,14 +351,19 @@ fn outline_of() -> Value {
 fn about() -> Value {
     let mut answers = good("What the feed is, and how to read it.", DESCRIPTIONS);
     answers.insert("304".into(), json!({ "description": "The consumer holds it already." }));
-    let parameters = ["name", "callback", "if-none-match"];
+    let parameters = ["name", "callback", "if-none-match", "if-modified-since"];
     reading("The description of a feed.", &parameters, answers, FEED_ERRORS)
 }
 
 fn own() -> Value {
     let mut answers = good("This document.", [CONTENT_TYPE]);
     answers.insert("304".into(), json!({ "description": "The consumer holds it already." }));
-    reading("This document.", &["if-none-match"], answers, &[401, 403, 412, 414, 429, 503])
+    reading(
+        "This document.",
+        &["if-none-match", "if-modified-since"],
+        answers,
+        &[401, 403, 412, 414, 429, 503],
+    )
 }
 
 fn hub(parameters: &[&str]) -> Value {
