@@ -11,22 +11,20 @@ use super::{
 use crate::{
     clock::Clock,
     feed::{
-        archive::{ArchiveWalk, StagedBody, StagedPage, StagedWalk, StagingChange},
+        archive::{ArchiveWalk, StagedPage, StagedWalk},
         group::{GroupRecord, Holder},
         item::{Item, ItemId, KeyHash},
-        item_cap::escaped_bytes,
         legacy_document::LegacyDocument,
-        moment::Moment,
-        observation_record::{OBSERVATIONS_MAX, ObservationRecord},
+        observation_record::ObservationRecord,
         page::{Page, PageQuery},
-        reconcile::{Evidence, WINDOW_ENTRIES_MAX, WindowState},
+        reconcile::Evidence,
         record::{FeedNo, FeedRecord},
         schedule::PollState,
         stamp::Stamp,
     },
 };
 use std::{
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{BTreeMap, HashSet},
     ops::Bound,
     path::Path,
     sync::{Arc, Mutex, PoisonError},
@@ -34,11 +32,14 @@ use std::{
 
 mod accounts;
 
+mod feed;
+
 mod groups;
 
 mod listing;
 
 use accounts::MemoryAccounts;
+use feed::MemoryFeed;
 use groups::MemoryGroup;
 use listing::MemoryListing;
 
@@ -60,44 +61,6 @@ struct MemoryState {
     accounts: MemoryAccounts,
     last_feed: u32,
     last_sub: u64,
-}
-
-struct MemoryFeed {
-    record: FeedRecord,
-    held: MemoryItems,
-    evidence: BTreeMap<(ItemId, Stamp), Evidence>,
-    observations: BTreeMap<u64, ObservationRecord>,
-    last: WindowState,
-    poll: Option<PollState>,
-    walk: Option<ArchiveWalk>,
-    staged: BTreeMap<u32, StagedPage>,
-    lease: Option<FeedLease>,
-    document: Option<Arc<LegacyDocument>>,
-}
-
-/// The items of a feed, with their indexes.
-#[derive(Default)]
-struct MemoryItems {
-    /// By T.
-    items: BTreeMap<Stamp, Kept>,
-    /// T by id.
-    ids: HashMap<ItemId, Stamp>,
-    /// T by the first T.
-    created: BTreeMap<Stamp, Stamp>,
-    /// Date of publication and first T, to T.
-    published: BTreeMap<(Moment, Stamp), Stamp>,
-    /// Ids by every key ever seen.
-    keys: HashMap<KeyHash, ItemId>,
-    /// Ids by witness, the newest last.
-    witnesses: HashMap<KeyHash, Vec<ItemId>>,
-}
-
-/// An item, and its bytes in a file: once escaped, and as they are.
-#[derive(Clone)]
-struct Kept {
-    item: Arc<Item>,
-    bytes: usize,
-    stored_bytes: u64,
 }
 
 impl Memory {
@@ -563,100 +526,5 @@ impl MemoryState {
             *position = progress;
         }
         Ok(stored.rev)
-    }
-}
-
-impl MemoryFeed {
-    fn new(record: FeedRecord) -> Self {
-        Self {
-            record,
-            held: MemoryItems::default(),
-            evidence: BTreeMap::new(),
-            observations: BTreeMap::new(),
-            last: WindowState::default(),
-            poll: None,
-            walk: None,
-            staged: BTreeMap::new(),
-            lease: None,
-            document: None,
-        }
-    }
-
-    fn item(&self, id: ItemId) -> Option<Arc<Item>> {
-        let t = self.held.ids.get(&id)?;
-        self.held.items.get(t).map(|kept| Arc::clone(&kept.item))
-    }
-
-    fn snapshot(&self, keys: &[KeyHash]) -> Snapshot {
-        let behind = |key: &KeyHash| Some((*key, self.item(*self.held.keys.get(key)?)?));
-        let items = keys.iter().filter_map(behind).collect();
-        Snapshot { record: self.record.clone(), window: self.last.clone(), items }
-    }
-
-    fn apply(&mut self, plan: plan::PlannedCommit, commit: Commit) -> Result<Receipt, StoreError> {
-        for (id, moved) in plan.items {
-            let (bytes, stored_bytes) = (escaped_bytes(&moved.encoded), moved.encoded.len() as u64);
-            let (t, created) = (moved.item.modified, moved.item.created);
-            if let Some(from) = moved.from {
-                self.held.items.remove(&from.t);
-                self.held.published.remove(&(from.listed, created));
-            }
-            self.held.published.insert((moved.item.listed(), created), t);
-            self.held.items.insert(t, Kept { item: moved.item, bytes, stored_bytes });
-            self.held.ids.insert(id, t);
-            self.held.created.insert(created, t);
-        }
-        for (key, id) in plan::bindings(&commit) {
-            self.held.keys.entry(key).or_insert(id);
-        }
-        for (witness, id) in plan::witnesses(&commit) {
-            let held = self.held.witnesses.entry(witness).or_default();
-            if let Some(more) = plan::witnessed(held, id) {
-                *held = more;
-            }
-        }
-        self.evidence.retain(|(id, _), _| !plan.forgotten.contains(id));
-        self.evidence.extend(plan.evidence.into_iter().map(|(id, t, evidence)| ((id, t), evidence)));
-        if let Some(mut last) = commit.last {
-            last.entries.truncate(WINDOW_ENTRIES_MAX);
-            self.last = last;
-        }
-        if let Some(observed) = commit.observed {
-            let seq = self.observations.keys().last().map_or(1, |last| last + 1);
-            self.observations.insert(seq, observed);
-            self.observations.retain(|old, _| old + OBSERVATIONS_MAX > seq);
-        }
-        self.poll = commit.poll.or(self.poll.take());
-        match commit.archives.and_then(|archives| archives.unstage) {
-            Some(StagingChange::Since(no)) => {
-                self.staged = self.staged.split_off(&no);
-                self.staged.values_mut().for_each(|page| page.content = StagedBody::Traces);
-            }
-            Some(StagingChange::Without(no)) => drop(self.staged.split_off(&no)),
-            Some(StagingChange::Below(no)) => {
-                self.staged.range_mut(..no).for_each(|(_, page)| page.content = StagedBody::Traces);
-            }
-            None => {}
-        }
-        self.record = plan.receipt.feed.clone();
-        Ok(plan.receipt)
-    }
-}
-
-impl plan::Held for MemoryFeed {
-    fn item(&self, id: ItemId) -> Result<Option<Arc<Item>>, StoreError> {
-        Ok(self.item(id))
-    }
-
-    fn id_at(&self, t: Stamp) -> Result<Option<ItemId>, StoreError> {
-        Ok(self.held.items.get(&t).map(|kept| kept.item.id))
-    }
-
-    fn bytes_at(&self, t: Stamp) -> Result<u64, StoreError> {
-        Ok(self.held.items.get(&t).map_or(0, |kept| kept.stored_bytes))
-    }
-
-    fn bytes(&self) -> Result<u64, StoreError> {
-        Ok(self.held.items.values().map(|kept| kept.stored_bytes).sum())
     }
 }

@@ -1,6 +1,6 @@
 //! A feed in memory along one axis, for [`page::select`](crate::feed::page::select).
 
-use super::{Kept, MemoryFeed};
+use super::feed::{Kept, MemoryFeed};
 use crate::{
     feed::{
         item::{Item, KeyHash},

@@ -1,0 +1,155 @@
+//! A feed in memory: its items with their indexes, and how a planned commit changes them; not how a page is read from them.
+
+use crate::{
+    feed::{
+        archive::{ArchiveWalk, StagedBody, StagedPage, StagingChange},
+        item::{Item, ItemId, KeyHash},
+        item_cap::escaped_bytes,
+        legacy_document::LegacyDocument,
+        moment::Moment,
+        observation_record::{OBSERVATIONS_MAX, ObservationRecord},
+        reconcile::{Evidence, WINDOW_ENTRIES_MAX, WindowState},
+        record::FeedRecord,
+        schedule::PollState,
+        stamp::Stamp,
+    },
+    store::{Commit, FeedLease, Receipt, Snapshot, StoreError, plan},
+};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
+
+/// Everything that is kept of a feed.
+pub(super) struct MemoryFeed {
+    pub(super) record: FeedRecord,
+    pub(super) held: MemoryItems,
+    pub(super) evidence: BTreeMap<(ItemId, Stamp), Evidence>,
+    pub(super) observations: BTreeMap<u64, ObservationRecord>,
+    pub(super) last: WindowState,
+    pub(super) poll: Option<PollState>,
+    pub(super) walk: Option<ArchiveWalk>,
+    pub(super) staged: BTreeMap<u32, StagedPage>,
+    pub(super) lease: Option<FeedLease>,
+    pub(super) document: Option<Arc<LegacyDocument>>,
+}
+
+/// The items of a feed, with their indexes.
+#[derive(Default)]
+pub(super) struct MemoryItems {
+    /// By T.
+    pub(super) items: BTreeMap<Stamp, Kept>,
+    /// T by id.
+    pub(super) ids: HashMap<ItemId, Stamp>,
+    /// T by the first T.
+    pub(super) created: BTreeMap<Stamp, Stamp>,
+    /// Date of publication and first T, to T.
+    pub(super) published: BTreeMap<(Moment, Stamp), Stamp>,
+    /// Ids by every key ever seen.
+    pub(super) keys: HashMap<KeyHash, ItemId>,
+    /// Ids by witness, the newest last.
+    pub(super) witnesses: HashMap<KeyHash, Vec<ItemId>>,
+}
+
+/// An item, and its bytes in a file: once escaped, and as they are.
+#[derive(Clone)]
+pub(super) struct Kept {
+    pub(super) item: Arc<Item>,
+    pub(super) bytes: usize,
+    pub(super) stored_bytes: u64,
+}
+
+impl MemoryFeed {
+    pub(super) fn new(record: FeedRecord) -> Self {
+        Self {
+            record,
+            held: MemoryItems::default(),
+            evidence: BTreeMap::new(),
+            observations: BTreeMap::new(),
+            last: WindowState::default(),
+            poll: None,
+            walk: None,
+            staged: BTreeMap::new(),
+            lease: None,
+            document: None,
+        }
+    }
+
+    pub(super) fn item(&self, id: ItemId) -> Option<Arc<Item>> {
+        let t = self.held.ids.get(&id)?;
+        self.held.items.get(t).map(|kept| Arc::clone(&kept.item))
+    }
+
+    pub(super) fn snapshot(&self, keys: &[KeyHash]) -> Snapshot {
+        let behind = |key: &KeyHash| Some((*key, self.item(*self.held.keys.get(key)?)?));
+        let items = keys.iter().filter_map(behind).collect();
+        Snapshot { record: self.record.clone(), window: self.last.clone(), items }
+    }
+
+    pub(super) fn apply(&mut self, plan: plan::PlannedCommit, commit: Commit) -> Result<Receipt, StoreError> {
+        for (id, moved) in plan.items {
+            let (bytes, stored_bytes) = (escaped_bytes(&moved.encoded), moved.encoded.len() as u64);
+            let (t, created) = (moved.item.modified, moved.item.created);
+            if let Some(from) = moved.from {
+                self.held.items.remove(&from.t);
+                self.held.published.remove(&(from.listed, created));
+            }
+            self.held.published.insert((moved.item.listed(), created), t);
+            self.held.items.insert(t, Kept { item: moved.item, bytes, stored_bytes });
+            self.held.ids.insert(id, t);
+            self.held.created.insert(created, t);
+        }
+        for (key, id) in plan::bindings(&commit) {
+            self.held.keys.entry(key).or_insert(id);
+        }
+        for (witness, id) in plan::witnesses(&commit) {
+            let held = self.held.witnesses.entry(witness).or_default();
+            if let Some(more) = plan::witnessed(held, id) {
+                *held = more;
+            }
+        }
+        self.evidence.retain(|(id, _), _| !plan.forgotten.contains(id));
+        self.evidence.extend(plan.evidence.into_iter().map(|(id, t, evidence)| ((id, t), evidence)));
+        if let Some(mut last) = commit.last {
+            last.entries.truncate(WINDOW_ENTRIES_MAX);
+            self.last = last;
+        }
+        if let Some(observed) = commit.observed {
+            let seq = self.observations.keys().last().map_or(1, |last| last + 1);
+            self.observations.insert(seq, observed);
+            self.observations.retain(|old, _| old + OBSERVATIONS_MAX > seq);
+        }
+        self.poll = commit.poll.or(self.poll.take());
+        match commit.archives.and_then(|archives| archives.unstage) {
+            Some(StagingChange::Since(no)) => {
+                self.staged = self.staged.split_off(&no);
+                self.staged.values_mut().for_each(|page| page.content = StagedBody::Traces);
+            }
+            Some(StagingChange::Without(no)) => drop(self.staged.split_off(&no)),
+            Some(StagingChange::Below(no)) => {
+                self.staged.range_mut(..no).for_each(|(_, page)| page.content = StagedBody::Traces);
+            }
+            None => {}
+        }
+        self.record = plan.receipt.feed.clone();
+        Ok(plan.receipt)
+    }
+}
+
+impl plan::Held for MemoryFeed {
+    fn item(&self, id: ItemId) -> Result<Option<Arc<Item>>, StoreError> {
+        Ok(self.item(id))
+    }
+
+    fn id_at(&self, t: Stamp) -> Result<Option<ItemId>, StoreError> {
+        Ok(self.held.items.get(&t).map(|kept| kept.item.id))
+    }
+
+    fn bytes_at(&self, t: Stamp) -> Result<u64, StoreError> {
+        Ok(self.held.items.get(&t).map_or(0, |kept| kept.stored_bytes))
+    }
+
+    fn bytes(&self) -> Result<u64, StoreError> {
+        Ok(self.held.items.values().map(|kept| kept.stored_bytes).sum())
+    }
+}
