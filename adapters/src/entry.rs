@@ -1,6 +1,7 @@
 //! An entry and its parts, in the words that every format shares; not how any format spells them.
 
 use serde::Serialize;
+use std::borrow::Cow;
 
 /// Everything kept of one upstream entry, whatever format it came in. URLs are resolved against `xml:base` or the
 /// document's URL; ids are never touched beyond trimming XML white space.
@@ -247,11 +248,57 @@ pub enum Node {
 }
 
 impl Entry {
+    /// The files that belong to the entry, each once: its enclosures, and the content that it only points to (RFC 4287 section
+    /// 4.1.3.2).
+    pub fn files(&self) -> Vec<Cow<'_, Enclosure>> {
+        let mut files: Vec<Cow<'_, Enclosure>> = Vec::with_capacity(self.enclosures.len());
+        let pointed = self.content.as_ref().and_then(|body| {
+            let (url, media_type) = (body.src.clone()?, body.media_type.clone());
+            Some(Enclosure { url, media_type, ..Enclosure::default() })
+        });
+        for file in self.enclosures.iter().map(Cow::Borrowed).chain(pointed.map(Cow::Owned)) {
+            match files.iter_mut().find(|known| known.url == file.url) {
+                Some(known) if known.says_less_than(&file) => known.to_mut().learn(&file),
+                Some(_) => {}
+                None => files.push(file),
+            }
+        }
+        files
+    }
+
+    /// Those of its files that are attached to it: no pictures that only illustrate it.
+    pub fn attached(&self) -> impl Iterator<Item = Cow<'_, Enclosure>> {
+        self.files().into_iter().filter(|file| !file.is_illustration)
+    }
+
     /// The permalink: the first `alternate` link that is a page, else the first.
     pub fn permalink(&self) -> Option<&str> {
         let mut alternates = self.links.iter().filter(|link| link.rel == "alternate");
         let first = alternates.clone().next();
         alternates.find(|link| link.is_page()).or(first).map(|link| link.href.as_str())
+    }
+}
+
+impl Enclosure {
+    /// True when another mention of the same file says something that this one does not.
+    fn says_less_than(&self, other: &Self) -> bool {
+        let learns = |own: &Option<String>, others: &Option<String>| own.is_none() && others.is_some();
+        learns(&self.media_type, &other.media_type)
+            || learns(&self.length, &other.length)
+            || learns(&self.title, &other.title)
+            || (self.is_illustration && !other.is_illustration)
+    }
+
+    fn learn(&mut self, other: &Self) {
+        let Self { url: _, media_type, length, title, is_illustration } = self;
+        for (own, others) in [(media_type, &other.media_type), (length, &other.length), (title, &other.title)]
+        {
+            if own.is_none() {
+                own.clone_from(others);
+            }
+        }
+        // Whatever is attached once is attached.
+        *is_illustration &= other.is_illustration;
     }
 }
 

@@ -92,6 +92,7 @@ pub use permalink::{PageText, shows_entry};
 pub use raw_entry::RawEntry;
 pub use slice::slice;
 pub use sliced_document::{ENTRIES_MAX, SlicedDocument};
+pub use vocabulary::customary;
 
 /// Facts that came with the document.
 #[derive(Clone, Copy, Debug, Default)]

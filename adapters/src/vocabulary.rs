@@ -185,65 +185,92 @@ static KNOWN: &[(&str, Vocabulary)] = &[
     ("www.w3.org/XML/1998/namespace", Vocabulary::Xml),
 ];
 
+/// Prefixes that everybody knows, each with the namespace as it is defined.
+const CUSTOMARY: [(&str, &str); 51] = [
+    ("xml", XML),
+    ("xhtml", XHTML),
+    ("atom", "http://www.w3.org/2005/Atom"),
+    ("a10", "http://www.w3.org/2005/Atom"),
+    ("atom10", "http://www.w3.org/2005/Atom"),
+    ("rdf", "http://www.w3.org/1999/02/22-rdf-syntax-ns#"),
+    ("rss", "http://purl.org/rss/1.0/"),
+    ("dc", "http://purl.org/dc/elements/1.1/"),
+    ("dcterms", "http://purl.org/dc/terms/"),
+    ("content", "http://purl.org/rss/1.0/modules/content/"),
+    ("sy", "http://purl.org/rss/1.0/modules/syndication/"),
+    ("slash", "http://purl.org/rss/1.0/modules/slash/"),
+    ("thr", "http://purl.org/syndication/thread/1.0"),
+    ("fh", "http://purl.org/syndication/history/1.0"),
+    ("history", "http://purl.org/syndication/history/1.0"),
+    ("at", "http://purl.org/atompub/tombstones/1.0"),
+    ("media", "http://search.yahoo.com/mrss/"),
+    ("itunes", "http://www.itunes.com/dtds/podcast-1.0.dtd"),
+    ("feedburner", "http://rssnamespace.org/feedburner/ext/1.0"),
+    ("wfw", "http://wellformedweb.org/CommentAPI/"),
+    ("georss", "http://www.georss.org/georss"),
+    ("geo", "http://www.w3.org/2003/01/geo/wgs84_pos#"),
+    ("cc", "http://web.resource.org/cc/"),
+    ("creativecommons", "http://backend.userland.com/creativeCommonsRssModule"),
+    ("trackback", "http://madskills.com/public/xml/rss/module/trackback/"),
+    ("podcast", "https://podcastindex.org/namespace/1.0"),
+    ("admin", "http://webns.net/mvcb/"),
+    ("ag", "http://purl.org/rss/1.0/modules/aggregation/"),
+    ("annotate", "http://purl.org/rss/1.0/modules/annotate/"),
+    ("app", "http://www.w3.org/2007/app"),
+    ("blogchannel", "http://backend.userland.com/blogChannelModule"),
+    ("co", "http://purl.org/rss/1.0/modules/company"),
+    ("dcmitype", "http://purl.org/dc/dcmitype/"),
+    ("ev", "http://purl.org/rss/1.0/modules/event/"),
+    ("foaf", "http://xmlns.com/foaf/0.1/"),
+    ("gd", "http://schemas.google.com/g/2005"),
+    ("gml", "http://www.opengis.net/gml"),
+    ("googleplay", "http://www.google.com/schemas/play-podcasts/1.0"),
+    ("image", "http://purl.org/rss/1.0/modules/image/"),
+    ("l", "http://purl.org/rss/1.0/modules/link/"),
+    ("opensearch", "http://a9.com/-/spec/opensearch/1.1/"),
+    ("pingback", "http://madskills.com/public/xml/rss/module/pingback/"),
+    ("prism", "http://prismstandard.org/namespaces/1.2/basic/"),
+    ("psc", "http://podlove.org/simple-chapters"),
+    ("rawvoice", "http://www.rawvoice.com/rawvoiceRssModule/"),
+    ("rdfs", "http://www.w3.org/2000/01/rdf-schema#"),
+    ("source", "http://source.scripting.com/"),
+    ("taxo", "http://purl.org/rss/1.0/modules/taxonomy/"),
+    ("wiki", "http://purl.org/rss/1.0/modules/wiki/"),
+    ("xlink", "http://www.w3.org/1999/xlink"),
+    ("yt", "http://www.youtube.com/xml/schemas/2015"),
+];
+
 /// The namespace that a prefix means when a document forgot to declare it.
 pub(crate) fn conventional(prefix: &str) -> Option<&'static str> {
-    let namespace = match prefix.to_ascii_lowercase().as_str() {
-        "xml" => XML,
-        "xhtml" => XHTML,
-        "atom" | "a10" | "atom10" => "http://www.w3.org/2005/Atom",
-        "rdf" => "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
-        "rss" => "http://purl.org/rss/1.0/",
-        "dc" => "http://purl.org/dc/elements/1.1/",
-        "dcterms" => "http://purl.org/dc/terms/",
-        "content" => "http://purl.org/rss/1.0/modules/content/",
-        "sy" => "http://purl.org/rss/1.0/modules/syndication/",
-        "slash" => "http://purl.org/rss/1.0/modules/slash/",
-        "thr" => "http://purl.org/syndication/thread/1.0",
-        "fh" | "history" => "http://purl.org/syndication/history/1.0",
-        "at" => "http://purl.org/atompub/tombstones/1.0",
-        "media" => "http://search.yahoo.com/mrss/",
-        "itunes" => "http://www.itunes.com/dtds/podcast-1.0.dtd",
-        "feedburner" => "http://rssnamespace.org/feedburner/ext/1.0",
-        "wfw" => "http://wellformedweb.org/CommentAPI/",
-        "georss" => "http://www.georss.org/georss",
-        "geo" => "http://www.w3.org/2003/01/geo/wgs84_pos#",
-        "cc" => "http://web.resource.org/cc/",
-        "creativecommons" => "http://backend.userland.com/creativeCommonsRssModule",
-        "trackback" => "http://madskills.com/public/xml/rss/module/trackback/",
-        "podcast" => "https://podcastindex.org/namespace/1.0",
-        "admin" => "http://webns.net/mvcb/",
-        "ag" => "http://purl.org/rss/1.0/modules/aggregation/",
-        "annotate" => "http://purl.org/rss/1.0/modules/annotate/",
-        "app" => "http://www.w3.org/2007/app",
-        "blogchannel" => "http://backend.userland.com/blogChannelModule",
-        "co" => "http://purl.org/rss/1.0/modules/company",
-        "dcmitype" => "http://purl.org/dc/dcmitype/",
-        "ev" => "http://purl.org/rss/1.0/modules/event/",
-        "foaf" => "http://xmlns.com/foaf/0.1/",
-        "gd" => "http://schemas.google.com/g/2005",
-        "gml" => "http://www.opengis.net/gml",
-        "googleplay" => "http://www.google.com/schemas/play-podcasts/1.0",
-        "image" => "http://purl.org/rss/1.0/modules/image/",
-        "l" => "http://purl.org/rss/1.0/modules/link/",
-        "opensearch" => "http://a9.com/-/spec/opensearch/1.1/",
-        "pingback" => "http://madskills.com/public/xml/rss/module/pingback/",
-        "prism" => "http://prismstandard.org/namespaces/1.2/basic/",
-        "psc" => "http://podlove.org/simple-chapters",
-        "rawvoice" => "http://www.rawvoice.com/rawvoiceRssModule/",
-        "rdfs" => "http://www.w3.org/2000/01/rdf-schema#",
-        "source" => "http://source.scripting.com/",
-        "taxo" => "http://purl.org/rss/1.0/modules/taxonomy/",
-        "wiki" => "http://purl.org/rss/1.0/modules/wiki/",
-        "xlink" => "http://www.w3.org/1999/xlink",
-        "yt" => "http://www.youtube.com/xml/schemas/2015",
-        _ => return None,
-    };
-    Some(namespace)
+    let known = CUSTOMARY.iter().find(|(known, _)| known.eq_ignore_ascii_case(prefix));
+    known.map(|(_, namespace)| *namespace)
+}
+
+/// The prefix and the spelling that everybody uses for a namespace, which may be written with another scheme, in another case,
+/// or with a slash too few or too many: many readers know the defined spelling alone.
+pub fn customary(namespace: &str) -> Option<(&'static str, &'static str)> {
+    let usual = bare(namespace.trim());
+    CUSTOMARY.iter().find(|(_, known)| bare(known).eq_ignore_ascii_case(usual)).copied()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_namespace_has_one_customary_spelling_and_prefix() {
+        let media = Some(("media", "http://search.yahoo.com/mrss/"));
+        for spelling in [
+            "http://search.yahoo.com/mrss",
+            "https://search.yahoo.com/MRSS/",
+            "http://search.yahoo.com/mrss/",
+        ] {
+            assert_eq!(customary(spelling), media, "{spelling}");
+        }
+        assert_eq!(customary("urn:x"), None);
+        assert_eq!(customary(""), None);
+        assert_eq!(conventional("Media"), media.map(|(_, namespace)| namespace));
+    }
 
     #[test]
     fn spellings_of_a_namespace_are_one_vocabulary() {

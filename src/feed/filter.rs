@@ -259,7 +259,7 @@ impl FilterTerms {
         }
         let Some(entry) = item.entry() else { return !self.are_of_content() };
         // The cheap ones first: words ask for the whole text.
-        (!self.has_enclosure || entry.enclosures.iter().any(|enclosure| !enclosure.is_illustration))
+        (!self.has_enclosure || entry.attached().next().is_some())
             && self.language.as_deref().is_none_or(|range| is_in(entry, feed, range))
             && self.category.as_deref().is_none_or(|category| is_tagged(entry, category))
             && self.author.as_deref().is_none_or(|author| is_by(entry, feed, author))

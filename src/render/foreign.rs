@@ -3,7 +3,7 @@
 
 use super::{harmless, namespaces as ns, target};
 use everfeed_adapters::{
-    Attribute, Element, Node,
+    Attribute, Element, Node, customary,
     text::markup::{can_be_written, write_element},
 };
 use std::borrow::Cow;
@@ -32,7 +32,7 @@ pub(super) fn write(out: &mut String, element: &Element, declared: &[(&str, &str
     let Some(element) = safe(element) else { return };
     let element = without_posts(&element);
     if can_be_written(&element) {
-        write_element(out, &prefixed(&element), declared);
+        write_element(out, &prefixed(&well_spelt(&element)), declared);
     }
 }
 
@@ -57,7 +57,20 @@ fn prefixed(element: &Element) -> Cow<'_, Element> {
     if element.ns.is_empty() || !element.prefix.is_empty() {
         return Cow::Borrowed(element);
     }
-    Cow::Owned(Element { prefix: "ns1".to_owned(), ..element.clone() })
+    let prefix = customary(&element.ns).map_or("ns1", |(prefix, _)| prefix);
+    Cow::Owned(Element { prefix: prefix.to_owned(), ..element.clone() })
+}
+
+/// With namespaces as they are defined, where they are written with a slash too few or in another case: many readers know no
+/// other spelling.
+fn well_spelt(element: &Element) -> Cow<'_, Element> {
+    let is_misspelt =
+        |element: &Element| customary(&element.ns).is_some_and(|(_, defined)| defined != element.ns);
+    mended(element, &is_misspelt, &|element| {
+        if let Some((_, defined)) = customary(&element.ns) {
+            defined.clone_into(&mut element.ns);
+        }
+    })
 }
 
 /// An element without what runs or leads astray; `None` when there is nothing else.
@@ -139,6 +152,17 @@ mod tests {
         check(&outer, r#"<ns1:group xmlns:ns1="urn:m"><ns1:title/><x xmlns=""/></ns1:group>"#);
         check(&element("urn:atom", "", "a"), "<a/>");
         check(&element("urn:m", "fo", "a"), r#"<ns1:a xmlns:ns1="urn:m"/>"#);
+    }
+
+    #[test]
+    fn namespaces_are_written_as_they_are_defined() {
+        let mut group = element("http://search.yahoo.com/mrss", "", "group");
+        group.children = vec![Node::Element(element("https://search.yahoo.com/MRSS/", "m", "title"))];
+        check(
+            &group,
+            r#"<media:group xmlns:media="http://search.yahoo.com/mrss/"><media:title/></media:group>"#,
+        );
+        check(&element("urn:x", "", "a"), r#"<ns1:a xmlns:ns1="urn:x"/>"#);
     }
 
     #[test]

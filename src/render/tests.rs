@@ -115,6 +115,41 @@ fn words_of_whatever_type_are_in_every_format() {
 }
 
 #[test]
+fn a_file_that_a_post_points_to_is_in_every_format_once() {
+    let file = "http://example.org/talk.mp3";
+    let pointed = atom(&format!("<title>t</title><content type='audio/mpeg' src='{file}'/>"));
+    let named = atom(&format!(
+        "<title>t</title><m:content xmlns:m='http://search.yahoo.com/mrss' url='{file}' type='audio/mpeg'/>\
+         <link rel='enclosure' href='{file}'/><content type='audio/mpeg' src='{file}'/>"
+    ));
+    for representation in Representation::all() {
+        let found = through(&pointed, representation);
+        assert!(found.contains(file), "{representation:?}: {found}");
+    }
+    for representation in [Representation::JSON, Representation::CLASSIC_JSON_FEED] {
+        let found = through(&named, representation);
+        let attached = found.split("extensions").next().unwrap();
+        assert_eq!(attached.matches(file).count(), 1, "{representation:?}: {found}");
+    }
+    let rss = through(&named, Representation::CLASSIC_RSS);
+    assert!(
+        rss.contains("length=\"0\" type=\"audio/mpeg\"/>")
+            && rss.contains("<media:content ")
+            && !rss.contains("/mrss\""),
+        "{rss}"
+    );
+}
+
+#[test]
+fn of_alternatives_the_fullest_is_read() {
+    let alternatives = "<feed version='0.3' xmlns='http://purl.org/atom/ns#'><entry><id>urn:x:1</id><title>t</title>\
+        <content type='multipart/alternative'><content type='text/plain'>plain</content>\
+        <content type='text/html' mode='escaped'>&lt;b&gt;full&lt;/b&gt;</content></content></entry></feed>";
+    let found = through(alternatives, Representation::ATOM);
+    assert!(found.contains("<content type=\"html\">&lt;b&gt;full&lt;/b&gt;</content>"), "{found}");
+}
+
+#[test]
 fn links_that_run_something_do_not_leave_the_house() {
     let atom = atom(
         "<link href='javascript:alert(1)'/><link href=' java&#10;script:alert(2)' rel='related'/>\

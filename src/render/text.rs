@@ -52,12 +52,34 @@ fn shortened(words: &str, goes_on: bool) -> String {
     format!("{}…", words[..whole.unwrap_or(end)].trim_end())
 }
 
-/// A title whose markup is kept, on one line where it has none.
+/// A title whose markup is kept, but for script and style sheets, whose words are none of it; on one line where it has no markup.
 pub(super) fn on_one_line_of(title: &Text) -> Cow<'_, Text> {
-    match (title.kind, without_breaks(&title.value)) {
-        (TextKind::Plain, Cow::Owned(value)) => Cow::Owned(Text { value, ..title.clone() }),
-        _ => Cow::Borrowed(title),
+    let value = match title.kind {
+        TextKind::Plain => without_breaks(&title.value),
+        TextKind::Html => without_unread(&title.value),
+        TextKind::Xhtml | TextKind::Base64 => Cow::Borrowed(title.value.as_str()),
+    };
+    match value {
+        Cow::Owned(value) => Cow::Owned(Text { value, ..title.clone() }),
+        Cow::Borrowed(_) => Cow::Borrowed(title),
     }
+}
+
+/// An HTML fragment without the elements whose insides nobody reads.
+fn without_unread(html: &str) -> Cow<'_, str> {
+    let (mut out, mut rest) = (String::new(), html);
+    let mut from = 0;
+    while let Some(at) = rest[from..].find('<') {
+        let at = from + at;
+        let used = unread_len(&rest[at..]).unwrap_or_default();
+        if used > 0 {
+            out.push_str(&rest[..at]);
+            (rest, from) = (&rest[at + used..], 0);
+        } else {
+            from = at + tag_len(&rest[at..]).max(1);
+        }
+    }
+    if rest.len() == html.len() { Cow::Borrowed(html) } else { Cow::Owned(out + rest) }
 }
 
 /// The text as HTML: for formats whose texts are HTML.
@@ -149,16 +171,18 @@ fn ends_line(html: &str) -> bool {
 
 /// Length of the markup at the start, 0 if there is none: a tag, a comment, or an element whose inside nobody reads.
 fn markup_len(html: &str) -> usize {
+    unread_len(html).unwrap_or_else(|| tag_len(html))
+}
+
+/// Length of the element at the start if nobody reads its inside.
+fn unread_len(html: &str) -> Option<usize> {
     const UNREAD: [&str; 2] = ["script", "style"];
     let is_unread = |name: &&&str| {
         let inside = &html.as_bytes()[1..];
         let begins = inside.len() > name.len() && inside[..name.len()].eq_ignore_ascii_case(name.as_bytes());
         begins && matches!(inside[name.len()], b'>' | b'/' | b' ' | b'\t' | b'\n' | b'\r' | 0x0c)
     };
-    match UNREAD.iter().find(is_unread) {
-        Some(name) => html.len() - behind_end(html, name).len(),
-        None => tag_len(html),
-    }
+    UNREAD.iter().find(is_unread).map(|name| html.len() - behind_end(html, name).len())
 }
 
 /// The rest behind the end tag of this name; nothing when there is none.
@@ -221,6 +245,15 @@ mod tests {
         check(" \u{a0}Quoi\u{a0}?\u{2028}", "Quoi\u{a0}?");
         assert_eq!(on_one_line_of(&Text::plain("a\u{2028}b")).value, "a b");
         assert_eq!(on_one_line_of(&Text::html("<b>a</b>\nb")).value, "<b>a</b>\nb");
+        for (title, expect) in [
+            ("<em>a</em><script>alert(1)</script> b<STYLE a='<'>c</STYLE>", "<em>a</em> b"),
+            ("<a title='<script>'>x</a>", "<a title='<script>'>x</a>"),
+            ("a < b <!-- <script> --> c", "a < b <!-- <script> --> c"),
+            ("a<script>never ends", "a"),
+            ("<scripts>x</scripts>", "<scripts>x</scripts>"),
+        ] {
+            assert_eq!(on_one_line_of(&Text::html(title)).value, expect);
+        }
         assert_eq!(plain(&Text::plain("<b> & ")), "<b> &");
     }
 

@@ -53,8 +53,23 @@ impl ConstructKind {
     }
 }
 
+/// The last of the alternatives of a content of 0.3 (`multipart/alternative`), which is the fullest (RFC 2046 section 5.1.4); any
+/// other element is its own.
+fn best_alternative(mut element: Element) -> Element {
+    let named = element.attribute("type").unwrap_or_default().trim().to_ascii_lowercase();
+    let is_alternative = |node: &Node| matches!(node, Node::Element(child) if child.name == element.name);
+    if !named.starts_with("multipart/") {
+        return element;
+    }
+    match element.children.iter().rposition(is_alternative).map(|at| element.children.swap_remove(at)) {
+        Some(Node::Element(best)) => best,
+        _ => element,
+    }
+}
+
 /// A text construct (RFC 4287 section 3.1).
-pub(crate) fn text(mut element: Element, scope: &Scope) -> Option<Text> {
+pub(crate) fn text(element: Element, scope: &Scope) -> Option<Text> {
+    let mut element = best_alternative(element);
     match ConstructKind::of(&element) {
         ConstructKind::Xhtml | ConstructKind::Markup(_) => {
             references::resolve_markup(&mut element, scope.base.as_ref());
@@ -81,7 +96,8 @@ fn unpack(text: String, scope: &Scope) -> Text {
 
 /// A content (RFC 4287 section 4.1.3). One that has both `src` and a text keeps the text, which Atom forbids it to have
 /// but readers show.
-pub(crate) fn body(mut element: Element, scope: &Scope) -> Option<Body> {
+pub(crate) fn body(element: Element, scope: &Scope) -> Option<Body> {
+    let mut element = best_alternative(element);
     let kind = ConstructKind::of(&element);
     let src = element.attribute("src").and_then(present).map(|src| scope.resolve(&src));
     let named = element.attribute("type").and_then(present);

@@ -159,7 +159,7 @@ fn terms_of_names(entry: &Entry, terms: &mut Vec<IndexTerm>) {
     if terms.len() == named {
         terms.push(IndexTerm::of(TermKind::NoLanguage, ""));
     }
-    if entry.enclosures.iter().any(|enclosure| !enclosure.is_illustration) {
+    if entry.attached().next().is_some() {
         terms.push(IndexTerm::of(TermKind::Enclosure, ""));
     }
 }

@@ -164,7 +164,7 @@ pub(super) struct Object<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tags: Vec<Tag<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    attachments: Vec<Attachment<'a>>,
+    attachments: Vec<Attachment>,
     #[serde(skip_serializing_if = "Option::is_none")]
     replies: Option<Replies<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -203,14 +203,14 @@ struct Tag<'a> {
 
 /// A file beside the post.
 #[derive(Serialize)]
-struct Attachment<'a> {
+struct Attachment {
     #[serde(rename = "objectType")]
     object_type: &'static str,
     #[serde(rename = "displayName", skip_serializing_if = "Option::is_none")]
-    display_name: Option<&'a str>,
-    url: Cow<'a, str>,
+    display_name: Option<String>,
+    url: String,
     #[serde(rename = "mimeType", skip_serializing_if = "Option::is_none")]
-    mime_type: Option<&'a str>,
+    mime_type: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     length: Option<u64>,
 }
@@ -228,6 +228,9 @@ struct Source<'a> {
     display_name: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     url: Option<Cow<'a, str>>,
+    /// Its page for people, where `url` is that of its feed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    site: Option<Cow<'a, str>>,
 }
 
 impl<'a> Activity<'a> {
@@ -342,7 +345,7 @@ impl<'a> Object<'a> {
             published: plausible(item.published_us).map(Date),
             updated: Some(Date(item.updated())),
             tags: entry.categories.iter().map(Tag::of).collect(),
-            attachments: attachments(entry),
+            attachments: entry.files().iter().filter_map(|file| Attachment::of(file)).collect(),
             replies: entry.comments.as_deref().and_then(target::link).map(|url| Replies { url }),
             rights: visible(entry.rights.as_ref()).map(plain),
             language: entry.language.as_deref().and_then(values::language),
@@ -396,36 +399,20 @@ impl<'a> Source<'a> {
             id: source.id.as_deref(),
             display_name: source.title.as_ref().map(plain),
             url: source.url().and_then(target::link),
+            site: source.page().filter(|page| source.url() != Some(page)).and_then(target::link),
         }
     }
 }
 
-/// Enclosures, and content that the entry only points to.
-fn attachments(entry: &adapters::Entry) -> Vec<Attachment<'_>> {
-    let enclosures = entry.enclosures.iter().filter_map(|enclosure| {
-        let mut attachment = Attachment::of(&enclosure.url, enclosure.media_type.as_deref())?;
-        if enclosure.is_illustration {
-            attachment.object_type = "image";
-        }
-        attachment.display_name = enclosure.title.as_deref();
-        attachment.length =
-            values::length(enclosure.length.as_deref()).and_then(|length| length.parse().ok());
-        Some(attachment)
-    });
-    let body = entry.content.as_ref();
-    let pointed = body.and_then(|body| Attachment::of(body.src.as_deref()?, body.media_type.as_deref()));
-    enclosures.chain(pointed).collect()
-}
-
-impl<'a> Attachment<'a> {
-    fn of(url: &'a str, media_type: Option<&'a str>) -> Option<Self> {
-        let mime_type = media_type.and_then(values::media_type);
+impl Attachment {
+    fn of(file: &adapters::Enclosure) -> Option<Self> {
+        let mime_type = file.media_type.as_deref().and_then(values::media_type);
         Some(Self {
-            object_type: object_type(mime_type),
-            display_name: None,
-            url: target::image(url)?,
-            mime_type,
-            length: None,
+            object_type: if file.is_illustration { "image" } else { object_type(mime_type) },
+            display_name: file.title.clone(),
+            url: target::image(&file.url)?.into_owned(),
+            mime_type: mime_type.map(str::to_owned),
+            length: values::length(file.length.as_deref()).and_then(|length| length.parse().ok()),
         })
     }
 }

@@ -179,7 +179,7 @@ struct Article<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tag: Vec<NamedTag<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    attachment: Vec<AttachedFile<'a>>,
+    attachment: Vec<AttachedFile>,
     #[serde(skip_serializing_if = "Option::is_none")]
     replies: Option<ReplyPage<'a>>,
     /// The publisher's id, where it is no IRI.
@@ -202,14 +202,14 @@ struct NamedTag<'a> {
 
 /// A file, of the type of the vocabulary that its media type belongs to.
 #[derive(Serialize)]
-struct AttachedFile<'a> {
+struct AttachedFile {
     #[serde(rename = "type")]
     kind: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    name: Option<&'a str>,
+    name: Option<String>,
     #[serde(rename = "mediaType", skip_serializing_if = "Option::is_none")]
-    media_type: Option<&'a str>,
-    url: Cow<'a, str>,
+    media_type: Option<String>,
+    url: String,
     #[serde(rename = "fo:length", skip_serializing_if = "Option::is_none")]
     length: Option<u64>,
 }
@@ -313,7 +313,7 @@ impl<'a> Article<'a> {
             published: item.published().map(Date),
             updated: Date(item.updated()),
             tag: entry.categories.iter().map(NamedTag::of).collect(),
-            attachment: attached(entry),
+            attachment: entry.files().iter().filter_map(|file| AttachedFile::of(file)).collect(),
             replies: entry
                 .comments
                 .as_deref()
@@ -330,34 +330,22 @@ impl<'a> NamedTag<'a> {
     }
 }
 
-/// Enclosures, and content that the entry only points to.
-fn attached(entry: &Entry) -> Vec<AttachedFile<'_>> {
-    let enclosed = entry.enclosures.iter().filter_map(|enclosure| {
-        let Enclosure { url, media_type, length, title, is_illustration } = enclosure;
-        let length = values::length(length.as_deref()).and_then(|length| length.parse().ok());
-        let file = AttachedFile::of(url, media_type.as_deref(), title.as_deref(), length)?;
-        Some(if *is_illustration { AttachedFile { kind: "Image", ..file } } else { file })
-    });
-    let body = entry.content.as_ref();
-    let pointed =
-        body.and_then(|body| AttachedFile::of(body.src.as_deref()?, body.media_type.as_deref(), None, None));
-    enclosed.chain(pointed).collect()
-}
-
-impl<'a> AttachedFile<'a> {
-    fn of(
-        url: &'a str,
-        media_type: Option<&'a str>,
-        name: Option<&'a str>,
-        length: Option<u64>,
-    ) -> Option<Self> {
-        let media_type = media_type.and_then(values::media_type);
+impl AttachedFile {
+    fn of(file: &Enclosure) -> Option<Self> {
+        let media_type = file.media_type.as_deref().and_then(values::media_type);
         let kind = match media_type.and_then(|media_type| media_type.split('/').next()) {
             Some("audio") => "Audio",
             Some("image") => "Image",
+            _ if file.is_illustration => "Image",
             Some("video") => "Video",
             _ => "Document",
         };
-        Some(Self { kind, name, media_type, url: target::image(url)?, length })
+        Some(Self {
+            kind,
+            name: file.title.clone(),
+            media_type: media_type.map(str::to_owned),
+            url: target::image(&file.url)?.into_owned(),
+            length: values::length(file.length.as_deref()).and_then(|length| length.parse().ok()),
+        })
     }
 }

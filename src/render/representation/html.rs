@@ -197,7 +197,8 @@ fn post(page: &mut Xml, class: &str, html: &str) {
 }
 
 fn files(page: &mut Xml, entry: &Entry) {
-    let mut files = entry.enclosures.iter().filter_map(|file| Some((file, web(&file.url)?))).peekable();
+    let files = entry.files();
+    let mut files = files.iter().filter_map(|file| Some((file, web(&file.url)?))).peekable();
     if files.peek().is_none() {
         return;
     }

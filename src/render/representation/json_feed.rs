@@ -161,7 +161,7 @@ struct JsonFeedItem<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     language: Option<&'a str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    attachments: Vec<media::JsonAttachment<'a>>,
+    attachments: Vec<media::JsonAttachment>,
     #[serde(rename = "_everfeed", skip_serializing_if = "ItemExtension::is_empty")]
     extension: ItemExtension<'a>,
 }
@@ -221,6 +221,9 @@ struct JsonSource<'a> {
     title: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     url: Option<Cow<'a, str>>,
+    /// Its page for people, where `url` is that of its feed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    site: Option<Cow<'a, str>>,
 }
 
 impl<'a> JsonFeedPage<'a> {
@@ -391,6 +394,7 @@ impl<'a> JsonSource<'a> {
             id: source.id.as_deref(),
             title: source.title.as_ref().map(plain),
             url: source.url().and_then(target::link),
+            site: source.page().filter(|page| source.url() != Some(page)).and_then(target::link),
         }
     }
 }

@@ -200,9 +200,8 @@ fn live(xml: &mut Xml, item: &Item, entry: &Entry, feed: &FeedRecord, audience: 
     if let Some(comments) = entry.comments.as_deref().and_then(target::link) {
         xml.empty("annotate:reference", &[("rdf:resource", Some(&comments))]);
     }
-    for Enclosure { url, media_type, length, .. } in
-        entry.enclosures.iter().filter(|file| !file.is_illustration)
-    {
+    for file in entry.attached() {
+        let Enclosure { url, media_type, length, .. } = &*file;
         let Some(href) = target::image(url) else { continue };
         xml.empty(
             "enc:enclosure",

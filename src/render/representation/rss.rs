@@ -369,8 +369,8 @@ fn categories(xml: &mut Xml, categories: &[Category]) {
 
 /// One enclosure. The others are `media:content`, unless the entry's own Media RSS has them.
 fn enclosures(xml: &mut Xml, entry: &Entry) {
-    let files = entry.enclosures.iter().filter(|file| !file.is_illustration);
-    for (at, Enclosure { url, media_type, length, .. }) in files.enumerate() {
+    for (at, file) in entry.attached().enumerate() {
+        let Enclosure { url, media_type, length, .. } = &*file;
         let Some(href) = target::image(url) else { continue };
         let media_type = media_type.as_deref().and_then(values::media_type);
         let length = values::length(length.as_deref());

@@ -261,7 +261,7 @@ impl<'a> EntryCells<'a> {
     /// `body` and `summary` are HTML; several authors and categories are joined by `; `, several files by a blank, which no
     /// URL holds.
     fn of(entry: &'a Entry) -> Self {
-        let files = entry.enclosures.iter().filter(|file| !file.is_illustration);
+        let files = entry.attached().filter_map(|file| Some(target::image(&file.url)?.into_owned().into()));
         let terms = entry.categories.iter().map(|category| category.term.trim());
         Self {
             url: target::permalink(entry).unwrap_or_default(),
@@ -275,7 +275,7 @@ impl<'a> EntryCells<'a> {
             body: entry.content.as_ref().and_then(body_html).unwrap_or_default(),
             summary: visible(entry.summary.as_ref()).map(html).unwrap_or_default(),
             categories: joined(terms.filter(|term| !term.is_empty()).map(Cow::Borrowed), "; "),
-            enclosures: joined(files.filter_map(|file| target::image(&file.url)), " "),
+            enclosures: joined(files, " "),
             comments: entry.comments.as_deref().and_then(target::link).unwrap_or_default(),
             language: entry.language.as_deref().and_then(values::language).unwrap_or_default().into(),
         }

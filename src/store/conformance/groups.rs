@@ -179,6 +179,7 @@ on_every_store! {
     a_post_shows_as_the_member_has_it_that_is_known_longest,
     a_campaign_in_a_link_makes_no_other_post,
     posts_with_one_id_and_two_links_are_two,
+    a_post_that_moves_to_another_member_is_the_same,
     a_member_that_joins_brings_what_it_has_oldest_first_in_batches,
     a_member_that_leaves_takes_what_is_only_its_own,
     whoever_comes_goes_in_before_whoever_leaves_goes_out,
@@ -289,6 +290,28 @@ async fn a_campaign_in_a_link_makes_no_other_post(rig: Rig) {
     world.change(1, vec![Change::Put(Put { entry: Arc::new(entry), ..same })]).await;
     assert_eq!(world.titles().await, ["1 0"]);
     assert_eq!(world.rig.holders(world.group, id(0, 1)).await.unwrap().len(), 2);
+}
+
+async fn a_post_that_moves_to_another_member_is_the_same(rig: Rig) {
+    let world = World::settled(rig, &[0, 1]).await;
+    world.add(0, 1, LINKED).await;
+    let first = world.post(id(0, 1)).await;
+    world.change(0, vec![delete(0, 1, Reason::Gone)]).await;
+    assert!(world.titles().await.is_empty());
+    world.add(1, 1, LINKED).await;
+    let moved = world.post(id(0, 1)).await;
+    assert_eq!((title(&moved), &moved.iri, moved.created), (Some("1 0"), &first.iri, first.created));
+    assert_eq!(world.titles().await.len(), 1);
+    // Back in the first, too, it is still one; under another link it is another.
+    world.change(0, vec![put(PutKind::Revived, 0, 1, LINKED)]).await;
+    assert_eq!(world.titles().await, ["1 0"]);
+    world.change(1, vec![delete(1, 1, Reason::Gone)]).await;
+    assert_eq!(world.titles().await, ["1 0"]);
+    world.change(0, vec![delete(0, 1, Reason::Gone)]).await;
+    world.change(0, vec![put(PutKind::Revived, 0, 1, Shown { link: 7, text: 7 })]).await;
+    world.change(1, vec![put(PutKind::Revived, 1, 1, LINKED)]).await;
+    let titles: BTreeSet<_> = world.titles().await.into_iter().collect();
+    assert_eq!(titles, BTreeSet::from(["1 7".to_owned(), "1 0".to_owned()]));
 }
 
 async fn posts_with_one_id_and_two_links_are_two(rig: Rig) {

@@ -99,6 +99,16 @@ impl<'a, H: GroupHeld> GroupPlanner<'a, H> {
         self.planned.keys.get(&key).copied().map_or_else(|| self.held.post_at(key), Ok)
     }
 
+    /// The post with this name. One that ended keeps its name until it comes back under another, or is forgotten.
+    fn named(&mut self, key: KeyHash) -> Result<Option<ItemId>, StoreError> {
+        let Some(id) = self.post_at(key)? else { return Ok(None) };
+        let is_its_name = match self.post(id)? {
+            Some(post) => post.key == Some(key),
+            None => !matches!(self.state(id)?, PostState::Gone { is_forgotten: true }),
+        };
+        Ok(is_its_name.then_some(id))
+    }
+
     fn state(&mut self, id: ItemId) -> Result<PostState, StoreError> {
         if let Some(state) = self.states.get(&id) {
             return Ok(state.clone());
@@ -128,7 +138,7 @@ impl<'a, H: GroupHeld> GroupPlanner<'a, H> {
         };
         let key = post_key(item);
         let named = match key {
-            Some(key) => self.post_at(key)?,
+            Some(key) => self.named(key)?,
             None => None,
         };
         let id = match (named, &held) {
@@ -248,9 +258,7 @@ impl<'a, H: GroupHeld> GroupPlanner<'a, H> {
             // Its own turn to be let go comes.
             post.holders.remove(0);
         }
-        if let Some(key) = post.key {
-            self.planned.keys.insert(key, None);
-        }
+        // It keeps its name: whoever has the post next brings the same one back.
         self.planned.posts.insert(id, None);
         if matches!(self.state(id)?, PostState::Live(..)) {
             self.end(id, loss);

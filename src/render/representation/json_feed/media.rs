@@ -9,44 +9,37 @@ const MEDIA: &str = "http://search.yahoo.com/mrss/";
 const ITUNES: &str = "http://www.itunes.com/dtds/podcast-1.0.dtd";
 
 #[derive(Serialize)]
-pub(super) struct JsonAttachment<'a> {
-    url: Cow<'a, str>,
-    mime_type: &'a str,
+pub(super) struct JsonAttachment {
+    url: String,
+    mime_type: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    title: Option<&'a str>,
+    title: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     size_in_bytes: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     duration_in_seconds: Option<u64>,
 }
 
-/// Enclosures, and content that the entry only points to. The duration that iTunes names is that of the only file.
-pub(super) fn attachments(entry: &Entry) -> Vec<JsonAttachment<'_>> {
-    let files = entry.enclosures.iter().filter(|file| !file.is_illustration);
-    let enclosed = files.filter_map(|Enclosure { url, media_type, length, title, .. }| {
-        let size = values::length(length.as_deref()).and_then(|length| length.parse().ok());
-        JsonAttachment::of(url, media_type.as_deref(), title.as_deref(), size)
-    });
-    let body = entry.content.as_ref();
-    let pointed = body
-        .and_then(|body| JsonAttachment::of(body.src.as_deref()?, body.media_type.as_deref(), None, None));
-    let mut attachments: Vec<_> = enclosed.chain(pointed).collect();
+/// The files. The duration that iTunes names is that of the only one.
+pub(super) fn attachments(entry: &Entry) -> Vec<JsonAttachment> {
+    let mut attachments: Vec<_> = entry.attached().filter_map(|file| JsonAttachment::of(&file)).collect();
     if let [only] = &mut attachments[..] {
         only.duration_in_seconds = entry.foreign.iter().find_map(duration_secs);
     }
     attachments
 }
 
-impl<'a> JsonAttachment<'a> {
-    fn of(
-        url: &'a str,
-        media_type: Option<&'a str>,
-        title: Option<&'a str>,
-        size_in_bytes: Option<u64>,
-    ) -> Option<Self> {
+impl JsonAttachment {
+    fn of(file: &Enclosure) -> Option<Self> {
         // The format wants a type, known or not.
-        let mime_type = media_type.and_then(values::media_type).unwrap_or("application/octet-stream");
-        Some(Self { url: target::image(url)?, mime_type, title, size_in_bytes, duration_in_seconds: None })
+        let mime_type = file.media_type.as_deref().and_then(values::media_type);
+        Some(Self {
+            url: target::image(&file.url)?.into_owned(),
+            mime_type: mime_type.unwrap_or("application/octet-stream").to_owned(),
+            title: file.title.clone(),
+            size_in_bytes: values::length(file.length.as_deref()).and_then(|length| length.parse().ok()),
+            duration_in_seconds: None,
+        })
     }
 }
 
