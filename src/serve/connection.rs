@@ -99,9 +99,14 @@ impl<I: AsyncRead + AsyncWrite + Send + 'static> Connection<I> {
             let is_asked = counts.asked();
             let (number, gate, unread, service) =
                 (gate.begin(), gate.clone(), counts.clone(), service.clone());
+            // The library leaves the body of such an answer out in HTTP/1 alone.
+            let is_head_alone = request.version() == Version::HTTP_2 && request.method() == Method::HEAD;
             async move {
                 let _is_asked = is_asked;
-                let answer = answer(request, service, &gate, number, (unread, bytes_max)).await;
+                let mut answer = answer(request, service, &gate, number, (unread.clone(), bytes_max)).await;
+                if is_head_alone {
+                    answer = without_body(answer, unread);
+                }
                 gate.answered(number, answer.status() == StatusCode::SWITCHING_PROTOCOLS);
                 Ok::<_, Infallible>(answer)
             }
@@ -229,6 +234,19 @@ where
     answer
 }
 
+/// The answer to HEAD: it says how long the body would be, and has none (RFC 9110 section 9.3.2).
+fn without_body<B>(answer: CountedAnswer<B>, unread: Arc<Unread>) -> CountedAnswer<B>
+where
+    B: http_body::Body<Data = Bytes, Error = BoxError>,
+{
+    let bytes = answer.body().size_hint().exact().filter(|bytes| *bytes > 0);
+    let mut answer = answer.map(|_| CountedBody::whole(Bytes::new(), unread));
+    if let Some(bytes) = bytes {
+        answer.headers_mut().entry(CONTENT_LENGTH).or_insert(bytes.into());
+    }
+    answer
+}
+
 /// True for an answer whose length is known before its end.
 fn has_length<B>(answer: &CountedAnswer<B>) -> bool
 where
@@ -319,6 +337,7 @@ fn closing<B>(mut answer: CountedAnswer<B>, version: Version) -> CountedAnswer<B
 mod tests {
     use super::*;
     use crate::serve::body::{self, Response};
+    use http_body_util::BodyExt as _;
     use tokio::{
         io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream},
         time::Instant,
@@ -381,6 +400,29 @@ mod tests {
         let _ = tokio::time::timeout(Duration::from_secs(3600), connection).await.expect("it is hung up on");
         let secs = started.elapsed().as_secs();
         assert!((STALL_SECS..=STALL_SECS + STALL_CHECK_SECS).contains(&secs), "{secs}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn head_has_the_length_of_a_body_and_no_body_in_either_version() {
+        let (ours, mut theirs) = tokio::io::duplex(1 << 20);
+        tokio::spawn(connection(ours).converse(bytes(1000), CancellationToken::new()));
+        theirs.write_all(b"HEAD / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").await.unwrap();
+        let mut told = String::new();
+        theirs.read_to_string(&mut told).await.unwrap();
+        assert!(told.contains("content-length: 1000\r\n") && told.ends_with("\r\n\r\n"), "{told}");
+
+        let (ours, theirs) = tokio::io::duplex(1 << 20);
+        tokio::spawn(connection(ours).converse(bytes(1000), CancellationToken::new()));
+        let client = hyper::client::conn::http2::Builder::new(TokioExecutor::new());
+        let (mut asks, connection) = client.handshake(TokioIo::new(theirs)).await.unwrap();
+        tokio::spawn(connection);
+        for (method, expect) in [(Method::HEAD, 0), (Method::GET, 1000)] {
+            let request = Request::builder().method(&method).uri("http://x/").body(String::new()).unwrap();
+            let answer = asks.send_request(request).await.unwrap();
+            assert_eq!(answer.headers()[CONTENT_LENGTH], "1000", "{method}");
+            let body = answer.into_body().collect().await.expect("nothing else comes");
+            assert_eq!(body.to_bytes().len(), expect, "{method}");
+        }
     }
 
     #[tokio::test(start_paused = true)]
