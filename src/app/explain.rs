@@ -363,9 +363,13 @@ fn dates_of(item: &Item, entry: &Entry) -> Vec<String> {
 fn churn(last: &WindowState, item: &Item) -> Option<Churn> {
     let row = last.entries.iter().find(|row| row.id == item.id);
     let polls = row.map_or(0, |row| row.changed_polls);
-    let held_until = last.deferred.iter().find(|held| held.id == item.id).map(|held| held.until.rfc3339());
-    let is_told = !item.is_gone() && (polls > CHANGED_POLLS_MAX || held_until.is_some());
-    is_told.then_some(Churn { polls, held_until })
+    let held = last.deferred.iter().find(|held| held.id == item.id);
+    let is_told = !item.is_gone() && (polls > CHANGED_POLLS_MAX || held.is_some());
+    is_told.then(|| Churn {
+        polls,
+        held_until: held.map(|held| held.until.rfc3339()),
+        is_dated_before: held.is_some_and(|held| held.is_stale(item)),
+    })
 }
 
 /// Reason why absence counts for less than usual, or for nothing.

@@ -339,6 +339,10 @@ fn churn_line(churn: &Churn) -> String {
         polls => format!("churns: it changed in {} running", counted(polls, "poll")),
     };
     match &churn.held_until {
+        Some(until) if churn.is_dated_before => format!(
+            "  an edit waits: its `updated` is earlier than that of what is held, as in a copy that lags behind; it is committed \
+             when the feed still shows it at {until}"
+        ),
         Some(until) => format!("  {polls}; its newest form is held back until {until}, or until it rests"),
         None => format!("  {polls}; its edits are committed once a day until it rests"),
     }
@@ -445,7 +449,11 @@ mod tests {
     #[test]
     fn an_item_that_changes_with_every_poll_says_so_and_until_when_its_newest_form_waits() {
         let item = |held_until: Option<&str>| ExplainedItem {
-            churn: Some(Churn { polls: 31, held_until: held_until.map(str::to_owned) }),
+            churn: Some(Churn {
+                polls: 31,
+                held_until: held_until.map(str::to_owned),
+                is_dated_before: false,
+            }),
             ..ExplainedItem::default()
         };
         let check = |item: ExplainedItem, expect: &str| {
@@ -460,6 +468,14 @@ mod tests {
             item(None),
             "it changed in 31 polls running; its edits are committed once a day until it rests",
         );
+        let churn = Churn { polls: 1, held_until: Some("then".into()), is_dated_before: true };
+        let told = Explanation {
+            item: Some(ExplainedItem { churn: Some(churn), ..item(None) }),
+            ..Explanation::default()
+        };
+        let told = lines(&told, true).join("\n");
+        assert!(told.contains("`updated` is earlier") && told.ends_with("shows it at then"), "{told}");
+        assert!(!told.contains("churns"), "{told}");
         let feed = Explanation { deferred: 2, reformatted_at: Some("then".into()), ..Explanation::default() };
         let told = lines(&feed, false).join("\n");
         assert!(told.contains("  churning    2 items") && told.contains("last at then"), "{told}");

@@ -69,7 +69,12 @@ pub(super) fn time(page: &mut Xml, at: Stamp) {
 
 /// Likewise, with a class that programs know.
 pub(super) fn classed_time(page: &mut Xml, class: Option<&str>, at: impl Into<Moment>) {
-    let machine = at.into().rfc3339();
+    let exact = at.into().rfc3339();
+    // HTML knows three digits of a second.
+    let machine = match exact.split_once('.') {
+        Some((second, digits)) => format!("{second}.{}Z", &digits[..3.min(digits.len())]),
+        None => exact,
+    };
     let human = machine.get(..16).map(|minute| format!("{} UTC", minute.replace('T', " ")));
     let attributes = [("class", class), ("datetime", Some(machine.as_str()))];
     page.leaf("time", &attributes, human.as_deref().unwrap_or(&machine));

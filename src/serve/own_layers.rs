@@ -71,11 +71,15 @@ pub(super) const CONTENT_SECURITY_POLICY: HeaderValue = HeaderValue::from_static
     "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox",
 );
 
-/// An answer that a browser takes for what its media type says, and runs nothing of.
+/// An answer that a browser takes for what its media type says, and runs nothing of. A copy that is still good keeps the permissions
+/// that it came with: those of a 304 would take their place (RFC 9111 section 3.2).
 pub(super) fn guarded(mut response: Response) -> Response {
+    let is_of_copy = response.status() == StatusCode::NOT_MODIFIED;
     let headers = response.headers_mut();
     headers.entry(header::X_CONTENT_TYPE_OPTIONS).or_insert(HeaderValue::from_static("nosniff"));
-    headers.entry(header::CONTENT_SECURITY_POLICY).or_insert(CONTENT_SECURITY_POLICY);
+    if !is_of_copy {
+        headers.entry(header::CONTENT_SECURITY_POLICY).or_insert(CONTENT_SECURITY_POLICY);
+    }
     response
 }
 

@@ -221,6 +221,9 @@ pub struct Churn {
     pub polls: u16,
     /// Until when its newest form is held back, unless it ceases to change before; `None`: none is.
     pub held_until: Option<String>,
+    /// True when that form is held back because it is dated before what is shown.
+    #[serde(default)]
+    pub is_dated_before: bool,
 }
 
 /// The walks through the archives that missed an item.

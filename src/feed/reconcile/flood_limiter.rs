@@ -201,7 +201,8 @@ impl<'a> FloodLimiter<'a> {
 }
 
 impl DeferredEdit {
-    fn is_stale(&self, item: &Item) -> bool {
+    /// True when its publisher dates it before what is held, as a copy that lags behind is dated.
+    pub fn is_stale(&self, item: &Item) -> bool {
         item.entry().is_some_and(|held| is_stale(held, &self.entry))
     }
 

@@ -9,13 +9,14 @@ use crate::readers::{
 };
 use std::time::Duration;
 
-const VIEWS: [&str; 6] = [
+const VIEWS: [&str; 7] = [
     "/feeds/blog",
     "/feeds/blog.atom",
     "/feeds/blog.json?order=created",
     "/feeds/blog.json?max=2",
     "/feeds/blog/classic.atom",
     "/feeds/blog/classic.rss",
+    "/feeds/blog/classic.html",
 ];
 
 /// Headers that a 304 repeats (RFC 9110 section 15.4.5), and Link, by which a subscriber finds the hub.
@@ -37,6 +38,9 @@ fn assert_not_modified(answer: &Answer, full: &Answer) {
     for name in ["content-type", "content-encoding"] {
         assert_eq!(answer.header(name), "", "{name}");
     }
+    // A browser would take another one for that of its copy.
+    let policy = answer.header("content-security-policy");
+    assert!(policy.is_empty() || policy == full.header("content-security-policy"), "{policy}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -10,7 +10,7 @@ use crate::{
     },
     store::{Commit, memory::Memory},
 };
-use everfeed_adapters::Digest;
+use everfeed_adapters::{Date, Digest, Entry};
 
 const AT: Stamp = Stamp::from_secs(1_780_272_000);
 const IRI: &str = "tag:x,2005:1";
@@ -22,7 +22,13 @@ async fn told(changed_polls: u16, held_until: Option<Stamp>, at_rest: bool) -> E
     let store: Arc<dyn Store> = Arc::new(Memory::new(Arc::new(Manual::at(AT.micros()))));
     let record = store.register("blog", "blog").await.unwrap();
     let key = KeyHash::of("blog", &Key::Id(IRI.into()).stripped());
-    let (id, seen, entry) = (key.item_id(), Digests::default(), Arc::default());
+    let (id, seen) = (key.item_id(), Digests::default());
+    let dated = |secs: u64| {
+        let at_us = i64::try_from(AT.plus_secs(secs).micros()).ok();
+        Arc::new(Entry { updated: Some(Date { raw: String::new(), at_us }), ..Entry::default() })
+    };
+    // What is held back while nothing churns is dated before what is shown.
+    let (entry, older) = (dated(90), dated(if changed_polls == 0 { 30 } else { 150 }));
     let put = Put {
         kind: PutKind::Added,
         id,
@@ -37,7 +43,7 @@ async fn told(changed_polls: u16, held_until: Option<Stamp>, at_rest: bool) -> E
         id,
         key,
         until: held_until.unwrap_or(AT),
-        entry: Arc::default(),
+        entry: older,
         published_us: None,
         digests: seen,
     };
@@ -83,7 +89,8 @@ async fn an_item_that_changes_with_every_poll_says_so_and_until_when_its_newest_
         let told = told(changed, held_until, at_rest).await;
         assert_eq!(told.deferred, usize::from(held_until.is_some()));
         assert_eq!(told.reformatted_at, Some(AT.rfc3339()));
-        let churn = told.item.unwrap().churn.map(|churn| (churn.polls, churn.held_until));
-        assert_eq!(churn, expect);
+        let churn = told.item.unwrap().churn;
+        assert_eq!(churn.as_ref().is_some_and(|churn| churn.is_dated_before), changed == 0);
+        assert_eq!(churn.map(|churn| (churn.polls, churn.held_until)), expect);
     }
 }
