@@ -5,7 +5,7 @@ use crate::{
     auth::PrincipalId,
     catalog::{CatalogSnapshot, ReadGate},
     clock::Clock,
-    feed::{filter::Filter, order::Order, page::PageQuery, record::FeedNo, stamp::Stamp, view::View},
+    feed::{order::Order, page::PageQuery, record::FeedNo, stamp::Stamp, view::View},
     notify::Notify,
     readers::{self, Readers},
     render::{Representation, Site, link_header},
@@ -318,7 +318,19 @@ impl Shared {
         Some(site.link_header(&feed.settings.name, representation, (view.order, &view.filter)))
     }
 
-    /// The cursor of the newest item of a view now; `None` while the feed is not served yet.
+    /// The cursor of the newest item of a view now, of those that a principal may see; `None` while the feed is not served yet, or
+    /// not to that principal.
+    async fn head_for(
+        &self,
+        view: &View,
+        principal: Option<PrincipalId>,
+    ) -> Result<Option<String>, StoreError> {
+        let Some(shows) = self.gate.still_shows(principal, view.feed) else { return Ok(None) };
+        self.head(&view.clone().filtered(view.filter.clone().within(&shows))).await
+    }
+
+    /// The cursor of the newest item of a view now; `None` while the feed is not served yet. Filters leave it where it is, but for
+    /// that which says what may be seen.
     async fn head(&self, view: &View) -> Result<Option<String>, StoreError> {
         let order = Order { reverse: true, ..view.order };
         let query = PageQuery {
@@ -328,7 +340,7 @@ impl Shared {
             until: None,
             max: 1,
             bytes_max: 1,
-            filter: Filter::All,
+            filter: view.filter.permitted_alone(),
             with_total: false,
         };
         let page = self.store.page(query).await?;

@@ -5,7 +5,7 @@ use crate::{
     byte_budget::{ByteBudget, ByteLease},
     clock::Clock,
     feed::{
-        order::Axis,
+        order::{Axis, Order},
         page::{Degraded, Growth, Page, PageQuery},
         record::{FeedNo, Head},
         stamp::Stamp,
@@ -429,6 +429,22 @@ impl Readers {
         Ok(page)
     }
 
+    /// T of the newest item that the reader of a view may see; zero when there is none.
+    async fn last_change(&self, view: &View) -> Result<Stamp, ReadError> {
+        let newest = PageQuery {
+            feed: view.feed,
+            order: Order::MODIFIED_REVERSE,
+            since: None,
+            until: None,
+            max: 1,
+            bytes_max: 1,
+            filter: view.filter.permitted_alone(),
+            with_total: false,
+        };
+        let page = self.store.page(newest).await.map_err(Arc::new)?;
+        Ok(page.items.first().map_or(Stamp::ZERO, |item| item.modified))
+    }
+
     /// A page and its bytes, which are not in it yet.
     async fn make_body(&self, reading: &ReadRequest, is_fresh: bool) -> Result<(Rendered, Bytes), ReadError> {
         let is_classic = reading.representation.is_classic();
@@ -448,6 +464,10 @@ impl Readers {
         let base = reading.own_url.as_deref().map_or_else(|| links.base.clone(), str::to_owned);
         let links = Links { base, archives, is_old_address: reading.own_url.is_some(), ..links };
         let prev_cursor = reading.acked().map(str::to_owned);
+        let head = page.record.head();
+        if reading.view.filter.is_within() {
+            page.record = classic::as_of(&page.record, self.last_change(&reading.view).await?);
+        }
         let page = Arc::new(page);
         let ttl_mins =
             (self.ttl_mins)(reading.view.feed).filter(|_| !matches!(reading.purpose, Purpose::Archive(_)));
@@ -466,7 +486,7 @@ impl Readers {
             body: Bytes::new(),
             count: page.items.len(),
             more: page.more,
-            head: page.record.head(),
+            head,
             last_cursor: page.last_cursor,
             next,
             scanned: page.scanned,

@@ -150,6 +150,15 @@ impl Filter {
         }
     }
 
+    /// Every item that its reader may see, whatever is asked for.
+    #[must_use]
+    pub fn permitted_alone(&self) -> Self {
+        match self {
+            Self::Within(part) => Self::All.within(&part.permitted),
+            _ => Self::All,
+        }
+    }
+
     /// True for a choice among a part of the items.
     pub const fn is_within(&self) -> bool {
         matches!(self, Self::Within(_))

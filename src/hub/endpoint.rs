@@ -403,7 +403,7 @@ impl Hub {
                 let lease = LeaseTerms { secs: grant.secs, auto_refresh };
                 let start = match &change.since {
                     Some(cursor) => Start::Given(cursor.clone()),
-                    None => Start::Head(self.shared.head(&subject.view).await?),
+                    None => Start::Head(self.shared.head_for(&subject.view, subject.principal).await?),
                 };
                 (Intent::Subscribe { target, lease }, start)
             }

@@ -197,6 +197,6 @@ fn by_date(items: &mut [Arc<Item>]) {
 }
 
 /// The feed as an archive tells of it: what changed elsewhere since does not show in it.
-fn as_of(record: &FeedRecord, changed: Stamp) -> Arc<FeedRecord> {
+pub(super) fn as_of(record: &FeedRecord, changed: Stamp) -> Arc<FeedRecord> {
     Arc::new(FeedRecord { last_t: changed, ..record.clone() })
 }

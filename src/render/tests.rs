@@ -141,6 +141,20 @@ fn a_file_that_a_post_points_to_is_in_every_format_once() {
 }
 
 #[test]
+fn the_source_of_a_post_is_told_with_its_site_beside_its_feed() {
+    let source = |links: &str| atom(&format!("<title>t</title><source><id>urn:s</id>{links}</source>"));
+    let both = source("<link rel='self' href='http://s.example/feed'/><link href='http://s.example/'/>");
+    let site = source("<link href='http://s.example/'/>");
+    for representation in [Representation::JSON, Representation::CLASSIC_JSON_FEED] {
+        let told = |document| through(document, representation).replace([' ', '\n'], "");
+        let found = told(&both);
+        assert!(found.contains(r#""url":"http://s.example/feed","site":"http://s.example/""#), "{found}");
+        let found = told(&site);
+        assert!(found.contains(r#""url":"http://s.example/""#) && !found.contains("\"site\""), "{found}");
+    }
+}
+
+#[test]
 fn of_alternatives_the_fullest_is_read() {
     let alternatives = "<feed version='0.3' xmlns='http://purl.org/atom/ns#'><entry><id>urn:x:1</id><title>t</title>\
         <content type='multipart/alternative'><content type='text/plain'>plain</content>\

@@ -212,6 +212,9 @@ struct PullAnswer<'a> {
 impl PullAnswer<'_> {
     /// A page that everybody may cache, with validators; 304 when the consumer has it (T-1, T-2).
     async fn shared(&self, reading: &ReadRequest) -> Result<Response, Refusal> {
+        if self.view.filter.is_within() {
+            return self.of_part(reading).await;
+        }
         let head = self.context.readers.head(self.view.feed)?;
         let validators = self.validators(head);
         if head.ready && validators.are_fresh(&self.request.headers) {
@@ -235,6 +238,24 @@ impl PullAnswer<'_> {
         let (readers, key, coding) =
             (self.context.readers.clone(), (reading.clone(), body.head), self.coding());
         self.mark_repeatable(&mut response, &validators, move || readers.at_hand(&key, coding));
+        Ok(response)
+    }
+
+    /// A page of a part of a feed. Its validator is made of its bytes: that of the feed would tell of changes elsewhere (SF-131).
+    async fn of_part(&self, reading: &ReadRequest) -> Result<Response, Refusal> {
+        let body = self.context.readers.read(reading).await?;
+        let (crc, bytes, tail) = (crc32fast::hash(&body.body), body.body.len(), self.tag_tail());
+        let etag = format!("W/\"{crc:08x}.{bytes:x}.{tail}{}\"", accept::coding_tag(self.coding()));
+        let validators = AnswerValidators { etag, modified: None };
+        let mut response = if validators.are_fresh(&self.request.headers) {
+            let mut response = Response::default();
+            *response.status_mut() = StatusCode::NOT_MODIFIED;
+            response
+        } else {
+            self.coded(&body).await
+        };
+        self.describe(response.headers_mut(), &validators);
+        self.position(response.headers_mut(), &body);
         Ok(response)
     }
 

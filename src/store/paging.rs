@@ -66,7 +66,9 @@ where
         }
         Filter::Terms(_) | Filter::Within(_) => None,
     };
-    let is_further = |scanned: &String| cut.is_none() && *scanned != selected.last_cursor;
+    // What a reader may not see moves no position of that reader.
+    let is_further =
+        |scanned: &String| cut.is_none() && *scanned != selected.last_cursor && !query.filter.is_within();
     Ok(Page {
         items: selected.rows.into_iter().map(ShownRow::into_item).collect::<Result<_, _>>()?,
         more: selected.more || cut.is_some(),
@@ -214,8 +216,8 @@ where
                 if self.filter.shows(&item, self.record) {
                     return Ok(Some(ShownRow::Read(row, item)));
                 }
-                let has_left = self.shows_left && item.modified > item.created;
-                Ok(has_left.then(|| ShownRow::Left(row, Box::new(self.filter.stub(&item, self.record)))))
+                let stub = || Box::new(self.filter.stub(&item, self.record));
+                Ok(self.has_left(&item).then(|| ShownRow::Left(row, stub())))
             }
         }
     }
@@ -235,13 +237,17 @@ where
         Ok(Some(count))
     }
 
-    /// False for the place of an item that the reader may not see: for such a reader the feed never held it (SF-131). What the
-    /// reader's own terms leave out has its place.
-    fn is_known(&self, place: ListingPlace) -> Result<bool, StoreError> {
+    /// False for an item that the reader may not see: for such a reader the feed never held it, and neither an id nor a cursor
+    /// tells of it (SF-131). What the reader's own terms leave out has its place.
+    fn is_seen(&self, row: &L::ListingRow) -> Result<bool, StoreError> {
         let Filter::Within(part) = self.filter else { return Ok(true) };
-        let here = (Bound::Included(place), Bound::Included(place));
-        let row = self.rows.rows(here, false)?.next().transpose()?;
-        row.map_or(Ok(false), |(_, row)| Ok(part.permitted.shows(&*row.item()?, self.record)))
+        let item = row.item()?;
+        Ok(part.permitted.shows(&item, self.record) || self.has_left(&item))
+    }
+
+    /// True for an item that is shown as having left the view.
+    fn has_left(&self, item: &Item) -> bool {
+        self.shows_left && item.modified > item.created
     }
 
     /// The last row of a range, for the cursor of what was passed over.
@@ -288,6 +294,8 @@ where
                 }
                 last = Some((place, row.id()));
                 match self.shown_row(row) {
+                    // A cursor says nothing of what its reader may not see but its time.
+                    Ok(None) if self.filter.is_within() => last = Some((place, String::new())),
                     Ok(None) => {}
                     Ok(Some(shown)) => return Some(Ok((place, shown))),
                     Err(error) => return Some(Err(error)),
@@ -306,21 +314,46 @@ where
     type Error = StoreError;
 
     fn ids_at(&self, t: Moment) -> Result<Vec<String>, StoreError> {
-        self.rows.ids_at(t)
+        if !self.filter.is_within() {
+            return self.rows.ids_at(t);
+        }
+        let place = |o| Bound::Included(ListingPlace { t, o });
+        let mut ids = Vec::new();
+        for row in self.rows.rows((place(0), place(u32::MAX)), false)? {
+            let (_, row) = row?;
+            // What is not seen keeps its place among the others, but not its id.
+            ids.push(if self.is_seen(&row)? { row.id() } else { String::new() });
+        }
+        ids.truncate(ids.iter().rposition(|id| !id.is_empty()).map_or(0, |last| last + 1));
+        Ok(ids)
     }
 
     fn first_seen(&self) -> Result<Option<Moment>, StoreError> {
-        self.rows.first_seen()
+        // The time of the first item would be that of one which is not seen.
+        if self.filter.is_within() { Ok(Some(Moment::MIN)) } else { self.rows.first_seen() }
     }
 
     fn place_of(&self, id: &str) -> Result<Option<ListingPlace>, StoreError> {
         let Some(place) = self.rows.place_of(id)? else { return Ok(None) };
-        Ok(self.is_known(place)?.then_some(place))
+        let here = (Bound::Included(place), Bound::Included(place));
+        let is_there = self.rows(here, false)?.next().transpose()?.is_some();
+        Ok((is_there || !self.filter.is_within()).then_some(place))
     }
 
     fn rows<'a>(&'a self, range: Range, reverse: bool) -> Result<ListingRows<'a, Self>, StoreError> {
         let rows = self.rows.rows(range, reverse)?;
-        Ok(Box::new(rows.map(|row| row.map(|(place, row)| (place, ShownRow::Stored(row))))))
+        if !self.filter.is_within() {
+            return Ok(Box::new(rows.map(|row| row.map(|(place, row)| (place, ShownRow::Stored(row))))));
+        }
+        let seen = rows.take(SCAN_ROWS_MAX).filter_map(|row| {
+            let seen = row.and_then(|(place, row)| Ok((self.is_seen(&row)?, place, row)));
+            match seen {
+                Ok((true, place, row)) => Some(Ok((place, ShownRow::Stored(row)))),
+                Ok((false, ..)) => None,
+                Err(error) => Some(Err(error)),
+            }
+        });
+        Ok(Box::new(seen))
     }
 
     fn shown<'a>(&'a self, range: Range, reverse: bool) -> Result<ListingRows<'a, Self>, StoreError> {

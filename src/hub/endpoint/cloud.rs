@@ -99,7 +99,7 @@ impl Hub {
                 next_try: now,
                 // The listener waits for the answer, and is asked once.
                 give_up_at: now,
-                start: Start::Head(self.shared.head(&subject.view).await?),
+                start: Start::Head(self.shared.head_for(&subject.view, subject.principal).await?),
                 principal: subject.principal,
             };
             awaited.extend(self.command(key, (&subject, sender.net), pending, true).await?);

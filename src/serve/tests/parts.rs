@@ -139,6 +139,45 @@ async fn an_id_outside_of_a_part_is_as_unknown_as_one_that_never_was() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn no_answer_changes_with_what_is_not_shown() {
+    let site = parted().await;
+    let ends = [
+        "/feeds/blog.json?since=time:2100-01-01&timeout=0",
+        "/feeds/blog.csv?since=time:2100-01-01&timeout=0",
+        "/feeds/blog.json?since=time:2100-01-01&timeout=0&order=published",
+        "/feeds/blog.json?since=time:2100-01-01&timeout=0&order=created",
+        "/feeds/blog.json?since=cursor:4000000000.000001_0_1&timeout=0",
+        "/feeds/blog.atom?since=cursor:4000000000_0_1&timeout=0&order=created",
+        "/feeds/blog.json?until=time:2001-01-01",
+        "/feeds.opml",
+    ];
+    let answers = async || {
+        let mut answers = Vec::new();
+        for way in WAYS.into_iter().chain(ends) {
+            let answer = get_as(&site, way, BOB).await;
+            assert_eq!(answer.status, 200, "{way}");
+            let told = ["etag", "last-modified", "smart-feed-cursor", "smart-feed-last-cursor", "link"];
+            answers.push((way, told.map(|name| answer.header(name).to_owned()), answer.text().to_owned()));
+        }
+        answers
+    };
+    let before = answers().await;
+    site.rig.change((10..20).map(add).collect()).await;
+    for (before, after) in before.into_iter().zip(answers().await) {
+        assert_eq!(before, after);
+    }
+    // Alice's cursor of a hidden post is none for bob, as one that never was.
+    let all = get_as(&site, "/feeds/blog.json?order=-modified&max=1", ALICE).await.json();
+    let hidden = all["last_cursor"].as_str().unwrap();
+    let never = format!("{}_0_1", hidden.split('_').next().unwrap());
+    let told = async |cursor: &str| {
+        let answer = get_as(&site, &format!("/feeds/blog.json?timeout=0&since=cursor:{cursor}"), BOB).await;
+        (answer.header("smart-feed-cursor").to_owned(), answer.text().to_owned())
+    };
+    assert_eq!(told(hidden).await, told(&never).await);
+}
+
+#[tokio::test(start_paused = true)]
 async fn numbers_of_items_are_told_to_whom_sees_all_of_them() {
     let site = parted().await;
     for way in ["/feeds", "/feeds/blog/about"] {
