@@ -3,7 +3,7 @@
 
 use super::xml;
 use everfeed_adapters::{
-    Entry,
+    Entry, Link,
     text::uri::{is_image_data, may_be_followed},
 };
 use std::borrow::Cow;
@@ -33,13 +33,16 @@ pub(super) fn may_be_named(url: &str) -> bool {
     may_be_followed(url) || is_image_data(url)
 }
 
-/// The permalink: the first `alternate` link that may be followed.
+/// The permalink: the first `alternate` link to a page that may be followed, else to anything.
 pub(super) fn permalink(entry: &Entry) -> Option<Cow<'_, str>> {
-    entry
-        .links
-        .iter()
-        .filter(|alternate| alternate.rel == "alternate")
-        .find_map(|alternate| link(&alternate.href))
+    alternates(entry).find_map(|alternate| link(&alternate.href))
+}
+
+/// The `alternate` links of an entry, those to pages first.
+pub(super) fn alternates(entry: &Entry) -> impl Iterator<Item = &Link> {
+    let of =
+        |is_page| entry.links.iter().filter(move |link| link.rel == "alternate" && link.is_page() == is_page);
+    of(true).chain(of(false))
 }
 
 #[cfg(test)]

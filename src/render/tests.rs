@@ -155,6 +155,22 @@ fn the_source_of_a_post_is_told_with_its_site_beside_its_feed() {
 }
 
 #[test]
+fn the_permalink_is_a_page_for_people_where_there_is_one() {
+    let document = atom(
+        "<title>t</title><link rel='alternate' type='application/activity+json' href='http://e.example/1.json'/>\
+         <link rel='alternate' type='text/html' href='http://e.example/1'/>",
+    );
+    for (representation, expect) in [
+        (Representation::JSON, r#""url":"http://e.example/1""#),
+        (Representation::CLASSIC_RSS, "<link>http://e.example/1</link>"),
+        (Representation::CLASSIC_RDF, "<link>http://e.example/1</link>"),
+    ] {
+        let found = through(&document, representation).replace("\": \"", "\":\"");
+        assert!(found.contains(expect), "{expect}: {found}");
+    }
+}
+
+#[test]
 fn of_alternatives_the_fullest_is_read() {
     let alternatives = "<feed version='0.3' xmlns='http://purl.org/atom/ns#'><entry><id>urn:x:1</id><title>t</title>\
         <content type='multipart/alternative'><content type='text/plain'>plain</content>\

@@ -248,7 +248,7 @@ fn texts(xml: &mut Xml, item: &Item, entry: &Entry, feed: &FeedRecord) {
 
 /// The page of a post, else what is nearest to it: an id that is an address, an attached file, the page of its source.
 fn link<'a>(item: &'a Item, entry: &'a Entry) -> Option<Cow<'a, str>> {
-    let alternates = entry.links.iter().filter(|link| link.rel == "alternate").map(|link| link.href.as_str());
+    let alternates = target::alternates(entry).map(|link| link.href.as_str());
     let files = entry.enclosures.iter().map(|file| file.url.as_str());
     let source = entry.source.as_deref().and_then(Source::page);
     alternates.chain([item.iri.as_str()]).chain(files).chain(source).find_map(web)
