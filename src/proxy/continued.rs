@@ -7,14 +7,16 @@ use http_body::{Body, Frame, SizeHint};
 use std::{
     pin::Pin,
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
     task::{Context, Poll, ready},
     time::Duration,
 };
+use thiserror::Error;
 use tokio::time::{Timeout, timeout};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
+use tower::BoxError;
 
 /// Time for which a body waits for the origin to ask for it; then it is sent all the same.
 const CONTINUE_WAIT: Duration = Duration::from_secs(1);
@@ -52,42 +54,92 @@ impl Interim {
         self.flooded.cancelled().await;
     }
 
-    /// The body of the request, which waits for the origin if its client waits for us.
-    pub(super) fn body<B>(&self, headers: &HeaderMap, inner: B) -> ContinuedBody<B> {
+    /// The body of the request, which waits for the origin if its client waits for us; and the same as long as nobody has asked
+    /// for it.
+    pub(super) fn body<B>(&self, headers: &HeaderMap, inner: B) -> (ContinuedBody<B>, UnaskedBody<B>) {
         let expects =
             headers.get(EXPECT).is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"100-continue"));
-        let wait = expects.then(|| Box::pin(timeout(CONTINUE_WAIT, self.wanted.clone().cancelled_owned())));
-        ContinuedBody { wait, inner }
+        if !expects {
+            return (ContinuedBody { wait: None, inner: Some(inner) }, UnaskedBody(None));
+        }
+        let unasked = Arc::new(Mutex::new(Some(inner)));
+        let wait = BodyWait {
+            wanted: Box::pin(timeout(CONTINUE_WAIT, self.wanted.clone().cancelled_owned())),
+            body: unasked.clone(),
+        };
+        (ContinuedBody { wait: Some(wait), inner: None }, UnaskedBody(Some(unasked)))
+    }
+}
+
+/// A body that nobody has asked for yet.
+pub(super) struct UnaskedBody<B>(Option<Arc<Mutex<Option<B>>>>);
+
+impl<B> UnaskedBody<B> {
+    /// The body, for another request; `None` where it was asked for, or never waited.
+    pub(super) fn take_back(&self) -> Option<B> {
+        take(self.0.as_ref()?)
     }
 }
 
 /// A body that is not read before the origin asks for it: reading it is what makes our server ask its client.
 pub(super) struct ContinuedBody<B> {
-    wait: Option<Pin<Box<Timeout<WaitForCancellationFutureOwned>>>>,
-    inner: B,
+    wait: Option<BodyWait<B>>,
+    /// `None` while it waits, and when it was taken back.
+    inner: Option<B>,
 }
 
-impl<B: Body<Data = Bytes> + Unpin> Body for ContinuedBody<B> {
+struct BodyWait<B> {
+    wanted: Pin<Box<Timeout<WaitForCancellationFutureOwned>>>,
+    body: Arc<Mutex<Option<B>>>,
+}
+
+/// The request goes by another connection.
+#[derive(Debug, Error)]
+#[error("the body was taken back before it was sent")]
+struct TakenBack;
+
+fn take<B>(body: &Mutex<Option<B>>) -> Option<B> {
+    body.lock().unwrap_or_else(PoisonError::into_inner).take()
+}
+
+impl<B: Body> ContinuedBody<B> {
+    /// A fact that the body tells of itself; the other one when it was taken back.
+    fn told<T>(&self, tell: impl Fn(&B) -> T, otherwise: T) -> T {
+        match (&self.inner, &self.wait) {
+            (Some(inner), _) => tell(inner),
+            (None, Some(BodyWait { body, .. })) => {
+                body.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map_or(otherwise, tell)
+            }
+            (None, None) => otherwise,
+        }
+    }
+}
+
+impl<B: Body<Data = Bytes, Error = BoxError> + Unpin> Body for ContinuedBody<B> {
     type Data = Bytes;
-    type Error = B::Error;
+    type Error = BoxError;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
-        if let Some(wait) = &mut self.wait {
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        if let Some(BodyWait { wanted, body }) = &mut self.wait {
             // Asked for or not: both end the wait.
-            let _ = ready!(wait.as_mut().poll(cx));
-            self.wait = None;
+            let _ = ready!(wanted.as_mut().poll(cx));
+            let body = take(body);
+            (self.inner, self.wait) = (body, None);
         }
-        Pin::new(&mut self.inner).poll_frame(cx)
+        match &mut self.inner {
+            Some(inner) => Pin::new(inner).poll_frame(cx),
+            None => Poll::Ready(Some(Err(TakenBack.into()))),
+        }
     }
 
     fn is_end_stream(&self) -> bool {
-        self.inner.is_end_stream()
+        self.told(B::is_end_stream, false)
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.inner.size_hint()
+        self.told(B::size_hint, SizeHint::default())
     }
 }

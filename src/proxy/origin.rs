@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{catalog::SiteSettings, threads::PerThread};
 use bytes::Bytes;
-use http::{Method, Request, Response};
+use http::{Method, Request, Response, StatusCode, header::EXPECT};
 use http_body_util::{BodyExt as _, Empty, combinators::UnsyncBoxBody};
 use hyper::body::{Body as _, Incoming};
 use hyper_rustls::HttpsConnectorBuilder;
@@ -142,8 +142,9 @@ impl SiteOrigin {
         let (parts, body) = request.into_parts();
         let progress = BodyProgress::of(&body);
         let body = IdleBody::new(body, self.idle_max, progress.clone());
-        let body = interim.body(&parts.headers, body).boxed_unsync();
-        let answer = client.request(Request::from_parts(parts, body));
+        let (body, unasked) = interim.body(&parts.headers, body);
+        let again = parts.headers.contains_key(EXPECT).then(|| parts.clone());
+        let answer = client.request(Request::from_parts(parts, body.boxed_unsync()));
         let late = async {
             late_time(&progress).await;
             let _late = self.open.make_way();
@@ -151,7 +152,18 @@ impl SiteOrigin {
         };
         tokio::select! {
             answer = answer => match answer {
-                Ok(response) => Ok(OriginAnswer { response, is_early: !progress.has_ended() }),
+                Ok(response) => {
+                    if response.status() == StatusCode::EXPECTATION_FAILED
+                        && let (Some(mut parts), Some(body)) = (again, unasked.take_back())
+                    {
+                        // Its client would have to send it once more without the expectation (RFC 9110 section 10.1.1).
+                        drop(response);
+                        parts.headers.remove(EXPECT);
+                        let request = Request::from_parts(parts, body.boxed_unsync());
+                        return Box::pin(self.ask_once(client, request)).await;
+                    }
+                    Ok(OriginAnswer { response, is_early: !progress.has_ended() })
+                }
                 Err(error) => Err(self.fault(&error, &progress)),
             },
             () = interim.flood() => Err(ProxyFault::Interim(INTERIM_MAX)),

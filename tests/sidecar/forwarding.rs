@@ -213,9 +213,7 @@ async fn a_client_that_waits_to_be_asked_for_its_body_is_asked_by_the_origin() {
         while let Some(head) = origin.head().await {
             if head.contains("/refused") {
                 origin
-                    .write(
-                        "HTTP/1.1 417 Expectation Failed\r\nConnection: close\r\nContent-Length: 2\r\n\r\nno",
-                    )
+                    .write("HTTP/1.1 403 Forbidden\r\nConnection: close\r\nContent-Length: 2\r\n\r\nno")
                     .await;
                 return;
             }
@@ -238,14 +236,14 @@ async fn a_client_that_waits_to_be_asked_for_its_body_is_asked_by_the_origin() {
     assert!(wire.rest().await.ends_with("\r\n\r\nhello"));
     let mut wire = sidecar.connect().await;
     wire.write(request("/refused")).await;
-    assert!(wire.rest().await.starts_with("HTTP/1.1 417 "), "the body is never asked for");
+    assert!(wire.rest().await.starts_with("HTTP/1.1 403 "), "the body is never asked for");
     // The body may still come, or not: nothing else can come by this connection, and its reader is told so.
     let kept = |path| request(path).replace("Connection: close\r\n", "");
     let mut wire = sidecar.connect().await;
     wire.write(kept("/refused")).await;
     let refused = wire.rest().await.to_lowercase();
     assert!(
-        refused.starts_with("http/1.1 417 ") && refused.contains("\r\nconnection: close\r\n"),
+        refused.starts_with("http/1.1 403 ") && refused.contains("\r\nconnection: close\r\n"),
         "{refused}"
     );
     let mut wire = sidecar.connect().await;
@@ -257,6 +255,31 @@ async fn a_client_that_waits_to_be_asked_for_its_body_is_asked_by_the_origin() {
         assert!(!head.contains("connection:"), "{head}");
         assert_eq!(wire.bytes(5).await, b"hello");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_origin_that_knows_no_expectation_is_asked_without_one() {
+    let sidecar = Sidecar::start("", |_, mut origin| async move {
+        while let Some(head) = origin.head().await {
+            if head.to_lowercase().contains("\r\nexpect:") {
+                origin.write("HTTP/1.1 417 Expectation Failed\r\nContent-Length: 2\r\n\r\nno").await;
+                continue;
+            }
+            assert_eq!(origin.bytes(4).await, b"body");
+            origin.write(HELLO).await;
+        }
+    })
+    .await;
+    let mut wire = sidecar.connect().await;
+    for _ in 0..2 {
+        wire.write("POST /up HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n").await;
+        assert_eq!(wire.head().await.unwrap(), "HTTP/1.1 100 Continue\r\n\r\n");
+        wire.write("body").await;
+        let head = wire.head().await.unwrap().to_lowercase();
+        assert!(head.starts_with("http/1.1 200 ") && !head.contains("connection:"), "{head}");
+        assert_eq!(wire.bytes(5).await, b"hello");
+    }
+    assert_eq!(sidecar.heads().len(), 4);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -68,6 +68,27 @@ async fn each_subscriber_is_pushed_what_its_principal_sees() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_subscription_begins_at_the_last_item_that_its_principal_sees() {
+    let rig = Rig::new().await;
+    rig.add(1).await;
+    rig.edit(1, "open").await;
+    rig.show(&[rule(named("alice"), ""), rule(named("bob"), "open")]);
+    let begins_at = async |token, callback: &str| {
+        assert_eq!(subscribe(&rig, Some(token), TOPIC, callback).await, 202);
+        rig.wait(1).await;
+        let asked = rig.net.taken();
+        let asked = asked.iter().find(|call| call.param("hub.challenge").is_some());
+        asked.expect("it is verified").param("hub.cursor").expect("the hub tells where it begins")
+    };
+    let seen = begins_at(BOB, "http://bob.example/1").await;
+    rig.add_all(2..=4).await;
+    rig.wait(1).await;
+    rig.net.taken();
+    assert_eq!(begins_at(BOB, "http://bob.example/2").await, seen);
+    assert_ne!(begins_at(ALICE, "http://alice.example/").await, seen);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_part_that_becomes_another_counts_from_the_next_push_on() {
     let rig = Rig::new().await;
     rig.show(&[rule(AccessSettings::Users, "")]);
