@@ -145,10 +145,6 @@ impl ListingRow for Id {
     fn weight_bytes(&self) -> usize {
         self.0.len()
     }
-
-    fn created(&self) -> Stamp {
-        Stamp::ZERO
-    }
 }
 
 impl Listing for Counting {
@@ -160,6 +156,12 @@ impl Listing for Counting {
         self.lookups.set((checks + 1, makes));
         let found = self.rows.binary_search_by_key(&t, |(t, _)| Moment::from(*t));
         Ok(found.ok().map(|at| self.rows[at].1.clone()).into_iter().collect())
+    }
+
+    fn first_seen(&self) -> Result<Option<Moment>, Infallible> {
+        let (checks, makes) = self.lookups.get();
+        self.lookups.set((checks + 1, makes));
+        Ok(self.rows.first().map(|(t, _)| (*t).into()))
     }
 
     fn place_of(&self, id: &str) -> Result<Option<ListingPlace>, Infallible> {

@@ -18,6 +18,7 @@ use crate::{
 };
 use chrono::{SecondsFormat, Utc};
 use std::{
+    collections::HashSet,
     fmt,
     sync::{Arc, Mutex, PoisonError},
 };
@@ -161,6 +162,10 @@ impl Reloader {
         let waiting = waiting_for_restart(&parts.started_with, &config);
         let mut feeds = config.registered();
         let Config { site, server, .. } = &parts.started_with;
+        if (&config.site, &config.server.public_url) != (site, &server.public_url) {
+            let running = parts.gate.catalog.snapshot();
+            feeds = beside_running_sites(feeds, running.feeds().map(|feed| feed.settings.clone()));
+        }
         let joined = catalog::join_found(&*parts.store, site, &server.public_url, &mut feeds).await;
         joined.map_err(ReloadRefused::Store)?;
         Ok(ReloadReport { changes: self.put_in_force(feeds).await?, waiting })
@@ -216,6 +221,18 @@ impl Reloader {
         self.parts.notify.forget(feed);
         Ok(())
     }
+}
+
+/// The feeds of a configuration whose sites are not those that run: what is at the addresses of sites stays as it is until the
+/// next start, which the sites wait for.
+fn beside_running_sites(
+    new: Vec<FeedSettings>,
+    running: impl Iterator<Item = FeedSettings>,
+) -> Vec<FeedSettings> {
+    let mut feeds: Vec<_> = running.filter(|feed| feed.legacy.is_some()).collect();
+    let names: HashSet<String> = feeds.iter().map(|feed| feed.name.clone()).collect();
+    feeds.extend(new.into_iter().filter(|feed| feed.legacy.is_none() && !names.contains(&feed.name)));
+    feeds
 }
 
 /// Forgets a feed in a store, unless the catalog has it registered, and tells the number that it had.
@@ -280,4 +297,35 @@ impl fmt::Display for ReloadReport {
 
 fn now() -> String {
     Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn feeds_of_sites_stay_as_they_run_until_the_sites_change() {
+        let config = |text: &str| {
+            let server = "[server]\npublic_url = \"http://b.example\"\n[store]\npath = \"x\"\n";
+            Config::parse("test", &format!("{server}{text}")).unwrap()
+        };
+        let site = |host: &str, origin: &str| {
+            format!("[[site]]\nhost = \"{host}\"\norigin = \"{origin}\"\nfeeds = [\"/feed\"]\n")
+        };
+        let feed =
+            |name: &str| format!("[[feed]]\nname = \"{name}\"\nurl = \"http://other.example/{name}\"\n");
+        let running = config(&format!("{}{}", feed("old"), site("b.example", "http://127.0.0.1:1")));
+        // Another site goes before it, and its old server has moved.
+        let new = config(&format!(
+            "{}{}{}",
+            feed("new"),
+            site("a.example", "http://127.0.0.1:2"),
+            site("b.example", "http://127.0.0.1:3")
+        ));
+        let feeds = beside_running_sites(new.registered(), running.registered().into_iter());
+        let of_site: Vec<_> = running.registered().into_iter().filter(|feed| feed.legacy.is_some()).collect();
+        assert_eq!(of_site.len(), 1);
+        assert_eq!((feeds[0].url.port(), &feeds[0].legacy), (Some(1), &of_site[0].legacy));
+        assert_eq!(feeds[1..].iter().map(|feed| &*feed.name).collect::<Vec<_>>(), ["new"]);
+    }
 }
