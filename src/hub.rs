@@ -332,17 +332,8 @@ impl Shared {
     /// The cursor of the newest item of a view now; `None` while the feed is not served yet. Filters leave it where it is, but for
     /// that which says what may be seen.
     async fn head(&self, view: &View) -> Result<Option<String>, StoreError> {
-        let order = Order { reverse: true, ..view.order };
-        let query = PageQuery {
-            feed: view.feed,
-            order,
-            since: None,
-            until: None,
-            max: 1,
-            bytes_max: 1,
-            filter: view.filter.permitted_alone(),
-            with_total: false,
-        };
+        let order = Order { reverse: false, ..view.order };
+        let query = PageQuery::last(view.feed, order, view.filter.permitted_alone());
         let page = self.store.page(query).await?;
         Ok(page.record.is_ready().then_some(page.last_cursor))
     }

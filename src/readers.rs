@@ -431,16 +431,7 @@ impl Readers {
 
     /// T of the newest item that the reader of a view may see; zero when there is none.
     async fn last_change(&self, view: &View) -> Result<Stamp, ReadError> {
-        let newest = PageQuery {
-            feed: view.feed,
-            order: Order::MODIFIED_REVERSE,
-            since: None,
-            until: None,
-            max: 1,
-            bytes_max: 1,
-            filter: view.filter.permitted_alone(),
-            with_total: false,
-        };
+        let newest = PageQuery::last(view.feed, Order::MODIFIED, view.filter.permitted_alone());
         let page = self.store.page(newest).await.map_err(Arc::new)?;
         Ok(page.items.first().map_or(Stamp::ZERO, |item| item.modified))
     }

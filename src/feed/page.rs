@@ -56,6 +56,12 @@ pub struct Page {
 }
 
 impl PageQuery {
+    /// A question for the last item of a feed in an order, of those that a filter shows.
+    pub fn last(feed: FeedNo, order: Order, filter: Filter) -> Self {
+        let order = Order { reverse: !order.reverse, ..order };
+        Self { feed, order, since: None, until: None, max: 1, bytes_max: 1, filter, with_total: false }
+    }
+
     /// The question to a listing.
     pub fn ask(&self) -> ListingQuery<'_> {
         ListingQuery {

@@ -147,8 +147,11 @@ impl SiteOrigin {
         let answer = client.request(Request::from_parts(parts, body.boxed_unsync()));
         let late = async {
             late_time(&progress).await;
-            let _late = self.open.make_way();
-            head_time(self.head_max, &progress).await;
+            let late = self.open.late_request();
+            tokio::select! {
+                () = late.wait() => {}
+                () = head_time(self.head_max, &progress) => {}
+            }
         };
         tokio::select! {
             answer = answer => match answer {

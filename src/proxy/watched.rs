@@ -1,7 +1,8 @@
 //! Connections to an origin that know whether a request is under way on them, and whether it has had any answer; not what it was.
 //!
 //! An origin with few workers serves as many connections at a time, and a connection without a request keeps a worker from the
-//! others. So one that is idle is closed while another request waits long for its answer.
+//! others. So a request that waits long for its answer has idle connections closed, one at a time: a page that is only slow
+//! costs the others a connection now and then.
 
 use futures_util::{future::BoxFuture, task::AtomicWaker};
 use http::{Extensions, Uri};
@@ -30,9 +31,11 @@ use tokio::{
 };
 use tower::{BoxError, Service};
 
-/// Time for which a request waits for the head of its answer until idle connections are closed for it; and for which a new
-/// connection may wait for its first request.
+/// Time for which a request waits for the head of its answer until an idle connection is closed for it, and then another one; and for
+/// which a new connection may wait for its first request.
 pub(super) const LATE_AFTER: Duration = Duration::from_millis(250);
+/// Parts of the time that a request has waited, one of which passes at least until the next connection is closed for it.
+const PAUSES: u32 = 8;
 
 /// The open connections to one origin, and the requests that wait long for their answers.
 #[derive(Clone, Debug, Default)]
@@ -42,6 +45,8 @@ pub(super) struct OpenConnections(Arc<OpenParts>);
 struct OpenParts {
     /// Number of requests that wait long.
     late: AtomicUsize,
+    /// Number of connections that are to be closed for them as soon as they are idle; never more than there are such requests.
+    wanted: AtomicUsize,
     connections: Mutex<Vec<Weak<ConnectionParts>>>,
 }
 
@@ -62,6 +67,8 @@ struct ConnectionParts {
     ended: AtomicUsize,
     /// True once something was read since the last request began.
     is_answered: AtomicBool,
+    /// True once it is closed; the pool may still know it.
+    is_closed: AtomicBool,
     /// Whoever waits for bytes on it.
     reader: AtomicWaker,
     open: Arc<OpenParts>,
@@ -72,14 +79,10 @@ struct ConnectionParts {
 pub(super) struct BusyConnection(Option<WatchedConnection>);
 
 impl OpenConnections {
-    /// Closes idle connections as long as the value lives, and those that become idle.
-    pub(super) fn make_way(&self) -> LateRequest {
-        let late = LateRequest(self.0.clone());
-        // The sequentially consistent order is that of `BusyConnection::drop`: one of the two sees the other.
+    /// A request that waits long. It has a connection closed whenever `make_way` is called.
+    pub(super) fn late_request(&self) -> LateRequest {
         self.0.late.fetch_add(1, Ordering::SeqCst);
-        let connections = self.0.connections.lock().unwrap_or_else(PoisonError::into_inner);
-        connections.iter().filter_map(Weak::upgrade).for_each(|connection| connection.reader.wake());
-        late
+        LateRequest(self.0.clone())
     }
 
     fn opened(&self) -> WatchedConnection {
@@ -89,6 +92,7 @@ impl OpenConnections {
             ended: AtomicUsize::new(0),
             // So that the first bytes that are written begin a request.
             is_answered: AtomicBool::new(true),
+            is_closed: AtomicBool::new(false),
             reader: AtomicWaker::new(),
             open: self.0.clone(),
         });
@@ -101,9 +105,40 @@ impl OpenConnections {
     }
 }
 
+impl LateRequest {
+    /// Closes an idle connection, or the next one that becomes idle; and those that have waited long for a first request.
+    fn make_way(&self) {
+        let late = self.0.late.load(Ordering::SeqCst);
+        let more = |wanted: usize| (wanted < late).then_some(wanted + 1);
+        // The sequentially consistent order is that of `BusyConnection::drop`: one of the two sees the other. An error means that as
+        // many are wanted already as there are requests.
+        let _ = self.0.wanted.fetch_update(Ordering::SeqCst, Ordering::SeqCst, more);
+        let connections = self.0.connections.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut has_found = false;
+        for connection in connections.iter().filter_map(Weak::upgrade) {
+            if connection.is_unused() || (!has_found && connection.is_idle()) {
+                has_found |= !connection.is_unused();
+                connection.reader.wake();
+            }
+        }
+    }
+
+    /// Makes way again and again, ever more seldom: the connection that was closed need not be what the request waits for.
+    pub(super) async fn wait(&self) {
+        let began = Instant::now();
+        loop {
+            self.make_way();
+            tokio::time::sleep(LATE_AFTER.max(began.elapsed() / PAUSES)).await;
+        }
+    }
+}
+
 impl Drop for LateRequest {
     fn drop(&mut self) {
-        self.0.late.fetch_sub(1, Ordering::SeqCst);
+        let late = self.0.late.fetch_sub(1, Ordering::SeqCst) - 1;
+        let fewer = |wanted: usize| (wanted > late).then_some(late);
+        // An error means that no more are wanted than there are requests.
+        let _ = self.0.wanted.fetch_update(Ordering::SeqCst, Ordering::SeqCst, fewer);
     }
 }
 
@@ -118,7 +153,7 @@ impl Drop for BusyConnection {
     fn drop(&mut self) {
         if let Some(WatchedConnection(connection)) = &self.0 {
             connection.ended.fetch_add(1, Ordering::SeqCst);
-            if connection.open.late.load(Ordering::SeqCst) > 0 {
+            if connection.open.wanted.load(Ordering::SeqCst) > 0 {
                 connection.reader.wake();
             }
         }
@@ -136,11 +171,25 @@ impl ConnectionParts {
         self.is_answered.store(true, Ordering::Relaxed);
     }
 
-    /// True when it is idle and another request waits long.
-    fn gives_way(&self) -> bool {
+    /// True when it has answered what it was asked.
+    fn is_idle(&self) -> bool {
         let (ended, begun) = (self.ended.load(Ordering::SeqCst), self.begun.load(Ordering::SeqCst));
-        let is_idle = begun == ended && (begun > 0 || self.opened.elapsed() >= LATE_AFTER);
-        is_idle && self.open.late.load(Ordering::SeqCst) > 0
+        begun == ended && begun > 0 && !self.is_closed.load(Ordering::SeqCst)
+    }
+
+    /// True when it has waited long for its first request, which went by another connection.
+    fn is_unused(&self) -> bool {
+        let is_young = || self.opened.elapsed() < LATE_AFTER;
+        self.begun.load(Ordering::SeqCst) == 0 && !self.is_closed.load(Ordering::SeqCst) && !is_young()
+    }
+
+    /// True when it is to be closed for a request that waits long. One that was used is one fewer that is wanted.
+    fn gives_way(&self) -> bool {
+        if self.is_unused() {
+            return self.open.late.load(Ordering::SeqCst) > 0;
+        }
+        let fewer = |wanted: usize| wanted.checked_sub(1);
+        self.is_idle() && self.open.wanted.fetch_update(Ordering::SeqCst, Ordering::SeqCst, fewer).is_ok()
     }
 }
 
@@ -190,6 +239,12 @@ impl Service<Uri> for WatchedConnector {
 pub(super) struct WatchedStream {
     inner: OriginStream,
     connection: WatchedConnection,
+}
+
+impl Drop for WatchedStream {
+    fn drop(&mut self) {
+        self.connection.0.is_closed.store(true, Ordering::SeqCst);
+    }
 }
 
 impl Connection for WatchedStream {

@@ -214,6 +214,34 @@ async fn an_idle_connection_gives_way_to_a_request_that_an_origin_of_one_worker_
     assert_eq!(sidecar.heads().len(), 60, "each request is sent once");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_that_is_only_slow_leaves_the_others_their_connections() {
+    static CONNECTIONS: AtomicUsize = AtomicUsize::new(0);
+    let sidecar = Sidecar::start("", |number, mut origin| async move {
+        CONNECTIONS.fetch_max(number + 1, Ordering::Relaxed);
+        while let Some(head) = origin.head().await {
+            if head.contains("/slow") {
+                std::future::pending::<()>().await;
+            }
+            origin.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").await;
+        }
+    })
+    .await;
+    let mut slow = sidecar.connect().await;
+    slow.write("GET /slow HTTP/1.1\r\nHost: x\r\n\r\n").await;
+    let mut reader = sidecar.connect().await;
+    let (began, mut requests) = (tokio::time::Instant::now(), 0);
+    // Long enough for the slow one to have waited long.
+    while requests < 500 || began.elapsed() < Duration::from_secs(1) {
+        reader.write("GET /fast HTTP/1.1\r\nHost: x\r\n\r\n").await;
+        assert!(reader.head().await.unwrap().starts_with("HTTP/1.1 200 "));
+        assert_eq!(reader.bytes(2).await, b"ok");
+        requests += 1;
+    }
+    let connections = CONNECTIONS.load(Ordering::Relaxed);
+    assert!(connections * 10 < requests, "{connections} connections for {requests} requests");
+}
+
 // On one thread: so a head and the end behind it come together.
 #[tokio::test]
 async fn nothing_is_repeated_of_which_an_answer_has_begun() {
