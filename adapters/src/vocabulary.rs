@@ -249,8 +249,12 @@ pub(crate) fn conventional(prefix: &str) -> Option<&'static str> {
 /// The prefix and the spelling that everybody uses for a namespace, which may be written with another scheme, in another case,
 /// or with a slash too few or too many: many readers know the defined spelling alone.
 pub fn customary(namespace: &str) -> Option<(&'static str, &'static str)> {
-    let usual = bare(namespace.trim());
-    CUSTOMARY.iter().find(|(_, known)| bare(known).eq_ignore_ascii_case(usual)).copied()
+    let usual = || {
+        let usual = bare(namespace.trim());
+        CUSTOMARY.iter().find(|(_, known)| bare(known).eq_ignore_ascii_case(usual))
+    };
+    // Most are written as they are defined.
+    CUSTOMARY.iter().find(|(_, defined)| *defined == namespace).or_else(usual).copied()
 }
 
 #[cfg(test)]
