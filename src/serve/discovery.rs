@@ -88,7 +88,7 @@ pub(super) async fn outline_of(
     }
     let title = record.metadata.title.as_ref().map(render::words).unwrap_or_else(|| name.into());
     let (total, site) = (feeds.len(), caller.site(context));
-    let parts = HashSet::new();
+    let parts = (caller.shows != Filter::All).then_some(no).into_iter().collect();
     let list =
         List { site, feeds: &feeds, parts: &parts, total, words: "", found: None, title: &title, next: None };
     Ok(outlined((context, request, caller), &list).await)

@@ -150,6 +150,7 @@ async fn no_answer_changes_with_what_is_not_shown() {
         "/feeds/blog.atom?since=cursor:4000000000_0_1&timeout=0&order=created",
         "/feeds/blog.json?until=time:2001-01-01",
         "/feeds.opml",
+        "/feeds/blog.opml",
     ];
     let answers = async || {
         let mut answers = Vec::new();
