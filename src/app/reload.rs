@@ -223,8 +223,8 @@ impl Reloader {
     }
 }
 
-/// The feeds of a configuration whose sites are not those that run: what is at the addresses of sites stays as it is until the
-/// next start, which the sites wait for.
+/// The feeds of a configuration whose sites differ from those that run. Sites change at the next start, so the feeds at their
+/// addresses stay as they run until then.
 fn beside_running_sites(
     new: Vec<FeedSettings>,
     running: impl Iterator<Item = FeedSettings>,

@@ -34,7 +34,7 @@ use tower::{BoxError, Service};
 /// Time for which a request waits for the head of its answer until an idle connection is closed for it, and then another one; and for
 /// which a new connection may wait for its first request.
 pub(super) const LATE_AFTER: Duration = Duration::from_millis(250);
-/// Parts of the time that a request has waited, one of which passes at least until the next connection is closed for it.
+/// A request that has waited for some time waits for at least an eighth of that time until the next connection is closed for it.
 const PAUSES: u32 = 8;
 
 /// The open connections to one origin, and the requests that wait long for their answers.
@@ -79,7 +79,7 @@ struct ConnectionParts {
 pub(super) struct BusyConnection(Option<WatchedConnection>);
 
 impl OpenConnections {
-    /// A request that waits long. It has a connection closed whenever `make_way` is called.
+    /// A request that waits long: while `LateRequest::wait` is polled, connections are closed for it.
     pub(super) fn late_request(&self) -> LateRequest {
         self.0.late.fetch_add(1, Ordering::SeqCst);
         LateRequest(self.0.clone())
@@ -205,8 +205,7 @@ pub(super) fn met_a_closing_connection(error: &Error) -> bool {
     })
 }
 
-/// A connector whose connections are watched, above TLS: there a connection may count as answered when only keys were exchanged,
-/// and a request on it is not sent again.
+/// A connector whose connections are watched, above TLS: below it, the bytes of a handshake would count as requests and answers.
 #[derive(Clone, Debug)]
 pub(super) struct WatchedConnector {
     pub(super) inner: HttpsConnector<HttpConnector>,

@@ -52,7 +52,7 @@ fn shortened(words: &str, goes_on: bool) -> String {
     format!("{}…", words[..whole.unwrap_or(end)].trim_end())
 }
 
-/// A title whose markup is kept, but for script and style sheets, whose words are none of it; on one line where it has no markup.
+/// A title that keeps its markup, without the elements `script` and `style`. Without markup, it is on one line.
 pub(super) fn on_one_line_of(title: &Text) -> Cow<'_, Text> {
     let value = match title.kind {
         TextKind::Plain => without_breaks(&title.value),
