@@ -15,7 +15,7 @@ use everfeed::{
     render::{Document, Representation, Site},
 };
 use everfeed_adapters::{
-    Entry, Hints, Metadata, SlicedDocument, Text, slice,
+    Entry, Hints, Metadata, SlicedDocument, Text, customary, slice,
     text::{encoding::decode, entities::unescape},
 };
 use quick_xml::{
@@ -376,8 +376,8 @@ fn foreign(elements: &[everfeed_adapters::Element]) -> Value {
     elements.iter().filter(|element| !is_ours(element)).map(shape).collect()
 }
 
-/// An element without the prefixes that it was written with, and without the other versions of a post that are in it
-/// (`sx:conflicts`): to some readers they would be posts, so they are not written.
+/// An element without the prefixes that it was written with, and with the namespaces as they are defined. The other versions of
+/// a post that are in it (`sx:conflicts`) are left out: to some readers they would be posts, so they are not written.
 fn shape(element: &everfeed_adapters::Element) -> Value {
     let is_version = |node: &&everfeed_adapters::Node| {
         let everfeed_adapters::Node::Element(inner) = node else { return false };
@@ -392,9 +392,12 @@ fn shape(element: &everfeed_adapters::Element) -> Value {
             (everfeed_adapters::Node::Element(element), _) => children.push(shape(element)),
         }
     }
-    let attributes =
-        element.attributes.iter().map(|attribute| json!((&attribute.ns, &attribute.name, &attribute.value)));
-    json!((&element.ns, &element.name, attributes.collect::<Vec<_>>(), children))
+    let defined = |ns: &str| customary(ns).map_or(ns.to_owned(), |(_, defined)| defined.to_owned());
+    let attributes = element
+        .attributes
+        .iter()
+        .map(|attribute| json!((defined(&attribute.ns), &attribute.name, &attribute.value)));
+    json!((defined(&element.ns), &element.name, attributes.collect::<Vec<_>>(), children))
 }
 
 /// Of a thousand values of each field, so many must come back; just below what is reached.
