@@ -16,7 +16,7 @@ use crate::{
     store::{Store, StoreError},
 };
 use bytes::Bytes;
-use futures_util::{FutureExt as _, StreamExt as _};
+use futures_util::FutureExt as _;
 use moka::future::Cache;
 use std::{sync::Arc, time::Duration};
 use thiserror::Error;
@@ -268,7 +268,7 @@ impl Readers {
     }
 
     /// The body of a read, held while its range is empty and can still grow (D-11), at the longest until `deadline` or
-    /// until `stop`. Then the empty page.
+    /// until `stop`. Then the empty page, which stands behind all that was looked at where that is more than a page looks at.
     pub async fn read_held(
         self: &Arc<Self>,
         reading: &ReadRequest,
@@ -282,10 +282,14 @@ impl Readers {
                 () = tokio::time::sleep_until(deadline) => {}
             }
         };
-        match self.follow(reading.clone(), end)?.next().await {
-            Some(first) => first,
-            None => self.read(reading).await,
+        // In boxes, because whoever is answered at once keeps room for this, too.
+        let mut follower = Box::new(self.follow(reading.clone(), end)?);
+        if let Some(first) = Box::pin(follower.next()).await? {
+            return Ok(first);
         }
+        let nothing = self.read(reading).await?;
+        // What was looked at meanwhile is not to be looked at again.
+        if nothing.more && nothing.count == 0 { self.read(follower.reading()).await } else { Ok(nothing) }
     }
 
     /// True when an answer is due now, be it empty: no change before `deadline` could make it another.

@@ -21,7 +21,7 @@ use crate::{
     hub::{FailingSubscriber, Hub},
     ingest::{Poller, Urgency},
     notify::Notify,
-    secret::public_text,
+    secret::{public_text, public_url},
     serve::{
         admin::{
             CertificateStatus, FailingStatus, FaultStatus, FeedStatus, FeedTotals, ForgetAnswer, GapStatus,
@@ -113,10 +113,13 @@ impl Overview {
         let poll = self.poller.status(record.no).unwrap_or_default();
         // The pause of its host puts its poll off.
         let next_at = poll.timetable.next_at.max(self.poller.paused_until(record.no));
+        let catalog = self.explainer.catalog.snapshot();
+        let place = catalog.feed_no(record.no).and_then(|feed| feed.settings.legacy.as_ref());
         FeedStatus {
             name: record.name.clone(),
             url: origin.to_owned(),
-            members: self.explainer.catalog.snapshot().member_names(record.no).map(owned),
+            members: catalog.member_names(record.no).map(owned),
+            old_url: place.map(|place| public_url(&place.url)),
             served: record.is_ready(),
             last_poll_at: poll.timetable.polled_at.map(|at| at.rfc3339()),
             last_good_at: poll.health.good_at.map(|at| at.rfc3339()),

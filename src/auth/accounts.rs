@@ -59,6 +59,12 @@ impl Accounts {
         Some(Principal::new(user.no, &user.kept.name, id.token))
     }
 
+    /// True for a principal whose user is there, with the token or the password that made it known.
+    pub(super) fn knows(&self, principal: &Principal) -> bool {
+        let user = self.users.get(&principal.id().user).filter(|_| self.standing.contains(&principal.id()));
+        user.is_some_and(|user| principal.is_known_to(user))
+    }
+
     /// True for the hash of a token of anybody, wherever that is to be sent.
     pub(super) fn knows_token(&self, hash: &[u8; 32]) -> bool {
         self.tokens.contains_key(hash)

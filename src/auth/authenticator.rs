@@ -8,7 +8,7 @@ use super::{
     principal::{Principal, PrincipalId},
     replays::{Freshness, ReplayCache},
     token::token_hash,
-    user::{TokenUse, User},
+    user::{Password, TokenUse, User},
     wsse::UsernameToken,
 };
 use crate::{clock::Clock, secret::Secret, telemetry::Metrics};
@@ -122,6 +122,11 @@ impl Authenticator {
         self.accounts.borrow().accounts.principal(id)
     }
 
+    /// True while a principal is known by what made it known: its user is there, with that token or that password.
+    pub fn still_knows(&self, principal: &Principal) -> bool {
+        self.accounts.borrow().accounts.knows(principal)
+    }
+
     /// Checks the credentials of a request from an address.
     pub async fn check(&self, credentials: &Credentials, client: Option<IpAddr>) -> AuthVerdict {
         let verdict = match credentials {
@@ -163,7 +168,7 @@ impl Authenticator {
         // Requests that come at once share one hash.
         let hashed = self.verdicts.try_get_with(key, self.hash(accounts.user(name), password, client));
         match hashed.await {
-            Ok(Some(principal)) if self.principal(principal.id()).is_some() => AuthVerdict::Known(principal),
+            Ok(Some(principal)) if self.still_knows(&principal) => AuthVerdict::Known(principal),
             Ok(_) => AuthVerdict::Refused,
             Err(verdict) => (*verdict).clone(),
         }
@@ -191,7 +196,7 @@ impl Authenticator {
         match checked.await {
             Ok(Some(user)) => {
                 self.refund(client);
-                Ok(Some(Principal::new(user.no, &user.kept.name, None)))
+                Ok(Some(Principal::by_password(&user, Password::Login(user.kept.login.clone()))))
             }
             Ok(None) => Err(AuthVerdict::Refused),
             Err(_) => Err(AuthVerdict::Busy),
@@ -217,7 +222,10 @@ impl Authenticator {
         match lock(&self.replays).note(user.no, &proven, now) {
             Freshness::Fresh => {
                 self.refund(client);
-                AuthVerdict::Known(Principal::new(user.no, &user.kept.name, None))
+                AuthVerdict::Known(Principal::by_password(
+                    user,
+                    Password::Feed(user.kept.feed_password.clone()),
+                ))
             }
             Freshness::Repeated => AuthVerdict::Refused,
             Freshness::Full => {

@@ -20,7 +20,15 @@ pub(crate) const BOB: &str = "BBBBBBBBBBBBBBBBBBBBBB";
 /// The users alice (1) and bob (2), and their tokens but those of these numbers.
 pub(crate) fn accounts(revoked: &[u64]) -> Accounts {
     static LOGIN: OnceLock<LoginHash> = OnceLock::new();
-    let login = LOGIN.get_or_init(|| LoginHash::of(PASSWORD));
+    with_login(LOGIN.get_or_init(|| LoginHash::of(PASSWORD)), revoked)
+}
+
+/// The same, with a password that nobody knows.
+pub(crate) fn accounts_with_another_password() -> Accounts {
+    with_login(LoginHash::of_nobody(), &[])
+}
+
+fn with_login(login: &LoginHash, revoked: &[u64]) -> Accounts {
     let user = |no, name: &str| {
         let (login, feed_password) = (login.clone(), Secret::new("feed"));
         let kept = NewUser { name: name.into(), login, feed_password, hex_digest: false, created_us: 0 };

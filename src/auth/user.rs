@@ -53,6 +53,25 @@ pub struct User {
     pub kept: NewUser,
 }
 
+/// A password of a user, as it is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Password {
+    /// The hash of the login password.
+    Login(LoginHash),
+    /// The feed password.
+    Feed(Secret),
+}
+
+impl User {
+    /// True while a password is in force.
+    pub(super) fn has(&self, password: &Password) -> bool {
+        match password {
+            Password::Login(login) => self.kept.login == *login,
+            Password::Feed(feed_password) => self.kept.feed_password == *feed_password,
+        }
+    }
+}
+
 /// The place in which a token is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenUse {

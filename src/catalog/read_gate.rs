@@ -34,6 +34,15 @@ impl ReadGate {
         shown_to(self.catalog.snapshot().feed_no(feed)?, known.as_ref())
     }
 
+    /// The part of a feed that the sender of a request under way may see, `None` for nobody known. Whoever was known by a password
+    /// has no rights any more once that is another one.
+    pub fn shows_to_sender(&self, principal: Option<&Principal>, feed: FeedNo) -> Option<Filter> {
+        if !principal.is_none_or(|principal| self.auth.still_knows(principal)) {
+            return None;
+        }
+        shown_to(self.catalog.snapshot().feed_no(feed)?, principal)
+    }
+
     /// True while a principal, `None` for nobody known, may read a feed. One that is not registered nobody may.
     pub fn admits(&self, principal: Option<&Principal>, feed: FeedNo) -> bool {
         self.catalog.snapshot().feed_no(feed).is_some_and(|feed| is_open_to(feed, principal))

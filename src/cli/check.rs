@@ -2,13 +2,14 @@
 //! by the store.
 
 use super::{ask::ask, reload::other_file, status};
-use crate::{app, app::RemovedFeed, config::Config, secret::public_url};
+use crate::{app, app::RemovedFeed, catalog::SiteFeeds, config::Config, secret::public_url};
 use http::{Method, StatusCode};
 use serde_json::Value;
 use std::{
     collections::{BTreeMap, HashSet},
     path::Path,
 };
+use url::Url;
 
 /// Prints a line for each feed that is kept although the configuration does not name it.
 pub(super) async fn print_kept(config: &Config, file: &Path) {
@@ -33,11 +34,19 @@ async fn kept(config: &Config, file: &Path) -> anyhow::Result<Vec<RemovedFeed>> 
 
 /// The feeds of a running process that the configuration does not name.
 fn unnamed(pages: &[Value], config: &Config) -> Vec<RemovedFeed> {
-    let names: HashSet<&str> = config.feed.iter().map(|feed| feed.name.as_str()).collect();
+    let registered = config.registered();
+    let names: HashSet<&str> = registered.iter().map(|feed| feed.name.as_str()).collect();
+    // Those that were found at a site are named by it.
+    let is_found = |feed: &Value| {
+        let url = feed["old_url"].as_str().and_then(|url| Url::parse(url).ok());
+        let mut sites = config.site.iter().filter(|site| matches!(site.feeds, SiteFeeds::Found(_)));
+        url.is_some_and(|url| sites.any(|site| site.path_of(&url, &config.server.public_url).is_some()))
+    };
     let urls: BTreeMap<String, &str> =
         config.feed.iter().map(|feed| (public_url(&feed.url), feed.name.as_str())).collect();
     let mut kept = Vec::new();
-    for feed in pages.iter().filter_map(|page| page["feeds"].as_array()).flatten() {
+    let running = pages.iter().filter_map(|page| page["feeds"].as_array()).flatten();
+    for feed in running.filter(|feed| !is_found(feed)) {
         let renamed_to = feed["url"].as_str().and_then(|url| urls.get(url)).map(|name| (*name).to_owned());
         let items = feed["items"].as_u64().unwrap_or_default();
         kept.extend(feed["name"].as_str().map(|name| RemovedFeed {
@@ -75,5 +84,29 @@ mod tests {
         let told: Vec<_> =
             kept.iter().map(|feed| (feed.name.as_str(), feed.items, feed.renamed_to.as_deref())).collect();
         assert_eq!(told, [("b", 5, Some("new")), ("c", 5, None), ("old", 2, Some("a"))]);
+    }
+
+    #[test]
+    fn groups_and_feeds_that_were_found_at_a_site_are_named() {
+        let text = |feeds: &str, host: &str| {
+            format!(
+                "[server]\npublic_url = \"http://feeds.example\"\n[[site]]\nhost = \"{host}\"\norigin = \"http://127.0.0.1:1\"\nfeeds = {feeds}\n\
+                 [[feed]]\nname = \"a\"\nurl = \"http://x/a\"\n[[group]]\nname = \"g\"\nmembers = [\"a\"]\n"
+            )
+        };
+        let page = json!({ "feeds": [
+            { "name": "a", "url": "http://x/a", "items": 1 },
+            { "name": "g", "url": "group:g", "members": ["a"], "items": 1 },
+            { "name": "blog-rss-xml", "url": "http://127.0.0.1:1/rss.xml", "old_url": "http://blog.example/rss.xml", "items": 1 },
+        ] });
+        let kept = |text: String| {
+            let config = Config::parse("x", &text).unwrap();
+            let kept = unnamed(std::slice::from_ref(&page), &config);
+            kept.into_iter().map(|feed| feed.name).collect::<Vec<_>>()
+        };
+        assert!(kept(text("\"auto\"", "blog.example")).is_empty());
+        assert!(kept(text("[\"/rss.xml\"]", "blog.example")).is_empty());
+        assert_eq!(kept(text("[\"/other.xml\"]", "blog.example")), ["blog-rss-xml"]);
+        assert_eq!(kept(text("\"auto\"", "elsewhere.example")), ["blog-rss-xml"]);
     }
 }

@@ -138,18 +138,22 @@ impl MemberSource {
         Self { source, member: member.clone() }
     }
 
-    /// The entry of a member's item as the group shows it: with its source, unless it names one itself, and with the
-    /// language of its feed.
+    /// The entry of a member's item as the group shows it: with its source, unless it names one itself, and with what it has from
+    /// its feed there: its language, and its authors where a source of its own names none (RFC 4287 section 4.2.1).
     pub fn entry(&self, item: &Item) -> Option<Arc<Entry>> {
         let entry = item.shared_entry()?;
         let inherited = || inheritance::language(&entry, &self.member).map(str::to_owned);
         let language = entry.language.clone().or_else(inherited);
+        let authors = match &entry.source {
+            Some(source) if source.authors.is_empty() => inheritance::authors(&entry, &self.member).to_vec(),
+            _ => entry.authors.clone(),
+        };
         let source = entry.source.clone().unwrap_or_else(|| {
             let at = plausible(i64::try_from(item.modified.micros()).ok());
             let updated = at.map(|at| Date { raw: at.rfc3339(), at_us: Some(at.micros()) });
             Box::new(Source { updated, ..self.source.clone() })
         });
-        Some(Arc::new(Entry { source: Some(source), language, ..Entry::clone(&entry) }))
+        Some(Arc::new(Entry { source: Some(source), authors, language, ..Entry::clone(&entry) }))
     }
 }
 

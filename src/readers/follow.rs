@@ -9,40 +9,21 @@ use futures_util::{
 use std::{future, sync::Arc};
 use tokio::{sync::watch, time::Instant};
 
-/// Pages as they come.
+/// Pages as they come, of a reader whose position is kept.
 pub type Pages = BoxStream<'static, Result<Arc<Rendered>, ReadError>>;
 
 impl Readers {
-    /// The pages of a read that hold something, each going on from the last cursor of the one before, and then those of
-    /// every later change. Nothing that is committed after this call is missed.
+    /// A reader of the pages of a read that hold something, each going on from the last cursor of the one before, and then
+    /// of every later change. Nothing that is committed after this call is missed.
     ///
-    /// The stream ends once `end` is ready (the reader leaves, the feed is withdrawn, the server stops), though not before
+    /// The pages end once `end` is ready (the reader leaves, the feed is withdrawn, the server stops), though not before
     /// the first look; when the range can gain nothing more; and after an error.
-    pub fn follow(
+    pub(super) fn follow(
         self: &Arc<Self>,
         reading: ReadRequest,
         end: impl Future<Output = ()> + Send + 'static,
-    ) -> Result<Pages, ReadError> {
-        self.pages(reading, end, |_, page| page.count > 0)
-    }
-
-    /// The same for a reader whose position is kept: a page that holds nothing and yet lies further on is given, too, because
-    /// the position moves with it.
-    pub fn follow_position(
-        self: &Arc<Self>,
-        reading: ReadRequest,
-        end: impl Future<Output = ()> + Send + 'static,
-    ) -> Result<Pages, ReadError> {
-        self.pages(reading, end, |reading, page| page.count > 0 || reading.is_moved_by(page))
-    }
-
-    fn pages(
-        self: &Arc<Self>,
-        reading: ReadRequest,
-        end: impl Future<Output = ()> + Send + 'static,
-        is_wanted: fn(&ReadRequest, &Rendered) -> bool,
-    ) -> Result<Pages, ReadError> {
-        let follower = Follower {
+    ) -> Result<Follower, ReadError> {
+        Ok(Follower {
             // Registered before the first read, so that no change falls between the two.
             changes: self.watch(reading.view.feed)?,
             readers: self.clone(),
@@ -50,7 +31,20 @@ impl Readers {
             end: end.boxed(),
             has_looked: false,
             was_at_end: false,
-            is_wanted,
+            is_wanted: |_, page| page.count > 0,
+        })
+    }
+
+    /// The same pages for a reader whose position is kept: a page that holds nothing and yet lies further on is given, too,
+    /// because the position moves with it.
+    pub fn follow_position(
+        self: &Arc<Self>,
+        reading: ReadRequest,
+        end: impl Future<Output = ()> + Send + 'static,
+    ) -> Result<Pages, ReadError> {
+        let follower = Follower {
+            is_wanted: |reading, page| page.count > 0 || reading.is_moved_by(page),
+            ..self.follow(reading, end)?
         };
         let next = |mut follower: Follower| async move {
             let page = follower.next().await?;
@@ -61,7 +55,7 @@ impl Readers {
 }
 
 /// A reader between two pages.
-struct Follower {
+pub(super) struct Follower {
     readers: Arc<Readers>,
     /// The read that the next page answers.
     reading: ReadRequest,
@@ -74,8 +68,13 @@ struct Follower {
 }
 
 impl Follower {
+    /// The read that the next page answers: behind all that was looked at.
+    pub(super) fn reading(&self) -> &ReadRequest {
+        &self.reading
+    }
+
     /// The next page that is wanted; `None` at the end.
-    async fn next(&mut self) -> Result<Option<Arc<Rendered>>, ReadError> {
+    pub(super) async fn next(&mut self) -> Result<Option<Arc<Rendered>>, ReadError> {
         loop {
             if self.has_looked && (&mut self.end).now_or_never().is_some() {
                 return Ok(None);

@@ -121,8 +121,9 @@ impl ReadRequest {
         Self { view: self.view.filtered(filter), ..self }
     }
 
-    /// The events of a view after a position, as the consumer wrote it, decoded.
+    /// The events of a view after a position, as the consumer wrote it, decoded; without one, from the beginning.
     pub fn events(view: View, since: &str, items_max: usize) -> Result<Self, BadPosition> {
+        let since = if since.is_empty() { "cursor:" } else { since };
         let page = Self::page(view, Representation::JSON, (since, ""), items_max)?;
         Ok(Self { purpose: Purpose::Events, ..page })
     }

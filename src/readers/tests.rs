@@ -226,7 +226,8 @@ async fn a_follower_catches_up_page_by_page_and_then_gets_every_change_once() {
     assert_eq!(page.body, rig.readers.read(&two(&rig, &after)).await.unwrap().body);
     assert_eq!((page.count, &page.last_cursor), (2, &rig.all(Order::MODIFIED).await.last_cursor));
     stop.cancel();
-    assert!(pages.next().await.is_none(), "stopped");
+    assert!(pages.next().await.unwrap().is_none(), "stopped");
+    drop(pages);
     assert_eq!(rig.notify.watchers(rig.feed), 0, "what has ended watches nothing");
 }
 
@@ -247,29 +248,43 @@ async fn a_change_between_a_followers_look_and_its_wait_is_not_slept_through() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_follower_ends_with_its_range_its_stop_and_its_first_error() {
+async fn a_follower_ends_with_its_range_and_its_stop_and_tells_an_error() {
     let rig = ReaderRig::of(1..=3).await;
     let reading = |since: &str, until: &str| rig.reading(Order::MODIFIED, since, until);
     let never = std::future::pending::<()>;
     let mut closed = rig.readers.follow(reading("", "time:2000-01-01T00:00:00Z"), never()).unwrap();
-    assert!(closed.next().await.is_none(), "that range is over");
+    assert!(closed.next().await.unwrap().is_none(), "that range is over");
     let since = head(&rig, Order::MODIFIED).await;
     let started = Instant::now();
     let end = tokio::time::sleep(TIMEOUT);
     let mut stopped = rig.readers.follow(reading(&since, ""), end).unwrap();
-    assert!(stopped.next().await.is_none());
+    assert!(stopped.next().await.unwrap().is_none());
     assert_eq!(started.elapsed().as_secs(), TIMEOUT.as_secs());
     let over = std::future::ready(());
     let mut first = rig.readers.follow(reading("", ""), over).unwrap();
     assert_eq!(first.next().await.unwrap().unwrap().count, 3, "the first look is always made");
-    assert!(first.next().await.is_none());
+    assert!(first.next().await.unwrap().is_none());
     rig.store.break_down(true);
     let mut broken = rig.readers.follow(reading(&since, "time:2100-01-01"), never()).unwrap();
-    assert!(matches!(broken.next().await, Some(Err(ReadError::Store(_)))));
-    assert!(broken.next().await.is_none());
+    assert!(matches!(broken.next().await, Err(ReadError::Store(_))));
     let view = View::all(FeedNo(9), Order::MODIFIED);
     let unknown = ReadRequest::page(view, Representation::JSON, ("", ""), 1).unwrap();
     assert!(matches!(rig.readers.follow(unknown, never()), Err(ReadError::UnknownFeed)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_held_answer_with_nothing_in_it_stands_behind_all_that_was_looked_at() {
+    // SF-53, D-11: a page looks at 10,000 items, and whoever waits has waited for all of them.
+    let rig = ReaderRig::of(1..=25_000).await;
+    let all = head(&rig, Order::MODIFIED).await;
+    let nobody = Filter::of(["", "nobody", "", "", "", ""]).unwrap();
+    let reading = rig.reading(Order::MODIFIED, "cursor:", "").filtered(nobody);
+    let first = rig.readers.read(&reading).await.unwrap();
+    assert_eq!((first.count, first.more), (0, true));
+    let started = Instant::now();
+    let held = wait(&rig, reading).await.unwrap().unwrap();
+    assert_eq!(started.elapsed(), TIMEOUT);
+    assert_eq!((held.count, held.more, format!("cursor:{}", held.last_cursor)), (0, false, all));
 }
 
 #[tokio::test(start_paused = true)]

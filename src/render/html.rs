@@ -7,10 +7,11 @@ use super::{
     identity,
     list::List,
     representation::Representation,
+    target::web,
     text::{plain, visible},
     urls::Site,
     values,
-    web_page::{TITLE, anchor, clamped, code, finish, head, link, time, web},
+    web_page::{TITLE, anchor, clamped, code, finish, head, link, time},
     xml::Xml,
 };
 use crate::feed::{archive::History, order::Order, record::FeedRecord};

@@ -14,6 +14,14 @@ pub(super) fn link(url: &str) -> Option<Cow<'_, str>> {
     iri(url).filter(|iri| may_be_followed(iri))
 }
 
+/// The URL of a link to a page of the web, which may be followed from a page of ours and be a permalink of RSS: what an upstream
+/// calls its site could be `javascript:`.
+pub(super) fn web(url: &str) -> Option<Cow<'_, str>> {
+    let url = link(url)?;
+    let scheme = url.split_once(':')?.0;
+    ["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known)).then_some(url)
+}
+
 /// The URL of a picture, which may be the picture itself.
 pub(super) fn image(url: &str) -> Option<Cow<'_, str>> {
     iri(url).filter(|iri| may_be_named(iri))

@@ -1,10 +1,7 @@
 //! The frame of our pages for people: head, style, the words at the end, and what a browser may do with them. No script, every
 //! text escaped; not what the pages say.
 
-use super::{
-    target,
-    xml::{self, Xml},
-};
+use super::xml::{self, Xml};
 use crate::feed::{moment::Moment, stamp::Stamp};
 use std::borrow::Cow;
 
@@ -78,13 +75,6 @@ pub(super) fn classed_time(page: &mut Xml, class: Option<&str>, at: impl Into<Mo
     let human = machine.get(..16).map(|minute| format!("{} UTC", minute.replace('T', " ")));
     let attributes = [("class", class), ("datetime", Some(machine.as_str()))];
     page.leaf("time", &attributes, human.as_deref().unwrap_or(&machine));
-}
-
-/// A URL that may be followed from a page of ours: what an upstream calls its site could be `javascript:`.
-pub(super) fn web(url: &str) -> Option<Cow<'_, str>> {
-    let url = target::link(url)?;
-    let scheme = url.split_once(':')?.0;
-    ["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known)).then_some(url)
 }
 
 /// The end of every page, from inside its `main`.

@@ -145,7 +145,7 @@ impl ServeContext {
     }
 
     fn still_shows(&self, caller: &Caller, feed: FeedNo) -> Option<Filter> {
-        self.gate.still_shows(caller.principal.as_ref().map(Principal::id), feed)
+        self.gate.shows_to_sender(caller.principal.as_ref(), feed)
     }
 
     /// The principal behind a request to the hub; `None` for nobody known.

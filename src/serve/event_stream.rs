@@ -202,7 +202,10 @@ impl Body for EventBody {
                     tracing::debug!(error = %error, "A stream of events ends: {error}");
                     return Poll::Ready(None);
                 }
-                None => return Poll::Ready(None),
+                None => {
+                    let position = stream.passed.take().map(|cursor| event_stream::position(&cursor).into());
+                    return Poll::Ready(position.map(|position| Ok(Frame::data(position))));
+                }
             }
         }
         ready!(stream.beat.poll_tick(cx));

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{
-    auth::user::{AccessToken, NewAccessToken, NewUser, TokenNo, UserNo},
+    auth::user::{AccessToken, NewAccessToken, NewUser, Password, TokenNo, UserNo},
     clock::Manual,
 };
 use base64::{Engine as _, prelude::BASE64_STANDARD};
@@ -48,6 +48,11 @@ impl AuthRig {
     async fn ask(&self, credentials: Credentials) -> AuthVerdict {
         self.auth.check(&credentials, client(1)).await
     }
+
+    fn by_login(&self) -> AuthVerdict {
+        let alice = user(1, "alice", &self.hash);
+        AuthVerdict::Known(Principal::by_password(&alice, Password::Login(self.hash.clone())))
+    }
 }
 
 fn client(n: u8) -> Option<IpAddr> {
@@ -58,8 +63,13 @@ fn basic(user: &str, password: &str) -> Credentials {
     Credentials::Basic { user: user.into(), password: Secret::new(password) }
 }
 
-fn alice(token: Option<u64>) -> AuthVerdict {
-    AuthVerdict::Known(Principal::new(UserNo(1), "alice", token.map(TokenNo)))
+fn by_feed_password() -> AuthVerdict {
+    let alice = user(1, "alice", LoginHash::of_nobody());
+    AuthVerdict::Known(Principal::by_password(&alice, Password::Feed(Secret::new("feed"))))
+}
+
+fn alice(token: u64) -> AuthVerdict {
+    AuthVerdict::Known(Principal::new(UserNo(1), "alice", Some(TokenNo(token))))
 }
 
 fn wsse(nonce: &str, created_us: u64, password: &str) -> Credentials {
@@ -79,10 +89,10 @@ fn wsse(nonce: &str, created_us: u64, password: &str) -> Credentials {
 async fn each_scheme_makes_its_user_known_and_no_other_secret_does() {
     let rig = AuthRig::new();
     assert_eq!(rig.ask(Credentials::Absent).await, AuthVerdict::Anonymous);
-    assert_eq!(rig.ask(basic("alice", "open sesame")).await, alice(None));
-    assert_eq!(rig.ask(Credentials::Bearer(Secret::new("bearer"))).await, alice(Some(1)));
-    assert_eq!(rig.ask(Credentials::SecretUrl(Secret::new("url"))).await, alice(Some(2)));
-    assert_eq!(rig.ask(wsse("n", START_US, "feed")).await, alice(None));
+    assert_eq!(rig.ask(basic("alice", "open sesame")).await, rig.by_login());
+    assert_eq!(rig.ask(Credentials::Bearer(Secret::new("bearer"))).await, alice(1));
+    assert_eq!(rig.ask(Credentials::SecretUrl(Secret::new("url"))).await, alice(2));
+    assert_eq!(rig.ask(wsse("n", START_US, "feed")).await, by_feed_password());
     for wrong in [
         basic("alice", "feed"),
         basic("bob", "open sesame"),
@@ -99,7 +109,7 @@ async fn each_scheme_makes_its_user_known_and_no_other_secret_does() {
 async fn a_digest_counts_once_and_never_from_before_the_start() {
     // U-7, U-8.
     let rig = AuthRig::new();
-    assert_eq!(rig.ask(wsse("a", START_US, "feed")).await, alice(None));
+    assert_eq!(rig.ask(wsse("a", START_US, "feed")).await, by_feed_password());
     assert_eq!(rig.ask(wsse("a", START_US, "feed")).await, AuthVerdict::Refused);
     // The same digest over the bytes that base64 stands for.
     let Credentials::Wsse(again) = wsse("a", START_US, "feed") else { panic!("it is one") };
@@ -108,33 +118,56 @@ async fn a_digest_counts_once_and_never_from_before_the_start() {
     assert_eq!(rig.ask(wsse("b", START_US - 1_000_000, "feed")).await, AuthVerdict::Refused);
     rig.clock.advance(Duration::from_secs(301));
     assert_eq!(rig.ask(wsse("c", START_US, "feed")).await, AuthVerdict::Refused);
-    assert_eq!(rig.ask(wsse("d", START_US + 1_000_000, "feed")).await, alice(None));
+    assert_eq!(rig.ask(wsse("d", START_US + 1_000_000, "feed")).await, by_feed_password());
 }
 
 #[tokio::test]
 async fn users_and_tokens_that_are_taken_away_are_unknown_at_once() {
     let rig = AuthRig::new();
-    assert_eq!(rig.ask(basic("alice", "open sesame")).await, alice(None), "and is remembered");
+    assert_eq!(rig.ask(basic("alice", "open sesame")).await, rig.by_login(), "and is remembered");
     let tokens = [token(2, 1, "url", TokenUse::Url)];
     rig.auth.publish(Accounts::new([user(1, "alice", &rig.hash)], tokens));
     assert_eq!(rig.ask(Credentials::Bearer(Secret::new("bearer"))).await, AuthVerdict::Refused);
-    assert_eq!(rig.ask(Credentials::SecretUrl(Secret::new("url"))).await, alice(Some(2)));
+    assert_eq!(rig.ask(Credentials::SecretUrl(Secret::new("url"))).await, alice(2));
     let remembered = PrincipalId { user: UserNo(1), token: Some(TokenNo(2)) };
     assert!(rig.auth.principal(remembered).is_some());
     assert_eq!(rig.auth.principal(PrincipalId { token: Some(TokenNo(1)), ..remembered }), None);
     // Another user of the same name and password.
     rig.auth.publish(Accounts::new([user(2, "alice", &rig.hash)], []));
     assert_eq!(rig.auth.principal(remembered), None);
-    let other = AuthVerdict::Known(Principal::new(UserNo(2), "alice", None));
+    let login = Password::Login(rig.hash.clone());
+    let other = AuthVerdict::Known(Principal::by_password(&user(2, "alice", &rig.hash), login));
     assert_eq!(rig.ask(basic("alice", "open sesame")).await, other);
     rig.auth.publish(Accounts::default());
     assert_eq!(rig.ask(basic("alice", "open sesame")).await, AuthVerdict::Refused);
 }
 
 #[tokio::test]
+async fn whoever_was_known_by_a_password_is_unknown_once_it_is_another() {
+    let rig = AuthRig::new();
+    let known = async |credentials| match rig.ask(credentials).await {
+        AuthVerdict::Known(principal) => principal,
+        other => panic!("{other:?}"),
+    };
+    let by_login = known(basic("alice", "open sesame")).await;
+    let by_feed_password = known(wsse("a", START_US, "feed")).await;
+    let by_token = known(Credentials::SecretUrl(Secret::new("url"))).await;
+    let still = || [&by_login, &by_feed_password, &by_token].map(|it| rig.auth.still_knows(it));
+    let tokens = || [token(2, 1, "url", TokenUse::Url)];
+    rig.auth.publish(Accounts::new([user(1, "alice", &rig.hash), user(2, "bob", &rig.hash)], tokens()));
+    assert_eq!(still(), [true, true, true]);
+    rig.auth.publish(Accounts::new([user(1, "alice", LoginHash::of_nobody())], tokens()));
+    assert_eq!(still(), [false, true, true]);
+    let mut other = user(1, "alice", &rig.hash);
+    other.kept.feed_password = Secret::new("another");
+    rig.auth.publish(Accounts::new([other], []));
+    assert_eq!(still(), [true, false, false]);
+}
+
+#[tokio::test]
 async fn an_address_that_fails_too_often_waits_and_nobody_else_does() {
     let rig = AuthRig::new();
-    assert_eq!(rig.ask(basic("alice", "open sesame")).await, alice(None));
+    assert_eq!(rig.ask(basic("alice", "open sesame")).await, rig.by_login());
     for _ in 0..10 {
         assert_eq!(rig.ask(Credentials::Bearer(Secret::new("x"))).await, AuthVerdict::Refused);
     }
@@ -142,8 +175,8 @@ async fn an_address_that_fails_too_often_waits_and_nobody_else_does() {
     assert_eq!(rig.ask(Credentials::Bearer(Secret::new("x"))).await, slow);
     assert_eq!(rig.ask(basic("alice", "guess")).await, slow, "no password is tried");
     assert_eq!(rig.ask(wsse("n", START_US, "guess")).await, slow);
-    assert_eq!(rig.ask(Credentials::Bearer(Secret::new("bearer"))).await, alice(Some(1)));
-    assert_eq!(rig.ask(basic("alice", "open sesame")).await, alice(None), "it is remembered");
+    assert_eq!(rig.ask(Credentials::Bearer(Secret::new("bearer"))).await, alice(1));
+    assert_eq!(rig.ask(basic("alice", "open sesame")).await, rig.by_login(), "it is remembered");
     let guess = rig.auth.check(&basic("alice", "guess"), client(2)).await;
     assert_eq!(guess, AuthVerdict::Refused, "another address");
     rig.clock.advance(Duration::from_secs(10));
@@ -159,7 +192,7 @@ async fn many_requests_with_one_password_are_hashed_once_and_a_flood_of_others_i
         tokio::spawn(async move { rig.ask(basic("alice", "open sesame")).await })
     });
     for verdict in futures_util::future::join_all(alike).await {
-        assert_eq!(verdict.unwrap(), alice(None));
+        assert_eq!(verdict.unwrap(), rig.by_login());
     }
     let others = (0..250_u8).map(|n| {
         let rig = rig.clone();

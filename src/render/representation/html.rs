@@ -8,10 +8,11 @@ use crate::{
     },
     render::{
         document::{ArchiveLinks, Audience, Document, ItemPlace},
-        identity, target,
+        identity,
+        target::{self, web},
         text::{self, body_html, html, plain, visible},
         values,
-        web_page::{anchor, clamped, classed_time, finish, head, link, web},
+        web_page::{anchor, classed_time, finish, head, link},
         xml::{self, Xml},
     },
 };
@@ -25,7 +26,7 @@ pub(super) fn document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
     let links = document.links;
     let feed = document.feed();
     let metadata = &feed.metadata;
-    let title = clamped(identity::name(feed));
+    let title = identity::name(feed);
     let language = metadata.language.as_deref().and_then(values::language);
     let mut page = Xml::html();
     page.open("html", &[("lang", Some(language.unwrap_or("en")))]);
@@ -131,7 +132,6 @@ fn live(page: &mut Xml, item: &Item, entry: &Entry) {
     let language = entry.language.as_deref().and_then(values::language_attribute);
     page.open("article", &[("class", Some("h-entry")), ("lang", language)]);
     if let Some(title) = text::title(entry) {
-        let title = clamped(title);
         let name = [("class", Some("p-name title")), ("dir", Some("auto"))];
         page.holding("h2", &name, |out| match url {
             Some(url) => classed_anchor(out, "u-url", url, &title),

@@ -297,18 +297,18 @@ fn live(xml: &mut Xml, item: &Item, entry: &Entry, audience: Audience) {
     xml.close("item");
 }
 
-/// The publisher's own id. The guid of RSS says of itself what its source said, so that a reader who comes from there knows
-/// every post again; any other is a permalink unless it says that it is none, so say it.
+/// The publisher's own id. The guid of RSS says of itself what its source said, so that a reader who comes from there knows the
+/// post again; what is no web address says that it is no permalink, or readers make an address of it.
 fn guid(xml: &mut Xml, item: &Item, permalink: Option<&str>) {
     let id = item.given_id();
-    let is_link = || id.starts_with("http") && permalink == Some(id);
     let said = match item.is_permalink() {
-        Some(IsPermaLink::Unstated) => None,
-        // A link that nobody should follow is none.
-        Some(IsPermaLink::True) if target::link(id).is_none() => Some("false"),
-        Some(IsPermaLink::True) => Some("true"),
         Some(IsPermaLink::False) => Some("false"),
-        None => Some(if is_link() { "true" } else { "false" }),
+        // A link that nobody should follow is none.
+        Some(_) if target::web(id).is_none() => Some("false"),
+        Some(IsPermaLink::Unstated) => None,
+        Some(IsPermaLink::True) => Some("true"),
+        None if target::web(id).is_some() && permalink == Some(id) => Some("true"),
+        None => Some("false"),
     };
     xml.leaf("guid", &[("isPermaLink", said)], id);
 }

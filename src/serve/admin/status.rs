@@ -122,6 +122,9 @@ pub struct FeedStatus {
     /// Names of its members, if it is a group.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub members: Option<Vec<String>>,
+    /// The address of the old feed, without its query, if it is a feed of a site.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub old_url: Option<String>,
     /// True while consumers are served: the first good document is in.
     pub served: bool,
     /// Time of the last poll, whatever came of it.

@@ -6,7 +6,7 @@ use super::rig::{Answer, ROOT, Site};
 use crate::{
     auth::{
         AccessSettings, Accounts,
-        testing::{ALICE, ALICE_URL, BOB, accounts, basic},
+        testing::{ALICE, ALICE_URL, BOB, accounts, accounts_with_another_password, basic},
     },
     readers::testing::add,
     serve::client_address::{OverTls, PeerAddress},
@@ -197,22 +197,22 @@ async fn no_script_gets_a_private_feed() {
 #[tokio::test(start_paused = true)]
 async fn a_held_request_ends_with_the_right_to_read() {
     let site = private(for_alice()).await;
-    let head = get_as(&site, "/feeds/blog.json", &bearer(ALICE)).await.json()["last_cursor"]
-        .as_str()
-        .unwrap()
-        .to_owned();
-    let target = format!("/feeds/blog.json?since=cursor:{head}&timeout=60");
     type Change = fn(&Site);
-    let changes: [(Change, u16); 4] = [
-        (|site| site.know(accounts(&[1])), 401),
-        (|site| site.know(Accounts::default()), 401),
-        (|site| site.protect(AccessSettings::Named(["bob".to_owned()].into())), 401),
-        (|site| site.know(accounts(&[3])), 200),
+    let changes: [(String, Change, u16); 7] = [
+        (bearer(ALICE), |site| site.know(accounts(&[1])), 401),
+        (bearer(ALICE), |site| site.know(Accounts::default()), 401),
+        (bearer(ALICE), |site| site.protect(AccessSettings::Named(["bob".to_owned()].into())), 401),
+        (bearer(ALICE), |site| site.know(accounts(&[3])), 200),
+        (bearer(ALICE), |site| site.know(accounts_with_another_password()), 200),
+        (basic("alice"), |site| site.know(accounts_with_another_password()), 401),
+        (basic("alice"), |site| site.know(accounts(&[1, 2, 3])), 200),
     ];
-    for (change, expect) in changes {
+    for (number, (authorization, change, expect)) in (4..).zip(changes) {
         site.know(accounts(&[]));
         site.protect(for_alice());
-        let authorization = bearer(ALICE);
+        let page = get_as(&site, "/feeds/blog.json", &authorization).await.json();
+        let head = page["last_cursor"].as_str().unwrap();
+        let target = format!("/feeds/blog.json?since=cursor:{head}&timeout=60");
         let headers = [("authorization", authorization.as_str())];
         let held = tokio::spawn(site.ask(Method::GET, &target, &headers));
         tokio::time::sleep(Duration::from_secs(1)).await;
@@ -221,7 +221,7 @@ async fn a_held_request_ends_with_the_right_to_read() {
         tokio::time::sleep(Duration::from_secs(1)).await;
         if expect == 200 {
             assert!(!held.is_finished(), "it was about another");
-            site.rig.change(vec![add(4)]).await;
+            site.rig.change(vec![add(number)]).await;
         }
         assert_eq!(held.await.unwrap().status, expect);
     }

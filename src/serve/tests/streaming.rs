@@ -287,6 +287,18 @@ async fn a_filtered_stream_shows_its_items_and_passes_the_others_in_silence() {
     assert_eq!(stream.source.told(), [("delete".to_owned(), id(5))]);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_ends_before_its_first_sign_of_life_tells_where_it_stands() {
+    let site = Site::of(1..=3).await;
+    let since = head(&site).await;
+    let target = format!("/feeds/blog.events?q=wanted&timeout=5&since=cursor:{since}");
+    let mut stream = Listening::to(&site, &target, &[]).await;
+    site.rig.change(vec![add(4)]).await;
+    let last = head(&site).await;
+    stream.listen_for(Duration::from_secs(6)).await;
+    assert_eq!((stream.source.told(), &stream.source.last_id), (vec![], &last));
+}
+
 /// A new post with a title.
 fn edit_of_new(n: u32, title: &str) -> Change {
     let Change::Put(put) = edit(n, title) else { unreachable!("an edit puts") };

@@ -14,7 +14,7 @@ use crate::{
     },
     store::{GROUP_BATCH_ITEMS, GroupStep, Receipt, Store, WantedGroup, redb::verify},
 };
-use everfeed_adapters::{Digest, Entry, Key, Link, Metadata, Source, Text};
+use everfeed_adapters::{Digest, Entry, Key, Link, Metadata, Person, Source, Text};
 use proptest::{collection::vec, prelude::*, sample::subsequence};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -221,14 +221,18 @@ async fn a_post_names_the_feed_that_it_is_from(rig: Rig) {
         title: Some(Text::plain("Blog")),
         links: vec![secret, site.clone()],
         language: Some("de".into()),
+        authors: vec![person("Ann")],
         ..Metadata::default()
     };
     let record = world.rig.feed(world.members[0]).await.unwrap();
     let own = Source { title: Some(Text::plain("Elsewhere")), ..Source::default() };
-    let Change::Put(carried) = put(PutKind::Added, 0, 2, LINKED) else { unreachable!() };
-    let with_source = Entry { source: Some(Box::new(own.clone())), ..Entry::clone(&carried.entry) };
-    let carried = Change::Put(Put { entry: Arc::new(with_source), ..carried });
-    let changes = vec![put(PutKind::Added, 0, 1, LINKED), carried];
+    let signed = Source { authors: vec![person("Bo")], ..own.clone() };
+    let carried = |number, source: &Source| {
+        let Change::Put(put) = put(PutKind::Added, 0, number, LINKED) else { unreachable!() };
+        let entry = Entry { source: Some(Box::new(source.clone())), ..Entry::clone(&put.entry) };
+        Change::Put(Put { entry: Arc::new(entry), ..put })
+    };
+    let changes = vec![put(PutKind::Added, 0, 1, LINKED), carried(2, &own), carried(3, &signed)];
     let added = crate::store::Commit { metadata: Some(Arc::new(metadata)), ..commit(&record, changes) };
     let member = world.rig.commit(added).await.unwrap().feed;
     let post = world.post(id(0, 1)).await;
@@ -239,7 +243,17 @@ async fn a_post_names_the_feed_that_it_is_from(rig: Rig) {
     assert_eq!(links, ["http://f.example/feeds/m0.atom", "http://m0.example/"]);
     assert!(found.updated.is_some_and(|date| date.at_us.is_some()));
     assert_eq!(post.entry().unwrap().language.as_deref(), Some("de"));
-    assert_eq!(source(&*world.post(id(0, 2)).await), own, "a source of its own stays");
+    assert_eq!((found.authors, post.entry().unwrap().authors.len()), (vec![person("Ann")], 0));
+    // RFC 4287 section 4.2.1: who wrote a post that names nobody is said by its source, else by the feed that it stood in.
+    let carried = world.post(id(0, 2)).await;
+    assert_eq!(source(&carried), own, "a source of its own stays");
+    assert_eq!(carried.entry().unwrap().authors, [person("Ann")]);
+    let signed_post = world.post(id(0, 3)).await;
+    assert_eq!((source(&signed_post), signed_post.entry().unwrap().authors.len()), (signed, 0));
+}
+
+fn person(name: &str) -> Person {
+    Person { name: Some(name.into()), ..Person::default() }
 }
 
 async fn a_post_that_two_members_have_shows_once_until_both_have_deleted_it(rig: Rig) {

@@ -1,12 +1,15 @@
 //! The constructs of Atom that feeds and entries share: text, people, categories; not where they stand.
 
 use super::declared::declared;
-use crate::render::{
-    document::Audience,
-    target,
-    values::{is_email, person_name},
-    xhtml,
-    xml::{self, Xml, push_text},
+use crate::{
+    feed::item::is_absolute_iri,
+    render::{
+        document::Audience,
+        target,
+        values::{is_email, person_name},
+        xhtml,
+        xml::{self, Xml, push_text},
+    },
 };
 use everfeed_adapters::{Category, Person, Text, TextKind};
 
@@ -51,7 +54,8 @@ pub(super) fn people(xml: &mut Xml, role: &str, people: &[Person]) -> bool {
 
 pub(super) fn categories(xml: &mut Xml, categories: &[Category]) {
     for category in categories.iter().filter(|category| !category.term.trim().is_empty()) {
-        let scheme = category.scheme.as_deref().and_then(xml::iri);
+        // A `domain` of RSS may be any text.
+        let scheme = category.scheme.as_deref().and_then(xml::iri).filter(|scheme| is_absolute_iri(scheme));
         let label = category.label.as_deref().filter(|label| !label.trim().is_empty());
         xml.empty(
             "category",

@@ -5,7 +5,9 @@ use crate::{
     render::representation::Representation,
     render::samples::{bare, gone, link, live, metadata, part, rendered, rendered_with, rich},
 };
-use everfeed_adapters::{Body, Element, Entry, Image, Link, Metadata, Person, Source, Text, TextKind};
+use everfeed_adapters::{
+    Body, Category, Element, Entry, Image, Link, Metadata, Person, Source, Text, TextKind,
+};
 use std::sync::Arc;
 
 /// The lines of the entry of a live post.
@@ -409,4 +411,19 @@ fn an_item_that_came_back_is_updated_then() {
     let revived = Item { revived: Some(Stamp::from_secs(1_389_003_528)), ..rich() };
     let document = rendered(Representation::ATOM, vec![revived]);
     assert!(part(&document, "<entry", "</entry>").contains(&"<updated>2014-01-06T10:18:48Z</updated>"));
+}
+
+#[test]
+fn the_scheme_of_a_category_is_an_iri() {
+    // RFC 4287 section 4.2.2.2; the `domain` of RSS may be any text.
+    let category = |scheme: &str| {
+        let category = Category { term: "fish".into(), scheme: Some(scheme.into()), ..Category::default() };
+        let item = live(1, Entry { categories: vec![category], ..Entry::default() });
+        part(&rendered(Representation::ATOM, vec![item]), "<category", "<category")[0].to_owned()
+    };
+    assert_eq!(category("http://e.org/tags"), r#"<category term="fish" scheme="http://e.org/tags"/>"#);
+    assert_eq!(category("tag:e.org,2005:tags"), r#"<category term="fish" scheme="tag:e.org,2005:tags"/>"#);
+    for text in ["Syndic8", "my tags", "/tags", ""] {
+        assert_eq!(category(text), r#"<category term="fish"/>"#, "{text}");
+    }
 }

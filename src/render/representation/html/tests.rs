@@ -142,3 +142,11 @@ fn nothing_of_a_post_runs_loads_or_leaves_its_place() {
     assert!(!body.contains("<img src=\"x\" onerror") && !body.contains("<img src=x"), "{page}");
     assert_eq!((page.matches("</main>").count(), page.matches("</article>").count()), (1, 1), "{page}");
 }
+
+#[test]
+fn a_long_title_has_all_its_words() {
+    let title = "word ".repeat(100).trim_end().to_owned() + " last";
+    let entry = Entry { title: Some(Text::plain(&title)), ..Entry::default() };
+    let page = rendered(representation(Audience::Full), vec![live(1, entry)]);
+    assert!(page.contains(&title), "{page}");
+}

@@ -172,18 +172,25 @@ fn only_the_permalink_is_a_permalink_guid() {
 
 #[test]
 fn the_guid_of_rss_comes_out_as_it_came_in() {
-    let guid = |is_permalink| {
+    let guid = |text: &str, is_permalink| {
         let mut item = live(1, Entry::default());
         item.iri = "urn:uuid:1".into();
-        item.publisher_id = Some(PublisherId { text: Some("Post #1".into()), is_permalink });
+        item.publisher_id = Some(PublisherId { text: Some(text.into()), is_permalink });
         let document = rendered(Representation::CLASSIC_RSS, vec![item]);
         part(&document, "<guid", "<guid")[0].to_owned()
     };
-    assert_eq!(guid(Some(IsPermaLink::Unstated)), "<guid>Post #1</guid>");
-    assert_eq!(guid(Some(IsPermaLink::True)), r#"<guid isPermaLink="true">Post #1</guid>"#);
-    assert_eq!(guid(Some(IsPermaLink::False)), r#"<guid isPermaLink="false">Post #1</guid>"#);
+    let url = "https://e.org/?p=1";
+    assert_eq!(guid(url, Some(IsPermaLink::Unstated)), format!("<guid>{url}</guid>"));
+    assert_eq!(guid(url, Some(IsPermaLink::True)), format!(r#"<guid isPermaLink="true">{url}</guid>"#));
+    assert_eq!(guid(url, Some(IsPermaLink::False)), format!(r#"<guid isPermaLink="false">{url}</guid>"#));
     // The id of a JSON Feed says nothing of links.
-    assert_eq!(guid(None), r#"<guid isPermaLink="false">Post #1</guid>"#);
+    assert_eq!(guid(url, None), format!(r#"<guid isPermaLink="false">{url}</guid>"#));
+    // R-3: what is no web address is no permalink, whatever its source said or left unsaid.
+    for said in [Some(IsPermaLink::Unstated), Some(IsPermaLink::True), Some(IsPermaLink::False), None] {
+        for text in ["Post #1", "1002", "tag:e.org,2005:1", "/2005/1"] {
+            assert_eq!(guid(text, said), format!(r#"<guid isPermaLink="false">{text}</guid>"#));
+        }
+    }
 }
 
 #[test]
