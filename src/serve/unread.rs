@@ -150,6 +150,8 @@ pub(super) struct CountedBody<B> {
     whole: Bytes,
     /// Bytes of a known length that are still to come.
     ahead: usize,
+    /// A fault that is told when it is asked for once more: the connection ends with it, and what was handed on before has to leave first.
+    fault: Option<BoxError>,
     unread: Arc<Unread>,
 }
 
@@ -158,18 +160,18 @@ impl<B: Body<Data = Bytes>> CountedBody<B> {
     pub(super) fn new(inner: B, unread: Arc<Unread>) -> Self {
         let ahead = length(&inner);
         unread.add(ahead);
-        Self { inner: Some(inner), whole: Bytes::new(), ahead, unread }
+        Self { inner: Some(inner), whole: Bytes::new(), ahead, fault: None, unread }
     }
 
     /// Counts a body that comes from elsewhere while it is sent: each piece from when it is there.
     pub(super) fn streamed(inner: B, unread: Arc<Unread>) -> Self {
-        Self { inner: Some(inner), whole: Bytes::new(), ahead: 0, unread }
+        Self { inner: Some(inner), whole: Bytes::new(), ahead: 0, fault: None, unread }
     }
 
     /// Counts a body that is there already.
     pub(super) fn whole(whole: Bytes, unread: Arc<Unread>) -> Self {
         unread.add(whole.len());
-        Self { inner: None, ahead: whole.len(), whole, unread }
+        Self { inner: None, ahead: whole.len(), whole, fault: None, unread }
     }
 
     /// Hands on bytes that are there.
@@ -199,8 +201,18 @@ impl<B: Body<Data = Bytes, Error = BoxError> + Unpin> Body for CountedBody<B> {
             let whole = std::mem::take(&mut body.whole);
             return Poll::Ready((!whole.is_empty()).then(|| Ok(Frame::data(body.hand_on(whole)))));
         };
-        let frame = std::task::ready!(Pin::new(inner).poll_frame(cx));
-        Poll::Ready(frame.map(|frame| frame.map(|frame| frame.map_data(|bytes| body.hand_on(bytes)))))
+        if let Some(fault) = body.fault.take() {
+            return Poll::Ready(Some(Err(fault)));
+        }
+        match std::task::ready!(Pin::new(inner).poll_frame(cx)) {
+            Some(Ok(frame)) => Poll::Ready(Some(Ok(frame.map_data(|bytes| body.hand_on(bytes))))),
+            Some(Err(fault)) => {
+                body.fault = Some(fault);
+                cx.waker().wake_by_ref();
+                Poll::Pending
+            }
+            None => Poll::Ready(None),
+        }
     }
 
     fn is_end_stream(&self) -> bool {

@@ -242,6 +242,31 @@ async fn a_page_that_is_only_slow_leaves_the_others_their_connections() {
     assert!(connections * 10 < requests, "{connections} connections for {requests} requests");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn what_came_of_an_answer_that_broke_off_arrives() {
+    for answer in [
+        "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nonly",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nonly\r\n5\r\nhe",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nonly\r\nzz\r\n",
+    ] {
+        // On a new connection, and on those by which something was answered.
+        let sidecar = Sidecar::start("", move |_, mut origin| async move {
+            while let Some(head) = origin.head().await {
+                if !head.contains(" /ok ") {
+                    return origin.write(answer).await;
+                }
+                origin.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").await;
+            }
+        })
+        .await;
+        for number in 0..50 {
+            let got = sidecar.get("/broken").await;
+            assert!(got.starts_with("HTTP/1.1 200 ") && got.contains("only"), "{number} {answer:?}: {got:?}");
+            assert!(sidecar.get("/ok").await.ends_with("ok"));
+        }
+    }
+}
+
 // On one thread: so a head and the end behind it come together.
 #[tokio::test]
 async fn nothing_is_repeated_of_which_an_answer_has_begun() {

@@ -201,11 +201,12 @@ impl SiteSettings {
     }
 
     /// Adds the feeds at paths of the site, which has this number, to others; a feed that is polled at the same URL is the
-    /// site's, with its own name and settings.
+    /// site's, with its own name and settings, unless it is that of another site: one server may have several, by their hosts.
     pub fn join(&self, site: usize, paths: &[String], public_url: &Url, feeds: &mut Vec<FeedSettings>) {
         for path in paths {
             let Some(feed) = self.feed_at(site, path, public_url) else { continue };
-            match feeds.iter().position(|known| known.url == feed.url) {
+            let is_free = |known: &FeedSettings| known.legacy.as_ref().is_none_or(|place| place.site == site);
+            match feeds.iter().position(|known| known.url == feed.url && is_free(known)) {
                 Some(at) => {
                     let known = feeds[at].clone();
                     feeds[at] = self.feed_of(site, path, public_url, known).unwrap_or(feed);
@@ -342,6 +343,33 @@ mod tests {
         let long = format!("/{}", "a".repeat(100));
         let name = site(blog).feed_at(0, &long, &public).unwrap().name;
         assert!(name.len() <= 63 && name.starts_with("blog-aaaa"), "{name}");
+    }
+
+    #[test]
+    fn sites_of_one_server_have_feeds_of_their_own() {
+        let public = Url::parse("http://feeds.example.org").unwrap();
+        let mut feeds = vec![FeedSettings::new("given", Url::parse("http://127.0.0.1:8081/a").unwrap())];
+        let paths = ["/a".to_owned(), "/b".to_owned()];
+        // However often they are joined, as a reload does.
+        for _ in 0..2 {
+            for (no, host) in [Some("one.example"), Some("two.example"), None].into_iter().enumerate() {
+                site(host).join(no, &paths, &public, &mut feeds);
+            }
+        }
+        let place = |feed: &FeedSettings| feed.legacy.as_ref().unwrap().url.to_string();
+        let mut found: Vec<_> = feeds.iter().map(|feed| (feed.name.clone(), place(feed))).collect();
+        found.sort();
+        let expect = [
+            ("given", "http://one.example/a"),
+            ("one-b", "http://one.example/b"),
+            ("site-a", "http://feeds.example.org/a"),
+            ("site-b", "http://feeds.example.org/b"),
+            ("two-a", "http://two.example/a"),
+            ("two-b", "http://two.example/b"),
+        ];
+        assert_eq!(found, expect.map(|(name, url)| (name.to_owned(), url.to_owned())));
+        let namespaces: std::collections::BTreeSet<_> = feeds.iter().map(FeedSettings::namespace).collect();
+        assert_eq!(namespaces.len(), feeds.len(), "ids are unique across feeds");
     }
 
     #[test]
