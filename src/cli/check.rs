@@ -2,7 +2,7 @@
 //! by the store.
 
 use super::{ask::ask, reload::other_file, status};
-use crate::{app, app::RemovedFeed, catalog::SiteFeeds, config::Config, secret::public_url};
+use crate::{app, app::RemovedFeed, config::Config, secret::public_url};
 use http::{Method, StatusCode};
 use serde_json::Value;
 use std::{
@@ -39,8 +39,7 @@ fn unnamed(pages: &[Value], config: &Config) -> Vec<RemovedFeed> {
     // Those that were found at a site are named by it.
     let is_found = |feed: &Value| {
         let url = feed["old_url"].as_str().and_then(|url| Url::parse(url).ok());
-        let mut sites = config.site.iter().filter(|site| matches!(site.feeds, SiteFeeds::Found(_)));
-        url.is_some_and(|url| sites.any(|site| site.path_of(&url, &config.server.public_url).is_some()))
+        url.is_some_and(|url| config.site.iter().any(|site| site.may_find(&url, &config.server.public_url)))
     };
     let urls: BTreeMap<String, &str> =
         config.feed.iter().map(|feed| (public_url(&feed.url), feed.name.as_str())).collect();

@@ -18,8 +18,6 @@ const HTTP2_SETTINGS: HeaderName = HeaderName::from_static("http2-settings");
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
-const X_FORWARDED_PORT: HeaderName = HeaderName::from_static("x-forwarded-port");
-const X_REAL_IP: HeaderName = HeaderName::from_static("x-real-ip");
 
 /// Headers that speak of one connection, whether or not `Connection` names them.
 const HOP_BY_HOP: [HeaderName; 8] = [
@@ -34,9 +32,21 @@ const HOP_BY_HOP: [HeaderName; 8] = [
     HTTP2_SETTINGS,
 ];
 
-/// Headers that say through whom a request came. Of those that an untrusted client sends, nothing is believed.
-const WAY: [HeaderName; 6] =
-    [FORWARDED, X_FORWARDED_FOR, X_FORWARDED_PROTO, X_FORWARDED_HOST, X_FORWARDED_PORT, X_REAL_IP];
+/// Headers that say through whom a request came, beside those whose names begin with [`WAY_PREFIX`]: the standard one, and those
+/// that proxies and networks of delivery use. Of those that an untrusted client sends, nothing is believed.
+const WAY: [&str; 10] = [
+    "cf-connecting-ip",
+    "fastly-client-ip",
+    "forwarded",
+    "front-end-https",
+    "true-client-ip",
+    "x-client-ip",
+    "x-cluster-client-ip",
+    "x-original-forwarded-for",
+    "x-real-ip",
+    "x-url-scheme",
+];
+const WAY_PREFIX: &str = "x-forwarded-";
 
 /// Headers that `Connection` cannot take out: the request would mean something else without them.
 const KEPT: [HeaderName; 3] = [HOST, CONTENT_LENGTH, http::header::AUTHORIZATION];
@@ -189,10 +199,11 @@ fn names(headers: &HeaderMap, option: &str) -> bool {
 
 fn say_the_way(headers: &mut HeaderMap, peer: ProxyPeer) {
     if !peer.is_trusted {
-        // CGI makes one name of hyphens and underscores.
-        let is_spelt = |name: &str| WAY.iter().any(|way| way.as_str() == name.replace('_', "-"));
-        let is_way =
-            |name: &&HeaderName| WAY.contains(name) || name.as_str().contains('_') && is_spelt(name.as_str());
+        let is_way = |name: &&HeaderName| {
+            // CGI makes one name of hyphens and underscores.
+            let name = name.as_str().replace('_', "-");
+            name.starts_with(WAY_PREFIX) || WAY.contains(&name.as_str())
+        };
         let said: Vec<HeaderName> = headers.keys().filter(is_way).cloned().collect();
         for name in said {
             headers.remove(name);

@@ -154,10 +154,10 @@ impl LinkPlace {
             };
             let name = element.name();
             let is_link = (is_atom || syntax == LegacySyntax::Atom)
-                && element.local_name().as_ref() == "link"
+                && element.local_name().as_ref().eq_ignore_ascii_case("link")
                 && is_self(element);
             let is_replaced = found.as_ref().is_some_and(|place| depth == place.depth)
-                && (is_link || (has_cloud && name.as_ref() == "cloud"));
+                && (is_link || (has_cloud && name.as_ref().eq_ignore_ascii_case("cloud")));
             let is_head = found.is_none() && is_head(syntax, depth, element.local_name().as_ref());
             let after = mark + usize::try_from(reader.buffer_position()).unwrap_or_default();
             if is_replaced && is_empty {
@@ -189,11 +189,11 @@ impl LinkPlace {
     }
 }
 
-/// True for the element that holds what is said of the feed as a whole.
+/// True for the element that holds what is said of the feed as a whole. Old software wrote names in capitals, too.
 fn is_head(syntax: LegacySyntax, depth: usize, name: &str) -> bool {
     match syntax {
-        LegacySyntax::Atom => depth == 0 && name == "feed",
-        _ => depth == 1 && name == "channel",
+        LegacySyntax::Atom => depth == 0 && name.eq_ignore_ascii_case("feed"),
+        _ => depth == 1 && name.eq_ignore_ascii_case("channel"),
     }
 }
 

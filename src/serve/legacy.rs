@@ -202,8 +202,13 @@ impl Handler for PlainLegacy {
                 context.check_ready(feed.no).await?;
                 return Err(Refusal::not_ready(0, false));
             }
-            // Nothing good has come yet, or it is to be asked: the origin says what there is.
-            None => self.of_origin(request, body).await,
+            // Nothing good has come yet, or it is to be asked: the origin says what there is, and who prefers JSON gets something else
+            // here (T-3).
+            None => {
+                let mut response = self.of_origin(request, body).await;
+                response.headers_mut().append(VARY, HeaderValue::from_static("accept"));
+                response
+            }
         };
         if pushed.is_some() {
             response.headers_mut().extend(HeaderValue::try_from(link).ok().map(|link| (LINK, link)));

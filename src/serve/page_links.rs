@@ -15,8 +15,8 @@ use bytes::Bytes;
 use http::{
     HeaderMap, HeaderName, HeaderValue, Method, StatusCode,
     header::{
-        ACCEPT, ACCEPT_ENCODING, ACCEPT_RANGES, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH,
-        CONTENT_TYPE, ETAG, IF_NONE_MATCH, RANGE, UPGRADE, VARY,
+        ACCEPT, ACCEPT_ENCODING, ACCEPT_RANGES, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_ENCODING,
+        CONTENT_LENGTH, CONTENT_TYPE, ETAG, IF_NONE_MATCH, RANGE, UPGRADE, VARY,
     },
     request::Parts,
 };
@@ -170,9 +170,15 @@ fn is_page(response: &Response) -> bool {
         .get(CONTENT_ENCODING)
         .is_some_and(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity"));
     let cache = joined(headers, &CACHE_CONTROL).unwrap_or_default().to_ascii_lowercase();
+    // A file that is saved is the publisher's own (RFC 6266 section 4.2).
+    let is_saved = headers.get(CONTENT_DISPOSITION).is_some_and(|disposition| {
+        let kind = disposition.as_bytes().split(|byte| *byte == b';').next().unwrap_or_default();
+        !kind.trim_ascii().eq_ignore_ascii_case(b"inline")
+    });
     response.status() == StatusCode::OK
         && media.eq_ignore_ascii_case("text/html")
         && !is_coded
+        && !is_saved
         && !cache.contains("no-transform")
 }
 

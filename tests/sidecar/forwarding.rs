@@ -86,6 +86,8 @@ async fn headers_of_one_connection_end_with_it_and_those_of_the_way_are_ours() {
             "GET /x HTTP/1.1\r\nHost: blog.example\r\nConnection: close, X-Mine, Host, X-Forwarded-For\r\nX-Mine: 1\r\n\
              Keep-Alive: 5\r\nProxy-Connection: x\r\nTE: gzip, trailers\r\nProxy-Authorization: Basic eA==\r\nUpgrade: h2c\r\n\
              X-Forwarded-For: 192.0.2.1\r\nX-Forwarded-Proto: https\r\nForwarded: for=192.0.2.1\r\nX-Real-IP: 192.0.2.1\r\nX_Forwarded_For: 192.0.2.1\r\nProxy: http://192.0.2.1\r\n\
+             X-Forwarded-Prefix: /192.0.2.1\r\nX_Forwarded-Server: 192.0.2.1\r\nFront-End-Https: 192.0.2.1\r\nX-Client-IP: 192.0.2.1\r\n\
+             True-Client-IP: 192.0.2.1\r\nCF_Connecting-IP: 192.0.2.1\r\n\
              Via: 1.0 fred\r\n\r\n",
         )
         .await;

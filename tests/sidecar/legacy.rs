@@ -661,4 +661,6 @@ async fn no_hub_is_named_for_a_format_that_is_not_pushed() {
         header(&got, "link").contains("rel=\"hub\"") && body(&got) == format!("{BEFORE}{AFTER}"),
         "{got}"
     );
+    // T-3: whoever prefers JSON gets the Smart Feed there.
+    assert_eq!(header(&got, "vary"), "accept", "{got}");
 }

@@ -31,6 +31,10 @@ async fn behind(site: &str) -> Sidecar {
                 "/late-told" => ("Content-Type: text/html;charset=utf-8", &late),
                 "/gzip" => ("Content-Type: text/html\r\nContent-Encoding: gzip", &page),
                 "/kept" => ("Content-Type: text/html\r\nCache-Control: public, no-transform", &page),
+                "/saved" => {
+                    ("Content-Type: text/html\r\nContent-Disposition: Attachment; filename=\"a.html\"", &page)
+                }
+                "/shown" => ("Content-Type: text/html\r\nContent-Disposition: inline; filename=a.html", &page),
                 "/xhtml" => ("Content-Type: application/xhtml+xml", &page),
                 "/part" => ("Content-Type: text/html", "<p>no head</p><head></head>"),
                 "/short" => ("Content-Type: text/html", "<!-- <head>"),
@@ -85,7 +89,7 @@ async fn ask(sidecar: &Sidecar, method: &str, target: &str, lines: &str) -> Stri
 async fn pages_get_links_behind_the_tag_of_their_head_and_everything_else_stays() {
     let sidecar = behind(SITE).await;
     let with_links = format!("{TAG}{LINK}{REST}");
-    for page in ["/page", "/weak"] {
+    for page in ["/page", "/weak", "/shown"] {
         let got = sidecar.get(page).await;
         assert_eq!(body(&got), with_links, "{page}");
         assert_eq!(header(&got, "content-length"), with_links.len().to_string());
@@ -102,6 +106,7 @@ async fn pages_get_links_behind_the_tag_of_their_head_and_everything_else_stays(
         ("/late", format!("{TAG}{}{REST}", " ".repeat(900))),
         ("/gzip", format!("{TAG}{REST}")),
         ("/kept", format!("{TAG}{REST}")),
+        ("/saved", format!("{TAG}{REST}")),
         ("/xhtml", format!("{TAG}{REST}")),
         ("/missing", format!("{TAG}{REST}")),
         ("/text", format!("{TAG}{REST}")),

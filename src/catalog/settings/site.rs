@@ -232,6 +232,11 @@ impl SiteSettings {
         (is_here && matches!(url.scheme(), "http" | "https") && is_path(&path)).then_some(path)
     }
 
+    /// True for a URL in the site, whose feeds are found by themselves.
+    pub fn may_find(&self, url: &Url, public_url: &Url) -> bool {
+        matches!(self.feeds, SiteFeeds::Found(_)) && self.path_of(url, public_url).is_some()
+    }
+
     /// The name of the feed at a path: `blog-feed-xml` for `/feed.xml` of `blog.example.org`. It depends on nothing else, so
     /// that a feed keeps its name whatever feeds the site gains and loses.
     fn feed_name(&self, path: &str) -> String {

@@ -43,6 +43,7 @@ fn links_come_first_in_the_head_and_nothing_else_changes() {
         "<item><link rel='self'/></item>",
     );
     check(rss, RSS_LINKS, "<rss><channel>", "<item><title>broken");
+    check(rss, RSS_LINKS, "<RSS VERSION=\"0.92\"><Channel>", "<TITLE>t</TITLE><ITEM/></Channel></RSS>");
     check(
         atom,
         ATOM_LINKS,
