@@ -259,8 +259,9 @@ fn join_feeds_of_sites(
     public_url: &Url,
 ) -> Vec<(String, FeedSettings)> {
     let (mut keys, mut feeds): (Vec<String>, Vec<FeedSettings>) = feeds.into_iter().unzip();
+    let all: Vec<SiteSettings> = sites.iter().map(|(_, site)| site.clone()).collect();
     for (no, (key, site)) in sites.iter().enumerate() {
-        site.join(no, site.feeds.listed(), public_url, &mut feeds);
+        SiteSettings::join(&all, no, site.feeds.listed(), public_url, &mut feeds);
         keys.resize(feeds.len(), format!("{key}.feeds"));
     }
     keys.into_iter().zip(feeds).collect()

@@ -85,11 +85,11 @@ pub async fn join_found(
         if matches!(site.feeds, SiteFeeds::Found(_)) {
             let mut found = store.found_feeds(site.public_root(public_url).as_str()).await?;
             let is_private = |path: &str| {
-                let known = feeds.iter().find(|feed| Some(&feed.url) == site.origin.join(path).ok().as_ref());
+                let known = feeds.iter().find(|feed| site.has(no, path, feed));
                 site.access.is_private() || known.is_some_and(FeedSettings::is_private)
             };
             found.paths.retain(|path| !is_private(path) || SiteSettings::can_be_private(path));
-            site.join(no, &found.paths, public_url, feeds);
+            SiteSettings::join(sites, no, &found.paths, public_url, feeds);
         }
     }
     Ok(())

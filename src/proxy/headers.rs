@@ -199,10 +199,11 @@ fn names(headers: &HeaderMap, option: &str) -> bool {
 
 fn say_the_way(headers: &mut HeaderMap, peer: ProxyPeer) {
     if !peer.is_trusted {
-        let is_way = |name: &&HeaderName| {
+        let is_spelt = |name: &str| name.starts_with(WAY_PREFIX) || WAY.contains(&name);
+        let is_way = |name: &&HeaderName| match name.as_str() {
             // CGI makes one name of hyphens and underscores.
-            let name = name.as_str().replace('_', "-");
-            name.starts_with(WAY_PREFIX) || WAY.contains(&name.as_str())
+            name if name.contains('_') => is_spelt(&name.replace('_', "-")),
+            name => is_spelt(name),
         };
         let said: Vec<HeaderName> = headers.keys().filter(is_way).cloned().collect();
         for name in said {

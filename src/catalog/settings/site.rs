@@ -170,9 +170,10 @@ impl SiteSettings {
         root
     }
 
-    /// The feed at a path of the site, which has this number: it is polled at the origin, and known by its public URL.
-    pub fn feed_at(&self, site: usize, path: &str, public_url: &Url) -> Option<FeedSettings> {
-        let mut feed = FeedSettings::new(self.feed_name(path), self.origin.join(path).ok()?);
+    /// The feed at a path of the site, which has this number, and this label in the names of its feeds: it is polled at the origin,
+    /// and known by its public URL.
+    fn feed_at(&self, site: usize, label: &str, path: &str, public_url: &Url) -> Option<FeedSettings> {
+        let mut feed = FeedSettings::new(feed_name(label, path), self.origin.join(path).ok()?);
         // The old server may move; its readers' address stays, and the ids with it.
         let known_as = self.public_root(public_url).join(path).ok()?;
         feed.id_namespace = Some(FeedSettings::new("", known_as).namespace());
@@ -180,7 +181,7 @@ impl SiteSettings {
     }
 
     /// A feed as one of the site at this path, whatever its settings.
-    pub fn feed_of(
+    fn feed_of(
         &self,
         site: usize,
         path: &str,
@@ -200,21 +201,48 @@ impl SiteSettings {
         Some(feed)
     }
 
-    /// Adds the feeds at paths of the site, which has this number, to others; a feed that is polled at the same URL is the
-    /// site's, with its own name and settings, unless it is that of another site: one server may have several, by their hosts.
-    pub fn join(&self, site: usize, paths: &[String], public_url: &Url, feeds: &mut Vec<FeedSettings>) {
+    /// Adds the feeds at paths of the site of this number to others; a feed that is polled at the same URL is the site's, with
+    /// its own name and settings, unless it is that of another site: one server may have several, by their hosts.
+    pub fn join(
+        sites: &[Self],
+        number: usize,
+        paths: &[String],
+        public_url: &Url,
+        feeds: &mut Vec<FeedSettings>,
+    ) {
+        let Some(site) = sites.get(number) else { return };
+        let label = site.label(&sites[..number]);
         for path in paths {
-            let Some(feed) = self.feed_at(site, path, public_url) else { continue };
-            let is_free = |known: &FeedSettings| known.legacy.as_ref().is_none_or(|place| place.site == site);
-            match feeds.iter().position(|known| known.url == feed.url && is_free(known)) {
+            let Some(feed) = site.feed_at(number, &label, path, public_url) else { continue };
+            match feeds.iter().position(|known| site.has(number, path, known)) {
                 Some(at) => {
                     let known = feeds[at].clone();
-                    feeds[at] = self.feed_of(site, path, public_url, known).unwrap_or(feed);
+                    feeds[at] = site.feed_of(number, path, public_url, known).unwrap_or(feed);
                 }
                 // Another feed has the name: one that the operator gave.
                 None if feeds.iter().any(|known| known.name == feed.name) => {}
                 None => feeds.push(feed),
             }
+        }
+    }
+
+    /// True for the feed at a path of the site, which has this number: one that is polled there, and is of no other site.
+    pub fn has(&self, number: usize, path: &str, feed: &FeedSettings) -> bool {
+        let is_free = feed.legacy.as_ref().is_none_or(|place| place.site == number);
+        is_free && self.origin.join(path).is_ok_and(|url| url == feed.url)
+    }
+
+    /// The first word in the names of its feeds: the first label of its host, or the whole host where a site before it has that
+    /// label. Sites that come to the end of the file change no name.
+    fn label(&self, before: &[Self]) -> String {
+        let first = |site: &Self| {
+            let label = site.host.as_deref().and_then(|host| host.split('.').find(|label| *label != "www"));
+            label.unwrap_or("site").to_lowercase()
+        };
+        let label = first(self);
+        match &self.host {
+            Some(host) if before.iter().any(|site| first(site) == label) => host.clone(),
+            _ => label,
         }
     }
 
@@ -235,23 +263,6 @@ impl SiteSettings {
     /// True for a URL in the site, whose feeds are found by themselves.
     pub fn may_find(&self, url: &Url, public_url: &Url) -> bool {
         matches!(self.feeds, SiteFeeds::Found(_)) && self.path_of(url, public_url).is_some()
-    }
-
-    /// The name of the feed at a path: `blog-feed-xml` for `/feed.xml` of `blog.example.org`. It depends on nothing else, so
-    /// that a feed keeps its name whatever feeds the site gains and loses.
-    fn feed_name(&self, path: &str) -> String {
-        let label = self.host.as_deref().and_then(|host| host.split('.').find(|label| *label != "www"));
-        let words = format!("{} {path}", label.unwrap_or("site")).to_lowercase();
-        let words = words.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
-        let slug = words.collect::<Vec<_>>().join("-");
-        // Characters that were left out may tell two paths apart.
-        let is_plain =
-            path.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"/.".contains(&b));
-        if is_plain && slug.len() <= SLUG_CHARS_MAX {
-            return slug;
-        }
-        let kept: String = slug.chars().take(SLUG_CHARS_MAX).collect();
-        format!("{}-{:08x}", kept.trim_end_matches('-'), crc32fast::hash(path.as_bytes()))
     }
 
     /// Every setting that has the right type and still cannot be meant. Keys are those of the site's own table.
@@ -314,6 +325,21 @@ fn is_host(host: &str) -> bool {
         .is_ok_and(|url| url.host_str() == Some(host) && url.port().is_none())
 }
 
+/// The name of the feed at a path: `blog-feed-xml` for `/feed.xml` of a site with the label `blog`. It depends on nothing else,
+/// so that a feed keeps its name whatever feeds the site gains and loses.
+fn feed_name(label: &str, path: &str) -> String {
+    let words = format!("{label} {path}").to_lowercase();
+    let words = words.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    let slug = words.collect::<Vec<_>>().join("-");
+    // Characters that were left out may tell two paths apart.
+    let is_plain = path.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"/.".contains(&b));
+    if is_plain && slug.len() <= SLUG_CHARS_MAX {
+        return slug;
+    }
+    let kept: String = slug.chars().take(SLUG_CHARS_MAX).collect();
+    format!("{}-{:08x}", kept.trim_end_matches('-'), crc32fast::hash(path.as_bytes()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -327,7 +353,8 @@ mod tests {
     fn a_feed_is_named_by_its_path_and_known_by_its_public_url() {
         let public = Url::parse("https://feeds.example.org:8443/below").unwrap();
         let check = |host: Option<&str>, path: &str, name: &str, alias: &str| {
-            let feed = site(host).feed_at(0, path, &public).unwrap();
+            let site = site(host);
+            let feed = site.feed_at(0, &site.label(&[]), path, &public).unwrap();
             assert_eq!((feed.name.as_str(), feed.aliases[0].as_str()), (name, alias));
             assert_eq!(feed.url.as_str(), format!("http://127.0.0.1:8081{path}"));
             assert_eq!(
@@ -346,7 +373,7 @@ mod tests {
         );
         check(blog, "/?feed=rss2", "blog-feed-rss2-1877d22b", "https://www.blog.example.org:8443/?feed=rss2");
         let long = format!("/{}", "a".repeat(100));
-        let name = site(blog).feed_at(0, &long, &public).unwrap().name;
+        let name = site(blog).feed_at(0, "blog", &long, &public).unwrap().name;
         assert!(name.len() <= 63 && name.starts_with("blog-aaaa"), "{name}");
     }
 
@@ -354,23 +381,28 @@ mod tests {
     fn sites_of_one_server_have_feeds_of_their_own() {
         let public = Url::parse("http://feeds.example.org").unwrap();
         let mut feeds = vec![FeedSettings::new("given", Url::parse("http://127.0.0.1:8081/a").unwrap())];
+        let hosts = ["blog.one.example", "www.blog.two.example", "other.example"];
+        let mut sites: Vec<_> = hosts.iter().map(|host| site(Some(host))).collect();
+        sites.push(site(None));
         let paths = ["/a".to_owned(), "/b".to_owned()];
         // However often they are joined, as a reload does.
         for _ in 0..2 {
-            for (no, host) in [Some("one.example"), Some("two.example"), None].into_iter().enumerate() {
-                site(host).join(no, &paths, &public, &mut feeds);
+            for number in 0..sites.len() {
+                SiteSettings::join(&sites, number, &paths, &public, &mut feeds);
             }
         }
         let place = |feed: &FeedSettings| feed.legacy.as_ref().unwrap().url.to_string();
         let mut found: Vec<_> = feeds.iter().map(|feed| (feed.name.clone(), place(feed))).collect();
         found.sort();
         let expect = [
-            ("given", "http://one.example/a"),
-            ("one-b", "http://one.example/b"),
+            ("blog-b", "http://blog.one.example/b"),
+            ("given", "http://blog.one.example/a"),
+            ("other-a", "http://other.example/a"),
+            ("other-b", "http://other.example/b"),
             ("site-a", "http://feeds.example.org/a"),
             ("site-b", "http://feeds.example.org/b"),
-            ("two-a", "http://two.example/a"),
-            ("two-b", "http://two.example/b"),
+            ("www-blog-two-example-a", "http://www.blog.two.example/a"),
+            ("www-blog-two-example-b", "http://www.blog.two.example/b"),
         ];
         assert_eq!(found, expect.map(|(name, url)| (name.to_owned(), url.to_owned())));
         let namespaces: std::collections::BTreeSet<_> = feeds.iter().map(FeedSettings::namespace).collect();
