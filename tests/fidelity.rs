@@ -6,7 +6,7 @@
 use everfeed::{
     feed::{
         filter::Filter,
-        item::{Content, Item, ItemDigests, KeyHash, PublisherId, iri},
+        item::{Content, Item, ItemDigests, KeyHash, PublisherId, iri, is_absolute_iri},
         order::Order,
         page::Page,
         record::{Completeness, FeedNo, FeedRecord, ItemCounts},
@@ -15,7 +15,7 @@ use everfeed::{
     render::{Document, Representation, Site},
 };
 use everfeed_adapters::{
-    Entry, Hints, Metadata, SlicedDocument, Text, customary, slice,
+    Category, Entry, Hints, Metadata, SlicedDocument, Text, customary, slice,
     text::{encoding::decode, entities::unescape},
 };
 use quick_xml::{
@@ -312,6 +312,12 @@ fn the_elements_of_a_channel_come_out_again() {
     }
 }
 
+/// Tags with their schemes, which are IRIs in Atom (RFC 4287 section 4.2.2.2); the `domain` of RSS may be any text.
+fn categories(tags: &[Category]) -> Value {
+    let scheme = |tag: &Category| tag.scheme.clone().filter(|scheme| is_absolute_iri(scheme));
+    json!(tags.iter().map(|tag| (&tag.term, scheme(tag))).collect::<Vec<_>>())
+}
+
 /// The fields of an entry that our Atom can say. Dates are ours when they are not plausible, bodies of XHTML are written anew.
 fn fields_of_entry(entry: &Entry) -> BTreeMap<&'static str, Value> {
     let files = entry.enclosures.iter().filter(|file| !file.is_illustration);
@@ -323,10 +329,7 @@ fn fields_of_entry(entry: &Entry) -> BTreeMap<&'static str, Value> {
         ("entry.permalink", json!(permalink)),
         ("entry.authors", people(&entry.authors)),
         ("entry.contributors", people(&entry.contributors)),
-        (
-            "entry.categories",
-            json!(entry.categories.iter().map(|tag| (&tag.term, &tag.scheme)).collect::<Vec<_>>()),
-        ),
+        ("entry.categories", categories(&entry.categories)),
         ("entry.enclosures", json!(files.map(|file| (&file.url, &file.media_type)).collect::<Vec<_>>())),
         ("entry.rights", text(entry.rights.as_ref())),
         ("entry.foreign", foreign(&entry.foreign)),
@@ -339,10 +342,7 @@ fn fields_of_feed(metadata: &Metadata) -> BTreeMap<&'static str, Value> {
         ("feed.description", text(metadata.description.as_ref())),
         ("feed.authors", people(&metadata.authors)),
         ("feed.contributors", people(&metadata.contributors)),
-        (
-            "feed.categories",
-            json!(metadata.categories.iter().map(|tag| (&tag.term, &tag.scheme)).collect::<Vec<_>>()),
-        ),
+        ("feed.categories", categories(&metadata.categories)),
         ("feed.language", json!(metadata.language)),
         ("feed.rights", text(metadata.rights.as_ref())),
         ("feed.image", json!(metadata.image.as_ref().map(|image| &image.url))),

@@ -143,6 +143,16 @@ impl FeedSettings {
         self.access.names().chain(self.show.iter().flat_map(|rule| rule.access.names()))
     }
 
+    /// True for a feed of a site that is called by its address there.
+    pub fn is_called_by_site(&self) -> bool {
+        self.legacy.as_ref().is_some_and(|place| place.names_feed)
+    }
+
+    /// The URL by which its readers know it: its address at a site, else the one that is polled.
+    pub fn known_as(&self) -> &Url {
+        self.legacy.as_ref().map_or(&self.url, |place| &place.url)
+    }
+
     /// The namespace that the feed's ids are hashed with: as configured, else host, port, path and query of its URL,
     /// without scheme, credentials and fragment, so that a move to https changes no id (DESIGN section 3).
     pub fn namespace(&self) -> String {

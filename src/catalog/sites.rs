@@ -1,9 +1,14 @@
 //! The sites before which we stand: which one a request is for, and which of their feeds; not what they are answered.
 
 use super::{FeedSettings, SiteFeeds, SiteSettings};
-use crate::store::{Store, StoreError};
+use crate::store::{Store, StoreError, listing};
+use futures_util::TryStreamExt as _;
 use http::{header::HOST, request::Parts};
-use std::{borrow::Cow, collections::HashMap, sync::Arc};
+use std::{
+    borrow::Cow,
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 use url::Url;
 
 /// A site before which we stand.
@@ -92,6 +97,57 @@ pub async fn join_found(
             SiteSettings::join(sites, no, &found.paths, public_url, feeds);
         }
     }
+    keep_names(store, sites, feeds).await
+}
+
+/// Gives those feeds of sites that are called by their addresses the names under which the store has them: sites that come, go or
+/// change places in the file may change how a feed would be called today.
+async fn keep_names(
+    store: &dyn Store,
+    sites: &[SiteSettings],
+    feeds: &mut Vec<FeedSettings>,
+) -> Result<(), StoreError> {
+    let (mut called, mut kept): (Vec<FeedSettings>, Vec<FeedSettings>) =
+        std::mem::take(feeds).into_iter().partition(FeedSettings::is_called_by_site);
+    let mut stored: HashMap<String, Vec<String>> = HashMap::new();
+    if !called.is_empty() {
+        let mut records = listing::feeds(store);
+        while let Some(record) = records.try_next().await? {
+            stored.entry(record.ids.namespace.clone()).or_default().push(record.name.clone());
+        }
+    }
+    let mut taken: HashSet<String> = kept.iter().map(|feed| feed.name.clone()).collect();
+    for is_stored in [true, false] {
+        for mut feed in std::mem::take(&mut called) {
+            let held = stored.get(&feed.namespace()).into_iter().flatten();
+            let place = feed.legacy.as_ref();
+            let long = place.and_then(|place| Some(sites.get(place.site)?.long_name(&place.path)));
+            let usual: Vec<&String> = std::iter::once(&feed.name).chain(&long).collect();
+            let is_free = |name: &&String| !taken.contains(*name);
+            let name = if is_stored {
+                let first = usual.iter().copied().filter(|name| held.clone().any(|held| held == *name));
+                first.chain(held.clone()).find(is_free).cloned()
+            } else {
+                usual.into_iter().find(is_free).cloned()
+            };
+            match name {
+                Some(name) => {
+                    taken.insert(name.clone());
+                    feed.name = name;
+                    kept.push(feed);
+                }
+                None if is_stored => called.push(feed),
+                None => {
+                    let url = feed.known_as();
+                    tracing::warn!(
+                        "There is no feed for {url}: its name, `{}`, is that of another",
+                        feed.name
+                    );
+                }
+            }
+        }
+    }
+    *feeds = kept;
     Ok(())
 }
 
@@ -167,5 +223,54 @@ mod tests {
         let listed =
             [row("closed", true, true), row("hidden", false, true), row("site-open-xml", true, true)];
         assert_eq!(placed(&private).await, listed);
+    }
+
+    #[tokio::test]
+    async fn a_feed_of_a_site_keeps_its_name_whatever_sites_come_go_and_change_places() {
+        let store = Memory::new(Arc::new(Manual::at(1_780_272_000_000_000)));
+        let public = Url::parse("http://feeds.example/").unwrap();
+        let site = |host: &str, feeds: SiteFeeds| SiteSettings {
+            host: Some(host.to_owned()),
+            feeds,
+            ..SiteSettings::new(Url::parse("http://127.0.0.1:1").unwrap())
+        };
+        let found = |host: &str| site(host, SiteFeeds::default());
+        let listed = |host: &str| site(host, SiteFeeds::Listed(vec!["/feed".to_owned()]));
+        for host in ["zero", "one", "two"] {
+            let found = FoundFeeds { paths: vec!["/feed".to_owned()] };
+            store.keep_found_feeds(&format!("http://blog.{host}.example/"), found).await.unwrap();
+        }
+        let served = async |sites: &[SiteSettings]| {
+            let mut feeds = vec![FeedSettings::new("other", Url::parse("http://x/").unwrap())];
+            for number in 0..sites.len() {
+                SiteSettings::join(sites, number, sites[number].feeds.listed(), &public, &mut feeds);
+            }
+            join_found(&store, sites, &public, &mut feeds).await.unwrap();
+            let progress = crate::catalog::RegistrationProgress::default();
+            let snapshot = crate::catalog::register(&store, feeds, &progress).await.unwrap();
+            let row = |feed: &Arc<crate::catalog::RegisteredFeed>| {
+                (feed.settings.known_as().host_str().unwrap().to_owned(), feed.settings.name.clone())
+            };
+            snapshot.feeds().map(row).collect::<std::collections::BTreeMap<_, _>>()
+        };
+        let rows = |rows: &[(&str, &str)]| {
+            let row = |(host, name): &(&str, &str)| ((*host).to_owned(), (*name).to_owned());
+            rows.iter().map(row).collect::<std::collections::BTreeMap<_, _>>()
+        };
+        let (zero, one, two) = ("blog.zero.example", "blog.one.example", "blog.two.example");
+        let other = ("x", "other");
+        let both = rows(&[(one, "blog-feed"), (two, "blog-two-example-feed"), other]);
+        assert_eq!(served(&[found(one), found(two)]).await, both);
+        assert_eq!(served(&[found(two), found(one)]).await, both, "they have changed places");
+        assert_eq!(served(&[listed(two), listed(one)]).await, both, "and are listed");
+        let alone = rows(&[(two, "blog-two-example-feed"), other]);
+        assert_eq!(served(&[found(two)]).await, alone, "the first has gone");
+        let three = rows(&[
+            (zero, "blog-zero-example-feed"),
+            (one, "blog-feed"),
+            (two, "blog-two-example-feed"),
+            other,
+        ]);
+        assert_eq!(served(&[found(zero), found(one), found(two)]).await, three, "one comes before them");
     }
 }

@@ -39,14 +39,16 @@ fn unnamed(pages: &[Value], config: &Config) -> Vec<RemovedFeed> {
     // Those that were found at a site are named by it.
     let is_found = |feed: &Value| {
         let url = feed["old_url"].as_str().and_then(|url| Url::parse(url).ok());
-        url.is_some_and(|url| config.site.iter().any(|site| site.may_find(&url, &config.server.public_url)))
+        url.is_some_and(|url| config.site.iter().any(|site| site.may_have(&url, &config.server.public_url)))
     };
+    // One server may have several sites: their feeds are told apart by their addresses there.
     let urls: BTreeMap<String, &str> =
-        config.feed.iter().map(|feed| (public_url(&feed.url), feed.name.as_str())).collect();
+        config.feed.iter().map(|feed| (public_url(feed.known_as()), feed.name.as_str())).collect();
     let mut kept = Vec::new();
     let running = pages.iter().filter_map(|page| page["feeds"].as_array()).flatten();
     for feed in running.filter(|feed| !is_found(feed)) {
-        let renamed_to = feed["url"].as_str().and_then(|url| urls.get(url)).map(|name| (*name).to_owned());
+        let url = feed["old_url"].as_str().or(feed["url"].as_str());
+        let renamed_to = url.and_then(|url| urls.get(url)).map(|name| (*name).to_owned());
         let items = feed["items"].as_u64().unwrap_or_default();
         kept.extend(feed["name"].as_str().map(|name| RemovedFeed {
             name: name.to_owned(),

@@ -153,6 +153,21 @@ pub(super) fn of_sites(
             };
             reading.refuse(&key, found, "give each site a host of its own; one may go without");
         }
+        let root = |site: &SiteSettings| site.public_root(&server.public_url).host_str().map(str::to_owned);
+        let has_feeds = matches!(site.feeds, SiteFeeds::Found(_)) || !site.feeds.listed().is_empty();
+        let is_named =
+            |(_, other): &&(String, SiteSettings)| other.host.is_some() && root(other) == root(site);
+        if site.host.is_none()
+            && has_feeds
+            && let Some((_, other)) = sites.iter().find(is_named)
+        {
+            let wanted = format!(
+                "a site without a host has its feeds at the host of server.public_url, which is that of the site {}; give it a \
+                 host, or feeds = [] where it has none",
+                other.host.as_deref().unwrap_or_default()
+            );
+            reading.refuse(&format!("{path}.host"), "missing", wanted);
+        }
         if server.listen.tcp().any(|listen| warnings::is_at(&site.origin, listen)) {
             let wanted = "this is where everfeed itself listens; give the address of the old server";
             reading.refuse(&format!("{path}.origin"), quoted(site.origin.as_str()), wanted);

@@ -591,6 +591,28 @@ fn a_key_that_was_renamed_is_refused_and_the_new_name_is_given() {
     assert!(refused.contains("`permalink_check_gap_secs`"), "{refused}");
 }
 
+#[test]
+fn a_site_without_a_host_has_no_feeds_at_the_address_of_another() {
+    // Its feeds would be asked for by the name of the other one, whose readers may be few.
+    let read = |public_host: &str, hosts: [&str; 2], feeds: &str| {
+        let site = |line: &str| format!("[[site]]\n{line}\norigin = \"http://127.0.0.1:81\"\n{feeds}\n");
+        let sites = hosts.map(|host| match host {
+            "" => site(""),
+            host => site(&format!("host = \"{host}\"\naccess = [\"alice\"]")),
+        });
+        let text = format!("[server]\npublic_url = \"http://{public_host}/\"\n{}", sites.concat());
+        Config::parse("x", &text).map(|_| ()).map_err(|refused| refused.to_string())
+    };
+    for hosts in [["one.example", ""], ["", "one.example"]] {
+        for feeds in ["", "feeds = [\"/feed.xml\"]"] {
+            let refused = read("one.example", hosts, feeds).unwrap_err();
+            assert!(refused.contains(".host: found missing") && refused.contains("of the site"), "{refused}");
+        }
+        read("one.example", hosts, "feeds = []").unwrap();
+        read("feeds.example", hosts, "").unwrap();
+    }
+}
+
 /// A long configuration, with something before its last feed.
 fn long(before_last: &str) -> String {
     let feed = |n: usize| {

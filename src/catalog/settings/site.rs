@@ -125,6 +125,8 @@ pub struct LegacyPlace {
     pub url: Url,
     /// The document that a plain reader gets.
     pub plain: ServePlain,
+    /// True where the feed is called by this address; false where the operator has named it.
+    pub names_feed: bool,
 }
 
 /// The longest name of a feed that is made from its path, characters: the rest of the path becomes a checksum.
@@ -177,7 +179,9 @@ impl SiteSettings {
         // The old server may move; its readers' address stays, and the ids with it.
         let known_as = self.public_root(public_url).join(path).ok()?;
         feed.id_namespace = Some(FeedSettings::new("", known_as).namespace());
-        self.feed_of(site, path, public_url, feed)
+        let mut feed = self.feed_of(site, path, public_url, feed)?;
+        feed.legacy.iter_mut().for_each(|place| place.names_feed = true);
+        Some(feed)
     }
 
     /// A feed as one of the site at this path, whatever its settings.
@@ -196,8 +200,9 @@ impl SiteSettings {
         if !feed.is_private() {
             feed.access = self.access.clone();
         }
-        feed.legacy =
-            Some(Box::new(LegacyPlace { site, path: path.to_owned(), url, plain: self.serve_plain }));
+        let names_feed = feed.legacy.as_ref().is_some_and(|place| place.names_feed);
+        let plain = self.serve_plain;
+        feed.legacy = Some(Box::new(LegacyPlace { site, path: path.to_owned(), url, plain, names_feed }));
         Some(feed)
     }
 
@@ -214,13 +219,22 @@ impl SiteSettings {
         let label = site.label(&sites[..number]);
         for path in paths {
             let Some(feed) = site.feed_at(number, &label, path, public_url) else { continue };
-            match feeds.iter().position(|known| site.has(number, path, known)) {
+            let elsewhere: Vec<Url> = (0..sites.len())
+                .filter(|other| *other != number)
+                .filter_map(|other| sites[other].public_root(public_url).join(path).ok())
+                .collect();
+            // A feed that the operator gave may say by its aliases which site it is of.
+            let is_elsewhere = |known: &FeedSettings| {
+                known.aliases.iter().any(|alias| elsewhere.contains(alias)) && known.legacy.is_none()
+            };
+            let is_it = |known: &FeedSettings| site.has(number, path, known) && !is_elsewhere(known);
+            match feeds.iter().position(is_it) {
                 Some(at) => {
                     let known = feeds[at].clone();
                     feeds[at] = site.feed_of(number, path, public_url, known).unwrap_or(feed);
                 }
-                // Another feed has the name: one that the operator gave.
-                None if feeds.iter().any(|known| known.name == feed.name) => {}
+                // The operator gave the name to another feed.
+                None if feeds.iter().any(|known| known.name == feed.name && !known.is_called_by_site()) => {}
                 None => feeds.push(feed),
             }
         }
@@ -260,9 +274,18 @@ impl SiteSettings {
         (is_here && matches!(url.scheme(), "http" | "https") && is_path(&path)).then_some(path)
     }
 
-    /// True for a URL in the site, whose feeds are found by themselves.
-    pub fn may_find(&self, url: &Url, public_url: &Url) -> bool {
-        matches!(self.feeds, SiteFeeds::Found(_)) && self.path_of(url, public_url).is_some()
+    /// True for a URL at which the site may have a feed: any of its own where they are found by themselves, else those that are
+    /// listed.
+    pub fn may_have(&self, url: &Url, public_url: &Url) -> bool {
+        self.path_of(url, public_url).is_some_and(|path| match &self.feeds {
+            SiteFeeds::Found(_) => true,
+            SiteFeeds::Listed(paths) => paths.contains(&path),
+        })
+    }
+
+    /// The name of a feed of the site with the whole host in it, for one whose usual name is taken.
+    pub fn long_name(&self, path: &str) -> String {
+        feed_name(self.host.as_deref().unwrap_or("site"), path)
     }
 
     /// Every setting that has the right type and still cannot be meant. Keys are those of the site's own table.
@@ -380,7 +403,12 @@ mod tests {
     #[test]
     fn sites_of_one_server_have_feeds_of_their_own() {
         let public = Url::parse("http://feeds.example.org").unwrap();
-        let mut feeds = vec![FeedSettings::new("given", Url::parse("http://127.0.0.1:8081/a").unwrap())];
+        let given = |name, path: &str| {
+            FeedSettings::new(name, Url::parse("http://127.0.0.1:8081").unwrap().join(path).unwrap())
+        };
+        let named = Url::parse("http://other.example/b").unwrap();
+        let mut feeds =
+            vec![given("given", "/a"), FeedSettings { aliases: vec![named], ..given("named", "/b") }];
         let hosts = ["blog.one.example", "www.blog.two.example", "other.example"];
         let mut sites: Vec<_> = hosts.iter().map(|host| site(Some(host))).collect();
         sites.push(site(None));
@@ -397,8 +425,8 @@ mod tests {
         let expect = [
             ("blog-b", "http://blog.one.example/b"),
             ("given", "http://blog.one.example/a"),
+            ("named", "http://other.example/b"),
             ("other-a", "http://other.example/a"),
-            ("other-b", "http://other.example/b"),
             ("site-a", "http://feeds.example.org/a"),
             ("site-b", "http://feeds.example.org/b"),
             ("www-blog-two-example-a", "http://www.blog.two.example/a"),
