@@ -45,6 +45,14 @@ impl AccessSettings {
         }
     }
 
+    /// True when somebody may read what has these settings as well as what has the other ones.
+    pub fn may_share_a_reader(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Named(these), Self::Named(those)) => !these.is_disjoint(those),
+            _ => true,
+        }
+    }
+
     /// The users that are named.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let named = match self {

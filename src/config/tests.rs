@@ -386,6 +386,11 @@ fn credentials_in_the_public_url_are_a_mistake_that_does_not_repeat_them() {
     }
 }
 
+/// The warnings of a configuration.
+fn warnings_of(text: &str) -> String {
+    Config::parse("x", text).unwrap().warnings().join("\n")
+}
+
 #[test]
 fn what_is_allowed_but_risky_is_warned_of() {
     let check = |text: &str, begin: &[&str]| {
@@ -408,6 +413,19 @@ fn what_is_allowed_but_risky_is_warned_of() {
         &format!("{far}[upstream]\npermalink_check_gap_secs = 1\n"),
         &["upstream.permalink_check_gap_secs: "],
     );
+    let shown = |rules: &str, access: &str| {
+        warnings_of(&feed("https://blog.example/rss", &format!("show = [{rules}]\naccess = {access}\n")))
+    };
+    let rule = |access: &str| format!("{{ access = {access}, filter = \"q=a\" }}");
+    let [everybody, users, alice] = ["\"public\"", "\"private\"", "[\"alice\"]"].map(rule);
+    assert_eq!(shown(&[alice.clone(), users.clone(), everybody.clone()].join(", "), "\"public\""), "");
+    let told = shown(&[alice.clone(), everybody, users].join(", "), "\"public\"");
+    assert!(
+        told.starts_with("feed.blog.show[2]: no reader gets to this rule, because feed.blog.show[1]"),
+        "{told}"
+    );
+    let told = shown(&alice, "[\"bob\"]");
+    assert!(told.starts_with("feed.blog.show[0]: nobody whom this rule is for may read the feed"), "{told}");
     let public = "[server]\npublic_url = \"https://feeds.example/smart\"\n";
     check(&format!("{public}prefix = \"/smart\"\n{far}"), &["server.prefix: "]);
     check(&format!("{public}prefix = \"/other\"\n{far}"), &[]);

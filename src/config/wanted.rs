@@ -60,7 +60,9 @@ pub(super) fn wanted(key: &str) -> Option<&'static str> {
             crate::auth::access::ACCESS_WANTED
         }
         "feed.show" => crate::catalog::SHOW_WANTED,
-        "feed.show.filter" => "a filter in quotes, for instance \"category=news\"; \"\" shows the whole feed",
+        "feed.show.filter" => {
+            "a filter as in URLs (q, author, category, deleted, has, lang), for instance \"category=news\"; \"\" shows the whole feed"
+        }
         "feed.poll" => "a table, for instance { min_secs = 3600, max_secs = 86400 }",
         "feed.record" => "a table, for instance { folder = \"recordings\", bodies = 50 }",
         "feed.keep" => "a table, for instance { item_bytes_max = 4194304, quota_bytes = 1073741824 }",

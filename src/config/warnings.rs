@@ -138,6 +138,21 @@ fn of_feed(feed: &FeedSettings, server: &serve::Config) -> Vec<String> {
             feed.url.host_str().unwrap_or_default()
         ));
     }
+    for (at, rule) in feed.show.iter().enumerate() {
+        let earlier = feed.show[..at].iter().position(|earlier| rule.access.is_within(&earlier.access));
+        if let Some(earlier) = earlier {
+            let key = key("show");
+            found.push(format!(
+                "{key}[{at}]: no reader gets to this rule, because {key}[{earlier}] fits them all; put it before that one"
+            ));
+        } else if !rule.access.may_share_a_reader(&feed.access) {
+            found.push(format!(
+                "{}[{at}]: nobody whom this rule is for may read the feed; name them in {}, too",
+                key("show"),
+                key("access")
+            ));
+        }
+    }
     found
 }
 

@@ -242,6 +242,19 @@ async fn a_page_that_is_only_slow_leaves_the_others_their_connections() {
     assert!(connections * 10 < requests, "{connections} connections for {requests} requests");
 }
 
+/// A sidecar before an origin that ends each of its connections with an answer, but answers `/ok` as often as it is asked.
+async fn before_one_that_ends_with(answer: &'static str) -> Sidecar {
+    Sidecar::start("", move |_, mut origin| async move {
+        while let Some(head) = origin.head().await {
+            if !head.contains(" /ok ") {
+                return origin.write(answer).await;
+            }
+            origin.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").await;
+        }
+    })
+    .await
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_came_of_an_answer_that_broke_off_arrives() {
     for answer in [
@@ -250,15 +263,7 @@ async fn what_came_of_an_answer_that_broke_off_arrives() {
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nonly\r\nzz\r\n",
     ] {
         // On a new connection, and on those by which something was answered.
-        let sidecar = Sidecar::start("", move |_, mut origin| async move {
-            while let Some(head) = origin.head().await {
-                if !head.contains(" /ok ") {
-                    return origin.write(answer).await;
-                }
-                origin.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").await;
-            }
-        })
-        .await;
+        let sidecar = before_one_that_ends_with(answer).await;
         for number in 0..50 {
             let got = sidecar.get("/broken").await;
             assert!(got.starts_with("HTTP/1.1 200 ") && got.contains("only"), "{number} {answer:?}: {got:?}");
@@ -281,15 +286,7 @@ async fn nothing_is_repeated_of_which_an_answer_has_begun() {
     ] {
         // On a new connection, and on one by which something was answered.
         for first in ["", "/ok"] {
-            let sidecar = Sidecar::start("", move |_, mut origin| async move {
-                while let Some(head) = origin.head().await {
-                    if !head.contains(" /ok ") {
-                        return origin.write(answer).await;
-                    }
-                    origin.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").await;
-                }
-            })
-            .await;
+            let sidecar = before_one_that_ends_with(answer).await;
             if !first.is_empty() {
                 assert!(sidecar.get(first).await.ends_with("ok"));
             }

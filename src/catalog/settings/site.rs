@@ -132,7 +132,8 @@ pub struct LegacyPlace {
 /// The longest name of a feed that is made from its path, characters: the rest of the path becomes a checksum.
 const SLUG_CHARS_MAX: usize = 40;
 
-const HOST_WANTED: &str = "give a host name without scheme, port and path: for instance \"blog.example.org\"";
+const HOST_WANTED: &str = "give one host name in small letters, without scheme, port, path, `*` and a dot at its end: for instance \
+    \"blog.example.org\"";
 const ORIGIN_WANTED: &str =
     "give scheme, host and port of the old server, no path: for instance \"http://127.0.0.1:8081\"";
 const FEEDS_WANTED: &str =
@@ -344,8 +345,9 @@ fn is_path(path: &str) -> bool {
 
 /// True for a host as it stands in a URL, and nothing else.
 fn is_host(host: &str) -> bool {
-    Url::parse(&format!("http://{host}/"))
-        .is_ok_and(|url| url.host_str() == Some(host) && url.port().is_none())
+    let is_name = Url::parse(&format!("http://{host}/"))
+        .is_ok_and(|url| url.host_str() == Some(host) && url.port().is_none());
+    is_name && !host.contains('*') && !host.ends_with('.')
 }
 
 /// The name of the feed at a path: `blog-feed-xml` for `/feed.xml` of a site with the label `blog`. It depends on nothing else,
@@ -441,7 +443,7 @@ mod tests {
     fn settings_that_cannot_be_meant_are_refused() {
         let keys = |site: SiteSettings| site.problems().into_iter().map(|it| it.key).collect::<Vec<_>>();
         assert!(keys(site(Some("blog.example.org"))).is_empty());
-        for host in ["", "http://x", "x:80", "x/y", "X.org", "a b", "u@x"] {
+        for host in ["", "http://x", "x:80", "x/y", "X.org", "a b", "u@x", "*.x.org", "x.org."] {
             assert_eq!(keys(site(Some(host))), ["host"], "{host}");
         }
         for origin in ["http://x/path", "http://u@x/", "ftp://x/", "http://x/?a"] {
