@@ -58,7 +58,14 @@ impl SiteWatch {
                 }
                 Err(failure) => {
                     let origin = &self.site.origin;
-                    debug!("The feeds of {origin} could not be looked for: {failure}");
+                    if again == AGAIN_AFTER {
+                        let secs = again.as_secs();
+                        warn!(
+                            "The feeds of {origin} could not be looked for, will try again in {secs} s: {failure}"
+                        );
+                    } else {
+                        debug!("The feeds of {origin} could not be looked for: {failure}");
+                    }
                     let wait = again;
                     again = (again * 2).min(LOOK_EVERY);
                     wait

@@ -107,48 +107,88 @@ async fn keep_names(
     sites: &[SiteSettings],
     feeds: &mut Vec<FeedSettings>,
 ) -> Result<(), StoreError> {
-    let (mut called, mut kept): (Vec<FeedSettings>, Vec<FeedSettings>) =
+    let (called, mut kept): (Vec<FeedSettings>, Vec<FeedSettings>) =
         std::mem::take(feeds).into_iter().partition(FeedSettings::is_called_by_site);
-    let mut stored: HashMap<String, Vec<String>> = HashMap::new();
-    if !called.is_empty() {
-        let mut records = listing::feeds(store);
-        while let Some(record) = records.try_next().await? {
-            stored.entry(record.ids.namespace.clone()).or_default().push(record.name.clone());
+    let stored = if called.is_empty() { StoredNames::default() } else { StoredNames::read(store).await? };
+    let mut taken: HashSet<String> = kept.iter().map(|feed| feed.name.clone()).collect();
+    let mut new = Vec::new();
+    for mut feed in called {
+        let site = feed.legacy.as_ref().and_then(|place| sites.get(place.site));
+        if site.is_some_and(|site| site.host.is_none()) {
+            stored.keep_namespace(&mut feed);
+        }
+        let names = stored.of_namespace(&feed.namespace());
+        let usual = usual_names(sites, &feed);
+        let first = usual.iter().filter(|name| names.contains(name));
+        match first.chain(names).find(|name| !taken.contains(*name)) {
+            Some(name) => {
+                taken.insert(name.clone());
+                kept.push(FeedSettings { name: name.clone(), ..feed });
+            }
+            None => new.push(feed),
         }
     }
-    let mut taken: HashSet<String> = kept.iter().map(|feed| feed.name.clone()).collect();
-    for is_stored in [true, false] {
-        for mut feed in std::mem::take(&mut called) {
-            let held = stored.get(&feed.namespace()).into_iter().flatten();
-            let place = feed.legacy.as_ref();
-            let long = place.and_then(|place| Some(sites.get(place.site)?.long_name(&place.path)));
-            let usual: Vec<&String> = std::iter::once(&feed.name).chain(&long).collect();
-            let is_free = |name: &&String| !taken.contains(*name);
-            let name = if is_stored {
-                let first = usual.iter().copied().filter(|name| held.clone().any(|held| held == *name));
-                first.chain(held.clone()).find(is_free).cloned()
-            } else {
-                usual.into_iter().find(is_free).cloned()
-            };
-            match name {
-                Some(name) => {
-                    taken.insert(name.clone());
-                    feed.name = name;
-                    kept.push(feed);
-                }
-                None if is_stored => called.push(feed),
-                None => {
-                    let url = feed.known_as();
-                    tracing::warn!(
-                        "There is no feed for {url}: its name, `{}`, is that of another",
-                        feed.name
-                    );
-                }
+    for feed in new {
+        let is_free = |name: &String| !taken.contains(name) && !stored.by_name.contains_key(name);
+        match usual_names(sites, &feed).into_iter().find(is_free) {
+            Some(name) => {
+                taken.insert(name.clone());
+                kept.push(FeedSettings { name, ..feed });
             }
+            None => tracing::warn!(
+                "There is no feed for {}: its name, `{}`, is that of another; give it a [[feed]] with another name and the url {}",
+                feed.known_as(),
+                feed.name,
+                crate::secret::public_url(&feed.url)
+            ),
         }
     }
     *feeds = kept;
     Ok(())
+}
+
+/// The names by which a feed of a site may be called, the one to be preferred first.
+fn usual_names(sites: &[SiteSettings], feed: &FeedSettings) -> Vec<String> {
+    let place = feed.legacy.as_ref();
+    let long = place.and_then(|place| Some(sites.get(place.site)?.long_name(&place.path)));
+    std::iter::once(feed.name.clone()).chain(long).collect()
+}
+
+/// The feeds that the store has.
+#[derive(Debug, Default)]
+struct StoredNames {
+    /// Namespaces by names.
+    by_name: HashMap<String, String>,
+    /// Names by namespaces.
+    by_namespace: HashMap<String, Vec<String>>,
+}
+
+impl StoredNames {
+    async fn read(store: &dyn Store) -> Result<Self, StoreError> {
+        let mut stored = Self::default();
+        let mut records = listing::feeds(store);
+        while let Some(record) = records.try_next().await? {
+            stored.by_namespace.entry(record.ids.namespace.clone()).or_default().push(record.name.clone());
+            stored.by_name.insert(record.name.clone(), record.ids.namespace.clone());
+        }
+        Ok(stored)
+    }
+
+    fn of_namespace(&self, namespace: &str) -> &[String] {
+        self.by_namespace.get(namespace).map_or(&[], Vec::as_slice)
+    }
+
+    /// Gives the feed of a site without a host the namespace under which the store has its name, where the path is the same: its
+    /// host is that of `server.public_url`, which may change.
+    fn keep_namespace(&self, feed: &mut FeedSettings) {
+        let path = |namespace: &str| namespace.split_once('/').map(|(_, path)| path.to_owned());
+        let own = feed.namespace();
+        if self.of_namespace(&own).is_empty()
+            && let Some(stored) = self.by_name.get(&feed.name).filter(|stored| path(stored) == path(&own))
+        {
+            feed.id_namespace = Some(stored.clone());
+        }
+    }
 }
 
 #[cfg(test)]
@@ -272,5 +312,32 @@ mod tests {
             other,
         ]);
         assert_eq!(served(&[found(zero), found(one), found(two)]).await, three, "one comes before them");
+        let moved = rows(&[("blog.one.test", "blog-one-test-feed"), other]);
+        assert_eq!(
+            served(&[listed("blog.one.test")]).await,
+            moved,
+            "another host is another feed, and no mistake"
+        );
+    }
+
+    #[tokio::test]
+    async fn the_feed_of_a_site_without_a_host_is_the_same_under_another_public_url() {
+        let store = Memory::new(Arc::new(Manual::at(1_780_272_000_000_000)));
+        let listed = SiteFeeds::Listed(vec!["/feed".to_owned()]);
+        let site =
+            SiteSettings { feeds: listed, ..SiteSettings::new(Url::parse("http://127.0.0.1:1").unwrap()) };
+        let registered = async |public: &str| {
+            let (sites, public) = (std::slice::from_ref(&site), Url::parse(public).unwrap());
+            let mut feeds = Vec::new();
+            SiteSettings::join(sites, 0, site.feeds.listed(), &public, &mut feeds);
+            join_found(&store, sites, &public, &mut feeds).await.unwrap();
+            let progress = crate::catalog::RegistrationProgress::default();
+            let snapshot = crate::catalog::register(&store, feeds, &progress).await.unwrap();
+            let feed = snapshot.feed("site-feed").unwrap();
+            (feed.no, feed.settings.namespace(), feed.settings.known_as().to_string())
+        };
+        let (no, namespace, _) = registered("http://127.0.0.1:8080").await;
+        let moved = registered("https://blog.example").await;
+        assert_eq!(moved, (no, namespace, "https://blog.example/feed".to_owned()));
     }
 }

@@ -447,6 +447,15 @@ fn what_is_allowed_but_risky_is_warned_of() {
         );
     }
     check(&format!("{site}{}", feed("https://other.example/rss", "")), &[]);
+    let sites = |access: &str, port: u16| {
+        let one = format!(
+            "[[site]]\nhost = \"one.example\"\norigin = \"http://127.0.0.1:81/\"\naccess = {access}\n"
+        );
+        format!("{one}[[site]]\nhost = \"two.example\"\norigin = \"http://127.0.0.1:{port}/\"\n")
+    };
+    check(&sites("\"public\"", 81), &[]);
+    check(&sites("[\"alice\"]", 82), &[]);
+    check(&sites("[\"alice\"]", 81), &["site[0].access: the origin is also that of the site two.example"]);
     for near in [
         "http://127.0.0.1:81/rss",
         "http://10.1.2.3/rss",

@@ -165,6 +165,14 @@ fn of_site(no: usize, site: &SiteSettings, config: &Config) -> Vec<String> {
         placed.any(|feed| feed.legacy.as_ref().is_some_and(|place| place.site == no && place.path == path))
     };
     let mut found = Vec::new();
+    let mut others = config.site.iter().filter(|other| !other.access.is_within(&site.access));
+    if let Some(other) = others.find(|other| other.origin.origin() == site.origin.origin()) {
+        found.push(format!(
+            "site[{no}].access: the origin is also that of the site {}, which passes on everything to more readers; make sure that \
+             the origin tells the two apart by `Host`, or everybody gets these feeds there",
+            other.host.as_deref().unwrap_or("of every other host")
+        ));
+    }
     for feed in &config.feed {
         let url = undotted(&feed.url);
         let is_here = url.host_str() == root.host_str() && url.port() == root.port();

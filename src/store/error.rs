@@ -40,9 +40,7 @@ pub enum StoreError {
     },
     /// The feed's ids were hashed with another namespace.
     #[error(
-        "the ids of feed `{feed}` belong to namespace `{stored}`, not `{given}`; set id_namespace = \"{stored}\". (A feed of a \
-         [[site]] needs a [[feed]] for that, with its name, its url and its address at the site in aliases. Where two sites have \
-         changed places in the file, put them back)"
+        "the ids of feed `{feed}` belong to namespace `{stored}`, not `{given}`; set id_namespace = \"{stored}\""
     )]
     Namespace {
         /// The feed.
