@@ -311,9 +311,12 @@ impl Readers {
         }
     }
 
-    /// The page after this one (SF-53): the same question, from the last cursor on.
+    /// The page after this one (SF-53): the same question, from the last cursor on. What follows a page that has looked at as many
+    /// items as it may can be empty, and is not held then.
     fn next(&self, reading: &ReadRequest, page: &Page) -> String {
+        let is_cut = reading.view.filter.has_terms() && page.items.len() < reading.max;
         let query = Query {
+            timeout_secs: is_cut.then_some(0),
             since: format!("cursor:{}", page.last_cursor),
             until: reading.until.as_ref().map(|until| until.raw.clone()).unwrap_or_default(),
             max: Some(reading.max),

@@ -281,6 +281,9 @@ async fn a_held_answer_with_nothing_in_it_stands_behind_all_that_was_looked_at()
     let reading = rig.reading(Order::MODIFIED, "cursor:", "").filtered(nobody);
     let first = rig.readers.read(&reading).await.unwrap();
     assert_eq!((first.count, first.more), (0, true));
+    assert!(first.next.as_ref().unwrap().ends_with("&timeout=0"), "who walks on is not held: {first:?}");
+    let short = rig.reading(Order::MODIFIED, "cursor:", "");
+    assert!(!rig.readers.read(&short).await.unwrap().next.as_ref().unwrap().contains("timeout"));
     let started = Instant::now();
     let held = wait(&rig, reading).await.unwrap().unwrap();
     assert_eq!(started.elapsed(), TIMEOUT);
