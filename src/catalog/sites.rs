@@ -1,4 +1,5 @@
-//! The sites before which we stand: which one a request is for, and which of their feeds; not what they are answered.
+//! The sites before which we stand: which one a request is for, which feeds they have, and what these are called; not what
+//! requests are answered.
 
 use super::{FeedSettings, SiteFeeds, SiteSettings};
 use crate::store::{Store, StoreError, listing};
