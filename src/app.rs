@@ -60,6 +60,8 @@ mod supervisor;
 
 mod forget_item;
 
+mod fresh_looks;
+
 mod accounts;
 
 pub mod explain;
@@ -277,7 +279,7 @@ impl Starting {
             certificate,
             started_at: insight::now(),
         };
-        router.open(wiring.mounts(readers, &hub, waiters, serving_ends)?);
+        router.open(wiring.mounts(readers, &hub, waiters, Arc::new(poller.clone()), serving_ends)?);
         admin.open(Arc::new(overview));
         let count = wiring.gate.catalog.snapshot().feeds().len();
         let words = format!("Serving at {}; feeds: {count}", wiring.config.server.public_url);

@@ -27,6 +27,7 @@ pub use error::{Awaited, ConnectFault, Fault, FetchError, NameFault, Refused, Si
 pub use inflate_cap::FirstBytes;
 pub use pacing::{freshness, parse_retry_after};
 pub use per_host::{Governor, Throttled};
+pub use public_address::is_near;
 pub use redirect::{HomeOnly, KnownAs, Landing, NAME_HEADERS, is_below};
 pub use wire::BuildError;
 

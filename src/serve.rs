@@ -20,6 +20,7 @@ pub mod discovery;
 mod event_stream;
 pub mod feed_range;
 pub mod first_seen;
+pub mod fresh_looks;
 mod heads;
 pub mod https_redirect;
 pub mod hub_forms;

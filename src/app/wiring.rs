@@ -30,6 +30,7 @@ use crate::{
         client_address::{OverTls, PeerAddress, WayTrust, client_address, is_trusted},
         context::ServeContext,
         first_seen::FirstSeen,
+        fresh_looks::FreshLooks,
         hub_forms::HubService,
         long_poll::Waiters,
         mount::Mount,
@@ -42,12 +43,18 @@ use anyhow::Context as _;
 use bytes::Bytes;
 use http::HeaderValue;
 use ipnet::IpNet;
-use std::{convert::Infallible, sync::Arc, time::Duration};
+use std::{convert::Infallible, num::NonZeroU32, sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;
 use tower::{ServiceBuilder, util::BoxCloneSyncService};
 
 /// Polls a second at most after a first start, when all feeds were polled at one time.
 const POLLS_PER_SEC: u64 = 10;
+
+/// Looks for readers of old addresses at one host at once, without waiting.
+const LOOKS_BURST: NonZeroU32 = NonZeroU32::new(20).expect("20 is not 0");
+
+/// Looks a second at one host after that.
+const LOOKS_PER_SEC: NonZeroU32 = NonZeroU32::new(5).expect("5 is not 0");
 
 /// The components that all others stand on.
 pub(super) struct Wiring {
@@ -81,7 +88,17 @@ impl Wiring {
     /// The way to publishers.
     pub(super) fn upstream(&self) -> anyhow::Result<Upstream> {
         let client = ClientConfig { idle_per_host: self.idle_per_host, ..self.config.upstream.client() };
-        let client = layers::upstream(&client, Governor::default())?;
+        self.upstream_at(&client, Governor::default())
+    }
+
+    /// The way of looks for readers of old addresses: a pace of their own, beside that of polls, checks and walks.
+    fn look_upstream(&self) -> anyhow::Result<Upstream> {
+        let client = ClientConfig { idle_per_host: self.idle_per_host, ..self.config.upstream.client() };
+        self.upstream_at(&client, Governor::new(LOOKS_BURST, LOOKS_PER_SEC))
+    }
+
+    fn upstream_at(&self, client: &ClientConfig, pace: Governor) -> anyhow::Result<Upstream> {
+        let client = layers::upstream(client, pace)?;
         let own = &self.config.server.public_url;
         let contact = self.config.upstream.contact_url.clone().unwrap_or_else(|| own.clone());
         Ok(Upstream::new(client, contact, self.clock.clone()))
@@ -149,7 +166,7 @@ impl Wiring {
             FeedSpec { policy: Policy { spread_secs, ..spec.policy }, ..spec }
         };
         let feeds = catalog.polled().map(spec).collect();
-        Ok(Poller::load(context, upstream, feeds).await?)
+        Ok(Poller::load(context, upstream, feeds).await?.looking_by(self.look_upstream()?))
     }
 
     /// The keeper of groups, whose heads are known from here on.
@@ -227,6 +244,7 @@ impl Wiring {
         readers: Arc<Readers>,
         hub: &Arc<Hub>,
         waiters: Waiters,
+        looks: Arc<dyn FreshLooks>,
         stop: CancellationToken,
     ) -> anyhow::Result<Vec<Mount>> {
         let server = &self.config.server;
@@ -236,6 +254,7 @@ impl Wiring {
         let origin = self.way_to_origins(&sites, stop.clone())?;
         let context = ServeContext {
             first_seen: FirstSeen::default(),
+            looks: Some(looks),
             readers,
             store: self.store.clone(),
             clock: self.clock.clone(),

@@ -58,8 +58,11 @@ pub(super) fn advice(key: &str) -> String {
         return format!("did you mean `{near}`?");
     }
     // A key of another table, often because a header stands before it.
-    let elsewhere: Vec<&str> =
+    let mut elsewhere: Vec<&str> =
         effect::keys().filter(|known| known.rsplit('.').next() == Some(name)).collect();
+    if elsewhere.iter().any(|known| is_below(table, known)) {
+        elsewhere.retain(|known| is_below(table, known));
+    }
     match elsewhere[..] {
         [] => {}
         [one] => return format!("did you mean `{}`?", relative(table, one)),
@@ -100,6 +103,11 @@ fn nearest(name: &str, known: impl Iterator<Item = &'static str>) -> Option<&'st
 }
 
 /// True for names that differ by case, hyphens, a slip in every third letter, or a part left out at either end.
+/// True for a key in a table, or in one that stands in it.
+fn is_below(table: &str, key: &str) -> bool {
+    !table.is_empty() && key.strip_prefix(table).is_some_and(|rest| rest.starts_with('.'))
+}
+
 fn is_near(name: &str, known: &str) -> bool {
     /// A shorter part of a name says too little.
     const PART_CHARS_MIN: usize = 3;

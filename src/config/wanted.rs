@@ -15,6 +15,12 @@ const BYTES: &str = "a whole number of bytes";
 
 /// The values that would do for a key, found by its dotted name without indices.
 pub(super) fn wanted(key: &str) -> Option<&'static str> {
+    // A site lends these to its feeds.
+    if let Some(lent) = key.strip_prefix("site.")
+        && ["poll", "deletions", "import", "keep"].contains(&lent.split('.').next().unwrap_or_default())
+    {
+        return wanted(&format!("feed.{lent}"));
+    }
     Some(match key {
         "server.listen" => {
             "an address and a port, for instance \"127.0.0.1:8080\"; or \"unix:/run/everfeed/http.sock\", \"systemd\", or a \

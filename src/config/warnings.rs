@@ -4,6 +4,7 @@ use super::Config;
 use crate::{
     acme::AcmeSettings,
     catalog::{FeedSettings, SiteSettings},
+    layers::is_near,
     serve::{self, listen_address::ListenAddress},
 };
 use std::net::{IpAddr, SocketAddr};
@@ -232,16 +233,6 @@ pub(super) fn is_at(url: &Url, listen: SocketAddr) -> bool {
         ip == listen.ip() || (ip.is_loopback() && (listen.ip().is_unspecified() || listen.ip().is_loopback()))
     });
     is_here && url.port_or_known_default() == Some(listen.port())
-}
-
-/// True for a host on this machine or network, as far as its name tells: a loopback or private address, or a name without
-/// dots, as containers have it.
-fn is_near(url: &Url) -> bool {
-    match address(url) {
-        Some(IpAddr::V4(ip)) => ip.is_loopback() || ip.is_private() || ip.is_link_local(),
-        Some(IpAddr::V6(ip)) => ip.is_loopback() || ip.is_unique_local() || ip.is_unicast_link_local(),
-        None => url.host_str().is_some_and(|name| !name.trim_end_matches('.').contains('.')),
-    }
 }
 
 /// The address of a URL that names one; `localhost` is a loopback address.

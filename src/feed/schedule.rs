@@ -6,6 +6,7 @@ use everfeed_adapters::{Digest, platforms::Detected};
 mod calendar;
 mod fault;
 mod interval;
+mod look;
 mod next;
 mod retry_after;
 
@@ -92,6 +93,8 @@ pub struct DocumentFacts {
     pub remark: Option<String>,
     /// The software that makes the feed, as its documents show it; certain signs of another replace it, none do not.
     pub platform: Option<Detected>,
+    /// Since when every document has been cut short or empty, of a feed of a site whose readers have a better one.
+    pub broken_since: Option<Stamp>,
 }
 
 /// Change, or none, that the last good answer brought.

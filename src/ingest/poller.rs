@@ -15,6 +15,7 @@ use crate::{
 use delays::Delays;
 use futures_util::TryStreamExt as _;
 use jobs::JobParts;
+use looks::Looks;
 use requests::Requests;
 use std::{
     collections::{BTreeMap, HashMap},
@@ -29,6 +30,8 @@ mod delays;
 mod jobs;
 
 mod lanes;
+
+mod looks;
 
 mod requests;
 
@@ -53,18 +56,20 @@ pub struct Poller {
     states: Arc<RwLock<HashMap<FeedNo, KeptState>>>,
     pauses: PauseEnds,
     requests: Arc<Requests>,
+    looks: Arc<Looks>,
 }
 
 /// A poll state as it is kept while nothing is done with it, and what is counted of all of them.
 struct KeptState {
     state: PackedPollState,
     whose: Option<Whose>,
+    polled_at: Option<Stamp>,
 }
 
 impl KeptState {
     fn of(state: &PollState) -> Self {
         let whose = state.health.fault.as_ref().map(|fault| fault.kind.whose());
-        Self { state: PackedPollState::of(state), whose }
+        Self { state: PackedPollState::of(state), whose, polled_at: state.timetable.polled_at }
     }
 }
 
@@ -105,11 +110,18 @@ impl Poller {
         }
         drop(records);
         let wanted = Arc::new(watch::Sender::new(Arc::new(feeds)));
-        let (parts, states) = (JobParts { context, upstream }, Arc::new(RwLock::new(states)));
+        let (parts, states) =
+            (JobParts { context, look_upstream: upstream.clone(), upstream }, Arc::new(RwLock::new(states)));
         let pauses = PauseEnds::default();
         let delays = Delays { wanted: wanted.clone(), states: states.clone(), pauses: pauses.clone() };
         parts.context.notify.delay_hints(Arc::new(delays));
-        Ok(Self { parts, wanted, states, pauses, requests: Arc::default() })
+        Ok(Self { parts, wanted, states, pauses, requests: Arc::default(), looks: Arc::default() })
+    }
+
+    /// Has looks for readers of old addresses ask by this client, whose pace is their own.
+    pub fn looking_by(mut self, upstream: Upstream) -> Self {
+        self.parts.look_upstream = upstream;
+        self
     }
 
     /// Changes the feeds that are polled, before it runs or while it does.
@@ -175,6 +187,7 @@ impl Poller {
     }
 
     fn forget(&self, feed: FeedNo) {
+        self.looks.forget(feed);
         self.states.write().unwrap_or_else(PoisonError::into_inner).remove(&feed);
     }
 }

@@ -7,6 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
+use url::{Host, Url};
+
 use super::error::{BoxError, Refused};
 
 /// True for an address on the public internet: globally reachable unicast by the IANA special-purpose
@@ -17,6 +19,31 @@ pub fn is_public(address: IpAddr) -> bool {
         IpAddr::V6(v6) => is_public_v6(v6),
     }
 }
+
+/// True for a URL that leads to this machine or its network, as far as it tells: a loopback, private or link-local address, or a
+/// name that no public server has (RFC 6761, RFC 8375, ICANN's `internal`, and names without a dot, as containers have them).
+pub fn is_near(url: &Url) -> bool {
+    let is_near_v4 =
+        |ip: Ipv4Addr| ip.is_loopback() || ip.is_private() || ip.is_link_local() || ip.is_unspecified();
+    match url.host() {
+        Some(Host::Ipv4(ip)) => is_near_v4(ip),
+        Some(Host::Ipv6(ip)) => match ip.to_ipv4_mapped() {
+            Some(ip) => is_near_v4(ip),
+            None => {
+                ip.is_loopback() || ip.is_unique_local() || ip.is_unicast_link_local() || ip.is_unspecified()
+            }
+        },
+        Some(Host::Domain(name)) => {
+            let name = name.trim_end_matches('.').to_ascii_lowercase();
+            let is_below = |zone: &&str| name.strip_suffix(*zone).is_some_and(|rest| rest.ends_with('.'));
+            !name.contains('.') || NEAR_ZONES.iter().any(|zone| is_below(zone))
+        }
+        None => false,
+    }
+}
+
+/// Zones of names that lead to this machine or its network.
+const NEAR_ZONES: [&str; 5] = ["localhost", "local", "internal", "lan", "home.arpa"];
 
 fn is_public_v4(address: Ipv4Addr) -> bool {
     let [a, b, c, _] = address.octets();
@@ -145,6 +172,33 @@ impl Resolve for PublicResolver {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_url_is_near_by_its_address_or_by_a_name_that_no_public_server_has() {
+        let check = |url: &str, expect: bool| assert_eq!(is_near(&Url::parse(url).unwrap()), expect, "{url}");
+        for near in [
+            "http://127.0.0.1:8081/",
+            "http://[::1]/",
+            "http://[::ffff:10.0.0.1]/",
+            "http://[fd00::1]/",
+            "http://192.168.1.5/",
+            "http://localhost/",
+            "http://wordpress:80/",
+            "http://Blog.LOCAL./",
+            "http://nas.home.arpa/",
+        ] {
+            check(near, true);
+        }
+        for far in [
+            "http://93.184.215.14/",
+            "http://[2606:2800::1]/",
+            "https://blog.example.org/",
+            "http://a.locals/",
+            "http://xlocal.org/",
+        ] {
+            check(far, false);
+        }
+    }
 
     /// Finds one address after the other.
     struct Changing(Mutex<Vec<&'static str>>);

@@ -165,6 +165,10 @@ impl Handler for PlainLegacy {
         }
         // What a private feed is comes from here alone: the origin would give it to everybody, and its caches, too.
         let is_private = feed.settings.is_private();
+        let fresh_secs = if place.plain == ServePlain::Origin { 0 } else { place.fresh_secs };
+        if let Some(look) = context.looks.as_ref().and_then(|looks| looks.look(feed.no, fresh_secs)) {
+            look.await;
+        }
         let site = context.readers.site();
         let links = LegacyLinks {
             own: place.url.to_string(),
@@ -191,8 +195,13 @@ impl Handler for PlainLegacy {
                 let (response, coding) = plain(request, &document).await;
                 let mut response = if_unchanged(request, response)?;
                 let (readers, had) = (context.readers.clone(), Arc::downgrade(&document));
+                let (looks, no) = (context.looks.clone(), feed.no);
                 let is_fresh = response.status() == StatusCode::NOT_MODIFIED;
                 caller.mark_repeatable(context, &mut response, move || {
+                    // An old copy is not given again before its origin was asked.
+                    if looks.as_ref().is_some_and(|looks| looks.is_wanted(no, fresh_secs)) {
+                        return None;
+                    }
                     let document = readers.same_document(&key, &had)?;
                     if is_fresh { Some(Bytes::new()) } else { document.coded_before(coding) }
                 });

@@ -265,6 +265,7 @@ fn poll() -> PollState {
             repeat: Repeat::Unchanged,
             deferred_until: Some(START),
             remark: Some("odd".into()),
+            broken_since: None,
             platform: Some(Detected {
                 platform: "wordpress".into(),
                 why: "the generator is WordPress".into(),

@@ -1,8 +1,9 @@
 //! `[[site]]`: the settings of an old web site before which everfeed stands as a reverse proxy; not how requests are passed on.
 
-use super::FeedSettings;
+use super::{DeletionSettings, FeedSettings, ImportSettings, KeepSettings, PollSettings};
 use crate::{
     auth::AccessSettings,
+    layers::is_near,
     setting::{RefusedSetting, at_least_one},
 };
 use serde::{Deserialize, Serialize};
@@ -26,6 +27,23 @@ pub struct SiteSettings {
     /// The document that a plain reader of a legacy feed URL gets.
     #[serde(default)]
     pub serve_plain: ServePlain,
+    /// Seconds for which its old documents are given without asking the origin whether they have changed; 0: it is never asked for
+    /// readers. Not set: 60 for an origin on this machine or its network, else 900.
+    #[serde(default)]
+    pub fresh_secs: Option<u64>,
+    /// The bounds within which its feeds are polled. This and what follows is for feeds of the site that have no such table of their
+    /// own.
+    #[serde(default)]
+    pub poll: PollSettings,
+    /// The proof that a deletion needs.
+    #[serde(default)]
+    pub deletions: DeletionSettings,
+    /// The reading of their archives.
+    #[serde(default)]
+    pub import: ImportSettings,
+    /// Limits of what is kept of them.
+    #[serde(default)]
+    pub keep: KeepSettings,
     /// True to put links to its feeds into the head of its pages.
     #[serde(default)]
     pub page_links: bool,
@@ -125,9 +143,16 @@ pub struct LegacyPlace {
     pub url: Url,
     /// The document that a plain reader gets.
     pub plain: ServePlain,
+    /// Seconds for which the document is given without asking the origin; 0: it is never asked for readers.
+    pub fresh_secs: u64,
     /// True where the feed is called by this address; false where the operator has named it.
     pub names_feed: bool,
 }
+
+/// `fresh_secs` of an origin on this machine or its network, which belongs to whoever runs everfeed (DESIGN section 10).
+const NEAR_FRESH_SECS: u64 = 60;
+/// `fresh_secs` of any other origin.
+const FAR_FRESH_SECS: u64 = 900;
 
 /// The longest name of a feed that is made from its path, characters: the rest of the path becomes a checksum.
 const SLUG_CHARS_MAX: usize = 40;
@@ -153,6 +178,11 @@ impl SiteSettings {
             feeds: SiteFeeds::default(),
             access: AccessSettings::default(),
             serve_plain: ServePlain::default(),
+            fresh_secs: None,
+            poll: PollSettings::default(),
+            deletions: DeletionSettings::default(),
+            import: ImportSettings::default(),
+            keep: KeepSettings::default(),
             page_links: false,
             pings: pings(),
             connect_secs: connect_secs(),
@@ -202,9 +232,37 @@ impl SiteSettings {
             feed.access = self.access.clone();
         }
         let names_feed = feed.legacy.as_ref().is_some_and(|place| place.names_feed);
-        let plain = self.serve_plain;
-        feed.legacy = Some(Box::new(LegacyPlace { site, path: path.to_owned(), url, plain, names_feed }));
+        self.lend_settings(&mut feed);
+        feed.legacy = Some(Box::new(LegacyPlace {
+            site,
+            path: path.to_owned(),
+            url,
+            plain: self.serve_plain,
+            fresh_secs: self.fresh_secs(),
+            names_feed,
+        }));
         Some(feed)
+    }
+
+    /// Seconds for which its old documents are given without asking the origin.
+    fn fresh_secs(&self) -> u64 {
+        self.fresh_secs.unwrap_or(if is_near(&self.origin) { NEAR_FRESH_SECS } else { FAR_FRESH_SECS })
+    }
+
+    /// Gives a feed the settings of the site, where it has the usual ones.
+    fn lend_settings(&self, feed: &mut FeedSettings) {
+        if feed.poll == PollSettings::default() {
+            feed.poll = self.poll;
+        }
+        if feed.deletions == DeletionSettings::default() {
+            feed.deletions = self.deletions;
+        }
+        if feed.import == ImportSettings::default() {
+            feed.import = self.import;
+        }
+        if feed.keep == KeepSettings::default() {
+            feed.keep = self.keep;
+        }
     }
 
     /// Adds the feeds at paths of the site of this number to others; a feed that is polled at the same URL is the site's, with
@@ -322,6 +380,9 @@ impl SiteSettings {
             }
         }
         problems.extend(self.access.problems());
+        problems.extend(self.poll.problems());
+        problems.extend(self.deletions.problems());
+        problems.extend(self.keep.problems());
         let counts = [
             ("connect_secs", self.connect_secs),
             ("head_secs", self.head_secs),
@@ -400,6 +461,44 @@ mod tests {
         let long = format!("/{}", "a".repeat(100));
         let name = site(blog).feed_at(0, "blog", &long, &public).unwrap().name;
         assert!(name.len() <= 63 && name.starts_with("blog-aaaa"), "{name}");
+    }
+
+    #[test]
+    fn a_feed_of_a_site_has_its_settings_unless_it_has_its_own() {
+        let public = Url::parse("http://blog.example/").unwrap();
+        let mut site: SiteSettings = toml::from_str(
+            "origin = \"http://127.0.0.1:8081\"\npoll = { min_secs = 300, max_secs = 900 }\n\
+             deletions = { confirmations = 3 }\nimport = { pages_max = 7 }\nkeep = { quota_bytes = 5000000 }",
+        )
+        .unwrap();
+        assert_eq!(site.problems().len(), 0, "{:?}", site.problems());
+        let own = PollSettings { min_secs: Some(60), max_secs: 120 };
+        let url = site.origin.join("/own.xml").unwrap();
+        let mut feeds = vec![FeedSettings { poll: own, ..FeedSettings::new("own", url) }];
+        let paths = ["/own.xml".to_owned(), "/feed.xml".to_owned()];
+        SiteSettings::join(std::slice::from_ref(&site), 0, &paths, &public, &mut feeds);
+        assert_eq!((feeds[0].poll, feeds[1].poll), (own, site.poll));
+        for feed in &feeds {
+            let lent = (feed.deletions, feed.import, feed.keep);
+            assert_eq!(lent, (site.deletions, site.import, site.keep), "{}", feed.name);
+        }
+        site.poll.min_secs = Some(1000);
+        assert_eq!(site.problems()[0].key, "poll.min_secs", "more than max_secs");
+    }
+
+    #[test]
+    fn copies_of_an_origin_nearby_are_fresh_for_a_minute_and_others_for_a_quarter_of_an_hour() {
+        let check = |origin: &str, fresh_secs: Option<u64>, expect: u64| {
+            let site = SiteSettings { fresh_secs, ..SiteSettings::new(Url::parse(origin).unwrap()) };
+            let public = Url::parse("http://blog.example/").unwrap();
+            let feed = site.feed_at(0, "blog", "/feed.xml", &public).unwrap();
+            assert_eq!(feed.legacy.unwrap().fresh_secs, expect, "{origin}");
+        };
+        check("http://127.0.0.1:8081", None, 60);
+        check("http://wordpress", None, 60);
+        check("https://blog.example.org", None, 900);
+        check("http://127.0.0.1:8081", Some(0), 0);
+        check("https://blog.example.org", Some(5), 5);
     }
 
     #[test]

@@ -56,6 +56,8 @@ pub struct PolledDocument<'a> {
     pub deferred_until: Option<Stamp>,
     /// The software that makes it.
     pub platform: Option<Detected>,
+    /// Since when every document has been cut short or empty; `None` for one that is not.
+    pub broken_since: Option<Stamp>,
 }
 
 /// Failure of a poll.
@@ -161,6 +163,7 @@ impl PollState {
         self.timetable.wants_audit = document.wants_audit;
         (self.document.repeat, self.document.deferred_until) = (Repeat::Changed, document.deferred_until);
         self.document.platform.clone_from(&document.platform);
+        self.document.broken_since = document.broken_since;
         let rhythm = document.rhythm;
         let ttl_secs = rhythm.ttl_mins.map(|mins| u64::from(mins) * 60);
         self.timetable.hinted_secs = ttl_secs.max(rhythm.update_secs.map(u64::from)).filter(|secs| *secs > 0);

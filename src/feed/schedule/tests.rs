@@ -66,6 +66,7 @@ fn document(rhythm: &Rhythm) -> PolledDocument<'_> {
         wants_audit: false,
         deferred_until: None,
         platform: None,
+        broken_since: None,
     }
 }
 

@@ -19,6 +19,8 @@ use tokio_util::sync::CancellationToken;
 pub(super) struct JobParts {
     pub(super) context: Context,
     pub(super) upstream: Upstream,
+    /// The way of looks, with a pace of its own.
+    pub(super) look_upstream: Upstream,
 }
 
 /// One poll.
@@ -27,6 +29,9 @@ pub(super) struct PollJob {
     pub(super) spec: Arc<FeedSpec>,
     pub(super) state: PollState,
 }
+
+/// One poll that a reader at an old address waits for.
+pub(super) struct LookJob(pub(super) PollJob);
 
 /// One step of an archive walk; without a walk, the beginning of one more.
 pub(super) struct WalkJob {
@@ -72,6 +77,22 @@ impl LaneJob for PollJob {
     async fn run(self, stop: CancellationToken) -> Option<Self::Result> {
         let Self { parts, spec, state } = self;
         let polled = Poll::new(&parts.context, &spec, &state).run(&parts.upstream, &stop).await?;
+        Some((spec, polled))
+    }
+}
+
+impl LaneJob for LookJob {
+    const KIND: &'static str = "look for a reader";
+    const IN_FLIGHT_MAX: usize = 16;
+    type Result = <PollJob as LaneJob>::Result;
+
+    fn feed_name(&self) -> &str {
+        &self.0.spec.name
+    }
+
+    async fn run(self, stop: CancellationToken) -> Option<Self::Result> {
+        let PollJob { parts, spec, state } = self.0;
+        let polled = Poll::new(&parts.context, &spec, &state).run(&parts.look_upstream, &stop).await?;
         Some((spec, polled))
     }
 }

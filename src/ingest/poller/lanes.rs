@@ -1,6 +1,6 @@
 //! The lanes of the poller, one a kind of job, and what is done with all of them at once; not what one lane does, nor a job.
 
-use super::jobs::{CheckJob, PollJob, RecallJob, WalkJob};
+use super::jobs::{CheckJob, LookJob, PollJob, RecallJob, WalkJob};
 use crate::{
     feed::{record::FeedNo, stamp::Stamp},
     ingest::{
@@ -13,6 +13,7 @@ use crate::{
 #[derive(Default)]
 pub(super) struct Lanes {
     pub(super) polls: Lane<PollJob>,
+    pub(super) looks: Lane<LookJob>,
     pub(super) walks: Lane<WalkJob>,
     pub(super) checks: Lane<CheckJob>,
     pub(super) recalls: Lane<RecallJob>,
@@ -25,6 +26,7 @@ pub(super) struct Lanes {
 )]
 pub(super) enum Event {
     Polled(Joined<<PollJob as LaneJob>::Result>),
+    Looked(Joined<<LookJob as LaneJob>::Result>),
     Stepped(Joined<<WalkJob as LaneJob>::Result>),
     Checked(Joined<<CheckJob as LaneJob>::Result>),
     Recalled(Joined<<RecallJob as LaneJob>::Result>),
@@ -35,6 +37,7 @@ impl Lanes {
     pub(super) async fn next(&mut self) -> Event {
         tokio::select! {
             joined = self.polls.next() => Event::Polled(joined),
+            joined = self.looks.next() => Event::Looked(joined),
             joined = self.walks.next() => Event::Stepped(joined),
             joined = self.checks.next() => Event::Checked(joined),
             joined = self.recalls.next() => Event::Recalled(joined),
@@ -42,8 +45,13 @@ impl Lanes {
     }
 
     pub(super) fn next_at(&self) -> Stamp {
-        let next_at =
-            [self.polls.next_at(), self.walks.next_at(), self.checks.next_at(), self.recalls.next_at()];
+        let next_at = [
+            self.polls.next_at(),
+            self.looks.next_at(),
+            self.walks.next_at(),
+            self.checks.next_at(),
+            self.recalls.next_at(),
+        ];
         next_at.into_iter().min().unwrap_or(Stamp::MAX)
     }
 
@@ -65,17 +73,28 @@ impl Lanes {
 
     pub(super) fn remove(&mut self, feed: FeedNo) {
         self.polls.remove(feed);
+        self.looks.remove(feed);
         self.walks.remove(feed);
         self.checks.remove(feed);
         self.recalls.remove(feed);
     }
 
+    /// True while a document of the feed is asked for.
+    pub(super) fn are_polling(&self, feed: FeedNo) -> bool {
+        self.polls.is_busy_with(feed) || self.looks.is_busy_with(feed)
+    }
+
     pub(super) fn are_idle(&self) -> bool {
-        self.polls.is_idle() && self.walks.is_idle() && self.checks.is_idle() && self.recalls.is_idle()
+        self.polls.is_idle()
+            && self.looks.is_idle()
+            && self.walks.is_idle()
+            && self.checks.is_idle()
+            && self.recalls.is_idle()
     }
 
     pub(super) async fn shutdown(&mut self) {
         self.polls.shutdown().await;
+        self.looks.shutdown().await;
         self.walks.shutdown().await;
         self.checks.shutdown().await;
         self.recalls.shutdown().await;

@@ -25,6 +25,8 @@ mod walks;
 mod changes;
 
 mod checks;
+
+mod looks;
 mod rewalks;
 
 const HOUR: u64 = 3600;

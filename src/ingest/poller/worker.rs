@@ -3,8 +3,9 @@
 
 use super::{
     Poller, WantedFeeds,
-    jobs::{CheckJob, PollJob, RecallJob, Recalled, WalkJob, goes_on_at},
+    jobs::{CheckJob, LookJob, PollJob, RecallJob, Recalled, WalkJob, goes_on_at},
     lanes::{Event, Lanes},
+    looks::Look,
     requests::{AwaitedPolls, PollAnswer, PollRequest},
     saving::Saving,
 };
@@ -69,6 +70,7 @@ pub(super) struct Worker<'a> {
     agenda: Agenda,
     saving: Saving,
     requests: mpsc::Receiver<PollRequest>,
+    looks: mpsc::Receiver<Look>,
     clock: JumpWatch,
 }
 
@@ -82,6 +84,8 @@ struct Agenda {
     checked: HashMap<String, Stamp>,
     /// Polls that an operator waits for.
     awaited: AwaitedPolls,
+    /// Looks that readers wait for. One whose feed is polled anyway ends with that poll.
+    looks: HashMap<FeedNo, Look>,
     /// Time of the last look for free places.
     looked_at: Stamp,
 }
@@ -117,6 +121,7 @@ impl<'a> Worker<'a> {
             agenda: Agenda::default(),
             saving: Saving::new(store.clone()),
             requests: poller.requests.take(),
+            looks: poller.looks.take(),
             clock: JumpWatch::new(poller.parts.context.now().micros()),
         };
         let mut walks: HashMap<FeedNo, ArchiveWalk> = listing::walks(&**store).try_collect().await?;
@@ -163,6 +168,7 @@ impl<'a> Worker<'a> {
         self.watch_clock();
         // Nobody is asked for what could not be kept, and no operator waits for the end of that.
         if let StoreCondition::Away(outage) = self.poller.parts.context.store.condition() {
+            self.agenda.looks.clear();
             return self.turn_away(&PollAnswer::StoreAway { cause: outage.cause });
         }
         let now = self.now();
@@ -175,6 +181,9 @@ impl<'a> Worker<'a> {
             let job = RecallJob { parts: self.poller.parts.clone(), spec };
             let ready = Ready { job, hosts: Vec::new(), not_before: Stamp::ZERO };
             self.lanes.recalls.start(&due, ready, &mut self.pauses, &self.stop);
+        }
+        while let Some(due) = self.lanes.looks.next_due(now) {
+            self.start_look(&due, now);
         }
         while let Some(due) = self.lanes.polls.next_due(now) {
             self.start_poll(&due, now);
@@ -189,7 +198,31 @@ impl<'a> Worker<'a> {
         self.saving.start(&mut self.pauses);
     }
 
+    /// Starts a look, unless its feed is being polled or its hosts want to be left alone.
+    fn start_look(&mut self, due: &Due, now: Stamp) {
+        if self.lanes.polls.is_busy_with(due.feed) {
+            return;
+        }
+        let Some((spec, state, hosts)) =
+            self.subject(due.feed, now).filter(|_| self.agenda.looks.contains_key(&due.feed))
+        else {
+            return;
+        };
+        if self.pauses.until(&hosts) > now {
+            self.agenda.looks.remove(&due.feed);
+            return;
+        }
+        let job = LookJob(PollJob { parts: self.poller.parts.clone(), spec, state });
+        // The places at its hosts are for those who do not wait.
+        let ready = Ready { job, hosts: Vec::new(), not_before: Stamp::ZERO };
+        self.lanes.looks.start(due, ready, &mut self.pauses, &self.stop);
+    }
+
     fn start_poll(&mut self, due: &Due, now: Stamp) {
+        // The end of the look queues the poll again.
+        if self.lanes.looks.is_busy_with(due.feed) {
+            return;
+        }
         let Some((spec, state, mut hosts)) = self.subject(due.feed, now) else { return };
         if self.agenda.awaited.is_urgent(due.feed) {
             // The operator means it: no pause of a host counts, and its places are for others.
@@ -259,6 +292,7 @@ impl<'a> Worker<'a> {
             hinted = poller.parts.context.notify.hints() => self.hinted(hinted),
             Ok(()) = self.wanted.changed() => self.change_feeds(),
             Some(request) = self.requests.recv() => self.requested(request),
+            Some(look) = self.looks.recv() => self.look_wanted(look),
             () = sleep_until(wake) => {}
         }
     }
@@ -281,6 +315,11 @@ impl<'a> Worker<'a> {
                     self.polled(feed, ended);
                 }
             }
+            Event::Looked(joined) => {
+                if let Some((feed, ended, _)) = self.lanes.looks.end(joined, &mut self.pauses) {
+                    self.polled(feed, ended);
+                }
+            }
             Event::Stepped(joined) => {
                 if let Some((feed, ended, hosts)) = self.lanes.walks.end(joined, &mut self.pauses) {
                     self.lanes.call_up(&hosts);
@@ -300,7 +339,10 @@ impl<'a> Worker<'a> {
         }
     }
 
+    /// Takes in the end of a poll, or of a look.
     fn polled(&mut self, feed: FeedNo, ended: Ended<(Arc<FeedSpec>, Polled)>) {
+        // Whoever waits for a look is told when everything is taken in.
+        let look = self.agenda.looks.remove(&feed);
         let notify = &self.poller.parts.context.notify;
         if let Some(before) = self.agenda.hints.get_mut(&feed).and_then(|hint| hint.head.take()) {
             // A hint is right when its poll brought something that consumers see.
@@ -326,7 +368,8 @@ impl<'a> Worker<'a> {
         self.saving.note(feed, &polled.state, polled.saving);
         let Some(current) = current else { return };
         let next_at = polled.state.timetable.next_at;
-        self.agenda.awaited.tell(feed, &PollAnswer::Ended { end: polled.end, next_at });
+        let end = polled.end;
+        self.agenda.awaited.tell(feed, &PollAnswer::Ended { end: end.clone(), next_at });
         if let Some(walk) = polled.walk {
             self.lanes.walks.put(feed, walk.next_at());
             self.agenda.walks.insert(feed, walk);
@@ -343,6 +386,9 @@ impl<'a> Worker<'a> {
         };
         self.poller.remember(feed, &state);
         self.enqueue(feed, now);
+        if let Some(look) = look {
+            self.poller.looks.ended(&look, &end);
+        }
     }
 
     fn stepped(&mut self, feed: FeedNo, ended: Ended<Stepped>) {
@@ -410,7 +456,7 @@ impl<'a> Worker<'a> {
             let resumed = state.map(|state| state.resumed(url.as_str(), &spec.policy, now));
             self.poller.remember(feed, &resumed.unwrap_or_else(|| PollState::unpolled(url.as_str())));
         }
-        if !self.lanes.polls.is_busy_with(feed) {
+        if !self.lanes.are_polling(feed) {
             self.enqueue(feed, now);
         }
     }
@@ -425,6 +471,7 @@ impl<'a> Worker<'a> {
             self.lanes.remove(*feed);
             self.agenda.walks.remove(feed);
             self.agenda.hints.remove(feed);
+            self.agenda.looks.remove(feed);
             self.agenda.awaited.tell(*feed, &PollAnswer::Unknown);
             self.poller.forget(*feed);
         }
@@ -455,7 +502,7 @@ impl<'a> Worker<'a> {
                 continue;
             }
             self.agenda.hints.entry(feed).or_default().is_waiting = true;
-            if !self.lanes.polls.is_busy_with(feed) {
+            if !self.lanes.are_polling(feed) {
                 self.enqueue(feed, now);
             }
         }
@@ -465,15 +512,24 @@ impl<'a> Worker<'a> {
     fn requested(&mut self, request: PollRequest) {
         let (feed, now) = (request.feed, self.now());
         let polled = self.subject(feed, now).map(|(_, state, hosts)| (state, self.pauses.until(&hosts)));
-        if self.agenda.awaited.take_in(request, polled, now) && !self.lanes.polls.is_busy_with(feed) {
+        if self.agenda.awaited.take_in(request, polled, now) && !self.lanes.are_polling(feed) {
             self.lanes.polls.put(feed, now);
+        }
+    }
+
+    /// Takes in a look. One at a feed that is being polled ends with that poll.
+    fn look_wanted(&mut self, look: Look) {
+        let feed = look.feed;
+        if self.feeds.contains_key(&feed) {
+            self.agenda.looks.insert(feed, look);
+            self.lanes.looks.put(feed, self.now());
         }
     }
 
     /// Answers every request for a poll whose poll is not under way.
     fn turn_away(&mut self, answer: &PollAnswer) {
         for feed in self.agenda.awaited.feeds() {
-            if !self.lanes.polls.is_busy_with(feed) {
+            if !self.lanes.are_polling(feed) {
                 self.agenda.awaited.tell(feed, answer);
             }
         }
@@ -543,7 +599,7 @@ impl<'a> Worker<'a> {
             let state = state.resumed(spec.bare_url().as_str(), &spec.policy, now);
             self.saving.note(*feed, &state, PollSaving::Waiting);
             self.poller.remember(*feed, &state);
-            if !self.lanes.polls.is_busy_with(*feed) {
+            if !self.lanes.are_polling(*feed) {
                 self.enqueue(*feed, now);
             }
         }

@@ -90,6 +90,7 @@ impl Poll<'_> {
                     wants_audit: decided.wants_audit(),
                     deferred_until: decided.deferred_until(),
                     platform: sliced.platform.clone(),
+                    broken_since: self.broken_since(sliced),
                 };
                 let polled = self.remember(&PollOutcome::Document(answer.clone(), document));
                 Ok(Settled::of(decided, polled))

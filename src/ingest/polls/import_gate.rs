@@ -141,6 +141,7 @@ impl Poll<'_> {
             wants_audit: false,
             deferred_until: self.state.document.deferred_until,
             platform: sliced.platform.clone(),
+            broken_since: None,
         };
         let mut polled = self.remember(&PollOutcome::Document(answer, document));
         polled.state.validators = None;

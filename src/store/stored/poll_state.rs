@@ -21,7 +21,7 @@ stored_structs! {
         next_at, polled_at, unconditional_at, wants_audit, arrivals, hinted_secs, skip_hours, skip_days,
     }
     Health { good_at, failures, fault, gone_at, moved }
-    DocumentFacts { body, repeat, deferred_until, remark, platform }
+    DocumentFacts { body, repeat, deferred_until, remark, platform, broken_since }
     PermanentMove { url, since }
     FaultNote { kind, since }
     Detected { platform, why, weight }

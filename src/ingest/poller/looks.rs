@@ -1,0 +1,159 @@
+//! Looks at the origins of old feeds, which those who read them at their old addresses cause: one for all readers, and whether
+//! a reader waits for it. Not the polls that are due: looks have places and a pace of their own.
+
+use super::{Poller, hosts_of};
+use crate::{
+    feed::{
+        record::FeedNo,
+        stamp::{SECOND_US, Stamp},
+    },
+    ingest::polls::PollEnd,
+};
+use futures_util::future::BoxFuture;
+use std::{
+    collections::HashMap,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+use tokio::{
+    sync::{mpsc, watch},
+    time::{Instant, timeout_at},
+};
+
+/// Looks that wait to be taken in at most; one more reader gets the copy that there is.
+const LOOKS_MAX: usize = 256;
+
+/// Time for which a reader waits for a look at most, from its beginning.
+const LOOK_WAIT: Duration = Duration::from_millis(500);
+
+/// Microseconds for which a feed whose look is put off is not examined again.
+const QUIET_US: u64 = SECOND_US;
+
+/// A look that a reader wants. Dropping it ends the wait of all readers.
+pub(super) struct Look {
+    pub(super) feed: FeedNo,
+    began: Instant,
+    _end: watch::Sender<()>,
+}
+
+/// The looks under way, and what came of the last one of each feed.
+pub(super) struct Looks {
+    sender: mpsc::Sender<Look>,
+    receiver: Mutex<Option<mpsc::Receiver<Look>>>,
+    notes: Mutex<HashMap<FeedNo, LookNote>>,
+}
+
+/// The looks at one feed.
+#[derive(Debug, Default)]
+struct LookNote {
+    /// The look under way, which has ended when its sender has.
+    under_way: Option<(watch::Receiver<()>, Instant)>,
+    /// True after a look that failed or came late: nobody waits until one succeeds in time.
+    is_unreliable: bool,
+    /// Time up to which no look is due, as far as is known.
+    quiet_until: Stamp,
+}
+
+impl LookNote {
+    /// The look under way, and the end of the time for which a reader waits for it.
+    fn under_way(&self) -> Option<(watch::Receiver<()>, Instant)> {
+        self.under_way.clone().filter(|(end, _)| end.has_changed().is_ok())
+    }
+
+    fn is_quiet(&self, now: Stamp) -> bool {
+        // A moment further away is of a clock that went back since.
+        now < self.quiet_until && self.quiet_until.micros() - now.micros() <= QUIET_US
+    }
+}
+
+impl Default for Looks {
+    fn default() -> Self {
+        let (sender, receiver) = mpsc::channel(LOOKS_MAX);
+        Self { sender, receiver: Mutex::new(Some(receiver)), notes: Mutex::default() }
+    }
+}
+
+impl Looks {
+    /// Takes the end that the worker has. A second worker gets one to which nobody sends.
+    pub(super) fn take(&self) -> mpsc::Receiver<Look> {
+        let held = self.receiver.lock().unwrap_or_else(PoisonError::into_inner).take();
+        held.unwrap_or_else(|| mpsc::channel(1).1)
+    }
+
+    /// Notes what came of a look, before those who wait for it are told.
+    pub(super) fn ended(&self, look: &Look, end: &PollEnd) {
+        let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
+        notes.entry(look.feed).or_default().is_unreliable =
+            !end.is_good() || look.began.elapsed() > LOOK_WAIT;
+    }
+
+    /// Forgets a feed that is not polled any more.
+    pub(super) fn forget(&self, feed: FeedNo) {
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner).remove(&feed);
+    }
+}
+
+impl Poller {
+    /// True while a reader of a copy that may be `fresh_secs` old at most would have its origin asked, or would wait for the answer.
+    pub fn wants_look(&self, feed: FeedNo, fresh_secs: u64) -> bool {
+        let now = self.parts.context.now();
+        if self.is_fresh(feed, fresh_secs, now) {
+            return false;
+        }
+        let mut notes = self.looks.notes.lock().unwrap_or_else(PoisonError::into_inner);
+        let note = notes.entry(feed).or_default();
+        match note.under_way() {
+            Some((_, until)) => !note.is_unreliable && Instant::now() < until,
+            None => self.is_due(note, feed, fresh_secs, now),
+        }
+    }
+
+    /// Has the origin of a feed asked, once for all readers, when the copy is older than `fresh_secs`; 0: never. What is returned
+    /// ends with the look, or when it has taken too long; `None` when there is nothing to wait for.
+    pub fn look(&self, feed: FeedNo, fresh_secs: u64) -> Option<BoxFuture<'static, ()>> {
+        let now = self.parts.context.now();
+        if self.is_fresh(feed, fresh_secs, now) {
+            return None;
+        }
+        let mut notes = self.looks.notes.lock().unwrap_or_else(PoisonError::into_inner);
+        let note = notes.entry(feed).or_default();
+        let (mut end, until) = match note.under_way() {
+            Some(under_way) => under_way,
+            None if !self.is_due(note, feed, fresh_secs, now) => return None,
+            None => {
+                let (sender, end) = watch::channel(());
+                let began = Instant::now();
+                self.looks.sender.try_send(Look { feed, began, _end: sender }).ok()?;
+                note.under_way = Some((end.clone(), began + LOOK_WAIT));
+                (end, began + LOOK_WAIT)
+            }
+        };
+        if note.is_unreliable || Instant::now() >= until {
+            return None;
+        }
+        // It ends by the end of its sender, or by the clock.
+        Some(Box::pin(async move { drop(timeout_at(until, end.changed()).await) }))
+    }
+
+    /// True while the last poll of a feed is no older than that.
+    fn is_fresh(&self, feed: FeedNo, fresh_secs: u64, now: Stamp) -> bool {
+        let states = self.states.read().unwrap_or_else(PoisonError::into_inner);
+        let polled_at = states.get(&feed).and_then(|kept| kept.polled_at);
+        // A feed that was never polled has no copy.
+        let Some(polled_at) = polled_at.filter(|_| fresh_secs > 0) else { return true };
+        polled_at <= now && now < polled_at.plus_secs(fresh_secs)
+    }
+
+    fn is_due(&self, note: &mut LookNote, feed: FeedNo, fresh_secs: u64, now: Stamp) -> bool {
+        if note.is_quiet(now) {
+            return false;
+        }
+        let (Some(spec), Some(state)) = (self.wanted.borrow().get(&feed).cloned(), self.status(feed)) else {
+            return false;
+        };
+        let pause = self.pauses.until(&hosts_of(&state, spec.deletions.audit_secs, now));
+        let at = state.look_at(fresh_secs, pause, now);
+        note.quiet_until = at.min(Stamp::from_micros(now.micros() + QUIET_US));
+        at <= now
+    }
+}
