@@ -102,7 +102,7 @@ struct PollOptions {
     with: WithConfig,
     /// The name of the feed.
     feed: String,
-    /// Ask even while the publisher wants to be left alone: after 410, and within Retry-After.
+    /// Ask even while the publisher wants to be left alone (after 410, and within Retry-After), and ask for the whole document.
     #[arg(long)]
     now: bool,
 }

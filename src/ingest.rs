@@ -47,7 +47,7 @@ pub use context::Context;
 pub use feed_spec::{FeedSpec, Keeping, without_credentials};
 pub use fetched::Fetched;
 pub use host_pauses::hosts_of;
-pub use poller::{FeedChange, PollAnswer, Poller, Urgency};
+pub use poller::{FeedChange, PollAnswer, PollWait, Poller, Urgency, WaitCause};
 pub use upstream::Upstream;
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use crate::feed::{
 };
 use hints::HintBudget;
 use std::{
-    collections::{BTreeSet, HashMap, VecDeque},
+    collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
     sync::{Arc, Mutex, PoisonError, RwLock},
 };
 use tokio::sync::{Notify as Bell, watch};
@@ -42,8 +42,8 @@ struct Heads {
 struct Hinted {
     /// Feeds with a hint that nobody has heard of yet.
     new: BTreeSet<FeedNo>,
-    /// Feeds with a hint whose poll has not begun.
-    waiting: BTreeSet<FeedNo>,
+    /// Feeds with a hint whose poll has not begun, and since when.
+    waiting: BTreeMap<FeedNo, Stamp>,
     budgets: HashMap<FeedNo, HintBudget>,
 }
 
@@ -153,12 +153,12 @@ impl Notify {
 
     fn hint_within_budget(&self, feed: FeedNo, now: Stamp) -> HintFate {
         let mut hinted = self.hinted.lock().unwrap_or_else(PoisonError::into_inner);
-        if hinted.waiting.contains(&feed) {
+        if hinted.waiting.contains_key(&feed) {
             return HintFate::Taken;
         }
         let fate = hinted.budgets.entry(feed).or_default().take(now);
         if fate == HintFate::Taken {
-            hinted.waiting.insert(feed);
+            hinted.waiting.insert(feed, now);
             hinted.new.insert(feed);
             self.bell.notify_one();
         }
@@ -168,6 +168,11 @@ impl Notify {
     /// The poll for the hints of a feed has begun, or there will be none. Later hints are new ones.
     pub fn hint_heard(&self, feed: FeedNo) {
         self.hinted.lock().unwrap_or_else(PoisonError::into_inner).waiting.remove(&feed);
+    }
+
+    /// Since when a hint of a feed waits for its poll.
+    pub fn hinted_since(&self, feed: FeedNo) -> Option<Stamp> {
+        self.hinted.lock().unwrap_or_else(PoisonError::into_inner).waiting.get(&feed).copied()
     }
 
     /// The poll for a hint has ended.

@@ -19,14 +19,14 @@ use crate::{
         stamp::Stamp,
     },
     hub::{FailingSubscriber, Hub},
-    ingest::{Poller, Urgency},
+    ingest::{PollWait, Poller, Urgency, WaitCause},
     notify::Notify,
     secret::{public_text, public_url},
     serve::{
         admin::{
             CertificateStatus, FailingStatus, FaultStatus, FeedStatus, FeedTotals, ForgetAnswer, GapStatus,
             Insight, KeptFeeds, PollReport, ReloadAnswer, RemovedStatus, Status, StoreStatus,
-            SubscriberStatus,
+            SubscriberStatus, WaitStatus,
         },
         feed_range::{FEEDS_DEFAULT, FeedRange},
         long_poll::Waiters,
@@ -70,6 +70,25 @@ fn damaged_status(feed: &RegisteredFeed, error: &StoreError) -> FeedStatus {
     let kind = FaultKind::Internal { reason: error.to_string() };
     let fault = Some(FaultStatus::from(&FaultNote { kind, since: explain::now() }));
     FeedStatus { name: feed.settings.name.clone(), url: feed.shown_url(), fault, ..FeedStatus::default() }
+}
+
+/// The wait of a feed, as the status shows it.
+fn wait_status(wait: PollWait) -> WaitStatus {
+    let why = match wait.cause {
+        WaitCause::Pause(authority) => format!("{authority} asked to be left alone (Retry-After or 429)"),
+        WaitCause::Gone => "the publisher says that the feed is gone for good (410)".to_owned(),
+        WaitCause::Quota => {
+            "it is at its quota (keep.quota_bytes), and nothing more can be stored".to_owned()
+        }
+        WaitCause::BackOff => "the last poll failed".to_owned(),
+        WaitCause::FirstPoll => "it was never polled, and its turn comes".to_owned(),
+    };
+    WaitStatus {
+        until: wait.until.rfc3339(),
+        since: wait.since.map(|at| at.rfc3339()),
+        why,
+        pinged_at: wait.pinged_at.map(|at| at.rfc3339()),
+    }
 }
 
 /// A gap marker, as the status shows it.
@@ -124,6 +143,7 @@ impl Overview {
             last_poll_at: poll.timetable.polled_at.map(|at| at.rfc3339()),
             last_good_at: poll.health.good_at.map(|at| at.rfc3339()),
             next_poll_at: (next_at.micros() > 0).then(|| next_at.rfc3339()),
+            waits: self.poller.wait(record.no).map(wait_status),
             moved_to: poll.health.moved.as_ref().map(|moved| public_text(&moved.url)),
             failures: poll.health.failures,
             fault: poll.health.fault.as_ref().map(Into::into),

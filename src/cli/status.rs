@@ -205,6 +205,15 @@ fn remarks(feed: &Value, now: DateTime<Utc>) -> Vec<String> {
     if feed["subscribers"]["failing"].as_u64().is_some_and(|failing| failing > 0) {
         found.push(format!("subscribers that do not take their pushes: {}", feed["subscribers"]["failing"]));
     }
+    if let Some(wait) = feed["waits"].as_object() {
+        let moment = |key: &str| wait.get(key).and_then(|moment| when(moment, now));
+        let until = moment("until").unwrap_or_else(|| "later".to_owned());
+        let since = moment("since").map(|since| format!(", since {since}")).unwrap_or_default();
+        let ping =
+            moment("pinged_at").map(|at| format!("; a ping ({at}) waits for that")).unwrap_or_default();
+        let why = wait.get("why").map(text).unwrap_or_default();
+        found.push(format!("polled {until}: {why}{since}{ping}"));
+    }
     if let Some(since) = when(&feed["quarantined_since"], now) {
         found.push(format!("too much is missing at once to be believed, since {since}"));
     }
@@ -303,6 +312,19 @@ mod tests {
             let (broken, notes) = told(expires_at, Value::Null);
             assert!(notes.is_empty() && broken.contains(part), "{broken}");
         }
+    }
+
+    #[test]
+    fn a_wait_is_told_with_its_end_its_beginning_and_its_reason_and_the_ping_that_waits_for_it() {
+        let feed = json!({ "name": "a", "served": false, "fault": null, "waits": {
+            "until": "2026-06-02T01:00:00Z", "since": "2026-06-01T23:00:00Z", "why": "h.example asked to be left alone",
+            "pinged_at": "2026-06-01T23:30:00Z" } });
+        assert_eq!(
+            sheet(&[json!({ "version": "1", "feeds": [feed] })]).notes,
+            [
+                "a: polled in 60 min: h.example asked to be left alone, since 60 min ago; a ping (30 min ago) waits for that"
+            ]
+        );
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! Pauses of hosts (no requests until then), and the places that each host has for jobs in flight; not the pace of single
-//! requests.
+//! Pauses of authorities (no requests until then), and the places that each has for jobs in flight; not the pace of single
+//! requests, which is that of a host.
 
 use crate::feed::{
     schedule::{PollState, RETRY_AFTER_SECS_MAX},
@@ -16,16 +16,31 @@ const IN_FLIGHT_MAX: usize = 2;
 
 /// The ends of the pauses of hosts, for whoever wants to tell of them. Cheap to clone.
 #[derive(Clone, Debug, Default)]
-pub(super) struct PauseEnds(Arc<RwLock<HashMap<String, Stamp>>>);
+pub(super) struct PauseEnds(Arc<RwLock<HashMap<String, Pause>>>);
+
+/// A pause of an authority.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Pause {
+    /// Its end.
+    pub(super) until: Stamp,
+    /// Its beginning; `None` for one that was saved before a restart.
+    pub(super) since: Option<Stamp>,
+}
 
 impl PauseEnds {
-    /// End of the longest pause of these hosts.
+    /// End of the longest pause of these authorities.
     pub(super) fn until(&self, hosts: &[String]) -> Stamp {
-        let ends = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        hosts.iter().filter_map(|host| ends.get(host)).max().copied().unwrap_or_default()
+        self.longest(hosts).map_or(Stamp::ZERO, |(_, pause)| pause.until)
     }
 
-    fn change<T>(&self, change: impl FnOnce(&mut HashMap<String, Stamp>) -> T) -> T {
+    /// The longest pause of these authorities, and whose it is.
+    pub(super) fn longest<'a>(&self, hosts: &'a [String]) -> Option<(&'a str, Pause)> {
+        let ends = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let pauses = hosts.iter().filter_map(|host| Some((host.as_str(), *ends.get(host)?)));
+        pauses.max_by_key(|(_, pause)| pause.until)
+    }
+
+    fn change<T>(&self, change: impl FnOnce(&mut HashMap<String, Pause>) -> T) -> T {
         change(&mut self.0.write().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -44,7 +59,8 @@ impl HostPauses {
     pub(super) fn new(ends: PauseEnds, saved: Vec<(String, Stamp)>, now: Stamp) -> Self {
         let latest = now.plus_secs(RETRY_AFTER_SECS_MAX);
         ends.change(|ends| {
-            *ends = saved.into_iter().map(|(host, until)| (host, until.min(latest))).collect();
+            let pause = |until: Stamp| Pause { until: until.min(latest), since: None };
+            *ends = saved.into_iter().map(|(host, until)| (host, pause(until))).collect();
         });
         Self { ends, ..Self::default() }
     }
@@ -52,9 +68,9 @@ impl HostPauses {
     /// Ends all pauses so many microseconds earlier.
     pub(super) fn bring_forward(&mut self, us: u64) {
         self.ends.change(|ends| {
-            for (host, until) in ends {
-                *until = Stamp::from_micros(until.micros().saturating_sub(us));
-                self.unsaved.insert(host.clone(), *until);
+            for (host, pause) in ends {
+                pause.until = Stamp::from_micros(pause.until.micros().saturating_sub(us));
+                self.unsaved.insert(host.clone(), pause.until);
             }
         });
     }
@@ -67,10 +83,10 @@ impl HostPauses {
     /// Pauses a host. A later pause does not shorten an earlier one: it may come from another of its feeds.
     pub(super) fn pause(&mut self, host: String, until: Stamp, now: Stamp) {
         let longest = self.ends.change(|ends| {
-            ends.retain(|_, until| *until > now);
-            let longest = ends.entry(host.clone()).or_default();
-            *longest = until.max(*longest);
-            *longest
+            ends.retain(|_, pause| pause.until > now);
+            let pause = ends.entry(host.clone()).or_insert(Pause { until, since: Some(now) });
+            pause.until = until.max(pause.until);
+            pause.until
         });
         self.unsaved.insert(host, longest);
     }
@@ -126,9 +142,19 @@ impl HostPauses {
     }
 }
 
-/// The hosts that the next request for a feed meets as far as one knows: the one asked, and the one that answered last.
+/// The authority of a URL, whose pauses are its own: scheme, host and port. `http` and `https` at the default ports of a host are one
+/// server, and go by the host alone, as stores of earlier versions have it (DESIGN section 10).
+pub(super) fn authority_of(url: &Url) -> Option<String> {
+    let host = url.host_str()?.trim_end_matches('.');
+    Some(match url.port() {
+        None => host.to_owned(),
+        Some(port) => format!("{}://{host}:{port}", url.scheme()),
+    })
+}
+
+/// The authorities that the next request for a feed meets as far as one knows: the one asked, and the one that answered last.
 pub fn hosts_of(state: &PollState, audit_secs: u64, now: Stamp) -> Vec<String> {
-    let host = |url: &str| Url::parse(url).ok()?.host_str().map(str::to_owned);
+    let host = |url: &str| authority_of(&Url::parse(url).ok()?);
     let asked = host(&state.plan(audit_secs, now).url);
     let answered = state.validators.as_ref().and_then(|pair| host(&pair.url));
     let mut hosts: Vec<String> = [asked, answered].into_iter().flatten().collect();
@@ -180,6 +206,21 @@ mod tests {
         let state = PollState { validators: Some(pair), ..PollState::unpolled("http://Blog.example/rss") };
         assert_eq!(hosts_of(&state, 1, NOW), ["blog.example", "feeds.example"]);
         assert_eq!(hosts_of(&PollState::unpolled("http://blog.example/rss"), 1, NOW), ["blog.example"]);
+    }
+
+    #[test]
+    fn an_authority_is_scheme_host_and_port_and_the_default_ports_of_a_host_are_one() {
+        let check = |url: &str, expect: &str| {
+            assert_eq!(authority_of(&Url::parse(url).unwrap()).as_deref(), Some(expect), "{url}");
+        };
+        check("http://Blog.example/rss", "blog.example");
+        check("https://blog.example:443/rss", "blog.example");
+        check("http://blog.example.:80/", "blog.example");
+        check("http://blog.example:443/", "http://blog.example:443");
+        check("https://blog.example:80/", "https://blog.example:80");
+        check("http://u:p@127.0.0.1:8081/", "http://127.0.0.1:8081");
+        check("http://[::1]:8081/", "http://[::1]:8081");
+        check("http://[::1]/", "[::1]");
     }
 
     /// Shortens the lists above.

@@ -37,12 +37,15 @@ mod requests;
 
 mod saving;
 
+mod waits;
+
 mod worker;
 
 #[cfg(test)]
 mod tests;
 
 pub use requests::{PollAnswer, Urgency};
+pub use waits::{PollWait, WaitCause};
 
 /// The feeds that are polled, by number.
 type WantedFeeds = BTreeMap<FeedNo, Arc<FeedSpec>>;

@@ -36,6 +36,8 @@ pub struct Poll<'a> {
     started: Instant,
     /// True when the document is read even if it is the last one again: it is not kept yet for plain readers.
     wants_document: bool,
+    /// True when no validators are sent, so that a publisher who answers 304 by mistake sends the document.
+    is_unconditional: bool,
 }
 
 /// Result of a poll.
@@ -72,14 +74,20 @@ const STORE_AGAIN_SECS: u64 = 5;
 impl<'a> Poll<'a> {
     /// A poll of this feed that begins now, with what is remembered of the last one.
     pub fn new(context: &'a Context, feed: &'a FeedSpec, state: &'a PollState) -> Self {
-        Self { context, feed, state, started: Instant::now(), wants_document: false }
+        Self { context, feed, state, started: Instant::now(), wants_document: false, is_unconditional: false }
+    }
+
+    /// The same without validators.
+    pub fn unconditional(self) -> Self {
+        Self { is_unconditional: true, ..self }
     }
 
     /// Sends the request and takes in the answer. `None` when `stop` came before there was anything to finish.
     pub async fn run(mut self, upstream: &Upstream, stop: &CancellationToken) -> Option<Polled> {
         self.wants_document = self.lacks_legacy_document().await;
         let plan = self.state.plan(self.feed.deletions.audit_secs, self.context.now());
-        let plan = Plan { conditional: plan.conditional && !self.wants_document, ..plan };
+        let conditional = plan.conditional && !self.wants_document && !self.is_unconditional;
+        let plan = Plan { conditional, ..plan };
         let subscribers = self.context.subscribers(self.feed).await;
         // Nothing has happened yet that could not be dropped; what comes after is finished.
         let reply = tokio::select! {

@@ -1,6 +1,6 @@
 //! One question to a publisher and what its answer means; not when to ask, nor what the document says.
 
-use super::{DocumentFormat, FeedSpec, Fetched, feed_spec::without_credentials};
+use super::{DocumentFormat, FeedSpec, Fetched, feed_spec::without_credentials, host_pauses::authority_of};
 use crate::{
     clock::Clock,
     feed::{
@@ -53,7 +53,7 @@ pub enum DocumentReply {
     Failed {
         /// The failure.
         failure: Failure,
-        /// The host that answered so, if one did.
+        /// The authority that answered so, if one did.
         host: Option<String>,
     },
     /// Our own governor held the request back.
@@ -161,7 +161,7 @@ impl Upstream {
             fresh_secs: freshness(&parts.headers).map(|fresh| fresh.as_secs()),
             moved_to: landing.and_then(|landing| landing.moved_to.as_ref()).map(Url::to_string),
         };
-        let host = Url::parse(&base_url).ok().and_then(|url| url.host_str().map(str::to_owned));
+        let host = Url::parse(&base_url).ok().and_then(|url| authority_of(&url));
         let content_type = text(&parts.headers, CONTENT_TYPE);
         let content_language = text(&parts.headers, CONTENT_LANGUAGE);
         let resource = (feed.format == DocumentFormat::Resource).then(|| resource_url(&feed.url));

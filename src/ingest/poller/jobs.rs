@@ -28,6 +28,8 @@ pub(super) struct PollJob {
     pub(super) parts: JobParts,
     pub(super) spec: Arc<FeedSpec>,
     pub(super) state: PollState,
+    /// True when no validators are sent.
+    pub(super) is_unconditional: bool,
 }
 
 /// One poll that a reader at an old address waits for.
@@ -75,8 +77,10 @@ impl LaneJob for PollJob {
     }
 
     async fn run(self, stop: CancellationToken) -> Option<Self::Result> {
-        let Self { parts, spec, state } = self;
-        let polled = Poll::new(&parts.context, &spec, &state).run(&parts.upstream, &stop).await?;
+        let Self { parts, spec, state, is_unconditional } = self;
+        let poll = Poll::new(&parts.context, &spec, &state);
+        let poll = if is_unconditional { poll.unconditional() } else { poll };
+        let polled = poll.run(&parts.upstream, &stop).await?;
         Some((spec, polled))
     }
 }
@@ -91,7 +95,7 @@ impl LaneJob for LookJob {
     }
 
     async fn run(self, stop: CancellationToken) -> Option<Self::Result> {
-        let PollJob { parts, spec, state } = self.0;
+        let PollJob { parts, spec, state, .. } = self.0;
         let polled = Poll::new(&parts.context, &spec, &state).run(&parts.look_upstream, &stop).await?;
         Some((spec, polled))
     }

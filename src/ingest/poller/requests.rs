@@ -6,7 +6,7 @@ use crate::{
     ingest::polls::PollEnd,
 };
 use std::{
-    collections::{HashMap, HashSet},
+    collections::HashMap,
     sync::{Mutex, PoisonError},
 };
 use tokio::sync::{mpsc, oneshot};
@@ -19,7 +19,7 @@ const REQUESTS_MAX: usize = 64;
 pub enum Urgency {
     /// It ends a back-off, but not what the publisher asked for: `Retry-After`, and the day after a 410.
     Polite,
-    /// It ends these, too.
+    /// It ends these, too, and no validators are sent: a publisher may answer 304 although a post was withdrawn.
     Now,
 }
 
@@ -94,7 +94,8 @@ impl Poller {
 #[derive(Default)]
 pub(super) struct AwaitedPolls {
     answers: HashMap<FeedNo, Vec<oneshot::Sender<PollAnswer>>>,
-    urgent: HashSet<FeedNo>,
+    /// Feeds whose next poll minds no pause and sends no validators, and whether that has begun.
+    urgent: HashMap<FeedNo, bool>,
 }
 
 impl AwaitedPolls {
@@ -110,7 +111,8 @@ impl AwaitedPolls {
         let refusal = match (polled, urgency) {
             (None, _) => Some(PollAnswer::Unknown),
             (Some(_), Urgency::Now) => {
-                self.urgent.insert(feed);
+                // The poll under way may be another one.
+                self.urgent.insert(feed, false);
                 None
             }
             (Some((state, pause)), Urgency::Polite) => {
@@ -128,9 +130,19 @@ impl AwaitedPolls {
         self.answers.contains_key(&feed)
     }
 
-    /// True for a feed whose next poll minds no pause.
+    /// True for a feed whose next poll minds no pause, and sends no validators.
     pub(super) fn is_urgent(&self, feed: FeedNo) -> bool {
-        self.urgent.contains(&feed)
+        self.urgent.contains_key(&feed)
+    }
+
+    /// Notes that a poll of a feed begins, with the urgency that was asked for.
+    pub(super) fn begin(&mut self, feed: FeedNo) {
+        self.urgent.entry(feed).and_modify(|has_begun| *has_begun = true);
+    }
+
+    /// True while the urgent poll of a feed has not begun: another one that ends is not the answer.
+    pub(super) fn awaits_urgent(&self, feed: FeedNo) -> bool {
+        self.urgent.get(&feed) == Some(&false)
     }
 
     /// Feeds that somebody waits for.

@@ -155,6 +155,102 @@ async fn only_an_urgent_poll_overrides_what_the_publisher_asked_for() {
     }
 }
 
+/// Requests so far: when, and whether they carried a validator.
+fn conditions(house: &House) -> Vec<(u64, bool)> {
+    let seen = house.seen.lock().unwrap();
+    seen.iter().map(|seen| (seen.at_secs, seen.headers.contains_key("if-none-match"))).collect()
+}
+
+/// A publisher who answers 304 to every validator, as WordPress does after any but its last post was withdrawn.
+fn stubborn(
+    n: usize,
+    request: &crate::layers::Request,
+) -> std::future::Ready<super::super::testing::Scripted> {
+    let etag = [("etag", "\"1\"")];
+    ready(match (n, request.headers().contains_key("if-none-match")) {
+        (0, _) => ok_with(TWO, &etag),
+        (_, true) => status(304, &etag),
+        (_, false) => ok_with(ONE, &etag),
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_ping_that_is_answered_by_304_is_followed_by_one_request_without_validators() {
+    for (url, audit_secs, expect) in [
+        (
+            "http://127.0.0.1:8081/rss",
+            7 * HOUR,
+            vec![(0, false), (600, true), (600, false), (630, true), (660, false)],
+        ),
+        (URL, 7 * HOUR, vec![(0, false), (600, true), (630, true), (7 * HOUR, false)]),
+    ] {
+        let house = House::new(stubborn);
+        let mut feed = house.feed("blog", url, 9 * HOUR, DAY).await;
+        feed.deletions.audit_secs = audit_secs;
+        feed.deletions.permalink_checks = false;
+        let running = house.start([&feed]).await;
+        pass(600).await;
+        house.hint(feed.no);
+        pass(30).await;
+        house.hint(feed.no);
+        pass(8 * HOUR).await;
+        assert_eq!(conditions(&house), expect, "{url}");
+        running.stop().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_poll_that_is_forced_sends_no_validators_also_behind_one_that_is_under_way() {
+    let house = House::new(|n, request| {
+        let answer = stubborn(n, request);
+        async move {
+            pass(if n == 2 { 5 } else { 0 }).await;
+            answer.await
+        }
+    });
+    let feed = house.feed("blog", URL, HOUR, DAY).await;
+    let running = house.start([&feed]).await;
+    pass(100).await;
+    running.poller.poll(feed.no, Urgency::Polite).await;
+    let polite = running.poller.poll(feed.no, Urgency::Polite);
+    let forced = async {
+        pass(1).await;
+        running.poller.poll(feed.no, Urgency::Now).await
+    };
+    tokio::join!(polite, forced);
+    assert_eq!(conditions(&house), [(0, false), (100, true), (100, true), (105, false)]);
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pause_is_of_one_authority_and_is_told_with_its_beginning_and_the_ping_that_waits_for_it() {
+    let house = House::new(|_, request| {
+        let is_paused = request.uri().port_u16() == Some(8081);
+        ready(if is_paused { status(503, &[("retry-after", "7200")]) } else { ok(ONE) })
+    });
+    let paused = house.feed("paused", "http://127.0.0.1:8081/rss", HOUR, DAY).await;
+    let other = house.feed("other", "http://127.0.0.1:8082/rss", HOUR, DAY).await;
+    let running = house.start([&paused, &other]).await;
+    pass(HOUR + 60).await;
+    let asked = |port: u16| {
+        let seen = house.seen.lock().unwrap();
+        seen.iter().filter(|seen| seen.url.contains(&port.to_string())).count()
+    };
+    assert_eq!((asked(8081), asked(8082)), (1, 2), "another port of the host goes on");
+    // Never read, and only its neighbour was asked.
+    let never = house.feed("never", "http://127.0.0.1:8081/atom", HOUR, DAY).await;
+    running.poller.apply(FeedChange::Added(never.clone()));
+    pass(1).await;
+    assert!(matches!(house.hint(never.no), HintFate::Delayed(_)));
+    let wait = running.poller.wait(never.no).unwrap();
+    assert_eq!(wait.cause, WaitCause::Pause("http://127.0.0.1:8081".into()));
+    let secs = |at: Option<Stamp>| at.map(|at| at.secs() - START_SECS);
+    assert_eq!((secs(wait.since), secs(wait.pinged_at)), (Some(0), Some(HOUR + 61)));
+    assert!(wait.until >= Stamp::from_secs(START_SECS + 7200));
+    assert_eq!(running.poller.wait(other.no), None);
+    running.stop().await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_hint_ends_a_back_off() {
     let house = House::new(|n, _| ready(if n < 3 { status(500, &[]) } else { ok(ONE) }));

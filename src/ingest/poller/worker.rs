@@ -22,9 +22,10 @@ use crate::{
         checks::Checked,
         host_pauses::{HostPauses, hosts_of},
         lane::{Due, Ended, Ready},
-        polls::{Poll, PollSaving, Polled},
+        polls::{Poll, PollEnd, PollSaving, Polled},
         walks::Stepped,
     },
+    layers::is_near,
     store::{StoreCondition, StoreError, listing},
 };
 use futures_util::TryStreamExt as _;
@@ -45,6 +46,9 @@ const LOOK_SECS: u64 = 60;
 
 /// Seconds between two looks at a store that cannot commit.
 const STORE_LOOK_SECS: u64 = 1;
+
+/// Seconds between two polls without validators that repeat polls on hints, at an origin on this machine or its network.
+const REPEAT_SECS: u64 = 60;
 
 /// Seconds for which jobs in flight may finish when we stop. What they fetched is lost, what they commit is not.
 const DRAIN_SECS: u64 = 10;
@@ -99,6 +103,8 @@ struct Hint {
     polled_at: Option<Stamp>,
     /// The head of the feed when the poll on a hint began that is under way.
     head: Option<Head>,
+    /// Time of a poll without validators, which repeats one on a hint that was answered by 304.
+    repeat_at: Option<Stamp>,
 }
 
 impl<'a> Worker<'a> {
@@ -212,7 +218,8 @@ impl<'a> Worker<'a> {
             self.agenda.looks.remove(&due.feed);
             return;
         }
-        let job = LookJob(PollJob { parts: self.poller.parts.clone(), spec, state });
+        let parts = self.poller.parts.clone();
+        let job = LookJob(PollJob { parts, spec, state, is_unconditional: false });
         // The places at its hosts are for those who do not wait.
         let ready = Ready { job, hosts: Vec::new(), not_before: Stamp::ZERO };
         self.lanes.looks.start(due, ready, &mut self.pauses, &self.stop);
@@ -228,14 +235,22 @@ impl<'a> Worker<'a> {
             // The operator means it: no pause of a host counts, and its places are for others.
             hosts.clear();
         }
-        let job = PollJob { parts: self.poller.parts.clone(), spec, state };
+        let is_urgent = self.agenda.awaited.is_urgent(due.feed);
+        let hint = self.agenda.hints.get(&due.feed).copied().unwrap_or_default();
+        let is_repeat = hint.repeat_at.is_some_and(|at| at <= now);
+        let is_unconditional = is_urgent || is_repeat;
+        let job = PollJob { parts: self.poller.parts.clone(), spec, state, is_unconditional };
         let ready = Ready { job, hosts, not_before: Stamp::ZERO };
-        if self.lanes.polls.start(due, ready, &mut self.pauses, &self.stop).is_none()
-            && let Some(hint) = self.agenda.hints.get_mut(&due.feed).filter(|hint| hint.is_waiting)
-        {
+        if self.lanes.polls.start(due, ready, &mut self.pauses, &self.stop).is_some() {
+            return;
+        }
+        self.agenda.awaited.begin(due.feed);
+        let Some(hint) = self.agenda.hints.get_mut(&due.feed) else { return };
+        hint.repeat_at = hint.repeat_at.filter(|_| !is_unconditional);
+        if hint.is_waiting {
             let notify = &self.poller.parts.context.notify;
             notify.hint_heard(due.feed);
-            *hint = Hint { is_waiting: false, polled_at: Some(now), head: notify.head(due.feed) };
+            *hint = Hint { is_waiting: false, polled_at: Some(now), head: notify.head(due.feed), ..*hint };
         }
     }
 
@@ -343,8 +358,12 @@ impl<'a> Worker<'a> {
     fn polled(&mut self, feed: FeedNo, ended: Ended<(Arc<FeedSpec>, Polled)>) {
         // Whoever waits for a look is told when everything is taken in.
         let look = self.agenda.looks.remove(&feed);
+        self.repeat_hinted(feed, &ended);
         let notify = &self.poller.parts.context.notify;
-        if let Some(before) = self.agenda.hints.get_mut(&feed).and_then(|hint| hint.head.take()) {
+        let repeats_now =
+            |hint: &Hint| hint.repeat_at.is_some_and(|at| at <= self.poller.parts.context.now());
+        let hint = self.agenda.hints.get_mut(&feed).filter(|hint| !repeats_now(hint));
+        if let Some(before) = hint.and_then(|hint| hint.head.take()) {
             // A hint is right when its poll brought something that consumers see.
             notify.hint_ended(feed, notify.head(feed) != Some(before));
         }
@@ -369,7 +388,9 @@ impl<'a> Worker<'a> {
         let Some(current) = current else { return };
         let next_at = polled.state.timetable.next_at;
         let end = polled.end;
-        self.agenda.awaited.tell(feed, &PollAnswer::Ended { end: end.clone(), next_at });
+        if !self.agenda.awaited.awaits_urgent(feed) {
+            self.agenda.awaited.tell(feed, &PollAnswer::Ended { end: end.clone(), next_at });
+        }
         if let Some(walk) = polled.walk {
             self.lanes.walks.put(feed, walk.next_at());
             self.agenda.walks.insert(feed, walk);
@@ -535,15 +556,36 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Queues the next poll of a feed: at its own time, or earlier if a hint waits.
+    /// After a poll on a hint that was answered by 304, has the feed polled without validators: some publishers say 304 although a
+    /// post was withdrawn. As often as once a minute at an origin on this machine or its network; elsewhere, since strangers can
+    /// ping, once in `audit_secs`.
+    fn repeat_hinted(&mut self, feed: FeedNo, ended: &Ended<(Arc<FeedSpec>, Polled)>) {
+        let Ended::Finished((spec, polled)) = ended else { return };
+        let timetable = &polled.state.timetable;
+        let is_conditional = timetable.unconditional_at != timetable.polled_at;
+        let Some(hint) = self.agenda.hints.get_mut(&feed).filter(|hint| hint.head.is_some()) else { return };
+        if polled.end == PollEnd::Unchanged && is_conditional {
+            let gap_secs = if is_near(&spec.url) { REPEAT_SECS } else { spec.deletions.audit_secs };
+            let at = timetable.unconditional_at.map_or(Stamp::ZERO, |at| at.plus_secs(gap_secs));
+            hint.repeat_at = Some(at);
+        }
+    }
+
+    /// Queues the next poll of a feed: at its own time, or earlier if a hint waits or is repeated, or an operator waits.
     fn enqueue(&mut self, feed: FeedNo, now: Stamp) {
         let Some((_, state, hosts)) = self.subject(feed, now) else { return };
+        if self.agenda.awaited.awaits_urgent(feed) {
+            return self.lanes.polls.put(feed, now);
+        }
         let hint = self.agenda.hints.get(&feed).copied().unwrap_or_default();
-        let at = if hint.is_waiting {
-            state.timetable.next_at.min(state.hinted_at(hint.polled_at, self.pauses.until(&hosts), now))
-        } else {
-            state.timetable.next_at
-        };
+        let pause = self.pauses.until(&hosts);
+        let mut at = state.timetable.next_at;
+        if hint.is_waiting {
+            at = at.min(state.hinted_at(hint.polled_at, pause, now));
+        }
+        if let Some(repeat_at) = hint.repeat_at {
+            at = at.min(state.hinted_at(None, pause, now).max(repeat_at));
+        }
         self.lanes.polls.put(feed, at);
     }
 

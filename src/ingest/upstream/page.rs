@@ -2,7 +2,7 @@
 
 use super::{CROWDED_SECS, Upstream, whole_secs};
 use crate::{
-    ingest::FeedSpec,
+    ingest::{FeedSpec, host_pauses::authority_of},
     layers::{FetchError, FirstBytes, HomeOnly, Landing},
 };
 use bytes::Bytes;
@@ -72,7 +72,7 @@ impl Upstream {
         };
         let (parts, body) = response.into_parts();
         let landing = parts.extensions.get::<Landing>().map(|landing| landing.url.clone());
-        let host = landing.as_ref().and_then(|url| url.host_str().map(str::to_owned));
+        let host = landing.as_ref().and_then(authority_of);
         let retry_after_secs = self.retry_after_secs(parts.status, &parts.headers);
         let content_type = super::text(&parts.headers, CONTENT_TYPE);
         let is_cut = body.len() as u64 >= PAGE_BYTES_MAX;

@@ -133,6 +133,8 @@ pub struct FeedStatus {
     pub last_good_at: Option<String>,
     /// Time of the next poll.
     pub next_poll_at: Option<String>,
+    /// The reason for which it is not polled before that; `None` for a feed that is polled at its usual times.
+    pub waits: Option<WaitStatus>,
     /// The address to which the publisher redirects for good, without its query.
     pub moved_to: Option<String>,
     /// Polls that failed in a row.
@@ -167,6 +169,19 @@ pub struct FeedStatus {
     pub subscribers: SubscriberStatus,
     /// Readers that wait for a change now: long polls and subscriptions.
     pub waiters: usize,
+}
+
+/// The wait of a feed whose next poll is put off.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct WaitStatus {
+    /// Its end.
+    pub until: String,
+    /// Its beginning; `None` where it was before a restart.
+    pub since: Option<String>,
+    /// The reason, in words.
+    pub why: String,
+    /// Since when a ping of the feed waits for that, if one does.
+    pub pinged_at: Option<String>,
 }
 
 /// A place in a feed where items may be missing: between two cursors.
