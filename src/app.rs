@@ -327,13 +327,19 @@ pub async fn forget(config: &Config, name: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The feeds that are kept in a store that nobody serves, and are not configured any more. There need not be a store yet.
+/// The feeds that are kept in a store that nobody serves, and are not configured any more.
 pub async fn removed_feeds(config: &Config) -> anyhow::Result<Vec<RemovedFeed>> {
+    Ok(stored_feeds(config).await?.0)
+}
+
+/// The same, and the feeds that the configuration and the store have together: those that were found on sites, too. There need not
+/// be a store yet.
+pub async fn stored_feeds(config: &Config) -> anyhow::Result<(Vec<RemovedFeed>, Vec<FeedSettings>)> {
     if let Some(missing) = missing_store(&config.store.path) {
         return Err(missing.into());
     }
     if !config.store.path.exists() {
-        return Ok(Vec::new());
+        return Ok((Vec::new(), config.feed.clone()));
     }
     let settings = config.store.clone();
     let seen =
@@ -342,7 +348,8 @@ pub async fn removed_feeds(config: &Config) -> anyhow::Result<Vec<RemovedFeed>> 
     let catalog = observed(&store, config).await?;
     let removed = removed::removed_feeds(&store, &catalog).await;
     store.close().await?;
-    Ok(removed?)
+    let feeds = catalog.feeds().map(|feed| feed.settings.clone()).collect();
+    Ok((removed?, feeds))
 }
 
 /// Removes one item of a feed, on a store that nobody serves.

@@ -10,7 +10,7 @@ use std::{
     ops::Bound,
     sync::Arc,
 };
-use url::Url;
+use url::{Origin, Url};
 
 /// A feed that is registered: its number in the store, and its settings.
 #[derive(Clone, Debug)]
@@ -49,6 +49,9 @@ pub struct CatalogSnapshot {
     by_place: HashMap<usize, HashMap<String, FeedNo>>,
     /// By the number of their site, those that not everybody may read.
     guarded: HashMap<usize, Vec<(PathSpelling, FeedNo)>>,
+    /// Hosts and origins of the addresses of private feeds that are of no site.
+    private_hosts: HashSet<String>,
+    private_origins: HashSet<Origin>,
     withdrawn: BTreeMap<String, FeedNo>,
     withdrawn_nos: HashSet<FeedNo>,
     /// By the number of their group.
@@ -69,6 +72,13 @@ impl CatalogSnapshot {
                 snapshot.by_origin.insert(normal(feed.settings.url.as_str()), feed.no);
             }
             snapshot.by_no.insert(feed.no, feed.clone());
+            if feed.settings.is_private() && feed.settings.legacy.is_none() {
+                let urls = std::iter::once(&feed.settings.url).chain(&feed.settings.aliases);
+                for url in urls.filter(|url| url.has_host()) {
+                    snapshot.private_hosts.extend(url.host_str().map(str::to_owned));
+                    snapshot.private_origins.insert(url.origin());
+                }
+            }
             if let Some(place) = &feed.settings.legacy {
                 snapshot.by_place.entry(place.site).or_default().insert(place.path.clone(), feed.no);
                 if feed.settings.is_private() {
@@ -148,6 +158,15 @@ impl CatalogSnapshot {
     /// True while there is something that not everybody may read.
     pub fn has_private(&self) -> bool {
         self.has_private
+    }
+
+    /// True for a site of this number that has a feed which not everybody may read: one at an address of the site that is known, or
+    /// one that is polled at its origin, or known by its host.
+    pub fn has_private_at(&self, site: usize, origin: &Url, host: Option<&str>) -> bool {
+        self.has_private
+            && (self.guarded.contains_key(&site)
+                || host.is_some_and(|host| self.private_hosts.contains(host))
+                || (!self.private_origins.is_empty() && self.private_origins.contains(&origin.origin())))
     }
 
     /// The feed at a path, with its query, of the site of this number.

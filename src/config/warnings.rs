@@ -156,7 +156,7 @@ fn of_feed(feed: &FeedSettings, server: &serve::Config) -> Vec<String> {
     found
 }
 
-/// Feeds that are polled through everfeed itself, and private ones whose document everybody gets at an address of a site.
+/// Feeds that are polled through everfeed itself, and private ones whose address at a site is not theirs.
 fn of_site(no: usize, site: &SiteSettings, config: &Config) -> Vec<String> {
     let public_url = &config.server.public_url;
     let root = undotted(&site.public_root(public_url));
@@ -194,8 +194,9 @@ fn of_site(no: usize, site: &SiteSettings, config: &Config) -> Vec<String> {
         let public = site.public_root(public_url).join(&path).unwrap_or_else(|_| site.origin.clone());
         let at_origin = site.origin.join(&path).unwrap_or_else(|_| site.origin.clone());
         found.push(format!(
-            "feed.{}.access: the feed is private, but everybody gets its document at {public}, which is passed on to the origin \
-             of a [[site]]; give it url = \"{at_origin}\" and list \"{path}\" in site.feeds, or let the old server refuse it",
+            "feed.{}.access: the feed is private, and its document at {public}, which comes from the origin of a [[site]], is held back \
+             from everybody (403), as far as everfeed sees that it is a feed; give it url = \"{at_origin}\" and list \"{path}\" in site.feeds, \
+             so that its readers get it there, or let the old server refuse it",
             feed.name
         ));
     }
