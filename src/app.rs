@@ -25,10 +25,11 @@ use crate::{
 use accounts::AccountDesk;
 use anyhow::Context as _;
 use descriptors::Descriptors;
-use doors::Doors;
+use doors::{Doors, Listening};
 use groups::GroupKeeper;
 use insight::Overview;
 use reload::{ReloadParts, Reloader};
+use site_addresses::{SiteFeed, configured_at_sites};
 use site_feeds::SiteWatch;
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 use tasks::Tasks;
@@ -69,6 +70,8 @@ pub mod backup;
 pub mod probe;
 
 pub mod replay;
+
+pub mod site_addresses;
 
 pub use forget_item::forgotten;
 pub use reload::{ForgetRefused, ReloadRefused, ReloadReport};
@@ -119,6 +122,7 @@ impl App {
         let held = keeper.as_ref().map(CertificateKeeper::held);
         let doors = Doors::open(server, keeper).await?;
         let addresses = (doors.address(), doors.admin_address()?);
+        let listening = doors.listening()?;
 
         // Both listeners answer while the feeds are registered.
         let progress = Arc::new(RegistrationProgress::of(feeds.len()));
@@ -135,11 +139,16 @@ impl App {
         tasks.keep_certificate(doors.keeper);
         tasks.redirect((doors.redirect, held), &server.public_url, addresses.0.port());
         let admin = Admin::starting(progress.clone(), wiring.metrics.clone());
-        let guard = AdminGuard::new(admin.clone(), server.admin_listen.ip(), server.admin_token.clone());
+        let guard = AdminGuard::new(
+            admin.clone(),
+            server.admin_listen.ip(),
+            server.admin_token.clone(),
+            wiring.own_calls.clone(),
+        );
         tasks.serve_operator(doors.operator, guard);
 
         let waiters = wiring.waiters(connections_max);
-        let starting = Starting { wiring, source, readers, router, admin, certificate, waiters };
+        let starting = Starting { wiring, source, readers, router, admin, certificate, waiters, listening };
         match starting.go_on(feeds, &progress, tasks.serving_ends()).await {
             Ok(Started { store, hub, reloader, poller, groups, watches, words }) => {
                 watches.into_iter().for_each(|watch| tasks.watch_site(watch));
@@ -224,6 +233,7 @@ struct Starting {
     /// The certificate that everfeed gets itself.
     certificate: Option<CertificateWatch>,
     waiters: Waiters,
+    listening: Listening,
 }
 
 /// The rest of what was started.
@@ -246,7 +256,7 @@ impl Starting {
         progress: &RegistrationProgress,
         serving_ends: CancellationToken,
     ) -> anyhow::Result<Started> {
-        let Self { wiring, source, readers, router, admin, certificate, waiters } = self;
+        let Self { wiring, source, readers, router, admin, certificate, waiters, listening } = self;
         let Config { site, server, .. } = &wiring.config;
         catalog::join_found(&*wiring.store, site, &server.public_url, &mut feeds).await?;
         wiring.gate.catalog.publish(catalog::register(&*wiring.store, feeds, progress).await?);
@@ -256,7 +266,8 @@ impl Starting {
         let upstream = wiring.upstream()?;
         let poller = wiring.poller(upstream.clone()).await?;
         let groups = wiring.groups().await?;
-        let hub = wiring.hub(&readers)?;
+        let context = wiring.serve_context(readers.clone(), waiters.clone(), serving_ends.clone());
+        let hub = wiring.hub(&readers, wiring.own_places(&context, listening))?;
         hub.start().await.context("the stored subscriptions")?;
         let reloader = Arc::new(Reloader::new(ReloadParts {
             source,
@@ -277,7 +288,7 @@ impl Starting {
             certificate,
             started_at: insight::now(),
         };
-        router.open(wiring.mounts(readers, &hub, waiters, serving_ends)?);
+        router.open(wiring.mounts(context, &hub, serving_ends)?);
         admin.open(Arc::new(overview));
         let count = wiring.gate.catalog.snapshot().feeds().len();
         let words = format!("Serving at {}; feeds: {count}", wiring.config.server.public_url);
@@ -332,14 +343,14 @@ pub async fn removed_feeds(config: &Config) -> anyhow::Result<Vec<RemovedFeed>> 
     Ok(stored_feeds(config).await?.0)
 }
 
-/// The same, and the feeds that the configuration and the store have together: those that were found on sites, too. There need not
-/// be a store yet.
-pub async fn stored_feeds(config: &Config) -> anyhow::Result<(Vec<RemovedFeed>, Vec<FeedSettings>)> {
+/// The same, and the feeds at addresses of sites: those of the configuration, and those that the store has found. There need not be
+/// a store yet.
+pub async fn stored_feeds(config: &Config) -> anyhow::Result<(Vec<RemovedFeed>, Vec<SiteFeed>)> {
     if let Some(missing) = missing_store(&config.store.path) {
         return Err(missing.into());
     }
     if !config.store.path.exists() {
-        return Ok((Vec::new(), config.feed.clone()));
+        return Ok((Vec::new(), configured_at_sites(config)));
     }
     let settings = config.store.clone();
     let seen =
@@ -348,7 +359,7 @@ pub async fn stored_feeds(config: &Config) -> anyhow::Result<(Vec<RemovedFeed>, 
     let catalog = observed(&store, config).await?;
     let removed = removed::removed_feeds(&store, &catalog).await;
     store.close().await?;
-    let feeds = catalog.feeds().map(|feed| feed.settings.clone()).collect();
+    let feeds = catalog.feeds().filter_map(|feed| SiteFeed::of(&feed.settings)).collect();
     Ok((removed?, feeds))
 }
 

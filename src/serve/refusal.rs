@@ -96,6 +96,12 @@ impl Refusal {
         Self::new(StatusCode::FORBIDDEN, text)
     }
 
+    /// 421: a callback of our own hub that leads to us.
+    pub fn own_call() -> Self {
+        let text = "this is the hub of this server that asks itself; an address that everfeed answers is never a callback";
+        Self::new(StatusCode::MISDIRECTED_REQUEST, text)
+    }
+
     /// 429: too many attempts of the client's address, or for one name from behind it, failed.
     pub fn slow_down(secs: u64) -> Self {
         let text = format!(

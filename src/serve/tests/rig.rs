@@ -3,6 +3,7 @@
 use crate::{
     auth::{AccessSettings, Accounts, Principal, testing::authenticator},
     catalog::{Catalog, CatalogSnapshot, FeedSettings, ReadGate, RegisteredFeed},
+    layers::LoopMark,
     readers::{
         Config,
         testing::{NAME, ReaderRig},
@@ -86,6 +87,7 @@ impl Site {
             takes_cloud: true,
             waiters: Waiters::new(setting.waiters_max, setting.waiters_per_client_max, setting.timeout_max),
             stop: CancellationToken::new(),
+            own_calls: LoopMark::default(),
         };
         let context = Arc::new(context);
         let router = Router::new(own_mounts(context.clone(), hub(), None));
