@@ -12,6 +12,7 @@ use url::{Host, Url};
 /// All warnings.
 pub(super) fn warnings(config: &Config) -> Vec<String> {
     let mut found = of_server(&config.server);
+    found.extend(of_unknown_proxy(config));
     let gap_secs = config.upstream.permalink_check_gap_secs;
     if gap_secs < PERMALINK_GAP_SECS_USUAL {
         found.push(format!(
@@ -61,6 +62,27 @@ fn of_server(server: &serve::Config) -> Vec<String> {
         ));
     }
     found
+}
+
+/// The warning of a server in front that everfeed is not told of, while there are passwords to be guessed.
+fn of_unknown_proxy(config: &Config) -> Option<String> {
+    let server = &config.server;
+    let is_hidden = |address: &ListenAddress| match address {
+        ListenAddress::Tcp(address) => address.ip().to_canonical().is_loopback(),
+        ListenAddress::Unix(_) => true,
+        ListenAddress::Systemd => false,
+    };
+    let has_private = config.registered().iter().any(FeedSettings::is_private)
+        || config.site.iter().any(|site| site.access.is_private());
+    let is_behind = server.listen.iter().all(is_hidden) && !is_near(&server.public_url);
+    (has_private && is_behind && server.trusted_proxies.is_empty()).then(|| {
+        format!(
+            "server.trusted_proxies: empty, while everfeed listens on this machine alone, as {}: all readers behind the server in front \
+             have its address, so that wrong passwords are counted for each name in place of each reader, and limits of one client hold for \
+             all; give the address of that server: trusted_proxies = [\"127.0.0.1/32\"]",
+            server.public_url
+        )
+    })
 }
 
 /// Endings of names that no public authority gives a certificate for (RFC 6761, RFC 6762, RFC 8375, RFC 9476).
