@@ -188,16 +188,22 @@ pub struct Parts {
     /// The time, for leases and retries.
     pub clock: Arc<dyn Clock>,
     /// The way to callbacks.
-    pub callbacks: Callbacks,
-    /// Addresses of callback hosts, for the count of questions to each.
-    pub resolver: Arc<dyn Resolve>,
-    /// The `User-Agent` of requests to callbacks.
-    pub user_agent: HeaderValue,
+    pub callbacks: CallbackParts,
     /// The feeds that can be subscribed to, and who may read them.
     pub gate: ReadGate,
     /// Counters.
     pub metrics: Metrics,
-    /// The places at which this process answers itself.
+}
+
+/// Parts of the way to callbacks.
+pub struct CallbackParts {
+    /// The client.
+    pub service: Callbacks,
+    /// Addresses of their hosts, for the count of questions to each.
+    pub resolver: Arc<dyn Resolve>,
+    /// The `User-Agent` of requests to them.
+    pub user_agent: HeaderValue,
+    /// The places at which this process answers itself: they are none.
     pub own: OwnPlaces,
 }
 
@@ -239,25 +245,14 @@ struct Limits {
 impl Hub {
     /// A hub at rest, whose tasks will be on the present runtime. [`Hub::start`] takes up the subscriptions that are stored.
     pub fn new(parts: Parts) -> Self {
-        let Parts {
-            config,
-            readers,
-            store,
-            notify,
-            clock,
-            callbacks,
-            resolver,
-            user_agent,
-            gate,
-            metrics,
-            own,
-        } = parts;
+        let Parts { config, readers, store, notify, clock, callbacks, gate, metrics } = parts;
+        let CallbackParts { service, resolver, user_agent, own } = callbacks;
         let limits = Limits {
             places: Places::new(config.in_flight_max, config.in_flight_per_host_max),
             questions: QuestionBudget::new(resolver),
         };
         let within = Duration::from_secs(config.deliver_secs);
-        let client = CallbackClient { service: callbacks, user_agent, within, own: Arc::new(own) };
+        let client = CallbackClient { service, user_agent, within, own: Arc::new(own) };
         let (roster, stop) = (Roster::default(), CancellationToken::new());
         let shared = Shared { config, readers, store, clock, client, gate, limits, metrics, roster, stop };
         Self {

@@ -223,12 +223,14 @@ impl Wiring {
             store: self.store.clone(),
             notify: self.notify.clone(),
             clock: self.clock.clone(),
-            callbacks: BoxCloneSyncService::new(layers::callback(&client)?),
-            resolver: Arc::new(SystemResolver),
-            user_agent: HeaderValue::try_from(user_agent)?,
+            callbacks: hub::CallbackParts {
+                service: BoxCloneSyncService::new(layers::callback(&client)?),
+                resolver: Arc::new(SystemResolver),
+                user_agent: HeaderValue::try_from(user_agent)?,
+                own,
+            },
             gate: self.gate.clone(),
             metrics: self.metrics.clone(),
-            own,
         })))
     }
 
@@ -256,12 +258,12 @@ impl Wiring {
             trust: WayTrust {
                 proxies: self.config.server.trusted_proxies.clone(),
                 basic_over_http: self.config.server.basic_over_http,
+                own_calls: self.own_calls.clone(),
             },
             sites: Arc::new(Sites::new(&self.config.site)),
             takes_cloud: self.config.hub.rsscloud,
             waiters,
             stop,
-            own_calls: self.own_calls.clone(),
         })
     }
 

@@ -63,6 +63,19 @@ pub enum AuthVerdict {
 /// Checks credentials.
 pub struct Authenticator {
     accounts: watch::Sender<AccountsInForce>,
+    memory: VerdictMemory,
+    failures: Mutex<FailureTable>,
+    /// Time of the last warning of an unknown proxy, microseconds since the epoch.
+    warned_us: AtomicU64,
+    replays: Mutex<ReplayCache>,
+    room: HashRoom,
+    clock: Arc<dyn Clock>,
+    started_us: u64,
+    metrics: Metrics,
+}
+
+/// Verdicts on passwords that are remembered.
+struct VerdictMemory {
     /// Users whose password was right, by a keyed hash of the credentials and of the revision in force; `None` for a password
     /// that was sent to a page of somebody else and is none of ours.
     verdicts: Cache<[u8; 32], Option<Principal>>,
@@ -70,18 +83,37 @@ pub struct Authenticator {
     proven: Cache<[u8; 32], Principal>,
     /// Keys those hashes; made anew with each process.
     key: [u8; 32],
-    failures: Mutex<FailureTable>,
-    /// Time of the last warning of an unknown proxy, microseconds since the epoch.
-    warned_us: AtomicU64,
-    replays: Mutex<ReplayCache>,
+}
+
+impl Default for VerdictMemory {
+    fn default() -> Self {
+        let secs = std::time::Duration::from_secs;
+        Self {
+            verdicts: Cache::builder().max_capacity(VERDICTS_MAX).time_to_live(secs(VERDICT_SECS)).build(),
+            proven: Cache::builder().max_capacity(PROVEN_MAX).time_to_live(secs(PROVEN_SECS)).build(),
+            key: rand::random(),
+        }
+    }
+}
+
+/// Room for hashing passwords.
+struct HashRoom {
     hashes: Arc<Semaphore>,
     places: Arc<Semaphore>,
-    clock: Arc<dyn Clock>,
-    started_us: u64,
-    metrics: Metrics,
     /// Candidates whose passwords were looked at.
     #[cfg(test)]
-    tried: Arc<std::sync::atomic::AtomicUsize>,
+    tried: std::sync::atomic::AtomicUsize,
+}
+
+impl Default for HashRoom {
+    fn default() -> Self {
+        Self {
+            hashes: Arc::new(Semaphore::new(HASHES_MAX)),
+            places: Arc::new(Semaphore::new(HASHES_MAX + HASHES_WAITING_MAX)),
+            #[cfg(test)]
+            tried: std::sync::atomic::AtomicUsize::new(0),
+        }
+    }
 }
 
 /// The accounts in force, and how often they were replaced.
@@ -97,22 +129,16 @@ impl Authenticator {
     /// Knows these accounts, until others are published.
     pub fn new(accounts: Accounts, clock: Arc<dyn Clock>, metrics: Metrics) -> Self {
         let in_force = AccountsInForce { revision: 0, accounts: Arc::new(accounts) };
-        let secs = std::time::Duration::from_secs;
         Self {
             accounts: watch::Sender::new(in_force),
-            verdicts: Cache::builder().max_capacity(VERDICTS_MAX).time_to_live(secs(VERDICT_SECS)).build(),
-            proven: Cache::builder().max_capacity(PROVEN_MAX).time_to_live(secs(PROVEN_SECS)).build(),
-            key: rand::random(),
+            memory: VerdictMemory::default(),
             failures: Mutex::default(),
             warned_us: AtomicU64::new(0),
             replays: Mutex::default(),
-            hashes: Arc::new(Semaphore::new(HASHES_MAX)),
-            places: Arc::new(Semaphore::new(HASHES_MAX + HASHES_WAITING_MAX)),
+            room: HashRoom::default(),
             started_us: clock.now_us(),
             clock,
             metrics,
-            #[cfg(test)]
-            tried: Arc::default(),
         }
     }
 
@@ -122,7 +148,7 @@ impl Authenticator {
         self.accounts.send_modify(|in_force| {
             *in_force = AccountsInForce { revision: in_force.revision + 1, accounts };
         });
-        self.verdicts.invalidate_all();
+        self.memory.verdicts.invalidate_all();
     }
 
     /// The accounts in force.
@@ -191,7 +217,7 @@ impl Authenticator {
         // Requests that come at once share one hash.
         let candidates = vec![accounts.user(name).cloned()];
         let hashed =
-            self.verdicts.try_get_with(key, self.hash(accounts, candidates, (name, password), client));
+            self.memory.verdicts.try_get_with(key, self.hash(accounts, candidates, (name, password), client));
         match hashed.await {
             Ok(Some(principal)) if self.still_knows(&principal) => AuthVerdict::Known(principal),
             Ok(_) => AuthVerdict::Refused,
@@ -208,16 +234,17 @@ impl Authenticator {
         (name, password): (&str, &Secret),
         client: Option<IpAddr>,
     ) -> Result<Option<Principal>, AuthVerdict> {
-        let _place = self.places.clone().try_acquire_owned().map_err(|_| AuthVerdict::Busy)?;
+        let _place = self.room.places.clone().try_acquire_owned().map_err(|_| AuthVerdict::Busy)?;
         let attempt = Attempt { client, name: Some(name) };
         let key = self.verdict_key((0, KeyUse::Proven), name, password);
-        let is_proven = self.proven.get(&key).await.is_some_and(|principal| self.still_knows(&principal));
+        let is_proven =
+            self.memory.proven.get(&key).await.is_some_and(|principal| self.still_knows(&principal));
         if !is_proven {
             self.charge(attempt)?;
         }
-        let hash = self.hashes.clone().acquire_owned().await.map_err(|_| AuthVerdict::Busy)?;
+        let hash = self.room.hashes.clone().acquire_owned().await.map_err(|_| AuthVerdict::Busy)?;
         #[cfg(test)]
-        self.tried.fetch_add(candidates.len(), Ordering::Relaxed);
+        self.room.tried.fetch_add(candidates.len(), Ordering::Relaxed);
         let secret = password.clone();
         let checked = tokio::task::spawn_blocking(move || {
             // Kept until the end of the work, which a request that hangs up does not stop.
@@ -230,7 +257,7 @@ impl Authenticator {
                     self.refund(attempt);
                 }
                 let principal = Principal::by_password(&user, Password::Login(user.kept.login.clone()));
-                self.proven.insert(key, principal.clone()).await;
+                self.memory.proven.insert(key, principal.clone()).await;
                 Ok(Some(principal))
             }
             Ok(None) => Err(AuthVerdict::Refused),
@@ -297,7 +324,7 @@ impl Authenticator {
     }
 
     fn verdict_key(&self, (revision, usage): (u64, KeyUse), name: &str, password: &Secret) -> [u8; 32] {
-        let mut mac = Hmac::<Sha256>::new_from_slice(&self.key).expect("a key of any length is taken");
+        let mut mac = Hmac::<Sha256>::new_from_slice(&self.memory.key).expect("a key of any length is taken");
         mac.update(&[usage as u8]);
         mac.update(&revision.to_be_bytes());
         mac.update(&(name.len() as u64).to_be_bytes());

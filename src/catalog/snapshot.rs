@@ -49,14 +49,33 @@ pub struct CatalogSnapshot {
     by_place: HashMap<usize, HashMap<String, FeedNo>>,
     /// By the number of their site, those that not everybody may read.
     guarded: HashMap<usize, Vec<(PathSpelling, FeedNo)>>,
-    /// Hosts and origins of the addresses of private feeds that are of no site.
-    private_hosts: HashSet<String>,
-    private_origins: HashSet<Origin>,
     withdrawn: BTreeMap<String, FeedNo>,
     withdrawn_nos: HashSet<FeedNo>,
     /// By the number of their group.
     members: HashMap<FeedNo, Vec<FeedNo>>,
-    has_private: bool,
+    private: PrivateFeeds,
+}
+
+/// Knowledge of the feeds that not everybody may read.
+#[derive(Clone, Debug, Default)]
+struct PrivateFeeds {
+    /// True while there is one.
+    is_any: bool,
+    /// Hosts and origins of the addresses of those that are of no site.
+    hosts: HashSet<String>,
+    origins: HashSet<Origin>,
+}
+
+impl PrivateFeeds {
+    fn add(&mut self, feed: &FeedSettings) {
+        self.is_any = true;
+        if feed.legacy.is_none() {
+            for url in std::iter::once(&feed.url).chain(&feed.aliases).filter(|url| url.has_host()) {
+                self.hosts.extend(url.host_str().map(str::to_owned));
+                self.origins.insert(url.origin());
+            }
+        }
+    }
 }
 
 impl CatalogSnapshot {
@@ -67,18 +86,13 @@ impl CatalogSnapshot {
     ) -> Self {
         let mut snapshot = Self::default();
         for feed in feeds.into_iter().map(Arc::new) {
-            snapshot.has_private |= feed.settings.is_private();
+            if feed.settings.is_private() {
+                snapshot.private.add(&feed.settings);
+            }
             if !feed.is_group() {
                 snapshot.by_origin.insert(normal(feed.settings.url.as_str()), feed.no);
             }
             snapshot.by_no.insert(feed.no, feed.clone());
-            if feed.settings.is_private() && feed.settings.legacy.is_none() {
-                let urls = std::iter::once(&feed.settings.url).chain(&feed.settings.aliases);
-                for url in urls.filter(|url| url.has_host()) {
-                    snapshot.private_hosts.extend(url.host_str().map(str::to_owned));
-                    snapshot.private_origins.insert(url.origin());
-                }
-            }
             if let Some(place) = &feed.settings.legacy {
                 snapshot.by_place.entry(place.site).or_default().insert(place.path.clone(), feed.no);
                 if feed.settings.is_private() {
@@ -157,16 +171,17 @@ impl CatalogSnapshot {
 
     /// True while there is something that not everybody may read.
     pub fn has_private(&self) -> bool {
-        self.has_private
+        self.private.is_any
     }
 
     /// True for a site of this number that has a feed which not everybody may read: one at an address of the site that is known, or
     /// one that is polled at its origin, or known by its host.
     pub fn has_private_at(&self, site: usize, origin: &Url, host: Option<&str>) -> bool {
-        self.has_private
+        let PrivateFeeds { is_any, hosts, origins } = &self.private;
+        *is_any
             && (self.guarded.contains_key(&site)
-                || host.is_some_and(|host| self.private_hosts.contains(host))
-                || (!self.private_origins.is_empty() && self.private_origins.contains(&origin.origin())))
+                || host.is_some_and(|host| hosts.contains(host))
+                || (!origins.is_empty() && origins.contains(&origin.origin())))
     }
 
     /// The feed at a path, with its query, of the site of this number.

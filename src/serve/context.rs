@@ -5,7 +5,6 @@ use crate::{
     catalog::{ReadGate, Sites},
     clock::Clock,
     feed::{record::FeedNo, stamp::Stamp},
-    layers::LoopMark,
     readers::Readers,
     store::Store,
 };
@@ -34,8 +33,6 @@ pub struct ServeContext {
     pub waiters: Waiters,
     /// Ends held requests.
     pub stop: CancellationToken,
-    /// The mark of our own requests to callbacks.
-    pub own_calls: LoopMark,
 }
 
 impl ServeContext {

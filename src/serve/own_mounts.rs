@@ -38,7 +38,9 @@ pub fn own_mounts(context: Arc<ServeContext>, hub: HubService, origin: Option<Mo
     let is_whole = |request: &Parts| request.method == Method::OPTIONS && request.uri.path() == "*";
     let is_own_call = {
         let context = context.clone();
-        move |request: &Parts| context.own_calls.is_on(&request.headers) && answers_itself(&context, request)
+        move |request: &Parts| {
+            context.trust.own_calls.is_on(&request.headers) && answers_itself(&context, request)
+        }
     };
     let mut mounts = vec![
         Mount::own(is_own_call, OwnCalls),

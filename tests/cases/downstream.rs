@@ -9,7 +9,6 @@ use bytes::Bytes;
 use everfeed::{
     catalog::{Catalog, CatalogSnapshot, FeedSettings, ReadGate, RegisteredFeed},
     clock::Clock,
-    layers::LoopMark,
     readers::{Config, Readers},
     render::Site,
     serve::{
@@ -48,7 +47,6 @@ async fn get(blog: &Blog, target: &str) -> String {
         takes_cloud: false,
         waiters: Waiters::new(10, 10, Duration::from_secs(300)),
         stop: CancellationToken::new(),
-        own_calls: LoopMark::default(),
     };
     let service = stack(Router::new(own_mounts(Arc::new(context), hub, None)), Metrics::default());
     let request = Request::get(target).body(Full::<Bytes>::default()).unwrap();

@@ -109,7 +109,7 @@ impl Authenticator {
             let feed_password = user.kept.feed_password.reveal().as_bytes();
             let key = self.verdict_key((*revision, KeyUse::Known), &user.kept.name, &password);
             if bool::from(feed_password.ct_eq(password.reveal().as_bytes()))
-                || matches!(self.verdicts.get(&key).await, Some(Some(_)))
+                || matches!(self.memory.verdicts.get(&key).await, Some(Some(_)))
             {
                 return Ok(true);
             }
@@ -122,7 +122,7 @@ impl Authenticator {
                 other => other,
             }
         };
-        let known = self.verdicts.try_get_with(key, hashed).await;
+        let known = self.memory.verdicts.try_get_with(key, hashed).await;
         known.map(|known| known.is_some()).map_err(|verdict| (*verdict).clone())
     }
 }

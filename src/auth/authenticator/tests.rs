@@ -189,9 +189,9 @@ async fn an_address_that_fails_too_often_waits_and_nobody_else_does() {
 
 /// The number of passwords that something looks at.
 async fn tried<T>(rig: &AuthRig, done: impl Future<Output = T>) -> (usize, T) {
-    let before = rig.auth.tried.load(Ordering::Relaxed);
+    let before = rig.auth.room.tried.load(Ordering::Relaxed);
     let done = done.await;
-    (rig.auth.tried.load(Ordering::Relaxed) - before, done)
+    (rig.auth.room.tried.load(Ordering::Relaxed) - before, done)
 }
 
 #[tokio::test]
@@ -267,7 +267,7 @@ async fn wrong_passwords_behind_an_unknown_proxy_keep_nobody_else_out() {
     assert!(known(rig.auth.check(&basic("bob", "open sesame"), proxy).await));
     assert!(known(rig.auth.check(&wsse("good", START_US, "feed"), proxy).await), "it is not guessed");
     // Who was known before is not kept out by those who guess the name, also when the hash is made again.
-    rig.auth.verdicts.invalidate_all();
+    rig.auth.memory.verdicts.invalidate_all();
     assert!(known(rig.auth.check(&basic("alice", "open sesame"), proxy).await));
     let users = [user(1, "alice", LoginHash::of_nobody()), user(2, "bob", &rig.hash)];
     rig.auth.publish(Accounts::new(users, []));

@@ -5,7 +5,7 @@ use crate::{
     catalog::{Catalog, CatalogSnapshot, FeedSettings, ReadGate, RegisteredFeed, ShowRule},
     clock::{Clock, Paused},
     feed::{filter::Filter, order::Order, page::PageQuery, reconcile::Change, record::FeedNo},
-    hub::{Callbacks, Config, Hub, OwnPlaces, Parts, SubscriptionCounts},
+    hub::{CallbackParts, Callbacks, Config, Hub, OwnPlaces, Parts, SubscriptionCounts},
     layers::{ConnectFault, FetchError, Request},
     notify::Notify,
     readers::{
@@ -309,12 +309,14 @@ impl Rig {
             store: store.clone(),
             notify: notify.clone(),
             clock: clock.clone(),
-            callbacks: net.service(),
-            resolver: Arc::new(TestNames),
-            user_agent: HeaderValue::from_static("everfeed/test (+http://feeds.example/)"),
+            callbacks: CallbackParts {
+                service: net.service(),
+                resolver: Arc::new(TestNames),
+                user_agent: HeaderValue::from_static("everfeed/test (+http://feeds.example/)"),
+                own: own.clone(),
+            },
             metrics: crate::telemetry::Metrics::default(),
             gate: gate.clone(),
-            own: own.clone(),
         });
         hub.start().await.unwrap();
         Self { store, notify, net, hub, feed, clock, config, gate, own }

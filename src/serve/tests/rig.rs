@@ -3,7 +3,6 @@
 use crate::{
     auth::{AccessSettings, Accounts, Principal, testing::authenticator},
     catalog::{Catalog, CatalogSnapshot, FeedSettings, ReadGate, RegisteredFeed},
-    layers::LoopMark,
     readers::{
         Config,
         testing::{NAME, ReaderRig},
@@ -81,13 +80,12 @@ impl Site {
                 catalog: Catalog::new(CatalogSnapshot::new([feed], [])),
                 auth: authenticator(&rig.clock),
             },
-            trust: WayTrust { proxies: vec!["10.0.0.0/8".parse().unwrap()], basic_over_http: false },
+            trust: WayTrust { proxies: vec!["10.0.0.0/8".parse().unwrap()], ..WayTrust::default() },
             sites: Arc::default(),
             first_seen: FirstSeen::default(),
             takes_cloud: true,
             waiters: Waiters::new(setting.waiters_max, setting.waiters_per_client_max, setting.timeout_max),
             stop: CancellationToken::new(),
-            own_calls: LoopMark::default(),
         };
         let context = Arc::new(context);
         let router = Router::new(own_mounts(context.clone(), hub(), None));
