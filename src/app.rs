@@ -25,10 +25,11 @@ use crate::{
 use accounts::AccountDesk;
 use anyhow::Context as _;
 use descriptors::Descriptors;
-use doors::Doors;
+use doors::{Doors, Listening};
 use groups::GroupKeeper;
 use insight::Overview;
 use reload::{ReloadParts, Reloader};
+use site_addresses::{SiteFeed, configured_at_sites};
 use site_feeds::SiteWatch;
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 use tasks::Tasks;
@@ -71,6 +72,8 @@ pub mod backup;
 pub mod probe;
 
 pub mod replay;
+
+pub mod site_addresses;
 
 pub use forget_item::forgotten;
 pub use reload::{ForgetRefused, ReloadRefused, ReloadReport};
@@ -121,6 +124,7 @@ impl App {
         let held = keeper.as_ref().map(CertificateKeeper::held);
         let doors = Doors::open(server, keeper).await?;
         let addresses = (doors.address(), doors.admin_address()?);
+        let listening = doors.listening()?;
 
         // Both listeners answer while the feeds are registered.
         let progress = Arc::new(RegistrationProgress::of(feeds.len()));
@@ -137,11 +141,16 @@ impl App {
         tasks.keep_certificate(doors.keeper);
         tasks.redirect((doors.redirect, held), &server.public_url, addresses.0.port());
         let admin = Admin::starting(progress.clone(), wiring.metrics.clone());
-        let guard = AdminGuard::new(admin.clone(), server.admin_listen.ip(), server.admin_token.clone());
+        let guard = AdminGuard::new(
+            admin.clone(),
+            server.admin_listen.ip(),
+            server.admin_token.clone(),
+            wiring.own_calls.clone(),
+        );
         tasks.serve_operator(doors.operator, guard);
 
         let waiters = wiring.waiters(connections_max);
-        let starting = Starting { wiring, source, readers, router, admin, certificate, waiters };
+        let starting = Starting { wiring, source, readers, router, admin, certificate, waiters, listening };
         match starting.go_on(feeds, &progress, tasks.serving_ends()).await {
             Ok(Started { store, hub, reloader, poller, groups, watches, words }) => {
                 watches.into_iter().for_each(|watch| tasks.watch_site(watch));
@@ -226,6 +235,7 @@ struct Starting {
     /// The certificate that everfeed gets itself.
     certificate: Option<CertificateWatch>,
     waiters: Waiters,
+    listening: Listening,
 }
 
 /// The rest of what was started.
@@ -248,7 +258,7 @@ impl Starting {
         progress: &RegistrationProgress,
         serving_ends: CancellationToken,
     ) -> anyhow::Result<Started> {
-        let Self { wiring, source, readers, router, admin, certificate, waiters } = self;
+        let Self { wiring, source, readers, router, admin, certificate, waiters, listening } = self;
         let Config { site, server, .. } = &wiring.config;
         catalog::join_found(&*wiring.store, site, &server.public_url, &mut feeds).await?;
         wiring.gate.catalog.publish(catalog::register(&*wiring.store, feeds, progress).await?);
@@ -258,7 +268,9 @@ impl Starting {
         let upstream = wiring.upstream()?;
         let poller = wiring.poller(upstream.clone()).await?;
         let groups = wiring.groups().await?;
-        let hub = wiring.hub(&readers)?;
+        let looks = Arc::new(poller.clone());
+        let context = wiring.serve_context(readers.clone(), waiters.clone(), looks, serving_ends.clone());
+        let hub = wiring.hub(&readers, wiring.own_places(&context, listening))?;
         hub.start().await.context("the stored subscriptions")?;
         let reloader = Arc::new(Reloader::new(ReloadParts {
             source,
@@ -279,7 +291,7 @@ impl Starting {
             certificate,
             started_at: insight::now(),
         };
-        router.open(wiring.mounts(readers, &hub, waiters, Arc::new(poller.clone()), serving_ends)?);
+        router.open(wiring.mounts(context, &hub, serving_ends)?);
         admin.open(Arc::new(overview));
         let count = wiring.gate.catalog.snapshot().feeds().len();
         let words = format!("Serving at {}; feeds: {count}", wiring.config.server.public_url);
@@ -329,13 +341,19 @@ pub async fn forget(config: &Config, name: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The feeds that are kept in a store that nobody serves, and are not configured any more. There need not be a store yet.
+/// The feeds that are kept in a store that nobody serves, and are not configured any more.
 pub async fn removed_feeds(config: &Config) -> anyhow::Result<Vec<RemovedFeed>> {
+    Ok(stored_feeds(config).await?.0)
+}
+
+/// The same, and the feeds at addresses of sites: those of the configuration, and those that the store has found. There need not be
+/// a store yet.
+pub async fn stored_feeds(config: &Config) -> anyhow::Result<(Vec<RemovedFeed>, Vec<SiteFeed>)> {
     if let Some(missing) = missing_store(&config.store.path) {
         return Err(missing.into());
     }
     if !config.store.path.exists() {
-        return Ok(Vec::new());
+        return Ok((Vec::new(), configured_at_sites(config)));
     }
     let settings = config.store.clone();
     let seen =
@@ -344,7 +362,8 @@ pub async fn removed_feeds(config: &Config) -> anyhow::Result<Vec<RemovedFeed>> 
     let catalog = observed(&store, config).await?;
     let removed = removed::removed_feeds(&store, &catalog).await;
     store.close().await?;
-    Ok(removed?)
+    let feeds = catalog.feeds().filter_map(|feed| SiteFeed::of(&feed.settings)).collect();
+    Ok((removed?, feeds))
 }
 
 /// Removes one item of a feed, on a store that nobody serves.

@@ -46,7 +46,7 @@ struct Arguments {
 enum Command {
     /// Poll the configured feeds and serve them as Smart Feeds until SIGTERM or SIGINT.
     Serve(ServeOptions),
-    /// Check a configuration and say what it means, what is risky in it, and what is kept of feeds that it lacks.
+    /// Check a configuration and say what it means, what is risky in it, who may read the feeds of sites, and what is kept of feeds that it lacks.
     Check(WithConfig),
     /// Run a small legacy blog and everfeed before it, and show every change as it arrives.
     Demo(demo::DemoOptions),
@@ -158,7 +158,7 @@ fn obey(command: Command, form: LogForm) -> anyhow::Result<()> {
         Command::Check(with) => {
             let config = Config::load(&with.config, config::environment())?;
             print!("{}", config.summary(&with.config));
-            runtime()?.block_on(check::print_kept(&config, &with.config));
+            runtime()?.block_on(check::print_seen(&config, &with.config));
             Ok(())
         }
         Command::Serve(options) => {

@@ -9,7 +9,7 @@ use crate::{
     notify::Notify,
     readers::{self, Readers},
     render::{Representation, Site, link_header},
-    secret::without_token,
+    secret::{public_url, without_token},
     setting::RefusedSetting,
     store::{Store, StoreError, Subscription, listing, subscriptions::Progress},
     telemetry::Metrics,
@@ -34,7 +34,9 @@ mod next_step;
 mod subscription_task;
 
 mod client;
+mod own_places;
 mod question_budget;
+mod question_pace;
 mod verify;
 
 mod deliver;
@@ -55,6 +57,7 @@ mod roster;
 mod tests;
 
 pub use client::Callbacks;
+pub use own_places::{AnswersItself, OwnPlaces};
 pub use roster::{FailingSubscriber, SubscriptionCounts};
 
 use admission::{Admission, ClientNet};
@@ -95,6 +98,8 @@ pub struct Config {
     pub in_flight_max: usize,
     /// Requests to the callbacks of one host and port under way at once at most.
     pub in_flight_per_host_max: usize,
+    /// Beginnings of callbacks whose `X-Hub-On-Behalf-Of` counts: URLs at and below whose paths they are. All others are one reader.
+    pub on_behalf: Vec<Url>,
 }
 
 impl Default for Config {
@@ -114,6 +119,7 @@ impl Default for Config {
             rsscloud: true,
             in_flight_max: 300,
             in_flight_per_host_max: 20,
+            on_behalf: Vec::new(),
         }
     }
 }
@@ -134,6 +140,14 @@ impl Config {
         if let Some((key, found)) = at_least_one.into_iter().find(|(_, found)| *found == 0) {
             return Err(RefusedSetting::new(key, found, "use 1 or more"));
         }
+        let is_beginning = |url: &Url| {
+            let is_bare = url.query().is_none() && url.fragment().is_none() && url.username().is_empty();
+            matches!(url.scheme(), "http" | "https") && is_bare && url.password().is_none()
+        };
+        if let Some(url) = self.on_behalf.iter().find(|url| !is_beginning(url)) {
+            let wanted = "give http or https URLs at which callbacks begin, without query: for instance [\"https://reader.example/push/\"]";
+            return Err(RefusedSetting::new("on_behalf", format!("\"{}\"", public_url(url)), wanted));
+        }
         let (min, default, max) = (self.lease_min_secs, self.lease_default_secs, self.lease_max_secs);
         if !(min..=LEASE_END_SECS).contains(&max) {
             let wanted = format!("use {min} (lease_min_secs) to {LEASE_END_SECS} (ten years)");
@@ -144,6 +158,17 @@ impl Config {
             return Err(RefusedSetting::new("lease_default_secs", default, wanted));
         }
         Ok(())
+    }
+
+    /// True for a callback whose word on the number of its readers counts.
+    fn may_speak_for_many(&self, callback: &str) -> bool {
+        let Ok(callback) = Url::parse(callback) else { return false };
+        self.on_behalf.iter().any(|named| {
+            let below = callback.path().strip_prefix(named.path());
+            let is_below =
+                |rest: &str| rest.is_empty() || named.path().ends_with('/') || rest.starts_with('/');
+            callback.origin() == named.origin() && below.is_some_and(is_below)
+        })
     }
 }
 
@@ -163,15 +188,23 @@ pub struct Parts {
     /// The time, for leases and retries.
     pub clock: Arc<dyn Clock>,
     /// The way to callbacks.
-    pub callbacks: Callbacks,
-    /// Addresses of callback hosts, for the count of questions to each.
-    pub resolver: Arc<dyn Resolve>,
-    /// The `User-Agent` of requests to callbacks.
-    pub user_agent: HeaderValue,
+    pub callbacks: CallbackParts,
     /// The feeds that can be subscribed to, and who may read them.
     pub gate: ReadGate,
     /// Counters.
     pub metrics: Metrics,
+}
+
+/// Parts of the way to callbacks.
+pub struct CallbackParts {
+    /// The client.
+    pub service: Callbacks,
+    /// Addresses of their hosts, for the count of questions to each.
+    pub resolver: Arc<dyn Resolve>,
+    /// The `User-Agent` of requests to them.
+    pub user_agent: HeaderValue,
+    /// The places at which this process answers itself: they are none.
+    pub own: OwnPlaces,
 }
 
 /// The hub.
@@ -212,14 +245,14 @@ struct Limits {
 impl Hub {
     /// A hub at rest, whose tasks will be on the present runtime. [`Hub::start`] takes up the subscriptions that are stored.
     pub fn new(parts: Parts) -> Self {
-        let Parts { config, readers, store, notify, clock, callbacks, resolver, user_agent, gate, metrics } =
-            parts;
+        let Parts { config, readers, store, notify, clock, callbacks, gate, metrics } = parts;
+        let CallbackParts { service, resolver, user_agent, own } = callbacks;
         let limits = Limits {
             places: Places::new(config.in_flight_max, config.in_flight_per_host_max),
             questions: QuestionBudget::new(resolver),
         };
         let within = Duration::from_secs(config.deliver_secs);
-        let client = CallbackClient { service: callbacks, user_agent, within };
+        let client = CallbackClient { service, user_agent, within, own: Arc::new(own) };
         let (roster, stop) = (Roster::default(), CancellationToken::new());
         let shared = Shared { config, readers, store, clock, client, gate, limits, metrics, roster, stop };
         Self {

@@ -1,6 +1,7 @@
 //! Recognition of a document: its format by its root element, or the error that says what it is instead of a feed.
 
 use crate::formats::json_feed::JsonOutline;
+use crate::text::encoding::decode;
 use crate::text::entities::unescape_into;
 use crate::text::markup::split;
 use crate::text::markup::tokens::{Token, Tokens, attributes};
@@ -140,6 +141,70 @@ pub(crate) fn is_noise(bytes: &[u8]) -> bool {
     let is_of_text = |b: u8| matches!(b, b'\t' | b'\n' | b'\x0B' | b'\x0C' | b'\r' | b'\x1B');
     let controls = start.iter().filter(|b| **b < b' ' && !is_of_text(**b)).count();
     controls * BYTES_PER_CONTROL_MIN > start.len()
+}
+
+/// True for the beginning of a document that is a feed, by the name of its root element or by the version of JSON Feed; `None`
+/// while what follows may make it one. Namespaces are not looked at: some reader takes a `feed` of any for one.
+pub fn begins_feed(beginning: &[u8]) -> Option<bool> {
+    if binary(beginning).is_some() {
+        return Some(false);
+    }
+    // Of UTF-16 and UTF-32 the bytes between.
+    let bytes: Vec<u8> = beginning.iter().copied().filter(|byte| *byte != 0).collect();
+    let text = String::from_utf8_lossy(&bytes);
+    let visible = text.trim_start_matches('\u{feff}').trim_start();
+    if visible.starts_with('{') || is_script(visible) {
+        return names_json_feed(visible).then_some(true);
+    }
+    let mut is_behind_html = false;
+    let mut rest = visible.as_bytes();
+    while let Some(at) = memchr::memchr(b'<', rest) {
+        rest = &rest[at + 1..];
+        let end: &[u8] = match rest {
+            [b'!', b'-', b'-', ..] => b"-->",
+            [b'?', ..] => b"?>",
+            [b'!' | b'/', ..] => b">",
+            _ => {
+                // The whole name has to be here.
+                let length =
+                    rest.iter().position(|byte| byte.is_ascii_whitespace() || b">/".contains(byte))?;
+                let name = String::from_utf8_lossy(&rest[..length]).to_ascii_lowercase();
+                match name.rsplit(':').next().unwrap_or_default() {
+                    "rss" | "feed" | "rdf" | "channel" | "entry" => return Some(true),
+                    "html" => return Some(false),
+                    // Warnings of PHP and the like stand before what they are about.
+                    name if is_html(name) => is_behind_html = true,
+                    _ if is_behind_html => {}
+                    _ => return Some(false),
+                }
+                b">"
+            }
+        };
+        rest = &rest[memchr::memmem::find(rest, end)? + end.len()..];
+    }
+    None
+}
+
+/// The same for the beginning of a script: only the call of a JSON-P callback with a JSON Feed is one.
+pub fn begins_script_with_feed(beginning: &[u8]) -> Option<bool> {
+    let text = String::from_utf8_lossy(beginning);
+    let visible = text.trim_start_matches('\u{feff}').trim_start();
+    let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$' | '.' | '/' | ' ');
+    match () {
+        () if names_json_feed(visible) => Some(true),
+        () if is_script(visible) || visible.chars().all(is_name) => None,
+        () => Some(false),
+    }
+}
+
+/// True for JSON with the version of a JSON Feed in it, whose solidi may be escaped.
+fn names_json_feed(text: &str) -> bool {
+    memchr::memmem::find(text.replace('\\', "").as_bytes(), b"://jsonfeed.org/version/").is_some()
+}
+
+/// True for a document that would be read as a feed, as far as it is here.
+pub fn is_feed(document: &[u8]) -> bool {
+    recognise(&decode(document, None).text).is_ok()
 }
 
 fn format_of(name: &str, raw: &str) -> Option<Format> {
@@ -283,6 +348,58 @@ mod tests {
         check("<a:feed xmlns:a='http://www.w3.org/2005/Atom'>", Ok(Format::Atom));
         check("<feed xmlns='http://purl.org/atom/ns#' version='0.3'>", Ok(Format::Atom));
         check("<entry xmlns='http://www.w3.org/2005/Atom'/>", Ok(Format::Atom));
+    }
+
+    #[test]
+    fn a_feed_is_known_by_its_beginning() {
+        for feed in [
+            "<rss version='2.0'>",
+            "\u{feff}<?xml version='1.0'?>\n<!-- <urlset> --><feed xmlns='x'>",
+            "<rdf:RDF xmlns:rdf='x'>",
+            "<a:feed>",
+            "<atom:entry ",
+            "<!DOCTYPE rss [<!ENTITY x 'y'>]><RSS>",
+            "<CHANNEL HREF='x'>",
+            "<br />\n<b>Warning</b>: odd in <i>x.php</i><br />\n<?xml version='1.0'?><rss>",
+            "[notice] cache is cold\n<rss>",
+            "--x\r\nContent-Type: text/xml\r\n\r\n<rss>",
+            "\u{feff} { \"title\": \"x\", \"version\": \"https:\\/\\/jsonfeed.org\\/version\\/1.1\"",
+            "f({\"version\": \"https://jsonfeed.org/version/1\"",
+        ] {
+            assert_eq!(begins_feed(feed.as_bytes()), Some(true), "{feed}");
+        }
+        for other in [
+            "<urlset>",
+            "<?xml version='1.0'?><sitemapindex/>",
+            "<html><rss>",
+            "<!doctype html>\n<html lang=x><head>",
+            "<feedback>",
+            "<p>x<html>",
+            "%PDF-1.7 <rss>",
+        ] {
+            assert_eq!(begins_feed(other.as_bytes()), Some(false), "{other}");
+        }
+        for open in [
+            "",
+            "text",
+            "<",
+            "<rs",
+            "<!-- without an end",
+            "<?xml version='1.0'?>",
+            "{\"version\": 1",
+            "/*! x */ f(1)",
+            "<p>a page<i>",
+        ] {
+            assert_eq!(begins_feed(open.as_bytes()), None, "{open}");
+        }
+        let script = |text: &str| begins_script_with_feed(text.as_bytes());
+        assert_eq!(script("a.b({\"version\": \"https://jsonfeed.org/version/1\"})"), Some(true));
+        assert_eq!((script("a.b({"), script("/*! x */"), script("call")), (None, None, None));
+        assert_eq!((script("var x = '<rss>'"), script("(function() {")), (Some(false), Some(false)));
+        let wide: Vec<u8> = "<rss>".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        assert_eq!(begins_feed(&wide), Some(true));
+        assert!(is_feed(b"{\"title\": \"t\", \"items\": [{\"id\": 1, \"url\": \"http://e.org/\", \"x\": "));
+        assert!(!is_feed(b"{\"error\": 1}") && !is_feed(b"text") && !is_feed(b"/*! x */ f(1)"));
     }
 
     #[test]

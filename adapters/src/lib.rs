@@ -72,6 +72,7 @@ mod permalink;
 pub mod platforms;
 
 pub use cross_check::cross_check_count;
+pub use detect::{begins_feed, begins_script_with_feed, is_feed};
 pub use digest::{DIGEST_VERSION, Digest};
 pub use discover::feeds_of_page;
 pub use entry::{

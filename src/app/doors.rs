@@ -25,6 +25,13 @@ pub(super) struct Doors {
     pub(super) keeper: Option<CertificateKeeper>,
 }
 
+/// The addresses of all listeners with a port.
+pub(super) struct Listening {
+    pub(super) consumers: Vec<SocketAddr>,
+    pub(super) operator: SocketAddr,
+    pub(super) redirect: Option<SocketAddr>,
+}
+
 impl Doors {
     /// Opens every socket of the configuration, and reads the certificate, unless it is kept by `keeper`.
     pub(super) async fn open(
@@ -59,6 +66,15 @@ impl Doors {
             None => None,
         };
         Ok(Self { consumers, operator, redirect, certificate, keeper })
+    }
+
+    /// The addresses at which everything listens.
+    pub(super) fn listening(&self) -> std::io::Result<Listening> {
+        Ok(Listening {
+            consumers: self.consumers.iter().filter_map(Listener::address).collect(),
+            operator: self.operator.local_addr()?,
+            redirect: self.redirect.as_ref().map(TcpListener::local_addr).transpose()?,
+        })
     }
 
     /// The first address of consumers.

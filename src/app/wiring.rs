@@ -3,6 +3,7 @@
 use super::{
     accounts::{self, AccountDesk},
     descriptors::waiting_connections,
+    doors::Listening,
     explain::Explainer,
     groups::GroupKeeper,
     reload::Reloader,
@@ -18,9 +19,9 @@ use crate::{
     clock::Clock,
     config::Config,
     feed::schedule::Policy,
-    hub::{self, Hub},
+    hub::{self, Hub, OwnPlaces},
     ingest::{Context, FeedSpec, Poller, Upstream},
-    layers::{self, ClientConfig, Governor, public_address::SystemResolver},
+    layers::{self, ClientConfig, Governor, LoopMark, public_address::SystemResolver},
     notify::Notify,
     proxy::{Proxy, ProxyPeer},
     readers::{self, Readers},
@@ -34,7 +35,7 @@ use crate::{
         hub_forms::HubService,
         long_poll::Waiters,
         mount::Mount,
-        own_mounts::own_mounts,
+        own_mounts::{answers_itself, own_mounts},
     },
     store::Store,
     telemetry::Metrics,
@@ -66,6 +67,8 @@ pub(super) struct Wiring {
     pub(super) metrics: Metrics,
     /// Idle connections kept for each host of publishers and callbacks.
     pub(super) idle_per_host: usize,
+    /// The mark of requests to callbacks.
+    pub(super) own_calls: LoopMark,
 }
 
 impl Wiring {
@@ -82,7 +85,8 @@ impl Wiring {
         let auth = Arc::new(Authenticator::new(accounts, clock.clone(), metrics.clone()));
         let gate = ReadGate { catalog, auth };
         let idle_per_host = ClientConfig::default().idle_per_host;
-        Ok(Self { config, gate, store, notify, clock, metrics, idle_per_host })
+        let own_calls = LoopMark::default();
+        Ok(Self { config, gate, store, notify, clock, metrics, idle_per_host, own_calls })
     }
 
     /// The way to publishers.
@@ -207,7 +211,20 @@ impl Wiring {
         Arc::new(readers.with_ttl_mins(ttl_mins))
     }
 
-    pub(super) fn hub(&self, readers: &Arc<Readers>) -> anyhow::Result<Arc<Hub>> {
+    /// The places at which this process answers itself: no callback is there.
+    pub(super) fn own_places(&self, context: &Arc<ServeContext>, listening: Listening) -> OwnPlaces {
+        let context = context.clone();
+        OwnPlaces {
+            closed: std::iter::once(listening.operator).chain(listening.redirect).collect(),
+            consumers: listening.consumers,
+            public_url: Some(self.config.server.public_url.clone()),
+            site_hosts: self.config.site.iter().filter_map(|site| site.host.clone()).collect(),
+            answers: Arc::new(move |request| answers_itself(&context, request)),
+            mark: self.own_calls.clone(),
+        }
+    }
+
+    pub(super) fn hub(&self, readers: &Arc<Readers>, own: OwnPlaces) -> anyhow::Result<Arc<Hub>> {
         let config = &self.config.hub;
         let client = ClientConfig {
             total_secs: config.deliver_secs,
@@ -223,9 +240,12 @@ impl Wiring {
             store: self.store.clone(),
             notify: self.notify.clone(),
             clock: self.clock.clone(),
-            callbacks: BoxCloneSyncService::new(layers::callback(&client)?),
-            resolver: Arc::new(SystemResolver),
-            user_agent: HeaderValue::try_from(user_agent)?,
+            callbacks: hub::CallbackParts {
+                service: BoxCloneSyncService::new(layers::callback(&client)?),
+                resolver: Arc::new(SystemResolver),
+                user_agent: HeaderValue::try_from(user_agent)?,
+                own,
+            },
             gate: self.gate.clone(),
             metrics: self.metrics.clone(),
         })))
@@ -239,20 +259,15 @@ impl Wiring {
         Waiters::new(server.waiters_max.min(most), server.waiters_per_client_max.min(of_client), timeout_max)
     }
 
-    pub(super) fn mounts(
+    /// The things that answers are made from.
+    pub(super) fn serve_context(
         &self,
         readers: Arc<Readers>,
-        hub: &Arc<Hub>,
         waiters: Waiters,
         looks: Arc<dyn FreshLooks>,
         stop: CancellationToken,
-    ) -> anyhow::Result<Vec<Mount>> {
-        let server = &self.config.server;
-        let trusted = server.trusted_proxies.clone();
-        let hub = hub_service(hub.clone(), trusted);
-        let sites = Arc::new(Sites::new(&self.config.site));
-        let origin = self.way_to_origins(&sites, stop.clone())?;
-        let context = ServeContext {
+    ) -> Arc<ServeContext> {
+        Arc::new(ServeContext {
             first_seen: FirstSeen::default(),
             looks: Some(looks),
             readers,
@@ -262,13 +277,24 @@ impl Wiring {
             trust: WayTrust {
                 proxies: self.config.server.trusted_proxies.clone(),
                 basic_over_http: self.config.server.basic_over_http,
+                own_calls: self.own_calls.clone(),
             },
-            sites,
+            sites: Arc::new(Sites::new(&self.config.site)),
             takes_cloud: self.config.hub.rsscloud,
             waiters,
             stop,
-        };
-        Ok(own_mounts(Arc::new(context), hub, origin))
+        })
+    }
+
+    pub(super) fn mounts(
+        &self,
+        context: Arc<ServeContext>,
+        hub: &Arc<Hub>,
+        stop: CancellationToken,
+    ) -> anyhow::Result<Vec<Mount>> {
+        let hub = hub_service(hub.clone(), self.config.server.trusted_proxies.clone());
+        let origin = self.way_to_origins(&context.sites, stop)?;
+        Ok(own_mounts(context, hub, origin))
     }
 
     /// The way to the origins of the sites before which we stand; `None` without any.

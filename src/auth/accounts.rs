@@ -1,11 +1,12 @@
 //! Everybody who can be known at one moment: users by name and tokens by hash; not how credentials are checked.
 
 use super::{
+    password::{HashCost, LoginHash},
     principal::{Principal, PrincipalId},
-    user::{AccessToken, TokenUse, User, UserNo},
+    user::{AccessToken, TokenUse, User, UserNo, is_user_name},
 };
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeSet, HashMap, HashSet},
     sync::Arc,
 };
 use subtle::ConstantTimeEq as _;
@@ -18,7 +19,14 @@ pub struct Accounts {
     by_spelling: HashMap<String, Vec<UserNo>>,
     tokens: HashMap<[u8; 32], AccessToken>,
     standing: HashSet<PrincipalId>,
+    /// A hash of nobody for each cost that the hash of a user has, and for the usual one.
+    nobodies: Vec<LoginHash>,
+    /// Users at most whose names are alike.
+    alike_max: usize,
 }
+
+/// Costs of hashes that cannot be told by time at most. Those beyond are of users whose hashes came from elsewhere, and are few.
+const COSTS_MAX: usize = 4;
 
 impl Accounts {
     /// These users, and the tokens of those.
@@ -30,6 +38,10 @@ impl Accounts {
             accounts.standing.insert(PrincipalId { user: user.no, token: None });
             accounts.users.insert(user.no, Arc::new(user));
         }
+        let costs = accounts.users.values().map(|user| user.kept.login.cost()).chain([HashCost::usual()]);
+        let costs: BTreeSet<HashCost> = costs.collect();
+        accounts.nobodies = costs.into_iter().rev().take(COSTS_MAX).map(LoginHash::of_nobody_at).collect();
+        accounts.alike_max = accounts.by_spelling.values().map(Vec::len).max().unwrap_or_default();
         for token in tokens {
             accounts.standing.insert(PrincipalId { user: token.kept.user, token: Some(token.no) });
             accounts.tokens.insert(token.kept.hash, token);
@@ -51,6 +63,46 @@ impl Accounts {
     pub(super) fn users_like(&self, name: &str) -> impl Iterator<Item = &Arc<User>> {
         let like = self.by_spelling.get(&spelling(name));
         like.into_iter().flatten().filter_map(|no| self.users.get(no))
+    }
+
+    /// True for a name in whose place there could be that of a user.
+    pub(super) fn could_be_like(&self, name: &str) -> bool {
+        is_user_name(&spelling(name))
+    }
+
+    /// The users whose names are like a name, and nobody in the place of each who is missing to make them as many as for any name.
+    pub(super) fn candidates(&self, name: &str) -> Vec<Option<Arc<User>>> {
+        let mut like: Vec<_> = self.users_like(name).cloned().map(Some).collect();
+        like.resize(self.alike_max.max(1), None);
+        like
+    }
+
+    /// The user of these whose login password is this one. It takes as long whoever of them is somebody.
+    pub(super) fn by_password(
+        &self,
+        candidates: Vec<Option<Arc<User>>>,
+        password: &str,
+    ) -> Option<Arc<User>> {
+        let mut known = None;
+        for user in candidates {
+            let cost = user.as_ref().map(|user| user.kept.login.cost());
+            let is_met = |nobody: &LoginHash| Some(nobody.cost()) == cost;
+            let mut is_right = false;
+            for nobody in &self.nobodies {
+                match &user {
+                    Some(user) if is_met(nobody) => is_right = user.kept.login.is_of(password),
+                    // For the time that it takes.
+                    _ => drop(std::hint::black_box(nobody.is_of(password))),
+                }
+            }
+            if let Some(user) = &user
+                && !self.nobodies.iter().any(is_met)
+            {
+                is_right = user.kept.login.is_of(password);
+            }
+            known = known.or(user.filter(|_| is_right));
+        }
+        known
     }
 
     /// The principal that was remembered; `None` once its user or its token is gone.

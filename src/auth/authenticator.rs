@@ -3,8 +3,7 @@
 use super::{
     accounts::Accounts,
     credentials::Credentials,
-    failures::FailureTable,
-    password::LoginHash,
+    failures::{Attempt, FailureTable},
     principal::{Principal, PrincipalId},
     replays::{Freshness, ReplayCache},
     token::token_hash,
@@ -17,7 +16,10 @@ use moka::future::Cache;
 use sha2::Sha256;
 use std::{
     net::IpAddr,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 use tokio::sync::{Semaphore, watch};
 
@@ -34,6 +36,11 @@ const HASHES_WAITING_MAX: usize = 64;
 const VERDICTS_MAX: u64 = 10_000;
 /// Seconds after which a password is hashed again although it was right.
 const VERDICT_SECS: u64 = 600;
+/// Passwords that were right and are still tried when others have failed too often, and the seconds for which they are remembered.
+const PROVEN_MAX: u64 = 10_000;
+const PROVEN_SECS: u64 = 30 * 86_400;
+/// Time between two warnings of a proxy that nobody told us of, microseconds.
+const WARN_EVERY_US: u64 = 3_600_000_000;
 
 /// Knowledge of the sender of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,7 +51,7 @@ pub enum AuthVerdict {
     Known(Principal),
     /// Its credentials are not good.
     Refused,
-    /// Too many attempts of its address failed; the next counts after so many seconds.
+    /// Too many attempts of its address, or for this name from there, failed; the next counts after so many seconds.
     SlowDown {
         /// Seconds.
         secs: u64,
@@ -56,18 +63,57 @@ pub enum AuthVerdict {
 /// Checks credentials.
 pub struct Authenticator {
     accounts: watch::Sender<AccountsInForce>,
-    /// Users whose password was right, by a keyed hash of the credentials and of the revision in force; `None` for a password
-    /// that was sent to a page of somebody else and is none of ours.
-    verdicts: Cache<[u8; 32], Option<Principal>>,
-    /// Keys those hashes; made anew with each process.
-    key: [u8; 32],
+    memory: VerdictMemory,
     failures: Mutex<FailureTable>,
+    /// Time of the last warning of an unknown proxy, microseconds since the epoch.
+    warned_us: AtomicU64,
     replays: Mutex<ReplayCache>,
-    hashes: Arc<Semaphore>,
-    places: Arc<Semaphore>,
+    room: HashRoom,
     clock: Arc<dyn Clock>,
     started_us: u64,
     metrics: Metrics,
+}
+
+/// Verdicts on passwords that are remembered.
+struct VerdictMemory {
+    /// Users whose password was right, by a keyed hash of the credentials and of the revision in force; `None` for a password
+    /// that was sent to a page of somebody else and is none of ours.
+    verdicts: Cache<[u8; 32], Option<Principal>>,
+    /// Users whose password was right before, by a keyed hash of the credentials: nobody else's failures keep them out.
+    proven: Cache<[u8; 32], Principal>,
+    /// Keys those hashes; made anew with each process.
+    key: [u8; 32],
+}
+
+impl Default for VerdictMemory {
+    fn default() -> Self {
+        let secs = std::time::Duration::from_secs;
+        Self {
+            verdicts: Cache::builder().max_capacity(VERDICTS_MAX).time_to_live(secs(VERDICT_SECS)).build(),
+            proven: Cache::builder().max_capacity(PROVEN_MAX).time_to_live(secs(PROVEN_SECS)).build(),
+            key: rand::random(),
+        }
+    }
+}
+
+/// Room for hashing passwords.
+struct HashRoom {
+    hashes: Arc<Semaphore>,
+    places: Arc<Semaphore>,
+    /// Candidates whose passwords were looked at.
+    #[cfg(test)]
+    tried: std::sync::atomic::AtomicUsize,
+}
+
+impl Default for HashRoom {
+    fn default() -> Self {
+        Self {
+            hashes: Arc::new(Semaphore::new(HASHES_MAX)),
+            places: Arc::new(Semaphore::new(HASHES_MAX + HASHES_WAITING_MAX)),
+            #[cfg(test)]
+            tried: std::sync::atomic::AtomicUsize::new(0),
+        }
+    }
 }
 
 /// The accounts in force, and how often they were replaced.
@@ -83,15 +129,13 @@ impl Authenticator {
     /// Knows these accounts, until others are published.
     pub fn new(accounts: Accounts, clock: Arc<dyn Clock>, metrics: Metrics) -> Self {
         let in_force = AccountsInForce { revision: 0, accounts: Arc::new(accounts) };
-        let ttl = std::time::Duration::from_secs(VERDICT_SECS);
         Self {
             accounts: watch::Sender::new(in_force),
-            verdicts: Cache::builder().max_capacity(VERDICTS_MAX).time_to_live(ttl).build(),
-            key: rand::random(),
+            memory: VerdictMemory::default(),
             failures: Mutex::default(),
+            warned_us: AtomicU64::new(0),
             replays: Mutex::default(),
-            hashes: Arc::new(Semaphore::new(HASHES_MAX)),
-            places: Arc::new(Semaphore::new(HASHES_MAX + HASHES_WAITING_MAX)),
+            room: HashRoom::default(),
             started_us: clock.now_us(),
             clock,
             metrics,
@@ -104,7 +148,7 @@ impl Authenticator {
         self.accounts.send_modify(|in_force| {
             *in_force = AccountsInForce { revision: in_force.revision + 1, accounts };
         });
-        self.verdicts.invalidate_all();
+        self.memory.verdicts.invalidate_all();
     }
 
     /// The accounts in force.
@@ -135,7 +179,7 @@ impl Authenticator {
             Credentials::Bearer(token) => self.check_token(token, TokenUse::Bearer, client),
             Credentials::SecretUrl(token) => self.check_token(token, TokenUse::Url, client),
             Credentials::Wsse(token) => self.check_wsse(token, client),
-            Credentials::Unreadable => self.charge(client).err().unwrap_or(AuthVerdict::Refused),
+            Credentials::Unreadable => self.failed(client),
         };
         let outcome = match &verdict {
             AuthVerdict::Anonymous | AuthVerdict::Known(_) => return verdict,
@@ -158,15 +202,22 @@ impl Authenticator {
         let hash = token_hash(token.reveal());
         match self.accounts.borrow().accounts.by_token(&hash, usage) {
             Some(principal) => AuthVerdict::Known(principal),
-            None => self.charge(client).err().unwrap_or(AuthVerdict::Refused),
+            None => self.failed(client),
         }
+    }
+
+    /// The verdict on what is wrong and cannot be guessed.
+    fn failed(&self, client: Option<IpAddr>) -> AuthVerdict {
+        self.charge(Attempt { client, name: None }).err().unwrap_or(AuthVerdict::Refused)
     }
 
     async fn check_basic(&self, name: &str, password: &Secret, client: Option<IpAddr>) -> AuthVerdict {
         let AccountsInForce { revision, accounts } = self.accounts.borrow().clone();
-        let key = self.verdict_key(revision, name, password);
+        let key = self.verdict_key((revision, KeyUse::Known), name, password);
         // Requests that come at once share one hash.
-        let hashed = self.verdicts.try_get_with(key, self.hash(accounts.user(name), password, client));
+        let candidates = vec![accounts.user(name).cloned()];
+        let hashed =
+            self.memory.verdicts.try_get_with(key, self.hash(accounts, candidates, (name, password), client));
         match hashed.await {
             Ok(Some(principal)) if self.still_knows(&principal) => AuthVerdict::Known(principal),
             Ok(_) => AuthVerdict::Refused,
@@ -174,39 +225,48 @@ impl Authenticator {
         }
     }
 
+    /// The user among some whose password this is. It costs the same, and counts the same until it is known to be right, whether there
+    /// is such a user or not.
     async fn hash(
         &self,
-        user: Option<&Arc<User>>,
-        password: &Secret,
+        accounts: Arc<Accounts>,
+        candidates: Vec<Option<Arc<User>>>,
+        (name, password): (&str, &Secret),
         client: Option<IpAddr>,
     ) -> Result<Option<Principal>, AuthVerdict> {
-        let _place = self.places.clone().try_acquire_owned().map_err(|_| AuthVerdict::Busy)?;
-        self.charge(client)?;
-        let hash = self.hashes.clone().acquire_owned().await.map_err(|_| AuthVerdict::Busy)?;
-        let (user, password) = (user.cloned(), password.clone());
+        let _place = self.room.places.clone().try_acquire_owned().map_err(|_| AuthVerdict::Busy)?;
+        let attempt = Attempt { client, name: Some(name) };
+        let key = self.verdict_key((0, KeyUse::Proven), name, password);
+        let is_proven =
+            self.memory.proven.get(&key).await.is_some_and(|principal| self.still_knows(&principal));
+        if !is_proven {
+            self.charge(attempt)?;
+        }
+        let hash = self.room.hashes.clone().acquire_owned().await.map_err(|_| AuthVerdict::Busy)?;
+        #[cfg(test)]
+        self.room.tried.fetch_add(candidates.len(), Ordering::Relaxed);
+        let secret = password.clone();
         let checked = tokio::task::spawn_blocking(move || {
             // Kept until the end of the work, which a request that hangs up does not stop.
             let _hash = hash;
-            let is_right = match &user {
-                Some(user) => user.kept.login.is_of(password.reveal()),
-                None => LoginHash::of_nobody().is_of(password.reveal()),
-            };
-            user.filter(|_| is_right)
+            accounts.by_password(candidates, secret.reveal())
         });
         match checked.await {
             Ok(Some(user)) => {
-                self.refund(client);
-                Ok(Some(Principal::by_password(&user, Password::Login(user.kept.login.clone()))))
+                if !is_proven {
+                    self.refund(attempt);
+                }
+                let principal = Principal::by_password(&user, Password::Login(user.kept.login.clone()));
+                self.memory.proven.insert(key, principal.clone()).await;
+                Ok(Some(principal))
             }
             Ok(None) => Err(AuthVerdict::Refused),
             Err(_) => Err(AuthVerdict::Busy),
         }
     }
 
+    /// The password for WSSE has 128 bits and is not guessed: as with tokens, one that is good is not delayed by others that failed.
     fn check_wsse(&self, token: &UsernameToken, client: Option<IpAddr>) -> AuthVerdict {
-        if let Err(verdict) = self.charge(client) {
-            return verdict;
-        }
         let now = self.clock.now_us();
         let accounts = self.accounts();
         let user = accounts.user(&token.username);
@@ -217,41 +277,72 @@ impl Authenticator {
         let is_remembered = token.created_us().is_some_and(|created| created >= self.started_us);
         let (Some(user), Some(proven), true, true) = (user, proven, token.is_recent(now), is_remembered)
         else {
-            return AuthVerdict::Refused;
+            return self.failed(client);
         };
-        match lock(&self.replays).note(user.no, &proven, now) {
-            Freshness::Fresh => {
-                self.refund(client);
-                AuthVerdict::Known(Principal::by_password(
-                    user,
-                    Password::Feed(user.kept.feed_password.clone()),
-                ))
-            }
-            Freshness::Repeated => AuthVerdict::Refused,
-            Freshness::Full => {
-                self.refund(client);
-                AuthVerdict::Busy
-            }
+        let fresh = lock(&self.replays).note(user.no, &proven, now);
+        match fresh {
+            Freshness::Fresh => AuthVerdict::Known(Principal::by_password(
+                user,
+                Password::Feed(user.kept.feed_password.clone()),
+            )),
+            Freshness::Repeated => self.failed(client),
+            Freshness::Full => AuthVerdict::Busy,
         }
     }
 
-    fn charge(&self, client: Option<IpAddr>) -> Result<(), AuthVerdict> {
-        let charged = lock(&self.failures).charge(client, self.clock.now_us());
-        charged.map_err(|secs| AuthVerdict::SlowDown { secs })
+    fn charge(&self, attempt: Attempt<'_>) -> Result<(), AuthVerdict> {
+        let now_us = self.clock.now_us();
+        let charged = lock(&self.failures).charge(attempt, now_us);
+        charged.map_err(|secs| {
+            self.warn_of_proxy(attempt, now_us);
+            AuthVerdict::SlowDown { secs }
+        })
     }
 
-    fn refund(&self, client: Option<IpAddr>) {
-        lock(&self.failures).refund(client, self.clock.now_us());
+    fn refund(&self, attempt: Attempt<'_>) {
+        lock(&self.failures).refund(attempt, self.clock.now_us());
     }
 
-    fn verdict_key(&self, revision: u64, name: &str, password: &Secret) -> [u8; 32] {
-        let mut mac = Hmac::<Sha256>::new_from_slice(&self.key).expect("a key of any length is taken");
+    /// Tells the operator that many clients may have the address from which so many attempts failed, once an hour.
+    fn warn_of_proxy(&self, attempt: Attempt<'_>, now_us: u64) {
+        let Some(client) = attempt.client.filter(|_| attempt.is_shared()) else { return };
+        let last = self.warned_us.load(Ordering::Relaxed);
+        let is_due = last == 0 || now_us.saturating_sub(last) >= WARN_EVERY_US;
+        if is_due
+            && self
+                .warned_us
+                .compare_exchange(last, now_us.max(1), Ordering::Relaxed, Ordering::Relaxed)
+                .is_ok()
+        {
+            tracing::warn!(
+                client.address = %client,
+                "Too many credentials from {client} were wrong. If a proxy is there, everybody behind it has this address: name it in \
+                 server.trusted_proxies, so that its clients are counted one by one. Until then each name is, and who guesses a name keeps \
+                 its user waiting; said once an hour at most"
+            );
+        }
+    }
+
+    fn verdict_key(&self, (revision, usage): (u64, KeyUse), name: &str, password: &Secret) -> [u8; 32] {
+        let mut mac = Hmac::<Sha256>::new_from_slice(&self.memory.key).expect("a key of any length is taken");
+        mac.update(&[usage as u8]);
         mac.update(&revision.to_be_bytes());
         mac.update(&(name.len() as u64).to_be_bytes());
         mac.update(name.as_bytes());
         mac.update(password.reveal().as_bytes());
         mac.finalize().into_bytes().into()
     }
+}
+
+/// The memory that a keyed hash of credentials is for.
+#[derive(Clone, Copy, Debug)]
+enum KeyUse {
+    /// Verdicts on the password of the user of a name.
+    Known,
+    /// Verdicts on that of any user of a like name.
+    Alike,
+    /// Passwords that were right.
+    Proven,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -5,13 +5,19 @@ use argon2::{
     Argon2,
     password_hash::{PasswordHasher as _, PasswordVerifier as _},
 };
-use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use base64::{
+    Engine as _,
+    prelude::{BASE64_STANDARD_NO_PAD as BASE64_NO_PAD, BASE64_URL_SAFE_NO_PAD},
+};
 use std::{fmt, sync::OnceLock};
 
 /// The shortest login password that is taken, characters.
 pub const PASSWORD_CHARS_MIN: usize = 8;
 /// The longest, bytes: beyond it hashing would be work for whoever sends it.
 pub const PASSWORD_BYTES_MAX: usize = 1024;
+/// Bytes of the salt of a hash, and of the hash itself.
+const SALT_BYTES: usize = 16;
+const DIGEST_BYTES: usize = 32;
 /// The longest hash that is taken, bytes.
 const HASH_BYTES_MAX: usize = 512;
 
@@ -28,7 +34,7 @@ impl fmt::Debug for LoginHash {
 impl LoginHash {
     /// Hashes a password with the parameters that OWASP recommends for argon2id. It takes tens of milliseconds and 19 MiB.
     pub fn of(password: &str) -> Self {
-        let salt: [u8; 16] = rand::random();
+        let salt: [u8; SALT_BYTES] = rand::random();
         let hash = Argon2::default().hash_password_with_salt(password.as_bytes(), &salt);
         Self(hash.expect("a salt of 16 bytes and the usual parameters are taken").to_string())
     }
@@ -62,10 +68,45 @@ impl LoginHash {
             && Argon2::default().verify_password(password.as_bytes(), self.0.as_str()).is_ok()
     }
 
-    /// A hash of nobody's password: to check a user who does not exist takes as long as one who does.
+    /// A hash of nobody's password: to check a user who does not exist takes as long as one who does. It is made up, so that the first
+    /// check takes no longer either.
     pub fn of_nobody() -> &'static Self {
         static NOBODY: OnceLock<LoginHash> = OnceLock::new();
-        NOBODY.get_or_init(|| Self::of(generated().reveal()))
+        NOBODY.get_or_init(|| Self::of_nobody_at(HashCost::usual()))
+    }
+
+    /// The same at another cost.
+    pub(super) fn of_nobody_at(HashCost { memory, passes, lanes }: HashCost) -> Self {
+        let salt = BASE64_NO_PAD.encode(rand::random::<[u8; SALT_BYTES]>());
+        let digest = BASE64_NO_PAD.encode(rand::random::<[u8; DIGEST_BYTES]>());
+        Self(format!("$argon2id$v=19$m={memory},t={passes},p={lanes}${salt}${digest}"))
+    }
+
+    /// The cost of checking a password against it: that of a hash from elsewhere may be less than the usual one.
+    pub(super) fn cost(&self) -> HashCost {
+        use argon2::password_hash::phc::PasswordHash;
+        let hash = PasswordHash::new(&self.0).ok();
+        let params = hash.and_then(|hash| argon2::Params::try_from(&hash).ok());
+        params.map_or(HashCost::usual(), |params| HashCost::of(&params))
+    }
+}
+
+/// Memory (KiB), passes and lanes of a hash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct HashCost {
+    memory: u32,
+    passes: u32,
+    lanes: u32,
+}
+
+impl HashCost {
+    fn of(params: &argon2::Params) -> Self {
+        Self { memory: params.m_cost(), passes: params.t_cost(), lanes: params.p_cost() }
+    }
+
+    /// The cost of hashes that are made here.
+    pub(super) fn usual() -> Self {
+        Self::of(&argon2::Params::default())
     }
 }
 
@@ -87,6 +128,17 @@ mod tests {
         assert_eq!(LoginHash::parse(hash.reveal()), Some(hash));
         assert_ne!(generated(), generated());
         assert_eq!(generated().reveal().len(), 22);
+    }
+
+    #[test]
+    fn a_hash_of_nobody_is_one_at_its_cost() {
+        let cheap = HashCost { memory: 64, passes: 1, lanes: 1 };
+        for cost in [HashCost::usual(), cheap] {
+            let nobody = LoginHash::of_nobody_at(cost);
+            assert_eq!((LoginHash::parse(nobody.reveal()), nobody.cost()), (Some(nobody.clone()), cost));
+            assert!(!nobody.is_of("") && !nobody.is_of("x"));
+        }
+        assert_eq!(LoginHash::of("password").cost(), HashCost::usual());
     }
 
     #[test]

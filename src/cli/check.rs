@@ -1,8 +1,16 @@
-//! `everfeed check`, beside the configuration itself: what is kept of feeds that it does not name, by the running process or
-//! by the store.
+//! `everfeed check`, beside the configuration itself: what is kept of feeds that it does not name, and who may read the feeds of its
+//! sites, by the running process or by the store.
 
 use super::{ask::ask, reload::other_file, status};
-use crate::{app, app::RemovedFeed, config::Config, secret::public_url};
+use crate::{
+    app,
+    app::{
+        RemovedFeed,
+        site_addresses::{SiteFeed, address_lines, at_sites, configured_at_sites},
+    },
+    config::Config,
+    secret::public_url,
+};
 use http::{Method, StatusCode};
 use serde_json::Value;
 use std::{
@@ -11,25 +19,36 @@ use std::{
 };
 use url::Url;
 
-/// Prints a line for each feed that is kept although the configuration does not name it.
-pub(super) async fn print_kept(config: &Config, file: &Path) {
-    match kept(config, file).await {
-        Ok(kept) => kept.iter().for_each(|feed| println!("  kept        {feed}")),
+/// Prints a line for each address of a site at which there is a feed, and for each feed that is kept although the configuration does
+/// not name it.
+pub(super) async fn print_seen(config: &Config, file: &Path) {
+    match seen(config, file).await {
+        Ok((kept, feeds)) => {
+            address_lines(config, &feeds).iter().for_each(|line| println!("{line}"));
+            kept.iter().for_each(|feed| println!("  kept        {feed}"));
+        }
         // The configuration is good all the same.
-        Err(error) => println!("  store       was not looked at: {error:#}"),
+        Err(error) => {
+            let feeds = configured_at_sites(config);
+            address_lines(config, &feeds).iter().for_each(|line| println!("{line}"));
+            println!("  store       was not looked at: {error:#}");
+        }
     }
 }
 
-async fn kept(config: &Config, file: &Path) -> anyhow::Result<Vec<RemovedFeed>> {
+async fn seen(config: &Config, file: &Path) -> anyhow::Result<(Vec<RemovedFeed>, Vec<SiteFeed>)> {
     let address = config.server.admin_listen.to_string();
     let token = config.server.admin_token.as_ref();
     let answered = ask(Method::GET, &format!("http://{address}/status?max=1"), token).await;
     if let Ok((StatusCode::OK, text)) = answered
         && other_file(&text, file).is_none()
     {
-        return Ok(unnamed(&status::pages(&address, token).await?, config));
+        let pages = status::pages(&address, token).await?;
+        let running = pages.iter().filter_map(|page| page["feeds"].as_array()).flatten();
+        let running = running.filter_map(|feed| Some((feed["name"].as_str()?, feed["old_url"].as_str()?)));
+        return Ok((unnamed(&pages, config), at_sites(config, running)));
     }
-    app::removed_feeds(config).await
+    app::stored_feeds(config).await
 }
 
 /// The feeds of a running process that the configuration does not name.

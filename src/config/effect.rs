@@ -66,6 +66,7 @@ const EFFECTS: &[(&str, Effect)] = &[
     ("hub.rsscloud", Restart),
     ("hub.in_flight_max", Restart),
     ("hub.in_flight_per_host_max", Restart),
+    ("hub.on_behalf", Restart),
     ("platforms.folder", Restart),
     ("site.host", Restart),
     ("site.origin", Restart),

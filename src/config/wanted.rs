@@ -46,6 +46,9 @@ pub(super) fn wanted(key: &str) -> Option<&'static str> {
         "server.prefix" => "a path such as \"/smart\", in quotes",
         "store.path" => "the path of a file, in quotes: for instance \"everfeed.redb\"",
         "upstream.contact_url" => "an absolute URL at which publishers reach you",
+        "hub.on_behalf" => {
+            "a list of URLs at which callbacks begin, for instance [\"https://reader.example/push/\"]"
+        }
         "feed.name" => "a name in quotes, for instance \"blog\"",
         "feed.url" => "an absolute URL, for instance \"http://127.0.0.1:8081/rss.xml\"",
         "feed.aliases" => "a list of absolute URLs, for instance [\"https://blog.example/rss.xml\"]",

@@ -13,6 +13,7 @@ use url::{Host, Url};
 /// All warnings.
 pub(super) fn warnings(config: &Config) -> Vec<String> {
     let mut found = of_server(&config.server);
+    found.extend(of_unknown_proxy(config));
     let gap_secs = config.upstream.permalink_check_gap_secs;
     if gap_secs < PERMALINK_GAP_SECS_USUAL {
         found.push(format!(
@@ -62,6 +63,27 @@ fn of_server(server: &serve::Config) -> Vec<String> {
         ));
     }
     found
+}
+
+/// The warning of a server in front that everfeed is not told of, while there are passwords to be guessed.
+fn of_unknown_proxy(config: &Config) -> Option<String> {
+    let server = &config.server;
+    let is_hidden = |address: &ListenAddress| match address {
+        ListenAddress::Tcp(address) => address.ip().to_canonical().is_loopback(),
+        ListenAddress::Unix(_) => true,
+        ListenAddress::Systemd => false,
+    };
+    let has_private = config.registered().iter().any(FeedSettings::is_private)
+        || config.site.iter().any(|site| site.access.is_private());
+    let is_behind = server.listen.iter().all(is_hidden) && !is_near(&server.public_url);
+    (has_private && is_behind && server.trusted_proxies.is_empty()).then(|| {
+        format!(
+            "server.trusted_proxies: empty, while everfeed listens on this machine alone, as {}: all readers behind the server in front \
+             have its address, so that wrong passwords are counted for each name in place of each reader, and limits of one client hold for \
+             all; give the address of that server: trusted_proxies = [\"127.0.0.1/32\"]",
+            server.public_url
+        )
+    })
 }
 
 /// Endings of names that no public authority gives a certificate for (RFC 6761, RFC 6762, RFC 8375, RFC 9476).
@@ -157,7 +179,7 @@ fn of_feed(feed: &FeedSettings, server: &serve::Config) -> Vec<String> {
     found
 }
 
-/// Feeds that are polled through everfeed itself, and private ones whose document everybody gets at an address of a site.
+/// Feeds that are polled through everfeed itself, and private ones whose address at a site is not theirs.
 fn of_site(no: usize, site: &SiteSettings, config: &Config) -> Vec<String> {
     let public_url = &config.server.public_url;
     let root = undotted(&site.public_root(public_url));
@@ -195,8 +217,9 @@ fn of_site(no: usize, site: &SiteSettings, config: &Config) -> Vec<String> {
         let public = site.public_root(public_url).join(&path).unwrap_or_else(|_| site.origin.clone());
         let at_origin = site.origin.join(&path).unwrap_or_else(|_| site.origin.clone());
         found.push(format!(
-            "feed.{}.access: the feed is private, but everybody gets its document at {public}, which is passed on to the origin \
-             of a [[site]]; give it url = \"{at_origin}\" and list \"{path}\" in site.feeds, or let the old server refuse it",
+            "feed.{}.access: the feed is private, and its document at {public}, which comes from the origin of a [[site]], is held back \
+             from everybody (403), as far as everfeed sees that it is a feed; give it url = \"{at_origin}\" and list \"{path}\" in site.feeds, \
+             so that its readers get it there, or let the old server refuse it",
             feed.name
         ));
     }

@@ -2,12 +2,13 @@
 
 use super::{
     health::{Ending, SLOW_AFTER},
+    own_places::OwnPlaces,
     places::Place,
 };
-use crate::layers::{Awaited, FetchError, Request};
+use crate::layers::{Awaited, FetchError, Refused, Request};
 use bytes::Bytes;
 use http::{HeaderValue, Response};
-use std::{pin::pin, time::Duration};
+use std::{pin::pin, sync::Arc, time::Duration};
 use tower::{ServiceExt as _, util::BoxCloneSyncService};
 
 /// Service for requests to callbacks: no redirects, guarded addresses, a bounded answer. [`crate::layers::callback`]
@@ -21,15 +22,22 @@ pub(super) struct CallbackClient {
     pub(super) user_agent: HeaderValue,
     /// The longest wait for an answer.
     pub(super) within: Duration,
+    /// The places that are no callbacks.
+    pub(super) own: Arc<OwnPlaces>,
 }
 
 impl CallbackClient {
-    /// Sends a request.
+    /// Sends a request, marked so that we know it where it comes back to us. One to a place of our own is not sent.
     pub(super) async fn send(
         &self,
-        request: Request,
+        mut request: Request,
         place: &mut Place,
     ) -> Result<Response<Bytes>, FetchError> {
+        if self.own.holds(&request.uri().to_string(), &[]) {
+            place.ended(Ending::Answered);
+            return Err(Refused::Own.into());
+        }
+        self.own.mark.put_on(request.headers_mut());
         let mut sent = pin!(tokio::time::timeout(self.within, self.service.clone().oneshot(request)));
         let early = tokio::time::timeout(SLOW_AFTER, sent.as_mut()).await;
         let (answer, answered) = match early {

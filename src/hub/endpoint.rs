@@ -272,6 +272,11 @@ impl Hub {
             let why = "is at a port that we do not call: use 80, 443 or one from 1024 on";
             return Err(RefusedForm::Bad { name: port, why });
         }
+        // Said only of what may be called at all: nobody learns from it where we listen.
+        if self.shared.client.own.holds(url, &[]) {
+            let why = "is an address that everfeed answers itself, and never a callback; give the address of a subscriber";
+            return Err(RefusedForm::Bad { name: host, why });
+        }
         Ok(())
     }
 

@@ -27,6 +27,8 @@ pub(super) struct Push {
     pub(super) own_url: Option<Arc<str>>,
     /// Readers whom the target serves, as it said last.
     pub(super) on_behalf_of: Option<u32>,
+    /// True for a target whose word on that counts.
+    pub(super) may_speak_for_many: bool,
     /// The principal for whom it is made, who is checked once more when there is room.
     pub(super) principal: Option<PrincipalId>,
     /// The site below the secret of its topic.
@@ -127,7 +129,10 @@ async fn attempt(shared: &Shared, push: Push) -> Result<PushOutcome, ReadError> 
         shared.metrics.push_lag(Duration::from_micros(lag_us).as_secs_f64());
     }
     Ok(match delivered {
-        Delivered::Taken { on_behalf_of } => PushOutcome::Advanced(Advance { on_behalf_of, ..advance }),
+        Delivered::Taken { on_behalf_of } => {
+            let on_behalf_of = on_behalf_of.filter(|_| push.may_speak_for_many);
+            PushOutcome::Advanced(Advance { on_behalf_of, ..advance })
+        }
         Delivered::Gone => PushOutcome::Gone,
         Delivered::Failed { why, retry_after, too_large } => {
             PushOutcome::Failed { why, retry_after, too_large }

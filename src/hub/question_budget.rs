@@ -1,11 +1,15 @@
 //! The budget of questions to addresses that do not answer as asked: so many an hour, however the address is spelt; not when a
-//! question is due.
+//! question is due. How fast they follow one another, confirmed or not, is in [`question_pace`](super::question_pace).
 //!
 //! A question is counted for the host and port of its callback, and for the IP addresses behind them. What confirms one clears
-//! the count, so whoever answers meets no limit. Callbacks that were verified before have counts of their own. One client has a
+//! the count. Callbacks that were verified before have counts of their own. One client has a
 //! part of each count, and a client that has none of a count yet is not shut out by the others where subscribers are known to be.
 
-use super::{admission::ClientNet, destination::Destination};
+use super::{
+    admission::ClientNet,
+    destination::Destination,
+    question_pace::{PaceKey, QuestionPace},
+};
 use reqwest::dns::{Name, Resolve};
 use std::{
     collections::{HashMap, VecDeque},
@@ -47,6 +51,7 @@ pub(super) struct QuestionBudget {
 #[derive(Default)]
 struct QuestionCounts {
     asked: HashMap<BudgetKey, Unconfirmed>,
+    pace: QuestionPace,
     sweep_at: usize,
 }
 
@@ -92,7 +97,10 @@ struct Unconfirmed {
 #[derive(Clone, Debug)]
 pub(super) struct Counted {
     keys: Vec<BudgetKey>,
+    paced: Vec<PaceKey>,
     client: ClientNet,
+    /// Addresses behind the host of the callback, as far as they are known.
+    pub(super) addresses: Vec<IpAddr>,
 }
 
 /// There is no room for a question now.
@@ -106,22 +114,32 @@ impl QuestionBudget {
         Self { resolver, counts: Mutex::default() }
     }
 
-    /// Finds out what questions to this callback are counted for, which this client causes. `is_known` for one that was verified
-    /// before.
-    pub(super) async fn counted(&self, callback: &str, is_known: bool, client: ClientNet) -> Counted {
+    /// Finds out what a question about a topic to this callback is counted for, which this client causes. `is_known` for one that was
+    /// verified before.
+    pub(super) async fn counted(
+        &self,
+        (topic, callback): (&str, &str),
+        is_known: bool,
+        client: ClientNet,
+    ) -> Counted {
         let destination = Destination::of(callback);
         let addresses = self.addresses(&destination.host).await;
         let port = destination.port;
+        let paced = vec![
+            PaceKey::Subscription(topic.to_owned(), callback.to_owned()),
+            PaceKey::Callback(callback.to_owned()),
+            PaceKey::Destination(destination.clone()),
+        ];
         let mut keys = Vec::new();
         if is_known {
             keys.push(BudgetKey::KnownCallback(callback.to_owned()));
-            keys.extend(addresses.into_iter().map(BudgetKey::KnownMachine));
+            keys.extend(addresses.iter().copied().map(BudgetKey::KnownMachine));
         } else {
             keys.push(BudgetKey::Destination(destination));
             keys.extend(addresses.iter().map(|address| BudgetKey::Address(*address, port)));
-            keys.extend(addresses.into_iter().map(BudgetKey::Machine));
+            keys.extend(addresses.iter().copied().map(BudgetKey::Machine));
         }
-        Counted { keys, client }
+        Counted { keys, paced, client, addresses }
     }
 
     async fn addresses(&self, host: &str) -> Vec<IpAddr> {
@@ -150,7 +168,7 @@ impl QuestionBudget {
     }
 
     /// Counts a question for all, or for none when one of them has no room.
-    fn count(&self, Counted { keys, client }: &Counted, now: Instant) -> Result<(), Blocked> {
+    fn count(&self, Counted { keys, paced, client, .. }: &Counted, now: Instant) -> Result<(), Blocked> {
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         counts.sweep(now);
         for key in keys {
@@ -160,9 +178,13 @@ impl QuestionBudget {
                 return Err(Blocked { cleared: asked.cleared.clone(), wait: since + HOUR - now });
             }
         }
+        if let Some(wait) = counts.pace.wait(paced, now) {
+            return Err(Blocked { cleared: Arc::default(), wait });
+        }
         for key in keys {
             counts.asked.entry(key.clone()).or_default().at.push_back((now, *client));
         }
+        counts.pace.count(paced, now);
         Ok(())
     }
 

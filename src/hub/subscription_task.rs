@@ -67,8 +67,14 @@ impl SubscriptionTask {
         let now = shared.now();
         // What changes is saved with whatever is next: after another start it is the same.
         set_back::clamp(&mut sub, &mut progress, now);
+        // Stored while the word of every callback counted.
+        let is_believed =
+            progress.on_behalf_of.is_none() || shared.config.may_speak_for_many(sub.target.url());
+        progress.on_behalf_of = progress.on_behalf_of.filter(|_| is_believed);
+        let mut row = SubscriptionRow::new(shared.clone(), sub, progress);
+        row.unsaved = (!is_believed).then_some(now);
         Self {
-            row: SubscriptionRow::new(shared.clone(), sub, progress),
+            row,
             clock: JumpWatch::new(now.micros()),
             commands,
             catalog: shared.gate.catalog.watch(),

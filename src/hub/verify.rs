@@ -36,6 +36,8 @@ pub(super) struct Question {
     pub(super) mode: &'static str,
     /// The target; a callback with the topic as the subscriber spelt it (W-7) and its token.
     pub(super) target: Target,
+    /// The canonical topic.
+    pub(super) topic: String,
     /// On subscribing only (HUB-13).
     pub(super) lease_secs: Option<u64>,
     /// The cursor that the first push will follow on: no subscriber has to guess its base (HUBS 5.1).
@@ -87,13 +89,19 @@ pub(super) async fn ask(shared: Arc<Shared>, question: Question, held: impl Fn()
     let Limits { places, questions } = &shared.limits;
     let room = if question.awaited { ROOM } else { question.wait_max.max(ROOM) };
     let entering = async {
-        let counted = questions.counted(question.target.url(), question.is_known, question.client).await;
+        let url = question.target.url();
+        let counted = questions.counted((&question.topic, url), question.is_known, question.client).await;
+        if shared.client.own.holds(url, &counted.addresses) {
+            return Err(Verdict::Refused(FetchError::from(Refused::Own).to_string()));
+        }
         questions.enter(&counted, held).await;
-        let place = places.enter(&Destination::of(question.target.url()), Errand::Question).await;
-        place.map(|place| (counted, place))
+        let place = places.enter(&Destination::of(url), Errand::Question).await;
+        place.map(|place| (counted, place)).map_err(|_| Verdict::Busy)
     };
-    let Ok(Ok((counted, mut place))) = tokio::time::timeout(room, entering).await else {
-        return Answered { verdict: Verdict::Busy, sent_at: shared.now() };
+    let entered = tokio::time::timeout(room, entering).await.unwrap_or(Err(Verdict::Busy));
+    let (counted, mut place) = match entered {
+        Ok(entered) => entered,
+        Err(verdict) => return Answered { verdict, sent_at: shared.now() },
     };
     let sent_at = shared.now();
     let challenge = hex::encode(rand::random::<[u8; 20]>());

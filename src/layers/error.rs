@@ -274,6 +274,8 @@ pub enum Refused {
     Rebound,
     #[error("port {0} is neither 80, 443 nor above 1023")]
     Port(u16),
+    #[error("the address is one of everfeed itself, and never a callback")]
+    Own,
 }
 
 /// The fault of a redirect.

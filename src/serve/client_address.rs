@@ -2,6 +2,7 @@
 //! trusted. Not what a client may do.
 
 use super::accept::joined;
+use crate::layers::LoopMark;
 use http::{Extensions, HeaderMap, HeaderName};
 use ipnet::IpNet;
 use std::net::IpAddr;
@@ -21,6 +22,8 @@ pub struct WayTrust {
     pub proxies: Vec<IpNet>,
     /// True to take passwords over plain HTTP.
     pub basic_over_http: bool,
+    /// The mark of our own requests to callbacks, which are answered at no path of ours.
+    pub own_calls: LoopMark,
 }
 
 /// True for the address of a proxy that is trusted.

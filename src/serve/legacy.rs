@@ -99,6 +99,11 @@ impl LegacyRequest {
     }
 }
 
+/// True for a request at the address of an old feed, or at what could be that of a private one.
+pub(super) fn is_at_feed(context: &ServeContext, request: &Parts) -> bool {
+    LegacyRequest::of(context, request).is_some()
+}
+
 /// The mounts of the addresses of old feeds, before the rest of their sites, to which `origin` leads.
 pub(super) fn mounts(context: &Arc<ServeContext>, origin: &MountService) -> Vec<Mount> {
     let takes = |is_smart: bool| {

@@ -13,14 +13,23 @@ pub(super) const LOOK_BYTES_MAX: usize = 16 << 10;
 /// Time for which a beginning is waited for: a page that comes in drops is passed on as it comes.
 const LOOK_TIME: Duration = Duration::from_secs(2);
 
-/// The beginning of a body, as far as it is needed, and what follows it.
+/// The beginning of a body, as far as it is needed and comes in time, and what follows it.
 pub(super) async fn look_ahead(
+    body: ServeBody,
+    is_enough: impl FnMut(&[u8]) -> bool + Send,
+) -> (Bytes, ServeBody) {
+    look_ahead_within(body, LOOK_TIME, is_enough).await
+}
+
+/// The same within another time.
+pub(super) async fn look_ahead_within(
     mut body: ServeBody,
-    is_enough: impl Fn(&[u8]) -> bool + Send,
+    time: Duration,
+    mut is_enough: impl FnMut(&[u8]) -> bool + Send,
 ) -> (Bytes, ServeBody) {
     let mut begin = BytesMut::new();
     let mut behind: Option<Result<Frame<Bytes>, BoxError>> = None;
-    let until = tokio::time::Instant::now() + LOOK_TIME;
+    let until = tokio::time::Instant::now() + time;
     while begin.len() < LOOK_BYTES_MAX && !is_enough(&begin) {
         let Ok(Some(frame)) = tokio::time::timeout_at(until, body.frame()).await else { break };
         match frame.map(Frame::into_data) {

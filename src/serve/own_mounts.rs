@@ -36,7 +36,17 @@ pub fn own_mounts(context: Arc<ServeContext>, hub: HubService, origin: Option<Mo
     let forms = HubForms { hub: hub.clone(), context: context.clone() };
     // Of the whole server, not of a site: its layers answer, with all the methods that we take (RFC 9110 section 9.3.7).
     let is_whole = |request: &Parts| request.method == Method::OPTIONS && request.uri.path() == "*";
-    let mut mounts = vec![Mount::own(is_whole, forms.clone()), Mount::own(is_hub, forms)];
+    let is_own_call = {
+        let context = context.clone();
+        move |request: &Parts| {
+            context.trust.own_calls.is_on(&request.headers) && answers_itself(&context, request)
+        }
+    };
+    let mut mounts = vec![
+        Mount::own(is_own_call, OwnCalls),
+        Mount::own(is_whole, forms.clone()),
+        Mount::own(is_hub, forms),
+    ];
     if let Some(origin) = origin {
         let origin = site_pages(context.clone(), origin);
         let is_ping = {
@@ -57,6 +67,30 @@ pub fn own_mounts(context: Arc<ServeContext>, hub: HubService, origin: Option<Mo
     }
     mounts.push(Mount::own(|_| true, FeedPages(context)));
     mounts
+}
+
+/// True for a request that is answered here, and not by the origin of a site.
+pub fn answers_itself(context: &ServeContext, request: &Parts) -> bool {
+    if context.sites.of(request).is_none() || could_be_ping(context, request) {
+        return true;
+    }
+    let is_ours = match context.readers.site().endpoint(request.uri.path()) {
+        Some(Endpoint::Hub | Endpoint::HubOf(_)) => true,
+        Some(Endpoint::Cloud) => context.takes_cloud,
+        Some(endpoint) => is_there(context, &endpoint, request),
+        None => context.readers.site().is_below_secret(request.uri.path()),
+    };
+    is_ours || legacy::is_at_feed(context, request)
+}
+
+/// Requests of our own hub that came back to us: a callback of somebody who wants us to ask ourselves.
+#[derive(Clone)]
+struct OwnCalls;
+
+impl Handler for OwnCalls {
+    async fn handle(&self, _: &Parts, _: ServeBody) -> Result<Response, Refusal> {
+        Err(Refusal::own_call())
+    }
 }
 
 /// True for an endpoint at which we have something: a site may have pages of its own at `/feeds/...`, and its front page.

@@ -87,10 +87,27 @@ impl Refusal {
         Self::new(StatusCode::FORBIDDEN, text)
     }
 
-    /// 429: too many attempts of the client's address failed.
+    /// 403: a feed at an address that nobody named, at a site that has a private one.
+    pub fn unnamed_feed(list: &str) -> Self {
+        let text = format!(
+            "everfeed holds back the feed at this address, which may be a private one of this site under another address; {list} lists the \
+             feeds there are. If everybody may read it, the owner of the site names the address in `feeds` of its [[site]]"
+        );
+        Self::new(StatusCode::FORBIDDEN, text)
+    }
+
+    /// 421: a callback of our own hub that leads to us.
+    pub fn own_call() -> Self {
+        let text = "this is the hub of this server that asks itself; an address that everfeed answers is never a callback";
+        Self::new(StatusCode::MISDIRECTED_REQUEST, text)
+    }
+
+    /// 429: too many attempts of the client's address, or for one name from behind it, failed.
     pub fn slow_down(secs: u64) -> Self {
-        let text =
-            "too many credentials from your address were not good; try again after the time in Retry-After";
+        let text = format!(
+            "too many wrong passwords or tokens were sent from your address; wait {secs} s and send the right one. Behind a proxy that \
+             everfeed is not told of, clients are one address: its operator names the proxy in server.trusted_proxies"
+        );
         Self { retry_after_secs: Some(secs), ..Self::new(StatusCode::TOO_MANY_REQUESTS, text) }
     }
 

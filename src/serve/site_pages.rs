@@ -2,15 +2,14 @@
 //! how requests are passed on.
 
 use super::{
-    accept,
     body::{MountService, Response, ServeBody},
     context::ServeContext,
-    private_site::unless_feed,
     refusal::Refusal,
 };
-use crate::{auth::AuthVerdict, readers::Coding};
+use crate::auth::AuthVerdict;
 use futures_util::future::BoxFuture;
-use http::{HeaderMap, HeaderValue, Request, header::ACCEPT_ENCODING, request::Parts};
+use http::{Request, request::Parts};
+use http_body::Body as _;
 use std::{convert::Infallible, sync::Arc};
 use tower::{ServiceExt as _, util::BoxCloneSyncService};
 
@@ -24,34 +23,22 @@ pub(super) fn site_pages(context: Arc<ServeContext>, origin: MountService) -> Mo
             if let Err(refusal) = context.without_own_credentials(&mut parts).await {
                 return Ok(refusal.respond(&parts));
             }
+            let guard = context.feed_guard(&mut parts, !body.is_end_stream());
             let links = context.page_links(&mut parts).await;
-            let hides_feeds = context.sites.of(&parts).is_some_and(|site| site.settings.access.is_private());
-            let asked = hides_feeds.then(|| parts.clone());
-            if hides_feeds {
-                look_into(&mut parts.headers);
-            }
+            let asked = guard.is_some().then(|| parts.clone());
             let sent: BoxFuture<'static, Result<Response, Infallible>> =
                 Box::pin(origin.oneshot(Request::from_parts(parts, body)));
             let Ok(mut answer) = sent.await;
             if let Some(links) = links {
                 answer = links.put_into(answer).await;
             }
-            let Some(asked) = asked else { return Ok(answer) };
-            let refused = || Refusal::private_feed(&context.readers.site().list()).respond(&asked);
-            Ok(unless_feed(answer).await.unwrap_or_else(refused))
+            let Some((guard, asked)) = guard.zip(asked) else { return Ok(answer) };
+            let refused = || guard.refusal(&context.readers.site().list()).respond(&asked);
+            Ok(guard.unless_feed(answer).await.unwrap_or_else(refused))
         });
         answer
     };
     BoxCloneSyncService::new(tower::service_fn(pages))
-}
-
-/// Lets an origin answer with what can be looked at: packed with gzip at most, if the reader takes that.
-fn look_into(headers: &mut HeaderMap) {
-    if headers.contains_key(ACCEPT_ENCODING) {
-        let codings = accept::joined(headers, &ACCEPT_ENCODING).unwrap_or_default();
-        let token = if accept::takes_coding(&codings, Coding::Gzip) { "gzip" } else { "identity" };
-        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static(token));
-    }
 }
 
 impl ServeContext {

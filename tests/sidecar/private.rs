@@ -15,10 +15,17 @@ async fn behind(site: &str) -> Sidecar {
     let sidecar = Sidecar::start(site, |_, mut origin| async move {
         while let Some(head) = origin.head().await {
             let target = head.split(' ').nth(1).unwrap().to_lowercase();
+            // As a server does behind some rewriting proxy.
+            let lower = head.to_lowercase();
+            let other = lower.lines().find_map(|line| {
+                line.strip_prefix("x-original-url: ").or(line.strip_prefix("x_rewrite_url: "))
+            });
+            let target = other.map_or(target, str::to_owned);
             let rss = format!("{BEFORE}{AFTER}");
             let (media, body) = match target.as_str() {
                 target if target.contains("feed.xml") => ("text/xml; charset=UTF-8", rss.as_str()),
                 "/other.rss" => ("application/rss+xml", rss.as_str()),
+                "/?feed=rss2" | "/open.xml" | "/open.xml?x=1" | "/" => ("text/html", rss.as_str()),
                 "/other" => ("text/xml", rss.as_str()),
                 "/old.txt" => ("text/plain", rss.as_str()),
                 "/old.bin" => ("application/octet-stream", rss.as_str()),
@@ -157,11 +164,77 @@ async fn a_private_feed_of_an_open_site_is_as_private() {
     ] {
         assert_eq!(&get(&sidecar, spelling, user).await[9..12], status, "{spelling} {user}");
     }
-    assert!(get(&sidecar, "/other.rss", "").await.contains("One"), "that is another feed");
+    // It may be that feed under another address, for its own readers too.
+    for other in ["/other.rss", "/other", "/index.php/feed.xml", "/?feed=rss2", "/old.html", "/old.json"] {
+        for user in ["", "bob"] {
+            let got = get(&sidecar, other, user).await;
+            assert_eq!(&got[9..12], "403", "{other}: {got}");
+            assert!(!got.contains("One") && got.contains("`feeds` of its [[site]]"), "{got}");
+        }
+    }
+    for method in ["POST", "PUT", "PROPFIND"] {
+        assert_eq!(&ask(&sidecar, method, "/?feed=rss2", "").await[9..12], "403", "{method}");
+    }
+    for (page, status) in [("/sitemap.xml", "200"), ("/data.json", "200"), ("/photo.png", "200")] {
+        assert_eq!(&get(&sidecar, page, "").await[9..12], status, "{page}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn feeds_that_are_named_pass_at_a_site_with_a_private_one_and_no_header_names_another() {
+    let site = "feeds = [\"/feed.xml\", \"/open.xml\"]\nserve_plain = \"rewritten\"\n[[feed]]\nname = \"site-feed-xml\"\n\
+                access = \"private\"\nurl = \"ORIGIN/feed.xml\"";
+    let sidecar = behind(site).await;
+    for (target, status) in
+        [("/open.xml", "200"), ("/open.xml?utm_source=x", "200"), ("/open.xml?x=1", "403"), ("/", "403")]
+    {
+        assert_eq!(&get(&sidecar, target, "").await[9..12], status, "{target}");
+    }
+    let with = async |lines: &str| {
+        let request =
+            format!("GET /page HTTP/1.1\r\nHost: blog.example\r\n{lines}\r\nConnection: close\r\n\r\n");
+        let before = sidecar.heads().len();
+        let answer = sidecar.exchange(request).await;
+        (answer, sidecar.heads().get(before).cloned().unwrap_or_default().to_lowercase())
+    };
+    for lines in [
+        "X-Original-URL: /feed.xml",
+        "X_Rewrite_Url: /feed.xml",
+        "x-original-url: /x\r\nX-Original-URL: /feed.xml",
+    ] {
+        let (answer, head) = with(lines).await;
+        assert!(answer.ends_with("a page"), "{lines}: {answer}");
+        assert!(!head.contains("feed.xml"), "{head}");
+    }
+    // What a copy or a part tells of a document, it tells of no feed.
+    let (answer, head) =
+        with("If-None-Match: \"x\"\r\nIf-Modified-Since: Mon, 01 Jan 2024 00:00:00 GMT\r\nRange: bytes=5-")
+            .await;
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    assert!(!head.contains("\r\nif-") && !head.contains("\r\nrange"), "{head}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_site_without_a_private_feed_is_not_touched() {
+    let sidecar = behind("feeds = [\"/feed.xml\"]").await;
+    let lines =
+        "X-Original-URL: /other.rss\r\nAccept-Encoding: br\r\nIf-None-Match: \"x\"\r\nRange: bytes=0-";
+    let request = format!("GET /page HTTP/1.1\r\nHost: blog.example\r\n{lines}\r\nConnection: close\r\n\r\n");
+    assert!(sidecar.exchange(request).await.contains("One"));
+    let head = sidecar.heads().last().unwrap().to_lowercase();
+    for line in lines.to_lowercase().split("\r\n") {
+        assert!(head.contains(line), "{line}: {head}");
+    }
+    assert!(get(&sidecar, "/other.rss", "").await.contains("One"));
+    // A private feed that is polled at its origin, and is at no address that the site is told of.
+    let hidden = "feeds = [\"/feed.xml\"]\n[[feed]]\nname = \"hidden\"\naccess = \"private\"\nurl = \"ORIGIN/?feed=rss2\"";
+    let sidecar = behind(hidden).await;
+    assert_eq!(&get(&sidecar, "/?feed=rss2", "").await[9..12], "403");
+    assert_eq!(&get(&sidecar, "/feed.xml", "").await[9..12], "200");
 }
 
 #[test]
-fn a_private_feed_whose_document_everybody_gets_at_the_site_is_warned_of() {
+fn a_private_feed_at_an_address_of_a_site_that_is_not_told_is_warned_of() {
     let warned = |site: &str, feed: &str| {
         let text = format!(
             "[server]\npublic_url = \"http://blog.example\"\n[[site]]\norigin = \"http://127.0.0.1:8081\"\n{site}\n\

@@ -1,7 +1,7 @@
 //! Credentials of our users on requests that go on to somebody else, such as the old server of a site: they are taken out, and
 //! those of others pass; not what the sender may read.
 
-use super::{AccountsInForce, AuthVerdict, Authenticator};
+use super::{AccountsInForce, AuthVerdict, Authenticator, KeyUse};
 use crate::{
     auth::{
         accounts::Accounts,
@@ -23,8 +23,8 @@ impl Authenticator {
     /// Takes the credentials of our users out of a head. Lines that are not ours stay as they are, since the receiver may have
     /// users of its own.
     ///
-    /// A password is tried only for a name that is one of ours, and a wrong one counts as a failed attempt, as it does
-    /// everywhere: whoever sends too many is not passed on.
+    /// A password is tried for every name that a user could have, once in ten minutes, and a wrong one counts as a failed attempt, as it
+    /// does everywhere: whoever sends too many is not passed on.
     pub async fn take_out_own(
         &self,
         headers: &mut HeaderMap,
@@ -88,38 +88,42 @@ impl Authenticator {
     }
 
     /// True for the text of Basic credentials with a password or a token of one of our users. Another server may take a name in
-    /// another case for the same.
+    /// another case for the same. Neither time nor status tells whose name is that of a user.
     async fn is_own_password(
         &self,
         in_force: &AccountsInForce,
         text: &str,
         client: Option<IpAddr>,
     ) -> Result<bool, AuthVerdict> {
-        if in_force.accounts.has_token_in(text.as_bytes()) {
+        let AccountsInForce { revision, accounts } = in_force;
+        if accounts.has_token_in(text.as_bytes()) {
             return Ok(true);
         }
         let Some((name, password)) = text.split_once(':') else { return Ok(false) };
+        if !accounts.could_be_like(name) {
+            return Ok(false);
+        }
         // The end of a line is easily encoded, too.
         let password = Secret::new(password.trim_end_matches(['\r', '\n']));
-        for user in in_force.accounts.users_like(name) {
+        for user in accounts.users_like(name) {
             let feed_password = user.kept.feed_password.reveal().as_bytes();
-            if bool::from(feed_password.ct_eq(password.reveal().as_bytes())) {
+            let key = self.verdict_key((*revision, KeyUse::Known), &user.kept.name, &password);
+            if bool::from(feed_password.ct_eq(password.reveal().as_bytes()))
+                || matches!(self.memory.verdicts.get(&key).await, Some(Some(_)))
+            {
                 return Ok(true);
             }
-            let name = &user.kept.name;
-            let key = self.verdict_key(in_force.revision, name, &password);
-            match self.verdicts.get(&key).await {
-                Some(None) => continue,
-                Some(Some(_)) => return Ok(true),
-                None => {}
-            }
-            match self.check_basic(name, &password, client).await {
-                AuthVerdict::Known(_) => return Ok(true),
-                AuthVerdict::Refused => self.verdicts.insert(key, None).await,
-                verdict => return Err(verdict),
-            }
         }
-        Ok(false)
+        let key = self.verdict_key((*revision, KeyUse::Alike), name, &password);
+        let candidates = accounts.candidates(name);
+        let hashed = async {
+            match self.hash(accounts.clone(), candidates, (name, &password), client).await {
+                Err(AuthVerdict::Refused) => Ok(None),
+                other => other,
+            }
+        };
+        let known = self.memory.verdicts.try_get_with(key, hashed).await;
+        known.map(|known| known.is_some()).map_err(|verdict| (*verdict).clone())
     }
 }
 

@@ -2,7 +2,10 @@
 
 use super::*;
 use crate::{
-    auth::user::{AccessToken, NewAccessToken, NewUser, Password, TokenNo, UserNo},
+    auth::{
+        password::LoginHash,
+        user::{AccessToken, NewAccessToken, NewUser, Password, TokenNo, UserNo},
+    },
     clock::Manual,
 };
 use base64::{Engine as _, prelude::BASE64_STANDARD};
@@ -182,6 +185,94 @@ async fn an_address_that_fails_too_often_waits_and_nobody_else_does() {
     rig.clock.advance(Duration::from_secs(10));
     assert_eq!(rig.ask(basic("alice", "guess")).await, AuthVerdict::Refused);
     assert_eq!(rig.ask(basic("alice", "guess")).await, slow);
+}
+
+/// The number of passwords that something looks at.
+async fn tried<T>(rig: &AuthRig, done: impl Future<Output = T>) -> (usize, T) {
+    let before = rig.auth.room.tried.load(Ordering::Relaxed);
+    let done = done.await;
+    (rig.auth.room.tried.load(Ordering::Relaxed) - before, done)
+}
+
+#[tokio::test]
+async fn neither_work_nor_verdict_tells_whether_there_is_a_user_of_a_name() {
+    let rig = AuthRig::new();
+    // Two of like names, one of them with a hash from elsewhere.
+    let cheap = LoginHash::parse(
+        "$argon2id$v=19$m=64,t=1,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
+    );
+    let users = [user(1, "alice", &rig.hash), user(2, "Carol", &cheap.unwrap()), user(3, "carol", &rig.hash)];
+    rig.auth.publish(Accounts::new(users, []));
+    // At the pages of a site the head passes with the credentials in it, or does not.
+    let at_page = async |name: &str, guess: &str, address: Option<IpAddr>| {
+        let mut headers = http::HeaderMap::new();
+        let text = BASE64_STANDARD.encode(format!("{name}:{guess}"));
+        headers.insert(http::header::AUTHORIZATION, format!("Basic {text}").parse().unwrap());
+        let taken = rig.auth.take_out_own(&mut headers, address).await;
+        taken.map(|()| headers.contains_key(http::header::AUTHORIZATION))
+    };
+    for net in [[10, 0, 0], [198, 51, 100]] {
+        let mut seen = Vec::new();
+        for (n, name) in (0..).zip(["alice", "CAROL", "nobody"]) {
+            let address = [net[0], net[1], net[2], n];
+            let mut told = Vec::new();
+            for guess in 0..11 {
+                let verdict =
+                    tried(&rig, rig.auth.check(&basic(name, &format!("{guess}")), Some(address.into())))
+                        .await;
+                told.push(format!("{verdict:?}"));
+            }
+            let other = Some(IpAddr::from([address[0], address[1], 7, n]));
+            for guess in 0..3 {
+                // The second time it is remembered, whoever it is.
+                for _ in 0..2 {
+                    told.push(format!(
+                        "{:?}",
+                        tried(&rig, at_page(name, &format!("{guess} {net:?}"), other)).await
+                    ));
+                }
+            }
+            // As many as users have like names, whoever it is.
+            assert_eq!([&told[9], &told[10]], ["(1, Refused)", "(0, SlowDown { secs: 10 })"], "{name}");
+            assert_eq!(told[11..13], ["(2, Ok(true))", "(0, Ok(true))"], "{name}");
+            seen.push(told);
+        }
+        assert!(seen.iter().all(|told| *told == seen[0]), "{seen:?}");
+    }
+    assert_eq!(
+        tried(&rig, at_page("{\"alg\"", "x", client(9))).await.0,
+        0,
+        "no name: a part of a token of others"
+    );
+    assert_eq!(at_page("ALICE", "open sesame", client(9)).await, Ok(false), "taken out");
+}
+
+#[tokio::test]
+async fn wrong_passwords_behind_an_unknown_proxy_keep_nobody_else_out() {
+    let rig = AuthRig::new();
+    let users = [user(1, "alice", &rig.hash), user(2, "bob", &rig.hash)];
+    rig.auth.publish(Accounts::new(users, []));
+    let proxy = Some(IpAddr::from([127, 0, 0, 1]));
+    let known = |verdict: AuthVerdict| matches!(verdict, AuthVerdict::Known(_));
+    assert!(known(rig.auth.check(&basic("alice", "open sesame"), proxy).await));
+    for n in 0..12 {
+        for name in ["alice", "nobody"] {
+            let verdict = rig.auth.check(&basic(name, &format!("guess {n}")), proxy).await;
+            let expect = if n < 10 { AuthVerdict::Refused } else { AuthVerdict::SlowDown { secs: 10 } };
+            assert_eq!(verdict, expect, "{name} {n}");
+        }
+        rig.auth.check(&Credentials::Unreadable, proxy).await;
+        rig.auth.check(&wsse(&format!("n{n}"), START_US, "guess"), proxy).await;
+    }
+    assert!(known(rig.auth.check(&basic("bob", "open sesame"), proxy).await));
+    assert!(known(rig.auth.check(&wsse("good", START_US, "feed"), proxy).await), "it is not guessed");
+    // Who was known before is not kept out by those who guess the name, also when the hash is made again.
+    rig.auth.memory.verdicts.invalidate_all();
+    assert!(known(rig.auth.check(&basic("alice", "open sesame"), proxy).await));
+    let users = [user(1, "alice", LoginHash::of_nobody()), user(2, "bob", &rig.hash)];
+    rig.auth.publish(Accounts::new(users, []));
+    let verdict = rig.auth.check(&basic("alice", "open sesame"), proxy).await;
+    assert_eq!(verdict, AuthVerdict::SlowDown { secs: 10 }, "its password is another one now");
 }
 
 #[tokio::test(flavor = "multi_thread")]

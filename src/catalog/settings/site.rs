@@ -203,6 +203,17 @@ impl SiteSettings {
         root
     }
 
+    /// True for a site, which has this number, with a private feed: all of its own are, or one of these at an address of it.
+    pub fn has_private(&self, number: usize, feeds: &[FeedSettings], public_url: &Url) -> bool {
+        let is_here = |feed: &FeedSettings| match &feed.legacy {
+            Some(place) => place.site == number,
+            None => std::iter::once(&feed.url)
+                .chain(&feed.aliases)
+                .any(|url| self.path_of(url, public_url).is_some()),
+        };
+        self.access.is_private() || feeds.iter().any(|feed| feed.is_private() && is_here(feed))
+    }
+
     /// The feed at a path of the site, which has this number, and this label in the names of its feeds: it is polled at the origin,
     /// and known by its public URL.
     fn feed_at(&self, site: usize, label: &str, path: &str, public_url: &Url) -> Option<FeedSettings> {

@@ -96,6 +96,7 @@ impl SubscriptionTask {
             items_max: self.pushing.items_max,
             own_url: legacy_topic(&self.place.shared.gate.catalog.snapshot(), sub),
             on_behalf_of: self.row.progress.on_behalf_of,
+            may_speak_for_many: self.place.shared.config.may_speak_for_many(sub.target.url()),
             principal: sub.principal,
             site: self.place.shared.site_of(&sub.topic),
             way: deliver::way_to(&sub.target, &self.place.shared),

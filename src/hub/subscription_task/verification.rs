@@ -145,6 +145,7 @@ fn question(row: &SubscriptionRow, client: ClientNet) -> Option<Question> {
     let target = pending.intent.target().unwrap_or(&row.sub.target).clone();
     Some(Question {
         mode,
+        topic: row.sub.topic.clone(),
         lease_secs: lease.map(|lease| lease.secs),
         cursor: lease.and_then(|_| start(&row.progress, &pending.start)),
         target,

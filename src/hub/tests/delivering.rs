@@ -3,7 +3,7 @@
 use super::rig::{CALLBACK, Call, DAY_SECS, Reply, Rig, TOPIC};
 use crate::{
     feed::order::Order,
-    hub::{Config, signature},
+    hub::{Config, OwnPlaces, signature},
     store::subscriptions::Algo,
 };
 use std::sync::{
@@ -407,10 +407,15 @@ async fn a_subscriber_may_say_from_where_on() {
     assert_eq!(rig.ask_to("subscribe", &[("hub.since", "cursor:what")]).await.0, 400);
 }
 
-// W-19, P-43: a subscriber may say for how many it reads; the publisher is told the sum.
+/// The hub counts the readers that callbacks at and below these URLs speak for.
+fn on_behalf(urls: &[&str]) -> Config {
+    Config { on_behalf: urls.iter().map(|url| url.parse().unwrap()).collect(), ..Config::default() }
+}
+
+// W-19, P-43: a subscriber that is named may say for how many it reads; the publisher is told the sum.
 #[tokio::test(start_paused = true)]
-async fn the_readers_behind_a_subscriber_are_counted_as_its_last_answer_says() {
-    let rig = Rig::new().await;
+async fn the_readers_behind_a_subscriber_that_is_named_are_counted_as_its_last_answer_says() {
+    let rig = Rig::with(on_behalf(&["http://reader.example/cb"])).await;
     rig.subscribed(&[]).await;
     let answers: [(&str, usize); 7] = [
         ("40", 40),
@@ -435,6 +440,48 @@ async fn the_readers_behind_a_subscriber_are_counted_as_its_last_answer_says() {
     rig.net.on_push(|_| Reply::down());
     rig.add(100).await;
     assert_eq!(readers(&rig).await, 3, "a failure says nothing");
+    // What is stored of one that is not named any more does not count from the start on.
+    let rig = rig.beside(Config::default(), OwnPlaces::default()).await;
+    rig.wait(1).await;
+    assert_eq!(readers(&rig).await, 1);
+    rig.net.on_push(|_| Reply::status(200).with("x-hub-on-behalf-of", "10000000"));
+    rig.add(101).await;
+    assert_eq!(
+        (readers(&rig).await, rig.progress().await.on_behalf_of),
+        (1, None),
+        "it is one, whatever it says"
+    );
+}
+
+#[test]
+fn a_callback_speaks_for_many_at_and_below_what_is_named() {
+    let check = |named: &[&str], callback: &str, expect: bool| {
+        assert_eq!(on_behalf(named).may_speak_for_many(callback), expect, "{named:?} {callback}");
+    };
+    for callback in ["https://r.example/push", "https://R.example:443/push?k=1", "https://r.example/push/a?b"]
+    {
+        check(&["https://r.example/push"], callback, true);
+        check(&["https://r.example/"], callback, true);
+        check(&["https://other.example/", "https://r.example"], callback, true);
+    }
+    for callback in [
+        "https://r.example/pushing",
+        "https://r.example/",
+        "http://r.example/push",
+        "https://r.example:8443/push",
+        "https://a.r.example/push",
+        "https://r.example.evil/push",
+        "https://r.example/push/../x",
+        "no url",
+    ] {
+        check(&["https://r.example/push"], callback, false);
+    }
+    check(&["https://r.example/push/"], "https://r.example/push", false);
+    check(&[], "https://r.example/push", false);
+    for bad in ["ftp://x/", "http://x/?a", "http://u@x/", "http://x/#a"] {
+        assert_eq!(on_behalf(&[bad]).check().unwrap_err().key, "on_behalf", "{bad}");
+    }
+    assert!(on_behalf(&["http://x/a", "https://x"]).check().is_ok());
 }
 
 #[tokio::test(start_paused = true)]

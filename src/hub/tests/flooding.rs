@@ -1,9 +1,9 @@
 //! Floods of requests by strangers: nobody else is shut out, and no third party is flooded by us.
 
-use super::rig::{Call, Reply, Rig};
+use super::rig::{CALLBACK, Call, Reply, Rig, TOPIC};
 use crate::{
     feed::{record::FeedNo, stamp::Stamp},
-    hub::Config,
+    hub::{Config, OwnPlaces},
     layers::{
         FetchError,
         error::{NameFault, Refused},
@@ -155,6 +155,58 @@ async fn whoever_confirms_meets_no_limit_on_questions() {
     }
     rig.wait(3).await;
     assert_eq!(rig.counts().active, 100);
+}
+
+// 71 requests in 20 s, each of which was a question at once.
+#[tokio::test(start_paused = true)]
+async fn a_callback_that_confirms_is_asked_at_a_pace_however_often_somebody_subscribes_it() {
+    let questions = |rig: &Rig| rig.net.taken().iter().filter(|call| !call.is_push()).count();
+    let topics: [fn(u32) -> String; 2] = [|_| TOPIC.to_owned(), |n| format!("{TOPIC}&q=word{n}")];
+    for (topic, most) in topics.into_iter().zip([13, 51]) {
+        let rig = Rig::new().await;
+        for n in 0..71u32 {
+            let topic = topic(n);
+            let mode = if n % 3 == 2 { "unsubscribe" } else { "subscribe" };
+            rig.ask(&[("hub.mode", mode), ("hub.topic", &topic), ("hub.callback", CALLBACK)]).await;
+            tokio::time::sleep(Duration::from_millis(282)).await;
+        }
+        let asked = questions(&rig);
+        assert!((8..=most).contains(&asked), "{asked} questions in 20 s");
+        // Others are not kept waiting, and what was asked last is asked about in the end.
+        assert_eq!(rig.ask_from([192, 0, 2, 9], "http://newcomer.example/").await, 202);
+        rig.wait(1).await;
+        assert!(rig.net.taken().iter().any(|call| call.url.contains("newcomer.example")));
+        assert_eq!(rig.ask_to("subscribe", &[]).await.0, 202);
+        rig.wait(120).await;
+        assert_eq!(rig.subs().await.iter().filter(|(sub, _)| sub.pending.is_some()).count(), 0);
+        let is_active = |sub: &crate::store::Subscription| sub.topic == TOPIC && sub.lease.is_some();
+        assert!(rig.subs().await.iter().any(|(sub, _)| is_active(sub)));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_that_leads_to_the_operators_listener_is_not_asked() {
+    let resolved = Rig::new().await;
+    let callback = "http://inside.example:8079/";
+    let address = resolved.address_of("inside.example").await;
+    let own = OwnPlaces { closed: vec![(address, 8079).into()], ..OwnPlaces::default() };
+    let rig = resolved.beside(Config { callbacks_private: true, ..Config::default() }, own).await;
+    for verify in ["sync", "async"] {
+        let form = [
+            ("hub.mode", "subscribe"),
+            ("hub.topic", TOPIC),
+            ("hub.callback", callback),
+            ("hub.verify", verify),
+        ];
+        let (status, text) = rig.ask(&form).await;
+        assert_eq!(status, if verify == "sync" { 409 } else { 202 }, "{text}");
+        assert!(verify != "sync" || text.contains("never a callback"), "{text}");
+        rig.wait(60).await;
+        assert_eq!((rig.net.taken().len(), rig.counts().pending), (0, 0), "{verify}");
+    }
+    assert_eq!(rig.ask_from([192, 0, 2, 1], "http://inside.example:8078/").await, 202);
+    rig.wait(1).await;
+    assert_eq!(rig.counts().active, 1, "another port is another place");
 }
 
 #[tokio::test(start_paused = true)]

@@ -5,7 +5,7 @@ use crate::{
     catalog::{Catalog, CatalogSnapshot, FeedSettings, ReadGate, RegisteredFeed, ShowRule},
     clock::{Clock, Paused},
     feed::{filter::Filter, order::Order, page::PageQuery, reconcile::Change, record::FeedNo},
-    hub::{Callbacks, Config, Hub, Parts, SubscriptionCounts},
+    hub::{CallbackParts, Callbacks, Config, Hub, OwnPlaces, Parts, SubscriptionCounts},
     layers::{ConnectFault, FetchError, Request},
     notify::Notify,
     readers::{
@@ -251,6 +251,7 @@ pub(super) struct Rig {
     pub(super) clock: Arc<dyn Clock>,
     config: Config,
     gate: ReadGate,
+    own: OwnPlaces,
 }
 
 impl Rig {
@@ -284,7 +285,12 @@ impl Rig {
         let net = Net::new(start);
         let catalog = Catalog::new(CatalogSnapshot::new([blog(record.no), self::other(other.no)], []));
         let gate = ReadGate { catalog, auth: authenticator(&clock) };
-        Self::at_work(store, notify, net, record.no, (clock, config, gate)).await
+        Self::at_work(store, notify, net, record.no, (clock, config, gate, OwnPlaces::default())).await
+    }
+
+    /// Another process on the same store, with another configuration, which answers itself at these places.
+    pub(super) async fn beside(self, config: Config, own: OwnPlaces) -> Self {
+        Self { config, own, ..self }.killed().await
     }
 
     async fn at_work(
@@ -292,7 +298,7 @@ impl Rig {
         notify: Arc<Notify>,
         net: Net,
         feed: FeedNo,
-        (clock, config, gate): (Arc<dyn Clock>, Config, ReadGate),
+        (clock, config, gate, own): (Arc<dyn Clock>, Config, ReadGate, OwnPlaces),
     ) -> Self {
         let site = Arc::new(Site::new(&Url::parse("http://feeds.example:8080/").unwrap(), ""));
         let limits = readers::Config { push_bytes_max: config.push_bytes_max, ..readers::Config::default() };
@@ -303,21 +309,24 @@ impl Rig {
             store: store.clone(),
             notify: notify.clone(),
             clock: clock.clone(),
-            callbacks: net.service(),
-            resolver: Arc::new(TestNames),
-            user_agent: HeaderValue::from_static("everfeed/test (+http://feeds.example/)"),
+            callbacks: CallbackParts {
+                service: net.service(),
+                resolver: Arc::new(TestNames),
+                user_agent: HeaderValue::from_static("everfeed/test (+http://feeds.example/)"),
+                own: own.clone(),
+            },
             metrics: crate::telemetry::Metrics::default(),
             gate: gate.clone(),
         });
         hub.start().await.unwrap();
-        Self { store, notify, net, hub, feed, clock, config, gate }
+        Self { store, notify, net, hub, feed, clock, config, gate, own }
     }
 
     /// The process ends at once and another begins on the same store.
     pub(super) async fn killed(self) -> Self {
-        let Self { store, notify, net, hub, feed, clock, config, gate } = self;
+        let Self { store, notify, net, hub, feed, clock, config, gate, own } = self;
         hub.shutdown(Duration::ZERO).await;
-        Self::at_work(store, notify, net, feed, (clock, config, gate)).await
+        Self::at_work(store, notify, net, feed, (clock, config, gate, own)).await
     }
 
     /// The configuration loses `blog`.
@@ -378,6 +387,11 @@ impl Rig {
         self.notify.moved(record.no, record.head());
         self.serve_again();
         self.commit(vec![]).await;
+    }
+
+    /// The address behind a name.
+    pub(super) async fn address_of(&self, name: &str) -> IpAddr {
+        TestNames.resolve(name.parse().unwrap()).await.unwrap().next().unwrap().ip()
     }
 
     /// Time passes.

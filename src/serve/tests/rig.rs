@@ -80,7 +80,7 @@ impl Site {
                 catalog: Catalog::new(CatalogSnapshot::new([feed], [])),
                 auth: authenticator(&rig.clock),
             },
-            trust: WayTrust { proxies: vec!["10.0.0.0/8".parse().unwrap()], basic_over_http: false },
+            trust: WayTrust { proxies: vec!["10.0.0.0/8".parse().unwrap()], ..WayTrust::default() },
             sites: Arc::default(),
             first_seen: FirstSeen::default(),
             looks: None,

@@ -1,0 +1,212 @@
+//! Places at which this everfeed answers itself: no callback is there, whatever addresses are allowed. What goes on to the origin of a
+//! site may be one, as the blog's own subscriber. Not whether an address is public.
+
+use crate::layers::LoopMark;
+use http::{Method, header::HOST, request::Parts};
+use std::{
+    fmt,
+    net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket},
+    sync::Arc,
+};
+use url::{Host, Position, Url};
+
+/// True for a request of which a listener of consumers answers everything itself.
+pub type AnswersItself = Arc<dyn Fn(&Parts) -> bool + Send + Sync>;
+
+/// The listeners of this process, the names by which they are known, and what is answered there.
+#[derive(Clone)]
+pub struct OwnPlaces {
+    /// Listeners at which there is no path for others: the operator's, and that which sends readers on to https.
+    pub closed: Vec<SocketAddr>,
+    /// Listeners of consumers.
+    pub consumers: Vec<SocketAddr>,
+    /// The URL by which consumers reach us; `None` for nobody.
+    pub public_url: Option<Url>,
+    /// Hosts of sites.
+    pub site_hosts: Vec<String>,
+    /// Which requests of consumers are answered here.
+    pub answers: AnswersItself,
+    /// The mark of requests to callbacks.
+    pub mark: LoopMark,
+}
+
+impl Default for OwnPlaces {
+    /// No place.
+    fn default() -> Self {
+        Self {
+            closed: Vec::new(),
+            consumers: Vec::new(),
+            public_url: None,
+            site_hosts: Vec::new(),
+            answers: Arc::new(|_| false),
+            mark: LoopMark::default(),
+        }
+    }
+}
+
+impl fmt::Debug for OwnPlaces {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OwnPlaces").finish_non_exhaustive()
+    }
+}
+
+impl OwnPlaces {
+    /// True for a callback that leads to a place at which we answer ourselves. `found` are the addresses behind its name, as far as they
+    /// are known.
+    pub(super) fn holds(&self, callback: &str, found: &[IpAddr]) -> bool {
+        let Ok(url) = Url::parse(callback) else { return false };
+        let Some(port) = url.port_or_known_default() else { return false };
+        let literal = literal(&url);
+        let addresses: Vec<IpAddr> = literal.into_iter().chain(found.iter().copied()).collect();
+        let leads_to = |listener: &SocketAddr| {
+            listener.port() == port && addresses.iter().any(|address| reaches(*address, listener.ip()))
+        };
+        let is_by_name = self.is_own_name(&url);
+        if self.closed.iter().any(|closed| leads_to(closed) || (is_by_name && closed.port() == port)) {
+            return true;
+        }
+        if self.consumers.iter().any(leads_to) {
+            return self.answers_all_of(&url, url[Position::BeforePath..Position::AfterQuery].to_owned());
+        }
+        let public_port = self.public_url.as_ref().and_then(Url::port_or_known_default);
+        let is_front = matches!(port, 80 | 443) || Some(port) == public_port;
+        if is_by_name && (is_front || self.consumers.iter().any(|listener| listener.port() == port)) {
+            // The server in front takes the path of the public URL off.
+            let above = self.public_url.as_ref().map_or("", |public| public.path().trim_end_matches('/'));
+            let path = &url[Position::BeforePath..Position::AfterQuery];
+            let below =
+                path.strip_prefix(above).filter(|below| below.is_empty() || below.starts_with(['/', '?']));
+            return below.is_some_and(|below| {
+                self.answers_all_of(&url, format!("{}{below}", if below.starts_with('/') { "" } else { "/" }))
+            });
+        }
+        false
+    }
+
+    fn answers_all_of(&self, url: &Url, target: String) -> bool {
+        let host = &url[Position::BeforeHost..Position::AfterPort];
+        // What asks, and what tells.
+        [Method::GET, Method::POST].into_iter().any(|method| {
+            let request = http::Request::builder().method(method).uri(&target).header(HOST, host).body(());
+            request.is_ok_and(|request| (self.answers)(&request.into_parts().0))
+        })
+    }
+
+    fn is_own_name(&self, url: &Url) -> bool {
+        let bare = |host: &str| host.trim_end_matches('.').to_ascii_lowercase();
+        let Some(host) = url.host_str().map(bare) else { return false };
+        let public = self.public_url.as_ref().and_then(Url::host_str);
+        public.into_iter().chain(self.site_hosts.iter().map(String::as_str)).any(|own| bare(own) == host)
+    }
+}
+
+/// The address that a URL names; `localhost` is a loopback address.
+fn literal(url: &Url) -> Option<IpAddr> {
+    match url.host()? {
+        Host::Ipv4(ip) => Some(ip.into()),
+        Host::Ipv6(ip) => Some(IpAddr::V6(ip).to_canonical()),
+        Host::Domain(name) => {
+            let name = name.trim_end_matches('.');
+            let is_local = name == "localhost" || name.ends_with(".localhost");
+            is_local.then_some(Ipv4Addr::LOCALHOST.into())
+        }
+    }
+}
+
+/// True for an address by which a listener is reached from this machine.
+fn reaches(address: IpAddr, listener: IpAddr) -> bool {
+    let (address, listener) = (address.to_canonical(), listener.to_canonical());
+    // The unspecified address leads to loopback.
+    let is_loopback = address.is_loopback() || address.is_unspecified();
+    if listener.is_unspecified() {
+        // An address of this machine can be bound to, no other can.
+        return is_loopback || UdpSocket::bind((address, 0)).is_ok();
+    }
+    address == listener || (is_loopback && listener.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn places(public_url: &str) -> OwnPlaces {
+        let at = |text: &str| text.parse().unwrap();
+        OwnPlaces {
+            closed: vec![at("127.0.0.1:8079"), at("0.0.0.0:8078")],
+            consumers: vec![at("127.0.0.1:8080"), at("[::]:8443")],
+            public_url: Some(Url::parse(public_url).unwrap()),
+            site_hosts: vec!["blog.example".to_owned()],
+            answers: Arc::new(|request| {
+                request.uri.path().starts_with("/feeds") || request.headers[HOST] == "nobody"
+            }),
+            ..OwnPlaces::default()
+        }
+    }
+
+    #[test]
+    fn the_operators_listener_is_no_callback_in_any_spelling() {
+        let places = places("https://feeds.example/");
+        for host in [
+            "127.0.0.1",
+            "localhost",
+            "LOCALHOST.",
+            "x.localhost",
+            "[::1]",
+            "0.0.0.0",
+            "[::]",
+            "[::ffff:127.0.0.1]",
+            "2130706433",
+            "0x7f.1",
+            "0177.0.0.1",
+            "127.1",
+            "feeds.example",
+            "Feeds.Example.",
+            "blog.example",
+        ] {
+            for port in [8078, 8079] {
+                for scheme in ["http", "https"] {
+                    let callback = format!("{scheme}://{host}:{port}/anything?x=1");
+                    assert!(places.holds(&callback, &[]), "{callback}");
+                }
+            }
+        }
+        assert!(!places.holds("http://127.0.0.1:8077/", &[]));
+        let named = "http://name.example:8079/";
+        assert!(!places.holds(named, &["192.0.2.1".parse().unwrap()]));
+        assert!(places.holds(named, &["192.0.2.1".parse().unwrap(), "127.0.0.1".parse().unwrap()]));
+        assert!(!places.holds("no url", &[]));
+    }
+
+    #[test]
+    fn a_path_that_we_answer_is_no_callback_and_one_that_goes_to_the_origin_may_be() {
+        let check = |places: &OwnPlaces, callback: &str, found: &[&str], expect: bool| {
+            let found: Vec<IpAddr> = found.iter().map(|text| text.parse().unwrap()).collect();
+            assert_eq!(places.holds(callback, &found), expect, "{callback}");
+        };
+        let places = places("https://feeds.example/");
+        for (place, is_own) in [
+            ("http://127.0.0.1:8080", true),
+            ("http://localhost:8443", true),
+            ("https://[::1]:8443", true),
+            ("http://127.0.0.1:9000", false),
+            ("https://feeds.example", true),
+            ("http://feeds.example", true),
+            ("https://blog.example:8443", true),
+            ("http://blog.example:9000", false),
+            ("http://other.example", false),
+        ] {
+            check(&places, &format!("{place}/feeds/blog"), &[], is_own);
+            check(&places, &format!("{place}/x/../feeds?x"), &[], is_own);
+            check(&places, &format!("{place}/wp-json/websub"), &[], false);
+        }
+        check(&places, "http://other.example:8080/feeds", &["127.0.0.1"], true);
+        check(&places, "http://other.example:8080/page", &["127.0.0.1"], false);
+        // Below the path of the public URL.
+        let places = self::places("https://feeds.example/below/");
+        check(&places, "https://feeds.example/below/feeds", &[], true);
+        check(&places, "https://feeds.example/feeds", &[], false);
+        check(&places, "https://feeds.example/belowfeeds", &[], false);
+        check(&places, "http://127.0.0.1:8080/feeds", &[], true);
+        check(&OwnPlaces::default(), "http://127.0.0.1:8080/feeds", &[], false);
+    }
+}
