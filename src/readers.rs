@@ -27,6 +27,8 @@ pub mod coding;
 
 mod follow;
 
+mod feed_changes;
+
 mod body_room;
 
 mod legacy;
@@ -36,6 +38,8 @@ mod request;
 mod classic;
 
 use classic::ClassicPage;
+
+use feed_changes::{KeptChanges, kept_changes};
 
 use body_room::{BUSY_WAIT, BodyRoom, HeldBody, LARGE_BYTES, LARGE_ITEMS, TIDY_EVERY, weight};
 
@@ -110,6 +114,22 @@ pub struct Rendered {
 }
 
 impl Rendered {
+    /// A page without items and without a body: from a cursor that a reader keeps, up to that of an item that a filter hid.
+    fn passed(head: Head, last_cursor: String, scanned: String) -> Self {
+        Self {
+            body: Bytes::new(),
+            count: 0,
+            more: false,
+            last_cursor,
+            next: None,
+            scanned: Some(scanned),
+            degraded: None,
+            head,
+            is_lasting: false,
+            codings: coding::Codings::default(),
+        }
+    }
+
     /// True when a subscriber who has acknowledged this cursor gets on by the page, be it empty.
     pub fn lies_beyond(&self, acked: &str) -> bool {
         self.count > 0 || self.more || self.last_cursor != acked
@@ -153,6 +173,7 @@ pub struct Readers {
     room: BodyRoom,
     /// Number of items of views with terms, and the head at which they were counted.
     totals: Cache<View, (Head, Option<u64>)>,
+    changes: KeptChanges,
     documents: Cache<LegacyKey, Arc<PlainDocument>>,
 }
 
@@ -162,7 +183,7 @@ type TtlMins = dyn Fn(FeedNo) -> Option<u32> + Send + Sync;
 /// Bytes that a cached body weighs beside itself: key, lists, compressed forms not counted before they are made.
 const BODY_OVERHEAD_BYTES: usize = 512;
 /// Views with terms whose totals are remembered.
-const TOTALS_MAX: u64 = 2_000;
+const TOTALS_MAX: u64 = 20_000;
 /// Bytes of publishers' documents, as plain readers get them, that are kept in memory.
 const DOCUMENT_CACHE_BYTES: u64 = 32 << 20;
 
@@ -187,7 +208,8 @@ impl Readers {
         };
         let documents = Cache::builder().weigher(weigh_document).max_capacity(DOCUMENT_CACHE_BYTES).build();
         let totals = Cache::new(TOTALS_MAX);
-        Self { store, notify, clock, site, config, ttl_mins, bodies, room, totals, documents }
+        let changes = kept_changes();
+        Self { store, notify, clock, site, config, ttl_mins, bodies, room, totals, changes, documents }
     }
 
     /// Readers that tell ordinary RSS readers how long a copy stays fresh: so many minutes for each feed.

@@ -3,7 +3,7 @@
 use super::StoreError;
 use crate::feed::{
     cursor::Toc,
-    filter::{Filter, index_terms::IndexClause},
+    filter::{self, Filter, index_terms::IndexClause},
     item::Item,
     moment::Moment,
     order::Order,
@@ -22,7 +22,7 @@ pub(super) const SCAN_ROWS_MAX: usize = 10_000;
 /// Bytes of the rows that a page with terms looks at; then it ends likewise.
 const SCAN_BYTES_MAX: usize = 32 << 20;
 /// Rows of a feed at most whose items are counted under terms; of longer feeds no total is told.
-const COUNT_ROWS_MAX: u64 = 10_000;
+pub const COUNT_ROWS_MAX: u64 = 10_000;
 /// Bytes that the stub of an item that is not in a view counts for in the budget of its page.
 const STUB_BYTES: usize = 512;
 
@@ -54,8 +54,7 @@ where
     L: IndexedListing,
     L::ListingRow: ListedRow,
 {
-    let shows_left = query.order == Order::MODIFIED;
-    let shown = Shown { rows, filter: &query.filter, record, shows_left, end: RefCell::default() };
+    let shown = Shown { rows, filter: &query.filter, record, order: query.order, end: RefCell::default() };
     let selected = page::select(&shown, &query.ask())?;
     let ScanEnd { cut, scanned } = shown.end.take();
     let total = match &query.filter {
@@ -148,8 +147,8 @@ struct Shown<'a, L> {
     rows: L,
     filter: &'a Filter,
     record: &'a FeedRecord,
-    /// Show changed items that do not meet the terms as having left the view.
-    shows_left: bool,
+    /// The order of the view, which says what becomes of changed items that do not meet the terms.
+    order: Order,
     end: RefCell<ScanEnd>,
 }
 
@@ -247,7 +246,7 @@ where
 
     /// True for an item that is shown as having left the view.
     fn has_left(&self, item: &Item) -> bool {
-        self.shows_left && item.modified > item.created
+        filter::is_shown_as_left(item, self.order)
     }
 
     /// The last row of a range, for the cursor of what was passed over.
@@ -363,7 +362,7 @@ where
                 let clauses = self.filter.index_clauses();
                 let likely = match clauses.as_slice() {
                     [] => None,
-                    clauses => self.rows.likely(clauses, (range, reverse), self.shows_left)?,
+                    clauses => self.rows.likely(clauses, (range, reverse), self.order == Order::MODIFIED)?,
                 };
                 let is_likely = likely.is_some();
                 let rows = likely.map_or_else(|| self.rows.rows(range, reverse), Ok)?;
