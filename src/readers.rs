@@ -429,6 +429,11 @@ impl Readers {
         Ok(page)
     }
 
+    /// True while the total of a view is remembered that it has in this state.
+    async fn is_counted(&self, view: &View, head: Head) -> bool {
+        self.totals.get(view).await.is_some_and(|(counted, _)| counted == head)
+    }
+
     /// The part of a view that a page or a push shows.
     async fn range(&self, reading: &ReadRequest, is_fresh: bool) -> Result<Page, ReadError> {
         let query = PageQuery {
@@ -443,7 +448,7 @@ impl Readers {
                 Purpose::Events => self.config.page_bytes_max.min(EVENTS_BYTES_MAX),
             },
             filter: reading.filter(),
-            with_total: reading.view.filter.has_terms() && !reading.representation.is_classic(),
+            with_total: reading.tells_total(),
         };
         // By the order of change the rows of a page stand side by side, in all others they are read one by one.
         let is_short = reading.max <= INLINE_ITEMS_MAX && reading.view.order.axis == Axis::Modified;
@@ -493,7 +498,9 @@ impl Readers {
             (self.ttl_mins)(reading.view.feed).filter(|_| !matches!(reading.purpose, Purpose::Archive(_)));
         let (shown, representation) = (page.clone(), reading.representation);
         let (purpose, order) = (reading.purpose, reading.view.order);
+        let is_look = reading.is_look;
         let body = rendered(page.items.len(), move || match purpose {
+            _ if is_look => Vec::new(),
             Purpose::Events => render::event_stream::events(&shown, order),
             Purpose::Page | Purpose::Push | Purpose::Archive(_) => {
                 let prev_cursor = prev_cursor.as_deref();

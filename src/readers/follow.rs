@@ -84,7 +84,7 @@ impl Follower {
             let announced = *self.changes.borrow_and_update();
             let page = match Box::pin(self.pass_changes(announced)).await {
                 Some(passed) => passed,
-                None => Some(self.look().await?),
+                None => Some(self.look(announced).await?),
             };
             // A page of a form without tombstones may be empty and yet lie further on.
             let wanted = page.as_ref().filter(|page| (self.is_wanted)(&self.reading, page)).cloned();
@@ -100,9 +100,19 @@ impl Follower {
         }
     }
 
-    /// Reads the page at the position.
-    async fn look(&mut self) -> Result<Arc<Rendered>, ReadError> {
-        let page = self.readers.read_as(&self.reading, self.looked.is_some()).await?;
+    /// Reads the page at the position. Where its total would have to be counted, it looks first whether there is anything: most who
+    /// wait find nothing, and are told nothing.
+    async fn look(&mut self, announced: Head) -> Result<Arc<Rendered>, ReadError> {
+        let is_fresh = self.looked.is_some();
+        let (readers, reading) = (&self.readers, &self.reading);
+        if reading.tells_total() && !readers.is_counted(&reading.view, announced).await {
+            let page = readers.read_as(&reading.look(), is_fresh).await?;
+            if page.count == 0 && !page.more && !(self.is_wanted)(reading, &page) {
+                self.looked = Some(page.head);
+                return Ok(page);
+            }
+        }
+        let page = readers.read_as(reading, is_fresh).await?;
         self.looked = (!page.more).then_some(page.head);
         Ok(page)
     }

@@ -31,6 +31,8 @@ pub struct ReadRequest {
     pub(super) own_url: Option<Arc<str>>,
     /// The state since which an item of a classic view must have changed to be in the body.
     pub(super) base: Option<Stamp>,
+    /// True for a look whether there is anything, by one who waits: without a total and without a body.
+    pub(super) is_look: bool,
 }
 
 /// Purpose of a body.
@@ -86,6 +88,7 @@ impl ReadRequest {
             site: None,
             own_url: None,
             base: None,
+            is_look: false,
         }
     }
 
@@ -152,6 +155,17 @@ impl ReadRequest {
             Order::MODIFIED_REVERSE => Some(Self { until: after, ..self }),
             _ => None,
         }
+    }
+
+    /// A look whether this read has any item. It is empty, and at its end, where the read is.
+    pub(super) fn look(&self) -> Self {
+        Self { max: 1, is_look: true, ..self.clone() }
+    }
+
+    /// True where a body of it tells the total of a view that has to be counted.
+    pub(super) fn tells_total(&self) -> bool {
+        let is_told = !self.representation.is_classic() && self.purpose != Purpose::Events;
+        is_told && !self.is_look && self.view.filter.has_terms()
     }
 
     /// The view that is read.

@@ -225,7 +225,7 @@ where
     fn count(&self) -> Result<Option<u64>, StoreError> {
         let mut count = 0;
         let mut bytes = 0_usize;
-        for row in self.rows.rows((Bound::Unbounded, Bound::Unbounded), false)? {
+        for row in self.rows_to_look_at((Bound::Unbounded, Bound::Unbounded), (false, false))?.0 {
             let (_, row) = row?;
             bytes = bytes.saturating_add(row.weight_bytes());
             if bytes > SCAN_BYTES_MAX {
@@ -234,6 +234,21 @@ where
             count += u64::from(self.filter.shows(&*row.item()?, self.record));
         }
         Ok(Some(count))
+    }
+
+    /// The rows of a range that may meet the filter, in one direction, and those that were changed if they are wanted; true beside
+    /// them where an index tells, and they are not all.
+    fn rows_to_look_at(
+        &self,
+        range: Range,
+        (reverse, with_changed): (bool, bool),
+    ) -> Result<(ListingRows<'_, L>, bool), StoreError> {
+        let likely = match self.filter.index_clauses().as_slice() {
+            [] => None,
+            clauses => self.rows.likely(clauses, (range, reverse), with_changed)?,
+        };
+        let is_likely = likely.is_some();
+        Ok((likely.map_or_else(|| self.rows.rows(range, reverse), Ok)?, is_likely))
     }
 
     /// False for an item that the reader may not see: for such a reader the feed never held it, and neither an id nor a cursor
@@ -359,14 +374,9 @@ where
         match self.filter {
             Filter::All => self.rows(range, reverse),
             Filter::Live | Filter::Terms(_) | Filter::Within(_) => {
-                let clauses = self.filter.index_clauses();
-                let likely = match clauses.as_slice() {
-                    [] => None,
-                    clauses => self.rows.likely(clauses, (range, reverse), self.order == Order::MODIFIED)?,
-                };
-                let is_likely = likely.is_some();
-                let rows = likely.map_or_else(|| self.rows.rows(range, reverse), Ok)?;
-                Ok(Box::new(self.scan(range, reverse, (rows, is_likely))))
+                let with_changed = self.order == Order::MODIFIED;
+                let rows = self.rows_to_look_at(range, (reverse, with_changed))?;
+                Ok(Box::new(self.scan(range, reverse, rows)))
             }
         }
     }

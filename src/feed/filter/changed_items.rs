@@ -43,7 +43,9 @@ impl ChangedItems {
         let mut without_terms = Vec::new();
         for (place, (item, words)) in items.iter().enumerate() {
             match index_terms::terms_of(item, words) {
-                Some(terms) => terms.into_iter().for_each(|term| by_term.entry(term).or_default().push(place)),
+                Some(terms) => {
+                    terms.into_iter().for_each(|term| by_term.entry(term).or_default().push(place))
+                }
                 None => without_terms.push(place),
             }
         }

@@ -278,7 +278,9 @@ pub(super) fn check_schema(path: &Path, database: &Database) -> Result<(), Store
             "{} was written by a newer everfeed: its schema is {newer}, and this one reads up to {SCHEMA}; take the everfeed that wrote it",
             path.display()
         ))),
-        Some(older) => Err(older_store(path, &format!("its schema is {older}, and this one reads from {SCHEMA} on"))),
+        Some(older) => {
+            Err(older_store(path, &format!("its schema is {older}, and this one reads from {SCHEMA} on")))
+        }
         None => Err(foreign()),
     }
 }
@@ -305,7 +307,10 @@ impl TableVisitor for TableTypes<'_> {
         }
         match self.snapshot.open_table(table.definition()) {
             Err(TableError::TableTypeMismatch { .. } | TableError::TypeDefinitionChanged { .. }) => {
-                Err(older_store(self.path, &format!("its table `{}` holds other values than today's", table.name())))
+                Err(older_store(
+                    self.path,
+                    &format!("its table `{}` holds other values than today's", table.name()),
+                ))
             }
             // Whatever else is wrong with it is met where it is read.
             _ => Ok(()),

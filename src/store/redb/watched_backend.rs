@@ -161,7 +161,9 @@ fn advice(error: &io::Error) -> &'static str {
         io::ErrorKind::ReadOnlyFilesystem => "; mount its disk for writing",
         io::ErrorKind::UnexpectedEof => "; the file is shorter than it was, restore it from a backup",
         // Of the system, and not of ours.
-        _ if error.raw_os_error().is_some() => "; the disk or its file system fails, look into the system's log",
+        _ if error.raw_os_error().is_some() => {
+            "; the disk or its file system fails, look into the system's log"
+        }
         _ => "",
     }
 }
