@@ -56,8 +56,11 @@ pub(super) struct FeedChanges {
     /// none, or where more are to be read before it may be passed.
     last_modified: Option<(Stamp, String)>,
     last_created: Option<(Stamp, String)>,
-    in_views: Mutex<HashMap<(Order, Filter), Arc<OnceLock<ViewChange>>>>,
+    in_views: Mutex<InViews>,
 }
+
+/// What changes mean to each view that was held against them.
+type InViews = HashMap<(Order, Filter), Arc<OnceLock<ViewChange>>>;
 
 impl FeedChanges {
     /// What they mean to a view; the same view is held against them once.

@@ -113,7 +113,7 @@ async fn the_total_of_a_view_is_not_counted_again_when_new_items_are_all_that_ca
     rig.change(vec![add_titled(4, "something else")]).await;
     settle().await;
     rig.change(vec![add(5), add(6)]).await;
-    assert_eq!(total(&*posts.await.unwrap().unwrap()), 5);
+    assert_eq!(total(&posts.await.unwrap().unwrap()), 5);
     let late = others.await.unwrap().unwrap();
     assert_eq!((late.count, total(&late), rig.store.totals()), (0, 0.into(), 2), "once for each view");
     // New items are counted as they come.
@@ -124,15 +124,15 @@ async fn the_total_of_a_view_is_not_counted_again_when_new_items_are_all_that_ca
     rig.change(vec![add_titled(7, "something")]).await;
     settle().await;
     rig.change(vec![add(8)]).await;
-    assert_eq!(total(&*posts.await.unwrap().unwrap()), 6);
-    assert_eq!(total(&*others.await.unwrap().unwrap()), 0);
+    assert_eq!(total(&posts.await.unwrap().unwrap()), 6);
+    assert_eq!(total(&others.await.unwrap().unwrap()), 0);
     assert_eq!(rig.store.totals(), 2);
     // What was edited may have been in the view, or not.
     let since = head(&rig, Order::MODIFIED).await;
     let posts = wait(&rig, rig.reading(Order::MODIFIED, &since, "").filtered(filter("post", "")));
     settle().await;
     rig.change(vec![edit(1, "nothing")]).await;
-    assert_eq!(total(&*posts.await.unwrap().unwrap()), 5);
+    assert_eq!(total(&posts.await.unwrap().unwrap()), 5);
 }
 
 #[tokio::test(start_paused = true)]

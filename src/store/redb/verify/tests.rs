@@ -228,7 +228,8 @@ async fn a_store_of_another_schema_is_older_or_newer_and_not_damaged() {
         let bare = redb::TableDefinition::<&[u8; 14], &[u8; 8]>::new("ids");
         tx.open_table(bare).unwrap().insert(&[0; 14], &[0; 8]).unwrap();
     };
-    let changes: [(&dyn Fn(&redb::WriteTransaction), &str); 4] = [
+    type Change<'a> = &'a dyn Fn(&redb::WriteTransaction);
+    let changes: [(Change<'_>, &str); 4] = [
         (&schema(0), "an older everfeed"),
         (&schema(2), "a newer everfeed"),
         (&schema(u32::MAX), "a newer everfeed"),
