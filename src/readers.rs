@@ -39,7 +39,7 @@ mod classic;
 
 use classic::ClassicPage;
 
-use feed_changes::{KeptChanges, kept_changes};
+use feed_changes::FilteredViews;
 
 use body_room::{BUSY_WAIT, BodyRoom, HeldBody, LARGE_BYTES, LARGE_ITEMS, TIDY_EVERY, weight};
 
@@ -171,9 +171,7 @@ pub struct Readers {
     ttl_mins: Box<TtlMins>,
     bodies: Cache<(ReadRequest, Head), Arc<Rendered>>,
     room: BodyRoom,
-    /// Number of items of views with terms, and the head at which they were counted.
-    totals: Cache<View, (Head, Option<u64>)>,
-    changes: KeptChanges,
+    filtered: FilteredViews,
     documents: Cache<LegacyKey, Arc<PlainDocument>>,
 }
 
@@ -182,8 +180,6 @@ type TtlMins = dyn Fn(FeedNo) -> Option<u32> + Send + Sync;
 
 /// Bytes that a cached body weighs beside itself: key, lists, compressed forms not counted before they are made.
 const BODY_OVERHEAD_BYTES: usize = 512;
-/// Views with terms whose totals are remembered.
-const TOTALS_MAX: u64 = 20_000;
 /// Bytes of publishers' documents, as plain readers get them, that are kept in memory.
 const DOCUMENT_CACHE_BYTES: u64 = 32 << 20;
 
@@ -207,9 +203,8 @@ impl Readers {
             u32::try_from(weight(document.body.len()) + BODY_OVERHEAD_BYTES).unwrap_or(u32::MAX)
         };
         let documents = Cache::builder().weigher(weigh_document).max_capacity(DOCUMENT_CACHE_BYTES).build();
-        let totals = Cache::new(TOTALS_MAX);
-        let changes = kept_changes();
-        Self { store, notify, clock, site, config, ttl_mins, bodies, room, totals, changes, documents }
+        let filtered = FilteredViews::default();
+        Self { store, notify, clock, site, config, ttl_mins, bodies, room, filtered, documents }
     }
 
     /// Readers that tell ordinary RSS readers how long a copy stays fresh: so many minutes for each feed.
@@ -410,7 +405,7 @@ impl Readers {
         if !reading.view.filter.has_terms() {
             return read(query).await;
         }
-        let known = self.totals.get(&reading.view).await;
+        let known = self.filtered.totals.get(&reading.view).await;
         let with_total = query.with_total
             && !known.is_some_and(|(head, _)| self.head(query.feed).is_ok_and(|now| now == head));
         let mut page = read(PageQuery { with_total, ..query.clone() }).await?;
@@ -425,13 +420,13 @@ impl Readers {
             // The feed has moved on since its head was looked up.
             page = read(query).await?;
         }
-        self.totals.insert(reading.view.clone(), (page.record.head(), page.total)).await;
+        self.filtered.totals.insert(reading.view.clone(), (page.record.head(), page.total)).await;
         Ok(page)
     }
 
     /// True while the total of a view is remembered that it has in this state.
     async fn is_counted(&self, view: &View, head: Head) -> bool {
-        self.totals.get(view).await.is_some_and(|(counted, _)| counted == head)
+        self.filtered.totals.get(view).await.is_some_and(|(counted, _)| counted == head)
     }
 
     /// The part of a view that a page or a push shows.

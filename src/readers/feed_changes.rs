@@ -33,18 +33,27 @@ const BYTES_MAX: usize = 1 << 20;
 const KEPT_MAX: u64 = 32;
 /// Seconds for which a read is kept: what is forgotten for good is not to lie about.
 const KEPT_SECS: u64 = 10;
+/// Views whose totals are remembered.
+const TOTALS_MAX: u64 = 20_000;
 /// Filters at most of which one read remembers what it means to them.
 const FILTERS_MAX: usize = 100_000;
 
-/// Changes that were read, by feed, the stamp after which they begin, and the state that was announced.
-pub(super) type KeptChanges = Cache<(FeedNo, Stamp, Head), Arc<FeedChanges>>;
+/// Facts that are remembered of views with terms, and of their feeds.
+pub(super) struct FilteredViews {
+    /// Number of items of views, and the head at which they were counted.
+    pub(super) totals: Cache<View, (Head, Option<u64>)>,
+    /// Changes that were read, by feed, the stamp after which they begin, and the state that was announced.
+    changes: Cache<(FeedNo, Stamp, Head), Arc<FeedChanges>>,
+}
 
-/// No changes yet.
-pub(super) fn kept_changes() -> KeptChanges {
-    // The newest read is always kept, however often former ones were asked for.
-    let newest_first = EvictionPolicy::lru();
-    let kept = Cache::builder().max_capacity(KEPT_MAX).eviction_policy(newest_first);
-    kept.time_to_live(Duration::from_secs(KEPT_SECS)).build()
+impl Default for FilteredViews {
+    fn default() -> Self {
+        // The newest read is always kept, however often former ones were asked for.
+        let newest_first = EvictionPolicy::lru();
+        let changes = Cache::builder().max_capacity(KEPT_MAX).eviction_policy(newest_first);
+        let changes = changes.time_to_live(Duration::from_secs(KEPT_SECS)).build();
+        Self { totals: Cache::new(TOTALS_MAX), changes }
+    }
 }
 
 /// Items of a feed that were changed after a state, up to another.
@@ -59,11 +68,11 @@ pub(super) struct FeedChanges {
     in_views: Mutex<InViews>,
 }
 
-/// What changes mean to each view that was held against them.
+/// Meaning of changes for each view that was held against them.
 type InViews = HashMap<(Order, Filter), Arc<OnceLock<ViewChange>>>;
 
 impl FeedChanges {
-    /// What they mean to a view; the same view is held against them once.
+    /// Their meaning for a view; the same view is held against them once.
     pub(super) fn in_view(&self, filter: &Filter, order: Order) -> ViewChange {
         let key = (order, filter.clone());
         let slot = {
@@ -113,10 +122,10 @@ impl Readers {
         announced: Head,
     ) -> Result<Arc<FeedChanges>, ReadError> {
         let key = (feed, after, announced);
-        if let Some(known) = self.changes.get(&key).await {
+        if let Some(known) = self.filtered.changes.get(&key).await {
             return Ok(known);
         }
-        let read = Box::pin(self.changes.try_get_with(key, self.read_changes(feed, after))).await;
+        let read = Box::pin(self.filtered.changes.try_get_with(key, self.read_changes(feed, after))).await;
         read.map_err(|error: Arc<ReadError>| (*error).clone())
     }
 
@@ -158,8 +167,8 @@ impl Readers {
         if !changes.is_counted() {
             return;
         }
-        if let Some((_, total)) = self.totals.get(view).await.filter(|(head, _)| *head == from) {
-            self.totals.insert(view.clone(), (changes.end, total.map(|total| total + added))).await;
+        if let Some((_, total)) = self.filtered.totals.get(view).await.filter(|(head, _)| *head == from) {
+            self.filtered.totals.insert(view.clone(), (changes.end, total.map(|total| total + added))).await;
         }
     }
 }

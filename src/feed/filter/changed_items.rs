@@ -1,4 +1,4 @@
-//! What changed in a feed, held against many filters: texts are folded once, and a filter meets those items only that have a term
+//! Changed items of a feed, held against many filters: texts are folded once, and a filter meets those items only that have a term
 //! of it; not where the changes are read, nor who waits for them.
 
 use super::{
@@ -26,7 +26,7 @@ pub struct ChangedItems {
     has_edited: bool,
 }
 
-/// What some changes mean to a view.
+/// Meaning of some changes for a view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ViewChange {
     /// True when the view may show one of them, be it as having left; else it is as it was.
@@ -63,7 +63,7 @@ impl ChangedItems {
         self.items.iter().map(|(item, _)| item)
     }
 
-    /// What they mean to the view with this filter and this order.
+    /// Their meaning for the view with this filter and this order.
     pub fn in_view(&self, filter: &Filter, order: Order) -> ViewChange {
         let shown = self.likely(&filter.index_clauses()).into_iter().filter(|&place| {
             let (item, words) = &self.items[place];

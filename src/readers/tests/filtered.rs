@@ -212,7 +212,7 @@ async fn streams_and_pushes_pass_what_their_filters_hide_by_the_same_read() {
     }
 }
 
-/// What a mirror holds: titles by the publisher's ids.
+/// Titles of a mirror by our ids.
 type Titles = BTreeMap<String, Option<String>>;
 
 /// Takes in items in JSON. `None` for the title of a tombstone.

@@ -333,7 +333,7 @@ struct Unsynced {
     syncs: Arc<Syncs>,
 }
 
-/// What becomes of the syncs of a file.
+/// Fate of the syncs of a file.
 #[derive(Debug, Default)]
 struct Syncs {
     fail: AtomicBool,
