@@ -82,10 +82,6 @@ pub use removed::RemovedFeed;
 /// Time between two looks at the condition of the store.
 const LOOK_AT_STORE: Duration = Duration::from_secs(1);
 
-/// Time for which the file of the store may be impossible to open before the process ends, so that its supervisor starts
-/// another.
-const CLOSED_MAX: Duration = Duration::from_secs(60);
-
 /// Time after which the process ends because another file is in the place of its store: whoever put it there may still be
 /// at work.
 const REPLACED_MAX: Duration = Duration::from_secs(10);
@@ -191,18 +187,12 @@ impl App {
         loop {
             look.tick().await;
             let condition = self.store.condition();
-            let Some((outage, patience)) = condition.outage().and_then(|outage| {
-                let patience = match outage.remedy {
-                    Remedy::TriesAgain => return None,
-                    Remedy::OpensAgain => CLOSED_MAX,
-                    Remedy::Restart => REPLACED_MAX,
-                };
-                Some((outage, patience))
-            }) else {
+            // What the store tries again by itself another process would not do better.
+            let Some(outage) = condition.outage().filter(|outage| outage.remedy == Remedy::Restart) else {
                 since = None;
                 continue;
             };
-            if since.get_or_insert_with(Instant::now).elapsed() >= patience {
+            if since.get_or_insert_with(Instant::now).elapsed() >= REPLACED_MAX {
                 return outage.cause.clone();
             }
         }

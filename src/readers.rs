@@ -27,6 +27,8 @@ pub mod coding;
 
 mod follow;
 
+mod feed_changes;
+
 mod body_room;
 
 mod legacy;
@@ -36,6 +38,8 @@ mod request;
 mod classic;
 
 use classic::ClassicPage;
+
+use feed_changes::FilteredViews;
 
 use body_room::{BUSY_WAIT, BodyRoom, HeldBody, LARGE_BYTES, LARGE_ITEMS, TIDY_EVERY, weight};
 
@@ -110,6 +114,22 @@ pub struct Rendered {
 }
 
 impl Rendered {
+    /// A page without items and without a body: from a cursor that a reader keeps, up to that of an item that a filter hid.
+    fn passed(head: Head, last_cursor: String, scanned: String) -> Self {
+        Self {
+            body: Bytes::new(),
+            count: 0,
+            more: false,
+            last_cursor,
+            next: None,
+            scanned: Some(scanned),
+            degraded: None,
+            head,
+            is_lasting: false,
+            codings: coding::Codings::default(),
+        }
+    }
+
     /// True when a subscriber who has acknowledged this cursor gets on by the page, be it empty.
     pub fn lies_beyond(&self, acked: &str) -> bool {
         self.count > 0 || self.more || self.last_cursor != acked
@@ -151,8 +171,7 @@ pub struct Readers {
     ttl_mins: Box<TtlMins>,
     bodies: Cache<(ReadRequest, Head), Arc<Rendered>>,
     room: BodyRoom,
-    /// Number of items of views with terms, and the head at which they were counted.
-    totals: Cache<View, (Head, Option<u64>)>,
+    filtered: FilteredViews,
     documents: Cache<LegacyKey, Arc<PlainDocument>>,
 }
 
@@ -161,8 +180,6 @@ type TtlMins = dyn Fn(FeedNo) -> Option<u32> + Send + Sync;
 
 /// Bytes that a cached body weighs beside itself: key, lists, compressed forms not counted before they are made.
 const BODY_OVERHEAD_BYTES: usize = 512;
-/// Views with terms whose totals are remembered.
-const TOTALS_MAX: u64 = 2_000;
 /// Bytes of publishers' documents, as plain readers get them, that are kept in memory.
 const DOCUMENT_CACHE_BYTES: u64 = 32 << 20;
 
@@ -186,8 +203,8 @@ impl Readers {
             u32::try_from(weight(document.body.len()) + BODY_OVERHEAD_BYTES).unwrap_or(u32::MAX)
         };
         let documents = Cache::builder().weigher(weigh_document).max_capacity(DOCUMENT_CACHE_BYTES).build();
-        let totals = Cache::new(TOTALS_MAX);
-        Self { store, notify, clock, site, config, ttl_mins, bodies, room, totals, documents }
+        let filtered = FilteredViews::default();
+        Self { store, notify, clock, site, config, ttl_mins, bodies, room, filtered, documents }
     }
 
     /// Readers that tell ordinary RSS readers how long a copy stays fresh: so many minutes for each feed.
@@ -388,7 +405,7 @@ impl Readers {
         if !reading.view.filter.has_terms() {
             return read(query).await;
         }
-        let known = self.totals.get(&reading.view).await;
+        let known = self.filtered.totals.get(&reading.view).await;
         let with_total = query.with_total
             && !known.is_some_and(|(head, _)| self.head(query.feed).is_ok_and(|now| now == head));
         let mut page = read(PageQuery { with_total, ..query.clone() }).await?;
@@ -403,8 +420,13 @@ impl Readers {
             // The feed has moved on since its head was looked up.
             page = read(query).await?;
         }
-        self.totals.insert(reading.view.clone(), (page.record.head(), page.total)).await;
+        self.filtered.totals.insert(reading.view.clone(), (page.record.head(), page.total)).await;
         Ok(page)
+    }
+
+    /// True while the total of a view is remembered that it has in this state.
+    async fn is_counted(&self, view: &View, head: Head) -> bool {
+        self.filtered.totals.get(view).await.is_some_and(|(counted, _)| counted == head)
     }
 
     /// The part of a view that a page or a push shows.
@@ -421,7 +443,7 @@ impl Readers {
                 Purpose::Events => self.config.page_bytes_max.min(EVENTS_BYTES_MAX),
             },
             filter: reading.filter(),
-            with_total: reading.view.filter.has_terms() && !reading.representation.is_classic(),
+            with_total: reading.tells_total(),
         };
         // By the order of change the rows of a page stand side by side, in all others they are read one by one.
         let is_short = reading.max <= INLINE_ITEMS_MAX && reading.view.order.axis == Axis::Modified;
@@ -471,7 +493,9 @@ impl Readers {
             (self.ttl_mins)(reading.view.feed).filter(|_| !matches!(reading.purpose, Purpose::Archive(_)));
         let (shown, representation) = (page.clone(), reading.representation);
         let (purpose, order) = (reading.purpose, reading.view.order);
+        let is_look = reading.is_look;
         let body = rendered(page.items.len(), move || match purpose {
+            _ if is_look => Vec::new(),
             Purpose::Events => render::event_stream::events(&shown, order),
             Purpose::Page | Purpose::Push | Purpose::Archive(_) => {
                 let prev_cursor = prev_cursor.as_deref();

@@ -64,6 +64,7 @@ pub use feed_lease::FeedLease;
 pub use feeds::{Archives, Commit, CommitBasis, Feeds, Outlined, Receipt, Snapshot, Witnessed};
 pub use groups::{GROUP_BATCH_ITEMS, GroupStep, Groups, WantedGroup};
 pub use leases::Leases;
+pub use paging::COUNT_ROWS_MAX;
 pub use polls::{HostPause, Polls, Walks};
 pub use sites::{FoundFeeds, SiteStore};
 pub use subscription_no::SubscriptionNo;

@@ -30,7 +30,7 @@ const GLANCE: Duration = Duration::from_millis(10);
 struct House {
     app: App,
     publisher: Publisher,
-    _folder: TempDir,
+    folder: TempDir,
 }
 
 fn rss(posts: usize) -> Answer {
@@ -53,7 +53,7 @@ impl House {
             publisher.url("/rss.xml")
         );
         let app = App::start(Config::parse("the test's configuration", &config).unwrap()).await.unwrap();
-        let house = Self { app, publisher, _folder: folder };
+        let house = Self { app, publisher, folder };
         let served = async {
             while house.get("/feeds/blog").await.status != 200 {
                 sleep(GLANCE).await;
@@ -326,4 +326,43 @@ async fn what_is_no_http_harms_nobody() {
     let mut line = Line::to(&house).await;
     assert_eq!(line.ask("GET", &long, "").await.status, "HTTP/1.1 414 URI Too Long");
     assert_eq!(house.get("/feeds/blog.json").await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn while_the_store_is_away_feeds_are_listed_and_pulls_say_whose_fault_it_is() {
+    let house = House::start().await;
+    let status = async || {
+        let answer = ask(house.app.admin_address(), Method::GET, "/status", &[], "").await.unwrap();
+        assert_eq!(answer.status, 200, "{answer:?}");
+        serde_json::from_slice::<Value>(&answer.body).unwrap()
+    };
+    let before = status().await;
+    assert_eq!((&before["feeds"][0]["items"], &before["store"]["fault"]), (&3.into(), &Value::Null));
+    let store = house.folder.path().join("everfeed.redb");
+    std::fs::OpenOptions::new().write(true).open(&store).unwrap().set_len(5000).unwrap();
+    // What was made before is still given, so something else is asked for each time.
+    let mut asked = 0;
+    let away = async {
+        loop {
+            asked += 1;
+            let answer = house.get(&format!("/feeds/blog.json?since=time:{asked}")).await;
+            if answer.status != 200 {
+                return answer;
+            }
+            sleep(GLANCE).await;
+        }
+    };
+    let refused = timeout(PATIENCE, away).await.unwrap();
+    let text = String::from_utf8(refused.body.to_vec()).unwrap();
+    assert_eq!((refused.status, refused.header("retry-after")), (503, "5"), "{text}");
+    assert!(text.contains("this server") && text.contains("its operator"), "{text}");
+    assert!(!text.contains("redb") && !text.contains("waiting"), "nothing of the machine is told: {text}");
+    let told = status().await;
+    assert!(told["store"]["fault"].as_str().unwrap().contains("cut or overwritten"), "{told}");
+    let (feed, known) = (&told["feeds"][0], &before["feeds"][0]);
+    for key in ["name", "url", "served", "last_poll_at", "last_good_at", "failures"] {
+        assert_eq!(feed[key], known[key], "{key}");
+    }
+    assert_eq!((&told["feeds_total"], &feed["items"]), (&1.into(), &Value::Null), "{told}");
+    assert!(feed["history"].as_str().unwrap().contains("while the store cannot be read"), "{told}");
 }

@@ -1,7 +1,7 @@
-//! The cost of everfeed beside the physical limit of the same work: nine questions, both sides asked in turn by the same
+//! The cost of everfeed beside the physical limit of the same work: ten questions, both sides asked in turn by the same
 //! tool in one process. No test: the machine is what it is, so only counts are asserted and figures are printed.
 //!
-//! `cargo bench` asks all nine, `cargo bench -- hot poll` some of them; `size-10m` is asked by name alone.
+//! `cargo bench` asks all ten, `cargo bench -- hot poll` some of them; `size-10m` is asked by name alone.
 
 use anyhow::{Context as _, Result, ensure};
 use report::Report;
@@ -19,6 +19,7 @@ mod load;
 
 mod cold_page;
 mod cursor;
+mod filters;
 mod hot_page;
 mod poll;
 mod rendering;
@@ -32,8 +33,8 @@ mod window;
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-const QUESTIONS: [&str; 10] =
-    ["hot", "cold", "wake", "cursor", "poll", "window", "search", "render", "size", "size-10m"];
+const QUESTIONS: [&str; 11] =
+    ["hot", "cold", "wake", "cursor", "poll", "window", "search", "render", "size", "filters", "size-10m"];
 
 fn main() -> Result<()> {
     // Cargo adds flags of its own.
@@ -78,6 +79,9 @@ fn main() -> Result<()> {
         }
         if is_wanted("size") {
             size::ask(&report, &[1_000, 100_000]).await.context("size")?;
+        }
+        if is_wanted("filters") {
+            filters::ask(&report).await.context("filters")?;
         }
         if wanted.iter().any(|wanted| wanted == "size-10m") {
             size::ask(&report, &[1_000, 100_000, 10_000_000]).await.context("size")?;

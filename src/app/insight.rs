@@ -51,6 +51,9 @@ pub(super) struct Overview {
     pub(super) started_at: String,
 }
 
+/// The history of a feed while the store cannot be read.
+const UNREAD: &str = "not known while the store cannot be read";
+
 /// Failing subscribers of a feed that the status shows at most.
 const FAILING_SHOWN_MAX: usize = 10;
 
@@ -122,24 +125,18 @@ pub(super) fn now() -> String {
 }
 
 impl Overview {
-    fn feed(
-        &self,
-        record: &FeedRecord,
-        walk: Option<&ArchiveWalk>,
-        origin: &str,
-        subscribers: SubscriberStatus,
-    ) -> FeedStatus {
-        let poll = self.poller.status(record.no).unwrap_or_default();
+    /// The state of a feed as far as it is known without the store.
+    fn feed_in_memory(&self, feed: &RegisteredFeed, subscribers: SubscriberStatus) -> FeedStatus {
+        let poll = self.poller.status(feed.no).unwrap_or_default();
         // The pause of its host puts its poll off.
-        let next_at = poll.timetable.next_at.max(self.poller.paused_until(record.no));
+        let next_at = poll.timetable.next_at.max(self.poller.paused_until(feed.no));
         let catalog = self.explainer.catalog.snapshot();
-        let place = catalog.feed_no(record.no).and_then(|feed| feed.settings.legacy.as_ref());
         FeedStatus {
-            name: record.name.clone(),
-            url: origin.to_owned(),
-            members: catalog.member_names(record.no).map(owned),
-            old_url: place.map(|place| public_url(&place.url)),
-            served: record.is_ready(),
+            name: feed.settings.name.clone(),
+            url: feed.shown_url(),
+            members: catalog.member_names(feed.no).map(owned),
+            old_url: feed.settings.legacy.as_ref().map(|place| public_url(&place.url)),
+            served: self.notify.head(feed.no).is_some_and(|head| head.ready),
             last_poll_at: poll.timetable.polled_at.map(|at| at.rfc3339()),
             last_good_at: poll.health.good_at.map(|at| at.rfc3339()),
             next_poll_at: (next_at.micros() > 0).then(|| next_at.rfc3339()),
@@ -152,6 +149,22 @@ impl Overview {
                 .platform
                 .as_ref()
                 .map(|found| format!("{}: {}", found.platform, found.why)),
+            history: UNREAD.to_owned(),
+            subscribers,
+            waiters: self.notify.watchers(feed.no),
+            ..FeedStatus::default()
+        }
+    }
+
+    /// The state of a feed with what the store holds of it.
+    fn feed(
+        &self,
+        feed: &RegisteredFeed,
+        (record, walk): (&FeedRecord, Option<&ArchiveWalk>),
+        subscribers: SubscriberStatus,
+    ) -> FeedStatus {
+        FeedStatus {
+            served: record.is_ready(),
             history: record.completeness.history.to_string(),
             archives: walk.and_then(|walk| under_way(record, walk, explain::now())),
             gaps: record.completeness.gaps.iter().map(gap_status).collect(),
@@ -159,13 +172,17 @@ impl Overview {
             suspects: record.window.suspects as usize,
             deferred_edits: record.window.deferred as usize,
             reformatted_at: record.window.reformatted_at.map(|at| at.rfc3339()),
-            items: record.items.total,
-            live_items: record.items.live,
-            shortened_items: record.items.shortened,
+            items: Some(record.items.total),
+            live_items: Some(record.items.live),
+            shortened_items: Some(record.items.shortened),
             item_bytes: record.items.bytes,
-            subscribers,
-            waiters: self.notify.watchers(record.no),
+            ..self.feed_in_memory(feed, subscribers)
         }
+    }
+
+    /// True for an error that says nothing of what was asked for: the store cannot be read at all.
+    fn is_away(&self, error: &StoreError) -> bool {
+        error.is_away() || self.explainer.store.condition().outage().is_some()
     }
 
     /// The state of the store.
@@ -182,18 +199,16 @@ impl Overview {
     }
 
     async fn gather(&self, range: FeedRange) -> Result<Status, String> {
-        let store = self.store_status();
         let catalog = self.explainer.catalog.snapshot();
-        let read = async {
-            let removed = removed_feeds(&*self.explainer.store, &catalog).await?;
-            Ok::<_, StoreError>((self.feeds(&range).await?, removed))
-        };
-        let ((feeds, next), removed) = match read.await {
-            Ok(read) => read,
+        let (feeds, next) = self.feeds(&range).await.map_err(|error| error.to_string())?;
+        let removed = match removed_feeds(&*self.explainer.store, &catalog).await {
+            Ok(removed) => removed,
             // The operator is told of the fault, whatever else cannot be read.
-            Err(_) if store.fault.is_some() => Default::default(),
+            Err(error) if self.is_away(&error) => Vec::new(),
             Err(error) => return Err(error.to_string()),
         };
+        // Behind the reads, which may have met its fault first.
+        let store = self.store_status();
         let failing = self.poller.failing();
         Ok(Status {
             totals: FeedTotals {
@@ -222,25 +237,31 @@ impl Overview {
         let mut failing = self.hub.failing(FAILING_SHOWN_MAX);
         let store = &self.explainer.store;
         let mut feeds = Vec::new();
+        let mut is_away = false;
         let mut registered = catalog.feeds_after(range.after.as_deref());
         for feed in registered.by_ref().take(range.max.unwrap_or(FEEDS_DEFAULT)) {
-            let record = match store.feed(feed.no).await {
-                Ok(record) => record,
-                Err(error) if error.is_of_one_feed() => {
-                    feeds.push(damaged_status(feed, &error));
-                    continue;
-                }
-                Err(error) => return Err(error),
-            };
-            let walk = store.walk(feed.no).await?;
-            let counted = counts.get(&record.no);
+            let counted = counts.get(&feed.no);
             let subscribers = counted.map_or_else(SubscriberStatus::default, |counted| SubscriberStatus {
                 active: counted.active,
                 pending: counted.pending,
                 failing: counted.failing,
-                failures: failing.remove(&record.no).into_iter().flatten().map(failing_status).collect(),
+                failures: failing.remove(&feed.no).into_iter().flatten().map(failing_status).collect(),
             });
-            feeds.push(self.feed(&record, walk.as_ref(), &feed.shown_url(), subscribers));
+            if is_away {
+                // Each try may take a while.
+                feeds.push(self.feed_in_memory(feed, subscribers));
+                continue;
+            }
+            let read = async { Ok((store.feed(feed.no).await?, store.walk(feed.no).await?)) };
+            feeds.push(match read.await {
+                Ok((record, walk)) => self.feed(feed, (&record, walk.as_ref()), subscribers),
+                Err(error) if StoreError::is_of_one_feed(&error) => damaged_status(feed, &error),
+                Err(error) if self.is_away(&error) => {
+                    is_away = true;
+                    self.feed_in_memory(feed, subscribers)
+                }
+                Err(error) => return Err(error),
+            });
         }
         let last = feeds.last().filter(|_| registered.next().is_some());
         let next = last.map(|last: &FeedStatus| format!("/status?{}", range.next(&last.name)));

@@ -154,8 +154,8 @@ fn row(feed: &Value, now: DateTime<Utc>) -> Vec<String> {
     vec![
         text(&feed["name"]),
         state.to_owned(),
-        feed["live_items"].to_string(),
-        feed["items"].to_string(),
+        count(&feed["live_items"]),
+        count(&feed["items"]),
         of_upstream(moment("last_good_at")),
         of_upstream(when(&feed["next_poll_at"], now).unwrap_or_else(|| "now".to_owned())),
         subscribers["active"].to_string(),
@@ -239,6 +239,11 @@ fn when(moment: &Value, now: DateTime<Utc>) -> Option<String> {
 
 fn moment(moment: &Value) -> Option<DateTime<Utc>> {
     Some(DateTime::parse_from_rfc3339(moment.as_str()?).ok()?.with_timezone(&Utc))
+}
+
+/// A number that may not be known now.
+fn count(value: &Value) -> String {
+    value.as_u64().map_or_else(|| "?".to_owned(), |count| count.to_string())
 }
 
 /// A text that cannot steer the terminal; empty for anything else.
@@ -333,7 +338,7 @@ mod tests {
             "version": "1", "started_at": "2026-06-01T00:00:00Z",
             "store": { "fault": "no space left" },
             "config": { "reload": { "error": "ever.toml: bad" } },
-            "feeds": [{ "name": "a", "failures": 3, "served": true,
+            "feeds": [{ "name": "a", "items": null, "live_items": null, "failures": 3, "served": true,
                 "fault": { "whose": "upstream", "text": "answered\u{1b}[2J 500", "since": "2026-06-01T22:00:00Z" } }],
         });
         let sheet = sheet(&[status]);
@@ -348,6 +353,6 @@ mod tests {
         ] {
             assert!(lines.contains(part), "{part} is not in:\n{lines}");
         }
-        assert!(!lines.contains('\u{1b}'), "{lines:?}");
+        assert!(!lines.contains('\u{1b}') && !lines.contains("null") && lines.contains('?'), "{lines:?}");
     }
 }

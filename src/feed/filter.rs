@@ -3,17 +3,23 @@
 use super::{
     inheritance,
     item::{Content, Item, Reason, uuid_iri},
+    order::Order,
     record::FeedRecord,
 };
 use everfeed_adapters::{Entry, Person};
 use folding::{FoldedWords, folded, phrase};
 use sha2::{Digest as _, Sha256};
-use std::{fmt, sync::Arc};
+use std::{
+    fmt,
+    sync::{Arc, OnceLock},
+};
 use thiserror::Error;
 
 mod folding;
 
 pub mod index_terms;
+
+pub mod changed_items;
 
 #[cfg(test)]
 mod tests;
@@ -225,13 +231,29 @@ impl Filter {
         hash[..8].iter().fold(String::from("."), |tag, byte| format!("{tag}{byte:02x}"))
     }
 
+    /// True where it depends on what the feed says of itself, from which entries inherit authors and a language.
+    pub fn is_of_feed(&self) -> bool {
+        match self {
+            Self::All | Self::Live => false,
+            Self::Terms(terms) => terms.author.is_some() || terms.language.is_some(),
+            Self::Within(part) => part.permitted.is_of_feed() || part.asked.is_of_feed(),
+        }
+    }
+
     /// True when it shows an item of this feed.
     pub fn shows(&self, item: &Item, feed: &FeedRecord) -> bool {
+        self.shows_folded(item, feed, &ItemWords::default())
+    }
+
+    /// The same of an item whose words may be folded already.
+    fn shows_folded(&self, item: &Item, feed: &FeedRecord, words: &ItemWords) -> bool {
         match self {
             Self::All => true,
             Self::Live => !item.is_gone(),
-            Self::Terms(terms) => terms.are_met(item, feed),
-            Self::Within(part) => part.permitted.shows(item, feed) && part.asked.shows(item, feed),
+            Self::Terms(terms) => terms.are_met(item, feed, words),
+            Self::Within(part) => [&part.permitted, &part.asked]
+                .into_iter()
+                .all(|filter| filter.shows_folded(item, feed, words)),
         }
     }
 
@@ -259,7 +281,7 @@ impl fmt::Display for Filter {
 }
 
 impl FilterTerms {
-    fn are_met(&self, item: &Item, feed: &FeedRecord) -> bool {
+    fn are_met(&self, item: &Item, feed: &FeedRecord, words: &ItemWords) -> bool {
         match self.deletion {
             Deletion::Any => {}
             Deletion::No if item.is_gone() => return false,
@@ -272,7 +294,7 @@ impl FilterTerms {
             && self.language.as_deref().is_none_or(|range| is_in(entry, feed, range))
             && self.category.as_deref().is_none_or(|category| is_tagged(entry, category))
             && self.author.as_deref().is_none_or(|author| is_by(entry, feed, author))
-            && self.holds_phrases(entry)
+            && self.holds_phrases(entry, words)
     }
 
     /// True when a tombstone, which has no content, cannot meet them.
@@ -281,13 +303,25 @@ impl FilterTerms {
         !phrases.is_empty() || author.is_some() || category.is_some() || *has_enclosure || language.is_some()
     }
 
-    fn holds_phrases(&self, entry: &Entry) -> bool {
-        if self.phrases.is_empty() {
-            return true;
-        }
-        let words = words_of(entry);
-        self.phrases.iter().all(|phrase| words.hold(phrase))
+    fn holds_phrases(&self, entry: &Entry, words: &ItemWords) -> bool {
+        self.phrases.is_empty() || self.phrases.iter().all(|phrase| words.of(entry).hold(phrase))
     }
+}
+
+/// The words of one item, folded when a filter asks for them first.
+#[derive(Debug, Default)]
+struct ItemWords(OnceLock<FoldedWords>);
+
+impl ItemWords {
+    fn of(&self, entry: &Entry) -> &FoldedWords {
+        self.0.get_or_init(|| words_of(entry))
+    }
+}
+
+/// True for an item that a view in this order shows as having left it, if its filter does not show it: one that was changed. What
+/// it was before is not kept.
+pub fn is_shown_as_left(item: &Item, order: Order) -> bool {
+    order == Order::MODIFIED && item.modified > item.created
 }
 
 /// The tombstone in whose form a view shows that a changed item is not in it: with its id and its dates, and nothing else.

@@ -96,7 +96,9 @@ impl From<StoreError> for HubAnswer {
             return RefusedForm::GoneTopic.into();
         }
         tracing::error!("A request to the hub could not be kept: {error}");
-        Self::busy("the hub cannot keep requests at the moment")
+        Self::busy(
+            "the hub cannot keep requests at the moment, through a fault of this server; try again soon",
+        )
     }
 }
 

@@ -30,7 +30,7 @@ impl Readers {
             reading,
             end: end.boxed(),
             has_looked: false,
-            was_at_end: false,
+            looked: None,
             is_wanted: |_, page| page.count > 0,
         })
     }
@@ -62,8 +62,9 @@ pub(super) struct Follower {
     changes: watch::Receiver<Head>,
     end: BoxFuture<'static, ()>,
     has_looked: bool,
-    /// True once a page has come to the end of the view: what follows was committed since.
-    was_at_end: bool,
+    /// The state at which a page came to the end of the view, or up to which changes were passed since; what follows was committed
+    /// later. `None` while more may stand there.
+    looked: Option<Head>,
     is_wanted: fn(&ReadRequest, &Rendered) -> bool,
 }
 
@@ -80,25 +81,93 @@ impl Follower {
                 return Ok(None);
             }
             self.has_looked = true;
-            self.changes.borrow_and_update();
-            let page = self.readers.read_as(&self.reading, self.was_at_end).await?;
-            self.was_at_end = !page.more;
+            let announced = *self.changes.borrow_and_update();
+            let page = match Box::pin(self.pass_changes(announced)).await {
+                Some(passed) => passed,
+                None => Some(self.look(announced).await?),
+            };
             // A page of a form without tombstones may be empty and yet lie further on.
-            let is_wanted = (self.is_wanted)(&self.reading, &page);
-            if is_wanted || page.more {
-                self.reading = self.reading.clone().after(self.reading.goes_on_at(&page));
+            let wanted = page.as_ref().filter(|page| (self.is_wanted)(&self.reading, page)).cloned();
+            if let Some(page) = page {
+                self.go_on_behind(&page, wanted.is_some());
             }
-            if is_wanted {
-                return Ok(Some(page));
+            if wanted.is_some() {
+                return Ok(wanted);
             }
-            if let Some(scanned) = &page.scanned {
-                // What a filter has hidden is not looked at again after each change.
-                self.reading = self.reading.clone().after(scanned);
-            }
-            if !page.more && !self.wait().await {
+            if self.looked.is_some() && !self.wait().await {
                 return Ok(None);
             }
         }
+    }
+
+    /// Reads the page at the position. Where its total would have to be counted, it looks first whether there is anything: most who
+    /// wait find nothing, and are told nothing.
+    async fn look(&mut self, announced: Head) -> Result<Arc<Rendered>, ReadError> {
+        let is_fresh = self.looked.is_some();
+        let (readers, reading) = (&self.readers, &self.reading);
+        if reading.tells_total() && !readers.is_counted(&reading.view, announced).await {
+            let page = readers.read_as(&reading.look(), is_fresh).await?;
+            if page.count == 0 && !page.more && !(self.is_wanted)(reading, &page) {
+                self.looked = Some(page.head);
+                return Ok(page);
+            }
+        }
+        let page = readers.read_as(reading, is_fresh).await?;
+        self.looked = (!page.more).then_some(page.head);
+        Ok(page)
+    }
+
+    /// Moves the position behind a page.
+    fn go_on_behind(&mut self, page: &Rendered, is_wanted: bool) {
+        if is_wanted || page.more {
+            self.reading = self.reading.clone().after(self.reading.goes_on_at(page));
+        }
+        let order = self.reading.view.order;
+        if let Some(scanned) = &page.scanned
+            && !is_wanted
+            && order.is_to_sync_by()
+            && !order.reverse
+        {
+            // What a filter has hidden is not looked at again. In other orders what comes later may stand before it.
+            self.reading = self.reading.clone().after(scanned);
+        }
+    }
+
+    /// Passes the changes since the last look, if the view shows none of them: then it is as it was, and nothing is read, counted
+    /// or rendered for it alone. The page of what was passed has no items; there is none where the position stays. `None` when the
+    /// view has to be read.
+    async fn pass_changes(&mut self, announced: Head) -> Option<Option<Arc<Rendered>>> {
+        let looked = self.looked?;
+        let view = &self.reading.view;
+        let filter = self.reading.filter();
+        // Entries inherit what the feed says of itself.
+        let is_same_feed = |head: Head| head.metadata_t == looked.metadata_t || !filter.is_of_feed();
+        if !filter.has_terms() || !announced.ready || !is_same_feed(announced) {
+            return None;
+        }
+        let mut passed: Option<String> = None;
+        let mut at = looked;
+        while at.last_t < announced.last_t {
+            // The read of the page tells an error.
+            let changes = self.readers.changes(view.feed, at.last_t, announced).await.ok()?;
+            let is_further = changes.end.last_t > at.last_t;
+            if !is_further || !is_same_feed(changes.end) {
+                return None;
+            }
+            let change = changes.in_view(&filter, view.order);
+            if let Some(added) = change.added {
+                self.readers.carry_total(view, (at, &changes), added).await;
+            }
+            if change.is_shown {
+                return None;
+            }
+            at = changes.end;
+            let last = changes.last(view.order).filter(|(t, _)| self.reading.is_before(*t));
+            passed = last.map(|(_, cursor)| cursor.clone()).or(passed);
+        }
+        self.looked = Some(at);
+        let kept = self.reading.kept_cursor().unwrap_or_default().to_owned();
+        Some(passed.map(|cursor| Arc::new(Rendered::passed(at, kept, cursor))))
     }
 
     /// Waits for a change; false when none is to be waited for any more.

@@ -4,6 +4,7 @@ use super::Rendered;
 use crate::{
     feed::{
         filter::Filter,
+        moment::Moment,
         order::Order,
         page::ListingQuery,
         position::{BadPosition, Position},
@@ -30,6 +31,8 @@ pub struct ReadRequest {
     pub(super) own_url: Option<Arc<str>>,
     /// The state since which an item of a classic view must have changed to be in the body.
     pub(super) base: Option<Stamp>,
+    /// True for a look whether there is anything, by one who waits: without a total and without a body.
+    pub(super) is_look: bool,
 }
 
 /// Purpose of a body.
@@ -85,6 +88,7 @@ impl ReadRequest {
             site: None,
             own_url: None,
             base: None,
+            is_look: false,
         }
     }
 
@@ -153,6 +157,17 @@ impl ReadRequest {
         }
     }
 
+    /// A look whether this read has any item. It is empty, and at its end, where the read is.
+    pub(super) fn look(&self) -> Self {
+        Self { max: 1, is_look: true, ..self.clone() }
+    }
+
+    /// True where a body of it tells the total of a view that has to be counted.
+    pub(super) fn tells_total(&self) -> bool {
+        let is_told = !self.representation.is_classic() && self.purpose != Purpose::Events;
+        is_told && !self.is_look && self.view.filter.has_terms()
+    }
+
     /// The view that is read.
     pub fn view(&self) -> &View {
         &self.view
@@ -176,7 +191,7 @@ impl ReadRequest {
     }
 
     /// The cursor that a reader keeps for its position: the subscriber of a push, or the browser behind a stream.
-    fn kept_cursor(&self) -> Option<&str> {
+    pub(super) fn kept_cursor(&self) -> Option<&str> {
         let cursor = self.since.as_ref().and_then(|spec| spec.raw.strip_prefix("cursor:"));
         cursor.filter(|_| self.purpose != Purpose::Page)
     }
@@ -190,6 +205,20 @@ impl ReadRequest {
     pub(super) fn goes_on_at<'a>(&self, page: &'a Rendered) -> &'a str {
         let scanned = page.scanned.as_ref().filter(|_| self.purpose == Purpose::Events);
         scanned.unwrap_or(&page.last_cursor)
+    }
+
+    /// True where a position behind an item at this stamp is further on in an ascending order. What its reader may not see moves no
+    /// position of that reader.
+    pub(super) fn is_before(&self, t: Stamp) -> bool {
+        let t = Moment::from(t);
+        let is_behind = match self.since.as_ref().map(|spec| &spec.position) {
+            None | Some(Position::Start { .. }) => true,
+            Some(Position::Cursor { toc, .. }) => toc.t < t,
+            Some(Position::Time { span, .. }) => span.low_us <= t.micros(),
+            // Of an item that was there before.
+            Some(Position::Id(_)) => true,
+        };
+        is_behind && !self.view.filter.is_within()
     }
 
     /// The items of its page: ordinary readers are shown nothing of what is gone. (In a push that is left out later, so that the

@@ -138,12 +138,20 @@ pub(crate) fn add(n: u32) -> Change {
     put(PutKind::Added, n, &format!("Post {n} <b>&amp;</b> </script>"))
 }
 
+pub(crate) fn add_titled(n: u32, title: &str) -> Change {
+    put(PutKind::Added, n, title)
+}
+
 pub(crate) fn edit(n: u32, title: &str) -> Change {
     put(PutKind::Edited, n, title)
 }
 
 pub(crate) fn revive(n: u32) -> Change {
     put(PutKind::Revived, n, "back")
+}
+
+pub(crate) fn revive_titled(n: u32, title: &str) -> Change {
+    put(PutKind::Revived, n, title)
 }
 
 fn put(kind: PutKind, n: u32, title: &str) -> Change {
@@ -181,6 +189,7 @@ pub(crate) type Watched = Wrapped<Watch>;
 /// Counts pages, and holds them back or fails them when told to.
 pub(crate) struct Watch {
     pages: AtomicUsize,
+    totals: AtomicUsize,
     open: watch::Sender<bool>,
     broken: AtomicBool,
 }
@@ -188,13 +197,19 @@ pub(crate) struct Watch {
 impl Watched {
     fn new(clock: Arc<dyn Clock>) -> Self {
         let open = watch::Sender::new(true);
-        let tap = Watch { pages: AtomicUsize::new(0), open, broken: AtomicBool::new(false) };
+        let (pages, totals) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let tap = Watch { pages, totals, open, broken: AtomicBool::new(false) };
         Self { inner: Box::new(Memory::new(clock)), tap }
     }
 
     /// Pages asked for so far.
     pub(crate) fn pages(&self) -> usize {
         self.tap.pages.load(Ordering::SeqCst)
+    }
+
+    /// Pages whose total was to be counted so far.
+    pub(crate) fn totals(&self) -> usize {
+        self.tap.totals.load(Ordering::SeqCst)
     }
 
     /// Makes pages fail from now on, or no more.
@@ -216,6 +231,7 @@ impl Watched {
 impl Tap for Watch {
     fn page<'a>(&'a self, inner: &'a dyn Store, query: PageQuery) -> StoreFuture<'a, Page> {
         self.pages.fetch_add(1, Ordering::SeqCst);
+        self.totals.fetch_add(usize::from(query.with_total), Ordering::SeqCst);
         Box::pin(async move {
             if self.broken.load(Ordering::SeqCst) {
                 return Err(StoreError::Failed("the disk is on fire".into()));

@@ -17,6 +17,8 @@ use tokio::{task::JoinHandle, time::Instant};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
+mod filtered;
+
 /// As long as a request that does not say.
 const TIMEOUT: Duration = Duration::from_secs(55);
 

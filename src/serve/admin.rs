@@ -317,7 +317,7 @@ mod tests {
         fn status(&self, _: FeedRange) -> BoxFuture<'_, Result<Status, String>> {
             let feed = FeedStatus {
                 name: "blog".into(),
-                items: 7,
+                items: Some(7),
                 deferred_edits: 2,
                 served: true,
                 ..FeedStatus::default()

@@ -174,6 +174,11 @@ impl Refusal {
         Self { retry_after_secs: Some(BUSY_SECS), ..Self::new(StatusCode::SERVICE_UNAVAILABLE, text) }
     }
 
+    /// 503: nothing can be read, and that is our own fault.
+    fn store_away(text: &'static str) -> Self {
+        Self { retry_after_secs: Some(BUSY_SECS), ..Self::new(StatusCode::SERVICE_UNAVAILABLE, text) }
+    }
+
     /// 503: too many requests are held already.
     pub fn busy() -> Self {
         let text = "too many requests are waiting; try again soon";
@@ -305,7 +310,15 @@ impl From<&StoreError> for Refusal {
         match error {
             StoreError::UnknownId => Self::unknown(error.to_string()),
             StoreError::MovingOrder => Self::bad(error.to_string()),
-            StoreError::Away(_) | StoreError::Closed => Self::busy(),
+            // The cause names files of the machine, and is for the operator.
+            StoreError::Away(_) => Self::store_away(
+                "this server cannot reach its store at the moment, through a fault of its own disk or file; it tries again by \
+                 itself, its operator can see the cause, and nothing is lost: try again after the time in Retry-After",
+            ),
+            StoreError::Closed => Self::store_away(
+                "this server has closed its store: it is stopping, or its file is not what it was and its operator is told; \
+                 try again after the time in Retry-After",
+            ),
             _ => {
                 tracing::error!(error = %error, "The store could not answer a consumer: {error}");
                 Self::new(

@@ -3,7 +3,7 @@
 use super::StoreError;
 use crate::feed::{
     cursor::Toc,
-    filter::{Filter, index_terms::IndexClause},
+    filter::{self, Filter, index_terms::IndexClause},
     item::Item,
     moment::Moment,
     order::Order,
@@ -22,7 +22,7 @@ pub(super) const SCAN_ROWS_MAX: usize = 10_000;
 /// Bytes of the rows that a page with terms looks at; then it ends likewise.
 const SCAN_BYTES_MAX: usize = 32 << 20;
 /// Rows of a feed at most whose items are counted under terms; of longer feeds no total is told.
-const COUNT_ROWS_MAX: u64 = 10_000;
+pub const COUNT_ROWS_MAX: u64 = 10_000;
 /// Bytes that the stub of an item that is not in a view counts for in the budget of its page.
 const STUB_BYTES: usize = 512;
 
@@ -54,8 +54,7 @@ where
     L: IndexedListing,
     L::ListingRow: ListedRow,
 {
-    let shows_left = query.order == Order::MODIFIED;
-    let shown = Shown { rows, filter: &query.filter, record, shows_left, end: RefCell::default() };
+    let shown = Shown { rows, filter: &query.filter, record, order: query.order, end: RefCell::default() };
     let selected = page::select(&shown, &query.ask())?;
     let ScanEnd { cut, scanned } = shown.end.take();
     let total = match &query.filter {
@@ -148,8 +147,8 @@ struct Shown<'a, L> {
     rows: L,
     filter: &'a Filter,
     record: &'a FeedRecord,
-    /// Show changed items that do not meet the terms as having left the view.
-    shows_left: bool,
+    /// The order of the view, which says what becomes of changed items that do not meet the terms.
+    order: Order,
     end: RefCell<ScanEnd>,
 }
 
@@ -226,7 +225,7 @@ where
     fn count(&self) -> Result<Option<u64>, StoreError> {
         let mut count = 0;
         let mut bytes = 0_usize;
-        for row in self.rows.rows((Bound::Unbounded, Bound::Unbounded), false)? {
+        for row in self.rows_to_look_at((Bound::Unbounded, Bound::Unbounded), (false, false))?.0 {
             let (_, row) = row?;
             bytes = bytes.saturating_add(row.weight_bytes());
             if bytes > SCAN_BYTES_MAX {
@@ -235,6 +234,21 @@ where
             count += u64::from(self.filter.shows(&*row.item()?, self.record));
         }
         Ok(Some(count))
+    }
+
+    /// The rows of a range that may meet the filter, in one direction, and those that were changed if they are wanted; true beside
+    /// them where an index tells, and they are not all.
+    fn rows_to_look_at(
+        &self,
+        range: Range,
+        (reverse, with_changed): (bool, bool),
+    ) -> Result<(ListingRows<'_, L>, bool), StoreError> {
+        let likely = match self.filter.index_clauses().as_slice() {
+            [] => None,
+            clauses => self.rows.likely(clauses, (range, reverse), with_changed)?,
+        };
+        let is_likely = likely.is_some();
+        Ok((likely.map_or_else(|| self.rows.rows(range, reverse), Ok)?, is_likely))
     }
 
     /// False for an item that the reader may not see: for such a reader the feed never held it, and neither an id nor a cursor
@@ -247,7 +261,7 @@ where
 
     /// True for an item that is shown as having left the view.
     fn has_left(&self, item: &Item) -> bool {
-        self.shows_left && item.modified > item.created
+        filter::is_shown_as_left(item, self.order)
     }
 
     /// The last row of a range, for the cursor of what was passed over.
@@ -360,14 +374,9 @@ where
         match self.filter {
             Filter::All => self.rows(range, reverse),
             Filter::Live | Filter::Terms(_) | Filter::Within(_) => {
-                let clauses = self.filter.index_clauses();
-                let likely = match clauses.as_slice() {
-                    [] => None,
-                    clauses => self.rows.likely(clauses, (range, reverse), self.shows_left)?,
-                };
-                let is_likely = likely.is_some();
-                let rows = likely.map_or_else(|| self.rows.rows(range, reverse), Ok)?;
-                Ok(Box::new(self.scan(range, reverse, (rows, is_likely))))
+                let with_changed = self.order == Order::MODIFIED;
+                let rows = self.rows_to_look_at(range, (reverse, with_changed))?;
+                Ok(Box::new(self.scan(range, reverse, rows)))
             }
         }
     }

@@ -3,9 +3,8 @@
 //! store's business.
 
 use super::{
-    Deletion, Filter, FilterTerms,
+    Deletion, Filter, FilterTerms, ItemWords,
     folding::{folded, runs_on},
-    words_of,
 };
 use crate::feed::item::Item;
 use everfeed_adapters::{Entry, Person};
@@ -52,11 +51,16 @@ enum TermKind {
 
 /// The terms of an item, sorted, each once; `None` for more than [`TERMS_PER_ITEM_MAX`].
 pub fn index_terms(item: &Item) -> Option<Vec<IndexTerm>> {
+    terms_of(item, &ItemWords::default())
+}
+
+/// The same of an item whose words may be folded already.
+pub(super) fn terms_of(item: &Item, words: &ItemWords) -> Option<Vec<IndexTerm>> {
     let mut terms = Vec::new();
     match item.entry() {
         None => terms.push(IndexTerm::of(TermKind::Gone, "")),
         Some(entry) => {
-            for word in words_of(entry).each() {
+            for word in words.of(entry).each() {
                 terms_of_word(word, true, &mut terms);
             }
             terms_of_names(entry, &mut terms);

@@ -35,35 +35,40 @@ struct OfSubscribers {
 
 /// A gauge for every question that a dashboard asks of a feed.
 fn gauge_feeds(registry: &mut Registry, feeds: &[FeedStatus]) {
-    type ReadFigure = fn(&FeedStatus) -> i64;
+    /// `None` for what is not known while the store cannot be read.
+    type ReadFigure = fn(&FeedStatus) -> Option<i64>;
     let gauges: [(&str, &str, ReadFigure); 12] = [
-        ("feed_suspects", "Items that are missed and not decided on", |feed| whole(feed.suspects)),
-        ("feed_gaps", "Places where items may be missing", |feed| whole(feed.gaps.len())),
+        ("feed_suspects", "Items that are missed and not decided on", |feed| Some(whole(feed.suspects))),
+        ("feed_gaps", "Places where items may be missing", |feed| Some(whole(feed.gaps.len()))),
         ("feed_quarantined", "1 while too much is missing at once to believe it", |feed| {
-            i64::from(feed.quarantined_since.is_some())
+            Some(i64::from(feed.quarantined_since.is_some()))
         }),
-        ("feed_moved", "1 while the publisher redirects for good", |feed| i64::from(feed.moved_to.is_some())),
+        ("feed_moved", "1 while the publisher redirects for good", |feed| {
+            Some(i64::from(feed.moved_to.is_some()))
+        }),
         (
             "feed_last_good_timestamp_seconds",
             "Unix time of the last good answer; 0 before the first",
-            |feed| feed.last_good_at.as_deref().map_or(0, unix_secs),
+            |feed| Some(feed.last_good_at.as_deref().map_or(0, unix_secs)),
         ),
-        ("feed_items", "Items held, tombstones included", |feed| whole(feed.items)),
+        ("feed_items", "Items held, tombstones included", |feed| feed.items.map(whole)),
         ("feed_item_bytes", "Bytes of the items held, as they are stored", |feed| {
-            whole(feed.item_bytes.unwrap_or_default())
+            feed.items.map(|_| whole(feed.item_bytes.unwrap_or_default()))
         }),
-        ("feed_live_items", "Items held that are no tombstones", |feed| whole(feed.live_items)),
-        ("feed_served", "1 once the first good document is in", |feed| i64::from(feed.served)),
-        ("feed_failed_polls", "Polls that failed in a row", |feed| i64::from(feed.failures)),
+        ("feed_live_items", "Items held that are no tombstones", |feed| feed.live_items.map(whole)),
+        ("feed_served", "1 once the first good document is in", |feed| Some(i64::from(feed.served))),
+        ("feed_failed_polls", "Polls that failed in a row", |feed| Some(i64::from(feed.failures))),
         ("feed_deferred_edits", "Items with an edit that waits for the end of a day", |feed| {
-            i64::try_from(feed.deferred_edits).unwrap_or(i64::MAX)
+            Some(whole(feed.deferred_edits))
         }),
-        ("feed_waiting_readers", "Readers that wait for a change", |feed| whole(feed.waiters)),
+        ("feed_waiting_readers", "Readers that wait for a change", |feed| Some(whole(feed.waiters))),
     ];
     for (name, help, read) in gauges {
         let family = Family::<OfFeed, Gauge<i64>>::default();
         for feed in feeds {
-            family.get_or_create(&OfFeed { feed: feed.name.clone() }).set(read(feed));
+            if let Some(figure) = read(feed) {
+                family.get_or_create(&OfFeed { feed: feed.name.clone() }).set(figure);
+            }
         }
         registry.register(name, help, family);
     }

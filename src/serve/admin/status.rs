@@ -157,12 +157,12 @@ pub struct FeedStatus {
     pub deferred_edits: usize,
     /// Time at which most of it was last seen being edited at once without a word on it; forgotten once it has rested from that.
     pub reformatted_at: Option<String>,
-    /// Items held, tombstones included.
-    pub items: u64,
-    /// Items held that are no tombstones.
-    pub live_items: u64,
-    /// Versions of items so far that were kept without parts that were too long.
-    pub shortened_items: u64,
+    /// Items held, tombstones included; null while the store cannot be read.
+    pub items: Option<u64>,
+    /// Items held that are no tombstones; null likewise.
+    pub live_items: Option<u64>,
+    /// Versions of items so far that were kept without parts that were too long; null likewise.
+    pub shortened_items: Option<u64>,
     /// Bytes of all items as they are stored; null until they are counted.
     pub item_bytes: Option<u64>,
     /// Its push subscriptions.

@@ -3,9 +3,10 @@
 use super::{
     open_file::{ALTERED, Astray, FileOpener, OpenDatabase},
     overlay::Overlay,
+    sealed::SealedTable,
     tables::{
-        BARE_META, ITEMS, PUBLISHED, SCHEMA, StampKey, TableEdit as _, feed_of, make_all, published_key,
-        snapshot_table, stamp_of, stamp_value, table_names,
+        BARE_META, ITEMS, PUBLISHED, SCHEMA, StampKey, TableEdit as _, TableVisitor, feed_of, make_all,
+        published_key, snapshot_table, stamp_of, stamp_value, table_names, visit_all,
     },
     watched_backend::{StorageWatch, WatchedBackend},
 };
@@ -14,8 +15,8 @@ use crate::{
     store::{StoreError, stored::item::decode_outline},
 };
 use redb::{
-    Builder, Database, DatabaseError, ReadTransaction, ReadableDatabase, StorageError, TableError,
-    TableHandle, WriteTransaction, backends::FileBackend,
+    Builder, Database, DatabaseError, Key, ReadTransaction, ReadableDatabase, StorageBackend, StorageError,
+    TableError, TableHandle, WriteTransaction, backends::FileBackend,
 };
 use std::{
     collections::HashSet,
@@ -129,10 +130,19 @@ impl StoreFile {
         let file = file.map_err(|error| self.failed(&error))?;
         let identity = identity(&file.metadata().map_err(|error| self.failed(&error))?);
         let file = FileBackend::new(file).map_err(|error| refusal(&self.path, error))?;
+        self.open_over(file, identity)
+    }
+
+    /// Opens the store in a file of this identity.
+    pub(super) fn open_over(
+        &self,
+        file: impl StorageBackend,
+        identity: (u64, u64),
+    ) -> Result<OpenDatabase, StoreError> {
         let (backend, watch) = WatchedBackend::new(file);
-        let open = whole(&self.path, &watch, || self.builder().create_with_backend(backend))?;
-        *self.known() = KnownFile { identity: Some(identity), watch };
-        Ok(open)
+        // Known even if it does not open: an attempt that fails has written to it all the same.
+        *self.known() = KnownFile { identity: Some(identity), watch: Arc::clone(&watch) };
+        whole(&self.path, &watch, || self.builder().create_with_backend(backend))
     }
 
     fn known(&self) -> MutexGuard<'_, KnownFile> {
@@ -214,14 +224,14 @@ impl FileOpener for SeenFile {
 }
 
 #[cfg(unix)]
-fn identity(file: &std::fs::Metadata) -> (u64, u64) {
+pub(super) fn identity(file: &std::fs::Metadata) -> (u64, u64) {
     use std::os::unix::fs::MetadataExt as _;
     (file.dev(), file.ino())
 }
 
 /// Elsewhere files have no numbers that the standard library tells: one file is taken for another only when it is missing.
 #[cfg(not(unix))]
-fn identity(_: &std::fs::Metadata) -> (u64, u64) {
+pub(super) fn identity(_: &std::fs::Metadata) -> (u64, u64) {
     (0, 0)
 }
 
@@ -263,19 +273,56 @@ pub(super) fn check_schema(path: &Path, database: &Database) -> Result<(), Store
     };
     let stored = meta.get(BARE_SCHEMA_KEY)?.ok_or_else(foreign)?;
     match stored.value().first_chunk().copied().map(u32::from_be_bytes) {
-        Some(SCHEMA) => add_tables(database, &snapshot),
+        Some(SCHEMA) => add_tables(path, database, &snapshot),
         Some(newer) if newer > SCHEMA => Err(StoreError::Schema(format!(
-            "{} was written by a newer everfeed: its schema is {newer}, and this one reads up to {SCHEMA}",
+            "{} was written by a newer everfeed: its schema is {newer}, and this one reads up to {SCHEMA}; take the everfeed that wrote it",
             path.display()
         ))),
-        _ => Err(foreign()),
+        Some(older) => {
+            Err(older_store(path, &format!("its schema is {older}, and this one reads from {SCHEMA} on")))
+        }
+        None => Err(foreign()),
+    }
+}
+
+/// The error of a store whose values this everfeed cannot read any more, sound as they are.
+fn older_store(path: &Path, how: &str) -> StoreError {
+    StoreError::Schema(format!(
+        "{} was written by an older everfeed: {how}; take the everfeed that wrote it, or move the file away and begin anew",
+        path.display()
+    ))
+}
+
+/// Compares the tables of a file with those that we know by the same names.
+struct TableTypes<'a> {
+    path: &'a Path,
+    snapshot: &'a ReadTransaction,
+    stored: &'a HashSet<String>,
+}
+
+impl TableVisitor for TableTypes<'_> {
+    fn visit<K: Key + 'static>(&mut self, table: SealedTable<K>) -> Result<(), StoreError> {
+        if !self.stored.contains(table.name()) {
+            return Ok(());
+        }
+        match self.snapshot.open_table(table.definition()) {
+            Err(TableError::TableTypeMismatch { .. } | TableError::TypeDefinitionChanged { .. }) => {
+                Err(older_store(
+                    self.path,
+                    &format!("its table `{}` holds other values than today's", table.name()),
+                ))
+            }
+            // Whatever else is wrong with it is met where it is read.
+            _ => Ok(()),
+        }
     }
 }
 
 /// Adds the tables that an everfeed before this one did not know. What was held without witnesses is recognised by them once it
 /// is shown again.
-fn add_tables(database: &Database, snapshot: &ReadTransaction) -> Result<(), StoreError> {
+fn add_tables(path: &Path, database: &Database, snapshot: &ReadTransaction) -> Result<(), StoreError> {
     let stored: HashSet<String> = snapshot.list_tables()?.map(|table| table.name().to_owned()).collect();
+    visit_all(&mut TableTypes { path, snapshot, stored: &stored })?;
     if table_names().iter().all(|name| stored.contains(*name)) {
         return Ok(());
     }
@@ -317,7 +364,7 @@ pub(super) fn refusal(path: &Path, error: DatabaseError) -> StoreError {
             StoreError::Failed(format!("{path} is open in another process; is everfeed already running?"))
         }
         DatabaseError::UpgradeRequired(version) => StoreError::Schema(format!(
-            "{path} is a redb file of format {version}, which this everfeed does not read"
+            "{path} was written by an older everfeed: it is a redb file of format {version}, which this one does not read; take the everfeed that wrote it, or move the file away and begin anew"
         )),
         DatabaseError::Storage(StorageError::Io(error)) if error.kind() == ErrorKind::InvalidData => {
             StoreError::Schema(format!("{path} is no everfeed store: {error}"))

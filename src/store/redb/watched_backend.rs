@@ -24,6 +24,9 @@ pub(super) struct StorageWatch {
 /// The content of a storage by what was done with it here, as far as it is noted.
 #[derive(Debug, Default)]
 struct KnownContent {
+    /// True after a change that failed: a part of it may be there, and the system may have dropped what was written before. Then
+    /// nothing tells it from what somebody else has done, until the storage is opened anew.
+    is_unsure: bool,
     /// Its length.
     bytes: u64,
     /// Its beginning, [`HEAD_BYTES`] at most.
@@ -50,6 +53,9 @@ impl StorageWatch {
 
 impl KnownContent {
     fn is_altered(&mut self, there: &(impl StoredBytes + ?Sized)) -> bool {
+        if self.is_unsure {
+            return self.is_altered;
+        }
         let mut head = vec![0; self.head.len()];
         let is_cut = there.bytes().is_ok_and(|bytes| bytes < self.bytes);
         self.is_altered |= is_cut || (there.head(&mut head).is_ok() && head != self.head);
@@ -135,8 +141,7 @@ impl<B: StorageBackend> WatchedBackend<B> {
         let done = change(&self.inner);
         match done {
             Ok(()) => note(&mut content),
-            // A part of it may have been done, and redb asks for no other.
-            Err(_) => *content = KnownContent::default(),
+            Err(_) => content.is_unsure = true,
         }
         done
     }
@@ -155,6 +160,10 @@ fn advice(error: &io::Error) -> &'static str {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "; make room on its disk",
         io::ErrorKind::ReadOnlyFilesystem => "; mount its disk for writing",
         io::ErrorKind::UnexpectedEof => "; the file is shorter than it was, restore it from a backup",
+        // Of the system, and not of ours.
+        _ if error.raw_os_error().is_some() => {
+            "; the disk or its file system fails, look into the system's log"
+        }
         _ => "",
     }
 }
@@ -174,7 +183,12 @@ impl<B: StorageBackend> StorageBackend for WatchedBackend<B> {
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        self.noted("writing", self.inner.sync_data())
+        let done = self.inner.sync_data();
+        if done.is_err() {
+            // What was written since the last time may be there or not: the system forgets what it could not write.
+            self.watch.content().is_unsure = true;
+        }
+        self.noted("making what was written durable (fsync)", done)
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {

@@ -325,3 +325,125 @@ async fn those_who_wait_together_share_one_sync() {
     store.end_subscription(SubscriptionNo(9)).await.unwrap();
     assert_eq!(syncs.load(Ordering::Relaxed), 0);
 }
+
+/// The file of a store whose syncs can be made to fail.
+struct Unsynced {
+    file: StoreFile,
+    path: PathBuf,
+    syncs: Arc<Syncs>,
+}
+
+/// Fate of the syncs of a file.
+#[derive(Debug, Default)]
+struct Syncs {
+    fail: AtomicBool,
+    failed: AtomicUsize,
+    /// True for a system that forgets what it could not write.
+    forgets: bool,
+    /// The bytes of the file after the last good one.
+    last: Mutex<Vec<u8>>,
+}
+
+/// An open file with such syncs.
+#[derive(Debug)]
+struct UnsyncedBackend {
+    inner: FileBackend,
+    path: PathBuf,
+    syncs: Arc<Syncs>,
+}
+
+impl FileOpener for Unsynced {
+    fn open(&self) -> Result<OpenDatabase, StoreError> {
+        if let Some(astray) = self.file.astray() {
+            return Err(StoreError::Failed(format!("{astray:?}")));
+        }
+        let file = std::fs::OpenOptions::new().read(true).write(true).open(&self.path).unwrap();
+        let identity = file::identity(&file.metadata().unwrap());
+        let inner = FileBackend::new(file).unwrap();
+        let backend = UnsyncedBackend { inner, path: self.path.clone(), syncs: self.syncs.clone() };
+        self.file.open_over(backend, identity)
+    }
+
+    fn astray(&self) -> Option<Astray> {
+        self.file.astray()
+    }
+}
+
+impl StorageBackend for UnsyncedBackend {
+    fn len(&self) -> io::Result<u64> {
+        self.inner.len()
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.inner.read(offset, out)
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.inner.set_len(len)
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        if !self.syncs.fail.load(Ordering::Relaxed) {
+            *self.syncs.last.lock().unwrap() = std::fs::read(&self.path)?;
+            return Ok(());
+        }
+        if self.syncs.forgets {
+            let last = self.syncs.last.lock().unwrap();
+            self.inner.set_len(last.len() as u64)?;
+            self.inner.write(0, &last)?;
+        }
+        self.syncs.failed.fetch_add(1, Ordering::Relaxed);
+        // EIO.
+        Err(io::Error::from_raw_os_error(5))
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.inner.write(offset, data)
+    }
+}
+
+#[tokio::test]
+async fn a_sync_that_fails_is_a_fault_of_the_disk_and_ends_with_it() {
+    for forgets in [false, true] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("store.redb");
+        let made = reopen(&path).unwrap();
+        let feed = made.register("blog", NAMESPACE).await.unwrap();
+        made.close().await.unwrap();
+        let last = Mutex::new(std::fs::read(&path).unwrap());
+        let syncs = Arc::new(Syncs { forgets, last, ..Syncs::default() });
+        let file = StoreFile::new(&path, 0);
+        let made = file.open_or_make().unwrap();
+        drop(made);
+        let opener = Unsynced { file, path: path.clone(), syncs: syncs.clone() };
+        let database = opener.open().unwrap();
+        let store = Redb::over(OpenFile::new(Box::new(opener), database, clock()), clock()).unwrap();
+        let feed = store.commit(commit(&feed, vec![add(1)])).await.unwrap().feed;
+        syncs.fail.store(true, Ordering::Relaxed);
+        let failed = store.commit(commit(&feed, vec![add(2)])).await;
+        assert!(matches!(failed, Err(StoreError::Away(_) | StoreError::OutcomeUnknown(_))), "{failed:?}");
+        // Several attempts at its end fail as well, and the file is looked at in between.
+        let attempts = async {
+            while syncs.failed.load(Ordering::Relaxed) < 4 {
+                let condition = store.condition();
+                let outage = condition.outage().expect("nothing can be committed");
+                assert_ne!(outage.remedy, Remedy::Restart, "{outage:?}");
+                assert!(
+                    outage.cause.contains("(fsync) failed") && !outage.cause.contains("backup"),
+                    "{outage:?}"
+                );
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(60), attempts).await.expect("it is tried again");
+        let failing = store.feed(feed.no).await;
+        assert!(failing.as_ref().map_or_else(StoreError::is_away, |_| true), "{failing:?}");
+        syncs.fail.store(false, Ordering::Relaxed);
+        until_sound(&store).await;
+        let held = store.feed(feed.no).await.unwrap();
+        if held.items.total == 1 {
+            store.commit(commit(&held, vec![add(2)])).await.unwrap();
+        }
+        assert_eq!(store.page(all(feed.no, Order::MODIFIED)).await.unwrap().items.len(), 2, "{forgets}");
+    }
+}

@@ -162,3 +162,86 @@ async fn every_flipped_bit_is_noticed_or_changes_nothing_and_none_ends_the_proce
     );
     assert!(noticed > 0 && harmless > 0, "{noticed} noticed, {harmless} harmless");
 }
+
+/// Changes a file behind the store's back.
+fn tamper(path: &Path, change: impl FnOnce(&redb::WriteTransaction)) {
+    let database = redb::Database::create(path).unwrap();
+    let tx = database.begin_write().unwrap();
+    change(&tx);
+    tx.commit().unwrap();
+}
+
+#[tokio::test]
+async fn a_store_of_an_earlier_everfeed_is_sound_where_it_is_served() {
+    // Every table that came after the first ones, each missing by itself, and all of them.
+    let later = [
+        "listed",
+        "segments",
+        "terms",
+        "witnesses",
+        "observations",
+        "users",
+        "tokens",
+        "documents",
+        "found_feeds",
+        "groups",
+        "group_posts",
+        "holdings",
+        "memberships",
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    let (path, older) = (folder.path().join("store.redb"), folder.path().join("older.redb"));
+    filled(&path).await;
+    for missing in later.iter().map(std::slice::from_ref).chain([&later[..]]) {
+        fs::copy(&path, &older).unwrap();
+        tamper(&older, |tx| {
+            for name in missing {
+                let stored = tx.list_tables().unwrap().find(|table| redb::TableHandle::name(table) == *name);
+                assert!(tx.delete_table(stored.unwrap_or_else(|| panic!("no table {name}"))).unwrap());
+            }
+        });
+        let before = fs::read(&older).unwrap();
+        let report = verify(&older).unwrap();
+        assert!(report.is_sound(), "{missing:?}: {report}");
+        assert_eq!(fs::read(&older).unwrap(), before, "{missing:?}");
+        let served = reopen(&older).unwrap();
+        assert_eq!(served.feed(FeedNo(1)).await.unwrap().items.total, 29);
+        served.close().await.unwrap();
+        assert!(verify(&older).unwrap().is_sound(), "{missing:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_store_of_another_schema_is_older_or_newer_and_not_damaged() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, other) = (folder.path().join("store.redb"), folder.path().join("other.redb"));
+    filled(&path).await;
+    let schema = |no: u32| {
+        move |tx: &redb::WriteTransaction| {
+            let mut meta = tx.open_table(META.definition()).unwrap();
+            meta.insert(BARE_SCHEMA_KEY, no.to_be_bytes().as_slice()).unwrap();
+        }
+    };
+    // As it was before rows had checksums.
+    let bare_rows = |tx: &redb::WriteTransaction| {
+        assert!(tx.delete_table(IDS.definition()).unwrap());
+        let bare = redb::TableDefinition::<&[u8; 14], &[u8; 8]>::new("ids");
+        tx.open_table(bare).unwrap().insert(&[0; 14], &[0; 8]).unwrap();
+    };
+    type Change<'a> = &'a dyn Fn(&redb::WriteTransaction);
+    let changes: [(Change<'_>, &str); 4] = [
+        (&schema(0), "an older everfeed"),
+        (&schema(2), "a newer everfeed"),
+        (&schema(u32::MAX), "a newer everfeed"),
+        (&bare_rows, "an older everfeed"),
+    ];
+    for (change, told) in changes {
+        fs::copy(&path, &other).unwrap();
+        tamper(&other, change);
+        let served = reopen(&other).err().expect("it is not served").to_string();
+        let verified = verify(&other).unwrap_err();
+        assert!(matches!(verified, StoreError::Schema(_)), "{verified:?}");
+        assert_eq!(verified.to_string(), served, "both say the same");
+        assert!(served.contains(told) && !served.contains("damaged"), "{served}");
+    }
+}
