@@ -4,8 +4,8 @@
 //! A browser on the operator's machine reaches loopback for every page that it shows. Such a request names another site in
 //! `Origin` or `Sec-Fetch-Site`, or in `Host` where a name was made to lead here.
 
-use crate::secret::AdminToken;
 use crate::serve::body::{self, Response};
+use crate::{layers::OwnMark, secret::AdminToken};
 use futures_util::future::{BoxFuture, FutureExt as _, ready};
 use http::{
     HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri,
@@ -28,6 +28,8 @@ use url::{Host, Url};
 pub struct AdminGuard<S> {
     inner: S,
     rules: Arc<GuardRules>,
+    /// The mark of our own polls, which are refused here.
+    mark: Option<OwnMark>,
 }
 
 /// The rules of the guard.
@@ -71,7 +73,14 @@ impl<S> AdminGuard<S> {
         Self {
             inner,
             rules: Arc::new(GuardRules { bound: bound.to_canonical(), token, log: Mutex::default() }),
+            mark: None,
         }
+    }
+
+    /// The same, which knows our own polls by this mark.
+    #[must_use]
+    pub fn knowing(self, mark: OwnMark) -> Self {
+        Self { mark: Some(mark), ..self }
     }
 }
 
@@ -186,6 +195,11 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
+        if let Some(mark) = self.mark.as_ref().filter(|mark| mark.is_on(request.headers())) {
+            let mut answer = refusal(StatusCode::LOOP_DETECTED, "this request was sent from here");
+            mark.put_on(answer.headers_mut());
+            return ready(Ok(answer)).boxed();
+        }
         match self.rules.refuse(request.method(), request.uri(), request.headers()) {
             None => self.inner.call(request).boxed(),
             Some((status, why)) => {
