@@ -116,6 +116,11 @@ impl Config {
         (address, found("admin_token").map(AdminToken::new))
     }
 
+    /// True for a file that is TOML, whatever it holds: one that is none may have any part of it cut or changed.
+    pub fn is_toml(file: &Path) -> bool {
+        source::read(file).is_ok_and(|text| toml::from_str::<toml::Table>(&text).is_ok())
+    }
+
     /// Reads a text that stands in no file; `name` is what errors call it.
     pub fn parse(name: &str, text: &str) -> Result<Self, ConfigError> {
         Self::from_text(Path::new(name), text, [], |_| Vec::new())
