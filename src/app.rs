@@ -52,6 +52,10 @@ mod groups;
 
 mod requested_poll;
 
+mod accepted_url;
+
+mod beside_store;
+
 mod removed;
 
 mod site_feeds;
@@ -70,6 +74,8 @@ pub mod probe;
 
 pub mod replay;
 
+pub use accepted_url::accept_url;
+pub use beside_store::{BesideStore, moved_line};
 pub use forget_item::forgotten;
 pub use reload::{ForgetRefused, ReloadRefused, ReloadReport};
 pub use removed::RemovedFeed;
@@ -129,13 +135,14 @@ impl App {
             keeps_header_case: !wiring.config.site.is_empty(),
             ..listen::ListenerLimits::new(connections_max, server.answers_bytes_max, budget)
         };
-        let router = Router::starting(progress.clone());
+        let router = Router::starting(progress.clone()).knowing(wiring.mark.clone());
         tasks.serve(doors.consumers, router.clone(), wiring.metrics.clone(), limits);
         tasks.follow_certificate(doors.certificate);
         tasks.keep_certificate(doors.keeper);
         tasks.redirect((doors.redirect, held), &server.public_url, addresses.0.port());
         let admin = Admin::starting(progress.clone(), wiring.metrics.clone());
         let guard = AdminGuard::new(admin.clone(), server.admin_listen.ip(), server.admin_token.clone());
+        let guard = guard.knowing(wiring.mark.clone());
         tasks.serve_operator(doors.operator, guard);
 
         let waiters = wiring.waiters(connections_max);
@@ -327,22 +334,27 @@ pub async fn forget(config: &Config, name: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The feeds that are kept in a store that nobody serves, and are not configured any more. There need not be a store yet.
-pub async fn removed_feeds(config: &Config) -> anyhow::Result<Vec<RemovedFeed>> {
+/// A configuration held against its store, which nobody serves, and the feeds that are kept there and are not configured any
+/// more. There need not be a store yet.
+pub async fn beside_store(config: &Config) -> anyhow::Result<(BesideStore, Vec<RemovedFeed>)> {
     if let Some(missing) = missing_store(&config.store.path) {
         return Err(missing.into());
     }
     if !config.store.path.exists() {
-        return Ok(Vec::new());
+        return Ok(Default::default());
     }
     let settings = config.store.clone();
     let seen =
         tokio::task::spawn_blocking(move || Redb::look(&settings.path, &settings, Arc::new(clock::System)));
     let store = seen.await?.with_context(|| format!("the store {}", config.store.path.display()))?;
-    let catalog = observed(&store, config).await?;
-    let removed = removed::removed_feeds(&store, &catalog).await;
+    let looked = async {
+        let beside = BesideStore::of(&store, config).await?;
+        let catalog = observed(&store, config).await?;
+        Ok((beside, removed::removed_feeds(&store, &catalog).await?))
+    };
+    let looked: Result<_, StoreError> = looked.await;
     store.close().await?;
-    Ok(removed?)
+    Ok(looked?)
 }
 
 /// Removes one item of a feed, on a store that nobody serves.

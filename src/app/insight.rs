@@ -1,6 +1,7 @@
 //! Answers to the operator, gathered from the components.
 
 use super::{
+    accepted_url,
     accounts::AccountDesk,
     explain::{self, Explainer, under_way, words},
     forget_item::{forget_item, forgotten},
@@ -132,6 +133,7 @@ impl Overview {
                 .platform
                 .as_ref()
                 .map(|found| format!("{}: {}", found.platform, found.why)),
+            remark: poll.document.remark.clone(),
             history: record.completeness.history.to_string(),
             archives: walk.and_then(|walk| under_way(record, walk, explain::now())),
             gaps: record.completeness.gaps.iter().map(gap_status).collect(),
@@ -144,7 +146,7 @@ impl Overview {
             shortened_items: record.items.shortened,
             item_bytes: record.items.bytes,
             subscribers,
-            waiters: self.notify.watchers(record.no),
+            waiters: self.waiters.held_of(record.no),
         }
     }
 
@@ -276,6 +278,24 @@ impl Insight for Overview {
                 Err(refused) => ReloadAnswer::Refused(refused.to_string()),
             }
         })
+    }
+
+    fn check(&self) -> BoxFuture<'_, ReloadAnswer> {
+        Box::pin(async {
+            match self.reloader.check().await {
+                Ok(Some(beside)) => match serde_json::to_string(&beside) {
+                    Ok(json) => ReloadAnswer::TakenIn(json),
+                    Err(error) => ReloadAnswer::Failed(error.to_string()),
+                },
+                Ok(None) => ReloadAnswer::Failed("the file names another store than this process has".into()),
+                Err(refused @ ReloadRefused::Store(_)) => ReloadAnswer::Failed(refused.to_string()),
+                Err(refused) => ReloadAnswer::Refused(refused.to_string()),
+            }
+        })
+    }
+
+    fn accept_url<'a>(&'a self, feed: &'a str) -> BoxFuture<'a, PollReport> {
+        Box::pin(accepted_url::accept(&self.explainer.catalog, &self.poller, feed))
     }
 
     fn poll<'a>(&'a self, feed: &'a str, now: bool) -> BoxFuture<'a, PollReport> {

@@ -20,7 +20,7 @@ use crate::{
     feed::schedule::Policy,
     hub::{self, Hub},
     ingest::{Context, FeedSpec, Poller, Upstream},
-    layers::{self, ClientConfig, Governor, public_address::SystemResolver},
+    layers::{self, ClientConfig, Governor, OwnMark, public_address::SystemResolver},
     notify::Notify,
     proxy::{Proxy, ProxyPeer},
     readers::{self, Readers},
@@ -59,6 +59,8 @@ pub(super) struct Wiring {
     pub(super) metrics: Metrics,
     /// Idle connections kept for each host of publishers and callbacks.
     pub(super) idle_per_host: usize,
+    /// The mark by which listeners know our own polls.
+    pub(super) mark: OwnMark,
 }
 
 impl Wiring {
@@ -75,7 +77,8 @@ impl Wiring {
         let auth = Arc::new(Authenticator::new(accounts, clock.clone(), metrics.clone()));
         let gate = ReadGate { catalog, auth };
         let idle_per_host = ClientConfig::default().idle_per_host;
-        Ok(Self { config, gate, store, notify, clock, metrics, idle_per_host })
+        let mark = OwnMark::random();
+        Ok(Self { config, gate, store, notify, clock, metrics, idle_per_host, mark })
     }
 
     /// The way to publishers.
@@ -84,7 +87,7 @@ impl Wiring {
         let client = layers::upstream(&client, Governor::default())?;
         let own = &self.config.server.public_url;
         let contact = self.config.upstream.contact_url.clone().unwrap_or_else(|| own.clone());
-        Ok(Upstream::new(client, contact, self.clock.clone()))
+        Ok(Upstream::new(client, contact, self.clock.clone()).marked(self.mark.clone()))
     }
 
     /// The sites whose feeds are looked for.

@@ -1,8 +1,13 @@
-//! `everfeed check`, beside the configuration itself: what is kept of feeds that it does not name, by the running process or
-//! by the store.
+//! `everfeed check`, beside the configuration itself: what `serve` would refuse of it, and what is kept of feeds that it does not
+//! name, by the running process or by the store.
 
 use super::{ask::ask, reload::other_file, status};
-use crate::{app, app::RemovedFeed, config::Config, secret::public_url};
+use crate::{
+    app::{self, BesideStore, RemovedFeed, moved_line},
+    config::Config,
+    secret::public_url,
+};
+use anyhow::Context as _;
 use http::{Method, StatusCode};
 use serde_json::Value;
 use std::{
@@ -11,25 +16,63 @@ use std::{
 };
 use url::Url;
 
-/// Prints a line for each feed that is kept although the configuration does not name it.
-pub(super) async fn print_kept(config: &Config, file: &Path) {
-    match kept(config, file).await {
-        Ok(kept) => kept.iter().for_each(|feed| println!("  kept        {feed}")),
+/// A configuration beside what is stored: by the running process, or by the store of none.
+pub(super) struct Checked {
+    beside: BesideStore,
+    kept: Vec<RemovedFeed>,
+}
+
+/// A configuration that the running process would refuse.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct CheckRefused(String);
+
+/// Checks a configuration that can be read beside what is stored, and prints what it means. An error is the one by which `serve`
+/// would refuse it.
+pub(super) async fn run(mut config: Config, file: &Path) -> anyhow::Result<()> {
+    let looked = match look(&config, file).await {
+        Err(error) if super::is_misconfigured(&error) => return Err(error),
+        looked => looked,
+    };
+    if let Ok(Checked { beside, .. }) = &looked {
+        for feed in &mut config.feed {
+            feed.id_namespace = beside.namespaces.get(&feed.name).cloned().or(feed.id_namespace.take());
+        }
+    }
+    print!("{}", config.summary(file));
+    match looked {
+        Ok(Checked { beside, kept }) => {
+            beside.moved.iter().for_each(|feed| println!("  ids         {}", moved_line(feed)));
+            kept.iter().for_each(|feed| println!("  kept        {feed}"));
+        }
         // The configuration is good all the same.
         Err(error) => println!("  store       was not looked at: {error:#}"),
     }
+    Ok(())
 }
 
-async fn kept(config: &Config, file: &Path) -> anyhow::Result<Vec<RemovedFeed>> {
+async fn look(config: &Config, file: &Path) -> anyhow::Result<Checked> {
     let address = config.server.admin_listen.to_string();
     let token = config.server.admin_token.as_ref();
     let answered = ask(Method::GET, &format!("http://{address}/status?max=1"), token).await;
     if let Ok((StatusCode::OK, text)) = answered
         && other_file(&text, file).is_none()
     {
-        return Ok(unnamed(&status::pages(&address, token).await?, config));
+        match ask(Method::GET, &format!("http://{address}/check"), token).await? {
+            (StatusCode::OK, text) => {
+                let beside = serde_json::from_str(&text).context("a finding that is no JSON")?;
+                let kept = unnamed(&status::pages(&address, token).await?, config);
+                return Ok(Checked { beside, kept });
+            }
+            (StatusCode::UNPROCESSABLE_ENTITY, why) => {
+                return Err(CheckRefused(format!("{}: {}", file.display(), why.trim_end())).into());
+            }
+            // It has another store, or is older.
+            _ => {}
+        }
     }
-    app::removed_feeds(config).await
+    let (beside, kept) = app::beside_store(config).await?;
+    Ok(Checked { beside, kept })
 }
 
 /// The feeds of a running process that the configuration does not name.

@@ -211,6 +211,9 @@ fn remarks(feed: &Value, now: DateTime<Utc>) -> Vec<String> {
     if let Some(to) = feed["moved_to"].as_str() {
         found.push(format!("redirects for good to {}; give that as its url in the configuration", tame(to)));
     }
+    if let Some(remark) = feed["remark"].as_str() {
+        found.push(format!("its last document: {}", tame(remark)));
+    }
     if let Some(shortened) = feed["shortened_items"].as_u64().filter(|shortened| *shortened > 0) {
         found.push(format!("items kept without texts that are too long (keep.item_bytes_max): {shortened}"));
     }
@@ -259,6 +262,7 @@ mod tests {
         let mut moved = feed("a");
         moved["moved_to"] = "https://new.example/".into();
         moved["shortened_items"] = 2.into();
+        moved["remark"] = "the document ends early; its last entry was dropped".into();
         let first = json!({ "version": "1", "started_at": "2026-06-01T00:00:00Z", "waiters": 4, "feeds": [moved],
             "removed_feeds": [{ "name": "old", "items": 7, "renamed_to": null }] });
         let sheet = sheet(&[first, json!({ "feeds": [feed("b")] })]);
@@ -271,6 +275,7 @@ mod tests {
             "old: not configured any more; items kept: 7",
             "a: redirects for good to https://new.example/",
             "(keep.item_bytes_max): 2",
+            "a: its last document: the document ends early",
         ] {
             assert!(lines.contains(part), "{part} is not in:\n{lines}");
         }

@@ -141,6 +141,8 @@ pub struct FeedStatus {
     pub fault: Option<FaultStatus>,
     /// The software that it is read as, and why.
     pub platform: Option<String>,
+    /// Oddities of its last document, such as a cut end or markup that was mended.
+    pub remark: Option<String>,
     /// The part of its past that is held.
     pub history: String,
     /// The reading of its archives, while it goes on: what it waits for, and until when.
@@ -165,7 +167,7 @@ pub struct FeedStatus {
     pub item_bytes: Option<u64>,
     /// Its push subscriptions.
     pub subscribers: SubscriberStatus,
-    /// Readers that wait for a change now: long polls and subscriptions.
+    /// Requests that wait for a change now: long polls and streams of events. Subscriptions are counted apart.
     pub waiters: usize,
 }
 
