@@ -24,7 +24,7 @@ pub(super) async fn run(file: &Path) -> anyhow::Result<()> {
     let answered = ask(Method::POST, &format!("http://{address}/reload"), token.as_ref()).await;
     // A file that cannot be read does not tell the address either, so its mistake comes first.
     if let (Err(_), Err(mistake)) = (&answered, Config::load(file, config::environment())) {
-        let nobody = if Config::is_toml(file) {
+        let nobody = if Config::names_admin_listen(file, config::environment()) {
             format!("nothing was reloaded: no everfeed answers at {address}")
         } else {
             // The address may be one of its mistakes.
@@ -72,6 +72,8 @@ mod tests {
             "[server]\nadmin_listen = \n",
             "[server]\nadmin_listen = \"127.0.0.1:1",
             "\0\0",
+            "",
+            "[store]\npath = \"x\"\n",
         ];
         for text in broken {
             std::fs::write(&file, text).unwrap();
