@@ -282,6 +282,7 @@ impl Starting {
             reloader: reloader.clone(),
             accounts: wiring.account_desk(),
             certificate,
+            site_faults: wiring.site_faults.clone(),
             started_at: insight::now(),
         };
         router.open(wiring.mounts(readers, &hub, waiters, serving_ends)?);

@@ -26,7 +26,7 @@ pub use collect::BodyMemory;
 pub use conditional::{Asked, Validators};
 pub use error::{Awaited, ConnectFault, Fault, FetchError, NameFault, Refused, Size, TlsFault};
 pub use inflate_cap::FirstBytes;
-pub use own_mark::{CDN_LOOP, OwnMark};
+pub use own_mark::{CDN_LOOP, OwnMark, marked_callbacks};
 pub use pacing::{freshness, parse_retry_after};
 pub use per_host::{Governor, Throttled};
 pub use redirect::{HomeOnly, KnownAs, Landing, NAME_HEADERS, is_below};

@@ -8,6 +8,7 @@ use super::{
     reload::{ForgetRefused, ReloadRefused, Reloader},
     removed::{RemovedFeed, removed_feeds},
     requested_poll,
+    site_feeds::SiteFaults,
 };
 use crate::{
     acme::CertificateWatch,
@@ -26,7 +27,7 @@ use crate::{
     serve::{
         admin::{
             CertificateStatus, FailingStatus, FaultStatus, FeedStatus, FeedTotals, ForgetAnswer, GapStatus,
-            Insight, KeptFeeds, PollReport, ReloadAnswer, RemovedStatus, Status, StoreStatus,
+            Insight, KeptFeeds, PollReport, ReloadAnswer, RemovedStatus, SiteFault, Status, StoreStatus,
             SubscriberStatus,
         },
         feed_range::{FEEDS_DEFAULT, FeedRange},
@@ -49,6 +50,7 @@ pub(super) struct Overview {
     pub(super) accounts: AccountDesk,
     /// The certificate that everfeed gets itself.
     pub(super) certificate: Option<CertificateWatch>,
+    pub(super) site_faults: SiteFaults,
     pub(super) started_at: String,
 }
 
@@ -96,6 +98,11 @@ fn certificate_status(watch: &CertificateWatch) -> CertificateStatus {
         failures: state.failures,
         fault: state.fault.map(|fault| fault.to_string()),
     }
+}
+
+/// The fault of an origin, as the status shows it.
+fn site_fault((origin, note): (&String, &FaultNote)) -> SiteFault {
+    SiteFault { origin: origin.clone(), fault: FaultStatus::from(note) }
 }
 
 /// The time, as the status shows it.
@@ -181,6 +188,7 @@ impl Overview {
             totals: FeedTotals {
                 feeds_total: catalog.feeds().len(),
                 failing: failing.into_iter().map(|(whose, feeds)| (whose.to_string(), feeds)).collect(),
+                site_faults: self.site_faults.all().iter().map(site_fault).collect(),
             },
             certificate: self.certificate.as_ref().map(certificate_status),
             next,

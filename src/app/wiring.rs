@@ -6,7 +6,7 @@ use super::{
     explain::Explainer,
     groups::GroupKeeper,
     reload::Reloader,
-    site_feeds::SiteWatch,
+    site_feeds::{SiteFaults, SiteWatch},
 };
 use crate::{
     acme::{
@@ -61,6 +61,8 @@ pub(super) struct Wiring {
     pub(super) idle_per_host: usize,
     /// The mark by which listeners know our own polls.
     pub(super) mark: OwnMark,
+    /// Faults of origins at which feeds are looked for.
+    pub(super) site_faults: SiteFaults,
 }
 
 impl Wiring {
@@ -78,7 +80,17 @@ impl Wiring {
         let gate = ReadGate { catalog, auth };
         let idle_per_host = ClientConfig::default().idle_per_host;
         let mark = OwnMark::random();
-        Ok(Self { config, gate, store, notify, clock, metrics, idle_per_host, mark })
+        Ok(Self {
+            config,
+            gate,
+            store,
+            notify,
+            clock,
+            metrics,
+            idle_per_host,
+            mark,
+            site_faults: SiteFaults::default(),
+        })
     }
 
     /// The way to publishers.
@@ -101,6 +113,7 @@ impl Wiring {
             clock: self.clock.clone(),
             reloader: reloader.clone(),
             platforms: self.config.platforms.profiles(),
+            faults: self.site_faults.clone(),
         };
         sites.map(watch).collect()
     }
@@ -209,7 +222,7 @@ impl Wiring {
             store: self.store.clone(),
             notify: self.notify.clone(),
             clock: self.clock.clone(),
-            callbacks: BoxCloneSyncService::new(layers::callback(&client)?),
+            callbacks: layers::marked_callbacks(layers::callback(&client)?, self.mark.clone()),
             resolver: Arc::new(SystemResolver),
             user_agent: HeaderValue::try_from(user_agent)?,
             gate: self.gate.clone(),

@@ -6,6 +6,7 @@ use crate::{
     app::{self, BesideStore, RemovedFeed, moved_line},
     config::Config,
     secret::public_url,
+    store::StoreError,
 };
 use anyhow::Context as _;
 use http::{Method, StatusCode};
@@ -17,7 +18,7 @@ use std::{
 use url::Url;
 
 /// A configuration beside what is stored: by the running process, or by the store of none.
-pub(super) struct Checked {
+struct LookedAt {
     beside: BesideStore,
     kept: Vec<RemovedFeed>,
 }
@@ -31,17 +32,17 @@ pub(super) struct CheckRefused(String);
 /// would refuse it.
 pub(super) async fn run(mut config: Config, file: &Path) -> anyhow::Result<()> {
     let looked = match look(&config, file).await {
-        Err(error) if super::is_misconfigured(&error) => return Err(error),
+        Err(error) if is_refused_at_start(&error) => return Err(error),
         looked => looked,
     };
-    if let Ok(Checked { beside, .. }) = &looked {
+    if let Ok(LookedAt { beside, .. }) = &looked {
         for feed in &mut config.feed {
             feed.id_namespace = beside.namespaces.get(&feed.name).cloned().or(feed.id_namespace.take());
         }
     }
     print!("{}", config.summary(file));
     match looked {
-        Ok(Checked { beside, kept }) => {
+        Ok(LookedAt { beside, kept }) => {
             beside.moved.iter().for_each(|feed| println!("  ids         {}", moved_line(feed)));
             kept.iter().for_each(|feed| println!("  kept        {feed}"));
         }
@@ -51,7 +52,12 @@ pub(super) async fn run(mut config: Config, file: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn look(config: &Config, file: &Path) -> anyhow::Result<Checked> {
+/// True for what `serve` would end with, too; not for a store that another process has open, or that this user may not read.
+fn is_refused_at_start(error: &anyhow::Error) -> bool {
+    super::is_misconfigured(error) || matches!(error.downcast_ref(), Some(StoreError::Damaged(_)))
+}
+
+async fn look(config: &Config, file: &Path) -> anyhow::Result<LookedAt> {
     let address = config.server.admin_listen.to_string();
     let token = config.server.admin_token.as_ref();
     let answered = ask(Method::GET, &format!("http://{address}/status?max=1"), token).await;
@@ -62,7 +68,7 @@ async fn look(config: &Config, file: &Path) -> anyhow::Result<Checked> {
             (StatusCode::OK, text) => {
                 let beside = serde_json::from_str(&text).context("a finding that is no JSON")?;
                 let kept = unnamed(&status::pages(&address, token).await?, config);
-                return Ok(Checked { beside, kept });
+                return Ok(LookedAt { beside, kept });
             }
             (StatusCode::UNPROCESSABLE_ENTITY, why) => {
                 return Err(CheckRefused(format!("{}: {}", file.display(), why.trim_end())).into());
@@ -72,7 +78,7 @@ async fn look(config: &Config, file: &Path) -> anyhow::Result<Checked> {
         }
     }
     let (beside, kept) = app::beside_store(config).await?;
-    Ok(Checked { beside, kept })
+    Ok(LookedAt { beside, kept })
 }
 
 /// The feeds of a running process that the configuration does not name.

@@ -5,7 +5,7 @@ mod older;
 mod pages;
 mod sliced;
 
-pub(super) use given_up::give_up_walk;
+pub(super) use given_up::give_up_old_walk;
 pub(super) use older::{Import, keys, older, opened, witnesses};
 pub(super) use pages::{deflate, keys_of, may_lack, strong_of, unread, window};
 pub(super) use sliced::Sliced;

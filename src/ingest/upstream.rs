@@ -299,9 +299,11 @@ fn cause_of(error: &FetchError) -> NoAnswerCause {
         }
         FetchError::TooLarge { .. } => NoAnswerCause::TooLarge,
         FetchError::Inflate(..) | FetchError::Cut(..) | FetchError::Protocol(..) => NoAnswerCause::Broken,
-        FetchError::BadUrl | FetchError::Throttled { .. } | FetchError::Crowded | FetchError::Local(_) => {
-            NoAnswerCause::Local
-        }
+        FetchError::BadUrl
+        | FetchError::LeadsBack
+        | FetchError::Throttled { .. }
+        | FetchError::Crowded
+        | FetchError::Local(_) => NoAnswerCause::Local,
     }
 }
 

@@ -32,7 +32,7 @@ mod status;
 pub use guard::AdminGuard;
 pub use status::{
     CertificateStatus, ConfigStatus, FailingStatus, FaultStatus, FeedStatus, FeedTotals, GapStatus,
-    KeptFeeds, ReloadStatus, RemovedStatus, Status, StoreStatus, SubscriberStatus,
+    KeptFeeds, ReloadStatus, RemovedStatus, SiteFault, Status, StoreStatus, SubscriberStatus,
 };
 
 /// Questions and requests of the operator to the rest of the application.

@@ -3,7 +3,7 @@
 
 use super::{
     accept,
-    body::{MountService, Response, ServeBody},
+    body::{MountService, Response, ServeBody, Streamed},
     event_stream,
     mount::Mount,
     own_layers,
@@ -110,8 +110,21 @@ where
         }
         let body: ServeBody = body.map_err(Into::into).boxed_unsync();
         if self.mounts.get().is_some() {
+            let is_delivery = self.mark.is_on_delivery(&parts.headers);
             let service = self.service_for(&parts);
-            return Box::pin(service.oneshot(Request::from_parts(parts, body)));
+            let answer: Self::Future = Box::pin(service.oneshot(Request::from_parts(parts, body)));
+            if !is_delivery {
+                return answer;
+            }
+            let mark = self.mark.clone();
+            return Box::pin(async move {
+                let mut answer = answer.await?;
+                // What the old server answers is its own.
+                if answer.extensions().get::<Streamed>().is_none() {
+                    mark.put_on(answer.headers_mut());
+                }
+                Ok(answer)
+            });
         }
         let router = self.clone();
         Box::pin(async move {

@@ -271,6 +271,7 @@ fn poll() -> PollState {
                 weight: Some(Weight::Strong),
             }),
         },
+        url_change: None,
     }
 }
 

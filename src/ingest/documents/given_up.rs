@@ -6,15 +6,21 @@ use crate::{
         record::FeedRecord,
         schedule::Failure,
     },
-    ingest::{Context, store_failure::store_failure, transact::TRIES_MAX},
+    ingest::{Context, FeedSpec, store_failure::store_failure, transact::TRIES_MAX},
     store::{Archives, Commit},
 };
 
-/// Gives up the walk of a feed, with its pages. The reach that it had is not known any more; what an earlier walk reached is.
-pub(in crate::ingest) async fn give_up_walk(
+/// Gives up the walk of a feed, with its pages, if it is one through the archives of another URL. The reach that it had is not
+/// known any more; what an earlier walk reached is.
+pub(in crate::ingest) async fn give_up_old_walk(
     context: &Context,
+    feed: &FeedSpec,
     mut record: FeedRecord,
 ) -> Result<FeedRecord, Failure> {
+    let walk = context.store.walk(feed.no).await.map_err(store_failure)?;
+    if walk.is_none_or(|walk| walk.is_of(&feed.bare_url())) {
+        return Ok(record);
+    }
     for _ in 0..TRIES_MAX {
         let history = match record.completeness.history.clone() {
             History::Running => History::Unknown,

@@ -455,7 +455,8 @@ impl<'a> Worker<'a> {
             if before.get(feed).is_some_and(|known| Arc::ptr_eq(known, spec)) {
                 continue;
             }
-            if spec.import.is_none() {
+            let is_of_old_url = |walk: &ArchiveWalk| !walk.is_of(&spec.bare_url());
+            if spec.import.is_none() || self.agenda.walks.get(feed).is_some_and(is_of_old_url) {
                 self.lanes.walks.remove(*feed);
                 self.agenda.walks.remove(feed);
             }

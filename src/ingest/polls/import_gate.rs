@@ -13,7 +13,7 @@ use crate::{
     },
     ingest::{
         Fetched,
-        documents::{Import, Sliced, deflate, give_up_walk, keys_of, opened, strong_of, unread},
+        documents::{Import, Sliced, deflate, give_up_old_walk, keys_of, opened, strong_of, unread},
     },
     store::{Archives, Commit, StoreError},
 };
@@ -44,7 +44,7 @@ impl Poll<'_> {
         };
         let mut record = store.feed(feed.no).await.map_err(store_failure)?;
         if self.state.url_change.is_some() {
-            record = self.without_old_walk(record).await?;
+            record = give_up_old_walk(self.context, feed, record).await?;
         }
         // Of another feed's document under this URL no archives are read.
         let is_settled = record.completeness.history != History::Unknown
@@ -80,16 +80,6 @@ impl Poll<'_> {
             return Ok(Gate::Closed(None, serve_at));
         }
         Ok(Gate::Open(None, opened(&record, staged, sliced.profile.clone(), now).await?))
-    }
-
-    /// The record once the walk through the archives of another URL, if there is one, is given up.
-    async fn without_old_walk(&self, record: FeedRecord) -> Result<FeedRecord, Failure> {
-        let (feed, store) = (self.feed, &self.context.store);
-        let walk = store.walk(feed.no).await.map_err(store_failure)?;
-        match walk.filter(|walk| !walk.is_of(&feed.bare_url())) {
-            Some(_) => give_up_walk(self.context, record).await,
-            None => Ok(record),
-        }
     }
 
     /// Begins the first walk from a live document, which is staged; else tells the history that the document itself shows.

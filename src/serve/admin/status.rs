@@ -38,6 +38,8 @@ pub struct FeedTotals {
     pub feeds_total: usize,
     /// Feeds that fail now, by the owner of the fault.
     pub failing: BTreeMap<String, usize>,
+    /// Sites whose feeds could not be looked for the last time.
+    pub site_faults: Vec<SiteFault>,
 }
 
 /// The certificate that everfeed gets itself (ACME).
@@ -182,6 +184,16 @@ pub struct GapStatus {
     pub before: String,
     /// The cursor after it.
     pub after: String,
+}
+
+/// Fault of the origin of a site, met while its feeds were looked for.
+#[derive(Clone, Debug, Serialize)]
+pub struct SiteFault {
+    /// The origin.
+    pub origin: String,
+    /// The fault.
+    #[serde(flatten)]
+    pub fault: FaultStatus,
 }
 
 /// Fault of a feed.
