@@ -53,6 +53,10 @@ mod groups;
 
 mod requested_poll;
 
+mod accepted_url;
+
+mod beside_store;
+
 mod removed;
 
 mod site_feeds;
@@ -75,6 +79,8 @@ pub mod replay;
 
 pub mod site_addresses;
 
+pub use accepted_url::accept_url;
+pub use beside_store::{BesideStore, moved_line};
 pub use forget_item::forgotten;
 pub use reload::{ForgetRefused, ReloadRefused, ReloadReport};
 pub use removed::RemovedFeed;
@@ -131,18 +137,14 @@ impl App {
             keeps_header_case: !wiring.config.site.is_empty(),
             ..listen::ListenerLimits::new(connections_max, server.answers_bytes_max, budget)
         };
-        let router = Router::starting(progress.clone());
+        let router = Router::starting(progress.clone()).knowing(wiring.mark.clone());
         tasks.serve(doors.consumers, router.clone(), wiring.metrics.clone(), limits);
         tasks.follow_certificate(doors.certificate);
         tasks.keep_certificate(doors.keeper);
         tasks.redirect((doors.redirect, held), &server.public_url, addresses.0.port());
         let admin = Admin::starting(progress.clone(), wiring.metrics.clone());
-        let guard = AdminGuard::new(
-            admin.clone(),
-            server.admin_listen.ip(),
-            server.admin_token.clone(),
-            wiring.own_calls.clone(),
-        );
+        let guard = AdminGuard::new(admin.clone(), server.admin_listen.ip(), server.admin_token.clone());
+        let guard = guard.knowing(wiring.mark.clone());
         tasks.serve_operator(doors.operator, guard);
 
         let waiters = wiring.waiters(connections_max);
@@ -279,6 +281,7 @@ impl Starting {
             reloader: reloader.clone(),
             accounts: wiring.account_desk(),
             certificate,
+            site_faults: wiring.site_faults.clone(),
             started_at: insight::now(),
         };
         router.open(wiring.mounts(context, &hub, serving_ends)?);
@@ -331,29 +334,28 @@ pub async fn forget(config: &Config, name: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The feeds that are kept in a store that nobody serves, and are not configured any more.
-pub async fn removed_feeds(config: &Config) -> anyhow::Result<Vec<RemovedFeed>> {
-    Ok(stored_feeds(config).await?.0)
-}
-
-/// The same, and the feeds at addresses of sites: those of the configuration, and those that the store has found. There need not be
-/// a store yet.
-pub async fn stored_feeds(config: &Config) -> anyhow::Result<(Vec<RemovedFeed>, Vec<SiteFeed>)> {
+/// A configuration held against its store, which nobody serves; the feeds that are kept there and are not configured any more; and
+/// those at addresses of sites: of the configuration, and those that the store has found. There need not be a store yet.
+pub async fn beside_store(config: &Config) -> anyhow::Result<(BesideStore, Vec<RemovedFeed>, Vec<SiteFeed>)> {
     if let Some(missing) = missing_store(&config.store.path) {
         return Err(missing.into());
     }
     if !config.store.path.exists() {
-        return Ok((Vec::new(), configured_at_sites(config)));
+        return Ok((BesideStore::default(), Vec::new(), configured_at_sites(config)));
     }
     let settings = config.store.clone();
     let seen =
         tokio::task::spawn_blocking(move || Redb::look(&settings.path, &settings, Arc::new(clock::System)));
     let store = seen.await?.with_context(|| format!("the store {}", config.store.path.display()))?;
-    let catalog = observed(&store, config).await?;
-    let removed = removed::removed_feeds(&store, &catalog).await;
+    let looked = async {
+        let beside = BesideStore::of(&store, config).await?;
+        let catalog = observed(&store, config).await?;
+        let feeds = catalog.feeds().filter_map(|feed| SiteFeed::of(&feed.settings)).collect();
+        Ok((beside, removed::removed_feeds(&store, &catalog).await?, feeds))
+    };
+    let looked: Result<_, StoreError> = looked.await;
     store.close().await?;
-    let feeds = catalog.feeds().filter_map(|feed| SiteFeed::of(&feed.settings)).collect();
-    Ok((removed?, feeds))
+    Ok(looked?)
 }
 
 /// Removes one item of a feed, on a store that nobody serves.

@@ -14,6 +14,8 @@ mod snapshot;
 
 mod changes;
 
+mod namespaces;
+
 mod register;
 
 mod read_gate;
@@ -23,6 +25,7 @@ mod sites;
 mod spelling;
 
 pub use changes::{CatalogChanges, ChangedFeed, diff};
+pub use namespaces::namespaces;
 pub use read_gate::{ReadGate, is_open_to, shown_to};
 pub use register::{BATCH_FEEDS_MAX, RegistrationProgress, observe, register};
 pub use settings::{

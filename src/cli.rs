@@ -11,6 +11,7 @@ use std::{path::PathBuf, process::ExitCode};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
+mod accept;
 mod accounts;
 mod ask;
 mod backup;
@@ -62,6 +63,8 @@ enum Command {
     Status(WithConfig),
     /// Poll a feed of the running everfeed now, and print what came of it; exit code 1 when that is nothing good.
     Poll(PollOptions),
+    /// Take the documents of a feed's changed url although they share nothing with what is held of it.
+    Accept(accept::AcceptOptions),
     /// Tell by the exit code, 0 or 1, whether the running everfeed is alive and ready; for HEALTHCHECK.
     Health(WithConfig),
     /// Remove everything that is kept of a feed that is not configured any more, or one item of a feed for good.
@@ -157,9 +160,7 @@ fn obey(command: Command, form: LogForm) -> anyhow::Result<()> {
     match command {
         Command::Check(with) => {
             let config = Config::load(&with.config, config::environment())?;
-            print!("{}", config.summary(&with.config));
-            runtime()?.block_on(check::print_seen(&config, &with.config));
-            Ok(())
+            runtime()?.block_on(check::run(config, &with.config))
         }
         Command::Serve(options) => {
             let source = ConfigSource::of(&options.with.config);
@@ -199,6 +200,11 @@ fn obey(command: Command, form: LogForm) -> anyhow::Result<()> {
         }
         Command::Status(with) => runtime()?.block_on(status::run(&with.config)),
         Command::Poll(options) => runtime()?.block_on(poll::run(&options)),
+        Command::Accept(options) => {
+            let config = Config::load(&options.with.config, config::environment())?;
+            telemetry::log(form, "warn");
+            runtime()?.block_on(accept::run(&options, &config))
+        }
         Command::Health(with) => runtime()?.block_on(health::run(&with.config)),
         Command::Forget(options) => {
             let config = Config::load(&options.with.config, config::environment())?;
@@ -237,8 +243,14 @@ fn obey(command: Command, form: LogForm) -> anyhow::Result<()> {
 fn is_misconfigured(error: &anyhow::Error) -> bool {
     matches!(
         error.downcast_ref(),
-        Some(StoreError::Schema(_) | StoreError::Missing(_) | StoreError::Namespace { .. })
+        Some(
+            StoreError::Schema(_)
+                | StoreError::Missing(_)
+                | StoreError::Namespace { .. }
+                | StoreError::NamespaceHeld { .. }
+        )
     ) || error.is::<reload::ReloadFailed>()
+        || error.is::<check::CheckRefused>()
         || error.downcast_ref::<probe::Trouble>().is_some_and(|trouble| trouble.is_misused)
 }
 

@@ -116,6 +116,18 @@ impl Config {
         (address, found("admin_token").map(AdminToken::new))
     }
 
+    /// True for a file that is TOML and names `server.admin_listen`, or for an environment that does. One that is no TOML may have
+    /// any part of it cut or changed.
+    pub fn names_admin_listen(file: &Path, environment: impl IntoIterator<Item = (String, String)>) -> bool {
+        let is_named = |text: String| {
+            let table = toml::from_str::<toml::Table>(&text).ok()?;
+            table.get("server")?.get("admin_listen")?.as_str().map(drop)
+        };
+        let mut environment = environment.into_iter();
+        environment.any(|(name, _)| name == "EVERFEED__SERVER__ADMIN_LISTEN")
+            || source::read(file).is_ok_and(|text| is_named(text).is_some())
+    }
+
     /// Reads a text that stands in no file; `name` is what errors call it.
     pub fn parse(name: &str, text: &str) -> Result<Self, ConfigError> {
         Self::from_text(Path::new(name), text, [], |_| Vec::new())

@@ -94,6 +94,17 @@ pub fn masked_with_query(text: &str) -> String {
     format!("{before}?{}", names.join("&"))
 }
 
+/// Parts of names of parameters whose values are secrets.
+const SECRET_NAMES: [&str; 8] = ["token", "key", "auth", "secret", "pass", "pwd", "sig", "session"];
+
+/// The same of a text that may be a URL whose query is wanted: only values under names of secrets are masked.
+pub fn masked_secrets(text: &str) -> String {
+    let is_secret = |name: &str| SECRET_NAMES.iter().any(|part| name.to_ascii_lowercase().contains(part));
+    let query = text.split_once('?').map_or("", |(_, query)| query);
+    let has_secret = query.split('&').any(|pair| is_secret(pair.split('=').next().unwrap_or_default()));
+    if has_secret { masked_with_query(text) } else { masked(text) }
+}
+
 /// A URL as everybody may see it: without credentials, and without a query, which may be a token.
 pub fn public_url(url: &Url) -> String {
     let mut url = url.clone();

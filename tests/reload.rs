@@ -265,6 +265,155 @@ async fn what_cannot_be_meant_leaves_the_configuration_in_force_and_is_told_ever
     app.stop().await.unwrap();
 }
 
+/// The words that `check`, `reload` and a start agree on, each with whether it takes the file in.
+async fn verdicts(site: &Site, app: App) -> Vec<(bool, String)> {
+    let mut told = Vec::new();
+    let check = |site: &Site| {
+        let checked = everfeed(&["check"], site);
+        let is_good = checked.status.success();
+        assert!(is_good || checked.status.code() == Some(64), "{checked:?}");
+        let said = if is_good { checked.stdout } else { checked.stderr };
+        (is_good, String::from_utf8_lossy(&said).into_owned())
+    };
+    told.push(check(site));
+    let reloaded = ask(app.admin_address(), Method::POST, "/reload", &[], "").await.unwrap();
+    told.push((reloaded.status == 200, text(&reloaded)));
+    app.stop().await.unwrap();
+    told.push(check(site));
+    let source = ConfigSource { file: site.file(), environment: Vec::new() };
+    match App::start_with(source.load().unwrap(), Some(source)).await {
+        Ok(app) => {
+            told.push((true, String::new()));
+            app.stop().await.unwrap();
+        }
+        Err(error) => told.push((false, format!("{error:#}"))),
+    }
+    told
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn check_reload_and_a_start_agree_on_a_changed_url() {
+    let free_port = || std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let mut site = Site::new().await;
+    site.ports = (free_port(), free_port());
+    let start = async |feeds: &[(&str, &str)]| {
+        site.write(feeds);
+        let app = site.start().await;
+        for (name, _) in feeds {
+            answers(app.address(), name, 200).await;
+        }
+        app
+    };
+    let change = |from: &str, to: &str| {
+        let text = std::fs::read_to_string(site.file()).unwrap();
+        assert!(text.contains(from), "{text}");
+        std::fs::write(site.file(), text.replace(from, to)).unwrap();
+    };
+    let moved = "The url of feed `blog` has changed. Its items keep their ids. Nothing to do.";
+
+    let app = start(&[("blog", "")]).await;
+    let before = text(&get(app.address(), "/feeds/blog.json").await);
+    change("/blog.xml", "/new/place.xml");
+    let told = verdicts(&site, app).await;
+    assert!(told.iter().all(|(is_good, _)| *is_good), "{told:?}");
+    assert!(told[0].1.contains(moved) && told[1].1.contains(moved), "{told:?}");
+    let app = site.start().await;
+    assert_eq!(
+        text(&get(app.address(), "/feeds/blog.json").await),
+        before,
+        "the same items under the same ids"
+    );
+    app.stop().await.unwrap();
+
+    // Another feed at the address that `blog` has left would get ids that `blog` has.
+    let app = start(&[("blog", "")]).await;
+    change("/blog.xml", "/new/place.xml");
+    assert_eq!(ask(app.admin_address(), Method::POST, "/reload", &[], "").await.unwrap().status, 200);
+    let file = std::fs::read_to_string(site.file()).unwrap();
+    let url = site.publisher.url("/blog.xml");
+    std::fs::write(site.file(), format!("{file}[[feed]]\nname = \"second\"\nurl = \"{url}\"\n")).unwrap();
+    let told = verdicts(&site, app).await;
+    assert!(told.iter().all(|(is_good, said)| !is_good && said.contains("feed `blog` holds")), "{told:?}");
+
+    // And a namespace that the operator names against the ids that are held is refused by all of them.
+    std::fs::write(site.file(), file).unwrap();
+    let app = site.start().await;
+    change("name = \"blog\"\n", "name = \"blog\"\nid_namespace = \"mine\"\n");
+    let told = verdicts(&site, app).await;
+    assert!(
+        told.iter().all(|(is_good, said)| !is_good && said.contains("leave id_namespace out")),
+        "{told:?}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_document_of_a_changed_url_is_accepted_with_and_without_a_process() {
+    let free_port = || std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let mut site = Site::new().await;
+    site.ports = (free_port(), free_port());
+    site.write(&[("blog", "")]);
+    let app = site.start().await;
+    answers(app.address(), "blog", 200).await;
+    let items = async |app: &App| {
+        let page: Value = serde_json::from_slice(&get(app.address(), "/feeds/blog.json").await.body).unwrap();
+        page["totalItems"].as_u64().unwrap()
+    };
+    let other = |guid: &str| {
+        let text = format!(
+            "<rss version=\"2.0\"><channel><title>other</title><item><guid>{guid}</guid></item></channel></rss>"
+        );
+        ok("application/rss+xml", text.as_bytes())
+    };
+    let move_to = |path: &str| {
+        let text = std::fs::read_to_string(site.file()).unwrap();
+        let start = text.find("url = \"http://127").unwrap();
+        let end = start + text[start..].find('\n').unwrap();
+        let line = format!("url = \"{}\"", site.publisher.url(path));
+        std::fs::write(site.file(), [&text[..start], &line, &text[end..]].concat()).unwrap();
+    };
+    let asks = async |app: &App| {
+        timeout(PATIENCE, async {
+            loop {
+                let fault = status(app).await["feeds"][0]["fault"].clone();
+                if fault["text"].as_str().is_some_and(|text| text.contains("another feed?")) {
+                    assert_eq!(fault["whose"], "configuration");
+                    return;
+                }
+                sleep(GLANCE).await;
+            }
+        })
+        .await
+        .expect("the question is asked");
+    };
+    site.publisher.says(other("x"));
+    move_to("/second.xml");
+    assert_eq!(ask(app.admin_address(), Method::POST, "/reload", &[], "").await.unwrap().status, 200);
+    asks(&app).await;
+    assert_eq!(items(&app).await, 3);
+    let accepted = everfeed(&["accept", "blog"], &site);
+    assert!(accepted.status.success(), "{accepted:?}");
+    assert_eq!(items(&app).await, 4);
+    assert_eq!(everfeed(&["accept", "blog"], &site).status.code(), Some(1), "there is nothing to accept");
+
+    site.publisher.says(other("y"));
+    move_to("/third.xml");
+    app.stop().await.unwrap();
+    let app = site.start().await;
+    asks(&app).await;
+    app.stop().await.unwrap();
+    let accepted = everfeed(&["accept", "blog"], &site);
+    assert!(accepted.status.success(), "{accepted:?}");
+    let app = site.start().await;
+    timeout(PATIENCE, async {
+        while items(&app).await != 5 {
+            sleep(GLANCE).await;
+        }
+    })
+    .await
+    .expect("the document is taken");
+    app.stop().await.unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_feed_that_comes_back_takes_up_its_memory() {
     let site = Site::new().await;

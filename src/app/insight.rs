@@ -1,12 +1,14 @@
 //! Answers to the operator, gathered from the components.
 
 use super::{
+    accepted_url,
     accounts::AccountDesk,
     explain::{self, Explainer, under_way, words},
     forget_item::{forget_item, forgotten},
     reload::{ForgetRefused, ReloadRefused, Reloader},
     removed::{RemovedFeed, removed_feeds},
     requested_poll,
+    site_feeds::SiteFaults,
 };
 use crate::{
     acme::CertificateWatch,
@@ -25,7 +27,7 @@ use crate::{
     serve::{
         admin::{
             CertificateStatus, FailingStatus, FaultStatus, FeedStatus, FeedTotals, ForgetAnswer, GapStatus,
-            Insight, KeptFeeds, PollReport, ReloadAnswer, RemovedStatus, Status, StoreStatus,
+            Insight, KeptFeeds, PollReport, ReloadAnswer, RemovedStatus, SiteFault, Status, StoreStatus,
             SubscriberStatus, WaitStatus,
         },
         feed_range::{FEEDS_DEFAULT, FeedRange},
@@ -48,6 +50,7 @@ pub(super) struct Overview {
     pub(super) accounts: AccountDesk,
     /// The certificate that everfeed gets itself.
     pub(super) certificate: Option<CertificateWatch>,
+    pub(super) site_faults: SiteFaults,
     pub(super) started_at: String,
 }
 
@@ -119,6 +122,11 @@ fn certificate_status(watch: &CertificateWatch) -> CertificateStatus {
     }
 }
 
+/// The fault of an origin, as the status shows it.
+fn site_fault((origin, note): (&String, &FaultNote)) -> SiteFault {
+    SiteFault { origin: origin.clone(), fault: FaultStatus::from(note) }
+}
+
 /// The time, as the status shows it.
 pub(super) fn now() -> String {
     Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true)
@@ -140,7 +148,7 @@ impl Overview {
             last_poll_at: poll.timetable.polled_at.map(|at| at.rfc3339()),
             last_good_at: poll.health.good_at.map(|at| at.rfc3339()),
             next_poll_at: (next_at.micros() > 0).then(|| next_at.rfc3339()),
-            waits: self.poller.wait(record.no).map(wait_status),
+            waits: self.poller.wait(feed.no).map(wait_status),
             moved_to: poll.health.moved.as_ref().map(|moved| public_text(&moved.url)),
             failures: poll.health.failures,
             fault: poll.health.fault.as_ref().map(Into::into),
@@ -151,7 +159,8 @@ impl Overview {
                 .map(|found| format!("{}: {}", found.platform, found.why)),
             history: UNREAD.to_owned(),
             subscribers,
-            waiters: self.notify.watchers(feed.no),
+            waiters: self.waiters.held_of(feed.no),
+            remark: poll.document.remark.clone(),
             ..FeedStatus::default()
         }
     }
@@ -214,6 +223,7 @@ impl Overview {
             totals: FeedTotals {
                 feeds_total: catalog.feeds().len(),
                 failing: failing.into_iter().map(|(whose, feeds)| (whose.to_string(), feeds)).collect(),
+                site_faults: self.site_faults.all().iter().map(site_fault).collect(),
             },
             certificate: self.certificate.as_ref().map(certificate_status),
             next,
@@ -317,6 +327,24 @@ impl Insight for Overview {
                 Err(refused) => ReloadAnswer::Refused(refused.to_string()),
             }
         })
+    }
+
+    fn check(&self) -> BoxFuture<'_, ReloadAnswer> {
+        Box::pin(async {
+            match self.reloader.check().await {
+                Ok(Some(beside)) => match serde_json::to_string(&beside) {
+                    Ok(json) => ReloadAnswer::TakenIn(json),
+                    Err(error) => ReloadAnswer::Failed(error.to_string()),
+                },
+                Ok(None) => ReloadAnswer::Failed("the file names another store than this process has".into()),
+                Err(refused @ ReloadRefused::Store(_)) => ReloadAnswer::Failed(refused.to_string()),
+                Err(refused) => ReloadAnswer::Refused(refused.to_string()),
+            }
+        })
+    }
+
+    fn accept_url<'a>(&'a self, feed: &'a str) -> BoxFuture<'a, PollReport> {
+        Box::pin(accepted_url::accept(&self.explainer.catalog, &self.poller, feed))
     }
 
     fn poll<'a>(&'a self, feed: &'a str, now: bool) -> BoxFuture<'a, PollReport> {

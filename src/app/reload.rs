@@ -3,6 +3,7 @@
 
 use super::{
     accounts::tell_unknown_readers,
+    beside_store::{BesideStore, moved_line},
     removed::{self, RemovedFeed, removed_feeds},
 };
 use crate::{
@@ -51,6 +52,8 @@ pub struct ReloadReport {
     pub changes: CatalogChanges,
     /// Keys that differ from those in force and wait for a restart.
     pub waiting: Vec<String>,
+    /// Feeds with items whose URL has changed.
+    pub moved: Vec<String>,
 }
 
 /// A reload that was refused; the configuration before it is wholly in force.
@@ -62,12 +65,18 @@ pub enum ReloadRefused {
     /// The file cannot be meant.
     #[error("{0}")]
     Config(#[from] ConfigError),
-    /// The ids of a feed belong to another namespace.
+    /// A feed cannot have the namespace that it is given.
     #[error("{0}")]
     Namespace(StoreError),
     /// The store failed.
     #[error("the feeds could not be registered: {0}")]
     Store(StoreError),
+}
+
+impl ReloadRefused {
+    fn of_store(error: StoreError) -> Self {
+        if error.is_of_namespaces() { Self::Namespace(error) } else { Self::Store(error) }
+    }
 }
 
 /// A feed that is not forgotten.
@@ -142,12 +151,8 @@ impl Reloader {
 
     async fn take_in(&self) -> Result<ReloadReport, ReloadRefused> {
         let parts = &self.parts;
-        let source = parts.source.clone().ok_or(ReloadRefused::NoFile)?;
-        let file = source.file.clone();
-        // Reads files: the configuration, and the folder of profiles.
-        let loaded = tokio::task::spawn_blocking(move || source.load()).await;
-        let config =
-            loaded.map_err(|error| ReloadRefused::Store(StoreError::Failed(error.to_string())))??;
+        let file = parts.source.as_ref().ok_or(ReloadRefused::NoFile)?.file.clone();
+        let config = self.load().await?;
         // The profiles in force are those of the start.
         let profiles = parts.started_with.platforms.profiles();
         let problems = |feed: &FeedSettings| {
@@ -168,7 +173,32 @@ impl Reloader {
         }
         let joined = catalog::join_found(&*parts.store, site, &server.public_url, &mut feeds).await;
         joined.map_err(ReloadRefused::Store)?;
-        Ok(ReloadReport { changes: self.put_in_force(feeds).await?, waiting })
+        let changes = self.put_in_force(feeds).await?;
+        let mut moved = Vec::new();
+        for change in changes.changed.iter().filter(|change| change.keys.iter().any(|key| key == "url")) {
+            if parts.store.feed(change.feed.no).await.is_ok_and(|record| record.items.total > 0) {
+                moved.push(change.feed.settings.name.clone());
+            }
+        }
+        Ok(ReloadReport { changes, waiting, moved })
+    }
+
+    /// Reads the file again and holds it against the store, as the next start would; takes nothing in. `None` where that start
+    /// would open another store.
+    pub(super) async fn check(&self) -> Result<Option<BesideStore>, ReloadRefused> {
+        let config = self.load().await?;
+        if config.store.path != self.parts.started_with.store.path {
+            return Ok(None);
+        }
+        let beside = BesideStore::of(&*self.parts.store, &config).await;
+        beside.map(Some).map_err(ReloadRefused::of_store)
+    }
+
+    /// Reads files: the configuration, and the folder of profiles.
+    async fn load(&self) -> Result<Config, ReloadRefused> {
+        let source = self.parts.source.clone().ok_or(ReloadRefused::NoFile)?;
+        let loaded = tokio::task::spawn_blocking(move || source.load()).await;
+        Ok(loaded.map_err(|error| ReloadRefused::Store(StoreError::Failed(error.to_string())))??)
     }
 
     /// Takes in the feeds that were found on sites since the start, beside those in force.
@@ -188,10 +218,7 @@ impl Reloader {
         let parts = &self.parts;
         let progress = RegistrationProgress::of(feeds.len());
         let snapshot = catalog::register(&*parts.store, feeds, &progress).await;
-        let snapshot = snapshot.map_err(|error| match error {
-            error @ StoreError::Namespace { .. } => ReloadRefused::Namespace(error),
-            error => ReloadRefused::Store(error),
-        })?;
+        let snapshot = snapshot.map_err(ReloadRefused::of_store)?;
         let changes = catalog::diff(&parts.gate.catalog.snapshot(), &snapshot);
         let removed = removed_feeds(&*parts.store, &snapshot).await.map_err(ReloadRefused::Store)?;
         let is_removed_now =
@@ -284,6 +311,9 @@ impl fmt::Display for ReloadReport {
         }
         for feed in removed {
             writeln!(f, "removed  {}", named(feed))?;
+        }
+        for feed in &self.moved {
+            writeln!(f, "{}", moved_line(feed))?;
         }
         if self.changes.is_empty() {
             writeln!(f, "no feed changed")?;

@@ -27,7 +27,12 @@ pub(super) async fn poll(catalog: &Catalog, poller: &Poller, name: &str, urgency
             members.join(", ")
         ));
     }
-    match tokio::time::timeout(Duration::from_secs(WAIT_SECS), poller.poll(feed, urgency)).await {
+    told_of(name, poller.poll(feed, urgency)).await
+}
+
+/// Waits for a poll that was asked for, for a while, and tells what came of it.
+pub(super) async fn told_of(name: &str, poll: impl Future<Output = PollAnswer>) -> PollReport {
+    match tokio::time::timeout(Duration::from_secs(WAIT_SECS), poll).await {
         Ok(answer) => told(name, answer),
         Err(_) => PollReport::Away(format!(
             "{name}: the poll has not ended within {WAIT_SECS} s and goes on; `everfeed status` tells of it later"

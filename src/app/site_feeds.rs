@@ -5,12 +5,21 @@ use super::{probe::ask, reload::Reloader};
 use crate::{
     catalog::SiteSettings,
     clock::Clock,
-    feed::{record::FeedNo, schedule::Failure},
+    feed::{
+        record::FeedNo,
+        schedule::{Failure, FaultNote},
+        stamp::Stamp,
+    },
     ingest::{DocumentFormat, FeedSpec, Keeping, Upstream},
+    secret::public_url,
     store::{FoundFeeds, Store},
 };
 use everfeed_adapters::{Hints, feeds_of_page, platforms::Platforms, slice};
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 use url::Url;
@@ -44,6 +53,28 @@ pub(super) struct SiteWatch {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) reloader: Arc<Reloader>,
     pub(super) platforms: Arc<Platforms>,
+    pub(super) faults: SiteFaults,
+}
+
+/// The faults of origins at which feeds were looked for in vain, by origin. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SiteFaults(Arc<Mutex<BTreeMap<String, FaultNote>>>);
+
+impl SiteFaults {
+    /// Those of now.
+    pub(super) fn all(&self) -> BTreeMap<String, FaultNote> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Notes how a look at an origin ended.
+    fn note(&self, origin: &Url, failure: Option<&Failure>, now: Stamp) {
+        let mut faults = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let origin = public_url(origin);
+        let since = faults.remove(&origin).map_or(now, |fault| fault.since);
+        if let Some(failure) = failure {
+            faults.insert(origin, FaultNote { kind: failure.kind.clone(), since });
+        }
+    }
 }
 
 impl SiteWatch {
@@ -51,7 +82,10 @@ impl SiteWatch {
     pub(super) async fn run(self, stop: CancellationToken) {
         let mut again = AGAIN_AFTER;
         loop {
-            let wait = match self.look().await {
+            let looked = self.look().await;
+            let now = Stamp::from_micros(self.clock.now_us());
+            self.faults.note(&self.site.origin, looked.as_ref().err(), now);
+            let wait = match looked {
                 Ok(()) => {
                     again = AGAIN_AFTER;
                     LOOK_EVERY

@@ -7,7 +7,7 @@ use super::{
     explain::Explainer,
     groups::GroupKeeper,
     reload::Reloader,
-    site_feeds::SiteWatch,
+    site_feeds::{SiteFaults, SiteWatch},
 };
 use crate::{
     acme::{
@@ -21,7 +21,7 @@ use crate::{
     feed::schedule::Policy,
     hub::{self, Hub, OwnPlaces},
     ingest::{Context, FeedSpec, Poller, Upstream},
-    layers::{self, ClientConfig, Governor, LoopMark, public_address::SystemResolver},
+    layers::{self, ClientConfig, Governor, OwnMark, public_address::SystemResolver},
     notify::Notify,
     proxy::{Proxy, ProxyPeer},
     readers::{self, Readers},
@@ -67,8 +67,10 @@ pub(super) struct Wiring {
     pub(super) metrics: Metrics,
     /// Idle connections kept for each host of publishers and callbacks.
     pub(super) idle_per_host: usize,
-    /// The mark of requests to callbacks.
-    pub(super) own_calls: LoopMark,
+    /// The mark by which listeners know our own polls.
+    pub(super) mark: OwnMark,
+    /// Faults of origins at which feeds are looked for.
+    pub(super) site_faults: SiteFaults,
 }
 
 impl Wiring {
@@ -85,8 +87,18 @@ impl Wiring {
         let auth = Arc::new(Authenticator::new(accounts, clock.clone(), metrics.clone()));
         let gate = ReadGate { catalog, auth };
         let idle_per_host = ClientConfig::default().idle_per_host;
-        let own_calls = LoopMark::default();
-        Ok(Self { config, gate, store, notify, clock, metrics, idle_per_host, own_calls })
+        let mark = OwnMark::random();
+        Ok(Self {
+            config,
+            gate,
+            store,
+            notify,
+            clock,
+            metrics,
+            idle_per_host,
+            mark,
+            site_faults: SiteFaults::default(),
+        })
     }
 
     /// The way to publishers.
@@ -105,7 +117,7 @@ impl Wiring {
         let client = layers::upstream(client, pace)?;
         let own = &self.config.server.public_url;
         let contact = self.config.upstream.contact_url.clone().unwrap_or_else(|| own.clone());
-        Ok(Upstream::new(client, contact, self.clock.clone()))
+        Ok(Upstream::new(client, contact, self.clock.clone()).marked(self.mark.clone()))
     }
 
     /// The sites whose feeds are looked for.
@@ -119,6 +131,7 @@ impl Wiring {
             clock: self.clock.clone(),
             reloader: reloader.clone(),
             platforms: self.config.platforms.profiles(),
+            faults: self.site_faults.clone(),
         };
         sites.map(watch).collect()
     }
@@ -220,7 +233,6 @@ impl Wiring {
             public_url: Some(self.config.server.public_url.clone()),
             site_hosts: self.config.site.iter().filter_map(|site| site.host.clone()).collect(),
             answers: Arc::new(move |request| answers_itself(&context, request)),
-            mark: self.own_calls.clone(),
         }
     }
 
@@ -241,7 +253,7 @@ impl Wiring {
             notify: self.notify.clone(),
             clock: self.clock.clone(),
             callbacks: hub::CallbackParts {
-                service: BoxCloneSyncService::new(layers::callback(&client)?),
+                service: layers::marked_callbacks(layers::callback(&client)?, self.mark.clone()),
                 resolver: Arc::new(SystemResolver),
                 user_agent: HeaderValue::try_from(user_agent)?,
                 own,
@@ -277,7 +289,7 @@ impl Wiring {
             trust: WayTrust {
                 proxies: self.config.server.trusted_proxies.clone(),
                 basic_over_http: self.config.server.basic_over_http,
-                own_calls: self.own_calls.clone(),
+                own_calls: self.mark.clone(),
             },
             sites: Arc::new(Sites::new(&self.config.site)),
             takes_cloud: self.config.hub.rsscloud,

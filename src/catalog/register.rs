@@ -1,9 +1,9 @@
 //! From settings to a snapshot: gives each feed its number in the store, in batches; and how far that is.
 
-use super::{CatalogSnapshot, FeedSettings, RegisteredFeed};
+use super::{CatalogSnapshot, FeedSettings, RegisteredFeed, namespaces::AllStoredIds};
 use crate::{
     feed::record::FeedNo,
-    store::{Store, StoreError, check_namespace, listing},
+    store::{Store, StoreError, listing},
 };
 use futures_util::TryStreamExt as _;
 use std::{
@@ -50,24 +50,19 @@ impl fmt::Display for RegistrationProgress {
     }
 }
 
-/// Registers feeds, and makes a snapshot of them. Nothing is registered when one of them has another namespace than the
-/// store remembers.
+/// Registers feeds, and makes a snapshot of them. Nothing is registered when one of them cannot have its namespace.
 pub async fn register(
     store: &dyn Store,
     settings: Vec<FeedSettings>,
     progress: &RegistrationProgress,
 ) -> Result<CatalogSnapshot, StoreError> {
     progress.expect(settings.len());
+    let stored = AllStoredIds::read(store).await?;
+    let namespaces = stored.namespaces(&settings)?;
     let at: HashMap<&str, usize> =
         settings.iter().enumerate().map(|(at, feed)| (feed.name.as_str(), at)).collect();
     let mut numbers = vec![None; settings.len()];
     let mut withdrawn = Vec::new();
-    let mut records = listing::feeds(store);
-    while let Some(record) = records.try_next().await? {
-        if let Some(at) = at.get(record.name.as_str()) {
-            check_namespace(&record, &settings[*at].namespace())?;
-        }
-    }
     // The number of a feed whose record is damaged is known, too: whoever asks for it is told so.
     let mut names = listing::feed_names(store);
     while let Some((name, no)) = names.try_next().await? {
@@ -78,14 +73,17 @@ pub async fn register(
         numbers[at] = Some(no);
         progress.add(1);
     }
-    drop((records, names, at));
-    let new: Vec<usize> = (0..settings.len()).filter(|at| numbers[*at].is_none()).collect();
+    drop((names, at));
+    let is_another =
+        |at: &usize| stored.of(&settings[*at].name).is_some_and(|ids| ids.namespace != namespaces[*at]);
+    let new: Vec<usize> = (0..settings.len()).filter(|at| numbers[*at].is_none() || is_another(at)).collect();
     for batch in new.chunks(BATCH_FEEDS_MAX) {
-        let names = batch.iter().map(|at| (settings[*at].name.clone(), settings[*at].namespace())).collect();
+        let names = batch.iter().map(|at| (settings[*at].name.clone(), namespaces[*at].clone())).collect();
+        let made = batch.iter().filter(|at| numbers[**at].is_none()).count();
         for (at, record) in batch.iter().zip(store.register_all(names).await?) {
             numbers[*at] = Some(record.no);
         }
-        progress.add(batch.len());
+        progress.add(made);
     }
     let registered = |(settings, no): (_, Option<_>)| Some(RegisteredFeed { no: no?, settings });
     Ok(CatalogSnapshot::new(settings.into_iter().zip(numbers).filter_map(registered), withdrawn))
@@ -139,12 +137,24 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nothing_is_registered_when_one_namespace_differs() {
+    async fn nothing_is_registered_when_one_namespace_is_held_by_another() {
         let store = store();
         register(&store, vec![feed("b", "http://x/b")]).await.unwrap();
-        let refused = register(&store, vec![feed("a", "http://x/a"), feed("b", "http://x/moved")]).await;
-        assert!(matches!(refused, Err(StoreError::Namespace { feed, .. }) if feed == "b"));
+        let twins = vec![feed("a", "http://x/a"), feed("b", "http://x/moved"), feed("c", "https://x/moved")];
+        let refused = register(&store, twins).await;
+        assert!(matches!(refused, Err(StoreError::NamespaceHeld { feed, .. }) if feed == "c"));
         assert_eq!(store.counts().await.unwrap().feeds, 1);
+        assert_eq!(store.feed_named("b").await.unwrap().unwrap().ids.namespace, "x/b");
+    }
+
+    #[tokio::test]
+    async fn a_corrected_address_of_a_feed_without_items_is_taken_with_its_namespace() {
+        let store = store();
+        let first = register(&store, vec![feed("a", "http://x/wrong")]).await.unwrap();
+        let second = register(&store, vec![feed("a", "http://x/right")]).await.unwrap();
+        let record = store.feed_named("a").await.unwrap().unwrap();
+        assert_eq!((record.no, record.ids.namespace.as_str()), (first.feed("a").unwrap().no, "x/right"));
+        assert_eq!(second.feed("a").unwrap().no, record.no);
     }
 
     #[tokio::test]

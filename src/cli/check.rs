@@ -1,16 +1,17 @@
-//! `everfeed check`, beside the configuration itself: what is kept of feeds that it does not name, and who may read the feeds of its
-//! sites, by the running process or by the store.
+//! `everfeed check`, beside the configuration itself: what `serve` would refuse of it, what is kept of feeds that it does not name, and
+//! who may read the feeds of its sites, by the running process or by the store.
 
 use super::{ask::ask, reload::other_file, status};
 use crate::{
-    app,
     app::{
-        RemovedFeed,
+        self, BesideStore, RemovedFeed, moved_line,
         site_addresses::{SiteFeed, address_lines, at_sites, configured_at_sites},
     },
     config::Config,
     secret::public_url,
+    store::StoreError,
 };
+use anyhow::Context as _;
 use http::{Method, StatusCode};
 use serde_json::Value;
 use std::{
@@ -19,36 +20,79 @@ use std::{
 };
 use url::Url;
 
-/// Prints a line for each address of a site at which there is a feed, and for each feed that is kept although the configuration does
-/// not name it.
-pub(super) async fn print_seen(config: &Config, file: &Path) {
-    match seen(config, file).await {
-        Ok((kept, feeds)) => {
-            address_lines(config, &feeds).iter().for_each(|line| println!("{line}"));
+/// A configuration beside what is stored: by the running process, or by the store of none.
+struct LookedAt {
+    beside: BesideStore,
+    kept: Vec<RemovedFeed>,
+    /// The feeds at addresses of sites.
+    feeds: Vec<SiteFeed>,
+}
+
+/// A configuration that the running process would refuse.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct CheckRefused(String);
+
+/// Checks a configuration that can be read beside what is stored, and prints what it means. An error is the one by which `serve`
+/// would refuse it.
+pub(super) async fn run(mut config: Config, file: &Path) -> anyhow::Result<()> {
+    let looked = match look(&config, file).await {
+        Err(error) if is_refused_at_start(&error) => return Err(error),
+        looked => looked,
+    };
+    if let Ok(LookedAt { beside, .. }) = &looked {
+        for feed in &mut config.feed {
+            feed.id_namespace = beside.namespaces.get(&feed.name).cloned().or(feed.id_namespace.take());
+        }
+    }
+    print!("{}", config.summary(file));
+    match looked {
+        Ok(LookedAt { beside, kept, feeds }) => {
+            address_lines(&config, &feeds).iter().for_each(|line| println!("{line}"));
+            beside.moved.iter().for_each(|feed| println!("  ids         {}", moved_line(feed)));
             kept.iter().for_each(|feed| println!("  kept        {feed}"));
         }
         // The configuration is good all the same.
         Err(error) => {
-            let feeds = configured_at_sites(config);
-            address_lines(config, &feeds).iter().for_each(|line| println!("{line}"));
+            let feeds = configured_at_sites(&config);
+            address_lines(&config, &feeds).iter().for_each(|line| println!("{line}"));
             println!("  store       was not looked at: {error:#}");
         }
     }
+    Ok(())
 }
 
-async fn seen(config: &Config, file: &Path) -> anyhow::Result<(Vec<RemovedFeed>, Vec<SiteFeed>)> {
+/// True for what `serve` would end with, too; not for a store that another process has open, or that this user may not read.
+fn is_refused_at_start(error: &anyhow::Error) -> bool {
+    super::is_misconfigured(error) || matches!(error.downcast_ref(), Some(StoreError::Damaged(_)))
+}
+
+async fn look(config: &Config, file: &Path) -> anyhow::Result<LookedAt> {
     let address = config.server.admin_listen.to_string();
     let token = config.server.admin_token.as_ref();
     let answered = ask(Method::GET, &format!("http://{address}/status?max=1"), token).await;
     if let Ok((StatusCode::OK, text)) = answered
         && other_file(&text, file).is_none()
     {
-        let pages = status::pages(&address, token).await?;
-        let running = pages.iter().filter_map(|page| page["feeds"].as_array()).flatten();
-        let running = running.filter_map(|feed| Some((feed["name"].as_str()?, feed["old_url"].as_str()?)));
-        return Ok((unnamed(&pages, config), at_sites(config, running)));
+        match ask(Method::GET, &format!("http://{address}/check"), token).await? {
+            (StatusCode::OK, text) => {
+                let beside = serde_json::from_str(&text).context("a finding that is no JSON")?;
+                let pages = status::pages(&address, token).await?;
+                let running = pages.iter().filter_map(|page| page["feeds"].as_array()).flatten();
+                let running =
+                    running.filter_map(|feed| Some((feed["name"].as_str()?, feed["old_url"].as_str()?)));
+                let feeds = at_sites(config, running);
+                return Ok(LookedAt { beside, kept: unnamed(&pages, config), feeds });
+            }
+            (StatusCode::UNPROCESSABLE_ENTITY, why) => {
+                return Err(CheckRefused(format!("{}: {}", file.display(), why.trim_end())).into());
+            }
+            // It has another store, or is older.
+            _ => {}
+        }
     }
-    app::stored_feeds(config).await
+    let (beside, kept, feeds) = app::beside_store(config).await?;
+    Ok(LookedAt { beside, kept, feeds })
 }
 
 /// The feeds of a running process that the configuration does not name.

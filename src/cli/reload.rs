@@ -24,7 +24,12 @@ pub(super) async fn run(file: &Path) -> anyhow::Result<()> {
     let answered = ask(Method::POST, &format!("http://{address}/reload"), token.as_ref()).await;
     // A file that cannot be read does not tell the address either, so its mistake comes first.
     if let (Err(_), Err(mistake)) = (&answered, Config::load(file, config::environment())) {
-        let nobody = format!("nothing was reloaded: no everfeed answers at {address}");
+        let nobody = if Config::names_admin_listen(file, config::environment()) {
+            format!("nothing was reloaded: no everfeed answers at {address}")
+        } else {
+            // The address may be one of its mistakes.
+            "nothing was reloaded: a running everfeed goes on as it was, and is asked once the file can be read".to_owned()
+        };
         return Err(ReloadFailed(format!("{mistake}\n{nobody}")).into());
     }
     let (status, text) = answered.with_context(|| {
@@ -60,13 +65,26 @@ mod tests {
         std::fs::write(&file, "[server]\nadmin_listen = \"127.0.0.1:1\"\nwaiters = 3\n").unwrap();
         let error = run(&file).await.unwrap_err();
         assert!(error.is::<ReloadFailed>() && error.to_string().contains("waiters"), "{error}");
-        // The address is found in a file that is no TOML, too: nobody else may be asked.
-        std::fs::write(&file, "[server]\nadmin_listen = '127.0.0.1:1' # here\nx = [\n").unwrap();
-        let error = run(&file).await.unwrap_err();
-        assert!(
-            error.is::<ReloadFailed>() && error.to_string().contains("answers at 127.0.0.1:1"),
-            "{error}"
-        );
+        // A file that cannot be parsed may have a mistake in the address, too: nothing is said of any.
+        let broken = [
+            "[server]\nadmin_listen = '127.0.0.1:1' # here\nx = [\n",
+            "x = [\n",
+            "[server]\nadmin_listen = \n",
+            "[server]\nadmin_listen = \"127.0.0.1:1",
+            "\0\0",
+            "",
+            "[store]\npath = \"x\"\n",
+        ];
+        for text in broken {
+            std::fs::write(&file, text).unwrap();
+            let error = run(&file).await.unwrap_err();
+            let told = error.to_string();
+            assert!(error.is::<ReloadFailed>() && !told.contains("answers at"), "{text:?}: {told}");
+            assert!(
+                told.contains("nothing was reloaded") && told.contains("everfeed.toml"),
+                "{text:?}: {told}"
+            );
+        }
         let good = "[server]\nadmin_listen = \"127.0.0.1:1\"\n[[feed]]\nname = \"a\"\nurl = \"http://127.0.0.1:1/\"\n";
         std::fs::write(&file, good).unwrap();
         let error = run(&file).await.unwrap_err();

@@ -78,6 +78,8 @@ impl Sheet {
         if let Some(error) = first["config"]["reload"]["error"].as_str() {
             broken.push(format!("configuration: the last reload was refused: {}", tame(error)));
         }
+        let sites = first["site_faults"].as_array().into_iter().flatten();
+        broken.extend(sites.map(|site| site_fault(site, now)));
         broken.extend(feeds.iter().filter_map(|feed| fault(feed, now)));
         let mut notes = Vec::new();
         if let Some(told) = certificate(&first["certificate"], now) {
@@ -166,16 +168,28 @@ fn row(feed: &Value, now: DateTime<Utc>) -> Vec<String> {
 /// The fault of a feed, with its owner.
 fn fault(feed: &Value, now: DateTime<Utc>) -> Option<String> {
     let fault = feed["fault"].as_object()?;
-    let since = when(&fault["since"], now).unwrap_or_default();
+    let since = fault.get("since").and_then(|since| when(since, now)).unwrap_or_default();
     let told = fault.get("text").map(text).unwrap_or_default();
-    let whose = match fault.get("whose").and_then(Value::as_str) {
+    let whose = whose(fault.get("whose"));
+    let failures = &feed["failures"];
+    Some(format!("{}: {told} ({whose}; since {since}, failed polls: {failures})", text(&feed["name"])))
+}
+
+/// The fault of the origin of a site, with its owner.
+fn site_fault(site: &Value, now: DateTime<Utc>) -> String {
+    let (whose, since) = (whose(site.get("whose")), when(&site["since"], now).unwrap_or_default());
+    let (origin, told) = (text(&site["origin"]), text(&site["text"]));
+    format!("site {origin}: its feeds could not be looked for: {told} ({whose}; since {since})")
+}
+
+/// The owner of a fault, in words.
+fn whose(owner: Option<&Value>) -> &'static str {
+    match owner.and_then(Value::as_str) {
         Some("upstream") => "the publisher's fault",
         Some("network") => "the network's or a name server's fault",
         Some("configuration") => "for you to mend, in the configuration",
         _ => "our own fault",
-    };
-    let failures = &feed["failures"];
-    Some(format!("{}: {told} ({whose}; since {since}, failed polls: {failures})", text(&feed["name"])))
+    }
 }
 
 /// The certificate that everfeed gets itself: its end, and the last failure.
@@ -219,6 +233,9 @@ fn remarks(feed: &Value, now: DateTime<Utc>) -> Vec<String> {
     }
     if let Some(to) = feed["moved_to"].as_str() {
         found.push(format!("redirects for good to {}; give that as its url in the configuration", tame(to)));
+    }
+    if let Some(remark) = feed["remark"].as_str() {
+        found.push(format!("its last document: {}", tame(remark)));
     }
     if let Some(shortened) = feed["shortened_items"].as_u64().filter(|shortened| *shortened > 0) {
         found.push(format!("items kept without texts that are too long (keep.item_bytes_max): {shortened}"));
@@ -273,6 +290,7 @@ mod tests {
         let mut moved = feed("a");
         moved["moved_to"] = "https://new.example/".into();
         moved["shortened_items"] = 2.into();
+        moved["remark"] = "the document ends early; its last entry was dropped".into();
         let first = json!({ "version": "1", "started_at": "2026-06-01T00:00:00Z", "waiters": 4, "feeds": [moved],
             "removed_feeds": [{ "name": "old", "items": 7, "renamed_to": null }] });
         let sheet = sheet(&[first, json!({ "feeds": [feed("b")] })]);
@@ -285,6 +303,7 @@ mod tests {
             "old: not configured any more; items kept: 7",
             "a: redirects for good to https://new.example/",
             "(keep.item_bytes_max): 2",
+            "a: its last document: the document ends early",
         ] {
             assert!(lines.contains(part), "{part} is not in:\n{lines}");
         }
@@ -337,17 +356,19 @@ mod tests {
         let status = json!({
             "version": "1", "started_at": "2026-06-01T00:00:00Z",
             "store": { "fault": "no space left" },
+            "site_faults": [{ "origin": "http://10.0.0.1/", "whose": "configuration", "text": "leads back", "since": "2026-06-01T23:00:00Z" }],
             "config": { "reload": { "error": "ever.toml: bad" } },
             "feeds": [{ "name": "a", "items": null, "live_items": null, "failures": 3, "served": true,
                 "fault": { "whose": "upstream", "text": "answered\u{1b}[2J 500", "since": "2026-06-01T22:00:00Z" } }],
         });
         let sheet = sheet(&[status]);
-        assert_eq!(sheet.broken.len(), 3);
+        assert_eq!(sheet.broken.len(), 4);
         let lines = sheet.lines(100).join("\n");
         for part in [
             "store: no space left",
             "refused: ever.toml: bad",
             "a: answered",
+            "site http://10.0.0.1/: its feeds could not be looked for: leads back (for you to mend",
             "the publisher's fault",
             "since 2 h ago",
         ] {

@@ -290,6 +290,11 @@ impl ArchiveWalk {
         Ok(walk)
     }
 
+    /// True for a walk through the archives of the feed at this URL, without credentials.
+    pub fn is_of(&self, feed: &Url) -> bool {
+        self.feed == feed.as_str()
+    }
+
     /// The same as one more walk after `before`; its live document is kept under the number `base`.
     #[must_use]
     pub fn after(mut self, before: PreviousWalk, base: u32) -> Self {

@@ -25,6 +25,8 @@ mod witnesses;
 
 mod likeness;
 
+mod kinship;
+
 mod rename;
 
 pub(super) mod chronology;
@@ -42,6 +44,7 @@ pub use decide::{
     witness_keys,
 };
 pub use flood_limiter::{CHANGED_POLLS_MAX, DeferredEdit};
+pub use kinship::KinshipSigns;
 pub use observe::observe;
 pub use rename::join;
 pub use unshown_dates::{unshown, unshown_dates};

@@ -118,6 +118,23 @@ impl FeedRecord {
         }
     }
 
+    /// The record of a feed without items that takes another namespace: nothing was made with the one before.
+    #[must_use]
+    pub fn with_namespace(self, namespace: &str, now: Stamp) -> Self {
+        let ids = IdScheme { namespace: namespace.to_owned(), rule: IdRule::Id };
+        let completeness =
+            Completeness { first_cursor: self.completeness.first_cursor.clone(), ..Completeness::default() };
+        Self {
+            ids,
+            rev: self.rev + 1,
+            completeness,
+            // The id of the feed itself is another.
+            metadata_t: self.metadata_t.next().max(now),
+            window: WindowFigures::default(),
+            ..self
+        }
+    }
+
     /// True once the first good document is in.
     pub fn is_ready(&self) -> bool {
         self.completeness.first_cursor.is_some()

@@ -31,6 +31,27 @@ pub struct PollState {
     pub health: Health,
     /// Facts of the last good document.
     pub document: DocumentFacts,
+    /// The change of the configured URL, until a document of the new one is taken.
+    pub url_change: Option<UrlChange>,
+}
+
+/// A change of a feed's configured URL, until a document of the new one is taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UrlChange {
+    /// The URL whose documents were taken last, without credentials.
+    pub from: String,
+    /// The operator's word on it.
+    pub consent: UrlConsent,
+}
+
+/// The operator's word on a new URL whose document shares nothing with what is held.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum UrlConsent {
+    /// None: such a document is not taken.
+    #[default]
+    NotGiven,
+    /// Its next document is taken, whatever it shows.
+    Given,
 }
 
 /// `ETag` and `Last-Modified` of one answer, verbatim: always sent as a pair (FRB 014), and to no other URL.
@@ -173,7 +194,8 @@ impl PollState {
     pub fn resumed(mut self, url: &str, policy: &Policy, now: Stamp) -> Self {
         if self.url != url {
             // The items stay, and so do what is held back of them and the scrubbers that their digests were made with.
-            let mut afresh = Self::unpolled(url);
+            let url_change = self.url_change_to(url);
+            let mut afresh = Self { url_change, ..Self::unpolled(url) };
             afresh.timetable.arrivals = self.timetable.arrivals;
             afresh.document.platform = self.document.platform;
             afresh.document.deferred_until = self.document.deferred_until;
@@ -194,6 +216,24 @@ impl PollState {
             calendar::step_out(at, &self.timetable.skip_hours, &self.timetable.skip_days)
         };
         self
+    }
+
+    /// The change that another configured URL is. A URL that comes back is none: what is held is of its documents.
+    fn url_change_to(&self, url: &str) -> Option<UrlChange> {
+        let from = self.url_change.as_ref().map_or(&self.url, |change| &change.from);
+        let is_change = !from.is_empty() && from != url;
+        is_change.then(|| UrlChange { from: from.clone(), consent: UrlConsent::NotGiven })
+    }
+
+    /// The same with the operator's consent to the changed URL; `None` where no document of a changed URL is waited for.
+    pub fn consented(mut self) -> Option<Self> {
+        self.url_change.as_mut()?.consent = UrlConsent::Given;
+        Some(self)
+    }
+
+    /// True while the operator's consent to the changed URL is given and not used.
+    pub fn has_consent(&self) -> bool {
+        self.url_change.as_ref().is_some_and(|change| change.consent == UrlConsent::Given)
     }
 
     /// The same after a change of the feed's settings while it is polled: the new policy counts at once.

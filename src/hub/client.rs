@@ -27,17 +27,16 @@ pub(super) struct CallbackClient {
 }
 
 impl CallbackClient {
-    /// Sends a request, marked so that we know it where it comes back to us. One to a place of our own is not sent.
+    /// Sends a request. One to a place of our own is not sent.
     pub(super) async fn send(
         &self,
-        mut request: Request,
+        request: Request,
         place: &mut Place,
     ) -> Result<Response<Bytes>, FetchError> {
         if self.own.holds(&request.uri().to_string(), &[]) {
             place.ended(Ending::Answered);
             return Err(Refused::Own.into());
         }
-        self.own.mark.put_on(request.headers_mut());
         let mut sent = pin!(tokio::time::timeout(self.within, self.service.clone().oneshot(request)));
         let early = tokio::time::timeout(SLOW_AFTER, sent.as_mut()).await;
         let (answer, answered) = match early {

@@ -1,7 +1,6 @@
 //! Places at which this everfeed answers itself: no callback is there, whatever addresses are allowed. What goes on to the origin of a
 //! site may be one, as the blog's own subscriber. Not whether an address is public.
 
-use crate::layers::LoopMark;
 use http::{Method, header::HOST, request::Parts};
 use std::{
     fmt,
@@ -26,8 +25,6 @@ pub struct OwnPlaces {
     pub site_hosts: Vec<String>,
     /// Which requests of consumers are answered here.
     pub answers: AnswersItself,
-    /// The mark of requests to callbacks.
-    pub mark: LoopMark,
 }
 
 impl Default for OwnPlaces {
@@ -39,7 +36,6 @@ impl Default for OwnPlaces {
             public_url: None,
             site_hosts: Vec::new(),
             answers: Arc::new(|_| false),
-            mark: LoopMark::default(),
         }
     }
 }

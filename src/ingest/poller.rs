@@ -23,6 +23,7 @@ use std::{
 };
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
+use tracing::info;
 use worker::Worker;
 
 mod delays;
@@ -102,7 +103,12 @@ impl Poller {
         let mut saved = listing::polls(&*context.store);
         while let Some((no, state)) = saved.try_next().await? {
             if let Some(feed) = feeds.get(&no) {
+                let is_new_url = state.url != feed.bare_url().as_str();
                 let state = state.resumed(feed.bare_url().as_str(), &feed.policy, now);
+                if is_new_url && state.url_change.is_some() {
+                    let name = &feed.name;
+                    info!(feed.name = %name, "The url of feed `{name}` has changed. Its items keep their ids");
+                }
                 states.insert(no, KeptState::of(&state));
             }
         }

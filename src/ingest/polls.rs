@@ -23,6 +23,8 @@ mod legacy;
 
 mod poll_end;
 
+mod recognition;
+
 pub use poll_end::{ChangeCounts, PollEnd};
 
 #[cfg(test)]

@@ -8,8 +8,8 @@ use crate::{
         schedule::{self, Answer, Failure, FaultKind, NoAnswerCause, Plan, PollState, ValidatorPair, Whose},
     },
     layers::{
-        Asked, Awaited, BodyMemory, Client, Fault, FetchError, KnownAs, Landing, NAME_HEADERS, Refused, Size,
-        Trusted, Validators, client::ACCEPT_FEEDS, freshness, is_below, parse_retry_after,
+        Asked, Awaited, BodyMemory, Client, Fault, FetchError, KnownAs, Landing, NAME_HEADERS, OwnMark,
+        Refused, Size, Trusted, Validators, client::ACCEPT_FEEDS, freshness, is_below, parse_retry_after,
     },
 };
 use base64::{Engine, prelude::BASE64_STANDARD};
@@ -40,6 +40,8 @@ pub struct Upstream {
     client: Client,
     contact_url: Option<Url>,
     clock: Arc<dyn Clock>,
+    /// The mark of polls that come back to this process; `None`: it serves nobody.
+    mark: Option<OwnMark>,
 }
 
 /// Answer of a publisher.
@@ -67,7 +69,13 @@ impl Upstream {
     /// Asks by this client. `contact_url` is where a publisher finds out whom to talk to; an operator who asks once, by
     /// hand, may have none.
     pub fn new(client: Client, contact_url: impl Into<Option<Url>>, clock: Arc<dyn Clock>) -> Self {
-        Self { client, contact_url: contact_url.into(), clock }
+        Self { client, contact_url: contact_url.into(), clock, mark: None }
+    }
+
+    /// The same, whose polls carry this mark.
+    #[must_use]
+    pub fn marked(self, mark: OwnMark) -> Self {
+        Self { mark: Some(mark), ..self }
     }
 
     /// Sends one GET for a feed. `subscribers` is who stands behind us.
@@ -106,6 +114,12 @@ impl Upstream {
         let headers = request.headers_mut();
         headers.insert(USER_AGENT, self.user_agent(&format!("{subscribers} subscribers")));
         headers.insert("x-hub-subscribers", HeaderValue::from(subscribers));
+        // Pages of archives and of posts may be at addresses before which we stand: these are passed on to the old server.
+        if url == feed.bare_url()
+            && let Some(mark) = &self.mark
+        {
+            mark.put_on(headers);
+        }
         if plan.conditional {
             request.extensions_mut().extend(validators(state));
         }
@@ -192,6 +206,11 @@ impl Upstream {
                 validators: answer.validators.and_then(|new| freshened(state, new)),
                 ..answer
             }),
+            StatusCode::LOOP_DETECTED
+                if self.mark.as_ref().is_some_and(|mark| mark.is_on(&parts.headers)) =>
+            {
+                DocumentReply::Failed { failure: Failure::of(FaultKind::LeadsBack), host: None }
+            }
             status => DocumentReply::Failed {
                 failure: Failure {
                     kind: FaultKind::Refused {
@@ -280,9 +299,11 @@ fn cause_of(error: &FetchError) -> NoAnswerCause {
         }
         FetchError::TooLarge { .. } => NoAnswerCause::TooLarge,
         FetchError::Inflate(..) | FetchError::Cut(..) | FetchError::Protocol(..) => NoAnswerCause::Broken,
-        FetchError::BadUrl | FetchError::Throttled { .. } | FetchError::Crowded | FetchError::Local(_) => {
-            NoAnswerCause::Local
-        }
+        FetchError::BadUrl
+        | FetchError::LeadsBack
+        | FetchError::Throttled { .. }
+        | FetchError::Crowded
+        | FetchError::Local(_) => NoAnswerCause::Local,
     }
 }
 

@@ -58,6 +58,11 @@ pub enum FetchError {
     Throttled { wait: Duration },
     #[error("other large documents are being read, and there was no memory left for this one")]
     Crowded,
+    #[error(
+        "the address leads back to this everfeed itself, which answers there and takes no deliveries; subscribe with an address of \
+         the subscriber's own"
+    )]
+    LeadsBack,
     #[error("the request could not be sent from here")]
     Local(#[source] BoxError),
 }
@@ -67,7 +72,7 @@ impl FetchError {
     pub fn fault(&self) -> Fault {
         match self {
             Self::Throttled { .. } | Self::Crowded | Self::Local(_) => Fault::Ours,
-            Self::BadUrl => Fault::Configuration,
+            Self::BadUrl | Self::LeadsBack => Fault::Configuration,
             Self::Resolve(NameFault::Unanswered, _)
             // A host that is down answers or refuses as a rule; packets get lost on the way.
             | Self::Connect(
@@ -102,6 +107,7 @@ impl FetchError {
             | Self::Crowded
             | Self::Local(_) => true,
             Self::BadUrl
+            | Self::LeadsBack
             | Self::Refused(_)
             | Self::TooManyRedirects { .. }
             | Self::BadRedirect(_)
@@ -135,6 +141,7 @@ impl FetchError {
             Self::Protocol(..) => "protocol",
             Self::Throttled { .. } => "throttled",
             Self::Crowded => "crowded",
+            Self::LeadsBack => "leads-back",
             Self::Local(_) => "local",
         }
     }

@@ -32,7 +32,7 @@ mod status;
 pub use guard::AdminGuard;
 pub use status::{
     CertificateStatus, ConfigStatus, FailingStatus, FaultStatus, FeedStatus, FeedTotals, GapStatus,
-    KeptFeeds, ReloadStatus, RemovedStatus, Status, StoreStatus, SubscriberStatus, WaitStatus,
+    KeptFeeds, ReloadStatus, RemovedStatus, SiteFault, Status, StoreStatus, SubscriberStatus, WaitStatus,
 };
 
 /// Questions and requests of the operator to the rest of the application.
@@ -55,6 +55,10 @@ pub trait Insight: Send + Sync + 'static {
     fn back_up<'a>(&'a self, file: &'a str) -> BoxFuture<'a, Result<String, String>>;
     /// Reads the configuration again.
     fn reload(&self) -> BoxFuture<'_, ReloadAnswer>;
+    /// Reads the configuration again and holds it against the store, without taking it in; tells what was found, as JSON.
+    fn check(&self) -> BoxFuture<'_, ReloadAnswer>;
+    /// Accepts the changed URL of a feed, and polls it.
+    fn accept_url<'a>(&'a self, feed: &'a str) -> BoxFuture<'a, PollReport>;
     /// Polls a feed now; with `now`, whatever its publisher asked for.
     fn poll<'a>(&'a self, feed: &'a str, now: bool) -> BoxFuture<'a, PollReport>;
     /// Carries out a command on users and tokens.
@@ -128,6 +132,13 @@ impl Admin {
         const JSON: &str = "application/json; charset=utf-8";
         const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
         let failed = |why: String| (StatusCode::SERVICE_UNAVAILABLE, TEXT, why + "\n");
+        let polled = |report| match report {
+            PollReport::Done(text) => (StatusCode::OK, TEXT, text + "\n"),
+            PollReport::Failed(text) => (StatusCode::BAD_GATEWAY, TEXT, text + "\n"),
+            PollReport::NotNow(text) => (StatusCode::CONFLICT, TEXT, text + "\n"),
+            PollReport::Unknown(text) => (StatusCode::NOT_FOUND, TEXT, text + "\n"),
+            PollReport::Away(text) => failed(text),
+        };
         let Some(insight) = self.insight.get() else {
             return match (method.as_str(), path) {
                 ("GET" | "HEAD", "/live") => (StatusCode::OK, TEXT, "live\n".into()),
@@ -207,26 +218,29 @@ impl Admin {
                     ForgetAnswer::Failed(why) => failed(why),
                 }
             }
+            ("GET" | "HEAD", "/check") => match insight.check().await {
+                ReloadAnswer::TakenIn(json) => (StatusCode::OK, JSON, json + "\n"),
+                ReloadAnswer::Refused(why) => (StatusCode::UNPROCESSABLE_ENTITY, TEXT, why + "\n"),
+                ReloadAnswer::Failed(why) => failed(why),
+            },
+            ("POST", path) if path.starts_with(ACCEPT) => {
+                let feed = percent_decode_str(&path[ACCEPT.len()..]).decode_utf8_lossy();
+                polled(insight.accept_url(&feed).await)
+            }
             ("POST", path) if path.starts_with(POLL) => {
                 let feed = percent_decode_str(&path[POLL.len()..]).decode_utf8_lossy();
                 let now = url::form_urlencoded::parse(query.as_bytes()).any(|(name, _)| name == "now");
-                match insight.poll(&feed, now).await {
-                    PollReport::Done(text) => (StatusCode::OK, TEXT, text + "\n"),
-                    PollReport::Failed(text) => (StatusCode::BAD_GATEWAY, TEXT, text + "\n"),
-                    PollReport::NotNow(text) => (StatusCode::CONFLICT, TEXT, text + "\n"),
-                    PollReport::Unknown(text) => (StatusCode::NOT_FOUND, TEXT, text + "\n"),
-                    PollReport::Away(text) => failed(text),
-                }
+                polled(insight.poll(&feed, now).await)
             }
-            (_, path) if path.starts_with(FORGET) || path.starts_with(POLL) => (StatusCode::METHOD_NOT_ALLOWED, TEXT, "POST\n".into()),
+            (_, path) if [ACCEPT, FORGET, POLL].iter().any(|start| path.starts_with(start)) => (StatusCode::METHOD_NOT_ALLOWED, TEXT, "POST\n".into()),
             (_, path) if path.starts_with(EXPLAIN) => (StatusCode::METHOD_NOT_ALLOWED, TEXT, "GET\n".into()),
-            (_, "/live" | "/ready" | "/status" | "/metrics" | "/clock/accept" | "/backup" | "/reload") => {
+            (_, "/live" | "/ready" | "/status" | "/metrics" | "/check" | "/clock/accept" | "/backup" | "/reload") => {
                 (StatusCode::METHOD_NOT_ALLOWED, TEXT, "GET, and POST at /clock/accept, /backup and /reload\n".into())
             }
             _ => (
                 StatusCode::NOT_FOUND,
                 TEXT,
-                "here are /live, /ready, /status, /metrics, /explain/FEED?item=ITEM, POST /clock/accept, /backup?file=FILE, /reload, /poll/FEED?now and /forget/FEED, /users and /tokens\n"
+                "here are /live, /ready, /status, /metrics, /check, /explain/FEED?item=ITEM, POST /clock/accept, /backup?file=FILE, /reload, /poll/FEED?now, /accept/FEED and /forget/FEED, /users and /tokens\n"
                     .into(),
             ),
         }
@@ -242,6 +256,8 @@ impl Admin {
 
 /// The path before the name of a feed that is explained.
 const EXPLAIN: &str = "/explain/";
+/// The path before the name of a feed whose changed URL is accepted.
+const ACCEPT: &str = "/accept/";
 /// The path before the name of a feed that is polled.
 const POLL: &str = "/poll/";
 /// The path before the name of a feed that is forgotten.
@@ -281,8 +297,7 @@ impl<B: Send + 'static> Service<Request<B>> for Admin {
             if status == StatusCode::METHOD_NOT_ALLOWED {
                 let path = request.uri().path();
                 let is_change = matches!(path, "/clock/accept" | "/backup" | "/reload")
-                    || path.starts_with(FORGET)
-                    || path.starts_with(POLL);
+                    || [ACCEPT, FORGET, POLL].iter().any(|start| path.starts_with(start));
                 let allow = if is_change { "POST" } else { "GET, HEAD" };
                 headers.insert(ALLOW, HeaderValue::from_static(allow));
             }
@@ -349,6 +364,14 @@ mod tests {
                 Err(why) => ReloadAnswer::Refused(why.clone()),
             };
             Box::pin(async { answer })
+        }
+
+        fn check(&self) -> BoxFuture<'_, ReloadAnswer> {
+            self.reload()
+        }
+
+        fn accept_url<'a>(&'a self, feed: &'a str) -> BoxFuture<'a, PollReport> {
+            self.poll(feed, true)
         }
 
         fn poll<'a>(&'a self, feed: &'a str, now: bool) -> BoxFuture<'a, PollReport> {
@@ -479,6 +502,16 @@ mod tests {
         assert_eq!(poll("/poll/slow").await.0, 503);
         assert_eq!(poll("/poll/other").await.0, 404);
         assert_eq!(ask(Ok(()), Method::GET, "/poll/blog").await.0, 405);
+    }
+
+    #[tokio::test]
+    async fn a_changed_url_is_accepted_by_a_post_and_a_configuration_checked_by_a_get() {
+        assert_eq!(ask(Ok(()), Method::POST, "/accept/blog").await, (200, "blog: 1 new\n".into()));
+        assert_eq!(ask(Ok(()), Method::POST, "/accept/other").await.0, 404);
+        assert_eq!(ask(Ok(()), Method::GET, "/accept/blog").await.0, 405);
+        assert_eq!(ask(Ok(()), Method::GET, "/check").await.0, 200);
+        assert_eq!(ask(Err("bad".into()), Method::GET, "/check").await.0, 422);
+        assert_eq!(ask(Ok(()), Method::POST, "/check").await.0, 405);
     }
 
     #[tokio::test]

@@ -2,6 +2,7 @@
 //! are made, nor when they end to be right.
 
 use super::body::{self, Response};
+use crate::layers::CDN_LOOP;
 use bytes::Bytes;
 use futures_util::future::{BoxFuture, Either};
 use http::{
@@ -31,8 +32,9 @@ const HEAD_BYTES: usize = 3 << 10;
 /// Headers of a request on which a repeatable answer may depend, beside its target.
 const DECIDING: [HeaderName; 5] = [HOST, ACCEPT, ACCEPT_ENCODING, IF_NONE_MATCH, IF_MODIFIED_SINCE];
 /// Headers of requests that always reach the handlers: they may change an answer in other ways. Their answers are not kept.
-const PASSING: [HeaderName; 6] = [
+const PASSING: [HeaderName; 7] = [
     AUTHORIZATION,
+    CDN_LOOP,
     HeaderName::from_static("x-wsse"),
     HeaderName::from_static("a-im"),
     RANGE,

@@ -2,7 +2,7 @@
 //! trusted. Not what a client may do.
 
 use super::accept::joined;
-use crate::layers::LoopMark;
+use crate::layers::OwnMark;
 use http::{Extensions, HeaderMap, HeaderName};
 use ipnet::IpNet;
 use std::net::IpAddr;
@@ -23,7 +23,7 @@ pub struct WayTrust {
     /// True to take passwords over plain HTTP.
     pub basic_over_http: bool,
     /// The mark of our own requests to callbacks, which are answered at no path of ours.
-    pub own_calls: LoopMark,
+    pub own_calls: OwnMark,
 }
 
 /// True for the address of a proxy that is trusted.

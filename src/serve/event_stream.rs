@@ -64,7 +64,7 @@ pub(super) async fn open(
     if request.method == Method::HEAD {
         return Ok(response(body::whole(Bytes::new()), is_negotiated));
     }
-    let place = context.waiters.enter(context.client(request))?;
+    let place = context.waiters.enter(context.client(request), feed)?;
     let end = end(context.clone(), caller.clone(), feed, query.timeout_secs);
     let pages = context.readers.follow_position(reading, end)?;
     let body = EventBody::new(pages, place).boxed_unsync();

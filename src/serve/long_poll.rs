@@ -4,7 +4,7 @@ use super::{
     refusal::Refusal,
     waiter_places::{WaiterPlace, WaiterPlaces},
 };
-use crate::render::Query;
+use crate::{feed::record::FeedNo, render::Query};
 use http::Method;
 use std::{net::IpAddr, time::Duration};
 
@@ -35,9 +35,14 @@ impl Waiters {
         (asked && method != Method::HEAD && !timeout.is_zero()).then_some(timeout)
     }
 
-    /// A place for one request of a client, or for one stream of events.
-    pub(super) fn enter(&self, client: Option<IpAddr>) -> Result<WaiterPlace, Refusal> {
-        self.places.enter(client)
+    /// A place for one request of a client for a feed, or for one stream of its events.
+    pub(super) fn enter(&self, client: Option<IpAddr>, feed: FeedNo) -> Result<WaiterPlace, Refusal> {
+        self.places.enter(client, feed)
+    }
+
+    /// Requests for a feed that are held now, and streams of its events.
+    pub fn held_of(&self, feed: FeedNo) -> usize {
+        self.places.taken_of(feed)
     }
 
     /// The longest hold, seconds.

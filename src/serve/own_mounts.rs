@@ -39,7 +39,7 @@ pub fn own_mounts(context: Arc<ServeContext>, hub: HubService, origin: Option<Mo
     let is_own_call = {
         let context = context.clone();
         move |request: &Parts| {
-            context.trust.own_calls.is_on(&request.headers) && answers_itself(&context, request)
+            context.trust.own_calls.is_on_delivery(&request.headers) && answers_itself(&context, request)
         }
     };
     let mut mounts = vec![

@@ -166,7 +166,7 @@ async fn read_or_hold(
         return Ok(context.readers.read(reading).await?);
     };
     let deadline = Instant::now() + timeout;
-    match context.waiters.enter(context.client(request)) {
+    match context.waiters.enter(context.client(request), reading.view().feed) {
         Ok(_place) => Ok(read_held(context, caller, reading, deadline).await?),
         Err(busy) => {
             // Whoever need not wait takes no place, and catches up however many wait.

@@ -111,6 +111,13 @@ impl Refusal {
         Self { retry_after_secs: Some(secs), ..Self::new(StatusCode::TOO_MANY_REQUESTS, text) }
     }
 
+    /// 508: a request of our own that has come back.
+    pub fn leads_back() -> Self {
+        let text = "this request was sent from here: the address of an old server leads back to this everfeed; its operator can \
+                    mend that by site.origin or feed.url";
+        Self::new(StatusCode::LOOP_DETECTED, text)
+    }
+
     /// 410: a feed that was taken out of the configuration, and that the store still remembers.
     pub fn gone() -> Self {
         Self::new(StatusCode::GONE, "this feed is not served any more")

@@ -3,13 +3,13 @@
 
 use super::{
     accept,
-    body::{MountService, Response, ServeBody},
+    body::{MountService, Response, ServeBody, Streamed},
     event_stream,
     mount::Mount,
     own_layers,
     refusal::Refusal,
 };
-use crate::catalog::RegistrationProgress;
+use crate::{catalog::RegistrationProgress, layers::OwnMark};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::{Request, request::Parts};
@@ -36,6 +36,8 @@ const START_WAIT: Duration = Duration::from_secs(1);
 pub struct Router {
     mounts: Arc<SetOnce<Vec<Mount>>>,
     start: Arc<RegistrationProgress>,
+    /// The mark of our own polls, which are refused here.
+    mark: OwnMark,
 }
 
 impl Router {
@@ -48,7 +50,13 @@ impl Router {
 
     /// A router that answers that the start is under way, until it is opened.
     pub fn starting(start: Arc<RegistrationProgress>) -> Self {
-        Self { mounts: Arc::default(), start }
+        Self { mounts: Arc::default(), start, mark: OwnMark::random() }
+    }
+
+    /// The same, which knows our own polls by this mark.
+    #[must_use]
+    pub fn knowing(self, mark: OwnMark) -> Self {
+        Self { mark, ..self }
     }
 
     /// Hands requests to these mounts from now on; done once.
@@ -95,10 +103,28 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let (parts, body) = request.into_parts();
+        if self.mark.is_on(&parts.headers) {
+            let mut answer = Refusal::leads_back().respond(&parts);
+            self.mark.put_on(answer.headers_mut());
+            return Box::pin(std::future::ready(Ok(answer)));
+        }
         let body: ServeBody = body.map_err(Into::into).boxed_unsync();
         if self.mounts.get().is_some() {
+            let is_delivery = self.mark.is_on_delivery(&parts.headers);
             let service = self.service_for(&parts);
-            return Box::pin(service.oneshot(Request::from_parts(parts, body)));
+            let answer: Self::Future = Box::pin(service.oneshot(Request::from_parts(parts, body)));
+            if !is_delivery {
+                return answer;
+            }
+            let mark = self.mark.clone();
+            return Box::pin(async move {
+                let mut answer = answer.await?;
+                // What the old server answers is its own.
+                if answer.extensions().get::<Streamed>().is_none() {
+                    mark.put_on(answer.headers_mut());
+                }
+                Ok(answer)
+            });
         }
         let router = self.clone();
         Box::pin(async move {

@@ -5,8 +5,8 @@ use crate::feed::record::{FeedNo, FeedRecord};
 
 /// The registered feeds.
 pub trait CatalogStore: Send + Sync {
-    /// The feeds of these names, with their namespaces: those that are new are made, and of the others the namespace must
-    /// be the one stored. All or none.
+    /// The feeds of these names, with their namespaces: those that are new are made, and those that hold no items take
+    /// the namespace. Of the others it must be the one stored. All or none.
     fn register_all(&self, feeds: Vec<(String, String)>) -> StoreFuture<'_, Vec<FeedRecord>>;
 
     /// The same for one feed.
@@ -45,9 +45,9 @@ pub struct StoreCounts {
     pub subscriptions: u64,
 }
 
-/// The namespace of a feed is fixed when it is first seen: with another one every id would change.
+/// The namespace of a feed is fixed with its first item: with another one every id would change.
 pub fn check_namespace(record: &FeedRecord, given: &str) -> Result<(), StoreError> {
-    if record.ids.namespace == given {
+    if record.ids.namespace == given || record.items.total == 0 {
         return Ok(());
     }
     let (feed, stored) = (record.name.clone(), record.ids.namespace.clone());

@@ -1,7 +1,10 @@
 //! The ways in which a store fails, and what a caller may conclude from each; not how callers answer their own clients.
 
 use super::{FeedLease, SubscriptionNo};
-use crate::feed::{item::ItemId, page::Unanswerable, record::FeedNo};
+use crate::{
+    feed::{item::ItemId, page::Unanswerable, record::FeedNo},
+    secret::masked_with_query,
+};
 use std::convert::Infallible;
 use thiserror::Error;
 
@@ -40,7 +43,10 @@ pub enum StoreError {
     },
     /// The feed's ids were hashed with another namespace.
     #[error(
-        "the ids of feed `{feed}` belong to namespace `{stored}`, not `{given}`; set id_namespace = \"{stored}\""
+        "the ids of feed `{feed}` belong to namespace `{}`, not `{}`; {}",
+        masked_with_query(stored),
+        masked_with_query(given),
+        namespace_remedy(stored, given)
     )]
     Namespace {
         /// The feed.
@@ -49,6 +55,20 @@ pub enum StoreError {
         stored: String,
         /// The namespace that was asked for.
         given: String,
+    },
+    /// Another feed holds the namespace.
+    #[error(
+        "the ids of feed `{feed}` would be made with namespace `{}`, which feed `{holder}` holds; give `{feed}` an id_namespace of \
+         its own",
+        masked_with_query(namespace)
+    )]
+    NamespaceHeld {
+        /// The feed that has no ids yet.
+        feed: String,
+        /// The namespace.
+        namespace: String,
+        /// The feed whose ids are made with it.
+        holder: String,
     },
     /// No such feed.
     #[error("no feed has the number {0}")]
@@ -127,10 +147,23 @@ pub enum StoreError {
     Closed,
 }
 
+fn namespace_remedy(stored: &str, given: &str) -> &'static str {
+    if [stored, given].iter().any(|namespace| namespace.starts_with("group:")) {
+        "a group does not follow a feed of its name, nor a feed a group; give it another name"
+    } else {
+        "leave id_namespace out: its items keep their ids, whatever its url is"
+    }
+}
+
 impl StoreError {
     /// True for a store that could not be reached: nothing was done, nobody is to blame, and the call is repeated later.
     pub fn is_away(&self) -> bool {
         matches!(self, Self::Away(_))
+    }
+
+    /// True when the configuration gives a feed a namespace that it cannot have.
+    pub fn is_of_namespaces(&self) -> bool {
+        matches!(self, Self::Namespace { .. } | Self::NamespaceHeld { .. })
     }
 
     /// True when what could not be read back is all that is kept of one feed: what is kept of others is not touched by that.

@@ -101,11 +101,11 @@ impl Memory {
 
 impl CatalogStore for Memory {
     fn register_all(&self, feeds: Vec<(String, String)>) -> StoreFuture<'_, Vec<FeedRecord>> {
-        self.answer(move |state, _| {
+        self.answer(move |state, now| {
             for (name, namespace) in &feeds {
                 state.named(name).map_or(Ok(()), |feed| check_namespace(&feed.record, namespace))?;
             }
-            feeds.iter().map(|(name, namespace)| state.register(name, namespace)).collect()
+            feeds.iter().map(|(name, namespace)| state.register(name, namespace, now)).collect()
         })
     }
 
@@ -429,9 +429,12 @@ impl MemoryState {
         self.feeds.get(&feed).ok_or(StoreError::UnknownFeed(feed))
     }
 
-    fn register(&mut self, name: &str, namespace: &str) -> Result<FeedRecord, StoreError> {
-        if let Some(feed) = self.named(name) {
+    fn register(&mut self, name: &str, namespace: &str, now: Stamp) -> Result<FeedRecord, StoreError> {
+        if let Some(feed) = self.feeds.values_mut().find(|feed| feed.record.name == name) {
             check_namespace(&feed.record, namespace)?;
+            if feed.record.ids.namespace != namespace {
+                feed.take_namespace(namespace, now);
+            }
             return Ok(feed.record.clone());
         }
         self.last_feed += 1;

@@ -23,7 +23,10 @@ impl PackedPollState {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::feed::stamp::Stamp;
+    use crate::feed::{
+        schedule::{FaultKind, FaultNote, Policy},
+        stamp::Stamp,
+    };
 
     #[test]
     fn a_state_comes_out_as_it_went_in_and_is_small_meanwhile() {
@@ -34,5 +37,25 @@ mod tests {
         let packed = PackedPollState::of(&state);
         assert_eq!(packed.unpacked(), state);
         assert!(packed.0.len() < 100, "{}", packed.0.len());
+    }
+
+    #[test]
+    fn the_question_of_a_changed_url_and_every_fault_about_addresses_are_kept() {
+        let feed = || "blog".to_owned();
+        let faults = [
+            FaultKind::Unrecognised { feed: feed(), from: "a".into(), to: "b".into(), title: String::new() },
+            FaultKind::WebPage { reason: "a page".into(), feeds: vec!["x (y)".into()], was_feed: true },
+            FaultKind::LeadsBack,
+        ];
+        for kind in faults {
+            let mut state = PollState::unpolled("https://a.example/");
+            state.health.fault = Some(FaultNote { kind, since: Stamp::from_secs(1) });
+            let mut moved =
+                state.clone().resumed("https://b.example/", &Policy::default(), Stamp::from_secs(2));
+            moved.health.fault = state.health.fault;
+            for state in [moved.clone(), moved.consented().unwrap()] {
+                assert_eq!(PackedPollState::of(&state).unpacked(), state);
+            }
+        }
     }
 }

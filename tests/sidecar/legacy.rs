@@ -490,7 +490,7 @@ async fn the_feeds_that_the_front_page_names_join_while_it_runs_and_stay_when_it
     );
     // It counts as configured while nobody serves, too.
     sidecar.app.stop().await.unwrap();
-    assert_eq!(everfeed::app::removed_feeds(&sidecar.config).await.unwrap().len(), 0);
+    assert_eq!(everfeed::app::beside_store(&sidecar.config).await.unwrap().1.len(), 0);
     let refused = everfeed::app::forget(&sidecar.config, "site-comments-feed").await.unwrap_err();
     assert!(refused.to_string().contains("configured"), "{refused}");
 }

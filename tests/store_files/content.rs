@@ -272,6 +272,7 @@ fn poll() -> PollState {
                 weight: Some(Weight::Strong),
             }),
         },
+        url_change: None,
     }
 }
 

@@ -72,6 +72,8 @@ pub enum StagingChange {
     Since(u32),
     /// The walk is at its end and saw less than the one before may have: those from this number on are forgotten.
     Without(u32),
+    /// The feed has another URL: all of them are forgotten, and the walk.
+    All,
 }
 
 /// A walk and its staged pages.

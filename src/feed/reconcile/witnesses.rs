@@ -69,14 +69,18 @@ impl Witnesses {
         self.published.into_iter().chain(self.updated.filter(|updated| Some(*updated) != self.published))
     }
 
+    /// Keys of the title at each date.
+    pub(super) fn dated_titles(&self) -> impl Iterator<Item = KeyHash> {
+        let titles = self.title.iter();
+        titles.flat_map(|title| self.dates().map(move |at| KeyHash::of("title", &format!("{at} {title}"))))
+    }
+
     /// Keys under which a store keeps the item, so that an entry of the same post finds it: each address without its host,
     /// the title at each date, each text.
     pub(super) fn keys(&self) -> Vec<KeyHash> {
         let key = |kind: &str, value: &str| KeyHash::of(kind, value);
         let mut keys: Vec<KeyHash> = self.addresses.iter().map(Address::key).collect();
-        if let Some(title) = &self.title {
-            keys.extend(self.dates().map(|at| key("title", &format!("{at} {title}"))));
-        }
+        keys.extend(self.dated_titles());
         keys.extend(self.texts.iter().map(|text| key("text", &text.to_string())));
         keys.sort_unstable();
         keys.dedup();
@@ -85,7 +89,8 @@ impl Witnesses {
 }
 
 impl Address {
-    fn key(&self) -> KeyHash {
+    /// The key under which a store keeps the items of this address, at any host.
+    pub(super) fn key(&self) -> KeyHash {
         KeyHash::of("address", &self.path)
     }
 

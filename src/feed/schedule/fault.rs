@@ -44,6 +44,28 @@ pub enum FaultKind {
         /// Its title.
         title: String,
     },
+    /// The document of a URL that was changed, which shares nothing with what is held.
+    Unrecognised {
+        /// The name of the feed, for the command that accepts it.
+        feed: String,
+        /// The URL before, without secrets.
+        from: String,
+        /// The URL now, without secrets.
+        to: String,
+        /// Title of the document; empty where it has none.
+        title: String,
+    },
+    /// A web page.
+    WebPage {
+        /// Description of the page.
+        reason: String,
+        /// The feeds that it names: URLs, with titles.
+        feeds: Vec<String>,
+        /// True when the same URL has answered with a feed before.
+        was_feed: bool,
+    },
+    /// An answer of this everfeed itself.
+    LeadsBack,
     /// The store could not be reached, and nothing was done. No poll counts as failed for that.
     StoreAway {
         /// The store's reason, for people.
@@ -134,6 +156,10 @@ impl FaultKind {
             }
             (Self::NotAFeed { kind, .. }, Self::NotAFeed { kind: other, .. }) => kind == other,
             (Self::Quota { .. }, Self::Quota { .. }) => true,
+            (Self::WebPage { was_feed, .. }, Self::WebPage { was_feed: other, .. }) => was_feed == other,
+            (Self::Unrecognised { from, to, .. }, Self::Unrecognised { from: before, to: other, .. }) => {
+                (from, to) == (before, other)
+            }
             _ => self == other,
         }
     }
@@ -141,8 +167,15 @@ impl FaultKind {
     /// Whose fault it is.
     pub fn whose(&self) -> Whose {
         match self {
-            Self::Refused { status: 401, .. } | Self::Quota { .. } => Whose::Configuration,
-            Self::Refused { .. } | Self::NotAFeed { .. } | Self::DifferentFeed { .. } => Whose::Upstream,
+            Self::Refused { status: 401, .. }
+            | Self::Quota { .. }
+            | Self::Unrecognised { .. }
+            | Self::WebPage { was_feed: false, .. }
+            | Self::LeadsBack => Whose::Configuration,
+            Self::Refused { .. }
+            | Self::NotAFeed { .. }
+            | Self::DifferentFeed { .. }
+            | Self::WebPage { was_feed: true, .. } => Whose::Upstream,
             Self::NoAnswer { whose, .. } => *whose,
             Self::Internal { .. } | Self::StoreAway { .. } => Whose::Ours,
         }
@@ -152,8 +185,12 @@ impl FaultKind {
     pub fn status(&self) -> Option<u16> {
         match self {
             Self::Refused { status, .. } => Some(*status),
-            Self::NotAFeed { .. } | Self::DifferentFeed { .. } | Self::Quota { .. } => Some(200),
-            Self::NoAnswer { .. } | Self::Internal { .. } | Self::StoreAway { .. } => None,
+            Self::NotAFeed { .. }
+            | Self::WebPage { .. }
+            | Self::DifferentFeed { .. }
+            | Self::Unrecognised { .. }
+            | Self::Quota { .. } => Some(200),
+            Self::NoAnswer { .. } | Self::LeadsBack | Self::Internal { .. } | Self::StoreAway { .. } => None,
         }
     }
 }
@@ -192,6 +229,28 @@ impl fmt::Display for FaultKind {
                  once a day; raise `keep.quota_bytes` of the feed, or give 0 for none"
             ),
             Self::DifferentFeed { title } => write!(f, "the URL answers with another feed, \"{title}\""),
+            Self::Unrecognised { feed, from, to, title } => {
+                let named = if title.is_empty() { String::new() } else { format!(", \"{title}\",") };
+                write!(
+                    f,
+                    "another feed? The url was {from} and is {to}. The document there{named} shares no key, no link, and no \
+                     title and date with what is held. Nothing of it is stored, and what is held is served. If it is the \
+                     same feed, run `everfeed accept {feed}`; if not, change `url`"
+                )
+            }
+            Self::WebPage { reason, feeds, was_feed } => {
+                write!(f, "{reason}; ")?;
+                match (feeds.is_empty(), was_feed) {
+                    (false, false) => write!(f, "give the url of one of the feeds that it names: {}", feeds.join(", ")),
+                    (false, true) => write!(f, "it names these feeds: {}", feeds.join(", ")),
+                    (true, false) => f.write_str("it names no feeds; give the url of the feed itself"),
+                    (true, true) => f.write_str("the url has answered with a feed before"),
+                }
+            }
+            Self::LeadsBack => f.write_str(
+                "the address leads back to this everfeed itself; give that of the old server, as `origin` of the [[site]] or `url` \
+                 of the [[feed]]",
+            ),
         }
     }
 }

@@ -159,6 +159,7 @@ impl PollState {
 
     fn arrive(&mut self, document: &PolledDocument<'_>, now: Stamp) {
         self.document.body = document.body.or(self.document.body);
+        self.url_change = None;
         self.document.remark.clone_from(&document.remark);
         self.timetable.wants_audit = document.wants_audit;
         (self.document.repeat, self.document.deferred_until) = (Repeat::Changed, document.deferred_until);

@@ -9,10 +9,11 @@ use crate::{
         Fetched,
         platform::{self, Choice},
     },
+    secret::masked_secrets,
 };
 use bytes::Bytes;
 use everfeed_adapters::{
-    Digest, Hints, NotAFeed, Note, SlicedDocument, cross_check_count,
+    Digest, Hints, Link, NotAFeed, Note, SlicedDocument, cross_check_count, feeds_of_page,
     platforms::{Conditional, Detected, Platforms, Profile},
     slice,
 };
@@ -39,8 +40,13 @@ pub(in crate::ingest) struct Sliced {
 }
 
 impl Sliced {
-    /// `None` when the body is the last one again: nothing to parse.
-    pub(in crate::ingest) fn new(fetched: &Fetched, last: Option<Digest>) -> Result<Option<Self>, Failure> {
+    /// `None` when the body is the last one again: nothing to parse. `was_feed` is true when the same URL has answered with a
+    /// feed before.
+    pub(in crate::ingest) fn new(
+        fetched: &Fetched,
+        last: Option<Digest>,
+        was_feed: bool,
+    ) -> Result<Option<Self>, Failure> {
         let body = (fetched.coverage != Coverage::Delta).then(|| digest(fetched));
         if body.is_some() && body == last {
             return Ok(None);
@@ -51,7 +57,10 @@ impl Sliced {
             base_url: Some(&fetched.base_url),
             resource: fetched.resource.as_deref(),
         };
-        let window = slice(&fetched.body, &hints).map_err(|error| no_feed(&error))?;
+        let window = slice(&fetched.body, &hints).map_err(|error| match error {
+            NotAFeed::Html { .. } => web_page(&error, feeds_of_page(&fetched.body, &hints), was_feed),
+            _ => no_feed(&error),
+        })?;
         let (coverage, partial) = coverage_of(&window, fetched);
         Ok(Some(Self {
             body,
@@ -145,10 +154,22 @@ pub(in crate::ingest) fn is_damaged(window: &SlicedDocument) -> bool {
     })
 }
 
+/// Characters of the title and of the URL of a feed that a page names.
+const NAMED_CHARS_MAX: usize = 300;
+
+/// The failure of a URL that answers with a web page: which feeds the page names is the remedy.
+fn web_page(why: &NotAFeed, feeds: Vec<Link>, was_feed: bool) -> Failure {
+    let cut = |text: &str| text.chars().filter(|c| !c.is_control()).take(NAMED_CHARS_MAX).collect::<String>();
+    let named = feeds.iter().map(|feed| match &feed.title {
+        Some(title) => format!("{} ({})", cut(&masked_secrets(&feed.href)), cut(title)),
+        None => cut(&masked_secrets(&feed.href)),
+    });
+    Failure::of(FaultKind::WebPage { reason: why.to_string(), feeds: named.collect(), was_feed })
+}
+
 fn no_feed(why: &NotAFeed) -> Failure {
     let kind = match why {
         NotAFeed::Empty => BodyKind::Empty,
-        NotAFeed::Html { .. } => BodyKind::Html,
         NotAFeed::Json { .. } => BodyKind::Json,
         NotAFeed::OtherXml { .. } | NotAFeed::OtherRdf { .. } => BodyKind::Xml,
         _ => BodyKind::Other,

@@ -20,10 +20,6 @@ pub(super) struct Lanes {
 }
 
 /// A task that has ended, by lane.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "moved once a job, from the lane to the function that takes it in"
-)]
 pub(super) enum Event {
     Polled(Joined<<PollJob as LaneJob>::Result>),
     Looked(Joined<<LookJob as LaneJob>::Result>),

@@ -55,6 +55,8 @@ pub enum PollAnswer {
 pub(super) struct PollRequest {
     pub(super) feed: FeedNo,
     pub(super) urgency: Urgency,
+    /// True when the operator accepts the changed URL of the feed.
+    pub(super) accepts_url: bool,
     pub(super) answer: oneshot::Sender<PollAnswer>,
 }
 
@@ -82,8 +84,18 @@ impl Requests {
 impl Poller {
     /// Polls a feed now, and tells what came of it.
     pub async fn poll(&self, feed: FeedNo, urgency: Urgency) -> PollAnswer {
+        self.request(feed, urgency, false).await
+    }
+
+    /// Takes the next document of a feed whose URL was changed, whatever it shows, and polls it now; tells what came of it.
+    pub async fn accept_url(&self, feed: FeedNo) -> PollAnswer {
+        self.request(feed, Urgency::Now, true).await
+    }
+
+    async fn request(&self, feed: FeedNo, urgency: Urgency, accepts_url: bool) -> PollAnswer {
         let (answer, answered) = oneshot::channel();
-        if self.requests.sender.try_send(PollRequest { feed, urgency, answer }).is_err() {
+        let request = PollRequest { feed, urgency, accepts_url, answer };
+        if self.requests.sender.try_send(request).is_err() {
             return PollAnswer::Busy;
         }
         answered.await.unwrap_or(PollAnswer::Busy)
@@ -107,7 +119,7 @@ impl AwaitedPolls {
         polled: Option<(PollState, Stamp)>,
         now: Stamp,
     ) -> bool {
-        let PollRequest { feed, urgency, answer } = request;
+        let PollRequest { feed, urgency, answer, .. } = request;
         let refusal = match (polled, urgency) {
             (None, _) => Some(PollAnswer::Unknown),
             (Some(_), Urgency::Now) => {

@@ -24,6 +24,8 @@ mod walks;
 
 mod changes;
 
+mod moved;
+
 mod checks;
 
 mod looks;

@@ -151,7 +151,12 @@ impl<'a> Worker<'a> {
         let latest = |secs: u64| self.now().plus_secs(secs);
         let (walked_by, checked_by) = (latest(RETRY_AFTER_SECS_MAX), latest(CHECK_SECS_MAX));
         if spec.import.is_some() && !self.lanes.walks.is_busy_with(feed) {
-            let going = walk.and_then(|walk| Some((goes_on_at(&walk, record)?, walk)));
+            // One of another URL is given up by its next step.
+            let going = walk.and_then(|walk| {
+                let is_stale = !walk.is_of(&spec.bare_url());
+                let at = if is_stale { Stamp::ZERO } else { goes_on_at(&walk, record)? };
+                Some((at, walk))
+            });
             let again = record.completeness.last_walk.as_ref().and_then(|walked| spec.walks_again_at(walked));
             if let Some((at, walk)) = going {
                 self.lanes.walks.put(feed, at.min(walked_by));
@@ -261,6 +266,10 @@ impl<'a> Worker<'a> {
         }
         // A feed that stands in the queue without a walk is to be walked again.
         let walk = self.agenda.walks.remove(&due.feed);
+        // Nothing but the end of the old walk comes before the first document of a changed URL; that calls the feed up again.
+        if state.url_change.is_some() && walk.as_ref().is_none_or(|walk| walk.is_of(&spec.bare_url())) {
+            return;
+        }
         let token = walk.as_ref().map(ArchiveWalk::token);
         let job = WalkJob { parts: self.poller.parts.clone(), spec, state, walk };
         let ready = Ready { job, hosts, not_before: Stamp::ZERO };
@@ -273,7 +282,8 @@ impl<'a> Worker<'a> {
 
     fn start_check(&mut self, due: &Due, now: Stamp) {
         let Some((spec, state, hosts)) = self.subject(due.feed, now) else { return };
-        if !spec.deletions.permalink_checks || state.health.gone_at.is_some() {
+        // Before the first document of a changed URL its pages say nothing of the items that are held.
+        if !spec.deletions.permalink_checks || state.health.gone_at.is_some() || state.url_change.is_some() {
             return;
         }
         let gap_secs = self.poller.parts.context.permalink_check_gap_secs;
@@ -400,11 +410,24 @@ impl<'a> Worker<'a> {
         if let Some(at) = polled.check_at {
             self.lanes.checks.put_sooner(feed, at);
         }
-        let state = if Arc::ptr_eq(&spec, &current) {
+        let mut state = if Arc::ptr_eq(&spec, &current) {
             polled.state
         } else {
             polled.state.under(current.bare_url().as_str(), &current.policy, now)
         };
+        let before = self.poller.status(feed);
+        if before.as_ref().is_some_and(PollState::has_consent) && !state.has_consent() {
+            // The operator has accepted the URL while it was polled.
+            if let Some(accepted) = state.clone().consented() {
+                state = accepted;
+                state.timetable.next_at = now;
+                self.saving.note(feed, &state, PollSaving::Waiting);
+            }
+        }
+        if before.is_some_and(|before| before.url_change.is_some()) && state.url_change.is_none() {
+            // What waited for this document goes on: walks and permalink checks.
+            self.lanes.recalls.put(feed, now);
+        }
         self.poller.remember(feed, &state);
         self.enqueue(feed, now);
         if let Some(look) = look {
@@ -500,7 +523,8 @@ impl<'a> Worker<'a> {
             if before.get(feed).is_some_and(|known| Arc::ptr_eq(known, spec)) {
                 continue;
             }
-            if spec.import.is_none() {
+            let is_of_old_url = |walk: &ArchiveWalk| !walk.is_of(&spec.bare_url());
+            if spec.import.is_none() || self.agenda.walks.get(feed).is_some_and(is_of_old_url) {
                 self.lanes.walks.remove(*feed);
                 self.agenda.walks.remove(feed);
             }
@@ -532,6 +556,12 @@ impl<'a> Worker<'a> {
     /// Takes in a request for a poll. One for a feed that is being polled is answered by that poll.
     fn requested(&mut self, request: PollRequest) {
         let (feed, now) = (request.feed, self.now());
+        if request.accepts_url
+            && let Some(state) = self.poller.status(feed).and_then(PollState::consented)
+        {
+            self.saving.note(feed, &state, PollSaving::Waiting);
+            self.poller.remember(feed, &state);
+        }
         let polled = self.subject(feed, now).map(|(_, state, hosts)| (state, self.pauses.until(&hosts)));
         if self.agenda.awaited.take_in(request, polled, now) && !self.lanes.are_polling(feed) {
             self.lanes.polls.put(feed, now);

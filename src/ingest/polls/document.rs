@@ -57,6 +57,7 @@ impl Poll<'_> {
             let unchanged = PollOutcome::Unchanged(answer);
             return if confirms { self.confirm(&unchanged).await } else { Ok(self.remember(&unchanged)) };
         };
+        self.recognise(&sliced).await?;
         tell_platform(self.feed, self.state.document.platform.as_ref(), sliced.platform.as_ref());
         let legacy = self.legacy_document(&fetched, &sliced);
         let (begun, import) = match self.gate(&sliced, &fetched, &landed).await? {
@@ -74,7 +75,10 @@ impl Poll<'_> {
                 let Some(decided) = self.decide(snapshot, sliced, import).await? else {
                     return Ok(Decision::Moved);
                 };
-                if let Some(other) = &decided.different_feed {
+                // One of a new URL was recognised before, or the operator means it.
+                if let Some(other) =
+                    decided.different_feed.as_ref().filter(|_| self.state.url_change.is_none())
+                {
                     let kind = FaultKind::DifferentFeed { title: other.title.clone() };
                     if !self.persists(&kind) {
                         return Err(Failure::of(kind));
@@ -109,8 +113,9 @@ impl Poll<'_> {
             self.context.platforms.clone(),
         );
         let document = Arc::clone(fetched);
+        let was_feed = self.state.health.good_at.is_some();
         compute(move || {
-            let sliced = Sliced::new(&document, last_body)?;
+            let sliced = Sliced::new(&document, last_body, was_feed)?;
             Ok(sliced.map(|sliced| {
                 let mut sliced = sliced.recognised(&choice, &platforms, known.as_ref(), &document);
                 if repeat == Repeat::Unchanged {

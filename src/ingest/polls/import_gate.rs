@@ -13,7 +13,7 @@ use crate::{
     },
     ingest::{
         Fetched,
-        documents::{Import, Sliced, deflate, keys_of, opened, strong_of, unread},
+        documents::{Import, Sliced, deflate, give_up_old_walk, keys_of, opened, strong_of, unread},
     },
     store::{Archives, Commit, StoreError},
 };
@@ -42,10 +42,14 @@ impl Poll<'_> {
         else {
             return open(None);
         };
-        let record = store.feed(feed.no).await.map_err(store_failure)?;
+        let mut record = store.feed(feed.no).await.map_err(store_failure)?;
+        if self.state.url_change.is_some() {
+            record = give_up_old_walk(self.context, feed, record).await?;
+        }
         // Of another feed's document under this URL no archives are read.
         let is_settled = record.completeness.history != History::Unknown
-            || different_feed(&record.metadata, &sliced.window.metadata).is_some();
+            || self.state.url_change.is_none()
+                && different_feed(&record.metadata, &sliced.window.metadata).is_some();
         if record.is_ready() && is_settled {
             return open(None);
         }

@@ -22,6 +22,8 @@ use url::Url;
 
 mod absence;
 
+mod changed_url;
+
 mod guard;
 
 const URL: &str = "http://blog.example/rss";

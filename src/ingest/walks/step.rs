@@ -5,7 +5,7 @@ use crate::feed::{
     archive::{ArchiveWalk, WalkStep},
     schedule::{Failure, FaultKind, Plan},
 };
-use crate::ingest::store_failure::store_failure;
+use crate::ingest::{documents::give_up_old_walk, store_failure::store_failure};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
@@ -38,6 +38,12 @@ impl ArchiveReader<'_> {
         stop: &CancellationToken,
     ) -> Result<Option<Stepped>, Failure> {
         let (feed, store) = (self.feed, &self.context.store);
+        if !walk.is_of(&feed.bare_url()) {
+            let record = store.feed(feed.no).await.map_err(store_failure)?;
+            let record = give_up_old_walk(self.context, feed, record).await?;
+            let again = record.completeness.last_walk.and_then(|walked| feed.walks_again_at(&walked));
+            return Ok(Some(Stepped::without_walk(again)));
+        }
         if !walk.remembers() {
             let staged = store.staged(feed.no).await.map_err(store_failure)?;
             walk = staged.recalled().unwrap_or(walk);

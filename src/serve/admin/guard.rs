@@ -4,9 +4,8 @@
 //! A browser on the operator's machine reaches loopback for every page that it shows. Such a request names another site in
 //! `Origin` or `Sec-Fetch-Site`, or in `Host` where a name was made to lead here.
 
-use crate::layers::LoopMark;
-use crate::secret::AdminToken;
 use crate::serve::body::{self, Response};
+use crate::{layers::OwnMark, secret::AdminToken};
 use futures_util::future::{BoxFuture, FutureExt as _, ready};
 use http::{
     HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri,
@@ -29,6 +28,8 @@ use url::{Host, Url};
 pub struct AdminGuard<S> {
     inner: S,
     rules: Arc<GuardRules>,
+    /// The mark of our own polls and deliveries, which are refused here.
+    mark: Option<OwnMark>,
 }
 
 /// The rules of the guard.
@@ -36,8 +37,6 @@ pub struct AdminGuard<S> {
 struct GuardRules {
     bound: IpAddr,
     token: Option<AdminToken>,
-    /// The mark of our own hub, which never asks here.
-    own_calls: LoopMark,
     log: Mutex<RefusalLog>,
 }
 
@@ -70,9 +69,18 @@ const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 impl<S> AdminGuard<S> {
     /// Guards a service that listens at an address. Beyond loopback, or where there is a token, a request carries it.
-    pub fn new(inner: S, bound: IpAddr, token: Option<AdminToken>, own_calls: LoopMark) -> Self {
-        let (bound, log) = (bound.to_canonical(), Mutex::default());
-        Self { inner, rules: Arc::new(GuardRules { bound, token, own_calls, log }) }
+    pub fn new(inner: S, bound: IpAddr, token: Option<AdminToken>) -> Self {
+        Self {
+            inner,
+            rules: Arc::new(GuardRules { bound: bound.to_canonical(), token, log: Mutex::default() }),
+            mark: None,
+        }
+    }
+
+    /// The same, which knows our own polls by this mark.
+    #[must_use]
+    pub fn knowing(self, mark: OwnMark) -> Self {
+        Self { mark: Some(mark), ..self }
     }
 }
 
@@ -80,9 +88,6 @@ impl GuardRules {
     /// The refusal of a request, in one line.
     fn refuse(&self, method: &Method, uri: &Uri, headers: &HeaderMap) -> Option<(StatusCode, &'static str)> {
         let forbidden = |why| Some((StatusCode::FORBIDDEN, why));
-        if self.own_calls.is_on(headers) {
-            return forbidden("refused: the hub of this server asks; the operator's listener is no callback");
-        }
         let is_open = OPEN_PAGES.contains(&uri.path()) && matches!(*method, Method::GET | Method::HEAD);
         let sites = headers.get_all(FETCH_SITE);
         if sites.iter().any(|site| !matches!(site.as_bytes(), b"none" | b"same-origin")) {
@@ -190,6 +195,13 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
+        let is_ours =
+            |mark: &&OwnMark| mark.is_on(request.headers()) || mark.is_on_delivery(request.headers());
+        if let Some(mark) = self.mark.as_ref().filter(is_ours) {
+            let mut answer = refusal(StatusCode::LOOP_DETECTED, "this request was sent from here");
+            mark.put_on(answer.headers_mut());
+            return ready(Ok(answer)).boxed();
+        }
         match self.rules.refuse(request.method(), request.uri(), request.headers()) {
             None => self.inner.call(request).boxed(),
             Some((status, why)) => {
@@ -233,7 +245,7 @@ mod tests {
     async fn ask(bound: &str, token: Option<&str>, path: &str, headers: &[(&str, &str)]) -> u16 {
         let inner = service_fn(|_: Request<()>| ready(Ok(Response::new(body::whole("fine\n")))));
         let token = token.map(AdminToken::new);
-        let guard = AdminGuard::new(inner, bound.parse().unwrap(), token, LoopMark::default());
+        let guard = AdminGuard::new(inner, bound.parse().unwrap(), token);
         let method = if path.starts_with("/clock") { Method::POST } else { Method::GET };
         let mut request = Request::builder().method(method).uri(path);
         for (name, value) in headers {

@@ -38,6 +38,8 @@ pub struct FeedTotals {
     pub feeds_total: usize,
     /// Feeds that fail now, by the owner of the fault.
     pub failing: BTreeMap<String, usize>,
+    /// Sites whose feeds could not be looked for the last time.
+    pub site_faults: Vec<SiteFault>,
 }
 
 /// The certificate that everfeed gets itself (ACME).
@@ -143,6 +145,8 @@ pub struct FeedStatus {
     pub fault: Option<FaultStatus>,
     /// The software that it is read as, and why.
     pub platform: Option<String>,
+    /// Oddities of its last document, such as a cut end or markup that was mended.
+    pub remark: Option<String>,
     /// The part of its past that is held.
     pub history: String,
     /// The reading of its archives, while it goes on: what it waits for, and until when.
@@ -167,7 +171,7 @@ pub struct FeedStatus {
     pub item_bytes: Option<u64>,
     /// Its push subscriptions.
     pub subscribers: SubscriberStatus,
-    /// Readers that wait for a change now: long polls and subscriptions.
+    /// Requests that wait for a change now: long polls and streams of events. Subscriptions are counted apart.
     pub waiters: usize,
 }
 
@@ -195,6 +199,16 @@ pub struct GapStatus {
     pub before: String,
     /// The cursor after it.
     pub after: String,
+}
+
+/// Fault of the origin of a site, met while its feeds were looked for.
+#[derive(Clone, Debug, Serialize)]
+pub struct SiteFault {
+    /// The origin.
+    pub origin: String,
+    /// The fault.
+    #[serde(flatten)]
+    pub fault: FaultStatus,
 }
 
 /// Fault of a feed.

@@ -120,6 +120,11 @@ async fn committed_pages_leave_their_traces_until_the_walk_ends(rig: Rig) {
         assert!(staged.walk.is_some(), "how the archives were reached is remembered");
     }
     let record = rig.feed(feed).await.unwrap();
+    let given_up =
+        Commit { archives: say(History::Unknown, Some(StagingChange::All)), ..commit(&record, vec![]) };
+    rig.commit(given_up).await.unwrap();
+    assert_eq!(rig.staged(feed).await.unwrap(), StagedWalk::default(), "the walk goes, too");
+    let record = rig.feed(feed).await.unwrap();
     let walked = LastWalk { missed: 3, ..LastWalk::at_once(History::Complete, START) };
     let archives = Archives { history: History::Complete, unstage: None, walked: Some(walked.clone()) };
     let record =

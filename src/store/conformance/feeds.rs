@@ -8,12 +8,13 @@ use crate::{
         schedule::{PollState, ValidatorPair},
         stamp::Stamp,
     },
-    store::{StoreError, traits::*},
+    store::{Commit, StoreError, traits::*},
 };
 use std::time::Duration;
 
 on_every_store![
     a_feed_keeps_its_number_and_its_namespace,
+    a_feed_without_items_takes_another_namespace,
     a_feed_that_was_never_registered_is_refused,
     the_last_poll_state_of_each_feed_is_kept,
     poll_states_are_saved_all_or_none,
@@ -39,13 +40,30 @@ async fn a_feed_keeps_its_number_and_its_namespace(rig: Rig) {
         names[1..],
         "after a name that is not there"
     );
-    assert_eq!(rig.feeds(None, 9).await.unwrap(), [first, second]);
+    assert_eq!(rig.feeds(None, 9).await.unwrap(), [first.clone(), second]);
+    rig.commit(commit(&rig.feed(first.no).await.unwrap(), vec![add(1)])).await.unwrap();
     match rig.register("blog", "c.example/feed").await {
         Err(StoreError::Namespace { feed, stored, given }) => {
             assert_eq!((&*feed, &*stored, &*given), ("blog", "a.example/feed", "c.example/feed"));
         }
         other => panic!("{other:?}"),
     }
+}
+
+async fn a_feed_without_items_takes_another_namespace(rig: Rig) {
+    let first = rig.register("blog", "wrong.example/feed").await.unwrap();
+    let empty = Commit { ready: true, ..commit(&first, vec![]) };
+    let before = rig.commit(empty).await.unwrap().feed;
+    let taken = rig.register("blog", "right.example/feed").await.unwrap();
+    assert_eq!((taken.no, taken.ids.namespace.as_str()), (first.no, "right.example/feed"));
+    assert!(taken.is_ready() && taken.rev > before.rev && taken.metadata_t > before.metadata_t);
+    assert_ne!(taken.iri(), before.iri());
+    // Whatever was decided before is decided again.
+    let late = rig.commit(commit(&before, vec![add(1)])).await;
+    assert!(matches!(late, Err(StoreError::Conflict { .. })));
+    let rig = rig.reopen();
+    assert_eq!(rig.feed(first.no).await.unwrap(), taken);
+    assert_eq!(rig.register("blog", "right.example/feed").await.unwrap(), taken);
 }
 
 async fn a_feed_that_was_never_registered_is_refused(rig: Rig) {

@@ -243,7 +243,8 @@ fn document(body: &str) -> LegacyDocument {
 }
 
 async fn feeds_are_registered_all_or_none(rig: Rig) {
-    rig.blog().await;
+    let feed = rig.blog().await;
+    rig.commit(commit(&rig.feed(feed).await.unwrap(), vec![add(1)])).await.unwrap();
     let named = |name: &str, namespace: &str| (name.to_owned(), namespace.to_owned());
     let refused = rig.register_all(vec![named("new", "n"), named("blog", "another.example")]).await;
     assert!(matches!(refused, Err(StoreError::Namespace { .. })), "{refused:?}");

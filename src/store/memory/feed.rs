@@ -75,6 +75,14 @@ impl MemoryFeed {
         }
     }
 
+    /// Takes another namespace. What was read for the one before goes.
+    pub(super) fn take_namespace(&mut self, namespace: &str, now: Stamp) {
+        self.record = self.record.clone().with_namespace(namespace, now);
+        self.last = WindowState::default();
+        self.walk = None;
+        self.staged.clear();
+    }
+
     pub(super) fn item(&self, id: ItemId) -> Option<Arc<Item>> {
         let t = self.held.ids.get(&id)?;
         self.held.items.get(t).map(|kept| Arc::clone(&kept.item))
@@ -124,6 +132,10 @@ impl MemoryFeed {
             Some(StagingChange::Since(no)) => {
                 self.staged = self.staged.split_off(&no);
                 self.staged.values_mut().for_each(|page| page.content = StagedBody::Traces);
+            }
+            Some(StagingChange::All) => {
+                self.staged.clear();
+                self.walk = None;
             }
             Some(StagingChange::Without(no)) => drop(self.staged.split_off(&no)),
             Some(StagingChange::Below(no)) => {

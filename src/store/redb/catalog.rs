@@ -28,7 +28,10 @@ pub(super) fn register(
 ) -> Result<FeedRecord, StoreError> {
     if let Some(record) = named(writing.look(), name)? {
         check_namespace(&record, namespace)?;
-        return Ok(record);
+        if record.ids.namespace == namespace {
+            return Ok(record);
+        }
+        return take_namespace(writing, record, namespace);
     }
     let no = FeedNo(rows::last_feed_number(writing.look())? + 1);
     let record = FeedRecord::new(no, name, namespace);
@@ -36,6 +39,24 @@ pub(super) fn register(
     tx.edit(META)?.insert(rows::LAST_FEED_KEY, &encode(&no.0)?)?;
     tx.edit(FEED_NAMES)?.insert(name, &feed_key(no))?;
     write_record(tx, &record)?;
+    Ok(record)
+}
+
+/// Gives a feed that holds no items another namespace. What was read for the one before goes.
+fn take_namespace(
+    writing: &mut Writing<'_>,
+    record: FeedRecord,
+    namespace: &str,
+) -> Result<FeedRecord, StoreError> {
+    let record = record.with_namespace(namespace, writing.now);
+    let (tx, key) = (writing.change(), feed_key(record.no));
+    tx.edit(WINDOWS)?.remove(&key)?;
+    tx.edit(WALKS)?.remove(&key)?;
+    clear(tx, KEYS, record.no)?;
+    clear(tx, WITNESSES, record.no)?;
+    clear(tx, STAGING, record.no)?;
+    write_record(tx, &record)?;
+    writing.record_clock();
     Ok(record)
 }
 

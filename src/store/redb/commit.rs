@@ -64,6 +64,9 @@ pub(super) fn commit(writing: &mut Writing<'_>, commit: &Commit) -> Result<Recei
 
 /// Forgets the pages that are items now, or their bytes.
 fn unstage_pages(tx: &WriteTransaction, feed: FeedNo, unstage: StagingChange) -> Result<(), StoreError> {
+    if unstage == StagingChange::All {
+        tx.edit(WALKS)?.remove(&feed_key(feed))?;
+    }
     let mut table = tx.edit(STAGING)?;
     let (first, last) = (page_key(feed, 0), page_key(feed, u32::MAX));
     let keys: Vec<PageKey> = table
@@ -81,6 +84,7 @@ fn unstage_pages(tx: &WriteTransaction, feed: FeedNo, unstage: StagingChange) ->
             StagingChange::Below(no) => (false, page.no < no),
             StagingChange::Since(no) => (page.no < no, true),
             StagingChange::Without(no) => (page.no >= no, false),
+            StagingChange::All => (true, false),
         };
         if is_forgotten {
             table.remove(&key)?;

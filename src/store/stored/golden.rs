@@ -452,6 +452,7 @@ fn samples() -> Vec<Sample> {
             }),
             ..DocumentFacts::default()
         },
+        url_change: None,
     };
     let walk = ArchiveWalk {
         started_at: AT,

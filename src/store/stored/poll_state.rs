@@ -6,7 +6,7 @@ use super::{
 };
 use crate::feed::schedule::{
     BodyKind, DocumentFacts, FaultKind, FaultNote, Health, NoAnswerCause, PermanentMove, PollState, Repeat,
-    Timetable, ValidatorPair, Whose,
+    Timetable, UrlChange, UrlConsent, ValidatorPair, Whose,
 };
 use everfeed_adapters::platforms::{Detected, Weight};
 
@@ -15,7 +15,8 @@ impl StoredKind for PollState {
 }
 
 stored_structs! {
-    PollState { url, validators, timetable, health, document }
+    PollState { url, validators, timetable, health, document, url_change }
+    UrlChange { from, consent }
     ValidatorPair { etag, last_modified, url }
     Timetable {
         next_at, polled_at, unconditional_at, wants_audit, arrivals, hinted_secs, skip_hours, skip_days,
@@ -29,6 +30,7 @@ stored_structs! {
 
 stored_enums! {
     Repeat { 0 Changed, 1 Unchanged }
+    UrlConsent { 0 NotGiven, 1 Given }
     FaultKind {
         0 Refused { status, has_credentials },
         1 NoAnswer { whose, reason, cause },
@@ -37,6 +39,9 @@ stored_enums! {
         4 StoreAway { reason },
         5 Internal { reason },
         6 Quota { bytes, quota_bytes },
+        7 Unrecognised { feed, from, to, title },
+        8 WebPage { reason, feeds, was_feed },
+        9 LeadsBack,
     }
     NoAnswerCause { 0 Resolve, 1 Connect, 2 Timeout, 3 Redirect, 4 TooLarge, 5 Broken, 6 Local, 7 Tls }
     BodyKind { 0 Empty, 1 Html, 2 Json, 3 Xml, 4 Other }
