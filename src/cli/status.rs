@@ -213,11 +213,20 @@ fn certificate(state: &Value, now: DateTime<Utc>) -> Option<String> {
     Some(format!("certificate for {}: {end}; next order {next}{told}", names.join(", ")))
 }
 
+/// Subscribers that do not take their pushes and are told one by one, of each feed.
+const FAILURES_SHOWN_MAX: usize = 3;
+
 /// Everything about a feed that is no fault, and that its operator should know.
 fn remarks(feed: &Value, now: DateTime<Utc>) -> Vec<String> {
     let mut found = Vec::new();
     if feed["subscribers"]["failing"].as_u64().is_some_and(|failing| failing > 0) {
-        found.push(format!("subscribers that do not take their pushes: {}", feed["subscribers"]["failing"]));
+        let failures = feed["subscribers"]["failures"].as_array().into_iter().flatten();
+        let told: Vec<String> = failures
+            .take(FAILURES_SHOWN_MAX)
+            .map(|failing| format!("; {}: {}", text(&failing["host"]), text(&failing["error"])))
+            .collect();
+        let count = &feed["subscribers"]["failing"];
+        found.push(format!("subscribers that do not take their pushes: {count}{}", told.concat()));
     }
     if let Some(wait) = feed["waits"].as_object() {
         let moment = |key: &str| wait.get(key).and_then(|moment| when(moment, now));
@@ -291,6 +300,7 @@ mod tests {
         moved["moved_to"] = "https://new.example/".into();
         moved["shortened_items"] = 2.into();
         moved["remark"] = "the document ends early; its last entry was dropped".into();
+        moved["subscribers"] = json!({ "active": 3, "failing": 1, "failures": [{ "host": "cb.example", "error": "it leads back" }] });
         let first = json!({ "version": "1", "started_at": "2026-06-01T00:00:00Z", "waiters": 4, "feeds": [moved],
             "removed_feeds": [{ "name": "old", "items": 7, "renamed_to": null }] });
         let sheet = sheet(&[first, json!({ "feeds": [feed("b")] })]);
@@ -303,6 +313,7 @@ mod tests {
             "old: not configured any more; items kept: 7",
             "a: redirects for good to https://new.example/",
             "(keep.item_bytes_max): 2",
+            "a: subscribers that do not take their pushes: 1; cb.example: it leads back",
             "a: its last document: the document ends early",
         ] {
             assert!(lines.contains(part), "{part} is not in:\n{lines}");

@@ -142,6 +142,31 @@ mod tests {
     use http::StatusCode;
     use http_body_util::Empty;
 
+    #[tokio::test]
+    async fn our_own_polls_are_refused_and_our_own_deliveries_are_told_who_answers() {
+        let mark = OwnMark::random();
+        let router = Router::new(Vec::new()).knowing(mark.clone());
+        let own = |end: &str| {
+            let mut headers = http::HeaderMap::new();
+            mark.put_on(&mut headers);
+            let (name, value) = headers.into_iter().next().unwrap();
+            (name.unwrap(), format!("{}{end}", value.to_str().unwrap()))
+        };
+        let ask = async |header: Option<(http::HeaderName, String)>| {
+            let mut request = Request::builder().uri("/");
+            if let Some((name, value)) = header {
+                request = request.header(name, value);
+            }
+            let request = request.body(Empty::<Bytes>::new()).unwrap();
+            let answer = router.clone().oneshot(request).await.unwrap();
+            (answer.status().as_u16(), mark.is_on(answer.headers()))
+        };
+        assert_eq!(ask(None).await, (404, false));
+        assert_eq!(ask(Some(own(""))).await, (508, true));
+        assert_eq!(ask(Some(own("; delivery"))).await, (404, true));
+        assert_eq!(ask(Some(own("0"))).await, (404, false), "another mark");
+    }
+
     #[tokio::test(start_paused = true)]
     async fn requests_wait_for_the_end_of_the_start_and_are_then_told_of_it() {
         let ask = |router: &Router| {

@@ -235,7 +235,7 @@ impl fmt::Display for FaultKind {
                     f,
                     "another feed? The url was {from} and is {to}. The document there{named} shares no key, no link, and no \
                      title and date with what is held. Nothing of it is stored, and what is held is served. If it is the \
-                     same feed, run `everfeed accept {feed}`; if not, change `url`"
+                     same feed, run `everfeed accept {feed}`; if not, change `url` (of a feed of a [[site]]: `origin`)"
                 )
             }
             Self::WebPage { reason, feeds, was_feed } => {
