@@ -378,6 +378,32 @@ fn every_key_has_words_for_what_would_do() {
 }
 
 #[test]
+fn a_server_in_front_that_is_not_told_is_warned_of_where_passwords_are_taken() {
+    let is_warned = |server: &str, access: &str| {
+        let text = format!(
+            "[server]\npublic_url = \"https://feeds.example.org\"\n{server}\n[[feed]]\nname = \"a\"\nurl = \"http://x.example/\"\n\
+             access = \"{access}\"\n"
+        );
+        let warnings = Config::parse("x", &text).unwrap_or_else(|error| panic!("{error}")).warnings();
+        warnings
+            .iter()
+            .any(|line| line.starts_with("server.trusted_proxies: empty") && line.contains("127.0.0.1/32"))
+    };
+    for hidden in ["", "listen = \"[::1]:8080\"", "listen = [\"127.0.0.1:80\", \"unix:/run/x.sock\"]"] {
+        assert!(is_warned(hidden, "private"), "{hidden}");
+        assert!(!is_warned(hidden, "public"), "{hidden}");
+    }
+    for told in [
+        "trusted_proxies = [\"127.0.0.1/32\"]",
+        "listen = \"0.0.0.0:8080\"",
+        "listen = [\"127.0.0.1:80\", \"192.0.2.1:80\"]",
+        "listen = \"systemd\"",
+    ] {
+        assert!(!is_warned(told, "private"), "{told}");
+    }
+}
+
+#[test]
 fn credentials_in_the_public_url_are_a_mistake_that_does_not_repeat_them() {
     for url in ["http://u:hunter2@x/", "http://:hunter2@x/", "https://hunter2@x/"] {
         let error = error(&format!("[server]\npublic_url = \"{url}\"\n{GOOD}"));
