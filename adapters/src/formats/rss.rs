@@ -10,7 +10,8 @@ use crate::reading::{Draft, Rank, Scope, VALUES_MAX, add, add_person, person};
 use crate::text::{date, present};
 use crate::vocabulary::Vocabulary;
 use crate::{
-    Attribute, Body, Category, Element, Enclosure, Generator, Image, IsPermaLink, Link, Metadata, Node, Source,
+    Attribute, Body, Category, Element, Enclosure, Generator, Image, IsPermaLink, Link, Metadata, Node,
+    Source,
 };
 
 /// An RSS child of an entry; comes back when it is not understood.

@@ -195,7 +195,7 @@ impl<'h> HtmlTag<'h> {
         tag
     }
 
-    /// How far it was read.
+    /// Place up to which it was read.
     pub(super) fn place(&self) -> usize {
         self.at
     }

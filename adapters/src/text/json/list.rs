@@ -39,7 +39,8 @@ impl<'t> Objects<'t> {
     pub(crate) fn of(text: &'t str, bracket: usize) -> Self {
         let first = skip_space(text, bracket + 1);
         let budget = text.len().saturating_mul(LOOKS_MAX);
-        let mut objects = Self { text, at: bracket + 1, name: None, budget, is_last: false, is_closed: false };
+        let mut objects =
+            Self { text, at: bracket + 1, name: None, budget, is_last: false, is_closed: false };
         if text.as_bytes().get(first) == Some(&b'{') {
             objects.name = first_name(text, first);
         }

@@ -74,7 +74,7 @@ pub(super) fn is_light(html: &str) -> bool {
     true
 }
 
-/// What is left of the budget when the attributes of the tag were counted whose name stands here; `None` when they are too many,
+/// The rest of the budget when the attributes of the tag were counted whose name stands here; `None` when they are too many,
 /// or when too much was looked at. It begins wherever a tag may begin, because a parser that is inside of a script passes over
 /// what seems to be one.
 fn after_attributes(html: &str, name_at: usize, budget: usize) -> Option<usize> {
