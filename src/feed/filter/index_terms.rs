@@ -5,7 +5,7 @@
 use super::{
     Deletion, Filter, FilterTerms,
     folding::{folded, runs_on},
-    words_of,
+    is_shown, words_of,
 };
 use crate::feed::item::Item;
 use everfeed_adapters::{Entry, Person};
@@ -159,7 +159,7 @@ fn terms_of_names(entry: &Entry, terms: &mut Vec<IndexTerm>) {
     if terms.len() == named {
         terms.push(IndexTerm::of(TermKind::NoLanguage, ""));
     }
-    if entry.attached().next().is_some() {
+    if entry.attached().any(|file| is_shown(&file)) {
         terms.push(IndexTerm::of(TermKind::Enclosure, ""));
     }
 }
