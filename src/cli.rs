@@ -7,7 +7,7 @@ use crate::{
     telemetry::{self, LogForm},
 };
 use clap::{Args, Parser, Subcommand};
-use std::{path::PathBuf, process::ExitCode};
+use std::{future::Future, path::PathBuf, process::ExitCode, time::Duration};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
@@ -175,11 +175,11 @@ fn obey(command: Command, form: LogForm) -> anyhow::Result<()> {
                 }
             }
             telemetry::log(form, "info");
-            runtime()?.block_on(serve(config, source))
+            run_to_end(serve(config, source))
         }
         Command::Demo(options) => {
             telemetry::log(form, "error");
-            runtime()?.block_on(async { demo::run(options, stop_on_signal()).await })
+            run_to_end(async { demo::run(options, stop_on_signal()).await })
         }
         Command::Probe(options) => {
             telemetry::log(form, "error");
@@ -258,6 +258,18 @@ fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_multi_thread().enable_all().build()
 }
 
+/// Time for which the end of the process waits for work on other threads, such as the reading of a document that no job waits for any
+/// more. The store is closed by then.
+const LEFT_WORK_WAITS: Duration = Duration::from_secs(1);
+
+/// Runs to the end what may leave work behind, which is not waited for.
+fn run_to_end(work: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()> {
+    let runtime = runtime()?;
+    let ended = runtime.block_on(work);
+    runtime.shutdown_timeout(LEFT_WORK_WAITS);
+    ended
+}
+
 /// The number of SIGXFSZ on Linux and on systems of BSD's kind.
 const SIGNAL_OF_FILE_SIZE: i32 = 25;
 
@@ -309,4 +321,21 @@ fn stop_on_signal() -> CancellationToken {
         }
     });
     stop
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+
+    #[test]
+    fn the_end_does_not_wait_for_work_that_was_left() {
+        let (go_on, waits) = mpsc::channel::<()>();
+        let ended = run_to_end(async move {
+            tokio::task::spawn_blocking(move || waits.recv());
+            Ok(())
+        });
+        assert!(ended.is_ok());
+        drop(go_on);
+    }
 }

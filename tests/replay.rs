@@ -5,10 +5,26 @@
 
 use everfeed::{
     app::replay::{Kind, Step, feeds, play},
-    feed::absence::WindowEvent,
+    feed::{absence::WindowEvent, item::ItemId},
+    ingest::RecordSettings,
 };
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
+
+// The publishers with every fault, which are recorded here.
+#[path = "publisher/document.rs"]
+mod document;
+#[path = "publisher/publisher.rs"]
+mod publisher;
+#[expect(dead_code, reason = "the test of publishers uses more of it")]
+#[path = "publisher/scenario.rs"]
+mod scenario;
+#[expect(dead_code, reason = "the test of publishers uses more of it")]
+#[path = "publisher/score.rs"]
+mod score;
+#[expect(dead_code, reason = "the test of publishers uses more of it")]
+#[path = "publisher/watcher.rs"]
+mod watcher;
 
 #[derive(Deserialize)]
 struct Manifest {
@@ -179,4 +195,48 @@ async fn what_is_no_feed_is_told_once_and_changes_nothing() {
     let told: Vec<_> =
         steps.iter().map(|step| (step.file.as_str(), step.failure.is_some(), step.changes.len())).collect();
     assert_eq!(told, [("0000.xml", false, 3), ("0001.xml", true, 0), ("0002.xml", false, 1)]);
+}
+
+/// Days for which each publisher is recorded: tombstones are asked about again after one, three and ten days.
+const RECORDED_DAYS: u64 = 24;
+
+#[tokio::test]
+async fn a_recording_ends_as_the_run_did() {
+    let publishers = [
+        scenario::known(),
+        scenario::besides(),
+        scenario::harmless(),
+        scenario::silent_pages(),
+        scenario::bulk(),
+    ];
+    let mut differing = Vec::new();
+    for (seed, scenario) in publishers.into_iter().flatten().enumerate() {
+        let folder = tempfile::tempdir().unwrap();
+        let record =
+            RecordSettings { folder: folder.path().to_owned(), bodies: usize::MAX, bytes_max: u64::MAX };
+        let ran = watcher::recorded(&scenario, seed as u64, RECORDED_DAYS, record).await;
+        let mut played: BTreeMap<ItemId, &str> = BTreeMap::new();
+        for change in play(&folder.path().join("blog"), None, false)
+            .await
+            .unwrap()
+            .iter()
+            .flat_map(|step| &step.changes)
+        {
+            let end = match &change.kind {
+                Kind::New | Kind::Edited | Kind::Revived => "live",
+                Kind::Gone(reason, _) => reason.code(),
+            };
+            played.insert(change.id, end);
+        }
+        let ids: BTreeSet<&ItemId> = ran.keys().chain(played.keys()).collect();
+        let other: Vec<String> = ids
+            .into_iter()
+            .filter(|id| ran.get(id) != played.get(id))
+            .map(|id| format!("{id}: {:?} in the run, {:?} in the replay", ran.get(id), played.get(id)))
+            .collect();
+        if !other.is_empty() {
+            differing.push(format!("{}: {}", scenario.name, other.join("; ")));
+        }
+    }
+    assert!(differing.is_empty(), "{}", differing.join("\n"));
 }

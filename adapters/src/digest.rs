@@ -8,7 +8,7 @@ use crate::vocabulary::Vocabulary;
 use crate::{Element, Entry, Link, Node, Person, Text};
 
 /// Version of the digest. It changes whenever the digest of an unchanged entry may change, so that a better parser is not taken for an edit.
-pub const DIGEST_VERSION: u8 = 2;
+pub const DIGEST_VERSION: u8 = 3;
 
 /// Sixteen bytes of SHA-256.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize)]

@@ -21,7 +21,7 @@ pub struct Metadata {
     /// those of RFC 5005 (`first`, `last`, `next`, `previous`, `prev-archive`, `next-archive`, `current`). RSS `link`,
     /// `atom:link`; `cc:license`, `creativeCommons:license` and `wfw:commentRss`, which stay foreign.
     pub links: Vec<Link>,
-    /// All of RSS `managingEditor`, Atom `author`, `dc:creator`; without them `itunes:author`, which stays foreign.
+    /// All of RSS `managingEditor`, Atom `author`, `dc:creator`, `itunes:author`, which stays foreign.
     pub authors: Vec<Person>,
     /// All of Atom `contributor`.
     pub contributors: Vec<Person>,
@@ -129,6 +129,11 @@ impl Metadata {
     /// The URL of the best picture of the feed: its image, else its icon.
     pub fn picture(&self) -> Option<&str> {
         self.image.as_ref().map(|image| image.url.as_str()).or(self.icon.as_deref())
+    }
+
+    /// The link to the site: the first alternate that is a page, wherever it stands.
+    pub fn site(&self) -> Option<&Link> {
+        self.links.iter().find(|link| link.rel == "alternate" && link.is_page())
     }
 
     /// The first link with this relation; of alternates the first that is a page, wherever it stands.

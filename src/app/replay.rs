@@ -5,7 +5,7 @@ use crate::{
     catalog::FeedSettings,
     clock::Manual,
     feed::{
-        absence::Coverage,
+        absence::{Coverage, PageControl},
         filter::Filter,
         item::{Item, ItemId, Reason},
         observation_record::ObservationRecord,
@@ -13,14 +13,16 @@ use crate::{
         page::PageQuery,
         position::Position,
         reconcile::Evidence,
-        schedule::{Answer, PollState, ValidatorPair},
+        schedule::{Answer, Failure, PollState, ValidatorPair},
         stamp::Stamp,
     },
     ingest::{
         Context, DeletionSettings, FeedSpec, Fetched,
         checks::Check,
         polls::Poll,
-        recording::{Recorded, RecordedPage, recorded, recorded_pages},
+        recording::{
+            QuietPoll, Recorded, RecordedAnswer, RecordedPage, RecordedSettings, recorded, recorded_answers,
+        },
         upstream::DocumentReply,
     },
     notify::Notify,
@@ -81,8 +83,8 @@ pub enum Kind {
 
 /// The documents of one feed, in order, and how they were got.
 enum ReplaySource {
-    /// Recorded by everfeed: every answer is there with its time, those of pages of items, too.
-    Recording(Vec<(PathBuf, Recorded)>, Vec<RecordedPage>),
+    /// Recorded by everfeed: every document is there with its time, and every other answer on which something depends.
+    Recording(Vec<(PathBuf, Recorded)>, Vec<RecordedAnswer>),
     /// Versions of a document, each in force until the next: asked for when it appears, and in between whenever a poll
     /// is due.
     Versions(Vec<(PathBuf, Stamp)>),
@@ -133,19 +135,19 @@ pub async fn play(
     unconditional: bool,
 ) -> anyhow::Result<Vec<Step>> {
     let source = source(folder)?;
-    let mut player = Player::new(folder, feed, source.has_pages()).await?;
+    let mut player = Player::new(folder, feed, &source).await?;
     match source {
-        ReplaySource::Recording(documents, pages) => {
-            let mut pages = pages.iter().peekable();
+        ReplaySource::Recording(documents, answers) => {
+            let mut answers = answers.iter().peekable();
             for (path, came) in documents {
-                while let Some(page) = pages.next_if(|page| page.at_us < came.at_us) {
-                    player.hear(page).await?;
+                while let Some(answer) = answers.next_if(|answer| answer.at_us() < came.at_us) {
+                    player.hear(answer).await?;
                 }
                 let conditional = came.conditional && !unconditional;
                 player.read(&path, Stamp::from_micros(came.at_us), conditional, Some(&came)).await?;
             }
-            for page in pages {
-                player.hear(page).await?;
+            for answer in answers {
+                player.hear(answer).await?;
             }
         }
         ReplaySource::Versions(versions) => {
@@ -162,14 +164,25 @@ pub async fn play(
 impl ReplaySource {
     /// True when it holds permalink checks. Without any, no decision waits for one.
     fn has_pages(&self) -> bool {
-        matches!(self, Self::Recording(_, pages) if !pages.is_empty())
+        let is_page = |answer: &RecordedAnswer| matches!(answer, RecordedAnswer::Page(_));
+        matches!(self, Self::Recording(_, answers) if answers.iter().any(is_page))
+    }
+
+    /// The settings under which its first document was read.
+    fn settings(&self) -> RecordedSettings {
+        match self {
+            Self::Recording(documents, _) => {
+                documents.first().map(|(_, came)| came.under.clone()).unwrap_or_default()
+            }
+            Self::Versions(_) => RecordedSettings::default(),
+        }
     }
 }
 
 fn source(folder: &Path) -> anyhow::Result<ReplaySource> {
     let manifest = folder.join(MANIFEST);
     if !manifest.exists() {
-        return Ok(ReplaySource::Recording(recorded(folder)?, recorded_pages(folder)?));
+        return Ok(ReplaySource::Recording(recorded(folder)?, recorded_answers(folder)?));
     }
     let manifest: Manifest =
         serde_json::from_slice(&std::fs::read(&manifest)?).with_context(|| manifest.display().to_string())?;
@@ -190,6 +203,8 @@ struct Player {
     store: Arc<Memory>,
     clock: Arc<Manual>,
     feed: FeedSpec,
+    /// True when a configuration says how it is decided, whatever the recording says.
+    is_configured: bool,
     state: PollState,
     steps: Vec<Step>,
     seen: u64,
@@ -205,16 +220,21 @@ impl Player {
     async fn new(
         folder: &Path,
         configured: Option<&FeedSettings>,
-        permalink_checks: bool,
+        source: &ReplaySource,
     ) -> anyhow::Result<Self> {
         let clock = Arc::new(Manual::at(0));
         let store = Arc::new(Memory::new(clock.clone()));
         let notify = Arc::new(Notify::new());
         let context = Context { jitter: || 0.0, ..Context::new(store.clone(), notify, clock.clone()) };
         let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let namespace = configured.map_or_else(|| name.clone(), FeedSettings::namespace);
+        let under = source.settings();
+        let namespace = configured.map(FeedSettings::namespace).or(under.namespace);
+        let namespace = namespace.unwrap_or_else(|| name.clone());
         let no = store.register("replay", &namespace).await?.no;
         let usual = FeedSpec::new(no, name, Url::parse(URL)?);
+        // Older recordings do not say if pages were asked for, unless some were.
+        let recorded = under.deletions;
+        let permalink_checks = recorded.map_or_else(|| source.has_pages(), |under| under.permalink_checks);
         let checked = |deletions: DeletionSettings| DeletionSettings { permalink_checks, ..deletions };
         let feed = match configured {
             Some(as_configured) => FeedSpec {
@@ -226,9 +246,10 @@ impl Player {
             },
             None => FeedSpec { deletions: checked(usual.deletions), ..usual },
         };
+        let is_configured = configured.is_some();
         let state = PollState::unpolled(URL);
         let (steps, cursor, known) = (Vec::new(), String::new(), HashMap::new());
-        Ok(Self { context, store, clock, feed, state, steps, seen: 0, cursor, known })
+        Ok(Self { context, store, clock, feed, is_configured, state, steps, seen: 0, cursor, known })
     }
 
     /// True when the next request would carry validators.
@@ -244,7 +265,7 @@ impl Player {
             if self.is_conditional(at) && self.state.health.failures == 0 {
                 self.set(at).await?;
                 let reply = DocumentReply::Unchanged(Answer { conditional: true, ..Answer::default() });
-                self.state = self.answered(reply).await;
+                self.state = self.answered(reply, false).await;
             } else {
                 self.read(path, at, false, None).await?;
             }
@@ -258,8 +279,19 @@ impl Player {
         Ok(self.store.accept_clock().await?)
     }
 
-    async fn answered(&self, reply: DocumentReply) -> PollState {
-        Poll::new(&self.context, &self.feed, &self.state).answered(reply).await.state
+    async fn answered(&self, reply: DocumentReply, is_reread: bool) -> PollState {
+        let poll = Poll::new(&self.context, &self.feed, &self.state).rereading(is_reread);
+        poll.answered(reply).await.state
+    }
+
+    /// Takes over the settings under which a document was read, unless a configuration says others.
+    fn settle(&mut self, under: &RecordedSettings) {
+        if self.is_configured {
+            return;
+        }
+        self.feed.deletions = under.deletions.unwrap_or(self.feed.deletions);
+        let public_url = under.public_url.as_ref().and_then(|url| Url::parse(url).ok());
+        self.feed.aliases = public_url.into_iter().collect();
     }
 
     async fn read(
@@ -271,7 +303,12 @@ impl Player {
     ) -> anyhow::Result<()> {
         let body = std::fs::read(path).with_context(|| path.display().to_string())?;
         self.set(at).await?;
-        self.state = self.answered(DocumentReply::Document(fetched(body, conditional, came))).await;
+        if let Some(came) = came {
+            self.settle(&came.under);
+        }
+        let is_reread = came.is_some_and(|came| came.under.is_reread);
+        let reply = DocumentReply::Document(fetched(body, conditional, came));
+        self.state = self.answered(reply, is_reread).await;
         let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let observed = self.observed().await?;
         let failure = self.state.health.fault.as_ref().map(|fault| fault.kind.to_string());
@@ -286,25 +323,70 @@ impl Player {
         Ok(())
     }
 
-    /// The page of an item says what it once said, if the item is missed here, too.
-    async fn hear(&mut self, page: &RecordedPage) -> anyhow::Result<()> {
-        let at = Stamp::from_micros(page.at_us);
+    /// Takes in an answer that was no document.
+    async fn hear(&mut self, answer: &RecordedAnswer) -> anyhow::Result<()> {
+        let at = Stamp::from_micros(answer.at_us());
         self.set(at).await?;
-        let memory = self.store.known(self.feed.no, Vec::new()).await?.window.absence;
-        let missed = memory.items.iter().filter(|row| row.suspect.is_some());
-        for id in missed.map(|row| row.id) {
-            let Some(item) = self.store.item(self.feed.no, id).await? else { continue };
-            let link = item.entry().and_then(|entry| entry.permalink());
-            if item.iri != page.iri && (link.is_none() || link != page.link.as_deref()) {
-                continue;
+        match answer {
+            RecordedAnswer::Page(page) => self.hear_page(page, at).await,
+            RecordedAnswer::Control(control) => {
+                let control = PageControl { at, finding: control.control, ..PageControl::default() };
+                let check = Check::new(&self.context, &self.feed, &self.state);
+                let compared = check.compared(control).await;
+                compared.map(drop).map_err(|failure| anyhow::anyhow!(failure.to_string()))
             }
-            let told = Check::new(&self.context, &self.feed, &self.state).answered(id, page.said).await;
-            told.map_err(|failure| anyhow::anyhow!(failure.to_string()))?;
-            let observed = self.observed().await?;
-            let changes = self.changes().await?;
-            let file = page.link.clone().unwrap_or_else(|| page.iri.clone());
+            RecordedAnswer::Poll(poll) => {
+                let reply = match poll.poll {
+                    QuietPoll::Unchanged => {
+                        DocumentReply::Unchanged(Answer { conditional: true, ..Answer::default() })
+                    }
+                    QuietPoll::Failed => {
+                        let failure = Failure::ours("the recording holds no answer");
+                        DocumentReply::Failed { failure, host: None }
+                    }
+                };
+                self.state = self.answered(reply, false).await;
+                self.note("no document".to_owned(), at).await
+            }
+        }
+    }
+
+    /// The page of an item says what it once said, if the item is missed here, too, or a tombstone that is asked about.
+    async fn hear_page(&mut self, page: &RecordedPage, at: Stamp) -> anyhow::Result<()> {
+        let Some((id, is_tombstone)) = self.subject(page).await? else { return Ok(()) };
+        let check = Check::new(&self.context, &self.feed, &self.state);
+        let told = match is_tombstone {
+            true => check.rechecked(id, page.said).await,
+            false => check.answered(id, page.said).await,
+        };
+        told.map_err(|failure| anyhow::anyhow!(failure.to_string()))?;
+        self.note(page.link.clone().unwrap_or_else(|| page.iri.clone()), at).await
+    }
+
+    /// The item that a page was asked for, and true when it is a tombstone: by its IRI, else by its link, which others may share.
+    async fn subject(&self, page: &RecordedPage) -> anyhow::Result<Option<(ItemId, bool)>> {
+        let window = self.store.known(self.feed.no, Vec::new()).await?.window;
+        let missed =
+            window.absence.items.iter().filter(|row| row.suspect.is_some()).map(|row| (row.id, false));
+        let mut by_link = None;
+        for (id, is_tombstone) in missed.chain(window.tombstones.iter().map(|gone| (gone.id, true))) {
+            let Some(item) = self.store.item(self.feed.no, id).await? else { continue };
+            if item.iri == page.iri {
+                return Ok(Some((id, is_tombstone)));
+            }
+            let link = item.entry().and_then(|entry| entry.permalink());
+            if link.is_some() && link == page.link.as_deref() {
+                by_link.get_or_insert((id, is_tombstone));
+            }
+        }
+        Ok(by_link)
+    }
+
+    /// Notes what an answer came to that was no document, if it came to anything.
+    async fn note(&mut self, file: String, at: Stamp) -> anyhow::Result<()> {
+        let (observed, changes) = (self.observed().await?, self.changes().await?);
+        if observed.is_some() || !changes.is_empty() {
             self.steps.push(Step { file, at, observed, failure: None, changes, gap: false });
-            break;
         }
         Ok(())
     }
@@ -387,7 +469,7 @@ fn fetched(body: Vec<u8>, conditional: bool, came: Option<&Recorded>) -> Fetched
         content_language: came.and_then(|came| came.content_language.clone()),
         headers: Box::new(HeaderMap::from_iter(headers)),
         base_url: url,
-        resource: None,
+        resource: came.and_then(|came| came.under.resource.clone()),
         memory: None,
         coverage: match came {
             Some(came) if came.is_part => Coverage::Delta,

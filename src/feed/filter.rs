@@ -2,11 +2,14 @@
 
 use super::{
     inheritance,
-    item::{Content, Item, Reason, uuid_iri},
+    item::{Content, Item, PublisherId, Reason, uuid_iri},
     order::Order,
     record::FeedRecord,
 };
-use everfeed_adapters::{Entry, Person};
+use everfeed_adapters::{
+    Enclosure, Entry, Person,
+    text::uri::{is_image_data, may_be_followed},
+};
 use folding::{FoldedWords, folded, phrase};
 use sha2::{Digest as _, Sha256};
 use std::{
@@ -189,6 +192,16 @@ impl Filter {
         matches!(self, Self::Terms(terms) if terms.deletion == Deletion::Only)
     }
 
+    /// True where nothing that is gone was asked for, by `deleted=no`.
+    pub fn asks_for_live_alone(&self) -> bool {
+        match self {
+            Self::All => false,
+            Self::Live => true,
+            Self::Terms(terms) => terms.deletion == Deletion::No,
+            Self::Within(part) => part.asked.asks_for_live_alone(),
+        }
+    }
+
     /// The parameters that spell it and their values, in one order; none for all items.
     pub fn spelling(&self) -> Vec<(&'static str, String)> {
         let terms = match self {
@@ -290,7 +303,7 @@ impl FilterTerms {
         }
         let Some(entry) = item.entry() else { return !self.are_of_content() };
         // The cheap ones first: words ask for the whole text.
-        (!self.has_enclosure || entry.attached().next().is_some())
+        (!self.has_enclosure || entry.attached().any(|file| is_shown(&file)))
             && self.language.as_deref().is_none_or(|range| is_in(entry, feed, range))
             && self.category.as_deref().is_none_or(|category| is_tagged(entry, category))
             && self.author.as_deref().is_none_or(|author| is_by(entry, feed, author))
@@ -326,8 +339,10 @@ pub fn is_shown_as_left(item: &Item, order: Order) -> bool {
 
 /// The tombstone in whose form a view shows that a changed item is not in it: with its id and its dates, and nothing else.
 pub fn left_view(item: &Item) -> Item {
+    let publisher_id = PublisherId::with_source(item.publisher_id.as_ref(), item.remaining_source());
     Item {
         content: Content::Gone { reason: Reason::LeftView, first_missing: None, last_seen: None },
+        publisher_id,
         ..item.clone()
     }
 }
@@ -340,6 +355,13 @@ fn words_of(entry: &Entry) -> FoldedWords {
         words.add(text);
     }
     words
+}
+
+/// True for a file that documents name: not one whose URL leads nowhere known, or would run something.
+pub(super) fn is_shown(file: &Enclosure) -> bool {
+    let barred = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '\u{FFFE}' | '\u{FFFF}');
+    let url = file.url.trim();
+    !url.chars().all(barred) && (may_be_followed(url) || is_image_data(url))
 }
 
 fn is_by(entry: &Entry, feed: &FeedRecord, author: &str) -> bool {

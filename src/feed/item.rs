@@ -1,7 +1,7 @@
 //! Items, their ids and their tombstones; not how they are kept or shown.
 
 use super::{moment::Moment, stamp::Stamp};
-use everfeed_adapters::{Digest, Entry, IsPermaLink, Key};
+use everfeed_adapters::{Digest, Entry, IsPermaLink, Key, Source};
 use sha2::{Digest as _, Sha256};
 use std::{fmt, str::FromStr, sync::Arc};
 use uuid::Uuid;
@@ -58,13 +58,17 @@ pub struct Item {
     pub publisher_id: Option<PublisherId>,
 }
 
-/// The publisher's own id of an item, where that is more than its IRI.
+/// The publisher's own id of an item, where that is more than its IRI, and the source of one that is gone: the names that
+/// outlive the content.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PublisherId {
     /// The id as it came in, when it is no absolute IRI.
     pub text: Option<String>,
     /// `isPermaLink`, when it is the guid of RSS.
     pub is_permalink: Option<IsPermaLink>,
+    /// The source of the entry that a tombstone stood for: of a post of a group the member that it came from. `None` for a live item,
+    /// whose entry names it.
+    pub source: Option<Box<Source>>,
 }
 
 impl PublisherId {
@@ -77,8 +81,19 @@ impl PublisherId {
         if !is_iri && !founded() {
             return None;
         }
-        let found = Self { text: (!is_iri).then(|| id.clone()), is_permalink: entry.is_permalink };
-        (found != Self::default()).then_some(found)
+        let found =
+            Self { text: (!is_iri).then(|| id.clone()), is_permalink: entry.is_permalink, source: None };
+        found.unless_empty()
+    }
+
+    /// The same of an item that is gone, with the part of its source that is told, or of one that lives, without.
+    #[must_use]
+    pub fn with_source(of: Option<&Self>, source: Option<Box<Source>>) -> Option<Self> {
+        Self { source, ..of.cloned().unwrap_or_default() }.unless_empty()
+    }
+
+    fn unless_empty(self) -> Option<Self> {
+        (self != Self::default()).then_some(self)
     }
 }
 
@@ -181,6 +196,31 @@ impl Item {
         }
     }
 
+    /// The source that a tombstone names.
+    pub fn ended_source(&self) -> Option<&Source> {
+        self.publisher_id.as_ref()?.source.as_deref()
+    }
+
+    /// The part of its source that a tombstone of it names: the feed by its id, title and URLs. A longer one is left out.
+    pub fn remaining_source(&self) -> Option<Box<Source>> {
+        let source = match self.entry() {
+            Some(entry) => entry.source.as_deref()?,
+            None => return self.publisher_id.as_ref()?.source.clone(),
+        };
+        let link = |rel: &str| source.links.iter().find(|link| link.rel == rel).cloned();
+        let kept = Source {
+            id: source.id.clone(),
+            title: source.title.clone(),
+            links: link("self").into_iter().chain(link("alternate")).collect(),
+            ..Source::default()
+        };
+        let title_bytes = kept.title.as_ref().map_or(0, |title| title.value.len());
+        let bytes = kept.id.as_ref().map_or(0, String::len)
+            + title_bytes
+            + kept.links.iter().map(|link| link.href.len()).sum::<usize>();
+        (kept != Source::default() && bytes <= SOURCE_BYTES_MAX).then(|| Box::new(kept))
+    }
+
     /// True when it is a tombstone.
     pub fn is_gone(&self) -> bool {
         matches!(self.content, Content::Gone { .. })
@@ -227,6 +267,9 @@ pub fn listed(
     let updated = || plausible(updated_us).map(|updated| updated.min(modified.into()));
     plausible(published_us).or_else(updated).unwrap_or(created.into())
 }
+
+/// Limit of the source of a tombstone, bytes.
+const SOURCE_BYTES_MAX: usize = 4096;
 
 /// An item that was deleted this often before comes and goes (POLLING 2.4).
 const DEATHS_MANY: u8 = 3;
@@ -406,12 +449,18 @@ mod tests {
         let text = Some("Post #1".to_owned());
         assert_eq!(
             given("Post #1", None, &made),
-            Some(PublisherId { text: text.clone(), is_permalink: None })
+            Some(PublisherId { text: text.clone(), ..PublisherId::default() })
         );
         let is_permalink = Some(IsPermaLink::False);
-        assert_eq!(given("Post #1", is_permalink, &made), Some(PublisherId { text, is_permalink }));
+        assert_eq!(
+            given("Post #1", is_permalink, &made),
+            Some(PublisherId { text, is_permalink, source: None })
+        );
         assert_eq!(given("urn:x:1", None, "urn:x:1"), None);
-        assert_eq!(given("urn:x:1", is_permalink, "urn:x:1"), Some(PublisherId { text: None, is_permalink }));
+        assert_eq!(
+            given("urn:x:1", is_permalink, "urn:x:1"),
+            Some(PublisherId { text: None, is_permalink, source: None })
+        );
         // Two items share the id: the second is named by what was made for it alone.
         assert_eq!(given("Post #1", is_permalink, &uuid_iri("n", "Post #1#http://e.org/")), None);
         assert_eq!(PublisherId::of(&Entry::default(), &made, "n"), None);

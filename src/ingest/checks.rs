@@ -6,7 +6,7 @@ use super::{
     Context, FeedSpec, Upstream,
     compute::compute,
     events::tell,
-    recording::RecordedPage,
+    recording::{RecordedAnswer, RecordedPage, record_answer},
     transact::{Decision, transact},
     upstream::{PageAnswer, PageReply},
 };
@@ -153,21 +153,14 @@ impl<'a> Check<'a> {
 
     /// Keeps the result, if the feed is recorded: without it, its documents play to another end.
     async fn record(&self, item: &Item, said: CheckResult) -> Result<(), Failure> {
-        let Some(record) = self.feed.keeping.record.clone() else { return Ok(()) };
-        let (name, now) = (self.feed.name.clone(), self.context.now());
+        let now = self.context.now();
         let link = item.entry().and_then(|entry| entry.permalink()).map(str::to_owned);
         let page = RecordedPage { at_us: now.micros(), at: now.rfc3339(), iri: item.iri.clone(), link, said };
-        compute(move || {
-            if let Err(error) = record.keep_page(&name, &page) {
-                let folder = record.folder.display();
-                warn!(feed.name = %name, "What a page of `{name}` said could not be kept in {folder}: {error}");
-            }
-        })
-        .await
+        record_answer(self.feed, RecordedAnswer::Page(page)).await
     }
 
-    /// Commits the result of a check of a tombstone's page, and tells when the next check is due.
-    async fn rechecked(&self, id: ItemId, said: CheckResult) -> Result<Option<Stamp>, Failure> {
+    /// Commits the result of a check of a tombstone's page, wherever it is known from, and tells when the next check is due.
+    pub async fn rechecked(&self, id: ItemId, said: CheckResult) -> Result<Option<Stamp>, Failure> {
         let (context, feed, started) = (self.context, self.feed, Instant::now());
         let committed =
             transact(context, feed, "the page of a tombstone was asked for", |snapshot| async move {

@@ -1,7 +1,7 @@
 //! One kind of job: its queue, its limit, its jobs in flight, and what a panic in one comes to; not what a job does. Another
 //! kind of job needs a type that is a [`LaneJob`], and nothing else.
 
-use super::{due_queue::DueQueue, host_pauses::HostPauses};
+use super::{compute::stoppable, due_queue::DueQueue, host_pauses::HostPauses};
 use crate::feed::{record::FeedNo, stamp::Stamp};
 use std::{
     collections::{BTreeSet, HashMap},
@@ -159,7 +159,9 @@ impl<J: LaneJob> Lane<J> {
             return Some(job);
         }
         let span = info_span!("job", job.kind = %J::KIND, feed.name = %job.feed_name());
-        let task = self.tasks.spawn(job.run(stop.clone()).instrument(span)).id();
+        let stop = stop.clone();
+        let running = async move { stoppable(&stop, job.run(stop.clone())).await };
+        let task = self.tasks.spawn(running.instrument(span)).id();
         self.in_flight.insert(task, InFlight { feed: due.feed, hosts });
         None
     }

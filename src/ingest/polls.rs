@@ -1,10 +1,14 @@
 //! One poll, from the request to the commit and the wake-up; not the time at which it is due.
 
-use super::{Context, FeedSpec, Upstream, upstream::DocumentReply};
+use super::{
+    Context, FeedSpec, Upstream,
+    recording::{QuietPoll, RecordedAnswer, RecordedPoll, record_answer},
+    upstream::DocumentReply,
+};
 use crate::{
     feed::{
         archive::ArchiveWalk,
-        schedule::{self, Failure, FaultKind, Plan, PollOutcome, PollState, Whose},
+        schedule::{self, Failure, FaultKind, Plan, PollOutcome, PollState, Repeat, Whose},
         stamp::Stamp,
     },
     secret::public_text,
@@ -102,6 +106,7 @@ impl<'a> Poll<'a> {
     /// Takes in an answer, wherever it came from: from the publisher now, or from a record of what it once sent.
     pub async fn answered(self, reply: DocumentReply) -> Polled {
         let (feed, state) = (self.feed, self.state);
+        self.record_quiet(&reply).await;
         let polled = match reply {
             DocumentReply::Unchanged(answer) => self.remember(&PollOutcome::Unchanged(answer)),
             DocumentReply::Deferred { wait_secs } => self.remember(&PollOutcome::Deferred { wait_secs }),
@@ -126,6 +131,33 @@ impl<'a> Poll<'a> {
         self.context.metrics.poll(outcome(&polled), self.started.elapsed().as_secs_f64());
         debug!(feed.name = %feed.name, next_at = %polled.state.timetable.next_at.rfc3339(), "Polled `{}`", feed.name);
         polled
+    }
+
+    /// Reads the document even if it is the last one again.
+    #[must_use]
+    pub fn rereading(self, wants_document: bool) -> Self {
+        Self { wants_document, ..self }
+    }
+
+    /// Keeps that a poll brought no document, if the feed is recorded and something depends on it.
+    async fn record_quiet(&self, reply: &DocumentReply) {
+        let document = &self.state.document;
+        let fault = self.state.health.fault.as_ref();
+        let (poll, is_news) = match reply {
+            DocumentReply::Unchanged(_) => {
+                (QuietPoll::Unchanged, document.repeat == Repeat::Changed || fault.is_some())
+            }
+            DocumentReply::Failed { failure, .. } => {
+                (QuietPoll::Failed, fault.is_none_or(|fault| !fault.kind.is_same(&failure.kind)))
+            }
+            DocumentReply::Document(_) | DocumentReply::Deferred { .. } => return,
+        };
+        if is_news || document.deferred_until.is_some() {
+            let at = self.context.now();
+            let recorded = RecordedPoll { at_us: at.micros(), at: at.rfc3339(), poll };
+            // It is told in the log when it cannot be kept.
+            let _ = record_answer(self.feed, RecordedAnswer::Poll(recorded)).await;
+        }
     }
 
     /// The result of a poll that ended in a panic.

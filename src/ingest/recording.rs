@@ -1,9 +1,10 @@
-//! The last documents of a feed as they came, and what pages of its items said, kept in a folder so that what was decided on them can be played again; not
-//! what was decided.
+//! The last documents of a feed as they came, and what else was answered between them, kept in a folder so that what was decided on
+//! them can be played again; not what was decided.
 
-use super::{Fetched, RecordSettings};
+use super::{DeletionSettings, FeedSpec, Fetched, RecordSettings, compute::compute};
 use crate::feed::{
-    absence::{CheckResult, Coverage},
+    absence::{CheckResult, ControlFinding, Coverage},
+    schedule::Failure,
     stamp::Stamp,
 };
 use serde::{Deserialize, Serialize};
@@ -12,6 +13,7 @@ use std::{
     os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
 };
+use tracing::warn;
 
 /// Facts that came with a document: `NNNN.json` beside `NNNN.xml`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,9 +34,82 @@ pub struct Recorded {
     pub content_language: Option<String>,
     /// The other headers by which software is recognised; never cookies.
     pub headers: Vec<(String, String)>,
+    /// The settings under which it was decided on; recordings of older versions lack them.
+    #[serde(default)]
+    pub under: RecordedSettings,
 }
 
-/// Result of a permalink check: a line of `pages.jsonl`.
+/// Settings of a feed on which its items and what becomes of them depend.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordedSettings {
+    /// The namespace of its ids.
+    pub namespace: Option<String>,
+    /// Proof that a tombstone needs.
+    pub deletions: Option<DeletionSettings>,
+    /// Its first public URL, where that is elsewhere than upstream.
+    pub public_url: Option<String>,
+    /// The URL that names the document, where that is wanted as it is instead of as a feed.
+    pub resource: Option<String>,
+    /// True when the document was read although it was the last one again.
+    pub is_reread: bool,
+}
+
+/// An answer that was no document: a line of `pages.jsonl`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum RecordedAnswer {
+    /// A page of an item.
+    Page(RecordedPage),
+    /// A page by which those of items are told apart.
+    Control(RecordedControl),
+    /// A poll that brought no document.
+    Poll(RecordedPoll),
+}
+
+/// Finding of a control of permalink checks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordedControl {
+    /// Time of the control, microseconds since 1970.
+    pub at_us: u64,
+    /// The same for people, RFC 3339.
+    pub at: String,
+    /// The finding.
+    pub control: ControlFinding,
+}
+
+/// A poll without a document. Only those are kept on which something depends: the first one after a document, those while edits
+/// are deferred, and the first one of each kind of failure.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordedPoll {
+    /// Time of the poll, microseconds since 1970.
+    pub at_us: u64,
+    /// The same for people, RFC 3339.
+    pub at: String,
+    /// Its end.
+    pub poll: QuietPoll,
+}
+
+/// End of a poll without a document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum QuietPoll {
+    /// 304.
+    Unchanged,
+    /// No answer, or none that was good.
+    Failed,
+}
+
+impl RecordedAnswer {
+    /// Time of the answer, microseconds since 1970.
+    pub const fn at_us(&self) -> u64 {
+        match self {
+            Self::Page(RecordedPage { at_us, .. })
+            | Self::Control(RecordedControl { at_us, .. })
+            | Self::Poll(RecordedPoll { at_us, .. }) => *at_us,
+        }
+    }
+}
+
+/// Result of a permalink check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordedPage {
     /// Time of the check, microseconds since 1970.
@@ -49,16 +124,22 @@ pub struct RecordedPage {
     pub said: CheckResult,
 }
 
-/// File of the permalink checks, beside the documents.
-const PAGES: &str = "pages.jsonl";
+/// File of the answers that are no documents, beside those.
+const ANSWERS: &str = "pages.jsonl";
 
-/// Lines of that at most; the oldest go first.
-const PAGES_MAX: usize = 1000;
+/// Bytes of that from which on its older half goes: some twenty thousand lines.
+const ANSWERS_BYTES_MAX: u64 = 4 << 20;
 
 impl RecordSettings {
     /// Keeps a document of the feed of this name, and lets go of the oldest. Blocks. Only the owner of the process may
     /// read what is kept: a feed may be private.
-    pub(super) fn keep(&self, name: &str, fetched: &Fetched, at: Stamp) -> io::Result<()> {
+    pub(super) fn keep(
+        &self,
+        name: &str,
+        fetched: &Fetched,
+        under: RecordedSettings,
+        at: Stamp,
+    ) -> io::Result<()> {
         if fetched.body.len() as u64 > self.bytes_max {
             return Ok(());
         }
@@ -74,22 +155,33 @@ impl RecordSettings {
             write(&body, &fetched.body)?;
         }
         // The body first: what a crash leaves without its JSON is overwritten by the next.
-        write(&beside, &serde_json::to_vec_pretty(&Recorded::of(fetched, at))?)?;
+        write(&beside, &serde_json::to_vec_pretty(&Recorded::of(fetched, under, at))?)?;
         kept.push(number);
         self.trim(&folder, &kept)
     }
 
-    /// Keeps what a page of the feed of this name said. Blocks.
-    pub(super) fn keep_page(&self, name: &str, page: &RecordedPage) -> io::Result<()> {
+    /// Keeps an answer about the feed of this name that was no document. Blocks.
+    pub(super) fn keep_answer(&self, name: &str, answer: &RecordedAnswer) -> io::Result<()> {
         let folder = self.folder.join(name);
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
-        let mut pages = recorded_pages(&folder)?;
-        pages.push(page.clone());
-        let surplus = pages.len().saturating_sub(PAGES_MAX);
-        let lines = pages.iter().skip(surplus).map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
-        let new = folder.join("pages.jsonl.new");
-        write(&new, (lines.join("\n") + "\n").as_bytes())?;
-        fs::rename(new, folder.join(PAGES))
+        let path = folder.join(ANSWERS);
+        let mut line = serde_json::to_string(answer)?;
+        let kept = path.metadata().map_or(0, |found| found.len());
+        if kept >= ANSWERS_BYTES_MAX {
+            let text = fs::read(&path)?;
+            let half = text.len() / 2;
+            let from = text[half..].iter().position(|b| *b == b'\n').map_or(text.len(), |at| half + at + 1);
+            let new = folder.join("pages.jsonl.new");
+            write(&new, &text[from..])?;
+            fs::rename(new, &path)?;
+        }
+        // A line that a crash left half is ended, so that this one stands alone.
+        if !is_ended(&path)? {
+            line.insert(0, '\n');
+        }
+        line.push('\n');
+        let mut file = fs::OpenOptions::new().append(true).create(true).mode(0o600).open(&path)?;
+        io::Write::write_all(&mut file, line.as_bytes())
     }
 
     fn trim(&self, folder: &Path, kept: &[u64]) -> io::Result<()> {
@@ -106,11 +198,25 @@ impl RecordSettings {
     }
 }
 
+/// Keeps an answer about a feed, if the feed is recorded: without it, its documents play to another end. One that cannot be kept counts
+/// all the same.
+pub(super) async fn record_answer(feed: &FeedSpec, answer: RecordedAnswer) -> Result<(), Failure> {
+    let Some(record) = feed.keeping.record.clone() else { return Ok(()) };
+    let name = feed.name.clone();
+    compute(move || {
+        if let Err(error) = record.keep_answer(&name, &answer) {
+            let folder = record.folder.display();
+            warn!(feed.name = %name, "What was answered about `{name}` could not be kept in {folder}: {error}");
+        }
+    })
+    .await
+}
+
 /// Headers that say nothing of the software, or too much of us.
 const HEADERS_LEFT_OUT: &[&str] = &["set-cookie", "set-cookie2", "www-authenticate", "authorization"];
 
 impl Recorded {
-    fn of(fetched: &Fetched, at: Stamp) -> Self {
+    fn of(fetched: &Fetched, under: RecordedSettings, at: Stamp) -> Self {
         let header = |(name, value): (&http::HeaderName, &http::HeaderValue)| {
             let told = !HEADERS_LEFT_OUT.contains(&name.as_str());
             told.then(|| Some((name.to_string(), value.to_str().ok()?.to_owned())))?
@@ -124,6 +230,7 @@ impl Recorded {
             content_type: fetched.content_type.clone(),
             content_language: fetched.content_language.clone(),
             headers: fetched.headers.iter().filter_map(header).collect(),
+            under,
         }
     }
 }
@@ -141,13 +248,32 @@ pub fn recorded(folder: &Path) -> io::Result<Vec<(PathBuf, Recorded)>> {
     numbers(folder)?.into_iter().map(read).collect()
 }
 
-/// The recorded permalink checks, oldest first. A line that a crash left half is none.
-pub fn recorded_pages(folder: &Path) -> io::Result<Vec<RecordedPage>> {
-    match fs::read_to_string(folder.join(PAGES)) {
-        Ok(text) => Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()),
+/// The recorded answers that were no documents, oldest first. A line that a crash left half is none.
+pub fn recorded_answers(folder: &Path) -> io::Result<Vec<RecordedAnswer>> {
+    match fs::read(folder.join(ANSWERS)) {
+        Ok(bytes) => {
+            let lines = bytes.split(|b| *b == b'\n');
+            Ok(lines.filter_map(|line| serde_json::from_slice(line).ok()).collect())
+        }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
         Err(error) => Err(error),
     }
+}
+
+/// True for a file that is empty, or ends with a line feed.
+fn is_ended(path: &Path) -> io::Result<bool> {
+    let mut file = match fs::File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
+        Err(error) => return Err(error),
+    };
+    if file.metadata()?.len() == 0 {
+        return Ok(true);
+    }
+    let mut last = [0];
+    io::Seek::seek(&mut file, io::SeekFrom::End(-1))?;
+    io::Read::read_exact(&mut file, &mut last)?;
+    Ok(last == *b"\n")
 }
 
 /// The numbers of the documents in a folder that are there whole, in order.
@@ -209,7 +335,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let record = RecordSettings { folder: folder.path().join("made"), bodies, bytes_max };
         for (n, document) in (0..).zip(documents) {
-            record.keep("blog", &fetched(document), Stamp::from_secs(n)).unwrap();
+            record
+                .keep("blog", &fetched(document), RecordedSettings::default(), Stamp::from_secs(n))
+                .unwrap();
         }
         let found = recorded(&record.folder.join("blog")).unwrap();
         let name = |path: &Path| path.file_name().unwrap().to_string_lossy().into_owned();
@@ -231,9 +359,10 @@ mod tests {
     fn what_came_with_a_document_stands_beside_it_without_cookies() {
         let folder = tempfile::tempdir().unwrap();
         let record = RecordSettings { folder: folder.path().to_owned(), bodies: 2, bytes_max: 100 };
-        record.keep("blog", &fetched("x"), Stamp::from_secs(1_780_272_000)).unwrap();
+        let under = RecordedSettings { namespace: Some("blog.example/rss.xml".into()), ..Default::default() };
+        record.keep("blog", &fetched("x"), under.clone(), Stamp::from_secs(1_780_272_000)).unwrap();
         let (_, told) = recorded(&folder.path().join("blog")).unwrap().remove(0);
-        assert_eq!((&*told.at, told.conditional), ("2026-06-01T00:00:00Z", true));
+        assert_eq!((&*told.at, told.conditional, told.under), ("2026-06-01T00:00:00Z", true, under));
         assert_eq!(told.headers, [("server".to_owned(), "Apache".to_owned())]);
         let mode = std::os::unix::fs::PermissionsExt::mode;
         let of = |path: &str| mode(&folder.path().join("blog").join(path).metadata().unwrap().permissions());
@@ -241,26 +370,34 @@ mod tests {
     }
 
     #[test]
-    fn what_pages_said_is_kept_in_order_and_the_oldest_go_first() {
+    fn answers_are_kept_in_order_and_the_oldest_go_first() {
         let folder = tempfile::tempdir().unwrap();
         let record = RecordSettings { folder: folder.path().to_owned(), bodies: 2, bytes_max: 100 };
-        let page = |n: u64| RecordedPage {
-            at_us: n,
-            at: Stamp::from_secs(n).rfc3339(),
-            iri: format!("urn:x:{n}"),
-            link: None,
-            said: CheckResult::NotFound,
+        let page = |n: u64| {
+            RecordedAnswer::Page(RecordedPage {
+                at_us: n,
+                at: Stamp::from_secs(n).rfc3339(),
+                iri: "urn:x".into(),
+                link: None,
+                said: CheckResult::NotFound,
+            })
         };
-        for n in 0..3 {
-            record.keep_page("blog", &page(n)).unwrap();
+        let at = Stamp::from_secs(1).rfc3339();
+        let control = RecordedControl { at_us: 1, at: at.clone(), control: ControlFinding::Refused };
+        let poll = RecordedPoll { at_us: 2, at, poll: QuietPoll::Unchanged };
+        let answers = [page(0), RecordedAnswer::Control(control), RecordedAnswer::Poll(poll)];
+        for answer in &answers {
+            record.keep_answer("blog", answer).unwrap();
         }
-        let kept = || recorded_pages(&folder.path().join("blog")).unwrap();
-        assert_eq!(kept(), [page(0), page(1), page(2)]);
-        let many: String =
-            (0..1000).map(|n| serde_json::to_string(&page(n)).unwrap() + "\n").collect::<String>()
-                + "{\"half";
-        fs::write(folder.path().join("blog").join(PAGES), many).unwrap();
-        record.keep_page("blog", &page(1000)).unwrap();
-        assert_eq!((kept().len(), kept()[0].at_us, kept()[999].at_us), (1000, 1, 1000));
+        let kept = || recorded_answers(&folder.path().join("blog")).unwrap();
+        assert_eq!(kept(), answers);
+        let line = |n: u64| serde_json::to_string(&page(n)).unwrap() + "\n";
+        let count = ANSWERS_BYTES_MAX / line(0).len() as u64 + 1;
+        let many: String = (0..count).map(line).collect::<String>() + "{\"half";
+        fs::write(folder.path().join("blog").join(ANSWERS), many).unwrap();
+        record.keep_answer("blog", &page(count)).unwrap();
+        let (first, last) = (kept()[0].at_us(), kept().last().unwrap().at_us());
+        assert!(first > count / 3 && first < count, "{first}");
+        assert_eq!((last, kept().len() as u64), (count, count - first + 1));
     }
 }

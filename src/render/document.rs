@@ -52,6 +52,9 @@ pub struct Links {
     pub archives: ArchiveLinks,
     /// True where `base` is the address of the old feed: the document stands for the publisher's, and has its id.
     pub is_old_address: bool,
+    /// True where nothing that is gone was asked for. What leaves the view is told in the form of RFC 6721 alone, so that mirrors
+    /// follow and nobody is shown a post for it.
+    pub is_live_view: bool,
 }
 
 /// Links between a classic view and its archives (RFC 5005 section 4).

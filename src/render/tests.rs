@@ -5,7 +5,7 @@ use super::{
     representation::Representation,
     samples::{bare, feed, gone, live, metadata, rendered, rich},
 };
-use crate::feed::item::Item;
+use crate::feed::item::{Item, PublisherId};
 use everfeed_adapters::{Date, Entry, Hints, slice};
 use quick_xml::{NsReader, events::Event, name::ResolveResult};
 
@@ -346,4 +346,27 @@ fn an_entry_that_names_only_its_last_change_is_published_by_that_date_as_in_the_
     let ahead = Some(Date { raw: String::new(), at_us: Some(4_000_000_000_000_000) });
     let ahead = live(1, Entry { updated: ahead, ..Entry::default() });
     assert_eq!(ahead.listed(), ahead.modified.into());
+}
+
+#[test]
+fn a_tombstone_names_the_source_of_what_it_was() {
+    let source = rich().entry().unwrap().source.clone();
+    let tombstone = || Item {
+        publisher_id: Some(PublisherId { source: source.clone(), ..PublisherId::default() }),
+        ..gone(3)
+    };
+    for (name, expect) in [
+        ("atom", r#"<source> <id>tag:example.com,2005:feed</id> <title>Elsewhere</title>"#),
+        ("rss", r#"<source url="http://example.com/feed">Elsewhere</source>"#),
+        ("rdf", "<dc:source>http://example.com/feed</dc:source>"),
+        ("json", r#""source": { "id": "tag:example.com,2005:feed", "displayName": "Elsewhere""#),
+        ("jsonfeed", r#""source": { "id": "tag:example.com,2005:feed", "title": "Elsewhere""#),
+    ] {
+        let representation = Representation::named(name).unwrap();
+        let plain = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let found = plain(rendered(representation, vec![tombstone()]));
+        let spaced =
+            found.replace("\":\"", "\": \"").replace("\":{\"", "\": { \"").replace("\",\"", "\", \"");
+        assert!(found.contains(expect) || spaced.contains(expect), "{name}: {found}");
+    }
 }

@@ -308,6 +308,7 @@ impl Site {
             about: self.about(name),
             archives: ArchiveLinks::default(),
             is_old_address: false,
+            is_live_view: filter.asks_for_live_alone(),
         }
     }
 

@@ -146,7 +146,7 @@ impl PlannedCommit {
         let revived = (put.kind == PutKind::Revived).then_some(t);
         let before = before.as_deref();
         let publisher_id = match before {
-            Some(before) => before.publisher_id.clone(),
+            Some(before) => PublisherId::with_source(before.publisher_id.as_ref(), None),
             None => PublisherId::of(&put.entry, &put.iri, &feed.ids.namespace),
         };
         Ok(Item {
@@ -180,7 +180,10 @@ impl PlannedCommit {
         let content = Content::Gone { reason, first_missing, last_seen };
         // What was held is stripped, and what the next poll is compared with stays.
         let tombstone_count = before.tombstone_count.saturating_add(1);
-        let (iri, publisher_id) = (before.iri.clone(), before.publisher_id.clone());
+        // Of what was removed for good nothing is told.
+        let source = if is_forgotten { None } else { before.remaining_source() };
+        let publisher_id = PublisherId::with_source(before.publisher_id.as_ref(), source);
+        let iri = before.iri.clone();
         Ok(Item { content, modified: t, iri, publisher_id, tombstone_count, ..*before })
     }
 

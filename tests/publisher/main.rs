@@ -20,6 +20,7 @@ mod document;
 mod publisher;
 mod scenario;
 mod score;
+#[expect(dead_code, reason = "what records is for the test of `replay`")]
 mod watcher;
 
 /// Rounds of each scenario unless `EVERFEED_SEEDS` says otherwise, so that all take a few minutes in a debug build.

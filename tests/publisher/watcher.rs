@@ -12,7 +12,7 @@ use everfeed::{
     feed::{
         absence::Coverage,
         filter::Filter,
-        item::{Item, ItemId},
+        item::{Content, Item, ItemId},
         order::Order,
         page::PageQuery,
         position::Position,
@@ -20,7 +20,7 @@ use everfeed::{
         stamp::Stamp,
     },
     ingest::{
-        Context, DeletionSettings, FeedSpec, Fetched, Upstream,
+        Context, DeletionSettings, FeedSpec, Fetched, RecordSettings, Upstream,
         checks::Check,
         polls::{Poll, PollSaving},
         upstream::DocumentReply,
@@ -33,7 +33,7 @@ use futures_util::future::BoxFuture;
 use http::{Response, header};
 use http_body_util::{BodyExt as _, Full};
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet},
     num::NonZeroU32,
     sync::{Arc, Mutex, MutexGuard},
 };
@@ -61,6 +61,35 @@ async fn watch_so(scenario: &Scenario, seed: u64, permalink_checks: bool) -> Sco
     watcher.converge().await;
     watcher.score().await
 }
+
+/// Watches a publisher for some days and records everything. Returns what became of each item: `live`, or the reason of its tombstone.
+pub(crate) async fn recorded(
+    scenario: &Scenario,
+    seed: u64,
+    days: u64,
+    record: RecordSettings,
+) -> BTreeMap<ItemId, &'static str> {
+    let publisher = Arc::new(Mutex::new(Publisher::new(*scenario, seed)));
+    let mut watcher = Watcher::new(publisher, true).await;
+    watcher.feed.keeping.record = Some(record);
+    for hour in 0..days * 24 {
+        watcher.publisher().live();
+        if hour % FAILING_HOURS == FAILING_HOURS - 1 {
+            watcher.fail().await;
+        } else if hour % scenario.poll_hours == 0 {
+            watcher.poll(scenario.poll_hours).await;
+        }
+    }
+    let page = watcher.store.page(watcher.query("", Filter::All)).await.unwrap();
+    let end = |item: &Arc<Item>| match &item.content {
+        Content::Live(_) => "live",
+        Content::Gone { reason, .. } => reason.code(),
+    };
+    page.items.iter().map(|item| (item.id, end(item))).collect()
+}
+
+/// Hours between two polls that fail, where everything is recorded.
+const FAILING_HOURS: u64 = 37;
 
 struct Watcher {
     publisher: Arc<Mutex<Publisher>>,
@@ -188,6 +217,15 @@ impl Watcher {
         let hour = self.publisher().hour;
         self.held = Some((hour, document));
         DocumentReply::Document(fetched)
+    }
+
+    /// A poll that nobody answers.
+    async fn fail(&mut self) {
+        self.clock.set(self.now().micros());
+        let failure = schedule::Failure::ours("nobody answers");
+        let reply = DocumentReply::Failed { failure, host: None };
+        self.state = Poll::new(&self.context, &self.feed, &self.state).answered(reply).await.state;
+        self.follow().await;
     }
 
     async fn take(&mut self, reply: DocumentReply, hours: u64) {

@@ -10,7 +10,7 @@ use crate::{Element, Metadata, Text};
 pub(crate) fn entry_child(element: Element, draft: &mut Draft<'_>) -> Option<Element> {
     match element.name.to_ascii_lowercase().as_str() {
         "title" => draft.title(Rank::Fallback, present(&element.text()).map(Text::plain)),
-        "author" => draft.author(Rank::Fallback, person::line(&element.text())),
+        "author" => draft.further_author(person::line(&element.text())),
         "summary" | "description" => draft.summary(Rank::Fallback, present(&element.text()).map(Text::html)),
         "subtitle" => draft.summary(Rank::LastResort, present(&element.text()).map(Text::html)),
         _ => {}
@@ -21,7 +21,7 @@ pub(crate) fn entry_child(element: Element, draft: &mut Draft<'_>) -> Option<Ele
 /// An iTunes child of the feed; always comes back.
 pub(crate) fn feed_child(element: Element, scope: &Scope, metadata: &mut Metadata) -> Option<Element> {
     match element.name.to_ascii_lowercase().as_str() {
-        "author" if metadata.authors.is_empty() => {
+        "author" => {
             if let Some(person) = person::line(&element.text()) {
                 add_person(&mut metadata.authors, person);
             }

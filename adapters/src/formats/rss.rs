@@ -10,7 +10,8 @@ use crate::reading::{Draft, Rank, Scope, VALUES_MAX, add, add_person, person};
 use crate::text::{date, present};
 use crate::vocabulary::Vocabulary;
 use crate::{
-    Attribute, Body, Category, Element, Enclosure, Generator, Image, IsPermaLink, Link, Metadata, Source,
+    Attribute, Body, Category, Element, Enclosure, Generator, Image, IsPermaLink, Link, Metadata, Node,
+    Source,
 };
 
 /// An RSS child of an entry; comes back when it is not understood.
@@ -114,6 +115,7 @@ pub(crate) fn feed_child(
         // RSS 1.0 lists its items in the channel; the order of the items themselves says the same.
         "items" => {}
         "textinput" if is_reference(&element) => {}
+        "textinput" => return Some(text_input(element, scope)),
         "ttl" | "skiphours" | "skipdays" => rhythm::read(&element, &mut metadata.rhythm),
         "cloud" => match cloud::read(&element) {
             Some(cloud) => metadata.cloud = metadata.cloud.take().or(Some(cloud)),
@@ -131,6 +133,22 @@ fn is_reference(element: &Element) -> bool {
         attribute.name == "resource" && Vocabulary::of(&attribute.ns) == Vocabulary::Rdf
     };
     element.children.is_empty() && element.attributes.iter().any(names)
+}
+
+/// A search box in the words of RSS 2.0, whichever RSS it is from. It stays foreign markup.
+fn text_input(element: Element, scope: &Scope) -> Element {
+    let field = |name: &str| {
+        let child = element.elements().find(|child| child.name.eq_ignore_ascii_case(name))?;
+        let text = present(&child.text())?;
+        let text = if name == "link" { scope.resolve(&text) } else { text };
+        Some(Node::Element(bare(name, vec![Node::Text(text)])))
+    };
+    bare("textInput", ["title", "description", "name", "link"].into_iter().filter_map(field).collect())
+}
+
+/// An element of RSS 2.0.
+fn bare(name: &str, children: Vec<Node>) -> Element {
+    Element { name: name.to_owned(), children, ..Element::default() }
 }
 
 fn draft_link(element: &Element, scope: &Scope, draft: &mut Draft<'_>) {

@@ -82,6 +82,8 @@ pub(crate) struct Draft<'d> {
     offers: Offers,
     /// The permalink before a feed proxy replaced it.
     original_link: Option<String>,
+    /// Authors that count beside others, after them.
+    further_authors: Vec<Person>,
     fallback_authors: Vec<Person>,
     foreign_elements: usize,
 }
@@ -96,6 +98,7 @@ impl<'d> Draft<'d> {
             notes,
             offers: Offers::default(),
             original_link: None,
+            further_authors: Vec::new(),
             fallback_authors: Vec::new(),
             foreign_elements: 0,
         }
@@ -233,6 +236,13 @@ impl<'d> Draft<'d> {
         self.limited(room, "authors");
     }
 
+    /// Adds an author whom another vocabulary names, behind those whom the format names, wherever they stand.
+    pub(crate) fn further_author(&mut self, person: Option<Person>) {
+        if let Some(person) = person {
+            add_person(&mut self.further_authors, person);
+        }
+    }
+
     /// Adds a contributor.
     pub(crate) fn contributor(&mut self, person: Option<Person>) {
         if let Some(person) = person {
@@ -318,6 +328,9 @@ impl<'d> Draft<'d> {
     /// The entry, with missing fields filled from second choices.
     pub(crate) fn finish(mut self) -> (Entry, Notes) {
         self.settle_links();
+        for person in std::mem::take(&mut self.further_authors) {
+            self.author(Rank::Borrowed, Some(person));
+        }
         let Self { dialect, mut entry, offers, .. } = self;
         entry.id = offers.id.take();
         entry.title = offers.title.take();

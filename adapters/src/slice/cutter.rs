@@ -94,6 +94,8 @@ struct OpenEntry<'t> {
     start: usize,
     depth: usize,
     attributes: &'t str,
+    /// True when its start tag declares a default namespace.
+    declares: bool,
     /// Spans of the children that name it for certain.
     certain: Vec<Range<usize>>,
     /// Spans of the children that name it if nothing better does.
@@ -160,9 +162,7 @@ impl<'t> Cutter<'t> {
         let in_text = self.open.innermost().is_some_and(|name| is_name_of_text(split(name).1));
         let is_direct = self.open.len() == child.depth + 1;
         // Somebody who embeds an entry in XHTML has to say that it is Atom; some feeds say so of each of their own.
-        let declares = |raw: &str| raw.contains("xmlns=");
-        let is_declared =
-            || declares(raw) && !self.entry.as_ref().is_some_and(|entry| declares(entry.attributes));
+        let is_declared = || declares(raw) && !self.entry.as_ref().is_some_and(|entry| entry.declares);
         let breaks_out = match leaf {
             Leaf::No => false,
             Leaf::Inner => in_text,
@@ -194,6 +194,7 @@ impl<'t> Cutter<'t> {
                 start: span.start,
                 depth: self.open.len(),
                 attributes: raw,
+                declares: declares(raw),
                 certain: Vec::new(),
                 possible: Vec::new(),
                 broken: false,
@@ -271,7 +272,7 @@ impl<'t> Cutter<'t> {
 
     /// The namespace of a start tag, given where it stands.
     fn namespace(&self, name: &str, raw: &str) -> String {
-        declared(&self.containers.inherited().bindings, raw).namespace(split(name).0).into_owned()
+        self.containers.inherited().bindings.namespace_of_tag(split(name).0, raw).into_owned()
     }
 
     fn is_entry(&mut self, name: &str, raw: &str) -> bool {
@@ -436,4 +437,9 @@ impl<'t> Cutter<'t> {
             lost,
         })
     }
+}
+
+/// True when a start tag declares a default namespace.
+fn declares(raw: &str) -> bool {
+    raw.contains("xmlns=")
 }

@@ -53,7 +53,8 @@ fn declared<'t>(text: &'t str, limited: &mut bool) -> Option<(HashMap<&'t str, &
         at = near.len() - near[at..].trim_start().len();
         let rest = &near[at..];
         if let Some(after) = rest.strip_prefix("<!ENTITY") {
-            if let Some((name, value)) = entity(after) {
+            let length = declaration(rest)?;
+            if let Some((name, value)) = entity(&after[..length - "<!ENTITY".len()]) {
                 if found.len() < ENTITIES_MAX {
                     // The first declaration binds (XML 1.0 section 4.2).
                     found.entry(name).or_insert(value);
@@ -61,7 +62,7 @@ fn declared<'t>(text: &'t str, limited: &mut bool) -> Option<(HashMap<&'t str, &
                     *limited |= !found.contains_key(name);
                 }
             }
-            at += declaration(rest)?;
+            at += length;
         } else if rest.starts_with("<!--") {
             at += rest.find("-->")? + 3;
         } else if rest.starts_with("<?") {

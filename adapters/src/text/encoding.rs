@@ -274,6 +274,7 @@ fn normalise(text: Cow<'_, str>, survey: Survey) -> Cow<'_, str> {
     let mut rest = &*text;
     while let Some(at) = rest.bytes().position(|b| is_control(b) || b == 0xEF || b == 0xC2) {
         normal.push_str(&rest[..at]);
+        let before = &text[..text.len() - rest.len() + at];
         let mut characters = rest[at..].chars();
         let first = characters.next();
         rest = characters.as_str();
@@ -284,15 +285,16 @@ fn normalise(text: Cow<'_, str>, survey: Survey) -> Cow<'_, str> {
             }
             Some(c @ '\u{80}'..='\u{9F}') => normal.push(of_windows_1252(c)),
             Some(c) if is_legal(c) => normal.push(c),
-            // ASCII: the control itself is one byte.
-            Some(c)
-                if c.is_control()
-                    && !normal.ends_with(' ')
-                    && parts_words(&text[..text.len() - rest.len() - 1], rest) =>
-            {
-                normal.push(' ');
+            Some(c) => {
+                // A whole run at once: each of it stands between the same two characters, however long it is.
+                let run = rest.find(is_legal).unwrap_or(rest.len());
+                let holds_control = c.is_control() || rest[..run].chars().any(char::is_control);
+                rest = &rest[run..];
+                if holds_control && !normal.ends_with(' ') && parts_words(before, rest) {
+                    normal.push(' ');
+                }
             }
-            _ => {}
+            None => {}
         }
     }
     normal.push_str(rest);
@@ -305,13 +307,11 @@ fn of_windows_1252(control: char) -> char {
     WINDOWS_1252.decode_without_bom_handling(&byte).0.chars().next().unwrap_or(control)
 }
 
-/// True where a forbidden control stands between two words: some writers meant a space or a line by it. A single letter
+/// True where forbidden controls stand between two words: some writers meant a space or a line by them. A single letter
 /// is no word: a text in which every second character is a control was cut out of something else.
 fn parts_words(before: &str, behind: &str) -> bool {
     let is_of_word =
         |c: &char| !c.is_whitespace() && is_legal(*c) && !c.is_control() && !matches!(c, '<' | '>');
-    let (before, behind) =
-        (before.trim_end_matches(|c| !is_legal(c)), behind.trim_start_matches(|c| !is_legal(c)));
     before.chars().rev().take(2).filter(is_of_word).count() == 2
         && behind.chars().take(2).filter(is_of_word).count() == 2
 }

@@ -118,7 +118,7 @@ pub(crate) fn absolutise<'h>(html: &'h str, base: Option<&Url>) -> Cow<'h, str> 
         }
         let mut tag = HtmlTag { html, at: open + 1 };
         if html.as_bytes().get(open + 1).is_some_and(u8::is_ascii_alphabetic) {
-            tag.skip(|b| !matches!(b, b'>' | b'/') && !b.is_ascii_whitespace());
+            tag = HtmlTag::of_name(html, open + 1);
             let element = &html[open + 1..tag.at];
             while let Some((name, value)) = tag.attribute() {
                 let Some(holding) = Holding::of(name) else { continue };
@@ -182,12 +182,24 @@ fn end_of_raw(html: &str, from: usize, element: &str) -> usize {
 }
 
 /// A start tag while its attributes are read (HTML section 13.2.5.32 and on, as far as places matter).
-struct HtmlTag<'h> {
+pub(super) struct HtmlTag<'h> {
     html: &'h str,
     at: usize,
 }
 
 impl<'h> HtmlTag<'h> {
+    /// The tag whose name stands at this place, before its first attribute.
+    pub(super) fn of_name(html: &'h str, at: usize) -> Self {
+        let mut tag = Self { html, at };
+        tag.skip(|b| !matches!(b, b'>' | b'/') && !b.is_ascii_whitespace());
+        tag
+    }
+
+    /// Place up to which it was read.
+    pub(super) fn place(&self) -> usize {
+        self.at
+    }
+
     fn peek(&self) -> Option<u8> {
         self.html.as_bytes().get(self.at).copied()
     }
@@ -199,7 +211,7 @@ impl<'h> HtmlTag<'h> {
     }
 
     /// The next attribute's name and the place of its value; `None` at the end of the tag.
-    fn attribute(&mut self) -> Option<(&'h str, std::ops::Range<usize>)> {
+    pub(super) fn attribute(&mut self) -> Option<(&'h str, std::ops::Range<usize>)> {
         self.skip(|b| b.is_ascii_whitespace() || b == b'/');
         let start = self.at;
         if self.peek()? == b'>' {

@@ -169,11 +169,12 @@ fn hubs_are_found_under_either_relation() {
 fn the_search_box_of_rss_1_0_is_what_stands_beside_its_channel() {
     let document = r#"<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns="http://purl.org/rss/1.0/">
         <channel rdf:about="http://example.org/"><textinput rdf:resource="http://example.org/s"/></channel>
-        <textinput rdf:about="http://example.org/s"><title>Search</title></textinput></rdf:RDF>"#;
+        <textinput rdf:about="http://example.org/s"><title>Search</title><link>/s</link></textinput></rdf:RDF>"#;
     let foreign = read(document).metadata.foreign;
     let texts: Vec<_> = foreign.iter().map(|element| (element.name.as_str(), element.text())).collect();
     assert_eq!(texts.len(), 1, "{texts:?}");
-    assert_eq!((texts[0].0, texts[0].1.trim()), ("textinput", "Search"));
+    assert_eq!((texts[0].0, texts[0].1.trim()), ("textInput", "Searchhttp://example.org/s"));
+    assert!(foreign[0].ns.is_empty() && foreign[0].attributes.is_empty(), "in the words of RSS 2.0");
 }
 
 /// Whatever the corpus holds of foreign markup can be written into another document and read back the same.

@@ -5,6 +5,7 @@
 use super::{
     Deletion, Filter, FilterTerms, ItemWords,
     folding::{folded, runs_on},
+    is_shown,
 };
 use crate::feed::item::Item;
 use everfeed_adapters::{Entry, Person};
@@ -163,7 +164,7 @@ fn terms_of_names(entry: &Entry, terms: &mut Vec<IndexTerm>) {
     if terms.len() == named {
         terms.push(IndexTerm::of(TermKind::NoLanguage, ""));
     }
-    if entry.attached().next().is_some() {
+    if entry.attached().any(|file| is_shown(&file)) {
         terms.push(IndexTerm::of(TermKind::Enclosure, ""));
     }
 }

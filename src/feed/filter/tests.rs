@@ -71,6 +71,19 @@ fn each_filter_shows_what_it_names() {
     check("category", "c", &entry, false);
     check("has", "enclosure", &entry, true);
     check("has", "enclosure", &Entry::default(), false);
+    // What no document names is not met.
+    for (url, shows) in [
+        ("javascript:alert(1)", false),
+        (" ", false),
+        ("file:///etc/passwd", false),
+        ("data:text/html,x", false),
+        ("data:image/png;base64,AA==", true),
+        ("/relative.mp3", true),
+        ("ftp://e.org/a.mp3", true),
+    ] {
+        let enclosures = vec![Enclosure { url: url.to_owned(), ..Enclosure::default() }];
+        check("has", "enclosure", &Entry { enclosures, ..Entry::default() }, shows);
+    }
     check("lang", "de", &entry, true);
     check("lang", "de-at", &entry, true);
     check("lang", "d", &entry, false);

@@ -502,3 +502,24 @@ async fn the_operator_sees_who_does_not_take_pushes_until_they_are_taken() {
     rig.wait(3600).await;
     assert!(failing().is_empty());
 }
+
+#[tokio::test(start_paused = true)]
+async fn nobody_who_asked_for_what_is_there_is_sent_a_post_for_what_is_gone() {
+    let rig = Rig::new().await;
+    rig.add(1).await;
+    let topic = "http://feeds.example:8080/feeds/blog.atom?deleted=no";
+    rig.ask(&[("hub.mode", "subscribe"), ("hub.topic", topic), ("hub.callback", CALLBACK)]).await;
+    rig.wait(1).await;
+    rig.net.taken();
+    rig.delete(1).await;
+    rig.wait(1).await;
+    rig.add(2).await;
+    rig.wait(1).await;
+    let pushes = rig.net.pushes();
+    let bodies: Vec<String> =
+        pushes.iter().map(|push| String::from_utf8(push.body.to_vec()).unwrap()).collect();
+    assert_eq!(bodies.len(), 2, "a mirror of the view is told that one has left it");
+    assert!(bodies[0].contains("<at:deleted-entry") && !bodies[0].contains("<entry>"), "{}", bodies[0]);
+    assert!(bodies[1].contains("<entry>") && !bodies[1].contains("at:deleted-entry"), "{}", bodies[1]);
+    assert!(bodies.iter().all(|body| !body.contains("(deleted)")));
+}

@@ -13,6 +13,7 @@ use crate::{
     ingest::{
         Upstream,
         compute::compute,
+        recording::{RecordedAnswer, RecordedControl, record_answer},
         store_failure::store_failure,
         transact::{Decision, transact},
         upstream::{PageAnswer, PageReply},
@@ -120,8 +121,16 @@ impl Check<'_> {
         Ok(others)
     }
 
-    /// Commits a control.
+    /// Keeps and commits a control.
     async fn controlled(&self, control: PageControl) -> Result<Checked, Failure> {
+        let at = control.at;
+        let recorded = RecordedControl { at_us: at.micros(), at: at.rfc3339(), control: control.finding };
+        record_answer(self.feed, RecordedAnswer::Control(recorded)).await?;
+        self.compared(control).await
+    }
+
+    /// Commits a control, wherever it is known from.
+    pub async fn compared(&self, control: PageControl) -> Result<Checked, Failure> {
         let control = &control;
         let committed =
             transact(self.context, self.feed, "a page of it was compared", |snapshot| async move {

@@ -15,6 +15,8 @@ use crate::{
         events::{tell, tell_platform},
         feed_spec::reference_base,
         platform,
+        recording::RecordedSettings,
+        store_failure::store_failure,
         transact::{Decision, DecisionBasis, transact},
     },
     store::Receipt,
@@ -131,8 +133,16 @@ impl Poll<'_> {
     async fn record(&self, fetched: Fetched) -> Result<Fetched, Failure> {
         let Some(record) = self.feed.keeping.record.clone() else { return Ok(fetched) };
         let (name, now) = (self.feed.name.clone(), self.context.now());
+        let known = self.context.store.feed(self.feed.no).await.map_err(store_failure)?;
+        let under = RecordedSettings {
+            namespace: Some(known.ids.namespace),
+            deletions: Some(self.feed.deletions),
+            public_url: self.feed.public_url().map(Url::to_string),
+            resource: fetched.resource.clone(),
+            is_reread: self.wants_document,
+        };
         compute(move || {
-            if let Err(error) = record.keep(&name, &fetched, now) {
+            if let Err(error) = record.keep(&name, &fetched, under, now) {
                 let folder = record.folder.display();
                 warn!(feed.name = %name, "A document of `{name}` could not be kept in {folder}: {error}");
             }

@@ -299,7 +299,8 @@ const SERVICE: &str = "service";
 
 impl<'a> Object<'a> {
     fn stripped(item: &'a Item) -> Self {
-        Self { object_type: ARTICLE, id: item.given_id().into(), ..Self::default() }
+        let source = item.ended_source().map(Source::of);
+        Self { object_type: ARTICLE, id: item.given_id().into(), source, ..Self::default() }
     }
 
     /// The channel: the service that is the actor of items without an author.

@@ -5,7 +5,7 @@ use super::channel;
 use crate::{
     feed::{item::Item, record::FeedRecord, stamp::Stamp},
     render::{
-        document::{Audience, Document, ItemPlace},
+        document::{Alternate, Audience, Document, ItemPlace},
         generator::GENERATOR,
         identity, namespaces as ns, target,
         text::{on_one_line_of, visible},
@@ -13,7 +13,8 @@ use crate::{
         xml::Xml,
     },
 };
-use std::collections::HashSet;
+use entry::Stubs;
+use std::{borrow::Cow, collections::HashSet};
 
 mod entry;
 
@@ -43,8 +44,9 @@ pub(super) fn document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
     if audience == Audience::Full {
         position(&mut xml, document);
     }
+    let stubs = if document.links.is_live_view { Stubs::LeftOut } else { Stubs::Shown };
     for item in &document.page.items {
-        entry::item(&mut xml, item, audience);
+        entry::item(&mut xml, item, audience, stubs);
     }
     xml.close("feed");
     xml.finish()
@@ -62,7 +64,7 @@ pub(super) fn lone_item(
         ItemPlace::Alone => declared::declared(audience),
     };
     let mut xml = Xml::fragment(1, declared);
-    entry::item(&mut xml, item, audience);
+    entry::item(&mut xml, item, audience, Stubs::Shown);
     xml.finish_fragment()
 }
 
@@ -130,31 +132,51 @@ fn links(xml: &mut Xml, document: &Document<'_>, audience: Audience) {
     }
     let metadata = &document.feed().metadata;
     let mut alternates = HashSet::new();
-    let site = metadata.links.iter().find(|link| link.rel == "alternate");
-    let site = site.and_then(|site| Some((site, target::link(&site.href)?)));
-    alternates.extend(site.is_some().then_some("text/html"));
-    let others = links.alternates.iter().filter(|other| alternates.insert(other.media_type));
-    let (pages, others): (Vec<_>, Vec<_>) = others.partition(|other| other.media_type == "text/html");
-    for other in others {
-        link(xml, "alternate", other.media_type, &other.title, &other.href);
+    let page = FeedPage::of(document);
+    alternates.extend(page.is_some().then_some(HTML));
+    if let Some(page) = &page {
+        page.write(xml, Some(HTML));
     }
-    link(xml, "describedby", "text/html", "About this feed", &links.about);
-    entry::plain_links(xml, channel::links(metadata, &alternates).into_iter());
-    // The page is what a person would call the alternate: the site's, else ours. Readers that know types find it anywhere;
-    // newsboat takes the last.
-    for page in pages {
-        link(xml, "alternate", page.media_type, &page.title, &page.href);
+    let others: Vec<_> =
+        links.alternates.iter().filter(|other| alternates.insert(other.media_type)).collect();
+    for Alternate { href, media_type, title } in &others {
+        let (rel, media_type, title) = (Some("alternate"), Some(*media_type), Some(title.as_str()));
+        xml.empty("link", &[("rel", rel), ("type", media_type), ("title", title), ("href", Some(href))]);
     }
-    if let Some((site, href)) = site {
-        let (rel, media_type, title) = (Some("alternate"), Some("text/html"), site.title.as_deref());
-        xml.empty("link", &[("rel", rel), ("type", media_type), ("title", title), ("href", Some(&href))]);
+    let about = [("type", Some(HTML)), ("title", Some("About this feed")), ("href", Some(&*links.about))];
+    xml.empty("link", &[("rel", Some("describedby")), about[0], about[1], about[2]]);
+    let further = channel::links(metadata, &alternates);
+    let is_page_last = others.is_empty() && !further.iter().any(|link| link.rel == "alternate");
+    let has_untyped = further.iter().any(|link| link.rel == "alternate" && link.media_type.is_none());
+    entry::plain_links(xml, further.into_iter());
+    if let Some(page) = page.filter(|_| !is_page_last && !has_untyped) {
+        // newsboat takes the last alternate, whatever its type. Two of one type must not be (RFC 4287 section 4.1.1).
+        page.write(xml, None);
     }
 }
 
-fn link(xml: &mut Xml, rel: &str, media_type: &str, title: &str, href: &str) {
-    let attributes =
-        [("rel", Some(rel)), ("type", Some(media_type)), ("title", Some(title)), ("href", Some(href))];
-    xml.empty("link", &attributes);
+const HTML: &str = "text/html";
+
+/// The page that a person would call the alternate of a feed: of its site, else ours. It is the first alternate, which most readers
+/// show as the website.
+struct FeedPage<'d> {
+    href: Cow<'d, str>,
+    title: Option<&'d str>,
+}
+
+impl<'d> FeedPage<'d> {
+    fn of(document: &Document<'d>) -> Option<Self> {
+        let site = document.feed().metadata.site();
+        let site = site
+            .and_then(|site| Some(Self { href: target::link(&site.href)?, title: site.title.as_deref() }));
+        let own = || document.links.alternates.iter().find(|other| other.media_type == HTML);
+        site.or_else(|| own().map(|own| Self { href: Cow::Borrowed(&own.href), title: Some(&own.title) }))
+    }
+
+    fn write(&self, xml: &mut Xml, media_type: Option<&str>) {
+        let (rel, href) = (Some("alternate"), Some(&*self.href));
+        xml.empty("link", &[("rel", rel), ("type", media_type), ("title", self.title), ("href", href)]);
+    }
 }
 
 /// Position of the page (SF-56, SF-57, SF-83, SF-85). No `count` in Atom (SF-62).

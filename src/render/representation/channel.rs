@@ -2,7 +2,7 @@
 //! document of ours. The writers of the syntaxes say where the rest of the metadata stands.
 
 use crate::render::{foreign, namespaces as ns};
-use everfeed_adapters::{Element, Link, Metadata};
+use everfeed_adapters::{Element, Link, Metadata, Node};
 use std::collections::HashSet;
 
 /// Relations of links that are never repeated: they lead to the publisher's own documents, pages and hubs, beside which ours
@@ -47,12 +47,12 @@ pub(super) const MARKUP_BYTES_MAX: usize = 64 * 1024;
 /// Limit of the links of a feed in one document.
 const LINKS_MAX: usize = 64;
 
-/// The links of a feed beside its site, which is its first alternate, and ours. Of alternates only those that differ from the
+/// The links of a feed beside its site and ours. Of alternates only those that differ from the
 /// ones before by type and language (RFC 4287 section 4.1.1); `taken` holds the types of those without a language.
 pub(super) fn links<'m>(metadata: &'m Metadata, taken: &HashSet<&'m str>) -> Vec<&'m Link> {
     let mut alternates: HashSet<_> = taken.iter().map(|media_type| (Some(*media_type), None)).collect();
-    let site = metadata.links.iter().position(|link| link.rel == "alternate");
-    let others = metadata.links.iter().enumerate().filter(|(at, _)| Some(*at) != site).map(|(_, link)| link);
+    let site = metadata.site();
+    let others = metadata.links.iter().filter(|link| site.is_none_or(|site| !std::ptr::eq(*link, site)));
     let mut is_new = |link: &'m Link| {
         link.rel != "alternate" || alternates.insert((link.media_type.as_deref(), link.hreflang.as_deref()))
     };
@@ -61,6 +61,38 @@ pub(super) fn links<'m>(metadata: &'m Metadata, taken: &HashSet<&'m str>) -> Vec
         .filter(|link| is_new(link))
         .take(LINKS_MAX)
         .collect()
+}
+
+/// The search box of a feed, in the words of RSS.
+#[derive(Clone, Copy)]
+pub(super) struct TextInput<'m> {
+    /// The label of its button.
+    pub(super) title: &'m str,
+    /// The words that say what it is for.
+    pub(super) description: &'m str,
+    /// The name of its parameter.
+    pub(super) name: &'m str,
+    /// The URL that takes the request.
+    pub(super) link: &'m str,
+}
+
+/// The search box of a feed that has one, whole: RSS 1.0 demands all four of its parts.
+pub(super) fn text_input(metadata: &Metadata) -> Option<TextInput<'_>> {
+    let is_one = |element: &&Element| element.ns.is_empty() && element.name == "textInput";
+    let element = metadata.foreign.iter().find(is_one)?;
+    let field = |name: &str| {
+        let child = element.elements().find(|child| child.name == name)?;
+        match &child.children[..] {
+            [Node::Text(text)] => Some(text.as_str()),
+            _ => None,
+        }
+    };
+    Some(TextInput {
+        title: field("title")?,
+        description: field("description")?,
+        name: field("name")?,
+        link: field("link")?,
+    })
 }
 
 /// Writes the elements of a feed that no field of its metadata covers. `is_own` is true for un-namespaced names that mean

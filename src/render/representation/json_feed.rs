@@ -136,6 +136,8 @@ struct JsonTombstone<'a> {
     first_missing: Option<Date>,
     #[serde(skip_serializing_if = "Option::is_none")]
     last_seen: Option<Date>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    source: Option<JsonSource<'a>>,
 }
 
 #[derive(Serialize)]
@@ -282,6 +284,7 @@ impl<'a> JsonTombstone<'a> {
             reason: reason.code(),
             first_missing: first_missing.map(Date),
             last_seen: last_seen.map(Date),
+            source: item.ended_source().map(JsonSource::of),
         })
     }
 }

@@ -77,6 +77,16 @@ pub(super) fn document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
     for item in &document.page.items {
         self::item(&mut xml, item, document.feed(), audience);
     }
+    if let Some(search) = own::text_input(&document.feed().metadata)
+        && let Some(link) = web(search.link)
+    {
+        xml.open("textinput", &[("rdf:about", Some(&link))]);
+        xml.leaf("title", &[], search.title);
+        xml.leaf("description", &[], search.description);
+        xml.leaf("name", &[], search.name);
+        xml.leaf("link", &[], &link);
+        xml.close("textinput");
+    }
     xml.close("rdf:RDF");
     xml.finish()
 }
@@ -148,12 +158,18 @@ fn channel(xml: &mut Xml, document: &Document<'_>, audience: Audience) {
         xml.aside(|out| foreign::write(out, element, declared(audience)));
     }
     contents(xml, document);
+    if let Some(link) = own::text_input(metadata).and_then(|search| web(search.link)) {
+        xml.empty("textinput", &[("rdf:resource", Some(&link))]);
+    }
     xml.close("channel");
     if let Some(picture) = &picture {
+        let image = metadata.image.as_ref();
+        let own_title = image.and_then(|image| image.title.as_deref());
+        let own_link = image.and_then(|image| web(image.link.as_deref()?));
         xml.open("image", &[("rdf:about", Some(picture))]);
-        xml.leaf("title", &[], &title);
+        xml.leaf("title", &[], own_title.unwrap_or(&title));
         xml.leaf("url", &[], picture);
-        xml.leaf("link", &[], &site);
+        xml.leaf("link", &[], own_link.as_deref().unwrap_or(&site));
         xml.close("image");
     }
 }
@@ -267,6 +283,9 @@ fn gone(xml: &mut Xml, item: &Item, reason: Reason, missed: [(&'static str, Opti
     xml.leaf("fo:edited", &[], &item.modified.rfc3339());
     for (name, at) in missed {
         at.iter().for_each(|at| xml.leaf(name, &[], &at.rfc3339()));
+    }
+    if let Some(source) = item.ended_source().and_then(|source| target::link(source.url()?)) {
+        xml.leaf("dc:source", &[], &source);
     }
     xml.close("at:deleted-entry");
 }

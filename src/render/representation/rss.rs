@@ -264,6 +264,9 @@ fn gone(xml: &mut Xml, item: &Item, reason: Reason, missed: [(&'static str, Opti
     for (name, at) in missed {
         at.iter().for_each(|at| xml.leaf(name, &[], &at.rfc3339()));
     }
+    if let Some(source) = item.ended_source() {
+        origin(xml, source);
+    }
     xml.close("at:deleted-entry");
 }
 
@@ -369,9 +372,9 @@ fn categories(xml: &mut Xml, categories: &[Category]) {
 
 /// One enclosure. The others are `media:content`, unless the entry's own Media RSS has them.
 fn enclosures(xml: &mut Xml, entry: &Entry) {
-    for (at, file) in entry.attached().enumerate() {
+    let shown = entry.attached().filter_map(|file| Some((target::image(&file.url)?.into_owned(), file)));
+    for (at, (href, file)) in shown.enumerate() {
         let Enclosure { url, media_type, length, .. } = &*file;
-        let Some(href) = target::image(url) else { continue };
         let media_type = media_type.as_deref().and_then(values::media_type);
         let length = values::length(length.as_deref());
         if at == 0 {

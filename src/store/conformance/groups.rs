@@ -175,6 +175,7 @@ const LINKED: Shown = Shown { link: 1, text: 0 };
 on_every_store! {
     a_change_of_a_member_is_one_of_the_group_in_the_same_transaction,
     a_post_names_the_feed_that_it_is_from,
+    a_tombstone_names_the_feed_that_its_post_was_from,
     a_post_that_two_members_have_shows_once_until_both_have_deleted_it,
     a_post_shows_as_the_member_has_it_that_is_known_longest,
     a_campaign_in_a_link_makes_no_other_post,
@@ -250,6 +251,38 @@ async fn a_post_names_the_feed_that_it_is_from(rig: Rig) {
     assert_eq!(carried.entry().unwrap().authors, [person("Ann")]);
     let signed_post = world.post(id(0, 3)).await;
     assert_eq!((source(&signed_post), signed_post.entry().unwrap().authors.len()), (signed, 0));
+}
+
+async fn a_tombstone_names_the_feed_that_its_post_was_from(rig: Rig) {
+    let world = World::settled(rig, &[0, 1]).await;
+    world.add(0, 1, LINKED).await;
+    world.add(1, 2, LINKED).await;
+    let told = |item: &Item| {
+        let source = item.ended_source().cloned().expect("a tombstone names its source");
+        (source.id, source.links.first().map(|link| link.href.clone()))
+    };
+    let own = source(&*world.post(id(0, 1)).await);
+    world.change(0, vec![delete(0, 1, Reason::Gone)]).await;
+    let gone = world.post(id(0, 1)).await;
+    assert_eq!(told(&gone), (own.id, Some("http://f.example/feeds/m0.atom".to_owned())));
+    assert_eq!(world.rig.item(world.members[0], id(0, 1)).await.unwrap().unwrap().ended_source(), None);
+    // One that leaves with its member, too.
+    world.set(&[0]).await;
+    world.settle(GROUP_BATCH_ITEMS).await;
+    let left = world.post(id(1, 2)).await;
+    assert_eq!(reason(&left), Some(Reason::LeftGroup));
+    assert_eq!(told(&left).1, Some("http://f.example/feeds/m1.atom".to_owned()));
+    // And so does one that left a view, whose item lives on.
+    let stub = crate::feed::filter::left_view(&left);
+    assert_eq!(stub.ended_source(), left.ended_source());
+    world.change(0, vec![put(PutKind::Revived, 0, 1, LINKED)]).await;
+    assert_eq!(world.post(id(0, 1)).await.ended_source(), None, "a living post has it in its entry");
+    world.change(0, vec![delete(0, 1, Reason::Forgotten)]).await;
+    assert_eq!(
+        world.post(id(0, 1)).await.ended_source(),
+        None,
+        "of what was removed for good nothing is told"
+    );
 }
 
 fn person(name: &str) -> Person {

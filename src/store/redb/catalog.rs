@@ -56,7 +56,6 @@ fn take_namespace(
     clear(tx, WITNESSES, record.no)?;
     clear(tx, STAGING, record.no)?;
     write_record(tx, &record)?;
-    writing.record_clock();
     Ok(record)
 }
 

@@ -266,7 +266,7 @@ fn item(content: Content) -> Item {
 fn item_with_guid() -> Item {
     let is_permalink = Some(IsPermaLink::Unstated);
     let entry = Entry { id: some("post-1"), is_permalink, ..Entry::default() };
-    let publisher_id = Some(PublisherId { text: some("post-1"), is_permalink });
+    let publisher_id = Some(PublisherId { text: some("post-1"), is_permalink, source: None });
     Item { publisher_id, ..item(Content::Live(Arc::new(entry))) }
 }
 

@@ -23,7 +23,7 @@ stored_newtypes! { ItemId KeyHash }
 
 stored_structs! {
     Item { id, iri, modified, created, revived, published_us, content, tombstone_count, digests, publisher_id }
-    PublisherId { text, is_permalink }
+    PublisherId { text, is_permalink, source }
     ItemDigests { raw, content, version }
 }
 

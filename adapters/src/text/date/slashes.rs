@@ -59,6 +59,9 @@ fn numbers(word: &str) -> Option<(u32, u32, i32)> {
 /// Limit of the words in front of a date: a weekday.
 const WORDS_BEFORE_MAX: usize = 1;
 
+/// Length of the longest date with slashes, `25/12/2006`, bytes.
+const WORD_BYTES_MAX: usize = 10;
+
 /// Length of the markup in front of a date, and in front of the end of its tag, that is looked at, bytes: so that markup of
 /// nothing but such ends costs no more than its length.
 const BEFORE_BYTES_MAX: usize = 256;
@@ -75,8 +78,10 @@ fn date_around(markup: &str, slash: usize) -> Option<(u32, u32)> {
     let is_digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
     let before = slash.checked_sub(1).filter(|before| is_digit(*before) && is_digit(slash + 1))?;
     let start = before.checked_sub(1).filter(|start| is_digit(*start)).unwrap_or(before);
-    let word = &markup[start..];
-    let word = &word[..word.find(|c: char| !c.is_ascii_digit() && c != '/').unwrap_or(word.len())];
+    // Of a run of digits and slashes that is no date only its beginning is looked at: it may be as long as the document.
+    let is_of_word = |b: &&u8| b.is_ascii_digit() || **b == b'/';
+    let length = bytes[start..].iter().take(WORD_BYTES_MAX + 1).take_while(is_of_word).count();
+    let word = &markup[start..start + length];
     let (first, second, _) = numbers(word)?;
     let is_end =
         |next: &u8| matches!(next, b'<' | b']' | b',') || next.is_ascii_whitespace() || !next.is_ascii();

@@ -28,6 +28,8 @@ pub(crate) struct Objects<'t> {
     name: Option<&'t str>,
     /// Bytes that may still be looked at.
     budget: usize,
+    /// True when no other object begins behind a place that was looked at: then none begins behind a later one.
+    is_last: bool,
     /// True when the end of the list was found.
     pub(crate) is_closed: bool,
 }
@@ -37,7 +39,8 @@ impl<'t> Objects<'t> {
     pub(crate) fn of(text: &'t str, bracket: usize) -> Self {
         let first = skip_space(text, bracket + 1);
         let budget = text.len().saturating_mul(LOOKS_MAX);
-        let mut objects = Self { text, at: bracket + 1, name: None, budget, is_closed: false };
+        let mut objects =
+            Self { text, at: bracket + 1, name: None, budget, is_last: false, is_closed: false };
         if text.as_bytes().get(first) == Some(&b'{') {
             objects.name = first_name(text, first);
         }
@@ -51,7 +54,16 @@ impl<'t> Objects<'t> {
     }
 
     /// Start of the next object, after a comma or a bracket that closes something.
-    fn next_start(&self, from: usize) -> Option<usize> {
+    fn next_start(&mut self, from: usize) -> Option<usize> {
+        if self.is_last {
+            return None;
+        }
+        let start = self.start_behind(from);
+        self.is_last = start.is_none();
+        start
+    }
+
+    fn start_behind(&self, from: usize) -> Option<usize> {
         let (text, name) = (self.text, self.name.unwrap_or("\"id\""));
         let hits = memmem::find_iter(text.as_bytes().get(from..)?, name.as_bytes());
         let mut starts = hits.filter_map(|hit| {

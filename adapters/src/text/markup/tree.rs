@@ -47,6 +47,17 @@ impl Bindings {
         self.0.iter().map(|(_, namespace)| namespace.as_str())
     }
 
+    /// The namespace of the prefix of a start tag, whose own declarations come first. Nothing is copied: a document may
+    /// declare much in its root, and something in each tag.
+    pub(crate) fn namespace_of_tag(&self, prefix: &str, raw: &str) -> Cow<'_, str> {
+        let room = BINDINGS_MAX.saturating_sub(self.0.len());
+        let own = raw.contains("xmlns").then(|| attributes(raw).filter_map(declaration).take(room));
+        match own.into_iter().flatten().filter(|(bound, _)| is_same(bound, prefix)).last() {
+            Some((_, namespace)) => Cow::Owned(namespace),
+            None => self.namespace(prefix),
+        }
+    }
+
     /// The namespace of an element's prefix.
     pub(crate) fn namespace(&self, prefix: &str) -> Cow<'_, str> {
         if let Some((_, namespace)) = self.0.iter().rev().find(|(bound, _)| is_same(bound, prefix)) {

@@ -34,12 +34,29 @@ const FEED_RELATIONS: &[&str] = &[
     "enclosure",
 ];
 
+/// The stripped entries that stand for tombstones before readers who do not know RFC 6721.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stubs {
+    /// They are written.
+    Shown,
+    /// They are not: the reader asked for nothing that is gone, and would be shown posts that are called "(deleted)".
+    LeftOut,
+}
+
+/// The rest of an item that is gone.
+struct Gone {
+    reason: Reason,
+    first_missing: Option<Stamp>,
+    last_seen: Option<Stamp>,
+}
+
 /// Writes an item. Classic views leave tombstones out (DESIGN section 3).
-pub(super) fn item(xml: &mut Xml, item: &Item, audience: Audience) {
+pub(super) fn item(xml: &mut Xml, item: &Item, audience: Audience, stubs: Stubs) {
     match &item.content {
         Content::Live(entry) => live(xml, item, entry, audience),
         Content::Gone { reason, first_missing, last_seen } if audience == Audience::Full => {
-            gone(xml, item, *reason, [("fo:first_missing", *first_missing), ("fo:last_seen", *last_seen)]);
+            let (reason, first_missing, last_seen) = (*reason, *first_missing, *last_seen);
+            gone(xml, item, &Gone { reason, first_missing, last_seen }, stubs);
         }
         Content::Gone { .. } => {}
     }
@@ -74,22 +91,29 @@ fn live(xml: &mut Xml, item: &Item, entry: &Entry, audience: Audience) {
     xml.close("entry");
 }
 
-/// A tombstone both ways: for those who know RFC 6721, and a stripped entry for those who do not (D-13, H-30..H-32).
-/// The times at which the item was first missed and last seen stand in either (POLLING 2.7).
-fn gone(xml: &mut Xml, item: &Item, reason: Reason, missed: [(&'static str, Option<Stamp>); 2]) {
+/// A tombstone both ways: for those who know RFC 6721, and a stripped entry for those who do not (D-13, H-30..H-32), unless they
+/// asked for nothing that is gone. The times at which the item was first missed and last seen stand in either (POLLING 2.7), and
+/// so does the source of what it was.
+fn gone(xml: &mut Xml, item: &Item, tombstone: &Gone, stubs: Stubs) {
     let when = item.modified.rfc3339();
     let id = item.id.to_string();
-    xml.open("at:deleted-entry", &[("ref", Some(&item.iri)), ("when", Some(&when))]);
-    xml.leaf("at:comment", &[], reason.code());
-    xml.leaf("fo:id", &[], &id);
-    let moments = missed.map(|(name, at)| (name, at.map(Stamp::rfc3339)));
+    let moments = [("fo:first_missing", tombstone.first_missing), ("fo:last_seen", tombstone.last_seen)];
     let tell = |xml: &mut Xml| {
-        for (name, at) in &moments {
-            at.iter().for_each(|at| xml.leaf(name, &[], at));
+        for (name, at) in moments {
+            at.iter().for_each(|at| xml.leaf(name, &[], &at.rfc3339()));
+        }
+        if let Some(source) = item.ended_source() {
+            origin(xml, source, Audience::Full);
         }
     };
+    xml.open("at:deleted-entry", &[("ref", Some(&item.iri)), ("when", Some(&when))]);
+    xml.leaf("at:comment", &[], tombstone.reason.code());
+    xml.leaf("fo:id", &[], &id);
     tell(xml);
     xml.close("at:deleted-entry");
+    if stubs == Stubs::LeftOut {
+        return;
+    }
     xml.open("entry", &[]);
     xml.leaf("id", &[], &item.iri);
     xml.leaf("title", &[], "(deleted)");
@@ -115,7 +139,8 @@ fn dates(xml: &mut Xml, item: &Item, audience: Audience) {
 /// Links, enclosures and the comments page; tells whether one is an alternate.
 fn links(xml: &mut Xml, entry: &Entry) -> bool {
     let wanted = entry.links.iter().filter(|link| !FEED_RELATIONS.contains(&relation(link)));
-    let has_alternate = plain_links(xml, wanted);
+    let (wanted, last) = permalink_first(wanted.collect());
+    let has_alternate = plain_links(xml, wanted.into_iter().chain(&last));
     for Enclosure { url, media_type, length, title, .. } in
         entry.enclosures.iter().filter(|file| !file.is_illustration)
     {
@@ -146,11 +171,11 @@ fn links(xml: &mut Xml, entry: &Entry) -> bool {
 /// Links; tells whether one is an alternate. Of the alternates with one type and language only the first is written.
 pub(super) fn plain_links<'l>(xml: &mut Xml, links: impl Iterator<Item = &'l Link>) -> bool {
     let mut alternates = HashSet::new();
-    let mut is_wanted = |link: &'l Link| {
+    let is_wanted = |link: &&'l Link| {
         target::link(&link.href).is_some()
             && (relation(link) != "alternate" || alternates.insert((link_type(link), link_language(link))))
     };
-    let links = permalink_last(links.filter(|link| is_wanted(link)).collect());
+    let links: Vec<_> = links.filter(is_wanted).collect();
     for link in links {
         let Some(href) = target::link(&link.href) else { continue };
         xml.empty(
@@ -168,19 +193,22 @@ pub(super) fn plain_links<'l>(xml: &mut Xml, links: impl Iterator<Item = &'l Lin
     !alternates.is_empty()
 }
 
-/// Of several alternates the permalink, the first that is a page, stands last: newsboat takes the last one, and readers that
-/// know types find it anywhere.
-fn permalink_last(mut links: Vec<&Link>) -> Vec<&Link> {
-    let is_alternate = |link: &&Link| relation(link) == "alternate";
-    let is_page =
-        |link: &Link| link_type(link).is_none_or(|media_type| media_type.eq_ignore_ascii_case("text/html"));
-    if links.iter().filter(|link| is_alternate(link)).count() > 1
-        && let Some(at) = links.iter().position(|link| is_alternate(link) && is_page(link))
-    {
-        let permalink = links.remove(at);
-        links.push(permalink);
-    }
-    links
+/// Of several alternates the permalink, the first that is a page, stands first, because most readers take that one; and once
+/// more, with another type, it is to stand last: newsboat takes the last one, whatever its type.
+fn permalink_first(mut links: Vec<&Link>) -> (Vec<&Link>, Option<Link>) {
+    let is_alternate = |link: &&Link| relation(link) == "alternate" && target::link(&link.href).is_some();
+    let alternates: HashSet<_> = links
+        .iter()
+        .filter(|link| is_alternate(link))
+        .map(|link| (link_type(link), link_language(link)))
+        .collect();
+    let Some(first) = links.iter().position(is_alternate) else { return (links, None) };
+    let page = links.iter().position(|link| is_alternate(link) && link.is_page());
+    let Some(page) = page.filter(|_| alternates.len() > 1) else { return (links, None) };
+    let permalink = links.remove(page);
+    links.insert(first, permalink);
+    let media_type = if link_type(permalink).is_some() { None } else { Some("text/html".to_owned()) };
+    (links, Some(Link { media_type, ..permalink.clone() }))
 }
 
 fn link_type(link: &Link) -> Option<&str> {

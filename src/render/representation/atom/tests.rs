@@ -46,12 +46,13 @@ fn a_page_says_where_it_stands_and_how_to_go_on() {
   <link rel="self" type="application/atom+xml" href="http://127.0.0.1/feeds/x.atom?order=modified"/>
   <link rel="hub" href="http://127.0.0.1/hub"/>
   <link rel="next" type="application/atom+xml" href="http://127.0.0.1/feeds/x.atom?order=modified&amp;since=cursor%3A1_0_2&amp;max=1"/>
+  <link rel="alternate" type="text/html" href="http://example.org/"/>
   <link rel="alternate" type="application/json" title="Smart Feed (JSON)" href="http://127.0.0.1/feeds/x.json?order=modified"/>
   <link rel="alternate" type="application/atom+xml" title="Newest posts (Atom)" href="http://127.0.0.1/feeds/x/classic.atom"/>
   <link rel="alternate" type="application/rss+xml" title="Newest posts (RSS)" href="http://127.0.0.1/feeds/x/classic.rss"/>
   <link rel="alternate" type="application/feed+json" title="Newest posts (JSON Feed)" href="http://127.0.0.1/feeds/x/classic.jsonfeed"/>
   <link rel="describedby" type="text/html" title="About this feed" href="http://127.0.0.1/feeds/x/about"/>
-  <link rel="alternate" type="text/html" href="http://example.org/"/>
+  <link rel="alternate" href="http://example.org/"/>
   <generator version="VERSION">everfeed</generator>
   <fo:total>3</fo:total>
   <fo:last_cursor>1389003999_0_2040335985</fo:last_cursor>
@@ -201,38 +202,73 @@ fn an_item_is_written_the_same_in_every_document() {
     }
 }
 
+/// The URLs of the first and of the last alternate.
+fn ends(part: &str) -> (String, String) {
+    let alternates = part.match_indices("rel=\"alternate\"").map(|(at, _)| {
+        part[at..].split("href=\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap().to_owned()
+    });
+    let alternates: Vec<_> = alternates.collect();
+    (alternates.first().unwrap().clone(), alternates.last().unwrap().clone())
+}
+
 #[test]
-fn readers_that_take_the_last_alternate_get_the_page() {
-    // newsboat takes the last `rel="alternate"` of a feed and of an entry, whatever its type.
+fn readers_that_take_the_first_alternate_or_the_last_get_the_page() {
+    // Most take the first `rel="alternate"` of a feed and of an entry, whatever its type; newsboat takes the last.
     let typed = |media_type: &str, href: &str| Link {
         media_type: Some(media_type.into()),
         ..link("alternate", href)
     };
+    let page = |href: &str| (href.to_owned(), href.to_owned());
     for representation in [Representation::ATOM, Representation::CLASSIC_ATOM] {
         let entry = Entry {
             links: vec![
+                typed("application/pdf", "http://example.org/1.pdf"),
                 typed("text/html", "http://example.org/1"),
                 typed("text/html", "http://example.org/dropped"),
-                typed("application/pdf", "http://example.org/1.pdf"),
                 link("related", "http://example.org/2"),
             ],
             ..Entry::default()
         };
-        let document = rendered_with(representation, vec![live(1, entry)], |around| {
-            let links = vec![
-                link("alternate", "http://example.org/"),
-                typed("application/json", "http://example.org/j"),
-            ];
-            around.feed.metadata = Arc::new(Metadata { links, ..metadata() });
-        });
-        let (head, entry) = document.split_once("<entry").unwrap();
-        let last = |part: &str| {
-            let at = part.rfind("rel=\"alternate\"").expect("an alternate");
-            part[at..].split("href=\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap().to_owned()
+        let document = |links: Vec<Link>| {
+            rendered_with(representation, vec![live(1, entry.clone())], |around| {
+                around.feed.metadata = Arc::new(Metadata { links, ..metadata() });
+            })
         };
-        assert_eq!((last(head), last(entry)), ("http://example.org/".into(), "http://example.org/1".into()));
+        let found = document(vec![
+            typed("application/json", "http://example.org/j"),
+            link("alternate", "http://example.org/"),
+            typed("application/xhtml+xml", "http://example.org/x"),
+        ]);
+        let (head, entry) = found.split_once("<entry").unwrap();
+        assert_eq!(ends(head), page("http://example.org/"), "{head}");
+        assert_eq!(ends(entry), page("http://example.org/1"), "{entry}");
         assert!(!entry.contains("dropped") && entry.contains("1.pdf"), "{entry}");
+        // A site without a page for people has the one that we make.
+        for links in [vec![], vec![typed("application/json", "http://example.org/j")]] {
+            let found = document(links);
+            let (head, _) = found.split_once("<entry").unwrap();
+            assert_eq!(ends(head), page("http://127.0.0.1/feeds/x/classic.html"), "{head}");
+        }
     }
+}
+
+#[test]
+fn a_lone_alternate_is_written_once() {
+    let page = Entry { links: vec![link("alternate", "http://example.org/1")], ..Entry::default() };
+    assert_eq!(entry(page).iter().filter(|line| line.contains("alternate")).count(), 1);
+}
+
+#[test]
+fn who_asks_for_nothing_that_is_gone_gets_no_entry_for_it() {
+    let document = |is_live_view| {
+        rendered_with(Representation::ATOM, vec![gone(3), bare()], |around| {
+            around.links.is_live_view = is_live_view;
+        })
+    };
+    assert!(document(false).contains("(deleted)"));
+    let found = document(true);
+    assert!(!found.contains("(deleted)") && !found.contains("fo:deleted"), "{found}");
+    assert_eq!((found.matches("<entry>").count(), found.matches("<at:deleted-entry").count()), (1, 1));
 }
 
 #[test]

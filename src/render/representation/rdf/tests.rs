@@ -163,3 +163,31 @@ fn markup_that_rdf_would_read_otherwise_is_left_out() {
     let lines = part(&document, "<item ", "</item>");
     assert_eq!(lines[5..], [r#"<a:words xmlns:a="urn:a">x</a:words>"#, "</item>"], "{document}");
 }
+
+#[test]
+fn a_picture_keeps_its_title_and_a_search_box_comes_out() {
+    let document = rendered_with(representation(Audience::Classic), vec![bare()], |around| {
+        let source = b"<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#' xmlns='http://purl.org/rss/1.0/'>\
+            <channel rdf:about='http://e.org/'><title>t</title><link>http://e.org/</link>\
+            <image rdf:resource='http://e.org/i.png'/><textinput rdf:resource='http://e.org/s'/></channel>\
+            <image rdf:about='http://e.org/i.png'><title>A kettle</title><url>http://e.org/i.png</url>\
+            <link>http://e.org/kettle</link></image>\
+            <textinput rdf:about='http://e.org/s'><title>Go</title><description>Search the blog</description>\
+            <name>q</name><link>http://e.org/s</link></textinput></rdf:RDF>";
+        let read = everfeed_adapters::parse(source, &everfeed_adapters::Hints::default()).unwrap();
+        around.feed.metadata = Arc::new(read.metadata);
+    });
+    let picture =
+        ["<title>A kettle</title>", "<url>http://e.org/i.png</url>", "<link>http://e.org/kettle</link>"];
+    assert_eq!(part(&document, "<image rdf:about", "</image>")[1..4], picture);
+    assert!(document.contains("<textinput rdf:resource=\"http://e.org/s\"/>"), "{document}");
+    let search = [
+        "<textinput rdf:about=\"http://e.org/s\">",
+        "<title>Go</title>",
+        "<description>Search the blog</description>",
+        "<name>q</name>",
+        "<link>http://e.org/s</link>",
+        "</textinput>",
+    ];
+    assert_eq!(part(&document, "<textinput rdf:about", "</textinput>"), search);
+}

@@ -175,7 +175,7 @@ fn the_guid_of_rss_comes_out_as_it_came_in() {
     let guid = |text: &str, is_permalink| {
         let mut item = live(1, Entry::default());
         item.iri = "urn:uuid:1".into();
-        item.publisher_id = Some(PublisherId { text: Some(text.into()), is_permalink });
+        item.publisher_id = Some(PublisherId { text: Some(text.into()), is_permalink, source: None });
         let document = rendered(Representation::CLASSIC_RSS, vec![item]);
         part(&document, "<guid", "<guid")[0].to_owned()
     };
@@ -440,4 +440,35 @@ fn a_picture_of_media_rss_is_no_enclosure_and_a_thumbnail_hides_none() {
     };
     assert_eq!(files(vec![enclosure("http://e/a", true)]), 0);
     assert_eq!(files(vec![enclosure("http://e/a", false), enclosure("http://e/b", false)]), 2);
+}
+
+#[test]
+fn the_search_box_of_any_rss_comes_out_in_the_words_of_rss_2() {
+    let boxes = [
+        "<rss version='2.0'><channel><title>t</title><textInput><title>Go</title><description>d</description>\
+         <name>q</name><link>http://e.org/s</link></textInput></channel></rss>",
+        "<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#' xmlns='http://purl.org/rss/1.0/'>\
+         <channel><title>t</title></channel><textinput rdf:about='http://e.org/s'><title>Go</title>\
+         <description>d</description><name>q</name><link>http://e.org/s</link></textinput></rdf:RDF>",
+    ];
+    for source in boxes {
+        let document = rendered_with(Representation::CLASSIC_RSS, vec![], |around| {
+            let hints = everfeed_adapters::Hints::default();
+            let read = everfeed_adapters::parse(source.as_bytes(), &hints).unwrap();
+            around.feed.metadata = Arc::new(read.metadata);
+        });
+        let expect = "<textInput><title>Go</title><description>d</description><name>q</name><link>http://e.org/s</link></textInput>";
+        assert!(document.contains(expect), "{document}");
+    }
+}
+
+#[test]
+fn the_enclosure_is_the_first_file_that_is_shown() {
+    let file = |url: &str| Enclosure { url: url.into(), ..Enclosure::default() };
+    let enclosures = vec![file("javascript:x"), file("http://e.org/a.mp3"), file("http://e.org/b.mp3")];
+    let document =
+        rendered(Representation::CLASSIC_RSS, vec![live(1, Entry { enclosures, ..Entry::default() })]);
+    let files: Vec<_> = document.lines().map(str::trim).filter(|line| line.contains("url=\"http")).collect();
+    assert!(files[0].starts_with("<enclosure url=\"http://e.org/a.mp3\""), "{document}");
+    assert!(files[1].starts_with("<media:content url=\"http://e.org/b.mp3\""), "{document}");
 }
