@@ -260,8 +260,7 @@ impl Starting {
         let upstream = wiring.upstream()?;
         let poller = wiring.poller(upstream.clone()).await?;
         let groups = wiring.groups().await?;
-        let looks = Arc::new(poller.clone());
-        let context = wiring.serve_context(readers.clone(), waiters.clone(), looks, serving_ends.clone());
+        let context = wiring.serve_context(readers.clone(), waiters.clone(), serving_ends.clone());
         let hub = wiring.hub(&readers, wiring.own_places(&context, listening))?;
         hub.start().await.context("the stored subscriptions")?;
         let reloader = Arc::new(Reloader::new(ReloadParts {
@@ -284,7 +283,7 @@ impl Starting {
             site_faults: wiring.site_faults.clone(),
             started_at: insight::now(),
         };
-        router.open(wiring.mounts(context, &hub, serving_ends)?);
+        router.open(wiring.mounts(context, &hub, Arc::new(poller.clone()), serving_ends)?);
         admin.open(Arc::new(overview));
         let count = wiring.gate.catalog.snapshot().feeds().len();
         let words = format!("Serving at {}; feeds: {count}", wiring.config.server.public_url);

@@ -35,7 +35,7 @@ use crate::{
         hub_forms::HubService,
         long_poll::Waiters,
         mount::Mount,
-        own_mounts::{answers_itself, own_mounts},
+        own_mounts::{WayToOrigins, answers_itself, own_mounts},
     },
     store::Store,
     telemetry::Metrics,
@@ -276,12 +276,10 @@ impl Wiring {
         &self,
         readers: Arc<Readers>,
         waiters: Waiters,
-        looks: Arc<dyn FreshLooks>,
         stop: CancellationToken,
     ) -> Arc<ServeContext> {
         Arc::new(ServeContext {
             first_seen: FirstSeen::default(),
-            looks: Some(looks),
             readers,
             store: self.store.clone(),
             clock: self.clock.clone(),
@@ -302,11 +300,12 @@ impl Wiring {
         &self,
         context: Arc<ServeContext>,
         hub: &Arc<Hub>,
+        looks: Arc<dyn FreshLooks>,
         stop: CancellationToken,
     ) -> anyhow::Result<Vec<Mount>> {
         let hub = hub_service(hub.clone(), self.config.server.trusted_proxies.clone());
         let origin = self.way_to_origins(&context.sites, stop)?;
-        Ok(own_mounts(context, hub, origin))
+        Ok(own_mounts(context, hub, origin.map(|origin| WayToOrigins { origin, looks })))
     }
 
     /// The way to the origins of the sites before which we stand; `None` without any.

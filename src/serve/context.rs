@@ -1,9 +1,6 @@
 //! The things that answers to pulls are made from.
 
-use super::{
-    client_address::WayTrust, first_seen::FirstSeen, fresh_looks::FreshLooks, long_poll::Waiters,
-    refusal::Refusal,
-};
+use super::{client_address::WayTrust, first_seen::FirstSeen, long_poll::Waiters, refusal::Refusal};
 use crate::{
     catalog::{ReadGate, Sites},
     clock::Clock,
@@ -28,8 +25,6 @@ pub struct ServeContext {
     pub trust: WayTrust,
     /// The sites before which we stand.
     pub sites: Arc<Sites>,
-    /// Looks at the origins of old feeds; `None` where nothing is polled.
-    pub looks: Option<Arc<dyn FreshLooks>>,
     /// Dates of lists and descriptions.
     pub first_seen: FirstSeen,
     /// True where listeners of rssCloud may register.

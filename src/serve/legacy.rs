@@ -6,6 +6,7 @@ use super::{
     body::{self, MountService, Response, ServeBody},
     context::ServeContext,
     event_stream,
+    fresh_looks::{FreshLooks, fresh_secs},
     mount::{Handler, Mount},
     own_layers::{CONTENT_SECURITY_POLICY, guarded},
     pull,
@@ -105,7 +106,11 @@ pub(super) fn is_at_feed(context: &ServeContext, request: &Parts) -> bool {
 }
 
 /// The mounts of the addresses of old feeds, before the rest of their sites, to which `origin` leads.
-pub(super) fn mounts(context: &Arc<ServeContext>, origin: &MountService) -> Vec<Mount> {
+pub(super) fn mounts(
+    context: &Arc<ServeContext>,
+    origin: &MountService,
+    looks: &Arc<dyn FreshLooks>,
+) -> Vec<Mount> {
     let takes = |is_smart: bool| {
         let context = context.clone();
         move |request: &Parts| {
@@ -114,7 +119,7 @@ pub(super) fn mounts(context: &Arc<ServeContext>, origin: &MountService) -> Vec<
         }
     };
     let smart = SmartLegacy(context.clone());
-    let plain = PlainLegacy { context: context.clone(), origin: origin.clone() };
+    let plain = PlainLegacy { context: context.clone(), origin: origin.clone(), looks: looks.clone() };
     vec![Mount::own(takes(true), smart), Mount::bare(takes(false), plain)]
 }
 
@@ -149,6 +154,7 @@ impl Handler for SmartLegacy {
 struct PlainLegacy {
     context: Arc<ServeContext>,
     origin: MountService,
+    looks: Arc<dyn FreshLooks>,
 }
 
 impl Handler for PlainLegacy {
@@ -170,8 +176,8 @@ impl Handler for PlainLegacy {
         }
         // What a private feed is comes from here alone: the origin would give it to everybody, and its caches, too.
         let is_private = feed.settings.is_private();
-        let fresh_secs = if place.plain == ServePlain::Origin { 0 } else { place.fresh_secs };
-        if let Some(look) = context.looks.as_ref().and_then(|looks| looks.look(feed.no, fresh_secs)) {
+        let fresh_secs = if place.plain == ServePlain::Origin { 0 } else { fresh_secs(&feed.settings) };
+        if let Some(look) = self.looks.look(feed.no, fresh_secs) {
             look.await;
         }
         let site = context.readers.site();
@@ -200,11 +206,11 @@ impl Handler for PlainLegacy {
                 let (response, coding) = plain(request, &document).await;
                 let mut response = if_unchanged(request, response)?;
                 let (readers, had) = (context.readers.clone(), Arc::downgrade(&document));
-                let (looks, no) = (context.looks.clone(), feed.no);
+                let (looks, no) = (self.looks.clone(), feed.no);
                 let is_fresh = response.status() == StatusCode::NOT_MODIFIED;
                 caller.mark_repeatable(context, &mut response, move || {
                     // An old copy is not given again before its origin was asked.
-                    if looks.as_ref().is_some_and(|looks| looks.is_wanted(no, fresh_secs)) {
+                    if looks.is_wanted(no, fresh_secs) {
                         return None;
                     }
                     let document = readers.same_document(&key, &had)?;

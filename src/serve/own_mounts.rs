@@ -5,6 +5,7 @@ use super::{
     body::{MountService, Response, ServeBody},
     context::ServeContext,
     discovery, event_stream,
+    fresh_looks::FreshLooks,
     hub_forms::{HubForms, HubService},
     legacy,
     mount::{Handler, Mount},
@@ -18,9 +19,17 @@ use crate::render::Endpoint;
 use http::{Method, request::Parts};
 use std::sync::Arc;
 
+/// The way to the origins of the sites before which we stand.
+pub struct WayToOrigins {
+    /// The origins.
+    pub origin: MountService,
+    /// Looks at their old feeds.
+    pub looks: Arc<dyn FreshLooks>,
+}
+
 /// The mounts of our own paths, and of the sites before which we stand: theirs are all paths at which we have nothing, and
-/// `origin` leads to them. The last takes what is left, and knows what is not there.
-pub fn own_mounts(context: Arc<ServeContext>, hub: HubService, origin: Option<MountService>) -> Vec<Mount> {
+/// `origins` leads to them. The last takes what is left, and knows what is not there.
+pub fn own_mounts(context: Arc<ServeContext>, hub: HubService, origins: Option<WayToOrigins>) -> Vec<Mount> {
     let ours = {
         let context = context.clone();
         move |request: &Parts| context.readers.site().endpoint(request.uri.path())
@@ -47,7 +56,7 @@ pub fn own_mounts(context: Arc<ServeContext>, hub: HubService, origin: Option<Mo
         Mount::own(is_whole, forms.clone()),
         Mount::own(is_hub, forms),
     ];
-    if let Some(origin) = origin {
+    if let Some(WayToOrigins { origin, looks }) = origins {
         let origin = site_pages(context.clone(), origin);
         let is_ping = {
             let context = context.clone();
@@ -61,7 +70,7 @@ pub fn own_mounts(context: Arc<ServeContext>, hub: HubService, origin: Option<Mo
             }
         };
         mounts.push(Mount::own(is_there, FeedPages(context.clone())));
-        mounts.extend(legacy::mounts(&context, &origin));
+        mounts.extend(legacy::mounts(&context, &origin, &looks));
         let sites = context.sites.clone();
         mounts.push(Mount::new(move |request| sites.of(request).is_some(), origin));
     }

@@ -44,7 +44,6 @@ async fn get(blog: &Blog, target: &str) -> String {
         trust: WayTrust::default(),
         sites: Arc::default(),
         first_seen: FirstSeen::default(),
-        looks: None,
         takes_cloud: false,
         waiters: Waiters::new(10, 10, Duration::from_secs(300)),
         stop: CancellationToken::new(),

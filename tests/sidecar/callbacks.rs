@@ -105,7 +105,7 @@ async fn what_everfeed_answers_itself_is_no_callback_and_the_blog_may_be_one() {
     }
     let marked = [("cdn-loop", mark.split(": ").nth(1).unwrap())];
     let address = sidecar.app.admin_address();
-    assert_eq!(ask(address, Method::GET, "/metrics", &marked, "").await.unwrap().status, 403);
+    assert_eq!(ask(address, Method::GET, "/metrics", &marked, "").await.unwrap().status, 508);
     assert_eq!(ask(address, Method::GET, "/metrics", &[], "").await.unwrap().status, 200);
 }
 

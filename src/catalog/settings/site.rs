@@ -3,7 +3,6 @@
 use super::{DeletionSettings, FeedSettings, ImportSettings, KeepSettings, PollSettings};
 use crate::{
     auth::AccessSettings,
-    layers::is_near,
     setting::{RefusedSetting, at_least_one},
 };
 use serde::{Deserialize, Serialize};
@@ -143,16 +142,12 @@ pub struct LegacyPlace {
     pub url: Url,
     /// The document that a plain reader gets.
     pub plain: ServePlain,
-    /// Seconds for which the document is given without asking the origin; 0: it is never asked for readers.
-    pub fresh_secs: u64,
+    /// Seconds for which the document is given without asking the origin; 0: it is never asked for readers. Not set: as usual for
+    /// its origin.
+    pub fresh_secs: Option<u64>,
     /// True where the feed is called by this address; false where the operator has named it.
     pub names_feed: bool,
 }
-
-/// `fresh_secs` of an origin on this machine or its network, which belongs to whoever runs everfeed (DESIGN section 10).
-const NEAR_FRESH_SECS: u64 = 60;
-/// `fresh_secs` of any other origin.
-const FAR_FRESH_SECS: u64 = 900;
 
 /// The longest name of a feed that is made from its path, characters: the rest of the path becomes a checksum.
 const SLUG_CHARS_MAX: usize = 40;
@@ -249,15 +244,10 @@ impl SiteSettings {
             path: path.to_owned(),
             url,
             plain: self.serve_plain,
-            fresh_secs: self.fresh_secs(),
+            fresh_secs: self.fresh_secs,
             names_feed,
         }));
         Some(feed)
-    }
-
-    /// Seconds for which its old documents are given without asking the origin.
-    fn fresh_secs(&self) -> u64 {
-        self.fresh_secs.unwrap_or(if is_near(&self.origin) { NEAR_FRESH_SECS } else { FAR_FRESH_SECS })
     }
 
     /// Gives a feed the settings of the site, where it has the usual ones.
@@ -495,21 +485,6 @@ mod tests {
         }
         site.poll.min_secs = Some(1000);
         assert_eq!(site.problems()[0].key, "poll.min_secs", "more than max_secs");
-    }
-
-    #[test]
-    fn copies_of_an_origin_nearby_are_fresh_for_a_minute_and_others_for_a_quarter_of_an_hour() {
-        let check = |origin: &str, fresh_secs: Option<u64>, expect: u64| {
-            let site = SiteSettings { fresh_secs, ..SiteSettings::new(Url::parse(origin).unwrap()) };
-            let public = Url::parse("http://blog.example/").unwrap();
-            let feed = site.feed_at(0, "blog", "/feed.xml", &public).unwrap();
-            assert_eq!(feed.legacy.unwrap().fresh_secs, expect, "{origin}");
-        };
-        check("http://127.0.0.1:8081", None, 60);
-        check("http://wordpress", None, 60);
-        check("https://blog.example.org", None, 900);
-        check("http://127.0.0.1:8081", Some(0), 0);
-        check("https://blog.example.org", Some(5), 5);
     }
 
     #[test]

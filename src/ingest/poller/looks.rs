@@ -30,7 +30,7 @@ const LOOK_WAIT: Duration = Duration::from_millis(500);
 const QUIET_US: u64 = SECOND_US;
 
 /// A look that a reader wants. Dropping it ends the wait of all readers.
-pub(super) struct Look {
+pub(super) struct WantedLook {
     pub(super) feed: FeedNo,
     began: Instant,
     _end: watch::Sender<()>,
@@ -38,8 +38,8 @@ pub(super) struct Look {
 
 /// The looks under way, and what came of the last one of each feed.
 pub(super) struct Looks {
-    sender: mpsc::Sender<Look>,
-    receiver: Mutex<Option<mpsc::Receiver<Look>>>,
+    sender: mpsc::Sender<WantedLook>,
+    receiver: Mutex<Option<mpsc::Receiver<WantedLook>>>,
     notes: Mutex<HashMap<FeedNo, LookNote>>,
 }
 
@@ -75,13 +75,13 @@ impl Default for Looks {
 
 impl Looks {
     /// Takes the end that the worker has. A second worker gets one to which nobody sends.
-    pub(super) fn take(&self) -> mpsc::Receiver<Look> {
+    pub(super) fn take(&self) -> mpsc::Receiver<WantedLook> {
         let held = self.receiver.lock().unwrap_or_else(PoisonError::into_inner).take();
         held.unwrap_or_else(|| mpsc::channel(1).1)
     }
 
     /// Notes what came of a look, before those who wait for it are told.
-    pub(super) fn ended(&self, look: &Look, end: &PollEnd) {
+    pub(super) fn ended(&self, look: &WantedLook, end: &PollEnd) {
         let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
         notes.entry(look.feed).or_default().is_unreliable =
             !end.is_good() || look.began.elapsed() > LOOK_WAIT;
@@ -123,7 +123,7 @@ impl Poller {
             None => {
                 let (sender, end) = watch::channel(());
                 let began = Instant::now();
-                self.looks.sender.try_send(Look { feed, began, _end: sender }).ok()?;
+                self.looks.sender.try_send(WantedLook { feed, began, _end: sender }).ok()?;
                 note.under_way = Some((end.clone(), began + LOOK_WAIT));
                 (end, began + LOOK_WAIT)
             }

@@ -5,7 +5,7 @@ use super::{
     Poller, WantedFeeds,
     jobs::{CheckJob, LookJob, PollJob, RecallJob, Recalled, WalkJob, goes_on_at},
     lanes::{Event, Lanes},
-    looks::Look,
+    looks::WantedLook,
     requests::{AwaitedPolls, PollAnswer, PollRequest},
     saving::Saving,
 };
@@ -73,9 +73,16 @@ pub(super) struct Worker<'a> {
     /// Archive walks and hints, by feed.
     agenda: Agenda,
     saving: Saving,
-    requests: mpsc::Receiver<PollRequest>,
-    looks: mpsc::Receiver<Look>,
+    asked: AskedPolls,
     clock: JumpWatch,
+}
+
+/// The ways by which others ask for polls.
+struct AskedPolls {
+    /// Operators.
+    requests: mpsc::Receiver<PollRequest>,
+    /// Readers of old addresses.
+    looks: mpsc::Receiver<WantedLook>,
 }
 
 /// Facts of feeds besides their poll states.
@@ -89,7 +96,7 @@ struct Agenda {
     /// Polls that an operator waits for.
     awaited: AwaitedPolls,
     /// Looks that readers wait for. One whose feed is polled anyway ends with that poll.
-    looks: HashMap<FeedNo, Look>,
+    looks: HashMap<FeedNo, WantedLook>,
     /// Time of the last look for free places.
     looked_at: Stamp,
 }
@@ -126,8 +133,7 @@ impl<'a> Worker<'a> {
             lanes: Lanes::default(),
             agenda: Agenda::default(),
             saving: Saving::new(store.clone()),
-            requests: poller.requests.take(),
-            looks: poller.looks.take(),
+            asked: AskedPolls { requests: poller.requests.take(), looks: poller.looks.take() },
             clock: JumpWatch::new(poller.parts.context.now().micros()),
         };
         let mut walks: HashMap<FeedNo, ArchiveWalk> = listing::walks(&**store).try_collect().await?;
@@ -316,8 +322,8 @@ impl<'a> Worker<'a> {
             Some(saved) = self.saving.next() => self.saving.end(saved, &mut self.pauses),
             hinted = poller.parts.context.notify.hints() => self.hinted(hinted),
             Ok(()) = self.wanted.changed() => self.change_feeds(),
-            Some(request) = self.requests.recv() => self.requested(request),
-            Some(look) = self.looks.recv() => self.look_wanted(look),
+            Some(request) = self.asked.requests.recv() => self.requested(request),
+            Some(look) = self.asked.looks.recv() => self.look_wanted(look),
             () = sleep_until(wake) => {}
         }
     }
@@ -569,7 +575,7 @@ impl<'a> Worker<'a> {
     }
 
     /// Takes in a look. One at a feed that is being polled ends with that poll.
-    fn look_wanted(&mut self, look: Look) {
+    fn look_wanted(&mut self, look: WantedLook) {
         let feed = look.feed;
         if self.feeds.contains_key(&feed) {
             self.agenda.looks.insert(feed, look);

@@ -83,7 +83,6 @@ impl Site {
             trust: WayTrust { proxies: vec!["10.0.0.0/8".parse().unwrap()], ..WayTrust::default() },
             sites: Arc::default(),
             first_seen: FirstSeen::default(),
-            looks: None,
             takes_cloud: true,
             waiters: Waiters::new(setting.waiters_max, setting.waiters_per_client_max, setting.timeout_max),
             stop: CancellationToken::new(),
