@@ -5,6 +5,7 @@ use crate::{
     config::{self, Config, ConfigError, ConfigSource},
     store::{StoreError, redb::begin_anew},
     telemetry::{self, LogForm},
+    threads,
 };
 use clap::{Args, Parser, Subcommand};
 use std::{path::PathBuf, process::ExitCode};
@@ -243,7 +244,7 @@ fn is_misconfigured(error: &anyhow::Error) -> bool {
 }
 
 fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
-    tokio::runtime::Builder::new_multi_thread().enable_all().build()
+    threads::build(tokio::runtime::Builder::new_multi_thread())
 }
 
 /// The number of SIGXFSZ on Linux and on systems of BSD's kind.
