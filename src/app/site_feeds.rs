@@ -7,6 +7,7 @@ use crate::{
     clock::Clock,
     feed::{record::FeedNo, schedule::Failure},
     ingest::{DocumentFormat, FeedSpec, Keeping, Upstream},
+    secret::logged_url,
     store::{FoundFeeds, Store},
 };
 use everfeed_adapters::{Hints, feeds_of_page, platforms::Platforms, slice};
@@ -107,12 +108,14 @@ impl SiteWatch {
         if new.is_empty() {
             return Ok(());
         }
-        info!("Found feeds of {}: {}", self.site.origin, new.join(", "));
+        let found: Vec<String> = new.iter().map(|path| logged_url(path)).collect();
+        info!("Found feeds of {}: {}", self.site.origin, found.join(", "));
         if self.site.access.is_private()
             && let Some(path) = new.iter().find(|path| !SiteSettings::can_be_private(path))
         {
             warn!(
-                "{path} of {} is not taken in: a feed at a query cannot be private. Nothing of it is passed on; its readers need another address",
+                "{} of {} is not taken in: a feed at a query cannot be private. Nothing of it is passed on; its readers need another address",
+                logged_url(path),
                 self.site.origin
             );
         }
