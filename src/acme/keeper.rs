@@ -293,6 +293,7 @@ impl CertificateKeeper {
 
     /// Tells a failure, and when it is tried again.
     fn note(&mut self, fault: AcmeFault) {
+        let fault = fault.told();
         let failures = self.watch.state().failures.saturating_add(1);
         let wait = Duration::from_secs(wait_secs(failures, (self.parts.jitter)()));
         let wait = wait.max(fault.wait.unwrap_or_default().min(AUTHORITY_WAIT_MAX));

@@ -1,7 +1,7 @@
 //! The keeper with an authority that answers by a script, while time is paused.
 
 use super::*;
-use crate::{clock::Paused, layers::Fault};
+use crate::{clock::Paused, layers::Fault, telemetry::testing::Logged};
 use futures_util::future::BoxFuture;
 use rcgen::{CertificateParams, KeyPair};
 use std::{collections::VecDeque, fs, sync::Mutex};
@@ -267,4 +267,14 @@ async fn nothing_is_ordered_that_cannot_be_counted() {
     let fault = watch.state().fault.unwrap();
     assert!(fault.whose == Fault::Ours && fault.text.contains("orders cannot be counted"), "{fault}");
     assert_eq!(kept.asked(), [0; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_words_of_an_authority_are_one_line_of_the_log() {
+    let text = format!("no\n2026-11-01 ERROR {}", "x".repeat(100_000));
+    let kept = Kept::new(vec![Answer::Fails(AcmeFault::of_authority(text))]);
+    let logged = Logged::begin();
+    let fault = kept.runs(1).await.fault.unwrap();
+    assert!(fault.text.starts_with("no 2026-11-01 ERROR xxx") && fault.text.len() < 2_000);
+    assert!(logged.text().lines().all(|line| line.len() < 3_000 && !line.starts_with("2026-11-01 ERROR")));
 }
