@@ -28,7 +28,7 @@ mod renewal;
 
 mod transport;
 
-mod validity;
+pub mod validity;
 
 pub use fault::{AcmeFault, OrderStep};
 pub use folder::AcmeFolder;

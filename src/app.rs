@@ -139,7 +139,7 @@ impl App {
         };
         let router = Router::starting(progress.clone()).knowing(wiring.mark.clone());
         tasks.serve(doors.consumers, router.clone(), wiring.metrics.clone(), limits);
-        tasks.follow_certificate(doors.certificate);
+        tasks.follow_certificate(doors.certificate, wiring.clock.clone());
         tasks.keep_certificate(doors.keeper);
         tasks.redirect((doors.redirect, held), &server.public_url, addresses.0.port());
         let admin = Admin::starting(progress.clone(), wiring.metrics.clone());

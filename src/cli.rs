@@ -5,6 +5,7 @@ use crate::{
     config::{self, Config, ConfigError, ConfigSource},
     store::{StoreError, redb::begin_anew},
     telemetry::{self, LogForm},
+    threads,
 };
 use clap::{Args, Parser, Subcommand};
 use std::{future::Future, path::PathBuf, process::ExitCode, time::Duration};
@@ -255,7 +256,7 @@ fn is_misconfigured(error: &anyhow::Error) -> bool {
 }
 
 fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
-    tokio::runtime::Builder::new_multi_thread().enable_all().build()
+    threads::build(tokio::runtime::Builder::new_multi_thread())
 }
 
 /// Time for which the end of the process waits for work on other threads, such as the reading of a document that no job waits for any

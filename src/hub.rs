@@ -9,7 +9,7 @@ use crate::{
     notify::Notify,
     readers::{self, Readers},
     render::{Representation, Site, link_header},
-    secret::{public_url, without_token},
+    secret::{logged_url, public_url},
     setting::RefusedSetting,
     store::{Store, StoreError, Subscription, listing, subscriptions::Progress},
     telemetry::Metrics,
@@ -294,7 +294,7 @@ impl Hub {
     }
 
     fn start_one(&self, topic: &str, task: impl Future<Output = ()> + Send + 'static) {
-        let span = info_span!("subscription", topic = %without_token(topic));
+        let span = info_span!("subscription", topic = %logged_url(topic));
         let task = self.cut.clone().run_until_cancelled_owned(task).instrument(span);
         self.tasks.spawn_on(task, &self.runtime);
     }

@@ -85,13 +85,25 @@ pub fn masked(text: &str) -> String {
 /// The same of a text that may be a URL with a query, of which names of parameters are shown and values are not: one may be a
 /// token.
 pub fn masked_with_query(text: &str) -> String {
-    let text = masked(text);
-    let Some((before, query)) = text.split_once('?') else { return text };
-    let names: Vec<String> = query
-        .split('&')
-        .map(|pair| pair.split_once('=').map_or_else(|| "***".to_owned(), |(name, _)| format!("{name}=***")))
-        .collect();
-    format!("{before}?{}", names.join("&"))
+    let mut text = masked(text);
+    let fragment = text.find('#').map_or("", |at| {
+        text.truncate(at);
+        "#***"
+    });
+    let Some((before, query)) = text.split_once('?') else { return text + fragment };
+    let shown = |pair: &str| match pair.split_once('=') {
+        // The end of a token alone may be a sign of equality, too (Base64).
+        Some((name, value)) if !value.trim_matches('=').is_empty() => format!("{name}=***"),
+        _ => "***".to_owned(),
+    };
+    let names: Vec<String> = query.split('&').map(shown).collect();
+    format!("{before}?{}{fragment}", names.join("&"))
+}
+
+/// A URL of anybody as the log may have it: without credentials, without the token of a secret URL, and with no more of its query
+/// than names.
+pub fn logged_url(url: &str) -> String {
+    masked_with_query(&without_token(url))
 }
 
 /// Parts of names of parameters whose values are secrets.
@@ -144,6 +156,19 @@ mod tests {
         check("/smart/s/abc/feeds/blog?x=1", "/smart/s/***/feeds/blog?x=1");
         check("/%73/%61bc/feeds", "/s/***/feeds");
         check("/cb?hub.topic=http%3A%2F%2Fx%2Fs%2Fabc%2Ffeeds", "/cb?hub.topic=http://x/s/***/feeds");
+    }
+
+    #[test]
+    fn a_logged_url_has_no_values_of_its_query() {
+        let check = |url: &str, expect: &str| assert_eq!(logged_url(url), expect);
+        check("/feeds/blog", "/feeds/blog");
+        check("/rss?token=abc&x=1", "/rss?token=***&x=***");
+        check("/rss?YWJj=", "/rss?***");
+        check("/rss?YWI==&a", "/rss?***&***");
+        check("https://u:p@h.example/rss?k=abc#abc", "https://***@h.example/rss?k=***#***");
+        check("https://h.example/#access_token=abc", "https://h.example/#***");
+        check("/s/abc/rss?k=abc", "/s/***/rss?k=***");
+        check("/cb?hub.topic=http%3A%2F%2Fx%2Fs%2Fabc%2Frss%3Fk%3Dabc", "/cb?hub.topic=***");
     }
 
     #[test]

@@ -42,7 +42,7 @@ pub mod refusal;
 pub mod request_body;
 pub mod router;
 mod site_pages;
-mod socket;
+pub mod socket;
 pub mod stack;
 pub mod tls;
 mod trackers;

@@ -13,6 +13,9 @@ use prometheus_client::{
 use std::{io::IsTerminal as _, sync::Arc};
 use tracing_subscriber::{EnvFilter, fmt, prelude::*};
 
+#[cfg(test)]
+pub mod testing;
+
 /// The form of logs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LogForm {

@@ -6,16 +6,30 @@ use std::{
     io,
     sync::atomic::{AtomicUsize, Ordering},
     thread,
+    time::Duration,
 };
-use tokio::runtime::{Builder, Handle, RuntimeFlavor};
+use tokio::runtime::{Builder, Handle, Runtime, RuntimeFlavor};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 /// Serving threads at most. More would not make an old blog faster, and each has connections of its own to the origin.
 const THREADS_MAX: usize = 8;
 
+/// Time for which a thread for blocking work waits for more. Such threads take turns: with the 10 s of the library, some requests
+/// a second keep the hundreds that a crowd has called for ever. Another thread costs less than a tenth of a millisecond.
+const IDLE_TIME: Duration = Duration::from_millis(200);
+
 thread_local! {
     /// Number of this thread among the serving threads, from 1 on; 0 for all others.
     static NUMBER: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Builds a runtime whose threads for blocking work go when they are not needed. Their number has the bound of the library, 512:
+/// a lookup of a name that no server answers blocks for many seconds, and must not keep reads of the store waiting.
+///
+/// # Errors
+/// The error of the system, which gives no more threads or no more file descriptors.
+pub fn build(mut builder: Builder) -> io::Result<Runtime> {
+    builder.enable_all().thread_keep_alive(IDLE_TIME).build()
 }
 
 /// Threads with a runtime each, which end when this is dropped.
@@ -53,7 +67,7 @@ impl ServingThreads {
 }
 
 fn start_one(number: usize, end: CancellationToken) -> io::Result<Handle> {
-    let runtime = Builder::new_current_thread().enable_all().build()?;
+    let runtime = build(Builder::new_current_thread())?;
     let handle = runtime.handle().clone();
     thread::Builder::new().name(format!("serving-{number}")).spawn(move || {
         NUMBER.set(number);
@@ -104,6 +118,44 @@ mod tests {
         drop(threads);
         let ended = left.spawn(std::future::pending::<()>()).await.unwrap_err();
         assert!(ended.is_cancelled());
+    }
+
+    /// Threads of this process with a name.
+    fn threads(name: &str) -> usize {
+        let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
+        let names = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("comm")).ok());
+        names.filter(|found| found.trim() == name).count()
+    }
+
+    #[test]
+    fn threads_for_blocking_work_go_although_there_is_some() {
+        const CROWD: usize = 100;
+        let mut builder = Builder::new_current_thread();
+        builder.thread_name("of-a-crowd");
+        let runtime = build(builder).unwrap();
+        runtime.block_on(async {
+            let all = std::sync::Arc::new(std::sync::Barrier::new(CROWD));
+            let crowd = (0..CROWD).map(|_| {
+                let all = all.clone();
+                tokio::task::spawn_blocking(move || {
+                    let counted = all.wait().is_leader().then(|| threads("of-a-crowd"));
+                    all.wait();
+                    counted
+                })
+            });
+            let counted = futures_util::future::try_join_all(crowd.collect::<Vec<_>>()).await.unwrap();
+            assert_eq!(counted.into_iter().flatten().collect::<Vec<_>>(), [CROWD]);
+            // 50 pieces of work a second: each thread has its turn within 10 s. A slow machine has more time, and as many turns.
+            let mut turns = tokio::time::interval(Duration::from_millis(20));
+            for _ in 0..1000 {
+                turns.tick().await;
+                tokio::task::spawn_blocking(|| ()).await.unwrap();
+                if threads("of-a-crowd") <= CROWD / 4 {
+                    return;
+                }
+            }
+            panic!("{} threads stay", threads("of-a-crowd"));
+        });
     }
 
     #[tokio::test(start_paused = true)]

@@ -4,6 +4,13 @@ use crate::layers::{Fault, FetchError, TlsFault};
 use instant_acme::{Error, Problem};
 use std::time::Duration;
 
+/// Characters at most of one reason that an authority gives.
+const REASON_CHARS_MAX: usize = 300;
+/// Characters at most of the name of a type of problem.
+const KIND_CHARS_MAX: usize = 60;
+/// Characters at most of all that is told of a failure: some names, each with its reason.
+const TEXT_CHARS_MAX: usize = 1500;
+
 /// A reason for which there is no new certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AcmeFault {
@@ -37,6 +44,12 @@ impl AcmeFault {
     /// A fault of the authority.
     pub fn of_authority(text: impl Into<String>) -> Self {
         Self { whose: Fault::Peer, text: text.into(), wait: None, step: OrderStep::Certificate }
+    }
+
+    /// The same as the log and the status may have it: on one line, and not too long.
+    #[must_use]
+    pub fn told(self) -> Self {
+        Self { text: one_line(&self.text, TEXT_CHARS_MAX), ..self }
     }
 
     /// The party in words, for the operator.
@@ -94,17 +107,48 @@ impl From<&FetchError> for AcmeFault {
 impl From<&Problem> for AcmeFault {
     fn from(problem: &Problem) -> Self {
         let kind = problem.r#type.as_deref().map_or("", |kind| kind.rsplit(':').next().unwrap_or(kind));
-        let mut text = problem.detail.clone().unwrap_or_else(|| "no reason was given".to_owned());
+        let kind = one_line(kind, KIND_CHARS_MAX);
+        let reason = problem.detail.as_deref().unwrap_or("no reason was given");
+        let mut text = one_line(reason, REASON_CHARS_MAX);
         for part in &problem.subproblems {
-            text = format!("{text}; {part}");
+            if text.len() > TEXT_CHARS_MAX {
+                break;
+            }
+            text = format!("{text}; {}", one_line(&part.to_string(), REASON_CHARS_MAX));
         }
         Self {
-            whose: whose(kind),
+            whose: whose(&kind),
             text: format!("{text} [{kind}]"),
             wait: None,
             step: OrderStep::Certificate,
         }
     }
+}
+
+/// A text of somebody else on one line, without characters that steer a terminal or are not seen, cut after so many characters.
+fn one_line(text: &str, chars_max: usize) -> String {
+    let mut line = String::new();
+    let mut chars = 0;
+    // Looks at little more than is shown, however long the text is.
+    let text = text.trim_end_matches(|c: char| c.is_whitespace() || steers(c));
+    for c in text.chars().map(|c| if steers(c) { ' ' } else { c }) {
+        if c.is_whitespace() && (line.is_empty() || line.ends_with(' ')) {
+            continue;
+        }
+        if chars == chars_max {
+            return line.trim_end().to_owned() + "\u{2026}";
+        }
+        line.push(if c.is_whitespace() { ' ' } else { c });
+        chars += 1;
+    }
+    line
+}
+
+/// Controls, ends of lines, bidirectional controls, and what is invisible.
+fn steers(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{AD}' | '\u{61C}' | '\u{180E}' | '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}')
+        || matches!(c, '\u{2060}'..='\u{206F}' | '\u{FEFF}' | '\u{FFF9}'..='\u{FFFB}' | '\u{E0000}'..='\u{E007F}')
 }
 
 /// The party that has to act on a type of problem (RFC 8555, section 6.7).
@@ -131,6 +175,23 @@ pub(super) fn is_account_unknown(error: &Error) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_reason_is_one_line_and_not_too_long() {
+        let long = "x".repeat(10_000);
+        let detail = format!("a\r\n2026 ERROR no\u{1b}[31m\u{202e}b\u{2028}c {long}");
+        let kind = format!("urn:e:{long}\n");
+        let part = serde_json::json!({ "type": kind, "detail": detail });
+        let all = serde_json::json!({ "type": kind, "detail": detail, "subproblems": vec![part; 100] });
+        let fault = AcmeFault::from(Error::Api(serde_json::from_value(all).unwrap()));
+        assert!(fault.text.starts_with("a 2026 ERROR no [31m b c xxx"), "{fault}");
+        assert!(!fault.text.contains(steers), "{fault}");
+        assert!(fault.text.chars().count() < 2 * TEXT_CHARS_MAX);
+        let joined = AcmeFault { text: format!("{long}\n{}", fault.text), ..fault }.told();
+        assert_eq!(joined.text.chars().count(), TEXT_CHARS_MAX + 1, "with its ellipsis");
+        assert_eq!(joined.clone().told().text.chars().count(), TEXT_CHARS_MAX + 1);
+        assert_eq!((one_line("\n ", 9), one_line(" a \t b ", 3)), (String::new(), "a b".to_owned()));
+    }
 
     #[test]
     fn every_fault_has_an_owner() {

@@ -7,9 +7,9 @@ use super::{
     held::{HeldCertificate, IssuedCertificate},
     order_limit::OrderLimit,
     renewal::{renew_at, wait_secs},
+    validity::{Validity, moment},
 };
 use crate::clock::Clock;
-use chrono::{DateTime, SecondsFormat};
 use std::{
     io,
     sync::{Arc, PoisonError, RwLock},
@@ -80,6 +80,8 @@ pub struct CertificateKeeper {
     parts: KeeperParts,
     limit: OrderLimit,
     watch: CertificateWatch,
+    /// The time in which the certificate in use holds, if there is one.
+    in_use: Option<Validity>,
     /// The time at which the certificate in use is renewed; `None` while there is none that will do.
     renew_at: Option<u64>,
     /// The moment before which nothing is tried again, after a failure. No wall clock: that may be set.
@@ -98,7 +100,7 @@ impl CertificateKeeper {
         watch.change(|state| {
             (state.names, state.authority) = (parts.names.clone(), parts.authority_name.clone());
         });
-        let mut keeper = Self { parts, limit, watch, renew_at: None, wait_until: None };
+        let mut keeper = Self { parts, limit, watch, in_use: None, renew_at: None, wait_until: None };
         keeper.take_up()?;
         Ok(keeper)
     }
@@ -182,11 +184,24 @@ impl CertificateKeeper {
     /// Shows a certificate, and knows when it is renewed.
     fn show(&mut self, certificate: &IssuedCertificate) {
         self.parts.held.show(certificate);
+        self.in_use = Some(certificate.validity);
+        self.warn_of_early(certificate.validity);
         let next = renew_at(certificate.validity, (self.parts.jitter)());
         self.renew_at = Some(next);
         self.watch.change(|state| {
             (state.expires_at, state.next_order_at) = (Some(certificate.validity.until), next);
         });
+    }
+
+    /// Tells of a certificate that is in use before its time, for want of another: on a machine without a clock it may hold.
+    fn warn_of_early(&self, validity: Validity) {
+        if validity.from > self.now() {
+            tracing::warn!(
+                "The certificate for {} holds from {} on, and is in use all the same; is the clock of this machine right?",
+                self.names(),
+                moment(validity.from)
+            );
+        }
     }
 
     /// The time until the next order.
@@ -268,6 +283,16 @@ impl CertificateKeeper {
                 "a new certificate ended at {until}; is the clock of this machine right?"
             )));
         }
+        let (validity, now) = (certificate.validity, self.now());
+        if validity.gives_way_to(self.in_use, now) {
+            let text = format!(
+                "a new certificate holds from {} on, and the one before it stays in use; is the clock of this machine right?",
+                moment(validity.from)
+            );
+            // Before that time another one would be no better.
+            let wait = Some(Duration::from_secs(validity.from - now));
+            return Err(AcmeFault { wait, ..AcmeFault::ours(text) });
+        }
         Ok(certificate)
     }
 
@@ -293,6 +318,7 @@ impl CertificateKeeper {
 
     /// Tells a failure, and when it is tried again.
     fn note(&mut self, fault: AcmeFault) {
+        let fault = fault.told();
         let failures = self.watch.state().failures.saturating_add(1);
         let wait = Duration::from_secs(wait_secs(failures, (self.parts.jitter)()));
         let wait = wait.max(fault.wait.unwrap_or_default().min(AUTHORITY_WAIT_MAX));
@@ -328,12 +354,6 @@ fn span(wait: Duration) -> String {
         secs @ ..120 => format!("{secs} s"),
         secs => format!("{} min", secs.div_ceil(60)),
     }
-}
-
-/// A time, for people.
-fn moment(secs: u64) -> String {
-    let moment = i64::try_from(secs).ok().and_then(|secs| DateTime::from_timestamp(secs, 0));
-    moment.map_or_else(|| secs.to_string(), |moment| moment.to_rfc3339_opts(SecondsFormat::Secs, true))
 }
 
 #[cfg(test)]

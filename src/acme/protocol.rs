@@ -8,7 +8,10 @@ use super::{
     held::HeldCertificate,
     transport::Transport,
 };
-use crate::layers::{Client, Fault};
+use crate::{
+    layers::{Client, Fault},
+    secret::public_url,
+};
 use futures_util::future::BoxFuture;
 use http::HeaderValue;
 use instant_acme::{
@@ -134,7 +137,10 @@ impl AcmeAuthority {
             NewAccount { contact: &contacts, terms_of_service_agreed: true, only_return_existing: false };
         let directory = self.settings.directory.to_string();
         let (account, credentials) = builder.create(&new, directory, None).await?;
-        tracing::info!("There is an account at the certificate authority {}", self.settings.directory);
+        tracing::info!(
+            "There is an account at the certificate authority {}",
+            public_url(&self.settings.directory)
+        );
         self.with_folder(move |folder| folder.keep_account(&KeptAccount { contact, credentials })).await?;
         Ok(account)
     }

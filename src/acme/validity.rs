@@ -1,17 +1,20 @@
 //! The time in which a certificate holds, read from its bytes; not whether anybody should trust it.
 
+use chrono::{DateTime, SecondsFormat};
 use yasna::{ASN1Result, BERReader, Tag, tags::TAG_UTCTIME};
 
 /// The time in which a certificate holds, Unix seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Validity {
-    pub(super) from: u64,
-    pub(super) until: u64,
+pub struct Validity {
+    /// The first second.
+    pub from: u64,
+    /// The second at which it does not hold any more.
+    pub until: u64,
 }
 
 impl Validity {
     /// Reads it from a certificate (RFC 5280, section 4.1).
-    pub(super) fn of(certificate: &[u8]) -> Option<Self> {
+    pub fn of(certificate: &[u8]) -> Option<Self> {
         let read = yasna::parse_der(certificate, |reader| {
             reader.read_sequence(|certificate| {
                 let validity = certificate.next().read_sequence(|fields| {
@@ -36,6 +39,22 @@ impl Validity {
         let (from, until) = read.ok()?;
         Some(Self { from: u64::try_from(from).ok()?, until: u64::try_from(until).ok()? })
     }
+
+    /// True at a time that it covers.
+    pub fn holds_at(self, now: u64) -> bool {
+        (self.from..self.until).contains(&now)
+    }
+
+    /// True for a certificate that must wait, because it does not hold yet and the one in use does.
+    pub fn gives_way_to(self, in_use: Option<Self>, now: u64) -> bool {
+        self.from > now && in_use.is_some_and(|in_use| in_use.holds_at(now))
+    }
+}
+
+/// A time in Unix seconds, for people.
+pub fn moment(secs: u64) -> String {
+    let moment = i64::try_from(secs).ok().and_then(|secs| DateTime::from_timestamp(secs, 0));
+    moment.map_or_else(|| secs.to_string(), |moment| moment.to_rfc3339_opts(SecondsFormat::Secs, true))
 }
 
 fn time(reader: BERReader<'_, '_>) -> ASN1Result<i64> {

@@ -6,6 +6,7 @@ use crate::{
     serve::{
         self,
         listener::Listener,
+        socket::listen_tcp,
         tls::{Certificate, CurrentCertificate},
     },
 };
@@ -60,9 +61,9 @@ impl Doors {
                 });
             }
         }
-        let operator = bind(server.admin_listen, "the operator").await?;
+        let operator = bind(server.admin_listen, "the operator")?;
         let redirect = match server.tls.redirect_from {
-            Some(address) => Some(bind(address, "those who ask by HTTP").await?),
+            Some(address) => Some(bind(address, "those who ask by HTTP")?),
             None => None,
         };
         Ok(Self { consumers, operator, redirect, certificate, keeper })
@@ -88,6 +89,6 @@ impl Doors {
     }
 }
 
-async fn bind(address: SocketAddr, whom: &str) -> anyhow::Result<TcpListener> {
-    TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address} for {whom}"))
+fn bind(address: SocketAddr, whom: &str) -> anyhow::Result<TcpListener> {
+    listen_tcp(address).with_context(|| format!("cannot listen on {address} for {whom}"))
 }

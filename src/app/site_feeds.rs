@@ -11,7 +11,7 @@ use crate::{
         stamp::Stamp,
     },
     ingest::{DocumentFormat, FeedSpec, Keeping, Upstream},
-    secret::public_url,
+    secret::{logged_url, public_url},
     store::{FoundFeeds, Store},
 };
 use everfeed_adapters::{Hints, feeds_of_page, platforms::Platforms, slice};
@@ -141,12 +141,14 @@ impl SiteWatch {
         if new.is_empty() {
             return Ok(());
         }
-        info!("Found feeds of {}: {}", self.site.origin, new.join(", "));
+        let found: Vec<String> = new.iter().map(|path| logged_url(path)).collect();
+        info!("Found feeds of {}: {}", self.site.origin, found.join(", "));
         if self.site.access.is_private()
             && let Some(path) = new.iter().find(|path| !SiteSettings::can_be_private(path))
         {
             warn!(
-                "{path} of {} is not taken in: a feed at a query cannot be private. Nothing of it is passed on; its readers need another address",
+                "{} of {} is not taken in: a feed at a query cannot be private. Nothing of it is passed on; its readers need another address",
+                logged_url(path),
                 self.site.origin
             );
         }

@@ -4,6 +4,7 @@ use super::{groups::GroupKeeper, site_feeds::SiteWatch};
 use crate::{
     acme::{CertificateKeeper, HeldCertificate},
     byte_budget::ByteBudget,
+    clock::Clock,
     ingest::Poller,
     serve::{
         admin::{Admin, AdminGuard},
@@ -103,9 +104,9 @@ impl Tasks {
     }
 
     /// Takes a certificate into use when its files change.
-    pub(super) fn follow_certificate(&self, certificate: Option<Certificate>) {
+    pub(super) fn follow_certificate(&self, certificate: Option<Certificate>, clock: Arc<dyn Clock>) {
         if let Some(certificate) = certificate {
-            self.serving.spawn(certificate.follow(self.stop_serving.clone()));
+            self.serving.spawn(certificate.follow(clock, self.stop_serving.clone()));
         }
     }
 

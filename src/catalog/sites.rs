@@ -138,7 +138,7 @@ async fn keep_names(
             }
             None => tracing::warn!(
                 "There is no feed for {}: its name, `{}`, is that of another; give it a [[feed]] with another name and the url {}",
-                feed.known_as(),
+                crate::secret::logged_url(feed.known_as().as_str()),
                 feed.name,
                 crate::secret::public_url(&feed.url)
             ),

@@ -21,6 +21,7 @@ use crate::{
         schedule::{Failure, PollState, host_pause_until},
         stamp::Stamp,
     },
+    secret::logged_url,
     store::Commit,
 };
 use everfeed_adapters::{Entry, Hints, PageText};
@@ -131,7 +132,7 @@ impl<'a> Check<'a> {
             }
             _ => last.absence.weigh(said, id, &page),
         };
-        debug!(feed.name = %feed.name, %id, url, "The page of a missed item says: {said:?}, which counts as {weighed:?}");
+        debug!(feed.name = %feed.name, %id, url = logged_url(&url), "The page of a missed item says: {said:?}, which counts as {weighed:?}");
         let checked = self.concluded(subject, &item, weighed).await?;
         Ok(Some(Checked { asked: true, host_pause, ..checked }))
     }

@@ -254,7 +254,8 @@ fn whole_secs(duration: Duration) -> u64 {
 }
 
 fn failed(error: &FetchError) -> DocumentReply {
-    tracing::debug!(error.source = ?std::error::Error::source(error), "No answer: {error}");
+    // The call itself has logged the cause below it.
+    tracing::debug!("No answer: {error}");
     let whose = match error.fault() {
         Fault::Peer => Whose::Upstream,
         Fault::Network => Whose::Network,

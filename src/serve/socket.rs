@@ -9,11 +9,14 @@ use std::{
     os::unix::fs::{FileTypeExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
 };
-use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream, UnixListener, UnixSocket, UnixStream};
 use tokio_util::either::Either;
 
 /// Permissions of the file of a Unix socket: its folder decides who may connect.
 const UNIX_SOCKET_MODE: u32 = 0o666;
+/// Connections that may wait to be accepted: a crowd that comes at once, as after a push, all finds room. A client that finds none
+/// tries again after a second. The system takes `net.core.somaxconn` for it where that is less.
+const BACKLOG: u32 = 4096;
 /// The peer of a Unix socket is on this machine.
 const UNIX_PEER: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
@@ -69,7 +72,7 @@ impl Socket {
     /// Opens the sockets of an address; systemd may hand over several.
     pub(super) async fn open(address: &ListenAddress) -> Result<Vec<Self>> {
         match address {
-            ListenAddress::Tcp(address) => Ok(vec![Self::Tcp(TcpListener::bind(address).await?)]),
+            ListenAddress::Tcp(address) => Ok(vec![Self::Tcp(listen_tcp(*address)?)]),
             ListenAddress::Unix(path) => Ok(vec![open_unix(path).await?]),
             ListenAddress::Systemd => handed_over(),
         }
@@ -97,6 +100,15 @@ impl Socket {
     }
 }
 
+/// Listens at an address and port, with room for many who connect at once.
+pub fn listen_tcp(address: SocketAddr) -> Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    // Connections of a former process do not keep the next one from its port.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
+
 /// Makes a socket in the file system. A file that a former process left behind is replaced, one that is in use is not.
 async fn open_unix(path: &Path) -> Result<Socket> {
     if fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket()) {
@@ -105,7 +117,9 @@ async fn open_unix(path: &Path) -> Result<Socket> {
             _ => return Err(Error::new(ErrorKind::AddrInUse, "another process listens there")),
         }
     }
-    let listener = UnixListener::bind(path)?;
+    let socket = UnixSocket::new_stream()?;
+    socket.bind(path)?;
+    let listener = socket.listen(BACKLOG)?;
     let file = SocketFile(path.to_owned());
     fs::set_permissions(path, fs::Permissions::from_mode(UNIX_SOCKET_MODE))?;
     Ok(Socket::Unix { listener, _file: Some(file) })
@@ -135,6 +149,26 @@ fn handed_over() -> Result<Vec<Socket>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Connections that come at once: more than the 128 of the library.
+    const CROWD: usize = 250;
+
+    #[tokio::test]
+    async fn a_crowd_connects_at_once_before_anybody_is_accepted() {
+        let most = fs::read_to_string("/proc/sys/net/core/somaxconn").unwrap();
+        assert!(most.trim().parse::<usize>().unwrap() > CROWD, "the system of this test gives no room");
+        let address = "127.0.0.1:0".parse().unwrap();
+        let opened = Socket::open(&ListenAddress::Tcp(address)).await.unwrap();
+        let address = opened[0].address().unwrap();
+        let crowd = (0..CROWD).map(|_| TcpStream::connect(address));
+        // Without room, a connection waits until the system gives it up.
+        futures_util::future::try_join_all(crowd).await.unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("http.sock");
+        let _opened = Socket::open(&ListenAddress::Unix(path.clone())).await.unwrap();
+        // Without room, a connection to a Unix socket that does not wait is refused.
+        futures_util::future::try_join_all((0..CROWD).map(|_| UnixStream::connect(&path))).await.unwrap();
+    }
 
     #[tokio::test]
     async fn a_socket_that_was_left_behind_is_replaced_and_one_in_use_is_not() {

@@ -3,7 +3,7 @@
 use super::{answer_memory::AnswerMemory, router::Router};
 use crate::{
     render::{Representation, event_stream, html, jsonp},
-    secret::without_token,
+    secret::logged_url,
     telemetry::Metrics,
 };
 use bytes::Bytes;
@@ -62,7 +62,7 @@ fn label(content_type: &str) -> &'static str {
     }
 }
 
-/// The span of a request, without the token of a secret URL.
+/// The span of a request, without tokens: neither that of a secret URL nor one in a query.
 #[derive(Clone, Copy, Debug)]
 struct RequestSpan;
 
@@ -71,7 +71,7 @@ impl<B> MakeSpan<B> for RequestSpan {
         if !tracing::enabled!(Level::DEBUG) {
             return Span::none();
         }
-        let uri = without_token(&request.uri().to_string());
+        let uri = logged_url(&request.uri().to_string());
         debug_span!("request", method = %request.method(), uri = %uri, version = ?request.version())
     }
 }

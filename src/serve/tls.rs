@@ -1,6 +1,13 @@
 //! The certificate of `[server.tls]`, read from its files again when they change, or kept by `acme`; not the connections that use it.
 
-use crate::acme::{AcmeSettings, HeldCertificate, held::CHALLENGE_PROTOCOL};
+use crate::{
+    acme::{
+        AcmeSettings, HeldCertificate,
+        held::CHALLENGE_PROTOCOL,
+        validity::{Validity, moment},
+    },
+    clock::Clock,
+};
 use rustls::{
     ServerConfig,
     crypto::ring,
@@ -76,6 +83,16 @@ pub enum BadCertificate {
         /// The reason.
         error: rustls::Error,
     },
+    /// One that does not hold yet, while the one in use does.
+    #[error(
+        "{} holds from {} on, and is taken then; is the clock of this machine right?", certificate.display(), moment(*from)
+    )]
+    Early {
+        /// The certificate's path.
+        certificate: PathBuf,
+        /// The time at which it begins to hold, Unix seconds.
+        from: u64,
+    },
 }
 
 /// The certificate in use.
@@ -83,8 +100,10 @@ pub enum BadCertificate {
 pub struct Certificate {
     certificate: PathBuf,
     key: PathBuf,
-    /// Bytes of both files as they were read last, good or not.
+    /// Bytes of both files of the one in use.
     seen: PemPair,
+    /// The time in which the one in use holds, if it can be read.
+    validity: Option<Validity>,
     current: Arc<RwLock<Arc<ServerConfig>>>,
 }
 
@@ -116,6 +135,17 @@ struct PemPair {
     key: Vec<u8>,
 }
 
+impl PemPair {
+    fn validity(&self) -> Option<Validity> {
+        let first = CertificateDer::pem_slice_iter(&self.certificate).next()?.ok()?;
+        Validity::of(&first)
+    }
+}
+
+fn unix_secs(clock: &dyn Clock) -> u64 {
+    clock.now_us() / 1_000_000
+}
+
 impl std::fmt::Debug for PemPair {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("PemPair").finish_non_exhaustive()
@@ -127,8 +157,8 @@ impl Certificate {
     pub fn read(certificate: &Path, key: &Path) -> Result<Self, BadCertificate> {
         let seen = read_pair(certificate, key)?;
         let config = server_config(certificate, key, &seen)?;
-        let current = Arc::new(RwLock::new(Arc::new(config)));
-        Ok(Self { certificate: certificate.to_owned(), key: key.to_owned(), seen, current })
+        let (validity, current) = (seen.validity(), Arc::new(RwLock::new(Arc::new(config))));
+        Ok(Self { certificate: certificate.to_owned(), key: key.to_owned(), seen, validity, current })
     }
 
     /// The part that listeners use.
@@ -137,16 +167,18 @@ impl Certificate {
     }
 
     /// Reads the files again whenever they have changed, until `stop`. A pair that is no good is told, and the one before it
-    /// stays in use.
-    pub async fn follow(mut self, stop: CancellationToken) {
+    /// stays in use; so does one that holds, before the time of the next.
+    pub async fn follow(mut self, clock: Arc<dyn Clock>, stop: CancellationToken) {
         let mut fault = None;
+        self.warn_of_early(unix_secs(&*clock));
         loop {
             tokio::select! {
                 () = stop.cancelled() => return,
                 () = tokio::time::sleep(FILES_LOOK) => {}
             }
+            let now = unix_secs(&*clock);
             let looked = tokio::task::spawn_blocking(move || {
-                let found = self.look();
+                let found = self.look(now);
                 (self, found)
             });
             let Ok((certificate, found)) = looked.await else { return };
@@ -156,6 +188,7 @@ impl Certificate {
                 Ok(true) => {
                     fault = None;
                     tracing::info!("The certificate {} is in use", self.certificate.display());
+                    self.warn_of_early(now);
                 }
                 // Files are replaced one after the other, so what is found once may be half of the new pair.
                 Err(found) if fault.as_ref() == Some(&(found.to_string(), false)) => {
@@ -168,15 +201,31 @@ impl Certificate {
         }
     }
 
-    /// Looks at the files; true if another pair is in use now.
-    fn look(&mut self) -> Result<bool, BadCertificate> {
+    /// Tells of a certificate that is in use before its time, for want of another: on a machine without a clock it may hold.
+    fn warn_of_early(&self, now: u64) {
+        if let Some(validity) = self.validity.filter(|validity| validity.from > now) {
+            tracing::warn!(
+                "The certificate {} holds from {} on, and is in use all the same; is the clock of this machine right?",
+                self.certificate.display(),
+                moment(validity.from)
+            );
+        }
+    }
+
+    /// Looks at the files; true if another pair is in use now. What is refused is looked at again, as it may have to wait for its
+    /// time.
+    fn look(&mut self, now: u64) -> Result<bool, BadCertificate> {
         let pair = read_pair(&self.certificate, &self.key)?;
         if pair == self.seen {
             return Ok(false);
         }
         let config = server_config(&self.certificate, &self.key, &pair)?;
+        let validity = pair.validity();
+        if let Some(early) = validity.filter(|validity| validity.gives_way_to(self.validity, now)) {
+            return Err(BadCertificate::Early { certificate: self.certificate.clone(), from: early.from });
+        }
         *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(config);
-        self.seen = pair;
+        (self.seen, self.validity) = (pair, validity);
         Ok(true)
     }
 }
@@ -215,6 +264,42 @@ mod tests {
     use super::*;
     use std::fs;
 
+    /// 2026-11-01T00:00:00Z.
+    const NOW: u64 = 1_793_491_200;
+
+    #[test]
+    fn a_pair_before_its_time_waits_while_the_one_in_use_holds() {
+        const DAY: u64 = 86_400;
+        let folder = tempfile::tempdir().unwrap();
+        let (certificate, key) = (folder.path().join("c.pem"), folder.path().join("k.pem"));
+        let write = |first_day: u8, last_day: u8| {
+            let pair = rcgen::KeyPair::generate().unwrap();
+            let mut params = rcgen::CertificateParams::new(vec!["h".to_owned()]).unwrap();
+            params.not_before = rcgen::date_time_ymd(2026, 11, first_day);
+            params.not_after = rcgen::date_time_ymd(2026, 11, last_day);
+            fs::write(&certificate, params.self_signed(&pair).unwrap().pem()).unwrap();
+            fs::write(&key, pair.serialize_pem()).unwrap();
+        };
+        write(1, 10);
+        let mut used = Certificate::read(&certificate, &key).unwrap();
+        write(3, 20);
+        for now in [NOW, NOW + 2 * DAY - 1] {
+            let early = used.look(now).unwrap_err().to_string();
+            assert!(early.contains("holds from 2026-11-03T00:00:00Z on"), "{early}");
+        }
+        assert!(used.look(NOW + 2 * DAY).unwrap(), "the files are the same, and its time has come");
+        // One that has ended gives way, and so does one that is before its time itself.
+        write(25, 28);
+        assert!(used.look(NOW + 18 * DAY).is_err());
+        assert!(used.look(NOW + 19 * DAY).unwrap());
+        write(26, 28);
+        assert!(used.look(NOW + 19 * DAY).unwrap());
+        // At the start it is taken whatever the clock says.
+        let logged = crate::telemetry::testing::Logged::begin();
+        Certificate::read(&certificate, &key).unwrap().warn_of_early(NOW);
+        assert!(logged.text().contains("holds from 2026-11-26T00:00:00Z on, and is in use all the same"));
+    }
+
     #[test]
     fn another_pair_is_taken_and_a_broken_one_is_not() {
         let folder = tempfile::tempdir().unwrap();
@@ -228,18 +313,18 @@ mod tests {
         let current = used.current();
         let first = current.config();
         assert_eq!(first.alpn_protocols, [b"h2".to_vec(), b"http/1.1".to_vec()]);
-        assert!(!used.look().unwrap());
+        assert!(!used.look(NOW).unwrap());
         // One file is new, the other is not yet.
         fs::write(&certificate, other.cert.pem()).unwrap();
-        assert!(matches!(used.look(), Err(BadCertificate::Pair { .. })));
+        assert!(matches!(used.look(NOW), Err(BadCertificate::Pair { .. })));
         fs::write(&certificate, "no certificate").unwrap();
-        assert!(matches!(used.look(), Err(BadCertificate::NoCertificate(_))));
+        assert!(matches!(used.look(NOW), Err(BadCertificate::NoCertificate(_))));
         fs::write(&certificate, other.cert.pem()).unwrap();
         fs::write(&key, "").unwrap();
-        assert!(matches!(used.look(), Err(BadCertificate::NoKey(_))));
+        assert!(matches!(used.look(NOW), Err(BadCertificate::NoKey(_))));
         assert!(Arc::ptr_eq(&first, &current.config()), "the one before it stays");
         fs::write(&key, other.signing_key.serialize_pem()).unwrap();
-        assert!(used.look().unwrap() && !used.look().unwrap());
+        assert!(used.look(NOW).unwrap() && !used.look(NOW).unwrap());
         assert!(!Arc::ptr_eq(&first, &current.config()));
     }
 }

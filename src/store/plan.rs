@@ -15,6 +15,7 @@ use crate::feed::{
     record::{FeedRecord, GAPS_MAX, Gap, WindowFigures},
     stamp::Stamp,
 };
+use crate::secret::logged_url;
 use everfeed_adapters::Metadata;
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -138,7 +139,7 @@ impl PlannedCommit {
         feed.items.shortened += u64::from(short.is_some());
         if let Some(entry) = &short {
             tracing::warn!(
-                feed.name = %feed.name, item.id = %put.id, item.iri = %put.iri,
+                feed.name = %feed.name, item.id = %put.id, item.iri = logged_url(&put.iri),
                 "An item of `{}` is kept without parts that are too long: more than {bytes_max} bytes (keep.item_bytes_max)", feed.name
             );
             debug_assert!(shortened(entry, bytes_max).is_none(), "what is short enough stays as it is");

@@ -1,7 +1,7 @@
 //! The keeper with an authority that answers by a script, while time is paused.
 
 use super::*;
-use crate::{clock::Paused, layers::Fault};
+use crate::{clock::Paused, layers::Fault, telemetry::testing::Logged};
 use futures_util::future::BoxFuture;
 use rcgen::{CertificateParams, KeyPair};
 use std::{collections::VecDeque, fs, sync::Mutex};
@@ -18,6 +18,8 @@ const DAY: u64 = 86_400;
 enum Answer {
     /// A certificate for these names, days from [`BEGIN`].
     Gives(&'static [&'static str], u64),
+    /// The same, of which the certificate begins after so many days.
+    Early(&'static [&'static str], u64, u64),
     Fails(AcmeFault),
 }
 
@@ -38,6 +40,7 @@ impl Authority for Scripted {
         Box::pin(async move {
             match answer {
                 Some(Answer::Gives(names, days)) => Ok(pem(names, now, days)),
+                Some(Answer::Early(names, after, days)) => Ok(pem(names, now + after * DAY, days)),
                 Some(Answer::Fails(fault)) => Err(fault),
                 None => Err(AcmeFault::of_authority("it is down")),
             }
@@ -267,4 +270,42 @@ async fn nothing_is_ordered_that_cannot_be_counted() {
     let fault = watch.state().fault.unwrap();
     assert!(fault.whose == Fault::Ours && fault.text.contains("orders cannot be counted"), "{fault}");
     assert_eq!(kept.asked(), [0; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_certificate_before_its_time_replaces_none_that_holds_and_is_better_than_none() {
+    let (names, day): (&[&str], _) = (&["h.example"], BEGIN + DAY);
+    // The one in use holds for 90 days; after two thirds one is given that begins a day later.
+    let kept = Kept::new(vec![Answer::Early(names, 1, 90), Answer::Gives(names, 90)]);
+    kept.open();
+    fs::write(kept.certificate(), pem(names, BEGIN, 90)).unwrap();
+    let state = kept.runs(59 * DAY).await;
+    assert_eq!((state.expires_at, kept.asked().len()), (Some(BEGIN + 90 * DAY), 1));
+    let fault = state.fault.unwrap();
+    assert!(fault.whose == Fault::Ours && fault.text.contains("stays in use; is the clock"), "{fault}");
+    let state = kept.runs(2 * DAY).await;
+    assert!(state.fault.is_none() && state.expires_at > Some(BEGIN + 140 * DAY));
+    // Where there is none, or none that holds, it is taken, and not asked for again.
+    for before in [None, Some(pem(names, BEGIN, 0)), Some(pem(names, day, 90))] {
+        let kept = Kept::new(vec![Answer::Early(names, 1, 90)]);
+        let logged = Logged::begin();
+        kept.open();
+        if let Some(before) = before {
+            fs::write(kept.certificate(), before).unwrap();
+        }
+        let state = kept.runs(HOUR).await;
+        assert_eq!((state.expires_at, state.fault), (Some(day + 90 * DAY), None));
+        assert!(logged.text().contains("holds from 2026-11-02T00:00:00Z on, and is in use all the same"));
+        assert!(kept.asked().len() <= 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_words_of_an_authority_are_one_line_of_the_log() {
+    let text = format!("no\n2026-11-01 ERROR {}", "x".repeat(100_000));
+    let kept = Kept::new(vec![Answer::Fails(AcmeFault::of_authority(text))]);
+    let logged = Logged::begin();
+    let fault = kept.runs(1).await.fault.unwrap();
+    assert!(fault.text.starts_with("no 2026-11-01 ERROR xxx") && fault.text.len() < 2_000);
+    assert!(logged.text().lines().all(|line| line.len() < 3_000 && !line.starts_with("2026-11-01 ERROR")));
 }

@@ -11,7 +11,7 @@ use crate::{
     },
     readers::ReadRequest,
     render::Representation,
-    secret::without_token,
+    secret::logged_url,
     store::{Subscription, subscriptions::Attempts},
 };
 use futures_util::{
@@ -190,7 +190,7 @@ fn representation(sub: &Subscription) -> Option<Representation> {
     if named.is_none() {
         warn!(
             "`{}` is not pushed: there is no representation `{}`",
-            without_token(&sub.topic),
+            logged_url(&sub.topic),
             sub.representation
         );
     }

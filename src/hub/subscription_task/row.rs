@@ -4,7 +4,7 @@ use super::{OURS_SECS, TaskPlace};
 use crate::{
     feed::{stamp::Stamp, view::View},
     hub::{Shared, host_of, push::Advance},
-    secret::without_token,
+    secret::logged_url,
     store::{
         StoreError, Subscription,
         subscriptions::{Acknowledged, Attempts, Intent, NewSubscription, Pending, Progress},
@@ -34,7 +34,7 @@ impl SubscriptionRow {
 
     /// The topic as it may be logged.
     pub(super) fn shown_topic(&self) -> String {
-        without_token(&self.sub.topic)
+        logged_url(&self.sub.topic)
     }
 
     /// Keeps a request that waits for its verification.
@@ -162,5 +162,5 @@ pub(super) async fn made(
 
 /// A request of our own to go on never makes a subscription.
 fn no_target(topic: &str) -> StoreError {
-    StoreError::Failed(format!("a request to subscribe to `{}` has no target", without_token(topic)))
+    StoreError::Failed(format!("a request to subscribe to `{}` has no target", logged_url(topic)))
 }

@@ -6,6 +6,7 @@ use crate::{
     hub::Config,
     layers::{FetchError, error::Refused},
     store::subscriptions::{Algo, Dialect},
+    telemetry::testing::Logged,
 };
 use bytes::Bytes;
 use http::Method;
@@ -438,4 +439,21 @@ async fn requests_at_the_same_time_are_one_subscription() {
     assert_eq!(rig.subs().await.len(), 1);
     assert_eq!(rig.net.taken().len(), 1, "one verification, of the newest request");
     assert_eq!(rig.sub().await.unwrap().lease.unwrap().terms.secs, 600);
+}
+
+// The hub logs topics at each step of a subscription; one may have a token.
+#[tokio::test(start_paused = true)]
+async fn no_topic_leaves_what_its_query_holds_in_the_log() {
+    let logged = Logged::begin();
+    let rig = Rig::new().await;
+    let topic = format!("{TOPIC}&q=T0KEN");
+    let form = [("hub.mode", "subscribe"), ("hub.topic", topic.as_str()), ("hub.callback", CALLBACK)];
+    assert_eq!(rig.ask(&form).await.0, 202);
+    rig.wait(1).await;
+    rig.net.on_push(|_| Reply::status(500));
+    rig.add(1).await;
+    rig.wait(DAY_SECS).await;
+    let text = logged.text();
+    assert!(text.contains("?order=***&q=***"), "{text}");
+    assert!(!text.contains("T0KEN"), "{text}");
 }

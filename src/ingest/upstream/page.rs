@@ -4,6 +4,7 @@ use super::{CROWDED_SECS, Upstream, whole_secs};
 use crate::{
     ingest::{FeedSpec, host_pauses::authority_of},
     layers::{FetchError, FirstBytes, HomeOnly, Landing},
+    secret::logged_url,
 };
 use bytes::Bytes;
 use http::{
@@ -65,7 +66,7 @@ impl Upstream {
             // Our own memory was short: the page said nothing.
             Err(FetchError::Crowded) => return PageReply::Deferred { wait_secs: CROWDED_SECS },
             Err(error) => {
-                tracing::debug!(feed.name = %feed.name, url, "No page: {error}");
+                tracing::debug!(feed.name = %feed.name, url = logged_url(url), "No page: {error}");
                 let leads_away = matches!(error, FetchError::BadRedirect(_));
                 return if leads_away { PageReply::Elsewhere } else { PageReply::Failed };
             }

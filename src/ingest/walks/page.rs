@@ -2,6 +2,7 @@
 
 use super::ArchiveReader;
 use crate::ingest::store_failure::store_failure;
+use crate::secret::logged_url;
 use crate::{
     feed::{
         absence::Coverage,
@@ -51,7 +52,7 @@ impl ArchiveReader<'_> {
                 };
                 walk.answer(reply, &rules, now);
                 let until = self.context.host_pause(feed, self.state, &failure);
-                debug!(feed.name = %feed.name, url, "No page of the archives: {why}");
+                debug!(feed.name = %feed.name, url = logged_url(url), "No page of the archives: {why}");
                 return Ok((None, host.zip(until)));
             }
         };

@@ -10,6 +10,7 @@ use crate::{
     },
     readers::testing::add,
     serve::client_address::{OverTls, PeerAddress},
+    telemetry::testing::Logged,
 };
 use bytes::Bytes;
 use http::{Method, Request};
@@ -354,4 +355,24 @@ async fn what_everybody_was_given_nobody_unknown_gets_once_the_feed_is_private()
         assert_eq!(site.get(view).await.status, 410, "{view}");
         site.protect(AccessSettings::Public);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_request_leaves_a_token_of_its_query_in_the_log() {
+    let site = Site::of(1..=3).await;
+    let logged = Logged::begin();
+    for target in [
+        "/feeds/blog.json?access_token=T0KEN",
+        "/feeds/blog.atom?T0KEN",
+        "/feeds/blog.atom?T0KEN=",
+        "/feeds/blog?q=T0KEN&order=best",
+        "/nothing?key=T0KEN",
+        "/hub?hub.topic=https%3A%2F%2Ffeeds.example%2Frss%3Fkey%3DT0KEN",
+        "/s/T0KEN/feeds/blog.json?key=T0KEN",
+    ] {
+        site.get(target).await;
+    }
+    let text = logged.text();
+    assert!(text.contains("/feeds/blog.json?access_token=***"), "{text}");
+    assert!(!text.contains("T0KEN"), "{text}");
 }
