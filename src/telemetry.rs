@@ -6,6 +6,7 @@ use prometheus_client::{
     metrics::{
         counter::Counter,
         family::Family,
+        gauge::Gauge,
         histogram::{Histogram, exponential_buckets},
     },
     registry::Registry,
@@ -126,6 +127,35 @@ pub struct AuthFailureLabels {
     pub outcome: &'static str,
 }
 
+/// A site before which we stand.
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+pub struct SiteLabel {
+    /// Its host, or its origin where it has none.
+    pub site: String,
+}
+
+/// The metrics of all sites: places for requests at their origins.
+#[derive(Clone, Debug, Default)]
+pub struct SitesMetrics {
+    places_in_use: Family<SiteLabel, Gauge>,
+    places_max: Family<SiteLabel, Gauge>,
+    places_refused: Family<SiteLabel, Counter>,
+    places_taken_away: Family<SiteLabel, Counter>,
+}
+
+/// The metrics of one site.
+#[derive(Clone, Debug)]
+pub struct SiteMetrics {
+    /// Places that are taken.
+    pub places_in_use: Gauge,
+    /// Places in all.
+    pub places_max: Gauge,
+    /// Requests that found none.
+    pub places_refused: Counter,
+    /// Requests that were ended to make room.
+    pub places_taken_away: Counter,
+}
+
 /// The counters of the process. Cheap to clone; every clone counts into the same.
 #[derive(Clone, Debug, Default)]
 pub struct Metrics {
@@ -149,6 +179,8 @@ pub struct Metrics {
     pub auth_failures: Family<AuthFailureLabels, Counter>,
     /// Seconds from the start of a poll to its commit.
     pub poll_seconds: Arc<PollSeconds>,
+    /// Places of sites.
+    pub sites: SitesMetrics,
 }
 
 /// A histogram of poll times.
@@ -215,6 +247,17 @@ impl Metrics {
         self.auth_failures.get_or_create(&AuthFailureLabels { scheme, outcome }).inc();
     }
 
+    /// The metrics of a site, which are there from now on.
+    pub fn of_site(&self, site: String) -> SiteMetrics {
+        let (label, sites) = (SiteLabel { site }, &self.sites);
+        SiteMetrics {
+            places_in_use: sites.places_in_use.get_or_create(&label).clone(),
+            places_max: sites.places_max.get_or_create(&label).clone(),
+            places_refused: sites.places_refused.get_or_create(&label).clone(),
+            places_taken_away: sites.places_taken_away.get_or_create(&label).clone(),
+        }
+    }
+
     /// A registry that holds these counters, to which gauges may be added. The library appends `_total`.
     pub fn registry(&self) -> Registry {
         let mut registry = Registry::with_prefix("everfeed");
@@ -235,7 +278,21 @@ impl Metrics {
             "Seconds from the start of a poll to its commit",
             self.poll_seconds.0.clone(),
         );
+        self.sites.register(&mut registry);
         registry
+    }
+}
+
+impl SitesMetrics {
+    fn register(&self, registry: &mut Registry) {
+        let help = "Requests at the origin of a site now, WebSockets included";
+        registry.register("site_places_in_use", help, self.places_in_use.clone());
+        let help = "Requests at the origin of a site at most";
+        registry.register("site_places_max", help, self.places_max.clone());
+        let help = "Requests that received 503 because all places of a site were taken";
+        registry.register("site_places_refused", help, self.places_refused.clone());
+        let help = "Slow requests of the client with most places of a site that were ended to make room";
+        registry.register("site_places_taken_away", help, self.places_taken_away.clone());
     }
 }
 

@@ -1,6 +1,7 @@
 //! Bodies on their way through us, in either direction: one that stops in the middle is given up, and its progress is seen
 //! from outside.
 
+use super::{fair_places::LEAST_BYTES, site_places::PlaceProgress};
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use std::{
@@ -19,7 +20,7 @@ use tower::BoxError;
 
 /// A body of which nothing came for too long.
 #[derive(Clone, Copy, Debug, Error)]
-#[error("nothing was sent for {} seconds in the middle of a body", .0.as_secs())]
+#[error("nothing was sent for {} seconds in the middle of a body, or next to nothing", .0.as_secs())]
 pub(super) struct Idle(pub(super) Duration);
 
 /// The progress of a body.
@@ -92,11 +93,40 @@ pub(super) struct IdleBody<B> {
     /// A piece that was there when it was looked for.
     first: Option<Frame<Bytes>>,
     progress: Arc<BodyProgress>,
+    pace: Option<Pace>,
+}
+
+/// The least pace of a body. Only time for which its sender is waited for counts.
+struct Pace {
+    place: PlaceProgress,
+    /// Bytes since it last got on, too few yet, and the time for which they were waited for.
+    bytes: u64,
+    waited: Duration,
+    waits_since: Instant,
+}
+
+impl Pace {
+    fn piece(&mut self, bytes: usize, has_waited: bool) {
+        self.place.moved(bytes);
+        self.bytes = self.bytes.saturating_add(u64::try_from(bytes).unwrap_or(u64::MAX));
+        if self.bytes >= LEAST_BYTES {
+            (self.bytes, self.waited) = (0, Duration::ZERO);
+        } else if has_waited {
+            self.waited += self.waits_since.elapsed();
+        }
+    }
 }
 
 impl<B> IdleBody<B> {
     pub(super) fn new(inner: B, idle_max: Duration, progress: Arc<BodyProgress>) -> Self {
-        Self { inner, idle_max, sleep: None, is_waiting: false, first: None, progress }
+        Self { inner, idle_max, sleep: None, is_waiting: false, first: None, progress, pace: None }
+    }
+
+    /// The same, given up too when it trickles: fewer than [`LEAST_BYTES`] in all the time for which nothing may come. Its
+    /// bytes are progress of a place.
+    pub(super) fn with_least_pace(self, place: PlaceProgress) -> Self {
+        let pace = Pace { place, bytes: 0, waited: Duration::ZERO, waits_since: Instant::now() };
+        Self { pace: Some(pace), ..self }
     }
 }
 
@@ -124,6 +154,9 @@ impl<B: Body<Data = Bytes, Error: Into<BoxError>> + Unpin> Body for IdleBody<B> 
             return Poll::Ready(Some(Ok(first)));
         }
         if let Poll::Ready(frame) = Pin::new(&mut body.inner).poll_frame(cx) {
+            if let (Some(pace), Some(Ok(piece))) = (&mut body.pace, &frame) {
+                pace.piece(piece.data_ref().map_or(0, Bytes::len), body.is_waiting);
+            }
             body.is_waiting = false;
             body.progress.piece();
             if frame.is_none() || body.inner.is_end_stream() {
@@ -141,7 +174,12 @@ impl<B: Body<Data = Bytes, Error: Into<BoxError>> + Unpin> Body for IdleBody<B> 
         if !body.is_waiting {
             body.is_waiting = true;
             body.progress.waits.store(true, Ordering::Relaxed);
-            sleep.as_mut().reset(Instant::now() + idle_max);
+            let mut left = idle_max;
+            if let Some(pace) = &mut body.pace {
+                pace.waits_since = Instant::now();
+                left = idle_max.saturating_sub(pace.waited);
+            }
+            sleep.as_mut().reset(Instant::now() + left);
         }
         if sleep.as_mut().poll(cx).is_ready() {
             body.progress.failed.store(true, Ordering::Relaxed);
