@@ -206,3 +206,53 @@ impl<B: Body<Data = Bytes, Error: Into<BoxError>> + Unpin> Body for IdleBody<B> 
         hint
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        proxy::{headers::ProxyPeer, site_places::SitePlaces},
+        telemetry::Metrics,
+    };
+    use http_body_util::{BodyExt as _, StreamBody};
+    use tokio::sync::mpsc;
+
+    /// The seconds after which a body of request ends of which `bytes` come every `gap_secs`, so many times, and which is asked
+    /// for its next piece `pause_secs` after the last one.
+    async fn ends_after(bytes: usize, gap_secs: u64, times: usize, pause_secs: u64) -> (u64, bool) {
+        let places = SitePlaces::new("x".into(), 1, Metrics::default().of_site("x".into()));
+        let place = places.enter(ProxyPeer::default()).unwrap();
+        let (send, mut receive) = mpsc::unbounded_channel();
+        let pieces = futures_util::stream::poll_fn(move |cx| {
+            receive.poll_recv(cx).map(|piece| piece.map(|piece: Bytes| Ok::<_, BoxError>(Frame::data(piece))))
+        });
+        let pieces = StreamBody::new(pieces);
+        let progress = BodyProgress::of(&pieces);
+        let body = IdleBody::new(pieces, Duration::from_secs(100), progress.clone());
+        let mut body = body.with_least_pace(place.progress());
+        let began = Instant::now();
+        let sending = async move {
+            for _ in 0..times {
+                tokio::time::sleep(Duration::from_secs(gap_secs)).await;
+                if send.send(Bytes::from(vec![b'x'; bytes])).is_err() {
+                    break;
+                }
+            }
+        };
+        let reading = async {
+            while let Some(Ok(_)) = body.frame().await {
+                tokio::time::sleep(Duration::from_secs(pause_secs)).await;
+            }
+            began.elapsed().as_secs()
+        };
+        let ((), secs) = tokio::join!(sending, reading);
+        (secs, progress.is_idle())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_body_of_a_request_that_trickles_is_given_up_and_one_that_gets_on_is_not() {
+        assert_eq!(ends_after(3, 30, 100, 0).await.0, 100, "three bytes each half minute");
+        assert_eq!(ends_after(500, 45, 20, 0).await, (900, false), "slow, and fast enough");
+        assert_eq!(ends_after(10, 1, 20, 60).await, (1201, false), "an origin that takes little at a time");
+    }
+}

@@ -181,11 +181,12 @@ impl SitePlaces {
         });
         Some(format!(
             "site {}: {} of {} places at the origin are taken (site.requests_max); since the last such line \
-             {taken_away} slow requests were ended to make room and {refused} requests received 503{most}; said \
-             once a minute at most",
+             {} ended to make room, and {} 503{most}; said once a minute at most",
             self.0.site,
             places.taken(),
             places.max(),
+            counted(taken_away, "slow request was", "slow requests were"),
+            counted(refused, "request received", "requests received"),
         ))
     }
 
@@ -203,6 +204,10 @@ impl SitePlaces {
             self.0.site,
         ))
     }
+}
+
+fn counted(count: u64, one: &str, more: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { more })
 }
 
 /// True when something may be said again; then it counts as said.
@@ -258,4 +263,96 @@ impl Drop for SitePlace {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::telemetry::Metrics;
+    use std::{io, net::IpAddr};
+    use tracing_subscriber::{fmt, prelude::*};
+
+    #[derive(Clone, Default)]
+    struct Log(Arc<Mutex<Vec<u8>>>);
+
+    impl io::Write for Log {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            lock(&self.0).write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl Log {
+        /// The lines since it was last asked.
+        fn lines(&self) -> Vec<String> {
+            let text = String::from_utf8(mem::take(&mut *lock(&self.0))).unwrap();
+            text.lines().map(str::to_owned).collect()
+        }
+    }
+
+    fn peer(address: &str, is_many: bool) -> ProxyPeer {
+        let client = Some(address.parse::<IpAddr>().unwrap());
+        ProxyPeer { client, is_many, ..ProxyPeer::default() }
+    }
+
+    fn places(max: usize) -> SitePlaces {
+        SitePlaces::new("blog.example".into(), max, Metrics::default().of_site("blog.example".into()))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_taken_away_is_said_once_a_minute_with_whom_it_is_about() {
+        let log = Log::default();
+        let writer = log.clone();
+        let layer = fmt::layer().with_ansi(false).with_writer(move || writer.clone());
+        let _logging = tracing_subscriber::registry().with(layer).set_default();
+        let places = places(10);
+        let enter = || places.enter(peer("203.0.113.9", false)).unwrap();
+        let mut held: Vec<_> = (0..8).map(|_| enter()).collect();
+        assert!(log.lines().is_empty());
+        held.extend((0..3).map(|_| enter()));
+        let lines = log.lines();
+        assert_eq!(lines.len(), 1, "{lines:?}");
+        for part in
+            ["WARN", "blog.example", "8 of 10", "1 slow request", "203.0.113.9: 8", "site.requests_max"]
+        {
+            assert!(lines[0].contains(part), "{part}: {lines:?}");
+        }
+        assert!(held[..3].iter().all(SitePlace::is_taken_away) && !held[3].is_taken_away());
+        tokio::time::advance(LINE_GAP).await;
+        held.push(enter());
+        let lines = log.lines();
+        assert!(lines.len() == 1 && lines[0].contains("3 slow requests"), "{lines:?}");
+        drop(held);
+        assert_eq!((places.taken(), places.0.metrics.places_in_use.get()), (0, 0));
+        assert_eq!(places.0.metrics.places_taken_away.get(), 4);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_proxy_that_nobody_named_is_warned_of_once_an_hour_with_the_remedy() {
+        let log = Log::default();
+        let writer = log.clone();
+        let layer = fmt::layer().with_ansi(false).with_writer(move || writer.clone());
+        let _logging = tracing_subscriber::registry().with(layer).set_default();
+        let places = places(10);
+        let enter = || places.enter(peer("127.0.0.1", true));
+        let mut held: Vec<_> = (0..5).map(|_| enter().unwrap()).collect();
+        assert!(log.lines().is_empty(), "half of them are not most");
+        held.extend((0..5).map(|_| enter().unwrap()));
+        let lines = log.lines();
+        assert!(lines.len() == 1 && lines[0].contains("server.trusted_proxies"), "{lines:?}");
+        assert!(enter().is_err() && held.iter().all(|place| !place.is_taken_away()));
+        let lines = log.lines();
+        assert!(
+            lines.len() == 1 && lines[0].contains("1 request received 503; most are held by 127.0.0.1"),
+            "{lines:?}"
+        );
+        assert_eq!(places.0.metrics.places_refused.get(), 1);
+        drop(held.pop());
+        tokio::time::advance(MANY_GAP).await;
+        held.push(enter().unwrap());
+        assert!(log.lines()[0].contains("server.trusted_proxies"));
+    }
 }

@@ -14,6 +14,8 @@ mod pages;
 
 mod pings;
 
+mod places;
+
 mod private;
 
 mod redirects;
