@@ -5,7 +5,7 @@ use std::{
     net::{IpAddr, Ipv6Addr},
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -52,11 +52,17 @@ pub(super) struct Progress {
     moved_ms: AtomicU64,
     /// Bytes that have moved since, too few yet.
     bytes: AtomicU64,
+    /// True once its answer has begun: what still comes of its request is a stream.
+    is_answered: AtomicBool,
 }
 
 impl Progress {
     pub(super) fn new(now: Duration) -> Self {
-        Self { moved_ms: AtomicU64::new(millis(now)), bytes: AtomicU64::new(0) }
+        Self {
+            moved_ms: AtomicU64::new(millis(now)),
+            bytes: AtomicU64::new(0),
+            is_answered: AtomicBool::new(false),
+        }
     }
 
     /// Counts bytes that moved either way. It has got on once they are no trickle.
@@ -66,6 +72,16 @@ impl Progress {
             self.bytes.store(0, Ordering::Relaxed);
             self.moved_ms.store(millis(now), Ordering::Relaxed);
         }
+    }
+
+    /// Notes that its answer has begun.
+    pub(super) fn answered(&self) {
+        self.is_answered.store(true, Ordering::Relaxed);
+    }
+
+    /// True once its answer has begun.
+    pub(super) fn is_answered(&self) -> bool {
+        self.is_answered.load(Ordering::Relaxed)
     }
 
     fn moved_ms(&self) -> u64 {

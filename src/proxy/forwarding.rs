@@ -71,6 +71,7 @@ impl Proxy {
         parts.version = Version::HTTP_11;
         let OriginAnswer { response: mut answer, is_early } =
             origin.ask(Request::from_parts(parts, body), &place).await?;
+        place.progress().answered();
         let upgrades = answer.status() == StatusCode::SWITCHING_PROTOCOLS;
         if upgrades {
             let Some(reader_side) = reader_side.filter(|_| headers::is_web_socket(answer.headers())) else {

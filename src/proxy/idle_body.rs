@@ -109,7 +109,7 @@ impl Pace {
     fn piece(&mut self, bytes: usize, has_waited: bool) {
         self.place.moved(bytes);
         self.bytes = self.bytes.saturating_add(u64::try_from(bytes).unwrap_or(u64::MAX));
-        if self.bytes >= LEAST_BYTES {
+        if self.bytes >= LEAST_BYTES || self.place.is_answered() {
             (self.bytes, self.waited) = (0, Duration::ZERO);
         } else if has_waited {
             self.waited += self.waits_since.elapsed();
@@ -122,8 +122,8 @@ impl<B> IdleBody<B> {
         Self { inner, idle_max, sleep: None, is_waiting: false, first: None, progress, pace: None }
     }
 
-    /// The same, given up too when it trickles: fewer than [`LEAST_BYTES`] in all the time for which nothing may come. Its
-    /// bytes are progress of a place.
+    /// The same, given up too when it trickles: fewer than [`LEAST_BYTES`] in all the time for which nothing may come. Once its
+    /// answer has begun it is a stream, and any byte will do. Its bytes are progress of a place.
     pub(super) fn with_least_pace(self, place: PlaceProgress) -> Self {
         let pace = Pace { place, bytes: 0, waited: Duration::ZERO, waits_since: Instant::now() };
         Self { pace: Some(pace), ..self }
@@ -181,6 +181,13 @@ impl<B: Body<Data = Bytes, Error: Into<BoxError>> + Unpin> Body for IdleBody<B> 
             }
             sleep.as_mut().reset(Instant::now() + left);
         }
+        if let Some(pace) =
+            body.pace.as_mut().filter(|pace| pace.place.is_answered() && !pace.waited.is_zero())
+        {
+            // It was to end earlier while it had no answer.
+            pace.waited = Duration::ZERO;
+            sleep.as_mut().reset(pace.waits_since + idle_max);
+        }
         if sleep.as_mut().poll(cx).is_ready() {
             body.progress.failed.store(true, Ordering::Relaxed);
             body.progress.idle.store(true, Ordering::Relaxed);
@@ -218,8 +225,14 @@ mod tests {
     use tokio::sync::mpsc;
 
     /// The seconds after which a body of request ends of which `bytes` come every `gap_secs`, so many times, and which is asked
-    /// for its next piece `pause_secs` after the last one.
-    async fn ends_after(bytes: usize, gap_secs: u64, times: usize, pause_secs: u64) -> (u64, bool) {
+    /// for its next piece `pause_secs` after the last one. Its answer begins behind its `answered`th piece.
+    async fn ends_after(
+        bytes: usize,
+        gap_secs: u64,
+        times: usize,
+        pause_secs: u64,
+        answered: usize,
+    ) -> (u64, bool) {
         let places = SitePlaces::new("x".into(), 1, Metrics::default().of_site("x".into()));
         let place = places.enter(ProxyPeer::default()).unwrap();
         let (send, mut receive) = mpsc::unbounded_channel();
@@ -240,7 +253,12 @@ mod tests {
             }
         };
         let reading = async {
+            let mut pieces = 0;
             while let Some(Ok(_)) = body.frame().await {
+                pieces += 1;
+                if pieces == answered {
+                    place.progress().answered();
+                }
                 tokio::time::sleep(Duration::from_secs(pause_secs)).await;
             }
             began.elapsed().as_secs()
@@ -251,8 +269,13 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_body_of_a_request_that_trickles_is_given_up_and_one_that_gets_on_is_not() {
-        assert_eq!(ends_after(3, 30, 100, 0).await.0, 100, "three bytes each half minute");
-        assert_eq!(ends_after(500, 45, 20, 0).await, (900, false), "slow, and fast enough");
-        assert_eq!(ends_after(10, 1, 20, 60).await, (1201, false), "an origin that takes little at a time");
+        assert_eq!(ends_after(3, 30, 100, 0, 0).await.0, 100, "three bytes each half minute");
+        assert_eq!(ends_after(500, 45, 20, 0, 0).await, (900, false), "slow, and fast enough");
+        assert_eq!(
+            ends_after(10, 1, 20, 60, 0).await,
+            (1201, false),
+            "an origin that takes little at a time"
+        );
+        assert_eq!(ends_after(3, 30, 10, 0, 3).await, (300, false), "a stream that has its answer");
     }
 }

@@ -70,6 +70,16 @@ impl PlaceProgress {
     pub(super) fn moved(&self, bytes: usize) {
         self.progress.moved(bytes, self.began.elapsed());
     }
+
+    /// Notes that the answer has begun.
+    pub(super) fn answered(&self) {
+        self.progress.answered();
+    }
+
+    /// True once the answer has begun.
+    pub(super) fn is_answered(&self) -> bool {
+        self.progress.is_answered()
+    }
 }
 
 /// The end of an exchange whose place is taken away.
