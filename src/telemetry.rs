@@ -171,16 +171,23 @@ pub struct Metrics {
     pub permalink_checks: Family<OutcomeLabel, Counter>,
     /// Pushes ended.
     pub pushes: Family<OutcomeLabel, Counter>,
-    /// Seconds from a change to the moment at which a subscriber has taken it.
-    pub push_lag: Arc<PushLag>,
     /// Verifications ended.
     pub verifications: Family<OutcomeLabel, Counter>,
     /// Credentials that were not taken.
     pub auth_failures: Family<AuthFailureLabels, Counter>,
-    /// Seconds from the start of a poll to its commit.
-    pub poll_seconds: Arc<PollSeconds>,
+    /// Times that polls and pushes take.
+    pub times: Arc<Times>,
     /// Places of sites.
     pub sites: SitesMetrics,
+}
+
+/// Histograms of times.
+#[derive(Debug, Default)]
+pub struct Times {
+    /// Seconds from the start of a poll to its commit.
+    pub poll: PollSeconds,
+    /// Seconds from a change to the moment at which a subscriber has taken it.
+    pub push_lag: PushLag,
 }
 
 /// A histogram of poll times.
@@ -214,7 +221,7 @@ impl Metrics {
     /// Counts a poll and its time.
     pub fn poll(&self, outcome: &'static str, secs: f64) {
         self.polls.get_or_create(&OutcomeLabel { outcome }).inc();
-        self.poll_seconds.0.observe(secs);
+        self.times.poll.0.observe(secs);
     }
 
     /// Counts a tombstone.
@@ -234,7 +241,7 @@ impl Metrics {
 
     /// Notes after how many seconds a change was taken.
     pub fn push_lag(&self, secs: f64) {
-        self.push_lag.0.observe(secs);
+        self.times.push_lag.0.observe(secs);
     }
 
     /// Counts a verification.
@@ -269,14 +276,14 @@ impl Metrics {
         registry.register("permalink_checks", "Pages of missing items, by what they said", checks);
         registry.register("pushes", "Pushes to subscribers ended", self.pushes.clone());
         let help = "Seconds from a change to the moment at which a subscriber has taken it";
-        registry.register("push_lag_seconds", help, self.push_lag.0.clone());
+        registry.register("push_lag_seconds", help, self.times.push_lag.0.clone());
         let failures = self.auth_failures.clone();
         registry.register("auth_failures", "Credentials refused, slowed or not checked", failures);
         registry.register("verifications", "Verifications of subscribers ended", self.verifications.clone());
         registry.register(
             "poll_duration_seconds",
             "Seconds from the start of a poll to its commit",
-            self.poll_seconds.0.clone(),
+            self.times.poll.0.clone(),
         );
         self.sites.register(&mut registry);
         registry

@@ -1,4 +1,4 @@
-//! Who holds the places of one site, and which one is to go when they run short; not how a place ends.
+//! The books of the places of one site: who holds how many, and which one is to go when they run short; not how a place ends.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -19,7 +19,7 @@ const NET_BITS: u32 = 64;
 
 /// Whose places are counted as one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Holder {
+pub(super) enum PlaceHolder {
     /// A client by its address, or by its network.
     Client(IpAddr),
     /// An address that may stand for many clients: it never loses a place.
@@ -28,7 +28,7 @@ pub(super) enum Holder {
     Unknown,
 }
 
-impl Holder {
+impl PlaceHolder {
     /// The holder of the places of a client.
     pub(super) fn client(address: IpAddr) -> Self {
         Self::Client(match address.to_canonical() {
@@ -47,7 +47,7 @@ impl Holder {
 
 /// The progress of what holds a place. Moments are times since the site began.
 #[derive(Debug)]
-pub(super) struct Progress {
+pub(super) struct PlaceMoves {
     /// Milliseconds to the moment at which it last got on.
     moved_ms: AtomicU64,
     /// Bytes that have moved since, too few yet.
@@ -56,7 +56,7 @@ pub(super) struct Progress {
     is_answered: AtomicBool,
 }
 
-impl Progress {
+impl PlaceMoves {
     pub(super) fn new(now: Duration) -> Self {
         Self {
             moved_ms: AtomicU64::new(millis(now)),
@@ -96,7 +96,7 @@ fn millis(time: Duration) -> u64 {
 /// A place that was taken, by its holder and its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PlaceNo {
-    pub(super) holder: Holder,
+    pub(super) holder: PlaceHolder,
     no: u64,
 }
 
@@ -105,12 +105,12 @@ pub(super) struct PlaceNo {
 pub(super) struct Entered<E> {
     pub(super) place: PlaceNo,
     /// The holder that loses one, and the end of what held it.
-    pub(super) lost: Option<(Holder, E)>,
+    pub(super) lost: Option<(PlaceHolder, E)>,
 }
 
 #[derive(Debug)]
-struct Held<E> {
-    progress: Arc<Progress>,
+struct HeldPlace<E> {
+    progress: Arc<PlaceMoves>,
     end: E,
 }
 
@@ -120,9 +120,9 @@ pub(super) struct FairPlaces<E> {
     max: usize,
     taken: usize,
     next_no: u64,
-    held: HashMap<Holder, BTreeMap<u64, Held<E>>>,
+    held: HashMap<PlaceHolder, BTreeMap<u64, HeldPlace<E>>>,
     /// Every holder with the number of its places, the one with most of them last.
-    by_count: BTreeSet<(usize, Holder)>,
+    by_count: BTreeSet<(usize, PlaceHolder)>,
 }
 
 impl<E> FairPlaces<E> {
@@ -141,22 +141,27 @@ impl<E> FairPlaces<E> {
     }
 
     /// The holder with most places, and how many those are.
-    pub(super) fn most(&self) -> Option<(Holder, usize)> {
+    pub(super) fn most(&self) -> Option<(PlaceHolder, usize)> {
         self.by_count.last().map(|(count, holder)| (*holder, *count))
     }
 
     /// The number of places of a holder.
-    pub(super) fn count(&self, holder: Holder) -> usize {
+    pub(super) fn count(&self, holder: PlaceHolder) -> usize {
         self.held.get(&holder).map_or(0, BTreeMap::len)
     }
 
     /// Takes a place. Above four fifths of them, the client with most loses the one that got on least lately, though never
     /// its only one. `None` when none is free.
-    pub(super) fn enter(&mut self, holder: Holder, progress: Arc<Progress>, end: E) -> Option<Entered<E>> {
+    pub(super) fn enter(
+        &mut self,
+        holder: PlaceHolder,
+        progress: Arc<PlaceMoves>,
+        end: E,
+    ) -> Option<Entered<E>> {
         let place = PlaceNo { holder, no: self.next_no };
         self.next_no += 1;
         self.change(holder, |places| {
-            places.insert(place.no, Held { progress, end });
+            places.insert(place.no, HeldPlace { progress, end });
         });
         let share = self.max - self.max / KEPT_PART;
         let lost = if self.taken > share { self.take_away(place) } else { None };
@@ -172,9 +177,9 @@ impl<E> FairPlaces<E> {
         self.change(place.holder, |places| places.remove(&place.no)).map(|held| held.end)
     }
 
-    fn take_away(&mut self, newest: PlaceNo) -> Option<(Holder, E)> {
+    fn take_away(&mut self, newest: PlaceNo) -> Option<(PlaceHolder, E)> {
         let mut most = self.by_count.iter().rev();
-        let (count, holder) = most.find(|(_, holder)| matches!(holder, Holder::Client(_))).copied()?;
+        let (count, holder) = most.find(|(_, holder)| matches!(holder, PlaceHolder::Client(_))).copied()?;
         if count < 2 {
             return None;
         }
@@ -184,7 +189,11 @@ impl<E> FairPlaces<E> {
     }
 
     /// Changes the places of a holder, and what is known of them beside.
-    fn change<T>(&mut self, holder: Holder, change: impl FnOnce(&mut BTreeMap<u64, Held<E>>) -> T) -> T {
+    fn change<T>(
+        &mut self,
+        holder: PlaceHolder,
+        change: impl FnOnce(&mut BTreeMap<u64, HeldPlace<E>>) -> T,
+    ) -> T {
         let places = self.held.entry(holder).or_default();
         let before = places.len();
         let changed = change(places);
@@ -208,12 +217,12 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn client(no: u8) -> Holder {
-        Holder::client(IpAddr::from([198, 51, 100, no]))
+    fn client(no: u8) -> PlaceHolder {
+        PlaceHolder::client(IpAddr::from([198, 51, 100, no]))
     }
 
-    fn fresh(secs: u64) -> Arc<Progress> {
-        Arc::new(Progress::new(Duration::from_secs(secs)))
+    fn fresh(secs: u64) -> Arc<PlaceMoves> {
+        Arc::new(PlaceMoves::new(Duration::from_secs(secs)))
     }
 
     #[test]
@@ -225,7 +234,7 @@ mod tests {
         }
         assert_eq!(places.taken(), 800);
         for other in 0..200 {
-            let entered = places.enter(Holder::client(IpAddr::from([192, 0, 2, other])), fresh(2000), 0);
+            let entered = places.enter(PlaceHolder::client(IpAddr::from([192, 0, 2, other])), fresh(2000), 0);
             assert!(entered.is_some_and(|entered| entered.lost.is_some_and(|lost| lost.0 == client(1))));
         }
         assert_eq!((places.taken(), places.count(client(1))), (800, 600));
@@ -251,14 +260,14 @@ mod tests {
 
     #[test]
     fn who_may_be_many_loses_nothing_and_a_network_of_version_6_is_one_client() {
-        let proxy = Holder::many(IpAddr::from([127, 0, 0, 1]));
+        let proxy = PlaceHolder::many(IpAddr::from([127, 0, 0, 1]));
         let mut places = FairPlaces::new(10);
         for _ in 0..10 {
             assert!(places.enter(proxy, fresh(0), ()).unwrap().lost.is_none());
         }
         assert!(places.enter(client(1), fresh(1), ()).is_none(), "a single request takes nothing away");
         assert_eq!((places.taken(), places.count(client(1))), (10, 0));
-        let of = |address: &str| Holder::client(address.parse().unwrap());
+        let of = |address: &str| PlaceHolder::client(address.parse().unwrap());
         assert_eq!(of("2001:db8::1"), of("2001:db8::2:3"));
         assert_ne!(of("2001:db8::1"), of("2001:db8:0:1::1"));
         assert_eq!(of("::ffff:198.51.100.1"), client(1));
@@ -286,15 +295,15 @@ mod tests {
             steps in prop::collection::vec(step(), 0..200),
         ) {
             // The last of the holders stands for many.
-            let holder = |no: u8| if no == 5 { Holder::many(IpAddr::from([10, 0, 0, 1])) } else { client(no) };
+            let holder = |no: u8| if no == 5 { PlaceHolder::many(IpAddr::from([10, 0, 0, 1])) } else { client(no) };
             let mut places = FairPlaces::new(max);
-            let mut held: Vec<(PlaceNo, Arc<Progress>, usize)> = Vec::new();
+            let mut held: Vec<(PlaceNo, Arc<PlaceMoves>, usize)> = Vec::new();
             for (at, step) in steps.into_iter().enumerate() {
                 let now = Duration::from_secs(at as u64);
                 match step {
                     Step::Enter(no) => {
                         let before = held.len();
-                        let progress = Arc::new(Progress::new(now));
+                        let progress = Arc::new(PlaceMoves::new(now));
                         let Some(entered) = places.enter(holder(no), progress.clone(), at) else {
                             prop_assert_eq!(before, max);
                             continue;
@@ -303,7 +312,7 @@ mod tests {
                         let count = |holder| held.iter().filter(|(place, ..)| place.holder == holder).count();
                         if let Some((loser, end)) = entered.lost {
                             prop_assert!(before + 1 > max - max / 5);
-                            prop_assert!(count(loser) >= 2 && end != at && matches!(loser, Holder::Client(_)));
+                            prop_assert!(count(loser) >= 2 && end != at && matches!(loser, PlaceHolder::Client(_)));
                             prop_assert!((0..5).all(|no| count(holder(no)) <= count(loser)));
                             let gone = held.iter().position(|(.., its)| *its == end).unwrap();
                             let slowest = held.iter().filter(|(place, ..)| place.holder == loser);

@@ -16,11 +16,11 @@ use std::{
 use tower::BoxError;
 
 /// A body with the connection that it comes by.
-type HeldBody<B> = Arc<Mutex<Option<(IdleBody<B>, BusyConnection)>>>;
+type ConnectedBody<B> = Arc<Mutex<Option<(IdleBody<B>, BusyConnection)>>>;
 
 /// The body of an answer that holds a place.
 pub(super) struct PlacedBody<B> {
-    held: HeldBody<B>,
+    held: ConnectedBody<B>,
     /// Behind the body, so that its connection is free before its place.
     place: SitePlace,
     progress: PlaceProgress,

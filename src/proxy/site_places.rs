@@ -2,7 +2,7 @@
 //! hears of it; not which one is to go.
 
 use super::{
-    fair_places::{Entered, FairPlaces, Holder, PlaceNo, Progress},
+    fair_places::{Entered, FairPlaces, PlaceHolder, PlaceMoves, PlaceNo},
     fault::ProxyFault,
     headers::ProxyPeer,
 };
@@ -23,24 +23,24 @@ const MANY_GAP: Duration = Duration::from_secs(60 * 60);
 
 /// The places of one site.
 #[derive(Clone, Debug)]
-pub(super) struct SitePlaces(Arc<Parts>);
+pub(super) struct SitePlaces(Arc<SitePlacesParts>);
 
 #[derive(Debug)]
-struct Parts {
+struct SitePlacesParts {
     /// The name of the site in lines.
     site: String,
     began: Instant,
     metrics: SiteMetrics,
-    state: Mutex<State>,
+    state: Mutex<PlaceBooks>,
 }
 
 #[derive(Debug)]
-struct State {
+struct PlaceBooks {
     places: FairPlaces<PlaceEnd>,
     lines: Lines,
 }
 
-/// What has not been said yet.
+/// Counts since the last line, and the moments of lines.
 #[derive(Debug, Default)]
 struct Lines {
     said: Option<Instant>,
@@ -54,15 +54,15 @@ struct Lines {
 pub(super) struct SitePlace {
     places: SitePlaces,
     place: PlaceNo,
-    progress: Arc<Progress>,
+    progress: Arc<PlaceMoves>,
     end: PlaceEnd,
 }
 
-/// Progress of an exchange that holds a place, told from where its bytes pass.
+/// PlaceMoves of an exchange that holds a place, told from where its bytes pass.
 #[derive(Clone, Debug)]
 pub(super) struct PlaceProgress {
     began: Instant,
-    progress: Arc<Progress>,
+    progress: Arc<PlaceMoves>,
 }
 
 impl PlaceProgress {
@@ -92,7 +92,7 @@ struct PlaceEnd {
 
 #[derive(Default)]
 struct Carrier {
-    /// What is let go at once, whether or not its reader takes anything.
+    /// Lets the body go at once, whether or not its reader takes anything.
     let_go: Option<Box<dyn FnOnce() + Send>>,
     waker: Option<Waker>,
 }
@@ -121,18 +121,18 @@ impl SitePlaces {
     pub(super) fn new(site: String, max: usize, metrics: SiteMetrics) -> Self {
         metrics.places_max.set(i64::try_from(max).unwrap_or(i64::MAX));
         metrics.places_in_use.set(0);
-        let state = State { places: FairPlaces::new(max), lines: Lines::default() };
-        Self(Arc::new(Parts { site, began: Instant::now(), metrics, state: Mutex::new(state) }))
+        let state = PlaceBooks { places: FairPlaces::new(max), lines: Lines::default() };
+        Self(Arc::new(SitePlacesParts { site, began: Instant::now(), metrics, state: Mutex::new(state) }))
     }
 
     /// A place for a request, held as long as its exchange lasts.
     pub(super) fn enter(&self, peer: ProxyPeer) -> Result<SitePlace, ProxyFault> {
         let holder = match peer.client {
-            Some(address) if peer.is_many => Holder::many(address),
-            Some(address) => Holder::client(address),
-            None => Holder::Unknown,
+            Some(address) if peer.is_many => PlaceHolder::many(address),
+            Some(address) => PlaceHolder::client(address),
+            None => PlaceHolder::Unknown,
         };
-        let progress = Arc::new(Progress::new(self.0.began.elapsed()));
+        let progress = Arc::new(PlaceMoves::new(self.0.began.elapsed()));
         let end = PlaceEnd::default();
         let mut state = lock(&self.0.state);
         let most = state.places.most();
@@ -161,19 +161,19 @@ impl SitePlaces {
         lock(&self.0.state).places.taken()
     }
 
-    fn gauge(&self, state: &State) {
+    fn gauge(&self, state: &PlaceBooks) {
         self.0.metrics.places_in_use.set(i64::try_from(state.places.taken()).unwrap_or(i64::MAX));
     }
 
     /// The line that is due once a place was refused or taken away. `most` is who held most before.
     fn line(
         &self,
-        state: &mut State,
-        most: Option<(Holder, usize)>,
+        state: &mut PlaceBooks,
+        most: Option<(PlaceHolder, usize)>,
         is_refused: bool,
         is_taken_away: bool,
     ) -> Option<String> {
-        let State { places, lines } = state;
+        let PlaceBooks { places, lines } = state;
         self.0.metrics.places_refused.inc_by(is_refused.into());
         self.0.metrics.places_taken_away.inc_by(is_taken_away.into());
         lines.refused += u64::from(is_refused);
@@ -183,11 +183,11 @@ impl SitePlaces {
         }
         let (refused, taken_away) = (mem::take(&mut lines.refused), mem::take(&mut lines.taken_away));
         let most = most.map_or_else(String::new, |(holder, count)| match holder {
-            Holder::Client(address) => format!("; most are held by the client {address}: {count}"),
-            Holder::Many(address) => {
+            PlaceHolder::Client(address) => format!("; most are held by the client {address}: {count}"),
+            PlaceHolder::Many(address) => {
                 format!("; most are held by {address}, which may stand for many clients: {count}")
             }
-            Holder::Unknown => format!("; most are held by clients that are not known: {count}"),
+            PlaceHolder::Unknown => format!("; most are held by clients that are not known: {count}"),
         });
         Some(format!(
             "site {}: {} of {} places at the origin are taken (site.requests_max); since the last such line \
@@ -201,8 +201,8 @@ impl SitePlaces {
     }
 
     /// The warning that is due when one address that may stand for many clients holds most places.
-    fn warning(&self, state: &mut State, holder: Holder) -> Option<String> {
-        let Holder::Many(address) = holder else { return None };
+    fn warning(&self, state: &mut PlaceBooks, holder: PlaceHolder) -> Option<String> {
+        let PlaceHolder::Many(address) = holder else { return None };
         let (count, max) = (state.places.count(holder), state.places.max());
         if count <= max / 2 || !is_due(&mut state.lines.many_said, MANY_GAP) {
             return None;
