@@ -3,6 +3,8 @@
 
 mod continued;
 
+mod fair_places;
+
 mod fault;
 
 mod forwarding;
@@ -12,6 +14,10 @@ mod headers;
 mod idle_body;
 
 mod origin;
+
+mod placed_body;
+
+mod site_places;
 
 mod tunnel;
 

@@ -6,6 +6,7 @@ use prometheus_client::{
     metrics::{
         counter::Counter,
         family::Family,
+        gauge::Gauge,
         histogram::{Histogram, exponential_buckets},
     },
     registry::Registry,
@@ -129,6 +130,35 @@ pub struct AuthFailureLabels {
     pub outcome: &'static str,
 }
 
+/// A site before which we stand.
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+pub struct SiteLabel {
+    /// Its host, or its origin where it has none.
+    pub site: String,
+}
+
+/// The metrics of all sites: places for requests at their origins.
+#[derive(Clone, Debug, Default)]
+pub struct SitesMetrics {
+    places_in_use: Family<SiteLabel, Gauge>,
+    places_max: Family<SiteLabel, Gauge>,
+    places_refused: Family<SiteLabel, Counter>,
+    places_taken_away: Family<SiteLabel, Counter>,
+}
+
+/// The metrics of one site.
+#[derive(Clone, Debug)]
+pub struct SiteMetrics {
+    /// Places that are taken.
+    pub places_in_use: Gauge,
+    /// Places in all.
+    pub places_max: Gauge,
+    /// Requests that found none.
+    pub places_refused: Counter,
+    /// Requests that were ended to make room.
+    pub places_taken_away: Counter,
+}
+
 /// The counters of the process. Cheap to clone; every clone counts into the same.
 #[derive(Clone, Debug, Default)]
 pub struct Metrics {
@@ -144,14 +174,23 @@ pub struct Metrics {
     pub permalink_checks: Family<OutcomeLabel, Counter>,
     /// Pushes ended.
     pub pushes: Family<OutcomeLabel, Counter>,
-    /// Seconds from a change to the moment at which a subscriber has taken it.
-    pub push_lag: Arc<PushLag>,
     /// Verifications ended.
     pub verifications: Family<OutcomeLabel, Counter>,
     /// Credentials that were not taken.
     pub auth_failures: Family<AuthFailureLabels, Counter>,
+    /// Times that polls and pushes take.
+    pub times: Arc<Times>,
+    /// Places of sites.
+    pub sites: SitesMetrics,
+}
+
+/// Histograms of times.
+#[derive(Debug, Default)]
+pub struct Times {
     /// Seconds from the start of a poll to its commit.
-    pub poll_seconds: Arc<PollSeconds>,
+    pub poll: PollSeconds,
+    /// Seconds from a change to the moment at which a subscriber has taken it.
+    pub push_lag: PushLag,
 }
 
 /// A histogram of poll times.
@@ -185,7 +224,7 @@ impl Metrics {
     /// Counts a poll and its time.
     pub fn poll(&self, outcome: &'static str, secs: f64) {
         self.polls.get_or_create(&OutcomeLabel { outcome }).inc();
-        self.poll_seconds.0.observe(secs);
+        self.times.poll.0.observe(secs);
     }
 
     /// Counts a tombstone.
@@ -205,7 +244,7 @@ impl Metrics {
 
     /// Notes after how many seconds a change was taken.
     pub fn push_lag(&self, secs: f64) {
-        self.push_lag.0.observe(secs);
+        self.times.push_lag.0.observe(secs);
     }
 
     /// Counts a verification.
@@ -216,6 +255,17 @@ impl Metrics {
     /// Counts credentials that were not taken.
     pub fn auth_failure(&self, scheme: &'static str, outcome: &'static str) {
         self.auth_failures.get_or_create(&AuthFailureLabels { scheme, outcome }).inc();
+    }
+
+    /// The metrics of a site, which are there from now on.
+    pub fn of_site(&self, site: String) -> SiteMetrics {
+        let (label, sites) = (SiteLabel { site }, &self.sites);
+        SiteMetrics {
+            places_in_use: sites.places_in_use.get_or_create(&label).clone(),
+            places_max: sites.places_max.get_or_create(&label).clone(),
+            places_refused: sites.places_refused.get_or_create(&label).clone(),
+            places_taken_away: sites.places_taken_away.get_or_create(&label).clone(),
+        }
     }
 
     /// A registry that holds these counters, to which gauges may be added. The library appends `_total`.
@@ -229,16 +279,30 @@ impl Metrics {
         registry.register("permalink_checks", "Pages of missing items, by what they said", checks);
         registry.register("pushes", "Pushes to subscribers ended", self.pushes.clone());
         let help = "Seconds from a change to the moment at which a subscriber has taken it";
-        registry.register("push_lag_seconds", help, self.push_lag.0.clone());
+        registry.register("push_lag_seconds", help, self.times.push_lag.0.clone());
         let failures = self.auth_failures.clone();
         registry.register("auth_failures", "Credentials refused, slowed or not checked", failures);
         registry.register("verifications", "Verifications of subscribers ended", self.verifications.clone());
         registry.register(
             "poll_duration_seconds",
             "Seconds from the start of a poll to its commit",
-            self.poll_seconds.0.clone(),
+            self.times.poll.0.clone(),
         );
+        self.sites.register(&mut registry);
         registry
+    }
+}
+
+impl SitesMetrics {
+    fn register(&self, registry: &mut Registry) {
+        let help = "Requests at the origin of a site now, WebSockets included";
+        registry.register("site_places_in_use", help, self.places_in_use.clone());
+        let help = "Requests at the origin of a site at most";
+        registry.register("site_places_max", help, self.places_max.clone());
+        let help = "Requests that received 503 because all places of a site were taken";
+        registry.register("site_places_refused", help, self.places_refused.clone());
+        let help = "Slow requests of the client with most places of a site that were ended to make room";
+        registry.register("site_places_taken_away", help, self.places_taken_away.clone());
     }
 }
 

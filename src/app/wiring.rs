@@ -28,7 +28,7 @@ use crate::{
     render::Site,
     serve::{
         body::{MountService, Response, ServeBody, Streamed},
-        client_address::{OverTls, PeerAddress, WayTrust, client_address, is_trusted},
+        client_address::{OverTls, PeerAddress, WayTrust, client_address, is_trusted, may_be_many},
         context::ServeContext,
         first_seen::FirstSeen,
         fresh_looks::FreshLooks,
@@ -318,7 +318,7 @@ impl Wiring {
             return Ok(None);
         }
         let server = &self.config.server;
-        let proxy = Proxy::new(sites.clone(), stop)?;
+        let proxy = Proxy::new(sites.clone(), &self.metrics, stop)?;
         let is_https = server.public_url.scheme() == "https";
         let trusted = server.trusted_proxies.clone();
         let service = ServiceBuilder::new()
@@ -326,7 +326,16 @@ impl Wiring {
                 let address = request.extensions().get().map(|PeerAddress(address)| *address);
                 let is_trusted = address.is_some_and(|address| is_trusted(address, &trusted));
                 let is_secure = is_https || request.extensions().get::<OverTls>().is_some();
-                request.extensions_mut().insert(ProxyPeer { address, is_trusted, is_secure });
+                let client = client_address(request.extensions(), request.headers(), &trusted);
+                let is_many =
+                    address.zip(client).is_some_and(|(peer, client)| may_be_many(peer, client, &trusted));
+                request.extensions_mut().insert(ProxyPeer {
+                    address,
+                    is_trusted,
+                    is_secure,
+                    client,
+                    is_many,
+                });
                 request
             })
             .map_response(|mut answer: Response| {

@@ -1,5 +1,6 @@
 //! Faults between us and an origin, and what a reader is told of them: whose fault it is, in a line.
 
+use super::fair_places::LEAST_BYTES;
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
 use std::time::Duration;
@@ -32,8 +33,8 @@ pub(super) enum ProxyFault {
     /// An upgrade was answered, and the connection cannot be used for it.
     #[error("the server behind this proxy changed to another protocol than was asked for")]
     Upgrade,
-    /// The client stopped in the middle of the body of its request.
-    #[error("the body of the request did not come: nothing was sent for {} seconds", .0.as_secs())]
+    /// The client stopped in the middle of the body of its request, or nearly so.
+    #[error("the body of the request did not come: fewer than {LEAST_BYTES} bytes were sent in {} seconds", .0.as_secs())]
     RequestBody(Duration),
     /// The body of the request broke off.
     #[error("the body of the request broke off")]
@@ -41,6 +42,11 @@ pub(super) enum ProxyFault {
     /// As many requests are at the origin as may be.
     #[error("too many requests are waiting for the server behind this proxy; try again soon")]
     Full,
+    /// The client has most of the places, and this was its slowest request.
+    #[error(
+        "too many requests are waiting for the server behind this proxy, most of them from this client: its slowest one made room; try again soon"
+    )]
+    TakenAway,
     /// The request has passed through us before.
     #[error("the server behind this proxy is this proxy itself; its operator can mend that by site.origin")]
     Loop,
@@ -64,7 +70,7 @@ impl ProxyFault {
             Self::ConnectTimeout(_) | Self::HeadTimeout(_) => StatusCode::GATEWAY_TIMEOUT,
             Self::RequestBody(_) => StatusCode::REQUEST_TIMEOUT,
             Self::BrokenRequest => StatusCode::BAD_REQUEST,
-            Self::Full => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Full | Self::TakenAway => StatusCode::SERVICE_UNAVAILABLE,
             Self::Loop => StatusCode::LOOP_DETECTED,
             Self::NotPassedOn(_) => StatusCode::METHOD_NOT_ALLOWED,
         }
@@ -78,7 +84,7 @@ impl ProxyFault {
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
         headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-        if *self == Self::Full {
+        if matches!(self, Self::Full | Self::TakenAway) {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(FULL_SECS));
         }
         response

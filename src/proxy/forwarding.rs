@@ -5,10 +5,14 @@ use super::{
     headers::{self, ProxyPeer},
     idle_body::{BodyProgress, IdleBody},
     origin::{OriginAnswer, ProxyBody, SiteOrigin, innermost},
+    placed_body::PlacedBody,
     tunnel,
     watched::BusyConnection,
 };
-use crate::catalog::{ProxiedSite, Sites};
+use crate::{
+    catalog::{ProxiedSite, Sites},
+    telemetry::Metrics,
+};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::{
@@ -38,8 +42,9 @@ struct ProxyParts {
 
 impl Proxy {
     /// A proxy before sites. `stop` ends what was upgraded.
-    pub fn new(sites: Arc<Sites>, stop: CancellationToken) -> io::Result<Self> {
-        let origins = sites.iter().map(|site| SiteOrigin::new(&site.settings)).collect::<Result<_, _>>()?;
+    pub fn new(sites: Arc<Sites>, metrics: &Metrics, stop: CancellationToken) -> io::Result<Self> {
+        let origins =
+            sites.iter().map(|site| SiteOrigin::new(&site.settings, metrics)).collect::<Result<_, _>>()?;
         Ok(Self(Arc::new(ProxyParts { sites, origins, stop })))
     }
 
@@ -58,14 +63,15 @@ impl Proxy {
         }
         headers::take_a_step(&mut parts)?;
         let origin = &self.0.origins[site.no];
-        let place = origin.place()?;
         let peer = parts.extensions.get::<ProxyPeer>().copied().unwrap_or_default();
+        let place = origin.place(peer)?;
         headers::towards_origin(&mut parts, peer);
         parts.uri = target(&site, &parts.uri);
         let has_own_stream = parts.version == Version::HTTP_2;
         parts.version = Version::HTTP_11;
         let OriginAnswer { response: mut answer, is_early } =
-            origin.ask(Request::from_parts(parts, body)).await?;
+            origin.ask(Request::from_parts(parts, body), &place).await?;
+        place.progress().answered();
         let upgrades = answer.status() == StatusCode::SWITCHING_PROTOCOLS;
         if upgrades {
             let Some(reader_side) = reader_side.filter(|_| headers::is_web_socket(answer.headers())) else {
@@ -74,8 +80,11 @@ impl Proxy {
             let origin_side = hyper::upgrade::on(&mut answer);
             let (idle_max, stop) = (origin.idle_max, self.0.stop.clone());
             tokio::spawn(async move {
-                tunnel::carry(reader_side, origin_side, idle_max, stop).await;
-                drop(place);
+                let (sides, progress) = ((reader_side, origin_side), place.progress());
+                tokio::select! {
+                    () = tunnel::carry(sides, idle_max, &progress, stop) => {}
+                    () = place.taken_away() => tracing::debug!("An upgraded connection made room for others"),
+                }
             });
             let (mut parts, _) = answer.into_parts();
             headers::towards_reader(&mut parts.headers, parts.version, parts.status);
@@ -101,13 +110,11 @@ impl Proxy {
         if let Err(fault) = body.begin().await {
             return Err(ProxyFault::Broken(innermost(&*fault).to_string()));
         }
+        if place.is_taken_away() {
+            return Err(ProxyFault::TakenAway);
+        }
         // The body holds the place and the connection until it ends.
-        let held = (place, connection);
-        let body = body.map_frame(move |frame| {
-            let _held = &held;
-            frame
-        });
-        Ok(Response::from_parts(parts, body.boxed_unsync()))
+        Ok(Response::from_parts(parts, PlacedBody::new(body, connection, place).boxed_unsync()))
     }
 }
 

@@ -68,6 +68,10 @@ pub struct ProxyPeer {
     pub is_trusted: bool,
     /// True when readers speak `https` to us.
     pub is_secure: bool,
+    /// The client whose request it is: the peer, or whom trusted proxies name.
+    pub client: Option<IpAddr>,
+    /// True when that address may stand for many clients.
+    pub is_many: bool,
 }
 
 /// True for a request that has passed through everfeeds so often that it goes round.

@@ -1,6 +1,7 @@
 //! Bodies on their way through us, in either direction: one that stops in the middle is given up, and its progress is seen
 //! from outside.
 
+use super::{fair_places::LEAST_BYTES, site_places::PlaceProgress};
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use std::{
@@ -19,7 +20,7 @@ use tower::BoxError;
 
 /// A body of which nothing came for too long.
 #[derive(Clone, Copy, Debug, Error)]
-#[error("nothing was sent for {} seconds in the middle of a body", .0.as_secs())]
+#[error("nothing was sent for {} seconds in the middle of a body, or next to nothing", .0.as_secs())]
 pub(super) struct Idle(pub(super) Duration);
 
 /// The progress of a body.
@@ -92,11 +93,40 @@ pub(super) struct IdleBody<B> {
     /// A piece that was there when it was looked for.
     first: Option<Frame<Bytes>>,
     progress: Arc<BodyProgress>,
+    pace: Option<Pace>,
+}
+
+/// The least pace of a body. Only time for which its sender is waited for counts.
+struct Pace {
+    place: PlaceProgress,
+    /// Bytes since it last got on, too few yet, and the time for which they were waited for.
+    bytes: u64,
+    waited: Duration,
+    waits_since: Instant,
+}
+
+impl Pace {
+    fn piece(&mut self, bytes: usize, has_waited: bool) {
+        self.place.moved(bytes);
+        self.bytes = self.bytes.saturating_add(u64::try_from(bytes).unwrap_or(u64::MAX));
+        if self.bytes >= LEAST_BYTES || self.place.is_answered() {
+            (self.bytes, self.waited) = (0, Duration::ZERO);
+        } else if has_waited {
+            self.waited += self.waits_since.elapsed();
+        }
+    }
 }
 
 impl<B> IdleBody<B> {
     pub(super) fn new(inner: B, idle_max: Duration, progress: Arc<BodyProgress>) -> Self {
-        Self { inner, idle_max, sleep: None, is_waiting: false, first: None, progress }
+        Self { inner, idle_max, sleep: None, is_waiting: false, first: None, progress, pace: None }
+    }
+
+    /// The same, given up too when it trickles: fewer than [`LEAST_BYTES`] in all the time for which nothing may come. Once its
+    /// answer has begun it is a stream, and any byte will do. Its bytes are progress of a place.
+    pub(super) fn with_least_pace(self, place: PlaceProgress) -> Self {
+        let pace = Pace { place, bytes: 0, waited: Duration::ZERO, waits_since: Instant::now() };
+        Self { pace: Some(pace), ..self }
     }
 }
 
@@ -124,6 +154,9 @@ impl<B: Body<Data = Bytes, Error: Into<BoxError>> + Unpin> Body for IdleBody<B> 
             return Poll::Ready(Some(Ok(first)));
         }
         if let Poll::Ready(frame) = Pin::new(&mut body.inner).poll_frame(cx) {
+            if let (Some(pace), Some(Ok(piece))) = (&mut body.pace, &frame) {
+                pace.piece(piece.data_ref().map_or(0, Bytes::len), body.is_waiting);
+            }
             body.is_waiting = false;
             body.progress.piece();
             if frame.is_none() || body.inner.is_end_stream() {
@@ -141,7 +174,19 @@ impl<B: Body<Data = Bytes, Error: Into<BoxError>> + Unpin> Body for IdleBody<B> 
         if !body.is_waiting {
             body.is_waiting = true;
             body.progress.waits.store(true, Ordering::Relaxed);
-            sleep.as_mut().reset(Instant::now() + idle_max);
+            let mut left = idle_max;
+            if let Some(pace) = &mut body.pace {
+                pace.waits_since = Instant::now();
+                left = idle_max.saturating_sub(pace.waited);
+            }
+            sleep.as_mut().reset(Instant::now() + left);
+        }
+        if let Some(pace) =
+            body.pace.as_mut().filter(|pace| pace.place.is_answered() && !pace.waited.is_zero())
+        {
+            // It was to end earlier while it had no answer.
+            pace.waited = Duration::ZERO;
+            sleep.as_mut().reset(pace.waits_since + idle_max);
         }
         if sleep.as_mut().poll(cx).is_ready() {
             body.progress.failed.store(true, Ordering::Relaxed);
@@ -166,5 +211,71 @@ impl<B: Body<Data = Bytes, Error: Into<BoxError>> + Unpin> Body for IdleBody<B> 
             hint.set_lower(hint.lower().saturating_add(bytes));
         }
         hint
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        proxy::{headers::ProxyPeer, site_places::SitePlaces},
+        telemetry::Metrics,
+    };
+    use http_body_util::{BodyExt as _, StreamBody};
+    use tokio::sync::mpsc;
+
+    /// The seconds after which a body of request ends of which `bytes` come every `gap_secs`, so many times, and which is asked
+    /// for its next piece `pause_secs` after the last one. Its answer begins behind its `answered`th piece.
+    async fn ends_after(
+        bytes: usize,
+        gap_secs: u64,
+        times: usize,
+        pause_secs: u64,
+        answered: usize,
+    ) -> (u64, bool) {
+        let places = SitePlaces::new("x".into(), 1, Metrics::default().of_site("x".into()));
+        let place = places.enter(ProxyPeer::default()).unwrap();
+        let (send, mut receive) = mpsc::unbounded_channel();
+        let pieces = futures_util::stream::poll_fn(move |cx| {
+            receive.poll_recv(cx).map(|piece| piece.map(|piece: Bytes| Ok::<_, BoxError>(Frame::data(piece))))
+        });
+        let pieces = StreamBody::new(pieces);
+        let progress = BodyProgress::of(&pieces);
+        let body = IdleBody::new(pieces, Duration::from_secs(100), progress.clone());
+        let mut body = body.with_least_pace(place.progress());
+        let began = Instant::now();
+        let sending = async move {
+            for _ in 0..times {
+                tokio::time::sleep(Duration::from_secs(gap_secs)).await;
+                if send.send(Bytes::from(vec![b'x'; bytes])).is_err() {
+                    break;
+                }
+            }
+        };
+        let reading = async {
+            let mut pieces = 0;
+            while let Some(Ok(_)) = body.frame().await {
+                pieces += 1;
+                if pieces == answered {
+                    place.progress().answered();
+                }
+                tokio::time::sleep(Duration::from_secs(pause_secs)).await;
+            }
+            began.elapsed().as_secs()
+        };
+        let ((), secs) = tokio::join!(sending, reading);
+        (secs, progress.is_idle())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_body_of_a_request_that_trickles_is_given_up_and_one_that_gets_on_is_not() {
+        assert_eq!(ends_after(3, 30, 100, 0, 0).await.0, 100, "three bytes each half minute");
+        assert_eq!(ends_after(500, 45, 20, 0, 0).await, (900, false), "slow, and fast enough");
+        assert_eq!(
+            ends_after(10, 1, 20, 60, 0).await,
+            (1201, false),
+            "an origin that takes little at a time"
+        );
+        assert_eq!(ends_after(3, 30, 10, 0, 3).await, (300, false), "a stream that has its answer");
     }
 }

@@ -3,10 +3,12 @@
 use super::{
     continued::{INTERIM_MAX, Interim},
     fault::ProxyFault,
+    headers::ProxyPeer,
     idle_body::{BodyProgress, IdleBody},
+    site_places::{SitePlace, SitePlaces},
     watched::{LATE_AFTER, OpenConnections, WatchedConnector, met_a_closing_connection},
 };
-use crate::{catalog::SiteSettings, threads::PerThread};
+use crate::{catalog::SiteSettings, telemetry::Metrics, threads::PerThread};
 use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode, header::EXPECT};
 use http_body_util::{BodyExt as _, Empty, combinators::UnsyncBoxBody};
@@ -17,7 +19,6 @@ use hyper_util::{
     rt::{TokioExecutor, TokioTimer},
 };
 use std::{io, sync::Arc, time::Duration};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tower::BoxError;
 
 /// Body of a request or an answer on its way.
@@ -56,17 +57,17 @@ pub(super) struct SiteOrigin {
     /// Makes a connection for each request.
     fresh: OriginClient,
     open: OpenConnections,
-    places: Arc<Semaphore>,
-    requests_max: usize,
+    places: SitePlaces,
     connect_max: Duration,
     head_max: Duration,
     pub(super) idle_max: Duration,
 }
 
 impl SiteOrigin {
-    pub(super) fn new(site: &SiteSettings) -> io::Result<Self> {
+    pub(super) fn new(site: &SiteSettings, metrics: &Metrics) -> io::Result<Self> {
         let connect_max = Duration::from_secs(site.connect_secs);
-        let requests_max = site.requests_max.min(Semaphore::MAX_PERMITS);
+        let name = site.host.clone().unwrap_or_else(|| site.origin.origin().ascii_serialization());
+        let places = SitePlaces::new(name.clone(), site.requests_max, metrics.of_site(name));
         let mut tcp = HttpConnector::new();
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
@@ -97,8 +98,7 @@ impl SiteOrigin {
             shared: builder.build(connector.clone()),
             fresh: builder.pool_max_idle_per_host(0).build(connector),
             open,
-            places: Arc::new(Semaphore::new(requests_max)),
-            requests_max,
+            places,
             connect_max,
             head_max: Duration::from_secs(site.head_secs),
             idle_max: Duration::from_secs(site.idle_secs),
@@ -106,28 +106,43 @@ impl SiteOrigin {
     }
 
     /// A place for a request at the origin, held as long as it lasts.
-    pub(super) fn place(&self) -> Result<OwnedSemaphorePermit, ProxyFault> {
-        self.places.clone().try_acquire_owned().map_err(|_| ProxyFault::Full)
+    pub(super) fn place(&self, peer: ProxyPeer) -> Result<SitePlace, ProxyFault> {
+        self.places.enter(peer)
     }
 
     /// The connections for a request that has its place.
     fn client(&self) -> &OriginClient {
-        let requests = self.requests_max - self.places.available_permits();
-        if requests <= FEW_REQUESTS { &self.shared } else { self.clients.here() }
+        if self.places.taken() <= FEW_REQUESTS { &self.shared } else { self.clients.here() }
     }
 
     /// Sends a request and waits for the head of its answer. One without a body that may be repeated is sent once more when
-    /// it met a connection that was being closed, by a new connection.
-    pub(super) async fn ask(&self, request: Request<ProxyBody>) -> Result<OriginAnswer, ProxyFault> {
+    /// it met a connection that was being closed, by a new connection. It is given up when its place is taken away.
+    pub(super) async fn ask(
+        &self,
+        request: Request<ProxyBody>,
+        place: &SitePlace,
+    ) -> Result<OriginAnswer, ProxyFault> {
+        tokio::select! {
+            biased;
+            () = place.taken_away() => Err(ProxyFault::TakenAway),
+            answer = self.ask_or_repeat(request, place) => answer,
+        }
+    }
+
+    async fn ask_or_repeat(
+        &self,
+        request: Request<ProxyBody>,
+        place: &SitePlace,
+    ) -> Result<OriginAnswer, ProxyFault> {
         let may_repeat = is_idempotent(request.method()) && request.body().is_end_stream();
         if !may_repeat {
-            return self.ask_once(self.client(), request).await;
+            return self.ask_once(self.client(), request, place).await;
         }
         let (parts, _) = request.into_parts();
         let empty = || Empty::new().map_err(|never| match never {}).boxed_unsync();
-        match self.ask_once(self.client(), Request::from_parts(parts.clone(), empty())).await {
+        match self.ask_once(self.client(), Request::from_parts(parts.clone(), empty()), place).await {
             Err(ProxyFault::Closed(_)) => {
-                self.ask_once(&self.fresh, Request::from_parts(parts, empty())).await
+                self.ask_once(&self.fresh, Request::from_parts(parts, empty()), place).await
             }
             answer => answer,
         }
@@ -137,11 +152,12 @@ impl SiteOrigin {
         &self,
         client: &OriginClient,
         mut request: Request<ProxyBody>,
+        place: &SitePlace,
     ) -> Result<OriginAnswer, ProxyFault> {
         let interim = Interim::of(&mut request);
         let (parts, body) = request.into_parts();
         let progress = BodyProgress::of(&body);
-        let body = IdleBody::new(body, self.idle_max, progress.clone());
+        let body = IdleBody::new(body, self.idle_max, progress.clone()).with_least_pace(place.progress());
         let (body, unasked) = interim.body(&parts.headers, body);
         let again = parts.headers.contains_key(EXPECT).then(|| parts.clone());
         let answer = client.request(Request::from_parts(parts, body.boxed_unsync()));
@@ -163,7 +179,7 @@ impl SiteOrigin {
                         drop(response);
                         parts.headers.remove(EXPECT);
                         let request = Request::from_parts(parts, body.boxed_unsync());
-                        return Box::pin(self.ask_once(client, request)).await;
+                        return Box::pin(self.ask_once(client, request, place)).await;
                     }
                     Ok(OriginAnswer { response, is_early: !progress.has_ended() })
                 }
@@ -264,11 +280,12 @@ mod tests {
     #[tokio::test]
     async fn few_requests_share_connections_and_many_keep_to_their_threads() {
         let settings = SiteSettings::new(url::Url::parse("http://127.0.0.1:9/").unwrap());
-        let origin = SiteOrigin::new(&settings).unwrap();
+        let origin = SiteOrigin::new(&settings, &Metrics::default()).unwrap();
         let is_shared = || std::ptr::eq(origin.client(), &raw const origin.shared);
-        let mut places: Vec<_> = (0..FEW_REQUESTS).map(|_| origin.place().unwrap()).collect();
+        let mut places: Vec<_> =
+            (0..FEW_REQUESTS).map(|_| origin.place(ProxyPeer::default()).unwrap()).collect();
         assert!(is_shared());
-        places.push(origin.place().unwrap());
+        places.push(origin.place(ProxyPeer::default()).unwrap());
         assert!(!is_shared() && std::ptr::eq(origin.client(), origin.clients.here()));
         drop(places);
         assert!(is_shared());

@@ -1,5 +1,6 @@
 //! A connection that was upgraded, such as a WebSocket: bytes both ways until one side ends, or both are silent for too long.
 
+use super::site_places::PlaceProgress;
 use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper_util::rt::TokioIo;
 use std::{io, time::Duration};
@@ -15,8 +16,13 @@ const BUFFER_BYTES: usize = 16 << 10;
 const CHANGE_WAIT: Duration = Duration::from_secs(10);
 
 /// Carries bytes between a reader and an origin once both have changed protocols, until both have ended, `stop`, or nothing
-/// was sent either way for `idle_max`.
-pub(super) async fn carry(reader: OnUpgrade, origin: OnUpgrade, idle_max: Duration, stop: CancellationToken) {
+/// was sent either way for `idle_max`. Its bytes are progress of its place.
+pub(super) async fn carry(
+    (reader, origin): (OnUpgrade, OnUpgrade),
+    idle_max: Duration,
+    place: &PlaceProgress,
+    stop: CancellationToken,
+) {
     let both = async { tokio::try_join!(reader, origin) };
     let (reader, origin) = match tokio::time::timeout(CHANGE_WAIT, both).await {
         Ok(Ok(both)) => both,
@@ -24,7 +30,7 @@ pub(super) async fn carry(reader: OnUpgrade, origin: OnUpgrade, idle_max: Durati
         Err(_) => return tracing::debug!("An upgrade took longer than {} s", CHANGE_WAIT.as_secs()),
     };
     tokio::select! {
-        ended = copy(reader, origin, idle_max) => {
+        ended = copy(reader, origin, idle_max, place) => {
             if let Err(error) = ended {
                 tracing::debug!("An upgraded connection ended: {error}");
             }
@@ -33,31 +39,53 @@ pub(super) async fn carry(reader: OnUpgrade, origin: OnUpgrade, idle_max: Durati
     }
 }
 
-async fn copy(reader: Upgraded, origin: Upgraded, idle_max: Duration) -> io::Result<()> {
+async fn copy(
+    reader: Upgraded,
+    origin: Upgraded,
+    idle_max: Duration,
+    place: &PlaceProgress,
+) -> io::Result<()> {
     let (from_reader, to_reader) = tokio::io::split(TokioIo::new(reader));
     let (from_origin, to_origin) = tokio::io::split(TokioIo::new(origin));
-    let last = std::sync::Mutex::new(Instant::now());
+    let moves = Moves { last: std::sync::Mutex::new(Instant::now()), place };
     tokio::try_join!(
-        one_way(from_reader, to_origin, idle_max, &last),
-        one_way(from_origin, to_reader, idle_max, &last)
+        one_way(from_reader, to_origin, idle_max, &moves),
+        one_way(from_origin, to_reader, idle_max, &moves)
     )
     .map(|_| ())
 }
 
 type Side = TokioIo<Upgraded>;
 
-/// Carries bytes one way. `last` is the moment of the last bytes in either direction.
+/// The bytes of both directions.
+struct Moves<'p> {
+    /// The moment of the last ones.
+    last: std::sync::Mutex<Instant>,
+    place: &'p PlaceProgress,
+}
+
+impl Moves<'_> {
+    fn last(&self) -> Instant {
+        *self.last.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    fn count(&self, bytes: usize) {
+        *self.last.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Instant::now();
+        self.place.moved(bytes);
+    }
+}
+
+/// Carries bytes one way.
 async fn one_way(
     mut from: ReadHalf<Side>,
     mut to: WriteHalf<Side>,
     idle_max: Duration,
-    last: &std::sync::Mutex<Instant>,
+    moves: &Moves<'_>,
 ) -> io::Result<()> {
-    let moment = || *last.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let mut buffer = vec![0; BUFFER_BYTES];
     loop {
-        let Ok(read) = timeout_at(moment() + idle_max, from.read(&mut buffer)).await else {
-            if moment().elapsed() >= idle_max {
+        let Ok(read) = timeout_at(moves.last() + idle_max, from.read(&mut buffer)).await else {
+            if moves.last().elapsed() >= idle_max {
                 return Err(io::Error::new(io::ErrorKind::TimedOut, "nothing was sent for too long"));
             }
             // The other direction has moved.
@@ -68,7 +96,7 @@ async fn one_way(
             // The other direction may go on.
             return to.shutdown().await;
         }
-        *last.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Instant::now();
+        moves.count(count);
         let written = tokio::time::timeout(idle_max, to.write_all(&buffer[..count])).await;
         written.map_err(|_| io::Error::new(io::ErrorKind::TimedOut, "nothing was read for too long"))??;
         to.flush().await?;

@@ -47,9 +47,51 @@ pub fn client_address(extensions: &Extensions, headers: &HeaderMap, trusted: &[I
     Some(client)
 }
 
+/// True when the address of a client may stand for many: a local or private peer that is no trusted proxy may be a proxy that
+/// nobody named, and a trusted one may name nobody.
+pub fn may_be_many(peer: IpAddr, client: IpAddr, trusted: &[IpNet]) -> bool {
+    let is_named = is_trusted(peer, trusted);
+    is_trusted(client, trusted) || (!is_named && is_local(client.to_canonical()))
+}
+
+/// True for addresses of this machine and of networks that are not public.
+fn is_local(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(v4) => {
+            // 100.64.0.0/10 is what providers and overlay networks give out (RFC 6598).
+            let is_shared = v4.octets()[0] == 100 && v4.octets()[1] & 0xC0 == 64;
+            v4.is_loopback() || v4.is_private() || v4.is_link_local() || is_shared
+        }
+        IpAddr::V6(v6) => v6.is_loopback() || v6.is_unique_local() || v6.is_unicast_link_local(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_local_peer_that_nobody_named_may_be_many_and_so_may_a_proxy_that_names_nobody() {
+        let trusted = ["127.0.0.1/32", "10.0.0.0/8"].map(|net| net.parse().unwrap());
+        for (peer, client, expect) in [
+            ("198.51.100.1", "198.51.100.1", false),
+            ("2001:db8::1", "2001:db8::1", false),
+            ("127.0.0.2", "127.0.0.2", true),
+            ("::1", "::1", true),
+            ("::ffff:192.168.1.1", "192.168.1.1", true),
+            ("172.16.0.1", "172.16.0.1", true),
+            ("fd00::1", "fd00::1", true),
+            ("fe80::1", "fe80::1", true),
+            ("100.64.0.1", "100.64.0.1", true),
+            ("100.128.0.1", "100.128.0.1", false),
+            ("127.0.0.1", "127.0.0.1", true),
+            ("127.0.0.1", "198.51.100.1", false),
+            ("127.0.0.1", "192.168.1.1", false),
+        ] {
+            let [peer, client] = [peer, client].map(|address| address.parse().unwrap());
+            assert_eq!(may_be_many(peer, client, &trusted), expect, "{peer} {client}");
+        }
+    }
 
     #[test]
     fn only_a_trusted_proxy_is_believed_and_only_as_far_as_it_can_know() {

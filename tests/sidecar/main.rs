@@ -16,6 +16,8 @@ mod pages;
 
 mod pings;
 
+mod places;
+
 mod private;
 
 mod redirects;

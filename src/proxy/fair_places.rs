@@ -1,0 +1,344 @@
+//! The books of the places of one site: who holds how many, and which one is to go when they run short; not how a place ends.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    net::{IpAddr, Ipv6Addr},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+/// Bytes that count as progress: fewer are a trickle.
+pub(super) const LEAST_BYTES: u64 = 1000;
+/// The part of the places that is kept for others than the client with most of them: one of so many.
+const KEPT_PART: usize = 5;
+/// Bits of an address of version 6 that tell the network of a client, who has all addresses in it.
+const NET_BITS: u32 = 64;
+
+/// Whose places are counted as one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum PlaceHolder {
+    /// A client by its address, or by its network.
+    Client(IpAddr),
+    /// An address that may stand for many clients: it never loses a place.
+    Many(IpAddr),
+    /// Requests whose client is not known. They lose no place.
+    Unknown,
+}
+
+impl PlaceHolder {
+    /// The holder of the places of a client.
+    pub(super) fn client(address: IpAddr) -> Self {
+        Self::Client(match address.to_canonical() {
+            IpAddr::V6(address) if !address.is_loopback() => {
+                IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << (128 - NET_BITS))))
+            }
+            address => address,
+        })
+    }
+
+    /// The holder of the places of an address that may stand for many clients.
+    pub(super) fn many(address: IpAddr) -> Self {
+        Self::Many(address.to_canonical())
+    }
+}
+
+/// The progress of what holds a place. Moments are times since the site began.
+#[derive(Debug)]
+pub(super) struct PlaceMoves {
+    /// Milliseconds to the moment at which it last got on.
+    moved_ms: AtomicU64,
+    /// Bytes that have moved since, too few yet.
+    bytes: AtomicU64,
+    /// True once its answer has begun: what still comes of its request is a stream.
+    is_answered: AtomicBool,
+}
+
+impl PlaceMoves {
+    pub(super) fn new(now: Duration) -> Self {
+        Self {
+            moved_ms: AtomicU64::new(millis(now)),
+            bytes: AtomicU64::new(0),
+            is_answered: AtomicBool::new(false),
+        }
+    }
+
+    /// Counts bytes that moved either way. It has got on once they are no trickle.
+    pub(super) fn moved(&self, bytes: usize, now: Duration) {
+        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+        if self.bytes.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes) >= LEAST_BYTES {
+            self.bytes.store(0, Ordering::Relaxed);
+            self.moved_ms.store(millis(now), Ordering::Relaxed);
+        }
+    }
+
+    /// Notes that its answer has begun.
+    pub(super) fn answered(&self) {
+        self.is_answered.store(true, Ordering::Relaxed);
+    }
+
+    /// True once its answer has begun.
+    pub(super) fn is_answered(&self) -> bool {
+        self.is_answered.load(Ordering::Relaxed)
+    }
+
+    fn moved_ms(&self) -> u64 {
+        self.moved_ms.load(Ordering::Relaxed)
+    }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// A place that was taken, by its holder and its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct PlaceNo {
+    pub(super) holder: PlaceHolder,
+    no: u64,
+}
+
+/// A place that a request got, and the one that was taken away for it.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Entered<E> {
+    pub(super) place: PlaceNo,
+    /// The holder that loses one, and the end of what held it.
+    pub(super) lost: Option<(PlaceHolder, E)>,
+}
+
+#[derive(Debug)]
+struct HeldPlace<E> {
+    progress: Arc<PlaceMoves>,
+    end: E,
+}
+
+/// The places of one site. `E` is what ends a place that is taken away; its place is free at once.
+#[derive(Debug)]
+pub(super) struct FairPlaces<E> {
+    max: usize,
+    taken: usize,
+    next_no: u64,
+    held: HashMap<PlaceHolder, BTreeMap<u64, HeldPlace<E>>>,
+    /// Every holder with the number of its places, the one with most of them last.
+    by_count: BTreeSet<(usize, PlaceHolder)>,
+}
+
+impl<E> FairPlaces<E> {
+    pub(super) fn new(max: usize) -> Self {
+        Self { max, taken: 0, next_no: 0, held: HashMap::new(), by_count: BTreeSet::new() }
+    }
+
+    /// Places that are taken.
+    pub(super) fn taken(&self) -> usize {
+        self.taken
+    }
+
+    /// Places in all.
+    pub(super) fn max(&self) -> usize {
+        self.max
+    }
+
+    /// The holder with most places, and how many those are.
+    pub(super) fn most(&self) -> Option<(PlaceHolder, usize)> {
+        self.by_count.last().map(|(count, holder)| (*holder, *count))
+    }
+
+    /// The number of places of a holder.
+    pub(super) fn count(&self, holder: PlaceHolder) -> usize {
+        self.held.get(&holder).map_or(0, BTreeMap::len)
+    }
+
+    /// Takes a place. Above four fifths of them, the client with most loses the one that got on least lately, though never
+    /// its only one. `None` when none is free.
+    pub(super) fn enter(
+        &mut self,
+        holder: PlaceHolder,
+        progress: Arc<PlaceMoves>,
+        end: E,
+    ) -> Option<Entered<E>> {
+        let place = PlaceNo { holder, no: self.next_no };
+        self.next_no += 1;
+        self.change(holder, |places| {
+            places.insert(place.no, HeldPlace { progress, end });
+        });
+        let share = self.max - self.max / KEPT_PART;
+        let lost = if self.taken > share { self.take_away(place) } else { None };
+        if self.taken > self.max {
+            self.leave(place);
+            return None;
+        }
+        Some(Entered { place, lost })
+    }
+
+    /// Gives a place back, unless it was taken away.
+    pub(super) fn leave(&mut self, place: PlaceNo) -> Option<E> {
+        self.change(place.holder, |places| places.remove(&place.no)).map(|held| held.end)
+    }
+
+    fn take_away(&mut self, newest: PlaceNo) -> Option<(PlaceHolder, E)> {
+        let mut most = self.by_count.iter().rev();
+        let (count, holder) = most.find(|(_, holder)| matches!(holder, PlaceHolder::Client(_))).copied()?;
+        if count < 2 {
+            return None;
+        }
+        let places = self.held.get(&holder)?.iter().filter(|(no, _)| **no != newest.no);
+        let (_, no) = places.map(|(no, held)| (held.progress.moved_ms(), *no)).min()?;
+        self.leave(PlaceNo { holder, no }).map(|end| (holder, end))
+    }
+
+    /// Changes the places of a holder, and what is known of them beside.
+    fn change<T>(
+        &mut self,
+        holder: PlaceHolder,
+        change: impl FnOnce(&mut BTreeMap<u64, HeldPlace<E>>) -> T,
+    ) -> T {
+        let places = self.held.entry(holder).or_default();
+        let before = places.len();
+        let changed = change(places);
+        let after = places.len();
+        if after == 0 {
+            self.held.remove(&holder);
+        }
+        if before != after {
+            self.by_count.remove(&(before, holder));
+            self.taken = self.taken + after - before;
+            if after > 0 {
+                self.by_count.insert((after, holder));
+            }
+        }
+        changed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn client(no: u8) -> PlaceHolder {
+        PlaceHolder::client(IpAddr::from([198, 51, 100, no]))
+    }
+
+    fn fresh(secs: u64) -> Arc<PlaceMoves> {
+        Arc::new(PlaceMoves::new(Duration::from_secs(secs)))
+    }
+
+    #[test]
+    fn one_client_keeps_four_fifths_and_others_find_room() {
+        let mut places = FairPlaces::new(1000);
+        for no in 0..1010 {
+            let entered = places.enter(client(1), fresh(no), no).unwrap();
+            assert_eq!(entered.lost, no.checked_sub(800).map(|first| (client(1), first)), "{no}");
+        }
+        assert_eq!(places.taken(), 800);
+        for other in 0..200 {
+            let entered = places.enter(PlaceHolder::client(IpAddr::from([192, 0, 2, other])), fresh(2000), 0);
+            assert!(entered.is_some_and(|entered| entered.lost.is_some_and(|lost| lost.0 == client(1))));
+        }
+        assert_eq!((places.taken(), places.count(client(1))), (800, 600));
+    }
+
+    #[test]
+    fn whoever_got_on_least_lately_goes_and_a_trickle_is_no_progress() {
+        let mut places = FairPlaces::new(5);
+        let progress: Vec<_> = (0..4).map(|_| fresh(0)).collect();
+        for (no, progress) in progress.iter().enumerate() {
+            places.enter(client(1), progress.clone(), no).unwrap();
+        }
+        for secs in 1..100 {
+            let now = Duration::from_secs(secs);
+            progress[0].moved(1000, now);
+            progress[1].moved(5, now);
+            progress[2].moved(500, now);
+            progress[3].moved(1, now);
+        }
+        let mut loser = || places.enter(client(2), fresh(100), 9).unwrap().lost.unwrap().1;
+        assert_eq!((loser(), loser(), loser()), (1, 3, 9), "of the two that trickle the older one");
+    }
+
+    #[test]
+    fn who_may_be_many_loses_nothing_and_a_network_of_version_6_is_one_client() {
+        let proxy = PlaceHolder::many(IpAddr::from([127, 0, 0, 1]));
+        let mut places = FairPlaces::new(10);
+        for _ in 0..10 {
+            assert!(places.enter(proxy, fresh(0), ()).unwrap().lost.is_none());
+        }
+        assert!(places.enter(client(1), fresh(1), ()).is_none(), "a single request takes nothing away");
+        assert_eq!((places.taken(), places.count(client(1))), (10, 0));
+        let of = |address: &str| PlaceHolder::client(address.parse().unwrap());
+        assert_eq!(of("2001:db8::1"), of("2001:db8::2:3"));
+        assert_ne!(of("2001:db8::1"), of("2001:db8:0:1::1"));
+        assert_eq!(of("::ffff:198.51.100.1"), client(1));
+    }
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        Enter(u8),
+        Leave(usize),
+        Move(usize, u16),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            4 => (0..6_u8).prop_map(Step::Enter),
+            1 => any::<usize>().prop_map(Step::Leave),
+            1 => (any::<usize>(), any::<u16>()).prop_map(|(at, bytes)| Step::Move(at, bytes)),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn the_books_hold_and_only_who_has_most_loses_its_slowest(
+            max in 1..30_usize,
+            steps in prop::collection::vec(step(), 0..200),
+        ) {
+            // The last of the holders stands for many.
+            let holder = |no: u8| if no == 5 { PlaceHolder::many(IpAddr::from([10, 0, 0, 1])) } else { client(no) };
+            let mut places = FairPlaces::new(max);
+            let mut held: Vec<(PlaceNo, Arc<PlaceMoves>, usize)> = Vec::new();
+            for (at, step) in steps.into_iter().enumerate() {
+                let now = Duration::from_secs(at as u64);
+                match step {
+                    Step::Enter(no) => {
+                        let before = held.len();
+                        let progress = Arc::new(PlaceMoves::new(now));
+                        let Some(entered) = places.enter(holder(no), progress.clone(), at) else {
+                            prop_assert_eq!(before, max);
+                            continue;
+                        };
+                        held.push((entered.place, progress, at));
+                        let count = |holder| held.iter().filter(|(place, ..)| place.holder == holder).count();
+                        if let Some((loser, end)) = entered.lost {
+                            prop_assert!(before + 1 > max - max / 5);
+                            prop_assert!(count(loser) >= 2 && end != at && matches!(loser, PlaceHolder::Client(_)));
+                            prop_assert!((0..5).all(|no| count(holder(no)) <= count(loser)));
+                            let gone = held.iter().position(|(.., its)| *its == end).unwrap();
+                            let slowest = held.iter().filter(|(place, ..)| place.holder == loser);
+                            let slowest = slowest.map(|(_, progress, _)| progress.moved_ms()).min();
+                            prop_assert_eq!(Some(held[gone].1.moved_ms()), slowest);
+                            held.remove(gone);
+                        } else {
+                            let most = (0..5).map(|no| count(holder(no))).max().unwrap_or(0);
+                            prop_assert!(before < max - max / 5 || most < 2);
+                        }
+                    }
+                    Step::Leave(which) if !held.is_empty() => {
+                        let (place, _, end) = held.swap_remove(which % held.len());
+                        prop_assert_eq!(places.leave(place), Some(end));
+                        prop_assert_eq!(places.leave(place), None, "only once");
+                    }
+                    Step::Move(which, bytes) if !held.is_empty() => {
+                        held[which % held.len()].1.moved(bytes.into(), now);
+                    }
+                    Step::Leave(_) | Step::Move(..) => {}
+                }
+                prop_assert!(held.len() <= max);
+                prop_assert_eq!(places.taken(), held.len());
+                let most = (0..6).map(|no| places.count(holder(no))).max().unwrap_or(0);
+                prop_assert_eq!(places.most().map_or(0, |(_, count)| count), most);
+            }
+        }
+    }
+}

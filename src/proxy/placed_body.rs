@@ -1,0 +1,66 @@
+//! The body of an answer that holds a place at the origin: it breaks off when the place is taken away, also while its reader
+//! takes nothing.
+
+use super::{
+    idle_body::IdleBody,
+    site_places::{PlaceProgress, SitePlace},
+    watched::BusyConnection,
+};
+use bytes::Bytes;
+use http_body::{Body, Frame};
+use std::{
+    pin::Pin,
+    sync::{Arc, Mutex, PoisonError},
+    task::{Context, Poll},
+};
+use tower::BoxError;
+
+/// A body with the connection that it comes by.
+type ConnectedBody<B> = Arc<Mutex<Option<(IdleBody<B>, BusyConnection)>>>;
+
+/// The body of an answer that holds a place.
+pub(super) struct PlacedBody<B> {
+    held: ConnectedBody<B>,
+    /// Behind the body, so that its connection is free before its place.
+    place: SitePlace,
+    progress: PlaceProgress,
+}
+
+impl<B: Send + 'static> PlacedBody<B> {
+    pub(super) fn new(body: IdleBody<B>, connection: BusyConnection, place: SitePlace) -> Self {
+        let held = Arc::new(Mutex::new(Some((body, connection))));
+        let let_go = Arc::downgrade(&held);
+        place.when_taken_away(move || {
+            let held = let_go.upgrade();
+            drop(held.and_then(|held| held.lock().unwrap_or_else(PoisonError::into_inner).take()));
+        });
+        let progress = place.progress();
+        Self { held, place, progress }
+    }
+}
+
+impl<B: Body<Data = Bytes, Error: Into<BoxError>> + Unpin> Body for PlacedBody<B> {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        self.place.wakes(cx.waker());
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some((body, _)) = held.as_mut().filter(|_| !self.place.is_taken_away()) else {
+            return Poll::Ready(Some(Err("the place of this answer was needed for others".into())));
+        };
+        let polled = Pin::new(body).poll_frame(cx);
+        if let Poll::Ready(Some(Ok(frame))) = &polled {
+            self.progress.moved(frame.data_ref().map_or(0, Bytes::len));
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        held.as_ref().is_some_and(|(body, _)| body.is_end_stream())
+    }
+}
