@@ -66,12 +66,14 @@ mod vocabulary;
 
 // Tools beside it.
 mod cross_check;
+mod cut_out;
 mod discover;
 mod neutral;
 mod permalink;
 pub mod platforms;
 
 pub use cross_check::cross_check_count;
+pub use cut_out::{Uncuttable, without_entries};
 pub use digest::{DIGEST_VERSION, Digest};
 pub use discover::feeds_of_page;
 pub use entry::{

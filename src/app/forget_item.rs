@@ -48,9 +48,12 @@ async fn remove(store: &dyn Store, feed: FeedNo, id: ItemId) -> Result<Receipt, 
             archive_suspect: None,
         };
         let delete = Delete { id, reason: Reason::Forgotten, first_missing: None, last_seen: None, evidence };
+        let mut window = snapshot.window.without(id);
+        // It may tell the address of the item's page.
+        window.absence.control = None;
         let commit = Commit {
             changes: vec![Change::Delete(delete)],
-            last: Some(snapshot.window.without(id)),
+            last: Some(window),
             ..Commit::nothing(&snapshot.record)
         };
         tries += 1;
@@ -66,7 +69,11 @@ pub fn forgotten(feed: &str, item: Option<&str>) -> String {
     match item {
         None => format!("feed `{feed}` is forgotten\n"),
         Some(item) => format!(
-            "item `{item}` of feed `{feed}` is removed, and a tombstone without content stays; recordings and backups are not changed\n"
+            "item `{item}` of feed `{feed}` is removed from the store, its index, its groups, its staged pages and the document at its old \
+             address, and is cut out of every later one; a tombstone stays that names nothing of it. The file of the store was written anew \
+             without it, or is at the next start where the log says so\n\
+             not reached: backups, recordings of documents, logs, copies that readers, subscribers and caches have, and the publisher's own \
+             feed and pages\n"
         ),
     }
 }

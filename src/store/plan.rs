@@ -7,7 +7,7 @@ use super::{
 };
 use crate::feed::{
     cursor::Toc,
-    item::{Content, Item, ItemId, KeyHash, PublisherId, Reason},
+    item::{Content, Item, ItemDigests, ItemId, KeyHash, PublisherId, Reason, uuid_iri},
     item_cap::shortened,
     keep_limits::KeepLimits,
     moment::Moment,
@@ -173,6 +173,7 @@ impl PlannedCommit {
         self.receipt.feed.items.live = self.receipt.feed.items.live.saturating_sub(live);
         if is_forgotten {
             self.forgotten.push(delete.id);
+            self.receipt.feed.has_forgotten = true;
         } else {
             self.evidence.push((delete.id, t, delete.evidence.clone()));
         }
@@ -181,6 +182,13 @@ impl PlannedCommit {
         // What was held is stripped, and what the next poll is compared with stays.
         let tombstone_count = before.tombstone_count.saturating_add(1);
         let (iri, publisher_id) = (before.iri.clone(), before.publisher_id.clone());
+        if is_forgotten {
+            // An id of the publisher may be a permalink, or words of the title.
+            let iri =
+                if iri.starts_with("urn:uuid:") { iri } else { uuid_iri("", &delete.id.to_string()) };
+            let (publisher_id, digests) = (None, ItemDigests::default());
+            return Ok(Item { content, modified: t, iri, publisher_id, digests, tombstone_count, ..*before });
+        }
         Ok(Item { content, modified: t, iri, publisher_id, tombstone_count, ..*before })
     }
 
