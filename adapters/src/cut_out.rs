@@ -108,7 +108,8 @@ fn references(text: &str, markup: &str, spans: &mut Vec<Range<usize>>) {
     let raw = tag.split_once(char::is_whitespace).map_or("", |(_, raw)| raw);
     let about = attributes(raw).find(|(name, _)| name.ends_with("about")).map(|(_, value)| value.to_string());
     let Some(about) = about else { return };
-    for at in memmem::find_iter(text.as_bytes(), "<rdf:li").chain(memmem::find_iter(text.as_bytes(), "<li ")) {
+    for at in memmem::find_iter(text.as_bytes(), "<rdf:li").chain(memmem::find_iter(text.as_bytes(), "<li "))
+    {
         let Some(length) = text[at..].find('>') else { continue };
         let tag = text[at..at + length].trim_end_matches('/');
         let raw = tag.split_once(char::is_whitespace).map_or("", |(_, raw)| raw);
@@ -139,7 +140,9 @@ fn with_commas(text: &[u8], spans: &mut [Range<usize>]) {
         for before in (0..=at).rev() {
             let last = text[..start].iter().rposition(|byte| !byte.is_ascii_whitespace());
             match last {
-                Some(last) if before > 0 && last + 1 == spans[before - 1].end => start = spans[before - 1].start,
+                Some(last) if before > 0 && last + 1 == spans[before - 1].end => {
+                    start = spans[before - 1].start
+                }
                 Some(last) if text[last] == b',' => {
                     spans[at].start = last;
                     break;
@@ -169,9 +172,11 @@ mod tests {
     use crate::Key;
 
     fn cut(document: &[u8], unwanted: &[&str]) -> Result<Option<Vec<u8>>, Uncuttable> {
-        without_entries(document, &Hints::default(), |entry| {
-            matches!(&entry.key, Key::Id(id) if unwanted.contains(&id.as_str()))
-        })
+        without_entries(
+            document,
+            &Hints::default(),
+            |entry| matches!(&entry.key, Key::Id(id) if unwanted.contains(&id.as_str())),
+        )
     }
 
     fn cut_text(document: &str, unwanted: &[&str]) -> String {

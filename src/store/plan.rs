@@ -184,8 +184,7 @@ impl PlannedCommit {
         let (iri, publisher_id) = (before.iri.clone(), before.publisher_id.clone());
         if is_forgotten {
             // An id of the publisher may be a permalink, or words of the title.
-            let iri =
-                if iri.starts_with("urn:uuid:") { iri } else { uuid_iri("", &delete.id.to_string()) };
+            let iri = if iri.starts_with("urn:uuid:") { iri } else { uuid_iri("", &delete.id.to_string()) };
             let (publisher_id, digests) = (None, ItemDigests::default());
             return Ok(Item { content, modified: t, iri, publisher_id, digests, tombstone_count, ..*before });
         }

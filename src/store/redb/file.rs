@@ -5,8 +5,8 @@ use super::{
     open_file::{ALTERED, Astray, FileOpener, OpenDatabase},
     overlay::Overlay,
     tables::{
-        BARE_META, ITEMS, META, PUBLISHED, SCHEMA, StampKey, TableEdit as _, feed_of, make_all, published_key,
-        snapshot_table, stamp_of, stamp_value, table_names,
+        BARE_META, ITEMS, META, PUBLISHED, SCHEMA, StampKey, TableEdit as _, feed_of, make_all,
+        published_key, snapshot_table, stamp_of, stamp_value, table_names,
     },
     watched_backend::{StorageWatch, WatchedBackend},
     writer::REWRITE_KEY,

@@ -81,7 +81,8 @@ pub(super) fn cut_kept(tx: &WriteTransaction, record: &FeedRecord) -> Result<(),
     let pages: Vec<PageKey> = pages.collect::<Result<_, StoreError>>()?;
     // One at a time: together they may be all of a large import.
     for key in pages {
-        let page = table.get(&key)?.map(|page| decode::<StagedPage>("a staged page", page.value())).transpose()?;
+        let page =
+            table.get(&key)?.map(|page| decode::<StagedPage>("a staged page", page.value())).transpose()?;
         if let Some(cut) = page.map(|page| cut_page(tx, record, &page)).transpose()?.flatten() {
             table.insert(&key, &encode(&cut)?)?;
         }

@@ -333,13 +333,8 @@ impl Far {
         // Opening after a kill then takes no walk over the whole file.
         tx.set_quick_repair(true);
         let mut touched = false;
-        let mut writing = Writing {
-            tx: &tx,
-            now: Stamp::ZERO,
-            guard: self.guard,
-            touched: false,
-            wants_rewrite: false,
-        };
+        let mut writing =
+            Writing { tx: &tx, now: Stamp::ZERO, guard: self.guard, touched: false, wants_rewrite: false };
         for (at, job) in group.iter_mut().enumerate() {
             writing.now = Stamp::from_micros(self.clock.now_us());
             let done = guarded(|| job.run(&mut writing)).map_err(|panic| GivenUp::Panic(at, panic))?;
