@@ -212,8 +212,8 @@ impl OpenFile {
                 tracing::warn!(
                     "The store is written anew at the next start; free pages of its file hold until then what was forgotten: {error}"
                 );
-                // Another file may be at its path already.
-                None
+                // The new file may be at its path already, and is opened then; one that is gone is still read.
+                self.opener.astray().map(|_| former)
             }
         };
     }
