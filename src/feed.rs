@@ -17,6 +17,8 @@ pub mod last_walk;
 
 pub mod legacy_document;
 
+pub mod forgotten;
+
 pub mod record;
 
 pub mod group;

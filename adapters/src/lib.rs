@@ -66,12 +66,14 @@ mod vocabulary;
 
 // Tools beside it.
 mod cross_check;
+mod cut_out;
 mod discover;
 mod neutral;
 mod permalink;
 pub mod platforms;
 
 pub use cross_check::cross_check_count;
+pub use cut_out::{Uncuttable, without_entries};
 pub use detect::{begins_feed, begins_script_with_feed, is_feed};
 pub use digest::{DIGEST_VERSION, Digest};
 pub use discover::feeds_of_page;

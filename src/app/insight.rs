@@ -362,6 +362,7 @@ impl Insight for Overview {
                 None => self.reloader.forget(feed).await,
                 Some(item) => forget_item(&self.explainer, feed, item).await.map(|receipt| {
                     self.notify.committed(&receipt.feed, &receipt.groups);
+                    self.notify.document_kept(receipt.feed.no);
                 }),
             };
             match done {

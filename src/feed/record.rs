@@ -31,6 +31,8 @@ pub struct FeedRecord {
     pub completeness: Completeness,
     /// The window in figures.
     pub window: WindowFigures,
+    /// True once its operator had an item of it removed: what its documents show of that is cut from them.
+    pub has_forgotten: bool,
 }
 
 /// Scheme by which a feed's items get their ids.
@@ -115,6 +117,7 @@ impl FeedRecord {
             metadata_t: Stamp::ZERO,
             completeness: Completeness::default(),
             window: WindowFigures::default(),
+            has_forgotten: false,
         }
     }
 

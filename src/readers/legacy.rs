@@ -14,6 +14,7 @@ use crate::{
     },
 };
 use bytes::Bytes;
+use everfeed_adapters::Digest;
 use futures_util::FutureExt as _;
 use std::{
     ptr,
@@ -43,9 +44,11 @@ impl PlainDocument {
         let rewritten = links.and_then(|links| with_links(&document.body, document.syntax, links));
         let links = links.filter(|_| rewritten.is_some());
         let checksum = links.map(|links| crc32fast::hash(format!("{links:?}").as_bytes()));
+        // Not the digest of what came: entries may have been cut out of it since.
+        let digest = Digest::of(&document.body);
         let tag = match checksum {
-            Some(checksum) => format!("{}-{checksum:08x}", document.digest),
-            None => document.digest.to_string(),
+            Some(checksum) => format!("{digest}-{checksum:08x}"),
+            None => digest.to_string(),
         };
         Self {
             may_have_style_sheet: document.syntax == LegacySyntax::Other || names_style_sheet(&document.body),

@@ -351,7 +351,10 @@ impl Groups for Memory {
 impl SiteStore for Memory {
     fn keep_document(&self, feed: FeedNo, document: Arc<LegacyDocument>) -> StoreFuture<'_, ()> {
         self.answer(move |state, _| {
-            state.feeds.get_mut(&feed).ok_or(StoreError::UnknownFeed(feed))?.document = Some(document);
+            let held = state.feeds.get_mut(&feed).ok_or(StoreError::UnknownFeed(feed))?;
+            if let Some(cut) = held.cut(document) {
+                held.document = Some(cut);
+            }
             Ok(())
         })
     }
@@ -495,6 +498,7 @@ impl MemoryState {
     ) -> Result<(), StoreError> {
         let held = self.feeds.get_mut(&feed).ok_or(StoreError::UnknownFeed(feed))?;
         held.walk = Some(walk.token());
+        let page = page.map(|page| held.cut_page(page));
         held.staged.extend(page.map(|page| (page.no, page)));
         self.guard.record(now);
         Ok(())

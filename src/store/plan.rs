@@ -7,7 +7,7 @@ use super::{
 };
 use crate::feed::{
     cursor::Toc,
-    item::{Content, Item, ItemId, KeyHash, PublisherId, Reason},
+    item::{Content, Item, ItemDigests, ItemId, KeyHash, PublisherId, Reason, uuid_iri},
     item_cap::shortened,
     keep_limits::KeepLimits,
     moment::Moment,
@@ -174,6 +174,7 @@ impl PlannedCommit {
         self.receipt.feed.items.live = self.receipt.feed.items.live.saturating_sub(live);
         if is_forgotten {
             self.forgotten.push(delete.id);
+            self.receipt.feed.has_forgotten = true;
         } else {
             self.evidence.push((delete.id, t, delete.evidence.clone()));
         }
@@ -181,9 +182,14 @@ impl PlannedCommit {
         let content = Content::Gone { reason, first_missing, last_seen };
         // What was held is stripped, and what the next poll is compared with stays.
         let tombstone_count = before.tombstone_count.saturating_add(1);
-        // Of what was removed for good nothing is told.
-        let source = if is_forgotten { None } else { before.remaining_source() };
-        let publisher_id = PublisherId::with_source(before.publisher_id.as_ref(), source);
+        if is_forgotten {
+            // Of what was removed for good nothing is told: an id of the publisher may be a permalink, or words of the title.
+            let iri = before.iri.clone();
+            let iri = if iri.starts_with("urn:uuid:") { iri } else { uuid_iri("", &delete.id.to_string()) };
+            let (publisher_id, digests) = (None, ItemDigests::default());
+            return Ok(Item { content, modified: t, iri, publisher_id, digests, tombstone_count, ..*before });
+        }
+        let publisher_id = PublisherId::with_source(before.publisher_id.as_ref(), before.remaining_source());
         let iri = before.iri.clone();
         Ok(Item { content, modified: t, iri, publisher_id, tombstone_count, ..*before })
     }

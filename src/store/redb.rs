@@ -84,6 +84,8 @@ mod accounts;
 
 mod sites;
 
+mod forgotten;
+
 mod subscriptions;
 
 #[cfg(test)]

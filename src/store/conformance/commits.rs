@@ -8,8 +8,9 @@ use crate::{
     clock::Clock as _,
     feed::{
         absence::{AbsenceState, Coverage, ProofPolicy, ShownItem, WindowEvent},
-        item::{Content, ItemId, KeyHash, Reason},
+        item::{Content, ItemDigests, ItemId, KeyHash, Reason},
         keep_limits::KeepLimits,
+        legacy_document::{LegacyDocument, LegacySyntax},
         observation_record::{OBSERVATIONS_MAX, ObservationCounts, ObservationRecord},
         order::Order,
         reconcile::{
@@ -31,6 +32,7 @@ on_every_store![
     nothing_changes_under_a_clock_that_jumped_ahead_until_it_is_accepted,
     nothing_changes_under_a_clock_from_before_this_was_built,
     an_item_that_is_forgotten_leaves_a_tombstone_and_nothing_else,
+    no_document_that_is_kept_shows_what_was_forgotten,
     a_commit_on_a_stale_revision_is_a_conflict_and_leaves_no_trace,
     an_edit_moves_an_item_in_modified_and_not_in_created,
     a_tombstone_keeps_its_dates_loses_its_content_and_moves_to_the_end,
@@ -179,8 +181,46 @@ async fn an_item_that_is_forgotten_leaves_a_tombstone_and_nothing_else(rig: Rig)
             item.content.is_forgotten() && item.modified == t && t > before,
             "consumers are told: {item:?}"
         );
+        assert!(item.iri.starts_with("urn:uuid:") && item.publisher_id.is_none(), "{item:?}");
+        assert_eq!(item.digests, ItemDigests::default());
         assert_eq!(rig.evidence(feed, id(n)).await.unwrap(), []);
     }
+}
+
+async fn no_document_that_is_kept_shows_what_was_forgotten(rig: Rig) {
+    let feed = rig.blog().await;
+    rig.change(feed, vec![add(1), add(2)]).await.unwrap();
+    let document = |end: &str| {
+        let item = |n: u32| format!("<item><guid>{}</guid><title>text {n}</title></item>", guid(n));
+        let body = format!(
+            "<rss version='2.0'><channel><title>t</title>{}{}</channel></rss>{end}",
+            item(1),
+            item(2)
+        );
+        Arc::new(LegacyDocument {
+            digest: Digest::of(body.as_bytes()),
+            body: body.into_bytes(),
+            content_type: None,
+            last_modified: None,
+            syntax: LegacySyntax::Rss,
+            fetched_at: START,
+        })
+    };
+    let shown = async || {
+        let kept = rig.document(feed).await.unwrap().unwrap();
+        let text = String::from_utf8(kept.body).unwrap();
+        (text.contains("text 1"), text.contains("text 2"), kept.digest)
+    };
+    rig.keep_document(feed, document("")).await.unwrap();
+    assert_eq!(shown().await, (true, true, document("").digest));
+    let Change::Delete(delete) = delete(1) else { unreachable!("a deletion") };
+    rig.change(feed, vec![Change::Delete(Delete { reason: Reason::Forgotten, ..delete })]).await.unwrap();
+    assert_eq!(shown().await, (false, true, document("").digest), "polls know it by what came");
+    rig.keep_document(feed, document("<!-- later -->")).await.unwrap();
+    assert_eq!(shown().await, (false, true, document("<!-- later -->").digest));
+    let unreadable = LegacyDocument { body: b"<html>text 1".to_vec(), ..(*document("")).clone() };
+    rig.keep_document(feed, Arc::new(unreadable)).await.unwrap();
+    assert_eq!(shown().await, (false, true, document("<!-- later -->").digest), "the one before stays");
 }
 
 async fn a_tombstone_comes_back_to_life_under_the_same_id(rig: Rig) {

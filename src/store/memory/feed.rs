@@ -3,6 +3,7 @@
 use crate::{
     feed::{
         archive::{ArchiveWalk, StagedBody, StagedPage, StagingChange},
+        forgotten::ForgottenIn,
         item::{Item, ItemId, KeyHash},
         item_cap::escaped_bytes,
         legacy_document::LegacyDocument,
@@ -94,6 +95,27 @@ impl MemoryFeed {
         Snapshot { record: self.record.clone(), window: self.last.clone(), items }
     }
 
+    /// A document without what was forgotten; `None` for one out of which that cannot be cut.
+    pub(super) fn cut(&self, document: Arc<LegacyDocument>) -> Option<Arc<LegacyDocument>> {
+        if !self.record.has_forgotten {
+            return Some(document);
+        }
+        let url = self.poll.as_ref().map(|poll| poll.url.as_str());
+        let cut = self.forgotten().document(&document, url).ok()?;
+        Some(cut.map_or(document, Arc::new))
+    }
+
+    /// A staged page without what was forgotten.
+    pub(super) fn cut_page(&self, page: StagedPage) -> StagedPage {
+        if self.record.has_forgotten { self.forgotten().page(&page).unwrap_or(page) } else { page }
+    }
+
+    fn forgotten(&self) -> ForgottenIn<'_, impl Fn(KeyHash) -> bool> {
+        let item = |key| self.item(*self.held.keys.get(&key)?);
+        let is_forgotten = move |key| item(key).is_some_and(|item| item.content.is_forgotten());
+        ForgottenIn { namespace: &self.record.ids.namespace, is_forgotten }
+    }
+
     pub(super) fn apply(&mut self, plan: plan::PlannedCommit, commit: Commit) -> Result<Receipt, StoreError> {
         for (id, moved) in plan.items {
             let (bytes, stored_bytes) = (escaped_bytes(&moved.encoded), moved.encoded.len() as u64);
@@ -144,6 +166,11 @@ impl MemoryFeed {
             None => {}
         }
         self.record = plan.receipt.feed.clone();
+        if self.record.has_forgotten {
+            self.document = self.document.take().and_then(|document| self.cut(document));
+            let staged = std::mem::take(&mut self.staged);
+            self.staged = staged.into_iter().map(|(no, page)| (no, self.cut_page(page))).collect();
+        }
         Ok(plan.receipt)
     }
 }

@@ -2,7 +2,7 @@
 //! elsewhere.
 
 use super::{
-    groups,
+    forgotten, groups,
     leases::lease,
     planned::write_planned,
     rows, salvage,
@@ -54,6 +54,12 @@ pub(super) fn commit(writing: &mut Writing<'_>, commit: &Commit) -> Result<Recei
     }
     if let Some(unstage) = commit.archives.as_ref().and_then(|archives| archives.unstage) {
         unstage_pages(tx, feed, unstage)?;
+    }
+    let feed_now = &plan.receipt.feed;
+    // An alias may be the name under which a document shows what was forgotten.
+    if !plan.forgotten.is_empty() || (feed_now.has_forgotten && !commit.aliases.is_empty()) {
+        forgotten::cut_kept(tx, feed_now)?;
+        writing.request_rewrite()?;
     }
     for rows in followers {
         plan.receipt.groups.extend(groups::write(tx, rows)?);
@@ -120,10 +126,11 @@ pub(super) fn stage(
     walk: &ArchiveWalk,
     page: Option<&StagedPage>,
 ) -> Result<(), StoreError> {
-    rows::known_feed(writing.look(), feed)?;
+    let record = rows::record(writing.look(), feed)?;
+    let cut = page.map(|page| forgotten::cut_page(writing.look(), &record, page)).transpose()?.flatten();
     let tx = writing.change();
     tx.edit(WALKS)?.insert(&feed_key(feed), &encode(walk)?)?;
-    if let Some(page) = page {
+    if let Some(page) = cut.as_ref().or(page) {
         tx.edit(STAGING)?.insert(&page_key(feed, page.no), &encode(page)?)?;
     }
     writing.record_clock();

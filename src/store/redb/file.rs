@@ -1,14 +1,16 @@
 //! Making and opening the file, and whether it is one of ours; nothing of what it holds.
 
 use super::{
+    backup::back_up,
     open_file::{ALTERED, Astray, FileOpener, OpenDatabase},
     overlay::Overlay,
     sealed::SealedTable,
     tables::{
-        BARE_META, ITEMS, PUBLISHED, SCHEMA, StampKey, TableEdit as _, TableVisitor, feed_of, make_all,
+        BARE_META, ITEMS, META, PUBLISHED, SCHEMA, StampKey, TableEdit as _, TableVisitor, feed_of, make_all,
         published_key, snapshot_table, stamp_of, stamp_value, table_names, visit_all,
     },
     watched_backend::{StorageWatch, WatchedBackend},
+    writer::REWRITE_KEY,
 };
 use crate::{
     feed::item::listed,
@@ -23,11 +25,14 @@ use std::{
     fs::{File, OpenOptions},
     io::ErrorKind,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicBool},
 };
 
 /// Key in META of the schema: four bytes, big-endian, in every schema to come.
 pub(super) const BARE_SCHEMA_KEY: &str = "schema";
+
+/// Length of a store, in bytes, up to which it is written anew while it serves: nothing else is written meanwhile.
+const REWRITE_AT_ONCE_BYTES_MAX: u64 = 1 << 30;
 
 /// End of the name of the file beside a store that says that it was made.
 const MARKER_SUFFIX: &str = ".made";
@@ -111,7 +116,16 @@ impl StoreFile {
         if found.is_none() {
             make(&self.path, &self.builder())?;
         }
-        let open = self.open_at_path()?;
+        let mut open = self.open_at_path()?;
+        if is_rewrite_due(&open)? {
+            open = self.rewritten(&open).or_else(|error| {
+                tracing::warn!(
+                    "The store could not be written anew, and free pages of its file hold what was forgotten: {error}"
+                );
+                drop(open);
+                self.open_at_path()
+            })?;
+        }
         if found.is_none_or(|bytes| bytes == 0) {
             tracing::info!(store.path = %self.path.display(), "Made a new store at {}", self.path.display());
         }
@@ -145,9 +159,36 @@ impl StoreFile {
         whole(&self.path, &watch, || self.builder().create_with_backend(backend))
     }
 
+    /// Puts a copy of the file, which has no free pages, in its place, whole or not at all, and opens it.
+    fn rewritten(&self, open: &Database) -> Result<OpenDatabase, StoreError> {
+        let snapshot = open.begin_read()?;
+        let ours = table_names();
+        if let Some(other) = snapshot.list_tables()?.find(|table| !ours.contains(&table.name())) {
+            return Err(StoreError::Schema(format!("the table `{}` is of a newer everfeed", other.name())));
+        }
+        // A link stays one.
+        let path = self.path.canonicalize().map_err(|error| self.failed(&error))?;
+        back_up(&snapshot, &path, &AtomicBool::new(false))?;
+        // From here on only the new file counts, also when it cannot be opened now.
+        let found = std::fs::metadata(&path).map_err(|error| self.failed(&error))?;
+        self.known().identity = Some(identity(&found));
+        let open = self.open_at_path()?;
+        let mut tx = open.begin_write()?;
+        tx.set_quick_repair(true);
+        tx.edit(META)?.remove(REWRITE_KEY)?;
+        tx.commit()?;
+        tracing::info!("The store was written anew, without what was forgotten");
+        Ok(open)
+    }
+
     fn known(&self) -> MutexGuard<'_, KnownFile> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// True when something was forgotten that may still stand in free pages of the file.
+fn is_rewrite_due(database: &Database) -> Result<bool, StoreError> {
+    Ok(snapshot_table(&database.begin_read()?, META)?.get_kept(REWRITE_KEY)?.is_some())
 }
 
 /// Opens a database that is to be one of ours. A fault of its storage says more than the error that redb makes of it.
@@ -193,6 +234,13 @@ impl FileOpener for StoreFile {
     fn is_at(&self, path: &Path) -> bool {
         let known = self.known().identity;
         std::fs::metadata(path).is_ok_and(|found| known == Some(identity(&found)))
+    }
+
+    fn rewrite(&self, open: &OpenDatabase) -> Result<OpenDatabase, StoreError> {
+        if self.bytes() > REWRITE_AT_ONCE_BYTES_MAX {
+            return Err(StoreError::Failed("it is too long to be written anew while it serves".into()));
+        }
+        self.rewritten(open)
     }
 
     fn bytes(&self) -> u64 {

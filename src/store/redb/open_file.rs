@@ -53,6 +53,11 @@ pub(super) trait FileOpener: Send + Sync + 'static {
     fn is_at(&self, _: &Path) -> bool {
         false
     }
+
+    /// Puts a copy in the place of the file and opens it: free pages keep what they held, and a copy has none.
+    fn rewrite(&self, _: &OpenDatabase) -> Result<OpenDatabase, StoreError> {
+        Err(StoreError::Failed("it has no path".into()))
+    }
 }
 
 /// An open file that is not at its path as it was.
@@ -187,6 +192,30 @@ impl OpenFile {
             return Err(StoreError::Away(outage.cause));
         }
         self.readable()
+    }
+
+    /// Writes the file anew. Only the writer may do it, between two transactions; reads that go on end in the former file. What
+    /// fails is done at the next start.
+    pub(super) fn rewrite(&self) {
+        let Ok(former) = self.readable() else { return };
+        let rewritten = guarded(|| self.opener.rewrite(&former));
+        let rewritten = rewritten.unwrap_or_else(|panic| Err(StoreError::Damaged(panic)));
+        let mut slot = locked(&self.slot);
+        slot.former = Arc::downgrade(&former);
+        slot.database = match rewritten {
+            Ok(mut database) => {
+                slot.generation += 1;
+                database.generation = slot.generation;
+                Some(Arc::new(database))
+            }
+            Err(error) => {
+                tracing::warn!(
+                    "The store is written anew at the next start; free pages of its file hold until then what was forgotten: {error}"
+                );
+                // The new file may be at its path already, and is opened then; one that is gone is still read.
+                self.opener.astray().map(|_| former)
+            }
+        };
     }
 
     fn open(&self, slot: &mut Slot) -> Result<Arc<OpenDatabase>, StoreError> {

@@ -1,7 +1,8 @@
 //! The memory of sites in the file.
 
 use super::{
-    rows::known_feed,
+    forgotten::cut_document,
+    rows,
     tables::{DOCUMENTS, FOUND_FEEDS, TableEdit as _, TableSource, feed_key},
     writer::Writing,
 };
@@ -19,8 +20,9 @@ pub(super) fn keep_document(
     feed: FeedNo,
     document: &LegacyDocument,
 ) -> Result<(), StoreError> {
-    known_feed(writing.look(), feed)?;
-    writing.change().edit(DOCUMENTS)?.insert(&feed_key(feed), &encode(document)?)?;
+    let record = rows::record(writing.look(), feed)?;
+    let Some(document) = cut_document(writing.look(), &record, document.clone())? else { return Ok(()) };
+    writing.change().edit(DOCUMENTS)?.insert(&feed_key(feed), &encode(&document)?)?;
     Ok(())
 }
 

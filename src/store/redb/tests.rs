@@ -57,6 +57,26 @@ fn clock() -> Arc<Manual> {
     Arc::new(Manual::at(START.micros()))
 }
 
+#[tokio::test]
+async fn the_file_holds_nothing_of_an_item_that_was_forgotten_and_serves_on() {
+    let rig = Rig::redb();
+    let path = rig.path().unwrap();
+    let feed = rig.blog().await;
+    let words = "words-to-forget";
+    rig.change(feed, vec![add(1), add(2)]).await.unwrap();
+    rig.change(feed, vec![edit(1, words)]).await.unwrap();
+    let holds = || memchr::memmem::find(&std::fs::read(&path).unwrap(), words.as_bytes()).is_some();
+    assert!(holds());
+    let Change::Delete(delete) = delete(1) else { unreachable!("a deletion") };
+    rig.change(feed, vec![Change::Delete(Delete { reason: Reason::Forgotten, ..delete })]).await.unwrap();
+    assert!(!holds());
+    rig.change(feed, vec![edit(2, "later")]).await.unwrap();
+    assert_eq!(rig.condition(), StoreCondition::Sound);
+    let again = rig.reopen();
+    assert!(again.item(feed, id(1)).await.unwrap().unwrap().content.is_forgotten());
+    assert!(again.item(feed, id(2)).await.unwrap().unwrap().entry().is_some());
+}
+
 fn reopen(path: &Path) -> Result<Redb, StoreError> {
     open(path.to_owned(), clock())
 }

@@ -36,6 +36,9 @@ const GROUP_JOBS_MAX: usize = 128;
 /// Key in META of the last time recorded.
 pub(super) const CLOCK_KEY: &str = "clock";
 
+/// Key in META that says that the file is to be written anew.
+pub(super) const REWRITE_KEY: &str = "rewrite";
+
 /// Key in META of a value that is written to see whether there is room again, and taken out at once.
 const ROOM_KEY: &str = "room";
 
@@ -62,7 +65,7 @@ impl Writer {
             );
         }
         let (queue, jobs) = sync_channel(QUEUE_JOBS_MAX);
-        let far = Far { file, clock, guard };
+        let far = Far { file, clock, guard, wants_rewrite: false };
         let thread = thread::Builder::new().name("store-writer".into()).spawn(move || far.drain(&jobs));
         let thread = thread.map_err(|error| StoreError::Failed(format!("no writer thread: {error}")))?;
         Ok(Self { queue: Mutex::new(Some(queue)), thread: Mutex::new(Some(thread)) })
@@ -132,6 +135,8 @@ pub(super) struct Writing<'t> {
     pub(super) now: Stamp,
     guard: ClockGuard,
     touched: bool,
+    /// True when what it removes must not stay in free pages of the file.
+    wants_rewrite: bool,
 }
 
 impl<'t> Writing<'t> {
@@ -144,6 +149,13 @@ impl<'t> Writing<'t> {
     pub(super) fn change(&mut self) -> &'t WriteTransaction {
         self.touched = true;
         self.tx
+    }
+
+    /// Has the file written anew once this is durable, at the latest at the next start.
+    pub(super) fn request_rewrite(&mut self) -> Result<(), StoreError> {
+        self.change().edit(META)?.insert(REWRITE_KEY, &encode(&1_u32)?)?;
+        self.wants_rewrite = true;
+        Ok(())
     }
 
     /// Refuses a clock that cannot be right.
@@ -197,6 +209,8 @@ struct Far {
     file: Arc<OpenFile>,
     clock: Arc<dyn Clock>,
     guard: ClockGuard,
+    /// True once something was committed that must not stay in free pages of the file.
+    wants_rewrite: bool,
 }
 
 /// Reason for which a transaction was given up.
@@ -282,6 +296,9 @@ impl Far {
             match attempted {
                 Ok(()) => {
                     self.file.committed();
+                    if mem::take(&mut self.wants_rewrite) {
+                        self.file.rewrite();
+                    }
                     return group.into_iter().for_each(|job| job.answer(None));
                 }
                 Err(GivenUp::Job(at)) => group.remove(at).answer(None),
@@ -316,7 +333,8 @@ impl Far {
         // Opening after a kill then takes no walk over the whole file.
         tx.set_quick_repair(true);
         let mut touched = false;
-        let mut writing = Writing { tx: &tx, now: Stamp::ZERO, guard: self.guard, touched: false };
+        let mut writing =
+            Writing { tx: &tx, now: Stamp::ZERO, guard: self.guard, touched: false, wants_rewrite: false };
         for (at, job) in group.iter_mut().enumerate() {
             writing.now = Stamp::from_micros(self.clock.now_us());
             let done = guarded(|| job.run(&mut writing)).map_err(|panic| GivenUp::Panic(at, panic))?;
@@ -329,11 +347,12 @@ impl Far {
             }
             touched |= wrote;
         }
-        let guard = writing.guard;
+        let (guard, wants_rewrite) = (writing.guard, writing.wants_rewrite);
         if touched || guard != self.guard {
             write_guard(&tx, guard)?;
             tx.commit().map_err(|error| GivenUp::Unseen(error.to_string()))?;
             self.guard = guard;
+            self.wants_rewrite |= wants_rewrite;
         }
         Ok(())
     }

@@ -169,7 +169,7 @@ async fn an_item_that_is_damaged_is_named_with_the_command_that_removes_it_and_i
             assert_eq!((page.items.len(), page.record.items.live), (2, 1));
             let stub = page.items.iter().find(|item| item.id == id(1)).unwrap();
             assert!(stub.content.is_forgotten() && stub.created == START);
-            assert_eq!(stub.iri == guid(1), keeps_its_name, "{}", stub.iri);
+            assert!(stub.iri.starts_with("urn:uuid:"), "{}", stub.iri);
         }
     }
 }
