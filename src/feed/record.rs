@@ -31,8 +31,6 @@ pub struct FeedRecord {
     pub completeness: Completeness,
     /// The window in figures.
     pub window: WindowFigures,
-    /// True once its operator had an item of it removed: what its documents show of that is cut from them.
-    pub has_forgotten: bool,
 }
 
 /// Scheme by which a feed's items get their ids.
@@ -69,6 +67,8 @@ pub struct Completeness {
     pub last_walk: Option<LastWalk>,
     /// Gap markers, oldest first, at most [`GAPS_MAX`].
     pub gaps: Vec<Gap>,
+    /// True once its operator had an item of it removed: what its documents show of that is cut from them.
+    pub has_forgotten: bool,
 }
 
 /// Figures of a window for lists of feeds, so that nobody reads every window for them.
@@ -117,7 +117,6 @@ impl FeedRecord {
             metadata_t: Stamp::ZERO,
             completeness: Completeness::default(),
             window: WindowFigures::default(),
-            has_forgotten: false,
         }
     }
 

@@ -174,7 +174,7 @@ impl PlannedCommit {
         self.receipt.feed.items.live = self.receipt.feed.items.live.saturating_sub(live);
         if is_forgotten {
             self.forgotten.push(delete.id);
-            self.receipt.feed.has_forgotten = true;
+            self.receipt.feed.completeness.has_forgotten = true;
         } else {
             self.evidence.push((delete.id, t, delete.evidence.clone()));
         }

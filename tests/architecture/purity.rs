@@ -23,6 +23,7 @@ const CRATES: &[&str] = &[
     "icu_normalizer",
     "memchr",
     "percent_encoding",
+    "flate2",
     "quick_xml",
     "regex",
     "ammonia",

@@ -97,7 +97,7 @@ impl MemoryFeed {
 
     /// A document without what was forgotten; `None` for one out of which that cannot be cut.
     pub(super) fn cut(&self, document: Arc<LegacyDocument>) -> Option<Arc<LegacyDocument>> {
-        if !self.record.has_forgotten {
+        if !self.record.completeness.has_forgotten {
             return Some(document);
         }
         let url = self.poll.as_ref().map(|poll| poll.url.as_str());
@@ -107,7 +107,11 @@ impl MemoryFeed {
 
     /// A staged page without what was forgotten.
     pub(super) fn cut_page(&self, page: StagedPage) -> StagedPage {
-        if self.record.has_forgotten { self.forgotten().page(&page).unwrap_or(page) } else { page }
+        if self.record.completeness.has_forgotten {
+            self.forgotten().page(&page).unwrap_or(page)
+        } else {
+            page
+        }
     }
 
     fn forgotten(&self) -> ForgottenIn<'_, impl Fn(KeyHash) -> bool> {
@@ -166,7 +170,7 @@ impl MemoryFeed {
             None => {}
         }
         self.record = plan.receipt.feed.clone();
-        if self.record.has_forgotten {
+        if self.record.completeness.has_forgotten {
             self.document = self.document.take().and_then(|document| self.cut(document));
             let staged = std::mem::take(&mut self.staged);
             self.staged = staged.into_iter().map(|(no, page)| (no, self.cut_page(page))).collect();

@@ -57,7 +57,7 @@ pub(super) fn commit(writing: &mut Writing<'_>, commit: &Commit) -> Result<Recei
     }
     let feed_now = &plan.receipt.feed;
     // An alias may be the name under which a document shows what was forgotten.
-    if !plan.forgotten.is_empty() || (feed_now.has_forgotten && !commit.aliases.is_empty()) {
+    if !plan.forgotten.is_empty() || (feed_now.completeness.has_forgotten && !commit.aliases.is_empty()) {
         forgotten::cut_kept(tx, feed_now)?;
         writing.request_rewrite()?;
     }

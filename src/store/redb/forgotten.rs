@@ -25,7 +25,7 @@ pub(super) fn cut_document(
     record: &FeedRecord,
     document: LegacyDocument,
 ) -> Result<Option<LegacyDocument>, StoreError> {
-    if !record.has_forgotten {
+    if !record.completeness.has_forgotten {
         return Ok(Some(document));
     }
     let url = rows::poll(source, record.no)?.map(|poll| poll.url);
@@ -44,7 +44,7 @@ pub(super) fn cut_page(
     record: &FeedRecord,
     page: &StagedPage,
 ) -> Result<Option<StagedPage>, StoreError> {
-    if !record.has_forgotten {
+    if !record.completeness.has_forgotten {
         return Ok(None);
     }
     Ok(forgotten_in(source, record)?.page(page))
@@ -67,7 +67,9 @@ fn forgotten_in<'f>(
 /// Cuts what is kept of a feed already.
 pub(super) fn cut_kept(tx: &WriteTransaction, record: &FeedRecord) -> Result<(), StoreError> {
     let key = feed_key(record.no);
-    if let Some(document) = super::sites::document(tx, record.no)? {
+    let kept =
+        tx.table(DOCUMENTS)?.get(&key)?.map(|stored| decode("a document", stored.value())).transpose()?;
+    if let Some(document) = kept {
         let cut = cut_document(tx, record, document)?;
         let mut table = tx.edit(DOCUMENTS)?;
         match cut {

@@ -27,11 +27,10 @@ stored_newtypes! { FeedNo }
 stored_structs! {
     FeedRecord {
         no, name, ids, rev, last_t, items, metadata, metadata_t, completeness, window,
-        has_forgotten,
     }
     IdScheme { namespace, rule }
     ItemCounts { total, live, shortened, bytes }
-    Completeness { first_cursor, history, last_walk, gaps }
+    Completeness { first_cursor, history, last_walk, gaps, has_forgotten }
     WindowFigures { quarantined_since, suspects, deferred, reformatted_at, next_check_at }
     Gap { at, event, before, after }
     LastWalk { began_at, ended_at, pages, found, missed, remark, proof }

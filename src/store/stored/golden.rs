@@ -326,6 +326,7 @@ fn samples() -> Vec<Sample> {
                 before: "1_0_1".into(),
                 after: "2_0_2".into(),
             }],
+            has_forgotten: false,
         },
         window: WindowFigures {
             quarantined_since: Some(AT),
