@@ -8,6 +8,7 @@ pub mod moment;
 pub mod item;
 
 pub mod item_cap;
+pub mod part_caps;
 
 pub mod keep_limits;
 

@@ -1,6 +1,6 @@
 //! Items, their ids and their tombstones; not how they are kept or shown.
 
-use super::{moment::Moment, stamp::Stamp};
+use super::{moment::Moment, part_caps::ID_BYTES_MAX, stamp::Stamp};
 use everfeed_adapters::{Digest, Entry, IsPermaLink, Key, Source};
 use sha2::{Digest as _, Sha256};
 use std::{fmt, str::FromStr, sync::Arc};
@@ -75,7 +75,8 @@ impl PublisherId {
     /// The id of an entry that founds an item with this IRI. `None` when the IRI says it all: it is the id itself, or it
     /// was made because there is no id, or because another item had the same before.
     pub fn of(entry: &Entry, iri: &str, namespace: &str) -> Option<Self> {
-        let id = entry.id.as_ref()?;
+        // Of a longer one nothing but its digest is kept.
+        let id = entry.id.as_ref().filter(|id| id.len() <= ID_BYTES_MAX)?;
         let is_iri = id == iri;
         let founded = || iri == uuid_iri(namespace, &Key::Id(id.clone()).stripped());
         if !is_iri && !founded() {
@@ -304,7 +305,7 @@ pub fn plausible(at_us: Option<i64>) -> Option<Moment> {
 /// `namespace LF key` (DESIGN section 9, rows D-16 and I-4).
 pub fn iri(namespace: &str, key: &Key) -> String {
     match key {
-        Key::Id(id) if is_absolute_iri(id) => id.clone(),
+        Key::Id(id) if id.len() <= ID_BYTES_MAX && is_absolute_iri(id) => id.clone(),
         _ => uuid_iri(namespace, &key.stripped()),
     }
 }

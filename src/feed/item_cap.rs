@@ -1,7 +1,8 @@
 //! The most that is kept of one item: a text of some megabytes would be sent to every consumer again and again, and escaped it
 //! is up to five times as long.
 
-use everfeed_adapters::{Body, Element, Entry, Node, Text, TextKind};
+use super::part_caps::within_caps;
+use everfeed_adapters::{Body, Element, Entry, Node, Source, Text, TextKind};
 use std::sync::Arc;
 
 /// The most bytes of one item, as they are once escaped in XML, unless the configuration says another number.
@@ -30,6 +31,14 @@ pub fn escaped_bytes(text: &[u8]) -> usize {
 
 /// An entry without the parts that make it too long, which are named in its content; `None` for one that fits.
 pub fn shortened(entry: &Entry, bytes_max: usize) -> Option<Arc<Entry>> {
+    match within_caps(entry) {
+        Some(capped) => Some(shortened_whole(&capped, bytes_max).unwrap_or_else(|| Arc::new(capped))),
+        None => shortened_whole(entry, bytes_max),
+    }
+}
+
+/// The same of an entry whose short parts are within their limits.
+fn shortened_whole(entry: &Entry, bytes_max: usize) -> Option<Arc<Entry>> {
     let bytes = entry_bytes(entry);
     if bytes <= bytes_max {
         return None;
@@ -79,11 +88,33 @@ fn entry_bytes(entry: &Entry) -> usize {
     let tags = entry.categories.iter();
     let tags = tags.flat_map(|tag| [Some(&tag.term), tag.scheme.as_ref(), tag.label.as_ref()]).flatten();
     let links = entry.links.iter().flat_map(|link| [Some(&link.href), link.title.as_ref()]).flatten();
+    let files = entry.enclosures.iter().flat_map(|file| [Some(&file.url), file.title.as_ref()]).flatten();
+    let dates = [&entry.published, &entry.updated].into_iter().flatten().map(|date| &date.raw);
+    let words = [&entry.id, &entry.comments, &entry.language].into_iter().flatten();
+    let source = entry.source.as_deref().map_or(0, source_bytes);
     texts.map(|text| escaped(&text.value)).sum::<usize>()
         + people.flatten().map(|text| escaped(text)).sum::<usize>()
         + tags.map(|text| escaped(text)).sum::<usize>()
-        + links.map(|text| escaped(text)).sum::<usize>()
+        + links.chain(files).chain(dates).chain(words).map(|text| escaped(text)).sum::<usize>()
+        + source
         + entry.foreign.iter().map(element_bytes).sum::<usize>()
+}
+
+/// Bytes of what an entry says of the feed that it is from.
+fn source_bytes(source: &Source) -> usize {
+    let as_entry = Entry {
+        id: source.id.clone(),
+        title: source.title.clone(),
+        summary: source.subtitle.clone(),
+        rights: source.rights.clone(),
+        links: source.links.clone(),
+        authors: source.authors.clone(),
+        contributors: source.contributors.clone(),
+        categories: source.categories.clone(),
+        foreign: source.foreign.clone(),
+        ..Entry::default()
+    };
+    entry_bytes(&as_entry)
 }
 
 fn element_bytes(element: &Element) -> usize {
@@ -98,6 +129,7 @@ fn element_bytes(element: &Element) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::feed::part_caps::NAME_BYTES_MAX;
 
     fn text(value: String) -> Text {
         Text { value, ..Text::default() }
@@ -132,7 +164,7 @@ mod tests {
         let short = shortened(&marks, ITEM_BYTES_MAX).unwrap();
         assert!(note_of(&short).is_some_and(|note| note.contains("bytes")));
         assert_eq!((&short.id, &short.title), (&marks.id, &marks.title));
-        assert!(short.content.as_ref().unwrap().text.value.contains("5242887 bytes"), "{short:?}");
+        assert!(short.content.as_ref().unwrap().text.value.contains("5242888 bytes"), "{short:?}");
         for long in [
             Entry { title: Some(text("\u{fc}".repeat(ITEM_BYTES_MAX))), ..Entry::default() },
             Entry { summary: Some(text("<".repeat(2 << 20))), ..Entry::default() },
@@ -144,7 +176,8 @@ mod tests {
                 ..Entry::default()
             },
         ] {
-            assert!(entry_bytes(&shortened(&long, ITEM_BYTES_MAX).unwrap()) < 2048);
+            // Titles and tags are within their own limits already, and five times as long once escaped.
+            assert!(entry_bytes(&shortened(&long, ITEM_BYTES_MAX).unwrap()) < 6 * NAME_BYTES_MAX);
         }
     }
 }
