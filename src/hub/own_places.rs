@@ -135,7 +135,6 @@ mod tests {
             answers: Arc::new(|request| {
                 request.uri.path().starts_with("/feeds") || request.headers[HOST] == "nobody"
             }),
-            ..OwnPlaces::default()
         }
     }
 

@@ -36,7 +36,7 @@ pub fn is_near(url: &Url) -> bool {
         Some(Host::Domain(name)) => {
             let name = name.trim_end_matches('.').to_ascii_lowercase();
             let is_below = |zone: &&str| name.strip_suffix(*zone).is_some_and(|rest| rest.ends_with('.'));
-            !name.contains('.') || NEAR_ZONES.iter().any(|zone| is_below(zone))
+            !name.contains('.') || NEAR_ZONES.iter().any(is_below)
         }
         None => false,
     }

@@ -119,7 +119,7 @@ async fn a_broken_document_takes_the_place_of_a_good_one_after_a_quarter_of_an_h
             ready(ok(match n {
                 0 => TWO,
                 _ if n == good_again => ONE,
-                _ if n % 2 == 0 => CUT,
+                _ if n.is_multiple_of(2) => CUT,
                 _ => EMPTY,
             }))
         }
