@@ -102,5 +102,6 @@ fn links() -> Links {
         about: url("feeds/blog/about"),
         archives: ArchiveLinks::default(),
         is_old_address: false,
+        is_live_view: false,
     }
 }
