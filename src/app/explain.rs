@@ -23,7 +23,7 @@ use crate::{
         schedule::{PollState, Repeat, ValidatorPair},
         stamp::Stamp,
     },
-    ingest::{hosts_of, platform},
+    ingest::{hosts_of, is_paused, platform},
     secret::public_text,
     store::{Outage, Store, StoreError, listing},
 };
@@ -243,7 +243,7 @@ impl Explainer {
         let mut pauses = listing::host_pauses(&*self.store);
         let mut until = None;
         while let Some((host, pause)) = pauses.try_next().await? {
-            until = until.max(met.contains(&host).then_some(pause));
+            until = until.max(is_paused(&met, &host, pause).then_some(pause.until));
         }
         Ok(until)
     }

@@ -79,7 +79,9 @@ fn damaged_status(feed: &RegisteredFeed, error: &StoreError) -> FeedStatus {
 }
 
 /// The wait of a feed, as the status shows it.
-fn wait_status(wait: PollWait) -> WaitStatus {
+fn wait_status(wait: PollWait, configured_at: &str) -> WaitStatus {
+    // A first poll waits since the feed was configured.
+    let of_first = (wait.cause == WaitCause::FirstPoll).then(|| configured_at.to_owned());
     let why = match wait.cause {
         WaitCause::Pause(authority) => format!("{authority} asked to be left alone (Retry-After or 429)"),
         WaitCause::Gone => "the publisher says that the feed is gone for good (410)".to_owned(),
@@ -90,8 +92,8 @@ fn wait_status(wait: PollWait) -> WaitStatus {
         WaitCause::FirstPoll => "it was never polled, and its turn comes".to_owned(),
     };
     WaitStatus {
-        until: wait.until.rfc3339(),
-        since: wait.since.map(|at| at.rfc3339()),
+        until: wait.until.map(|at| at.rfc3339()),
+        since: wait.since.map(|at| at.rfc3339()).or(of_first),
         why,
         pinged_at: wait.pinged_at.map(|at| at.rfc3339()),
     }
@@ -148,7 +150,7 @@ impl Overview {
             last_poll_at: poll.timetable.polled_at.map(|at| at.rfc3339()),
             last_good_at: poll.health.good_at.map(|at| at.rfc3339()),
             next_poll_at: (next_at.micros() > 0).then(|| next_at.rfc3339()),
-            waits: self.poller.wait(feed.no).map(wait_status),
+            waits: self.poller.wait(feed.no).map(|wait| wait_status(wait, &self.reloader.status().loaded_at)),
             moved_to: poll.health.moved.as_ref().map(|moved| public_text(&moved.url)),
             failures: poll.health.failures,
             fault: poll.health.fault.as_ref().map(Into::into),

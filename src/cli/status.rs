@@ -230,12 +230,13 @@ fn remarks(feed: &Value, now: DateTime<Utc>) -> Vec<String> {
     }
     if let Some(wait) = feed["waits"].as_object() {
         let moment = |key: &str| wait.get(key).and_then(|moment| when(moment, now));
-        let until = moment("until").unwrap_or_else(|| "later".to_owned());
+        let until = moment("until")
+            .map_or_else(|| "not polled unless asked for".to_owned(), |until| format!("polled {until}"));
         let since = moment("since").map(|since| format!(", since {since}")).unwrap_or_default();
         let ping =
             moment("pinged_at").map(|at| format!("; a ping ({at}) waits for that")).unwrap_or_default();
         let why = wait.get("why").map(text).unwrap_or_default();
-        found.push(format!("polled {until}: {why}{since}{ping}"));
+        found.push(format!("{until}: {why}{since}{ping}"));
     }
     if let Some(since) = when(&feed["quarantined_since"], now) {
         found.push(format!("too much is missing at once to be believed, since {since}"));
@@ -359,6 +360,11 @@ mod tests {
             [
                 "a: polled in 60 min: h.example asked to be left alone, since 60 min ago; a ping (30 min ago) waits for that"
             ]
+        );
+        let gone = json!({ "name": "a", "served": true, "waits": { "until": null, "since": "2026-05-02T00:00:00Z", "why": "gone" } });
+        assert_eq!(
+            sheet(&[json!({ "version": "1", "feeds": [gone] })]).notes,
+            ["a: not polled unless asked for: gone, since 31 days ago"]
         );
     }
 

@@ -13,7 +13,7 @@ mod retry_after;
 pub use fault::{BodyKind, FaultKind, FaultNote, NoAnswerCause, Whose};
 pub use interval::FLOOR_SECS;
 pub use next::{Answer, Failure, PollOutcome, PolledDocument, next};
-pub use retry_after::{RETRY_AFTER_SECS_MAX, host_pause_until, retry_after_secs};
+pub use retry_after::{Pause, RETRY_AFTER_SECS_MAX, host_pause_until, retry_after_secs};
 
 #[cfg(test)]
 mod tests;

@@ -208,14 +208,17 @@ impl Hub {
         let now = self.shared.now();
         let why = match self.notify.hint(feed, now) {
             HintFate::Taken => return None,
-            HintFate::Delayed(HintDelay { until, cause }) => {
+            HintFate::Delayed(HintDelay { until, since, cause }) => {
                 let why = match cause {
                     DelayCause::HostPause => "its host asked to be left alone (Retry-After or 429)",
                     DelayCause::Gone => "its publisher says that it is gone for good (410)",
                     DelayCause::Quota => "it is at its quota, and nothing more of it can be stored",
                 };
                 let (at, secs) = (until.rfc3339(), until.secs_since(now));
-                format!("`{name}` is not polled before {at}, in {secs} s: {why}")
+                let since = since.map(|since| format!(", since {}", since.rfc3339())).unwrap_or_default();
+                format!(
+                    "`{name}` is not polled before {at}, in {secs} s: {why}{since}; this hint waits until then"
+                )
             }
             HintFate::Ignored { wait_secs } => format!(
                 "`{name}` is not polled for this hint: hints that bring nothing new are limited; the next one counts in {wait_secs} s, \

@@ -1,9 +1,12 @@
 //! Pauses of authorities (no requests until then), and the places that each has for jobs in flight; not the pace of single
 //! requests, which is that of a host.
 
-use crate::feed::{
-    schedule::{PollState, RETRY_AFTER_SECS_MAX},
-    stamp::Stamp,
+use crate::{
+    feed::{
+        schedule::{Pause, PollState, RETRY_AFTER_SECS_MAX},
+        stamp::Stamp,
+    },
+    store::HostPause,
 };
 use std::{
     collections::{BTreeMap, HashMap},
@@ -18,15 +21,6 @@ const IN_FLIGHT_MAX: usize = 2;
 #[derive(Clone, Debug, Default)]
 pub(super) struct PauseEnds(Arc<RwLock<HashMap<String, Pause>>>);
 
-/// A pause of an authority.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Pause {
-    /// Its end.
-    pub(super) until: Stamp,
-    /// Its beginning; `None` for one that was saved before a restart.
-    pub(super) since: Option<Stamp>,
-}
-
 impl PauseEnds {
     /// End of the longest pause of these authorities.
     pub(super) fn until(&self, hosts: &[String]) -> Stamp {
@@ -36,8 +30,12 @@ impl PauseEnds {
     /// The longest pause of these authorities, and whose it is.
     pub(super) fn longest<'a>(&self, hosts: &'a [String]) -> Option<(&'a str, Pause)> {
         let ends = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        let pauses = hosts.iter().filter_map(|host| Some((host.as_str(), *ends.get(host)?)));
-        pauses.max_by_key(|(_, pause)| pause.until)
+        let own = hosts.iter().filter_map(|host| Some((host.as_str(), *ends.get(host)?)));
+        let of_all_ports = hosts.iter().map(|host| host_of(host)).filter_map(|host| {
+            let pause = ends.get(host).filter(|pause| pause.since.is_none())?;
+            Some((host, *pause))
+        });
+        own.chain(of_all_ports).max_by_key(|(_, pause)| pause.until)
     }
 
     fn change<T>(&self, change: impl FnOnce(&mut HashMap<String, Pause>) -> T) -> T {
@@ -51,16 +49,16 @@ pub(super) struct HostPauses {
     ends: PauseEnds,
     in_flight: HashMap<String, usize>,
     /// Pauses since the last save.
-    unsaved: BTreeMap<String, Stamp>,
+    unsaved: BTreeMap<String, Pause>,
 }
 
 impl HostPauses {
     /// The pauses that were saved. One that is longer than any can be was saved while the clock ran ahead.
-    pub(super) fn new(ends: PauseEnds, saved: Vec<(String, Stamp)>, now: Stamp) -> Self {
+    pub(super) fn new(ends: PauseEnds, saved: Vec<HostPause>, now: Stamp) -> Self {
         let latest = now.plus_secs(RETRY_AFTER_SECS_MAX);
         ends.change(|ends| {
-            let pause = |until: Stamp| Pause { until: until.min(latest), since: None };
-            *ends = saved.into_iter().map(|(host, until)| (host, pause(until))).collect();
+            let within = |pause: Pause| Pause { until: pause.until.min(latest), ..pause };
+            *ends = saved.into_iter().map(|(host, pause)| (host, within(pause))).collect();
         });
         Self { ends, ..Self::default() }
     }
@@ -70,7 +68,7 @@ impl HostPauses {
         self.ends.change(|ends| {
             for (host, pause) in ends {
                 pause.until = Stamp::from_micros(pause.until.micros().saturating_sub(us));
-                self.unsaved.insert(host.clone(), pause.until);
+                self.unsaved.insert(host.clone(), *pause);
             }
         });
     }
@@ -85,19 +83,19 @@ impl HostPauses {
         let longest = self.ends.change(|ends| {
             ends.retain(|_, pause| pause.until > now);
             let pause = ends.entry(host.clone()).or_insert(Pause { until, since: Some(now) });
+            // What an earlier everfeed stored becomes one of this authority.
+            pause.since.get_or_insert(now);
             pause.until = until.max(pause.until);
-            pause.until
+            *pause
         });
         self.unsaved.insert(host, longest);
     }
 
     /// Ends the pauses of these hosts: one was asked all the same, and answers well.
     pub(super) fn end_now(&mut self, hosts: &[String], now: Stamp) {
-        for host in hosts {
-            if self.ends.until(std::slice::from_ref(host)) > now {
-                self.ends.change(|ends| ends.remove(host));
-                self.unsaved.insert(host.clone(), now);
-            }
+        while let Some((host, pause)) = self.ends.longest(hosts).filter(|(_, pause)| pause.until > now) {
+            self.ends.change(|ends| ends.remove(host));
+            self.unsaved.insert(host.to_owned(), Pause { until: now, ..pause });
         }
     }
 
@@ -126,14 +124,14 @@ impl HostPauses {
     }
 
     /// Takes the pauses that are to be saved.
-    pub(super) fn take_unsaved(&mut self) -> BTreeMap<String, Stamp> {
+    pub(super) fn take_unsaved(&mut self) -> BTreeMap<String, Pause> {
         std::mem::take(&mut self.unsaved)
     }
 
     /// Takes back the pauses that could not be saved.
-    pub(super) fn give_back(&mut self, hosts: BTreeMap<String, Stamp>) {
-        for (host, until) in hosts {
-            self.unsaved.entry(host).or_insert(until);
+    pub(super) fn give_back(&mut self, hosts: BTreeMap<String, Pause>) {
+        for (host, pause) in hosts {
+            self.unsaved.entry(host).or_insert(pause);
         }
     }
 
@@ -150,6 +148,18 @@ pub(super) fn authority_of(url: &Url) -> Option<String> {
         None => host.to_owned(),
         Some(port) => format!("{}://{host}:{port}", url.scheme()),
     })
+}
+
+/// The host of an authority.
+fn host_of(authority: &str) -> &str {
+    let without_scheme = authority.split_once("://").map(|(_, rest)| rest.rsplit_once(':'));
+    without_scheme.flatten().map_or(authority, |(host, _)| host)
+}
+
+/// True for a pause that holds for one of these authorities. One that an earlier everfeed stored, which knew hosts alone, holds for
+/// all ports of its host.
+pub fn is_paused(met: &[String], paused: &str, pause: Pause) -> bool {
+    met.iter().any(|met| met == paused || (pause.since.is_none() && host_of(met) == paused))
 }
 
 /// The authorities that the next request for a feed meets as far as one knows: the one asked, and the one that answered last.
@@ -173,7 +183,7 @@ mod tests {
     fn a_host_pauses_for_as_long_as_its_longest_pause() {
         let mut hosts = HostPauses::new(
             PauseEnds::default(),
-            vec![("old".into(), Stamp::from_secs(900)), ("far".into(), Stamp::MAX)],
+            vec![("old".into(), Stamp::from_secs(900).into()), ("far".into(), Stamp::MAX.into())],
             NOW,
         );
         assert_eq!(hosts.until(&["far"].map_to_strings()), NOW.plus_secs(RETRY_AFTER_SECS_MAX));
@@ -186,7 +196,38 @@ mod tests {
         hosts.take_unsaved();
         hosts.end_now(&["a", "b"].map_to_strings(), NOW);
         assert_eq!(hosts.until(&["a"].map_to_strings()), Stamp::ZERO);
-        assert_eq!(hosts.take_unsaved().into_iter().collect::<Vec<_>>(), [("a".to_owned(), NOW)]);
+        let ended = Pause { until: NOW, since: Some(NOW) };
+        assert_eq!(hosts.take_unsaved().into_iter().collect::<Vec<_>>(), [("a".to_owned(), ended)]);
+    }
+
+    #[test]
+    fn a_pause_of_an_earlier_store_is_of_all_ports_of_its_host_and_a_good_answer_ends_it() {
+        let until = NOW.plus_secs(60);
+        let of_now = Pause { until, since: Some(NOW) };
+        let saved = vec![
+            ("old.example".into(), until.into()),
+            ("new.example".into(), of_now),
+            ("[::1]".into(), until.into()),
+        ];
+        let mut hosts = HostPauses::new(PauseEnds::default(), saved, NOW);
+        let check = |authority: &str, expect: bool| {
+            let met = [authority].map_to_strings();
+            let is_met = [("old.example", until.into()), ("new.example", of_now), ("[::1]", until.into())];
+            assert_eq!(hosts.until(&met) > NOW, expect, "{authority}");
+            assert_eq!(
+                is_met.iter().any(|(paused, pause)| is_paused(&met, paused, *pause)),
+                expect,
+                "{authority}"
+            );
+        };
+        check("old.example", true);
+        check("http://old.example:8080", true);
+        check("new.example", true);
+        check("http://new.example:8080", false);
+        check("http://[::1]:8080", true);
+        check("http://other.example:8080", false);
+        hosts.end_now(&["http://old.example:8080"].map_to_strings(), NOW);
+        assert_eq!(hosts.until(&["old.example"].map_to_strings()), Stamp::ZERO);
     }
 
     #[test]

@@ -34,6 +34,8 @@ pub enum HintFate {
 pub struct HintDelay {
     /// End of it.
     pub until: Stamp,
+    /// Beginning of it; `None` where it is not known any more.
+    pub since: Option<Stamp>,
     /// Reason of it.
     pub cause: DelayCause,
 }

@@ -19,7 +19,7 @@ use crate::{
         page::{Page, PageQuery},
         reconcile::Evidence,
         record::{FeedNo, FeedRecord},
-        schedule::PollState,
+        schedule::{Pause, PollState},
         stamp::Stamp,
     },
 };
@@ -54,7 +54,7 @@ struct MemoryState {
     closed: bool,
     guard: ClockGuard,
     feeds: BTreeMap<FeedNo, MemoryFeed>,
-    hosts: BTreeMap<String, Stamp>,
+    hosts: BTreeMap<String, Pause>,
     found_feeds: BTreeMap<String, FoundFeeds>,
     groups: BTreeMap<FeedNo, MemoryGroup>,
     subs: BTreeMap<SubscriptionNo, (Subscription, Progress)>,
@@ -230,7 +230,7 @@ impl Polls for Memory {
     fn host_pauses(&self, after: Option<String>, max: usize) -> StoreFuture<'_, Vec<HostPause>> {
         self.answer(move |state, _| {
             let pauses = state.hosts.range(following(after)).take(max);
-            Ok(pauses.map(|(host, until)| (host.clone(), *until)).collect())
+            Ok(pauses.map(|(host, pause)| (host.clone(), *pause)).collect())
         })
     }
 }
@@ -471,7 +471,7 @@ impl MemoryState {
     fn save_polls(
         &mut self,
         polls: Vec<(FeedNo, PollState)>,
-        hosts: Vec<(String, Stamp)>,
+        hosts: Vec<HostPause>,
         now: Stamp,
     ) -> Result<(), StoreError> {
         // A number that was given once is that of a feed that was forgotten.
@@ -482,7 +482,7 @@ impl MemoryState {
             self.feeds.entry(no).and_modify(|feed| feed.poll = Some(poll));
         }
         if !hosts.is_empty() {
-            self.hosts.retain(|_, until| *until > now);
+            self.hosts.retain(|_, pause| pause.until > now);
             self.hosts.extend(hosts);
         }
         self.guard.record(now);

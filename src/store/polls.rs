@@ -5,8 +5,7 @@ use super::StoreFuture;
 use crate::feed::{
     archive::{ArchiveWalk, StagedPage, StagedWalk},
     record::FeedNo,
-    schedule::PollState,
-    stamp::Stamp,
+    schedule::{Pause, PollState},
 };
 
 /// Poll states and host pauses.
@@ -21,12 +20,12 @@ pub trait Polls: Send + Sync {
     /// state of a feed may come after the feed was forgotten: it is passed over.
     fn save_polls(&self, polls: Vec<(FeedNo, PollState)>, pauses: Vec<HostPause>) -> StoreFuture<'_, ()>;
 
-    /// The pauses of the hosts after this name, by name, at most so many.
+    /// The pauses of the authorities after this one, by name, at most so many.
     fn host_pauses(&self, after: Option<String>, max: usize) -> StoreFuture<'_, Vec<HostPause>>;
 }
 
-/// A host and the time until which it gets no requests.
-pub type HostPause = (String, Stamp);
+/// An authority and its pause.
+pub type HostPause = (String, Pause);
 
 /// Archive walks.
 pub trait Walks: Send + Sync {

@@ -439,7 +439,7 @@ pub(crate) async fn fill(store: &dyn Store) {
     };
     let archives = Archives { history, unstage: Some(StagingChange::Below(1)), walked: Some(walked) };
     let feed = store.commit(Commit { archives: Some(archives), ..commit(&feed, vec![]) }).await.unwrap().feed;
-    store.save_polls(vec![], vec![("example.org".into(), START.plus_secs(60))]).await.unwrap();
+    store.save_polls(vec![], vec![("example.org".into(), START.plus_secs(60).into())]).await.unwrap();
     let made = store.subscribe(subscription(feed.no)).await.unwrap();
     let lease = LeaseTerms { secs: 864_000, auto_refresh: true };
     let lease = Some(Lease { until: START.plus_secs(864_000), terms: lease });

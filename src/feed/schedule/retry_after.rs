@@ -1,14 +1,30 @@
 //! The one rule for `Retry-After`, whatever was asked for: a feed, a page of its archives or the page of an item.
 //!
 //! `Retry-After` counts with a 429 (RFC 6585 section 4) or a 503 (RFC 9110 section 15.6.4), and for seven days at most
-//! (POLLING 1.5). It pauses the whole host: no request of any kind goes there until then. A 429 without it pauses the host
-//! for our own next back-off step. Any other status pauses no host, whatever its headers say.
+//! (POLLING 1.5). It pauses the authority that said it: no request of any kind goes there until then. A 429 without it
+//! pauses it for our own next back-off step. Any other status pauses nothing, whatever its headers say.
 
 use super::{Policy, PollState, interval};
 use crate::feed::stamp::Stamp;
 
 /// The longest `Retry-After` that is believed: seven days (POLLING 1.5).
 pub const RETRY_AFTER_SECS_MAX: u64 = 7 * 86_400;
+
+/// A time in which an authority gets no request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pause {
+    /// Its end.
+    pub until: Stamp,
+    /// Its beginning; `None` for one that an earlier everfeed stored. That one is of all ports of its host.
+    pub since: Option<Stamp>,
+}
+
+impl From<Stamp> for Pause {
+    /// A pause of which only the end is known.
+    fn from(until: Stamp) -> Self {
+        Self { until, since: None }
+    }
+}
 
 /// Seconds of a `Retry-After` that count, for an answer with this status whose header names `named_secs`.
 pub fn retry_after_secs(status: u16, named_secs: Option<u64>) -> Option<u64> {

@@ -277,7 +277,8 @@ async fn hints_beyond_the_budget_are_told_why_and_may_be_turned_off() {
 
     impl HintDelays for Paused {
         fn delay(&self, _: FeedNo, now: Stamp) -> Option<HintDelay> {
-            Some(HintDelay { until: now.plus_secs(600), cause: DelayCause::HostPause })
+            let (until, since) = (now.plus_secs(600), Some(Stamp::from_secs(1_780_272_000)));
+            Some(HintDelay { until, since, cause: DelayCause::HostPause })
         }
     }
 
@@ -286,6 +287,7 @@ async fn hints_beyond_the_budget_are_told_why_and_may_be_turned_off() {
     let (status, text) = rig.ask(&hint).await;
     assert_eq!(status, 202);
     assert!(text.contains("in 600 s: its host asked to be left alone"), "{text}");
+    assert!(text.contains(", since 2026-06-01T00:00:00Z; this hint waits until then"), "{text}");
 
     let rig = Rig::with(Config { publish_hints: false, ..Config::default() }).await;
     let (status, text) = rig.ask(&hint).await;

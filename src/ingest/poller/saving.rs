@@ -1,7 +1,10 @@
 //! Saves of poll states and host pauses that no commit has saved: all that gather during one save go into the next.
 
 use crate::{
-    feed::{record::FeedNo, schedule::PollState, stamp::Stamp},
+    feed::{
+        record::FeedNo,
+        schedule::{Pause, PollState},
+    },
     ingest::{host_pauses::HostPauses, polls::PollSaving},
     store::{Store, StoreError},
 };
@@ -24,7 +27,7 @@ pub(super) struct Saving {
 /// A save that failed: what it was to save, and why it could not.
 pub(super) struct Unsaved {
     polls: BTreeMap<FeedNo, PollState>,
-    pauses: BTreeMap<String, Stamp>,
+    pauses: BTreeMap<String, Pause>,
     why: StoreError,
 }
 

@@ -3,7 +3,10 @@
 use super::{jobs::PollJob, saving::SAVE_AGAIN_SECS, *};
 use crate::{
     clock::{Clock, Manual, Paused},
-    feed::{schedule::Whose, stamp::Stamp},
+    feed::{
+        schedule::{Pause, Whose},
+        stamp::Stamp,
+    },
     ingest::{
         lane::LaneJob,
         polls::{ChangeCounts, PollEnd},
@@ -202,6 +205,74 @@ async fn a_ping_that_is_answered_by_304_is_followed_by_one_request_without_valid
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_first_ping_after_a_poll_is_repeated_at_once_at_an_origin_beside_us_and_not_elsewhere() {
+    for (url, expect) in [
+        ("http://[fd00::1]:8081/rss", vec![(0, false), (10, true), (10, false)]),
+        (URL, vec![(0, false), (10, true)]),
+    ] {
+        let house = House::new(stubborn);
+        let mut feed = house.feed("blog", url, 9 * HOUR, DAY).await;
+        feed.deletions.permalink_checks = false;
+        let running = house.start([&feed]).await;
+        pass(10).await;
+        house.hint(feed.no);
+        pass(HOUR).await;
+        assert_eq!(conditions(&house), expect, "{url}");
+        running.stop().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_repeat_that_fails_is_one_too_at_an_origin_elsewhere() {
+    let house = House::new(|n, request| {
+        let fails = n > 0 && !request.headers().contains_key("if-none-match");
+        if fails { ready(status(500, &[])) } else { stubborn(n, request) }
+    });
+    let mut feed = house.feed("blog", URL, 9 * HOUR, DAY).await;
+    (feed.deletions.permalink_checks, feed.deletions.audit_secs) = (false, HOUR);
+    let running = house.start([&feed]).await;
+    for _ in 0..2 {
+        pass(HOUR + 600).await;
+        house.hint(feed.no);
+        pass(300).await;
+        house.hint(feed.no);
+    }
+    pass(10).await;
+    let failed = conditions(&house).iter().skip(1).filter(|(_, is_conditional)| !is_conditional).count();
+    assert_eq!(failed, 2, "one in an hour: {:?}", conditions(&house));
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pause_and_the_ping_that_waits_for_its_end_outlive_a_restart() {
+    let house = House::new(|_, request| {
+        ready(if request.uri().path() == "/busy" { status(429, &[("retry-after", "7200")]) } else { ok(ONE) })
+    });
+    let busy = house.feed("busy", "http://127.0.0.1:8081/busy", HOUR, DAY).await;
+    let slow = house.feed("slow", "http://127.0.0.1:8081/slow", 9 * HOUR, DAY).await;
+    let running = house.start([&slow]).await;
+    pass(10).await;
+    running.poller.apply(FeedChange::Added(busy.clone()));
+    pass(10).await;
+    assert!(matches!(house.hint(slow.no), HintFate::Delayed(delay) if delay.since.is_some()));
+    pass(10).await;
+    running.stop().await;
+    let running = house.start([&slow, &busy]).await;
+    pass(10).await;
+    let wait = running.poller.wait(slow.no).unwrap();
+    assert_eq!(wait.cause, WaitCause::Pause("http://127.0.0.1:8081".into()));
+    let secs = |at: Option<Stamp>| at.map(|at| at.secs() - START_SECS);
+    assert_eq!((secs(wait.since), secs(wait.until)), (Some(10), Some(7210)));
+    pass(7200).await;
+    let polled = |path: &str| {
+        let seen = house.seen.lock().unwrap();
+        seen.iter().filter(|seen| seen.url.ends_with(path)).map(|seen| seen.at_secs).collect::<Vec<_>>()
+    };
+    assert_eq!(polled("/slow"), [0, 7210], "at the end of the pause, and not after nine hours");
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_poll_that_is_forced_sends_no_validators_also_behind_one_that_is_under_way() {
     let house = House::new(|n, request| {
         let answer = stubborn(n, request);
@@ -248,7 +319,7 @@ async fn a_pause_is_of_one_authority_and_is_told_with_its_beginning_and_the_ping
     assert_eq!(wait.cause, WaitCause::Pause("http://127.0.0.1:8081".into()));
     let secs = |at: Option<Stamp>| at.map(|at| at.secs() - START_SECS);
     assert_eq!((secs(wait.since), secs(wait.pinged_at)), (Some(0), Some(HOUR + 61)));
-    assert!(wait.until >= Stamp::from_secs(START_SECS + 7200));
+    assert_eq!(wait.until, Some(Stamp::from_secs(START_SECS + 7200)));
     assert_eq!(running.poller.wait(other.no), None);
     running.stop().await;
 }
@@ -556,7 +627,10 @@ async fn a_save_that_failed_is_tried_again() {
     pass(2 * SAVE_AGAIN_SECS).await;
     assert_eq!(house.store.polls(None, 9).await.unwrap()[0].1.health.failures, 1);
     let until = Stamp::from_secs(START_SECS + 900);
-    assert_eq!(house.store.host_pauses(None, 9).await.unwrap(), [("blog.example".to_owned(), until)]);
+    assert_eq!(
+        house.store.host_pauses(None, 9).await.unwrap(),
+        [("blog.example".to_owned(), Pause { until, since: Some(Stamp::from_secs(START_SECS)) })]
+    );
     running.stop().await;
 }
 

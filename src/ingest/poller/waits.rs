@@ -6,9 +6,9 @@ use crate::feed::{record::FeedNo, stamp::Stamp};
 /// The wait of a feed whose next poll is put off.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PollWait {
-    /// Time of the next poll.
-    pub until: Stamp,
-    /// Beginning of the wait; `None` where it was before a restart, or there is none.
+    /// Time of the next poll; `None` when only a ping or an operator has it polled again.
+    pub until: Option<Stamp>,
+    /// Beginning of the wait; `None` where it is not known: of a first poll, and of a pause that an earlier everfeed stored.
     pub since: Option<Stamp>,
     /// Reason of it.
     pub cause: WaitCause,
@@ -37,7 +37,7 @@ impl Poller {
         let now = self.parts.context.now();
         let (spec, state) = (self.wanted.borrow().get(&feed).cloned()?, self.status(feed)?);
         let hosts = hosts_of(&state, spec.deletions.audit_secs, now);
-        let next_at = state.timetable.next_at;
+        let next_at = state.timetable.next_at.max(now);
         let failing_since = state.health.fault.as_ref().map(|fault| fault.since);
         let pause = self.pauses.longest(&hosts).filter(|(_, pause)| pause.until > now);
         let (until, since, cause) = if let Some((authority, pause)) = pause {
@@ -53,6 +53,7 @@ impl Poller {
         } else {
             return None;
         };
+        let until = (until != Stamp::MAX).then_some(until);
         let pinged_at = self.parts.context.notify.hinted_since(feed);
         Some(PollWait { until, since, cause, pinged_at })
     }

@@ -39,7 +39,7 @@ use tokio::{
     time::{Instant, sleep_until, timeout},
 };
 use tokio_util::sync::CancellationToken;
-use tracing::{debug, warn};
+use tracing::{debug, info, warn};
 
 /// Seconds after which the queues are looked at again at least, in case the clock was set.
 const LOOK_SECS: u64 = 60;
@@ -112,6 +112,10 @@ struct Hint {
     head: Option<Head>,
     /// Time of a poll without validators, which repeats one on a hint that was answered by 304.
     repeat_at: Option<Stamp>,
+    /// Time of the last one.
+    repeated_at: Option<Stamp>,
+    /// True while one is under way.
+    is_repeating: bool,
 }
 
 impl<'a> Worker<'a> {
@@ -258,6 +262,9 @@ impl<'a> Worker<'a> {
         self.agenda.awaited.begin(due.feed);
         let Some(hint) = self.agenda.hints.get_mut(&due.feed) else { return };
         hint.repeat_at = hint.repeat_at.filter(|_| !is_unconditional);
+        if is_repeat {
+            (hint.repeated_at, hint.is_repeating) = (Some(now), true);
+        }
         if hint.is_waiting {
             let notify = &self.poller.parts.context.notify;
             notify.hint_heard(due.feed);
@@ -594,16 +601,29 @@ impl<'a> Worker<'a> {
 
     /// After a poll on a hint that was answered by 304, has the feed polled without validators: some publishers say 304 although a
     /// post was withdrawn. As often as once a minute at an origin on this machine or its network; elsewhere, since strangers can
-    /// ping, once in `audit_secs`.
+    /// ping, once in `audit_secs`, other polls without validators included. One that was not sent, or whose document was not kept,
+    /// is due again.
     fn repeat_hinted(&mut self, feed: FeedNo, ended: &Ended<(Arc<FeedSpec>, Polled)>) {
         let Ended::Finished((spec, polled)) = ended else { return };
-        let timetable = &polled.state.timetable;
+        let (timetable, now) = (&polled.state.timetable, self.poller.parts.context.now());
         let is_conditional = timetable.unconditional_at != timetable.polled_at;
-        let Some(hint) = self.agenda.hints.get_mut(&feed).filter(|hint| hint.head.is_some()) else { return };
-        if polled.end == PollEnd::Unchanged && is_conditional {
-            let gap_secs = if is_near(&spec.url) { REPEAT_SECS } else { spec.deletions.audit_secs };
-            let at = timetable.unconditional_at.map_or(Stamp::ZERO, |at| at.plus_secs(gap_secs));
-            hint.repeat_at = Some(at);
+        let Some(hint) = self.agenda.hints.get_mut(&feed) else { return };
+        let has_repeated = std::mem::take(&mut hint.is_repeating);
+        match polled.end {
+            PollEnd::Postponed { wait_secs } | PollEnd::NotKept { wait_secs, .. } if has_repeated => {
+                hint.repeat_at = Some(now.plus_secs(wait_secs));
+            }
+            PollEnd::Unchanged if is_conditional && hint.head.is_some() => {
+                let (gap_secs, last) = if is_near(&spec.url) {
+                    (REPEAT_SECS, hint.repeated_at)
+                } else {
+                    (spec.deletions.audit_secs, hint.repeated_at.max(timetable.unconditional_at))
+                };
+                // A moment that is still to come is of a clock that went back since.
+                let last = last.filter(|at| *at <= now);
+                hint.repeat_at = Some(last.map_or(Stamp::ZERO, |at| at.plus_secs(gap_secs)));
+            }
+            _ => {}
         }
     }
 
@@ -618,11 +638,25 @@ impl<'a> Worker<'a> {
         let mut at = state.timetable.next_at;
         if hint.is_waiting {
             at = at.min(state.hinted_at(hint.polled_at, pause, now));
+            if pause > now && at < state.timetable.next_at {
+                self.keep_hint(feed, state.clone(), at);
+            }
         }
         if let Some(repeat_at) = hint.repeat_at {
             at = at.min(state.hinted_at(None, pause, now).max(repeat_at));
         }
         self.lanes.polls.put(feed, at);
+    }
+
+    /// Has a feed polled at the end of the pause for which its hint waits, also if everfeed is started again meanwhile.
+    fn keep_hint(&mut self, feed: FeedNo, mut state: PollState, at: Stamp) {
+        if let Some(spec) = self.feeds.get(&feed) {
+            let (name, until) = (&spec.name, at.rfc3339());
+            info!(feed.name = %name, until, "A ping or publish hint for `{name}` waits until {until}: its host asked to be left alone");
+        }
+        state.timetable.next_at = at;
+        self.saving.note(feed, &state, PollSaving::Waiting);
+        self.poller.remember(feed, &state);
     }
 
     /// Lets commits in flight finish, for a while, and saves the rest.

@@ -178,9 +178,9 @@ pub struct FeedStatus {
 /// The wait of a feed whose next poll is put off.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct WaitStatus {
-    /// Its end.
-    pub until: String,
-    /// Its beginning; `None` where it was before a restart.
+    /// Its end; `None` when only a ping or an operator has it polled again.
+    pub until: Option<String>,
+    /// Its beginning; `None` where it is not known.
     pub since: Option<String>,
     /// The reason, in words.
     pub why: String,

@@ -5,7 +5,7 @@ use crate::{
     feed::{
         order::Order,
         record::FeedNo,
-        schedule::{PollState, ValidatorPair},
+        schedule::{Pause, PollState, ValidatorPair},
         stamp::Stamp,
     },
     store::{Commit, StoreError, traits::*},
@@ -102,13 +102,16 @@ async fn the_last_poll_state_of_each_feed_is_kept(rig: Rig) {
 async fn poll_states_are_saved_all_or_none(rig: Rig) {
     let feed = rig.blog().await;
     let polls = vec![(feed, PollState::default()), (FeedNo(9), PollState::default())];
-    assert!(rig.save_polls(polls, vec![("a.example".into(), START)]).await.is_err());
+    assert!(rig.save_polls(polls, vec![("a.example".into(), START.into())]).await.is_err());
     assert_eq!(rig.polls(None, 9).await.unwrap(), []);
     assert_eq!(rig.host_pauses(None, 9).await.unwrap(), []);
 }
 
 async fn hosts_are_left_alone_until_their_time_is_over(rig: Rig) {
-    let host = |name: &str, secs| (name.to_owned(), START.plus_secs(secs));
+    let host = |name: &str, secs| {
+        let since = (name != "b.example").then_some(START);
+        (name.to_owned(), Pause { until: START.plus_secs(secs), since })
+    };
     rig.save_polls(vec![], vec![host("b.example", 60), host("a.example", 9)]).await.unwrap();
     let rig = rig.reopen();
     assert_eq!(rig.host_pauses(None, 9).await.unwrap(), [host("a.example", 9), host("b.example", 60)]);

@@ -409,7 +409,7 @@ async fn run(rig: &Rig, op: &Op, entries: &mut Entries) -> String {
                 state.health.failures = *failures;
                 state
             };
-            let host = (format!("host{host}"), START.plus_secs(*until_secs));
+            let host = (format!("host{host}"), START.plus_secs(*until_secs).into());
             said(rig.save_polls(vec![(no(*feed), poll)], vec![host]).await)
         }
         Op::PutSub { feed, callback, no: given } => {

@@ -277,7 +277,7 @@ async fn what_is_written_after_its_feed_was_forgotten_brings_nothing_back(rig: R
     rig.save_attempts(vec![(held.no, progress("", 1).attempts)]).await.unwrap();
     let other = rig.register("other", NAMESPACE).await.unwrap().no;
     let late = [feed, other].map(|feed| (feed, PollState::default()));
-    let pause = ("example.org".to_owned(), START.plus_secs(60));
+    let pause = ("example.org".to_owned(), START.plus_secs(60).into());
     rig.save_polls(late.to_vec(), vec![pause.clone()]).await.unwrap();
     let rig = rig.reopen();
     assert_eq!(rig.subscriptions(None, None, 9).await.unwrap(), []);

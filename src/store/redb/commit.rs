@@ -8,7 +8,7 @@ use super::{
     rows, salvage,
     tables::{
         HOSTS, OBSERVATIONS, POLLS, PageKey, STAGING, SeqKey, TableEdit as _, WALKS, WINDOWS, feed_key,
-        page_key, seq_key, seq_of, stamp_of, stamp_value,
+        page_key, pause_value, seq_key, seq_of, stamp_of,
     },
     writer::Writing,
 };
@@ -163,8 +163,8 @@ pub(super) fn save_polls(
         let mut table = tx.edit(HOSTS)?;
         // Pauses are rare and most are over soon, so the table stays short when each new one sweeps it.
         table.retain(|until| stamp_of(until) > now)?;
-        for (host, until) in pauses {
-            table.insert(host.as_str(), &stamp_value(*until))?;
+        for (host, pause) in pauses {
+            table.insert(host.as_str(), &pause_value(*pause))?;
         }
     }
     writing.record_clock();

@@ -5,7 +5,8 @@ use super::{
     tables::{
         self, EVIDENCE, FEED_NAMES, FEEDS, FeedKey, HOSTS, IDS, ITEMS, IdKey, KEYS, META, OBSERVATIONS,
         POLLS, STAGING, SeqKey, StampKey, TableSource, WALKS, WINDOWS, WITNESSES, evidence_key, feed_key,
-        feed_of, hash_key, id_key, item_id_of, page_key, seq_key, seq_of, stamp_key, stamp_of, witnessed_ids,
+        feed_of, hash_key, id_key, item_id_of, page_key, pause_of, seq_key, seq_of, stamp_key, stamp_of,
+        witnessed_ids,
     },
 };
 use crate::{
@@ -179,7 +180,7 @@ fn by_feed<T>(
     Ok((sound, damaged))
 }
 
-/// The pauses of the hosts after a name.
+/// The pauses of the authorities after a name.
 pub(super) fn host_pauses(
     source: &impl TableSource,
     after: Option<&str>,
@@ -189,8 +190,8 @@ pub(super) fn host_pauses(
     let hosts = source.table(HOSTS)?;
     let mut pauses = Vec::new();
     for row in hosts.range::<&str>((after, Bound::Unbounded))?.take(max) {
-        let (host, until) = row?;
-        pauses.push((host.value().to_owned(), stamp_of(until.value())));
+        let (host, pause) = row?;
+        pauses.push((host.value().to_owned(), pause_of(pause.value())));
     }
     Ok(pauses)
 }

@@ -13,6 +13,7 @@ use crate::{
         item::{ItemId, KeyHash},
         moment::Moment,
         record::FeedNo,
+        schedule::Pause,
         stamp::Stamp,
     },
     store::{StoreError, SubscriptionNo, stored::damaged},
@@ -266,6 +267,17 @@ pub(super) fn stamp_of(key: &[u8]) -> Stamp {
 
 pub(super) fn stamp_value(stamp: Stamp) -> [u8; 8] {
     stamp.micros().to_be_bytes()
+}
+
+/// A pause: its beginning, where it is known, then its end, so that a reader of the end alone finds it where it was.
+pub(super) fn pause_value(pause: Pause) -> Vec<u8> {
+    let since = pause.since.map(stamp_value);
+    [since.as_ref().map_or(&[][..], <[u8; 8]>::as_slice), &stamp_value(pause.until)].concat()
+}
+
+pub(super) fn pause_of(value: &[u8]) -> Pause {
+    let since = value.split_last_chunk::<8>().map(|(since, _)| since).filter(|since| !since.is_empty());
+    Pause { until: stamp_of(value), since: since.map(stamp_of) }
 }
 
 pub(super) fn published_key(feed: FeedNo, listed: Moment, created: Stamp) -> PublishedKey {

@@ -11,7 +11,7 @@ const CONFIG: &str = "[server]\npublic_url = \"http://feeds.example\"\n[store]\n
 async fn told(host: &str) -> (Option<String>, String) {
     let store: Arc<dyn Store> = Arc::new(memory::Memory::new(Arc::new(Manual::at(AT.micros()))));
     store.register("blog", "blog").await.unwrap();
-    store.save_polls(Vec::new(), vec![(host.to_owned(), AT.plus_secs(3600))]).await.unwrap();
+    store.save_polls(Vec::new(), vec![(host.to_owned(), AT.plus_secs(3600).into())]).await.unwrap();
     let Config { feed: feeds, platforms, .. } = Config::parse("test", CONFIG).unwrap();
     let catalog = Catalog::new(crate::catalog::observe(&*store, feeds).await.unwrap());
     let explainer = Explainer { store, catalog, platforms: platforms.profiles() };
