@@ -1,5 +1,6 @@
-//! A certificate that everfeed gets and renews itself (ACME, RFC 8555): its settings, the files that are kept of it, and the
-//! moments at which an authority is asked; not the connections on which it is shown.
+//! A certificate that everfeed gets and renews itself (ACME, RFC 8555): its settings, the files
+//! that are kept of it, and the moments at which an authority is asked; not the connections on
+//! which it is shown.
 
 use crate::setting::RefusedSetting;
 use rustls::pki_types::{CertificateDer, pem::PemObject as _};
@@ -49,11 +50,13 @@ pub struct AcmeSettings {
     pub domains: Vec<String>,
     /// Address of e-mail at which the authority reaches the operator.
     pub contact: Option<String>,
-    /// True where the operator has read the authority's terms and agrees to them; nothing is asked of it else.
+    /// True where the operator has read the authority's terms and agrees to them; nothing is asked
+    /// of it else.
     pub agree_to_terms: bool,
     /// URL of the authority's directory.
     pub directory: Url,
-    /// File of a root certificate (PEM) that is trusted for the directory, beside those of the machine.
+    /// File of a root certificate (PEM) that is trusted for the directory, beside those of the
+    /// machine.
     pub root: Option<PathBuf>,
     /// Folder of the account, the certificate and their keys; `acme` beside the store by default.
     pub folder: Option<PathBuf>,
@@ -75,12 +78,17 @@ impl Default for AcmeSettings {
 impl AcmeSettings {
     /// The host names as they stand in a certificate: lower case, other scripts as Punycode.
     pub fn names(&self) -> Vec<String> {
-        self.domains.iter().filter_map(|domain| host_name(domain)).collect()
+        self.domains
+            .iter()
+            .filter_map(|domain| host_name(domain))
+            .collect()
     }
 
     /// The folder, for a store at this path.
     pub fn folder(&self, store: &Path) -> PathBuf {
-        self.folder.clone().unwrap_or_else(|| store.with_file_name("acme"))
+        self.folder
+            .clone()
+            .unwrap_or_else(|| store.with_file_name("acme"))
     }
 
     /// True for the authority that is asked unless another one is configured.
@@ -90,7 +98,9 @@ impl AcmeSettings {
 
     /// The certificates in the file of the root.
     pub fn roots(&self) -> Result<Vec<u8>, String> {
-        let Some(file) = &self.root else { return Ok(Vec::new()) };
+        let Some(file) = &self.root else {
+            return Ok(Vec::new());
+        };
         let pem = std::fs::read(file).map_err(|error| format!("it cannot be read: {error}"))?;
         match CertificateDer::pem_slice_iter(&pem).collect::<Result<Vec<_>, _>>() {
             Ok(found) if !found.is_empty() => Ok(pem),
@@ -108,7 +118,11 @@ impl AcmeSettings {
             refuse("domains", "no domain".to_owned(), DOMAINS_WANTED);
         }
         if self.domains.len() > DOMAINS_MAX {
-            refuse("domains", self.domains.len().to_string(), "give 100 domains at most");
+            refuse(
+                "domains",
+                self.domains.len().to_string(),
+                "give 100 domains at most",
+            );
         }
         let mut met = BTreeSet::new();
         for domain in &self.domains {
@@ -125,8 +139,16 @@ impl AcmeSettings {
             };
             refuse("domains", quoted(domain), wanted);
         }
-        if let Some(contact) = self.contact.as_ref().filter(|contact| !is_mail_address(contact)) {
-            refuse("contact", quoted(contact), "give one address of e-mail, such as \"you@example.org\"");
+        if let Some(contact) = self
+            .contact
+            .as_ref()
+            .filter(|contact| !is_mail_address(contact))
+        {
+            refuse(
+                "contact",
+                quoted(contact),
+                "give one address of e-mail, such as \"you@example.org\"",
+            );
         }
         if !self.agree_to_terms {
             let wanted = "an account needs your consent: read the terms of the authority (of Let's Encrypt: \
@@ -134,7 +156,10 @@ impl AcmeSettings {
             refuse("agree_to_terms", false.to_string(), wanted);
         }
         let directory = &self.directory;
-        if directory.scheme() != "https" || !directory.username().is_empty() || directory.host().is_none() {
+        if directory.scheme() != "https"
+            || !directory.username().is_empty()
+            || directory.host().is_none()
+        {
             refuse(
                 "directory",
                 quoted(directory.as_str()),
@@ -149,9 +174,13 @@ const DOMAINS_WANTED: &str = "give the host names of the certificate, for instan
 
 /// A host name in the spelling of certificates; `None` for anything else.
 fn host_name(domain: &str) -> Option<String> {
-    let Ok(Host::Domain(name)) = Host::parse(domain) else { return None };
+    let Ok(Host::Domain(name)) = Host::parse(domain) else {
+        return None;
+    };
     let is_label = |label: &str| {
-        let plain = label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+        let plain = label
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
         plain && (1..=63).contains(&label.len()) && !label.starts_with('-') && !label.ends_with('-')
     };
     (name.len() <= 253 && name.split('.').all(is_label)).then_some(name)
@@ -162,10 +191,13 @@ fn is_address(domain: &str) -> bool {
     address.parse::<std::net::IpAddr>().is_ok() || matches!(Host::parse(domain), Ok(Host::Ipv4(_)))
 }
 
-/// True for what can be an address of e-mail: a part before and behind one `@`, and nothing that would make two of it.
+/// True for what can be an address of e-mail: a part before and behind one `@`, and nothing that
+/// would make two of it.
 fn is_mail_address(text: &str) -> bool {
     let parts = text.split_once('@');
-    let plain = text.chars().all(|c| !c.is_whitespace() && !c.is_control() && !",;:?&%<>\"".contains(c));
+    let plain = text
+        .chars()
+        .all(|c| !c.is_whitespace() && !c.is_control() && !",;:?&%<>\"".contains(c));
     plain && parts.is_some_and(|(name, host)| !name.is_empty() && host_name(host).is_some())
 }
 
@@ -178,7 +210,11 @@ mod tests {
     use super::*;
 
     fn refused(settings: &AcmeSettings) -> Vec<String> {
-        settings.problems().into_iter().map(|problem| problem.to_string()).collect()
+        settings
+            .problems()
+            .into_iter()
+            .map(|problem| problem.to_string())
+            .collect()
     }
 
     #[test]
@@ -202,19 +238,50 @@ mod tests {
             ("", "give the host names"),
             ("BLOG.example.org", "a domain is named once"),
         ] {
-            let settings =
-                AcmeSettings { domains: vec!["blog.example.org".into(), domain.into()], ..good.clone() };
+            let settings = AcmeSettings {
+                domains: vec!["blog.example.org".into(), domain.into()],
+                ..good.clone()
+            };
             let found = refused(&settings);
-            assert!(found.len() == 1 && found[0].contains(part), "{domain}: {found:?}");
+            assert!(
+                found.len() == 1 && found[0].contains(part),
+                "{domain}: {found:?}"
+            );
         }
-        for contact in ["", "you", "mailto:you@example.org", "a@b,c@d", "a@b@c", "a b@c"] {
-            let found = refused(&AcmeSettings { contact: Some(contact.into()), ..good.clone() });
-            assert!(found.len() == 1 && found[0].contains("contact: "), "{contact}: {found:?}");
+        for contact in [
+            "",
+            "you",
+            "mailto:you@example.org",
+            "a@b,c@d",
+            "a@b@c",
+            "a b@c",
+        ] {
+            let found = refused(&AcmeSettings {
+                contact: Some(contact.into()),
+                ..good.clone()
+            });
+            assert!(
+                found.len() == 1 && found[0].contains("contact: "),
+                "{contact}: {found:?}"
+            );
         }
         let directory = Url::parse("http://127.0.0.1/dir").unwrap();
-        let found = refused(&AcmeSettings { directory, ..AcmeSettings::default() });
-        let parts = ["domains: found no domain", "agree_to_terms = true", "the https URL of the authority"];
+        let found = refused(&AcmeSettings {
+            directory,
+            ..AcmeSettings::default()
+        });
+        let parts = [
+            "domains: found no domain",
+            "agree_to_terms = true",
+            "the https URL of the authority",
+        ];
         assert_eq!(found.len(), parts.len(), "{found:?}");
-        assert!(found.iter().zip(parts).all(|(found, part)| found.contains(part)), "{found:?}");
+        assert!(
+            found
+                .iter()
+                .zip(parts)
+                .all(|(found, part)| found.contains(part)),
+            "{found:?}"
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! The running application: builds the components, wires them and shuts them down in order. It decides nothing else.
+//! The running application: builds the components, wires them and shuts them down in order. It
+//! decides nothing else.
 
 use crate::{
     acme::{CertificateKeeper, CertificateWatch},
@@ -88,8 +89,8 @@ pub use removed::RemovedFeed;
 /// Time between two looks at the condition of the store.
 const LOOK_AT_STORE: Duration = Duration::from_secs(1);
 
-/// Time after which the process ends because another file is in the place of its store: whoever put it there may still be
-/// at work.
+/// Time after which the process ends because another file is in the place of its store: whoever put
+/// it there may still be at work.
 const REPLACED_MAX: Duration = Duration::from_secs(10);
 
 /// The running application; [`App::stop`] ends it.
@@ -108,9 +109,13 @@ impl App {
         Self::start_with(config, None).await
     }
 
-    /// Opens the store, binds the listeners and starts everything. A start that fails leaves nothing running. `source` is
-    /// the file that the configuration was read from: a reload reads it again.
-    pub async fn start_with(mut config: Config, source: Option<ConfigSource>) -> anyhow::Result<Self> {
+    /// Opens the store, binds the listeners and starts everything. A start that fails leaves
+    /// nothing running. `source` is the file that the configuration was read from: a reload reads
+    /// it again.
+    pub async fn start_with(
+        mut config: Config,
+        source: Option<ConfigSource>,
+    ) -> anyhow::Result<Self> {
         let clock: Arc<dyn Clock> = Arc::new(clock::System);
         tell_warnings(&config.warnings());
         let store = open(&config, clock.clone()).await?;
@@ -118,8 +123,10 @@ impl App {
         // They are many: the catalog holds them from here on, and nothing else.
         let feeds = config.registered();
         config.feed = Vec::new();
-        let wiring =
-            Wiring { idle_per_host: descriptors.idle_per_host(), ..Wiring::new(config, store, clock).await? };
+        let wiring = Wiring {
+            idle_per_host: descriptors.idle_per_host(),
+            ..Wiring::new(config, store, clock).await?
+        };
         let server = &wiring.config.server;
         let keeper = wiring.certificate_keeper()?;
         let certificate = keeper.as_ref().map(CertificateKeeper::watch);
@@ -138,26 +145,65 @@ impl App {
             ..listen::ListenerLimits::new(connections_max, server.answers_bytes_max, budget)
         };
         let router = Router::starting(progress.clone()).knowing(wiring.mark.clone());
-        tasks.serve(doors.consumers, router.clone(), wiring.metrics.clone(), limits);
+        tasks.serve(
+            doors.consumers,
+            router.clone(),
+            wiring.metrics.clone(),
+            limits,
+        );
         tasks.follow_certificate(doors.certificate, wiring.clock.clone());
         tasks.keep_certificate(doors.keeper);
-        tasks.redirect((doors.redirect, held), &server.public_url, addresses.0.port());
+        tasks.redirect(
+            (doors.redirect, held),
+            &server.public_url,
+            addresses.0.port(),
+        );
         let admin = Admin::starting(progress.clone(), wiring.metrics.clone());
-        let guard = AdminGuard::new(admin.clone(), server.admin_listen.ip(), server.admin_token.clone());
+        let guard = AdminGuard::new(
+            admin.clone(),
+            server.admin_listen.ip(),
+            server.admin_token.clone(),
+        );
         let guard = guard.knowing(wiring.mark.clone());
         tasks.serve_operator(doors.operator, guard);
 
         let waiters = wiring.waiters(connections_max);
-        let starting = Starting { wiring, source, readers, router, admin, certificate, waiters, listening };
+        let starting = Starting {
+            wiring,
+            source,
+            readers,
+            router,
+            admin,
+            certificate,
+            waiters,
+            listening,
+        };
         match starting.go_on(feeds, &progress, tasks.serving_ends()).await {
-            Ok(Started { store, hub, reloader, poller, groups, watches, words }) => {
-                watches.into_iter().for_each(|watch| tasks.watch_site(watch));
+            Ok(Started {
+                store,
+                hub,
+                reloader,
+                poller,
+                groups,
+                watches,
+                words,
+            }) => {
+                watches
+                    .into_iter()
+                    .for_each(|watch| tasks.watch_site(watch));
                 tasks.keep_groups(groups);
                 tasks.poll(poller);
                 let (address, admin_address) = addresses;
                 tracing::info!(server.address = %address, admin.address = %admin_address, "{words}");
                 supervisor::ready(&words);
-                Ok(Self { address, admin_address, store, hub, reloader, tasks })
+                Ok(Self {
+                    address,
+                    admin_address,
+                    store,
+                    hub,
+                    reloader,
+                    tasks,
+                })
             }
             Err(error) => {
                 tasks.stop().await;
@@ -166,7 +212,8 @@ impl App {
         }
     }
 
-    /// Address at which consumers are served; without a port, where they are served at sockets in the file system only.
+    /// Address at which consumers are served; without a port, where they are served at sockets in
+    /// the file system only.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -176,8 +223,8 @@ impl App {
         self.admin_address
     }
 
-    /// Reads the configuration file again and takes it in while everything runs, or refuses it and changes nothing. The
-    /// log and `/status` say what came of it.
+    /// Reads the configuration file again and takes it in while everything runs, or refuses it and
+    /// changes nothing. The log and `/status` say what came of it.
     pub async fn reload(&self) -> Result<ReloadReport, ReloadRefused> {
         self.reloader.reload().await
     }
@@ -190,7 +237,10 @@ impl App {
             look.tick().await;
             let condition = self.store.condition();
             // What the store tries again by itself another process would not do better.
-            let Some(outage) = condition.outage().filter(|outage| outage.remedy == Remedy::Restart) else {
+            let Some(outage) = condition
+                .outage()
+                .filter(|outage| outage.remedy == Remedy::Restart)
+            else {
                 since = None;
                 continue;
             };
@@ -205,13 +255,16 @@ impl App {
         supervisor::feed_watchdog(&*self.store).await;
     }
 
-    /// Stops in order, within the configured time: no new requests and held ones answered, commits finished, pushes
-    /// under way ended and their positions saved, the store closed.
+    /// Stops in order, within the configured time: no new requests and held ones answered, commits
+    /// finished, pushes under way ended and their positions saved, the store closed.
     pub async fn stop(self) -> anyhow::Result<()> {
         tracing::info!("Stopping");
         supervisor::stopping();
         tokio::join!(self.tasks.stop(), self.hub.shutdown(self.tasks.within()));
-        self.store.close().await.context("the store could not be closed")?;
+        self.store
+            .close()
+            .await
+            .context("the store could not be closed")?;
         tracing::info!("Stopped");
         Ok(())
     }
@@ -250,11 +303,24 @@ impl Starting {
         progress: &RegistrationProgress,
         serving_ends: CancellationToken,
     ) -> anyhow::Result<Started> {
-        let Self { wiring, source, readers, router, admin, certificate, waiters, listening } = self;
+        let Self {
+            wiring,
+            source,
+            readers,
+            router,
+            admin,
+            certificate,
+            waiters,
+            listening,
+        } = self;
         let Config { site, server, .. } = &wiring.config;
         catalog::join_found(&*wiring.store, site, &server.public_url, &mut feeds).await?;
-        wiring.gate.catalog.publish(catalog::register(&*wiring.store, feeds, progress).await?);
-        let removed = removed::removed_feeds(&*wiring.store, &wiring.gate.catalog.snapshot()).await?;
+        wiring
+            .gate
+            .catalog
+            .publish(catalog::register(&*wiring.store, feeds, progress).await?);
+        let removed =
+            removed::removed_feeds(&*wiring.store, &wiring.gate.catalog.snapshot()).await?;
         removed::tell(&removed);
         accounts::tell_unknown_readers(&wiring.gate);
         let upstream = wiring.upstream()?;
@@ -286,9 +352,20 @@ impl Starting {
         router.open(wiring.mounts(context, &hub, Arc::new(poller.clone()), serving_ends)?);
         admin.open(Arc::new(overview));
         let count = wiring.gate.catalog.snapshot().feeds().len();
-        let words = format!("Serving at {}; feeds: {count}", wiring.config.server.public_url);
+        let words = format!(
+            "Serving at {}; feeds: {count}",
+            wiring.config.server.public_url
+        );
         let watches = wiring.site_watches(&upstream, &reloader);
-        Ok(Started { store: wiring.store, hub, reloader, poller, groups, watches, words })
+        Ok(Started {
+            store: wiring.store,
+            hub,
+            reloader,
+            poller,
+            groups,
+            watches,
+            words,
+        })
     }
 }
 
@@ -297,7 +374,10 @@ const WARNINGS_TOLD_MAX: usize = 50;
 
 /// Tells the log of warnings about the configuration.
 fn tell_warnings(warnings: &[String]) {
-    warnings.iter().take(WARNINGS_TOLD_MAX).for_each(|warning| tracing::warn!("{warning}"));
+    warnings
+        .iter()
+        .take(WARNINGS_TOLD_MAX)
+        .for_each(|warning| tracing::warn!("{warning}"));
     let more = warnings.len().saturating_sub(WARNINGS_TOLD_MAX);
     if more > 0 {
         tracing::warn!(
@@ -314,8 +394,12 @@ pub async fn accept_clock(config: &Config) -> anyhow::Result<()> {
     Ok(store.close().await?)
 }
 
-/// The feeds of a store that nobody serves: those of the configuration, and those that were found on its sites.
-async fn observed(store: &dyn Store, config: &Config) -> Result<catalog::CatalogSnapshot, StoreError> {
+/// The feeds of a store that nobody serves: those of the configuration, and those that were found
+/// on its sites.
+async fn observed(
+    store: &dyn Store,
+    config: &Config,
+) -> Result<catalog::CatalogSnapshot, StoreError> {
     let mut feeds = config.registered();
     catalog::join_found(store, &config.site, &config.server.public_url, &mut feeds).await?;
     catalog::observe(store, feeds).await
@@ -333,24 +417,41 @@ pub async fn forget(config: &Config, name: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A configuration held against its store, which nobody serves; the feeds that are kept there and are not configured any more; and
-/// those at addresses of sites: of the configuration, and those that the store has found. There need not be a store yet.
-pub async fn beside_store(config: &Config) -> anyhow::Result<(BesideStore, Vec<RemovedFeed>, Vec<SiteFeed>)> {
+/// A configuration held against its store, which nobody serves; the feeds that are kept there and
+/// are not configured any more; and those at addresses of sites: of the configuration, and those
+/// that the store has found. There need not be a store yet.
+pub async fn beside_store(
+    config: &Config,
+) -> anyhow::Result<(BesideStore, Vec<RemovedFeed>, Vec<SiteFeed>)> {
     if let Some(missing) = missing_store(&config.store.path) {
         return Err(missing.into());
     }
     if !config.store.path.exists() {
-        return Ok((BesideStore::default(), Vec::new(), configured_at_sites(config)));
+        return Ok((
+            BesideStore::default(),
+            Vec::new(),
+            configured_at_sites(config),
+        ));
     }
     let settings = config.store.clone();
-    let seen =
-        tokio::task::spawn_blocking(move || Redb::look(&settings.path, &settings, Arc::new(clock::System)));
-    let store = seen.await?.with_context(|| format!("the store {}", config.store.path.display()))?;
+    let seen = tokio::task::spawn_blocking(move || {
+        Redb::look(&settings.path, &settings, Arc::new(clock::System))
+    });
+    let store = seen
+        .await?
+        .with_context(|| format!("the store {}", config.store.path.display()))?;
     let looked = async {
         let beside = BesideStore::of(&store, config).await?;
         let catalog = observed(&store, config).await?;
-        let feeds = catalog.feeds().filter_map(|feed| SiteFeed::of(&feed.settings)).collect();
-        Ok((beside, removed::removed_feeds(&store, &catalog).await?, feeds))
+        let feeds = catalog
+            .feeds()
+            .filter_map(|feed| SiteFeed::of(&feed.settings))
+            .collect();
+        Ok((
+            beside,
+            removed::removed_feeds(&store, &catalog).await?,
+            feeds,
+        ))
     };
     let looked: Result<_, StoreError> = looked.await;
     store.close().await?;
@@ -363,7 +464,11 @@ pub async fn forget_item(config: &Config, feed: &str, item: &str) -> anyhow::Res
     anyhow::ensure!(path.exists(), "there is no store at {}", path.display());
     let store = open(config, Arc::new(clock::System)).await?;
     let catalog = catalog::Catalog::new(observed(&*store, config).await?);
-    let explainer = explain::Explainer { store, catalog, platforms: config.platforms.profiles() };
+    let explainer = explain::Explainer {
+        store,
+        catalog,
+        platforms: config.platforms.profiles(),
+    };
     let forgotten = forget_item::forget_item(&explainer, feed, item).await;
     explainer.store.close().await?;
     forgotten?;
@@ -371,12 +476,23 @@ pub async fn forget_item(config: &Config, feed: &str, item: &str) -> anyhow::Res
 }
 
 /// Carries out a command on users and tokens, on a store that nobody serves.
-pub async fn change_accounts(config: &Config, command: AccountCommand) -> anyhow::Result<AccountAnswer> {
+pub async fn change_accounts(
+    config: &Config,
+    command: AccountCommand,
+) -> anyhow::Result<AccountAnswer> {
     let clock: Arc<dyn Clock> = Arc::new(clock::System);
     let store = open(config, clock.clone()).await?;
     let site = Site::new(&config.server.public_url, &config.server.prefix);
     let (auth, turn) = (None, tokio::sync::Mutex::default());
-    let answer = AccountDesk { store: store.clone(), auth, site, clock, turn }.run(command).await;
+    let answer = AccountDesk {
+        store: store.clone(),
+        auth,
+        site,
+        clock,
+        turn,
+    }
+    .run(command)
+    .await;
     store.close().await?;
     Ok(answer)
 }
@@ -384,6 +500,9 @@ pub async fn change_accounts(config: &Config, command: AccountCommand) -> anyhow
 async fn open(config: &Config, clock: Arc<dyn Clock>) -> anyhow::Result<Arc<dyn Store>> {
     let config = config.store.clone();
     let path = config.path.clone();
-    let opened = tokio::task::spawn_blocking(move || Redb::open(&config.path, &config, clock)).await?;
-    Ok(Arc::new(opened.with_context(|| format!("the store {}", path.display()))?))
+    let opened =
+        tokio::task::spawn_blocking(move || Redb::open(&config.path, &config, clock)).await?;
+    Ok(Arc::new(opened.with_context(|| {
+        format!("the store {}", path.display())
+    })?))
 }

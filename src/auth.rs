@@ -1,5 +1,5 @@
-//! Authentication: who a request comes from, by which credentials, and what a principal may read; not how a request is
-//! carried, and not where users are stored.
+//! Authentication: who a request comes from, by which credentials, and what a principal may read;
+//! not how a request is carried, and not where users are stored.
 
 pub mod access;
 

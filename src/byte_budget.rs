@@ -1,5 +1,5 @@
-//! A budget of bytes: memory that strangers can make us fill is leased before it is filled, and given back when it is
-//! free again; not what the bytes are.
+//! A budget of bytes: memory that strangers can make us fill is leased before it is filled, and
+//! given back when it is free again; not what the bytes are.
 
 use std::{
     sync::{
@@ -31,17 +31,27 @@ impl ByteBudget {
     /// A budget of so many bytes, none of them leased.
     pub fn new(bytes_max: usize) -> Self {
         let units = units(bytes_max).min(u32::try_from(Semaphore::MAX_PERMITS).unwrap_or(u32::MAX));
-        let free = Arc::new(Semaphore::new(usize::try_from(units).unwrap_or(Semaphore::MAX_PERMITS)));
-        Self { free, units, waiting: Arc::default() }
+        let free = Arc::new(Semaphore::new(
+            usize::try_from(units).unwrap_or(Semaphore::MAX_PERMITS),
+        ));
+        Self {
+            free,
+            units,
+            waiting: Arc::default(),
+        }
     }
 
-    /// Another budget, so that who needs little need not wait for who needs much; while either is short, both are.
+    /// Another budget, so that who needs little need not wait for who needs much; while either is
+    /// short, both are.
     pub fn beside(&self, bytes_max: usize) -> Self {
-        Self { waiting: Arc::clone(&self.waiting), ..Self::new(bytes_max) }
+        Self {
+            waiting: Arc::clone(&self.waiting),
+            ..Self::new(bytes_max)
+        }
     }
 
-    /// A lease of so many bytes as soon as they are free, first come, first served; `None` if they are not within that time.
-    /// More than the whole budget is leased as the whole.
+    /// A lease of so many bytes as soon as they are free, first come, first served; `None` if they
+    /// are not within that time. More than the whole budget is leased as the whole.
     pub async fn lease(&self, bytes: usize, within: Duration) -> Option<ByteLease> {
         if let Some(lease) = self.try_lease(bytes) {
             return Some(lease);
@@ -54,7 +64,9 @@ impl ByteBudget {
 
     /// A lease of so many bytes if they are free now and nobody waits for them.
     pub fn try_lease(&self, bytes: usize) -> Option<ByteLease> {
-        let units = Arc::clone(&self.free).try_acquire_many_owned(self.units_of(bytes)).ok()?;
+        let units = Arc::clone(&self.free)
+            .try_acquire_many_owned(self.units_of(bytes))
+            .ok()?;
         Some(ByteLease { _units: units })
     }
 

@@ -1,6 +1,7 @@
-//! The catalog: everything that is registered (feeds, groups of them, and the sites that they are of), as one immutable snapshot behind a `watch`, and the difference
-//! between two of them. It is the only copy: servers, hub and poller look feeds up here and take changes from here while
-//! they run. It knows no driver; how a feed is polled or served is derived from it by those who do so.
+//! The catalog: everything that is registered (feeds, groups of them, and the sites that they are
+//! of), as one immutable snapshot behind a `watch`, and the difference between two of them. It is
+//! the only copy: servers, hub and poller look feeds up here and take changes from here while they
+//! run. It knows no driver; how a feed is polled or served is derived from it by those who do so.
 
 use std::{
     ptr,
@@ -29,8 +30,8 @@ pub use namespaces::namespaces;
 pub use read_gate::{ReadGate, is_open_to, shown_to};
 pub use register::{BATCH_FEEDS_MAX, RegistrationProgress, observe, register};
 pub use settings::{
-    FeedSettings, GroupSettings, LegacyPlace, NamedFeeds, SHOW_WANTED, ServePlain, ShowRule, SiteFeeds,
-    SiteSettings,
+    FeedSettings, GroupSettings, LegacyPlace, NamedFeeds, SHOW_WANTED, ServePlain, ShowRule,
+    SiteFeeds, SiteSettings,
 };
 pub use sites::{ProxiedSite, Sites, join_found};
 pub use snapshot::{CatalogSnapshot, RegisteredFeed};

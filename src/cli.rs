@@ -1,4 +1,5 @@
-//! The command line: from arguments to a configuration, to the running application, to an exit code.
+//! The command line: from arguments to a configuration, to the running application, to an exit
+//! code.
 
 use crate::{
     app::App,
@@ -48,7 +49,8 @@ struct Arguments {
 enum Command {
     /// Poll the configured feeds and serve them as Smart Feeds until SIGTERM or SIGINT.
     Serve(ServeOptions),
-    /// Check a configuration and say what it means, what is risky in it, who may read the feeds of sites, and what is kept of feeds that it lacks.
+    /// Check a configuration and say what it means, what is risky in it, who may read the feeds of
+    /// sites, and what is kept of feeds that it lacks.
     Check(WithConfig),
     /// Run a small legacy blog and everfeed before it, and show every change as it arrives.
     Demo(demo::DemoOptions),
@@ -56,19 +58,26 @@ enum Command {
     Probe(probe::ProbeOptions),
     /// Say why an item is deleted, suspected or kept, and why a feed was or was not polled.
     Explain(explain::ExplainOptions),
-    /// Run recorded documents through the same decisions again, and print what they come to. Nothing is stored.
+    /// Run recorded documents through the same decisions again, and print what they come to.
+    /// Nothing is stored.
     Replay(replay::ReplayOptions),
-    /// Let the running everfeed read its configuration again, and print each feed and key that changed.
+    /// Let the running everfeed read its configuration again, and print each feed and key that
+    /// changed.
     Reload(WithConfig),
-    /// Print how each feed of the running everfeed is, as a table; exit code 1 when something is broken.
+    /// Print how each feed of the running everfeed is, as a table; exit code 1 when something is
+    /// broken.
     Status(WithConfig),
-    /// Poll a feed of the running everfeed now, and print what came of it; exit code 1 when that is nothing good.
+    /// Poll a feed of the running everfeed now, and print what came of it; exit code 1 when that is
+    /// nothing good.
     Poll(PollOptions),
-    /// Take the documents of a feed's changed url although they share nothing with what is held of it.
+    /// Take the documents of a feed's changed url although they share nothing with what is held of
+    /// it.
     Accept(accept::AcceptOptions),
-    /// Tell by the exit code, 0 or 1, whether the running everfeed is alive and ready; for HEALTHCHECK.
+    /// Tell by the exit code, 0 or 1, whether the running everfeed is alive and ready; for
+    /// HEALTHCHECK.
     Health(WithConfig),
-    /// Remove everything that is kept of a feed that is not configured any more, or one item of a feed for good.
+    /// Remove everything that is kept of a feed that is not configured any more, or one item of a
+    /// feed for good.
     Forget(forget::ForgetOptions),
     /// Make, list and remove users, who may read private feeds.
     User {
@@ -106,7 +115,8 @@ struct PollOptions {
     with: WithConfig,
     /// The name of the feed.
     feed: String,
-    /// Ask even while the publisher wants to be left alone (after 410, and within Retry-After), and ask for the whole document.
+    /// Ask even while the publisher wants to be left alone (after 410, and within Retry-After), and
+    /// ask for the whole document.
     #[arg(long)]
     now: bool,
 }
@@ -133,10 +143,18 @@ pub fn run() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => {
             let _ = error.print();
-            return if error.use_stderr() { ExitCode::from(USAGE) } else { ExitCode::SUCCESS };
+            return if error.use_stderr() {
+                ExitCode::from(USAGE)
+            } else {
+                ExitCode::SUCCESS
+            };
         }
     };
-    let form = if arguments.log_json { LogForm::Json } else { LogForm::Plain };
+    let form = if arguments.log_json {
+        LogForm::Json
+    } else {
+        LogForm::Plain
+    };
     match obey(arguments.command, form) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if error.is::<ConfigError>() => {
@@ -227,11 +245,15 @@ fn obey(command: Command, form: LogForm) -> anyhow::Result<()> {
             telemetry::log(form, "warn");
             runtime()?.block_on(backup::run(&options, &config))
         }
-        Command::Store { command: store::StoreCommand::Verify(options) } => {
+        Command::Store {
+            command: store::StoreCommand::Verify(options),
+        } => {
             let read = || Ok(Config::load(&options.with.config, config::environment())?);
             store::verify_file(&options.path(read)?)
         }
-        Command::Clock { command: ClockCommand::Accept(with) } => {
+        Command::Clock {
+            command: ClockCommand::Accept(with),
+        } => {
             let config = Config::load(&with.config, config::environment())?;
             telemetry::log(form, "warn");
             runtime()?.block_on(clock::accept(&config))
@@ -239,8 +261,8 @@ fn obey(command: Command, form: LogForm) -> anyhow::Result<()> {
     }
 }
 
-/// True when the command cannot be meant, when a reload is refused, or when the store says that the configuration points
-/// at the wrong file or gives a feed another namespace.
+/// True when the command cannot be meant, when a reload is refused, or when the store says that the
+/// configuration points at the wrong file or gives a feed another namespace.
 fn is_misconfigured(error: &anyhow::Error) -> bool {
     matches!(
         error.downcast_ref(),
@@ -252,15 +274,17 @@ fn is_misconfigured(error: &anyhow::Error) -> bool {
         )
     ) || error.is::<reload::ReloadFailed>()
         || error.is::<check::CheckRefused>()
-        || error.downcast_ref::<probe::Trouble>().is_some_and(|trouble| trouble.is_misused)
+        || error
+            .downcast_ref::<probe::Trouble>()
+            .is_some_and(|trouble| trouble.is_misused)
 }
 
 fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
     threads::build(tokio::runtime::Builder::new_multi_thread())
 }
 
-/// Time for which the end of the process waits for work on other threads, such as the reading of a document that no job waits for any
-/// more. The store is closed by then.
+/// Time for which the end of the process waits for work on other threads, such as the reading of a
+/// document that no job waits for any more. The store is closed by then.
 const LEFT_WORK_WAITS: Duration = Duration::from_secs(1);
 
 /// Runs to the end what may leave work behind, which is not waited for.
@@ -278,8 +302,8 @@ async fn serve(config: Config, source: ConfigSource) -> anyhow::Result<()> {
     let stop = stop_on_signal();
     // Before the start: until then, the signal would end the process.
     let mut hangup = signal(SignalKind::hangup())?;
-    // A limit on the size of files is a fault of the storage like a full disk, and no reason to end without a word. Once it is
-    // caught, the signal stays caught.
+    // A limit on the size of files is a fault of the storage like a full disk, and no reason to end
+    // without a word. Once it is caught, the signal stays caught.
     drop(signal(SignalKind::from_raw(SIGNAL_OF_FILE_SIZE)));
     let app = App::start_with(config, Some(source)).await?;
     loop {
@@ -298,14 +322,16 @@ async fn serve(config: Config, source: ConfigSource) -> anyhow::Result<()> {
     }
 }
 
-/// A token that the first SIGTERM or SIGINT cancels. A second one ends the process at once: whoever sends it means it.
+/// A token that the first SIGTERM or SIGINT cancels. A second one ends the process at once: whoever
+/// sends it means it.
 fn stop_on_signal() -> CancellationToken {
     let stop = CancellationToken::new();
     let cancel = stop.clone();
     tokio::spawn(async move {
-        let (Ok(mut terminate), Ok(mut interrupt)) =
-            (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
-        else {
+        let (Ok(mut terminate), Ok(mut interrupt)) = (
+            signal(SignalKind::terminate()),
+            signal(SignalKind::interrupt()),
+        ) else {
             tracing::error!("Signals cannot be caught; stopping is by force only");
             return;
         };

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// A source of wall-clock time. It may step backwards or stand still; whoever needs strictly rising values
-/// makes them from it.
+/// A source of wall-clock time. It may step backwards or stand still; whoever needs strictly rising
+/// values makes them from it.
 pub trait Clock: Send + Sync + 'static {
     /// Microseconds since the Unix epoch, UTC.
     fn now_us(&self) -> u64;
@@ -28,9 +28,11 @@ pub struct System;
 
 impl Clock for System {
     fn now_us(&self) -> u64 {
-        // A machine whose clock stands before 1970 reads as the epoch: the check against the last recorded
-        // time then refuses to commit, which a panic here would only hide.
-        SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, micros)
+        // A machine whose clock stands before 1970 reads as the epoch: the check against the last
+        // recorded time then refuses to commit, which a panic here would only hide.
+        SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .map_or(0, micros)
     }
 }
 
@@ -51,12 +53,16 @@ pub enum Jump {
 }
 
 impl JumpWatch {
-    /// The smallest jump that counts: what is less does no harm, and happens when a clock is kept right.
+    /// The smallest jump that counts: what is less does no harm, and happens when a clock is kept
+    /// right.
     const JUMP_MIN: Duration = Duration::from_secs(60);
 
     /// Begins to watch a clock that shows this now.
     pub fn new(now_us: u64) -> Self {
-        Self { wall_us: now_us, steady: tokio::time::Instant::now() }
+        Self {
+            wall_us: now_us,
+            steady: tokio::time::Instant::now(),
+        }
     }
 
     /// The jump since the last look, if there was one.
@@ -65,7 +71,11 @@ impl JumpWatch {
         let expected = self.wall_us.saturating_add(micros(steady - self.steady));
         (self.wall_us, self.steady) = (now_us, steady);
         let by = Duration::from_micros(now_us.abs_diff(expected));
-        let jump = if now_us > expected { Jump::Ahead(by) } else { Jump::Back(by) };
+        let jump = if now_us > expected {
+            Jump::Ahead(by)
+        } else {
+            Jump::Back(by)
+        };
         (by >= Self::JUMP_MIN).then_some(jump)
     }
 }
@@ -79,7 +89,9 @@ pub struct Manual {
 impl Manual {
     /// A clock that reads `us` microseconds after the epoch.
     pub const fn at(us: u64) -> Self {
-        Self { us: AtomicU64::new(us) }
+        Self {
+            us: AtomicU64::new(us),
+        }
     }
 
     /// From now on the clock reads `us`.
@@ -91,7 +103,11 @@ impl Manual {
     pub fn advance(&self, by: Duration) {
         let step = micros(by);
         // The closure always answers Some, so the update cannot fail.
-        let _ = self.us.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |us| Some(us.saturating_add(step)));
+        let _ = self
+            .us
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |us| {
+                Some(us.saturating_add(step))
+            });
     }
 }
 
@@ -101,8 +117,8 @@ impl Clock for Manual {
     }
 }
 
-/// A wall clock that moves exactly as tokio's timers do, so that under `tokio::time::pause` dates and sleeps
-/// agree.
+/// A wall clock that moves exactly as tokio's timers do, so that under `tokio::time::pause` dates
+/// and sleeps agree.
 #[derive(Debug, Clone, Copy)]
 pub struct Paused {
     base_us: u64,
@@ -112,7 +128,10 @@ pub struct Paused {
 impl Paused {
     /// A clock that reads `base_us` now, and from here on follows tokio's clock.
     pub fn from(base_us: u64) -> Self {
-        Self { base_us, since: tokio::time::Instant::now() }
+        Self {
+            base_us,
+            since: tokio::time::Instant::now(),
+        }
     }
 }
 

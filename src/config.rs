@@ -1,4 +1,5 @@
-//! One typed tree made of each module's configuration; alone in reading the file and the environment.
+//! One typed tree made of each module's configuration; alone in reading the file and the
+//! environment.
 
 use crate::{
     catalog::{FeedSettings, GroupSettings, SiteSettings},
@@ -77,7 +78,12 @@ impl Config {
         let mut config = Self::from_text(file, &text, environment, |config| {
             config.store.path = folder.join(&config.store.path);
             config.server.listen.below(&folder);
-            for path in [&mut config.server.tls.certificate, &mut config.server.tls.key].into_iter().flatten()
+            for path in [
+                &mut config.server.tls.certificate,
+                &mut config.server.tls.key,
+            ]
+            .into_iter()
+            .flatten()
             {
                 *path = folder.join(&*path);
             }
@@ -86,28 +92,41 @@ impl Config {
                     *path = folder.join(&*path);
                 }
             }
-            let of_certificate =
-                problems::certificate_problem(config).into_iter().chain(problems::acme_problems(config));
-            problems::store_problem(config).into_iter().chain(of_certificate).collect()
+            let of_certificate = problems::certificate_problem(config)
+                .into_iter()
+                .chain(problems::acme_problems(config));
+            problems::store_problem(config)
+                .into_iter()
+                .chain(of_certificate)
+                .collect()
         })?;
-        for record in config.feed.iter_mut().filter_map(|feed| feed.record.as_mut()) {
+        for record in config
+            .feed
+            .iter_mut()
+            .filter_map(|feed| feed.record.as_mut())
+        {
             record.folder = folder.join(&record.folder);
         }
         Ok(config)
     }
 
-    /// `server.admin_listen` and `server.admin_token` as a file has them, whatever else is wrong with the file; their defaults
-    /// where it has none.
+    /// `server.admin_listen` and `server.admin_token` as a file has them, whatever else is wrong
+    /// with the file; their defaults where it has none.
     pub fn admin_contact(
         file: &Path,
         environment: impl IntoIterator<Item = (String, String)>,
     ) -> (SocketAddr, Option<AdminToken>) {
         // A feed that the environment overrides may not be in the file any more.
-        let environment = environment.into_iter().filter(|(name, _)| !name.starts_with("EVERFEED__FEED__"));
+        let environment = environment
+            .into_iter()
+            .filter(|(name, _)| !name.starts_with("EVERFEED__FEED__"));
         let text = source::read(file).unwrap_or_default();
         let written = ConfigText::read(&text, environment);
         let found = |key: &str| {
-            let value = written.table.get("server").and_then(|server| server.get(key)?.as_str());
+            let value = written
+                .table
+                .get("server")
+                .and_then(|server| server.get(key)?.as_str());
             // Of a file that is no TOML the line is read by itself.
             value.or_else(|| text.lines().find_map(|line| value_of_line(line, key)))
         };
@@ -116,9 +135,12 @@ impl Config {
         (address, found("admin_token").map(AdminToken::new))
     }
 
-    /// True for a file that is TOML and names `server.admin_listen`, or for an environment that does. One that is no TOML may have
-    /// any part of it cut or changed.
-    pub fn names_admin_listen(file: &Path, environment: impl IntoIterator<Item = (String, String)>) -> bool {
+    /// True for a file that is TOML and names `server.admin_listen`, or for an environment that
+    /// does. One that is no TOML may have any part of it cut or changed.
+    pub fn names_admin_listen(
+        file: &Path,
+        environment: impl IntoIterator<Item = (String, String)>,
+    ) -> bool {
         let is_named = |text: String| {
             let table = toml::from_str::<toml::Table>(&text).ok()?;
             table.get("server")?.get("admin_listen")?.as_str().map(drop)
@@ -149,20 +171,26 @@ impl Config {
             (config, problems) = Self::read(&[text], environment, &folder, &beside);
         }
         if !problems.is_empty() {
-            return Err(ConfigError { file: file.to_owned(), problems });
+            return Err(ConfigError {
+                file: file.to_owned(),
+                problems,
+            });
         }
         Ok(config)
     }
 
-    /// Reads the parts of a text, and finds every mistake in them. Where there are several, mistakes only tell that there are
-    /// any. Relative paths of what is read besides count from `folder`.
+    /// Reads the parts of a text, and finds every mistake in them. Where there are several,
+    /// mistakes only tell that there are any. Relative paths of what is read besides count from
+    /// `folder`.
     fn read(
         parts: &[&str],
         environment: Vec<(String, String)>,
         folder: &Path,
         beside: impl Fn(&mut Self) -> Vec<RefusedSetting>,
     ) -> (Self, Vec<RefusedSetting>) {
-        let (first, rest) = parts.split_first().map_or(("", &[][..]), |(first, rest)| (*first, rest));
+        let (first, rest) = parts
+            .split_first()
+            .map_or(("", &[][..]), |(first, rest)| (*first, rest));
         let mut reading = ConfigReading::new(ConfigText::read(first, environment));
         let mut config = Self {
             server: reading.section("server", |_| Ok(())),
@@ -174,7 +202,12 @@ impl Config {
             group: Vec::new(),
             site: Vec::new(),
         };
-        match config.platforms.folder.as_deref().map(|profiles| profiles::read(&folder.join(profiles))) {
+        match config
+            .platforms
+            .folder
+            .as_deref()
+            .map(|profiles| profiles::read(&folder.join(profiles)))
+        {
             Some(Ok(profiles)) => config.platforms.know(profiles),
             Some(Err(problem)) => reading.add(problem),
             None => {}
@@ -189,9 +222,16 @@ impl Config {
             reading.take_over_all(further);
         }
         let problems = problems::of_server(&config.server);
-        problems.into_iter().chain(beside(&mut config)).for_each(|problem| reading.take_over(problem));
+        problems
+            .into_iter()
+            .chain(beside(&mut config))
+            .for_each(|problem| reading.take_over(problem));
         if feeds.is_empty() && sites.is_empty() {
-            reading.miss("feed", "no feed", "give at least one [[feed]] with a name and a url");
+            reading.miss(
+                "feed",
+                "no feed",
+                "give at least one [[feed]] with a name and a url",
+            );
         }
         problems::of_sites(&sites, &config.server, &mut reading);
         let feeds = join_feeds_of_sites(&sites, feeds, &config.server.public_url);
@@ -217,7 +257,15 @@ impl Config {
 
     /// A summary of the configuration for people, without secrets.
     pub fn summary(&self, file: &Path) -> String {
-        let Self { server, store, hub, feed, group, site, .. } = self;
+        let Self {
+            server,
+            store,
+            hub,
+            feed,
+            group,
+            site,
+            ..
+        } = self;
         let mut lines = vec![
             format!("{}: good", file.display()),
             format!("  consumers   {} as {}", server.listen, server.public_url),
@@ -225,7 +273,11 @@ impl Config {
             format!("  store       {}", store.path.display()),
             format!(
                 "  callbacks   {}",
-                if hub.callbacks_private { "public and private" } else { "public only" }
+                if hub.callbacks_private {
+                    "public and private"
+                } else {
+                    "public only"
+                }
             ),
         ];
         if let Some(acme) = &server.tls.acme {
@@ -246,20 +298,35 @@ impl Config {
                 || "3600 s unless the feed hints at less".to_owned(),
                 |secs| format!("{secs} s"),
             );
-            lines.push(format!("  feed        {}: {}", feed.name, masked_with_query(feed.url.as_str())));
+            lines.push(format!(
+                "  feed        {}: {}",
+                feed.name,
+                masked_with_query(feed.url.as_str())
+            ));
             lines.push(format!(
                 "              polled after {least}, and after {} s at the latest",
                 poll.max_secs
             ));
-            lines.push(format!("              ids in namespace {}", masked_with_query(&feed.namespace())));
+            lines.push(format!(
+                "              ids in namespace {}",
+                masked_with_query(&feed.namespace())
+            ));
             if let Some(alias) = feed.aliases.first() {
                 lines.push(format!("              relative links lead from {alias}"));
             }
         }
         for group in group {
-            lines.push(format!("  group       {}: {}", group.name, group.members.join(", ")));
+            lines.push(format!(
+                "  group       {}: {}",
+                group.name,
+                group.members.join(", ")
+            ));
         }
-        lines.extend(self.warnings().iter().map(|warning| format!("  warning     {warning}")));
+        lines.extend(
+            self.warnings()
+                .iter()
+                .map(|warning| format!("  warning     {warning}")),
+        );
         lines.join("\n") + "\n"
     }
 }
@@ -290,14 +357,21 @@ pub struct ConfigSource {
 
 /// The value in a line such as `admin_listen = "127.0.0.1:8079"`.
 fn value_of_line<'a>(line: &'a str, key: &str) -> Option<&'a str> {
-    let value = line.trim_start().strip_prefix(key)?.trim_start().strip_prefix('=')?;
+    let value = line
+        .trim_start()
+        .strip_prefix(key)?
+        .trim_start()
+        .strip_prefix('=')?;
     Some(value.split('#').next()?.trim().trim_matches(['"', '\'']))
 }
 
 impl ConfigSource {
     /// A file, and the environment of this process.
     pub fn of(file: &Path) -> Self {
-        Self { file: file.to_owned(), environment: environment().collect() }
+        Self {
+            file: file.to_owned(),
+            environment: environment().collect(),
+        }
     }
 
     /// Reads it.

@@ -1,5 +1,5 @@
-//! The feed itself: items, stamps, positions, cursors, orders, pages and what a document changes. Pure: nothing here
-//! awaits, opens anything or asks the time; `now` is an argument.
+//! The feed itself: items, stamps, positions, cursors, orders, pages and what a document changes.
+//! Pure: nothing here awaits, opens anything or asks the time; `now` is an argument.
 
 pub mod stamp;
 

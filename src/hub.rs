@@ -1,5 +1,6 @@
-//! The hub: who wants to be told of changes, and telling them. A subscription is a reader with a position; there is no
-//! queue of payloads, and nothing is pushed that was not read back from the store.
+//! The hub: who wants to be told of changes, and telling them. A subscription is a reader with a
+//! position; there is no queue of payloads, and nothing is pushed that was not read back from the
+//! store.
 
 use crate::{
     auth::PrincipalId,
@@ -71,7 +72,8 @@ use subscription_task::{SubscriptionTask, TaskPlace};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// The shortest lease granted, seconds. Short ones turn subscribing into a weapon against the callback.
+    /// The shortest lease granted, seconds. Short ones turn subscribing into a weapon against the
+    /// callback.
     pub lease_min_secs: u64,
     /// The lease of those who ask for none, seconds.
     pub lease_default_secs: u64,
@@ -87,18 +89,21 @@ pub struct Config {
     pub deliver_secs: u64,
     /// Subscriptions at most; one more is answered 503.
     pub subscriptions_max: usize,
-    /// Subscriptions that were never verified, at most. When there are so many, those whose callback did not confirm give way,
-    /// and one more is answered 503 where none of them did.
+    /// Subscriptions that were never verified, at most. When there are so many, those whose
+    /// callback did not confirm give way, and one more is answered 503 where none of them did.
     pub unverified_max: usize,
     /// True to poll a feed soon when somebody says that it has changed (`hub.mode=publish`).
     pub publish_hints: bool,
-    /// True to take listeners of rssCloud (`pleaseNotify`), and to name us as their cloud in old documents of RSS.
+    /// True to take listeners of rssCloud (`pleaseNotify`), and to name us as their cloud in old
+    /// documents of RSS.
     pub rsscloud: bool,
-    /// Requests to callbacks under way at once at most. Those without an answer after 2 s count apart, up to half as many.
+    /// Requests to callbacks under way at once at most. Those without an answer after 2 s count
+    /// apart, up to half as many.
     pub in_flight_max: usize,
     /// Requests to the callbacks of one host and port under way at once at most.
     pub in_flight_per_host_max: usize,
-    /// Beginnings of callbacks whose `X-Hub-On-Behalf-Of` counts: URLs at and below whose paths they are. All others are one reader.
+    /// Beginnings of callbacks whose `X-Hub-On-Behalf-Of` counts: URLs at and below whose paths
+    /// they are. All others are one reader.
     pub on_behalf: Vec<Url>,
 }
 
@@ -141,14 +146,23 @@ impl Config {
             return Err(RefusedSetting::new(key, found, "use 1 or more"));
         }
         let is_beginning = |url: &Url| {
-            let is_bare = url.query().is_none() && url.fragment().is_none() && url.username().is_empty();
+            let is_bare =
+                url.query().is_none() && url.fragment().is_none() && url.username().is_empty();
             matches!(url.scheme(), "http" | "https") && is_bare && url.password().is_none()
         };
         if let Some(url) = self.on_behalf.iter().find(|url| !is_beginning(url)) {
             let wanted = "give http or https URLs at which callbacks begin, without query: for instance [\"https://reader.example/push/\"]";
-            return Err(RefusedSetting::new("on_behalf", format!("\"{}\"", public_url(url)), wanted));
+            return Err(RefusedSetting::new(
+                "on_behalf",
+                format!("\"{}\"", public_url(url)),
+                wanted,
+            ));
         }
-        let (min, default, max) = (self.lease_min_secs, self.lease_default_secs, self.lease_max_secs);
+        let (min, default, max) = (
+            self.lease_min_secs,
+            self.lease_default_secs,
+            self.lease_max_secs,
+        );
         if !(min..=LEASE_END_SECS).contains(&max) {
             let wanted = format!("use {min} (lease_min_secs) to {LEASE_END_SECS} (ten years)");
             return Err(RefusedSetting::new("lease_max_secs", max, wanted));
@@ -162,11 +176,14 @@ impl Config {
 
     /// True for a callback whose word on the number of its readers counts.
     fn may_speak_for_many(&self, callback: &str) -> bool {
-        let Ok(callback) = Url::parse(callback) else { return false };
+        let Ok(callback) = Url::parse(callback) else {
+            return false;
+        };
         self.on_behalf.iter().any(|named| {
             let below = callback.path().strip_prefix(named.path());
-            let is_below =
-                |rest: &str| rest.is_empty() || named.path().ends_with('/') || rest.starts_with('/');
+            let is_below = |rest: &str| {
+                rest.is_empty() || named.path().ends_with('/') || rest.starts_with('/')
+            };
             callback.origin() == named.origin() && below.is_some_and(is_below)
         })
     }
@@ -243,18 +260,49 @@ struct Limits {
 }
 
 impl Hub {
-    /// A hub at rest, whose tasks will be on the present runtime. [`Hub::start`] takes up the subscriptions that are stored.
+    /// A hub at rest, whose tasks will be on the present runtime. [`Hub::start`] takes up the
+    /// subscriptions that are stored.
     pub fn new(parts: Parts) -> Self {
-        let Parts { config, readers, store, notify, clock, callbacks, gate, metrics } = parts;
-        let CallbackParts { service, resolver, user_agent, own } = callbacks;
+        let Parts {
+            config,
+            readers,
+            store,
+            notify,
+            clock,
+            callbacks,
+            gate,
+            metrics,
+        } = parts;
+        let CallbackParts {
+            service,
+            resolver,
+            user_agent,
+            own,
+        } = callbacks;
         let limits = Limits {
             places: Places::new(config.in_flight_max, config.in_flight_per_host_max),
             questions: QuestionBudget::new(resolver),
         };
         let within = Duration::from_secs(config.deliver_secs);
-        let client = CallbackClient { service, user_agent, within, own: Arc::new(own) };
+        let client = CallbackClient {
+            service,
+            user_agent,
+            within,
+            own: Arc::new(own),
+        };
         let (roster, stop) = (Roster::default(), CancellationToken::new());
-        let shared = Shared { config, readers, store, clock, client, gate, limits, metrics, roster, stop };
+        let shared = Shared {
+            config,
+            readers,
+            store,
+            clock,
+            client,
+            gate,
+            limits,
+            metrics,
+            roster,
+            stop,
+        };
         Self {
             shared: Arc::new(shared),
             notify,
@@ -265,8 +313,8 @@ impl Hub {
         }
     }
 
-    /// Takes up every stored subscription where it stood. Call it once the feeds are announced and before requests
-    /// are served.
+    /// Takes up every stored subscription where it stood. Call it once the feeds are announced and
+    /// before requests are served.
     pub async fn start(&self) -> Result<(), StoreError> {
         let mut count = 0;
         let mut stored = listing::subscriptions(&*self.shared.store, None);
@@ -275,27 +323,51 @@ impl Hub {
             count += 1;
         }
         if count > 0 {
-            info!(subscriptions = count, "Took up the stored subscriptions: {count}");
+            info!(
+                subscriptions = count,
+                "Took up the stored subscriptions: {count}"
+            );
         }
         Ok(())
     }
 
     fn resume(&self, sub: Subscription, progress: Progress) {
-        let key = Key { topic: sub.topic.clone(), address: sub.target.address().to_owned() };
-        let standing = if sub.lease.is_some() { Standing::Well } else { Standing::Unverified };
+        let key = Key {
+            topic: sub.topic.clone(),
+            address: sub.target.address().to_owned(),
+        };
+        let standing = if sub.lease.is_some() {
+            Standing::Well
+        } else {
+            Standing::Unverified
+        };
         // What is stored was admitted once.
-        let room = Room { subscriptions_max: usize::MAX, unverified_max: usize::MAX };
-        let applicant = Applicant { feed: sub.feed(), standing, client: ClientNet::of(None) };
+        let room = Room {
+            subscriptions_max: usize::MAX,
+            unverified_max: usize::MAX,
+        };
+        let applicant = Applicant {
+            feed: sub.feed(),
+            standing,
+            client: ClientNet::of(None),
+        };
         if let Way::New(new) = self.shared.roster.way(&key, applicant, room) {
             let (place, commands) = (TaskPlace::new(&self.shared, key, &new), new.commands);
             let topic = sub.topic.clone();
-            self.start_one(&topic, SubscriptionTask::new(place, sub, progress, commands).run());
+            self.start_one(
+                &topic,
+                SubscriptionTask::new(place, sub, progress, commands).run(),
+            );
         }
     }
 
     fn start_one(&self, topic: &str, task: impl Future<Output = ()> + Send + 'static) {
         let span = info_span!("subscription", topic = %logged_url(topic));
-        let task = self.cut.clone().run_until_cancelled_owned(task).instrument(span);
+        let task = self
+            .cut
+            .clone()
+            .run_until_cancelled_owned(task)
+            .instrument(span);
         self.tasks.spawn_on(task, &self.runtime);
     }
 
@@ -304,19 +376,26 @@ impl Hub {
         self.shared.roster.counts()
     }
 
-    /// The subscriptions whose pushes are not taken, so many of each feed at most; feeds without any are left out.
+    /// The subscriptions whose pushes are not taken, so many of each feed at most; feeds without
+    /// any are left out.
     pub fn failing(&self, of_feed_max: usize) -> HashMap<FeedNo, Vec<FailingSubscriber>> {
         self.shared.roster.failing(of_feed_max)
     }
 
-    /// Stops: no new pushes, those under way come to their end and their positions are saved, for at most `within`.
-    /// A push that is cut off then is sent once more after the next start.
+    /// Stops: no new pushes, those under way come to their end and their positions are saved, for
+    /// at most `within`. A push that is cut off then is sent once more after the next start.
     pub async fn shutdown(&self, within: Duration) {
         self.shared.stop.cancel();
         self.tasks.close();
-        if tokio::time::timeout(within, self.tasks.wait()).await.is_err() {
+        if tokio::time::timeout(within, self.tasks.wait())
+            .await
+            .is_err()
+        {
             let left = self.tasks.len();
-            warn!(pushes = left, "{left} pushes were still under way when the hub stopped");
+            warn!(
+                pushes = left,
+                "{left} pushes were still under way when the hub stopped"
+            );
             self.cut.cancel();
             self.tasks.wait().await;
         }
@@ -335,7 +414,8 @@ impl Shared {
         Stamp::from_micros(self.clock.now_us())
     }
 
-    /// The `Link` header of a push, the same as on our own pages (HUB-19); `None` for a feed that is not served.
+    /// The `Link` header of a push, the same as on our own pages (HUB-19); `None` for a feed that
+    /// is not served.
     fn link(
         &self,
         view: &View,
@@ -348,24 +428,34 @@ impl Shared {
             return Some(link_header(own_url, &self.readers.site().hub()));
         }
         let site = site.unwrap_or_else(|| self.readers.site());
-        Some(site.link_header(&feed.settings.name, representation, (view.order, &view.filter)))
+        Some(site.link_header(
+            &feed.settings.name,
+            representation,
+            (view.order, &view.filter),
+        ))
     }
 
-    /// The cursor of the newest item of a view now, of those that a principal may see; `None` while the feed is not served yet, or
-    /// not to that principal.
+    /// The cursor of the newest item of a view now, of those that a principal may see; `None` while
+    /// the feed is not served yet, or not to that principal.
     async fn head_for(
         &self,
         view: &View,
         principal: Option<PrincipalId>,
     ) -> Result<Option<String>, StoreError> {
-        let Some(shows) = self.gate.still_shows(principal, view.feed) else { return Ok(None) };
-        self.head(&view.clone().filtered(view.filter.clone().within(&shows))).await
+        let Some(shows) = self.gate.still_shows(principal, view.feed) else {
+            return Ok(None);
+        };
+        self.head(&view.clone().filtered(view.filter.clone().within(&shows)))
+            .await
     }
 
-    /// The cursor of the newest item of a view now; `None` while the feed is not served yet. Filters leave it where it is, but for
-    /// that which says what may be seen.
+    /// The cursor of the newest item of a view now; `None` while the feed is not served yet.
+    /// Filters leave it where it is, but for that which says what may be seen.
     async fn head(&self, view: &View) -> Result<Option<String>, StoreError> {
-        let order = Order { reverse: false, ..view.order };
+        let order = Order {
+            reverse: false,
+            ..view.order
+        };
         let query = PageQuery::last(view.feed, order, view.filter.permitted_alone());
         let page = self.store.page(query).await?;
         Ok(page.record.is_ready().then_some(page.last_cursor))
@@ -377,7 +467,8 @@ impl Shared {
         Some(Arc::new(self.readers.site().below_secret(&token)))
     }
 
-    /// The principal who answers for a subscription: who made it, or, before it is verified, who asked for it.
+    /// The principal who answers for a subscription: who made it, or, before it is verified, who
+    /// asked for it.
     fn principal_of(sub: &Subscription) -> Option<PrincipalId> {
         match (&sub.lease, &sub.pending) {
             (None, Some(pending)) => pending.principal,
@@ -386,7 +477,8 @@ impl Shared {
     }
 }
 
-/// The address of an old feed, of a subscription whose topic is that; its documents call it their own.
+/// The address of an old feed, of a subscription whose topic is that; its documents call it their
+/// own.
 fn legacy_topic(catalog: &CatalogSnapshot, sub: &Subscription) -> Option<Arc<str>> {
     let feed = catalog.feed_no(sub.feed())?;
     let place = feed.settings.legacy.as_ref()?;
@@ -396,5 +488,8 @@ fn legacy_topic(catalog: &CatalogSnapshot, sub: &Subscription) -> Option<Arc<str
 /// The host of a URL: all of a callback that is logged, since its path and query may be its secret.
 fn host_of(url: &str) -> String {
     let url = Url::parse(url).ok();
-    url.as_ref().and_then(Url::host_str).unwrap_or_default().to_owned()
+    url.as_ref()
+        .and_then(Url::host_str)
+        .unwrap_or_default()
+        .to_owned()
 }

@@ -1,5 +1,5 @@
-//! Ingest: polls publishers, decides what their documents change, and writes that to the store. No consumer is served
-//! from here: who waits is woken, and reads the store.
+//! Ingest: polls publishers, decides what their documents change, and writes that to the store. No
+//! consumer is served from here: who waits is woken, and reads the store.
 
 pub mod config;
 
@@ -41,7 +41,9 @@ mod lane;
 
 pub mod poller;
 
-pub use crate::catalog::settings::{DeletionSettings, DocumentFormat, ImportSettings, RecordSettings};
+pub use crate::catalog::settings::{
+    DeletionSettings, DocumentFormat, ImportSettings, RecordSettings,
+};
 pub use config::Config;
 pub use context::Context;
 pub use feed_spec::{FeedSpec, Keeping, without_credentials};

@@ -1,6 +1,7 @@
-//! Tower layers for HTTP on either side, each with one trade, and the two client stacks made of them. Nothing
-//! here knows a feed, a store or a subscription: what a caller wants of one call travels as request extensions,
-//! what it may want to know of the answer comes back as response extensions.
+//! Tower layers for HTTP on either side, each with one trade, and the two client stacks made of
+//! them. Nothing here knows a feed, a store or a subscription: what a caller wants of one call
+//! travels as request extensions, what it may want to know of the answer comes back as response
+//! extensions.
 
 pub mod address_guard;
 pub mod body_cap;
@@ -46,19 +47,23 @@ pub type Body = UnsyncBoxBody<Bytes, FetchError>;
 /// An answer whose body is still arriving.
 pub type Reply = http::Response<Body>;
 
-/// A service in the inner half of a client stack. Short for the bounds that every layer there repeats.
+/// A service in the inner half of a client stack. Short for the bounds that every layer there
+/// repeats.
 pub trait Exchange:
     Service<Request, Response = Reply, Error = FetchError, Future: Send> + Clone + Send + 'static
 {
 }
 
 impl<S> Exchange for S where
-    S: Service<Request, Response = Reply, Error = FetchError, Future: Send> + Clone + Send + 'static
+    S: Service<Request, Response = Reply, Error = FetchError, Future: Send>
+        + Clone
+        + Send
+        + 'static
 {
 }
 
-/// Takes the service that `poll_ready` readied and leaves a fresh clone in its place: readiness belongs to the
-/// instance that reported it, not to its clones.
+/// Takes the service that `poll_ready` readied and leaves a fresh clone in its place: readiness
+/// belongs to the instance that reported it, not to its clones.
 fn take_ready<S: Clone>(service: &mut S) -> S {
     let clone = service.clone();
     std::mem::replace(service, clone)

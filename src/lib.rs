@@ -1,5 +1,5 @@
-//! everfeed gives an old feed a memory and a voice: it polls a legacy feed, keeps every item for ever and offers the
-//! result as a Smart Feed by pull, long poll and push.
+//! everfeed gives an old feed a memory and a voice: it polls a legacy feed, keeps every item for
+//! ever and offers the result as a Smart Feed by pull, long poll and push.
 
 pub mod byte_budget;
 pub mod clock;

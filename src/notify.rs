@@ -1,4 +1,5 @@
-//! Wake-ups: "feed F has moved" and hints, "poll F soon". Carries no items: a waiter that wakes reads the store.
+//! Wake-ups: "feed F has moved" and hints, "poll F soon". Carries no items: a waiter that wakes
+//! reads the store.
 
 use crate::feed::{
     record::{FeedNo, FeedRecord, Head},
@@ -56,8 +57,8 @@ impl Notify {
         Self::default()
     }
 
-    /// Announces the head of a feed. Waiters wake only when it is new to them. Called after the commit is durable. What is
-    /// said late of a feed that was forgotten is not kept.
+    /// Announces the head of a feed. Waiters wake only when it is new to them. Called after the
+    /// commit is durable. What is said late of a feed that was forgotten is not kept.
     pub fn moved(&self, feed: FeedNo, head: Head) {
         let mut feeds = self.feeds.write().unwrap_or_else(PoisonError::into_inner);
         if self.is_forgotten(feed) {
@@ -72,7 +73,8 @@ impl Notify {
         }
     }
 
-    /// Announces a commit: the head of its feed, and those of the groups that moved with it. Called after it is durable.
+    /// Announces a commit: the head of its feed, and those of the groups that moved with it. Called
+    /// after it is durable.
     pub fn committed(&self, feed: &FeedRecord, groups: &[FeedRecord]) {
         for moved in std::iter::once(feed).chain(groups) {
             self.moved(moved.no, moved.head());
@@ -81,23 +83,40 @@ impl Notify {
 
     /// Announces that a document of a feed was kept. Called after it is durable.
     pub fn document_kept(&self, feed: FeedNo) {
-        *self.documents.write().unwrap_or_else(PoisonError::into_inner).entry(feed).or_default() += 1;
+        *self
+            .documents
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .entry(feed)
+            .or_default() += 1;
     }
 
     /// Times that a document of a feed was kept since the start.
     pub fn documents(&self, feed: FeedNo) -> u64 {
-        self.documents.read().unwrap_or_else(PoisonError::into_inner).get(&feed).copied().unwrap_or_default()
+        self.documents
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(&feed)
+            .copied()
+            .unwrap_or_default()
     }
 
-    /// Forgets a feed, whose number is never given again. Whoever waits for it is told that nothing comes any more.
+    /// Forgets a feed, whose number is never given again. Whoever waits for it is told that nothing
+    /// comes any more.
     pub fn forget(&self, feed: FeedNo) {
         let mut feeds = self.feeds.write().unwrap_or_else(PoisonError::into_inner);
-        let mut forgotten = self.forgotten.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut forgotten = self
+            .forgotten
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         forgotten.truncate(FORGOTTEN_MAX - 1);
         forgotten.push_front(feed);
         feeds.known.remove(&feed);
         feeds.channels.remove(&feed);
-        self.documents.write().unwrap_or_else(PoisonError::into_inner).remove(&feed);
+        self.documents
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(&feed);
         let mut hinted = self.hinted.lock().unwrap_or_else(PoisonError::into_inner);
         hinted.new.remove(&feed);
         hinted.waiting.remove(&feed);
@@ -106,23 +125,39 @@ impl Notify {
 
     /// True for a feed that was forgotten a short while ago.
     pub fn is_forgotten(&self, feed: FeedNo) -> bool {
-        self.forgotten.lock().unwrap_or_else(PoisonError::into_inner).contains(&feed)
+        self.forgotten
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .contains(&feed)
     }
 
     /// The head of a feed; `None` for one that was never announced.
     pub fn head(&self, feed: FeedNo) -> Option<Head> {
-        self.feeds.read().unwrap_or_else(PoisonError::into_inner).known.get(&feed).copied()
+        self.feeds
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .known
+            .get(&feed)
+            .copied()
     }
 
-    /// Registers for a feed's wake-ups. Register before the first read, or a change in between is slept through.
+    /// Registers for a feed's wake-ups. Register before the first read, or a change in between is
+    /// slept through.
     pub fn watch(&self, feed: FeedNo) -> Option<watch::Receiver<Head>> {
         let channel = |feeds: &Heads| feeds.channels.get(&feed).map(watch::Sender::subscribe);
-        if let Some(receiver) = channel(&self.feeds.read().unwrap_or_else(PoisonError::into_inner)) {
+        if let Some(receiver) = channel(&self.feeds.read().unwrap_or_else(PoisonError::into_inner))
+        {
             return Some(receiver);
         }
         let mut feeds = self.feeds.write().unwrap_or_else(PoisonError::into_inner);
         let head = *feeds.known.get(&feed)?;
-        Some(feeds.channels.entry(feed).or_insert_with(|| watch::Sender::new(head)).subscribe())
+        Some(
+            feeds
+                .channels
+                .entry(feed)
+                .or_insert_with(|| watch::Sender::new(head))
+                .subscribe(),
+        )
     }
 
     /// Number of receivers that are registered for a feed.
@@ -140,10 +175,14 @@ impl Notify {
         *self.delays.write().unwrap_or_else(PoisonError::into_inner) = Some(delays);
     }
 
-    /// Says that a feed may have changed upstream. Many hints for one feed until it is polled are one hint; one beyond the
-    /// budget of the feed is ignored.
+    /// Says that a feed may have changed upstream. Many hints for one feed until it is polled are
+    /// one hint; one beyond the budget of the feed is ignored.
     pub fn hint(&self, feed: FeedNo, now: Stamp) -> HintFate {
-        let delays = self.delays.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let delays = self
+            .delays
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
         let delay = delays.and_then(|delays| delays.delay(feed, now));
         match (self.hint_within_budget(feed, now), delay) {
             (HintFate::Taken, Some(delay)) => HintFate::Delayed(delay),
@@ -167,12 +206,21 @@ impl Notify {
 
     /// The poll for the hints of a feed has begun, or there will be none. Later hints are new ones.
     pub fn hint_heard(&self, feed: FeedNo) {
-        self.hinted.lock().unwrap_or_else(PoisonError::into_inner).waiting.remove(&feed);
+        self.hinted
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .waiting
+            .remove(&feed);
     }
 
     /// Since when a hint of a feed waits for its poll.
     pub fn hinted_since(&self, feed: FeedNo) -> Option<Stamp> {
-        self.hinted.lock().unwrap_or_else(PoisonError::into_inner).waiting.get(&feed).copied()
+        self.hinted
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .waiting
+            .get(&feed)
+            .copied()
     }
 
     /// The poll for a hint has ended.
@@ -186,7 +234,13 @@ impl Notify {
     /// Waits for hints and takes them all. Safe to drop while it waits: no hint is lost.
     pub async fn hints(&self) -> BTreeSet<FeedNo> {
         loop {
-            let taken = std::mem::take(&mut self.hinted.lock().unwrap_or_else(PoisonError::into_inner).new);
+            let taken = std::mem::take(
+                &mut self
+                    .hinted
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .new,
+            );
             if !taken.is_empty() {
                 return taken;
             }
@@ -208,7 +262,11 @@ mod tests {
     const NOW: Stamp = Stamp::from_secs(1_000_000);
 
     fn head(t: u64) -> Head {
-        Head { last_t: Stamp::from_secs(t), metadata_t: Stamp::ZERO, ready: true }
+        Head {
+            last_t: Stamp::from_secs(t),
+            metadata_t: Stamp::ZERO,
+            ready: true,
+        }
     }
 
     #[tokio::test]
@@ -222,7 +280,10 @@ mod tests {
         assert_eq!(*waiter.borrow_and_update(), head(2));
         notify.moved(FEED, head(2));
         assert!(!waiter.has_changed().unwrap(), "the same head wakes nobody");
-        assert_eq!((notify.head(FEED), notify.watchers(FEED)), (Some(head(2)), 1));
+        assert_eq!(
+            (notify.head(FEED), notify.watchers(FEED)),
+            (Some(head(2)), 1)
+        );
     }
 
     #[tokio::test]
@@ -234,7 +295,10 @@ mod tests {
         let mut waiter = notify.watch(FEED).unwrap();
         let other = notify.watch(FEED).unwrap();
         assert_eq!((channels(), notify.watchers(FEED)), (1, 2));
-        assert!(!waiter.has_changed().unwrap(), "the head at which it registered is no news");
+        assert!(
+            !waiter.has_changed().unwrap(),
+            "the head at which it registered is no news"
+        );
         drop(other);
         notify.moved(FEED, head(2));
         assert!(waiter.has_changed().unwrap());
@@ -257,7 +321,11 @@ mod tests {
         assert!(notify.watch(FEED).is_none() && notify.head(FEED).is_none());
         assert!(notify.is_forgotten(FEED) && !notify.is_forgotten(FeedNo(2)));
         notify.hint(FeedNo(2), NOW);
-        assert_eq!(notify.hints().await, BTreeSet::from([FeedNo(2)]), "nor are its hints");
+        assert_eq!(
+            notify.hints().await,
+            BTreeSet::from([FeedNo(2)]),
+            "nor are its hints"
+        );
     }
 
     #[tokio::test]

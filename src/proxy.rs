@@ -1,5 +1,5 @@
-//! The reverse proxy before old web sites: which site a request is for, and its way to the origin and back; not what we
-//! answer ourselves.
+//! The reverse proxy before old web sites: which site a request is for, and its way to the origin
+//! and back; not what we answer ourselves.
 
 mod continued;
 

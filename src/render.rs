@@ -1,8 +1,9 @@
-//! Pages and lists as documents, and the URLs that they name. Pure: the same page gives the same bytes, and an item is
-//! written the same in every page; not where pages come from or how they travel.
+//! Pages and lists as documents, and the URLs that they name. Pure: the same page gives the same
+//! bytes, and an item is written the same in every page; not where pages come from or how they
+//! travel.
 //!
-//! Nothing that an upstream wrote can make a document ill-formed: text is escaped and cleaned of what XML cannot hold,
-//! markup is parsed and written anew.
+//! Nothing that an upstream wrote can make a document ill-formed: text is escaped and cleaned of
+//! what XML cannot hold, markup is parsed and written anew.
 
 pub mod document;
 

@@ -1,5 +1,5 @@
-//! Values that must not be shown, and texts and URLs without their credentials; not encryption: secrets are kept out of logs
-//! and error texts, not out of memory.
+//! Values that must not be shown, and texts and URLs without their credentials; not encryption:
+//! secrets are kept out of logs and error texts, not out of memory.
 
 use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -53,7 +53,8 @@ impl AdminToken {
         format!("Bearer {}", self.0.reveal())
     }
 
-    /// True when these bytes are the token. Digests are compared, so that the time tells nothing of it.
+    /// True when these bytes are the token. Digests are compared, so that the time tells nothing of
+    /// it.
     pub fn is(&self, given: &[u8]) -> bool {
         Sha256::digest(given) == Sha256::digest(self.0.reveal())
     }
@@ -72,25 +73,30 @@ impl<'de> Deserialize<'de> for AdminToken {
     }
 }
 
-/// A text whose credentials must not be shown: whatever stands before an `@` where a URL has its authority.
+/// A text whose credentials must not be shown: whatever stands before an `@` where a URL has its
+/// authority.
 pub fn masked(text: &str) -> String {
     let start = text.find("//").map_or(0, |at| at + 2);
-    let end = text[start..].find(['/', '?', '#']).map_or(text.len(), |at| start + at);
+    let end = text[start..]
+        .find(['/', '?', '#'])
+        .map_or(text.len(), |at| start + at);
     match text[start..end].rfind('@') {
         Some(at) => format!("{}***{}", &text[..start], &text[start + at..]),
         None => text.to_owned(),
     }
 }
 
-/// The same of a text that may be a URL with a query, of which names of parameters are shown and values are not: one may be a
-/// token.
+/// The same of a text that may be a URL with a query, of which names of parameters are shown and
+/// values are not: one may be a token.
 pub fn masked_with_query(text: &str) -> String {
     let mut text = masked(text);
     let fragment = text.find('#').map_or("", |at| {
         text.truncate(at);
         "#***"
     });
-    let Some((before, query)) = text.split_once('?') else { return text + fragment };
+    let Some((before, query)) = text.split_once('?') else {
+        return text + fragment;
+    };
     let shown = |pair: &str| match pair.split_once('=') {
         // The end of a token alone may be a sign of equality, too (Base64).
         Some((name, value)) if !value.trim_matches('=').is_empty() => format!("{name}=***"),
@@ -100,21 +106,34 @@ pub fn masked_with_query(text: &str) -> String {
     format!("{before}?{}{fragment}", names.join("&"))
 }
 
-/// A URL of anybody as the log may have it: without credentials, without the token of a secret URL, and with no more of its query
-/// than names.
+/// A URL of anybody as the log may have it: without credentials, without the token of a secret URL,
+/// and with no more of its query than names.
 pub fn logged_url(url: &str) -> String {
     masked_with_query(&without_token(url))
 }
 
 /// Parts of names of parameters whose values are secrets.
-const SECRET_NAMES: [&str; 8] = ["token", "key", "auth", "secret", "pass", "pwd", "sig", "session"];
+const SECRET_NAMES: [&str; 8] = [
+    "token", "key", "auth", "secret", "pass", "pwd", "sig", "session",
+];
 
-/// The same of a text that may be a URL whose query is wanted: only values under names of secrets are masked.
+/// The same of a text that may be a URL whose query is wanted: only values under names of secrets
+/// are masked.
 pub fn masked_secrets(text: &str) -> String {
-    let is_secret = |name: &str| SECRET_NAMES.iter().any(|part| name.to_ascii_lowercase().contains(part));
+    let is_secret = |name: &str| {
+        SECRET_NAMES
+            .iter()
+            .any(|part| name.to_ascii_lowercase().contains(part))
+    };
     let query = text.split_once('?').map_or("", |(_, query)| query);
-    let has_secret = query.split('&').any(|pair| is_secret(pair.split('=').next().unwrap_or_default()));
-    if has_secret { masked_with_query(text) } else { masked(text) }
+    let has_secret = query
+        .split('&')
+        .any(|pair| is_secret(pair.split('=').next().unwrap_or_default()));
+    if has_secret {
+        masked_with_query(text)
+    } else {
+        masked(text)
+    }
 }
 
 /// A URL as everybody may see it: without credentials, and without a query, which may be a token.
@@ -132,8 +151,8 @@ pub fn public_text(url: &str) -> String {
     Url::parse(url).map_or_else(|_| String::new(), |url| public_url(&url))
 }
 
-/// A URL or a path of ours without the token that makes it a secret (U-1): whatever stands behind `/s/`, also where a topic in
-/// a query has it.
+/// A URL or a path of ours without the token that makes it a secret (U-1): whatever stands behind
+/// `/s/`, also where a topic in a query has it.
 pub fn without_token(url: &str) -> String {
     let plain = percent_decode_str(url).decode_utf8_lossy();
     let mut after_secret = false;
@@ -142,7 +161,11 @@ pub fn without_token(url: &str) -> String {
         if is_token { "***" } else { step }
     });
     let masked: Vec<&str> = steps.collect();
-    if masked.contains(&"***") { masked.join("/") } else { url.to_owned() }
+    if masked.contains(&"***") {
+        masked.join("/")
+    } else {
+        url.to_owned()
+    }
 }
 
 #[cfg(test)]
@@ -155,7 +178,10 @@ mod tests {
         check("/feeds/blog?a=%2f", "/feeds/blog?a=%2f");
         check("/smart/s/abc/feeds/blog?x=1", "/smart/s/***/feeds/blog?x=1");
         check("/%73/%61bc/feeds", "/s/***/feeds");
-        check("/cb?hub.topic=http%3A%2F%2Fx%2Fs%2Fabc%2Ffeeds", "/cb?hub.topic=http://x/s/***/feeds");
+        check(
+            "/cb?hub.topic=http%3A%2F%2Fx%2Fs%2Fabc%2Ffeeds",
+            "/cb?hub.topic=http://x/s/***/feeds",
+        );
     }
 
     #[test]
@@ -165,10 +191,19 @@ mod tests {
         check("/rss?token=abc&x=1", "/rss?token=***&x=***");
         check("/rss?YWJj=", "/rss?***");
         check("/rss?YWI==&a", "/rss?***&***");
-        check("https://u:p@h.example/rss?k=abc#abc", "https://***@h.example/rss?k=***#***");
-        check("https://h.example/#access_token=abc", "https://h.example/#***");
+        check(
+            "https://u:p@h.example/rss?k=abc#abc",
+            "https://***@h.example/rss?k=***#***",
+        );
+        check(
+            "https://h.example/#access_token=abc",
+            "https://h.example/#***",
+        );
         check("/s/abc/rss?k=abc", "/s/***/rss?k=***");
-        check("/cb?hub.topic=http%3A%2F%2Fx%2Fs%2Fabc%2Frss%3Fk%3Dabc", "/cb?hub.topic=***");
+        check(
+            "/cb?hub.topic=http%3A%2F%2Fx%2Fs%2Fabc%2Frss%3Fk%3Dabc",
+            "/cb?hub.topic=***",
+        );
     }
 
     #[test]
@@ -180,6 +215,9 @@ mod tests {
         assert!(!shown.contains("0123456789abcdef"), "{shown}");
         assert_eq!(good.header(), "Bearer 0123456789abcdef");
         assert!(good.is(b"0123456789abcdef") && !good.is(b"0123456789abcde"));
-        assert_eq!(serde_json::from_str::<AdminToken>("\"0123456789abcdef\"").unwrap(), good);
+        assert_eq!(
+            serde_json::from_str::<AdminToken>("\"0123456789abcdef\"").unwrap(),
+            good
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! The HTTP side that consumers see: listening, routing, pulling, long polling; not what a page holds.
+//! The HTTP side that consumers see: listening, routing, pulling, long polling; not what a page
+//! holds.
 
 use crate::{readers, secret::AdminToken};
 use ipnet::IpNet;
@@ -59,21 +60,25 @@ mod tests;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Addresses for consumers: an address and port, `unix:` and a path, `systemd`, or a list of those.
+    /// Addresses for consumers: an address and port, `unix:` and a path, `systemd`, or a list of
+    /// those.
     pub listen: ListenAddresses,
     /// The URL by which consumers reach us from outside: the root of every URL that we print.
     pub public_url: Url,
-    /// Address and port for the operator: `/live`, `/ready`, `/metrics`, `/status`. Keep it off the internet.
+    /// Address and port for the operator: `/live`, `/ready`, `/metrics`, `/status`. Keep it off the
+    /// internet.
     pub admin_listen: SocketAddr,
-    /// The token of the operator's requests (`Authorization: Bearer`); needed where `admin_listen` is beyond loopback. At least
-    /// 16 characters.
+    /// The token of the operator's requests (`Authorization: Bearer`); needed where `admin_listen`
+    /// is beyond loopback. At least 16 characters.
     pub admin_token: Option<AdminToken>,
-    /// Addresses and networks of proxies before us whose `X-Forwarded-For` is believed, so that the limits of the hub count
-    /// their clients one by one.
+    /// Addresses and networks of proxies before us whose `X-Forwarded-For` is believed, so that the
+    /// limits of the hub count their clients one by one.
     pub trusted_proxies: Vec<IpNet>,
-    /// True to take passwords (`Authorization: Basic`) over plain HTTP from other machines, too. They can be read on the way.
+    /// True to take passwords (`Authorization: Basic`) over plain HTTP from other machines, too.
+    /// They can be read on the way.
     pub basic_over_http: bool,
-    /// True when those proxies begin each connection with a header of the PROXY protocol, version 1 or 2.
+    /// True when those proxies begin each connection with a header of the PROXY protocol, version 1
+    /// or 2.
     pub proxy_protocol: bool,
     /// HTTPS.
     pub tls: TlsSettings,
@@ -81,8 +86,8 @@ pub struct Config {
     pub prefix: String,
     /// Requests held and streams of events at once at most; one more gets 503.
     pub waiters_max: usize,
-    /// Of these those of one client address at most, or of one network of version 6; one more gets 429. Those of this machine
-    /// are counted in all only.
+    /// Of these those of one client address at most, or of one network of version 6; one more gets
+    /// 429. Those of this machine are counted in all only.
     pub waiters_per_client_max: usize,
     /// Connections at once at most; one more waits to be accepted.
     pub connections_max: usize,

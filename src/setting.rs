@@ -1,4 +1,5 @@
-//! Settings apart from their meaning: the refusal of one, and a list of all by dotted key; not where they are read from.
+//! Settings apart from their meaning: the refusal of one, and a list of all by dotted key; not
+//! where they are read from.
 
 use crate::secret::masked;
 use serde::Serialize;
@@ -21,13 +22,25 @@ pub struct RefusedSetting {
 
 impl RefusedSetting {
     /// A refusal of the value of a key.
-    pub fn new(key: impl Into<String>, found: impl fmt::Display, wanted: impl Into<String>) -> Self {
-        Self { key: key.into(), found: masked(&found.to_string()), wanted: wanted.into(), line: None }
+    pub fn new(
+        key: impl Into<String>,
+        found: impl fmt::Display,
+        wanted: impl Into<String>,
+    ) -> Self {
+        Self {
+            key: key.into(),
+            found: masked(&found.to_string()),
+            wanted: wanted.into(),
+            line: None,
+        }
     }
 
     /// The same below a table.
     pub fn within(self, table: &str) -> Self {
-        Self { key: format!("{table}.{}", self.key), ..self }
+        Self {
+            key: format!("{table}.{}", self.key),
+            ..self
+        }
     }
 }
 
@@ -45,10 +58,15 @@ impl fmt::Display for RefusedSetting {
 
 /// Refuses 0.
 pub fn at_least_one(key: &str, value: u64, wanted: &str) -> Result<(), RefusedSetting> {
-    if value == 0 { Err(RefusedSetting::new(key, 0, wanted)) } else { Ok(()) }
+    if value == 0 {
+        Err(RefusedSetting::new(key, 0, wanted))
+    } else {
+        Ok(())
+    }
 }
 
-/// Every setting of a table by its dotted key. Lists are one setting each; a setting without a value is `null`.
+/// Every setting of a table by its dotted key. Lists are one setting each; a setting without a
+/// value is `null`.
 pub fn by_key(table: &impl Serialize) -> BTreeMap<String, Value> {
     let mut settings = BTreeMap::new();
     let value = serde_json::to_value(table).expect("settings have names and plain values");
@@ -60,7 +78,15 @@ fn collect(key: String, value: Value, settings: &mut BTreeMap<String, Value>) {
     match value {
         Value::Object(table) => {
             for (name, value) in table {
-                collect(if key.is_empty() { name } else { format!("{key}.{name}") }, value, settings);
+                collect(
+                    if key.is_empty() {
+                        name
+                    } else {
+                        format!("{key}.{name}")
+                    },
+                    value,
+                    settings,
+                );
             }
         }
         value => {
@@ -75,7 +101,10 @@ pub fn differing_keys(old: &impl Serialize, new: &impl Serialize) -> Vec<String>
     let mut keys: Vec<&String> = old.keys().chain(new.keys()).collect();
     keys.sort_unstable();
     keys.dedup();
-    keys.into_iter().filter(|key| old.get(*key) != new.get(*key)).cloned().collect()
+    keys.into_iter()
+        .filter(|key| old.get(*key) != new.get(*key))
+        .cloned()
+        .collect()
 }
 
 #[cfg(test)]
@@ -93,8 +122,11 @@ mod tests {
 
     #[test]
     fn a_refusal_shows_no_credentials() {
-        let refused =
-            RefusedSetting::new("url", "\"http://u:hunter2@x/\"", "give another").within("feed.blog");
-        assert_eq!(refused.to_string(), "feed.blog.url: found \"http://***@x/\"; give another");
+        let refused = RefusedSetting::new("url", "\"http://u:hunter2@x/\"", "give another")
+            .within("feed.blog");
+        assert_eq!(
+            refused.to_string(),
+            "feed.blog.url: found \"http://***@x/\"; give another"
+        );
     }
 }

@@ -1,8 +1,9 @@
-//! The store contract: small traits over feeds, groups, polls, walks, subscriptions, users, the catalog and leases, and their sum
-//! [`Store`]; no store in particular.
+//! The store contract: small traits over feeds, groups, polls, walks, subscriptions, users, the
+//! catalog and leases, and their sum [`Store`]; no store in particular.
 //!
-//! Every call is atomic, and what was answered with `Ok` survives the end of the process. No call returns everything of a
-//! kind that grows: those that list take the last key seen and a limit, and [`listing`] makes streams of them.
+//! Every call is atomic, and what was answered with `Ok` survives the end of the process. No call
+//! returns everything of a kind that grows: those that list take the last key seen and a limit, and
+//! [`listing`] makes streams of them.
 
 use crate::feed::item::Item;
 use futures_util::future::BoxFuture;
@@ -73,15 +74,16 @@ pub use subscriptions::{Subscription, Subscriptions};
 /// The traits of a store, for callers of a store of a known type.
 pub mod traits {
     pub use super::{
-        AccountStore, CatalogStore, Feeds, Groups, Leases, Polls, SiteStore, Store, Subscriptions, Upkeep,
-        Walks, Watched,
+        AccountStore, CatalogStore, Feeds, Groups, Leases, Polls, SiteStore, Store, Subscriptions,
+        Upkeep, Walks, Watched,
     };
 }
 
 /// The answer of a store, later.
 pub type StoreFuture<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 
-/// Reads an item from the bytes that a file keeps of it under a key that ends with T, for tools that look into a file.
+/// Reads an item from the bytes that a file keeps of it under a key that ends with T, for tools
+/// that look into a file.
 pub fn stored_item(key: &[u8], bytes: &[u8]) -> Result<Item, StoreError> {
     redb::item_at(key, bytes)
 }
@@ -127,7 +129,8 @@ pub trait Upkeep: Send + Sync {
     /// Takes the clock for right although it jumped (see [`StoreError::Clock`]).
     fn accept_clock(&self) -> StoreFuture<'_, ()>;
 
-    /// Copies what is stored now into a file, while everything goes on. The file appears whole or not at all.
+    /// Copies what is stored now into a file, while everything goes on. The file appears whole or
+    /// not at all.
     fn back_up<'a>(&'a self, file: &'a Path) -> StoreFuture<'a, BackupReport>;
 
     /// Finishes what was queued and lets go of the file. Later calls fail with `Closed`.

@@ -1,5 +1,5 @@
-//! Logs and counters for the operator. Names no other component; the gauges that need it are set where they
-//! are read, on the admin listener.
+//! Logs and counters for the operator. Names no other component; the gauges that need it are set
+//! where they are read, on the admin listener.
 
 use prometheus_client::{
     encoding::{EncodeLabelSet, text},
@@ -31,20 +31,33 @@ pub enum LogForm {
 pub fn log(form: LogForm, filter: &str) {
     let asked_for = std::env::var_os(EnvFilter::DEFAULT_ENV);
     let usual = || EnvFilter::new(without_strangers_lines(filter));
-    let (filter, mistake) = match asked_for.as_deref().map(|text| filter_of(&text.to_string_lossy())) {
+    let (filter, mistake) = match asked_for
+        .as_deref()
+        .map(|text| filter_of(&text.to_string_lossy()))
+    {
         Some(Ok(Some(asked_for))) => (asked_for, None),
         None | Some(Ok(None)) => (usual(), None),
-        Some(Err(mistake)) => (usual(), Some(format!("{mistake}; `{filter}` holds instead"))),
+        Some(Err(mistake)) => (
+            usual(),
+            Some(format!("{mistake}; `{filter}` holds instead")),
+        ),
     };
     let lines = tracing_subscriber::registry().with(filter);
     let _ = match form {
         LogForm::Plain => {
             let colours = std::io::stderr().is_terminal();
             lines
-                .with(fmt::layer().with_writer(std::io::stderr).with_target(false).with_ansi(colours))
+                .with(
+                    fmt::layer()
+                        .with_writer(std::io::stderr)
+                        .with_target(false)
+                        .with_ansi(colours),
+                )
                 .try_init()
         }
-        LogForm::Json => lines.with(fmt::layer().json().with_writer(std::io::stderr)).try_init(),
+        LogForm::Json => lines
+            .with(fmt::layer().json().with_writer(std::io::stderr))
+            .try_init(),
     };
     if let Some(mistake) = mistake {
         // An error, so that it is seen however little is logged.
@@ -58,19 +71,23 @@ const OURS: &str = env!("CARGO_CRATE_NAME");
 /// The names of levels.
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
-/// The filter that a text of `RUST_LOG` asks for; `None` for one that is empty. A word alone that is nearly a level is a
-/// mistake: it would be taken for the name of a module, of which there is none, and nothing would be logged.
+/// The filter that a text of `RUST_LOG` asks for; `None` for one that is empty. A word alone that
+/// is nearly a level is a mistake: it would be taken for the name of a module, of which there is
+/// none, and nothing would be logged.
 fn filter_of(text: &str) -> Result<Option<EnvFilter>, String> {
     if text.trim().is_empty() {
         return Ok(None);
     }
-    let advice =
-        "give a level (error, warn, info, debug, trace), or a module with one, such as everfeed::hub=debug";
+    let advice = "give a level (error, warn, info, debug, trace), or a module with one, such as everfeed::hub=debug";
     for word in text.split(',').map(str::trim) {
         let lower = word.to_ascii_lowercase();
         let is_level = LEVELS.contains(&lower.as_str());
-        let near = LEVELS.into_iter().find(|level| strsim::damerau_levenshtein(level, &lower) <= 2);
-        if let Some(near) = near.filter(|_| !is_level && word.bytes().all(|b| b.is_ascii_alphabetic())) {
+        let near = LEVELS
+            .into_iter()
+            .find(|level| strsim::damerau_levenshtein(level, &lower) <= 2);
+        if let Some(near) =
+            near.filter(|_| !is_level && word.bytes().all(|b| b.is_ascii_alphabetic()))
+        {
             return Err(format!("RUST_LOG: found `{word}`; did you mean `{near}`?"));
         }
         // A filter for a module that is nearly ours is for nothing that there is.
@@ -84,11 +101,15 @@ fn filter_of(text: &str) -> Result<Option<EnvFilter>, String> {
         }
     }
     let text = without_strangers_lines(text);
-    EnvFilter::builder().parse(&text).map(Some).map_err(|error| format!("RUST_LOG: {error}; {advice}"))
+    EnvFilter::builder()
+        .parse(&text)
+        .map(Some)
+        .map_err(|error| format!("RUST_LOG: {error}; {advice}"))
 }
 
-/// A filter without the lines of two libraries, unless it asks for them or for everything: h2 warns of single frames that a peer
-/// sent, so that anybody could fill the log, and the verifier of certificates says once more what we say.
+/// A filter without the lines of two libraries, unless it asks for them or for everything: h2 warns
+/// of single frames that a peer sent, so that anybody could fill the log, and the verifier of
+/// certificates says once more what we say.
 fn without_strangers_lines(filter: &str) -> String {
     let asks = |word: &str| filter.to_ascii_lowercase().contains(word);
     if ["h2", "rustls", "debug", "trace"].into_iter().any(asks) {
@@ -218,7 +239,9 @@ impl Default for PushLag {
 impl Metrics {
     /// Counts a request.
     pub fn request(&self, form: &'static str, status: u16) {
-        self.requests.get_or_create(&RequestLabels { form, status }).inc();
+        self.requests
+            .get_or_create(&RequestLabels { form, status })
+            .inc();
     }
 
     /// Counts a poll and its time.
@@ -234,7 +257,9 @@ impl Metrics {
 
     /// Counts what the page of a missing item said.
     pub fn permalink_check(&self, outcome: &'static str) {
-        self.permalink_checks.get_or_create(&OutcomeLabel { outcome }).inc();
+        self.permalink_checks
+            .get_or_create(&OutcomeLabel { outcome })
+            .inc();
     }
 
     /// Counts a push.
@@ -249,12 +274,16 @@ impl Metrics {
 
     /// Counts a verification.
     pub fn verification(&self, outcome: &'static str) {
-        self.verifications.get_or_create(&OutcomeLabel { outcome }).inc();
+        self.verifications
+            .get_or_create(&OutcomeLabel { outcome })
+            .inc();
     }
 
     /// Counts credentials that were not taken.
     pub fn auth_failure(&self, scheme: &'static str, outcome: &'static str) {
-        self.auth_failures.get_or_create(&AuthFailureLabels { scheme, outcome }).inc();
+        self.auth_failures
+            .get_or_create(&AuthFailureLabels { scheme, outcome })
+            .inc();
     }
 
     /// The metrics of a site, which are there from now on.
@@ -268,21 +297,46 @@ impl Metrics {
         }
     }
 
-    /// A registry that holds these counters, to which gauges may be added. The library appends `_total`.
+    /// A registry that holds these counters, to which gauges may be added. The library appends
+    /// `_total`.
     pub fn registry(&self) -> Registry {
         let mut registry = Registry::with_prefix("everfeed");
-        registry.register("http_requests", "Requests answered to consumers", self.requests.clone());
+        registry.register(
+            "http_requests",
+            "Requests answered to consumers",
+            self.requests.clone(),
+        );
         registry.register("polls", "Polls of upstreams ended", self.polls.clone());
-        registry.register("items_changed", "Items that got a new T", self.items_changed.clone());
-        registry.register("tombstones", "Items that became tombstones, by reason", self.tombstones.clone());
+        registry.register(
+            "items_changed",
+            "Items that got a new T",
+            self.items_changed.clone(),
+        );
+        registry.register(
+            "tombstones",
+            "Items that became tombstones, by reason",
+            self.tombstones.clone(),
+        );
         let checks = self.permalink_checks.clone();
-        registry.register("permalink_checks", "Pages of missing items, by what they said", checks);
+        registry.register(
+            "permalink_checks",
+            "Pages of missing items, by what they said",
+            checks,
+        );
         registry.register("pushes", "Pushes to subscribers ended", self.pushes.clone());
         let help = "Seconds from a change to the moment at which a subscriber has taken it";
         registry.register("push_lag_seconds", help, self.times.push_lag.0.clone());
         let failures = self.auth_failures.clone();
-        registry.register("auth_failures", "Credentials refused, slowed or not checked", failures);
-        registry.register("verifications", "Verifications of subscribers ended", self.verifications.clone());
+        registry.register(
+            "auth_failures",
+            "Credentials refused, slowed or not checked",
+            failures,
+        );
+        registry.register(
+            "verifications",
+            "Verifications of subscribers ended",
+            self.verifications.clone(),
+        );
         registry.register(
             "poll_duration_seconds",
             "Seconds from the start of a poll to its commit",
@@ -301,8 +355,13 @@ impl SitesMetrics {
         registry.register("site_places_max", help, self.places_max.clone());
         let help = "Requests that received 503 because all places of a site were taken";
         registry.register("site_places_refused", help, self.places_refused.clone());
-        let help = "Slow requests of the client with most places of a site that were ended to make room";
-        registry.register("site_places_taken_away", help, self.places_taken_away.clone());
+        let help =
+            "Slow requests of the client with most places of a site that were ended to make room";
+        registry.register(
+            "site_places_taken_away",
+            help,
+            self.places_taken_away.clone(),
+        );
     }
 }
 
@@ -320,9 +379,14 @@ mod tests {
 
     #[test]
     fn a_mistake_in_rust_log_is_told_and_what_is_meant_is_taken() {
-        for good in
-            ["debug", "WARN", "everfeed::hub=debug,info", "everfeed", "info,h2=off", "tower_http=trace"]
-        {
+        for good in [
+            "debug",
+            "WARN",
+            "everfeed::hub=debug,info",
+            "everfeed",
+            "info,h2=off",
+            "tower_http=trace",
+        ] {
             assert!(matches!(filter_of(good), Ok(Some(_))), "{good}");
         }
         assert!(matches!(filter_of(" "), Ok(None)));
@@ -335,8 +399,13 @@ mod tests {
             ("everfeed=loud", "give a level"),
             ("everfeed=info=debug", "give a level"),
         ] {
-            let mistake = filter_of(bad).err().unwrap_or_else(|| panic!("`{bad}` is a mistake"));
-            assert!(mistake.contains("RUST_LOG") && mistake.contains(part), "{mistake}");
+            let mistake = filter_of(bad)
+                .err()
+                .unwrap_or_else(|| panic!("`{bad}` is a mistake"));
+            assert!(
+                mistake.contains("RUST_LOG") && mistake.contains(part),
+                "{mistake}"
+            );
         }
     }
 
@@ -346,7 +415,10 @@ mod tests {
         let written = lines.clone();
         let layer = fmt::layer().with_writer(move || Written(written.clone()));
         let filter = filter_of(filter).unwrap().unwrap();
-        let _logging = tracing_subscriber::registry().with(filter).with(layer).set_default();
+        let _logging = tracing_subscriber::registry()
+            .with(filter)
+            .with(layer)
+            .set_default();
         tracing::warn!(target: "h2::proto::ping_pong", "recv PING ack that we never sent");
         let lines = lines.lock().unwrap();
         !lines.is_empty()

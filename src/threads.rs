@@ -1,5 +1,6 @@
-//! Threads that each serve some of the connections by themselves: what is done for a connection is done on one thread, so nobody
-//! is woken across threads and nothing is passed between cores. Not what is served.
+//! Threads that each serve some of the connections by themselves: what is done for a connection is
+//! done on one thread, so nobody is woken across threads and nothing is passed between cores. Not
+//! what is served.
 
 use std::{
     cell::Cell,
@@ -11,11 +12,13 @@ use std::{
 use tokio::runtime::{Builder, Handle, Runtime, RuntimeFlavor};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-/// Serving threads at most. More would not make an old blog faster, and each has connections of its own to the origin.
+/// Serving threads at most. More would not make an old blog faster, and each has connections of its
+/// own to the origin.
 const THREADS_MAX: usize = 8;
 
-/// Time for which a thread for blocking work waits for more. Such threads take turns: with the 10 s of the library, some requests
-/// a second keep the hundreds that a crowd has called for ever. Another thread costs less than a tenth of a millisecond.
+/// Time for which a thread for blocking work waits for more. Such threads take turns: with the 10 s
+/// of the library, some requests a second keep the hundreds that a crowd has called for ever.
+/// Another thread costs less than a tenth of a millisecond.
 const IDLE_TIME: Duration = Duration::from_millis(200);
 
 thread_local! {
@@ -23,8 +26,9 @@ thread_local! {
     static NUMBER: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Builds a runtime whose threads for blocking work go when they are not needed. Their number has the bound of the library, 512:
-/// a lookup of a name that no server answers blocks for many seconds, and must not keep reads of the store waiting.
+/// Builds a runtime whose threads for blocking work go when they are not needed. Their number has
+/// the bound of the library, 512: a lookup of a name that no server answers blocks for many
+/// seconds, and must not keep reads of the store waiting.
 ///
 /// # Errors
 /// The error of the system, which gives no more threads or no more file descriptors.
@@ -41,8 +45,8 @@ pub struct ServingThreads {
 }
 
 impl ServingThreads {
-    /// Starts one thread for each core, eight at most. Under a runtime of a single thread, none: that is the runtime
-    /// of a test, and all that it tests must have its clock.
+    /// Starts one thread for each core, eight at most. Under a runtime of a single thread, none:
+    /// that is the runtime of a test, and all that it tests must have its clock.
     ///
     /// # Errors
     /// The error of the system, which gives no more threads or no more file descriptors.
@@ -50,13 +54,22 @@ impl ServingThreads {
         if Handle::current().runtime_flavor() != RuntimeFlavor::MultiThread {
             return Ok(Self::default());
         }
-        let count = thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX);
+        let count = thread::available_parallelism()
+            .map_or(1, usize::from)
+            .min(THREADS_MAX);
         let end = CancellationToken::new();
-        let runtimes = (1..=count).map(|number| start_one(number, end.clone())).collect::<io::Result<_>>()?;
-        Ok(Self { runtimes, turn: AtomicUsize::new(0), _end: Some(end.drop_guard()) })
+        let runtimes = (1..=count)
+            .map(|number| start_one(number, end.clone()))
+            .collect::<io::Result<_>>()?;
+        Ok(Self {
+            runtimes,
+            turn: AtomicUsize::new(0),
+            _end: Some(end.drop_guard()),
+        })
     }
 
-    /// The thread for the next connection, in turn; the runtime of whoever asks where there are none.
+    /// The thread for the next connection, in turn; the runtime of whoever asks where there are
+    /// none.
     pub fn next(&self) -> Handle {
         let turn = self.turn.fetch_add(1, Ordering::Relaxed);
         match self.runtimes.len() {
@@ -69,12 +82,14 @@ impl ServingThreads {
 fn start_one(number: usize, end: CancellationToken) -> io::Result<Handle> {
     let runtime = build(Builder::new_current_thread())?;
     let handle = runtime.handle().clone();
-    thread::Builder::new().name(format!("serving-{number}")).spawn(move || {
-        NUMBER.set(number);
-        runtime.block_on(end.cancelled());
-        // What still runs on threads of its own is not waited for.
-        runtime.shutdown_background();
-    })?;
+    thread::Builder::new()
+        .name(format!("serving-{number}"))
+        .spawn(move || {
+            NUMBER.set(number);
+            runtime.block_on(end.cancelled());
+            // What still runs on threads of its own is not waited for.
+            runtime.shutdown_background();
+        })?;
     Ok(handle)
 }
 
@@ -111,7 +126,13 @@ mod tests {
         let mut met = BTreeSet::new();
         for _ in 0..2 * threads.runtimes.len() {
             let values = values.clone();
-            met.insert(threads.next().spawn(async move { *values.here() }).await.unwrap());
+            met.insert(
+                threads
+                    .next()
+                    .spawn(async move { *values.here() })
+                    .await
+                    .unwrap(),
+            );
         }
         assert_eq!(met, (2..=1 + threads.runtimes.len()).collect());
         let left = threads.next();
@@ -143,9 +164,12 @@ mod tests {
                     counted
                 })
             });
-            let counted = futures_util::future::try_join_all(crowd.collect::<Vec<_>>()).await.unwrap();
+            let counted = futures_util::future::try_join_all(crowd.collect::<Vec<_>>())
+                .await
+                .unwrap();
             assert_eq!(counted.into_iter().flatten().collect::<Vec<_>>(), [CROWD]);
-            // 50 pieces of work a second: each thread has its turn within 10 s. A slow machine has more time, and as many turns.
+            // 50 pieces of work a second: each thread has its turn within 10 s. A slow machine has
+            // more time, and as many turns.
             let mut turns = tokio::time::interval(Duration::from_millis(20));
             for _ in 0..1000 {
                 turns.tick().await;

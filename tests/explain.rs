@@ -1,4 +1,5 @@
-//! `everfeed explain` and `everfeed replay` as an operator runs them, beside a house that serves, and after it.
+//! `everfeed explain` and `everfeed replay` as an operator runs them, beside a house that serves,
+//! and after it.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -49,7 +50,11 @@ async fn run(arguments: Vec<String>) -> (String, String, bool) {
             .output()
             .unwrap();
         let text = |bytes| String::from_utf8(bytes).unwrap();
-        (text(output.stdout), text(output.stderr), output.status.success())
+        (
+            text(output.stdout),
+            text(output.stderr),
+            output.status.success(),
+        )
     };
     tokio::task::spawn_blocking(run).await.unwrap()
 }
@@ -76,12 +81,19 @@ async fn a_deletion_is_explained_while_serving_and_after_and_its_documents_play_
     let given = Config::parse("test", &config(folder.path(), &publisher, "127.0.0.1:0")).unwrap();
     let app = App::start(given).await.unwrap();
     let file = folder.path().join("everfeed.toml");
-    std::fs::write(&file, config(folder.path(), &publisher, &app.admin_address().to_string())).unwrap();
+    std::fs::write(
+        &file,
+        config(folder.path(), &publisher, &app.admin_address().to_string()),
+    )
+    .unwrap();
     let file = file.display().to_string();
     let explain = async |rest: &[&str]| {
         let rest = rest.iter().map(|word| (*word).to_owned());
-        run(["explain".to_owned(), "--config".to_owned(), file.clone()].into_iter().chain(rest).collect())
-            .await
+        run(["explain".to_owned(), "--config".to_owned(), file.clone()]
+            .into_iter()
+            .chain(rest)
+            .collect())
+        .await
     };
     let until = async |rest: &[&str], expect: &str| {
         let started = Instant::now();
@@ -100,10 +112,20 @@ async fn a_deletion_is_explained_while_serving_and_after_and_its_documents_play_
     // One is taken out of the middle; an older one moves up.
     publisher.says(posts("zyxvuts"));
     let gone = until(&["quick", "http://blog.example/?p=w"], "deleted at").await;
-    assert!(gone.contains("absent-bracketed") && gone.contains("2 documents without it"), "{gone}");
+    assert!(
+        gone.contains("absent-bracketed") && gone.contains("2 documents without it"),
+        "{gone}"
+    );
     let open = until(&["usual", "http://blog.example/w.html"], "suspected").await;
-    assert!(open.contains("for a deletion: 1 more document without it (1 of 2); not before 20"), "{open}");
-    let kept = until(&["usual", "http://blog.example/?p=v"], "it is in the last document").await;
+    assert!(
+        open.contains("for a deletion: 1 more document without it (1 of 2); not before 20"),
+        "{open}"
+    );
+    let kept = until(
+        &["usual", "http://blog.example/?p=v"],
+        "it is in the last document",
+    )
+    .await;
     assert!(kept.contains("http://blog.example/?p=v"), "{kept}");
     let feed = until(&["usual"], "suspected   ").await;
     for line in [
@@ -124,11 +146,36 @@ async fn a_deletion_is_explained_while_serving_and_after_and_its_documents_play_
     let (out, err, _) = explain(&["quick", "http://blog.example/?p=w"]).await;
     assert_eq!(out, gone, "{err}");
     let recordings = folder.path().join("recordings").display().to_string();
-    let played = run(vec!["replay".into(), "--config".into(), file.clone(), recordings]).await;
+    let played = run(vec![
+        "replay".into(),
+        "--config".into(),
+        file.clone(),
+        recordings,
+    ])
+    .await;
     assert!(played.2, "{}", played.1);
-    assert!(played.0.contains("deleted http://blog.example/?p=w: absent-bracketed"), "{}", played.0);
-    let row = played.0.lines().last().unwrap().split_whitespace().skip(2).take(4).collect::<Vec<_>>();
-    assert_eq!(row, ["7", "1", "0", "1"], "at first, adds, edits, tombstones: {}", played.0);
+    assert!(
+        played
+            .0
+            .contains("deleted http://blog.example/?p=w: absent-bracketed"),
+        "{}",
+        played.0
+    );
+    let row = played
+        .0
+        .lines()
+        .last()
+        .unwrap()
+        .split_whitespace()
+        .skip(2)
+        .take(4)
+        .collect::<Vec<_>>();
+    assert_eq!(
+        row,
+        ["7", "1", "0", "1"],
+        "at first, adds, edits, tombstones: {}",
+        played.0
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -153,12 +200,22 @@ async fn a_post_whose_page_is_gone_is_explained_by_its_page_and_plays_to_the_sam
             path("recordings"),
         )
     };
-    let app = App::start(Config::parse("test", &config("127.0.0.1:0")).unwrap()).await.unwrap();
+    let app = App::start(Config::parse("test", &config("127.0.0.1:0")).unwrap())
+        .await
+        .unwrap();
     let file = folder.path().join("everfeed.toml");
     std::fs::write(&file, config(&app.admin_address().to_string())).unwrap();
     let file = file.display().to_string();
-    let explain =
-        async || run(vec!["explain".into(), "--config".into(), file.clone(), "blog".into()]).await.0;
+    let explain = async || {
+        run(vec![
+            "explain".into(),
+            "--config".into(),
+            file.clone(),
+            "blog".into(),
+        ])
+        .await
+        .0
+    };
     let until = async |expect: &str| {
         let started = Instant::now();
         loop {
@@ -199,9 +256,19 @@ async fn a_feed_in_which_what_is_missing_keeps_coming_back_says_so() {
     let given = Config::parse("test", &config(folder.path(), &publisher, "127.0.0.1:0")).unwrap();
     let app = App::start(given).await.unwrap();
     let file = folder.path().join("everfeed.toml");
-    std::fs::write(&file, config(folder.path(), &publisher, &app.admin_address().to_string())).unwrap();
-    let explain =
-        || run(vec!["explain".into(), "--config".into(), file.display().to_string(), "usual".into()]);
+    std::fs::write(
+        &file,
+        config(folder.path(), &publisher, &app.admin_address().to_string()),
+    )
+    .unwrap();
+    let explain = || {
+        run(vec![
+            "explain".into(),
+            "--config".into(),
+            file.display().to_string(),
+            "usual".into(),
+        ])
+    };
     let started = Instant::now();
     while !explain().await.0.contains("7 items") {
         assert!(started.elapsed() < PATIENCE);
@@ -228,7 +295,9 @@ async fn a_feed_in_which_what_is_missing_keeps_coming_back_says_so() {
     let why = "a deletion takes seven days of absence: what was missing has come back three times in a week";
     assert!(told.contains(why), "{told}");
     assert!(
-        told.contains("      what was missing came back, so for a month a deletion takes seven days"),
+        told.contains(
+            "      what was missing came back, so for a month a deletion takes seven days"
+        ),
         "{told}"
     );
     app.stop().await.unwrap();

@@ -1,7 +1,10 @@
-//! Documents of publishers against ours that are made of them: the elements of a channel that come out again, and entries and
-//! metadata that are read, written as Atom and read again.
+//! Documents of publishers against ours that are made of them: the elements of a channel that come
+//! out again, and entries and metadata that are read, written as Atom and read again.
 
-#![expect(clippy::unwrap_used, reason = "tests read files, and fail by panicking")]
+#![expect(
+    clippy::unwrap_used,
+    reason = "tests read files, and fail by panicking"
+)]
 
 use everfeed::{
     feed::{
@@ -44,10 +47,15 @@ fn documents(folders: impl IntoIterator<Item = PathBuf>) -> Vec<PathBuf> {
     let mut folders: Vec<_> = folders.into_iter().collect();
     let mut found = Vec::new();
     while let Some(folder) = folders.pop() {
-        for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        for path in std::fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+        {
             if path.is_dir() {
                 folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "xml" || extension == "json")
+            } else if path
+                .extension()
+                .is_some_and(|extension| extension == "xml" || extension == "json")
                 && !path.to_str().unwrap().ends_with(".expect.json")
             {
                 found.push(path);
@@ -60,14 +68,28 @@ fn documents(folders: impl IntoIterator<Item = PathBuf>) -> Vec<PathBuf> {
 
 /// Documents of real publishers, where they are at hand.
 fn real(test: &str) -> Vec<PathBuf> {
-    let Some(corpus) = large("corpus", test) else { return Vec::new() };
-    let is_real = |path: &PathBuf| path.file_name().unwrap().to_str().unwrap().starts_with("real-");
-    let folders = std::fs::read_dir(corpus).unwrap().map(|entry| entry.unwrap().path()).filter(is_real);
+    let Some(corpus) = large("corpus", test) else {
+        return Vec::new();
+    };
+    let is_real = |path: &PathBuf| {
+        path.file_name()
+            .unwrap()
+            .to_str()
+            .unwrap()
+            .starts_with("real-")
+    };
+    let folders = std::fs::read_dir(corpus)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(is_real);
     documents(folders)
 }
 
 fn hints() -> Hints<'static> {
-    Hints { base_url: Some("http://example.org/feed.xml"), ..Hints::default() }
+    Hints {
+        base_url: Some("http://example.org/feed.xml"),
+        ..Hints::default()
+    }
 }
 
 /// A document as a page of ours, before anybody has edited or deleted anything.
@@ -97,9 +119,17 @@ fn written(sliced: &SlicedDocument, form: Representation) -> String {
     }
     let feed = FeedRecord {
         last_t: Stamp::from_secs(1_900_000_000),
-        items: ItemCounts { total: items.len() as u64, live: items.len() as u64, shortened: 0, bytes: None },
+        items: ItemCounts {
+            total: items.len() as u64,
+            live: items.len() as u64,
+            shortened: 0,
+            bytes: None,
+        },
         metadata: Arc::new(sliced.metadata.clone()),
-        completeness: Completeness { first_cursor: Some(String::new()), ..Completeness::default() },
+        completeness: Completeness {
+            first_cursor: Some(String::new()),
+            ..Completeness::default()
+        },
         ..FeedRecord::new(FeedNo(1), "x", NAMESPACE)
     };
     let page = Page {
@@ -113,7 +143,12 @@ fn written(sliced: &SlicedDocument, form: Representation) -> String {
     };
     let site = Site::new(&Url::parse("http://127.0.0.1").unwrap(), "");
     let links = site.links("x", form, (Order::MODIFIED, &Filter::All), None);
-    let document = Document { page: &page, links: &links, prev_cursor: None, ttl_mins: Some(60) };
+    let document = Document {
+        page: &page,
+        links: &links,
+        prev_cursor: None,
+        ttl_mins: Some(60),
+    };
     String::from_utf8(form.write(&document)).unwrap()
 }
 
@@ -175,14 +210,26 @@ impl Seen {
                 attributes.push(unescape(&attribute.value).trim().to_owned());
             }
         }
-        Some(Self { ns, name: local.as_ref().to_owned(), attributes, ..Self::default() })
+        Some(Self {
+            ns,
+            name: local.as_ref().to_owned(),
+            attributes,
+            ..Self::default()
+        })
     }
 
     /// Every word and attribute in it.
     fn words(&self) -> Vec<String> {
         let mut words: Vec<String> = self.text.split_whitespace().map(str::to_owned).collect();
-        words.extend(self.attributes.iter().filter(|value| !value.is_empty()).cloned());
-        self.children.iter().for_each(|child| words.extend(child.words()));
+        words.extend(
+            self.attributes
+                .iter()
+                .filter(|value| !value.is_empty())
+                .cloned(),
+        );
+        self.children
+            .iter()
+            .for_each(|child| words.extend(child.words()));
         words
     }
 
@@ -191,21 +238,32 @@ impl Seen {
     }
 
     fn attribute_is(&self, values: &[&str]) -> bool {
-        self.attributes.iter().any(|value| values.contains(&value.as_str()))
+        self.attributes
+            .iter()
+            .any(|value| values.contains(&value.as_str()))
     }
 }
 
 /// The elements of a feed that stand outside its entries.
 fn head(root: &Seen) -> Vec<&Seen> {
-    let channels: Vec<&Seen> =
-        root.children.iter().filter(|child| child.name.eq_ignore_ascii_case("channel")).collect();
-    let outside = root.children.iter().filter(|child| !child.name.eq_ignore_ascii_case("channel"));
+    let channels: Vec<&Seen> = root
+        .children
+        .iter()
+        .filter(|child| child.name.eq_ignore_ascii_case("channel"))
+        .collect();
+    let outside = root
+        .children
+        .iter()
+        .filter(|child| !child.name.eq_ignore_ascii_case("channel"));
     let inside = channels.iter().flat_map(|channel| channel.children.iter());
-    outside.chain(inside).filter(|child| !child.is_entry()).collect()
+    outside
+        .chain(inside)
+        .filter(|child| !child.is_entry())
+        .collect()
 }
 
-/// True for elements that are never repeated; see `render/representation/channel.rs`, and the dates, ids and names of
-/// software, of which a document of ours has its own.
+/// True for elements that are never repeated; see `render/representation/channel.rs`, and the
+/// dates, ids and names of software, of which a document of ours has its own.
 fn is_left_out(element: &Seen, form: Representation) -> bool {
     let name = element.name.to_ascii_lowercase();
     let own = [
@@ -249,7 +307,8 @@ fn is_left_out(element: &Seen, form: Representation) -> bool {
         || element.words().is_empty()
 }
 
-/// True when the words of an element are in the head of a document, in an element of that name or another.
+/// True when the words of an element are in the head of a document, in an element of that name or
+/// another.
 fn comes_out(element: &Seen, out: &[&Seen], form: Representation) -> bool {
     let foreign = !element.ns.is_empty()
         && !element.ns.contains("rss/1.0/")
@@ -261,7 +320,11 @@ fn comes_out(element: &Seen, out: &[&Seen], form: Representation) -> bool {
             url.map_or_else(Vec::new, Seen::words)
         }
         // How a link is called and what is behind it, only Atom can say.
-        "link" => element.words().into_iter().filter(|word| word.contains("://")).collect(),
+        "link" => element
+            .words()
+            .into_iter()
+            .filter(|word| word.contains("://"))
+            .collect(),
         _ => element.words(),
     };
     let holds = |candidate: &&Seen| {
@@ -272,65 +335,109 @@ fn comes_out(element: &Seen, out: &[&Seen], form: Representation) -> bool {
     if out.iter().filter(same).any(holds) {
         return true;
     }
-    // An element with a field of its own is spelt as the syntax spells it: its words may stand anywhere, in another order.
+    // An element with a field of its own is spelt as the syntax spells it: its words may stand
+    // anywhere, in another order.
     let all: Vec<String> = out.iter().flat_map(|candidate| candidate.words()).collect();
     let text = all.join(" ");
     let bare = |word: &str| word.trim_matches(|c: char| !c.is_alphanumeric()).to_owned();
-    words.iter().all(|word| text.contains(word.as_str()) || text.contains(&bare(word)))
+    words
+        .iter()
+        .all(|word| text.contains(word.as_str()) || text.contains(&bare(word)))
 }
 
 #[test]
 fn the_elements_of_a_channel_come_out_again() {
     let paths = real("elements of channels");
-    for form in [Representation::ATOM, Representation::CLASSIC_ATOM, Representation::CLASSIC_RSS] {
+    for form in [
+        Representation::ATOM,
+        Representation::CLASSIC_ATOM,
+        Representation::CLASSIC_RSS,
+    ] {
         let (mut met, mut all, mut lost) = (0, 0, Vec::new());
         for path in &paths {
             let bytes = std::fs::read(path).unwrap();
             let text = decode(&bytes, None).text;
-            let (Some(source), Ok(sliced)) = (Seen::root(&text), slice(&bytes, &hints())) else { continue };
+            let (Some(source), Ok(sliced)) = (Seen::root(&text), slice(&bytes, &hints())) else {
+                continue;
+            };
             let document = written(&sliced, form);
             let root = Seen::root(&document).unwrap();
             let out = head(&root);
             let language = sliced.metadata.language.as_deref();
-            for element in head(&source).into_iter().filter(|element| !is_left_out(element, form)) {
+            for element in head(&source)
+                .into_iter()
+                .filter(|element| !is_left_out(element, form))
+            {
                 all += 1;
                 // Atom has the language in an attribute of its root.
-                let is_language =
-                    element.name == "language" && language.is_some_and(|tag| document.contains(tag));
+                let is_language = element.name == "language"
+                    && language.is_some_and(|tag| document.contains(tag));
                 if is_language || comes_out(element, &out, form) {
                     met += 1;
                 } else {
                     let file = path.file_name().unwrap().to_string_lossy().into_owned();
-                    lost.push(format!("{file}: {{{}}}{} {:?}", element.ns, element.name, element.words()));
+                    lost.push(format!(
+                        "{file}: {{{}}}{} {:?}",
+                        element.ns,
+                        element.name,
+                        element.words()
+                    ));
                 }
             }
         }
-        println!("{}: {met} of {all} elements of channels come out", form.name());
-        lost.iter().for_each(|line| println!("  lost: {}", line.chars().take(200).collect::<String>()));
-        assert!(met * 100 >= all * 95, "{}: only {met} of {all}", form.name());
+        println!(
+            "{}: {met} of {all} elements of channels come out",
+            form.name()
+        );
+        lost.iter()
+            .for_each(|line| println!("  lost: {}", line.chars().take(200).collect::<String>()));
+        assert!(
+            met * 100 >= all * 95,
+            "{}: only {met} of {all}",
+            form.name()
+        );
         assert!(paths.is_empty() || all > 300, "only {all} elements");
     }
 }
 
-/// Tags with their schemes, which are IRIs in Atom (RFC 4287 section 4.2.2.2); the `domain` of RSS may be any text.
+/// Tags with their schemes, which are IRIs in Atom (RFC 4287 section 4.2.2.2); the `domain` of RSS
+/// may be any text.
 fn categories(tags: &[Category]) -> Value {
     let scheme = |tag: &Category| tag.scheme.clone().filter(|scheme| is_absolute_iri(scheme));
-    json!(tags.iter().map(|tag| (&tag.term, scheme(tag))).collect::<Vec<_>>())
+    json!(
+        tags.iter()
+            .map(|tag| (&tag.term, scheme(tag)))
+            .collect::<Vec<_>>()
+    )
 }
 
-/// The fields of an entry that our Atom can say. Dates are ours when they are not plausible, bodies of XHTML are written anew.
+/// The fields of an entry that our Atom can say. Dates are ours when they are not plausible, bodies
+/// of XHTML are written anew.
 fn fields_of_entry(entry: &Entry) -> BTreeMap<&'static str, Value> {
     let files = entry.enclosures.iter().filter(|file| !file.is_illustration);
     let permalink = entry.permalink().map(str::trim);
     BTreeMap::from([
         ("entry.title", text(entry.title.as_ref())),
         ("entry.summary", text(entry.summary.as_ref())),
-        ("entry.content", entry.content.as_ref().map_or(Value::Null, |body| text(Some(&body.text)))),
+        (
+            "entry.content",
+            entry
+                .content
+                .as_ref()
+                .map_or(Value::Null, |body| text(Some(&body.text))),
+        ),
         ("entry.permalink", json!(permalink)),
         ("entry.authors", people(&entry.authors)),
         ("entry.contributors", people(&entry.contributors)),
         ("entry.categories", categories(&entry.categories)),
-        ("entry.enclosures", json!(files.map(|file| (&file.url, &file.media_type)).collect::<Vec<_>>())),
+        (
+            "entry.enclosures",
+            json!(
+                files
+                    .map(|file| (&file.url, &file.media_type))
+                    .collect::<Vec<_>>()
+            ),
+        ),
         ("entry.rights", text(entry.rights.as_ref())),
         ("entry.foreign", foreign(&entry.foreign)),
     ])
@@ -345,7 +452,10 @@ fn fields_of_feed(metadata: &Metadata) -> BTreeMap<&'static str, Value> {
         ("feed.categories", categories(&metadata.categories)),
         ("feed.language", json!(metadata.language)),
         ("feed.rights", text(metadata.rights.as_ref())),
-        ("feed.image", json!(metadata.image.as_ref().map(|image| &image.url))),
+        (
+            "feed.image",
+            json!(metadata.image.as_ref().map(|image| &image.url)),
+        ),
         ("feed.icon", json!(metadata.icon)),
         ("feed.site", json!(metadata.link("alternate"))),
         ("feed.foreign", foreign(&metadata.foreign)),
@@ -361,7 +471,11 @@ fn text(text: Option<&Text>) -> Value {
 /// Atom wants a name: what stands for one becomes it.
 fn people(people: &[everfeed_adapters::Person]) -> Value {
     let shown = |person: &everfeed_adapters::Person| {
-        let name = person.name.clone().or(person.email.clone()).or(person.uri.clone());
+        let name = person
+            .name
+            .clone()
+            .or(person.email.clone())
+            .or(person.uri.clone());
         json!((name, &person.email, &person.uri))
     };
     people.iter().map(shown).collect()
@@ -373,21 +487,30 @@ fn foreign(elements: &[everfeed_adapters::Element]) -> Value {
             || element.ns == SYNDICATION
             || element.name == "edited"
     };
-    elements.iter().filter(|element| !is_ours(element)).map(shape).collect()
+    elements
+        .iter()
+        .filter(|element| !is_ours(element))
+        .map(shape)
+        .collect()
 }
 
-/// An element without the prefixes that it was written with, and with the namespaces as they are defined. The other versions of
-/// a post that are in it (`sx:conflicts`) are left out: to some readers they would be posts, so they are not written.
+/// An element without the prefixes that it was written with, and with the namespaces as they are
+/// defined. The other versions of a post that are in it (`sx:conflicts`) are left out: to some
+/// readers they would be posts, so they are not written.
 fn shape(element: &everfeed_adapters::Element) -> Value {
     let is_version = |node: &&everfeed_adapters::Node| {
-        let everfeed_adapters::Node::Element(inner) = node else { return false };
+        let everfeed_adapters::Node::Element(inner) = node else {
+            return false;
+        };
         element.ns == SHARING && ["item", "entry"].contains(&inner.name.as_str())
     };
     let mut children: Vec<Value> = Vec::new();
     for node in element.children.iter().filter(|node| !is_version(node)) {
         match (node, children.last_mut()) {
             // Nothing is between them any more.
-            (everfeed_adapters::Node::Text(text), Some(Value::String(before))) => before.push_str(text),
+            (everfeed_adapters::Node::Text(text), Some(Value::String(before))) => {
+                before.push_str(text)
+            }
             (everfeed_adapters::Node::Text(text), _) => children.push(json!(text)),
             (everfeed_adapters::Node::Element(element), _) => children.push(shape(element)),
         }
@@ -397,7 +520,12 @@ fn shape(element: &everfeed_adapters::Element) -> Value {
         .attributes
         .iter()
         .map(|attribute| json!((defined(&attribute.ns), &attribute.name, &attribute.value)));
-    json!((defined(&element.ns), &element.name, attributes.collect::<Vec<_>>(), children))
+    json!((
+        defined(&element.ns),
+        &element.name,
+        attributes.collect::<Vec<_>>(),
+        children
+    ))
 }
 
 /// Of a thousand values of each field, so many must come back; just below what is reached.
@@ -434,7 +562,9 @@ fn what_is_written_as_atom_reads_as_before() {
     }
     let mut counts: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     for path in &paths {
-        let Ok(first) = slice(&std::fs::read(path).unwrap(), &hints()) else { continue };
+        let Ok(first) = slice(&std::fs::read(path).unwrap(), &hints()) else {
+            continue;
+        };
         let document = written(&first, Representation::ATOM);
         let second = slice(document.as_bytes(), &Hints::default()).unwrap();
         let mut held = HashSet::new();
@@ -445,7 +575,8 @@ fn what_is_written_as_atom_reads_as_before() {
             .map(|raw| raw.parse().0)
             .collect();
         assert_eq!(entries.len(), second.entries.len(), "{}", path.display());
-        let mut compare = |before: BTreeMap<&'static str, Value>, after: BTreeMap<&'static str, Value>| {
+        let mut compare = |before: BTreeMap<&'static str, Value>,
+                           after: BTreeMap<&'static str, Value>| {
             for (field, before) in before {
                 // Where nothing was said, Atom may demand something all the same.
                 if before.is_null() || before.as_array().is_some_and(Vec::is_empty) {
@@ -457,12 +588,20 @@ fn what_is_written_as_atom_reads_as_before() {
                     *met += 1;
                 } else {
                     let file = path.file_name().unwrap().to_string_lossy();
-                    let shown = |value: &Value| value.to_string().chars().take(160).collect::<String>();
-                    println!("{field}: {file}: {} became {}", shown(&before), shown(&after[field]));
+                    let shown =
+                        |value: &Value| value.to_string().chars().take(160).collect::<String>();
+                    println!(
+                        "{field}: {file}: {} became {}",
+                        shown(&before),
+                        shown(&after[field])
+                    );
                 }
             }
         };
-        compare(fields_of_feed(&first.metadata), fields_of_feed(&second.metadata));
+        compare(
+            fields_of_feed(&first.metadata),
+            fields_of_feed(&second.metadata),
+        );
         for (before, after) in entries.iter().zip(&second.entries) {
             compare(fields_of_entry(before), fields_of_entry(&after.parse().0));
         }
@@ -470,6 +609,9 @@ fn what_is_written_as_atom_reads_as_before() {
     println!("{counts:#?}");
     for (field, least) in COME_BACK {
         let (met, all) = counts.get(field).copied().unwrap_or_default();
-        assert!(met * 1000 >= all * least, "{field}: only {met} of {all} come back");
+        assert!(
+            met * 1000 >= all * least,
+            "{field}: only {met} of {all} come back"
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! Groups, the whole program: two blogs and a planet of them, from the first document on, over edits, deletions and reloads.
+//! Groups, the whole program: two blogs and a planet of them, from the first document on, over
+//! edits, deletions and reloads.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -42,7 +43,11 @@ impl World {
             None => publisher::with_headers(404, &[], ""),
         })
         .await;
-        Self { folder: tempfile::tempdir().unwrap(), publisher, documents }
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+            publisher,
+            documents,
+        }
     }
 
     /// Puts a feed online; `deleted` are the links of posts that it says are deleted.
@@ -53,13 +58,18 @@ impl World {
             )
         };
         let posts: String = posts.iter().map(post).collect();
-        let gone = |guid: &&str| format!("<at:deleted-entry ref=\"{guid}\" when=\"2026-01-01T00:00:00Z\"/>");
+        let gone = |guid: &&str| {
+            format!("<at:deleted-entry ref=\"{guid}\" when=\"2026-01-01T00:00:00Z\"/>")
+        };
         let gone: String = deleted.iter().map(gone).collect();
         let text = format!(
             "<rss version=\"2.0\" xmlns:at=\"http://purl.org/atompub/tombstones/1.0\"><channel><title>Blog {name}</title>\
              <link>http://{name}.example/</link>{posts}{gone}</channel></rss>"
         );
-        self.documents.lock().unwrap().insert(format!("/{name}.xml"), text);
+        self.documents
+            .lock()
+            .unwrap()
+            .insert(format!("/{name}.xml"), text);
     }
 
     /// Writes a configuration with these feeds, and further lines.
@@ -67,7 +77,11 @@ impl World {
         let mut text = format!(
             "[server]\nlisten = \"127.0.0.1:0\"\nadmin_listen = \"127.0.0.1:0\"\npublic_url = \"http://feeds.example\"\n\
              [store]\npath = {:?}\n",
-            self.folder.path().join("everfeed.redb").display().to_string()
+            self.folder
+                .path()
+                .join("everfeed.redb")
+                .display()
+                .to_string()
         );
         for (name, lines) in feeds {
             let url = self.publisher.url(&format!("/{name}.xml"));
@@ -77,16 +91,23 @@ impl World {
         }
         let file = self.folder.path().join("everfeed.toml");
         std::fs::write(&file, text + lines).unwrap();
-        ConfigSource { file, environment: Vec::new() }
+        ConfigSource {
+            file,
+            environment: Vec::new(),
+        }
     }
 
     async fn start(&self, source: &ConfigSource) -> App {
-        App::start_with(source.load().unwrap(), Some(source.clone())).await.unwrap()
+        App::start_with(source.load().unwrap(), Some(source.clone()))
+            .await
+            .unwrap()
     }
 }
 
 async fn get(at: SocketAddr, target: &str) -> Answer {
-    ask(at, Method::GET, target, &[], "").await.expect("it answers")
+    ask(at, Method::GET, target, &[], "")
+        .await
+        .expect("it answers")
 }
 
 fn text(answer: &Answer) -> String {
@@ -95,7 +116,9 @@ fn text(answer: &Answer) -> String {
 
 async fn poll(app: &App, name: &str) {
     let target = format!("/poll/{name}?now");
-    let answer = ask(app.admin_address(), Method::POST, &target, &[], "").await.unwrap();
+    let answer = ask(app.admin_address(), Method::POST, &target, &[], "")
+        .await
+        .unwrap();
     assert_eq!(answer.status, 200, "{}", text(&answer));
 }
 
@@ -107,7 +130,11 @@ async fn titles(at: SocketAddr, name: &str) -> Option<BTreeSet<String>> {
     }
     let page: Value = serde_json::from_slice(&answer.body).unwrap();
     let title = |item: &Value| Some(item["title"].as_str()?.to_owned());
-    let live = page["items"].as_array().unwrap().iter().filter(|item| item["deleted"] != true);
+    let live = page["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|item| item["deleted"] != true);
     Some(live.filter_map(title).collect())
 }
 
@@ -120,18 +147,31 @@ async fn shows(at: SocketAddr, expect: &[&str]) {
         }
     };
     if timeout(PATIENCE, waited).await.is_err() {
-        panic!("the planet shows {:?} and not {expect:?}", titles(at, "planet").await);
+        panic!(
+            "the planet shows {:?} and not {expect:?}",
+            titles(at, "planet").await
+        );
     }
 }
 
-const PLANET: &str =
-    "[[group]]\nname = \"planet\"\ntitle = \"Our planet\"\nmembers = [\"a\", \"category:friends\"]\n";
+const PLANET: &str = "[[group]]\nname = \"planet\"\ntitle = \"Our planet\"\nmembers = [\"a\", \"category:friends\"]\n";
 
 #[tokio::test]
 async fn a_planet_follows_its_members_over_edits_deletions_reloads_and_a_restart() {
     let world = World::new().await;
-    world.show("a", &[("1", "http://x/1", "one"), ("2", "http://x/2", "two")], &[]);
-    world.show("b", &[("2", "http://x/2", "two again"), ("3", "http://x/3", "three")], &[]);
+    world.show(
+        "a",
+        &[("1", "http://x/1", "one"), ("2", "http://x/2", "two")],
+        &[],
+    );
+    world.show(
+        "b",
+        &[
+            ("2", "http://x/2", "two again"),
+            ("3", "http://x/3", "three"),
+        ],
+        &[],
+    );
     let both = [("a", ""), ("b", "categories = [\"friends\"]")];
     let source = world.write(&both, PLANET);
     let app = world.start(&source).await;
@@ -143,7 +183,10 @@ async fn a_planet_follows_its_members_over_edits_deletions_reloads_and_a_restart
     };
     timeout(PATIENCE, waited).await.unwrap();
     let all = titles(at, "planet").await.unwrap();
-    assert!(all.contains("one") && all.contains("three") && all.len() == 3, "{all:?}");
+    assert!(
+        all.contains("one") && all.contains("three") && all.len() == 3,
+        "{all:?}"
+    );
 
     // What is shown says where it is from, and nothing of the upstream.
     let atom = text(&get(at, "/feeds/planet.atom").await);
@@ -157,19 +200,35 @@ async fn a_planet_follows_its_members_over_edits_deletions_reloads_and_a_restart
         assert!(atom.contains(part), "{part} in {atom}");
     }
     let rss = text(&get(at, "/feeds/planet/classic.rss").await);
-    assert!(rss.contains("<source url=\"http://feeds.example/feeds/a.atom"), "{rss}");
+    assert!(
+        rss.contains("<source url=\"http://feeds.example/feeds/a.atom"),
+        "{rss}"
+    );
     assert!(!atom.contains("127.0.0.1") && !rss.contains("127.0.0.1"));
     let opml = text(&get(at, "/feeds/planet.opml").await);
     assert_eq!(opml.matches("<outline type=\"rss\"").count(), 2, "{opml}");
-    assert!(opml.contains("<title>Our planet</title>") && opml.contains("text=\"Blog b\""), "{opml}");
+    assert!(
+        opml.contains("<title>Our planet</title>") && opml.contains("text=\"Blog b\""),
+        "{opml}"
+    );
     let list: Value = serde_json::from_slice(&get(at, "/feeds").await.body).unwrap();
-    assert!(list["feeds"].as_array().unwrap().iter().any(|feed| feed["name"] == "planet"));
+    assert!(
+        list["feeds"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|feed| feed["name"] == "planet")
+    );
     let about: Value = serde_json::from_slice(&get(at, "/feeds/planet/about").await.body).unwrap();
     assert_eq!(about["members"]["feeds"][1]["name"], "b");
 
     // An edit and a deletion; who waits for the planet is woken by the commit of its member.
-    let head: Value =
-        serde_json::from_slice(&get(at, "/feeds/planet.json?order=-modified&max=1").await.body).unwrap();
+    let head: Value = serde_json::from_slice(
+        &get(at, "/feeds/planet.json?order=-modified&max=1")
+            .await
+            .body,
+    )
+    .unwrap();
     let cursor = head["last_cursor"].as_str().unwrap();
     let target = format!("/feeds/planet.json?since=cursor:{cursor}&timeout=50");
     let held = tokio::spawn(async move { get(at, &target).await });
@@ -181,8 +240,14 @@ async fn a_planet_follows_its_members_over_edits_deletions_reloads_and_a_restart
     shows(at, &["one", "two", "three, edited"]).await;
 
     // Nothing is polled for a group.
-    let refused = ask(app.admin_address(), Method::POST, "/poll/planet", &[], "").await.unwrap();
-    assert!(text(&refused).contains("poll its members: a, b"), "{}", text(&refused));
+    let refused = ask(app.admin_address(), Method::POST, "/poll/planet", &[], "")
+        .await
+        .unwrap();
+    assert!(
+        text(&refused).contains("poll its members: a, b"),
+        "{}",
+        text(&refused)
+    );
     let told: Value =
         serde_json::from_slice(&get(app.admin_address(), "/explain/planet").await.body).unwrap();
     assert_eq!(
@@ -194,16 +259,26 @@ async fn a_planet_follows_its_members_over_edits_deletions_reloads_and_a_restart
     world.write(&[("a", ""), ("b", "")], PLANET);
     let refused = app.reload().await.unwrap_err().to_string();
     assert!(
-        refused.contains("group.planet.members[1]") && refused.contains("no feed has this name or category"),
+        refused.contains("group.planet.members[1]")
+            && refused.contains("no feed has this name or category"),
         "{refused}"
     );
-    world.write(&[("a", ""), ("b", "")], &PLANET.replace(", \"category:friends\"", ""));
+    world.write(
+        &[("a", ""), ("b", "")],
+        &PLANET.replace(", \"category:friends\"", ""),
+    );
     let told = app.reload().await.unwrap().to_string();
     assert!(told.contains("changed  group.planet.members"), "{told}");
     shows(at, &["one", "two"]).await;
     let gone = text(&get(at, "/feeds/planet.json?deleted=only").await);
-    assert!(gone.contains("left-group") && !gone.contains("three"), "{gone}");
-    assert_eq!(titles(at, "b").await.unwrap(), ["three, edited".to_owned()].into());
+    assert!(
+        gone.contains("left-group") && !gone.contains("three"),
+        "{gone}"
+    );
+    assert_eq!(
+        titles(at, "b").await.unwrap(),
+        ["three, edited".to_owned()].into()
+    );
     app.stop().await.unwrap();
     let source = world.write(&both, PLANET);
     let app = world.start(&source).await;
@@ -213,7 +288,14 @@ async fn a_planet_follows_its_members_over_edits_deletions_reloads_and_a_restart
     world.write(&both, "");
     app.reload().await.unwrap();
     assert_eq!(get(app.address(), "/feeds/planet.atom").await.status, 410);
-    world.show("a", &[("1", "http://x/1", "one, edited"), ("2", "http://x/2", "two")], &[]);
+    world.show(
+        "a",
+        &[
+            ("1", "http://x/1", "one, edited"),
+            ("2", "http://x/2", "two"),
+        ],
+        &[],
+    );
     poll(&app, "a").await;
     world.write(&both, PLANET);
     app.reload().await.unwrap();
@@ -224,7 +306,10 @@ async fn a_planet_follows_its_members_over_edits_deletions_reloads_and_a_restart
 #[tokio::test]
 async fn a_group_that_cannot_be_meant_is_refused_with_what_would_do() {
     let world = World::new().await;
-    let private = [("a", "access = [\"alice\"]"), ("b", "categories = [\"friends\"]")];
+    let private = [
+        ("a", "access = [\"alice\"]"),
+        ("b", "categories = [\"friends\"]"),
+    ];
     let check = |lines: &str, expect: &str| {
         let told = world.write(&private, lines).load().unwrap_err().to_string();
         assert!(told.contains(expect), "{expect} in {told}");
@@ -232,26 +317,69 @@ async fn a_group_that_cannot_be_meant_is_refused_with_what_would_do() {
     let group = |name: &str, members: &str, more: &str| {
         format!("[[group]]\nname = \"{name}\"\nmembers = {members}\n{more}\n")
     };
-    check(&group("b", "[\"b\"]", ""), "a feed or another group has that name");
-    check(&(group("g", "[\"b\"]", "") + &group("g", "[\"b\"]", "")), "a feed or another group has that name");
-    check(&(group("g", "[\"b\"]", "") + &group("h", "[\"g\"]", "")), "only feeds are members of groups");
+    check(
+        &group("b", "[\"b\"]", ""),
+        "a feed or another group has that name",
+    );
+    check(
+        &(group("g", "[\"b\"]", "") + &group("g", "[\"b\"]", "")),
+        "a feed or another group has that name",
+    );
+    check(
+        &(group("g", "[\"b\"]", "") + &group("h", "[\"g\"]", "")),
+        "only feeds are members of groups",
+    );
     check(&group("g", "[]", ""), "group.g.members: found no member");
-    check("[[group]]\nname = \"g\"\n", "group.g.members: found no member");
-    check("[[group]]\nmembers = [\"b\"]\n", "group.name: found nothing");
+    check(
+        "[[group]]\nname = \"g\"\n",
+        "group.g.members: found no member",
+    );
+    check(
+        "[[group]]\nmembers = [\"b\"]\n",
+        "group.name: found nothing",
+    );
     check(&group("G", "[\"b\"]", ""), "give lower-case letters");
-    check(&group("g", "[\"x\"]", ""), "no feed has this name or category");
-    check(&group("g", "[\"category:x\"]", ""), "no feed has this name or category");
+    check(
+        &group("g", "[\"x\"]", ""),
+        "no feed has this name or category",
+    );
+    check(
+        &group("g", "[\"category:x\"]", ""),
+        "no feed has this name or category",
+    );
     check(&group("g", "[\"b\", \"b\"]", ""), "a member is named once");
     check(&group("g", "\"b\"", ""), "give a list of names of feeds");
-    check(&group("g", "[\"b\"]", "member = 1"), "did you mean `members`?");
+    check(
+        &group("g", "[\"b\"]", "member = 1"),
+        "did you mean `members`?",
+    );
     check(&group("g", "[\"b\"]", "title = \" \""), "an empty text");
     // Whoever reads the group reads its members.
     check(&group("g", "[\"b\", \"a\"]", ""), "feed `a` is private");
-    check(&group("g", "[\"a\"]", "access = \"private\""), "feed `a` is private");
-    check(&group("g", "[\"a\"]", "access = [\"alice\", \"bob\"]"), "feed `a` is private");
-    let parted = [("a", ""), ("b", "show = [{ access = \"public\", filter = \"category=news\" }]")];
-    let told = world.write(&parted, &group("g", "[\"b\"]", "")).load().unwrap_err().to_string();
-    assert!(told.contains("parts of feed `b` are shown to some readers only"), "{told}");
+    check(
+        &group("g", "[\"a\"]", "access = \"private\""),
+        "feed `a` is private",
+    );
+    check(
+        &group("g", "[\"a\"]", "access = [\"alice\", \"bob\"]"),
+        "feed `a` is private",
+    );
+    let parted = [
+        ("a", ""),
+        (
+            "b",
+            "show = [{ access = \"public\", filter = \"category=news\" }]",
+        ),
+    ];
+    let told = world
+        .write(&parted, &group("g", "[\"b\"]", ""))
+        .load()
+        .unwrap_err()
+        .to_string();
+    assert!(
+        told.contains("parts of feed `b` are shown to some readers only"),
+        "{told}"
+    );
     let good = group("g", "[\"a\", \"category:friends\"]", "access = [\"alice\"]");
     world.write(&private, &good).load().unwrap();
 }

@@ -1,5 +1,6 @@
-//! Requests that two readers could take for different ones, byte by byte over real sockets: each is refused with a line of
-//! its own, its connection ends, and a request hidden behind it is never answered; and those that are good are answered.
+//! Requests that two readers could take for different ones, byte by byte over real sockets: each is
+//! refused with a line of its own, its connection ends, and a request hidden behind it is never
+//! answered; and those that are good are answered.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -27,7 +28,12 @@ async fn start() -> (App, TempDir) {
          [[feed]]\nname = \"blog\"\nurl = \"http://127.0.0.1:1/\"\n",
         folder.path().join("everfeed.redb").display().to_string(),
     );
-    (App::start(Config::parse("the test's configuration", &config).unwrap()).await.unwrap(), folder)
+    (
+        App::start(Config::parse("the test's configuration", &config).unwrap())
+            .await
+            .unwrap(),
+        folder,
+    )
 }
 
 /// All that is answered to these bytes, which come in so many pieces.
@@ -57,7 +63,11 @@ async fn answers(address: SocketAddr, request: &[u8], pieces: usize) -> String {
 
 fn shown(request: &[u8]) -> String {
     let text = request.escape_ascii().to_string();
-    if text.len() > 300 { format!("{} ... ({} bytes)", &text[..300], request.len()) } else { text }
+    if text.len() > 300 {
+        format!("{} ... ({} bytes)", &text[..300], request.len())
+    } else {
+        text
+    }
 }
 
 /// The number of answers: each has one date.
@@ -65,7 +75,8 @@ fn count(answers: &str) -> usize {
     answers.matches("\r\ndate: ").count()
 }
 
-/// Finds what is wrong with the refusal of a request: it has this status and one line, and nothing behind it is answered.
+/// Finds what is wrong with the refusal of a request: it has this status and one line, and nothing
+/// behind it is answered.
 fn fault_of_refusal(status: u16, answer: &str) -> Option<String> {
     let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((answer, ""));
     let head = head.to_ascii_lowercase();
@@ -83,7 +94,10 @@ fn fault_of_refusal(status: u16, answer: &str) -> Option<String> {
     } else if !is_line {
         Some("one line expected".to_owned())
     } else {
-        lines.iter().find(|line| !head.contains(**line)).map(|line| format!("{line} expected"))
+        lines
+            .iter()
+            .find(|line| !head.contains(**line))
+            .map(|line| format!("{line} expected"))
     }
 }
 
@@ -97,7 +111,13 @@ async fn check_refused(address: SocketAddr, cases: &[(u16, String)], pieces: usi
             wrong.push(format!("{}\n{fault}: {answer}\n", shown(&request)));
         }
     }
-    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} of {}:\n{}",
+        wrong.len(),
+        cases.len(),
+        wrong.join("\n")
+    );
 }
 
 /// A GET with these header lines beside its Host.
@@ -119,9 +139,18 @@ fn chunked(body: &str) -> String {
 fn framing() -> Vec<(u16, String)> {
     let hidden = format!("0\r\n\r\n{BEHIND}");
     let codings = [
-        (400, "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n"),
-        (400, "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n"),
-        (400, "Transfer-Encoding: identity\r\nTransfer-Encoding: chunked\r\n"),
+        (
+            400,
+            "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
+        ),
+        (
+            400,
+            "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n",
+        ),
+        (
+            400,
+            "Transfer-Encoding: identity\r\nTransfer-Encoding: chunked\r\n",
+        ),
         (400, "Transfer-Encoding: chunked, chunked\r\n"),
         (400, "Transfer-Encoding: chunked,\r\n"),
         (400, "Transfer-Encoding: ,chunked\r\n"),
@@ -188,7 +217,11 @@ fn framing() -> Vec<(u16, String)> {
     ];
     let lengths = lengths.map(|lines| (400, post(lines, &hidden)));
     let old = "POST /hub HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n".to_owned();
-    codings.into_iter().chain(lengths).chain([(400, old)]).collect()
+    codings
+        .into_iter()
+        .chain(lengths)
+        .chain([(400, old)])
+        .collect()
 }
 
 /// Chunks that two readers could read in two ways.
@@ -236,9 +269,14 @@ fn chunks() -> Vec<(u16, String)> {
         "0\r\nGET /feeds HTTP/1.1\r\n\r\n",
         &flood,
     ];
-    let long = [format!("0\r\n{trailers}\r\n"), format!("0\r\nX: {}\r\n\r\n", "y".repeat(9 << 10))];
+    let long = [
+        format!("0\r\n{trailers}\r\n"),
+        format!("0\r\nX: {}\r\n\r\n", "y".repeat(9 << 10)),
+    ];
     let bodies = bodies.iter().map(|body| (400, chunked(body)));
-    bodies.chain(long.iter().map(|body| (431, chunked(body)))).collect()
+    bodies
+        .chain(long.iter().map(|body| (431, chunked(body))))
+        .collect()
 }
 
 /// Heads that are none, or too long.
@@ -349,8 +387,14 @@ fn heads() -> Vec<(u16, String)> {
         (400, "GET /feeds HTTP/1.1\r\nHost: h\r\n\n".to_owned()),
         (400, "GET /feeds HTTP/1.1\r\rHost: h\r\n\r\n".to_owned()),
         (400, "\n\nGET /feeds HTTP/1.1\r\nHost: h\r\n\r\n".to_owned()),
-        (400, "\r\n\r\nGET /feeds HTTP/1.1\r\nHost: h\r\n\r\n".to_owned()),
-        (400, "GET /feeds HTTP/1.0\r\nHost: h\r\nHost: h\r\n\r\n".to_owned()),
+        (
+            400,
+            "\r\n\r\nGET /feeds HTTP/1.1\r\nHost: h\r\n\r\n".to_owned(),
+        ),
+        (
+            400,
+            "GET /feeds HTTP/1.0\r\nHost: h\r\nHost: h\r\n\r\n".to_owned(),
+        ),
     ];
     let lines = lines.into_iter().map(|(status, text)| (status, line(text)));
     lines.chain(hosts).chain(headers).chain(floods).collect()
@@ -359,15 +403,25 @@ fn heads() -> Vec<(u16, String)> {
 #[tokio::test]
 async fn what_two_readers_could_take_for_different_requests_is_refused_in_a_line() {
     let (app, _folder) = start().await;
-    let cases: Vec<_> = framing().into_iter().chain(chunks()).chain(heads()).collect();
+    let cases: Vec<_> = framing()
+        .into_iter()
+        .chain(chunks())
+        .chain(heads())
+        .collect();
     assert!(cases.len() > 180, "{}", cases.len());
     for address in [app.address(), app.admin_address()] {
         check_refused(address, &cases, 1).await;
     }
-    let short: Vec<_> = cases.into_iter().filter(|(_, request)| request.len() < 500).collect();
+    let short: Vec<_> = cases
+        .into_iter()
+        .filter(|(_, request)| request.len() < 500)
+        .collect();
     check_refused(app.address(), &short, 3).await;
-    // Found behind what is read at once: the hub waits for the whole body, the operator's listener would not.
-    let many: String = (0..130).map(|_| format!("1;{}\r\nx\r\n", "y".repeat(100))).collect();
+    // Found behind what is read at once: the hub waits for the whole body, the operator's listener
+    // would not.
+    let many: String = (0..130)
+        .map(|_| format!("1;{}\r\nx\r\n", "y".repeat(100)))
+        .collect();
     check_refused(app.address(), &[(400, chunked(&many))], 1).await;
     app.stop().await.unwrap();
 }
@@ -375,8 +429,15 @@ async fn what_two_readers_could_take_for_different_requests_is_refused_in_a_line
 #[tokio::test]
 async fn a_refusal_goes_out_behind_the_answers_to_the_requests_before_it() {
     let (app, _folder) = start().await;
-    for (bad, status) in [(get("X : y\r\n"), "400"), ("GET /feeds".to_owned() + " HTTP/3.0\r\n", "505")] {
-        let request = format!("{}{}{bad}{BEHIND}", get(""), post("Content-Length: 5\r\n", "hello"));
+    for (bad, status) in [
+        (get("X : y\r\n"), "400"),
+        ("GET /feeds".to_owned() + " HTTP/3.0\r\n", "505"),
+    ] {
+        let request = format!(
+            "{}{}{bad}{BEHIND}",
+            get(""),
+            post("Content-Length: 5\r\n", "hello")
+        );
         for pieces in [1, 2, 7] {
             let answer = answers(app.address(), request.as_bytes(), pieces).await;
             let statuses: Vec<_> = answer
@@ -394,13 +455,24 @@ async fn a_refusal_goes_out_behind_the_answers_to_the_requests_before_it() {
 #[tokio::test]
 async fn a_request_that_breaks_off_in_its_head_is_told_so() {
     let (app, _folder) = start().await;
-    for request in ["G", "GET /feeds HTTP/1.1\r\n", "GET /feeds HTTP/1.1\r\nHost: h\r\nX: y\r\n"] {
+    for request in [
+        "G",
+        "GET /feeds HTTP/1.1\r\n",
+        "GET /feeds HTTP/1.1\r\nHost: h\r\nX: y\r\n",
+    ] {
         let mut stream = TcpStream::connect(app.address()).await.unwrap();
         stream.write_all(request.as_bytes()).await.unwrap();
         stream.shutdown().await.unwrap();
         let mut answer = String::new();
-        timeout(PATIENCE, stream.read_to_string(&mut answer)).await.unwrap().unwrap();
-        assert_eq!(fault_of_refusal(400, &answer), None, "{request:?}: {answer}");
+        timeout(PATIENCE, stream.read_to_string(&mut answer))
+            .await
+            .unwrap()
+            .unwrap();
+        assert_eq!(
+            fault_of_refusal(400, &answer),
+            None,
+            "{request:?}: {answer}"
+        );
     }
     app.stop().await.unwrap();
 }
@@ -417,7 +489,8 @@ async fn requests_that_everybody_reads_alike_are_answered_one_behind_the_other()
         get("cOnTeNt-lEnGtH:5\r\n") + "hello",
         get("tRANSFER-eNCODING:\tChunked \r\n") + "0\r\n\r\n",
         chunked("") + "5\r\nhello\r\n00a;x=\"y z\";z\r\n0123456789\r\n0\r\n\r\n",
-        get("Transfer-Encoding: chunked\r\nTrailer: X\r\n") + "5\r\nhello\r\n000;x\r\nX: y\r\nZ:\r\n\r\n",
+        get("Transfer-Encoding: chunked\r\nTrailer: X\r\n")
+            + "5\r\nhello\r\n000;x\r\nX: y\r\nZ:\r\n\r\n",
         get("X: \u{e9}\t ()<>@\r\nX-Empty:\r\n!#$%&'*+-.^_`|~1: y\r\n"),
         get(&many),
         get(&format!("X: {}\r\n", "y".repeat(40 << 10))),
@@ -450,7 +523,11 @@ async fn requests_that_everybody_reads_alike_are_answered_one_behind_the_other()
             let answer = answers(app.address(), bytes.as_bytes(), pieces).await;
             assert_eq!(count(&answer), 3, "{}\n{answer}", shown(bytes.as_bytes()));
             for told in ["HTTP/1.1 400", "HTTP/1.1 5", "HTTP/1.1 414", "HTTP/1.1 431"] {
-                assert!(!answer.contains(told), "{}\n{answer}", shown(bytes.as_bytes()));
+                assert!(
+                    !answer.contains(told),
+                    "{}\n{answer}",
+                    shown(bytes.as_bytes())
+                );
             }
         }
     }
@@ -468,14 +545,26 @@ async fn no_other_expectation_is_met_than_that_of_being_asked_for_the_body() {
         ("Expect: 100-Continue\r\n", "200"),
         ("Expect:\r\n", "200"),
     ] {
-        let answer =
-            answers(app.address(), get(&format!("{lines}Connection: close\r\n")).as_bytes(), 1).await;
+        let answer = answers(
+            app.address(),
+            get(&format!("{lines}Connection: close\r\n")).as_bytes(),
+            1,
+        )
+        .await;
         let end = answer.split("HTTP/1.1 ").last().unwrap();
         assert!(end.starts_with(status), "{lines}: {answer}");
-        assert!(status == "200" || end.ends_with("the only expectation that is met here is 100-continue\n"));
+        assert!(
+            status == "200"
+                || end.ends_with("the only expectation that is met here is 100-continue\n")
+        );
     }
     let old = "GET /feeds HTTP/1.0\r\nExpect: foo\r\n\r\n";
-    assert!(answers(app.address(), old.as_bytes(), 1).await.starts_with("HTTP/1.0 200 "), "RFC 9110 10.1.1");
+    assert!(
+        answers(app.address(), old.as_bytes(), 1)
+            .await
+            .starts_with("HTTP/1.0 200 "),
+        "RFC 9110 10.1.1"
+    );
     app.stop().await.unwrap();
 }
 
@@ -487,13 +576,29 @@ async fn a_body_that_is_waited_for_with_100_continue_comes() {
         let head = post(&format!("{framing}\r\nExpect: 100-continue\r\n"), "");
         stream.write_all(head.as_bytes()).await.unwrap();
         let mut answer = [0; 25];
-        timeout(PATIENCE, stream.read_exact(&mut answer)).await.unwrap().unwrap();
+        timeout(PATIENCE, stream.read_exact(&mut answer))
+            .await
+            .unwrap()
+            .unwrap();
         assert_eq!(&answer, b"HTTP/1.1 100 Continue\r\n\r\n");
-        let body = if framing.starts_with('C') { "hello" } else { "5\r\nhello\r\n0\r\n\r\n" };
-        stream.write_all(format!("{body}{}", get("Connection: close\r\n")).as_bytes()).await.unwrap();
+        let body = if framing.starts_with('C') {
+            "hello"
+        } else {
+            "5\r\nhello\r\n0\r\n\r\n"
+        };
+        stream
+            .write_all(format!("{body}{}", get("Connection: close\r\n")).as_bytes())
+            .await
+            .unwrap();
         let mut rest = String::new();
-        timeout(PATIENCE, stream.read_to_string(&mut rest)).await.unwrap().unwrap();
-        assert!(rest.starts_with("HTTP/1.1 415 ") && rest.contains("HTTP/1.1 200 "), "{rest}");
+        timeout(PATIENCE, stream.read_to_string(&mut rest))
+            .await
+            .unwrap()
+            .unwrap();
+        assert!(
+            rest.starts_with("HTTP/1.1 415 ") && rest.contains("HTTP/1.1 200 "),
+            "{rest}"
+        );
     }
     app.stop().await.unwrap();
 }

@@ -22,10 +22,20 @@ struct CheckResult {
 impl CheckResult {
     /// The text after a label, up to the next one.
     fn fact(&self, label: &str) -> String {
-        let mut lines = self.out.lines().skip_while(|line| line.split(' ').next() != Some(label));
-        let first = lines.next().and_then(|line| line.strip_prefix(label)).unwrap_or_default();
+        let mut lines = self
+            .out
+            .lines()
+            .skip_while(|line| line.split(' ').next() != Some(label));
+        let first = lines
+            .next()
+            .and_then(|line| line.strip_prefix(label))
+            .unwrap_or_default();
         let rest = lines.take_while(|line| line.starts_with(' '));
-        std::iter::once(first).chain(rest).map(str::trim).collect::<Vec<_>>().join(" ")
+        std::iter::once(first)
+            .chain(rest)
+            .map(str::trim)
+            .collect::<Vec<_>>()
+            .join(" ")
     }
 }
 
@@ -42,7 +52,11 @@ fn probe(arguments: &[&str], input: &[u8]) -> CheckResult {
     child.stdin.take().unwrap().write_all(input).unwrap();
     let output = child.wait_with_output().unwrap();
     let text = |bytes| String::from_utf8(bytes).expect("the program speaks UTF-8");
-    CheckResult { out: text(output.stdout), err: text(output.stderr), code: output.status.code().unwrap() }
+    CheckResult {
+        out: text(output.stdout),
+        err: text(output.stderr),
+        code: output.status.code().unwrap(),
+    }
 }
 
 /// Probes a path of a publisher.
@@ -71,12 +85,19 @@ async fn a_document_at_a_url_is_told_as_polling_would_see_it() {
     let said = probe_url(&publisher, &[]).await;
     assert_eq!((said.code, said.err.as_str()), (0, ""), "{said:?}");
     let first = said.out.lines().next().unwrap();
-    let named =
-        "3 entries, named 1 by guid, 1 by link, 1 by title (weak); a way to older ones is known; 1 oddity";
+    let named = "3 entries, named 1 by guid, 1 by link, 1 by title (weak); a way to older ones is known; 1 oddity";
     assert_eq!(first, format!("RSS 2.0 by Serendipity: {named}"));
     let second: Vec<_> = said.out.lines().nth(1).unwrap().split(" · ").collect();
     let bytes = format!("{} bytes", RSS.len());
-    assert_eq!(second, [&publisher.url("/feed.xml"), "text/xml; charset=utf-8", &bytes, "UTF-8"]);
+    assert_eq!(
+        second,
+        [
+            &publisher.url("/feed.xml"),
+            "text/xml; charset=utf-8",
+            &bytes,
+            "UTF-8"
+        ]
+    );
     assert_eq!(said.fact("title"), "An old blog");
     assert_eq!(said.fact("site"), "http://blog.example/");
     let platform = "Serendipity: the generator is Serendipity; a window of 15 entries by default";
@@ -88,12 +109,29 @@ async fn a_document_at_a_url_is_told_as_polling_would_see_it() {
     );
     assert_eq!(
         said.fact("history"),
-        format!("fh:prev {} Serendipity: ?all=1 shows everything", publisher.url("/2004/01.xml"))
+        format!(
+            "fh:prev {} Serendipity: ?all=1 shows everything",
+            publisher.url("/2004/01.xml")
+        )
     );
-    assert!(said.fact("absence").contains("fh:stateful is true"), "{said:?}");
-    assert!(said.fact("absence").contains("never that of an entry with a weak name: 1 of 3"), "{said:?}");
-    assert_eq!(said.fact("odd"), "entry 2: a date could not be understood: yesterday");
-    let table: Vec<&str> = said.out.lines().skip_while(|line| !line.contains("from")).collect();
+    assert!(
+        said.fact("absence").contains("fh:stateful is true"),
+        "{said:?}"
+    );
+    assert!(
+        said.fact("absence")
+            .contains("never that of an entry with a weak name: 1 of 3"),
+        "{said:?}"
+    );
+    assert_eq!(
+        said.fact("odd"),
+        "entry 2: a date could not be understood: yesterday"
+    );
+    let table: Vec<&str> = said
+        .out
+        .lines()
+        .skip_while(|line| !line.contains("from"))
+        .collect();
     assert_eq!(
         table,
         [
@@ -111,7 +149,10 @@ async fn a_document_at_a_url_is_told_as_polling_would_see_it() {
         head.contains("user-agent: everfeed/") && head.contains("accept: application/atom+xml"),
         "{head}"
     );
-    assert!(!head.contains("if-none-match") && !head.contains("if-modified-since"), "{head}");
+    assert!(
+        !head.contains("if-none-match") && !head.contains("if-modified-since"),
+        "{head}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -119,14 +160,38 @@ async fn a_platform_is_recognised_by_the_headers_of_the_answer_too() {
     let publisher = Publisher::start().await;
     let item = "<item><link>http://e.example/1</link><title>one</title></item>";
     let plain = format!("<rss version='2.0'><channel><title>t</title>{item}</channel></rss>");
-    publisher.says(with_headers(200, &[("content-type", "text/xml")], plain.as_bytes()));
+    publisher.says(with_headers(
+        200,
+        &[("content-type", "text/xml")],
+        plain.as_bytes(),
+    ));
     let said = probe_url(&publisher, &[]).await;
-    assert_eq!((said.fact("platform").as_str(), said.fact("history").as_str()), NOTHING);
-    let link = ("link", "<https://e.example/wp-json/>; rel=\"https://api.w.org/\"");
-    publisher.says(with_headers(200, &[("content-type", "text/xml"), link], plain.as_bytes()));
+    assert_eq!(
+        (
+            said.fact("platform").as_str(),
+            said.fact("history").as_str()
+        ),
+        NOTHING
+    );
+    let link = (
+        "link",
+        "<https://e.example/wp-json/>; rel=\"https://api.w.org/\"",
+    );
+    publisher.says(with_headers(
+        200,
+        &[("content-type", "text/xml"), link],
+        plain.as_bytes(),
+    ));
     let said = probe_url(&publisher, &[]).await;
-    assert!(said.out.starts_with("RSS 2.0 by WordPress: 1 entry, named by its link; a way"), "{said:?}");
-    assert!(said.fact("history").contains("WordPress: ?paged=2"), "{said:?}");
+    assert!(
+        said.out
+            .starts_with("RSS 2.0 by WordPress: 1 entry, named by its link; a way"),
+        "{said:?}"
+    );
+    assert!(
+        said.fact("history").contains("WordPress: ?paged=2"),
+        "{said:?}"
+    );
 }
 
 /// The report on the platform and the way to older entries when nothing is known.
@@ -138,14 +203,33 @@ async fn redirects_and_credentials_are_those_of_polling() {
     publisher.says(with_headers(301, &[("location", "/feed.xml")], b""));
     let said = probe_url(&publisher, &[]).await;
     assert_eq!(said.code, 1);
-    assert!(said.err.contains("it leads back to where it came from"), "{said:?}");
-    assert!(said.err.contains("the publisher's or lies in the network"), "{said:?}");
+    assert!(
+        said.err.contains("it leads back to where it came from"),
+        "{said:?}"
+    );
+    assert!(
+        said.err.contains("the publisher's or lies in the network"),
+        "{said:?}"
+    );
 
     publisher.says(ok("text/xml", RSS.as_bytes()));
-    let url = publisher.url("/feed.xml").replace("http://", "http://jo:secret@");
-    let said = tokio::task::spawn_blocking(move || probe(&[&url], b"")).await.unwrap();
-    assert!(said.out.contains("http://***@127.0.0.1") && !said.out.contains("secret"), "{said:?}");
-    assert!(publisher.requests().last().unwrap().contains("authorization: Basic am86c2VjcmV0"));
+    let url = publisher
+        .url("/feed.xml")
+        .replace("http://", "http://jo:secret@");
+    let said = tokio::task::spawn_blocking(move || probe(&[&url], b""))
+        .await
+        .unwrap();
+    assert!(
+        said.out.contains("http://***@127.0.0.1") && !said.out.contains("secret"),
+        "{said:?}"
+    );
+    assert!(
+        publisher
+            .requests()
+            .last()
+            .unwrap()
+            .contains("authorization: Basic am86c2VjcmV0")
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -155,11 +239,21 @@ async fn an_error_says_whose_fault_it_is() {
     let said = probe_url(&publisher, &[]).await;
     assert_eq!((said.code, said.out.as_str()), (1, ""));
     let expect = "the publisher answered 404 Not Found; the fault is the publisher's\n";
-    assert_eq!(said.err, format!("everfeed: no feed at {}: {expect}", publisher.url("/feed.xml")));
+    assert_eq!(
+        said.err,
+        format!(
+            "everfeed: no feed at {}: {expect}",
+            publisher.url("/feed.xml")
+        )
+    );
 
     publisher.says(with_headers(401, &[], b""));
     let said = probe_url(&publisher, &[]).await;
-    assert!(said.err.contains("wants credentials (401); give them in the URL"), "{said:?}");
+    assert!(
+        said.err
+            .contains("wants credentials (401); give them in the URL"),
+        "{said:?}"
+    );
 
     publisher.says(ok(
         "text/html",
@@ -168,35 +262,64 @@ async fn an_error_says_whose_fault_it_is() {
     let said = probe_url(&publisher, &["--json"]).await;
     assert_eq!(said.code, 1);
     let expect = "the document is an HTML page, not a feed (its title is \"Parked\")";
-    assert!(said.err.contains(expect) && said.err.contains("who answered with it as text/html"), "{said:?}");
+    assert!(
+        said.err.contains(expect) && said.err.contains("who answered with it as text/html"),
+        "{said:?}"
+    );
     let line: Value = serde_json::from_str(&said.out).unwrap();
-    assert_eq!((&line["ok"], &line["error"]), (&false.into(), &expect.into()));
+    assert_eq!(
+        (&line["ok"], &line["error"]),
+        (&false.into(), &expect.into())
+    );
 
     let link = "<link rel=alternate type=application/rss+xml title='All\u{90}' href='/rss.xml'>";
-    publisher.says(ok("text/html", format!("<html><head>{link}</head></html>").as_bytes()));
+    publisher.says(ok(
+        "text/html",
+        format!("<html><head>{link}</head></html>").as_bytes(),
+    ));
     let said = probe_url(&publisher, &[]).await;
-    let expect =
-        format!("; ask for one of the feeds that it names: {} (All\\u{{90}})\n", publisher.url("/rss.xml"));
+    let expect = format!(
+        "; ask for one of the feeds that it names: {} (All\\u{{90}})\n",
+        publisher.url("/rss.xml")
+    );
     assert!(said.err.ends_with(&expect), "{said:?}");
 
     drop(publisher);
-    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let free = std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
     let said = probe(&[&format!("http://{free}/")], b"");
     assert_eq!(said.code, 1);
     assert!(said.err.contains("the connection was refused"), "{said:?}");
-    assert!(said.err.contains("lies in the network on the way"), "{said:?}");
+    assert!(
+        said.err.contains("lies in the network on the way"),
+        "{said:?}"
+    );
 }
 
 #[test]
 fn a_command_that_cannot_be_meant_is_told_from_a_document_that_cannot_be_had() {
     for (arguments, code, expect) in [
-        (&["ftp://e.example/rss"][..], 64, "its scheme is ftp; give an http or https URL"),
+        (
+            &["ftp://e.example/rss"][..],
+            64,
+            "its scheme is ftp; give an http or https URL",
+        ),
         (&["http://"][..], 64, "give an http or https URL"),
         (&["a", "--corpus", "b"][..], 64, "cannot be used with"),
         (&[][..], 64, "Usage"),
-        (&["no-such-file.xml"][..], 1, "a URL begins with http:// or https://"),
+        (
+            &["no-such-file.xml"][..],
+            1,
+            "a URL begins with http:// or https://",
+        ),
         (&["--corpus", "no-such-folder"][..], 1, "no-such-folder"),
-        (&["x.xml", "--config", "no-such.toml"][..], 64, "no-such.toml"),
+        (
+            &["x.xml", "--config", "no-such.toml"][..],
+            64,
+            "no-such.toml",
+        ),
     ] {
         let said = probe(arguments, b"");
         assert_eq!(said.code, code, "{arguments:?}: {said:?}");
@@ -211,7 +334,10 @@ fn standard_input_is_a_document_too() {
     assert!(said.out.contains("\nstandard input · "), "{said:?}");
     let said = probe(&["-", "--json"], RSS.as_bytes());
     let line: Value = serde_json::from_str(&said.out).unwrap();
-    assert_eq!((&line["ok"], &line["version"]), (&true.into(), &"rss20".into()));
+    assert_eq!(
+        (&line["ok"], &line["version"]),
+        (&true.into(), &"rss20".into())
+    );
     assert_eq!(line["entries"][0]["id"], "tag:blog.example,2004:1");
     assert_eq!(line["entries"][1].get("id"), None, "no id is made up");
 }
@@ -222,8 +348,15 @@ async fn any_document_is_a_resource_when_it_is_asked_for_as_one() {
     publisher.says(ok("image/png", b"\x89PNG\r\n\x1A\n"));
     let said = probe_url(&publisher, &["--resource"]).await;
     assert_eq!(said.code, 0, "{said:?}");
-    assert!(said.out.starts_with("A resource: 1 entry, named by its url\n"), "{said:?}");
-    assert_eq!(said.fact("absence"), "never: the document is the only entry");
+    assert!(
+        said.out
+            .starts_with("A resource: 1 entry, named by its url\n"),
+        "{said:?}"
+    );
+    assert_eq!(
+        said.fact("absence"),
+        "never: the document is the only entry"
+    );
     assert!(said.out.ends_with("8  feed.xml\n"), "{said:?}");
     assert!(publisher.requests()[0].contains("accept: */*\r\n"));
 }
@@ -232,10 +365,17 @@ async fn any_document_is_a_resource_when_it_is_asked_for_as_one() {
 fn formats_without_markup_are_told_alike() {
     let json = r#"{"version": "https://jsonfeed.org/version/1.1", "title": "J", "items": [{"id": 7, "content_text": "x"}]}"#;
     let said = probe(&["-"], json.as_bytes());
-    assert!(said.out.starts_with("JSON Feed 1.1: 1 entry, named by its id\n"), "{said:?}");
+    assert!(
+        said.out
+            .starts_with("JSON Feed 1.1: 1 entry, named by its id\n"),
+        "{said:?}"
+    );
     let cdf = r#"<CHANNEL HREF="http://e.example/"><TITLE>C</TITLE><ITEM HREF="/1"><TITLE>One</TITLE></ITEM></CHANNEL>"#;
     let said = probe(&["-"], cdf.as_bytes());
-    assert!(said.out.starts_with("CDF: 1 entry, named by its href\n"), "{said:?}");
+    assert!(
+        said.out.starts_with("CDF: 1 entry, named by its href\n"),
+        "{said:?}"
+    );
 }
 
 #[test]
@@ -251,13 +391,24 @@ fn nothing_that_an_upstream_wrote_can_steer_the_terminal() {
     );
     let json = "{\"error\": \"\u{1B}]0;owned\u{7}\u{90}\"}";
     let page = format!("<html><head><title>{evil}\u{1B}[2J</title></head></html>");
-    for document in [rss.as_str(), json, &page, &format!("<a{evil}/>"), "\u{1B}[2Jhello \u{90}"] {
+    for document in [
+        rss.as_str(),
+        json,
+        &page,
+        &format!("<a{evil}/>"),
+        "\u{1B}[2Jhello \u{90}",
+    ] {
         for arguments in [&["-"][..], &["-", "--json"]] {
             let said = probe(arguments, document.as_bytes());
             let shown = said.out + &said.err;
-            let steers =
-                |c: &char| (c.is_control() && *c != '\n') || *c == '\u{202E}' && arguments.len() == 1;
-            assert_eq!(shown.chars().find(steers), None, "{shown:?} of {document:?}");
+            let steers = |c: &char| {
+                (c.is_control() && *c != '\n') || *c == '\u{202E}' && arguments.len() == 1
+            };
+            assert_eq!(
+                shown.chars().find(steers),
+                None,
+                "{shown:?} of {document:?}"
+            );
             assert!(!shown.is_empty());
         }
     }
@@ -265,14 +416,34 @@ fn nothing_that_an_upstream_wrote_can_steer_the_terminal() {
 
 #[test]
 fn titles_are_cut_and_long_tables_too() {
-    let item = |n: usize| format!("<item><guid>{n}</guid><title>{}</title></item>", "長い title ".repeat(60));
+    let item = |n: usize| {
+        format!(
+            "<item><guid>{n}</guid><title>{}</title></item>",
+            "長い title ".repeat(60)
+        )
+    };
     let items: String = (0..50).map(item).collect();
     let document = format!("<rss version='2.0'><channel><title>t</title>{items}</channel></rss>");
     let said = probe(&["-"], document.as_bytes());
-    assert!(said.out.ends_with("and 30 more; --all shows them\n"), "{}", said.out);
+    assert!(
+        said.out.ends_with("and 30 more; --all shows them\n"),
+        "{}",
+        said.out
+    );
     // A character of Japanese takes two columns, so a line has fewer characters than columns.
-    assert!(said.out.lines().all(|line| line.chars().count() < 100), "{}", said.out);
-    assert_eq!(probe(&["-", "--all"], document.as_bytes()).out.matches("長い title").count() / 50, 7);
+    assert!(
+        said.out.lines().all(|line| line.chars().count() < 100),
+        "{}",
+        said.out
+    );
+    assert_eq!(
+        probe(&["-", "--all"], document.as_bytes())
+            .out
+            .matches("長い title")
+            .count()
+            / 50,
+        7
+    );
 }
 
 fn write(folder: &Path, name: &str, text: &str) {
@@ -300,15 +471,31 @@ fn a_folder_becomes_a_line_for_each_document_in_order() {
     let said = probe(&["--corpus", folder.path().to_str().unwrap()], b"");
     assert_eq!((said.code, said.err.as_str()), (0, ""), "{said:?}");
     assert!(!said.out.contains('\u{90}'));
-    let lines: Vec<Value> = said.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let files: Vec<_> = lines.iter().map(|line| line["file"].as_str().unwrap()).collect();
+    let lines: Vec<Value> = said
+        .out
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let files: Vec<_> = lines
+        .iter()
+        .map(|line| line["file"].as_str().unwrap())
+        .collect();
     assert_eq!(files, ["a.xml", "rss/b.xml", "rss/c/d.xml"]);
     assert_eq!(lines[0]["ok"], false);
-    assert_eq!(lines[0]["error"], "the document is XML, but its root element `opml` is that of no feed");
+    assert_eq!(
+        lines[0]["error"],
+        "the document is XML, but its root element `opml` is that of no feed"
+    );
     // The header was a lie, but the base is the answer's.
-    assert_eq!((&lines[1]["version"], &lines[1]["encoding"]), (&"rss20".into(), &"UTF-8".into()));
+    assert_eq!(
+        (&lines[1]["version"], &lines[1]["encoding"]),
+        (&"rss20".into(), &"UTF-8".into())
+    );
     assert_eq!(lines[1]["entries"][1]["link"], "http://blog.example/second");
-    assert_eq!((&lines[2]["version"], &lines[2]["feed"]["title"]), (&"atom10".into(), &"\u{90}".into()));
+    assert_eq!(
+        (&lines[2]["version"], &lines[2]["feed"]["title"]),
+        (&"atom10".into(), &"\u{90}".into())
+    );
 }
 
 #[cfg(unix)]
@@ -320,13 +507,34 @@ fn what_is_no_regular_file_is_passed_over_and_links_to_folders_too() {
     std::os::unix::fs::symlink("a.xml", folder.path().join("b.xml")).unwrap();
     let _socket = std::os::unix::net::UnixListener::bind(folder.path().join("c")).unwrap();
     // Nobody ever writes into it.
-    assert!(Command::new("mkfifo").arg(folder.path().join("d")).status().unwrap().success());
+    assert!(
+        Command::new("mkfifo")
+            .arg(folder.path().join("d"))
+            .status()
+            .unwrap()
+            .success()
+    );
     let said = probe(&["--corpus", folder.path().to_str().unwrap()], b"");
-    let lines: Vec<Value> = said.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let files: Vec<_> = lines.iter().map(|line| line["file"].as_str().unwrap()).collect();
+    let lines: Vec<Value> = said
+        .out
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let files: Vec<_> = lines
+        .iter()
+        .map(|line| line["file"].as_str().unwrap())
+        .collect();
     assert_eq!((said.code, files), (0, vec!["a.xml", "b.xml"]));
-    for (name, why) in [("up", "a link to a folder"), ("c", "no regular file"), ("d", "no regular file")] {
-        assert!(said.err.contains(&format!("/{name} is passed over: it is {why}\n")), "{said:?}");
+    for (name, why) in [
+        ("up", "a link to a folder"),
+        ("c", "no regular file"),
+        ("d", "no regular file"),
+    ] {
+        assert!(
+            said.err
+                .contains(&format!("/{name} is passed over: it is {why}\n")),
+            "{said:?}"
+        );
     }
 }
 
@@ -342,15 +550,33 @@ fn what_a_document_leaves_open_is_not_made_up_and_what_it_contradicts_is_said() 
     let total = "<o:totalResults>42</o:totalResults>";
     assert_eq!(history(total), "opensearch: 42 entries in all");
     let start = format!("{total}<o:startIndex>3</o:startIndex>");
-    assert_eq!(history(&start), "opensearch: 42 entries in all, this one begins with number 3");
+    assert_eq!(
+        history(&start),
+        "opensearch: 42 entries in all, this one begins with number 3"
+    );
     let page = format!("{start}<o:itemsPerPage>1</o:itemsPerPage>");
-    assert_eq!(history(&page), "opensearch: 42 entries in all, 1 on a page, this one begins with number 3");
+    assert_eq!(
+        history(&page),
+        "opensearch: 42 entries in all, 1 on a page, this one begins with number 3"
+    );
 
     let complete = "<fh:complete/><link rel='prev-archive' href='http://e.org/1'/>";
     let said = probe(&["-"], feed(complete).as_bytes());
-    assert!(said.fact("odd").contains("it contradicts itself: fh:complete says"), "{said:?}");
-    assert!(said.fact("absence").contains("this is the whole feed (fh:complete)"), "{said:?}");
-    assert!(!probe(&["-"], feed("<fh:complete/>").as_bytes()).out.contains("contradicts"));
+    assert!(
+        said.fact("odd")
+            .contains("it contradicts itself: fh:complete says"),
+        "{said:?}"
+    );
+    assert!(
+        said.fact("absence")
+            .contains("this is the whole feed (fh:complete)"),
+        "{said:?}"
+    );
+    assert!(
+        !probe(&["-"], feed("<fh:complete/>").as_bytes())
+            .out
+            .contains("contradicts")
+    );
 }
 
 #[test]
@@ -359,25 +585,39 @@ fn a_configuration_brings_its_platforms() {
     let profile = "title = \"Mine\"\nsources = [\"me\"]\n[[detect]]\ngenerator = \"^Serendipity\"\nwhy = \"it says so\"\n";
     write(folder.path(), "profiles/serendipity.toml", profile);
     let config = "[[feed]]\nname = \"blog\"\nurl = \"http://127.0.0.1/\"\n[platforms]\nfolder = ";
-    write(folder.path(), "everfeed.toml", &format!("{config}{:?}\n", folder.path().join("profiles")));
+    write(
+        folder.path(),
+        "everfeed.toml",
+        &format!("{config}{:?}\n", folder.path().join("profiles")),
+    );
     let config = folder.path().join("everfeed.toml");
     let said = probe(&["-", "-c", config.to_str().unwrap()], RSS.as_bytes());
     assert_eq!(said.fact("platform"), "Mine: it says so", "{said:?}");
-    assert!(probe(&["-"], RSS.as_bytes()).fact("platform").starts_with("Serendipity: "));
+    assert!(
+        probe(&["-"], RSS.as_bytes())
+            .fact("platform")
+            .starts_with("Serendipity: ")
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_configured_feed_has_the_platform_that_it_is_given() {
     let publisher = Publisher::start().await;
-    for (platform, expect) in
-        [("wordpress", "WordPress: the configuration says so"), ("none", "none: the configuration says so")]
-    {
+    for (platform, expect) in [
+        ("wordpress", "WordPress: the configuration says so"),
+        ("none", "none: the configuration says so"),
+    ] {
         publisher.says(ok("text/xml", RSS.as_bytes()));
         let folder = tempfile::tempdir().unwrap();
         let url = publisher.url("/feed.xml");
         let text = format!("[[feed]]\nname = \"blog\"\nurl = {url:?}\nplatform = {platform:?}\n");
         write(folder.path(), "everfeed.toml", &text);
-        let config = folder.path().join("everfeed.toml").to_str().unwrap().to_owned();
+        let config = folder
+            .path()
+            .join("everfeed.toml")
+            .to_str()
+            .unwrap()
+            .to_owned();
         let run = move || probe(&[&url, "-c", &config], b"");
         let said = tokio::task::spawn_blocking(run).await.unwrap();
         assert!(said.fact("platform").starts_with(expect), "{said:?}");
@@ -389,7 +629,11 @@ fn a_date_that_cannot_be_meant_is_marked() {
     let zero = RSS.replace("yesterday", "Mon, 01 Jan 0001 00:00:00 GMT");
     let said = probe(&["-"], zero.as_bytes());
     assert!(said.out.contains(" 0001-01-01 00:00? "), "{said:?}");
-    assert!(said.fact("odd").contains("1 entry has a date that nobody can mean"), "{said:?}");
+    assert!(
+        said.fact("odd")
+            .contains("1 entry has a date that nobody can mean"),
+        "{said:?}"
+    );
 }
 
 #[cfg(unix)]
@@ -397,30 +641,61 @@ fn a_date_that_cannot_be_meant_is_marked() {
 fn a_file_may_have_any_name() {
     use std::os::unix::ffi::OsStrExt as _;
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join(std::ffi::OsStr::from_bytes(b"odd\xFF.xml"));
+    let path = folder
+        .path()
+        .join(std::ffi::OsStr::from_bytes(b"odd\xFF.xml"));
     fs::write(&path, RSS).unwrap();
-    let output = Command::new(env!("CARGO_BIN_EXE_everfeed")).arg("probe").arg(&path).output().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_everfeed"))
+        .arg("probe")
+        .arg(&path)
+        .output()
+        .unwrap();
     assert!(output.status.success(), "{output:?}");
-    assert!(String::from_utf8(output.stdout).unwrap().contains("odd\u{FFFD}.xml"));
+    assert!(
+        String::from_utf8(output.stdout)
+            .unwrap()
+            .contains("odd\u{FFFD}.xml")
+    );
 }
 
 #[test]
 fn versions_of_a_document_become_a_line_for_each_step() {
     let folder = tempfile::tempdir().unwrap();
     let document = |items: &[(&str, &str)]| {
-        let item =
-            |(guid, title): &(&str, &str)| format!("<item><guid>{guid}</guid><title>{title}</title></item>");
+        let item = |(guid, title): &(&str, &str)| {
+            format!("<item><guid>{guid}</guid><title>{title}</title></item>")
+        };
         let items: String = items.iter().map(item).collect();
         format!("<rss version='2.0'><channel><title>t</title>{items}</channel></rss>")
     };
-    write(folder.path(), "blog/0000.xml", &document(&[("b", "B"), ("a", "A")]));
-    write(folder.path(), "blog/0001.xml", "<html><body>502</body></html>");
-    write(folder.path(), "blog/0002.xml", &document(&[("c", "C"), ("b", "B!")]));
+    write(
+        folder.path(),
+        "blog/0000.xml",
+        &document(&[("b", "B"), ("a", "A")]),
+    );
+    write(
+        folder.path(),
+        "blog/0001.xml",
+        "<html><body>502</body></html>",
+    );
+    write(
+        folder.path(),
+        "blog/0002.xml",
+        &document(&[("c", "C"), ("b", "B!")]),
+    );
     write(folder.path(), "blog/manifest.json", "{}");
     write(folder.path(), "other/0000.xml", &document(&[("x", "X")]));
     let said = probe(&["--sequences", folder.path().to_str().unwrap()], b"");
-    let lines: Vec<Value> = said.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert!(said.err.contains("blog/0001.xml is passed over: the document is an HTML page"), "{said:?}");
+    let lines: Vec<Value> = said
+        .out
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert!(
+        said.err
+            .contains("blog/0001.xml is passed over: the document is an HTML page"),
+        "{said:?}"
+    );
     let expect = serde_json::json!([{
         "sequence": "blog", "file": "0001.xml", "ok": false, "error": "the document is an HTML page, not a feed",
     }, {
@@ -431,7 +706,12 @@ fn versions_of_a_document_become_a_line_for_each_step() {
 
 #[test]
 fn the_readme_shows_what_comes_out() {
-    let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
+    let readme =
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
     let said = probe(&["adapters/tests/platforms/wordpress-com.xml"], b"");
-    assert!(readme.contains(&format!("```\n{}```\n", said.out)), "{}", said.out);
+    assert!(
+        readme.contains(&format!("```\n{}```\n", said.out)),
+        "{}",
+        said.out
+    );
 }

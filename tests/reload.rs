@@ -1,5 +1,5 @@
-//! Reload: the configuration is read again while requests are answered and long polls are held. None fails, none is cut;
-//! what cannot be meant changes nothing.
+//! Reload: the configuration is read again while requests are answered and long polls are held.
+//! None fails, none is cut; what cannot be meant changes nothing.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -52,7 +52,11 @@ impl Site {
     async fn new() -> Self {
         let publisher = Publisher::start().await;
         publisher.says(rss(3));
-        Self { folder: tempfile::tempdir().unwrap(), publisher, ports: (0, 0) }
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+            publisher,
+            ports: (0, 0),
+        }
     }
 
     fn file(&self) -> PathBuf {
@@ -69,7 +73,11 @@ impl Site {
         let mut text = format!(
             "[server]\nlisten = \"127.0.0.1:{port}\"\nadmin_listen = \"127.0.0.1:{admin_port}\"\n{server}\
              public_url = \"http://feeds.example\"\n[store]\npath = {:?}\n",
-            self.folder.path().join("everfeed.redb").display().to_string()
+            self.folder
+                .path()
+                .join("everfeed.redb")
+                .display()
+                .to_string()
         );
         for (name, lines) in feeds {
             let url = self.publisher.url(&format!("/{name}.xml"));
@@ -81,13 +89,20 @@ impl Site {
     }
 
     async fn start(&self) -> App {
-        let source = ConfigSource { file: self.file(), environment: Vec::new() };
-        App::start_with(source.load().unwrap(), Some(source)).await.unwrap()
+        let source = ConfigSource {
+            file: self.file(),
+            environment: Vec::new(),
+        };
+        App::start_with(source.load().unwrap(), Some(source))
+            .await
+            .unwrap()
     }
 }
 
 async fn get(at: SocketAddr, target: &str) -> Answer {
-    ask(at, Method::GET, target, &[], "").await.expect("it answers")
+    ask(at, Method::GET, target, &[], "")
+        .await
+        .expect("it answers")
 }
 
 fn text(answer: &Answer) -> String {
@@ -102,7 +117,9 @@ async fn answers(at: SocketAddr, name: &str, status: u16) {
             sleep(GLANCE).await;
         }
     };
-    timeout(PATIENCE, waited).await.unwrap_or_else(|_| panic!("{name} is answered {status}"));
+    timeout(PATIENCE, waited)
+        .await
+        .unwrap_or_else(|_| panic!("{name} is answered {status}"));
 }
 
 async fn status(app: &App) -> Value {
@@ -111,7 +128,9 @@ async fn status(app: &App) -> Value {
 
 async fn metric(app: &App, name: &str) -> String {
     let all = text(&get(app.admin_address(), "/metrics").await);
-    let line = all.lines().find_map(|line| line.strip_prefix(name).map(str::trim).map(str::to_owned));
+    let line = all
+        .lines()
+        .find_map(|line| line.strip_prefix(name).map(str::trim).map(str::to_owned));
     line.unwrap_or_else(|| panic!("{name} is not in {all}"))
 }
 
@@ -122,7 +141,9 @@ async fn holds(app: &App, waiters: usize) {
             sleep(GLANCE).await;
         }
     };
-    timeout(PATIENCE, held).await.unwrap_or_else(|_| panic!("{waiters} requests are held"));
+    timeout(PATIENCE, held)
+        .await
+        .unwrap_or_else(|_| panic!("{waiters} requests are held"));
 }
 
 async fn head(at: SocketAddr, name: &str) -> String {
@@ -131,7 +152,8 @@ async fn head(at: SocketAddr, name: &str) -> String {
     page["last_cursor"].as_str().unwrap().to_owned()
 }
 
-/// Reloads while long polls are held and requests come at this rate; every one of them must be answered well.
+/// Reloads while long polls are held and requests come at this rate; every one of them must be
+/// answered well.
 async fn reload_under_load(long_polls: usize, requests_per_sec: u32, reloads: usize) {
     let site = Site::new().await;
     // Nothing is due while the test runs.
@@ -160,7 +182,14 @@ async fn reload_under_load(long_polls: usize, requests_per_sec: u32, reloads: us
             tick.tick().await;
             asked.spawn(async move {
                 let begun = Instant::now();
-                let answer = ask(at, Method::GET, "/feeds/blog.json?timeout=0&max=10", &[], "").await;
+                let answer = ask(
+                    at,
+                    Method::GET,
+                    "/feeds/blog.json?timeout=0&max=10",
+                    &[],
+                    "",
+                )
+                .await;
                 (answer.map(|answer| answer.status), begun.elapsed())
             });
         }
@@ -174,38 +203,68 @@ async fn reload_under_load(long_polls: usize, requests_per_sec: u32, reloads: us
         assert_eq!(report.changes.changed[0].keys, ["poll.min_secs"]);
         sleep(Duration::from_millis(100)).await;
     }
-    // The feed that left ended its long poll with an empty page, and is gone; the one that came is polled and served.
+    // The feed that left ended its long poll with an empty page, and is gone; the one that came is
+    // polled and served.
     let ended = ended.await.unwrap().expect("the long poll is answered");
     let page: Value = serde_json::from_slice(&ended.body).unwrap();
-    assert_eq!((ended.status, page["items"].as_array().unwrap().len()), (200, 0));
+    assert_eq!(
+        (ended.status, page["items"].as_array().unwrap().len()),
+        (200, 0)
+    );
     assert_eq!(get(at, "/feeds/leaving.json").await.status, 410);
     assert_eq!(get(at, "/feeds/leaving/about").await.status, 410);
-    assert_eq!(status(&app).await["removed"], serde_json::json!(["leaving"]));
+    assert_eq!(
+        status(&app).await["removed"],
+        serde_json::json!(["leaving"])
+    );
     assert_eq!(get(at, "/feeds/never.json").await.status, 404);
     answers(at, "coming", 200).await;
     holds(&app, long_polls).await;
-    assert!(held.try_join_next().is_none(), "no long poll of another feed was ended");
+    assert!(
+        held.try_join_next().is_none(),
+        "no long poll of another feed was ended"
+    );
 
     stop.store(true, Ordering::Relaxed);
     let answered = load.await.unwrap();
-    let bad: Vec<_> = answered.iter().filter(|(status, _)| *status != Some(200)).collect();
-    assert!(bad.is_empty(), "{} of {} requests failed: {bad:?}", bad.len(), answered.len());
+    let bad: Vec<_> = answered
+        .iter()
+        .filter(|(status, _)| *status != Some(200))
+        .collect();
+    assert!(
+        bad.is_empty(),
+        "{} of {} requests failed: {bad:?}",
+        bad.len(),
+        answered.len()
+    );
 
     // A changed URL is asked at once, and what it shows wakes everybody who waits.
     site.publisher.says(rss(4));
     site.write(&[
-        ("blog", "aliases = [\"https://blog.example/\"]\npoll = { min_secs = 1, max_secs = 1 }\n"),
+        (
+            "blog",
+            "aliases = [\"https://blog.example/\"]\npoll = { min_secs = 1, max_secs = 1 }\n",
+        ),
         ("coming", ""),
     ]);
     app.reload().await.unwrap();
-    let woken = timeout(PATIENCE, held.join_all()).await.expect("every long poll is answered");
+    let woken = timeout(PATIENCE, held.join_all())
+        .await
+        .expect("every long poll is answered");
     let whole = |answer: &Option<Answer>| {
         let page: Value = serde_json::from_slice(&answer.as_ref().unwrap().body).unwrap();
         answer.as_ref().unwrap().status == 200 && page["items"].as_array().unwrap().len() == 1
     };
     let good = woken.iter().filter(|answer| whole(answer)).count();
-    assert_eq!(good, long_polls, "every long poll is answered with the new item");
-    let slowest = answered.iter().map(|(_, took)| *took).max().unwrap_or_default();
+    assert_eq!(
+        good, long_polls,
+        "every long poll is answered with the new item"
+    );
+    let slowest = answered
+        .iter()
+        .map(|(_, took)| *took)
+        .max()
+        .unwrap_or_default();
     println!(
         "{reloads} reloads; requests: {}, failed: 0, slowest: {slowest:?}; long polls: {long_polls}, cut: 0, answered with the new item: {good}",
         answered.len()
@@ -235,30 +294,50 @@ async fn what_cannot_be_meant_leaves_the_configuration_in_force_and_is_told_ever
     // A mistake in one feed: the other, a good one, is not taken in either.
     site.write(&[("blog", ""), ("new", ""), ("bad", "colour = 1\n")]);
     assert!(matches!(app.reload().await, Err(ReloadRefused::Config(_))));
-    let told = ask(app.admin_address(), Method::POST, "/reload", &[], "").await.unwrap();
+    let told = ask(app.admin_address(), Method::POST, "/reload", &[], "")
+        .await
+        .unwrap();
     assert_eq!(told.status, 422);
     assert!(text(&told).contains("colour"), "{}", text(&told));
     assert_eq!(get(app.address(), "/feeds/new.json").await.status, 404);
     let config = status(&app).await["config"].clone();
-    assert!(config["reload"]["error"].as_str().unwrap().contains("colour"), "{config}");
+    assert!(
+        config["reload"]["error"]
+            .as_str()
+            .unwrap()
+            .contains("colour"),
+        "{config}"
+    );
     assert_eq!(metric(&app, "everfeed_config_reload_success").await, "0");
 
-    // Another namespace than the store remembers: nothing is registered, the new feed is not either.
+    // Another namespace than the store remembers: nothing is registered, the new feed is not
+    // either.
     site.write(&[("new", ""), ("blog", "id_namespace = \"other\"\n")]);
-    assert!(matches!(app.reload().await, Err(ReloadRefused::Namespace(_))));
+    assert!(matches!(
+        app.reload().await,
+        Err(ReloadRefused::Namespace(_))
+    ));
     assert_eq!(get(app.address(), "/feeds/new.json").await.status, 404);
     assert_eq!(get(app.address(), "/feeds/blog.json").await.status, 200);
 
     // Keys that wait for the next start are named, also when nothing else changed.
     site.write_with("waiters_max = 7\n", &[("blog", "")]);
-    let told = ask(app.admin_address(), Method::POST, "/reload", &[], "").await.unwrap();
+    let told = ask(app.admin_address(), Method::POST, "/reload", &[], "")
+        .await
+        .unwrap();
     assert_eq!(
         (told.status, &*text(&told)),
-        (200, "no feed changed\nrestart  server.waiters_max takes effect at the next start\n")
+        (
+            200,
+            "no feed changed\nrestart  server.waiters_max takes effect at the next start\n"
+        )
     );
     let config = status(&app).await["config"].clone();
     assert_eq!(
-        (&config["reload"]["error"], &config["waiting_for_restart"][0]),
+        (
+            &config["reload"]["error"],
+            &config["waiting_for_restart"][0]
+        ),
         (&Value::Null, &"server.waiters_max".into())
     );
     assert_eq!(metric(&app, "everfeed_config_reload_success").await, "1");
@@ -272,15 +351,24 @@ async fn verdicts(site: &Site, app: App) -> Vec<(bool, String)> {
         let checked = everfeed(&["check"], site);
         let is_good = checked.status.success();
         assert!(is_good || checked.status.code() == Some(64), "{checked:?}");
-        let said = if is_good { checked.stdout } else { checked.stderr };
+        let said = if is_good {
+            checked.stdout
+        } else {
+            checked.stderr
+        };
         (is_good, String::from_utf8_lossy(&said).into_owned())
     };
     told.push(check(site));
-    let reloaded = ask(app.admin_address(), Method::POST, "/reload", &[], "").await.unwrap();
+    let reloaded = ask(app.admin_address(), Method::POST, "/reload", &[], "")
+        .await
+        .unwrap();
     told.push((reloaded.status == 200, text(&reloaded)));
     app.stop().await.unwrap();
     told.push(check(site));
-    let source = ConfigSource { file: site.file(), environment: Vec::new() };
+    let source = ConfigSource {
+        file: site.file(),
+        environment: Vec::new(),
+    };
     match App::start_with(source.load().unwrap(), Some(source)).await {
         Ok(app) => {
             told.push((true, String::new()));
@@ -293,7 +381,13 @@ async fn verdicts(site: &Site, app: App) -> Vec<(bool, String)> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn check_reload_and_a_start_agree_on_a_changed_url() {
-    let free_port = || std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let free_port = || {
+        std::net::TcpListener::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap()
+            .port()
+    };
     let mut site = Site::new().await;
     site.ports = (free_port(), free_port());
     let start = async |feeds: &[(&str, &str)]| {
@@ -316,7 +410,10 @@ async fn check_reload_and_a_start_agree_on_a_changed_url() {
     change("/blog.xml", "/new/place.xml");
     let told = verdicts(&site, app).await;
     assert!(told.iter().all(|(is_good, _)| *is_good), "{told:?}");
-    assert!(told[0].1.contains(moved) && told[1].1.contains(moved), "{told:?}");
+    assert!(
+        told[0].1.contains(moved) && told[1].1.contains(moved),
+        "{told:?}"
+    );
     let app = site.start().await;
     assert_eq!(
         text(&get(app.address(), "/feeds/blog.json").await),
@@ -328,34 +425,60 @@ async fn check_reload_and_a_start_agree_on_a_changed_url() {
     // Another feed at the address that `blog` has left would get ids that `blog` has.
     let app = start(&[("blog", "")]).await;
     change("/blog.xml", "/new/place.xml");
-    assert_eq!(ask(app.admin_address(), Method::POST, "/reload", &[], "").await.unwrap().status, 200);
+    assert_eq!(
+        ask(app.admin_address(), Method::POST, "/reload", &[], "")
+            .await
+            .unwrap()
+            .status,
+        200
+    );
     let file = std::fs::read_to_string(site.file()).unwrap();
     let url = site.publisher.url("/blog.xml");
-    std::fs::write(site.file(), format!("{file}[[feed]]\nname = \"second\"\nurl = \"{url}\"\n")).unwrap();
-    let told = verdicts(&site, app).await;
-    assert!(told.iter().all(|(is_good, said)| !is_good && said.contains("feed `blog` holds")), "{told:?}");
-
-    // And a namespace that the operator names against the ids that are held is refused by all of them.
-    std::fs::write(site.file(), file).unwrap();
-    let app = site.start().await;
-    change("name = \"blog\"\n", "name = \"blog\"\nid_namespace = \"mine\"\n");
+    std::fs::write(
+        site.file(),
+        format!("{file}[[feed]]\nname = \"second\"\nurl = \"{url}\"\n"),
+    )
+    .unwrap();
     let told = verdicts(&site, app).await;
     assert!(
-        told.iter().all(|(is_good, said)| !is_good && said.contains("leave id_namespace out")),
+        told.iter()
+            .all(|(is_good, said)| !is_good && said.contains("feed `blog` holds")),
+        "{told:?}"
+    );
+
+    // And a namespace that the operator names against the ids that are held is refused by all of
+    // them.
+    std::fs::write(site.file(), file).unwrap();
+    let app = site.start().await;
+    change(
+        "name = \"blog\"\n",
+        "name = \"blog\"\nid_namespace = \"mine\"\n",
+    );
+    let told = verdicts(&site, app).await;
+    assert!(
+        told.iter()
+            .all(|(is_good, said)| !is_good && said.contains("leave id_namespace out")),
         "{told:?}"
     );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_document_of_a_changed_url_is_accepted_with_and_without_a_process() {
-    let free_port = || std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let free_port = || {
+        std::net::TcpListener::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap()
+            .port()
+    };
     let mut site = Site::new().await;
     site.ports = (free_port(), free_port());
     site.write(&[("blog", "")]);
     let app = site.start().await;
     answers(app.address(), "blog", 200).await;
     let items = async |app: &App| {
-        let page: Value = serde_json::from_slice(&get(app.address(), "/feeds/blog.json").await.body).unwrap();
+        let page: Value =
+            serde_json::from_slice(&get(app.address(), "/feeds/blog.json").await.body).unwrap();
         page["totalItems"].as_u64().unwrap()
     };
     let other = |guid: &str| {
@@ -375,7 +498,10 @@ async fn the_document_of_a_changed_url_is_accepted_with_and_without_a_process() 
         timeout(PATIENCE, async {
             loop {
                 let fault = status(app).await["feeds"][0]["fault"].clone();
-                if fault["text"].as_str().is_some_and(|text| text.contains("another feed?")) {
+                if fault["text"]
+                    .as_str()
+                    .is_some_and(|text| text.contains("another feed?"))
+                {
                     assert_eq!(fault["whose"], "configuration");
                     return;
                 }
@@ -387,13 +513,23 @@ async fn the_document_of_a_changed_url_is_accepted_with_and_without_a_process() 
     };
     site.publisher.says(other("x"));
     move_to("/second.xml");
-    assert_eq!(ask(app.admin_address(), Method::POST, "/reload", &[], "").await.unwrap().status, 200);
+    assert_eq!(
+        ask(app.admin_address(), Method::POST, "/reload", &[], "")
+            .await
+            .unwrap()
+            .status,
+        200
+    );
     asks(&app).await;
     assert_eq!(items(&app).await, 3);
     let accepted = everfeed(&["accept", "blog"], &site);
     assert!(accepted.status.success(), "{accepted:?}");
     assert_eq!(items(&app).await, 4);
-    assert_eq!(everfeed(&["accept", "blog"], &site).status.code(), Some(1), "there is nothing to accept");
+    assert_eq!(
+        everfeed(&["accept", "blog"], &site).status.code(),
+        Some(1),
+        "there is nothing to accept"
+    );
 
     site.publisher.says(other("y"));
     move_to("/third.xml");
@@ -422,8 +558,13 @@ async fn a_feed_that_comes_back_takes_up_its_memory() {
     let at = app.address();
     answers(at, "blog", 200).await;
     let cursor = head(at, "blog").await;
-    let asked =
-        |site: &Site| site.publisher.requests().iter().filter(|head| head.contains("/blog.xml")).count();
+    let asked = |site: &Site| {
+        site.publisher
+            .requests()
+            .iter()
+            .filter(|head| head.contains("/blog.xml"))
+            .count()
+    };
     let polls = asked(&site);
     site.write(&[("other", "")]);
     app.reload().await.unwrap();
@@ -432,7 +573,11 @@ async fn a_feed_that_comes_back_takes_up_its_memory() {
     assert!(!text(&list).contains("/blog"), "{}", text(&list));
     site.write(&[("blog", ""), ("other", "")]);
     app.reload().await.unwrap();
-    assert_eq!(get(at, "/feeds/blog.json").await.status, 200, "without waiting for another document");
+    assert_eq!(
+        get(at, "/feeds/blog.json").await.status,
+        200,
+        "without waiting for another document"
+    );
     assert_eq!(head(at, "blog").await, cursor);
     assert_eq!(asked(&site), polls, "it is not due, so it is not polled");
     app.stop().await.unwrap();
@@ -443,7 +588,10 @@ async fn a_feed_that_comes_back_takes_up_its_memory() {
     assert_eq!(get(app.address(), "/feeds/blog.json").await.status, 410);
     let forget = async |name: &str| {
         let target = format!("/forget/{name}");
-        ask(app.admin_address(), Method::POST, &target, &[], "").await.unwrap().status
+        ask(app.admin_address(), Method::POST, &target, &[], "")
+            .await
+            .unwrap()
+            .status
     };
     assert_eq!((forget("other").await, forget("never").await), (409, 404));
     assert_eq!((forget("blog").await, forget("blog").await), (200, 404));
@@ -458,20 +606,35 @@ async fn a_feed_that_comes_back_takes_up_its_memory() {
     // On a store that nobody serves.
     site.write(&[("other", "")]);
     let forgotten = everfeed(&["forget", "blog"], &site);
-    assert_eq!(String::from_utf8_lossy(&forgotten.stdout), "feed `blog` is forgotten\n", "{forgotten:?}");
+    assert_eq!(
+        String::from_utf8_lossy(&forgotten.stdout),
+        "feed `blog` is forgotten\n",
+        "{forgotten:?}"
+    );
     let configured = everfeed(&["forget", "other"], &site);
     assert_eq!(configured.status.code(), Some(1), "{configured:?}");
 }
 
 fn everfeed(arguments: &[&str], site: &Site) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_everfeed"));
-    command.args(arguments).arg("--config").arg(site.file()).output().unwrap()
+    command
+        .args(arguments)
+        .arg("--config")
+        .arg(site.file())
+        .output()
+        .unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_command_and_the_signal_reload_a_running_process() {
     let mut site = Site::new().await;
-    let free_port = || std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let free_port = || {
+        std::net::TcpListener::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap()
+            .port()
+    };
     site.ports = (free_port(), free_port());
     let at = SocketAddr::from(([127, 0, 0, 1], site.ports.0));
     site.write(&[("blog", "")]);
@@ -481,9 +644,16 @@ async fn the_command_and_the_signal_reload_a_running_process() {
 
     let mut serve = Command::new(env!("CARGO_BIN_EXE_everfeed"));
     serve.arg("serve").arg("--config").arg(site.file());
-    let mut child = serve.env("RUST_LOG", "error").stdout(Stdio::null()).spawn().unwrap();
+    let mut child = serve
+        .env("RUST_LOG", "error")
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
     let up = async {
-        while ask(at, Method::GET, "/feeds/blog.json", &[], "").await.is_none_or(|it| it.status != 200) {
+        while ask(at, Method::GET, "/feeds/blog.json", &[], "")
+            .await
+            .is_none_or(|it| it.status != 200)
+        {
             sleep(GLANCE).await;
         }
     };
@@ -491,7 +661,10 @@ async fn the_command_and_the_signal_reload_a_running_process() {
 
     site.write(&[("blog", "platform = \"none\"\n"), ("new", "")]);
     let told = everfeed(&["reload"], &site);
-    assert_eq!(String::from_utf8_lossy(&told.stdout), "added    feed.new\nchanged  feed.blog.platform\n");
+    assert_eq!(
+        String::from_utf8_lossy(&told.stdout),
+        "added    feed.new\nchanged  feed.blog.platform\n"
+    );
     assert_eq!(told.status.code(), Some(0));
     answers(at, "new", 200).await;
 
@@ -500,7 +673,10 @@ async fn the_command_and_the_signal_reload_a_running_process() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_everfeed"));
     command.arg("reload").arg("--config").arg(site.file());
     let address = format!("127.0.0.1:{}", site.ports.1);
-    let refused = command.env("EVERFEED__SERVER__ADMIN_LISTEN", address).output().unwrap();
+    let refused = command
+        .env("EVERFEED__SERVER__ADMIN_LISTEN", address)
+        .output()
+        .unwrap();
     assert_eq!(refused.status.code(), Some(64), "{refused:?}");
 
     site.write(&[("blog", "")]);
@@ -508,7 +684,9 @@ async fn the_command_and_the_signal_reload_a_running_process() {
     nix::sys::signal::kill(process, nix::sys::signal::Signal::SIGHUP).unwrap();
     answers(at, "new", 410).await;
     nix::sys::signal::kill(process, nix::sys::signal::Signal::SIGTERM).unwrap();
-    let ended = tokio::task::spawn_blocking(move || child.wait().unwrap()).await.unwrap();
+    let ended = tokio::task::spawn_blocking(move || child.wait().unwrap())
+        .await
+        .unwrap();
     assert!(ended.success());
 }
 
@@ -518,13 +696,21 @@ const MANY: usize = 5_000;
 #[tokio::test(flavor = "multi_thread")]
 async fn a_start_with_many_feeds_answers_from_its_beginning_and_says_how_far_it_is() {
     let mut site = Site::new().await;
-    let port = || std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let port = || {
+        std::net::TcpListener::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap()
+    };
     let (consumers, operator) = (port(), port());
     site.ports = (consumers.port(), operator.port());
     let names: Vec<String> = (0..MANY).map(|n| format!("f{n}")).collect();
     let feeds: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "")).collect();
     site.write(&feeds[..MANY - 1_000]);
-    let source = ConfigSource { file: site.file(), environment: Vec::new() };
+    let source = ConfigSource {
+        file: site.file(),
+        environment: Vec::new(),
+    };
     let config = source.load().unwrap();
     let starting = tokio::spawn(App::start_with(config, Some(source)));
     let text = |answer: &Answer| String::from_utf8_lossy(&answer.body).into_owned();
@@ -535,20 +721,36 @@ async fn a_start_with_many_feeds_answers_from_its_beginning_and_says_how_far_it_
             told.push((answer.status, text(&answer)));
             let last = format!("/feeds/f{}", MANY - 1_001);
             let answer = get(consumers, &last).await;
-            served.push((answer.status, !answer.header("retry-after").is_empty(), text(&answer)));
+            served.push((
+                answer.status,
+                !answer.header("retry-after").is_empty(),
+                text(&answer),
+            ));
         }
         tokio::task::yield_now().await;
     }
     let app = starting.await.unwrap().unwrap();
-    let parts = |status: u16, text: &str| status == 503 && text.contains("of 4000 feeds are registered");
-    assert!(told.iter().any(|(status, text)| parts(*status, text)), "{told:?}");
+    let parts =
+        |status: u16, text: &str| status == 503 && text.contains("of 4000 feeds are registered");
+    assert!(
+        told.iter().any(|(status, text)| parts(*status, text)),
+        "{told:?}"
+    );
     // Consumers wait a little for its end: whoever is told to come again is told when.
-    assert!(served.iter().all(|(status, again, _)| *status == 503 && *again || *status == 200), "{served:?}");
+    assert!(
+        served
+            .iter()
+            .all(|(status, again, _)| *status == 503 && *again || *status == 200),
+        "{served:?}"
+    );
     assert_eq!(get(operator, "/ready").await.status, 200);
 
     site.write(&feeds);
     let report = app.reload().await.unwrap();
-    assert_eq!((report.changes.added.len(), report.changes.removed.len()), (1_000, 0));
+    assert_eq!(
+        (report.changes.added.len(), report.changes.removed.len()),
+        (1_000, 0)
+    );
     let last = format!("/feeds/f{}", MANY - 1);
     assert_ne!(get(consumers, &last).await.status, 404);
     app.stop().await.unwrap();

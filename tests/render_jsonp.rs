@@ -29,7 +29,11 @@ fn bodies_are_wrapped_as_the_vectors_say() {
     assert!(!bodies.is_empty());
     for case in bodies {
         let text = |key: &str| case[key].as_str().unwrap();
-        let body = wrap(text("callback"), "application/json", text("payload_json").as_bytes());
+        let body = wrap(
+            text("callback"),
+            "application/json",
+            text("payload_json").as_bytes(),
+        );
         assert_eq!(String::from_utf8(body).unwrap(), text("expect_body"));
     }
     assert_eq!(vectors["headers"]["Content-Type"], CONTENT_TYPE);

@@ -1,4 +1,5 @@
-//! Whatever an entry holds, its documents are well-formed, with every namespace bound, and its texts read back.
+//! Whatever an entry holds, its documents are well-formed, with every namespace bound, and its
+//! texts read back.
 
 #![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
 
@@ -14,8 +15,8 @@ use everfeed::{
     render::{Audience, Document, Representation, Site},
 };
 use everfeed_adapters::{
-    Attribute, Body, Category, Date, Element, Enclosure, Entry, Image, Link, Metadata, Node, Person, Source,
-    Text, TextKind,
+    Attribute, Body, Category, Date, Element, Enclosure, Entry, Image, Link, Metadata, Node,
+    Person, Source, Text, TextKind,
 };
 use proptest::{collection::vec, option, prelude::*};
 use quick_xml::{
@@ -63,44 +64,83 @@ fn namespace() -> BoxedStrategy<String> {
 
 fn attribute() -> BoxedStrategy<Attribute> {
     (namespace(), name(), name(), text())
-        .prop_map(|(ns, prefix, name, value)| Attribute { ns, prefix, name, value })
+        .prop_map(|(ns, prefix, name, value)| Attribute {
+            ns,
+            prefix,
+            name,
+            value,
+        })
         .boxed()
 }
 
 fn element() -> BoxedStrategy<Element> {
-    let leaf =
-        (namespace(), name(), name(), vec(attribute(), 0..4)).prop_map(|(ns, prefix, name, attributes)| {
-            Element { ns, prefix, name, attributes, children: Vec::new() }
-        });
+    let leaf = (namespace(), name(), name(), vec(attribute(), 0..4)).prop_map(
+        |(ns, prefix, name, attributes)| Element {
+            ns,
+            prefix,
+            name,
+            attributes,
+            children: Vec::new(),
+        },
+    );
     let node = |inner: BoxedStrategy<Element>| {
         prop_oneof![text().prop_map(Node::Text), inner.prop_map(Node::Element)]
     };
     leaf.prop_recursive(4, 12, 3, move |inner| {
         (inner.clone(), vec(node(inner), 0..3))
-            .prop_map(|(element, children)| Element { children, ..element })
+            .prop_map(|(element, children)| Element {
+                children,
+                ..element
+            })
             .boxed()
     })
     .boxed()
 }
 
 fn text_construct() -> BoxedStrategy<Text> {
-    let kind = prop_oneof![Just(TextKind::Plain), Just(TextKind::Html), Just(TextKind::Xhtml)];
-    (kind, text()).prop_map(|(kind, value)| Text { kind, value, ..Text::default() }).boxed()
+    let kind = prop_oneof![
+        Just(TextKind::Plain),
+        Just(TextKind::Html),
+        Just(TextKind::Xhtml)
+    ];
+    (kind, text())
+        .prop_map(|(kind, value)| Text {
+            kind,
+            value,
+            ..Text::default()
+        })
+        .boxed()
 }
 
 fn media_type() -> BoxedStrategy<Option<String>> {
-    option::of(prop_oneof![Just("image/svg+xml".to_owned()), Just("text/x".to_owned()), text()]).boxed()
+    option::of(prop_oneof![
+        Just("image/svg+xml".to_owned()),
+        Just("text/x".to_owned()),
+        text()
+    ])
+    .boxed()
 }
 
 fn body() -> BoxedStrategy<Body> {
     (text_construct(), media_type(), option::of(text()))
-        .prop_map(|(text, media_type, src)| Body { text, media_type, src })
+        .prop_map(|(text, media_type, src)| Body {
+            text,
+            media_type,
+            src,
+        })
         .boxed()
 }
 
 fn link() -> BoxedStrategy<Link> {
     let rel = prop_oneof![Just("alternate".to_owned()), Just("via".to_owned()), text()];
-    (text(), rel, option::of(text()), option::of(text()), option::of(text()), option::of(text()))
+    (
+        text(),
+        rel,
+        option::of(text()),
+        option::of(text()),
+        option::of(text()),
+        option::of(text()),
+    )
         .prop_map(|(href, rel, media_type, title, hreflang, length)| Link {
             href,
             rel,
@@ -114,18 +154,32 @@ fn link() -> BoxedStrategy<Link> {
 
 fn person() -> BoxedStrategy<Person> {
     (option::of(text()), option::of(text()), option::of(text()))
-        .prop_map(|(name, email, uri)| Person { name, email, uri, ..Person::default() })
+        .prop_map(|(name, email, uri)| Person {
+            name,
+            email,
+            uri,
+            ..Person::default()
+        })
         .boxed()
 }
 
 fn category() -> BoxedStrategy<Category> {
     (text(), option::of(text()), option::of(text()))
-        .prop_map(|(term, scheme, label)| Category { term, scheme, label })
+        .prop_map(|(term, scheme, label)| Category {
+            term,
+            scheme,
+            label,
+        })
         .boxed()
 }
 
 fn enclosure() -> BoxedStrategy<Enclosure> {
-    (text(), option::of(text()), option::of(text()), option::of(text()))
+    (
+        text(),
+        option::of(text()),
+        option::of(text()),
+        option::of(text()),
+    )
         .prop_map(|(url, media_type, length, title)| Enclosure {
             url,
             media_type,
@@ -137,12 +191,24 @@ fn enclosure() -> BoxedStrategy<Enclosure> {
 }
 
 fn date() -> BoxedStrategy<Option<Date>> {
-    option::of((text(), option::of(any::<i64>())).prop_map(|(raw, at_us)| Date { raw, at_us })).boxed()
+    option::of((text(), option::of(any::<i64>())).prop_map(|(raw, at_us)| Date { raw, at_us }))
+        .boxed()
 }
 
 fn source() -> BoxedStrategy<Box<Source>> {
-    (option::of(text()), option::of(text_construct()), vec(link(), 0..2), date())
-        .prop_map(|(id, title, links, updated)| Source { id, title, links, updated, ..Source::default() })
+    (
+        option::of(text()),
+        option::of(text_construct()),
+        vec(link(), 0..2),
+        date(),
+    )
+        .prop_map(|(id, title, links, updated)| Source {
+            id,
+            title,
+            links,
+            updated,
+            ..Source::default()
+        })
         .prop_map(Box::new)
         .boxed()
 }
@@ -205,8 +271,18 @@ fn head() -> BoxedStrategy<Metadata> {
         option::of(text()),
     )
         .prop_map(|parts| {
-            let (title, description, links, authors, categories, language, rights, image, contributors, icon) =
-                parts;
+            let (
+                title,
+                description,
+                links,
+                authors,
+                categories,
+                language,
+                rights,
+                image,
+                contributors,
+                icon,
+            ) = parts;
             Metadata {
                 title,
                 description,
@@ -216,7 +292,10 @@ fn head() -> BoxedStrategy<Metadata> {
                 categories,
                 language,
                 rights,
-                image: image.map(|url| Image { url, ..Image::default() }),
+                image: image.map(|url| Image {
+                    url,
+                    ..Image::default()
+                }),
                 icon,
                 ..Metadata::default()
             }
@@ -242,20 +321,35 @@ fn item(number: u8, iri: String, content: Content, published_us: Option<i64>) ->
 
 /// The document of one live item and one tombstone.
 fn document(form: Representation, metadata: &Metadata, entry: &Entry, iri: &str) -> String {
-    let gone = Content::Gone { reason: Reason::Explicit, first_missing: None, last_seen: None };
+    let gone = Content::Gone {
+        reason: Reason::Explicit,
+        first_missing: None,
+        last_seen: None,
+    };
     let live = Content::Live(Arc::new(entry.clone()));
     let published = entry.published.as_ref().and_then(|date| date.at_us);
     let feed = FeedRecord {
         rev: 1,
         last_t: Stamp::from_secs(1_389_003_527),
-        items: ItemCounts { total: 2, live: 1, shortened: 0, bytes: None },
+        items: ItemCounts {
+            total: 2,
+            live: 1,
+            shortened: 0,
+            bytes: None,
+        },
         metadata: Arc::new(metadata.clone()),
         metadata_t: Stamp::from_secs(1),
-        completeness: Completeness { first_cursor: Some(String::new()), ..Completeness::default() },
+        completeness: Completeness {
+            first_cursor: Some(String::new()),
+            ..Completeness::default()
+        },
         ..FeedRecord::new(FeedNo(1), "x", "example.org/")
     };
     let found = Page {
-        items: vec![item(1, iri.to_owned(), live, published), item(2, "urn:x:2".into(), gone, None)],
+        items: vec![
+            item(1, iri.to_owned(), live, published),
+            item(2, "urn:x:2".into(), gone, None),
+        ],
         last_cursor: "1_0_2".into(),
         more: true,
         record: Arc::new(feed),
@@ -266,7 +360,12 @@ fn document(form: Representation, metadata: &Metadata, entry: &Entry, iri: &str)
     let site = Site::new(&Url::parse("http://127.0.0.1").unwrap(), "");
     let next = Some(format!("{}?a=1&b=2", site.list()));
     let links = site.links("x", form, (Order::MODIFIED, &Filter::All), next);
-    let document = Document { page: &found, links: &links, prev_cursor: None, ttl_mins: Some(1) };
+    let document = Document {
+        page: &found,
+        links: &links,
+        prev_cursor: None,
+        ttl_mins: Some(1),
+    };
     String::from_utf8(form.write(&document)).unwrap()
 }
 
@@ -283,18 +382,26 @@ struct Read {
 impl Read {
     /// The only child of this name in the namespace of its parent.
     fn child(&self, name: &str) -> Option<&Self> {
-        let mut found = self.children.iter().filter(|child| child.name == name && child.ns == self.ns);
+        let mut found = self
+            .children
+            .iter()
+            .filter(|child| child.name == name && child.ns == self.ns);
         let first = found.next();
         assert!(found.next().is_none(), "two {name} in {}", self.name);
         first
     }
 
     fn children(&self, name: &str) -> impl Iterator<Item = &Self> {
-        self.children.iter().filter(move |child| child.name == name && child.ns == self.ns)
+        self.children
+            .iter()
+            .filter(move |child| child.name == name && child.ns == self.ns)
     }
 
     fn attribute(&self, name: &str) -> Option<&str> {
-        self.attributes.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_str())
+        self.attributes
+            .iter()
+            .find(|(found, _)| found == name)
+            .map(|(_, value)| value.as_str())
     }
 }
 
@@ -308,7 +415,9 @@ fn read(document: &str) -> Read {
     let mut reader = NsReader::from_str(document);
     let mut open = vec![Read::default()];
     loop {
-        let event = reader.read_event().unwrap_or_else(|error| panic!("{error} in\n{document}"));
+        let event = reader
+            .read_event()
+            .unwrap_or_else(|error| panic!("{error} in\n{document}"));
         match event {
             Event::Start(start) => open.push(element_of(&start, reader.resolver(), document)),
             Event::Empty(start) => {
@@ -321,7 +430,10 @@ fn read(document: &str) -> Read {
             }
             Event::Text(text) => {
                 assert!(!text.contains("]]>"), "a CDATA end in text");
-                open.last_mut().unwrap().text.push_str(&text.xml10_content());
+                open.last_mut()
+                    .unwrap()
+                    .text
+                    .push_str(&text.xml10_content());
             }
             Event::GeneralRef(reference) => {
                 let c = reference.resolve_char_ref().unwrap();
@@ -352,25 +464,43 @@ fn element_of(start: &BytesStart<'_>, scope: &NamespaceResolver, document: &str)
         ResolveResult::Unknown(prefix) => panic!("unbound prefix {prefix} in\n{document}"),
     };
     let check_name = |name: &str| {
-        let ok = name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-.:".contains(&b));
-        assert!(ok && !name.is_empty() && name.matches(':').count() < 2, "{name:?} is no name");
+        let ok = name
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b"_-.:".contains(&b));
+        assert!(
+            ok && !name.is_empty() && name.matches(':').count() < 2,
+            "{name:?} is no name"
+        );
     };
     check_name(start.name().0);
     let (ns, name) = scope.resolve_element(start.name());
-    let mut element = Read { ns: namespace(ns), name: name.as_ref().to_owned(), ..Read::default() };
+    let mut element = Read {
+        ns: namespace(ns),
+        name: name.as_ref().to_owned(),
+        ..Read::default()
+    };
     let mut seen = HashSet::new();
     for attribute in start.attributes() {
         let attribute = attribute.unwrap_or_else(|error| panic!("{error} in\n{document}"));
         check_name(attribute.key.0);
         assert!(!attribute.value.contains('<'), "a raw < in an attribute");
-        let value = attribute.normalized_value(XmlVersion::Explicit1_0).unwrap().into_owned();
+        let value = attribute
+            .normalized_value(XmlVersion::Explicit1_0)
+            .unwrap()
+            .into_owned();
         assert!(value.chars().all(is_legal));
         if attribute.key.as_namespace_binding().is_some() {
-            assert!(!value.is_empty() || attribute.key.0 == "xmlns", "a prefix bound to nothing");
+            assert!(
+                !value.is_empty() || attribute.key.0 == "xmlns",
+                "a prefix bound to nothing"
+            );
             continue;
         }
         let (ns, name) = scope.resolve_attribute(attribute.key);
-        assert!(seen.insert((namespace(ns), name.as_ref().to_owned())), "an attribute twice in\n{document}");
+        assert!(
+            seen.insert((namespace(ns), name.as_ref().to_owned())),
+            "an attribute twice in\n{document}"
+        );
         element.attributes.push((attribute.key.0.to_owned(), value));
     }
     element
@@ -388,7 +518,10 @@ fn ours(ns: &str) -> bool {
 
 /// True where no attribute stands without a vocabulary, as RDF/XML wants it.
 fn is_of_vocabularies(element: &Read) -> bool {
-    element.attributes.iter().all(|(name, _)| name.contains(':'))
+    element
+        .attributes
+        .iter()
+        .all(|(name, _)| name.contains(':'))
         && element.children.iter().all(is_of_vocabularies)
 }
 
@@ -401,10 +534,22 @@ fn on_one_line(title: &Text) -> Text {
     if title.kind != TextKind::Plain {
         return title.clone();
     }
-    let breaks = ['\t', '\n', '\u{b}', '\u{c}', '\r', '\u{85}', '\u{2028}', '\u{2029}'];
-    let lines = title.value.trim().split(breaks).map(|line| line.trim_matches(' '));
-    let value = lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
-    Text { value, ..title.clone() }
+    let breaks = [
+        '\t', '\n', '\u{b}', '\u{c}', '\r', '\u{85}', '\u{2028}', '\u{2029}',
+    ];
+    let lines = title
+        .value
+        .trim()
+        .split(breaks)
+        .map(|line| line.trim_matches(' '));
+    let value = lines
+        .filter(|line| !line.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ");
+    Text {
+        value,
+        ..title.clone()
+    }
 }
 
 /// Plain and HTML texts read back to the letter; XHTML is markup, or HTML when it was ill-formed.
@@ -413,7 +558,11 @@ fn check_text(found: Option<&Read>, expect: &Text) {
     let kind = found.attribute("type").unwrap_or("text");
     match expect.kind {
         TextKind::Xhtml if kind == "xhtml" => {
-            assert!(found.text.is_empty() && found.children.len() == 1 && found.children[0].name == "div");
+            assert!(
+                found.text.is_empty()
+                    && found.children.len() == 1
+                    && found.children[0].name == "div"
+            );
         }
         TextKind::Base64 => panic!("no text construct is of this kind"),
         TextKind::Plain => assert_eq!((kind, &found.text), ("text", &cleaned(&expect.value))),

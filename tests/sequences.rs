@@ -1,5 +1,6 @@
-//! Successive versions of real feeds, served one by one from loopback through the real client stack: a pulling mirror
-//! equals the store after each, and what is new is exactly what the manifest says.
+//! Successive versions of real feeds, served one by one from loopback through the real client
+//! stack: a pulling mirror equals the store after each, and what is new is exactly what the
+//! manifest says.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -48,25 +49,44 @@ struct Score {
     wrong: Vec<String>,
 }
 
-/// The id of an entry as the manifests name it: guid, `atom:id` or `rdf:about`, else link, else title, trimmed.
+/// The id of an entry as the manifests name it: guid, `atom:id` or `rdf:about`, else link, else
+/// title, trimmed.
 fn id_of(item: &Item) -> String {
-    let entry = item.entry().expect("the sequences delete nothing in so many words");
+    let entry = item
+        .entry()
+        .expect("the sequences delete nothing in so many words");
     let title = || entry.title.as_ref().map(|title| title.value.as_str());
     let id = entry.id.as_deref().or(entry.permalink()).or_else(title);
-    id.expect("every entry of the sequences has an id").trim().to_owned()
+    id.expect("every entry of the sequences has an id")
+        .trim()
+        .to_owned()
 }
 
 async fn play(folder: &Path) -> Score {
     let manifest: Manifest =
         serde_json::from_slice(&std::fs::read(folder.join("manifest.json")).unwrap()).unwrap();
     let publisher = Publisher::start().await;
-    let mut house = House::new("feed", &publisher.url("/feed.xml"), &ClientConfig::default()).await;
+    let mut house = House::new(
+        "feed",
+        &publisher.url("/feed.xml"),
+        &ClientConfig::default(),
+    )
+    .await;
     let mut mirror = Mirror::default();
     let mut score = Score::default();
     for (n, version) in manifest.versions.iter().enumerate() {
-        publisher.says(ok("application/xml", std::fs::read(folder.join(&version.file)).unwrap()));
+        publisher.says(ok(
+            "application/xml",
+            std::fs::read(folder.join(&version.file)).unwrap(),
+        ));
         house.poll().await;
-        assert_eq!(house.state.health.fault, None, "{} of {}", version.file, folder.display());
+        assert_eq!(
+            house.state.health.fault,
+            None,
+            "{} of {}",
+            version.file,
+            folder.display()
+        );
         let news = mirror.pull(&*house.store, house.feed.no).await;
         assert!(
             mirror.equals(&*house.store, house.feed.no).await,
@@ -85,45 +105,72 @@ async fn play(folder: &Path) -> Score {
     score
 }
 
-/// True for an item that goes by another id than before, and has the same title or the same content.
+/// True for an item that goes by another id than before, and has the same title or the same
+/// content.
 fn is_renamed(item: &Item, before: &Item) -> bool {
-    let (Some(entry), Some(held)) = (item.entry(), before.entry()) else { return false };
+    let (Some(entry), Some(held)) = (item.entry(), before.entry()) else {
+        return false;
+    };
     entry.id != held.id && (entry.title == held.title || entry.content == held.content)
 }
 
 impl Score {
-    fn count(&mut self, step: &Step, news: &[(std::sync::Arc<Item>, Option<std::sync::Arc<Item>>)]) {
+    fn count(
+        &mut self,
+        step: &Step,
+        news: &[(std::sync::Arc<Item>, Option<std::sync::Arc<Item>>)],
+    ) {
         self.steps += 1;
         let expect: BTreeSet<String> = step.added.difference(&step.reappeared).cloned().collect();
         let new = news.iter().filter(|(_, before)| before.is_none());
         let added: BTreeSet<String> = new.map(|(item, _)| id_of(item)).collect();
-        let edits = news.iter().filter_map(|(item, before)| Some((item, before.as_ref()?)));
+        let edits = news
+            .iter()
+            .filter_map(|(item, before)| Some((item, before.as_ref()?)));
         let edited: BTreeSet<String> = edits.clone().map(|(item, _)| id_of(item)).collect();
         let name = format!("{} -> {}", step.from, step.to);
         // The manifests know no renames: to them an item under another id is another item.
-        let renamed = edits.clone().filter(|(item, before)| is_renamed(item, before));
+        let renamed = edits
+            .clone()
+            .filter(|(item, before)| is_renamed(item, before));
         let renamed: BTreeSet<String> = renamed.map(|(item, _)| id_of(item)).collect();
         self.renamed += renamed.len();
         // An id that comes back after another one was used for a while is in `reappeared`.
         let again = |id: &&String| step.reappeared.contains(*id) && !added.contains(*id);
-        let seen: BTreeSet<String> = added.union(&renamed).filter(|id| !again(id)).cloned().collect();
+        let seen: BTreeSet<String> = added
+            .union(&renamed)
+            .filter(|id| !again(id))
+            .cloned()
+            .collect();
         if seen != expect {
-            let (spurious, missed): (Vec<_>, Vec<_>) =
-                (seen.difference(&expect).collect(), expect.difference(&seen).collect());
-            self.wrong.push(format!("{name}: spurious {spurious:?}, missed {missed:?}"));
+            let (spurious, missed): (Vec<_>, Vec<_>) = (
+                seen.difference(&expect).collect(),
+                expect.difference(&seen).collect(),
+            );
+            self.wrong
+                .push(format!("{name}: spurious {spurious:?}, missed {missed:?}"));
         }
         for (item, before) in edits {
             // A new T needs a reason: other content, or the end of a tombstone.
             if item.digests.content == before.digests.content && !before.is_gone() {
-                self.wrong.push(format!("{name}: {} got a T for nothing", id_of(item)));
+                self.wrong
+                    .push(format!("{name}: {} got a T for nothing", id_of(item)));
             }
         }
         for id in &edited {
-            if !step.edited_any.contains(id) && !step.reappeared.contains(id) && !renamed.contains(id) {
-                self.wrong.push(format!("{name}: {id} was edited by nobody"));
+            if !step.edited_any.contains(id)
+                && !step.reappeared.contains(id)
+                && !renamed.contains(id)
+            {
+                self.wrong
+                    .push(format!("{name}: {id} was edited by nobody"));
             }
         }
-        self.missed_edits.extend(step.edited_core.difference(&edited).map(|id| format!("{name}: {id}")));
+        self.missed_edits.extend(
+            step.edited_core
+                .difference(&edited)
+                .map(|id| format!("{name}: {id}")),
+        );
         self.added += added.len();
         self.reappeared += step.reappeared.len();
         self.edited += edited.len();
@@ -132,11 +179,21 @@ impl Score {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_mirror_of_every_real_feed_equals_the_store_after_each_version() {
-    let Some(folder) = testkit::data::large("sequences", "a mirror of every real feed") else { return };
+    let Some(folder) = testkit::data::large("sequences", "a mirror of every real feed") else {
+        return;
+    };
     let folders = feeds(&folder).unwrap();
     println!(
         "{:28} {:>5} {:>6} {:>7} {:>10} {:>7} {:>12} {:>6} {:>6}",
-        "sequence", "steps", "added", "renamed", "reappeared", "edited", "missed edits", "wrong", "secs"
+        "sequence",
+        "steps",
+        "added",
+        "renamed",
+        "reappeared",
+        "edited",
+        "missed edits",
+        "wrong",
+        "secs"
     );
     let mut wrong = Vec::new();
     for folder in folders {
@@ -154,7 +211,10 @@ async fn a_mirror_of_every_real_feed_equals_the_store_after_each_version() {
             score.wrong.len(),
             started.elapsed().as_secs_f64()
         );
-        score.missed_edits.iter().for_each(|edit| println!("    no new T for {edit}"));
+        score
+            .missed_edits
+            .iter()
+            .for_each(|edit| println!("    no new T for {edit}"));
         wrong.extend(score.wrong.into_iter().map(|line| format!("{name} {line}")));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

@@ -1,4 +1,5 @@
-//! A document without some of its entries: their bytes are cut out, and every other byte stays. Nothing is made anew.
+//! A document without some of its entries: their bytes are cut out, and every other byte stays.
+//! Nothing is made anew.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -31,23 +32,35 @@ pub fn without_entries(
         let document = left.as_deref().unwrap_or(bytes);
         let sliced = match slice(document, hints) {
             Ok(sliced) => sliced,
-            // What is left of a document that held nothing else may be no feed for whoever reads it.
+            // What is left of a document that held nothing else may be no feed for whoever reads
+            // it.
             Err(_) if left.is_some() => return Ok(left),
             Err(_) => return Err(Uncuttable),
         };
-        let unwanted: Vec<&RawEntry> = sliced.entries.iter().filter(|entry| is_unwanted(entry)).collect();
+        let unwanted: Vec<&RawEntry> = sliced
+            .entries
+            .iter()
+            .filter(|entry| is_unwanted(entry))
+            .collect();
         if unwanted.is_empty() {
             return Ok(left);
         }
         if sliced.format == Format::Resource {
             return Err(Uncuttable);
         }
-        left = Some(cut_out(document, hints, sliced.format, sliced.encoding, &unwanted)?);
+        left = Some(cut_out(
+            document,
+            hints,
+            sliced.format,
+            sliced.encoding,
+            &unwanted,
+        )?);
     }
     Err(Uncuttable)
 }
 
-/// Cuts these entries out: of the bytes where they stand there as they were read, else of the text, which then is encoded again.
+/// Cuts these entries out: of the bytes where they stand there as they were read, else of the text,
+/// which then is encoded again.
 fn cut_out(
     bytes: &[u8],
     hints: &Hints<'_>,
@@ -55,7 +68,10 @@ fn cut_out(
     name: &str,
     unwanted: &[&RawEntry],
 ) -> Result<Vec<u8>, Uncuttable> {
-    if let Some(spans) = str::from_utf8(bytes).ok().and_then(|text| spans(text, format, unwanted)) {
+    if let Some(spans) = str::from_utf8(bytes)
+        .ok()
+        .and_then(|text| spans(text, format, unwanted))
+    {
         return Ok(without(bytes, spans));
     }
     let decoded = encoding::decode(bytes, hints.content_type);
@@ -67,7 +83,11 @@ fn cut_out(
 
 fn encoded(text: &str, name: &str) -> Option<Vec<u8>> {
     let units = || std::iter::once(0xFEFF).chain(text.encode_utf16());
-    let points = || std::iter::once('\u{FEFF}').chain(text.chars()).map(u32::from);
+    let points = || {
+        std::iter::once('\u{FEFF}')
+            .chain(text.chars())
+            .map(u32::from)
+    };
     Some(match name {
         "UTF-16LE" => units().flat_map(u16::to_le_bytes).collect(),
         "UTF-16BE" => units().flat_map(u16::to_be_bytes).collect(),
@@ -105,14 +125,23 @@ fn spans(text: &str, format: Format, unwanted: &[&RawEntry]) -> Option<Vec<Range
 /// The references to an item of RSS 1.0 in the list of its channel, which give its address.
 fn references(text: &str, markup: &str, spans: &mut Vec<Range<usize>>) {
     let tag = markup.split('>').next().unwrap_or_default();
-    let raw = tag.split_once(char::is_whitespace).map_or("", |(_, raw)| raw);
-    let about = attributes(raw).find(|(name, _)| name.ends_with("about")).map(|(_, value)| value.to_string());
+    let raw = tag
+        .split_once(char::is_whitespace)
+        .map_or("", |(_, raw)| raw);
+    let about = attributes(raw)
+        .find(|(name, _)| name.ends_with("about"))
+        .map(|(_, value)| value.to_string());
     let Some(about) = about else { return };
-    for at in memmem::find_iter(text.as_bytes(), "<rdf:li").chain(memmem::find_iter(text.as_bytes(), "<li "))
+    for at in memmem::find_iter(text.as_bytes(), "<rdf:li")
+        .chain(memmem::find_iter(text.as_bytes(), "<li "))
     {
-        let Some(length) = text[at..].find('>') else { continue };
+        let Some(length) = text[at..].find('>') else {
+            continue;
+        };
         let tag = text[at..at + length].trim_end_matches('/');
-        let raw = tag.split_once(char::is_whitespace).map_or("", |(_, raw)| raw);
+        let raw = tag
+            .split_once(char::is_whitespace)
+            .map_or("", |(_, raw)| raw);
         if !attributes(raw).any(|(_, value)| *value == *about) {
             continue;
         }
@@ -130,7 +159,9 @@ fn references(text: &str, markup: &str, spans: &mut Vec<Range<usize>>) {
 fn with_commas(text: &[u8], spans: &mut [Range<usize>]) {
     for at in 0..spans.len() {
         let end = spans[at].end;
-        let behind = text[end..].iter().position(|byte| !byte.is_ascii_whitespace());
+        let behind = text[end..]
+            .iter()
+            .position(|byte| !byte.is_ascii_whitespace());
         if let Some(behind) = behind.filter(|behind| text[end + behind] == b',') {
             spans[at].end = end + behind + 1;
             continue;
@@ -138,7 +169,9 @@ fn with_commas(text: &[u8], spans: &mut [Range<usize>]) {
         let mut start = spans[at].start;
         // Items right before it, which are cut too, took their commas with them.
         for before in (0..=at).rev() {
-            let last = text[..start].iter().rposition(|byte| !byte.is_ascii_whitespace());
+            let last = text[..start]
+                .iter()
+                .rposition(|byte| !byte.is_ascii_whitespace());
             match last {
                 Some(last) if before > 0 && last + 1 == spans[before - 1].end => {
                     start = spans[before - 1].start
@@ -191,12 +224,21 @@ mod tests {
 
     #[test]
     fn only_the_bytes_of_an_entry_go() {
-        let (start, end) = (RSS.find("<item><guid>b").unwrap(), RSS.find("\n<item><guid>c").unwrap());
-        assert_eq!(cut_text(RSS, &["b"]), format!("{}{}", &RSS[..start], &RSS[end..]));
+        let (start, end) = (
+            RSS.find("<item><guid>b").unwrap(),
+            RSS.find("\n<item><guid>c").unwrap(),
+        );
+        assert_eq!(
+            cut_text(RSS, &["b"]),
+            format!("{}{}", &RSS[..start], &RSS[end..])
+        );
         assert_eq!(cut(RSS.as_bytes(), &["z"]), Ok(None));
         assert_eq!(cut(b"<html><body>secret", &["b"]), Err(Uncuttable));
         let none = cut_text(RSS, &["a", "b", "c"]);
-        assert!(!none.contains("<guid>") && none.contains("B &amp; C"), "{none}");
+        assert!(
+            !none.contains("<guid>") && none.contains("B &amp; C"),
+            "{none}"
+        );
     }
 
     #[test]
@@ -205,16 +247,32 @@ mod tests {
         let wide = "\u{FEFF}".encode_utf16().chain(rss.encode_utf16());
         let wide: Vec<u8> = wide.flat_map(u16::to_le_bytes).collect();
         let without = cut(&wide, &["b"]).unwrap().unwrap();
-        let units = without.as_chunks().0.iter().copied().map(u16::from_le_bytes);
+        let units = without
+            .as_chunks()
+            .0
+            .iter()
+            .copied()
+            .map(u16::from_le_bytes);
         let text: String = char::decode_utf16(units).map(Result::unwrap).collect();
         assert!(!text.contains("cret") && text.contains("last"), "{text}");
-        let latin = rss.replace("?>", " encoding='ISO-8859-1'?>").replace("last", "l\u{e9}st");
-        let latin: Vec<u8> = latin.chars().map(|c| u8::try_from(u32::from(c)).unwrap()).collect();
+        let latin = rss
+            .replace("?>", " encoding='ISO-8859-1'?>")
+            .replace("last", "l\u{e9}st");
+        let latin: Vec<u8> = latin
+            .chars()
+            .map(|c| u8::try_from(u32::from(c)).unwrap())
+            .collect();
         let without = cut(&latin, &["b"]).unwrap().unwrap();
-        assert!(memmem::find(&without, b"cret").is_none() && memmem::find(&without, b"l\xe9st").is_some());
+        assert!(
+            memmem::find(&without, b"cret").is_none()
+                && memmem::find(&without, b"l\xe9st").is_some()
+        );
         let declared = RSS.replacen("<rss", "<!DOCTYPE rss [<!ENTITY s \"s\">]><rss", 1);
         let without = cut_text(&declared.replace("secret", "&s;ecret"), &["b"]);
-        assert!(!without.contains("cret") && without.contains("last"), "{without}");
+        assert!(
+            !without.contains("cret") && without.contains("last"),
+            "{without}"
+        );
     }
 
     #[test]
@@ -227,13 +285,24 @@ mod tests {
  {b} , {c},{d}], "more": 1}}"#
         );
         for unwanted in 1..16 {
-            let gone = names.iter().enumerate().filter(|(at, _)| unwanted >> at & 1 == 1);
+            let gone = names
+                .iter()
+                .enumerate()
+                .filter(|(at, _)| unwanted >> at & 1 == 1);
             let gone: Vec<&str> = gone.map(|(_, id)| *id).collect();
             let without = cut_text(&feed, &gone);
             let read: serde_json::Value =
                 serde_json::from_str(&without).unwrap_or_else(|_| panic!("{gone:?}: {without}"));
-            assert_eq!(read["items"].as_array().unwrap().len(), 4 - gone.len(), "{without}");
-            assert!(gone.iter().all(|id| !without.contains(&format!("text {id}"))), "{without}");
+            assert_eq!(
+                read["items"].as_array().unwrap().len(),
+                4 - gone.len(),
+                "{without}"
+            );
+            assert!(
+                gone.iter()
+                    .all(|id| !without.contains(&format!("text {id}"))),
+                "{without}"
+            );
         }
     }
 
@@ -249,8 +318,13 @@ mod tests {
             <title>secret</title><link>http://x/b</link></item><item rdf:about='http://x/c'><title>last</title>\
             <link>http://x/c</link></item></rdf:RDF>";
         let is_secret = |entry: &RawEntry| entry.markup().contains("secret");
-        let without = without_entries(rdf.as_bytes(), &Hints::default(), is_secret).unwrap().unwrap();
+        let without = without_entries(rdf.as_bytes(), &Hints::default(), is_secret)
+            .unwrap()
+            .unwrap();
         let without = String::from_utf8(without).unwrap();
-        assert!(!without.contains("http://x/b") && without.contains("resource=\"http://x/c\""), "{without}");
+        assert!(
+            !without.contains("http://x/b") && without.contains("resource=\"http://x/c\""),
+            "{without}"
+        );
     }
 }

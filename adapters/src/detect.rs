@@ -1,4 +1,5 @@
-//! Recognition of a document: its format by its root element, or the error that says what it is instead of a feed.
+//! Recognition of a document: its format by its root element, or the error that says what it is
+//! instead of a feed.
 
 use crate::formats::json_feed::JsonOutline;
 use crate::text::encoding::decode;
@@ -41,14 +42,24 @@ pub(crate) fn recognise(text: &str) -> Result<Root<'_>, NotAFeed> {
     let mut first = None;
     let mut preceded = false;
     for _ in 0..TOKENS_BEFORE_MAX {
-        let Some((token, place)) = tokens.next() else { break };
+        let Some((token, place)) = tokens.next() else {
+            break;
+        };
         match token {
-            Token::Start { name, attributes, .. } => {
+            Token::Start {
+                name, attributes, ..
+            } => {
                 if let Some(format) = format_of(name, attributes) {
                     let text = &text[place.start..];
-                    let is_cdf = format == Format::Rss && !name.eq_ignore_ascii_case("rss") && is_cdf(text);
+                    let is_cdf =
+                        format == Format::Rss && !name.eq_ignore_ascii_case("rss") && is_cdf(text);
                     let format = if is_cdf { Format::Cdf } else { format };
-                    return Ok(Root { format, name, text, preceded });
+                    return Ok(Root {
+                        format,
+                        name,
+                        text,
+                        preceded,
+                    });
                 }
                 first.get_or_insert(name);
                 if name.eq_ignore_ascii_case("html") {
@@ -66,44 +77,63 @@ pub(crate) fn recognise(text: &str) -> Result<Root<'_>, NotAFeed> {
         return Ok(root);
     }
     Err(match first {
-        _ if visible.starts_with(['{', '[']) || is_script(visible) => {
-            NotAFeed::Json { start: start(visible) }
-        }
+        _ if visible.starts_with(['{', '[']) || is_script(visible) => NotAFeed::Json {
+            start: start(visible),
+        },
         Some(name) if is_html(name) => NotAFeed::Html { title: title(text) },
-        Some(name) if name.eq_ignore_ascii_case("redirect") => moved(text)
-            .map_or_else(|| NotAFeed::OtherXml { root: name.to_owned() }, |to| NotAFeed::Moved { to }),
-        Some(name) => NotAFeed::OtherXml { root: name.to_owned() },
-        None if visible.get(..9).is_some_and(|start| start.eq_ignore_ascii_case("<!doctype")) => {
+        Some(name) if name.eq_ignore_ascii_case("redirect") => moved(text).map_or_else(
+            || NotAFeed::OtherXml {
+                root: name.to_owned(),
+            },
+            |to| NotAFeed::Moved { to },
+        ),
+        Some(name) => NotAFeed::OtherXml {
+            root: name.to_owned(),
+        },
+        None if visible
+            .get(..9)
+            .is_some_and(|start| start.eq_ignore_ascii_case("<!doctype")) =>
+        {
             NotAFeed::Html { title: None }
         }
-        None => NotAFeed::Text { start: start(visible) },
+        None => NotAFeed::Text {
+            start: start(visible),
+        },
     })
 }
 
 /// A JSON Feed from the first character on.
 fn json_feed(text: &str) -> Option<Root<'_>> {
     let is_feed = text.starts_with('{') && JsonOutline::of(text).is_some();
-    is_feed.then_some(Root { format: Format::JsonFeed, name: "", text, preceded: false })
+    is_feed.then_some(Root {
+        format: Format::JsonFeed,
+        name: "",
+        text,
+        preceded: false,
+    })
 }
 
-/// A JSON Feed behind a warning of PHP, or in the call of a JSON-P callback. Where nothing else tells, it must name its
-/// version, which stands at the beginning by the spec.
+/// A JSON Feed behind a warning of PHP, or in the call of a JSON-P callback. Where nothing else
+/// tells, it must name its version, which stands at the beginning by the spec.
 fn inner_json_feed(text: &str) -> Option<Root<'_>> {
     let version = memchr::memmem::find(text.as_bytes(), b"jsonfeed.org/version/")?;
     let start = text[..version].rfind('{')?;
     let root = json_feed(&text[start..])?;
-    Some(Root { preceded: true, ..root })
+    Some(Root {
+        preceded: true,
+        ..root
+    })
 }
 
-/// True for a text that begins as JSON-P does, with a call, or as JSON that somebody has commented: any tags of it stand in its
-/// strings.
+/// True for a text that begins as JSON-P does, with a call, or as JSON that somebody has commented:
+/// any tags of it stand in its strings.
 fn is_script(text: &str) -> bool {
-    let behind = text.trim_start_matches(|c: char| c.is_alphanumeric() || matches!(c, '_' | '$' | '.'));
+    let behind =
+        text.trim_start_matches(|c: char| c.is_alphanumeric() || matches!(c, '_' | '$' | '.'));
     let is_call = || {
-        behind
-            .trim_start()
-            .strip_prefix('(')
-            .is_some_and(|inside| behind.len() < text.len() && inside.trim_start().starts_with(['{', '[']))
+        behind.trim_start().strip_prefix('(').is_some_and(|inside| {
+            behind.len() < text.len() && inside.trim_start().starts_with(['{', '['])
+        })
     };
     text.starts_with("/*") || text.starts_with("//") || is_call()
 }
@@ -132,25 +162,34 @@ pub(crate) fn binary(bytes: &[u8]) -> Option<NotAFeed> {
 /// Number of first bytes that are searched for control characters.
 const CONTROLS_WITHIN_BYTES: usize = 1024;
 
-/// One control character in so many bytes is no damage to a text any more. Of random bytes one in ten is one.
+/// One control character in so many bytes is no damage to a text any more. Of random bytes one in
+/// ten is one.
 const BYTES_PER_CONTROL_MIN: usize = 25;
 
 /// True for bytes that are no text at all. Not for UTF-16 and UTF-32.
 pub(crate) fn is_noise(bytes: &[u8]) -> bool {
     let start = &bytes[..bytes.len().min(CONTROLS_WITHIN_BYTES)];
     let is_of_text = |b: u8| matches!(b, b'\t' | b'\n' | b'\x0B' | b'\x0C' | b'\r' | b'\x1B');
-    let controls = start.iter().filter(|b| **b < b' ' && !is_of_text(**b)).count();
+    let controls = start
+        .iter()
+        .filter(|b| **b < b' ' && !is_of_text(**b))
+        .count();
     controls * BYTES_PER_CONTROL_MIN > start.len()
 }
 
-/// True for the beginning of a document that is a feed, by the name of its root element or by the version of JSON Feed; `None`
-/// while what follows may make it one. Namespaces are not looked at: some reader takes a `feed` of any for one.
+/// True for the beginning of a document that is a feed, by the name of its root element or by the
+/// version of JSON Feed; `None` while what follows may make it one. Namespaces are not looked at:
+/// some reader takes a `feed` of any for one.
 pub fn begins_feed(beginning: &[u8]) -> Option<bool> {
     if binary(beginning).is_some() {
         return Some(false);
     }
     // Of UTF-16 and UTF-32 the bytes between.
-    let bytes: Vec<u8> = beginning.iter().copied().filter(|byte| *byte != 0).collect();
+    let bytes: Vec<u8> = beginning
+        .iter()
+        .copied()
+        .filter(|byte| *byte != 0)
+        .collect();
     let text = String::from_utf8_lossy(&bytes);
     let visible = text.trim_start_matches('\u{feff}').trim_start();
     if visible.starts_with('{') || is_script(visible) {
@@ -166,8 +205,9 @@ pub fn begins_feed(beginning: &[u8]) -> Option<bool> {
             [b'!' | b'/', ..] => b">",
             _ => {
                 // The whole name has to be here.
-                let length =
-                    rest.iter().position(|byte| byte.is_ascii_whitespace() || b">/".contains(byte))?;
+                let length = rest
+                    .iter()
+                    .position(|byte| byte.is_ascii_whitespace() || b">/".contains(byte))?;
                 let name = String::from_utf8_lossy(&rest[..length]).to_ascii_lowercase();
                 match name.rsplit(':').next().unwrap_or_default() {
                     "rss" | "feed" | "rdf" | "channel" | "entry" => return Some(true),
@@ -185,7 +225,8 @@ pub fn begins_feed(beginning: &[u8]) -> Option<bool> {
     None
 }
 
-/// The same for the beginning of a script: only the call of a JSON-P callback with a JSON Feed is one.
+/// The same for the beginning of a script: only the call of a JSON-P callback with a JSON Feed is
+/// one.
 pub fn begins_script_with_feed(beginning: &[u8]) -> Option<bool> {
     let text = String::from_utf8_lossy(beginning);
     let visible = text.trim_start_matches('\u{feff}').trim_start();
@@ -199,7 +240,11 @@ pub fn begins_script_with_feed(beginning: &[u8]) -> Option<bool> {
 
 /// True for JSON with the version of a JSON Feed in it, whose solidi may be escaped.
 fn names_json_feed(text: &str) -> bool {
-    memchr::memmem::find(text.replace('\\', "").as_bytes(), b"://jsonfeed.org/version/").is_some()
+    memchr::memmem::find(
+        text.replace('\\', "").as_bytes(),
+        b"://jsonfeed.org/version/",
+    )
+    .is_some()
 }
 
 /// True for a document that would be read as a feed, as far as it is here.
@@ -221,10 +266,12 @@ fn format_of(name: &str, raw: &str) -> Option<Format> {
         "feed" => {
             let namespace = namespace();
             // The drafts before 0.3 changed their namespace with every name that the format had.
-            let is_draft =
-                || attributes(raw).any(|(name, value)| name == "version" && value.starts_with("0."));
-            let is_atom =
-                namespace.is_empty() || Vocabulary::of(&namespace) == Vocabulary::Atom || is_draft();
+            let is_draft = || {
+                attributes(raw).any(|(name, value)| name == "version" && value.starts_with("0."))
+            };
+            let is_atom = namespace.is_empty()
+                || Vocabulary::of(&namespace) == Vocabulary::Atom
+                || is_draft();
             is_atom.then_some(Format::Atom)
         }
         "entry" => (Vocabulary::of(&namespace()) == Vocabulary::Atom).then_some(Format::Atom),
@@ -235,20 +282,32 @@ fn format_of(name: &str, raw: &str) -> Option<Format> {
     }
 }
 
-/// Number of tokens of a bare channel that are searched for elements that only CDF, or only RSS, has.
+/// Number of tokens of a bare channel that are searched for elements that only CDF, or only RSS,
+/// has.
 const TOKENS_OF_CHANNEL_MAX: usize = 512;
 
 /// True for a bare channel that is CDF: it points to things by attributes, where RSS has elements.
 fn is_cdf(text: &str) -> bool {
     let mut tokens = Tokens::new(text);
     for _ in 0..TOKENS_OF_CHANNEL_MAX {
-        let Some((token, _)) = tokens.next() else { break };
-        let Token::Start { name, attributes: raw, .. } = token else { continue };
+        let Some((token, _)) = tokens.next() else {
+            break;
+        };
+        let Token::Start {
+            name,
+            attributes: raw,
+            ..
+        } = token
+        else {
+            continue;
+        };
         let name = name.to_ascii_lowercase();
         match name.as_str() {
             "channel" | "item" => {
                 let of_cdf = |name: &str| {
-                    ["href", "lastmod", "base", "self"].iter().any(|known| name.eq_ignore_ascii_case(known))
+                    ["href", "lastmod", "base", "self"]
+                        .iter()
+                        .any(|known| name.eq_ignore_ascii_case(known))
                 };
                 if attributes(raw).any(|(name, _)| of_cdf(name)) {
                     return true;
@@ -300,8 +359,9 @@ const ADDRESS_BYTES_MAX: usize = 2048;
 /// The address that a `redirect` names.
 fn moved(text: &str) -> Option<String> {
     let address = present(&text_of_first(text, "newLocation")?)?;
-    Some(address)
-        .filter(|address| address.len() <= ADDRESS_BYTES_MAX && !address.contains(char::is_whitespace))
+    Some(address).filter(|address| {
+        address.len() <= ADDRESS_BYTES_MAX && !address.contains(char::is_whitespace)
+    })
 }
 
 /// The text of the first element with this name.
@@ -336,18 +396,48 @@ mod tests {
     #[test]
     fn roots_are_known_in_all_their_spellings() {
         check("<rss><channel/></rss>", Ok(Format::Rss));
-        check("<?xml version='1.0'?><!-- x --><RSS version='2.0'>", Ok(Format::Rss));
-        check("<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'>", Ok(Format::Rdf));
+        check(
+            "<?xml version='1.0'?><!-- x --><RSS version='2.0'>",
+            Ok(Format::Rss),
+        );
+        check(
+            "<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'>",
+            Ok(Format::Rdf),
+        );
         check("<rdf:RDF>", Ok(Format::Rdf));
-        check("<Channel xmlns='http://purl.org/net/rss1.1#'>", Ok(Format::Rdf));
+        check(
+            "<Channel xmlns='http://purl.org/net/rss1.1#'>",
+            Ok(Format::Rdf),
+        );
         check("<channel><item/></channel>", Ok(Format::Rss));
-        check("<channel><item><link>x</link><a/></item></channel>", Ok(Format::Rss));
-        check("<?XML VERSION='1.0'?><CHANNEL HREF='http://e.org/'/>", Ok(Format::Cdf));
-        check("<channel><title>t</title><item href='x'/></channel>", Ok(Format::Cdf));
-        check("<CHANNEL><ITEM><ABSTRACT>x</ABSTRACT></ITEM></CHANNEL>", Ok(Format::Cdf));
-        check("<a:feed xmlns:a='http://www.w3.org/2005/Atom'>", Ok(Format::Atom));
-        check("<feed xmlns='http://purl.org/atom/ns#' version='0.3'>", Ok(Format::Atom));
-        check("<entry xmlns='http://www.w3.org/2005/Atom'/>", Ok(Format::Atom));
+        check(
+            "<channel><item><link>x</link><a/></item></channel>",
+            Ok(Format::Rss),
+        );
+        check(
+            "<?XML VERSION='1.0'?><CHANNEL HREF='http://e.org/'/>",
+            Ok(Format::Cdf),
+        );
+        check(
+            "<channel><title>t</title><item href='x'/></channel>",
+            Ok(Format::Cdf),
+        );
+        check(
+            "<CHANNEL><ITEM><ABSTRACT>x</ABSTRACT></ITEM></CHANNEL>",
+            Ok(Format::Cdf),
+        );
+        check(
+            "<a:feed xmlns:a='http://www.w3.org/2005/Atom'>",
+            Ok(Format::Atom),
+        );
+        check(
+            "<feed xmlns='http://purl.org/atom/ns#' version='0.3'>",
+            Ok(Format::Atom),
+        );
+        check(
+            "<entry xmlns='http://www.w3.org/2005/Atom'/>",
+            Ok(Format::Atom),
+        );
     }
 
     #[test]
@@ -393,12 +483,23 @@ mod tests {
             assert_eq!(begins_feed(open.as_bytes()), None, "{open}");
         }
         let script = |text: &str| begins_script_with_feed(text.as_bytes());
-        assert_eq!(script("a.b({\"version\": \"https://jsonfeed.org/version/1\"})"), Some(true));
-        assert_eq!((script("a.b({"), script("/*! x */"), script("call")), (None, None, None));
-        assert_eq!((script("var x = '<rss>'"), script("(function() {")), (Some(false), Some(false)));
+        assert_eq!(
+            script("a.b({\"version\": \"https://jsonfeed.org/version/1\"})"),
+            Some(true)
+        );
+        assert_eq!(
+            (script("a.b({"), script("/*! x */"), script("call")),
+            (None, None, None)
+        );
+        assert_eq!(
+            (script("var x = '<rss>'"), script("(function() {")),
+            (Some(false), Some(false))
+        );
         let wide: Vec<u8> = "<rss>".encode_utf16().flat_map(u16::to_le_bytes).collect();
         assert_eq!(begins_feed(&wide), Some(true));
-        assert!(is_feed(b"{\"title\": \"t\", \"items\": [{\"id\": 1, \"url\": \"http://e.org/\", \"x\": "));
+        assert!(is_feed(
+            b"{\"title\": \"t\", \"items\": [{\"id\": 1, \"url\": \"http://e.org/\", \"x\": "
+        ));
         assert!(!is_feed(b"{\"error\": 1}") && !is_feed(b"text") && !is_feed(b"/*! x */ f(1)"));
     }
 
@@ -413,25 +514,42 @@ mod tests {
     #[test]
     fn what_is_no_feed_is_named() {
         check(" \n", Err(NotAFeed::Empty));
-        check("{\"error\": 1}", Err(NotAFeed::Json { start: "{\"error\": 1}".into() }));
+        check(
+            "{\"error\": 1}",
+            Err(NotAFeed::Json {
+                start: "{\"error\": 1}".into(),
+            }),
+        );
         check(
             "[{\"html\": \"<html><p>\"}]",
-            Err(NotAFeed::Json { start: "[{\"html\": \"<html><p>\"}]".into() }),
+            Err(NotAFeed::Json {
+                start: "[{\"html\": \"<html><p>\"}]".into(),
+            }),
         );
         let shaped = "{\"title\": \"t\", \"items\": [{\"id\": 1, \"url\": \"http://e.org/\"}]";
         check(&format!("{shaped}}}"), Ok(Format::JsonFeed));
         // A cut answer of some API has ids and URLs too.
         let cut = shaped.replace("\"title\": \"t\", ", "");
         check(&cut, Err(NotAFeed::Json { start: start(&cut) }));
-        check(&cut.replace("\"url\"", "\"content_text\""), Ok(Format::JsonFeed));
-        check("call({\"version\": \"https://jsonfeed.org/version/1\"});", Ok(Format::JsonFeed));
+        check(
+            &cut.replace("\"url\"", "\"content_text\""),
+            Ok(Format::JsonFeed),
+        );
+        check(
+            "call({\"version\": \"https://jsonfeed.org/version/1\"});",
+            Ok(Format::JsonFeed),
+        );
         check(
             "// x\ncall({\"html\": \"<p>\"})",
-            Err(NotAFeed::Json { start: "// x\ncall({\"html\": \"<p>\"})".into() }),
+            Err(NotAFeed::Json {
+                start: "// x\ncall({\"html\": \"<p>\"})".into(),
+            }),
         );
         check(
             "a.b([{\"html\": \"<p>\"}])",
-            Err(NotAFeed::Json { start: "a.b([{\"html\": \"<p>\"}])".into() }),
+            Err(NotAFeed::Json {
+                start: "a.b([{\"html\": \"<p>\"}])".into(),
+            }),
         );
         let with_html = "{\"version\": \"https://jsonfeed.org/version/1\", \"title\": \"<p>\"}";
         check(&format!("/* x */ {with_html}"), Ok(Format::JsonFeed));
@@ -440,21 +558,53 @@ mod tests {
         let page = "<p>So: {\"version\": \"https://jsonfeed.org/version/1\"}";
         check(page, Err(NotAFeed::Html { title: None }));
         check("[notice] cache is cold\n<rss>", Ok(Format::Rss));
-        let moved =
-            "<?xml version='1.0'?><redirect><newLocation> http://e.org/a?b&amp;c </newLocation></redirect>";
-        check(moved, Err(NotAFeed::Moved { to: "http://e.org/a?b&c".into() }));
-        check("<redirect/>", Err(NotAFeed::OtherXml { root: "redirect".into() }));
-        check("Not found", Err(NotAFeed::Text { start: "Not found".into() }));
-        check("<opml version='2.0'/>", Err(NotAFeed::OtherXml { root: "opml".into() }));
-        check("<feed xmlns='urn:other'/>", Err(NotAFeed::OtherXml { root: "feed".into() }));
-        let page = "<!DOCTYPE html><html><head><title> 404 &amp; so </title></head><body><p>Not found<br>";
+        let moved = "<?xml version='1.0'?><redirect><newLocation> http://e.org/a?b&amp;c </newLocation></redirect>";
+        check(
+            moved,
+            Err(NotAFeed::Moved {
+                to: "http://e.org/a?b&c".into(),
+            }),
+        );
+        check(
+            "<redirect/>",
+            Err(NotAFeed::OtherXml {
+                root: "redirect".into(),
+            }),
+        );
+        check(
+            "Not found",
+            Err(NotAFeed::Text {
+                start: "Not found".into(),
+            }),
+        );
+        check(
+            "<opml version='2.0'/>",
+            Err(NotAFeed::OtherXml {
+                root: "opml".into(),
+            }),
+        );
+        check(
+            "<feed xmlns='urn:other'/>",
+            Err(NotAFeed::OtherXml {
+                root: "feed".into(),
+            }),
+        );
+        let page =
+            "<!DOCTYPE html><html><head><title> 404 &amp; so </title></head><body><p>Not found<br>";
         assert!(
             matches!(recognise(page), Err(NotAFeed::Html { title: Some(title) }) if title.starts_with("404"))
         );
         assert!(
             is_noise(b"<x>\0\x01\x02")
-                && !is_noise("<x>é\u{8}, and 60 other characters of an ordinary text beside it".as_bytes())
+                && !is_noise(
+                    "<x>é\u{8}, and 60 other characters of an ordinary text beside it".as_bytes()
+                )
         );
-        assert_eq!(binary(b"\x1F\x8B\x08"), Some(NotAFeed::Binary { kind: "compressed with gzip" }));
+        assert_eq!(
+            binary(b"\x1F\x8B\x08"),
+            Some(NotAFeed::Binary {
+                kind: "compressed with gzip"
+            })
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! The content digest, which changes when an entry is edited (POLLING 1.3). Anything that churns without an edit is left out.
+//! The content digest, which changes when an entry is edited (POLLING 1.3). Anything that churns
+//! without an edit is left out.
 
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
@@ -7,7 +8,8 @@ use crate::text::session::without_session;
 use crate::vocabulary::Vocabulary;
 use crate::{Element, Entry, Link, Node, Person, Text};
 
-/// Version of the digest. It changes whenever the digest of an unchanged entry may change, so that a better parser is not taken for an edit.
+/// Version of the digest. It changes whenever the digest of an unchanged entry may change, so that
+/// a better parser is not taken for an edit.
 pub const DIGEST_VERSION: u8 = 3;
 
 /// Sixteen bytes of SHA-256.
@@ -37,13 +39,13 @@ impl std::fmt::Debug for Digest {
 }
 
 impl Entry {
-    /// Digest over title, canonical links, content, summary, people, categories, enclosures, the published date as
-    /// written, rights, language, and foreign markup that is content.
+    /// Digest over title, canonical links, content, summary, people, categories, enclosures, the
+    /// published date as written, rights, language, and foreign markup that is content.
     ///
-    /// Not covered: the id (it says which entry this is), `updated` and `source` (they churn on every build of a planet),
-    /// the links that serve the feed rather than the reader, and counters of comments, votes and views. Links
-    /// count without `http:` or `https:`, because a blog that moves to TLS has not edited its archive, and without sessions,
-    /// which differ each time.
+    /// Not covered: the id (it says which entry this is), `updated` and `source` (they churn on
+    /// every build of a planet), the links that serve the feed rather than the reader, and counters
+    /// of comments, votes and views. Links count without `http:` or `https:`, because a blog that
+    /// moves to TLS has not edited its archive, and without sessions, which differ each time.
     pub fn digest(&self) -> Digest {
         let mut builder = DigestBuilder::default();
         builder.text(self.title.as_ref());
@@ -53,10 +55,13 @@ impl Entry {
             builder.string(content.media_type.as_deref());
             builder.url(content.src.as_deref());
         });
-        builder.list(self.links.iter().filter(|link| is_canonical(link)), |builder, link| {
-            builder.string(Some(&link.rel));
-            builder.url(Some(&link.href));
-        });
+        builder.list(
+            self.links.iter().filter(|link| is_canonical(link)),
+            |builder, link| {
+                builder.string(Some(&link.rel));
+                builder.url(Some(&link.href));
+            },
+        );
         builder.list(&self.authors, DigestBuilder::person);
         builder.list(&self.contributors, DigestBuilder::person);
         builder.list(&self.categories, |builder, category| {
@@ -72,8 +77,15 @@ impl Entry {
         });
         builder.string(self.published.as_ref().map(|date| date.raw.as_str()));
         builder.text(self.rights.as_ref());
-        builder.string(self.language.as_deref().filter(|language| !language.is_empty()));
-        builder.list(self.foreign.iter().filter(|element| !is_counter(element)), DigestBuilder::element);
+        builder.string(
+            self.language
+                .as_deref()
+                .filter(|language| !language.is_empty()),
+        );
+        builder.list(
+            self.foreign.iter().filter(|element| !is_counter(element)),
+            DigestBuilder::element,
+        );
         builder.finish()
     }
 }
@@ -95,8 +107,8 @@ fn is_counter(element: &Element) -> bool {
     Vocabulary::of(&element.ns) == vocabulary
 }
 
-/// A hash that no two different sequences of fields share: every string goes in behind its length, every list behind a
-/// mark and before another.
+/// A hash that no two different sequences of fields share: every string goes in behind its length,
+/// every list behind a mark and before another.
 #[derive(Default)]
 struct DigestBuilder(Sha256);
 
@@ -111,7 +123,11 @@ impl DigestBuilder {
     fn url(&mut self, url: Option<&str>) {
         let bare = |url| {
             let url: &str = url;
-            without_session(url.strip_prefix("https:").or_else(|| url.strip_prefix("http:")).unwrap_or(url))
+            without_session(
+                url.strip_prefix("https:")
+                    .or_else(|| url.strip_prefix("http:"))
+                    .unwrap_or(url),
+            )
         };
         self.string(url.map(bare).as_deref());
     }
@@ -144,20 +160,31 @@ impl DigestBuilder {
         self.url(person.uri.as_deref());
     }
 
-    /// Attributes are sorted: their order says nothing. White space between elements says nothing either.
+    /// Attributes are sorted: their order says nothing. White space between elements says nothing
+    /// either.
     fn element(&mut self, element: &Element) {
         self.string(Some(&element.ns));
         self.string(Some(&element.name));
-        let mut attributes: Vec<_> = element.attributes.iter().map(|a| (&a.ns, &a.name, &a.value)).collect();
+        let mut attributes: Vec<_> = element
+            .attributes
+            .iter()
+            .map(|a| (&a.ns, &a.name, &a.value))
+            .collect();
         attributes.sort_unstable();
         self.list(attributes, |builder, (ns, name, value)| {
-            [ns, name, value].map(|part| builder.string(Some(part))).into_iter().collect()
+            [ns, name, value]
+                .map(|part| builder.string(Some(part)))
+                .into_iter()
+                .collect()
         });
         let is_counted = |node: &&Node| matches!(node, Node::Element(child) if is_counter(child));
-        self.list(element.children.iter().filter(|node| !is_counted(node)), |builder, node| match node {
-            Node::Text(text) => builder.string(Some(text.trim())),
-            Node::Element(child) => builder.element(child),
-        });
+        self.list(
+            element.children.iter().filter(|node| !is_counted(node)),
+            |builder, node| match node {
+                Node::Text(text) => builder.string(Some(text.trim())),
+                Node::Element(child) => builder.element(child),
+            },
+        );
     }
 
     fn finish(self) -> Digest {

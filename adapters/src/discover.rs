@@ -1,5 +1,5 @@
-//! The feeds that a web page names in its head, for whoever gave the address of a blog instead of that of its feed. The
-//! page is not read any further.
+//! The feeds that a web page names in its head, for whoever gave the address of a blog instead of
+//! that of its feed. The page is not read any further.
 
 use crate::text::markup::tokens::attributes;
 use crate::text::{encoding, present, uri};
@@ -14,7 +14,8 @@ const FEEDS_MAX: usize = 16;
 /// Limit of the programs that are named: plugins name themselves, too.
 const GENERATORS_MAX: usize = 16;
 
-/// Media types of feeds. `application/json` is left out: every interface of a site says that of itself.
+/// Media types of feeds. `application/json` is left out: every interface of a site says that of
+/// itself.
 const TYPES: [&str; 6] = [
     "application/rss+xml",
     "application/atom+xml",
@@ -24,14 +25,16 @@ const TYPES: [&str; 6] = [
     "text/xml",
 ];
 
-/// The feeds that a web page names by `<link rel="alternate" type="…">` or `rel="feed"`, resolved, in its own order.
+/// The feeds that a web page names by `<link rel="alternate" type="…">` or `rel="feed"`, resolved,
+/// in its own order.
 ///
 /// ```
 /// use everfeed_adapters::{Hints, feeds_of_page};
 ///
 /// let page = br#"<!DOCTYPE html><title>Old blog</title>
 ///     <LINK rel="alternate" type="application/rss+xml" title="Posts" href="/feed/">"#;
-/// let feeds = feeds_of_page(page, &Hints { base_url: Some("http://example.org/blog/"), ..Hints::default() });
+/// let base_url = Some("http://example.org/blog/");
+/// let feeds = feeds_of_page(page, &Hints { base_url, ..Hints::default() });
 /// assert_eq!(feeds[0].href, "http://example.org/feed/");
 /// assert_eq!(feeds[0].title.as_deref(), Some("Posts"));
 /// ```
@@ -42,7 +45,9 @@ pub fn feeds_of_page(bytes: &[u8], hints: &Hints<'_>) -> Vec<Link> {
     for (name, tag) in tags(&page.text) {
         if name.eq_ignore_ascii_case("base") {
             let href = value(tag, "href");
-            base = href.and_then(|href| url::Url::parse(&uri::resolve(base.as_ref(), &href)).ok()).or(base);
+            base = href
+                .and_then(|href| url::Url::parse(&uri::resolve(base.as_ref(), &href)).ok())
+                .or(base);
         } else if name.eq_ignore_ascii_case("link")
             && let Some(feed) = feed(tag, base.as_ref())
         {
@@ -57,7 +62,8 @@ pub fn feeds_of_page(bytes: &[u8], hints: &Hints<'_>) -> Vec<Link> {
     feeds
 }
 
-/// The beginning of a page as text, in the encoding that its header names, else the page itself (HTML section 13.2.3.2).
+/// The beginning of a page as text, in the encoding that its header names, else the page itself
+/// (HTML section 13.2.3.2).
 fn decoded<'p>(bytes: &'p [u8], hints: &Hints<'_>) -> encoding::Decoded<'p> {
     let bytes = &bytes[..bytes.len().min(PAGE_BYTES_MAX)];
     let page = encoding::decode(bytes, hints.content_type);
@@ -72,10 +78,15 @@ fn decoded<'p>(bytes: &'p [u8], hints: &Hints<'_>) -> encoding::Decoded<'p> {
 
 /// The encoding that a page names in its head, as a `Content-Type`.
 fn named_encoding(page: &str) -> Option<String> {
-    let mut metas = tags(page).filter(|(name, _)| name.eq_ignore_ascii_case("meta")).map(|(_, tag)| tag);
+    let mut metas = tags(page)
+        .filter(|(name, _)| name.eq_ignore_ascii_case("meta"))
+        .map(|(_, tag)| tag);
     metas.find_map(|meta| {
-        let of_header = || value(meta, "content").filter(|content| encoding::names_encoding(content));
-        value(meta, "charset").map(|charset| format!("text/html; charset={charset}")).or_else(of_header)
+        let of_header =
+            || value(meta, "content").filter(|content| encoding::names_encoding(content));
+        value(meta, "charset")
+            .map(|charset| format!("text/html; charset={charset}"))
+            .or_else(of_header)
     })
 }
 
@@ -84,21 +95,29 @@ pub(crate) fn generators_of_page(bytes: &[u8], hints: &Hints<'_>) -> Vec<String>
     let page = decoded(bytes, hints);
     let is_generator =
         |tag: &&str| value(tag, "name").is_some_and(|name| name.eq_ignore_ascii_case("generator"));
-    let metas = tags(&page.text).filter(|(name, _)| name.eq_ignore_ascii_case("meta")).map(|(_, tag)| tag);
-    metas.filter(is_generator).filter_map(|tag| value(tag, "content")).take(GENERATORS_MAX).collect()
+    let metas = tags(&page.text)
+        .filter(|(name, _)| name.eq_ignore_ascii_case("meta"))
+        .map(|(_, tag)| tag);
+    metas
+        .filter(is_generator)
+        .filter_map(|tag| value(tag, "content"))
+        .take(GENERATORS_MAX)
+        .collect()
 }
 
 /// Elements whose content is text or is kept for later: a tag in them is none.
 const CLOSED: [&str; 5] = ["script", "style", "template", "textarea", "title"];
 
-/// Elements that end a head without a tag of its end, as in pages of any age; less usual ones do not.
+/// Elements that end a head without a tag of its end, as in pages of any age; less usual ones do
+/// not.
 const OF_BODY: [&str; 14] = [
-    "body", "p", "div", "h1", "h2", "table", "ul", "form", "main", "article", "section", "header", "nav",
-    "footer",
+    "body", "p", "div", "h1", "h2", "table", "ul", "form", "main", "article", "section", "header",
+    "nav", "footer",
 ];
 
-/// The `base`, `link` and `meta` tags of the head of a page (LEGACY C-2): names, and what stands after them. Comments, scripts and
-/// templates hold none. Anything else in a page may be in any state.
+/// The `base`, `link` and `meta` tags of the head of a page (LEGACY C-2): names, and what stands
+/// after them. Comments, scripts and templates hold none. Anything else in a page may be in any
+/// state.
 fn tags(page: &str) -> impl Iterator<Item = (&str, &str)> {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -111,7 +130,9 @@ fn tags(page: &str) -> impl Iterator<Item = (&str, &str)> {
                 at += 1 + memchr::memmem::find(&rest.as_bytes()[1..], b"-->")?;
                 continue;
             }
-            let length = rest.bytes().position(|byte| !(byte.is_ascii_alphanumeric() || byte == b'/'))?;
+            let length = rest
+                .bytes()
+                .position(|byte| !(byte.is_ascii_alphanumeric() || byte == b'/'))?;
             let (name, tag) = rest.split_at(length);
             let is = |known: &&str| name.eq_ignore_ascii_case(known);
             if is(&"/head") || OF_BODY.iter().any(&is) {
@@ -131,7 +152,8 @@ fn tags(page: &str) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-/// The place in a text at which the tag stands that ends an element; `None` when the element does not end.
+/// The place in a text at which the tag stands that ends an element; `None` when the element does
+/// not end.
 fn end_of(text: &str, name: &str) -> Option<usize> {
     let is_end = |at: &usize| {
         let after = text.as_bytes().get(at + 2..at + 2 + name.len());
@@ -144,7 +166,11 @@ fn feed(tag: &str, base: Option<&url::Url>) -> Option<Link> {
     let rel = value(tag, "rel")?.to_ascii_lowercase();
     let is = |name: &str| rel.split_ascii_whitespace().any(|word| word == name);
     let media_type = value(tag, "type");
-    let bare = media_type.as_deref().and_then(|said| said.split(';').next()).unwrap_or_default().trim();
+    let bare = media_type
+        .as_deref()
+        .and_then(|said| said.split(';').next())
+        .unwrap_or_default()
+        .trim();
     let is_feed = TYPES.iter().any(|known| bare.eq_ignore_ascii_case(known));
     if is("stylesheet") || !(is("feed") || is("alternate") && is_feed) {
         return None;
@@ -170,9 +196,14 @@ mod tests {
     use super::*;
 
     fn check(page: &str, expect: &[&str]) {
-        let hints = Hints { base_url: Some("http://e.org/a/b.html"), ..Hints::default() };
-        let found: Vec<_> =
-            feeds_of_page(page.as_bytes(), &hints).into_iter().map(|link| link.href).collect();
+        let hints = Hints {
+            base_url: Some("http://e.org/a/b.html"),
+            ..Hints::default()
+        };
+        let found: Vec<_> = feeds_of_page(page.as_bytes(), &hints)
+            .into_iter()
+            .map(|link| link.href)
+            .collect();
         assert_eq!(found, expect, "{page}");
     }
 
@@ -182,9 +213,16 @@ mod tests {
             "<HTML><HEAD><LINK REL=\"alternate\" TYPE=\"application/rss+xml\" HREF=\"index.xml\">\
              <link rel=alternate type=application/atom+xml href=/atom.xml>\
              <link rel='alternate' type='text/xml' href='?rss=1&amp;v=2'/>",
-            &["http://e.org/a/index.xml", "http://e.org/atom.xml", "http://e.org/a/b.html?rss=1&v=2"],
+            &[
+                "http://e.org/a/index.xml",
+                "http://e.org/atom.xml",
+                "http://e.org/a/b.html?rss=1&v=2",
+            ],
         );
-        check("<base href='/x/'><link rel='feed' href='f'>", &["http://e.org/x/f"]);
+        check(
+            "<base href='/x/'><link rel='feed' href='f'>",
+            &["http://e.org/x/f"],
+        );
     }
 
     #[test]
@@ -194,7 +232,11 @@ mod tests {
         for (content_type, meta, expect) in [
             (Some("text/html; charset=windows-1251"), "", russian),
             (Some("text/html"), "<meta charset='windows-1251'>", russian),
-            (None, "<META http-equiv=Content-Type content='text/html; charset=windows-1251'>", russian),
+            (
+                None,
+                "<META http-equiv=Content-Type content='text/html; charset=windows-1251'>",
+                russian,
+            ),
             (
                 Some("text/html; charset=windows-1252"),
                 "<meta charset=windows-1251>",
@@ -202,8 +244,16 @@ mod tests {
             ),
         ] {
             let page = [b"<head><meta name=x content=y>", meta.as_bytes(), link].concat();
-            let hints = Hints { base_url: Some("http://e.org/"), content_type, ..Hints::default() };
-            assert_eq!(feeds_of_page(&page, &hints)[0].href, expect, "{content_type:?} {meta}");
+            let hints = Hints {
+                base_url: Some("http://e.org/"),
+                content_type,
+                ..Hints::default()
+            };
+            assert_eq!(
+                feeds_of_page(&page, &hints)[0].href,
+                expect,
+                "{content_type:?} {meta}"
+            );
         }
     }
 
@@ -213,9 +263,18 @@ mod tests {
             "<link rel=\"stylesheet\" href=\"a.css\"><link rel=\"alternate\" hreflang=\"de\" href=\"/de\">",
             &[],
         );
-        check("<link rel='alternate' type='application/json' href='/wp-json/posts/1'>", &[]);
-        check("<link rel='alternate stylesheet' type='text/xml' href='x'><linked rel='feed' href='x'>", &[]);
-        check("<link rel=alternate type=text/xml href='javascript:x'><link rel=feed href='data:,x'>", &[]);
+        check(
+            "<link rel='alternate' type='application/json' href='/wp-json/posts/1'>",
+            &[],
+        );
+        check(
+            "<link rel='alternate stylesheet' type='text/xml' href='x'><linked rel='feed' href='x'>",
+            &[],
+        );
+        check(
+            "<link rel=alternate type=text/xml href='javascript:x'><link rel=feed href='data:,x'>",
+            &[],
+        );
         check("<link rel='feed'><script>if (a<b) x='<link'</script", &[]);
         check("<lin\u{20AC}><", &[]);
     }
@@ -232,11 +291,20 @@ mod tests {
             ["<style>/* ", " */</style>"],
         ] {
             let [before, after] = around;
-            check(&format!("<head>{before}{link}{after}<link rel=feed href=yes>"), &["http://e.org/a/yes"]);
-            check(&format!("<link rel=feed href=yes>{before}{link}"), &["http://e.org/a/yes"]);
+            check(
+                &format!("<head>{before}{link}{after}<link rel=feed href=yes>"),
+                &["http://e.org/a/yes"],
+            );
+            check(
+                &format!("<link rel=feed href=yes>{before}{link}"),
+                &["http://e.org/a/yes"],
+            );
         }
         for behind in ["</head>", "<BODY class=x>", "<title>x</title><p>", "<div>"] {
-            check(&format!("<link rel=feed href=yes>{behind}{link}"), &["http://e.org/a/yes"]);
+            check(
+                &format!("<link rel=feed href=yes>{behind}{link}"),
+                &["http://e.org/a/yes"],
+            );
         }
         check(&"<script>".repeat(80_000), &[]);
         check(&"<!--".repeat(80_000), &[]);
@@ -244,8 +312,13 @@ mod tests {
 
     #[test]
     fn a_page_of_links_names_a_few_feeds() {
-        let page = (0..1000).map(|n| format!("<link rel=feed href={n}>")).collect::<String>();
-        assert_eq!(feeds_of_page(page.as_bytes(), &Hints::default()).len(), FEEDS_MAX);
+        let page = (0..1000)
+            .map(|n| format!("<link rel=feed href={n}>"))
+            .collect::<String>();
+        assert_eq!(
+            feeds_of_page(page.as_bytes(), &Hints::default()).len(),
+            FEEDS_MAX
+        );
         // Hours, if each tag were looked at to the end of the page.
         check(&"<link ".repeat(80_000), &[]);
         check(&format!("{}>", "<link ".repeat(80_000)), &[]);

@@ -1,4 +1,5 @@
-//! The dispatcher: sends each element of an entry or a feed to the format or the extension that knows its vocabulary.
+//! The dispatcher: sends each element of an entry or a feed to the format or the extension that
+//! knows its vocabulary.
 
 use crate::extensions::{
     comment_api, creative_commons, dublin_core, feed_history, itunes, media_rss, moved, opensearch,
@@ -31,7 +32,11 @@ pub(crate) fn entry(element: Element, dialect: &Dialect, scope: &Scope) -> (Entr
 
 /// Reads an entry that is an item of a JSON Feed.
 pub(crate) fn json_item(json: &str, scope: &Scope) -> (Entry, Notes) {
-    let dialect = Dialect { format: Format::JsonFeed, own: Vec::new(), slash_order: None };
+    let dialect = Dialect {
+        format: Format::JsonFeed,
+        own: Vec::new(),
+        slash_order: None,
+    };
     let mut draft = Draft::new(&dialect, scope, Notes::default());
     json_feed::item(json, &mut draft);
     finish(draft)
@@ -44,7 +49,8 @@ fn finish(mut draft: Draft<'_>) -> (Entry, Notes) {
     draft.finish()
 }
 
-/// Sends one child of an entry to the vocabulary that knows it; an element that none understands is kept as it is.
+/// Sends one child of an entry to the vocabulary that knows it; an element that none understands is
+/// kept as it is.
 fn take(child: Element, draft: &mut Draft<'_>) {
     let outside = draft.scope();
     let scope = outside.enter(&child, draft.notes());
@@ -55,14 +61,24 @@ fn take(child: Element, draft: &mut Draft<'_>) {
     let left = match vocabulary {
         Vocabulary::Rss => rss::entry_child(child, &scope, draft).and_then(|left| {
             let is_borrowed = draft.native() == Vocabulary::Rss && is_atom_child(&left.name);
-            if is_borrowed { atom::entry_child(left, &scope, draft) } else { Some(left) }
+            if is_borrowed {
+                atom::entry_child(left, &scope, draft)
+            } else {
+                Some(left)
+            }
         }),
         Vocabulary::Atom => atom::entry_child(child, &scope, draft).and_then(|left| {
             let is_borrowed = draft.native() == Vocabulary::Atom && is_rss_child(&left.name);
-            if is_borrowed { rss::entry_child(left, &scope, draft) } else { Some(left) }
+            if is_borrowed {
+                rss::entry_child(left, &scope, draft)
+            } else {
+                Some(left)
+            }
         }),
         Vocabulary::Cdf => cdf::entry_child(child, &scope, draft),
-        Vocabulary::DublinCore | Vocabulary::DublinCoreTerms => dublin_core::entry_child(child, draft),
+        Vocabulary::DublinCore | Vocabulary::DublinCoreTerms => {
+            dublin_core::entry_child(child, draft)
+        }
         Vocabulary::Content => rss::content(child, &scope, draft),
         Vocabulary::Xhtml => atom::xhtml_body(child, &scope, draft),
         Vocabulary::FeedBurner => rss::original_link(child, draft),
@@ -78,8 +94,16 @@ fn take(child: Element, draft: &mut Draft<'_>) {
 
 /// True for the names of Atom's elements that entries of RSS have without their namespace.
 fn is_atom_child(name: &str) -> bool {
-    const NAMES: [&str; 8] =
-        ["contributor", "published", "issued", "created", "updated", "modified", "rights", "copyright"];
+    const NAMES: [&str; 8] = [
+        "contributor",
+        "published",
+        "issued",
+        "created",
+        "updated",
+        "modified",
+        "rights",
+        "copyright",
+    ];
     NAMES.iter().any(|known| name.eq_ignore_ascii_case(known))
 }
 
@@ -90,15 +114,26 @@ fn is_rss_child(name: &str) -> bool {
 
 /// True for the names of Atom's elements that feeds of RSS have without their namespace.
 fn is_atom_head(name: &str) -> bool {
-    const NAMES: [&str; 9] =
-        ["contributor", "subtitle", "tagline", "rights", "updated", "modified", "published", "icon", "logo"];
+    const NAMES: [&str; 9] = [
+        "contributor",
+        "subtitle",
+        "tagline",
+        "rights",
+        "updated",
+        "modified",
+        "published",
+        "icon",
+        "logo",
+    ];
     NAMES.iter().any(|known| name.eq_ignore_ascii_case(known))
 }
 
 /// The link that an element of another vocabulary stands for.
 fn borrowed_link(element: &Element, vocabulary: Vocabulary, scope: &Scope) -> Option<Link> {
     match vocabulary {
-        Vocabulary::CreativeCommons | Vocabulary::DublinCoreTerms => creative_commons::link(element, scope),
+        Vocabulary::CreativeCommons | Vocabulary::DublinCoreTerms => {
+            creative_commons::link(element, scope)
+        }
         Vocabulary::CommentApi => comment_api::link(element, scope),
         _ => None,
     }
@@ -111,7 +146,8 @@ pub(crate) fn metadata(
     scope: &Scope,
     notes: &mut Notes,
 ) -> Metadata {
-    // The format's own elements first, wherever they stand: what other vocabularies say is second choice.
+    // The format's own elements first, wherever they stand: what other vocabularies say is second
+    // choice.
     children.sort_by_cached_key(|(child, _)| dialect.vocabulary(&child.ns) != dialect.native());
     let mut metadata = Metadata::default();
     for (child, outside) in children {
@@ -135,7 +171,9 @@ pub(crate) fn metadata(
             Vocabulary::Admin => rdf::generator_agent(child, &mut metadata),
             Vocabulary::Syndication => syndication::feed_child(child, &mut metadata.rhythm),
             Vocabulary::OpenSearch => opensearch::feed_child(child, &mut metadata.paging),
-            Vocabulary::FeedHistory => feed_history::feed_child(child, &scope, &mut metadata.history, notes),
+            Vocabulary::FeedHistory => {
+                feed_history::feed_child(child, &scope, &mut metadata.history, notes)
+            }
             Vocabulary::Itunes => itunes::feed_child(child, &scope, &mut metadata),
             _ => Some(child),
         };
@@ -148,7 +186,12 @@ pub(crate) fn metadata(
     moved::note(&metadata, scope, notes);
     syndication::settle(&mut metadata);
     // A feed has nothing to inherit from: one without a language names none.
-    let of_scope = || scope.language.clone().filter(|language| !language.is_empty());
+    let of_scope = || {
+        scope
+            .language
+            .clone()
+            .filter(|language| !language.is_empty())
+    };
     metadata.language = metadata.language.or_else(of_scope).map(language_tag);
     feed_history::settle(&metadata.history, notes);
     add_categories(&mut metadata.categories, tags::of(&metadata.foreign));

@@ -3,11 +3,12 @@
 use serde::Serialize;
 use std::borrow::Cow;
 
-/// Everything kept of one upstream entry, whatever format it came in. URLs are resolved against `xml:base` or the
-/// document's URL; ids are never touched beyond trimming XML white space.
+/// Everything kept of one upstream entry, whatever format it came in. URLs are resolved against
+/// `xml:base` or the document's URL; ids are never touched beyond trimming XML white space.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Entry {
-    /// `guid`, `atom:id`, `rdf:about`, JSON `id` or CDF `HREF`: trimmed of XML white space, else byte-exact (LEGACY I-2).
+    /// `guid`, `atom:id`, `rdf:about`, JSON `id` or CDF `HREF`: trimmed of XML white space, else
+    /// byte-exact (LEGACY I-2).
     pub id: Option<String>,
     /// `isPermaLink` of the guid, when the id is the guid of RSS. Never part of the content digest.
     pub is_permalink: Option<IsPermaLink>,
@@ -17,8 +18,9 @@ pub struct Entry {
     pub summary: Option<Text>,
     /// The full content: `content`, `content:encoded`, or `description` when nothing fuller exists.
     pub content: Option<Body>,
-    /// Links in document order, enclosures excluded. The first with rel `alternate` is the permalink; `license` names the
-    /// licence (RFC 4946; `cc:license`, `creativeCommons:license`), `replies` the comments (RFC 4685; `wfw:commentRss`).
+    /// Links in document order, enclosures excluded. The first with rel `alternate` is the
+    /// permalink; `license` names the licence (RFC 4946; `cc:license`, `creativeCommons:license`),
+    /// `replies` the comments (RFC 4685; `wfw:commentRss`).
     pub links: Vec<Link>,
     /// Authors.
     pub authors: Vec<Person>,
@@ -36,12 +38,15 @@ pub struct Entry {
     pub rights: Option<Text>,
     /// URL of the comments page (RSS `comments`).
     pub comments: Option<String>,
-    /// The language that the entry itself or its content names; when they name none, that of the feed holds. (An entry
-    /// is not edited when somebody corrects the language of the feed.) Empty where `xml:lang=""` says that it has none.
+    /// The language that the entry itself or its content names; when they name none, that of the
+    /// feed holds. (An entry is not edited when somebody corrects the language of the feed.) Empty
+    /// where `xml:lang=""` says that it has none.
     pub language: Option<String>,
-    /// Source of an aggregated entry (`atom:source`, RSS `source`). Churns; never part of the content digest.
+    /// Source of an aggregated entry (`atom:source`, RSS `source`). Churns; never part of the
+    /// content digest.
     pub source: Option<Box<Source>>,
-    /// Markup from vocabularies that the fields above do not cover, parsed, with its namespaces resolved.
+    /// Markup from vocabularies that the fields above do not cover, parsed, with its namespaces
+    /// resolved.
     pub foreign: Vec<Element>,
 }
 
@@ -63,11 +68,12 @@ pub struct Text {
     pub kind: TextKind,
     /// Plain text, an HTML fragment, or the well-formed inside of an XHTML `div`.
     pub value: String,
-    /// The language that `xml:lang` gives it, here or around it. Never part of the content digest: a text is not edited when
-    /// somebody corrects the language of the feed. Empty where `xml:lang=""` says that it has none.
+    /// The language that `xml:lang` gives it, here or around it. Never part of the content digest:
+    /// a text is not edited when somebody corrects the language of the feed. Empty where
+    /// `xml:lang=""` says that it has none.
     pub language: Option<String>,
-    /// The base that `xml:base` gives it, here or around it. References in the markup are absolute already, except those
-    /// that are only a fragment.
+    /// The base that `xml:base` gives it, here or around it. References in the markup are absolute
+    /// already, except those that are only a fragment.
     pub base: Option<String>,
 }
 
@@ -81,14 +87,16 @@ pub enum TextKind {
     Html,
     /// The inside of an XHTML `div`, written anew by us: well-formed, default namespace XHTML.
     Xhtml,
-    /// Bytes in base64 (RFC 4648 section 4). Only the text of a [`Body`] that has a media type may be of this kind.
+    /// Bytes in base64 (RFC 4648 section 4). Only the text of a [`Body`] that has a media type may
+    /// be of this kind.
     Base64,
 }
 
 /// An entry's content: text, something of another media type, or a reference to it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Body {
-    /// The text; of other media types the text form as plain text, or base64; empty when only `src` is given.
+    /// The text; of other media types the text form as plain text, or base64; empty when only `src`
+    /// is given.
     pub text: Text,
     /// The media type when it is none of plain text, HTML and XHTML.
     pub media_type: Option<String>,
@@ -96,8 +104,8 @@ pub struct Body {
     pub src: Option<String>,
 }
 
-/// The relation of the address that a feed proxy put into the place of the permalink, which `feedburner:origLink` still
-/// names.
+/// The relation of the address that a feed proxy put into the place of the permalink, which
+/// `feedburner:origLink` still names.
 pub const PROXIED: &str = "http://rssnamespace.org/feedburner/ext/1.0#proxied";
 
 /// One link of an entry or a feed.
@@ -126,7 +134,8 @@ pub struct Person {
     pub email: Option<String>,
     /// Home page.
     pub uri: Option<String>,
-    /// The line that name and address were taken from, as RSS and Dublin Core have it: `jo@example.org (Jo Doe)`.
+    /// The line that name and address were taken from, as RSS and Dublin Core have it:
+    /// `jo@example.org (Jo Doe)`.
     pub byline: Option<String>,
 }
 
@@ -152,23 +161,25 @@ pub struct Enclosure {
     pub length: Option<String>,
     /// Title, if named.
     pub title: Option<String>,
-    /// True for a picture that only Media RSS names: it illustrates the post, and is no attachment. Never part of the content
-    /// digest.
+    /// True for a picture that only Media RSS names: it illustrates the post, and is no attachment.
+    /// Never part of the content digest.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_illustration: bool,
 }
 
-/// A date as written and as understood. The parser reports what it read; whether it is plausible is judged elsewhere.
+/// A date as written and as understood. The parser reports what it read; whether it is plausible is
+/// judged elsewhere.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Date {
     /// The source's own text, trimmed.
     pub raw: String,
-    /// Microseconds since 1970-01-01T00:00:00Z, negative before; `None` when the text could not be understood.
+    /// Microseconds since 1970-01-01T00:00:00Z, negative before; `None` when the text could not be
+    /// understood.
     pub at_us: Option<i64>,
 }
 
-/// Source of an aggregated entry: the metadata of its own feed, as the aggregator copied it (`atom:source`, RFC 4287
-/// section 4.2.11; RSS 2.0 `source`).
+/// Source of an aggregated entry: the metadata of its own feed, as the aggregator copied it
+/// (`atom:source`, RFC 4287 section 4.2.11; RSS 2.0 `source`).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Source {
     /// Id of the source feed.
@@ -210,7 +221,8 @@ pub struct Generator {
     pub uri: Option<String>,
 }
 
-/// One foreign element with its namespace resolved: enough to write it anew, never a slice of bytes.
+/// One foreign element with its namespace resolved: enough to write it anew, never a slice of
+/// bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Element {
     /// Namespace URI, empty for none.
@@ -248,15 +260,24 @@ pub enum Node {
 }
 
 impl Entry {
-    /// The files that belong to the entry, each once: its enclosures, and the content that it only points to (RFC 4287 section
-    /// 4.1.3.2).
+    /// The files that belong to the entry, each once: its enclosures, and the content that it only
+    /// points to (RFC 4287 section 4.1.3.2).
     pub fn files(&self) -> Vec<Cow<'_, Enclosure>> {
         let mut files: Vec<Cow<'_, Enclosure>> = Vec::with_capacity(self.enclosures.len());
         let pointed = self.content.as_ref().and_then(|body| {
             let (url, media_type) = (body.src.clone()?, body.media_type.clone());
-            Some(Enclosure { url, media_type, ..Enclosure::default() })
+            Some(Enclosure {
+                url,
+                media_type,
+                ..Enclosure::default()
+            })
         });
-        for file in self.enclosures.iter().map(Cow::Borrowed).chain(pointed.map(Cow::Owned)) {
+        for file in self
+            .enclosures
+            .iter()
+            .map(Cow::Borrowed)
+            .chain(pointed.map(Cow::Owned))
+        {
             match files.iter_mut().find(|known| known.url == file.url) {
                 Some(known) if known.says_less_than(&file) => known.to_mut().learn(&file),
                 Some(_) => {}
@@ -268,21 +289,27 @@ impl Entry {
 
     /// Those of its files that are attached to it: no pictures that only illustrate it.
     pub fn attached(&self) -> impl Iterator<Item = Cow<'_, Enclosure>> {
-        self.files().into_iter().filter(|file| !file.is_illustration)
+        self.files()
+            .into_iter()
+            .filter(|file| !file.is_illustration)
     }
 
     /// The permalink: the first `alternate` link that is a page, else the first.
     pub fn permalink(&self) -> Option<&str> {
         let mut alternates = self.links.iter().filter(|link| link.rel == "alternate");
         let first = alternates.clone().next();
-        alternates.find(|link| link.is_page()).or(first).map(|link| link.href.as_str())
+        alternates
+            .find(|link| link.is_page())
+            .or(first)
+            .map(|link| link.href.as_str())
     }
 }
 
 impl Enclosure {
     /// True when another mention of the same file says something that this one does not.
     fn says_less_than(&self, other: &Self) -> bool {
-        let learns = |own: &Option<String>, others: &Option<String>| own.is_none() && others.is_some();
+        let learns =
+            |own: &Option<String>, others: &Option<String>| own.is_none() && others.is_some();
         learns(&self.media_type, &other.media_type)
             || learns(&self.length, &other.length)
             || learns(&self.title, &other.title)
@@ -290,9 +317,18 @@ impl Enclosure {
     }
 
     fn learn(&mut self, other: &Self) {
-        let Self { url: _, media_type, length, title, is_illustration } = self;
-        for (own, others) in [(media_type, &other.media_type), (length, &other.length), (title, &other.title)]
-        {
+        let Self {
+            url: _,
+            media_type,
+            length,
+            title,
+            is_illustration,
+        } = self;
+        for (own, others) in [
+            (media_type, &other.media_type),
+            (length, &other.length),
+            (title, &other.title),
+        ] {
             if own.is_none() {
                 own.clone_from(others);
             }
@@ -305,10 +341,19 @@ impl Enclosure {
 impl Link {
     /// True for a link to a page for people, as far as its type tells.
     pub fn is_page(&self) -> bool {
-        let bare =
-            |media_type: &str| media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        let bare = |media_type: &str| {
+            media_type
+                .split(';')
+                .next()
+                .unwrap_or_default()
+                .trim()
+                .to_ascii_lowercase()
+        };
         let media_type = self.media_type.as_deref().map(bare).unwrap_or_default();
-        matches!(media_type.as_str(), "" | "text/html" | "application/xhtml+xml")
+        matches!(
+            media_type.as_str(),
+            "" | "text/html" | "application/xhtml+xml"
+        )
     }
 }
 
@@ -324,19 +369,30 @@ impl Source {
     }
 
     fn link(&self, rel: &str) -> Option<&str> {
-        self.links.iter().find(|link| link.rel == rel).map(|link| link.href.as_str())
+        self.links
+            .iter()
+            .find(|link| link.rel == rel)
+            .map(|link| link.href.as_str())
     }
 }
 
 impl Text {
     /// Plain text.
     pub fn plain(value: impl Into<String>) -> Self {
-        Self { kind: TextKind::Plain, value: value.into(), ..Self::default() }
+        Self {
+            kind: TextKind::Plain,
+            value: value.into(),
+            ..Self::default()
+        }
     }
 
     /// An HTML fragment.
     pub fn html(value: impl Into<String>) -> Self {
-        Self { kind: TextKind::Html, value: value.into(), ..Self::default() }
+        Self {
+            kind: TextKind::Html,
+            value: value.into(),
+            ..Self::default()
+        }
     }
 }
 

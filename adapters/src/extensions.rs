@@ -1,4 +1,5 @@
-//! Vocabularies that stand beside the formats' own: what of them is mapped. The rest stays foreign markup.
+//! Vocabularies that stand beside the formats' own: what of them is mapped. The rest stays foreign
+//! markup.
 
 pub(crate) mod comment_api;
 pub(crate) mod creative_commons;

@@ -15,6 +15,7 @@ pub enum Format {
     Cdf,
     /// JSON Feed 1.0 and 1.1.
     JsonFeed,
-    /// Not a feed: one document that is itself the only item, whatever it is ([`Hints::resource`](crate::Hints)).
+    /// Not a feed: one document that is itself the only item, whatever it is
+    /// ([`Hints::resource`](crate::Hints)).
     Resource,
 }

@@ -1,4 +1,5 @@
-//! The document formats: what the elements of each mean. The vocabularies that stand beside them are `extensions`.
+//! The document formats: what the elements of each mean. The vocabularies that stand beside them
+//! are `extensions`.
 
 pub(crate) mod atom;
 pub(crate) mod cdf;

@@ -10,7 +10,8 @@ use crate::text::session::without_session;
 pub enum Key {
     /// `guid`, `atom:id`, `rdf:about`, JSON `id`, CDF `HREF`, or a resource's URL.
     Id(String),
-    /// The permalink, unresolved as the source wrote it, when no other entry of the document has the same.
+    /// The permalink, unresolved as the source wrote it, when no other entry of the document has
+    /// the same.
     Link(String),
     /// The title, when no other entry of the document has the same. Weak: absence proves nothing.
     Title(String),
@@ -19,11 +20,15 @@ pub enum Key {
 }
 
 impl Key {
-    /// The bytes that are hashed for the item's id: the key without `http://` or `https://`, and a URL without sessions and
-    /// campaigns, which differ each time that it is asked for; weak keys carry a
-    /// prefix that no strong key can have, because a trimmed key holds no line feed at that place.
+    /// The bytes that are hashed for the item's id: the key without `http://` or `https://`, and a
+    /// URL without sessions and campaigns, which differ each time that it is asked for; weak keys
+    /// carry a prefix that no strong key can have, because a trimmed key holds no line feed at that
+    /// place.
     pub fn stripped(&self) -> String {
-        let bare = |s: &str| match s.strip_prefix("https://").or_else(|| s.strip_prefix("http://")) {
+        let bare = |s: &str| match s
+            .strip_prefix("https://")
+            .or_else(|| s.strip_prefix("http://"))
+        {
             Some(url) => without_session(url).into_owned(),
             None => s.to_owned(),
         };

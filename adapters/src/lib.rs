@@ -1,15 +1,18 @@
-//! Document bytes in, feed entries out: tolerant, pure adapters for the feed formats of the last twenty-five years.
+//! Document bytes in, feed entries out: tolerant, pure adapters for the feed formats of the last
+//! twenty-five years.
 //!
-//! [`parse`] reads a whole feed. [`slice()`] cuts a document into entries with their keys and digests and parses an entry
-//! only when it is asked to, so that an unchanged entry costs a digest, and one bad entry harms no other. Nothing here has
-//! a clock, opens anything, or awaits.
+//! [`parse`] reads a whole feed. [`slice()`] cuts a document into entries with their keys and
+//! digests and parses an entry only when it is asked to, so that an unchanged entry costs a digest,
+//! and one bad entry harms no other. Nothing here has a clock, opens anything, or awaits.
 //!
 //! ```
 //! use everfeed_adapters::{Format, Hints, Key, parse, slice};
 //!
 //! let document = br#"<rss version="2.0"><channel><title>An old blog</title>
-//!     <item><guid>tag:example.org,2004:1</guid><link>/first</link><description>Hello &amp;amp; welcome</description></item>
-//!     <item><title>Untitled &eacute;l&eacute;gance</title><pubDate>Thu, 01 Jan 04 19:48:21 GMT</pubDate></item>
+//!     <item><guid>tag:example.org,2004:1</guid><link>/first</link>
+//!         <description>Hello &amp;amp; welcome</description></item>
+//!     <item><title>Untitled &eacute;l&eacute;gance</title>
+//!         <pubDate>Thu, 01 Jan 04 19:48:21 GMT</pubDate></item>
 //! </channel></rss>"#;
 //! let hints = Hints { base_url: Some("http://example.org/rss.xml"), ..Hints::default() };
 //!
@@ -26,19 +29,22 @@
 //! # Ok::<(), everfeed_adapters::NotAFeed>(())
 //! ```
 //!
-//! Oddities of a document or an entry become a [`Note`] beside everything that could be read; only bytes that are no feed at
-//! all, or a feed of which not one entry could be read, are an error.
+//! Oddities of a document or an entry become a [`Note`] beside everything that could be read; only
+//! bytes that are no feed at all, or a feed of which not one entry could be read, are an error.
 //!
-//! Entries keep their HTML as it was. A program that shows it in a page of its own passes it through `text::sanitise`
-//! (feature `sanitise`, on by default); elements of foreign markup are written by [`text::markup::write_element`].
+//! Entries keep their HTML as it was. A program that shows it in a page of its own passes it
+//! through `text::sanitise` (feature `sanitise`, on by default); elements of foreign markup are
+//! written by [`text::markup::write_element`].
 //!
-//! RSS 0.90 to 2.0 and 1.1, Atom 1.0 and 0.3, CDF and the vocabularies beside them are read by this crate's own pass over
-//! tokens of its own: measured on five thousand, feed-rs loses ids, dates and whole dialects, and mixes up the titles of media.
-//! JSON Feed is cut by a scanner of our own, which survives what strict JSON does not: cut and slightly broken documents.
+//! RSS 0.90 to 2.0 and 1.1, Atom 1.0 and 0.3, CDF and the vocabularies beside them are read by this
+//! crate's own pass over tokens of its own: measured on five thousand, feed-rs loses ids, dates and
+//! whole dialects, and mixes up the titles of media. JSON Feed is cut by a scanner of our own,
+//! which survives what strict JSON does not: cut and slightly broken documents.
 //!
-//! Its parts, from below: the data model (`entry`, `metadata`, `key`, `note`), `text` (characters, dates, URLs, markup),
-//! `reading` (the common ground of formats and extensions), `formats` and `extensions` (the meaning of elements), `dispatch`
-//! (which of them reads an element), `slice`; [`platforms`] holds the profiles of blog software.
+//! Its parts, from below: the data model (`entry`, `metadata`, `key`, `note`), `text` (characters,
+//! dates, URLs, markup), `reading` (the common ground of formats and extensions), `formats` and
+//! `extensions` (the meaning of elements), `dispatch` (which of them reads an element), `slice`;
+//! [`platforms`] holds the profiles of blog software.
 
 #![warn(missing_docs)]
 
@@ -78,8 +84,8 @@ pub use detect::{begins_feed, begins_script_with_feed, is_feed};
 pub use digest::{DIGEST_VERSION, Digest};
 pub use discover::feeds_of_page;
 pub use entry::{
-    Attribute, Body, Category, Date, Element, Enclosure, Entry, Generator, IsPermaLink, Link, Node, PROXIED,
-    Person, Source, Text, TextKind,
+    Attribute, Body, Category, Date, Element, Enclosure, Entry, Generator, IsPermaLink, Link, Node,
+    PROXIED, Person, Source, Text, TextKind,
 };
 pub use extensions::georss::{Location, Shape};
 pub use extensions::threading::InReplyTo;
@@ -106,7 +112,8 @@ pub struct Hints<'a> {
     pub content_language: Option<&'a str>,
     /// The document's URL after redirects: what relative references are resolved against.
     pub base_url: Option<&'a str>,
-    /// Set where the document is wanted as it is, as the only item, instead of as a feed: the URL that it was asked for by,
-    /// which names the item. Then any bytes do; how many, the caller has limited.
+    /// Set where the document is wanted as it is, as the only item, instead of as a feed: the URL
+    /// that it was asked for by, which names the item. Then any bytes do; how many, the caller has
+    /// limited.
     pub resource: Option<&'a str>,
 }

@@ -1,5 +1,5 @@
-//! The neutral form: a document as JSON with the field names of Python's feedparser, in which parsers are compared; not a
-//! form that anything is stored or served in.
+//! The neutral form: a document as JSON with the field names of Python's feedparser, in which
+//! parsers are compared; not a form that anything is stored or served in.
 
 mod extensions;
 
@@ -8,17 +8,18 @@ use serde_json::{Map, Value, json};
 use crate::text::{base64, clean, present};
 use crate::vocabulary::Vocabulary;
 use crate::{
-    Body, Category, Date, Element, Enclosure, Entry, Format, Generator, Image, Link, Metadata, NotAFeed,
-    PROXIED, Person, SlicedDocument, Text, TextKind,
+    Body, Category, Date, Element, Enclosure, Entry, Format, Generator, Image, Link, Metadata,
+    NotAFeed, PROXIED, Person, SlicedDocument, Text, TextKind,
 };
 
 /// The fields of one object.
 type Fields = Map<String, Value>;
 
-/// A document in the neutral form: `{"version", "encoding", "feed": {…}, "entries": [{…}]}`. What the document does not say
-/// is absent; no id is made up.
+/// A document in the neutral form: `{"version", "encoding", "feed": {…}, "entries": [{…}]}`. What
+/// the document does not say is absent; no id is made up.
 ///
-/// Names are feedparser's, except that `_epoch` (whole seconds UTC, rounded down) stands for its `_parsed`.
+/// Names are feedparser's, except that `_epoch` (whole seconds UTC, rounded down) stands for its
+/// `_parsed`.
 pub fn neutral(document: &SlicedDocument) -> Value {
     let entries = document.entries.iter().map(|raw| entry(&raw.parse().0));
     json!({
@@ -29,7 +30,8 @@ pub fn neutral(document: &SlicedDocument) -> Value {
     })
 }
 
-/// One document's line of a JSONL file: the neutral form with `file` and `ok`, or what the document is instead of a feed.
+/// One document's line of a JSONL file: the neutral form with `file` and `ok`, or what the document
+/// is instead of a feed.
 ///
 /// A document that is cut in its first entry is shown as far as it goes, and says so in `error`.
 pub fn neutral_line(file: &str, read: Result<&SlicedDocument, &NotAFeed>) -> Value {
@@ -51,26 +53,50 @@ fn metadata(metadata: &Metadata, format: Format) -> Value {
     let mut fields = Fields::new();
     put(&mut fields, "id", metadata.id.as_deref());
     text(&mut fields, "title", metadata.title.as_ref());
-    let podcast = metadata.foreign.iter().find(|element| is_podcast_subtitle(element));
-    let podcast = podcast.and_then(|element| present(&element.text())).map(Text::plain);
-    text(&mut fields, "subtitle", podcast.as_ref().or(metadata.description.as_ref()));
-    links(&mut fields, metadata.link("alternate"), &metadata.links, &[]);
+    let podcast = metadata
+        .foreign
+        .iter()
+        .find(|element| is_podcast_subtitle(element));
+    let podcast = podcast
+        .and_then(|element| present(&element.text()))
+        .map(Text::plain);
+    text(
+        &mut fields,
+        "subtitle",
+        podcast.as_ref().or(metadata.description.as_ref()),
+    );
+    links(
+        &mut fields,
+        metadata.link("alternate"),
+        &metadata.links,
+        &[],
+    );
     text(&mut fields, "rights", metadata.rights.as_ref());
     people(&mut fields, &metadata.authors, &metadata.contributors);
     put(&mut fields, "tags", list(&metadata.categories, category));
     put(&mut fields, "language", metadata.language.as_deref());
     if let Some(maker) = &metadata.generator {
-        put(&mut fields, "generator", maker.name.as_deref().or(maker.uri.as_deref()));
+        put(
+            &mut fields,
+            "generator",
+            maker.name.as_deref().or(maker.uri.as_deref()),
+        );
         put(&mut fields, "generator_detail", Some(generator(maker)));
     }
     match &metadata.image {
-        Some(picture) if format == Format::Atom => put(&mut fields, "logo", Some(picture.url.as_str())),
+        Some(picture) if format == Format::Atom => {
+            put(&mut fields, "logo", Some(picture.url.as_str()))
+        }
         picture => put(&mut fields, "image", picture.as_ref().map(image)),
     }
     put(&mut fields, "icon", metadata.icon.as_deref());
     date(&mut fields, "published", metadata.published.as_ref());
     date(&mut fields, "updated", metadata.updated.as_ref());
-    put(&mut fields, "ttl", metadata.rhythm.ttl_mins.map(|minutes| minutes.to_string()));
+    put(
+        &mut fields,
+        "ttl",
+        metadata.rhythm.ttl_mins.map(|minutes| minutes.to_string()),
+    );
     extensions::metadata(metadata, &mut fields);
     Value::Object(fields)
 }
@@ -80,18 +106,44 @@ fn entry(entry: &Entry) -> Value {
     put(&mut fields, "id", entry.id.as_deref());
     text(&mut fields, "title", entry.title.as_ref());
     // A body that stands alone is the summary too, as it is in RSS.
-    let lone = || entry.content.as_ref().map(|content| &content.text).filter(|text| !text.value.is_empty());
+    let lone = || {
+        entry
+            .content
+            .as_ref()
+            .map(|content| &content.text)
+            .filter(|text| !text.value.is_empty())
+    };
     text(&mut fields, "summary", entry.summary.as_ref().or_else(lone));
-    put(&mut fields, "content", list(entry.content.as_slice(), content));
-    links(&mut fields, entry.permalink(), &entry.links, &entry.enclosures);
+    put(
+        &mut fields,
+        "content",
+        list(entry.content.as_slice(), content),
+    );
+    links(
+        &mut fields,
+        entry.permalink(),
+        &entry.links,
+        &entry.enclosures,
+    );
     text(&mut fields, "rights", entry.rights.as_ref());
     people(&mut fields, &entry.authors, &entry.contributors);
     put(&mut fields, "tags", list(&entry.categories, category));
-    put(&mut fields, "enclosures", list(&entry.enclosures, enclosure));
+    put(
+        &mut fields,
+        "enclosures",
+        list(&entry.enclosures, enclosure),
+    );
     date(&mut fields, "published", entry.published.as_ref());
     date(&mut fields, "updated", entry.updated.as_ref());
     put(&mut fields, "comments", entry.comments.as_deref());
-    put(&mut fields, "language", entry.language.as_deref().filter(|language| !language.is_empty()));
+    put(
+        &mut fields,
+        "language",
+        entry
+            .language
+            .as_deref()
+            .filter(|language| !language.is_empty()),
+    );
     extensions::entry(entry, &mut fields);
     Value::Object(fields)
 }
@@ -130,7 +182,13 @@ fn detail(text: &Text, media_type: Option<&str>) -> Value {
     let mut fields = Fields::new();
     put(&mut fields, "type", Some(media_type));
     put(&mut fields, "value", Some(text.value.as_str()));
-    put(&mut fields, "language", text.language.as_deref().filter(|language| !language.is_empty()));
+    put(
+        &mut fields,
+        "language",
+        text.language
+            .as_deref()
+            .filter(|language| !language.is_empty()),
+    );
     put(&mut fields, "base", text.base.as_deref());
     Value::Object(fields)
 }
@@ -139,7 +197,8 @@ fn detail(text: &Text, media_type: Option<&str>) -> Value {
 fn content(body: &Body) -> Value {
     let mut value = detail(&body.text, body.media_type.as_deref());
     if body.text.kind == TextKind::Base64
-        && let Some(text) = base64::decode(&body.text.value).and_then(|bytes| String::from_utf8(bytes).ok())
+        && let Some(text) =
+            base64::decode(&body.text.value).and_then(|bytes| String::from_utf8(bytes).ok())
     {
         value["value"] = clean(&text).into();
     }
@@ -153,7 +212,11 @@ fn content(body: &Body) -> Value {
 fn links(fields: &mut Fields, permalink: Option<&str>, links: &[Link], enclosures: &[Enclosure]) {
     // feedparser's link is the one that the document has in its place.
     let proxied = links.iter().find(|link| link.rel == PROXIED);
-    put(fields, "link", proxied.map(|link| link.href.as_str()).or(permalink));
+    put(
+        fields,
+        "link",
+        proxied.map(|link| link.href.as_str()).or(permalink),
+    );
     put(fields, "feedburner_origlink", proxied.and(permalink));
     let enclosures = enclosures.iter().map(|enclosure| Link {
         href: enclosure.url.clone(),
@@ -240,7 +303,11 @@ fn image(image: &Image) -> Value {
 fn date(fields: &mut Fields, name: &str, date: Option<&Date>) {
     let Some(date) = date else { return };
     put(fields, name, Some(date.raw.as_str()));
-    put(fields, &format!("{name}_epoch"), date.at_us.map(|at_us| at_us.div_euclid(1_000_000)));
+    put(
+        fields,
+        &format!("{name}_epoch"),
+        date.at_us.map(|at_us| at_us.div_euclid(1_000_000)),
+    );
 }
 
 #[cfg(test)]
@@ -249,7 +316,10 @@ mod tests {
     use crate::{Hints, slice};
 
     fn line(document: &str) -> Value {
-        neutral_line("x.xml", slice(document.as_bytes(), &Hints::default()).as_ref())
+        neutral_line(
+            "x.xml",
+            slice(document.as_bytes(), &Hints::default()).as_ref(),
+        )
     }
 
     #[test]
@@ -263,7 +333,10 @@ mod tests {
             })
         );
         let refused = line("<html><title>404</title></html>");
-        assert_eq!((&refused["ok"], &refused["file"]), (&json!(false), &json!("x.xml")));
+        assert_eq!(
+            (&refused["ok"], &refused["file"]),
+            (&json!(false), &json!("x.xml"))
+        );
         assert!(refused["error"].as_str().unwrap().contains("404"));
     }
 
@@ -271,7 +344,10 @@ mod tests {
     #[test]
     fn a_cut_entry_is_shown_only_where_no_whole_one_stands() {
         let cut = line("<rss><channel><item><title>a</title><link");
-        assert_eq!((&cut["ok"], &cut["entries"][0]["title"]), (&json!(true), &json!("a")));
+        assert_eq!(
+            (&cut["ok"], &cut["entries"][0]["title"]),
+            (&json!(true), &json!("a"))
+        );
         assert!(cut["error"].as_str().unwrap().contains("cut"));
         let whole = line("<rss><channel><item><title>a</title></item><item><title>b</title><link");
         assert_eq!(whole["entries"].as_array().map(Vec::len), Some(1));
@@ -279,7 +355,10 @@ mod tests {
         let cut = line(
             r#"{"version": "https://jsonfeed.org/version/1", "items": [{"id": "1", "title": "a", "url": "b"#,
         );
-        assert_eq!((&cut["version"], &cut["entries"][0]["title"]), (&json!("json1"), &json!("a")));
+        assert_eq!(
+            (&cut["version"], &cut["entries"][0]["title"]),
+            (&json!("json1"), &json!("a"))
+        );
         assert!(cut["error"].is_string());
     }
 
@@ -293,17 +372,35 @@ mod tests {
         );
         let (feed, entry) = (&read["feed"], &read["entries"][0]);
         assert_eq!(feed["generator"], "G");
-        assert_eq!(feed["generator_detail"], json!({"name": "G", "version": "1", "href": "http://g/"}));
-        assert_eq!((&feed["logo"], feed.get("image")), (&json!("http://l/"), None));
+        assert_eq!(
+            feed["generator_detail"],
+            json!({"name": "G", "version": "1", "href": "http://g/"})
+        );
+        assert_eq!(
+            (&feed["logo"], feed.get("image")),
+            (&json!("http://l/"), None)
+        );
         assert_eq!(entry["author"], "Jo (j@e)");
-        assert_eq!(entry["author_detail"], json!({"name": "Jo", "email": "j@e"}));
-        assert_eq!(entry["links"][1], json!({"href": "http://b/", "rel": "enclosure", "length": "5"}));
-        assert_eq!(entry["enclosures"], json!([{"href": "http://b/", "length": "5"}]));
+        assert_eq!(
+            entry["author_detail"],
+            json!({"name": "Jo", "email": "j@e"})
+        );
+        assert_eq!(
+            entry["links"][1],
+            json!({"href": "http://b/", "rel": "enclosure", "length": "5"})
+        );
+        assert_eq!(
+            entry["enclosures"],
+            json!([{"href": "http://b/", "length": "5"}])
+        );
         assert_eq!(
             (&entry["updated"], &entry["updated_epoch"]),
             (&json!("1970-01-01T00:00:01.9Z"), &json!(1))
         );
-        assert_eq!(entry["content"], json!([{"type": "application/octet-stream", "value": "a<b"}]));
+        assert_eq!(
+            entry["content"],
+            json!([{"type": "application/octet-stream", "value": "a<b"}])
+        );
         assert!(entry.get("id").is_none() && entry.get("published").is_none());
     }
 
@@ -316,6 +413,9 @@ mod tests {
         let image = json!({
             "href": "http://i/", "title": "t", "link": "http://l/", "width": "88", "height": "31", "description": "d",
         });
-        assert_eq!((&read["feed"]["image"], &read["feed"]["author"]), (&image, &json!("Jo <j@e>")));
+        assert_eq!(
+            (&read["feed"]["image"], &read["feed"]["author"]),
+            (&image, &json!("Jo <j@e>"))
+        );
     }
 }

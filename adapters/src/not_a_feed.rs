@@ -2,7 +2,8 @@
 
 use crate::SlicedDocument;
 
-/// A document of which no feed could be made. The variant names what was found, and so whose fault it is.
+/// A document of which no feed could be made. The variant names what was found, and so whose fault
+/// it is.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NotAFeed {
@@ -41,7 +42,8 @@ pub enum NotAFeed {
         /// The root element as written.
         root: String,
     },
-    /// A note that the feed has moved (RSS `redirect`). It is not followed: the operator changes the address of the feed.
+    /// A note that the feed has moved (RSS `redirect`). It is not followed: the operator changes
+    /// the address of the feed.
     #[error("the document holds no feed; it says that the feed has moved to {to}")]
     Moved {
         /// The new address, as the document has it.
@@ -53,15 +55,19 @@ pub enum NotAFeed {
         /// The root element as written.
         root: String,
     },
-    /// It holds entries, but none could be read in whole: reported as an error so that nobody takes it for an empty feed.
+    /// It holds entries, but none could be read in whole: reported as an error so that nobody takes
+    /// it for an empty feed.
     #[error("the document holds entries, but is cut or broken before the end of the first")]
     NoWholeEntry {
-        /// The document as far as it goes, with the entry that it is cut in, if that can be told. It is for people to look
-        /// at: half an entry is no entry, so nothing of it may be kept.
+        /// The document as far as it goes, with the entry that it is cut in, if that can be told.
+        /// It is for people to look at: half an entry is no entry, so nothing of it may be kept.
         remains: Option<Box<SlicedDocument>>,
     },
 }
 
 fn titled(title: &Option<String>) -> String {
-    title.as_ref().map(|title| format!(" (its title is {title:?})")).unwrap_or_default()
+    title
+        .as_ref()
+        .map(|title| format!(" (its title is {title:?})"))
+        .unwrap_or_default()
 }

@@ -1,5 +1,5 @@
-//! Notes: oddities that were met and survived. Their list is bounded, so that a document with a million oddities costs no
-//! more than one with a few.
+//! Notes: oddities that were met and survived. Their list is bounded, so that a document with a
+//! million oddities costs no more than one with a few.
 
 use std::fmt;
 
@@ -51,7 +51,8 @@ impl Notes {
     }
 }
 
-/// The note in the operator's words. It may quote the document, control characters of HTML included.
+/// The note in the operator's words. It may quote the document, control characters of HTML
+/// included.
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -79,6 +80,13 @@ mod tests {
         notes.add_first(Note::Truncated);
         let notes = notes.into_vec();
         assert_eq!(notes.len(), NOTES_MAX);
-        assert_eq!(notes[..3], [Note::Truncated, Note::BadDate("0".into()), Note::BadDate("1".into())]);
+        assert_eq!(
+            notes[..3],
+            [
+                Note::Truncated,
+                Note::BadDate("0".into()),
+                Note::BadDate("1".into())
+            ]
+        );
     }
 }

@@ -1,17 +1,20 @@
 //! A whole feed in one call, for programs that have no use for unparsed entries.
 
-use crate::{Deletion, Entry, Format, Hints, Key, Metadata, NotAFeed, Note, RawEntry, SlicedDocument, slice};
+use crate::{
+    Deletion, Entry, Format, Hints, Key, Metadata, NotAFeed, Note, RawEntry, SlicedDocument, slice,
+};
 
 /// Parses a document: its metadata and every entry.
 ///
-/// It reads the same as [`slice()`] followed by [`RawEntry::parse`] of each entry; `slice` alone is cheaper where most
-/// entries are known already. Content is never an error: oddities become notes.
+/// It reads the same as [`slice()`] followed by [`RawEntry::parse`] of each entry; `slice` alone is
+/// cheaper where most entries are known already. Content is never an error: oddities become notes.
 ///
 /// ```
 /// use everfeed_adapters::{Hints, parse};
 ///
 /// let document = br#"<feed xmlns="http://www.w3.org/2005/Atom"><title>An old blog</title>
-///     <entry><id>tag:example.org,2004:1</id><title>Hello</title><updated>2004-02-30</updated></entry></feed>"#;
+///     <entry><id>tag:example.org,2004:1</id><title>Hello</title>
+///     <updated>2004-02-30</updated></entry></feed>"#;
 /// let feed = parse(document, &Hints::default())?;
 /// assert_eq!(feed.metadata.title.unwrap().value, "An old blog");
 /// assert_eq!(feed.entries[0].entry.title.as_ref().unwrap().value, "Hello");
@@ -63,7 +66,11 @@ impl From<SlicedDocument> for Feed {
             version: document.version,
             encoding: document.encoding,
             metadata: document.metadata,
-            entries: document.entries.into_iter().map(ParsedEntry::from).collect(),
+            entries: document
+                .entries
+                .into_iter()
+                .map(ParsedEntry::from)
+                .collect(),
             deletions: document.deletions,
             notes: document.notes,
         }
@@ -73,7 +80,11 @@ impl From<SlicedDocument> for Feed {
 impl From<RawEntry> for ParsedEntry {
     fn from(raw: RawEntry) -> Self {
         let (entry, notes) = raw.parse();
-        Self { key: raw.key, entry, notes }
+        Self {
+            key: raw.key,
+            entry,
+            notes,
+        }
     }
 }
 

@@ -1,5 +1,6 @@
-//! Recognition of an entry on a web page, to find out if an entry that left its feed is still there. A page that merely
-//! answers, as a front page or a "not found" with status 200 does, shows nothing.
+//! Recognition of an entry on a web page, to find out if an entry that left its feed is still
+//! there. A page that merely answers, as a front page or a "not found" with status 200 does, shows
+//! nothing.
 
 use crate::text::{encoding, entities::unescape};
 use crate::{Entry, Hints, Text, TextKind};
@@ -10,8 +11,9 @@ const WORDS_ENOUGH: usize = 8;
 /// The shortest id, in bytes, that does not stand in a page by chance.
 const ID_BYTES_MIN: usize = 12;
 
-/// True when a page holds the entry: its title, the first eight words of what it says, or its id. The page may be in
-/// any state, and cut; upper case, punctuation and typographic marks make no difference, as templates change them.
+/// True when a page holds the entry: its title, the first eight words of what it says, or its id.
+/// The page may be in any state, and cut; upper case, punctuation and typographic marks make no
+/// difference, as templates change them.
 ///
 /// ```
 /// use everfeed_adapters::{Entry, Hints, Text, shows_entry};
@@ -40,7 +42,11 @@ impl PageText {
     pub fn new(page: &[u8], hints: &Hints<'_>) -> Self {
         let page = encoding::decode(page, hints.content_type).text.to_string();
         let [tagged, untagged] = [words(&unescape(&page)), words(&unescape(&untagged(&page)))];
-        Self { page, tagged, untagged }
+        Self {
+            page,
+            tagged,
+            untagged,
+        }
     }
 
     /// True when the page holds the entry, as in [`shows_entry`].
@@ -48,17 +54,24 @@ impl PageText {
         self.count(entry) > 0
     }
 
-    /// Number of times that the page holds the entry: a page of another entry may name it, too, but less often than its own.
+    /// Number of times that the page holds the entry: a page of another entry may name it, too, but
+    /// less often than its own.
     pub fn count(&self, entry: &Entry) -> usize {
-        // An id that is an address may be the very one that was asked for, and many a "not found" repeats that.
-        let id = entry.id.as_deref().filter(|id| id.len() >= ID_BYTES_MIN && !id.contains("//"));
+        // An id that is an address may be the very one that was asked for, and many a "not found"
+        // repeats that.
+        let id = entry
+            .id
+            .as_deref()
+            .filter(|id| id.len() >= ID_BYTES_MIN && !id.contains("//"));
         let ids = id.map_or(0, |id| self.page.matches(id).count());
-        let times = |mark: &String| occurrences(&self.tagged, mark).max(occurrences(&self.untagged, mark));
+        let times =
+            |mark: &String| occurrences(&self.tagged, mark).max(occurrences(&self.untagged, mark));
         ids + marks(entry).iter().map(times).sum::<usize>()
     }
 }
 
-/// Number of times that a phrase stands in a text of words. Two in a row share the space between them.
+/// Number of times that a phrase stands in a text of words. Two in a row share the space between
+/// them.
 fn occurrences(words: &str, phrase: &str) -> usize {
     let (mut count, mut rest) = (0, words);
     while let Some(at) = rest.find(phrase) {
@@ -68,13 +81,17 @@ fn occurrences(words: &str, phrase: &str) -> usize {
     count
 }
 
-/// Phrases that stand for an entry: its title, and its first words. A title of one word stands in many a page by chance, so that
-/// it counts only where nothing else does.
+/// Phrases that stand for an entry: its title, and its first words. A title of one word stands in
+/// many a page by chance, so that it counts only where nothing else does.
 fn marks(entry: &Entry) -> Vec<String> {
     let title = entry.title.as_ref().and_then(title);
     let opening = opening(entry);
     let is_telling = |title: &String| opening.is_none() || title.split_whitespace().count() > 1;
-    title.filter(is_telling).into_iter().chain(opening.clone()).collect()
+    title
+        .filter(is_telling)
+        .into_iter()
+        .chain(opening.clone())
+        .collect()
 }
 
 fn title(title: &Text) -> Option<String> {
@@ -83,7 +100,11 @@ fn title(title: &Text) -> Option<String> {
 
 /// The first words of what an entry says, if it says enough.
 fn opening(entry: &Entry) -> Option<String> {
-    let said = entry.content.as_ref().map(|content| &content.text).or(entry.summary.as_ref())?;
+    let said = entry
+        .content
+        .as_ref()
+        .map(|content| &content.text)
+        .or(entry.summary.as_ref())?;
     let said = words_of(said);
     let words: Vec<&str> = said.split_whitespace().take(WORDS_ENOUGH).collect();
     (words.len() == WORDS_ENOUGH).then(|| format!(" {} ", words.join(" ")))
@@ -131,20 +152,39 @@ mod tests {
     use crate::Body;
 
     fn check(entry: &Entry, page: &str, expect: bool) {
-        let hints = Hints { content_type: Some("text/html"), ..Hints::default() };
-        assert_eq!(shows_entry(page.as_bytes(), &hints, entry), expect, "{page}");
+        let hints = Hints {
+            content_type: Some("text/html"),
+            ..Hints::default()
+        };
+        assert_eq!(
+            shows_entry(page.as_bytes(), &hints, entry),
+            expect,
+            "{page}"
+        );
     }
 
     fn titled(title: Text) -> Entry {
-        Entry { title: Some(title), id: Some("http://x/?p=17".into()), ..Entry::default() }
+        Entry {
+            title: Some(title),
+            id: Some("http://x/?p=17".into()),
+            ..Entry::default()
+        }
     }
 
     #[test]
     fn a_title_counts_wherever_it_stands() {
         let entry = titled(Text::html("Why <em>we</em> left &mdash; part 2"));
         check(&entry, "<h1>WHY WE LEFT - PART 2</h1>", true);
-        check(&entry, "<meta property='og:title' content=\"Why we left &#8212; part 2\">", true);
-        check(&entry, "<script>{\"title\":\"Why we left \u{2014} part 2\"}</script>", true);
+        check(
+            &entry,
+            "<meta property='og:title' content=\"Why we left &#8212; part 2\">",
+            true,
+        );
+        check(
+            &entry,
+            "<script>{\"title\":\"Why we left \u{2014} part 2\"}</script>",
+            true,
+        );
         check(&entry, "<h1>Why we left</h1> part 1, part 2", false);
         check(&entry, "<h1>Why we left: part 20</h1>", false);
         check(&entry, "", false);
@@ -152,21 +192,38 @@ mod tests {
 
     #[test]
     fn a_not_found_that_repeats_the_address_shows_nothing() {
-        check(&titled(Text::plain("A post")), "<h1>Not found</h1> http://x/?p=17 is not here", false);
-        let entry = Entry { id: Some("tag:x.org,2004:post-17".into()), ..titled(Text::plain("A post")) };
+        check(
+            &titled(Text::plain("A post")),
+            "<h1>Not found</h1> http://x/?p=17 is not here",
+            false,
+        );
+        let entry = Entry {
+            id: Some("tag:x.org,2004:post-17".into()),
+            ..titled(Text::plain("A post"))
+        };
         check(&entry, "<article id='tag:x.org,2004:post-17'>", true);
-        let entry = Entry { id: Some("17".into()), ..titled(Text::plain("A post")) };
+        let entry = Entry {
+            id: Some("17".into()),
+            ..titled(Text::plain("A post"))
+        };
         check(&entry, "17 posts were found", false);
     }
 
     #[test]
     fn without_a_title_the_first_words_count_if_there_are_enough() {
         let said = |text: &str| Entry {
-            content: Some(Body { text: Text::html(text), ..Body::default() }),
+            content: Some(Body {
+                text: Text::html(text),
+                ..Body::default()
+            }),
             ..Entry::default()
         };
         let words = "<p>One two <b>three</b> four, five six seven eight nine</p>";
-        check(&said(words), "x one two three four five six seven eight and so on", true);
+        check(
+            &said(words),
+            "x one two three four five six seven eight and so on",
+            true,
+        );
         check(&said(words), "one two three four five six seven", false);
         check(&said("<p>Hello!</p>"), "Hello!", false);
         check(&titled(Text::plain("***")), "***", false);
@@ -175,15 +232,30 @@ mod tests {
     #[test]
     fn a_page_with_another_title_shows_the_entry_by_its_words() {
         let words = "One two three four five six seven eight nine";
-        let content = Some(Body { text: Text::html(words), ..Body::default() });
+        let content = Some(Body {
+            text: Text::html(words),
+            ..Body::default()
+        });
         let entry = |title: &str| Entry {
             title: Some(Text::plain(title)),
             content: content.clone(),
             ..Entry::default()
         };
-        check(&entry("The old title"), &format!("<h1>A new title</h1><p>{words}"), true);
-        check(&entry("The old title"), "<h1>The <em>old</em> title</h1>", true);
-        check(&entry("Home"), "<nav><a href='/'>Home</a></nav><h1>Not found</h1>", false);
+        check(
+            &entry("The old title"),
+            &format!("<h1>A new title</h1><p>{words}"),
+            true,
+        );
+        check(
+            &entry("The old title"),
+            "<h1>The <em>old</em> title</h1>",
+            true,
+        );
+        check(
+            &entry("Home"),
+            "<nav><a href='/'>Home</a></nav><h1>Not found</h1>",
+            false,
+        );
         check(&entry("Home"), &format!("<h1>Home</h1><p>{words}"), true);
         check(&titled(Text::plain("Home")), "<h1>Home</h1>", true);
     }
@@ -192,8 +264,14 @@ mod tests {
     fn its_own_page_names_an_entry_more_often_than_the_margin_of_another() {
         let entry = titled(Text::plain("A post"));
         let count = |page: &str| PageText::new(page.as_bytes(), &Hints::default()).count(&entry);
-        assert_eq!(count("<title>A post - blog</title><h1>A post</h1><ul><li>A post</li></ul>"), 3);
-        assert_eq!(count("<title>Blog</title><h1>Another</h1><ul><li>A post</li></ul>"), 1);
+        assert_eq!(
+            count("<title>A post - blog</title><h1>A post</h1><ul><li>A post</li></ul>"),
+            3
+        );
+        assert_eq!(
+            count("<title>Blog</title><h1>Another</h1><ul><li>A post</li></ul>"),
+            1
+        );
         assert_eq!(count("a post a post"), 2);
         assert_eq!(count("<h1>Nothing</h1>"), 0);
     }
@@ -201,8 +279,15 @@ mod tests {
     #[test]
     fn a_page_in_any_state_does() {
         let entry = titled(Text::plain("Größe"));
-        let hints = |content_type| Hints { content_type, ..Hints::default() };
-        assert!(shows_entry(b"<h1>Gr\xf6\xdfe", &hints(Some("text/html; charset=iso-8859-1")), &entry));
+        let hints = |content_type| Hints {
+            content_type,
+            ..Hints::default()
+        };
+        assert!(shows_entry(
+            b"<h1>Gr\xf6\xdfe",
+            &hints(Some("text/html; charset=iso-8859-1")),
+            &entry
+        ));
         assert!(!shows_entry(b"\x1f\x8b\x00\xff\xfe", &hints(None), &entry));
     }
 }

@@ -1,4 +1,5 @@
-//! An entry as it was cut from its document: its key, its digest and its markup, which is read when somebody asks.
+//! An entry as it was cut from its document: its key, its digest and its markup, which is read when
+//! somebody asks.
 
 use std::sync::Arc;
 
@@ -11,13 +12,14 @@ use crate::text::markup::tree::{self, Bindings};
 use crate::vocabulary::Vocabulary;
 use crate::{Digest, Entry, Key, Note};
 
-/// One entry, not yet parsed. It owns its markup and shares what it inherited, so it outlives the document.
+/// One entry, not yet parsed. It owns its markup and shares what it inherited, so it outlives the
+/// document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RawEntry {
     /// The key that identifies the entry.
     pub key: Key,
-    /// Digest of the entry's own markup, decoded: equal means that its publisher did not touch it. What it inherits
-    /// (namespaces, `xml:base`) is not in it.
+    /// Digest of the entry's own markup, decoded: equal means that its publisher did not touch it.
+    /// What it inherits (namespaces, `xml:base`) is not in it.
     pub raw: Digest,
     source: EntrySource,
 }
@@ -26,7 +28,10 @@ pub struct RawEntry {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum EntrySource {
     /// An element.
-    Markup { markup: Box<str>, inherited: Arc<Inherited> },
+    Markup {
+        markup: Box<str>,
+        inherited: Arc<Inherited>,
+    },
     /// An item of a JSON Feed.
     Item { json: Box<str>, scope: Arc<Scope> },
     /// The whole document.
@@ -42,21 +47,38 @@ pub(crate) struct Inherited {
 }
 
 impl RawEntry {
-    /// An entry that is an element. Its key is found later, together with those of the other entries.
+    /// An entry that is an element. Its key is found later, together with those of the other
+    /// entries.
     pub(crate) fn of_markup(markup: &str, inherited: Arc<Inherited>) -> Self {
         let raw = Digest::of(markup.as_bytes());
-        Self::unnamed(raw, EntrySource::Markup { markup: markup.into(), inherited })
+        Self::unnamed(
+            raw,
+            EntrySource::Markup {
+                markup: markup.into(),
+                inherited,
+            },
+        )
     }
 
     /// An item of a JSON Feed, likewise.
     pub(crate) fn of_json(json: &str, scope: Arc<Scope>) -> Self {
-        Self::unnamed(Digest::of(json.as_bytes()), EntrySource::Item { json: json.into(), scope })
+        Self::unnamed(
+            Digest::of(json.as_bytes()),
+            EntrySource::Item {
+                json: json.into(),
+                scope,
+            },
+        )
     }
 
     /// A resource, which its URL names.
     pub(crate) fn of_resource(resource: Resource) -> Self {
         let (key, raw) = (Key::Id(resource.url().to_owned()), resource.digest());
-        Self { key, raw, source: EntrySource::Resource(Arc::new(resource)) }
+        Self {
+            key,
+            raw,
+            source: EntrySource::Resource(Arc::new(resource)),
+        }
     }
 
     /// Tells the entries of a document the order of day and month that its dates tell together.
@@ -66,10 +88,14 @@ impl RawEntry {
         if !ends.into_iter().flatten().any(writes_slashes) {
             return;
         }
-        let Some(order) = date::order_of(entries.iter().map(Self::markup)) else { return };
+        let Some(order) = date::order_of(entries.iter().map(Self::markup)) else {
+            return;
+        };
         let mut told: Option<(Arc<Inherited>, Arc<Inherited>)> = None;
         for entry in entries {
-            let EntrySource::Markup { inherited, .. } = &mut entry.source else { continue };
+            let EntrySource::Markup { inherited, .. } = &mut entry.source else {
+                continue;
+            };
             let (_, new) = match told.take().filter(|(old, _)| Arc::ptr_eq(old, inherited)) {
                 Some(known) => told.insert(known),
                 None => {
@@ -83,7 +109,11 @@ impl RawEntry {
     }
 
     fn unnamed(raw: Digest, source: EntrySource) -> Self {
-        Self { key: Key::Digest(String::new()), raw, source }
+        Self {
+            key: Key::Digest(String::new()),
+            raw,
+            source,
+        }
     }
 
     /// Reads the entry. Anything that cannot be understood is left out and noted.
@@ -96,8 +126,9 @@ impl RawEntry {
         (entry, notes.into_vec())
     }
 
-    /// The part of the entry that the key was taken from, in the words of the format: `guid`, `atom:id`, `rdf:about`, `href`, `id`, `link`,
-    /// `title`, `url` of a resource, or `digest` when nothing names the entry.
+    /// The part of the entry that the key was taken from, in the words of the format: `guid`,
+    /// `atom:id`, `rdf:about`, `href`, `id`, `link`, `title`, `url` of a resource, or `digest` when
+    /// nothing names the entry.
     pub fn named_by(&self) -> &'static str {
         let id = match &self.key {
             Key::Id(id) => id,
@@ -110,7 +141,9 @@ impl RawEntry {
             EntrySource::Item { .. } => return "id",
             EntrySource::Resource(_) => return "url",
         };
-        let Some(grown) = tree::grow(markup, &inherited.bindings) else { return "id" };
+        let Some(grown) = tree::grow(markup, &inherited.bindings) else {
+            return "id";
+        };
         let says = |text: &str| crate::text::trim(text) == id;
         let by_child = grown.element.elements().find_map(|child| {
             let name = match child.name.as_str() {
@@ -121,7 +154,11 @@ impl RawEntry {
             says(&child.text()).then_some(name)
         });
         let by_attribute = || {
-            let mut said = grown.element.attributes.iter().filter(|attribute| says(&attribute.value));
+            let mut said = grown
+                .element
+                .attributes
+                .iter()
+                .filter(|attribute| says(&attribute.value));
             said.find_map(|attribute| match attribute.name.as_str() {
                 "about" => Some("rdf:about"),
                 name if name.eq_ignore_ascii_case("href") => Some("href"),
@@ -131,7 +168,8 @@ impl RawEntry {
         by_child.or_else(by_attribute).unwrap_or("id")
     }
 
-    /// The entry's own markup or JSON, decoded, as it stood in the document; of a resource there is none.
+    /// The entry's own markup or JSON, decoded, as it stood in the document; of a resource there is
+    /// none.
     pub fn markup(&self) -> &str {
         match &self.source {
             EntrySource::Markup { markup, .. } => markup,

@@ -1,5 +1,6 @@
-//! The common ground of formats and extensions: the scope and the dialect that an element stands in, the draft of an entry, and
-//! the constructs that several of them share; not what the elements of any one vocabulary mean.
+//! The common ground of formats and extensions: the scope and the dialect that an element stands
+//! in, the draft of an entry, and the constructs that several of them share; not what the elements
+//! of any one vocabulary mean.
 
 pub(crate) mod construct;
 mod dialect;

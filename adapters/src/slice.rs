@@ -1,4 +1,5 @@
-//! Cuts a document into entries: which bytes are whose, and what each is called. What an entry says is read later, alone.
+//! Cuts a document into entries: which bytes are whose, and what each is called. What an entry says
+//! is read later, alone.
 
 mod containers;
 mod cutter;
@@ -23,18 +24,24 @@ use feed_part::FeedPart;
 use items::CutItems;
 use keys::assign_keys;
 
-/// Cuts a document into entries: decoded, recognised, its metadata read, each entry with its key and raw digest.
+/// Cuts a document into entries: decoded, recognised, its metadata read, each entry with its key
+/// and raw digest.
 ///
 /// Content is never an error: what is odd becomes a note.
 ///
 /// # Errors
-/// Only when the bytes are no feed at all (a web page, other JSON, nothing), or when they hold entries of which not one
-/// could be read in whole; then the publisher, or whatever stands before it, is at fault. Never with
-/// [`Hints::resource`], for which any bytes will do.
+/// Only when the bytes are no feed at all (a web page, other JSON, nothing), or when they hold
+/// entries of which not one could be read in whole; then the publisher, or whatever stands before
+/// it, is at fault. Never with [`Hints::resource`], for which any bytes will do.
 pub fn slice(bytes: &[u8], hints: &Hints<'_>) -> Result<SlicedDocument, NotAFeed> {
     let base = hints.base_url.and_then(|url| uri::rebase(None, url));
     if let Some(url) = hints.resource {
-        return Ok(SlicedDocument::of_resource(Resource::new(url, base, hints.content_type, bytes)));
+        return Ok(SlicedDocument::of_resource(Resource::new(
+            url,
+            base,
+            hints.content_type,
+            bytes,
+        )));
     }
     if let Some(binary) = detect::binary(bytes) {
         return Err(binary);
@@ -51,8 +58,15 @@ pub fn slice(bytes: &[u8], hints: &Hints<'_>) -> Result<SlicedDocument, NotAFeed
         error => error,
     })?;
     // A response in several languages names none of its parts.
-    let language = hints.content_language.filter(|languages| !languages.contains(',')).and_then(present);
-    let scope = Scope { base, language, ..Scope::default() };
+    let language = hints
+        .content_language
+        .filter(|languages| !languages.contains(','))
+        .and_then(present);
+    let scope = Scope {
+        base,
+        language,
+        ..Scope::default()
+    };
     let (mut sliced, mut notes, lost) = match root.format {
         Format::JsonFeed => of_items(&root, &scope)?,
         _ => {
@@ -63,7 +77,9 @@ pub fn slice(bytes: &[u8], hints: &Hints<'_>) -> Result<SlicedDocument, NotAFeed
     };
     sliced.encoding = decoded.encoding;
     if root.preceded {
-        notes.add_first(Note::Other("something stands before the document".to_owned()));
+        notes.add_first(Note::Other(
+            "something stands before the document".to_owned(),
+        ));
     }
     if unreplaced {
         notes.add_first(Note::Other(
@@ -90,10 +106,26 @@ pub fn slice(bytes: &[u8], hints: &Hints<'_>) -> Result<SlicedDocument, NotAFeed
 }
 
 /// The document, the notes on it, and true when no entry of it is whole.
-fn of_markup(root: &Root<'_>, before: &str, scope: Scope) -> Result<(SlicedDocument, Notes, bool), NotAFeed> {
+fn of_markup(
+    root: &Root<'_>,
+    before: &str,
+    scope: Scope,
+) -> Result<(SlicedDocument, Notes, bool), NotAFeed> {
     let cut = cutter::cut(root, scope)?;
-    let CutMarkup { dialect, scope, feed, entries, mut notes, lost } = cut;
-    let FeedPart { id, children, deletions, .. } = feed;
+    let CutMarkup {
+        dialect,
+        scope,
+        feed,
+        entries,
+        mut notes,
+        lost,
+    } = cut;
+    let FeedPart {
+        id,
+        children,
+        deletions,
+        ..
+    } = feed;
     let mut metadata = dispatch::metadata(children, &dialect, &scope, &mut notes);
     metadata.id = metadata.id.or(id);
     let mut entries = assign_keys(entries);
@@ -109,7 +141,13 @@ fn of_markup(root: &Root<'_>, before: &str, scope: Scope) -> Result<(SlicedDocum
 }
 
 fn of_items(root: &Root<'_>, scope: &Scope) -> Result<(SlicedDocument, Notes, bool), NotAFeed> {
-    let CutItems { version, metadata, entries, notes, lost } = items::cut(root.text, scope)?;
+    let CutItems {
+        version,
+        metadata,
+        entries,
+        notes,
+        lost,
+    } = items::cut(root.text, scope)?;
     let sliced = SlicedDocument {
         version,
         metadata,
@@ -125,10 +163,16 @@ const OPENING_BYTES_MAX: usize = 16 * 1024;
 /// The text before the first entry, as far as it is kept.
 fn opening(text: &str) -> &str {
     let limit = text.len().min(OPENING_BYTES_MAX);
-    let text = &text[..(0..=limit).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0)];
+    let text = &text[..(0..=limit)
+        .rev()
+        .find(|&at| text.is_char_boundary(at))
+        .unwrap_or(0)];
     let starts = memchr::memchr_iter(b'<', text.as_bytes());
     let is_entry = |at: &usize| {
-        let name = text.as_bytes()[at + 1..].split(|b| !b.is_ascii_alphabetic()).next().unwrap_or_default();
+        let name = text.as_bytes()[at + 1..]
+            .split(|b| !b.is_ascii_alphabetic())
+            .next()
+            .unwrap_or_default();
         name.eq_ignore_ascii_case(b"item") || name.eq_ignore_ascii_case(b"entry")
     };
     let end = starts.into_iter().find(is_entry).unwrap_or(text.len());

@@ -1,4 +1,5 @@
-//! The text that formats are written in: characters, references, dates, URLs and markup; nothing of feeds.
+//! The text that formats are written in: characters, references, dates, URLs and markup; nothing of
+//! feeds.
 
 pub(crate) mod base64;
 pub mod date;
@@ -35,8 +36,9 @@ pub fn visible<T: AsRef<str>>(text: T) -> Option<T> {
     (!trim(text.as_ref()).is_empty()).then_some(text)
 }
 
-/// Without the characters that XML 1.0 cannot hold, not even as a reference (LEGACY A-15): C0 controls except tab, line
-/// feed and carriage return, and the two non-characters of the basic plane. Every string that is kept went through here.
+/// Without the characters that XML 1.0 cannot hold, not even as a reference (LEGACY A-15): C0
+/// controls except tab, line feed and carriage return, and the two non-characters of the basic
+/// plane. Every string that is kept went through here.
 pub fn clean(text: &str) -> Cow<'_, str> {
     if text.chars().all(is_legal) {
         return Cow::Borrowed(text);
@@ -56,7 +58,10 @@ impl crate::Text {
         if trimmed.len() == self.value.len() {
             return self;
         }
-        Self { value: trimmed.to_owned(), ..self }
+        Self {
+            value: trimmed.to_owned(),
+            ..self
+        }
     }
 }
 

@@ -1,4 +1,5 @@
-//! Which vocabulary a namespace means, with the spellings that feeds use for it; not what its elements mean.
+//! Which vocabulary a namespace means, with the spellings that feeds use for it; not what its
+//! elements mean.
 
 /// The namespace that `xml:` always means.
 pub const XML: &str = "http://www.w3.org/XML/1998/namespace";
@@ -70,7 +71,10 @@ impl Vocabulary {
         if bare.ends_with("feed-history") {
             return Self::FeedHistory;
         }
-        let known = KNOWN.iter().find(|(known, _)| *known == bare).map(|(_, vocabulary)| *vocabulary);
+        let known = KNOWN
+            .iter()
+            .find(|(known, _)| *known == bare)
+            .map(|(_, vocabulary)| *vocabulary);
         known.or_else(|| misspelt(bare)).unwrap_or(Self::Foreign)
     }
 }
@@ -78,8 +82,8 @@ impl Vocabulary {
 /// Letters by which a namespace may differ from that of Atom and still be meant as it.
 const ATOM_SLIPS_MAX: usize = 2;
 
-/// The vocabulary that a namespace means which nobody ever defined: one of podcasts that moved or grew a suffix, or Atom's
-/// with a slip of the pen, another year or another host.
+/// The vocabulary that a namespace means which nobody ever defined: one of podcasts that moved or
+/// grew a suffix, or Atom's with a slip of the pen, another year or another host.
 fn misspelt(bare: &str) -> Option<Vocabulary> {
     const ATOM: &str = "www.w3.org/2005/atom";
     let site = bare.strip_prefix("www.").unwrap_or(bare);
@@ -88,13 +92,18 @@ fn misspelt(bare: &str) -> Option<Vocabulary> {
     {
         return Some(Vocabulary::Podcast);
     }
-    if (site.starts_with("itunes.com/") || site.starts_with("itunes.apple.com/")) && site.contains("podcast")
+    if (site.starts_with("itunes.com/") || site.starts_with("itunes.apple.com/"))
+        && site.contains("podcast")
     {
         return Some(Vocabulary::Itunes);
     }
     let is_of_w3c = bare.contains("w3.org/") || bare.contains("w3c.org/");
-    let is_atom = || bare.len().abs_diff(ATOM.len()) <= ATOM_SLIPS_MAX && slips(bare, ATOM) <= ATOM_SLIPS_MAX;
-    let ends_in_atom = || bare.trim_end_matches(|c: char| !c.is_alphabetic()).ends_with("/atom");
+    let is_atom =
+        || bare.len().abs_diff(ATOM.len()) <= ATOM_SLIPS_MAX && slips(bare, ATOM) <= ATOM_SLIPS_MAX;
+    let ends_in_atom = || {
+        bare.trim_end_matches(|c: char| !c.is_alphabetic())
+            .ends_with("/atom")
+    };
     (is_of_w3c && ends_in_atom() || is_atom()).then_some(Vocabulary::Atom)
 }
 
@@ -114,11 +123,14 @@ fn slips(a: &str, b: &str) -> usize {
 }
 
 fn bare(namespace: &str) -> &str {
-    let bare = namespace.strip_prefix("http://").or_else(|| namespace.strip_prefix("https://"));
+    let bare = namespace
+        .strip_prefix("http://")
+        .or_else(|| namespace.strip_prefix("https://"));
     bare.unwrap_or(namespace).trim_end_matches(['/', '#'])
 }
 
-/// Namespaces in lower case, without scheme and last slash or hash. LEGACY H-15, L-10; PARSING section 0.2.
+/// Namespaces in lower case, without scheme and last slash or hash. LEGACY H-15, L-10; PARSING
+/// section 0.2.
 static KNOWN: &[(&str, Vocabulary)] = &[
     ("www.w3.org/2005/atom", Vocabulary::Atom),
     ("www.w3.org/2005/Atom", Vocabulary::Atom),
@@ -140,11 +152,17 @@ static KNOWN: &[(&str, Vocabulary)] = &[
     ("blogs.law.harvard.edu/tech/rss", Vocabulary::Rss),
     ("cyber.law.harvard.edu/rss/rss.html", Vocabulary::Rss),
     ("www.rssboard.org/rss-specification", Vocabulary::Rss),
-    ("rssnamespace.org/feedburner/ext/1.0", Vocabulary::FeedBurner),
+    (
+        "rssnamespace.org/feedburner/ext/1.0",
+        Vocabulary::FeedBurner,
+    ),
     ("webns.net/mvcb", Vocabulary::Admin),
     ("www.w3.org/1999/02/22-rdf-syntax-ns", Vocabulary::Rdf),
     ("purl.org/dc/terms", Vocabulary::DublinCoreTerms),
-    ("purl.org/rss/1.0/modules/syndication", Vocabulary::Syndication),
+    (
+        "purl.org/rss/1.0/modules/syndication",
+        Vocabulary::Syndication,
+    ),
     ("purl.org/rss/modules/syndication", Vocabulary::Syndication),
     ("purl.org/rss/1.0/modules/slash", Vocabulary::Slash),
     ("purl.org/rss/modules/slash", Vocabulary::Slash),
@@ -159,13 +177,28 @@ static KNOWN: &[(&str, Vocabulary)] = &[
     ("www.rssboard.org/media-rss", Vocabulary::MediaRss),
     ("wellformedweb.org/commentapi", Vocabulary::CommentApi),
     ("wellformedweb.org/CommentAPI", Vocabulary::CommentApi),
-    ("backend.userland.com/creativecommonsrssmodule", Vocabulary::CreativeCommons),
-    ("backend.userland.com/creativeCommonsRssModule", Vocabulary::CreativeCommons),
-    ("cyber.law.harvard.edu/rss/creativecommonsrssmodule.html", Vocabulary::CreativeCommons),
+    (
+        "backend.userland.com/creativecommonsrssmodule",
+        Vocabulary::CreativeCommons,
+    ),
+    (
+        "backend.userland.com/creativeCommonsRssModule",
+        Vocabulary::CreativeCommons,
+    ),
+    (
+        "cyber.law.harvard.edu/rss/creativecommonsrssmodule.html",
+        Vocabulary::CreativeCommons,
+    ),
     ("web.resource.org/cc", Vocabulary::CreativeCommons),
     ("creativecommons.org/ns", Vocabulary::CreativeCommons),
-    ("creativecommons.org/ns#license", Vocabulary::CreativeCommons),
-    ("madskills.com/public/xml/rss/module/trackback", Vocabulary::Trackback),
+    (
+        "creativecommons.org/ns#license",
+        Vocabulary::CreativeCommons,
+    ),
+    (
+        "madskills.com/public/xml/rss/module/trackback",
+        Vocabulary::Trackback,
+    ),
     ("www.georss.org/georss", Vocabulary::GeoRss),
     ("www.georss.org/georss/10", Vocabulary::GeoRss),
     ("www.opengis.net/gml", Vocabulary::Gml),
@@ -173,13 +206,19 @@ static KNOWN: &[(&str, Vocabulary)] = &[
     ("a9.com/-/spec/opensearch/1.1", Vocabulary::OpenSearch),
     ("a9.com/-/spec/opensearchrss/1.0", Vocabulary::OpenSearch),
     ("podcastindex.org/namespace/1.0", Vocabulary::Podcast),
-    ("github.com/podcastindex-org/podcast-namespace/blob/main/docs/1.0.md", Vocabulary::Podcast),
+    (
+        "github.com/podcastindex-org/podcast-namespace/blob/main/docs/1.0.md",
+        Vocabulary::Podcast,
+    ),
     ("podlove.org/simple-chapters", Vocabulary::Chapters),
     ("www.itunes.com/dtds/podcast-1.0.dtd", Vocabulary::Itunes),
     ("www.itunes.com/dtds/podcast-1.0", Vocabulary::Itunes),
     ("example.com/dtds/podcast-1.0.dtd", Vocabulary::Itunes),
     // Google took over Apple's names, and so do its readers.
-    ("www.google.com/schemas/play-podcasts/1.0", Vocabulary::Itunes),
+    (
+        "www.google.com/schemas/play-podcasts/1.0",
+        Vocabulary::Itunes,
+    ),
     ("www.w3.org/1999/xhtml", Vocabulary::Xhtml),
     ("www.w3.org/xml/1998/namespace", Vocabulary::Xml),
     ("www.w3.org/XML/1998/namespace", Vocabulary::Xml),
@@ -210,25 +249,40 @@ const CUSTOMARY: [(&str, &str); 51] = [
     ("georss", "http://www.georss.org/georss"),
     ("geo", "http://www.w3.org/2003/01/geo/wgs84_pos#"),
     ("cc", "http://web.resource.org/cc/"),
-    ("creativecommons", "http://backend.userland.com/creativeCommonsRssModule"),
-    ("trackback", "http://madskills.com/public/xml/rss/module/trackback/"),
+    (
+        "creativecommons",
+        "http://backend.userland.com/creativeCommonsRssModule",
+    ),
+    (
+        "trackback",
+        "http://madskills.com/public/xml/rss/module/trackback/",
+    ),
     ("podcast", "https://podcastindex.org/namespace/1.0"),
     ("admin", "http://webns.net/mvcb/"),
     ("ag", "http://purl.org/rss/1.0/modules/aggregation/"),
     ("annotate", "http://purl.org/rss/1.0/modules/annotate/"),
     ("app", "http://www.w3.org/2007/app"),
-    ("blogchannel", "http://backend.userland.com/blogChannelModule"),
+    (
+        "blogchannel",
+        "http://backend.userland.com/blogChannelModule",
+    ),
     ("co", "http://purl.org/rss/1.0/modules/company"),
     ("dcmitype", "http://purl.org/dc/dcmitype/"),
     ("ev", "http://purl.org/rss/1.0/modules/event/"),
     ("foaf", "http://xmlns.com/foaf/0.1/"),
     ("gd", "http://schemas.google.com/g/2005"),
     ("gml", "http://www.opengis.net/gml"),
-    ("googleplay", "http://www.google.com/schemas/play-podcasts/1.0"),
+    (
+        "googleplay",
+        "http://www.google.com/schemas/play-podcasts/1.0",
+    ),
     ("image", "http://purl.org/rss/1.0/modules/image/"),
     ("l", "http://purl.org/rss/1.0/modules/link/"),
     ("opensearch", "http://a9.com/-/spec/opensearch/1.1/"),
-    ("pingback", "http://madskills.com/public/xml/rss/module/pingback/"),
+    (
+        "pingback",
+        "http://madskills.com/public/xml/rss/module/pingback/",
+    ),
     ("prism", "http://prismstandard.org/namespaces/1.2/basic/"),
     ("psc", "http://podlove.org/simple-chapters"),
     ("rawvoice", "http://www.rawvoice.com/rawvoiceRssModule/"),
@@ -242,19 +296,28 @@ const CUSTOMARY: [(&str, &str); 51] = [
 
 /// The namespace that a prefix means when a document forgot to declare it.
 pub(crate) fn conventional(prefix: &str) -> Option<&'static str> {
-    let known = CUSTOMARY.iter().find(|(known, _)| known.eq_ignore_ascii_case(prefix));
+    let known = CUSTOMARY
+        .iter()
+        .find(|(known, _)| known.eq_ignore_ascii_case(prefix));
     known.map(|(_, namespace)| *namespace)
 }
 
-/// The prefix and the spelling that everybody uses for a namespace, which may be written with another scheme, in another case,
-/// or with a slash too few or too many: many readers know the defined spelling alone.
+/// The prefix and the spelling that everybody uses for a namespace, which may be written with
+/// another scheme, in another case, or with a slash too few or too many: many readers know the
+/// defined spelling alone.
 pub fn customary(namespace: &str) -> Option<(&'static str, &'static str)> {
     let usual = || {
         let usual = bare(namespace.trim());
-        CUSTOMARY.iter().find(|(_, known)| bare(known).eq_ignore_ascii_case(usual))
+        CUSTOMARY
+            .iter()
+            .find(|(_, known)| bare(known).eq_ignore_ascii_case(usual))
     };
     // Most are written as they are defined.
-    CUSTOMARY.iter().find(|(_, defined)| *defined == namespace).or_else(usual).copied()
+    CUSTOMARY
+        .iter()
+        .find(|(_, defined)| *defined == namespace)
+        .or_else(usual)
+        .copied()
 }
 
 #[cfg(test)]
@@ -281,19 +344,40 @@ mod tests {
         for (namespace, vocabulary) in [
             ("http://www.w3.org/2005/Atom", Vocabulary::Atom),
             ("HTTPS://www.w3.org/2005/ATOM/", Vocabulary::Atom),
-            ("http://purl.org/atom/ns#draft-ietf-atompub-format-09", Vocabulary::Atom),
+            (
+                "http://purl.org/atom/ns#draft-ietf-atompub-format-09",
+                Vocabulary::Atom,
+            ),
             ("http://purl.org/atom/ns#", Vocabulary::Atom),
             ("http://search.yahoo.com/mrss", Vocabulary::MediaRss),
             ("http://search.yahoo.com/mrss/", Vocabulary::MediaRss),
             ("http://blogs.law.harvard.edu/tech/rss", Vocabulary::Rss),
             ("[[TBD]]", Vocabulary::FeedHistory),
-            ("http://purl.org/syndication/feed-history/", Vocabulary::FeedHistory),
-            ("http://wellformedweb.org/commentAPI/", Vocabulary::CommentApi),
-            ("http://cyber.law.harvard.edu/rss/creativeCommonsRssModule.html", Vocabulary::CreativeCommons),
-            ("http://a9.com/-/spec/opensearchrss/1.0/", Vocabulary::OpenSearch),
-            ("https://podcastindex.org/namespace/1.0", Vocabulary::Podcast),
+            (
+                "http://purl.org/syndication/feed-history/",
+                Vocabulary::FeedHistory,
+            ),
+            (
+                "http://wellformedweb.org/commentAPI/",
+                Vocabulary::CommentApi,
+            ),
+            (
+                "http://cyber.law.harvard.edu/rss/creativeCommonsRssModule.html",
+                Vocabulary::CreativeCommons,
+            ),
+            (
+                "http://a9.com/-/spec/opensearchrss/1.0/",
+                Vocabulary::OpenSearch,
+            ),
+            (
+                "https://podcastindex.org/namespace/1.0",
+                Vocabulary::Podcast,
+            ),
             ("http://www.w3.org/2003/01/geo/wgs84_pos#", Vocabulary::Geo),
-            ("http://www.itunes.com/DTDs/Podcast-1.0.dtd", Vocabulary::Itunes),
+            (
+                "http://www.itunes.com/DTDs/Podcast-1.0.dtd",
+                Vocabulary::Itunes,
+            ),
             ("http://www.w3.org/2006/Atom", Vocabulary::Atom),
             ("http://www.w3c.org/2005/Atom", Vocabulary::Atom),
             ("http://w3.org/2005/Atom", Vocabulary::Atom),
@@ -306,7 +390,10 @@ mod tests {
                 Vocabulary::Podcast,
             ),
             ("http://itunes.com/DTDs/Podcast-1.0.dtd", Vocabulary::Itunes),
-            ("http://www.google.com/schemas/play-podcasts/1.0", Vocabulary::Itunes),
+            (
+                "http://www.google.com/schemas/play-podcasts/1.0",
+                Vocabulary::Itunes,
+            ),
             ("http://example.org/", Vocabulary::Foreign),
             ("", Vocabulary::Foreign),
         ] {
@@ -316,7 +403,10 @@ mod tests {
 
     #[test]
     fn every_known_prefix_means_a_namespace_that_names_something() {
-        assert_eq!(conventional("DC").map(Vocabulary::of), Some(Vocabulary::DublinCore));
+        assert_eq!(
+            conventional("DC").map(Vocabulary::of),
+            Some(Vocabulary::DublinCore)
+        );
         assert_eq!(conventional("nobody"), None);
     }
 }

@@ -1,5 +1,6 @@
-//! That nothing which makes feed-rs panic reaches it by way of us; a guard would catch the panic, but a hook would tell of it
-//! and a build that aborts would end. In a binary of its own, because hooks are the process's.
+//! That nothing which makes feed-rs panic reaches it by way of us; a guard would catch the panic,
+//! but a hook would tell of it and a build that aborts would end. In a binary of its own, because
+//! hooks are the process's.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -20,7 +21,9 @@ fn nothing_that_makes_feed_rs_panic_reaches_it() {
     let huge = "99999999999999999999999";
     // PARSING section 0.1, and what was found at random.
     for document in [
-        media(&format!("<media:thumbnail url='http://e.org/' time='{huge}:00:00'/>")),
+        media(&format!(
+            "<media:thumbnail url='http://e.org/' time='{huge}:00:00'/>"
+        )),
         media(&format!(
             "<media:content url='http://e.org/'><media:thumbnail url='http://e.org/' time='{huge}'/></media:content>"
         )),
@@ -32,8 +35,12 @@ fn nothing_that_makes_feed_rs_panic_reaches_it() {
             "{}<?xml version='1.0' encoding='koi8-r'?>",
             "<media:content url='http://e.org/'/>".repeat(9)
         )),
-        media("<media:description><![CDATA[<?xml version='1.0' encoding='utf-16'?>]]></media:description>"),
-        media("<author>Example\u{8f}editor me@example.com)</author><author>&#143;e me@example.com)</author>"),
+        media(
+            "<media:description><![CDATA[<?xml version='1.0' encoding='utf-16'?>]]></media:description>",
+        ),
+        media(
+            "<author>Example\u{8f}editor me@example.com)</author><author>&#143;e me@example.com)</author>",
+        ),
         media(&format!(
             "<media:content url='http://e.org/' duration='{huge}' fileSize='{huge}' type='a/b;c='/>"
         )),

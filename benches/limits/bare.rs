@@ -1,4 +1,5 @@
-//! A bare hyper server that answers whatever it is asked with bytes from memory: the limit of serving, and a publisher.
+//! A bare hyper server that answers whatever it is asked with bytes from memory: the limit of
+//! serving, and a publisher.
 
 use anyhow::Result;
 use bytes::Bytes;
@@ -44,24 +45,34 @@ impl Bare {
             while let Ok((stream, _)) = listener.accept().await {
                 // As everfeed does.
                 let _ = stream.set_nodelay(true);
-                let Ok(stream) = stream.into_std() else { continue };
+                let Ok(stream) = stream.into_std() else {
+                    continue;
+                };
                 let said = said.clone();
                 let service = service_fn(move |_| {
                     let body = said.read().unwrap_or_else(PoisonError::into_inner).clone();
                     let mut response = Response::new(Full::new(body));
-                    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+                    response
+                        .headers_mut()
+                        .insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
                     async move { Ok::<_, Infallible>(response) }
                 });
                 let mut builder = http1::Builder::new();
                 builder.timer(TokioTimer::new());
                 threads.next().spawn(async move {
                     if let Ok(stream) = TcpStream::from_std(stream) {
-                        let _ = builder.serve_connection(TokioIo::new(stream), service).await;
+                        let _ = builder
+                            .serve_connection(TokioIo::new(stream), service)
+                            .await;
                     }
                 });
             }
         });
-        Ok(Self { address, says, task })
+        Ok(Self {
+            address,
+            says,
+            task,
+        })
     }
 
     /// The answer from now on.

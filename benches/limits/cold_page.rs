@@ -1,5 +1,5 @@
-//! Question 2: a page that nobody asked for before. The store, and readers with their rendering, against redb's raw range
-//! and the decoding of items over a copy of the same file.
+//! Question 2: a page that nobody asked for before. The store, and readers with their rendering,
+//! against redb's raw range and the decoding of items over a copy of the same file.
 
 use crate::{
     content::Chance,
@@ -47,7 +47,11 @@ pub(crate) async fn ask(report: &Report) -> Result<()> {
         let raw = builder.open(copy)?;
         let subject = Subject { house, raw, places };
         let (store, readers) = subject.compare().await?;
-        report.ratio(format!("{items} items: store.page"), store, Aim::AtLeast(0.5));
+        report.ratio(
+            format!("{items} items: store.page"),
+            store,
+            Aim::AtLeast(0.5),
+        );
         // The limit renders nothing, so this has no aim.
         report.ratio(
             format!("{items} items: readers.read, that is with rendering as Atom"),
@@ -101,7 +105,10 @@ impl Subject {
                 with_total: false,
             };
             let page = self.house.store.page(query).await?;
-            ensure!(page.items.len() == PAGE_ITEMS && page.degraded.is_none(), "a full page");
+            ensure!(
+                page.items.len() == PAGE_ITEMS && page.degraded.is_none(),
+                "a full page"
+            );
             black_box(page);
         }
         Ok(start.elapsed().as_secs_f64())
@@ -121,7 +128,10 @@ impl Subject {
                 PAGE_ITEMS,
             )?;
             let body = readers.read(&reading).await?;
-            ensure!(body.count == PAGE_ITEMS && body.degraded.is_none(), "a full page");
+            ensure!(
+                body.count == PAGE_ITEMS && body.degraded.is_none(),
+                "a full page"
+            );
             black_box(body);
         }
         Ok(start.elapsed().as_secs_f64())

@@ -39,7 +39,11 @@ pub(crate) fn added(n: u32) -> Change {
         keys: vec![key],
         entry: Arc::new(entry(n, published_us)),
         published_us: Some(published_us),
-        digests: ItemDigests { raw: digest, content: digest, version: 1 },
+        digests: ItemDigests {
+            raw: digest,
+            content: digest,
+            version: 1,
+        },
         witnesses: Vec::new(),
     })
 }
@@ -51,14 +55,27 @@ pub(crate) fn thin(n: u32) -> Change {
 
 /// The n-th item appears, with a text.
 pub(crate) fn worded(n: u32, text: &str) -> Change {
-    let content = Some(Body { text: Text::plain(text), ..Body::default() });
-    appears(n, Entry { content, ..Entry::default() })
+    let content = Some(Body {
+        text: Text::plain(text),
+        ..Body::default()
+    });
+    appears(
+        n,
+        Entry {
+            content,
+            ..Entry::default()
+        },
+    )
 }
 
 fn appears(n: u32, entry: Entry) -> Change {
     let key = KeyHash::of(NAMESPACE, &Key::Id(guid(n)).stripped());
     let digest = Digest::of(&n.to_be_bytes());
-    let entry = Entry { id: Some(guid(n)), title: Some(Text::plain(format!("Day {n}"))), ..entry };
+    let entry = Entry {
+        id: Some(guid(n)),
+        title: Some(Text::plain(format!("Day {n}"))),
+        ..entry
+    };
     Change::Put(Put {
         kind: PutKind::Added,
         id: key.item_id(),
@@ -66,25 +83,45 @@ fn appears(n: u32, entry: Entry) -> Change {
         keys: vec![key],
         entry: Arc::new(entry),
         published_us: None,
-        digests: ItemDigests { raw: digest, content: digest, version: 1 },
+        digests: ItemDigests {
+            raw: digest,
+            content: digest,
+            version: 1,
+        },
         witnesses: Vec::new(),
     })
 }
 
 fn entry(n: u32, published_us: i64) -> Entry {
-    let date = || Date { raw: "Wed, 02 Oct 2002 13:00:00 GMT".into(), at_us: Some(published_us) };
-    let html = Text { kind: TextKind::Html, value: prose(n).into(), ..Text::default() };
-    let tag = |term: &str| Category { term: term.into(), ..Category::default() };
+    let date = || Date {
+        raw: "Wed, 02 Oct 2002 13:00:00 GMT".into(),
+        at_us: Some(published_us),
+    };
+    let html = Text {
+        kind: TextKind::Html,
+        value: prose(n).into(),
+        ..Text::default()
+    };
+    let tag = |term: &str| Category {
+        term: term.into(),
+        ..Category::default()
+    };
     Entry {
         id: Some(guid(n)),
         title: Some(Text::plain(format!("What happened on day {n}, and why"))),
-        content: Some(Body { text: html, ..Body::default() }),
+        content: Some(Body {
+            text: html,
+            ..Body::default()
+        }),
         links: vec![Link {
             href: format!("https://blog.example/2014/01/what-happened-on-day-{n}"),
             rel: "alternate".into(),
             ..Link::default()
         }],
-        authors: vec![Person { name: Some("Ada Writer".into()), ..Person::default() }],
+        authors: vec![Person {
+            name: Some("Ada Writer".into()),
+            ..Person::default()
+        }],
         categories: vec![tag("diary"), tag("weather")],
         published: Some(date()),
         updated: Some(date()),
@@ -101,7 +138,9 @@ fn written(seed: u64) -> String {
         for at in 0..60 {
             let word = WORDS[chance.below(WORDS.len())];
             match chance.below(40) {
-                0 => text.push_str(&format!("<a href=\"https://blog.example/tag/{word}\">{word}</a> ")),
+                0 => text.push_str(&format!(
+                    "<a href=\"https://blog.example/tag/{word}\">{word}</a> "
+                )),
                 1 => text.push_str(&format!("<em>{word}</em> &amp; ")),
                 _ => text.push_str(&format!("{word} ")),
             }
@@ -115,9 +154,9 @@ fn written(seed: u64) -> String {
 }
 
 const WORDS: [&str; 32] = [
-    "morning", "the", "a", "garden", "of", "letters", "and", "winter", "in", "house", "we", "walked",
-    "under", "rain", "old", "it", "server", "was", "river", "to", "never", "light", "with", "bread", "said",
-    "she", "quiet", "machine", "on", "their", "question", "again",
+    "morning", "the", "a", "garden", "of", "letters", "and", "winter", "in", "house", "we",
+    "walked", "under", "rain", "old", "it", "server", "was", "river", "to", "never", "light",
+    "with", "bread", "said", "she", "quiet", "machine", "on", "their", "question", "again",
 ];
 
 /// Numbers that look random and are the same in every run (xorshift64*).

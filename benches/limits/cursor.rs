@@ -1,4 +1,5 @@
-//! Question 4: what a cursor costs. Look-ups in the listing are counted and asserted; times are for orientation.
+//! Question 4: what a cursor costs. Look-ups in the listing are counted and asserted; times are for
+//! orientation.
 
 use crate::{
     content::{NAMESPACE, guid},
@@ -35,8 +36,18 @@ pub(crate) fn ask(report: &Report) -> Result<()> {
     let stale = Toc::parse(&middle).map(|toc| Toc { c: !toc.c, ..toc }.to_string());
     for (what, since, until, cursors) in [
         ("a full page after a cursor", Some(&middle), None, 1),
-        ("a range between two cursors", Some(&middle), Some(&later), 2),
-        ("an empty page at the head, as a waiter reads it", Some(&last), None, 1),
+        (
+            "a range between two cursors",
+            Some(&middle),
+            Some(&later),
+            2,
+        ),
+        (
+            "an empty page at the head, as a waiter reads it",
+            Some(&last),
+            None,
+            1,
+        ),
         ("a cursor that does not hold", stale.as_ref(), None, 1),
         ("no cursor", None, None, 0),
     ] {
@@ -53,7 +64,10 @@ pub(crate) fn ask(report: &Report) -> Result<()> {
     }
     listing.lookups.take();
     let Ok(newest) = head(&listing);
-    ensure!(newest == last && listing.lookups.take().1 <= LOOKUPS_MAX, "the head's cursor");
+    ensure!(
+        newest == last && listing.lookups.take().1 <= LOOKUPS_MAX,
+        "the head's cursor"
+    );
 
     let (t, id) = &listing.rows[ROWS as usize / 2];
     report.figure(
@@ -67,7 +81,10 @@ pub(crate) fn ask(report: &Report) -> Result<()> {
         "",
     );
     let (checked, made) = (Position::of_cursor(&last), question(None, None));
-    let waiting = ListingQuery { since: Some(&checked), ..made };
+    let waiting = ListingQuery {
+        since: Some(&checked),
+        ..made
+    };
     report.figure(
         "the whole question of a waiter at the head, in memory",
         nanos(|| select(&listing, black_box(&waiting)).is_ok()),
@@ -81,11 +98,20 @@ fn nanos<T>(mut work: impl FnMut() -> T) -> String {
     for _ in 0..TIMES {
         black_box(work());
     }
-    format!("{:.0} ns", start.elapsed().as_secs_f64() * 1e9 / f64::from(TIMES))
+    format!(
+        "{:.0} ns",
+        start.elapsed().as_secs_f64() * 1e9 / f64::from(TIMES)
+    )
 }
 
 fn question<'a>(since: Option<&'a Position>, until: Option<&'a Position>) -> ListingQuery<'a> {
-    ListingQuery { order: Order::MODIFIED, since, until, max: PAGE_ITEMS, bytes_max: usize::MAX }
+    ListingQuery {
+        order: Order::MODIFIED,
+        since,
+        until,
+        max: PAGE_ITEMS,
+        bytes_max: usize::MAX,
+    }
 }
 
 /// A listing that counts how often it is looked into.
@@ -97,10 +123,17 @@ struct Counting {
 
 impl Counting {
     fn new(rows: u32) -> Self {
-        let id = |n| KeyHash::of(NAMESPACE, &Key::Id(guid(n)).stripped()).item_id().to_string();
+        let id = |n| {
+            KeyHash::of(NAMESPACE, &Key::Id(guid(n)).stripped())
+                .item_id()
+                .to_string()
+        };
         // A microsecond beyond each second, so that cursors carry a fraction, as nearly all do.
         let t = |n: u32| Stamp::from_secs(1_780_000_000 + u64::from(n)).next();
-        Self { rows: (0..rows).map(|n| (t(n), id(n))).collect(), lookups: Cell::default() }
+        Self {
+            rows: (0..rows).map(|n| (t(n), id(n))).collect(),
+            lookups: Cell::default(),
+        }
     }
 
     fn cursor(&self, at: usize) -> String {
@@ -129,8 +162,14 @@ impl Counting {
             Bound::Included(high) => self.rows.partition_point(|(t, _)| place(*t) <= high),
             Bound::Excluded(high) => self.rows.partition_point(|(t, _)| place(*t) < high),
         };
-        let rows = self.rows[start..end].iter().map(move |(t, id)| Ok((place(*t), Id(id.clone()))));
-        if reverse { Box::new(rows.rev()) } else { Box::new(rows) }
+        let rows = self.rows[start..end]
+            .iter()
+            .map(move |(t, id)| Ok((place(*t), Id(id.clone()))));
+        if reverse {
+            Box::new(rows.rev())
+        } else {
+            Box::new(rows)
+        }
     }
 }
 
@@ -154,8 +193,14 @@ impl Listing for Counting {
     fn ids_at(&self, t: Moment) -> Result<Vec<String>, Infallible> {
         let (checks, makes) = self.lookups.get();
         self.lookups.set((checks + 1, makes));
-        let found = self.rows.binary_search_by_key(&t, |(t, _)| Moment::from(*t));
-        Ok(found.ok().map(|at| self.rows[at].1.clone()).into_iter().collect())
+        let found = self
+            .rows
+            .binary_search_by_key(&t, |(t, _)| Moment::from(*t));
+        Ok(found
+            .ok()
+            .map(|at| self.rows[at].1.clone())
+            .into_iter()
+            .collect())
     }
 
     fn first_seen(&self) -> Result<Option<Moment>, Infallible> {
@@ -167,17 +212,32 @@ impl Listing for Counting {
     fn place_of(&self, id: &str) -> Result<Option<ListingPlace>, Infallible> {
         let (checks, makes) = self.lookups.get();
         self.lookups.set((checks + 1, makes));
-        Ok(self.rows.iter().find(|(_, held)| held == id).map(|(t, _)| ListingPlace { t: (*t).into(), o: 0 }))
+        Ok(self
+            .rows
+            .iter()
+            .find(|(_, held)| held == id)
+            .map(|(t, _)| ListingPlace {
+                t: (*t).into(),
+                o: 0,
+            }))
     }
 
-    fn rows<'a>(&'a self, range: Range, reverse: bool) -> Result<ListingRows<'a, Self>, Infallible> {
+    fn rows<'a>(
+        &'a self,
+        range: Range,
+        reverse: bool,
+    ) -> Result<ListingRows<'a, Self>, Infallible> {
         let (checks, makes) = self.lookups.get();
         self.lookups.set((checks, makes + 1));
         Ok(self.walk(range, reverse))
     }
 
     /// The page itself, which is walked whatever cursors cost.
-    fn shown<'a>(&'a self, range: Range, reverse: bool) -> Result<ListingRows<'a, Self>, Infallible> {
+    fn shown<'a>(
+        &'a self,
+        range: Range,
+        reverse: bool,
+    ) -> Result<ListingRows<'a, Self>, Infallible> {
         Ok(self.walk(range, reverse))
     }
 }

@@ -1,5 +1,5 @@
-//! Question 10: thousands wait with a filter each, and items come that none of them, or one, is shown. The processor's time of the
-//! whole process for such a change.
+//! Question 10: thousands wait with a filter each, and items come that none of them, or one, is
+//! shown. The processor's time of the whole process for such a change.
 
 use crate::{
     house::House,
@@ -37,19 +37,35 @@ pub(crate) async fn ask(report: &Report) -> Result<()> {
         // A title holds the number of its item.
         let next = usize::try_from(house.record.items.total)?;
         let met = next + CHANGES;
-        let words = (0..WAITERS - 1).map(|n| format!("nobody{n}")).chain([met.to_string()]);
+        let words = (0..WAITERS - 1)
+            .map(|n| format!("nobody{n}"))
+            .chain([met.to_string()]);
         let mut waiting = wait(&house, words.collect()).await?;
         quiet().await?;
         let mut hidden = Vec::new();
         for _ in 0..CHANGES {
             hidden.push(change(&mut house).await?);
         }
-        ensure!(waiting.try_join_next().is_none(), "nobody was shown anything");
-        tell(report, &format!("{items} items: a change that no filter shows"), hidden);
+        ensure!(
+            waiting.try_join_next().is_none(),
+            "nobody was shown anything"
+        );
+        tell(
+            report,
+            &format!("{items} items: a change that no filter shows"),
+            hidden,
+        );
         let one = change(&mut house).await?;
-        ensure!(waiting.join_next().await.is_some_and(|met| met.is_ok()), "one was shown it");
+        ensure!(
+            waiting.join_next().await.is_some_and(|met| met.is_ok()),
+            "one was shown it"
+        );
         ensure!(waiting.try_join_next().is_none(), "and nobody else");
-        tell(report, &format!("{items} items: a change that one filter shows"), vec![one]);
+        tell(
+            report,
+            &format!("{items} items: a change that one filter shows"),
+            vec![one],
+        );
     }
     Ok(())
 }
@@ -58,7 +74,14 @@ pub(crate) async fn ask(report: &Report) -> Result<()> {
 async fn wait(house: &House, words: Vec<String>) -> Result<JoinSet<()>> {
     let readers = Arc::new(house.readers()?);
     let newest = View::all(house.feed(), Order::MODIFIED_REVERSE);
-    let newest = readers.read(&ReadRequest::page(newest, Representation::JSON, ("", ""), 1)?).await?;
+    let newest = readers
+        .read(&ReadRequest::page(
+            newest,
+            Representation::JSON,
+            ("", ""),
+            1,
+        )?)
+        .await?;
     let since = format!("cursor:{}", newest.last_cursor);
     let deadline = tokio::time::Instant::now() + HOLD;
     let mut waiting = JoinSet::new();
@@ -75,7 +98,8 @@ async fn wait(house: &House, words: Vec<String>) -> Result<JoinSet<()>> {
     Ok(waiting)
 }
 
-/// Commits one item and wakes everybody. The milliseconds of a processor that it takes, without the commit.
+/// Commits one item and wakes everybody. The milliseconds of a processor that it takes, without the
+/// commit.
 async fn change(house: &mut House) -> Result<f64> {
     house.add(1).await?;
     let before = quiet().await?;
@@ -99,11 +123,19 @@ async fn quiet() -> Result<f64> {
 /// Milliseconds of a processor that the process has used.
 fn used_ms() -> Result<f64> {
     let usage = getrusage(UsageWho::RUSAGE_SELF)?;
-    let ms = |time: nix::sys::time::TimeVal| time.tv_sec() as f64 * 1e3 + time.tv_usec() as f64 / 1e3;
+    let ms =
+        |time: nix::sys::time::TimeVal| time.tv_sec() as f64 * 1e3 + time.tv_usec() as f64 / 1e3;
     Ok(ms(usage.user_time()) + ms(usage.system_time()))
 }
 
 fn tell(report: &Report, what: &str, times: Vec<f64>) {
-    let Spread { median, greatest, .. } = Spread::of(times);
-    report.times(what, format!("{median:.1} ms ({greatest:.1} ms)"), greatest, Aim::UnderMs(AIM_MS));
+    let Spread {
+        median, greatest, ..
+    } = Spread::of(times);
+    report.times(
+        what,
+        format!("{median:.1} ms ({greatest:.1} ms)"),
+        greatest,
+        Aim::UnderMs(AIM_MS),
+    );
 }

@@ -1,4 +1,5 @@
-//! Question 1: a page that everybody asks for. everfeed's whole server against a bare one with the same bytes.
+//! Question 1: a page that everybody asks for. everfeed's whole server against a bare one with the
+//! same bytes.
 
 use crate::{
     bare::Bare,
@@ -33,9 +34,10 @@ pub(crate) async fn ask(report: &Report, askers: &Handle) -> Result<()> {
     let view = View::all(house.feed(), Order::MODIFIED);
     let reading = ReadRequest::page(view, Representation::ATOM, ("", ""), PAGE_ITEMS)?;
     let page = house.readers()?.read(&reading).await?;
-    for (coding, headers, aim) in
-        [(Coding::Identity, "", Aim::AtLeast(0.7)), (Coding::Gzip, "accept-encoding: gzip\r\n", Aim::None)]
-    {
+    for (coding, headers, aim) in [
+        (Coding::Identity, "", Aim::AtLeast(0.7)),
+        (Coding::Gzip, "accept-encoding: gzip\r\n", Aim::None),
+    ] {
         let body = page.coded(coding).await;
         let name = coding.token().unwrap_or("identity");
         let what = format!("{name}, {} KB", body.len() / 1000);
@@ -43,10 +45,18 @@ pub(crate) async fn ask(report: &Report, askers: &Handle) -> Result<()> {
         let bare = Bare::serve(content_type, body.clone()).await?;
         let (wall, cpu) = contest(askers, (served.address, bare), &body, headers).await?;
         report.ratio(format!("{what}: answers a second"), wall, aim);
-        report.ratio(format!("{what}: answers a second of server CPU"), cpu, Aim::None);
+        report.ratio(
+            format!("{what}: answers a second of server CPU"),
+            cpu,
+            Aim::None,
+        );
         let bare = Bare::serve_on(ServingThreads::start()?, content_type, body.clone()).await?;
         let (wall, _) = contest(askers, (served.address, bare), &body, headers).await?;
-        report.ratio(format!("{what}: the bare one on threads like ours"), wall, Aim::None);
+        report.ratio(
+            format!("{what}: the bare one on threads like ours"),
+            wall,
+            Aim::None,
+        );
     }
     Ok(())
 }
@@ -58,9 +68,13 @@ async fn contest(
     body: &Bytes,
     headers: &str,
 ) -> Result<(Spread, Spread)> {
-    let expect = Answer { status: 200, body_bytes: body.len() };
+    let expect = Answer {
+        status: 200,
+        body_bytes: body.len(),
+    };
     let request = get(&format!("/feeds/{NAME}.atom"), headers);
-    let one = async |address| load(askers, address, request.clone(), expect, CONNECTIONS, ROUND).await;
+    let one =
+        async |address| load(askers, address, request.clone(), expect, CONNECTIONS, ROUND).await;
     let cpu_of = |load: &Load| load.server_cpu_secs / load.answers as f64;
     let cpu = RefCell::new((Vec::new(), Vec::new()));
     let wall = compare(
@@ -78,6 +92,10 @@ async fn contest(
     )
     .await?;
     let (ours, limit) = cpu.into_inner();
-    let ratios = ours.iter().zip(&limit).skip(1).map(|(ours, limit)| limit / ours);
+    let ratios = ours
+        .iter()
+        .zip(&limit)
+        .skip(1)
+        .map(|(ours, limit)| limit / ours);
     Ok((wall, Spread::of(ratios.collect())))
 }

@@ -1,4 +1,5 @@
-//! A feed of many items in a redb store, and everfeed's readers and server over it, composed as the application does.
+//! A feed of many items in a redb store, and everfeed's readers and server over it, composed as the
+//! application does.
 
 use crate::content::{NAMESPACE, added};
 use anyhow::Result;
@@ -14,8 +15,9 @@ use everfeed::{
     readers::{self, Readers},
     render::Site,
     serve::{
-        client_address::WayTrust, context::ServeContext, first_seen::FirstSeen, hub_forms::HubService,
-        listen, long_poll::Waiters, own_mounts::own_mounts, router::Router, stack,
+        client_address::WayTrust, context::ServeContext, first_seen::FirstSeen,
+        hub_forms::HubService, listen, long_poll::Waiters, own_mounts::own_mounts, router::Router,
+        stack,
     },
     store::{
         Commit, Receipt, Store,
@@ -68,7 +70,12 @@ impl House {
         let folder = tempfile::tempdir()?;
         let store: Arc<dyn Store> = Arc::new(open(&file(folder.path()))?);
         let record = store.register(NAME, NAMESPACE).await?;
-        let mut house = Self { store, notify: Arc::default(), record, folder };
+        let mut house = Self {
+            store,
+            notify: Arc::default(),
+            record,
+            folder,
+        };
         let mut places = Vec::with_capacity(items as usize);
         while places.len() < items as usize {
             let more = (items as usize - places.len()).min(COMMIT_ITEMS);
@@ -82,7 +89,11 @@ impl House {
     pub(crate) async fn add(&mut self, items: usize) -> Result<Vec<(ItemId, Stamp)>> {
         let first = u32::try_from(self.record.items.total)?;
         let changes = (first..).take(items).map(added).collect();
-        let commit = Commit { changes, ready: true, ..Commit::nothing(&self.record) };
+        let commit = Commit {
+            changes,
+            ready: true,
+            ..Commit::nothing(&self.record)
+        };
         let Receipt { feed, stamped, .. } = self.store.commit(commit).await?;
         self.record = feed;
         Ok(stamped)
@@ -111,23 +122,36 @@ impl House {
     pub(crate) fn readers(&self) -> Result<Readers> {
         let site = Site::new(&Url::parse("http://127.0.0.1:8080/")?, "");
         let (store, notify) = (self.store.clone(), self.notify.clone());
-        Ok(Readers::new(store, notify, Arc::new(System), Arc::new(site), readers::Config::default()))
+        Ok(Readers::new(
+            store,
+            notify,
+            Arc::new(System),
+            Arc::new(site),
+            readers::Config::default(),
+        ))
     }
 
     /// Serves the feed on loopback: the whole consumer side, with a hub that refuses.
     pub(crate) async fn serve(&self) -> Result<Served> {
         let settings = FeedSettings::new(NAME, Url::parse("https://blog.example/feed")?);
-        let feed = RegisteredFeed { no: self.feed(), settings };
+        let feed = RegisteredFeed {
+            no: self.feed(),
+            settings,
+        };
         let waiters = Waiters::new(PLACES_MAX, PLACES_MAX, HOLD_MAX);
         let stop = CancellationToken::new();
         let clock: Arc<dyn Clock> = Arc::new(System);
         let readers = Arc::new(self.readers()?);
         let budget = readers.budget().clone();
-        let limits = listen::ListenerLimits::new(PLACES_MAX, readers.config().answers_bytes_max, budget);
+        let limits =
+            listen::ListenerLimits::new(PLACES_MAX, readers.config().answers_bytes_max, budget);
         let context = ServeContext {
             readers,
             store: self.store.clone(),
-            gate: ReadGate::without_users(Catalog::new(CatalogSnapshot::new([feed], [])), clock.clone()),
+            gate: ReadGate::without_users(
+                Catalog::new(CatalogSnapshot::new([feed], [])),
+                clock.clone(),
+            ),
             clock,
             trust: WayTrust::default(),
             sites: Arc::default(),
@@ -136,13 +160,25 @@ impl House {
             waiters: waiters.clone(),
             stop: stop.clone(),
         };
-        let service =
-            stack::stack(Router::new(own_mounts(Arc::new(context), no_hub(), None)), Metrics::default());
+        let service = stack::stack(
+            Router::new(own_mounts(Arc::new(context), no_hub(), None)),
+            Metrics::default(),
+        );
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
         let threads = Arc::new(ServingThreads::start()?);
-        tokio::spawn(listen::serve([listener.into()], service, limits, threads, stop.clone()));
-        Ok(Served { address, waiters, _stop: stop.drop_guard() })
+        tokio::spawn(listen::serve(
+            [listener.into()],
+            service,
+            limits,
+            threads,
+            stop.clone(),
+        ));
+        Ok(Served {
+            address,
+            waiters,
+            _stop: stop.drop_guard(),
+        })
     }
 }
 

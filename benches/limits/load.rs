@@ -1,5 +1,5 @@
-//! The load tool: connections that are kept alive and ask the same over and over, as cheaply as the answers can be read,
-//! so that what is measured is the server. It reads lengths, not documents.
+//! The load tool: connections that are kept alive and ask the same over and over, as cheaply as the
+//! answers can be read, so that what is measured is the server. It reads lengths, not documents.
 
 use anyhow::{Context as _, Result, ensure};
 use nix::sys::resource::{UsageWho, getrusage};
@@ -34,7 +34,10 @@ impl Connection {
     pub(crate) async fn open(address: SocketAddr, read_bytes: usize) -> Result<Self> {
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
-        Ok(Self { stream, buffer: vec![0; read_bytes] })
+        Ok(Self {
+            stream,
+            buffer: vec![0; read_bytes],
+        })
     }
 
     /// Sends a request and reads its answer to the end.
@@ -44,7 +47,10 @@ impl Connection {
         let (answer, mut missing) = loop {
             filled += self.read(filled).await?;
             if let Some((answer, head_bytes)) = head(&self.buffer[..filled])? {
-                break (answer, (head_bytes + answer.body_bytes).saturating_sub(filled));
+                break (
+                    answer,
+                    (head_bytes + answer.body_bytes).saturating_sub(filled),
+                );
             }
         };
         while missing > 0 {
@@ -55,25 +61,34 @@ impl Connection {
 
     async fn read(&mut self, from: usize) -> Result<usize> {
         let read = self.stream.read(&mut self.buffer[from..]).await?;
-        ensure!(read > 0, "the server ended the connection, or its head is too long");
+        ensure!(
+            read > 0,
+            "the server ended the connection, or its head is too long"
+        );
         Ok(read)
     }
 }
 
 /// The head of an answer and its length; `None` while it is not all there.
 fn head(bytes: &[u8]) -> Result<Option<(Answer, usize)>> {
-    let Some(end) = bytes.windows(4).position(|at| at == b"\r\n\r\n") else { return Ok(None) };
+    let Some(end) = bytes.windows(4).position(|at| at == b"\r\n\r\n") else {
+        return Ok(None);
+    };
     let text = std::str::from_utf8(&bytes[..end])?;
     let status = text.get(9..12).context("a status line")?.parse()?;
-    let length = text.lines().find_map(|line| line.strip_prefix("content-length: "));
+    let length = text
+        .lines()
+        .find_map(|line| line.strip_prefix("content-length: "));
     let body_bytes = length.context("an answer says how long it is")?.parse()?;
     Ok(Some((Answer { status, body_bytes }, end + 4)))
 }
 
 /// A GET of a path.
 pub(crate) fn get(path: &str, headers: &str) -> Vec<u8> {
-    format!("GET {path} HTTP/1.1\r\nhost: 127.0.0.1:8080\r\nuser-agent: everfeed-bench\r\n{headers}\r\n")
-        .into_bytes()
+    format!(
+        "GET {path} HTTP/1.1\r\nhost: 127.0.0.1:8080\r\nuser-agent: everfeed-bench\r\n{headers}\r\n"
+    )
+    .into_bytes()
 }
 
 /// The result of a time of load.
@@ -85,7 +100,8 @@ pub(crate) struct Load {
     pub(crate) server_cpu_secs: f64,
 }
 
-/// Asks by so many connections, each one request at a time, for a while. Every answer must be this one.
+/// Asks by so many connections, each one request at a time, for a while. Every answer must be this
+/// one.
 pub(crate) async fn load(
     askers: &Handle,
     address: SocketAddr,
@@ -99,7 +115,10 @@ pub(crate) async fn load(
         let mut open = Vec::with_capacity(connections);
         for _ in 0..connections {
             let mut connection = Connection::open(address, READ_BYTES).await?;
-            ensure!(connection.ask(&request).await? == expect, "another answer than expected");
+            ensure!(
+                connection.ask(&request).await? == expect,
+                "another answer than expected"
+            );
             open.push(connection);
         }
         let (start, cpu) = (Instant::now(), server_cpu()?);
@@ -110,7 +129,10 @@ pub(crate) async fn load(
             asking.spawn(async move {
                 let mut answers = 0_u64;
                 while Instant::now() < end {
-                    ensure!(connection.ask(&request).await? == expect, "another answer than expected");
+                    ensure!(
+                        connection.ask(&request).await? == expect,
+                        "another answer than expected"
+                    );
                     answers += 1;
                 }
                 Ok(answers)
@@ -121,7 +143,11 @@ pub(crate) async fn load(
             answers += asked??;
         }
         let server_cpu_secs = server_cpu()? - cpu;
-        Ok(Load { answers, secs: start.elapsed().as_secs_f64(), server_cpu_secs })
+        Ok(Load {
+            answers,
+            secs: start.elapsed().as_secs_f64(),
+            server_cpu_secs,
+        })
     };
     askers.spawn(whole).await?
 }
@@ -130,7 +156,8 @@ pub(crate) async fn load(
 fn server_cpu() -> Result<f64> {
     let used = |who| -> Result<f64> {
         let usage = getrusage(who)?;
-        let secs = |time: nix::sys::time::TimeVal| time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6;
+        let secs =
+            |time: nix::sys::time::TimeVal| time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6;
         Ok(secs(usage.user_time()) + secs(usage.system_time()))
     };
     Ok(used(UsageWho::RUSAGE_SELF)? - used(UsageWho::RUSAGE_THREAD)?)

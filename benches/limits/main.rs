@@ -1,7 +1,9 @@
-//! The cost of everfeed beside the physical limit of the same work: ten questions, both sides asked in turn by the same
-//! tool in one process. No test: the machine is what it is, so only counts are asserted and figures are printed.
+//! The cost of everfeed beside the physical limit of the same work: ten questions, both sides asked
+//! in turn by the same tool in one process. No test: the machine is what it is, so only counts are
+//! asserted and figures are printed.
 //!
-//! `cargo bench` asks all ten, `cargo bench -- hot poll` some of them; `size-10m` is asked by name alone.
+//! `cargo bench` asks all ten, `cargo bench -- hot poll` some of them; `size-10m` is asked by name
+//! alone.
 
 use anyhow::{Context as _, Result, ensure};
 use report::Report;
@@ -33,12 +35,17 @@ mod window;
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-const QUESTIONS: [&str; 11] =
-    ["hot", "cold", "wake", "cursor", "poll", "window", "search", "render", "size", "filters", "size-10m"];
+const QUESTIONS: [&str; 11] = [
+    "hot", "cold", "wake", "cursor", "poll", "window", "search", "render", "size", "filters",
+    "size-10m",
+];
 
 fn main() -> Result<()> {
     // Cargo adds flags of its own.
-    let wanted: Vec<String> = env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
+    let wanted: Vec<String> = env::args()
+        .skip(1)
+        .filter(|arg| !arg.starts_with('-'))
+        .collect();
     for name in &wanted {
         ensure!(
             QUESTIONS.contains(&name.as_str()),
@@ -49,18 +56,27 @@ fn main() -> Result<()> {
     let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|wanted| wanted == name);
 
     let runtime = Runtime::new().context("a runtime")?;
-    // One thread for whoever asks, so that its share of the processor can be told from that of the servers.
-    let askers = Builder::new_multi_thread().worker_threads(1).thread_name("load").enable_all().build()?;
+    // One thread for whoever asks, so that its share of the processor can be told from that of the
+    // servers.
+    let askers = Builder::new_multi_thread()
+        .worker_threads(1)
+        .thread_name("load")
+        .enable_all()
+        .build()?;
     let report = Report::begin();
     runtime.block_on(async {
         if is_wanted("hot") {
-            hot_page::ask(&report, askers.handle()).await.context("hot page")?;
+            hot_page::ask(&report, askers.handle())
+                .await
+                .context("hot page")?;
         }
         if is_wanted("cold") {
             cold_page::ask(&report).await.context("cold page")?;
         }
         if is_wanted("wake") {
-            wake_up::ask(&report, askers.handle()).await.context("wake-up")?;
+            wake_up::ask(&report, askers.handle())
+                .await
+                .context("wake-up")?;
         }
         if is_wanted("cursor") {
             cursor::ask(&report).context("cursor")?;
@@ -78,13 +94,17 @@ fn main() -> Result<()> {
             rendering::ask(&report).await.context("render")?;
         }
         if is_wanted("size") {
-            size::ask(&report, &[1_000, 100_000]).await.context("size")?;
+            size::ask(&report, &[1_000, 100_000])
+                .await
+                .context("size")?;
         }
         if is_wanted("filters") {
             filters::ask(&report).await.context("filters")?;
         }
         if wanted.iter().any(|wanted| wanted == "size-10m") {
-            size::ask(&report, &[1_000, 100_000, 10_000_000]).await.context("size")?;
+            size::ask(&report, &[1_000, 100_000, 10_000_000])
+                .await
+                .context("size")?;
         }
         Ok(())
     })

@@ -1,5 +1,5 @@
-//! Question 5: a poll of a document of 100 KB that is unchanged or has one new entry. The whole pipeline against a GET by
-//! reqwest and SHA-256 of the body.
+//! Question 5: a poll of a document of 100 KB that is unchanged or has one new entry. The whole
+//! pipeline against a GET by reqwest and SHA-256 of the body.
 
 use crate::{
     bare::Bare,
@@ -39,15 +39,25 @@ pub(crate) async fn ask(report: &Report) -> Result<()> {
     );
     let clock: Arc<dyn Clock> = Arc::new(System);
     let folder = tempfile::tempdir()?;
-    let redb = Redb::open(&folder.path().join("store.redb"), &Config::default(), clock.clone())?;
-    let stores: [(&str, Arc<dyn Store>); 2] =
-        [("memory", Arc::new(Memory::new(clock.clone()))), ("redb", Arc::new(redb))];
+    let redb = Redb::open(
+        &folder.path().join("store.redb"),
+        &Config::default(),
+        clock.clone(),
+    )?;
+    let stores: [(&str, Arc<dyn Store>); 2] = [
+        ("memory", Arc::new(Memory::new(clock.clone()))),
+        ("redb", Arc::new(redb)),
+    ];
     for (name, store) in stores {
         let subject = Subject::new(store, &clock).await?;
         let unchanged = subject.compare(UNCHANGED_POLLS, 0).await?;
         report.ratio(format!("unchanged, {name}"), unchanged, Aim::None);
         let one_new = subject.compare(NEW_POLLS, 1).await?;
-        report.ratio(format!("one new entry each time, {name}"), one_new, Aim::None);
+        report.ratio(
+            format!("one new entry each time, {name}"),
+            one_new,
+            Aim::None,
+        );
     }
     Ok(())
 }
@@ -79,12 +89,29 @@ impl Subject {
         let upstream = Upstream::new(wire, Url::parse("https://me.example/")?, clock.clone());
         let no = store.register("blog", NAMESPACE).await?.no;
         let context = Context::new(store, Arc::new(Notify::new()), clock.clone());
-        let policy = Policy { min_secs: Some(1), max_secs: 60, spread_secs: 0 };
+        let policy = Policy {
+            min_secs: Some(1),
+            max_secs: 60,
+            spread_secs: 0,
+        };
         let state = PollState::unpolled(url.as_str());
-        let client = reqwest::Client::builder().no_proxy().tls_certs_only([]).build()?;
-        let feed = FeedSpec { policy, ..FeedSpec::new(no, "blog", url) };
+        let client = reqwest::Client::builder()
+            .no_proxy()
+            .tls_certs_only([])
+            .build()?;
+        let feed = FeedSpec {
+            policy,
+            ..FeedSpec::new(no, "blog", url)
+        };
         let polled = RefCell::new(Polled { state, newest: 0 });
-        let subject = Self { publisher, context, upstream, feed, polled, client };
+        let subject = Self {
+            publisher,
+            context,
+            upstream,
+            feed,
+            polled,
+            client,
+        };
         subject.poll().await?;
         Ok(subject)
     }
@@ -100,7 +127,12 @@ impl Subject {
     }
 
     /// Seconds that some requests took, without the making of the documents.
-    async fn timed(&self, polls: usize, step: u32, work: impl AsyncFn() -> Result<()>) -> Result<f64> {
+    async fn timed(
+        &self,
+        polls: usize,
+        step: u32,
+        work: impl AsyncFn() -> Result<()>,
+    ) -> Result<f64> {
         let mut secs = 0.0;
         for _ in 0..polls {
             if step > 0 {
@@ -115,7 +147,10 @@ impl Subject {
         // What was published while nobody polled is taken in before the next round.
         self.poll().await?;
         let total = self.context.store.feed(self.feed.no).await?.items.total;
-        ensure!(total == u64::from(ENTRIES + self.polled.borrow().newest), "every entry is in the store");
+        ensure!(
+            total == u64::from(ENTRIES + self.polled.borrow().newest),
+            "every entry is in the store"
+        );
         Ok(secs)
     }
 
@@ -126,13 +161,23 @@ impl Subject {
             .run(&self.upstream, &stop)
             .await
             .context("nobody stops it")?;
-        ensure!(polled.state.health.fault.is_none(), "the poll failed: {:?}", polled.state.health.fault);
+        ensure!(
+            polled.state.health.fault.is_none(),
+            "the poll failed: {:?}",
+            polled.state.health.fault
+        );
         self.polled.borrow_mut().state = polled.state;
         Ok(())
     }
 
     async fn get(&self) -> Result<()> {
-        let body = self.client.get(self.feed.url.clone()).send().await?.bytes().await?;
+        let body = self
+            .client
+            .get(self.feed.url.clone())
+            .send()
+            .await?
+            .bytes()
+            .await?;
         black_box(Sha256::digest(&body));
         Ok(())
     }
@@ -150,7 +195,8 @@ fn document(newest: u32) -> Bytes {
         )
     };
     let entries: String = (newest..newest + ENTRIES).rev().map(entry).collect();
-    let head = "<title>A diary</title><link>https://blog.example/</link><description>Days</description>";
+    let head =
+        "<title>A diary</title><link>https://blog.example/</link><description>Days</description>";
     Bytes::from(format!(
         "<?xml version=\"1.0\"?>\n<rss version=\"2.0\"><channel>{head}\n{entries}</channel></rss>\n"
     ))

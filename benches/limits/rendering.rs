@@ -1,5 +1,6 @@
-//! Question 8: bytes that each syntax writes in a second. Atom against the least that an XML document of the same posts needs:
-//! their strings, escaped into one buffer; the other syntaxes against Atom.
+//! Question 8: bytes that each syntax writes in a second. Atom against the least that an XML
+//! document of the same posts needs: their strings, escaped into one buffer; the other syntaxes
+//! against Atom.
 
 use crate::{
     house::House,
@@ -39,17 +40,34 @@ pub(crate) async fn ask(report: &Report) -> Result<()> {
         with_total: false,
     };
     let page = house.store.page(query).await?;
-    ensure!(page.items.len() == PAGE_ITEMS && page.degraded.is_none(), "a full page");
+    ensure!(
+        page.items.len() == PAGE_ITEMS && page.degraded.is_none(),
+        "a full page"
+    );
     let links = links();
-    let writes = |representation: Representation| byte_secs(|| document(&page, &links, representation));
+    let writes =
+        |representation: Representation| byte_secs(|| document(&page, &links, representation));
     let strings = strings(&page);
-    let atom =
-        compare(ROUNDS, async |_| writes(Representation::ATOM), async |_| byte_secs(|| escaped(&strings)));
+    let atom = compare(
+        ROUNDS,
+        async |_| writes(Representation::ATOM),
+        async |_| byte_secs(|| escaped(&strings)),
+    );
     report.ratio("Atom 1.0 / escaped strings", atom.await?, Aim::AtLeast(0.5));
-    for representation in Representation::of(Audience::Full).filter(|other| *other != Representation::ATOM) {
-        let spread =
-            compare(ROUNDS, async |_| writes(representation), async |_| writes(Representation::ATOM)).await?;
-        report.ratio(format!("{} / Atom", representation.syntax_title()), spread, Aim::AtLeast(0.5));
+    for representation in
+        Representation::of(Audience::Full).filter(|other| *other != Representation::ATOM)
+    {
+        let spread = compare(
+            ROUNDS,
+            async |_| writes(representation),
+            async |_| writes(Representation::ATOM),
+        )
+        .await?;
+        report.ratio(
+            format!("{} / Atom", representation.syntax_title()),
+            spread,
+            Aim::AtLeast(0.5),
+        );
     }
     Ok(())
 }
@@ -66,7 +84,12 @@ fn byte_secs(write: impl Fn() -> Vec<u8>) -> Result<f64> {
 }
 
 fn document(page: &Page, links: &Links, representation: Representation) -> Vec<u8> {
-    representation.write(&Document { page, links, prev_cursor: None, ttl_mins: None })
+    representation.write(&Document {
+        page,
+        links,
+        prev_cursor: None,
+        ttl_mins: None,
+    })
 }
 
 /// The strings of the posts of a page.
@@ -78,7 +101,12 @@ fn strings(page: &Page) -> Vec<&str> {
         strings.extend(entry.title.as_ref().map(|title| &*title.value));
         strings.extend(entry.content.as_ref().map(|content| &*content.text.value));
         strings.extend(entry.links.iter().map(|link| &*link.href));
-        strings.extend(entry.authors.iter().filter_map(|author| author.name.as_deref()));
+        strings.extend(
+            entry
+                .authors
+                .iter()
+                .filter_map(|author| author.name.as_deref()),
+        );
         strings.extend(entry.categories.iter().map(|category| &*category.term));
     }
     strings
@@ -97,7 +125,9 @@ fn links() -> Links {
     Links {
         base: url("feeds/blog.atom?order=modified"),
         hub: url("hub"),
-        next: Some(url("feeds/blog.atom?since=cursor:1_modified_2&order=modified")),
+        next: Some(url(
+            "feeds/blog.atom?since=cursor:1_modified_2&order=modified",
+        )),
         alternates: Vec::new(),
         about: url("feeds/blog/about"),
         archives: ArchiveLinks::default(),

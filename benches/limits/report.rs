@@ -1,4 +1,5 @@
-//! The table: a heading for each question, a line for each figure, the aim beside it; not how figures are made.
+//! The table: a heading for each question, a line for each figure, the aim beside it; not how
+//! figures are made.
 
 use crate::rounds::Spread;
 use std::{fmt::Display, thread::available_parallelism};
@@ -37,12 +38,20 @@ impl Report {
 
     /// A ratio.
     pub(crate) fn ratio(&self, what: impl Display, spread: Spread, aim: Aim) {
-        let Spread { least, median, greatest } = spread;
+        let Spread {
+            least,
+            median,
+            greatest,
+        } = spread;
         let verdict = match aim {
             Aim::AtLeast(least) => format!("aim {least:.2}  {}", met(median >= least)),
             Aim::UnderMs(_) | Aim::None => String::new(),
         };
-        line(what, format!("{median:.2} ({least:.2} .. {greatest:.2})"), verdict);
+        line(
+            what,
+            format!("{median:.2} ({least:.2} .. {greatest:.2})"),
+            verdict,
+        );
     }
 
     /// Times, the last of which is the one that counts, in milliseconds.
@@ -65,6 +74,10 @@ fn met(is_met: bool) -> &'static str {
 }
 
 fn line(what: impl Display, figure: impl Display, verdict: impl Display) {
-    let text = format!("    {:<58} {:<40} {verdict}", what.to_string(), figure.to_string());
+    let text = format!(
+        "    {:<58} {:<40} {verdict}",
+        what.to_string(),
+        figure.to_string()
+    );
     println!("{}", text.trim_end());
 }

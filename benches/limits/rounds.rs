@@ -1,4 +1,5 @@
-//! Rounds in which both sides work in turn, so that what else the machine does meets both alike; not what they do.
+//! Rounds in which both sides work in turn, so that what else the machine does meets both alike;
+//! not what they do.
 
 use anyhow::Result;
 
@@ -15,12 +16,17 @@ impl Spread {
     pub(crate) fn of(mut figures: Vec<f64>) -> Self {
         figures.sort_by(f64::total_cmp);
         let at = |index: usize| figures[index];
-        Self { least: at(0), median: at(figures.len() / 2), greatest: at(figures.len() - 1) }
+        Self {
+            least: at(0),
+            median: at(figures.len() / 2),
+            greatest: at(figures.len() - 1),
+        }
     }
 }
 
-/// Lets both sides work in each round and compares what they cost: the ratio is the limit's cost by ours. Each side is
-/// given the number of the round. The first round warms up and does not count; whoever began in one is second in the next.
+/// Lets both sides work in each round and compares what they cost: the ratio is the limit's cost by
+/// ours. Each side is given the number of the round. The first round warms up and does not count;
+/// whoever began in one is second in the next.
 pub(crate) async fn compare(
     rounds: usize,
     mut ours: impl AsyncFnMut(usize) -> Result<f64>,

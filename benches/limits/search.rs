@@ -1,5 +1,6 @@
-//! Question 7: a page of a search by words, in feeds of ten thousand and of a million items, whose words are as frequent as those of a
-//! language are; against a page of the same number of items without a filter.
+//! Question 7: a page of a search by words, in feeds of ten thousand and of a million items, whose
+//! words are as frequent as those of a language are; against a page of the same number of items
+//! without a filter.
 
 use crate::{
     content::{Chance, NAMESPACE, worded},
@@ -35,14 +36,18 @@ pub(crate) async fn ask(report: &Report) -> Result<()> {
     for items in [10_000, 1_000_000] {
         let folder = tempfile::tempdir()?;
         let path = folder.path().join("store.redb");
-        let store: Arc<dyn Store> = Arc::new(Redb::open(&path, &Config::default(), Arc::new(System))?);
+        let store: Arc<dyn Store> =
+            Arc::new(Redb::open(&path, &Config::default(), Arc::new(System))?);
         let start = Instant::now();
         let feed = filled(&*store, items, ITEM_WORDS).await?;
         let secs = start.elapsed().as_secs_f64();
         let gigabytes = std::fs::metadata(&path)?.len() as f64 / 1e9;
         report.figure(
             format!("{items} items: import with the index"),
-            format!("{:.0} items/s, a file of {gigabytes:.2} GB", f64::from(items) / secs),
+            format!(
+                "{:.0} items/s, a file of {gigabytes:.2} GB",
+                f64::from(items) / secs
+            ),
             "",
         );
         let search = Search { store, feed };
@@ -51,12 +56,21 @@ pub(crate) async fn ask(report: &Report) -> Result<()> {
             ("a word of nearly every item", word(1)),
             ("a word of one item in 20", word(500)),
             ("a word of one item in 1,000", word(25_000)),
-            ("two words of one item in 20", format!("{} {}", word(500), word(501))),
+            (
+                "two words of one item in 20",
+                format!("{} {}", word(500), word(501)),
+            ),
             ("two words that never meet", "odd even".to_owned()),
             ("no item's word", "nowhere".to_owned()),
         ] {
-            for order in [Order::MODIFIED, Order::CREATED_REVERSE, Order::PUBLISHED_REVERSE] {
-                let Spread { median, greatest, .. } = search.pages(Some(&words), order).await?;
+            for order in [
+                Order::MODIFIED,
+                Order::CREATED_REVERSE,
+                Order::PUBLISHED_REVERSE,
+            ] {
+                let Spread {
+                    median, greatest, ..
+                } = search.pages(Some(&words), order).await?;
                 report.times(
                     format!("{items} items, {order}: {what}"),
                     format!("{greatest:.2} ms ({median:.2} ms, {:.1})", median / plain),
@@ -124,7 +138,11 @@ pub(crate) async fn filled(store: &dyn Store, items: u32, words: usize) -> Resul
         let changes = (first..items.min(first + COMMIT_ITEMS))
             .map(|n| worded(n, &text(n, words, &mut chance)))
             .collect();
-        let commit = Commit { changes, ready: true, ..Commit::nothing(&record) };
+        let commit = Commit {
+            changes,
+            ready: true,
+            ..Commit::nothing(&record)
+        };
         record = store.commit(commit).await?.feed;
     }
     Ok(record.no)

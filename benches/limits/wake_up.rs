@@ -1,5 +1,5 @@
-//! Question 3: thousands wait at one cursor, and one item comes. From the wake-up after a real commit until the first, the
-//! median and the last waiter has its answer.
+//! Question 3: thousands wait at one cursor, and one item comes. From the wake-up after a real
+//! commit until the first, the median and the last waiter has its answer.
 
 use crate::{
     house::{House, NAME},
@@ -47,17 +47,28 @@ pub(crate) async fn ask(report: &Report, askers: &Handle) -> Result<()> {
         for _ in 0..TRIALS {
             trials.push(in_process(&mut house, waiters).await?);
         }
-        tell(report, &format!("{waiters} tasks in readers.read_held"), waiters, &trials);
+        tell(
+            report,
+            &format!("{waiters} tasks in readers.read_held"),
+            waiters,
+            &trials,
+        );
     }
     let files = files_max()?;
     for waiters in CROWDS {
         if 2 * waiters as u64 + OTHER_FILES > files {
-            let need = format!("not asked: {files} open files are allowed, two a waiter are needed");
+            let need =
+                format!("not asked: {files} open files are allowed, two a waiter are needed");
             report.figure(format!("{waiters} long polls over loopback"), need, "");
             continue;
         }
         let trials = over_http(&mut house, askers, waiters).await?;
-        tell(report, &format!("{waiters} long polls over loopback, reading included"), waiters, &trials);
+        tell(
+            report,
+            &format!("{waiters} long polls over loopback, reading included"),
+            waiters,
+            &trials,
+        );
     }
     Ok(())
 }
@@ -73,17 +84,33 @@ struct Woken {
 impl Woken {
     fn of(start: Instant, answered: Vec<Instant>) -> Self {
         let ms = |at: Instant| at.duration_since(start).as_secs_f64() * 1e3;
-        let Spread { least, median, greatest } = Spread::of(answered.into_iter().map(ms).collect());
-        Self { first_ms: least, median_ms: median, last_ms: greatest }
+        let Spread {
+            least,
+            median,
+            greatest,
+        } = Spread::of(answered.into_iter().map(ms).collect());
+        Self {
+            first_ms: least,
+            median_ms: median,
+            last_ms: greatest,
+        }
     }
 }
 
 fn tell(report: &Report, what: &str, waiters: usize, trials: &[Woken]) {
     let median = |of: fn(&Woken) -> f64| Spread::of(trials.iter().map(of).collect()).median;
     let last_ms = median(|woken| woken.last_ms);
-    let (first_ms, median_ms) = (median(|woken| woken.first_ms), median(|woken| woken.median_ms));
+    let (first_ms, median_ms) = (
+        median(|woken| woken.first_ms),
+        median(|woken| woken.median_ms),
+    );
     let figures = format!("{first_ms:.1} / {median_ms:.1} / {last_ms:.1} ms");
-    report.times(what, figures, last_ms, Aim::UnderMs(WAITER_AIM_US * waiters as f64 / 1e3));
+    report.times(
+        what,
+        figures,
+        last_ms,
+        Aim::UnderMs(WAITER_AIM_US * waiters as f64 / 1e3),
+    );
 }
 
 /// The cursor at which everybody waits.
@@ -117,7 +144,9 @@ async fn in_process(house: &mut House, waiters: usize) -> Result<Woken> {
         answered.push(at);
         bodies.push(body?);
     }
-    let shared = bodies.iter().all(|body| Arc::ptr_eq(body, &bodies[0]) && body.count == 1);
+    let shared = bodies
+        .iter()
+        .all(|body| Arc::ptr_eq(body, &bodies[0]) && body.count == 1);
     ensure!(shared, "one read and one rendering for all");
     Ok(Woken::of(start, answered))
 }
@@ -129,12 +158,19 @@ async fn over_http(house: &mut House, askers: &Handle, waiters: usize) -> Result
         .map(move |_| Connection::open(address, READ_BYTES))
         .buffer_unordered(OPENING_MAX)
         .collect::<Vec<_>>();
-    let mut connections: Vec<Connection> =
-        askers.spawn(opened).await?.into_iter().collect::<Result<_>>().context("opening connections")?;
+    let mut connections: Vec<Connection> = askers
+        .spawn(opened)
+        .await?
+        .into_iter()
+        .collect::<Result<_>>()
+        .context("opening connections")?;
     let mut trials = Vec::new();
     for _ in 0..TRIALS {
         let hold = HOLD.as_secs();
-        let path = format!("/feeds/{NAME}.atom?since=cursor:{}&timeout={hold}", head(house).await?);
+        let path = format!(
+            "/feeds/{NAME}.atom?since=cursor:{}&timeout={hold}",
+            head(house).await?
+        );
         let request: Arc<[u8]> = get(&path, "").into();
         let mut waiting = JoinSet::new();
         for mut connection in connections.drain(..) {
@@ -180,5 +216,9 @@ async fn change(house: &mut House) -> Result<Instant> {
 /// As many open files as the system grants.
 fn files_max() -> Result<u64> {
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
-    if soft < hard && setrlimit(Resource::RLIMIT_NOFILE, hard, hard).is_ok() { Ok(hard) } else { Ok(soft) }
+    if soft < hard && setrlimit(Resource::RLIMIT_NOFILE, hard, hard).is_ok() {
+        Ok(hard)
+    } else {
+        Ok(soft)
+    }
 }

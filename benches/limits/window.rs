@@ -1,5 +1,5 @@
-//! Question 6: what a poll's document costs to decide on. The feed that remembers a million items against the one that
-//! remembers a hundred: the cost follows the window and not the memory.
+//! Question 6: what a poll's document costs to decide on. The feed that remembers a million items
+//! against the one that remembers a hundred: the cost follows the window and not the memory.
 
 use crate::{
     content::{NAMESPACE, guid, thin},
@@ -39,11 +39,18 @@ pub(crate) async fn ask(report: &Report) -> Result<()> {
     let (many, few) = (Subject::new(MANY).await?, Subject::new(FEW).await?);
     for entries in [15, 500] {
         for new in [0, 1] {
-            let (large, small) = (many.seen(entries, new).await?, few.seen(entries, new).await?);
+            let (large, small) = (
+                many.seen(entries, new).await?,
+                few.seen(entries, new).await?,
+            );
             let ours = async |_| many.decide(&large, new).await;
             let limit = async |_| few.decide(&small, new).await;
             let spread = compare(ROUNDS, ours, limit).await?;
-            report.ratio(format!("a window of {entries}, {new} of them new"), spread, Aim::AtLeast(0.5));
+            report.ratio(
+                format!("a window of {entries}, {new} of them new"),
+                spread,
+                Aim::AtLeast(0.5),
+            );
         }
     }
     Ok(())
@@ -60,14 +67,28 @@ struct Subject {
 impl Subject {
     async fn new(items: u32) -> Result<Self> {
         let folder = tempfile::tempdir()?;
-        let store: Arc<dyn Store> =
-            Arc::new(Redb::open(&folder.path().join("store.redb"), &Config::default(), Arc::new(System))?);
+        let store: Arc<dyn Store> = Arc::new(Redb::open(
+            &folder.path().join("store.redb"),
+            &Config::default(),
+            Arc::new(System),
+        )?);
         let mut record = store.register("blog", NAMESPACE).await?;
         for first in (0..items).step_by(COMMIT_ITEMS as usize) {
             let changes = (first..items.min(first + COMMIT_ITEMS)).map(thin).collect();
-            record = store.commit(Commit { changes, ..nothing(&record) }).await?.feed;
+            record = store
+                .commit(Commit {
+                    changes,
+                    ..nothing(&record)
+                })
+                .await?
+                .feed;
         }
-        Ok(Self { store, no: record.no, items, _folder: folder })
+        Ok(Self {
+            store,
+            no: record.no,
+            items,
+            _folder: folder,
+        })
     }
 
     /// The document of the newest entries, after the store has read the same without the new ones.
@@ -75,7 +96,11 @@ impl Subject {
         let record = self.store.register("blog", NAMESPACE).await?;
         let old = document(self.items - entries + new..self.items)?;
         let decisions = self.decisions(&old).await?;
-        let commit = Commit { last: Some(decisions.window), aliases: decisions.aliases, ..nothing(&record) };
+        let commit = Commit {
+            last: Some(decisions.window),
+            aliases: decisions.aliases,
+            ..nothing(&record)
+        };
         self.store.commit(commit).await?;
         document(self.items - entries + new..self.items + new)
     }
@@ -85,7 +110,11 @@ impl Subject {
         let start = Instant::now();
         for _ in 0..DECISIONS {
             let decisions = black_box(self.decisions(window).await?);
-            ensure!(decisions.changes.len() == new as usize, "{} changes", decisions.changes.len());
+            ensure!(
+                decisions.changes.len() == new as usize,
+                "{} changes",
+                decisions.changes.len()
+            );
         }
         Ok(start.elapsed().as_secs_f64())
     }
@@ -97,13 +126,25 @@ impl Subject {
         if !keys.is_empty() {
             known = self.store.known(self.no, keys).await?;
         }
-        let policy = ProofPolicy { checks_permalinks: true, ..ProofPolicy::default() };
-        Ok(reconcile(NAMESPACE, &known, &seen, &policy, Stamp::from_secs(1_800_000_000)))
+        let policy = ProofPolicy {
+            checks_permalinks: true,
+            ..ProofPolicy::default()
+        };
+        Ok(reconcile(
+            NAMESPACE,
+            &known,
+            &seen,
+            &policy,
+            Stamp::from_secs(1_800_000_000),
+        ))
     }
 }
 
 fn nothing(record: &FeedRecord) -> Commit {
-    Commit { ready: true, ..Commit::nothing(record) }
+    Commit {
+        ready: true,
+        ..Commit::nothing(record)
+    }
 }
 
 /// An RSS document of these items, the newest first.

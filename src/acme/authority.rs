@@ -1,4 +1,5 @@
-//! The contract with an authority: one order for a certificate, and what comes of it; not the protocol, and not its moment.
+//! The contract with an authority: one order for a certificate, and what comes of it; not the
+//! protocol, and not its moment.
 
 use super::fault::AcmeFault;
 use futures_util::future::BoxFuture;
@@ -34,7 +35,7 @@ impl std::fmt::Display for ChallengeWay {
 
 /// An authority that gives certificates.
 pub trait Authority: Send + Sync + 'static {
-    /// Places one order, proves the names in this way, and gives the new private key and its certificate with those between it
-    /// and its root (PEM).
+    /// Places one order, proves the names in this way, and gives the new private key and its
+    /// certificate with those between it and its root (PEM).
     fn order(&self, way: ChallengeWay) -> BoxFuture<'_, Result<String, AcmeFault>>;
 }

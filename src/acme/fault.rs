@@ -1,4 +1,5 @@
-//! Reasons for which there is no new certificate, and whose fault each is; not what is done about it.
+//! Reasons for which there is no new certificate, and whose fault each is; not what is done about
+//! it.
 
 use crate::layers::{Fault, FetchError, TlsFault};
 use instant_acme::{Error, Problem};
@@ -38,18 +39,31 @@ pub enum OrderStep {
 impl AcmeFault {
     /// A fault of this process or its machine.
     pub fn ours(text: impl Into<String>) -> Self {
-        Self { whose: Fault::Ours, text: text.into(), wait: None, step: OrderStep::Certificate }
+        Self {
+            whose: Fault::Ours,
+            text: text.into(),
+            wait: None,
+            step: OrderStep::Certificate,
+        }
     }
 
     /// A fault of the authority.
     pub fn of_authority(text: impl Into<String>) -> Self {
-        Self { whose: Fault::Peer, text: text.into(), wait: None, step: OrderStep::Certificate }
+        Self {
+            whose: Fault::Peer,
+            text: text.into(),
+            wait: None,
+            step: OrderStep::Certificate,
+        }
     }
 
     /// The same as the log and the status may have it: on one line, and not too long.
     #[must_use]
     pub fn told(self) -> Self {
-        Self { text: one_line(&self.text, TEXT_CHARS_MAX), ..self }
+        Self {
+            text: one_line(&self.text, TEXT_CHARS_MAX),
+            ..self
+        }
     }
 
     /// The party in words, for the operator.
@@ -69,7 +83,8 @@ impl std::fmt::Display for AcmeFault {
     }
 }
 
-/// An answer with an error status that is no problem document: a gateway before the authority, or no authority at all.
+/// An answer with an error status that is no problem document: a gateway before the authority, or
+/// no authority at all.
 #[derive(Debug, thiserror::Error)]
 #[error("the authority answered {0}, and not in the words of ACME")]
 pub(super) struct NoProblemDocument(pub(super) http::StatusCode);
@@ -82,9 +97,9 @@ impl From<Error> for AcmeFault {
                 Ok(fetch) => Self::from(&*fetch),
                 Err(other) => Self::of_authority(other.to_string()),
             },
-            Error::Crypto | Error::KeyRejected => {
-                Self::ours("the kept key of the account cannot be used; remove the folder to begin anew")
-            }
+            Error::Crypto | Error::KeyRejected => Self::ours(
+                "the kept key of the account cannot be used; remove the folder to begin anew",
+            ),
             error => Self::of_authority(format!("an answer that is not understood: {error}")),
         }
     }
@@ -96,17 +111,27 @@ impl From<&FetchError> for AcmeFault {
         let (whose, text) = match error {
             FetchError::Tls(TlsFault::UnknownIssuer, _) => (
                 Fault::Configuration,
-                format!("{text}; give the root certificate of a private authority as server.tls.acme.root"),
+                format!(
+                    "{text}; give the root certificate of a private authority as server.tls.acme.root"
+                ),
             ),
             _ => (error.fault(), text),
         };
-        Self { whose, text, wait: None, step: OrderStep::Certificate }
+        Self {
+            whose,
+            text,
+            wait: None,
+            step: OrderStep::Certificate,
+        }
     }
 }
 
 impl From<&Problem> for AcmeFault {
     fn from(problem: &Problem) -> Self {
-        let kind = problem.r#type.as_deref().map_or("", |kind| kind.rsplit(':').next().unwrap_or(kind));
+        let kind = problem
+            .r#type
+            .as_deref()
+            .map_or("", |kind| kind.rsplit(':').next().unwrap_or(kind));
         let kind = one_line(kind, KIND_CHARS_MAX);
         let reason = problem.detail.as_deref().unwrap_or("no reason was given");
         let mut text = one_line(reason, REASON_CHARS_MAX);
@@ -125,7 +150,8 @@ impl From<&Problem> for AcmeFault {
     }
 }
 
-/// A text of somebody else on one line, without characters that steer a terminal or are not seen, cut after so many characters.
+/// A text of somebody else on one line, without characters that steer a terminal or are not seen,
+/// cut after so many characters.
 fn one_line(text: &str, chars_max: usize) -> String {
     let mut line = String::new();
     let mut chars = 0;
@@ -155,14 +181,19 @@ fn steers(c: char) -> bool {
 fn whose(kind: &str) -> Fault {
     match kind {
         // The authority did not find us at the names, or may not.
-        "caa" | "connection" | "dns" | "incorrectResponse" | "tls" | "unauthorized" => Fault::Configuration,
-        "rejectedIdentifier" | "unsupportedIdentifier" => Fault::Configuration,
-        "invalidContact" | "unsupportedContact" | "userActionRequired" | "externalAccountRequired" => {
+        "caa" | "connection" | "dns" | "incorrectResponse" | "tls" | "unauthorized" => {
             Fault::Configuration
         }
+        "rejectedIdentifier" | "unsupportedIdentifier" => Fault::Configuration,
+        "invalidContact"
+        | "unsupportedContact"
+        | "userActionRequired"
+        | "externalAccountRequired" => Fault::Configuration,
         // We asked too often.
         "rateLimited" => Fault::Ours,
-        "badCSR" | "badNonce" | "badPublicKey" | "badSignatureAlgorithm" | "malformed" => Fault::Ours,
+        "badCSR" | "badNonce" | "badPublicKey" | "badSignatureAlgorithm" | "malformed" => {
+            Fault::Ours
+        }
         _ => Fault::Peer,
     }
 }
@@ -182,15 +213,33 @@ mod tests {
         let detail = format!("a\r\n2026 ERROR no\u{1b}[31m\u{202e}b\u{2028}c {long}");
         let kind = format!("urn:e:{long}\n");
         let part = serde_json::json!({ "type": kind, "detail": detail });
-        let all = serde_json::json!({ "type": kind, "detail": detail, "subproblems": vec![part; 100] });
+        let all =
+            serde_json::json!({ "type": kind, "detail": detail, "subproblems": vec![part; 100] });
         let fault = AcmeFault::from(Error::Api(serde_json::from_value(all).unwrap()));
-        assert!(fault.text.starts_with("a 2026 ERROR no [31m b c xxx"), "{fault}");
+        assert!(
+            fault.text.starts_with("a 2026 ERROR no [31m b c xxx"),
+            "{fault}"
+        );
         assert!(!fault.text.contains(steers), "{fault}");
         assert!(fault.text.chars().count() < 2 * TEXT_CHARS_MAX);
-        let joined = AcmeFault { text: format!("{long}\n{}", fault.text), ..fault }.told();
-        assert_eq!(joined.text.chars().count(), TEXT_CHARS_MAX + 1, "with its ellipsis");
-        assert_eq!(joined.clone().told().text.chars().count(), TEXT_CHARS_MAX + 1);
-        assert_eq!((one_line("\n ", 9), one_line(" a \t b ", 3)), (String::new(), "a b".to_owned()));
+        let joined = AcmeFault {
+            text: format!("{long}\n{}", fault.text),
+            ..fault
+        }
+        .told();
+        assert_eq!(
+            joined.text.chars().count(),
+            TEXT_CHARS_MAX + 1,
+            "with its ellipsis"
+        );
+        assert_eq!(
+            joined.clone().told().text.chars().count(),
+            TEXT_CHARS_MAX + 1
+        );
+        assert_eq!(
+            (one_line("\n ", 9), one_line(" a \t b ", 3)),
+            (String::new(), "a b".to_owned())
+        );
     }
 
     #[test]
@@ -203,10 +252,16 @@ mod tests {
             ("serverInternal", Fault::Peer),
             ("somethingNew", Fault::Peer),
         ] {
-            let text = format!(r#"{{"type":"urn:ietf:params:acme:error:{kind}","detail":"so it is"}}"#);
+            let text =
+                format!(r#"{{"type":"urn:ietf:params:acme:error:{kind}","detail":"so it is"}}"#);
             let fault = AcmeFault::from(Error::Api(serde_json::from_str(&text).unwrap()));
             assert_eq!(fault.whose, whose, "{kind}");
-            assert!(fault.to_string().starts_with(&format!("so it is [{kind}] (")), "{fault}");
+            assert!(
+                fault
+                    .to_string()
+                    .starts_with(&format!("so it is [{kind}] (")),
+                "{fault}"
+            );
         }
         let fault = AcmeFault::from(Error::Other(Box::new(FetchError::BadUrl)));
         assert_eq!(fault.whose, Fault::Configuration);

@@ -1,4 +1,5 @@
-//! The task that keeps a certificate: it takes up the kept one, and orders another in time; not the protocol of an order.
+//! The task that keeps a certificate: it takes up the kept one, and orders another in time; not the
+//! protocol of an order.
 
 use super::{
     authority::{Authority, ChallengeWay},
@@ -67,7 +68,10 @@ pub struct CertificateWatch(Arc<RwLock<CertificateState>>);
 impl CertificateWatch {
     /// The state now.
     pub fn state(&self) -> CertificateState {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     fn change(&self, change: impl FnOnce(&mut CertificateState)) {
@@ -82,16 +86,21 @@ pub struct CertificateKeeper {
     watch: CertificateWatch,
     /// The time in which the certificate in use holds, if there is one.
     in_use: Option<Validity>,
-    /// The time at which the certificate in use is renewed; `None` while there is none that will do.
+    /// The time at which the certificate in use is renewed; `None` while there is none that will
+    /// do.
     renew_at: Option<u64>,
-    /// The moment before which nothing is tried again, after a failure. No wall clock: that may be set.
+    /// The moment before which nothing is tried again, after a failure. No wall clock: that may be
+    /// set.
     wait_until: Option<Instant>,
 }
 
 impl CertificateKeeper {
     /// Takes up what is kept.
     pub fn open(mut parts: KeeperParts) -> io::Result<Self> {
-        let known = parts.folder.way().and_then(|way| parts.ways.iter().position(|other| *other == way));
+        let known = parts
+            .folder
+            .way()
+            .and_then(|way| parts.ways.iter().position(|other| *other == way));
         if let Some(at) = known {
             parts.ways[..=at].rotate_right(1);
         }
@@ -100,7 +109,14 @@ impl CertificateKeeper {
         watch.change(|state| {
             (state.names, state.authority) = (parts.names.clone(), parts.authority_name.clone());
         });
-        let mut keeper = Self { parts, limit, watch, in_use: None, renew_at: None, wait_until: None };
+        let mut keeper = Self {
+            parts,
+            limit,
+            watch,
+            in_use: None,
+            renew_at: None,
+            wait_until: None,
+        };
         keeper.take_up()?;
         Ok(keeper)
     }
@@ -134,7 +150,9 @@ impl CertificateKeeper {
             }
             if !is_told && self.renew_at.is_none_or(|at| at <= self.now()) {
                 let next = span(wait);
-                tracing::warn!("A certificate is ordered in {next}: there were enough orders in this hour");
+                tracing::warn!(
+                    "A certificate is ordered in {next}: there were enough orders in this hour"
+                );
             }
             is_told = true;
             tokio::select! {
@@ -148,7 +166,8 @@ impl CertificateKeeper {
     fn take_up(&mut self) -> io::Result<()> {
         let path = self.parts.folder.certificate_path();
         let (names, authority) = (self.names(), self.parts.authority_name.clone());
-        let none_yet = format!("HTTPS connections fail until {authority} has given one for {names}");
+        let none_yet =
+            format!("HTTPS connections fail until {authority} has given one for {names}");
         let Some(pem) = self.parts.folder.certificate()? else {
             tracing::warn!("There is no certificate yet: {none_yet}");
             return Ok(());
@@ -156,7 +175,10 @@ impl CertificateKeeper {
         let kept = match IssuedCertificate::read(&pem) {
             Ok(kept) => kept,
             Err(error) => {
-                tracing::error!("{} is no certificate with its key: {error}; {none_yet}", path.display());
+                tracing::error!(
+                    "{} is no certificate with its key: {error}; {none_yet}",
+                    path.display()
+                );
                 return Ok(());
             }
         };
@@ -193,7 +215,8 @@ impl CertificateKeeper {
         });
     }
 
-    /// Tells of a certificate that is in use before its time, for want of another: on a machine without a clock it may hold.
+    /// Tells of a certificate that is in use before its time, for want of another: on a machine
+    /// without a clock it may hold.
     fn warn_of_early(&self, validity: Validity) {
         if validity.from > self.now() {
             tracing::warn!(
@@ -209,7 +232,9 @@ impl CertificateKeeper {
         let now = self.now();
         let due = self.renew_at.unwrap_or(now).max(now);
         let by_clock = Duration::from_secs(due.max(self.limit.free_at(now)) - now);
-        let by_failure = self.wait_until.map(|until| until.saturating_duration_since(Instant::now()));
+        let by_failure = self
+            .wait_until
+            .map(|until| until.saturating_duration_since(Instant::now()));
         let wait = by_clock.max(by_failure.unwrap_or_default());
         let next = now.saturating_add(wait.as_secs());
         self.watch.change(|state| state.next_order_at = next);
@@ -239,7 +264,9 @@ impl CertificateKeeper {
                         self.keep_orders(times).await?;
                     }
                     let is_unproven = fault.step == OrderStep::Proof;
-                    let before = found.map(|found| format!("{}; ", found.text)).unwrap_or_default();
+                    let before = found
+                        .map(|found| format!("{}; ", found.text))
+                        .unwrap_or_default();
                     let text = format!("{before}{}", fault.text);
                     found = Some(AcmeFault { text, ..fault });
                     if !is_unproven {
@@ -255,13 +282,17 @@ impl CertificateKeeper {
         let folder = self.parts.folder.clone();
         let kept = tokio::task::spawn_blocking(move || folder.keep_orders(&times)).await;
         kept.map_err(io::Error::other).flatten().map_err(|error| {
-            AcmeFault::ours(format!("nothing is ordered, since orders cannot be counted: {error}"))
+            AcmeFault::ours(format!(
+                "nothing is ordered, since orders cannot be counted: {error}"
+            ))
         })
     }
 
     /// Notes the first of several ways for the next start, which can do without the note.
     async fn keep_way(&self) {
-        let [way, _, ..] = self.parts.ways[..] else { return };
+        let [way, _, ..] = self.parts.ways[..] else {
+            return;
+        };
         let folder = self.parts.folder.clone();
         let kept = tokio::task::spawn_blocking(move || folder.keep_way(way)).await;
         if let Err(error) = kept.map_err(io::Error::other).flatten() {
@@ -271,8 +302,9 @@ impl CertificateKeeper {
 
     /// Reads a certificate that was given.
     fn judge(&self, pem: &str) -> Result<IssuedCertificate, AcmeFault> {
-        let of_authority =
-            |what: &str| AcmeFault::of_authority(format!("it gave a certificate that is no good: {what}"));
+        let of_authority = |what: &str| {
+            AcmeFault::of_authority(format!("it gave a certificate that is no good: {what}"))
+        };
         let certificate = IssuedCertificate::read(pem).map_err(|error| of_authority(&error))?;
         if !certificate.covers(&self.parts.names) {
             return Err(of_authority("it is for other names"));
@@ -291,7 +323,10 @@ impl CertificateKeeper {
             );
             // Before that time another one would be no better.
             let wait = Some(Duration::from_secs(validity.from - now));
-            return Err(AcmeFault { wait, ..AcmeFault::ours(text) });
+            return Err(AcmeFault {
+                wait,
+                ..AcmeFault::ours(text)
+            });
         }
         Ok(certificate)
     }
@@ -300,7 +335,8 @@ impl CertificateKeeper {
     async fn take(&mut self, certificate: IssuedCertificate, pem: String) {
         self.show(&certificate);
         self.wait_until = None;
-        self.watch.change(|state| (state.failures, state.fault) = (0, None));
+        self.watch
+            .change(|state| (state.failures, state.fault) = (0, None));
         let (names, until) = (self.names(), moment(certificate.validity.until));
         let next = moment(self.watch.state().next_order_at);
         tracing::info!(
@@ -309,10 +345,12 @@ impl CertificateKeeper {
         let folder = self.parts.folder.clone();
         let kept = tokio::task::spawn_blocking(move || folder.keep_certificate(&pem)).await;
         if let Err(error) = kept.map_err(io::Error::other).flatten() {
-            let text =
-                format!("the certificate cannot be kept, and is asked for again at the next start: {error}");
+            let text = format!(
+                "the certificate cannot be kept, and is asked for again at the next start: {error}"
+            );
             tracing::error!("Of ours: {text}");
-            self.watch.change(|state| state.fault = Some(AcmeFault::ours(text)));
+            self.watch
+                .change(|state| state.fault = Some(AcmeFault::ours(text)));
         }
     }
 
@@ -327,7 +365,9 @@ impl CertificateKeeper {
         let next = span(wait);
         let authority = &self.parts.authority_name;
         let expires_at = self.watch.state().expires_at;
-        let told = format!("No certificate for {names} from {authority}: {fault}; the next try is in {next}");
+        let told = format!(
+            "No certificate for {names} from {authority}: {fault}; the next try is in {next}"
+        );
         match expires_at.filter(|until| *until > self.now()) {
             Some(until) => {
                 tracing::warn!(whose = ?fault.whose, failures, "{told}; the one in use holds until {}", moment(until));
@@ -336,7 +376,8 @@ impl CertificateKeeper {
                 tracing::error!(whose = ?fault.whose, failures, "{told}; until then HTTPS connections fail");
             }
         }
-        self.watch.change(|state| (state.failures, state.fault) = (failures, Some(fault)));
+        self.watch
+            .change(|state| (state.failures, state.fault) = (failures, Some(fault)));
     }
 
     fn names(&self) -> String {

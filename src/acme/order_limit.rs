@@ -1,5 +1,6 @@
-//! The number of orders in an hour, across restarts: authorities shut out whoever asks without end (Let's Encrypt: five failed
-//! proofs of a name in an hour). A pure rule; the times are kept by the folder.
+//! The number of orders in an hour, across restarts: authorities shut out whoever asks without end
+//! (Let's Encrypt: five failed proofs of a name in an hour). A pure rule; the times are kept by the
+//! folder.
 
 /// Orders in an hour at most.
 pub(super) const ORDERS_PER_HOUR_MAX: usize = 4;
@@ -40,7 +41,8 @@ impl OrderLimit {
         &self.0
     }
 
-    /// Those of the last hour. A time to come was written before the clock was set back, and counts as now.
+    /// Those of the last hour. A time to come was written before the clock was set back, and counts
+    /// as now.
     fn recent(&self, now: u64) -> Vec<u64> {
         let recent = self.0.iter().map(|time| (*time).min(now));
         recent.filter(|time| now - time < HOUR_SECS).collect()

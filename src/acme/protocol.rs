@@ -1,4 +1,5 @@
-//! One order by the protocol (RFC 8555): account, order, challenges, request, certificate. Not when there is one.
+//! One order by the protocol (RFC 8555): account, order, challenges, request, certificate. Not when
+//! there is one.
 
 use super::{
     AcmeSettings,
@@ -15,8 +16,8 @@ use crate::{
 use futures_util::future::BoxFuture;
 use http::HeaderValue;
 use instant_acme::{
-    Account, AccountCredentials, AuthorizationStatus, ChallengeType, Identifier, NewAccount, NewOrder, Order,
-    OrderStatus,
+    Account, AccountCredentials, AuthorizationStatus, ChallengeType, Identifier, NewAccount,
+    NewOrder, Order, OrderStatus,
 };
 use rcgen::{CertificateParams, CustomExtension, DistinguishedName, KeyPair};
 use rustls::{
@@ -71,25 +72,47 @@ struct KeptAccount {
 impl AcmeAuthority {
     /// An authority; `now` is the time.
     pub fn new(parts: ProtocolParts, now: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
-        let ProtocolParts { settings, client, user_agent, folder, held } = parts;
-        Self { settings, transport: Transport::new(client, user_agent, now), folder, held }
+        let ProtocolParts {
+            settings,
+            client,
+            user_agent,
+            folder,
+            held,
+        } = parts;
+        Self {
+            settings,
+            transport: Transport::new(client, user_agent, now),
+            folder,
+            held,
+        }
     }
 
     async fn place(&self, way: ChallengeWay) -> Result<String, AcmeFault> {
         let names = self.settings.names();
         let identifiers: Vec<Identifier> = names.iter().cloned().map(Identifier::Dns).collect();
-        let no_order = |fault| AcmeFault { step: OrderStep::Account, ..fault };
+        let no_order = |fault| AcmeFault {
+            step: OrderStep::Account,
+            ..fault
+        };
         let account = self.account().await.map_err(no_order)?;
         let mut order = match account.new_order(&NewOrder::new(&identifiers)).await {
-            // A test server forgets accounts when it is started anew, and others may have closed ours.
+            // A test server forgets accounts when it is started anew, and others may have closed
+            // ours.
             Err(error) if is_account_unknown(&error) => {
                 self.with_folder(|folder| folder.forget_account()).await?;
-                self.account().await?.new_order(&NewOrder::new(&identifiers)).await?
+                self.account()
+                    .await?
+                    .new_order(&NewOrder::new(&identifiers))
+                    .await?
             }
             ordered => ordered?,
         };
         self.answer_challenges(&mut order, way).await?;
-        if self.settled(&mut order, |status| status != OrderStatus::Pending).await? == OrderStatus::Invalid {
+        if self
+            .settled(&mut order, |status| status != OrderStatus::Pending)
+            .await?
+            == OrderStatus::Invalid
+        {
             return Err(refusal(&mut order, way).await);
         }
         let key = KeyPair::generate().map_err(unmade)?;
@@ -104,21 +127,29 @@ impl AcmeAuthority {
             return Err(refusal(&mut order, way).await);
         }
         let chain = order.certificate().await?;
-        let chain =
-            chain.ok_or_else(|| AcmeFault::of_authority("the order is done, and has no certificate"))?;
+        let chain = chain
+            .ok_or_else(|| AcmeFault::of_authority("the order is done, and has no certificate"))?;
         Ok(key.serialize_pem() + &chain)
     }
 
     /// The account that is kept, or a new one.
     async fn account(&self) -> Result<Account, AcmeFault> {
         let builder = Account::builder_with_http(Box::new(self.transport.clone()));
-        let contact = self.settings.contact.as_ref().map(|contact| format!("mailto:{contact}"));
+        let contact = self
+            .settings
+            .contact
+            .as_ref()
+            .map(|contact| format!("mailto:{contact}"));
         let contacts: Vec<&str> = contact.as_deref().into_iter().collect();
-        if let Some(mut kept) = self.with_folder(|folder| folder.account::<KeptAccount>()).await? {
-            // Read twice: the library takes it, and it is written again when the contact has changed.
+        if let Some(mut kept) = self
+            .with_folder(|folder| folder.account::<KeptAccount>())
+            .await?
+        {
+            // Read twice: the library takes it, and it is written again when the contact has
+            // changed.
             let credentials = kept.credentials;
-            let text =
-                serde_json::to_value(&credentials).map_err(|error| AcmeFault::ours(error.to_string()))?;
+            let text = serde_json::to_value(&credentials)
+                .map_err(|error| AcmeFault::ours(error.to_string()))?;
             let account = builder.from_credentials(credentials).await?;
             if kept.contact != contact {
                 match account.update_contacts(&contacts).await {
@@ -126,27 +157,41 @@ impl AcmeAuthority {
                     Err(error) if is_account_unknown(&error) => return Ok(account),
                     updated => updated?,
                 }
-                kept.credentials =
-                    serde_json::from_value(text).map_err(|error| AcmeFault::ours(error.to_string()))?;
+                kept.credentials = serde_json::from_value(text)
+                    .map_err(|error| AcmeFault::ours(error.to_string()))?;
                 kept.contact = contact;
-                self.with_folder(move |folder| folder.keep_account(&kept)).await?;
+                self.with_folder(move |folder| folder.keep_account(&kept))
+                    .await?;
             }
             return Ok(account);
         }
-        let new =
-            NewAccount { contact: &contacts, terms_of_service_agreed: true, only_return_existing: false };
+        let new = NewAccount {
+            contact: &contacts,
+            terms_of_service_agreed: true,
+            only_return_existing: false,
+        };
         let directory = self.settings.directory.to_string();
         let (account, credentials) = builder.create(&new, directory, None).await?;
         tracing::info!(
             "There is an account at the certificate authority {}",
             public_url(&self.settings.directory)
         );
-        self.with_folder(move |folder| folder.keep_account(&KeptAccount { contact, credentials })).await?;
+        self.with_folder(move |folder| {
+            folder.keep_account(&KeptAccount {
+                contact,
+                credentials,
+            })
+        })
+        .await?;
         Ok(account)
     }
 
     /// Answers the challenges of all names that are not proven yet, and says so.
-    async fn answer_challenges(&self, order: &mut Order, way: ChallengeWay) -> Result<(), AcmeFault> {
+    async fn answer_challenges(
+        &self,
+        order: &mut Order,
+        way: ChallengeWay,
+    ) -> Result<(), AcmeFault> {
         let mut authorizations = order.authorizations();
         while let Some(authorization) = authorizations.next().await {
             let mut authorization = authorization?;
@@ -163,7 +208,9 @@ impl AcmeAuthority {
             })?;
             let answer = challenge.key_authorization();
             match (way, challenge.identifier().identifier) {
-                (ChallengeWay::Http, _) => self.held.answer_by_document(&challenge.token, answer.as_str()),
+                (ChallengeWay::Http, _) => self
+                    .held
+                    .answer_by_document(&challenge.token, answer.as_str()),
                 (ChallengeWay::TlsAlpn, Identifier::Dns(name)) => {
                     let certificate = challenge_certificate(name, answer.digest().as_ref())?;
                     self.held.answer_by_certificate(name, certificate);
@@ -189,7 +236,13 @@ impl AcmeAuthority {
             if is_settled(status) {
                 return Ok(status);
             }
-            sleep(self.transport.wait().unwrap_or_default().clamp(look, ORDER_TIME)).await;
+            sleep(
+                self.transport
+                    .wait()
+                    .unwrap_or_default()
+                    .clamp(look, ORDER_TIME),
+            )
+            .await;
             look = (look * 2).min(LOOK_MAX);
             order.refresh().await?;
         }
@@ -200,9 +253,12 @@ impl AcmeAuthority {
         work: impl FnOnce(&AcmeFolder) -> io::Result<T> + Send + 'static,
     ) -> Result<T, AcmeFault> {
         let folder = self.folder.clone();
-        let done = tokio::task::spawn_blocking(move || work(&folder)).await.map_err(io::Error::other);
-        done.flatten()
-            .map_err(|error| AcmeFault::ours(format!("the account cannot be kept or read: {error}")))
+        let done = tokio::task::spawn_blocking(move || work(&folder))
+            .await
+            .map_err(io::Error::other);
+        done.flatten().map_err(|error| {
+            AcmeFault::ours(format!("the account cannot be kept or read: {error}"))
+        })
     }
 }
 
@@ -211,10 +267,14 @@ impl Authority for AcmeAuthority {
         Box::pin(async move {
             let placed = timeout(ORDER_TIME, self.place(way)).await;
             self.held.close_challenges();
-            let late =
-                || AcmeFault::of_authority(format!("no certificate within {} s", ORDER_TIME.as_secs()));
+            let late = || {
+                AcmeFault::of_authority(format!("no certificate within {} s", ORDER_TIME.as_secs()))
+            };
             let placed = placed.unwrap_or_else(|_| Err(late()));
-            placed.map_err(|fault| AcmeFault { wait: self.transport.wait(), ..fault })
+            placed.map_err(|fault| AcmeFault {
+                wait: self.transport.wait(),
+                ..fault
+            })
         })
     }
 }
@@ -234,23 +294,35 @@ fn unmade(error: rcgen::Error) -> AcmeFault {
     AcmeFault::ours(format!("a key or a request could not be made: {error}"))
 }
 
-/// The reason for which an order is invalid: the names that were not proven, or what the order itself says.
+/// The reason for which an order is invalid: the names that were not proven, or what the order
+/// itself says.
 async fn refusal(order: &mut Order, way: ChallengeWay) -> AcmeFault {
     let mut found: Option<AcmeFault> = None;
     let mut authorizations = order.authorizations();
     while let Some(Ok(mut authorization)) = authorizations.next().await {
-        if authorization.refresh().await.is_err() || authorization.status != AuthorizationStatus::Invalid {
+        if authorization.refresh().await.is_err()
+            || authorization.status != AuthorizationStatus::Invalid
+        {
             continue;
         }
         let name = authorization.identifier().to_string();
-        let Some(problem) = authorization.challenges.iter().find_map(|challenge| challenge.error.as_ref())
+        let Some(problem) = authorization
+            .challenges
+            .iter()
+            .find_map(|challenge| challenge.error.as_ref())
         else {
             continue;
         };
         let fault = AcmeFault::from(problem);
-        let before = found.map(|found| format!("{}; ", found.text)).unwrap_or_default();
+        let before = found
+            .map(|found| format!("{}; ", found.text))
+            .unwrap_or_default();
         let text = format!("{before}{name} was not proven by {way}: {}", fault.text);
-        found = Some(AcmeFault { text, step: OrderStep::Proof, ..fault });
+        found = Some(AcmeFault {
+            text,
+            step: OrderStep::Proof,
+            ..fault
+        });
     }
     let of_order = || order_error(way);
     match order.state().error.as_ref().map(AcmeFault::from) {
@@ -263,5 +335,10 @@ async fn refusal(order: &mut Order, way: ChallengeWay) -> AcmeFault {
 fn order_error(way: ChallengeWay) -> AcmeFault {
     let whose = Fault::Peer;
     let text = format!("the order was refused without a reason (proof by {way})");
-    AcmeFault { whose, text, wait: None, step: OrderStep::Proof }
+    AcmeFault {
+        whose,
+        text,
+        wait: None,
+        step: OrderStep::Proof,
+    }
 }

@@ -7,12 +7,16 @@ const FIRST_WAIT_SECS: u64 = 60;
 /// The longest wait.
 const LONGEST_WAIT_SECS: u64 = 6 * 3600;
 
-/// The time at which a certificate is renewed: when two thirds of its time are over, or up to a thirtieth of it earlier, so
-/// that not all who began together come together. `chance` is between 0 and 1.
+/// The time at which a certificate is renewed: when two thirds of its time are over, or up to a
+/// thirtieth of it earlier, so that not all who began together come together. `chance` is between 0
+/// and 1.
 pub(super) fn renew_at(validity: Validity, chance: f64) -> u64 {
     let span = validity.until.saturating_sub(validity.from);
     let earlier = share(span / 30, chance);
-    validity.from.saturating_add(span / 3 * 2).saturating_sub(earlier)
+    validity
+        .from
+        .saturating_add(span / 3 * 2)
+        .saturating_sub(earlier)
 }
 
 /// The seconds to wait after so many failures in a row; a quarter more or less, by chance.
@@ -33,12 +37,27 @@ mod tests {
     #[test]
     fn a_third_of_the_time_is_left_for_failures() {
         const DAY: u64 = 86_400;
-        let validity = Validity { from: 1_000 * DAY, until: 1_090 * DAY };
+        let validity = Validity {
+            from: 1_000 * DAY,
+            until: 1_090 * DAY,
+        };
         assert_eq!(renew_at(validity, 0.0), 1_060 * DAY);
         assert_eq!(renew_at(validity, 1.0), 1_057 * DAY);
         assert_eq!(renew_at(Validity { from: 9, until: 3 }, 1.0), 9);
         let waits: Vec<u64> = (1..=11).map(|failures| wait_secs(failures, 0.5)).collect();
-        assert_eq!(waits, [60, 120, 240, 480, 960, 1920, 3840, 7680, 15_360, 21_600, 21_600]);
-        assert_eq!((wait_secs(1, 0.0), wait_secs(1, 1.0), wait_secs(u32::MAX, 1.0)), (45, 75, 27_000));
+        assert_eq!(
+            waits,
+            [
+                60, 120, 240, 480, 960, 1920, 3840, 7680, 15_360, 21_600, 21_600
+            ]
+        );
+        assert_eq!(
+            (
+                wait_secs(1, 0.0),
+                wait_secs(1, 1.0),
+                wait_secs(u32::MAX, 1.0)
+            ),
+            (45, 75, 27_000)
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! Requests to an authority, by our own client stack with its limits, in place of the HTTP client of the ACME library; not what
-//! they ask.
+//! Requests to an authority, by our own client stack with its limits, in place of the HTTP client
+//! of the ACME library; not what they ask.
 
 use super::fault::NoProblemDocument;
 use crate::layers::{Client, FetchError, parse_retry_after};
@@ -32,7 +32,12 @@ impl Transport {
         user_agent: HeaderValue,
         now: impl Fn() -> SystemTime + Send + Sync + 'static,
     ) -> Self {
-        Self { client, user_agent, now: Arc::new(now), wait: Arc::default() }
+        Self {
+            client,
+            user_agent,
+            now: Arc::new(now),
+            wait: Arc::default(),
+        }
     }
 
     /// The time for which the authority asked us to wait in its last answer.
@@ -43,18 +48,32 @@ impl Transport {
     async fn send(self, request: Request<BodyWrapper<Bytes>>) -> Result<BytesResponse, Error> {
         let (mut head, body) = request.into_parts();
         head.headers.insert(USER_AGENT, self.user_agent.clone());
-        let body = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
+        let body = body
+            .collect()
+            .await
+            .map(|body| body.to_bytes())
+            .unwrap_or_default();
         let sent = self.client.send(Request::from_parts(head, body)).await;
         let answer = sent.map_err(|error: FetchError| Error::Other(Box::new(error)))?;
-        let wait = answer.headers().get(RETRY_AFTER).and_then(|value| parse_retry_after(value, (self.now)()));
+        let wait = answer
+            .headers()
+            .get(RETRY_AFTER)
+            .and_then(|value| parse_retry_after(value, (self.now)()));
         *self.wait.lock().unwrap_or_else(PoisonError::into_inner) = wait;
-        let kind = answer.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        let kind = answer
+            .headers()
+            .get(CONTENT_TYPE)
+            .and_then(|kind| kind.to_str().ok())
+            .unwrap_or_default();
         let (status, is_json) = (answer.status(), kind.contains("json"));
         if (status.is_client_error() || status.is_server_error()) && !is_json {
             return Err(Error::Other(Box::new(NoProblemDocument(status))));
         }
         let (head, body) = answer.into_parts();
-        Ok(BytesResponse::from(Response::from_parts(head, Full::new(body))))
+        Ok(BytesResponse::from(Response::from_parts(
+            head,
+            Full::new(body),
+        )))
     }
 }
 

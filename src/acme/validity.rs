@@ -27,7 +27,10 @@ impl Validity {
                     let validity = fields
                         .next()
                         .read_sequence(|times| Ok((time(times.next())?, time(times.next())?)))?;
-                    while fields.read_optional(|extension| extension.read_der())?.is_some() {}
+                    while fields
+                        .read_optional(|extension| extension.read_der())?
+                        .is_some()
+                    {}
                     Ok(validity)
                 })?;
                 for _algorithm_signature in 0..2 {
@@ -37,7 +40,10 @@ impl Validity {
             })
         });
         let (from, until) = read.ok()?;
-        Some(Self { from: u64::try_from(from).ok()?, until: u64::try_from(until).ok()? })
+        Some(Self {
+            from: u64::try_from(from).ok()?,
+            until: u64::try_from(until).ok()?,
+        })
     }
 
     /// True at a time that it covers.
@@ -53,8 +59,13 @@ impl Validity {
 
 /// A time in Unix seconds, for people.
 pub fn moment(secs: u64) -> String {
-    let moment = i64::try_from(secs).ok().and_then(|secs| DateTime::from_timestamp(secs, 0));
-    moment.map_or_else(|| secs.to_string(), |moment| moment.to_rfc3339_opts(SecondsFormat::Secs, true))
+    let moment = i64::try_from(secs)
+        .ok()
+        .and_then(|secs| DateTime::from_timestamp(secs, 0));
+    moment.map_or_else(
+        || secs.to_string(),
+        |moment| moment.to_rfc3339_opts(SecondsFormat::Secs, true),
+    )
 }
 
 fn time(reader: BERReader<'_, '_>) -> ASN1Result<i64> {
@@ -78,7 +89,14 @@ mod tests {
             params.not_after = rcgen::date_time_ymd(year, 1, 1);
             let certificate = params.self_signed(&key).unwrap();
             let read = Validity::of(certificate.der()).unwrap();
-            assert_eq!(read, Validity { from: 1_793_491_200, until }, "{year}");
+            assert_eq!(
+                read,
+                Validity {
+                    from: 1_793_491_200,
+                    until
+                },
+                "{year}"
+            );
             let cut = certificate.der().len() - 1;
             assert_eq!(Validity::of(&certificate.der()[..cut]), None);
         }

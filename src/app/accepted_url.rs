@@ -1,4 +1,5 @@
-//! The operator's word that a changed URL is that of the same feed; not the question, which a poll asks.
+//! The operator's word that a changed URL is that of the same feed; not the question, which a poll
+//! asks.
 
 use super::{observed, open, requested_poll};
 use crate::{
@@ -18,7 +19,10 @@ pub(super) async fn accept(catalog: &Catalog, poller: &Poller, name: &str) -> Po
         Ok(feed) => feed,
         Err(why) => return PollReport::Unknown(why),
     };
-    if poller.status(feed).is_none_or(|state| state.url_change.is_none()) {
+    if poller
+        .status(feed)
+        .is_none_or(|state| state.url_change.is_none())
+    {
         return PollReport::NotNow(nothing_to_accept(name));
     }
     requested_poll::told_of(name, poller.accept_url(feed)).await
@@ -36,9 +40,11 @@ pub async fn accept_url(config: &Config, name: &str) -> anyhow::Result<()> {
         let spec = catalog.feed_no(feed).map(|feed| FeedSpec::from(&**feed));
         let now = Stamp::from_micros(clock.now_us());
         let saved = store.poll(feed).await?;
-        let state = spec
-            .zip(saved)
-            .and_then(|(spec, state)| state.resumed(spec.bare_url().as_str(), &spec.policy, now).consented());
+        let state = spec.zip(saved).and_then(|(spec, state)| {
+            state
+                .resumed(spec.bare_url().as_str(), &spec.policy, now)
+                .consented()
+        });
         let mut state = state.ok_or_else(|| anyhow::Error::msg(nothing_to_accept(name)))?;
         state.timetable.next_at = now;
         store.save_polls(vec![(feed, state)], Vec::new()).await?;
@@ -51,7 +57,9 @@ pub async fn accept_url(config: &Config, name: &str) -> anyhow::Result<()> {
 
 /// The number of a configured feed that is polled; else why there is none.
 fn polled_feed(catalog: &CatalogSnapshot, name: &str) -> Result<FeedNo, String> {
-    let feed = catalog.feed(name).ok_or_else(|| format!("no feed `{name}` is configured"))?;
+    let feed = catalog
+        .feed(name)
+        .ok_or_else(|| format!("no feed `{name}` is configured"))?;
     if feed.is_group() {
         return Err(format!("`{name}` is a group, and has no url"));
     }

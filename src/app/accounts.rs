@@ -1,4 +1,5 @@
-//! Users and tokens: taken from the store, changed there at the operator's command, and put in force at once.
+//! Users and tokens: taken from the store, changed there at the operator's command, and put in
+//! force at once.
 
 use crate::{
     auth::{
@@ -49,9 +50,14 @@ fn unknown_readers<'a>(
     accounts: &'a Accounts,
 ) -> impl Iterator<Item = (&'a str, &'a str)> {
     let of_feed = |feed: &'a Arc<RegisteredFeed>| {
-        feed.settings.readers().map(|reader| (feed.settings.name.as_str(), reader))
+        feed.settings
+            .readers()
+            .map(|reader| (feed.settings.name.as_str(), reader))
     };
-    catalog.feeds().flat_map(of_feed).filter(|(_, reader)| accounts.user(reader).is_none())
+    catalog
+        .feeds()
+        .flat_map(of_feed)
+        .filter(|(_, reader)| accounts.user(reader).is_none())
 }
 
 /// Carries out commands on users and tokens.
@@ -83,14 +89,27 @@ impl AccountDesk {
     pub(super) async fn run(&self, command: AccountCommand) -> AccountAnswer {
         let _turn = self.turn.lock().await;
         let done = match command {
-            AccountCommand::AddUser { name, login, hex_digest } => {
+            AccountCommand::AddUser {
+                name,
+                login,
+                hex_digest,
+            } => {
                 let created_us = self.clock.now_us();
                 let feed_password = password::generated();
-                self.add_user(NewUser { name, login, feed_password, hex_digest, created_us }).await
+                self.add_user(NewUser {
+                    name,
+                    login,
+                    feed_password,
+                    hex_digest,
+                    created_us,
+                })
+                .await
             }
-            AccountCommand::ChangePassword { name, login, feed_password } => {
-                self.change_password(&name, login, feed_password).await
-            }
+            AccountCommand::ChangePassword {
+                name,
+                login,
+                feed_password,
+            } => self.change_password(&name, login, feed_password).await,
             AccountCommand::ListUsers => self.list_users().await,
             AccountCommand::RemoveUser { name } => self.remove_user(&name).await,
             AccountCommand::NewToken { user, usage } => self.new_token(&user, usage).await,
@@ -151,7 +170,8 @@ impl AccountDesk {
         }
         self.publish().await?;
         tracing::info!(user.name = %name, "Changed the password of the user `{name}`");
-        let mut text = format!("`{name}` has a new password; the former one opens nothing any more\n");
+        let mut text =
+            format!("`{name}` has a new password; the former one opens nothing any more\n");
         if feed_password {
             let _ = writeln!(
                 text,
@@ -167,12 +187,26 @@ impl AccountDesk {
         if users.is_empty() {
             return Ok("there are no users\n".to_owned());
         }
-        let mut text = format!("{:<24}  {:>6}  {:<20}  {}\n", "user", "tokens", "made", "wsse");
+        let mut text = format!(
+            "{:<24}  {:>6}  {:<20}  {}\n",
+            "user", "tokens", "made", "wsse"
+        );
         for user in &users {
-            let count = tokens.iter().filter(|token| token.kept.user == user.no).count();
-            let wsse = if user.kept.hex_digest { "binary or hexadecimal" } else { "binary" };
+            let count = tokens
+                .iter()
+                .filter(|token| token.kept.user == user.no)
+                .count();
+            let wsse = if user.kept.hex_digest {
+                "binary or hexadecimal"
+            } else {
+                "binary"
+            };
             let made = time(user.kept.created_us);
-            let _ = writeln!(text, "{:<24}  {count:>6}  {made:<20}  {wsse}", user.kept.name);
+            let _ = writeln!(
+                text,
+                "{:<24}  {count:>6}  {made:<20}  {wsse}",
+                user.kept.name
+            );
         }
         Ok(text)
     }
@@ -182,14 +216,23 @@ impl AccountDesk {
         self.store.remove_user(user.no).await?;
         self.publish().await?;
         tracing::info!(user.name = %name, "Removed the user `{name}`");
-        Ok(format!("user `{name}` is removed, with every token; subscriptions made by it end\n"))
+        Ok(format!(
+            "user `{name}` is removed, with every token; subscriptions made by it end\n"
+        ))
     }
 
     async fn new_token(&self, name: &str, usage: TokenUse) -> Result<String, AccountRefused> {
         let user = self.user(name).await?;
         let (_, tokens) = lists(&*self.store).await?;
-        if tokens.iter().filter(|token| token.kept.user == user.no).count() >= USER_TOKENS_MAX {
-            return refused(format!("`{name}` has {USER_TOKENS_MAX} tokens already; revoke one first"));
+        if tokens
+            .iter()
+            .filter(|token| token.kept.user == user.no)
+            .count()
+            >= USER_TOKENS_MAX
+        {
+            return refused(format!(
+                "`{name}` has {USER_TOKENS_MAX} tokens already; revoke one first"
+            ));
         }
         self.make_token(&user, usage).await
     }
@@ -197,19 +240,34 @@ impl AccountDesk {
     async fn make_token(&self, user: &User, usage: TokenUse) -> Result<String, AccountRefused> {
         let secret = new_token();
         let hash = token_hash(secret.reveal());
-        let new = NewAccessToken { user: user.no, usage, hash, created_us: self.clock.now_us() };
+        let new = NewAccessToken {
+            user: user.no,
+            usage,
+            hash,
+            created_us: self.clock.now_us(),
+        };
         let name = &user.kept.name;
-        let Some(token) = self.store.add_token(new).await? else { return refused(no_user(name)) };
+        let Some(token) = self.store.add_token(new).await? else {
+            return refused(no_user(name));
+        };
         self.publish().await?;
         let no = token.no;
         tracing::info!(user.name = %name, token.no = no.0, "Made token {no} of `{name}`");
         let shown = match usage {
             TokenUse::Bearer => {
-                format!("token       {}\nsend it as  Authorization: Bearer TOKEN", secret.reveal())
+                format!(
+                    "token       {}\nsend it as  Authorization: Bearer TOKEN",
+                    secret.reveal()
+                )
             }
-            TokenUse::Url => format!("secret URL  {}", self.site.below_secret(secret.reveal()).list()),
+            TokenUse::Url => format!(
+                "secret URL  {}",
+                self.site.below_secret(secret.reveal()).list()
+            ),
         };
-        Ok(format!("token {no} of `{name}` is made; it is not shown again\n{shown}\n"))
+        Ok(format!(
+            "token {no} of `{name}` is made; it is not shown again\n{shown}\n"
+        ))
     }
 
     async fn list_tokens(&self) -> Result<String, AccountRefused> {
@@ -221,8 +279,12 @@ impl AccountDesk {
         for AccessToken { no, kept } in &tokens {
             let user = users.iter().find(|user| user.no == kept.user);
             let name = user.map_or("", |user| user.kept.name.as_str());
-            let _ =
-                writeln!(text, "{no:>6}  {name:<24}  {:<6}  {}", kept.usage.name(), time(kept.created_us));
+            let _ = writeln!(
+                text,
+                "{no:>6}  {name:<24}  {:<6}  {}",
+                kept.usage.name(),
+                time(kept.created_us)
+            );
         }
         Ok(text)
     }
@@ -233,14 +295,20 @@ impl AccountDesk {
         }
         self.publish().await?;
         tracing::info!(token.no = no.0, "Revoked token {no}");
-        Ok(format!("token {no} is revoked; subscriptions made by it end\n"))
+        Ok(format!(
+            "token {no} is revoked; subscriptions made by it end\n"
+        ))
     }
 
     async fn rotate_token(&self, no: TokenNo) -> Result<String, AccountRefused> {
         let (users, tokens) = lists(&*self.store).await?;
         let token = tokens.into_iter().find(|token| token.no == no);
-        let user = token.as_ref().and_then(|token| users.iter().find(|user| user.no == token.kept.user));
-        let (Some(token), Some(user)) = (token, user) else { return refused(no_token(no)) };
+        let user = token
+            .as_ref()
+            .and_then(|token| users.iter().find(|user| user.no == token.kept.user));
+        let (Some(token), Some(user)) = (token, user) else {
+            return refused(no_token(no));
+        };
         self.store.remove_token(no).await?;
         tracing::info!(token.no = no.0, "Revoked token {no} for another");
         let made = self.make_token(user, token.kept.usage).await;
@@ -251,7 +319,10 @@ impl AccountDesk {
 
     async fn user(&self, name: &str) -> Result<User, AccountRefused> {
         let (users, _) = lists(&*self.store).await?;
-        users.into_iter().find(|user| user.kept.name == name).map_or_else(|| refused(no_user(name)), Ok)
+        users
+            .into_iter()
+            .find(|user| user.kept.name == name)
+            .map_or_else(|| refused(no_user(name)), Ok)
     }
 }
 
@@ -264,7 +335,10 @@ fn no_token(no: TokenNo) -> String {
 }
 
 fn time(us: u64) -> String {
-    let time = i64::try_from(us).ok().and_then(DateTime::from_timestamp_micros).unwrap_or_default();
+    let time = i64::try_from(us)
+        .ok()
+        .and_then(DateTime::from_timestamp_micros)
+        .unwrap_or_default();
     time.to_rfc3339_opts(SecondsFormat::Secs, true)
 }
 
@@ -284,15 +358,24 @@ mod tests {
     fn readers_who_are_no_users_are_named_with_their_feed() {
         let feed = |no, name: &str, access| {
             let settings = FeedSettings::new(name, Url::parse("http://x/").unwrap());
-            RegisteredFeed { no: FeedNo(no), settings: FeedSettings { access, ..settings } }
+            RegisteredFeed {
+                no: FeedNo(no),
+                settings: FeedSettings { access, ..settings },
+            }
         };
-        let named =
-            |names: &[&str]| AccessSettings::Named(names.iter().map(|name| (*name).to_owned()).collect());
-        let feeds = [feed(1, "a", named(&["alice", "carol"])), feed(2, "b", AccessSettings::Users)];
+        let named = |names: &[&str]| {
+            AccessSettings::Named(names.iter().map(|name| (*name).to_owned()).collect())
+        };
+        let feeds = [
+            feed(1, "a", named(&["alice", "carol"])),
+            feed(2, "b", AccessSettings::Users),
+        ];
         let catalog = CatalogSnapshot::new(feeds, []);
         let unknown = |accounts: &Accounts| {
             let found = unknown_readers(&catalog, accounts);
-            found.map(|(feed, reader)| format!("{feed} {reader}")).collect::<Vec<_>>()
+            found
+                .map(|(feed, reader)| format!("{feed} {reader}"))
+                .collect::<Vec<_>>()
         };
         assert_eq!(unknown(&testing::accounts(&[])), ["a carol"]);
         assert_eq!(unknown(&Accounts::default()), ["a alice", "a carol"]);
@@ -306,29 +389,67 @@ mod tests {
         auth.publish(Accounts::default());
         let site = Site::new(&Url::parse("https://feeds.example/").unwrap(), "");
         let turn = tokio::sync::Mutex::default();
-        let desk = AccountDesk { store, auth: Some(auth.clone()), site, clock, turn };
+        let desk = AccountDesk {
+            store,
+            auth: Some(auth.clone()),
+            site,
+            clock,
+            turn,
+        };
         let done = async |command| match desk.run(command).await {
             AccountAnswer::Done(text) => text,
             other => panic!("{other:?}"),
         };
         let login = password::LoginHash::of("open sesame");
-        let add = AccountCommand::AddUser { name: "alice".into(), login, hex_digest: false };
+        let add = AccountCommand::AddUser {
+            name: "alice".into(),
+            login,
+            hex_digest: false,
+        };
         assert!(done(add.clone()).await.contains("feed password"));
-        assert!(matches!(desk.run(add).await, AccountAnswer::Refused(_)), "there is one");
+        assert!(
+            matches!(desk.run(add).await, AccountAnswer::Refused(_)),
+            "there is one"
+        );
         let user = auth.accounts().user("alice").unwrap().no;
-        let new = || AccountCommand::NewToken { user: "alice".into(), usage: TokenUse::Url };
+        let new = || AccountCommand::NewToken {
+            user: "alice".into(),
+            usage: TokenUse::Url,
+        };
         assert!(done(new()).await.contains("https://feeds.example/s/"));
-        let known = |no| auth.principal(PrincipalId { user, token: Some(TokenNo(no)) }).is_some();
+        let known = |no| {
+            auth.principal(PrincipalId {
+                user,
+                token: Some(TokenNo(no)),
+            })
+            .is_some()
+        };
         assert!(known(1));
-        assert!(done(AccountCommand::RotateToken(TokenNo(1))).await.contains("/s/"));
+        assert!(
+            done(AccountCommand::RotateToken(TokenNo(1)))
+                .await
+                .contains("/s/")
+        );
         assert!(!known(1) && known(2));
-        assert!(matches!(desk.run(AccountCommand::RotateToken(TokenNo(1))).await, AccountAnswer::Refused(_)));
+        assert!(matches!(
+            desk.run(AccountCommand::RotateToken(TokenNo(1))).await,
+            AccountAnswer::Refused(_)
+        ));
         for _ in 1..USER_TOKENS_MAX {
             done(new()).await;
         }
-        assert!(matches!(desk.run(new()).await, AccountAnswer::Refused(_)), "as many as one may have");
-        done(AccountCommand::RemoveUser { name: "alice".into() }).await;
+        assert!(
+            matches!(desk.run(new()).await, AccountAnswer::Refused(_)),
+            "as many as one may have"
+        );
+        done(AccountCommand::RemoveUser {
+            name: "alice".into(),
+        })
+        .await;
         assert!(auth.accounts().is_empty() && !known(2));
-        assert_eq!(done(AccountCommand::ListTokens).await, "there are no tokens\n");
+        assert_eq!(
+            done(AccountCommand::ListTokens).await,
+            "there are no tokens\n"
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! A backup of the store, of the running process or of a file that nobody serves, and what the operator is told of it.
+//! A backup of the store, of the running process or of a file that nobody serves, and what the
+//! operator is told of it.
 
 use crate::{
     clock,
@@ -9,7 +10,11 @@ use std::{path::Path, sync::Arc};
 
 /// Copies a store into a file and tells what is in the copy.
 pub(super) async fn back_up(store: &dyn Store, file: &Path) -> Result<String, StoreError> {
-    let BackupReport { values, damaged, bytes } = store.back_up(file).await?;
+    let BackupReport {
+        values,
+        damaged,
+        bytes,
+    } = store.back_up(file).await?;
     let of_damage = match damaged {
         0 => String::new(),
         damaged => format!(
@@ -17,7 +22,10 @@ pub(super) async fn back_up(store: &dyn Store, file: &Path) -> Result<String, St
             file.display()
         ),
     };
-    let told = format!("{} holds {values} values in {bytes} bytes{of_damage}", file.display());
+    let told = format!(
+        "{} holds {values} values in {bytes} bytes{of_damage}",
+        file.display()
+    );
     tracing::info!(backup.path = %file.display(), values, bytes, damaged, "Backed up the store: {told}");
     Ok(told)
 }

@@ -1,5 +1,5 @@
-//! A configuration beside a store: what `serve` and `reload` would refuse of it, which feeds keep ids that their URLs would not
-//! give them, and whose URL has changed; nothing is written.
+//! A configuration beside a store: what `serve` and `reload` would refuse of it, which feeds keep
+//! ids that their URLs would not give them, and whose URL has changed; nothing is written.
 
 use crate::{
     catalog,
@@ -30,7 +30,11 @@ impl BesideStore {
         let namespaces = catalog::namespaces(store, &feeds).await?;
         let mut found = Self::default();
         let mut urls: HashMap<&str, Url> = HashMap::new();
-        for (feed, namespace) in feeds.iter().zip(namespaces).filter(|(feed, _)| feed.group.is_none()) {
+        for (feed, namespace) in feeds
+            .iter()
+            .zip(namespaces)
+            .filter(|(feed, _)| feed.group.is_none())
+        {
             urls.insert(&feed.name, without_credentials(&feed.url));
             if namespace != feed.namespace() {
                 found.namespaces.insert(feed.name.clone(), namespace);
@@ -38,7 +42,10 @@ impl BesideStore {
         }
         let mut with_items: HashMap<FeedNo, String> = HashMap::new();
         let mut records = listing::feeds(store);
-        while let Some(FeedRecord { name, no, items, .. }) = records.try_next().await? {
+        while let Some(FeedRecord {
+            name, no, items, ..
+        }) = records.try_next().await?
+        {
             if items.total > 0 && urls.contains_key(name.as_str()) {
                 with_items.insert(no, name);
             }
@@ -47,7 +54,9 @@ impl BesideStore {
         let mut polls = listing::polls(store);
         while let Some((no, poll)) = polls.try_next().await? {
             if let Some(name) = with_items.remove(&no)
-                && urls.get(name.as_str()).is_some_and(|url| url.as_str() != poll.url)
+                && urls
+                    .get(name.as_str())
+                    .is_some_and(|url| url.as_str() != poll.url)
             {
                 found.moved.push(name);
             }

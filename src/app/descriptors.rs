@@ -1,21 +1,26 @@
-//! Open files of the process: how many there may be, and how many of them consumers may have; not who they are.
+//! Open files of the process: how many there may be, and how many of them consumers may have; not
+//! who they are.
 
 use crate::config::Config;
 
-/// Files that the process has open besides connections: the store, listeners, logs, what the runtime needs.
+/// Files that the process has open besides connections: the store, listeners, logs, what the
+/// runtime needs.
 const OWN_FILES: u64 = 64;
 /// Connections of the operator.
 const OPERATOR_FILES: u64 = 64;
 /// Connections that are sent to HTTPS.
 const REDIRECT_FILES: u64 = 256;
-/// Connections to publishers: every job in flight may have one of its own host and one of another that it was sent to.
+/// Connections to publishers: every job in flight may have one of its own host and one of another
+/// that it was sent to.
 const PUBLISHER_FILES: u64 = 2 * 100;
 /// Connections of consumers that there is room for at least, whatever else is short.
 const CONSUMERS_MIN: u64 = 16;
-/// Files from which on connections to publishers and callbacks are kept for the next request of the same visit.
+/// Files from which on connections to publishers and callbacks are kept for the next request of the
+/// same visit.
 const IDLE_FILES_MIN: u64 = 8192;
 
-/// Part of the connections that are kept for requests that are answered at once: one divided by this.
+/// Part of the connections that are kept for requests that are answered at once: one divided by
+/// this.
 const ANSWERED_SHARE: usize = 5;
 /// Part of the connections that may wait for one client: one divided by this.
 const CLIENT_SHARE: usize = 2;
@@ -42,12 +47,17 @@ impl Descriptors {
         Self { files_max }
     }
 
-    /// Connections of consumers at once: those that are configured, or as many as leave room for the store, publishers,
-    /// callbacks and the operator.
+    /// Connections of consumers at once: those that are configured, or as many as leave room for
+    /// the store, publishers, callbacks and the operator.
     pub(super) fn connections_max(self, config: &Config) -> usize {
         let callbacks = u64::try_from(config.hub.in_flight_max).unwrap_or(u64::MAX);
-        let redirects = config.server.tls.redirect_from.map_or(0, |_| REDIRECT_FILES);
-        let reserved = (OWN_FILES + OPERATOR_FILES + PUBLISHER_FILES + redirects).saturating_add(callbacks);
+        let redirects = config
+            .server
+            .tls
+            .redirect_from
+            .map_or(0, |_| REDIRECT_FILES);
+        let reserved =
+            (OWN_FILES + OPERATOR_FILES + PUBLISHER_FILES + redirects).saturating_add(callbacks);
         let room = self.files_max.saturating_sub(reserved).max(CONSUMERS_MIN);
         let room = usize::try_from(room).unwrap_or(usize::MAX);
         let wanted = config.server.connections_max;
@@ -65,7 +75,11 @@ impl Descriptors {
 
     /// Idle connections kept for each host of publishers and callbacks.
     pub(super) fn idle_per_host(self) -> usize {
-        if self.files_max < IDLE_FILES_MIN { 0 } else { 2 }
+        if self.files_max < IDLE_FILES_MIN {
+            0
+        } else {
+            2
+        }
     }
 }
 
@@ -75,7 +89,10 @@ mod tests {
 
     #[test]
     fn requests_that_wait_leave_connections_to_others() {
-        assert_eq!([25_000, 16, 1].map(waiting_connections), [(20_000, 12_500), (13, 8), (1, 1)]);
+        assert_eq!(
+            [25_000, 16, 1].map(waiting_connections),
+            [(20_000, 12_500), (13, 8), (1, 1)]
+        );
     }
 
     #[test]
@@ -85,6 +102,9 @@ mod tests {
         assert_eq!(connections(1_048_576), config.server.connections_max);
         assert_eq!(connections(1024), 1024 - 328 - config.hub.in_flight_max);
         assert_eq!(connections(100), 16);
-        assert_eq!([1024, 65_536].map(|files_max| Descriptors { files_max }.idle_per_host()), [0, 2]);
+        assert_eq!(
+            [1024, 65_536].map(|files_max| Descriptors { files_max }.idle_per_host()),
+            [0, 2]
+        );
     }
 }

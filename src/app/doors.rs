@@ -1,5 +1,5 @@
-//! Opens the sockets of consumers and of the operator before anything is served, so that a start that fails leaves nothing
-//! behind; not what is answered there.
+//! Opens the sockets of consumers and of the operator before anything is served, so that a start
+//! that fails leaves nothing behind; not what is answered there.
 
 use crate::{
     acme::CertificateKeeper,
@@ -34,7 +34,8 @@ pub(super) struct Listening {
 }
 
 impl Doors {
-    /// Opens every socket of the configuration, and reads the certificate, unless it is kept by `keeper`.
+    /// Opens every socket of the configuration, and reads the certificate, unless it is kept by
+    /// `keeper`.
     pub(super) async fn open(
         server: &serve::Config,
         keeper: Option<CertificateKeeper>,
@@ -49,11 +50,17 @@ impl Doors {
             Some(keeper) => Some(CurrentCertificate::held(keeper.held())?),
             None => certificate.as_ref().map(Certificate::current),
         };
-        let proxies = if server.proxy_protocol { server.trusted_proxies.clone() } else { Vec::new() };
+        let proxies = if server.proxy_protocol {
+            server.trusted_proxies.clone()
+        } else {
+            Vec::new()
+        };
         let mut consumers = Vec::new();
         for address in server.listen.iter() {
             let opened = Listener::open(address).await;
-            for listener in opened.with_context(|| format!("cannot listen on {address} for consumers"))? {
+            for listener in
+                opened.with_context(|| format!("cannot listen on {address} for consumers"))?
+            {
                 let listener = listener.with_proxies(proxies.clone());
                 consumers.push(match &current {
                     Some(current) => listener.with_tls(current, server.tls.hsts_secs),
@@ -66,22 +73,39 @@ impl Doors {
             Some(address) => Some(bind(address, "those who ask by HTTP")?),
             None => None,
         };
-        Ok(Self { consumers, operator, redirect, certificate, keeper })
+        Ok(Self {
+            consumers,
+            operator,
+            redirect,
+            certificate,
+            keeper,
+        })
     }
 
     /// The addresses at which everything listens.
     pub(super) fn listening(&self) -> std::io::Result<Listening> {
         Ok(Listening {
-            consumers: self.consumers.iter().filter_map(Listener::address).collect(),
+            consumers: self
+                .consumers
+                .iter()
+                .filter_map(Listener::address)
+                .collect(),
             operator: self.operator.local_addr()?,
-            redirect: self.redirect.as_ref().map(TcpListener::local_addr).transpose()?,
+            redirect: self
+                .redirect
+                .as_ref()
+                .map(TcpListener::local_addr)
+                .transpose()?,
         })
     }
 
     /// The first address of consumers.
     pub(super) fn address(&self) -> SocketAddr {
         let none = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
-        self.consumers.iter().find_map(Listener::address).unwrap_or(none)
+        self.consumers
+            .iter()
+            .find_map(Listener::address)
+            .unwrap_or(none)
     }
 
     pub(super) fn admin_address(&self) -> std::io::Result<SocketAddr> {

@@ -1,5 +1,6 @@
-//! Explains the state of a feed and of an item: what is remembered, beside what would prove more. It is gathered
-//! here, in words that another process can read; how it is printed is the command line's business.
+//! Explains the state of a feed and of an item: what is remembered, beside what would prove more.
+//! It is gathered here, in words that another process can read; how it is printed is the command
+//! line's business.
 
 use crate::{
     catalog::{Catalog, FeedSettings, RegisteredFeed},
@@ -42,8 +43,8 @@ mod tests;
 pub(super) use archives::under_way;
 use archives::{archives, history, missed_by_walks};
 pub use explanation::{
-    Churn, ExplainedCheck, ExplainedDocument, ExplainedItem, ExplainedQuarantine, Explanation, ItemState,
-    MissedByDocuments, MissedByWalks, Polling, TombstoneProof,
+    Churn, ExplainedCheck, ExplainedDocument, ExplainedItem, ExplainedQuarantine, Explanation,
+    ItemState, MissedByDocuments, MissedByWalks, Polling, TombstoneProof,
 };
 
 /// Explains feeds and items from what the store remembers.
@@ -68,7 +69,8 @@ const SCAN_ITEMS_MAX: usize = 100_000;
 /// Items of a page of that.
 const SCAN_PAGE_ITEMS: usize = 500;
 
-/// Asks a store that nobody serves. It is not made when it is missing, and nothing is written to it.
+/// Asks a store that nobody serves. It is not made when it is missing, and nothing is written to
+/// it.
 pub async fn from_file(
     config: &Config,
     feed: &str,
@@ -83,7 +85,11 @@ pub async fn from_file(
         Some(record) => store.poll(record.no).await?,
         None => None,
     };
-    let explainer = Explainer { store: store.clone(), catalog, platforms };
+    let explainer = Explainer {
+        store: store.clone(),
+        catalog,
+        platforms,
+    };
     let told = explainer.explain(feed, item, |_| poll.clone()).await;
     store.close().await?;
     Ok(told?)
@@ -99,8 +105,10 @@ impl Explainer {
     fn while_stored(&self, polling: Polling) -> Polling {
         match self.store.condition().outage() {
             Some(Outage { cause, since, .. }) => {
-                let why =
-                    format!("nothing can be stored since {}, so nothing is polled: {cause}", since.rfc3339());
+                let why = format!(
+                    "nothing can be stored since {}, so nothing is polled: {cause}",
+                    since.rfc3339()
+                );
                 Polling { why, ..polling }
             }
             None => polling,
@@ -115,8 +123,15 @@ impl Explainer {
         poll: impl Fn(FeedNo) -> Option<PollState>,
     ) -> Result<Option<Explanation>, StoreError> {
         let catalog = self.catalog.snapshot();
-        let Some(registered) = catalog.feed(name) else { return Ok(None) };
-        let revision = async || self.store.feed(registered.no).await.map(|record| record.rev);
+        let Some(registered) = catalog.feed(name) else {
+            return Ok(None);
+        };
+        let revision = async || {
+            self.store
+                .feed(registered.no)
+                .await
+                .map(|record| record.rev)
+        };
         let mut before = revision().await?;
         for _ in 1..READS_MAX {
             let explanation = self.read(registered, item, &poll).await?;
@@ -129,7 +144,8 @@ impl Explainer {
         Ok(Some(self.read(registered, item, &poll).await?))
     }
 
-    /// Reads everything that is told of a feed, in several steps: a commit between two of them would tell of two states at once.
+    /// Reads everything that is told of a feed, in several steps: a commit between two of them
+    /// would tell of two states at once.
     async fn read(
         &self,
         registered: &RegisteredFeed,
@@ -138,17 +154,33 @@ impl Explainer {
     ) -> Result<Explanation, StoreError> {
         let feed = &registered.settings;
         let poll = poll(registered.no).unwrap_or_default();
-        let (record, mut known) = self.store.snapshot(registered.no, Vec::new()).await?.into_known();
+        let (record, mut known) = self
+            .store
+            .snapshot(registered.no, Vec::new())
+            .await?
+            .into_known();
         if poll.document.repeat == Repeat::Unchanged {
-            // A 304 changes nothing that is stored of a window, and yet it ends what went on from poll to poll.
-            known.window.entries.iter_mut().for_each(|row| row.changed_polls = 0);
+            // A 304 changes nothing that is stored of a window, and yet it ends what went on from
+            // poll to poll.
+            known
+                .window
+                .entries
+                .iter_mut()
+                .for_each(|row| row.changed_polls = 0);
         }
         let profile = platform::profile(&self.platforms, poll.document.platform.as_ref());
-        let policy = feed.deletions.policy_for(record.metadata.is_complete(), profile.as_deref());
+        let policy = feed
+            .deletions
+            .policy_for(record.metadata.is_complete(), profile.as_deref());
         let absence = &known.window.absence;
         let policy = absence.believed(&policy, poll.timetable.polled_at.unwrap_or_default());
         let mut suspects = Vec::new();
-        for row in absence.items.iter().filter(|row| row.suspect.is_some()).take(SUSPECTS_SHOWN) {
+        for row in absence
+            .items
+            .iter()
+            .filter(|row| row.suspect.is_some())
+            .take(SUSPECTS_SHOWN)
+        {
             if let Some(found) = self.store.item(record.no, row.id).await? {
                 suspects.push(self.told(&record, &known.window, &policy, &found).await?);
             }
@@ -161,7 +193,11 @@ impl Explainer {
             Some(found) => Some(self.told(&record, &known.window, &policy, &found).await?),
             None => None,
         };
-        let group = self.store.group(registered.no).await?.filter(|_| registered.is_group());
+        let group = self
+            .store
+            .group(registered.no)
+            .await?
+            .filter(|_| registered.is_group());
         if let (Some(item), Some(_)) = (&mut item, &group) {
             self.tell_holders(registered.no, item).await?;
         }
@@ -185,17 +221,25 @@ impl Explainer {
                 .map(|found| format!("{}: {}", found.platform, found.why)),
             is_complete: record.metadata.is_complete(),
             items: (record.items.total, record.items.live),
-            window: if absence.is_of_empty_document() { 0 } else { known.window.entries.len() },
+            window: if absence.is_of_empty_document() {
+                0
+            } else {
+                known.window.entries.len()
+            },
             deferred: known.window.deferred.len(),
             reformatted_at: known.window.reformatted_at.map(rfc),
             history: history(&record, &feed.import),
             archives: archives(&record, walk.as_ref(), &feed.import, now()),
             quarantined_since: absence.quarantined_since.map(rfc),
-            quarantine: absence.quarantined_since.map(|since| quarantine(absence, since)),
-            pages: absence
-                .control
-                .as_ref()
-                .map(|control| (words::control(control.finding).to_owned(), control.at.rfc3339())),
+            quarantine: absence
+                .quarantined_since
+                .map(|since| quarantine(absence, since)),
+            pages: absence.control.as_ref().map(|control| {
+                (
+                    words::control(control.finding).to_owned(),
+                    control.at.rfc3339(),
+                )
+            }),
             doubted: doubted(absence, poll.timetable.polled_at.unwrap_or_default()),
             distrusts_conditional: absence.has_caught_conditional(),
             suspects,
@@ -204,7 +248,12 @@ impl Explainer {
                 .gaps
                 .iter()
                 .map(|gap| {
-                    (rfc(gap.at), words::event(gap.event).to_owned(), gap.before.clone(), gap.after.clone())
+                    (
+                        rfc(gap.at),
+                        words::event(gap.event).to_owned(),
+                        gap.before.clone(),
+                        gap.after.clone(),
+                    )
                 })
                 .collect(),
             observations: observations.into_iter().skip(skipped).map(seen).collect(),
@@ -216,21 +265,31 @@ impl Explainer {
     fn told_members(&self, group: &GroupRecord) -> Vec<String> {
         let catalog = self.catalog.snapshot();
         let told = |member: &GroupMember| {
-            let name = catalog.feed_no(member.feed).map_or("a feed that was removed", |it| &it.settings.name);
+            let name = catalog
+                .feed_no(member.feed)
+                .map_or("a feed that was removed", |it| &it.settings.name);
             format!("{name}: {}", words::stage(member.stage))
         };
         group.members.iter().map(told).collect()
     }
 
     /// Names the members that have a post of a group.
-    async fn tell_holders(&self, group: FeedNo, item: &mut ExplainedItem) -> Result<(), StoreError> {
-        let Ok(post) = item.id.parse() else { return Ok(()) };
+    async fn tell_holders(
+        &self,
+        group: FeedNo,
+        item: &mut ExplainedItem,
+    ) -> Result<(), StoreError> {
+        let Ok(post) = item.id.parse() else {
+            return Ok(());
+        };
         for Holder { feed, item: held } in self.store.holders(group, post).await? {
             let name = self.store.feed(feed).await?.name;
             item.holders.push((name, held.to_string()));
         }
         item.state = match item.state {
-            ItemState::Deleted if item.evidence.last().is_some_and(|proof| proof.has_left) => ItemState::Left,
+            ItemState::Deleted if item.evidence.last().is_some_and(|proof| proof.has_left) => {
+                ItemState::Left
+            }
             ItemState::Deleted => ItemState::Deleted,
             _ => ItemState::Held,
         };
@@ -238,7 +297,11 @@ impl Explainer {
     }
 
     /// Until when the host of a feed is left alone, if it is.
-    async fn left_alone(&self, poll: &PollState, feed: &FeedSettings) -> Result<Option<Stamp>, StoreError> {
+    async fn left_alone(
+        &self,
+        poll: &PollState,
+        feed: &FeedSettings,
+    ) -> Result<Option<Stamp>, StoreError> {
         let met = hosts_of(poll, feed.deletions.audit_secs, poll.timetable.next_at);
         let mut pauses = listing::host_pauses(&*self.store);
         let mut until = None;
@@ -261,13 +324,16 @@ impl Explainer {
         }
         // A link that is a key is hashed as an id is; titles and digests are marked.
         let keys = [Key::Id(name.to_owned()), Key::Title(name.to_owned())];
-        let keys: Vec<KeyHash> =
-            keys.iter().map(|key| KeyHash::of(&record.ids.namespace, &key.stripped())).collect();
+        let keys: Vec<KeyHash> = keys
+            .iter()
+            .map(|key| KeyHash::of(&record.ids.namespace, &key.stripped()))
+            .collect();
         let mut items = self.store.snapshot(record.no, keys.clone()).await?.items;
         if let Some(item) = keys.iter().find_map(|key| items.remove(key)) {
             return Ok(Some(item));
         }
-        // A tombstone holds no permalink any more, but it is still found by the one that its item had.
+        // A tombstone holds no permalink any more, but it is still found by the one that its item
+        // had.
         let witness: Vec<KeyHash> = address_witness(name).into_iter().collect();
         let alike = self.store.witnessed(record.no, witness).await?.items;
         let found = alike.iter().find(|item| is_named(item, name));
@@ -308,14 +374,21 @@ impl Explainer {
     ) -> Result<ExplainedItem, StoreError> {
         let row = last.absence.items.iter().find(|row| row.id == item.id);
         let missing = row.and_then(|row| row.suspect);
-        let by_walks = last.archive_suspects.iter().find(|missed| missed.id == item.id && !item.is_gone());
+        let by_walks = last
+            .archive_suspects
+            .iter()
+            .find(|missed| missed.id == item.id && !item.is_gone());
         let is_shown = last.entries.iter().any(|row| row.id == item.id);
         let state = match &item.content {
             Content::Gone { .. } => ItemState::Deleted,
-            Content::Live(_) if missing.is_some_and(|missing| missing.permalink_check.is_hidden()) => {
+            Content::Live(_)
+                if missing.is_some_and(|missing| missing.permalink_check.is_hidden()) =>
+            {
                 ItemState::Hidden
             }
-            Content::Live(_) if missing.is_some_and(|missing| missing.basis == SuspectBasis::PageOfMany) => {
+            Content::Live(_)
+                if missing.is_some_and(|missing| missing.basis == SuspectBasis::PageOfMany) =>
+            {
                 ItemState::Quarantined
             }
             Content::Live(_) if missing.is_some() => ItemState::Suspected,
@@ -324,14 +397,23 @@ impl Explainer {
             Content::Live(_) if row.is_some() => ItemState::Undecided,
             Content::Live(_) => ItemState::RolledOff,
         };
-        let title = item.entry().and_then(|entry| entry.title.as_ref()).map(|title| title.value.clone());
+        let title = item
+            .entry()
+            .and_then(|entry| entry.title.as_ref())
+            .map(|title| title.value.clone());
         let evidence = self.store.evidence(record.no, item.id).await?;
         Ok(ExplainedItem {
             id: item.id.to_string(),
             iri: item.iri.clone(),
             title,
-            left_out: item.entry().and_then(|entry| note_of(entry)).map(str::to_owned),
-            unshown_dates: item.entry().map(|entry| dates_of(item, entry)).unwrap_or_default(),
+            left_out: item
+                .entry()
+                .and_then(|entry| note_of(entry))
+                .map(str::to_owned),
+            unshown_dates: item
+                .entry()
+                .map(|entry| dates_of(item, entry))
+                .unwrap_or_default(),
             created: item.created.rfc3339(),
             modified: item.modified.rfc3339(),
             state,
@@ -339,7 +421,10 @@ impl Explainer {
             missing: missing.map(|missing| missed(&missing, Some((item.tombstone_count, policy)))),
             churn: churn(last, item),
             missed: by_walks.map(|missed| missed_by_walks(missed, Some(item.tombstone_count))),
-            evidence: evidence.iter().map(|(at, evidence)| proof(*at, evidence)).collect(),
+            evidence: evidence
+                .iter()
+                .map(|(at, evidence)| proof(*at, evidence))
+                .collect(),
             holders: Vec::new(),
             recheck_at: last
                 .tombstones
@@ -390,20 +475,35 @@ fn doubted(absence: &AbsenceState, now: Stamp) -> Option<String> {
         DoubtReason::Returned => "what was missing has come back three times in a week",
         DoubtReason::Revived => "several items came back at once that were taken for deleted",
     };
-    Some(format!("until {} a deletion takes seven days of absence: {why}", until.rfc3339()))
+    Some(format!(
+        "until {} a deletion takes seven days of absence: {why}",
+        until.rfc3339()
+    ))
 }
 
 /// The quarantine of a window.
 fn quarantine(absence: &AbsenceState, since: Stamp) -> ExplainedQuarantine {
-    let checks = || absence.items.iter().filter_map(|row| row.suspect.map(|missing| missing.permalink_check));
+    let checks = || {
+        absence
+            .items
+            .iter()
+            .filter_map(|row| row.suspect.map(|missing| missing.permalink_check))
+    };
     ExplainedQuarantine {
         since: since.rfc3339(),
         missing: (
-            if absence.is_of_empty_document() { absence.items.len() } else { checks().count() },
+            if absence.is_of_empty_document() {
+                absence.items.len()
+            } else {
+                checks().count()
+            },
             absence.items.len(),
         ),
         asked: checks().filter(|check| check.asked > 0).count(),
-        next_at: checks().filter_map(|check| check.due()).min().map(|at| at.rfc3339()),
+        next_at: checks()
+            .filter_map(|check| check.due())
+            .min()
+            .map(|at| at.rfc3339()),
         decides_at: absence.decides_at(since).rfc3339(),
         ends_at: absence.quarantine_ends_at(since).rfc3339(),
     }
@@ -414,7 +514,10 @@ fn missed(missing: &Suspect, open: Option<(u8, &ProofPolicy)>) -> MissedByDocume
     MissedByDocuments {
         since: missing.since.rfc3339(),
         last_seen: missing.last_seen.rfc3339(),
-        count: (missing.count, needs.map_or(missing.count, |needs| needs.confirmations)),
+        count: (
+            missing.count,
+            needs.map_or(missing.count, |needs| needs.confirmations),
+        ),
         not_before: needs.map(|needs| needs.not_before.rfc3339()),
         audited: missing.audited,
         strong: missing.strong,
@@ -427,8 +530,17 @@ fn missed(missing: &Suspect, open: Option<(u8, &ProofPolicy)>) -> MissedByDocume
 
 fn page(probe: &PermalinkCheck) -> ExplainedCheck {
     ExplainedCheck {
-        said: probe.last.map(|(at, said)| (words::page(said).to_owned(), at.rfc3339())),
-        asked: if probe.last.is_some_and(|(_, said)| said == CheckResult::NoPage) { 0 } else { probe.asked },
+        said: probe
+            .last
+            .map(|(at, said)| (words::page(said).to_owned(), at.rfc3339())),
+        asked: if probe
+            .last
+            .is_some_and(|(_, said)| said == CheckResult::NoPage)
+        {
+            0
+        } else {
+            probe.asked
+        },
         next_at: probe.due().map(|at| at.rfc3339()),
     }
 }
@@ -439,9 +551,19 @@ fn proof(at: Stamp, evidence: &Evidence) -> TombstoneProof {
         reason: evidence.reason.code().to_owned(),
         has_left: evidence.reason == Reason::LeftGroup,
         observed_at: evidence.observed_at.rfc3339(),
-        said: [&evidence.when, &evidence.comment].into_iter().flatten().cloned().collect(),
-        missing: evidence.suspect.as_ref().map(|missing| missed(missing, None)),
-        missed: evidence.archive_suspect.as_ref().map(|missed| missed_by_walks(missed, None)),
+        said: [&evidence.when, &evidence.comment]
+            .into_iter()
+            .flatten()
+            .cloned()
+            .collect(),
+        missing: evidence
+            .suspect
+            .as_ref()
+            .map(|missing| missed(missing, None)),
+        missed: evidence
+            .archive_suspect
+            .as_ref()
+            .map(|missed| missed_by_walks(missed, None)),
     }
 }
 
@@ -460,18 +582,34 @@ fn seen((number, observed): (u64, ObservationRecord)) -> ExplainedDocument {
         Coverage::Conditional => "full, to validators",
         Coverage::Partial | Coverage::Delta => "partial",
     };
-    let ObservationCounts { entries, new, edited, revived, missing, suspects, rolled_off, gone } =
-        observed.counts;
+    let ObservationCounts {
+        entries,
+        new,
+        edited,
+        revived,
+        missing,
+        suspects,
+        rolled_off,
+        gone,
+    } = observed.counts;
     ExplainedDocument {
         number,
         at: observed.at.rfc3339(),
         class: class.to_owned(),
         partial: observed.partial,
         again: observed.again,
-        counts: [entries, new, edited, revived, missing, suspects, rolled_off, gone],
-        events: observed.events.iter().map(|event| words::event(*event).to_owned()).collect(),
+        counts: [
+            entries, new, edited, revived, missing, suspects, rolled_off, gone,
+        ],
+        events: observed
+            .events
+            .iter()
+            .map(|event| words::event(*event).to_owned())
+            .collect(),
         remark: observed.remark,
-        page: observed.page.map(|(id, said)| (id.to_string(), words::page(said).to_owned())),
+        page: observed
+            .page
+            .map(|(id, said)| (id.to_string(), words::page(said).to_owned())),
     }
 }
 
@@ -495,9 +633,16 @@ fn polling(poll: &PollState, audit_secs: u64, left_alone: Option<Stamp>) -> Poll
 
 /// Reason for the time of the next poll.
 fn why_then(poll: &PollState, left_alone: Option<Stamp>) -> String {
-    let mut why = match (&poll.health.fault, poll.health.gone_at, poll.timetable.polled_at) {
+    let mut why = match (
+        &poll.health.fault,
+        poll.health.gone_at,
+        poll.timetable.polled_at,
+    ) {
         (_, Some(since), _) => {
-            format!("the publisher has said since {} that the feed is gone (410)", since.rfc3339())
+            format!(
+                "the publisher has said since {} that the feed is gone (410)",
+                since.rfc3339()
+            )
         }
         (Some(fault), ..) => format!(
             "{} failed, since {}: {}; {}",
@@ -515,7 +660,9 @@ fn why_then(poll: &PollState, left_alone: Option<Stamp>) -> String {
             poll.timetable.arrivals.len(),
             poll.timetable
                 .hinted_secs
-                .map_or_else(String::new, |secs| format!(", and the document asks for {secs} s"))
+                .map_or_else(String::new, |secs| format!(
+                    ", and the document asks for {secs} s"
+                ))
         ),
     };
     if left_alone.is_some() {
@@ -526,7 +673,10 @@ fn why_then(poll: &PollState, left_alone: Option<Stamp>) -> String {
     }
     if let Some(moved) = &poll.health.moved {
         let to = public_text(&moved.url);
-        why += &format!("; it has been redirecting for good since {} to {to}", moved.since.rfc3339());
+        why += &format!(
+            "; it has been redirecting for good since {} to {to}",
+            moved.since.rfc3339()
+        );
     }
     why
 }

@@ -1,5 +1,5 @@
-//! Removal of one item by its operator here: its content and its evidence go, and a stub stays, so that consumers are told and
-//! the item does not come back.
+//! Removal of one item by its operator here: its content and its evidence go, and a stub stays, so
+//! that consumers are told and the item does not come back.
 
 use super::{explain::Explainer, reload::ForgetRefused};
 use crate::{
@@ -23,13 +23,20 @@ pub(super) async fn forget_item(
     feed: &str,
     item: &str,
 ) -> Result<Receipt, ForgetRefused> {
-    let unknown = || ForgetRefused::UnknownItem { feed: feed.to_owned(), item: item.to_owned() };
+    let unknown = || ForgetRefused::UnknownItem {
+        feed: feed.to_owned(),
+        item: item.to_owned(),
+    };
     let record = explainer.store.feed_named(feed).await?;
     let record = record.ok_or_else(|| ForgetRefused::Unknown(feed.to_owned()))?;
     let id = match explainer.find(&record, item).await {
         Ok(found) => found.ok_or_else(unknown)?.id,
         // Its id is all that is known of an item that cannot be read.
-        Err(StoreError::DamagedItem { id, .. }) if item.parse().is_ok_and(|named: ItemId| named == id) => id,
+        Err(StoreError::DamagedItem { id, .. })
+            if item.parse().is_ok_and(|named: ItemId| named == id) =>
+        {
+            id
+        }
         Err(error) => return Err(error.into()),
     };
     let receipt = remove(&*explainer.store, record.no, id).await?;
@@ -38,11 +45,16 @@ pub(super) async fn forget_item(
     Ok(receipt)
 }
 
-/// Removes the documents and the answers of pages that were recorded of a feed: any of them may show the item.
+/// Removes the documents and the answers of pages that were recorded of a feed: any of them may
+/// show the item.
 async fn remove_recordings(explainer: &Explainer, feed: &str) {
     let catalog = explainer.catalog.snapshot();
-    let record = catalog.feed(feed).and_then(|registered| registered.settings.record.as_ref());
-    let Some(folder) = record.map(|record| record.folder.join(feed)) else { return };
+    let record = catalog
+        .feed(feed)
+        .and_then(|registered| registered.settings.record.as_ref());
+    let Some(folder) = record.map(|record| record.folder.join(feed)) else {
+        return;
+    };
     let removed = spawn_blocking({
         let folder = folder.clone();
         move || std::fs::remove_dir_all(folder)
@@ -72,7 +84,13 @@ async fn remove(store: &dyn Store, feed: FeedNo, id: ItemId) -> Result<Receipt, 
             suspect: None,
             archive_suspect: None,
         };
-        let delete = Delete { id, reason: Reason::Forgotten, first_missing: None, last_seen: None, evidence };
+        let delete = Delete {
+            id,
+            reason: Reason::Forgotten,
+            first_missing: None,
+            last_seen: None,
+            evidence,
+        };
         let mut window = snapshot.window.without(id);
         // It may tell the address of the item's page.
         window.absence.control = None;

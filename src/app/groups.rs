@@ -1,5 +1,5 @@
-//! Groups while everything runs: each gets the members that the catalog says, and their items come and go in batches; not what
-//! a batch does.
+//! Groups while everything runs: each gets the members that the catalog says, and their items come
+//! and go in batches; not what a batch does.
 
 use crate::{
     catalog::{Catalog, CatalogSnapshot, RegisteredFeed},
@@ -36,7 +36,9 @@ impl GroupKeeper {
             let again = async {
                 match wait {
                     Some(error) => {
-                        warn!("The members of groups could not be changed, will try again: {error}");
+                        warn!(
+                            "The members of groups could not be changed, will try again: {error}"
+                        );
                         tokio::time::sleep(AGAIN_AFTER).await;
                     }
                     None => std::future::pending().await,
@@ -63,15 +65,24 @@ impl GroupKeeper {
     }
 
     /// Gives a group its members, and takes their items in and out.
-    async fn settle(&self, snapshot: &CatalogSnapshot, group: &RegisteredFeed) -> Result<(), StoreError> {
-        let Some(wanted) = self.wanted(snapshot, group) else { return Ok(()) };
+    async fn settle(
+        &self,
+        snapshot: &CatalogSnapshot,
+        group: &RegisteredFeed,
+    ) -> Result<(), StoreError> {
+        let Some(wanted) = self.wanted(snapshot, group) else {
+            return Ok(());
+        };
         let name = &group.settings.name;
         let members = wanted.members.len();
         let mut step = self.store.set_group(group.no, wanted).await?;
         self.announce(&step);
         let is_moving = !step.is_settled;
         while !step.is_settled || !step.feed.is_ready() {
-            step = self.store.advance_group(group.no, GROUP_BATCH_ITEMS).await?;
+            step = self
+                .store
+                .advance_group(group.no, GROUP_BATCH_ITEMS)
+                .await?;
             self.announce(&step);
         }
         if is_moving {
@@ -85,8 +96,13 @@ impl GroupKeeper {
     fn wanted(&self, snapshot: &CatalogSnapshot, group: &RegisteredFeed) -> Option<WantedGroup> {
         let metadata = Arc::new(group.settings.group.as_ref()?.metadata());
         let url = |name: &str| self.site.base(name, Representation::ATOM, Order::default());
-        let members = snapshot.members(group.no)?.iter().filter_map(|no| snapshot.feed_no(*no));
-        let members = members.map(|member| (member.no, url(&member.settings.name))).collect();
+        let members = snapshot
+            .members(group.no)?
+            .iter()
+            .filter_map(|no| snapshot.feed_no(*no));
+        let members = members
+            .map(|member| (member.no, url(&member.settings.name)))
+            .collect();
         Some(WantedGroup { metadata, members })
     }
 

@@ -26,9 +26,9 @@ use crate::{
     secret::{public_text, public_url},
     serve::{
         admin::{
-            CertificateStatus, FailingStatus, FaultStatus, FeedStatus, FeedTotals, ForgetAnswer, GapStatus,
-            Insight, KeptFeeds, PollReport, ReloadAnswer, RemovedStatus, SiteFault, Status, StoreStatus,
-            SubscriberStatus, WaitStatus,
+            CertificateStatus, FailingStatus, FaultStatus, FeedStatus, FeedTotals, ForgetAnswer,
+            GapStatus, Insight, KeptFeeds, PollReport, ReloadAnswer, RemovedStatus, SiteFault,
+            Status, StoreStatus, SubscriberStatus, WaitStatus,
         },
         feed_range::{FEEDS_DEFAULT, FeedRange},
         long_poll::Waiters,
@@ -66,16 +66,38 @@ fn owned(names: Vec<&str>) -> Vec<String> {
 
 /// A failing subscriber, as the status shows it.
 fn failing_status(failing: FailingSubscriber) -> FailingStatus {
-    let FailingSubscriber { host, why, since, failures, next_try } = failing;
+    let FailingSubscriber {
+        host,
+        why,
+        since,
+        failures,
+        next_try,
+    } = failing;
     let (since, next_try_at) = (since.rfc3339(), next_try.rfc3339());
-    FailingStatus { host, error: why, since, failed: failures, next_try_at }
+    FailingStatus {
+        host,
+        error: why,
+        since,
+        failed: failures,
+        next_try_at,
+    }
 }
 
 /// A feed of which nothing can be read, as the status shows it.
 fn damaged_status(feed: &RegisteredFeed, error: &StoreError) -> FeedStatus {
-    let kind = FaultKind::Internal { reason: error.to_string() };
-    let fault = Some(FaultStatus::from(&FaultNote { kind, since: explain::now() }));
-    FeedStatus { name: feed.settings.name.clone(), url: feed.shown_url(), fault, ..FeedStatus::default() }
+    let kind = FaultKind::Internal {
+        reason: error.to_string(),
+    };
+    let fault = Some(FaultStatus::from(&FaultNote {
+        kind,
+        since: explain::now(),
+    }));
+    FeedStatus {
+        name: feed.settings.name.clone(),
+        url: feed.shown_url(),
+        fault,
+        ..FeedStatus::default()
+    }
 }
 
 /// The wait of a feed, as the status shows it.
@@ -83,7 +105,9 @@ fn wait_status(wait: PollWait, configured_at: &str) -> WaitStatus {
     // A first poll waits since the feed was configured.
     let of_first = (wait.cause == WaitCause::FirstPoll).then(|| configured_at.to_owned());
     let why = match wait.cause {
-        WaitCause::Pause(authority) => format!("{authority} asked to be left alone (Retry-After or 429)"),
+        WaitCause::Pause(authority) => {
+            format!("{authority} asked to be left alone (Retry-After or 429)")
+        }
         WaitCause::Gone => "the publisher says that the feed is gone for good (410)".to_owned(),
         WaitCause::Quota => {
             "it is at its quota (keep.quota_bytes), and nothing more can be stored".to_owned()
@@ -102,12 +126,27 @@ fn wait_status(wait: PollWait, configured_at: &str) -> WaitStatus {
 /// A gap marker, as the status shows it.
 fn gap_status(gap: &Gap) -> GapStatus {
     let (before, after) = (gap.before.clone(), gap.after.clone());
-    GapStatus { at: gap.at.rfc3339(), why: words::event(gap.event), before, after }
+    GapStatus {
+        at: gap.at.rfc3339(),
+        why: words::event(gap.event),
+        before,
+        after,
+    }
 }
 
 /// A removed feed, as the status shows it.
-fn removed_status(RemovedFeed { name, items, renamed_to }: RemovedFeed) -> RemovedStatus {
-    RemovedStatus { name, items, renamed_to }
+fn removed_status(
+    RemovedFeed {
+        name,
+        items,
+        renamed_to,
+    }: RemovedFeed,
+) -> RemovedStatus {
+    RemovedStatus {
+        name,
+        items,
+        renamed_to,
+    }
 }
 
 /// The certificate that everfeed gets itself, as the status shows it.
@@ -126,7 +165,10 @@ fn certificate_status(watch: &CertificateWatch) -> CertificateStatus {
 
 /// The fault of an origin, as the status shows it.
 fn site_fault((origin, note): (&String, &FaultNote)) -> SiteFault {
-    SiteFault { origin: origin.clone(), fault: FaultStatus::from(note) }
+    SiteFault {
+        origin: origin.clone(),
+        fault: FaultStatus::from(note),
+    }
 }
 
 /// The time, as the status shows it.
@@ -139,19 +181,33 @@ impl Overview {
     fn feed_in_memory(&self, feed: &RegisteredFeed, subscribers: SubscriberStatus) -> FeedStatus {
         let poll = self.poller.status(feed.no).unwrap_or_default();
         // The pause of its host puts its poll off.
-        let next_at = poll.timetable.next_at.max(self.poller.paused_until(feed.no));
+        let next_at = poll
+            .timetable
+            .next_at
+            .max(self.poller.paused_until(feed.no));
         let catalog = self.explainer.catalog.snapshot();
         FeedStatus {
             name: feed.settings.name.clone(),
             url: feed.shown_url(),
             members: catalog.member_names(feed.no).map(owned),
-            old_url: feed.settings.legacy.as_ref().map(|place| public_url(&place.url)),
+            old_url: feed
+                .settings
+                .legacy
+                .as_ref()
+                .map(|place| public_url(&place.url)),
             served: self.notify.head(feed.no).is_some_and(|head| head.ready),
             last_poll_at: poll.timetable.polled_at.map(|at| at.rfc3339()),
             last_good_at: poll.health.good_at.map(|at| at.rfc3339()),
             next_poll_at: (next_at.micros() > 0).then(|| next_at.rfc3339()),
-            waits: self.poller.wait(feed.no).map(|wait| wait_status(wait, &self.reloader.status().loaded_at)),
-            moved_to: poll.health.moved.as_ref().map(|moved| public_text(&moved.url)),
+            waits: self
+                .poller
+                .wait(feed.no)
+                .map(|wait| wait_status(wait, &self.reloader.status().loaded_at)),
+            moved_to: poll
+                .health
+                .moved
+                .as_ref()
+                .map(|moved| public_text(&moved.url)),
             failures: poll.health.failures,
             fault: poll.health.fault.as_ref().map(Into::into),
             platform: poll
@@ -211,7 +267,10 @@ impl Overview {
 
     async fn gather(&self, range: FeedRange) -> Result<Status, String> {
         let catalog = self.explainer.catalog.snapshot();
-        let (feeds, next) = self.feeds(&range).await.map_err(|error| error.to_string())?;
+        let (feeds, next) = self
+            .feeds(&range)
+            .await
+            .map_err(|error| error.to_string())?;
         let removed = match removed_feeds(&*self.explainer.store, &catalog).await {
             Ok(removed) => removed,
             // The operator is told of the fault, whatever else cannot be read.
@@ -224,7 +283,10 @@ impl Overview {
         Ok(Status {
             totals: FeedTotals {
                 feeds_total: catalog.feeds().len(),
-                failing: failing.into_iter().map(|(whose, feeds)| (whose.to_string(), feeds)).collect(),
+                failing: failing
+                    .into_iter()
+                    .map(|(whose, feeds)| (whose.to_string(), feeds))
+                    .collect(),
                 site_faults: self.site_faults.all().iter().map(site_fault).collect(),
             },
             certificate: self.certificate.as_ref().map(certificate_status),
@@ -243,7 +305,10 @@ impl Overview {
     }
 
     /// The feeds of a range, and the path of those after them.
-    async fn feeds(&self, range: &FeedRange) -> Result<(Vec<FeedStatus>, Option<String>), StoreError> {
+    async fn feeds(
+        &self,
+        range: &FeedRange,
+    ) -> Result<(Vec<FeedStatus>, Option<String>), StoreError> {
         let catalog = self.explainer.catalog.snapshot();
         let counts = self.hub.counts();
         let mut failing = self.hub.failing(FAILING_SHOWN_MAX);
@@ -253,12 +318,18 @@ impl Overview {
         let mut registered = catalog.feeds_after(range.after.as_deref());
         for feed in registered.by_ref().take(range.max.unwrap_or(FEEDS_DEFAULT)) {
             let counted = counts.get(&feed.no);
-            let subscribers = counted.map_or_else(SubscriberStatus::default, |counted| SubscriberStatus {
-                active: counted.active,
-                pending: counted.pending,
-                failing: counted.failing,
-                failures: failing.remove(&feed.no).into_iter().flatten().map(failing_status).collect(),
-            });
+            let subscribers =
+                counted.map_or_else(SubscriberStatus::default, |counted| SubscriberStatus {
+                    active: counted.active,
+                    pending: counted.pending,
+                    failing: counted.failing,
+                    failures: failing
+                        .remove(&feed.no)
+                        .into_iter()
+                        .flatten()
+                        .map(failing_status)
+                        .collect(),
+                });
             if is_away {
                 // Each try may take a while.
                 feeds.push(self.feed_in_memory(feed, subscribers));
@@ -285,12 +356,22 @@ impl Insight for Overview {
     fn live(&self) -> Result<(), String> {
         let condition = self.explainer.store.condition();
         condition.outage().map_or(Ok(()), |outage| {
-            Err(format!("nothing can be stored since {}: {}", outage.since.rfc3339(), outage.cause))
+            Err(format!(
+                "nothing can be stored since {}: {}",
+                outage.since.rfc3339(),
+                outage.cause
+            ))
         })
     }
 
     fn ready(&self) -> BoxFuture<'_, Result<(), String>> {
-        Box::pin(async { self.explainer.store.check().await.map_err(|error| error.to_string()) })
+        Box::pin(async {
+            self.explainer
+                .store
+                .check()
+                .await
+                .map_err(|error| error.to_string())
+        })
     }
 
     fn status(&self, range: FeedRange) -> BoxFuture<'_, Result<Status, String>> {
@@ -303,7 +384,10 @@ impl Insight for Overview {
         item: Option<&'a str>,
     ) -> BoxFuture<'a, Result<Option<String>, String>> {
         Box::pin(async move {
-            let told = self.explainer.explain(feed, item, |no| self.poller.status(no)).await;
+            let told = self
+                .explainer
+                .explain(feed, item, |no| self.poller.status(no))
+                .await;
             let told = told.map_err(|error| error.to_string())?;
             told.map(|told| serde_json::to_string_pretty(&told).map_err(|error| error.to_string()))
                 .transpose()
@@ -311,7 +395,13 @@ impl Insight for Overview {
     }
 
     fn accept_clock(&self) -> BoxFuture<'_, Result<(), String>> {
-        Box::pin(async { self.explainer.store.accept_clock().await.map_err(|error| error.to_string()) })
+        Box::pin(async {
+            self.explainer
+                .store
+                .accept_clock()
+                .await
+                .map_err(|error| error.to_string())
+        })
     }
 
     fn back_up<'a>(&'a self, file: &'a str) -> BoxFuture<'a, Result<String, String>> {
@@ -338,7 +428,9 @@ impl Insight for Overview {
                     Ok(json) => ReloadAnswer::TakenIn(json),
                     Err(error) => ReloadAnswer::Failed(error.to_string()),
                 },
-                Ok(None) => ReloadAnswer::Failed("the file names another store than this process has".into()),
+                Ok(None) => ReloadAnswer::Failed(
+                    "the file names another store than this process has".into(),
+                ),
                 Err(refused @ ReloadRefused::Store(_)) => ReloadAnswer::Failed(refused.to_string()),
                 Err(refused) => ReloadAnswer::Refused(refused.to_string()),
             }
@@ -346,12 +438,21 @@ impl Insight for Overview {
     }
 
     fn accept_url<'a>(&'a self, feed: &'a str) -> BoxFuture<'a, PollReport> {
-        Box::pin(accepted_url::accept(&self.explainer.catalog, &self.poller, feed))
+        Box::pin(accepted_url::accept(
+            &self.explainer.catalog,
+            &self.poller,
+            feed,
+        ))
     }
 
     fn poll<'a>(&'a self, feed: &'a str, now: bool) -> BoxFuture<'a, PollReport> {
         let urgency = if now { Urgency::Now } else { Urgency::Polite };
-        Box::pin(requested_poll::poll(&self.explainer.catalog, &self.poller, feed, urgency))
+        Box::pin(requested_poll::poll(
+            &self.explainer.catalog,
+            &self.poller,
+            feed,
+            urgency,
+        ))
     }
 
     fn change_accounts(&self, command: AccountCommand) -> BoxFuture<'_, AccountAnswer> {
@@ -362,14 +463,18 @@ impl Insight for Overview {
         Box::pin(async move {
             let done = match item {
                 None => self.reloader.forget(feed).await,
-                Some(item) => forget_item(&self.explainer, feed, item).await.map(|receipt| {
-                    self.notify.committed(&receipt.feed, &receipt.groups);
-                    self.notify.document_kept(receipt.feed.no);
-                }),
+                Some(item) => forget_item(&self.explainer, feed, item)
+                    .await
+                    .map(|receipt| {
+                        self.notify.committed(&receipt.feed, &receipt.groups);
+                        self.notify.document_kept(receipt.feed.no);
+                    }),
             };
             match done {
                 Ok(()) => ForgetAnswer::Forgotten(forgotten(feed, item)),
-                Err(refused @ ForgetRefused::Configured(_)) => ForgetAnswer::Configured(refused.to_string()),
+                Err(refused @ ForgetRefused::Configured(_)) => {
+                    ForgetAnswer::Configured(refused.to_string())
+                }
                 Err(refused @ (ForgetRefused::Unknown(_) | ForgetRefused::UnknownItem { .. })) => {
                     ForgetAnswer::Unknown(refused.to_string())
                 }

@@ -1,5 +1,5 @@
-//! One document, fetched as polling would fetch it: the same client stack, one unconditional GET. Nothing is stored,
-//! and what the document says is not looked at.
+//! One document, fetched as polling would fetch it: the same client stack, one unconditional GET.
+//! Nothing is stored, and what the document says is not looked at.
 
 use crate::{
     clock::{self, Clock},
@@ -34,12 +34,14 @@ pub struct ProbedDocument {
     pub resource: Option<String>,
     /// The end of the permanent redirects, if all redirects were permanent.
     pub moved_to: Option<String>,
-    /// True when the server sent only the entries that it takes for new (226), which nobody asked for.
+    /// True when the server sent only the entries that it takes for new (226), which nobody asked
+    /// for.
     pub is_part: bool,
 }
 
-/// Asks once, for a feed or for whatever is there. `contact_url` is where the publisher finds out who asked; loopback and private addresses are allowed for
-/// `url` itself, as for a feed that is configured.
+/// Asks once, for a feed or for whatever is there. `contact_url` is where the publisher finds out
+/// who asked; loopback and private addresses are allowed for `url` itself, as for a feed that is
+/// configured.
 pub async fn fetch(
     limits: &ingest::Config,
     contact_url: Option<Url>,
@@ -49,8 +51,16 @@ pub async fn fetch(
     let client = layers::upstream(&limits.client(), Governor::default())
         .map_err(|error| Failure::ours(format!("no client could be made: {error}")))?;
     let clock: Arc<dyn Clock> = Arc::new(clock::System);
-    let feed = FeedSpec { format, ..FeedSpec::new(FeedNo(0), "probe", url.clone()) };
-    ask(&Upstream::new(client, contact_url, clock.clone()), &feed, &*clock).await
+    let feed = FeedSpec {
+        format,
+        ..FeedSpec::new(FeedNo(0), "probe", url.clone())
+    };
+    ask(
+        &Upstream::new(client, contact_url, clock.clone()),
+        &feed,
+        &*clock,
+    )
+    .await
 }
 
 /// Asks once for the document of a feed, registered or not.
@@ -73,11 +83,12 @@ pub(super) async fn ask(
             is_part: fetched.coverage == Coverage::Delta,
         }),
         DocumentReply::Failed { failure, .. } => Err(failure),
-        DocumentReply::Unchanged(_) => {
-            Err(Failure::of(FaultKind::Refused { status: 304, has_credentials: false }))
-        }
-        DocumentReply::Deferred { wait_secs } => {
-            Err(Failure::ours(format!("this host was asked often enough; try again in {wait_secs} s")))
-        }
+        DocumentReply::Unchanged(_) => Err(Failure::of(FaultKind::Refused {
+            status: 304,
+            has_credentials: false,
+        })),
+        DocumentReply::Deferred { wait_secs } => Err(Failure::ours(format!(
+            "this host was asked often enough; try again in {wait_secs} s"
+        ))),
     }
 }

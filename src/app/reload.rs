@@ -1,5 +1,5 @@
-//! Reload: takes the configuration file in anew while everything runs, all or nothing; and forgets feeds that are not
-//! configured any more. Held requests, pushes and walks are not touched.
+//! Reload: takes the configuration file in anew while everything runs, all or nothing; and forgets
+//! feeds that are not configured any more. Held requests, pushes and walks are not touched.
 
 use super::{
     accounts::tell_unknown_readers,
@@ -8,7 +8,8 @@ use super::{
 };
 use crate::{
     catalog::{
-        self, CatalogChanges, CatalogSnapshot, FeedSettings, ReadGate, RegisteredFeed, RegistrationProgress,
+        self, CatalogChanges, CatalogSnapshot, FeedSettings, ReadGate, RegisteredFeed,
+        RegistrationProgress,
     },
     config::{Config, ConfigError, ConfigSource, waiting_for_restart},
     feed::record::FeedNo,
@@ -35,9 +36,11 @@ pub(super) struct Reloader {
 
 /// The parts that a reload reads and changes.
 pub(super) struct ReloadParts {
-    /// The file and the environment that this process was started with; `None` where it was started without a file.
+    /// The file and the environment that this process was started with; `None` where it was started
+    /// without a file.
     pub(super) source: Option<ConfigSource>,
-    /// The configuration that this process was started with: its settings outside `[[feed]]` are in force.
+    /// The configuration that this process was started with: its settings outside `[[feed]]` are in
+    /// force.
     pub(super) started_with: Config,
     pub(super) gate: ReadGate,
     pub(super) store: Arc<dyn Store>,
@@ -75,7 +78,11 @@ pub enum ReloadRefused {
 
 impl ReloadRefused {
     fn of_store(error: StoreError) -> Self {
-        if error.is_of_namespaces() { Self::Namespace(error) } else { Self::Store(error) }
+        if error.is_of_namespaces() {
+            Self::Namespace(error)
+        } else {
+            Self::Store(error)
+        }
     }
 }
 
@@ -103,7 +110,10 @@ pub enum ForgetRefused {
 
 /// The file of a configuration, in full: a reload is asked for from other folders, too.
 fn shown_file(source: &ConfigSource) -> String {
-    std::path::absolute(&source.file).unwrap_or_else(|_| source.file.clone()).display().to_string()
+    std::path::absolute(&source.file)
+        .unwrap_or_else(|_| source.file.clone())
+        .display()
+        .to_string()
 }
 
 impl Reloader {
@@ -113,15 +123,23 @@ impl Reloader {
             loaded_at: now(),
             ..ConfigStatus::default()
         };
-        Self { parts, turn: tokio::sync::Mutex::default(), status: Mutex::new(status) }
+        Self {
+            parts,
+            turn: tokio::sync::Mutex::default(),
+            status: Mutex::new(status),
+        }
     }
 
     /// State of the configuration, for the operator.
     pub(super) fn status(&self) -> ConfigStatus {
-        self.status.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.status
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
-    /// Reads the file again and takes it in, or refuses it and changes nothing. Says in the log what came of it.
+    /// Reads the file again and takes it in, or refuses it and changes nothing. Says in the log
+    /// what came of it.
     pub(super) async fn reload(&self) -> Result<ReloadReport, ReloadRefused> {
         let _turn = self.turn.lock().await;
         let outcome = self.take_in().await;
@@ -151,17 +169,28 @@ impl Reloader {
 
     async fn take_in(&self) -> Result<ReloadReport, ReloadRefused> {
         let parts = &self.parts;
-        let file = parts.source.as_ref().ok_or(ReloadRefused::NoFile)?.file.clone();
+        let file = parts
+            .source
+            .as_ref()
+            .ok_or(ReloadRefused::NoFile)?
+            .file
+            .clone();
         let config = self.load().await?;
         // The profiles in force are those of the start.
         let profiles = parts.started_with.platforms.profiles();
         let problems = |feed: &FeedSettings| {
             let table = format!("feed.{}", feed.name);
-            feed.problems(&profiles).into_iter().map(move |problem| problem.within(&table))
+            feed.problems(&profiles)
+                .into_iter()
+                .map(move |problem| problem.within(&table))
         };
         let unknown: Vec<_> = config.feed.iter().flat_map(problems).collect();
         if !unknown.is_empty() {
-            return Err(ConfigError { file, problems: unknown }.into());
+            return Err(ConfigError {
+                file,
+                problems: unknown,
+            }
+            .into());
         }
         super::tell_warnings(&config.warnings());
         let waiting = waiting_for_restart(&parts.started_with, &config);
@@ -175,16 +204,29 @@ impl Reloader {
         joined.map_err(ReloadRefused::Store)?;
         let changes = self.put_in_force(feeds).await?;
         let mut moved = Vec::new();
-        for change in changes.changed.iter().filter(|change| change.keys.iter().any(|key| key == "url")) {
-            if parts.store.feed(change.feed.no).await.is_ok_and(|record| record.items.total > 0) {
+        for change in changes
+            .changed
+            .iter()
+            .filter(|change| change.keys.iter().any(|key| key == "url"))
+        {
+            if parts
+                .store
+                .feed(change.feed.no)
+                .await
+                .is_ok_and(|record| record.items.total > 0)
+            {
                 moved.push(change.feed.settings.name.clone());
             }
         }
-        Ok(ReloadReport { changes, waiting, moved })
+        Ok(ReloadReport {
+            changes,
+            waiting,
+            moved,
+        })
     }
 
-    /// Reads the file again and holds it against the store, as the next start would; takes nothing in. `None` where that start
-    /// would open another store.
+    /// Reads the file again and holds it against the store, as the next start would; takes nothing
+    /// in. `None` where that start would open another store.
     pub(super) async fn check(&self) -> Result<Option<BesideStore>, ReloadRefused> {
         let config = self.load().await?;
         if config.store.path != self.parts.started_with.store.path {
@@ -198,15 +240,21 @@ impl Reloader {
     async fn load(&self) -> Result<Config, ReloadRefused> {
         let source = self.parts.source.clone().ok_or(ReloadRefused::NoFile)?;
         let loaded = tokio::task::spawn_blocking(move || source.load()).await;
-        Ok(loaded.map_err(|error| ReloadRefused::Store(StoreError::Failed(error.to_string())))??)
+        Ok(loaded
+            .map_err(|error| ReloadRefused::Store(StoreError::Failed(error.to_string())))??)
     }
 
     /// Takes in the feeds that were found on sites since the start, beside those in force.
     pub(super) async fn take_in_found(&self) -> Result<(), ReloadRefused> {
         let _turn = self.turn.lock().await;
         let parts = &self.parts;
-        let mut feeds: Vec<FeedSettings> =
-            parts.gate.catalog.snapshot().feeds().map(|feed| feed.settings.clone()).collect();
+        let mut feeds: Vec<FeedSettings> = parts
+            .gate
+            .catalog
+            .snapshot()
+            .feeds()
+            .map(|feed| feed.settings.clone())
+            .collect();
         let Config { site, server, .. } = &parts.started_with;
         let joined = catalog::join_found(&*parts.store, site, &server.public_url, &mut feeds).await;
         joined.map_err(ReloadRefused::Store)?;
@@ -214,16 +262,30 @@ impl Reloader {
     }
 
     /// Registers feeds, and makes them those that are polled and served.
-    async fn put_in_force(&self, feeds: Vec<FeedSettings>) -> Result<CatalogChanges, ReloadRefused> {
+    async fn put_in_force(
+        &self,
+        feeds: Vec<FeedSettings>,
+    ) -> Result<CatalogChanges, ReloadRefused> {
         let parts = &self.parts;
         let progress = RegistrationProgress::of(feeds.len());
         let snapshot = catalog::register(&*parts.store, feeds, &progress).await;
         let snapshot = snapshot.map_err(ReloadRefused::of_store)?;
         let changes = catalog::diff(&parts.gate.catalog.snapshot(), &snapshot);
-        let removed = removed_feeds(&*parts.store, &snapshot).await.map_err(ReloadRefused::Store)?;
-        let is_removed_now =
-            |feed: &RemovedFeed| changes.removed.iter().any(|removed| removed.settings.name == feed.name);
-        removed::tell(&removed.into_iter().filter(is_removed_now).collect::<Vec<_>>());
+        let removed = removed_feeds(&*parts.store, &snapshot)
+            .await
+            .map_err(ReloadRefused::Store)?;
+        let is_removed_now = |feed: &RemovedFeed| {
+            changes
+                .removed
+                .iter()
+                .any(|removed| removed.settings.name == feed.name)
+        };
+        removed::tell(
+            &removed
+                .into_iter()
+                .filter(is_removed_now)
+                .collect::<Vec<_>>(),
+        );
         // Before anybody finds the new feeds: who asks for one must be woken by its first document.
         for feed in &changes.added {
             match parts.store.feed(feed.no).await {
@@ -250,19 +312,23 @@ impl Reloader {
     }
 }
 
-/// The feeds of a configuration whose sites differ from those that run. Sites change at the next start, so the feeds at their
-/// addresses stay as they run until then.
+/// The feeds of a configuration whose sites differ from those that run. Sites change at the next
+/// start, so the feeds at their addresses stay as they run until then.
 fn beside_running_sites(
     new: Vec<FeedSettings>,
     running: impl Iterator<Item = FeedSettings>,
 ) -> Vec<FeedSettings> {
     let mut feeds: Vec<_> = running.filter(|feed| feed.legacy.is_some()).collect();
     let names: HashSet<String> = feeds.iter().map(|feed| feed.name.clone()).collect();
-    feeds.extend(new.into_iter().filter(|feed| feed.legacy.is_none() && !names.contains(&feed.name)));
+    feeds.extend(
+        new.into_iter()
+            .filter(|feed| feed.legacy.is_none() && !names.contains(&feed.name)),
+    );
     feeds
 }
 
-/// Forgets a feed in a store, unless the catalog has it registered, and tells the number that it had.
+/// Forgets a feed in a store, unless the catalog has it registered, and tells the number that it
+/// had.
 pub(super) async fn forget(
     store: &dyn Store,
     catalog: &CatalogSnapshot,
@@ -286,7 +352,10 @@ fn poller_changes(changes: &CatalogChanges) -> impl Iterator<Item = FeedChange> 
     let removed = removed.map(|feed| FeedChange::Removed(feed.no));
     let added = changes.added.iter().filter(|feed| !feed.is_group());
     let added = added.map(|feed| FeedChange::Added(FeedSpec::from(&**feed)));
-    let changed = changes.changed.iter().filter(|change| !change.feed.is_group());
+    let changed = changes
+        .changed
+        .iter()
+        .filter(|change| !change.feed.is_group());
     let changed = changed.map(|change| FeedChange::Changed(FeedSpec::from(&*change.feed)));
     removed.chain(added).chain(changed)
 }
@@ -297,10 +366,15 @@ fn named(feed: &RegisteredFeed) -> String {
     format!("{list}.{}", feed.settings.name)
 }
 
-/// A line for every feed that was added or removed and for every key that changed; and for each that waits.
+/// A line for every feed that was added or removed and for every key that changed; and for each
+/// that waits.
 impl fmt::Display for ReloadReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let CatalogChanges { added, changed, removed } = &self.changes;
+        let CatalogChanges {
+            added,
+            changed,
+            removed,
+        } = &self.changes;
         for feed in added {
             writeln!(f, "added    {}", named(feed))?;
         }
@@ -342,9 +416,14 @@ mod tests {
         let site = |host: &str, origin: &str| {
             format!("[[site]]\nhost = \"{host}\"\norigin = \"{origin}\"\nfeeds = [\"/feed\"]\n")
         };
-        let feed =
-            |name: &str| format!("[[feed]]\nname = \"{name}\"\nurl = \"http://other.example/{name}\"\n");
-        let running = config(&format!("{}{}", feed("old"), site("b.example", "http://127.0.0.1:1")));
+        let feed = |name: &str| {
+            format!("[[feed]]\nname = \"{name}\"\nurl = \"http://other.example/{name}\"\n")
+        };
+        let running = config(&format!(
+            "{}{}",
+            feed("old"),
+            site("b.example", "http://127.0.0.1:1")
+        ));
         // Another site goes before it, and its old server has moved.
         let new = config(&format!(
             "{}{}{}",
@@ -353,9 +432,22 @@ mod tests {
             site("b.example", "http://127.0.0.1:3")
         ));
         let feeds = beside_running_sites(new.registered(), running.registered().into_iter());
-        let of_site: Vec<_> = running.registered().into_iter().filter(|feed| feed.legacy.is_some()).collect();
+        let of_site: Vec<_> = running
+            .registered()
+            .into_iter()
+            .filter(|feed| feed.legacy.is_some())
+            .collect();
         assert_eq!(of_site.len(), 1);
-        assert_eq!((feeds[0].url.port(), &feeds[0].legacy), (Some(1), &of_site[0].legacy));
-        assert_eq!(feeds[1..].iter().map(|feed| &*feed.name).collect::<Vec<_>>(), ["new"]);
+        assert_eq!(
+            (feeds[0].url.port(), &feeds[0].legacy),
+            (Some(1), &of_site[0].legacy)
+        );
+        assert_eq!(
+            feeds[1..]
+                .iter()
+                .map(|feed| &*feed.name)
+                .collect::<Vec<_>>(),
+            ["new"]
+        );
     }
 }

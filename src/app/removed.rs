@@ -1,5 +1,5 @@
-//! Feeds that are kept although they are not configured any more: how much is kept of each, and whether it was renamed; not
-//! what consumers see of them.
+//! Feeds that are kept although they are not configured any more: how much is kept of each, and
+//! whether it was renamed; not what consumers see of them.
 
 use crate::{
     catalog::CatalogSnapshot,
@@ -21,8 +21,16 @@ pub struct RemovedFeed {
 
 impl fmt::Display for RemovedFeed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, items, renamed_to } = self;
-        let counted = if *items == 1 { "1 item is".to_owned() } else { format!("{items} items are") };
+        let Self {
+            name,
+            items,
+            renamed_to,
+        } = self;
+        let counted = if *items == 1 {
+            "1 item is".to_owned()
+        } else {
+            format!("{items} items are")
+        };
         match renamed_to {
             Some(new) => write!(
                 f,
@@ -44,13 +52,17 @@ pub(super) async fn removed_feeds(
     store: &dyn Store,
     catalog: &CatalogSnapshot,
 ) -> Result<Vec<RemovedFeed>, StoreError> {
-    let withdrawn: Vec<(String, FeedNo)> =
-        catalog.all_withdrawn().map(|(name, no)| (name.to_owned(), no)).collect();
+    let withdrawn: Vec<(String, FeedNo)> = catalog
+        .all_withdrawn()
+        .map(|(name, no)| (name.to_owned(), no))
+        .collect();
     if withdrawn.is_empty() {
         return Ok(Vec::new());
     }
-    let namespaces: HashMap<String, &str> =
-        catalog.feeds().map(|feed| (feed.settings.namespace(), feed.settings.name.as_str())).collect();
+    let namespaces: HashMap<String, &str> = catalog
+        .feeds()
+        .map(|feed| (feed.settings.namespace(), feed.settings.name.as_str()))
+        .collect();
     let mut removed = Vec::new();
     for (name, no) in withdrawn {
         let record = match store.feed(no).await {
@@ -58,13 +70,23 @@ pub(super) async fn removed_feeds(
             // Forgotten meanwhile.
             Err(StoreError::UnknownFeed(_)) => continue,
             Err(error) if error.is_of_one_feed() => {
-                removed.push(RemovedFeed { name, items: 0, renamed_to: None });
+                removed.push(RemovedFeed {
+                    name,
+                    items: 0,
+                    renamed_to: None,
+                });
                 continue;
             }
             Err(error) => return Err(error),
         };
-        let renamed_to = namespaces.get(&record.ids.namespace).map(|name| (*name).to_owned());
-        removed.push(RemovedFeed { name, items: record.items.total, renamed_to });
+        let renamed_to = namespaces
+            .get(&record.ids.namespace)
+            .map(|name| (*name).to_owned());
+        removed.push(RemovedFeed {
+            name,
+            items: record.items.total,
+            renamed_to,
+        });
     }
     removed.sort_by(|one, other| one.name.cmp(&other.name));
     Ok(removed)
@@ -80,7 +102,10 @@ pub(super) fn tell(removed: &[RemovedFeed]) {
     }
     let more = removed.len().saturating_sub(TOLD_MAX);
     if more > 0 {
-        tracing::warn!(feeds = more, "{more} more feeds are kept although they are not configured");
+        tracing::warn!(
+            feeds = more,
+            "{more} more feeds are kept although they are not configured"
+        );
     }
 }
 
@@ -99,14 +124,28 @@ mod tests {
     async fn a_feed_that_left_is_told_of_and_one_with_a_new_name_is_recognised_by_its_url() {
         let store = Memory::new(Arc::new(Manual::at(1_780_272_000_000_000)));
         let feed = |name: &str, url: &str| FeedSettings::new(name, Url::parse(url).unwrap());
-        let all = vec![feed("blog", "http://x/a"), feed("old", "http://x/b"), feed("gone", "http://x/c")];
-        register(&store, all, &RegistrationProgress::default()).await.unwrap();
+        let all = vec![
+            feed("blog", "http://x/a"),
+            feed("old", "http://x/b"),
+            feed("gone", "http://x/c"),
+        ];
+        register(&store, all, &RegistrationProgress::default())
+            .await
+            .unwrap();
         let now = vec![feed("blog", "http://x/a"), feed("new", "https://x/b")];
-        let catalog = register(&store, now, &RegistrationProgress::default()).await.unwrap();
+        let catalog = register(&store, now, &RegistrationProgress::default())
+            .await
+            .unwrap();
         let removed = removed_feeds(&store, &catalog).await.unwrap();
-        let told: Vec<_> = removed.iter().map(|it| (it.name.as_str(), it.renamed_to.as_deref())).collect();
+        let told: Vec<_> = removed
+            .iter()
+            .map(|it| (it.name.as_str(), it.renamed_to.as_deref()))
+            .collect();
         assert_eq!(told, [("gone", None), ("old", Some("new"))]);
         let words = removed[1].to_string();
-        assert!(words.contains("0 items are kept") && words.contains("name it `old` again"), "{words}");
+        assert!(
+            words.contains("0 items are kept") && words.contains("name it `old` again"),
+            "{words}"
+        );
     }
 }

@@ -1,5 +1,6 @@
-//! Recorded documents, or successive versions of one, through the code that polls: the same reading, matching and
-//! deciding, over a store in memory and a clock that is set. Nothing is asked of anybody, and nothing is kept.
+//! Recorded documents, or successive versions of one, through the code that polls: the same
+//! reading, matching and deciding, over a store in memory and a clock that is set. Nothing is asked
+//! of anybody, and nothing is kept.
 
 use crate::{
     catalog::FeedSettings,
@@ -21,7 +22,8 @@ use crate::{
         checks::Check,
         polls::Poll,
         recording::{
-            QuietPoll, Recorded, RecordedAnswer, RecordedPage, RecordedSettings, recorded, recorded_answers,
+            QuietPoll, Recorded, RecordedAnswer, RecordedPage, RecordedSettings, recorded,
+            recorded_answers,
         },
         upstream::DocumentReply,
     },
@@ -62,7 +64,8 @@ pub struct Step {
 pub struct Changed {
     /// Our id.
     pub id: ItemId,
-    /// Its publisher's name for it: the id, else the permalink, else the title, of its last content.
+    /// Its publisher's name for it: the id, else the permalink, else the title, of its last
+    /// content.
     pub name: String,
     /// The kind of the change.
     pub kind: Kind,
@@ -83,10 +86,11 @@ pub enum Kind {
 
 /// The documents of one feed, in order, and how they were got.
 enum ReplaySource {
-    /// Recorded by everfeed: every document is there with its time, and every other answer on which something depends.
+    /// Recorded by everfeed: every document is there with its time, and every other answer on which
+    /// something depends.
     Recording(Vec<(PathBuf, Recorded)>, Vec<RecordedAnswer>),
-    /// Versions of a document, each in force until the next: asked for when it appears, and in between whenever a poll
-    /// is due.
+    /// Versions of a document, each in force until the next: asked for when it appears, and in
+    /// between whenever a poll is due.
     Versions(Vec<(PathBuf, Stamp)>),
 }
 
@@ -127,8 +131,9 @@ fn is_feed(folder: &Path) -> bool {
     folder.join(MANIFEST).exists() || recorded(folder).is_ok_and(|found| !found.is_empty())
 }
 
-/// Plays a feed and tells what each poll came to. `unconditional` takes every document for the answer to a request
-/// without validators, which proves most. `feed` is how it is configured, if it is.
+/// Plays a feed and tells what each poll came to. `unconditional` takes every document for the
+/// answer to a request without validators, which proves most. `feed` is how it is configured, if it
+/// is.
 pub async fn play(
     folder: &Path,
     feed: Option<&FeedSettings>,
@@ -144,7 +149,14 @@ pub async fn play(
                     player.hear(answer).await?;
                 }
                 let conditional = came.conditional && !unconditional;
-                player.read(&path, Stamp::from_micros(came.at_us), conditional, Some(&came)).await?;
+                player
+                    .read(
+                        &path,
+                        Stamp::from_micros(came.at_us),
+                        conditional,
+                        Some(&came),
+                    )
+                    .await?;
             }
             for answer in answers {
                 player.hear(answer).await?;
@@ -152,7 +164,14 @@ pub async fn play(
         }
         ReplaySource::Versions(versions) => {
             for (n, (path, at)) in versions.iter().enumerate() {
-                player.read(path, *at, !unconditional && player.is_conditional(*at), None).await?;
+                player
+                    .read(
+                        path,
+                        *at,
+                        !unconditional && player.is_conditional(*at),
+                        None,
+                    )
+                    .await?;
                 let until = versions.get(n + 1).map_or(*at, |next| next.1);
                 player.stay(path, until).await?;
             }
@@ -171,9 +190,10 @@ impl ReplaySource {
     /// The settings under which its first document was read.
     fn settings(&self) -> RecordedSettings {
         match self {
-            Self::Recording(documents, _) => {
-                documents.first().map(|(_, came)| came.under.clone()).unwrap_or_default()
-            }
+            Self::Recording(documents, _) => documents
+                .first()
+                .map(|(_, came)| came.under.clone())
+                .unwrap_or_default(),
             Self::Versions(_) => RecordedSettings::default(),
         }
     }
@@ -182,19 +202,30 @@ impl ReplaySource {
 fn source(folder: &Path) -> anyhow::Result<ReplaySource> {
     let manifest = folder.join(MANIFEST);
     if !manifest.exists() {
-        return Ok(ReplaySource::Recording(recorded(folder)?, recorded_answers(folder)?));
+        return Ok(ReplaySource::Recording(
+            recorded(folder)?,
+            recorded_answers(folder)?,
+        ));
     }
-    let manifest: Manifest =
-        serde_json::from_slice(&std::fs::read(&manifest)?).with_context(|| manifest.display().to_string())?;
+    let manifest: Manifest = serde_json::from_slice(&std::fs::read(&manifest)?)
+        .with_context(|| manifest.display().to_string())?;
     let version = |version: Version| {
         let at = DateTime::parse_from_rfc3339(&version.commit_time)
             .with_context(|| format!("{}: {}", version.file, version.commit_time))?;
         // A path that leads elsewhere is none of ours.
-        let file = Path::new(&version.file).file_name().context("a version without a file")?;
+        let file = Path::new(&version.file)
+            .file_name()
+            .context("a version without a file")?;
         let at = u64::try_from(at.timestamp_micros()).unwrap_or(0);
         Ok((folder.join(file), Stamp::from_micros(at)))
     };
-    Ok(ReplaySource::Versions(manifest.versions.into_iter().map(version).collect::<anyhow::Result<_>>()?))
+    Ok(ReplaySource::Versions(
+        manifest
+            .versions
+            .into_iter()
+            .map(version)
+            .collect::<anyhow::Result<_>>()?,
+    ))
 }
 
 /// A feed that is played.
@@ -225,8 +256,15 @@ impl Player {
         let clock = Arc::new(Manual::at(0));
         let store = Arc::new(Memory::new(clock.clone()));
         let notify = Arc::new(Notify::new());
-        let context = Context { jitter: || 0.0, ..Context::new(store.clone(), notify, clock.clone()) };
-        let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let context = Context {
+            jitter: || 0.0,
+            ..Context::new(store.clone(), notify, clock.clone())
+        };
+        let name = folder
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
         let under = source.settings();
         let namespace = configured.map(FeedSettings::namespace).or(under.namespace);
         let namespace = namespace.unwrap_or_else(|| name.clone());
@@ -234,8 +272,12 @@ impl Player {
         let usual = FeedSpec::new(no, name, Url::parse(URL)?);
         // Older recordings do not say if pages were asked for, unless some were.
         let recorded = under.deletions;
-        let permalink_checks = recorded.map_or_else(|| source.has_pages(), |under| under.permalink_checks);
-        let checked = |deletions: DeletionSettings| DeletionSettings { permalink_checks, ..deletions };
+        let permalink_checks =
+            recorded.map_or_else(|| source.has_pages(), |under| under.permalink_checks);
+        let checked = |deletions: DeletionSettings| DeletionSettings {
+            permalink_checks,
+            ..deletions
+        };
         let feed = match configured {
             Some(as_configured) => FeedSpec {
                 aliases: as_configured.aliases.clone(),
@@ -244,27 +286,47 @@ impl Player {
                 platform: as_configured.platform.clone(),
                 ..usual
             },
-            None => FeedSpec { deletions: checked(usual.deletions), ..usual },
+            None => FeedSpec {
+                deletions: checked(usual.deletions),
+                ..usual
+            },
         };
         let is_configured = configured.is_some();
         let state = PollState::unpolled(URL);
         let (steps, cursor, known) = (Vec::new(), String::new(), HashMap::new());
-        Ok(Self { context, store, clock, feed, is_configured, state, steps, seen: 0, cursor, known })
+        Ok(Self {
+            context,
+            store,
+            clock,
+            feed,
+            is_configured,
+            state,
+            steps,
+            seen: 0,
+            cursor,
+            known,
+        })
     }
 
     /// True when the next request would carry validators.
     fn is_conditional(&self, at: Stamp) -> bool {
-        self.state.plan(self.feed.deletions.audit_secs, at).conditional
+        self.state
+            .plan(self.feed.deletions.audit_secs, at)
+            .conditional
     }
 
     /// Polls whenever a poll is due while a version is in force: 304, except for audits.
     async fn stay(&mut self, path: &Path, until: Stamp) -> anyhow::Result<()> {
         while self.state.timetable.next_at < until {
             let at = self.state.timetable.next_at;
-            // Validators of a good document would not be answered by 304 while a bad one is in force.
+            // Validators of a good document would not be answered by 304 while a bad one is in
+            // force.
             if self.is_conditional(at) && self.state.health.failures == 0 {
                 self.set(at).await?;
-                let reply = DocumentReply::Unchanged(Answer { conditional: true, ..Answer::default() });
+                let reply = DocumentReply::Unchanged(Answer {
+                    conditional: true,
+                    ..Answer::default()
+                });
                 self.state = self.answered(reply, false).await;
             } else {
                 self.read(path, at, false, None).await?;
@@ -290,7 +352,10 @@ impl Player {
             return;
         }
         self.feed.deletions = under.deletions.unwrap_or(self.feed.deletions);
-        let public_url = under.public_url.as_ref().and_then(|url| Url::parse(url).ok());
+        let public_url = under
+            .public_url
+            .as_ref()
+            .and_then(|url| Url::parse(url).ok());
         self.feed.aliases = public_url.into_iter().collect();
     }
 
@@ -309,17 +374,38 @@ impl Player {
         let is_reread = came.is_some_and(|came| came.under.is_reread);
         let reply = DocumentReply::Document(fetched(body, conditional, came));
         self.state = self.answered(reply, is_reread).await;
-        let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let file = path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
         let observed = self.observed().await?;
-        let failure = self.state.health.fault.as_ref().map(|fault| fault.kind.to_string());
+        let failure = self
+            .state
+            .health
+            .fault
+            .as_ref()
+            .map(|fault| fault.kind.to_string());
         // Whatever cannot be read is told once.
-        let is_known = self.steps.last().is_some_and(|last| last.file == file && last.failure == failure);
+        let is_known = self
+            .steps
+            .last()
+            .is_some_and(|last| last.file == file && last.failure == failure);
         if observed.is_none() && (failure.is_none() || is_known) {
             return Ok(());
         }
         let changes = self.changes().await?;
-        let gap = observed.as_ref().is_some_and(|seen| seen.events.iter().any(|event| event.leaves_a_gap()));
-        self.steps.push(Step { file, at, observed, failure, changes, gap });
+        let gap = observed
+            .as_ref()
+            .is_some_and(|seen| seen.events.iter().any(|event| event.leaves_a_gap()));
+        self.steps.push(Step {
+            file,
+            at,
+            observed,
+            failure,
+            changes,
+            gap,
+        });
         Ok(())
     }
 
@@ -330,19 +416,29 @@ impl Player {
         match answer {
             RecordedAnswer::Page(page) => self.hear_page(page, at).await,
             RecordedAnswer::Control(control) => {
-                let control = PageControl { at, finding: control.control, ..PageControl::default() };
+                let control = PageControl {
+                    at,
+                    finding: control.control,
+                    ..PageControl::default()
+                };
                 let check = Check::new(&self.context, &self.feed, &self.state);
                 let compared = check.compared(control).await;
-                compared.map(drop).map_err(|failure| anyhow::anyhow!(failure.to_string()))
+                compared
+                    .map(drop)
+                    .map_err(|failure| anyhow::anyhow!(failure.to_string()))
             }
             RecordedAnswer::Poll(poll) => {
                 let reply = match poll.poll {
-                    QuietPoll::Unchanged => {
-                        DocumentReply::Unchanged(Answer { conditional: true, ..Answer::default() })
-                    }
+                    QuietPoll::Unchanged => DocumentReply::Unchanged(Answer {
+                        conditional: true,
+                        ..Answer::default()
+                    }),
                     QuietPoll::Failed => {
                         let failure = Failure::ours("the recording holds no answer");
-                        DocumentReply::Failed { failure, host: None }
+                        DocumentReply::Failed {
+                            failure,
+                            host: None,
+                        }
                     }
                 };
                 self.state = self.answered(reply, false).await;
@@ -351,26 +447,38 @@ impl Player {
         }
     }
 
-    /// The page of an item says what it once said, if the item is missed here, too, or a tombstone that is asked about.
+    /// The page of an item says what it once said, if the item is missed here, too, or a tombstone
+    /// that is asked about.
     async fn hear_page(&mut self, page: &RecordedPage, at: Stamp) -> anyhow::Result<()> {
-        let Some((id, is_tombstone)) = self.subject(page).await? else { return Ok(()) };
+        let Some((id, is_tombstone)) = self.subject(page).await? else {
+            return Ok(());
+        };
         let check = Check::new(&self.context, &self.feed, &self.state);
         let told = match is_tombstone {
             true => check.rechecked(id, page.said).await,
             false => check.answered(id, page.said).await,
         };
         told.map_err(|failure| anyhow::anyhow!(failure.to_string()))?;
-        self.note(page.link.clone().unwrap_or_else(|| page.iri.clone()), at).await
+        self.note(page.link.clone().unwrap_or_else(|| page.iri.clone()), at)
+            .await
     }
 
-    /// The item that a page was asked for, and true when it is a tombstone: by its IRI, else by its link, which others may share.
+    /// The item that a page was asked for, and true when it is a tombstone: by its IRI, else by its
+    /// link, which others may share.
     async fn subject(&self, page: &RecordedPage) -> anyhow::Result<Option<(ItemId, bool)>> {
         let window = self.store.known(self.feed.no, Vec::new()).await?.window;
-        let missed =
-            window.absence.items.iter().filter(|row| row.suspect.is_some()).map(|row| (row.id, false));
+        let missed = window
+            .absence
+            .items
+            .iter()
+            .filter(|row| row.suspect.is_some())
+            .map(|row| (row.id, false));
         let mut by_link = None;
-        for (id, is_tombstone) in missed.chain(window.tombstones.iter().map(|gone| (gone.id, true))) {
-            let Some(item) = self.store.item(self.feed.no, id).await? else { continue };
+        for (id, is_tombstone) in missed.chain(window.tombstones.iter().map(|gone| (gone.id, true)))
+        {
+            let Some(item) = self.store.item(self.feed.no, id).await? else {
+                continue;
+            };
             if item.iri == page.iri {
                 return Ok(Some((id, is_tombstone)));
             }
@@ -386,7 +494,14 @@ impl Player {
     async fn note(&mut self, file: String, at: Stamp) -> anyhow::Result<()> {
         let (observed, changes) = (self.observed().await?, self.changes().await?);
         if observed.is_some() || !changes.is_empty() {
-            self.steps.push(Step { file, at, observed, failure: None, changes, gap: false });
+            self.steps.push(Step {
+                file,
+                at,
+                observed,
+                failure: None,
+                changes,
+                gap: false,
+            });
         }
         Ok(())
     }
@@ -418,10 +533,15 @@ impl Player {
         let mut changes = Vec::with_capacity(page.items.len());
         for item in page.items {
             let kind = self.kind(&item).await?;
-            let name = name(&item).or_else(|| self.known.get(&item.id).map(|known| known.0.clone()));
+            let name =
+                name(&item).or_else(|| self.known.get(&item.id).map(|known| known.0.clone()));
             let name = name.unwrap_or_default();
             self.known.insert(item.id, (name.clone(), !item.is_gone()));
-            changes.push(Changed { id: item.id, name, kind });
+            changes.push(Changed {
+                id: item.id,
+                name,
+                kind,
+            });
         }
         Ok(changes)
     }
@@ -429,7 +549,10 @@ impl Player {
     async fn kind(&self, item: &Item) -> anyhow::Result<Kind> {
         if item.is_gone() {
             let evidence = self.store.evidence(self.feed.no, item.id).await?;
-            let (_, evidence) = evidence.into_iter().next_back().context("a tombstone without evidence")?;
+            let (_, evidence) = evidence
+                .into_iter()
+                .next_back()
+                .context("a tombstone without evidence")?;
             return Ok(Kind::Gone(evidence.reason, Box::new(evidence)));
         }
         Ok(match self.known.get(&item.id) {
@@ -444,14 +567,25 @@ impl Player {
 fn name(item: &Item) -> Option<String> {
     let entry = item.entry()?;
     let title = || entry.title.as_ref().map(|title| title.value.as_str());
-    entry.id.as_deref().or(entry.permalink()).or_else(title).map(|name| name.trim().to_owned())
+    entry
+        .id
+        .as_deref()
+        .or(entry.permalink())
+        .or_else(title)
+        .map(|name| name.trim().to_owned())
 }
 
 fn fetched(body: Vec<u8>, conditional: bool, came: Option<&Recorded>) -> Fetched {
     let url = came.map_or_else(|| URL.to_owned(), |came| came.url.clone());
-    let headers = came.into_iter().flat_map(|came| &came.headers).filter_map(|(name, value)| {
-        Some((name.parse::<HeaderName>().ok()?, value.parse::<HeaderValue>().ok()?))
-    });
+    let headers = came
+        .into_iter()
+        .flat_map(|came| &came.headers)
+        .filter_map(|(name, value)| {
+            Some((
+                name.parse::<HeaderName>().ok()?,
+                value.parse::<HeaderValue>().ok()?,
+            ))
+        });
     Fetched {
         answer: Answer {
             asked: URL.to_owned(),

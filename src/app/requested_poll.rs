@@ -16,7 +16,12 @@ use std::time::Duration;
 const WAIT_SECS: u64 = 120;
 
 /// Polls a feed, and tells what came of it.
-pub(super) async fn poll(catalog: &Catalog, poller: &Poller, name: &str, urgency: Urgency) -> PollReport {
+pub(super) async fn poll(
+    catalog: &Catalog,
+    poller: &Poller,
+    name: &str,
+    urgency: Urgency,
+) -> PollReport {
     let snapshot = catalog.snapshot();
     let Some(feed) = snapshot.feed(name).map(|feed| feed.no) else {
         return PollReport::Unknown(format!("no feed `{name}` is configured"));
@@ -43,28 +48,47 @@ pub(super) async fn told_of(name: &str, poll: impl Future<Output = PollAnswer>) 
 /// An answer in the operator's words.
 fn told(name: &str, answer: PollAnswer) -> PollReport {
     match answer {
-        PollAnswer::Ended { end: PollEnd::Failed(fault), next_at } => PollReport::Failed(format!(
+        PollAnswer::Ended {
+            end: PollEnd::Failed(fault),
+            next_at,
+        } => PollReport::Failed(format!(
             "{name}: the poll failed: {fault}; {}; {}",
             words::whose(&fault),
             next_poll(next_at)
         )),
-        PollAnswer::Ended { end: PollEnd::Postponed { wait_secs }, .. } => PollReport::Away(format!(
+        PollAnswer::Ended {
+            end: PollEnd::Postponed { wait_secs },
+            ..
+        } => PollReport::Away(format!(
             "{name}: nothing was asked, because its host is being asked by other feeds; it is polled in {wait_secs} s"
         )),
-        PollAnswer::Ended { end: PollEnd::NotKept { cause, wait_secs }, .. } => PollReport::Away(format!(
+        PollAnswer::Ended {
+            end: PollEnd::NotKept { cause, wait_secs },
+            ..
+        } => PollReport::Away(format!(
             "{name}: the publisher answered, but nothing could be stored: {cause}; it is polled again in {wait_secs} s"
         )),
-        PollAnswer::StoreAway { cause } => {
-            PollReport::Away(format!("{name}: not polled, because nothing can be stored: {cause}"))
-        }
-        PollAnswer::Ended { end: PollEnd::AwaitsArchives(until), .. } => PollReport::Done(format!(
+        PollAnswer::StoreAway { cause } => PollReport::Away(format!(
+            "{name}: not polled, because nothing can be stored: {cause}"
+        )),
+        PollAnswer::Ended {
+            end: PollEnd::AwaitsArchives(until),
+            ..
+        } => PollReport::Done(format!(
             "{name}: the document was read; it waits for the archives of its feed, until {} at the latest",
             until.rfc3339()
         )),
-        PollAnswer::Ended { end: PollEnd::Unchanged, next_at } => {
-            PollReport::Done(format!("{name}: nothing has changed; {}", next_poll(next_at)))
-        }
-        PollAnswer::Ended { end: PollEnd::Document(counts), next_at } => {
+        PollAnswer::Ended {
+            end: PollEnd::Unchanged,
+            next_at,
+        } => PollReport::Done(format!(
+            "{name}: nothing has changed; {}",
+            next_poll(next_at)
+        )),
+        PollAnswer::Ended {
+            end: PollEnd::Document(counts),
+            next_at,
+        } => {
             let ChangeCounts { new, edited, gone } = counts;
             PollReport::Done(format!(
                 "{name}: the document was read: {new} new, {edited} edited, {gone} gone; {}",
@@ -78,9 +102,13 @@ fn told(name: &str, answer: PollAnswer) -> PollReport {
                 "its host asked to be left alone (Retry-After)"
             };
             let at = at.rfc3339();
-            PollReport::NotNow(format!("{name}: not polled: {who}; not before {at}, unless with --now"))
+            PollReport::NotNow(format!(
+                "{name}: not polled: {who}; not before {at}, unless with --now"
+            ))
         }
-        PollAnswer::Unknown => PollReport::Unknown(format!("{name}: the feed is not polled any more")),
+        PollAnswer::Unknown => {
+            PollReport::Unknown(format!("{name}: the feed is not polled any more"))
+        }
         PollAnswer::Busy => PollReport::Away(format!(
             "{name}: not polled: everfeed stops, or has too many requests for polls already; try again"
         )),
@@ -101,7 +129,8 @@ mod tests {
 
     #[test]
     fn every_end_is_told_in_words_and_no_fault_without_its_owner() {
-        let check = |answer: PollAnswer, expect: PollReport| assert_eq!(told("blog", answer), expect);
+        let check =
+            |answer: PollAnswer, expect: PollReport| assert_eq!(told("blog", answer), expect);
         let at = Stamp::from_secs(1_780_272_000);
         let ended = |end| PollAnswer::Ended { end, next_at: at };
         check(
@@ -111,18 +140,32 @@ mod tests {
             ),
         );
         check(
-            ended(PollEnd::Failed(FaultKind::Refused { status: 500, has_credentials: false })),
+            ended(PollEnd::Failed(FaultKind::Refused {
+                status: 500,
+                has_credentials: false,
+            })),
             PollReport::Failed(
                 "blog: the poll failed: the publisher answered 500 Internal Server Error; \
                  that is the publisher's fault; next poll 2026-06-01T00:00:00Z"
                     .into(),
             ),
         );
-        let PollReport::NotNow(told_gone) = told("blog", PollAnswer::NotBefore { at, is_gone: true }) else {
+        let PollReport::NotNow(told_gone) =
+            told("blog", PollAnswer::NotBefore { at, is_gone: true })
+        else {
             panic!("it is not polled")
         };
-        assert!(told_gone.contains("410") && told_gone.contains("--now"), "{told_gone}");
-        let never = PollAnswer::Ended { end: PollEnd::Unchanged, next_at: Stamp::MAX };
-        check(never, PollReport::Done("blog: nothing has changed; not polled again unless asked for".into()));
+        assert!(
+            told_gone.contains("410") && told_gone.contains("--now"),
+            "{told_gone}"
+        );
+        let never = PollAnswer::Ended {
+            end: PollEnd::Unchanged,
+            next_at: Stamp::MAX,
+        };
+        check(
+            never,
+            PollReport::Done("blog: nothing has changed; not polled again unless asked for".into()),
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! The addresses of sites at which there are feeds, with those who may read them, for the operator; not what is answered there.
+//! The addresses of sites at which there are feeds, with those who may read them, for the operator;
+//! not what is answered there.
 
 use crate::{
     auth::AccessSettings,
@@ -26,7 +27,12 @@ impl SiteFeed {
     }
 
     fn named(feed: &FeedSettings, url: String) -> Self {
-        Self { name: feed.name.clone(), url, access: feed.access.clone(), is_in_parts: !feed.show.is_empty() }
+        Self {
+            name: feed.name.clone(),
+            url,
+            access: feed.access.clone(),
+            is_in_parts: !feed.show.is_empty(),
+        }
     }
 }
 
@@ -35,13 +41,24 @@ pub fn configured_at_sites(config: &Config) -> Vec<SiteFeed> {
     config.feed.iter().filter_map(SiteFeed::of).collect()
 }
 
-/// The same, and those that a running process has besides, by their names and their addresses at a site: it has found them.
-pub fn at_sites<'a>(config: &Config, running: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<SiteFeed> {
+/// The same, and those that a running process has besides, by their names and their addresses at a
+/// site: it has found them.
+pub fn at_sites<'a>(
+    config: &Config,
+    running: impl Iterator<Item = (&'a str, &'a str)>,
+) -> Vec<SiteFeed> {
     let mut feeds = configured_at_sites(config);
     for (name, old_url) in running {
-        let Ok(url) = Url::parse(old_url) else { continue };
-        let site = config.site.iter().find(|site| site.may_have(&url, &config.server.public_url));
-        let Some(site) = site.filter(|_| feeds.iter().all(|feed| feed.name != name)) else { continue };
+        let Ok(url) = Url::parse(old_url) else {
+            continue;
+        };
+        let site = config
+            .site
+            .iter()
+            .find(|site| site.may_have(&url, &config.server.public_url));
+        let Some(site) = site.filter(|_| feeds.iter().all(|feed| feed.name != name)) else {
+            continue;
+        };
         feeds.push(match config.feed.iter().find(|feed| feed.name == name) {
             Some(feed) => SiteFeed::named(feed, old_url.to_owned()),
             None => SiteFeed {
@@ -55,20 +72,24 @@ pub fn at_sites<'a>(config: &Config, running: impl Iterator<Item = (&'a str, &'a
     feeds
 }
 
-/// A line for each address of a site at which there is a feed: who may read it; and for each site with a private one, what becomes of
-/// feeds at other addresses.
+/// A line for each address of a site at which there is a feed: who may read it; and for each site
+/// with a private one, what becomes of feeds at other addresses.
 pub fn address_lines(config: &Config, feeds: &[SiteFeed]) -> Vec<String> {
     let mut lines = Vec::new();
     let public_url = &config.server.public_url;
     for (no, site) in config.site.iter().enumerate() {
         let root = site.public_root(public_url);
-        let mut here: Vec<&SiteFeed> =
-            feeds.iter().filter(|feed| feed.url.starts_with(root.as_str())).collect();
+        let mut here: Vec<&SiteFeed> = feeds
+            .iter()
+            .filter(|feed| feed.url.starts_with(root.as_str()))
+            .collect();
         here.sort_by(|one, other| one.url.cmp(&other.url));
         lines.extend(here.into_iter().map(|feed| address_line(feed, site)));
         if site.has_private(no, &config.feed, public_url) {
             let named = match site.feeds {
-                SiteFeeds::Found(_) => "the front page names, or that `feeds` lists in the place of \"auto\"",
+                SiteFeeds::Found(_) => {
+                    "the front page names, or that `feeds` lists in the place of \"auto\""
+                }
                 SiteFeeds::Listed(_) => "`feeds` lists",
             };
             lines.push(format!(
@@ -84,15 +105,29 @@ fn address_line(feed: &SiteFeed, site: &SiteSettings) -> String {
         AccessSettings::Public => "everybody".to_owned(),
         AccessSettings::Users => "every user (private)".to_owned(),
         AccessSettings::Named(names) => {
-            format!("{} (private)", names.iter().map(String::as_str).collect::<Vec<_>>().join(", "))
+            format!(
+                "{} (private)",
+                names
+                    .iter()
+                    .map(String::as_str)
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            )
         }
     };
-    let parts = if feed.is_in_parts { ", in parts (`show`)" } else { "" };
+    let parts = if feed.is_in_parts {
+        ", in parts (`show`)"
+    } else {
+        ""
+    };
     let by = match site.feeds {
         SiteFeeds::Found(_) => "found",
         SiteFeeds::Listed(_) => "listed",
     };
-    format!("  address     {}: feed `{}`, {by}, for {readers}{parts}", feed.url, feed.name)
+    format!(
+        "  address     {}: feed `{}`, {by}, for {readers}{parts}",
+        feed.url, feed.name
+    )
 }
 
 #[cfg(test)]
@@ -119,7 +154,9 @@ mod tests {
             ]
         );
         assert!(
-            told[2].starts_with("  held back   feeds at other addresses of http://blog.example/ (403)"),
+            told[2].starts_with(
+                "  held back   feeds at other addresses of http://blog.example/ (403)"
+            ),
             "{told:?}"
         );
         let told = lines("\"auto\"", "\"private\"");

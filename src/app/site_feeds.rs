@@ -1,5 +1,5 @@
-//! The feeds of sites: looked for on the front page at the start and once a day, and taken in while everything runs; not how they
-//! are polled.
+//! The feeds of sites: looked for on the front page at the start and once a day, and taken in while
+//! everything runs; not how they are polled.
 
 use super::{probe::ask, reload::Reloader};
 use crate::{
@@ -31,8 +31,16 @@ const AGAIN_AFTER: Duration = Duration::from_secs(15);
 /// Feeds of one site at most that are taken in by themselves.
 const FEEDS_MAX: usize = 32;
 
-/// Paths at which blog software puts its feeds, tried where the front page names neither feeds nor its software.
-const USUAL_PATHS: [&str; 6] = ["/feed/", "/feed.xml", "/rss.xml", "/atom.xml", "/index.xml", "/index.rdf"];
+/// Paths at which blog software puts its feeds, tried where the front page names neither feeds nor
+/// its software.
+const USUAL_PATHS: [&str; 6] = [
+    "/feed/",
+    "/feed.xml",
+    "/rss.xml",
+    "/atom.xml",
+    "/index.xml",
+    "/index.rdf",
+];
 
 /// The feeds of which the front page of a site tells.
 struct FrontPage {
@@ -63,7 +71,10 @@ pub(super) struct SiteFaults(Arc<Mutex<BTreeMap<String, FaultNote>>>);
 impl SiteFaults {
     /// Those of now.
     pub(super) fn all(&self) -> BTreeMap<String, FaultNote> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     /// Notes how a look at an origin ended.
@@ -72,7 +83,13 @@ impl SiteFaults {
         let origin = public_url(origin);
         let since = faults.remove(&origin).map_or(now, |fault| fault.since);
         if let Some(failure) = failure {
-            faults.insert(origin, FaultNote { kind: failure.kind.clone(), since });
+            faults.insert(
+                origin,
+                FaultNote {
+                    kind: failure.kind.clone(),
+                    since,
+                },
+            );
         }
     }
 }
@@ -84,7 +101,8 @@ impl SiteWatch {
         loop {
             let looked = self.look().await;
             let now = Stamp::from_micros(self.clock.now_us());
-            self.faults.note(&self.site.origin, looked.as_ref().err(), now);
+            self.faults
+                .note(&self.site.origin, looked.as_ref().err(), now);
             let wait = match looked {
                 Ok(()) => {
                     again = AGAIN_AFTER;
@@ -112,17 +130,25 @@ impl SiteWatch {
         }
     }
 
-    /// Looks once, and takes in the feeds that are new. One that is not shown any more stays: its memory is ours to keep.
+    /// Looks once, and takes in the feeds that are new. One that is not shown any more stays: its
+    /// memory is ours to keep.
     async fn look(&self) -> Result<(), Failure> {
         let root = self.site.public_root(&self.public_url);
-        let known = self.store.found_feeds(root.as_str()).await.map_err(Failure::ours)?;
+        let known = self
+            .store
+            .found_feeds(root.as_str())
+            .await
+            .map_err(Failure::ours)?;
         let front = self.front_page().await?;
         let held: BTreeSet<&String> = known.paths.iter().collect();
         let mut paths = front.named;
         let mut new = Vec::new();
         for group in front.usual {
             // Its other feeds show the same posts in other formats.
-            if !group.iter().any(|path| held.contains(path) || paths.contains(path)) {
+            if !group
+                .iter()
+                .any(|path| held.contains(path) || paths.contains(path))
+            {
                 new.extend(self.first_feed(&group).await?);
             }
         }
@@ -152,11 +178,16 @@ impl SiteWatch {
                 self.site.origin
             );
         }
-        let all = FoundFeeds { paths: known.paths.iter().cloned().chain(new).collect() };
+        let all = FoundFeeds {
+            paths: known.paths.iter().cloned().chain(new).collect(),
+        };
         let kept = self.store.keep_found_feeds(root.as_str(), all).await;
         kept.map_err(Failure::ours)?;
         if let Err(refused) = self.reloader.take_in_found().await {
-            warn!("The feeds that were found at {} could not be taken in: {refused}", self.site.origin);
+            warn!(
+                "The feeds that were found at {} could not be taken in: {refused}",
+                self.site.origin
+            );
         }
         Ok(())
     }
@@ -197,7 +228,11 @@ impl SiteWatch {
         }
         Ok(FrontPage {
             named: paths,
-            usual: platform.map(|profile| profile.usual_paths()).into_iter().flatten().collect(),
+            usual: platform
+                .map(|profile| profile.usual_paths())
+                .into_iter()
+                .flatten()
+                .collect(),
             is_of_platform: platform.is_some(),
         })
     }
@@ -206,7 +241,10 @@ impl SiteWatch {
     async fn is_feed(&self, path: &str) -> Result<bool, Failure> {
         match ask(&self.upstream, &self.spec(path)?, &*self.clock).await {
             Ok(document) => {
-                let hints = Hints { content_type: document.content_type.as_deref(), ..Hints::default() };
+                let hints = Hints {
+                    content_type: document.content_type.as_deref(),
+                    ..Hints::default()
+                };
                 Ok(slice(&document.body, &hints).is_ok())
             }
             Err(refused) if refused.status().is_some() => Ok(false),
@@ -217,9 +255,15 @@ impl SiteWatch {
     /// A page of the site as it is asked for: whatever it is, and under the name that readers know.
     fn spec(&self, path: &str) -> Result<FeedSpec, Failure> {
         let url = self.site.origin.join(path).map_err(Failure::ours)?;
-        let keeping =
-            Keeping { legacy_url: Some(self.site.public_root(&self.public_url)), ..Keeping::default() };
+        let keeping = Keeping {
+            legacy_url: Some(self.site.public_root(&self.public_url)),
+            ..Keeping::default()
+        };
         let feed = FeedSpec::new(FeedNo(0), "site", url);
-        Ok(FeedSpec { format: DocumentFormat::Resource, keeping, ..feed })
+        Ok(FeedSpec {
+            format: DocumentFormat::Resource,
+            keeping,
+            ..feed
+        })
     }
 }

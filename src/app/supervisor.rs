@@ -1,5 +1,5 @@
-//! Messages to the supervisor that started this process (`Type=notify` and the watchdog of systemd). Without one they go
-//! nowhere.
+//! Messages to the supervisor that started this process (`Type=notify` and the watchdog of
+//! systemd). Without one they go nowhere.
 
 use crate::store::{Store, StoreError};
 use sd_notify::NotifyState;
@@ -19,8 +19,8 @@ pub(super) fn stopping() {
     tell(&[NotifyState::Stopping]);
 }
 
-/// Tells the watchdog, for ever, that the runtime is alive and that the store takes changes. When either is not so, it is
-/// told nothing, and ends the process in the end.
+/// Tells the watchdog, for ever, that the runtime is alive and that the store takes changes. When
+/// either is not so, it is told nothing, and ends the process in the end.
 pub(super) async fn feed_watchdog(store: &dyn Store) {
     let Some(within) = sd_notify::watchdog_enabled().filter(|within| !within.is_zero()) else {
         return pending().await;
@@ -33,14 +33,20 @@ pub(super) async fn feed_watchdog(store: &dyn Store) {
         if takes_changes(store, gap).await {
             tell(&[NotifyState::Watchdog]);
         } else {
-            tracing::warn!("The store does not take changes; the watchdog is not told that all is well");
+            tracing::warn!(
+                "The store does not take changes; the watchdog is not told that all is well"
+            );
         }
     }
 }
 
-/// True while the store takes changes within that time, or refuses them for a reason that another process would not mend.
+/// True while the store takes changes within that time, or refuses them for a reason that another
+/// process would not mend.
 async fn takes_changes(store: &dyn Store, within: Duration) -> bool {
-    matches!(timeout(within, store.check()).await, Ok(Ok(()) | Err(StoreError::Clock { .. })))
+    matches!(
+        timeout(within, store.check()).await,
+        Ok(Ok(()) | Err(StoreError::Clock { .. }))
+    )
 }
 
 fn tell(states: &[NotifyState<'_>]) {

@@ -75,16 +75,27 @@ impl Tasks {
     ) {
         let service = stack::stack(router, metrics);
         let (threads, stop) = (self.threads.clone(), self.stop_serving.clone());
-        self.serving.spawn(listen::serve(listeners, service, limits, threads, stop));
+        self.serving
+            .spawn(listen::serve(listeners, service, limits, threads, stop));
     }
 
     /// Serves the operator.
     pub(super) fn serve_operator(&self, listener: TcpListener, admin: AdminGuard<Admin>) {
         let stop = self.stop_serving.clone();
         let budget = Arc::new(ByteBudget::new(ADMIN_ANSWERS_BYTES_MAX));
-        let limits = listen::ListenerLimits::new(ADMIN_CONNECTIONS_MAX, ADMIN_ANSWERS_BYTES_MAX, budget);
-        let limits = listen::ListenerLimits { idle_least: Duration::ZERO, ..limits };
-        self.serving.spawn(listen::serve([listener.into()], admin, limits, Arc::default(), stop));
+        let limits =
+            listen::ListenerLimits::new(ADMIN_CONNECTIONS_MAX, ADMIN_ANSWERS_BYTES_MAX, budget);
+        let limits = listen::ListenerLimits {
+            idle_least: Duration::ZERO,
+            ..limits
+        };
+        self.serving.spawn(listen::serve(
+            [listener.into()],
+            admin,
+            limits,
+            Arc::default(),
+            stop,
+        ));
     }
 
     /// Sends those who ask by HTTP to HTTPS.
@@ -94,19 +105,36 @@ impl Tasks {
         public_url: &Url,
         port: u16,
     ) {
-        let (Some(listener), held) = doors else { return };
+        let (Some(listener), held) = doors else {
+            return;
+        };
         let stop = self.stop_serving.clone();
         let budget = Arc::new(ByteBudget::new(ADMIN_ANSWERS_BYTES_MAX));
-        let limits = listen::ListenerLimits::new(REDIRECT_CONNECTIONS_MAX, ADMIN_ANSWERS_BYTES_MAX, budget);
-        let limits = listen::ListenerLimits { idle_least: Duration::ZERO, ..limits };
+        let limits =
+            listen::ListenerLimits::new(REDIRECT_CONNECTIONS_MAX, ADMIN_ANSWERS_BYTES_MAX, budget);
+        let limits = listen::ListenerLimits {
+            idle_least: Duration::ZERO,
+            ..limits
+        };
         let service = redirecting(public_url, port, held);
-        self.serving.spawn(listen::serve([listener.into()], service, limits, Arc::default(), stop));
+        self.serving.spawn(listen::serve(
+            [listener.into()],
+            service,
+            limits,
+            Arc::default(),
+            stop,
+        ));
     }
 
     /// Takes a certificate into use when its files change.
-    pub(super) fn follow_certificate(&self, certificate: Option<Certificate>, clock: Arc<dyn Clock>) {
+    pub(super) fn follow_certificate(
+        &self,
+        certificate: Option<Certificate>,
+        clock: Arc<dyn Clock>,
+    ) {
         if let Some(certificate) = certificate {
-            self.serving.spawn(certificate.follow(clock, self.stop_serving.clone()));
+            self.serving
+                .spawn(certificate.follow(clock, self.stop_serving.clone()));
         }
     }
 

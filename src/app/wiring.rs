@@ -1,4 +1,5 @@
-//! Makes each component from the configuration and from the components that it stands on; not what they do.
+//! Makes each component from the configuration and from the components that it stands on; not what
+//! they do.
 
 use super::{
     accounts::{self, AccountDesk},
@@ -74,8 +75,8 @@ pub(super) struct Wiring {
 }
 
 impl Wiring {
-    /// Components over a catalog that holds no feed yet: those of the configuration are registered later. Users are known at
-    /// once.
+    /// Components over a catalog that holds no feed yet: those of the configuration are registered
+    /// later. Users are known at once.
     pub(super) async fn new(
         config: Config,
         store: Arc<dyn Store>,
@@ -103,26 +104,46 @@ impl Wiring {
 
     /// The way to publishers.
     pub(super) fn upstream(&self) -> anyhow::Result<Upstream> {
-        let client = ClientConfig { idle_per_host: self.idle_per_host, ..self.config.upstream.client() };
+        let client = ClientConfig {
+            idle_per_host: self.idle_per_host,
+            ..self.config.upstream.client()
+        };
         self.upstream_at(&client, Governor::default())
     }
 
-    /// The way of looks for readers of old addresses: a pace of their own, beside that of polls, checks and walks.
+    /// The way of looks for readers of old addresses: a pace of their own, beside that of polls,
+    /// checks and walks.
     fn look_upstream(&self) -> anyhow::Result<Upstream> {
-        let client = ClientConfig { idle_per_host: self.idle_per_host, ..self.config.upstream.client() };
+        let client = ClientConfig {
+            idle_per_host: self.idle_per_host,
+            ..self.config.upstream.client()
+        };
         self.upstream_at(&client, Governor::new(LOOKS_BURST, LOOKS_PER_SEC))
     }
 
     fn upstream_at(&self, client: &ClientConfig, pace: Governor) -> anyhow::Result<Upstream> {
         let client = layers::upstream(client, pace)?;
         let own = &self.config.server.public_url;
-        let contact = self.config.upstream.contact_url.clone().unwrap_or_else(|| own.clone());
+        let contact = self
+            .config
+            .upstream
+            .contact_url
+            .clone()
+            .unwrap_or_else(|| own.clone());
         Ok(Upstream::new(client, contact, self.clock.clone()).marked(self.mark.clone()))
     }
 
     /// The sites whose feeds are looked for.
-    pub(super) fn site_watches(&self, upstream: &Upstream, reloader: &Arc<Reloader>) -> Vec<SiteWatch> {
-        let sites = self.config.site.iter().filter(|site| matches!(site.feeds, SiteFeeds::Found(_)));
+    pub(super) fn site_watches(
+        &self,
+        upstream: &Upstream,
+        reloader: &Arc<Reloader>,
+    ) -> Vec<SiteWatch> {
+        let sites = self
+            .config
+            .site
+            .iter()
+            .filter(|site| matches!(site.feeds, SiteFeeds::Found(_)));
         let watch = |site: &SiteSettings| SiteWatch {
             site: site.clone(),
             public_url: self.config.server.public_url.clone(),
@@ -139,13 +160,21 @@ impl Wiring {
     /// The keeper of the certificate that everfeed gets itself, if it does.
     pub(super) fn certificate_keeper(&self) -> anyhow::Result<Option<CertificateKeeper>> {
         let server = &self.config.server;
-        let Some(settings) = server.tls.acme.clone() else { return Ok(None) };
+        let Some(settings) = server.tls.acme.clone() else {
+            return Ok(None);
+        };
         let path = settings.folder(&self.config.store.path);
         let folder = AcmeFolder::open(&path, &settings.directory)
             .with_context(|| format!("the folder of server.tls.acme, {}", path.display()))?;
-        let roots =
-            settings.roots().map_err(anyhow::Error::msg).context("the file of server.tls.acme.root")?;
-        let user_agent = format!("everfeed/{} (+{})", env!("CARGO_PKG_VERSION"), server.public_url);
+        let roots = settings
+            .roots()
+            .map_err(anyhow::Error::msg)
+            .context("the file of server.tls.acme.root")?;
+        let user_agent = format!(
+            "everfeed/{} (+{})",
+            env!("CARGO_PKG_VERSION"),
+            server.public_url
+        );
         let held = Arc::default();
         let clock = self.clock.clone();
         let authority_name = settings.directory.host_str().unwrap_or_default().to_owned();
@@ -161,9 +190,20 @@ impl Wiring {
         };
         let authority = Arc::new(AcmeAuthority::new(parts, move || clock.now()));
         let (clock, jitter) = (self.clock.clone(), rand::random);
-        let parts = KeeperParts { names, authority_name, authority, ways, folder, held, clock, jitter };
+        let parts = KeeperParts {
+            names,
+            authority_name,
+            authority,
+            ways,
+            folder,
+            held,
+            clock,
+            jitter,
+        };
         let opened = CertificateKeeper::open(parts);
-        Ok(Some(opened.with_context(|| format!("the folder of server.tls.acme, {}", path.display()))?))
+        Ok(Some(opened.with_context(|| {
+            format!("the folder of server.tls.acme, {}", path.display())
+        })?))
     }
 
     pub(super) async fn poller(&self, upstream: Upstream) -> anyhow::Result<Poller> {
@@ -180,10 +220,18 @@ impl Wiring {
         let spread_secs = u64::try_from(catalog.feeds().len()).unwrap_or(u64::MAX) / POLLS_PER_SEC;
         let spec = |feed: &Arc<RegisteredFeed>| {
             let spec = FeedSpec::from(&**feed);
-            FeedSpec { policy: Policy { spread_secs, ..spec.policy }, ..spec }
+            FeedSpec {
+                policy: Policy {
+                    spread_secs,
+                    ..spec.policy
+                },
+                ..spec
+            }
         };
         let feeds = catalog.polled().map(spec).collect();
-        Ok(Poller::load(context, upstream, feeds).await?.looking_by(self.look_upstream()?))
+        Ok(Poller::load(context, upstream, feeds)
+            .await?
+            .looking_by(self.look_upstream()?))
     }
 
     /// The keeper of groups, whose heads are known from here on.
@@ -220,18 +268,35 @@ impl Wiring {
         let site = Arc::new(Site::new(&server.public_url, &server.prefix));
         let catalog = self.gate.catalog.clone();
         let ttl_mins = move |feed| Some(catalog.snapshot().feed_no(feed)?.settings.poll.ttl_mins());
-        let readers = Readers::new(self.store.clone(), self.notify.clone(), self.clock.clone(), site, config);
+        let readers = Readers::new(
+            self.store.clone(),
+            self.notify.clone(),
+            self.clock.clone(),
+            site,
+            config,
+        );
         Arc::new(readers.with_ttl_mins(ttl_mins))
     }
 
     /// The places at which this process answers itself: no callback is there.
-    pub(super) fn own_places(&self, context: &Arc<ServeContext>, listening: Listening) -> OwnPlaces {
+    pub(super) fn own_places(
+        &self,
+        context: &Arc<ServeContext>,
+        listening: Listening,
+    ) -> OwnPlaces {
         let context = context.clone();
         OwnPlaces {
-            closed: std::iter::once(listening.operator).chain(listening.redirect).collect(),
+            closed: std::iter::once(listening.operator)
+                .chain(listening.redirect)
+                .collect(),
             consumers: listening.consumers,
             public_url: Some(self.config.server.public_url.clone()),
-            site_hosts: self.config.site.iter().filter_map(|site| site.host.clone()).collect(),
+            site_hosts: self
+                .config
+                .site
+                .iter()
+                .filter_map(|site| site.host.clone())
+                .collect(),
             answers: Arc::new(move |request| answers_itself(&context, request)),
         }
     }
@@ -244,8 +309,11 @@ impl Wiring {
             idle_per_host: self.idle_per_host,
             ..ClientConfig::for_callbacks()
         };
-        let user_agent =
-            format!("everfeed/{} (+{})", env!("CARGO_PKG_VERSION"), self.config.server.public_url);
+        let user_agent = format!(
+            "everfeed/{} (+{})",
+            env!("CARGO_PKG_VERSION"),
+            self.config.server.public_url
+        );
         Ok(Arc::new(Hub::new(hub::Parts {
             config: config.clone(),
             readers: readers.clone(),
@@ -263,12 +331,17 @@ impl Wiring {
         })))
     }
 
-    /// The places of requests that wait, so many of so many connections at most that others are answered, too.
+    /// The places of requests that wait, so many of so many connections at most that others are
+    /// answered, too.
     pub(super) fn waiters(&self, connections_max: usize) -> Waiters {
         let server = &self.config.server;
         let timeout_max = Duration::from_secs(server.timeout_max_secs);
         let (most, of_client) = waiting_connections(connections_max);
-        Waiters::new(server.waiters_max.min(most), server.waiters_per_client_max.min(of_client), timeout_max)
+        Waiters::new(
+            server.waiters_max.min(most),
+            server.waiters_per_client_max.min(of_client),
+            timeout_max,
+        )
     }
 
     /// The things that answers are made from.
@@ -305,7 +378,11 @@ impl Wiring {
     ) -> anyhow::Result<Vec<Mount>> {
         let hub = hub_service(hub.clone(), self.config.server.trusted_proxies.clone());
         let origin = self.way_to_origins(&context.sites, stop)?;
-        Ok(own_mounts(context, hub, origin.map(|origin| WayToOrigins { origin, looks })))
+        Ok(own_mounts(
+            context,
+            hub,
+            origin.map(|origin| WayToOrigins { origin, looks }),
+        ))
     }
 
     /// The way to the origins of the sites before which we stand; `None` without any.
@@ -323,12 +400,16 @@ impl Wiring {
         let trusted = server.trusted_proxies.clone();
         let service = ServiceBuilder::new()
             .map_request(move |mut request: http::Request<ServeBody>| {
-                let address = request.extensions().get().map(|PeerAddress(address)| *address);
+                let address = request
+                    .extensions()
+                    .get()
+                    .map(|PeerAddress(address)| *address);
                 let is_trusted = address.is_some_and(|address| is_trusted(address, &trusted));
                 let is_secure = is_https || request.extensions().get::<OverTls>().is_some();
                 let client = client_address(request.extensions(), request.headers(), &trusted);
-                let is_many =
-                    address.zip(client).is_some_and(|(peer, client)| may_be_many(peer, client, &trusted));
+                let is_many = address
+                    .zip(client)
+                    .is_some_and(|(peer, client)| may_be_many(peer, client, &trusted));
                 request.extensions_mut().insert(ProxyPeer {
                     address,
                     is_trusted,

@@ -67,11 +67,14 @@ impl AccessSettings {
         let refuse = |found: String| RefusedSetting::new("access", found, ACCESS_WANTED);
         match self {
             Self::Named(names) if names.is_empty() => {
-                vec![refuse("an empty list, by which nobody could read".to_owned())]
+                vec![refuse(
+                    "an empty list, by which nobody could read".to_owned(),
+                )]
             }
             Self::Named(names) => {
                 let bad = names.iter().filter(|name| !super::user::is_user_name(name));
-                bad.map(|name| refuse(format!("\"{name}\", which no user can be called"))).collect()
+                bad.map(|name| refuse(format!("\"{name}\", which no user can be called")))
+                    .collect()
             }
             Self::Public | Self::Users => Vec::new(),
         }
@@ -100,7 +103,9 @@ enum WrittenAccess {
 
 impl<'de> Deserialize<'de> for AccessSettings {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        match WrittenAccess::deserialize(deserializer).map_err(|_| D::Error::custom(ACCESS_WANTED))? {
+        match WrittenAccess::deserialize(deserializer)
+            .map_err(|_| D::Error::custom(ACCESS_WANTED))?
+        {
             WrittenAccess::Word(word) if word == PUBLIC => Ok(Self::Public),
             WrittenAccess::Word(word) if word == PRIVATE => Ok(Self::Users),
             WrittenAccess::Word(_) => Err(D::Error::custom(ACCESS_WANTED)),
@@ -137,7 +142,13 @@ mod tests {
             assert_eq!(toml::from_str::<Table>(&written).unwrap().access, expect);
         }
         for bad in ["\"secret\"", "true", "7", "[1]"] {
-            assert!(read(bad).unwrap_err().to_string().contains("give \"public\""), "{bad}");
+            assert!(
+                read(bad)
+                    .unwrap_err()
+                    .to_string()
+                    .contains("give \"public\""),
+                "{bad}"
+            );
         }
         assert_eq!(read("[]").unwrap().problems().len(), 1);
         assert_eq!(read("[\"a b\"]").unwrap().problems().len(), 1);
@@ -146,10 +157,15 @@ mod tests {
 
     #[test]
     fn access_is_within_another_when_it_lets_nobody_else_in() {
-        let named =
-            |names: &[&str]| AccessSettings::Named(names.iter().map(|&name| name.to_owned()).collect());
-        let order =
-            [named(&["alice"]), named(&["alice", "bob"]), AccessSettings::Users, AccessSettings::Public];
+        let named = |names: &[&str]| {
+            AccessSettings::Named(names.iter().map(|&name| name.to_owned()).collect())
+        };
+        let order = [
+            named(&["alice"]),
+            named(&["alice", "bob"]),
+            AccessSettings::Users,
+            AccessSettings::Public,
+        ];
         for (at, one) in order.iter().enumerate() {
             for (other_at, other) in order.iter().enumerate() {
                 assert_eq!(one.is_within(other), at <= other_at, "{one:?} {other:?}");

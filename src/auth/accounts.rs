@@ -1,4 +1,5 @@
-//! Everybody who can be known at one moment: users by name and tokens by hash; not how credentials are checked.
+//! Everybody who can be known at one moment: users by name and tokens by hash; not how credentials
+//! are checked.
 
 use super::{
     password::{HashCost, LoginHash},
@@ -25,25 +26,53 @@ pub struct Accounts {
     alike_max: usize,
 }
 
-/// Costs of hashes that cannot be told by time at most. Those beyond are of users whose hashes came from elsewhere, and are few.
+/// Costs of hashes that cannot be told by time at most. Those beyond are of users whose hashes came
+/// from elsewhere, and are few.
 const COSTS_MAX: usize = 4;
 
 impl Accounts {
     /// These users, and the tokens of those.
-    pub fn new(users: impl IntoIterator<Item = User>, tokens: impl IntoIterator<Item = AccessToken>) -> Self {
+    pub fn new(
+        users: impl IntoIterator<Item = User>,
+        tokens: impl IntoIterator<Item = AccessToken>,
+    ) -> Self {
         let mut accounts = Self::default();
         for user in users {
             accounts.by_name.insert(user.kept.name.clone(), user.no);
-            accounts.by_spelling.entry(spelling(&user.kept.name)).or_default().push(user.no);
-            accounts.standing.insert(PrincipalId { user: user.no, token: None });
+            accounts
+                .by_spelling
+                .entry(spelling(&user.kept.name))
+                .or_default()
+                .push(user.no);
+            accounts.standing.insert(PrincipalId {
+                user: user.no,
+                token: None,
+            });
             accounts.users.insert(user.no, Arc::new(user));
         }
-        let costs = accounts.users.values().map(|user| user.kept.login.cost()).chain([HashCost::usual()]);
+        let costs = accounts
+            .users
+            .values()
+            .map(|user| user.kept.login.cost())
+            .chain([HashCost::usual()]);
         let costs: BTreeSet<HashCost> = costs.collect();
-        accounts.nobodies = costs.into_iter().rev().take(COSTS_MAX).map(LoginHash::of_nobody_at).collect();
-        accounts.alike_max = accounts.by_spelling.values().map(Vec::len).max().unwrap_or_default();
+        accounts.nobodies = costs
+            .into_iter()
+            .rev()
+            .take(COSTS_MAX)
+            .map(LoginHash::of_nobody_at)
+            .collect();
+        accounts.alike_max = accounts
+            .by_spelling
+            .values()
+            .map(Vec::len)
+            .max()
+            .unwrap_or_default();
         for token in tokens {
-            accounts.standing.insert(PrincipalId { user: token.kept.user, token: Some(token.no) });
+            accounts.standing.insert(PrincipalId {
+                user: token.kept.user,
+                token: Some(token.no),
+            });
             accounts.tokens.insert(token.kept.hash, token);
         }
         accounts
@@ -59,10 +88,13 @@ impl Accounts {
         self.users.get(self.by_name.get(name)?)
     }
 
-    /// The users of a name in any case, with blanks around it or without: whom another server could take for them.
+    /// The users of a name in any case, with blanks around it or without: whom another server could
+    /// take for them.
     pub(super) fn users_like(&self, name: &str) -> impl Iterator<Item = &Arc<User>> {
         let like = self.by_spelling.get(&spelling(name));
-        like.into_iter().flatten().filter_map(|no| self.users.get(no))
+        like.into_iter()
+            .flatten()
+            .filter_map(|no| self.users.get(no))
     }
 
     /// True for a name in whose place there could be that of a user.
@@ -70,14 +102,16 @@ impl Accounts {
         is_user_name(&spelling(name))
     }
 
-    /// The users whose names are like a name, and nobody in the place of each who is missing to make them as many as for any name.
+    /// The users whose names are like a name, and nobody in the place of each who is missing to
+    /// make them as many as for any name.
     pub(super) fn candidates(&self, name: &str) -> Vec<Option<Arc<User>>> {
         let mut like: Vec<_> = self.users_like(name).cloned().map(Some).collect();
         like.resize(self.alike_max.max(1), None);
         like
     }
 
-    /// The user of these whose login password is this one. It takes as long whoever of them is somebody.
+    /// The user of these whose login password is this one. It takes as long whoever of them is
+    /// somebody.
     pub(super) fn by_password(
         &self,
         candidates: Vec<Option<Arc<User>>>,
@@ -107,13 +141,19 @@ impl Accounts {
 
     /// The principal that was remembered; `None` once its user or its token is gone.
     pub fn principal(&self, id: PrincipalId) -> Option<Principal> {
-        let user = self.users.get(&id.user).filter(|_| self.standing.contains(&id))?;
+        let user = self
+            .users
+            .get(&id.user)
+            .filter(|_| self.standing.contains(&id))?;
         Some(Principal::new(user.no, &user.kept.name, id.token))
     }
 
     /// True for a principal whose user is there, with the token or the password that made it known.
     pub(super) fn knows(&self, principal: &Principal) -> bool {
-        let user = self.users.get(&principal.id().user).filter(|_| self.standing.contains(&principal.id()));
+        let user = self
+            .users
+            .get(&principal.id().user)
+            .filter(|_| self.standing.contains(&principal.id()));
         user.is_some_and(|user| principal.is_known_to(user))
     }
 
@@ -124,11 +164,17 @@ impl Accounts {
 
     /// The principal whom a token makes known, in the place in which it was sent.
     pub(super) fn by_token(&self, hash: &[u8; 32], usage: TokenUse) -> Option<Principal> {
-        let token = self.tokens.get(hash).filter(|token| token.kept.usage == usage)?;
+        let token = self
+            .tokens
+            .get(hash)
+            .filter(|token| token.kept.usage == usage)?;
         if !bool::from(token.kept.hash.ct_eq(hash)) {
             return None;
         }
-        self.principal(PrincipalId { user: token.kept.user, token: Some(token.no) })
+        self.principal(PrincipalId {
+            user: token.kept.user,
+            token: Some(token.no),
+        })
     }
 }
 

@@ -1,4 +1,5 @@
-//! The check of credentials, against the users in force: what is known of a request's sender. Not what a principal may read.
+//! The check of credentials, against the users in force: what is known of a request's sender. Not
+//! what a principal may read.
 
 use super::{
     accounts::Accounts,
@@ -36,7 +37,8 @@ const HASHES_WAITING_MAX: usize = 64;
 const VERDICTS_MAX: u64 = 10_000;
 /// Seconds after which a password is hashed again although it was right.
 const VERDICT_SECS: u64 = 600;
-/// Passwords that were right and are still tried when others have failed too often, and the seconds for which they are remembered.
+/// Passwords that were right and are still tried when others have failed too often, and the seconds
+/// for which they are remembered.
 const PROVEN_MAX: u64 = 10_000;
 const PROVEN_SECS: u64 = 30 * 86_400;
 /// Time between two warnings of a proxy that nobody told us of, microseconds.
@@ -51,7 +53,8 @@ pub enum AuthVerdict {
     Known(Principal),
     /// Its credentials are not good.
     Refused,
-    /// Too many attempts of its address, or for this name from there, failed; the next counts after so many seconds.
+    /// Too many attempts of its address, or for this name from there, failed; the next counts after
+    /// so many seconds.
     SlowDown {
         /// Seconds.
         secs: u64,
@@ -76,10 +79,11 @@ pub struct Authenticator {
 
 /// Verdicts on passwords that are remembered.
 struct VerdictMemory {
-    /// Users whose password was right, by a keyed hash of the credentials and of the revision in force; `None` for a password
-    /// that was sent to a page of somebody else and is none of ours.
+    /// Users whose password was right, by a keyed hash of the credentials and of the revision in
+    /// force; `None` for a password that was sent to a page of somebody else and is none of ours.
     verdicts: Cache<[u8; 32], Option<Principal>>,
-    /// Users whose password was right before, by a keyed hash of the credentials: nobody else's failures keep them out.
+    /// Users whose password was right before, by a keyed hash of the credentials: nobody else's
+    /// failures keep them out.
     proven: Cache<[u8; 32], Principal>,
     /// Keys those hashes; made anew with each process.
     key: [u8; 32],
@@ -89,8 +93,14 @@ impl Default for VerdictMemory {
     fn default() -> Self {
         let secs = std::time::Duration::from_secs;
         Self {
-            verdicts: Cache::builder().max_capacity(VERDICTS_MAX).time_to_live(secs(VERDICT_SECS)).build(),
-            proven: Cache::builder().max_capacity(PROVEN_MAX).time_to_live(secs(PROVEN_SECS)).build(),
+            verdicts: Cache::builder()
+                .max_capacity(VERDICTS_MAX)
+                .time_to_live(secs(VERDICT_SECS))
+                .build(),
+            proven: Cache::builder()
+                .max_capacity(PROVEN_MAX)
+                .time_to_live(secs(PROVEN_SECS))
+                .build(),
             key: rand::random(),
         }
     }
@@ -128,7 +138,10 @@ pub struct AccountsInForce {
 impl Authenticator {
     /// Knows these accounts, until others are published.
     pub fn new(accounts: Accounts, clock: Arc<dyn Clock>, metrics: Metrics) -> Self {
-        let in_force = AccountsInForce { revision: 0, accounts: Arc::new(accounts) };
+        let in_force = AccountsInForce {
+            revision: 0,
+            accounts: Arc::new(accounts),
+        };
         Self {
             accounts: watch::Sender::new(in_force),
             memory: VerdictMemory::default(),
@@ -142,11 +155,15 @@ impl Authenticator {
         }
     }
 
-    /// Puts other accounts in force, at once: nothing that was known of the former ones counts any more.
+    /// Puts other accounts in force, at once: nothing that was known of the former ones counts any
+    /// more.
     pub fn publish(&self, accounts: Accounts) {
         let accounts = Arc::new(accounts);
         self.accounts.send_modify(|in_force| {
-            *in_force = AccountsInForce { revision: in_force.revision + 1, accounts };
+            *in_force = AccountsInForce {
+                revision: in_force.revision + 1,
+                accounts,
+            };
         });
         self.memory.verdicts.invalidate_all();
     }
@@ -166,7 +183,8 @@ impl Authenticator {
         self.accounts.borrow().accounts.principal(id)
     }
 
-    /// True while a principal is known by what made it known: its user is there, with that token or that password.
+    /// True while a principal is known by what made it known: its user is there, with that token or
+    /// that password.
     pub fn still_knows(&self, principal: &Principal) -> bool {
         self.accounts.borrow().accounts.knows(principal)
     }
@@ -184,8 +202,10 @@ impl Authenticator {
         let outcome = match &verdict {
             AuthVerdict::Anonymous | AuthVerdict::Known(_) => return verdict,
             AuthVerdict::Refused => {
-                let from =
-                    client.map_or_else(|| "an unknown address".to_owned(), |client| client.to_string());
+                let from = client.map_or_else(
+                    || "an unknown address".to_owned(),
+                    |client| client.to_string(),
+                );
                 let scheme = credentials.scheme();
                 tracing::info!(client.address = %from, auth.scheme = scheme, "Credentials ({scheme}) from {from} are refused");
                 "refused"
@@ -197,7 +217,8 @@ impl Authenticator {
         verdict
     }
 
-    /// A token of 128 bits is not guessed, so one that is good is not delayed by others that failed.
+    /// A token of 128 bits is not guessed, so one that is good is not delayed by others that
+    /// failed.
     fn check_token(&self, token: &Secret, usage: TokenUse, client: Option<IpAddr>) -> AuthVerdict {
         let hash = token_hash(token.reveal());
         match self.accounts.borrow().accounts.by_token(&hash, usage) {
@@ -208,16 +229,25 @@ impl Authenticator {
 
     /// The verdict on what is wrong and cannot be guessed.
     fn failed(&self, client: Option<IpAddr>) -> AuthVerdict {
-        self.charge(Attempt { client, name: None }).err().unwrap_or(AuthVerdict::Refused)
+        self.charge(Attempt { client, name: None })
+            .err()
+            .unwrap_or(AuthVerdict::Refused)
     }
 
-    async fn check_basic(&self, name: &str, password: &Secret, client: Option<IpAddr>) -> AuthVerdict {
+    async fn check_basic(
+        &self,
+        name: &str,
+        password: &Secret,
+        client: Option<IpAddr>,
+    ) -> AuthVerdict {
         let AccountsInForce { revision, accounts } = self.accounts.borrow().clone();
         let key = self.verdict_key((revision, KeyUse::Known), name, password);
         // Requests that come at once share one hash.
         let candidates = vec![accounts.user(name).cloned()];
-        let hashed =
-            self.memory.verdicts.try_get_with(key, self.hash(accounts, candidates, (name, password), client));
+        let hashed = self.memory.verdicts.try_get_with(
+            key,
+            self.hash(accounts, candidates, (name, password), client),
+        );
         match hashed.await {
             Ok(Some(principal)) if self.still_knows(&principal) => AuthVerdict::Known(principal),
             Ok(_) => AuthVerdict::Refused,
@@ -225,8 +255,8 @@ impl Authenticator {
         }
     }
 
-    /// The user among some whose password this is. It costs the same, and counts the same until it is known to be right, whether there
-    /// is such a user or not.
+    /// The user among some whose password this is. It costs the same, and counts the same until it
+    /// is known to be right, whether there is such a user or not.
     async fn hash(
         &self,
         accounts: Arc<Accounts>,
@@ -234,17 +264,37 @@ impl Authenticator {
         (name, password): (&str, &Secret),
         client: Option<IpAddr>,
     ) -> Result<Option<Principal>, AuthVerdict> {
-        let _place = self.room.places.clone().try_acquire_owned().map_err(|_| AuthVerdict::Busy)?;
-        let attempt = Attempt { client, name: Some(name) };
+        let _place = self
+            .room
+            .places
+            .clone()
+            .try_acquire_owned()
+            .map_err(|_| AuthVerdict::Busy)?;
+        let attempt = Attempt {
+            client,
+            name: Some(name),
+        };
         let key = self.verdict_key((0, KeyUse::Proven), name, password);
-        let is_proven =
-            self.memory.proven.get(&key).await.is_some_and(|principal| self.still_knows(&principal));
+        let is_proven = self
+            .memory
+            .proven
+            .get(&key)
+            .await
+            .is_some_and(|principal| self.still_knows(&principal));
         if !is_proven {
             self.charge(attempt)?;
         }
-        let hash = self.room.hashes.clone().acquire_owned().await.map_err(|_| AuthVerdict::Busy)?;
+        let hash = self
+            .room
+            .hashes
+            .clone()
+            .acquire_owned()
+            .await
+            .map_err(|_| AuthVerdict::Busy)?;
         #[cfg(test)]
-        self.room.tried.fetch_add(candidates.len(), Ordering::Relaxed);
+        self.room
+            .tried
+            .fetch_add(candidates.len(), Ordering::Relaxed);
         let secret = password.clone();
         let checked = tokio::task::spawn_blocking(move || {
             // Kept until the end of the work, which a request that hangs up does not stop.
@@ -256,7 +306,8 @@ impl Authenticator {
                 if !is_proven {
                     self.refund(attempt);
                 }
-                let principal = Principal::by_password(&user, Password::Login(user.kept.login.clone()));
+                let principal =
+                    Principal::by_password(&user, Password::Login(user.kept.login.clone()));
                 self.memory.proven.insert(key, principal.clone()).await;
                 Ok(Some(principal))
             }
@@ -265,7 +316,8 @@ impl Authenticator {
         }
     }
 
-    /// The password for WSSE has 128 bits and is not guessed: as with tokens, one that is good is not delayed by others that failed.
+    /// The password for WSSE has 128 bits and is not guessed: as with tokens, one that is good is
+    /// not delayed by others that failed.
     fn check_wsse(&self, token: &UsernameToken, client: Option<IpAddr>) -> AuthVerdict {
         let now = self.clock.now_us();
         let accounts = self.accounts();
@@ -274,8 +326,11 @@ impl Authenticator {
         let password = user.map_or("", |user| user.kept.feed_password.reveal());
         let proven = token.prove(password, user.is_some_and(|user| user.kept.hex_digest));
         // Nonces before the start are not remembered any more (U-8).
-        let is_remembered = token.created_us().is_some_and(|created| created >= self.started_us);
-        let (Some(user), Some(proven), true, true) = (user, proven, token.is_recent(now), is_remembered)
+        let is_remembered = token
+            .created_us()
+            .is_some_and(|created| created >= self.started_us);
+        let (Some(user), Some(proven), true, true) =
+            (user, proven, token.is_recent(now), is_remembered)
         else {
             return self.failed(client);
         };
@@ -303,9 +358,12 @@ impl Authenticator {
         lock(&self.failures).refund(attempt, self.clock.now_us());
     }
 
-    /// Tells the operator that many clients may have the address from which so many attempts failed, once an hour.
+    /// Tells the operator that many clients may have the address from which so many attempts
+    /// failed, once an hour.
     fn warn_of_proxy(&self, attempt: Attempt<'_>, now_us: u64) {
-        let Some(client) = attempt.client.filter(|_| attempt.is_shared()) else { return };
+        let Some(client) = attempt.client.filter(|_| attempt.is_shared()) else {
+            return;
+        };
         let last = self.warned_us.load(Ordering::Relaxed);
         let is_due = last == 0 || now_us.saturating_sub(last) >= WARN_EVERY_US;
         if is_due
@@ -323,8 +381,14 @@ impl Authenticator {
         }
     }
 
-    fn verdict_key(&self, (revision, usage): (u64, KeyUse), name: &str, password: &Secret) -> [u8; 32] {
-        let mut mac = Hmac::<Sha256>::new_from_slice(&self.memory.key).expect("a key of any length is taken");
+    fn verdict_key(
+        &self,
+        (revision, usage): (u64, KeyUse),
+        name: &str,
+        password: &Secret,
+    ) -> [u8; 32] {
+        let mut mac =
+            Hmac::<Sha256>::new_from_slice(&self.memory.key).expect("a key of any length is taken");
         mac.update(&[usage as u8]);
         mac.update(&revision.to_be_bytes());
         mac.update(&(name.len() as u64).to_be_bytes());

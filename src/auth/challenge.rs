@@ -3,12 +3,14 @@
 /// The protection space that is named to clients.
 const REALM: &str = "everfeed";
 
-/// A challenge for each scheme (RFC 7617, RFC 6750, LEGACY U-4), Basic first: there are clients that look at the first one
-/// only. Basic is left out where it would not be taken.
+/// A challenge for each scheme (RFC 7617, RFC 6750, LEGACY U-4), Basic first: there are clients
+/// that look at the first one only. Basic is left out where it would not be taken.
 pub fn challenges(takes_basic: bool) -> impl Iterator<Item = String> {
     let basic = takes_basic.then(|| format!("Basic realm=\"{REALM}\", charset=\"UTF-8\""));
-    let others =
-        [format!("Bearer realm=\"{REALM}\""), format!("WSSE realm=\"{REALM}\", profile=\"UsernameToken\"")];
+    let others = [
+        format!("Bearer realm=\"{REALM}\""),
+        format!("WSSE realm=\"{REALM}\", profile=\"UsernameToken\""),
+    ];
     basic.into_iter().chain(others)
 }
 

@@ -1,4 +1,5 @@
-//! Commands of the operator on users and tokens, and their form as requests to the running process; not what they do.
+//! Commands of the operator on users and tokens, and their form as requests to the running process;
+//! not what they do.
 
 use super::{
     password::LoginHash,
@@ -70,31 +71,52 @@ impl AccountCommand {
     pub fn request(&self) -> (Method, String) {
         let escaped = |name: &str| utf8_percent_encode(name, NON_ALPHANUMERIC).to_string();
         let query = |pairs: &[(&str, &str)]| {
-            form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish()
+            form_urlencoded::Serializer::new(String::new())
+                .extend_pairs(pairs)
+                .finish()
         };
         match self {
-            Self::AddUser { name, login, hex_digest } => {
+            Self::AddUser {
+                name,
+                login,
+                hex_digest,
+            } => {
                 let mut pairs = vec![("login", login.reveal())];
                 pairs.extend(hex_digest.then_some(("hex_digest", "")));
-                (Method::POST, format!("{USERS}/{}?{}", escaped(name), query(&pairs)))
+                (
+                    Method::POST,
+                    format!("{USERS}/{}?{}", escaped(name), query(&pairs)),
+                )
             }
-            Self::ChangePassword { name, login, feed_password } => {
+            Self::ChangePassword {
+                name,
+                login,
+                feed_password,
+            } => {
                 let mut pairs = vec![("login", login.reveal())];
                 pairs.extend(feed_password.then_some(("feed_password", "")));
-                (Method::PUT, format!("{USERS}/{}?{}", escaped(name), query(&pairs)))
+                (
+                    Method::PUT,
+                    format!("{USERS}/{}?{}", escaped(name), query(&pairs)),
+                )
             }
             Self::ListUsers => (Method::GET, USERS.to_owned()),
             Self::RemoveUser { name } => (Method::DELETE, format!("{USERS}/{}", escaped(name))),
-            Self::NewToken { user, usage } => {
-                (Method::POST, format!("{TOKENS}?{}", query(&[("user", user), ("use", usage.name())])))
-            }
+            Self::NewToken { user, usage } => (
+                Method::POST,
+                format!(
+                    "{TOKENS}?{}",
+                    query(&[("user", user), ("use", usage.name())])
+                ),
+            ),
             Self::ListTokens => (Method::GET, TOKENS.to_owned()),
             Self::RevokeToken(no) => (Method::DELETE, format!("{TOKENS}/{no}")),
             Self::RotateToken(no) => (Method::POST, format!("{TOKENS}/{no}")),
         }
     }
 
-    /// The command of a request; `None` where its path is not about users or tokens, and the mistake in one that is.
+    /// The command of a request; `None` where its path is not about users or tokens, and the
+    /// mistake in one that is.
     pub fn read(method: &Method, path: &str, query: &str) -> Option<Result<Self, &'static str>> {
         let (kind, rest) = match (path.strip_prefix(USERS), path.strip_prefix(TOKENS)) {
             (Some(rest), _) => (USERS, rest),
@@ -104,32 +126,53 @@ impl AccountCommand {
         if !rest.is_empty() && !rest.starts_with('/') {
             return None;
         }
-        let rest = percent_decode_str(rest.trim_start_matches('/')).decode_utf8_lossy().into_owned();
+        let rest = percent_decode_str(rest.trim_start_matches('/'))
+            .decode_utf8_lossy()
+            .into_owned();
         let value = |wanted: &str| {
             let mut pairs = form_urlencoded::parse(query.as_bytes());
-            pairs.find(|(key, _)| key == wanted).map(|(_, value)| value.into_owned())
+            pairs
+                .find(|(key, _)| key == wanted)
+                .map(|(_, value)| value.into_owned())
         };
         Some(match (kind, method.as_str(), rest.as_str()) {
             (USERS, "GET" | "HEAD", "") => Ok(Self::ListUsers),
             (USERS, "POST", name) if is_user_name(name) => {
                 let login = value("login").and_then(|login| LoginHash::parse(&login));
                 let hex_digest = value("hex_digest").is_some();
-                let made = login.map(|login| Self::AddUser { name: rest.clone(), login, hex_digest });
-                made.ok_or("`login` must be the argon2id hash of a password; use `everfeed user add`")
+                let made = login.map(|login| Self::AddUser {
+                    name: rest.clone(),
+                    login,
+                    hex_digest,
+                });
+                made.ok_or(
+                    "`login` must be the argon2id hash of a password; use `everfeed user add`",
+                )
             }
             (USERS, "POST", _) => Err(super::user::NAME_WANTED),
             (USERS, "PUT", name) if is_user_name(name) => {
                 let login = value("login").and_then(|login| LoginHash::parse(&login));
                 let feed_password = value("feed_password").is_some();
-                let made =
-                    login.map(|login| Self::ChangePassword { name: rest.clone(), login, feed_password });
-                made.ok_or("`login` must be the argon2id hash of a password; use `everfeed user password`")
+                let made = login.map(|login| Self::ChangePassword {
+                    name: rest.clone(),
+                    login,
+                    feed_password,
+                });
+                made.ok_or(
+                    "`login` must be the argon2id hash of a password; use `everfeed user password`",
+                )
             }
             (USERS, "DELETE", name) if !name.is_empty() => Ok(Self::RemoveUser { name: rest }),
             (TOKENS, "GET" | "HEAD", "") => Ok(Self::ListTokens),
             (TOKENS, "POST", "") => match (value("user"), value("use").as_deref()) {
-                (Some(user), Some("bearer") | None) => Ok(Self::NewToken { user, usage: TokenUse::Bearer }),
-                (Some(user), Some("url")) => Ok(Self::NewToken { user, usage: TokenUse::Url }),
+                (Some(user), Some("bearer") | None) => Ok(Self::NewToken {
+                    user,
+                    usage: TokenUse::Bearer,
+                }),
+                (Some(user), Some("url")) => Ok(Self::NewToken {
+                    user,
+                    usage: TokenUse::Url,
+                }),
                 _ => Err("name the `user`, and the `use`: bearer or url"),
             },
             (TOKENS, "POST", no) => token_no(no).map(Self::RotateToken),
@@ -142,7 +185,9 @@ impl AccountCommand {
 }
 
 fn token_no(text: &str) -> Result<TokenNo, &'static str> {
-    text.parse().map(TokenNo).map_err(|_| "give the number of a token, as `everfeed token list` prints it")
+    text.parse()
+        .map(TokenNo)
+        .map_err(|_| "give the number of a token, as `everfeed token list` prints it")
 }
 
 #[cfg(test)]
@@ -153,14 +198,36 @@ mod tests {
     fn every_command_is_read_back_from_its_request() {
         let login = LoginHash::of("hunter22");
         let commands = [
-            AccountCommand::AddUser { name: "a+b@x".into(), login: login.clone(), hex_digest: true },
-            AccountCommand::AddUser { name: "alice".into(), login: login.clone(), hex_digest: false },
-            AccountCommand::ChangePassword { name: "a@x".into(), login: login.clone(), feed_password: true },
-            AccountCommand::ChangePassword { name: "alice".into(), login, feed_password: false },
+            AccountCommand::AddUser {
+                name: "a+b@x".into(),
+                login: login.clone(),
+                hex_digest: true,
+            },
+            AccountCommand::AddUser {
+                name: "alice".into(),
+                login: login.clone(),
+                hex_digest: false,
+            },
+            AccountCommand::ChangePassword {
+                name: "a@x".into(),
+                login: login.clone(),
+                feed_password: true,
+            },
+            AccountCommand::ChangePassword {
+                name: "alice".into(),
+                login,
+                feed_password: false,
+            },
             AccountCommand::ListUsers,
             AccountCommand::RemoveUser { name: "a@x".into() },
-            AccountCommand::NewToken { user: "a@x".into(), usage: TokenUse::Url },
-            AccountCommand::NewToken { user: "alice".into(), usage: TokenUse::Bearer },
+            AccountCommand::NewToken {
+                user: "a@x".into(),
+                usage: TokenUse::Url,
+            },
+            AccountCommand::NewToken {
+                user: "alice".into(),
+                usage: TokenUse::Bearer,
+            },
             AccountCommand::ListTokens,
             AccountCommand::RevokeToken(TokenNo(7)),
             AccountCommand::RotateToken(TokenNo(7)),
@@ -168,13 +235,18 @@ mod tests {
         for command in commands {
             let (method, target) = command.request();
             let (path, query) = target.split_once('?').unwrap_or((&target, ""));
-            assert_eq!(AccountCommand::read(&method, path, query), Some(Ok(command)), "{target}");
+            assert_eq!(
+                AccountCommand::read(&method, path, query),
+                Some(Ok(command)),
+                "{target}"
+            );
         }
     }
 
     #[test]
     fn what_cannot_be_meant_is_refused_and_other_paths_are_left_alone() {
-        let read = |method: Method, path: &str, query: &str| AccountCommand::read(&method, path, query);
+        let read =
+            |method: Method, path: &str, query: &str| AccountCommand::read(&method, path, query);
         for (method, path, query) in [
             (Method::POST, "/users/alice", "login=plain"),
             (Method::POST, "/users/alice", ""),
@@ -187,7 +259,10 @@ mod tests {
             (Method::PUT, "/users/a%3Ab", "login=x"),
             (Method::PATCH, "/users/alice", ""),
         ] {
-            assert!(matches!(read(method, path, query), Some(Err(_))), "{path}?{query}");
+            assert!(
+                matches!(read(method, path, query), Some(Err(_))),
+                "{path}?{query}"
+            );
         }
         for path in ["/live", "/usersx", "/token"] {
             assert_eq!(read(Method::GET, path, ""), None);

@@ -34,17 +34,28 @@ pub enum Credentials {
 pub(super) const X_WSSE: HeaderName = HeaderName::from_static("x-wsse");
 
 impl Credentials {
-    /// The credentials that a request carries in its head. Headers that stand there twice are refused: no proxy before us may
-    /// have judged another one than we do.
+    /// The credentials that a request carries in its head. Headers that stand there twice are
+    /// refused: no proxy before us may have judged another one than we do.
     pub fn of(headers: &HeaderMap) -> Self {
         let mut given = headers.get_all(AUTHORIZATION).iter();
-        let (authorization, None) = (given.next(), given.next()) else { return Self::Unreadable };
+        let (authorization, None) = (given.next(), given.next()) else {
+            return Self::Unreadable;
+        };
         let Some(authorization) = authorization else {
             // Clients of the first days send the digest alone.
-            return if headers.contains_key(X_WSSE) { Self::wsse(headers) } else { Self::Absent };
+            return if headers.contains_key(X_WSSE) {
+                Self::wsse(headers)
+            } else {
+                Self::Absent
+            };
         };
-        let Ok(value) = std::str::from_utf8(authorization.as_bytes()) else { return Self::Unreadable };
-        let (scheme, rest) = value.trim().split_once([' ', '\t']).unwrap_or((value.trim(), ""));
+        let Ok(value) = std::str::from_utf8(authorization.as_bytes()) else {
+            return Self::Unreadable;
+        };
+        let (scheme, rest) = value
+            .trim()
+            .split_once([' ', '\t'])
+            .unwrap_or((value.trim(), ""));
         let rest = rest.trim();
         match scheme.to_ascii_lowercase().as_str() {
             "basic" => basic(rest).unwrap_or(Self::Unreadable),
@@ -56,8 +67,12 @@ impl Credentials {
 
     fn wsse(headers: &HeaderMap) -> Self {
         let mut given = headers.get_all(X_WSSE).iter();
-        let (Some(value), None) = (given.next(), given.next()) else { return Self::Unreadable };
-        let token = std::str::from_utf8(value.as_bytes()).ok().and_then(UsernameToken::parse);
+        let (Some(value), None) = (given.next(), given.next()) else {
+            return Self::Unreadable;
+        };
+        let token = std::str::from_utf8(value.as_bytes())
+            .ok()
+            .and_then(UsernameToken::parse);
         token.map_or(Self::Unreadable, Self::Wsse)
     }
 
@@ -84,27 +99,33 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 fn basic(encoded: &str) -> Option<Credentials> {
     let decoded = String::from_utf8(BASE64.decode(encoded).ok()?).ok()?;
     let (user, password) = decoded.split_once(':')?;
-    Some(Credentials::Basic { user: user.to_owned(), password: Secret::new(password) })
+    Some(Credentials::Basic {
+        user: user.to_owned(),
+        password: Secret::new(password),
+    })
 }
 
-/// Texts in base64 that stand in a line, wherever and behind whatever scheme, with the alphabet of URLs or without it: what
-/// another server could read as a user and a password. Text that is no UTF-8 is Latin-1, as clients of the first days send it.
+/// Texts in base64 that stand in a line, wherever and behind whatever scheme, with the alphabet of
+/// URLs or without it: what another server could read as a user and a password. Text that is no
+/// UTF-8 is Latin-1, as clients of the first days send it.
 pub(super) fn basic_texts_in(line: &[u8]) -> impl Iterator<Item = Secret> {
     let is_base64 = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/-_".contains(byte);
-    line.split(move |byte| !is_base64(byte)).filter(|run| !run.is_empty()).filter_map(|run| {
-        let standard: Vec<u8> = run
-            .iter()
-            .map(|byte| match byte {
-                b'-' => b'+',
-                b'_' => b'/',
-                other => *other,
-            })
-            .collect();
-        let decoded = BASE64.decode(standard).ok()?;
-        let text = String::from_utf8(decoded)
-            .unwrap_or_else(|latin| latin.as_bytes().iter().copied().map(char::from).collect());
-        Some(Secret::new(text))
-    })
+    line.split(move |byte| !is_base64(byte))
+        .filter(|run| !run.is_empty())
+        .filter_map(|run| {
+            let standard: Vec<u8> = run
+                .iter()
+                .map(|byte| match byte {
+                    b'-' => b'+',
+                    b'_' => b'/',
+                    other => *other,
+                })
+                .collect();
+            let decoded = BASE64.decode(standard).ok()?;
+            let text = String::from_utf8(decoded)
+                .unwrap_or_else(|latin| latin.as_bytes().iter().copied().map(char::from).collect());
+            Some(Secret::new(text))
+        })
 }
 
 #[cfg(test)]
@@ -131,13 +152,35 @@ mod tests {
             of(&[("authorization", "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==")]),
             basic("Aladdin", "open sesame")
         );
-        assert_eq!(of(&[("authorization", "bASIC  dGVzdDoxMjPCow==")]), basic("test", "123£"));
-        assert_eq!(of(&[("authorization", "Basic YTpiOmM=")]), basic("a", "b:c"));
-        assert_eq!(of(&[("authorization", "bearer abc")]), Credentials::Bearer(Secret::new("abc")));
-        let wsse = ("x-wsse", "UsernameToken Username=a, PasswordDigest=b, Nonce=c, Created=d");
-        for profile in ["WSSE profile=\"cal\"", "WSSE profile=\"UsernameToken\"", "wsse", "WSSE realm=\"x\""]
-        {
-            assert!(matches!(of(&[("authorization", profile), wsse]), Credentials::Wsse(_)), "{profile}");
+        assert_eq!(
+            of(&[("authorization", "bASIC  dGVzdDoxMjPCow==")]),
+            basic("test", "123£")
+        );
+        assert_eq!(
+            of(&[("authorization", "Basic YTpiOmM=")]),
+            basic("a", "b:c")
+        );
+        assert_eq!(
+            of(&[("authorization", "bearer abc")]),
+            Credentials::Bearer(Secret::new("abc"))
+        );
+        let wsse = (
+            "x-wsse",
+            "UsernameToken Username=a, PasswordDigest=b, Nonce=c, Created=d",
+        );
+        for profile in [
+            "WSSE profile=\"cal\"",
+            "WSSE profile=\"UsernameToken\"",
+            "wsse",
+            "WSSE realm=\"x\"",
+        ] {
+            assert!(
+                matches!(
+                    of(&[("authorization", profile), wsse]),
+                    Credentials::Wsse(_)
+                ),
+                "{profile}"
+            );
         }
         assert!(matches!(of(&[wsse]), Credentials::Wsse(token) if token.username == "a"));
     }
@@ -145,7 +188,10 @@ mod tests {
     #[test]
     fn what_cannot_be_read_is_no_absence() {
         let basic = ("authorization", "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==");
-        let wsse = ("x-wsse", "UsernameToken Username=a, PasswordDigest=b, Nonce=c, Created=d");
+        let wsse = (
+            "x-wsse",
+            "UsernameToken Username=a, PasswordDigest=b, Nonce=c, Created=d",
+        );
         for lines in [
             &[("authorization", "")][..],
             &[("authorization", "Basic")],

@@ -1,5 +1,5 @@
-//! Failed attempts by client address, and by name where many clients may have one address: how many are taken before the next must
-//! wait; not what failed.
+//! Failed attempts by client address, and by name where many clients may have one address: how many
+//! are taken before the next must wait; not what failed.
 
 use std::{
     collections::{HashMap, hash_map::RandomState},
@@ -13,7 +13,8 @@ const BURST: u64 = 10;
 const EACH_SECS: u64 = 10;
 /// Rows that are told apart; those beyond are counted as one.
 const ROWS_MAX: usize = 20_000;
-/// Rows of one address whose attempts are counted by name. Passwords are not hashed so fast that somebody could fill them all.
+/// Rows of one address whose attempts are counted by name. Passwords are not hashed so fast that
+/// somebody could fill them all.
 const NAME_ROWS: u64 = 4096;
 
 /// Bits of an address of version 6 that tell the network of a client, who has all addresses in it.
@@ -31,13 +32,17 @@ pub(super) struct Attempt<'a> {
 }
 
 impl Attempt<'_> {
-    /// True for an address of this machine or network: it may be that of a proxy which we were not told of, and of everybody behind
-    /// it. There each name is counted by itself, so that nobody locks out the others.
+    /// True for an address of this machine or network: it may be that of a proxy which we were not
+    /// told of, and of everybody behind it. There each name is counted by itself, so that nobody
+    /// locks out the others.
     pub(super) fn is_shared(&self) -> bool {
-        self.client.is_none_or(|client| match client.to_canonical() {
-            IpAddr::V4(v4) => v4.is_loopback() || v4.is_private() || v4.is_link_local(),
-            IpAddr::V6(v6) => v6.is_loopback() || v6.is_unique_local() || v6.is_unicast_link_local(),
-        })
+        self.client
+            .is_none_or(|client| match client.to_canonical() {
+                IpAddr::V4(v4) => v4.is_loopback() || v4.is_private() || v4.is_link_local(),
+                IpAddr::V6(v6) => {
+                    v6.is_loopback() || v6.is_unique_local() || v6.is_unicast_link_local()
+                }
+            })
     }
 }
 
@@ -62,11 +67,16 @@ pub(super) struct FailureTable {
 }
 
 impl FailureTable {
-    /// Counts an attempt as failed before it is made; seconds to wait if there were too many. One that turns out well is
-    /// taken back: attempts that are made at once are counted all the same.
+    /// Counts an attempt as failed before it is made; seconds to wait if there were too many. One
+    /// that turns out well is taken back: attempts that are made at once are counted all the same.
     pub(super) fn charge(&mut self, attempt: Attempt<'_>, now_us: u64) -> Result<(), u64> {
         let row = self.row(attempt, now_us);
-        let clear = self.clear_us.get(&row).copied().unwrap_or(now_us).max(now_us);
+        let clear = self
+            .clear_us
+            .get(&row)
+            .copied()
+            .unwrap_or(now_us)
+            .max(now_us);
         // A clock that was set back leaves nobody waiting longer than the table can make him wait.
         let clear = clear.min(now_us + BURST * EACH_SECS * SEC_US);
         let next = clear + EACH_SECS * SEC_US;
@@ -93,16 +103,21 @@ impl FailureTable {
     fn row(&mut self, attempt: Attempt<'_>, now_us: u64) -> FailureRow {
         let client = attempt.client.map(network);
         let row = match attempt.name.filter(|_| attempt.is_shared()) {
-            Some(name) => {
-                FailureRow::Name(client, self.names.hash_one(name.trim().to_lowercase()) % NAME_ROWS)
-            }
+            Some(name) => FailureRow::Name(
+                client,
+                self.names.hash_one(name.trim().to_lowercase()) % NAME_ROWS,
+            ),
             None => FailureRow::Client(client),
         };
         if self.clear_us.contains_key(&row) || self.clear_us.len() < ROWS_MAX {
             return row;
         }
         self.clear_us.retain(|_, clear| *clear > now_us);
-        if self.clear_us.len() < ROWS_MAX { row } else { FailureRow::Others }
+        if self.clear_us.len() < ROWS_MAX {
+            row
+        } else {
+            FailureRow::Others
+        }
     }
 }
 
@@ -118,7 +133,10 @@ mod tests {
     use super::*;
 
     fn of(text: &str) -> Attempt<'static> {
-        Attempt { client: Some(text.parse().unwrap()), name: Some("alice") }
+        Attempt {
+            client: Some(text.parse().unwrap()),
+            name: Some("alice"),
+        }
     }
 
     #[test]
@@ -130,16 +148,27 @@ mod tests {
             assert_eq!(table.charge(client, now), Ok(()));
         }
         assert_eq!(table.charge(client, now), Err(10));
-        assert_eq!(table.charge(of("192.0.2.2"), now), Ok(()), "nobody waits for another");
+        assert_eq!(
+            table.charge(of("192.0.2.2"), now),
+            Ok(()),
+            "nobody waits for another"
+        );
         now += 4 * SEC_US;
         assert_eq!(table.charge(client, now), Err(6));
         now += 6 * SEC_US;
         assert_eq!(table.charge(client, now), Ok(()));
         assert_eq!(table.charge(client, now), Err(10));
         table.refund(client, now);
-        assert_eq!(table.charge(client, now), Ok(()), "what turned out well does not count");
+        assert_eq!(
+            table.charge(client, now),
+            Ok(()),
+            "what turned out well does not count"
+        );
         now -= 900 * SEC_US;
-        assert!(table.charge(client, now).is_err_and(|secs| secs <= 10), "a clock that was set back");
+        assert!(
+            table.charge(client, now).is_err_and(|secs| secs <= 10),
+            "a clock that was set back"
+        );
     }
 
     #[test]
@@ -150,7 +179,13 @@ mod tests {
         }
         assert!(table.charge(of("2001:db8::ffff"), 0).is_err());
         for n in 0..2 * ROWS_MAX as u32 {
-            let _ = table.charge(Attempt { client: Some(IpAddr::V4(n.into())), name: None }, 0);
+            let _ = table.charge(
+                Attempt {
+                    client: Some(IpAddr::V4(n.into())),
+                    name: None,
+                },
+                0,
+            );
         }
         assert!(table.clear_us.len() <= ROWS_MAX + 1);
         assert_eq!(table.charge(of("198.51.100.1"), 1_000 * SEC_US), Ok(()));
@@ -158,24 +193,41 @@ mod tests {
     }
 
     fn named(client: Option<IpAddr>, name: &str) -> Attempt<'_> {
-        Attempt { client, name: Some(name) }
+        Attempt {
+            client,
+            name: Some(name),
+        }
     }
 
     #[test]
     fn behind_an_address_that_many_may_have_each_name_is_counted_by_itself() {
-        for shared in
-            ["127.0.0.1", "::1", "::ffff:127.0.0.1", "10.1.2.3", "192.168.0.1", "172.16.0.1", "fd00::1"]
-        {
+        for shared in [
+            "127.0.0.1",
+            "::1",
+            "::ffff:127.0.0.1",
+            "10.1.2.3",
+            "192.168.0.1",
+            "172.16.0.1",
+            "fd00::1",
+        ] {
             let mut table = FailureTable::default();
             let client = Some(shared.parse().unwrap());
             for _ in 0..BURST {
                 assert_eq!(table.charge(named(client, "alice"), 0), Ok(()), "{shared}");
             }
             for name in ["alice", "ALICE", " Alice "] {
-                assert_eq!(table.charge(named(client, name), 0), Err(10), "{shared} {name}");
+                assert_eq!(
+                    table.charge(named(client, name), 0),
+                    Err(10),
+                    "{shared} {name}"
+                );
             }
             // One in 4,096 shares the row.
-            let waiting = (0..100).filter(|n| table.charge(named(client, &format!("user-{n}")), 0).is_err());
+            let waiting = (0..100).filter(|n| {
+                table
+                    .charge(named(client, &format!("user-{n}")), 0)
+                    .is_err()
+            });
             assert!(waiting.count() <= 3, "{shared}: nobody else waits");
             assert_eq!(table.charge(Attempt { client, name: None }, 0), Ok(()));
             // A flood of names is bounded, and at the pace of hashes it fills no row of another.
@@ -183,14 +235,25 @@ mod tests {
                 let _ = table.charge(named(client, &format!("made-up-{n}")), 0);
             }
             assert!(table.clear_us.len() <= NAME_ROWS as usize + 1);
-            let waiting = (0..100).filter(|n| table.charge(named(client, &format!("other-{n}")), 0).is_err());
+            let waiting = (0..100).filter(|n| {
+                table
+                    .charge(named(client, &format!("other-{n}")), 0)
+                    .is_err()
+            });
             assert!(waiting.count() <= 3, "{shared}");
         }
         let mut table = FailureTable::default();
         for _ in 0..BURST {
             assert_eq!(table.charge(of("198.51.100.1"), 0), Ok(()));
         }
-        let other = Attempt { name: Some("bob"), ..of("198.51.100.1") };
-        assert_eq!(table.charge(other, 0), Err(10), "a client of the internet has one count");
+        let other = Attempt {
+            name: Some("bob"),
+            ..of("198.51.100.1")
+        };
+        assert_eq!(
+            table.charge(other, 0),
+            Err(10),
+            "a client of the internet has one count"
+        );
     }
 }

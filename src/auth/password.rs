@@ -21,7 +21,8 @@ const DIGEST_BYTES: usize = 32;
 /// The longest hash that is taken, bytes.
 const HASH_BYTES_MAX: usize = 512;
 
-/// The hash of a login password, as a PHC string. It is not shown, since a weak password can be guessed from it.
+/// The hash of a login password, as a PHC string. It is not shown, since a weak password can be
+/// guessed from it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct LoginHash(String);
 
@@ -32,17 +33,24 @@ impl fmt::Debug for LoginHash {
 }
 
 impl LoginHash {
-    /// Hashes a password with the parameters that OWASP recommends for argon2id. It takes tens of milliseconds and 19 MiB.
+    /// Hashes a password with the parameters that OWASP recommends for argon2id. It takes tens of
+    /// milliseconds and 19 MiB.
     pub fn of(password: &str) -> Self {
         let salt: [u8; SALT_BYTES] = rand::random();
         let hash = Argon2::default().hash_password_with_salt(password.as_bytes(), &salt);
-        Self(hash.expect("a salt of 16 bytes and the usual parameters are taken").to_string())
+        Self(
+            hash.expect("a salt of 16 bytes and the usual parameters are taken")
+                .to_string(),
+        )
     }
 
-    /// A hash that was made elsewhere; `None` for anything else than argon2, or one that costs more than ours.
+    /// A hash that was made elsewhere; `None` for anything else than argon2, or one that costs more
+    /// than ours.
     pub fn parse(text: &str) -> Option<Self> {
         use argon2::password_hash::phc::PasswordHash;
-        let hash = PasswordHash::new(text).ok().filter(|_| text.len() <= HASH_BYTES_MAX)?;
+        let hash = PasswordHash::new(text)
+            .ok()
+            .filter(|_| text.len() <= HASH_BYTES_MAX)?;
         let cost = argon2::Params::try_from(&hash).ok()?;
         let usual = argon2::Params::default();
         let is_cheap = cost.m_cost() <= usual.m_cost()
@@ -65,24 +73,35 @@ impl LoginHash {
     /// True when a password is the one that was hashed. It takes as long as hashing.
     pub fn is_of(&self, password: &str) -> bool {
         password.len() <= PASSWORD_BYTES_MAX
-            && Argon2::default().verify_password(password.as_bytes(), self.0.as_str()).is_ok()
+            && Argon2::default()
+                .verify_password(password.as_bytes(), self.0.as_str())
+                .is_ok()
     }
 
-    /// A hash of nobody's password: to check a user who does not exist takes as long as one who does. It is made up, so that the first
-    /// check takes no longer either.
+    /// A hash of nobody's password: to check a user who does not exist takes as long as one who
+    /// does. It is made up, so that the first check takes no longer either.
     pub fn of_nobody() -> &'static Self {
         static NOBODY: OnceLock<LoginHash> = OnceLock::new();
         NOBODY.get_or_init(|| Self::of_nobody_at(HashCost::usual()))
     }
 
     /// The same at another cost.
-    pub(super) fn of_nobody_at(HashCost { memory, passes, lanes }: HashCost) -> Self {
+    pub(super) fn of_nobody_at(
+        HashCost {
+            memory,
+            passes,
+            lanes,
+        }: HashCost,
+    ) -> Self {
         let salt = BASE64_NO_PAD.encode(rand::random::<[u8; SALT_BYTES]>());
         let digest = BASE64_NO_PAD.encode(rand::random::<[u8; DIGEST_BYTES]>());
-        Self(format!("$argon2id$v=19$m={memory},t={passes},p={lanes}${salt}${digest}"))
+        Self(format!(
+            "$argon2id$v=19$m={memory},t={passes},p={lanes}${salt}${digest}"
+        ))
     }
 
-    /// The cost of checking a password against it: that of a hash from elsewhere may be less than the usual one.
+    /// The cost of checking a password against it: that of a hash from elsewhere may be less than
+    /// the usual one.
     pub(super) fn cost(&self) -> HashCost {
         use argon2::password_hash::phc::PasswordHash;
         let hash = PasswordHash::new(&self.0).ok();
@@ -101,7 +120,11 @@ pub(super) struct HashCost {
 
 impl HashCost {
     fn of(params: &argon2::Params) -> Self {
-        Self { memory: params.m_cost(), passes: params.t_cost(), lanes: params.p_cost() }
+        Self {
+            memory: params.m_cost(),
+            passes: params.t_cost(),
+            lanes: params.p_cost(),
+        }
     }
 
     /// The cost of hashes that are made here.
@@ -123,7 +146,11 @@ mod tests {
     fn a_hash_is_of_its_password_alone_and_shows_nothing() {
         let hash = LoginHash::of("pässwörd");
         assert!(hash.is_of("pässwörd") && !hash.is_of("passwörd") && !hash.is_of(""));
-        assert_ne!(hash, LoginHash::of("pässwörd"), "each has a salt of its own");
+        assert_ne!(
+            hash,
+            LoginHash::of("pässwörd"),
+            "each has a salt of its own"
+        );
         assert_eq!(format!("{hash:?}"), "***");
         assert_eq!(LoginHash::parse(hash.reveal()), Some(hash));
         assert_ne!(generated(), generated());
@@ -132,10 +159,17 @@ mod tests {
 
     #[test]
     fn a_hash_of_nobody_is_one_at_its_cost() {
-        let cheap = HashCost { memory: 64, passes: 1, lanes: 1 };
+        let cheap = HashCost {
+            memory: 64,
+            passes: 1,
+            lanes: 1,
+        };
         for cost in [HashCost::usual(), cheap] {
             let nobody = LoginHash::of_nobody_at(cost);
-            assert_eq!((LoginHash::parse(nobody.reveal()), nobody.cost()), (Some(nobody.clone()), cost));
+            assert_eq!(
+                (LoginHash::parse(nobody.reveal()), nobody.cost()),
+                (Some(nobody.clone()), cost)
+            );
             assert!(!nobody.is_of("") && !nobody.is_of("x"));
         }
         assert_eq!(LoginHash::of("password").cost(), HashCost::usual());

@@ -52,8 +52,8 @@ impl Default for ReplayCache {
 }
 
 impl ReplayCache {
-    /// Remembers a request of a user, unless its nonce was used before. The digest is remembered, too: bytes that go from
-    /// the nonce to the time leave it as it is.
+    /// Remembers a request of a user, unless its nonce was used before. The digest is remembered,
+    /// too: bytes that go from the nonce to the time leave it as it is.
     pub(super) fn note(&mut self, user: UserNo, proven: &ProvenDigest, now_us: u64) -> Freshness {
         self.forget_old(now_us);
         let hash = |kind: u8, bytes: &[u8]| -> [u8; 32] {
@@ -75,12 +75,19 @@ impl ReplayCache {
         self.seen.extend(hashes.map(|hash| (hash, user)));
         *self.by_user.entry(user).or_default() += 1;
         let until_us = now_us.saturating_add(REMEMBER_SECS * 1_000_000);
-        self.order.push_back(UsedNonce { until_us, user, hashes });
+        self.order.push_back(UsedNonce {
+            until_us,
+            user,
+            hashes,
+        });
         Freshness::Fresh
     }
 
     fn forget_old(&mut self, now_us: u64) {
-        while self.order.front().is_some_and(|oldest| oldest.until_us <= now_us)
+        while self
+            .order
+            .front()
+            .is_some_and(|oldest| oldest.until_us <= now_us)
             && let Some(UsedNonce { user, hashes, .. }) = self.order.pop_front()
         {
             for hash in hashes {
@@ -103,32 +110,63 @@ mod tests {
     const SEC: u64 = 1_000_000;
 
     fn proven(nonce: &str, digest: u8) -> ProvenDigest {
-        ProvenDigest { nonce: nonce.as_bytes().to_vec(), digest: [digest; 20] }
+        ProvenDigest {
+            nonce: nonce.as_bytes().to_vec(),
+            digest: [digest; 20],
+        }
     }
 
     #[test]
     fn a_nonce_is_used_once_in_ten_minutes_by_each_user() {
         let mut cache = ReplayCache::default();
         assert_eq!(cache.note(UserNo(1), &proven("a", 1), 0), Freshness::Fresh);
-        assert_eq!(cache.note(UserNo(1), &proven("a", 2), SEC), Freshness::Repeated);
-        assert_eq!(cache.note(UserNo(1), &proven("b", 1), SEC), Freshness::Repeated, "the same digest");
-        assert_eq!(cache.note(UserNo(2), &proven("a", 1), SEC), Freshness::Fresh);
-        assert_eq!(cache.note(UserNo(1), &proven("a", 1), 599 * SEC), Freshness::Repeated);
-        assert_eq!(cache.note(UserNo(1), &proven("a", 1), 600 * SEC), Freshness::Fresh);
+        assert_eq!(
+            cache.note(UserNo(1), &proven("a", 2), SEC),
+            Freshness::Repeated
+        );
+        assert_eq!(
+            cache.note(UserNo(1), &proven("b", 1), SEC),
+            Freshness::Repeated,
+            "the same digest"
+        );
+        assert_eq!(
+            cache.note(UserNo(2), &proven("a", 1), SEC),
+            Freshness::Fresh
+        );
+        assert_eq!(
+            cache.note(UserNo(1), &proven("a", 1), 599 * SEC),
+            Freshness::Repeated
+        );
+        assert_eq!(
+            cache.note(UserNo(1), &proven("a", 1), 600 * SEC),
+            Freshness::Fresh
+        );
     }
 
     #[test]
     fn what_is_remembered_is_bounded_and_no_user_keeps_others_out() {
-        let mut cache = ReplayCache { requests_max: USER_REQUESTS_MAX + 1, ..ReplayCache::default() };
+        let mut cache = ReplayCache {
+            requests_max: USER_REQUESTS_MAX + 1,
+            ..ReplayCache::default()
+        };
         for n in 0..USER_REQUESTS_MAX {
-            let nonce = ProvenDigest { nonce: n.to_be_bytes().to_vec(), digest: digest_of(n) };
+            let nonce = ProvenDigest {
+                nonce: n.to_be_bytes().to_vec(),
+                digest: digest_of(n),
+            };
             assert_eq!(cache.note(UserNo(1), &nonce, 0), Freshness::Fresh);
         }
         assert_eq!(cache.note(UserNo(1), &proven("x", 0), 0), Freshness::Full);
         assert_eq!(cache.note(UserNo(2), &proven("x", 0), 0), Freshness::Fresh);
         assert_eq!(cache.note(UserNo(3), &proven("x", 0), 0), Freshness::Full);
-        assert_eq!(cache.note(UserNo(1), &proven("x", 0), 600 * SEC), Freshness::Fresh);
-        assert_eq!((cache.seen.len(), cache.order.len(), cache.by_user.len()), (2, 1, 1));
+        assert_eq!(
+            cache.note(UserNo(1), &proven("x", 0), 600 * SEC),
+            Freshness::Fresh
+        );
+        assert_eq!(
+            (cache.seen.len(), cache.order.len(), cache.by_user.len()),
+            (2, 1, 1)
+        );
     }
 
     fn digest_of(n: usize) -> [u8; 20] {

@@ -31,28 +31,54 @@ pub(crate) fn accounts_with_another_password() -> Accounts {
 fn with_login(login: &LoginHash, revoked: &[u64]) -> Accounts {
     let user = |no, name: &str| {
         let (login, feed_password) = (login.clone(), Secret::new("feed"));
-        let kept = NewUser { name: name.into(), login, feed_password, hex_digest: false, created_us: 0 };
-        User { no: UserNo(no), kept }
+        let kept = NewUser {
+            name: name.into(),
+            login,
+            feed_password,
+            hex_digest: false,
+            created_us: 0,
+        };
+        User {
+            no: UserNo(no),
+            kept,
+        }
     };
     let token = |no, user, text, usage| {
-        let kept = NewAccessToken { user: UserNo(user), usage, hash: token_hash(text), created_us: 0 };
-        AccessToken { no: TokenNo(no), kept }
+        let kept = NewAccessToken {
+            user: UserNo(user),
+            usage,
+            hash: token_hash(text),
+            created_us: 0,
+        };
+        AccessToken {
+            no: TokenNo(no),
+            kept,
+        }
     };
     let tokens = [
         token(1, 1, ALICE, TokenUse::Bearer),
         token(2, 1, ALICE_URL, TokenUse::Url),
         token(3, 2, BOB, TokenUse::Bearer),
     ];
-    let kept = tokens.into_iter().filter(|token| !revoked.contains(&token.no.0));
+    let kept = tokens
+        .into_iter()
+        .filter(|token| !revoked.contains(&token.no.0));
     Accounts::new([user(1, "alice"), user(2, "bob")], kept)
 }
 
 /// An authenticator that knows them.
 pub(crate) fn authenticator(clock: &Arc<dyn Clock>) -> Arc<Authenticator> {
-    Arc::new(Authenticator::new(accounts(&[]), clock.clone(), Metrics::default()))
+    Arc::new(Authenticator::new(
+        accounts(&[]),
+        clock.clone(),
+        Metrics::default(),
+    ))
 }
 
 /// `Authorization: Basic` of a user with that password.
 pub(crate) fn basic(user: &str) -> String {
-    format!("Basic {}", BASE64_STANDARD.encode(format!("{user}:{PASSWORD}")))
+    format!(
+        "Basic {}",
+        BASE64_STANDARD.encode(format!("{user}:{PASSWORD}"))
+    )
 }

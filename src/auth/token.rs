@@ -1,4 +1,5 @@
-//! Tokens: 128 random bits that make a user known; made, and found again by their hash. Not whose they are.
+//! Tokens: 128 random bits that make a user known; made, and found again by their hash. Not whose
+//! they are.
 
 use super::password::generated;
 use crate::secret::Secret;
@@ -12,7 +13,8 @@ pub fn new_token() -> Secret {
     generated()
 }
 
-/// The hash by which a token is kept and found. To find one by it tells, by the time that it takes, nothing of any token.
+/// The hash by which a token is kept and found. To find one by it tells, by the time that it takes,
+/// nothing of any token.
 pub fn token_hash(token: &str) -> [u8; 32] {
     Sha256::digest(token.as_bytes()).into()
 }
@@ -24,7 +26,8 @@ pub fn is_token_shaped(text: &str) -> bool {
 
 /// The parts of a text that could be tokens.
 pub fn tokens_in(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|c: char| !is_of_token(c)).filter(|run| run.len() == TOKEN_CHARS)
+    text.split(|c: char| !is_of_token(c))
+        .filter(|run| run.len() == TOKEN_CHARS)
 }
 
 fn is_of_token(c: char) -> bool {
@@ -40,10 +43,18 @@ mod tests {
         let (one, other) = (new_token(), new_token());
         assert!(is_token_shaped(one.reveal()));
         assert_ne!(token_hash(one.reveal()), token_hash(other.reveal()));
-        for bad in ["", "abc", "AAAAAAAAAAAAAAAAAAAAA/", "AAAAAAAAAAAAAAAAAAAAAAA"] {
+        for bad in [
+            "",
+            "abc",
+            "AAAAAAAAAAAAAAAAAAAAA/",
+            "AAAAAAAAAAAAAAAAAAAAAAA",
+        ] {
             assert!(!is_token_shaped(bad), "{bad}");
         }
         let text = format!("/s/{}/feeds?x={}", one.reveal(), other.reveal());
-        assert_eq!(tokens_in(&text).collect::<Vec<_>>(), [one.reveal(), other.reveal()]);
+        assert_eq!(
+            tokens_in(&text).collect::<Vec<_>>(),
+            [one.reveal(), other.reveal()]
+        );
     }
 }

@@ -36,7 +36,8 @@ pub struct NewUser {
     pub name: String,
     /// The hash of the login password, for Basic.
     pub login: LoginHash,
-    /// The password for WSSE, whose digests can only be checked with the password itself (U-9). It opens nothing else.
+    /// The password for WSSE, whose digests can only be checked with the password itself (U-9). It
+    /// opens nothing else.
     pub feed_password: Secret,
     /// True while digests of the hexadecimal SHA-1 are taken from this user, too (U-5).
     pub hex_digest: bool,
@@ -113,11 +114,15 @@ pub struct AccessToken {
     pub kept: NewAccessToken,
 }
 
-/// True for the name that a user may have. It holds no colon (RFC 7617) and nothing that a header or a path would change.
+/// True for the name that a user may have. It holds no colon (RFC 7617) and nothing that a header
+/// or a path would change.
 pub fn is_user_name(name: &str) -> bool {
     let is_plain = |b: u8| b.is_ascii_alphanumeric() || b"._@+-".contains(&b);
     name.len() <= NAME_CHARS_MAX
-        && name.bytes().next().is_some_and(|first| first.is_ascii_alphanumeric())
+        && name
+            .bytes()
+            .next()
+            .is_some_and(|first| first.is_ascii_alphanumeric())
         && name.bytes().all(is_plain)
 }
 

@@ -1,5 +1,5 @@
-//! WSSE UsernameToken: the header's fields, its time, and its digest; not whose password it is, and not whether it was seen
-//! before (LEGACY U-4 to U-7).
+//! WSSE UsernameToken: the header's fields, its time, and its digest; not whose password it is, and
+//! not whether it was seen before (LEGACY U-4 to U-7).
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use chrono::DateTime;
@@ -34,8 +34,8 @@ pub struct ProvenDigest {
 const SCHEME: &str = "UsernameToken";
 
 impl UsernameToken {
-    /// Reads the value of `X-WSSE`. Fields stand in any order, in any case, with or without commas and quotes, and lines may be
-    /// folded; one that is missing or stands there twice is refused.
+    /// Reads the value of `X-WSSE`. Fields stand in any order, in any case, with or without commas
+    /// and quotes, and lines may be folded; one that is missing or stands there twice is refused.
     pub fn parse(value: &str) -> Option<Self> {
         let value = value.trim();
         let rest = value.get(SCHEME.len()..)?;
@@ -48,7 +48,9 @@ impl UsernameToken {
             let (name, after) = rest.split_once('=')?;
             let (text, after) = field_value(after.trim_start_matches(is_blank))?;
             let names = ["username", "passworddigest", "nonce", "created"];
-            let known = names.iter().position(|known| name.trim().eq_ignore_ascii_case(known));
+            let known = names
+                .iter()
+                .position(|known| name.trim().eq_ignore_ascii_case(known));
             if let Some(at) = known
                 && fields[at].replace(text).is_some()
             {
@@ -73,14 +75,18 @@ impl UsernameToken {
         let mut begins: Vec<usize> = lower.match_indices(&scheme).map(|(at, _)| at).collect();
         begins.insert(0, 0);
         begins.push(value.len());
-        let pieces: Vec<&str> = begins.windows(2).map(|ends| &value[ends[0]..ends[1]]).collect();
+        let pieces: Vec<&str> = begins
+            .windows(2)
+            .map(|ends| &value[ends[0]..ends[1]])
+            .collect();
         pieces.into_iter().filter(|piece| !piece.is_empty())
     }
 
     /// The time of the request, microseconds since the epoch. Offsets may lack their colon.
     pub fn created_us(&self) -> Option<u64> {
         let text = self.created.as_str();
-        // The year has four digits: else digits of the nonce could be moved here, and the digest would still be right.
+        // The year has four digits: else digits of the nonce could be moved here, and the digest
+        // would still be right.
         let begins = text.as_bytes();
         if !begins
             .first_chunk::<5>()
@@ -96,17 +102,24 @@ impl UsernameToken {
 
     /// True when the request was made now, as far as clocks agree.
     pub fn is_recent(&self, now_us: u64) -> bool {
-        self.created_us().is_some_and(|created| created.abs_diff(now_us) <= CLOCK_SECS * 1_000_000)
+        self.created_us()
+            .is_some_and(|created| created.abs_diff(now_us) <= CLOCK_SECS * 1_000_000)
     }
 
-    /// The digest, when it was made with this password: over the nonce as it was sent, or as base64 says it (U-6). `hex` takes
-    /// that of the hexadecimal form, too (U-5). It takes as long for a wrong password as for a right one.
+    /// The digest, when it was made with this password: over the nonce as it was sent, or as base64
+    /// says it (U-6). `hex` takes that of the hexadecimal form, too (U-5). It takes as long for a
+    /// wrong password as for a right one.
     pub fn prove(&self, password: &str, hex: bool) -> Option<ProvenDigest> {
         let sent = self.nonce.as_bytes().to_vec();
-        let decoded = BASE64_STANDARD.decode(&self.nonce).unwrap_or_else(|_| sent.clone());
+        let decoded = BASE64_STANDARD
+            .decode(&self.nonce)
+            .unwrap_or_else(|_| sent.clone());
         let mut proven = None;
         for nonce in [sent, decoded] {
-            let hash = Sha1::new().chain_update(&nonce).chain_update(&self.created).chain_update(password);
+            let hash = Sha1::new()
+                .chain_update(&nonce)
+                .chain_update(&self.created)
+                .chain_update(password);
             let digest: [u8; 20] = hash.finalize().into();
             let binary = self.is_given(&BASE64_STANDARD.encode(digest));
             let as_hex = self.is_given(&BASE64_STANDARD.encode(hex::encode(digest)));
@@ -118,7 +131,10 @@ impl UsernameToken {
     }
 
     fn is_given(&self, digest: &str) -> bool {
-        self.password_digest.as_bytes().ct_eq(digest.as_bytes()).into()
+        self.password_digest
+            .as_bytes()
+            .ct_eq(digest.as_bytes())
+            .into()
     }
 }
 
@@ -153,7 +169,11 @@ mod tests {
     use super::*;
 
     fn us(text: &str) -> u64 {
-        DateTime::parse_from_rfc3339(text).unwrap().timestamp_micros().try_into().unwrap()
+        DateTime::parse_from_rfc3339(text)
+            .unwrap()
+            .timestamp_micros()
+            .try_into()
+            .unwrap()
     }
 
     #[test]
@@ -163,13 +183,26 @@ mod tests {
         assert_eq!(cases.len(), 8);
         for case in cases {
             let header = case["header"].as_str().unwrap();
-            assert_eq!(UsernameToken::parse(header).is_some(), case["ok"].as_bool().unwrap(), "{header}");
+            assert_eq!(
+                UsernameToken::parse(header).is_some(),
+                case["ok"].as_bool().unwrap(),
+                "{header}"
+            );
         }
-        let quoted =
-            UsernameToken::parse(r#"UsernameToken Username="a\"b", PasswordDigest=b, Nonce=c=, Created="d""#);
+        let quoted = UsernameToken::parse(
+            r#"UsernameToken Username="a\"b", PasswordDigest=b, Nonce=c=, Created="d""#,
+        );
         let quoted = quoted.unwrap();
-        assert_eq!((quoted.username.as_str(), quoted.nonce.as_str()), ("a\"b", "c="));
-        for bad in ["UsernameToken Username=\"a", "UsernameTokenUsername=a", "UsernameToken x", "é"] {
+        assert_eq!(
+            (quoted.username.as_str(), quoted.nonce.as_str()),
+            ("a\"b", "c=")
+        );
+        for bad in [
+            "UsernameToken Username=\"a",
+            "UsernameTokenUsername=a",
+            "UsernameToken x",
+            "é",
+        ] {
             assert_eq!(UsernameToken::parse(bad), None, "{bad}");
         }
     }
@@ -191,9 +224,17 @@ mod tests {
                 assert_eq!(token.created_us(), Some(us(utc)), "{name}");
             }
             let matches = case["digest_matches"].as_bool().unwrap();
-            assert_eq!(token.prove(text("password"), true).is_some(), matches, "{name}");
+            assert_eq!(
+                token.prove(text("password"), true).is_some(),
+                matches,
+                "{name}"
+            );
             let is_hex = text("variant").ends_with("/hex");
-            assert_eq!(token.prove(text("password"), false).is_some(), matches && !is_hex, "{name}");
+            assert_eq!(
+                token.prove(text("password"), false).is_some(),
+                matches && !is_hex,
+                "{name}"
+            );
             assert_eq!(token.prove("another", true), None, "{name}");
         }
     }

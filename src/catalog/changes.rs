@@ -33,11 +33,15 @@ impl CatalogChanges {
 
 /// The changes that lead from one snapshot to another.
 ///
-/// A feed is known by its name. One that was forgotten and registered anew has another number, and is both removed and added.
+/// A feed is known by its name. One that was forgotten and registered anew has another number, and
+/// is both removed and added.
 pub fn diff(old: &CatalogSnapshot, new: &CatalogSnapshot) -> CatalogChanges {
     let mut changes = CatalogChanges::default();
     for feed in new.feeds() {
-        match old.feed(&feed.settings.name).filter(|before| before.no == feed.no) {
+        match old
+            .feed(&feed.settings.name)
+            .filter(|before| before.no == feed.no)
+        {
             None => changes.added.push(feed.clone()),
             Some(before) if before.settings == feed.settings => {}
             Some(before) => {
@@ -45,7 +49,10 @@ pub fn diff(old: &CatalogSnapshot, new: &CatalogSnapshot) -> CatalogChanges {
                     (Some(before), Some(now)) => differing_keys(before, now),
                     _ => differing_keys(&before.settings, &feed.settings),
                 };
-                changes.changed.push(ChangedFeed { feed: feed.clone(), keys });
+                changes.changed.push(ChangedFeed {
+                    feed: feed.clone(),
+                    keys,
+                });
             }
         }
     }
@@ -63,13 +70,19 @@ mod tests {
         let feed = |(no, table): &(u32, &str)| {
             let table = format!("url = \"http://x/\"\n{table}");
             let settings: FeedSettings = toml::from_str(&table).unwrap();
-            RegisteredFeed { no: FeedNo(*no), settings }
+            RegisteredFeed {
+                no: FeedNo(*no),
+                settings,
+            }
         };
         CatalogSnapshot::new(feeds.iter().map(feed), [])
     }
 
     fn names(feeds: &[Arc<RegisteredFeed>]) -> Vec<&str> {
-        feeds.iter().map(|feed| feed.settings.name.as_str()).collect()
+        feeds
+            .iter()
+            .map(|feed| feed.settings.name.as_str())
+            .collect()
     }
 
     #[test]
@@ -84,16 +97,28 @@ mod tests {
             (4, "name = 'd'"),
         ]);
         let changes = diff(&old, &new);
-        assert_eq!((names(&changes.added), names(&changes.removed)), (vec!["d"], vec!["c"]));
+        assert_eq!(
+            (names(&changes.added), names(&changes.removed)),
+            (vec!["d"], vec!["c"])
+        );
         assert_eq!(changes.changed.len(), 1);
         assert_eq!(changes.changed[0].feed.no, FeedNo(2));
-        assert_eq!(changes.changed[0].keys, ["aliases", "deletions.unsafe", "poll.max_secs"]);
+        assert_eq!(
+            changes.changed[0].keys,
+            ["aliases", "deletions.unsafe", "poll.max_secs"]
+        );
         assert!(diff(&new, &new).is_empty() && !changes.is_empty());
     }
 
     #[test]
     fn a_feed_that_was_forgotten_and_registered_anew_is_another_feed() {
-        let changes = diff(&snapshot(&[(1, "name = 'a'")]), &snapshot(&[(2, "name = 'a'")]));
-        assert_eq!((names(&changes.added), names(&changes.removed)), (vec!["a"], vec!["a"]));
+        let changes = diff(
+            &snapshot(&[(1, "name = 'a'")]),
+            &snapshot(&[(2, "name = 'a'")]),
+        );
+        assert_eq!(
+            (names(&changes.added), names(&changes.removed)),
+            (vec!["a"], vec!["a"])
+        );
     }
 }

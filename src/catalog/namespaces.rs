@@ -1,4 +1,5 @@
-//! Which namespace the ids of a configured feed are made with, beside those that the store holds; not how ids are made.
+//! Which namespace the ids of a configured feed are made with, beside those that the store holds;
+//! not how ids are made.
 
 use super::FeedSettings;
 use crate::{
@@ -24,8 +25,17 @@ impl AllStoredIds {
     pub(super) async fn read(store: &dyn Store) -> Result<Self, StoreError> {
         let mut stored = HashMap::new();
         let mut records = listing::feeds(store);
-        while let Some(FeedRecord { name, ids, items, .. }) = records.try_next().await? {
-            stored.insert(name, StoredIds { namespace: ids.namespace, has_items: items.total > 0 });
+        while let Some(FeedRecord {
+            name, ids, items, ..
+        }) = records.try_next().await?
+        {
+            stored.insert(
+                name,
+                StoredIds {
+                    namespace: ids.namespace,
+                    has_items: items.total > 0,
+                },
+            );
         }
         Ok(Self(stored))
     }
@@ -34,8 +44,9 @@ impl AllStoredIds {
         self.0.get(name)
     }
 
-    /// The namespaces of these feeds, in their order. A feed that holds items keeps the one that they were made with, whatever
-    /// its URL is now; one without takes that of its settings, unless another feed holds it.
+    /// The namespaces of these feeds, in their order. A feed that holds items keeps the one that
+    /// they were made with, whatever its URL is now; one without takes that of its settings, unless
+    /// another feed holds it.
     pub(super) fn namespaces(&self, feeds: &[FeedSettings]) -> Result<Vec<String>, StoreError> {
         let mut found: Vec<Option<String>> = Vec::with_capacity(feeds.len());
         let mut owners: HashMap<&str, &str> = HashMap::new();
@@ -48,7 +59,11 @@ impl AllStoredIds {
             let is_same = stored.namespace == wanted;
             if !is_same && !may_differ(stored, feed, &wanted) {
                 let (feed, stored) = (feed.name.clone(), stored.namespace.clone());
-                return Err(StoreError::Namespace { feed, stored, given: wanted });
+                return Err(StoreError::Namespace {
+                    feed,
+                    stored,
+                    given: wanted,
+                });
             }
             let is_kept = is_same || stored.has_items;
             if is_kept {
@@ -57,16 +72,25 @@ impl AllStoredIds {
             found.push(is_kept.then(|| stored.namespace.clone()));
         }
         // Of those that are not served any more: where one has items, they were made with it.
-        let is_configured: HashMap<&str, ()> = feeds.iter().map(|feed| (feed.name.as_str(), ())).collect();
-        let withdrawn =
-            self.0.iter().filter(|(name, ids)| ids.has_items && !is_configured.contains_key(name.as_str()));
-        let withdrawn: HashMap<&str, &str> =
-            withdrawn.map(|(name, ids)| (ids.namespace.as_str(), name.as_str())).collect();
+        let is_configured: HashMap<&str, ()> =
+            feeds.iter().map(|feed| (feed.name.as_str(), ())).collect();
+        let withdrawn = self
+            .0
+            .iter()
+            .filter(|(name, ids)| ids.has_items && !is_configured.contains_key(name.as_str()));
+        let withdrawn: HashMap<&str, &str> = withdrawn
+            .map(|(name, ids)| (ids.namespace.as_str(), name.as_str()))
+            .collect();
         let mut new: HashMap<String, &str> = HashMap::new();
-        for (feed, found) in feeds.iter().zip(&mut found).filter(|(_, found)| found.is_none()) {
+        for (feed, found) in feeds
+            .iter()
+            .zip(&mut found)
+            .filter(|(_, found)| found.is_none())
+        {
             let wanted = feed.namespace();
             let is_known = self.of(&feed.name).is_some();
-            // A feed under a new name is told of, and begins anew beside the old one. Feeds of sites are not given by hand.
+            // A feed under a new name is told of, and begins anew beside the old one. Feeds of
+            // sites are not given by hand.
             let holder = owners
                 .get(wanted.as_str())
                 .or_else(|| new.get(&wanted))
@@ -74,7 +98,11 @@ impl AllStoredIds {
                 .or_else(|| withdrawn.get(wanted.as_str()).filter(|_| is_known));
             if let Some(holder) = holder {
                 let (feed, holder) = (feed.name.clone(), (*holder).to_owned());
-                return Err(StoreError::NamespaceHeld { feed, namespace: wanted, holder });
+                return Err(StoreError::NamespaceHeld {
+                    feed,
+                    namespace: wanted,
+                    holder,
+                });
             }
             new.insert(wanted.clone(), &feed.name);
             *found = Some(wanted);
@@ -83,13 +111,18 @@ impl AllStoredIds {
     }
 }
 
-/// The namespaces that these feeds would be registered with, in their order; the error is the one by which they would be refused.
-pub async fn namespaces(store: &dyn Store, feeds: &[FeedSettings]) -> Result<Vec<String>, StoreError> {
+/// The namespaces that these feeds would be registered with, in their order; the error is the one
+/// by which they would be refused.
+pub async fn namespaces(
+    store: &dyn Store,
+    feeds: &[FeedSettings],
+) -> Result<Vec<String>, StoreError> {
     AllStoredIds::read(store).await?.namespaces(feeds)
 }
 
-/// True when the stored namespace may be another than that of the settings: it is kept, unless the operator names another, or it
-/// is given up, where no id was made with it. A group and a feed never become each other.
+/// True when the stored namespace may be another than that of the settings: it is kept, unless the
+/// operator names another, or it is given up, where no id was made with it. A group and a feed
+/// never become each other.
 fn may_differ(stored: &StoredIds, feed: &FeedSettings, wanted: &str) -> bool {
     let is_group = |namespace: &str| namespace.starts_with("group:");
     if feed.group.is_some() || is_group(&stored.namespace) != is_group(wanted) {
@@ -108,13 +141,22 @@ mod tests {
     }
 
     fn named(name: &str, url: &str, namespace: &str) -> FeedSettings {
-        FeedSettings { id_namespace: Some(namespace.to_owned()), ..feed(name, url) }
+        FeedSettings {
+            id_namespace: Some(namespace.to_owned()),
+            ..feed(name, url)
+        }
     }
 
     /// Feeds of the store, with their namespaces; those marked have items.
     fn check(stored: &[(&str, &str, bool)], feeds: &[FeedSettings], expect: Result<&[&str], &str>) {
         let ids = |(name, namespace, has_items): &(&str, &str, bool)| {
-            ((*name).to_owned(), StoredIds { namespace: (*namespace).to_owned(), has_items: *has_items })
+            (
+                (*name).to_owned(),
+                StoredIds {
+                    namespace: (*namespace).to_owned(),
+                    has_items: *has_items,
+                },
+            )
         };
         let found = AllStoredIds(stored.iter().map(ids).collect()).namespaces(feeds);
         match (found, expect) {
@@ -126,34 +168,86 @@ mod tests {
 
     #[test]
     fn a_changed_url_keeps_the_ids() {
-        check(&[("a", "x/a", true)], &[feed("a", "http://y/b")], Ok(&["x/a"]));
-        check(&[("a", "given", true)], &[feed("a", "http://y/b")], Ok(&["given"]));
+        check(
+            &[("a", "x/a", true)],
+            &[feed("a", "http://y/b")],
+            Ok(&["x/a"]),
+        );
+        check(
+            &[("a", "given", true)],
+            &[feed("a", "http://y/b")],
+            Ok(&["given"]),
+        );
         // Two feeds that have changed their URLs keep what is theirs.
         let swapped = [feed("a", "http://x/b"), feed("b", "http://x/a")];
-        check(&[("a", "x/a", true), ("b", "x/b", true)], &swapped, Ok(&["x/a", "x/b"]));
-        check(&[("a", "x/a", true)], &[named("a", "http://y/b", "x/a")], Ok(&["x/a"]));
-        check(&[("a", "x/a", true)], &[named("a", "http://x/a", "other")], Err("leave id_namespace out"));
+        check(
+            &[("a", "x/a", true), ("b", "x/b", true)],
+            &swapped,
+            Ok(&["x/a", "x/b"]),
+        );
+        check(
+            &[("a", "x/a", true)],
+            &[named("a", "http://y/b", "x/a")],
+            Ok(&["x/a"]),
+        );
+        check(
+            &[("a", "x/a", true)],
+            &[named("a", "http://x/a", "other")],
+            Err("leave id_namespace out"),
+        );
     }
 
     #[test]
     fn a_feed_without_items_takes_the_new_namespace_unless_another_holds_it() {
         let corrected = [feed("a", "http://x/right")];
         check(&[("a", "x/wrong", false)], &corrected, Ok(&["x/right"]));
-        check(&[("a", "x/wrong", false), ("old", "x/right", false)], &corrected, Ok(&["x/right"]));
-        check(&[("a", "x/wrong", false), ("old", "x/right", true)], &corrected, Err("`old`"));
+        check(
+            &[("a", "x/wrong", false), ("old", "x/right", false)],
+            &corrected,
+            Ok(&["x/right"]),
+        );
+        check(
+            &[("a", "x/wrong", false), ("old", "x/right", true)],
+            &corrected,
+            Err("`old`"),
+        );
         let swapped = [feed("a", "http://x/b"), feed("b", "http://x/a")];
-        check(&[("a", "x/a", false), ("b", "x/b", false)], &swapped, Ok(&["x/b", "x/a"]));
+        check(
+            &[("a", "x/a", false), ("b", "x/b", false)],
+            &swapped,
+            Ok(&["x/b", "x/a"]),
+        );
         // `moved` holds the namespace of the URL that it has left.
         let stored = [("moved", "x/a", true), ("b", "x/wrong", false)];
-        check(&stored, &[feed("moved", "http://y/"), feed("b", "http://x/a")], Err("`moved`"));
-        check(&stored[..1], &[feed("moved", "http://y/"), feed("new", "http://x/a")], Err("`moved`"));
+        check(
+            &stored,
+            &[feed("moved", "http://y/"), feed("b", "http://x/a")],
+            Err("`moved`"),
+        );
+        check(
+            &stored[..1],
+            &[feed("moved", "http://y/"), feed("new", "http://x/a")],
+            Err("`moved`"),
+        );
         let own = named("new", "http://x/a", "own");
-        check(&stored[..1], &[feed("moved", "http://y/"), own], Ok(&["x/a", "own"]));
+        check(
+            &stored[..1],
+            &[feed("moved", "http://y/"), own],
+            Ok(&["x/a", "own"]),
+        );
     }
 
     #[test]
     fn a_new_name_begins_anew_and_a_group_is_no_feed() {
-        check(&[("old", "x/a", true)], &[feed("new", "http://x/a")], Ok(&["x/a"]));
-        check(&[("a", "group:a", false)], &[feed("a", "http://x/a")], Err("`a`"));
+        check(
+            &[("old", "x/a", true)],
+            &[feed("new", "http://x/a")],
+            Ok(&["x/a"]),
+        );
+        check(
+            &[("a", "group:a", false)],
+            &[feed("a", "http://x/a")],
+            Err("`a`"),
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! From settings to a snapshot: gives each feed its number in the store, in batches; and how far that is.
+//! From settings to a snapshot: gives each feed its number in the store, in batches; and how far
+//! that is.
 
 use super::{CatalogSnapshot, FeedSettings, RegisteredFeed, namespaces::AllStoredIds};
 use crate::{
@@ -12,7 +13,8 @@ use std::{
     sync::atomic::{AtomicUsize, Ordering},
 };
 
-/// Feeds registered in one transaction at most: what else is to be written waits for one batch, not for all.
+/// Feeds registered in one transaction at most: what else is to be written waits for one batch, not
+/// for all.
 pub const BATCH_FEEDS_MAX: usize = 2_000;
 
 /// Progress of a registration; what follows it takes its time, too, until everything is opened.
@@ -25,7 +27,10 @@ pub struct RegistrationProgress {
 impl RegistrationProgress {
     /// None of so many feeds is registered.
     pub fn of(feeds: usize) -> Self {
-        Self { registered: AtomicUsize::new(0), feeds: AtomicUsize::new(feeds) }
+        Self {
+            registered: AtomicUsize::new(0),
+            feeds: AtomicUsize::new(feeds),
+        }
     }
 
     /// Feeds that were found at sites join those of the configuration.
@@ -40,17 +45,23 @@ impl RegistrationProgress {
 
 impl fmt::Display for RegistrationProgress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (registered, feeds) =
-            (self.registered.load(Ordering::Relaxed), self.feeds.load(Ordering::Relaxed));
+        let (registered, feeds) = (
+            self.registered.load(Ordering::Relaxed),
+            self.feeds.load(Ordering::Relaxed),
+        );
         if registered < feeds || feeds == 0 {
             write!(f, "{registered} of {feeds} feeds are registered")
         } else {
-            write!(f, "all {feeds} feeds are registered; their polls and subscriptions are being taken up")
+            write!(
+                f,
+                "all {feeds} feeds are registered; their polls and subscriptions are being taken up"
+            )
         }
     }
 }
 
-/// Registers feeds, and makes a snapshot of them. Nothing is registered when one of them cannot have its namespace.
+/// Registers feeds, and makes a snapshot of them. Nothing is registered when one of them cannot
+/// have its namespace.
 pub async fn register(
     store: &dyn Store,
     settings: Vec<FeedSettings>,
@@ -59,8 +70,11 @@ pub async fn register(
     progress.expect(settings.len());
     let stored = AllStoredIds::read(store).await?;
     let namespaces = stored.namespaces(&settings)?;
-    let at: HashMap<&str, usize> =
-        settings.iter().enumerate().map(|(at, feed)| (feed.name.as_str(), at)).collect();
+    let at: HashMap<&str, usize> = settings
+        .iter()
+        .enumerate()
+        .map(|(at, feed)| (feed.name.as_str(), at))
+        .collect();
     let mut numbers = vec![None; settings.len()];
     let mut withdrawn = Vec::new();
     // The number of a feed whose record is damaged is known, too: whoever asks for it is told so.
@@ -74,11 +88,19 @@ pub async fn register(
         progress.add(1);
     }
     drop((names, at));
-    let is_another =
-        |at: &usize| stored.of(&settings[*at].name).is_some_and(|ids| ids.namespace != namespaces[*at]);
-    let new: Vec<usize> = (0..settings.len()).filter(|at| numbers[*at].is_none() || is_another(at)).collect();
+    let is_another = |at: &usize| {
+        stored
+            .of(&settings[*at].name)
+            .is_some_and(|ids| ids.namespace != namespaces[*at])
+    };
+    let new: Vec<usize> = (0..settings.len())
+        .filter(|at| numbers[*at].is_none() || is_another(at))
+        .collect();
     for batch in new.chunks(BATCH_FEEDS_MAX) {
-        let names = batch.iter().map(|at| (settings[*at].name.clone(), namespaces[*at].clone())).collect();
+        let names = batch
+            .iter()
+            .map(|at| (settings[*at].name.clone(), namespaces[*at].clone()))
+            .collect();
         let made = batch.iter().filter(|at| numbers[**at].is_none()).count();
         for (at, record) in batch.iter().zip(store.register_all(names).await?) {
             numbers[*at] = Some(record.no);
@@ -86,11 +108,17 @@ pub async fn register(
         progress.add(made);
     }
     let registered = |(settings, no): (_, Option<_>)| Some(RegisteredFeed { no: no?, settings });
-    Ok(CatalogSnapshot::new(settings.into_iter().zip(numbers).filter_map(registered), withdrawn))
+    Ok(CatalogSnapshot::new(
+        settings.into_iter().zip(numbers).filter_map(registered),
+        withdrawn,
+    ))
 }
 
 /// A snapshot of those feeds that the store knows already; writes nothing.
-pub async fn observe(store: &dyn Store, settings: Vec<FeedSettings>) -> Result<CatalogSnapshot, StoreError> {
+pub async fn observe(
+    store: &dyn Store,
+    settings: Vec<FeedSettings>,
+) -> Result<CatalogSnapshot, StoreError> {
     let stored: HashMap<String, FeedNo> = listing::feed_names(store).try_collect().await?;
     let known = |settings: FeedSettings| {
         let no = *stored.get(&settings.name)?;
@@ -114,7 +142,10 @@ mod tests {
         Memory::new(Arc::new(Manual::at(1_780_272_000_000_000)))
     }
 
-    async fn register(store: &Memory, settings: Vec<FeedSettings>) -> Result<CatalogSnapshot, StoreError> {
+    async fn register(
+        store: &Memory,
+        settings: Vec<FeedSettings>,
+    ) -> Result<CatalogSnapshot, StoreError> {
         super::register(store, settings, &RegistrationProgress::default()).await
     }
 
@@ -125,54 +156,106 @@ mod tests {
     #[tokio::test]
     async fn a_feed_keeps_its_number_and_one_that_left_is_withdrawn() {
         let store = store();
-        let first = register(&store, vec![feed("a", "http://x/a"), feed("b", "http://x/b")]).await.unwrap();
-        let second = register(&store, vec![feed("b", "https://x/b"), feed("c", "http://x/c")]).await.unwrap();
+        let first = register(
+            &store,
+            vec![feed("a", "http://x/a"), feed("b", "http://x/b")],
+        )
+        .await
+        .unwrap();
+        let second = register(
+            &store,
+            vec![feed("b", "https://x/b"), feed("c", "http://x/c")],
+        )
+        .await
+        .unwrap();
         let no = first.feed("b").unwrap().no;
         assert_eq!(second.feed("b").unwrap().no, no);
         assert_eq!(second.withdrawn("a"), Some(first.feed("a").unwrap().no));
-        let observed =
-            observe(&store, vec![feed("a", "http://x/a"), feed("new", "http://x/n")]).await.unwrap();
+        let observed = observe(
+            &store,
+            vec![feed("a", "http://x/a"), feed("new", "http://x/n")],
+        )
+        .await
+        .unwrap();
         assert_eq!(observed.feeds().len(), 1);
-        assert_eq!(store.counts().await.unwrap().feeds, 3, "observing writes nothing");
+        assert_eq!(
+            store.counts().await.unwrap().feeds,
+            3,
+            "observing writes nothing"
+        );
     }
 
     #[tokio::test]
     async fn nothing_is_registered_when_one_namespace_is_held_by_another() {
         let store = store();
-        register(&store, vec![feed("b", "http://x/b")]).await.unwrap();
-        let twins = vec![feed("a", "http://x/a"), feed("b", "http://x/moved"), feed("c", "https://x/moved")];
+        register(&store, vec![feed("b", "http://x/b")])
+            .await
+            .unwrap();
+        let twins = vec![
+            feed("a", "http://x/a"),
+            feed("b", "http://x/moved"),
+            feed("c", "https://x/moved"),
+        ];
         let refused = register(&store, twins).await;
         assert!(matches!(refused, Err(StoreError::NamespaceHeld { feed, .. }) if feed == "c"));
         assert_eq!(store.counts().await.unwrap().feeds, 1);
-        assert_eq!(store.feed_named("b").await.unwrap().unwrap().ids.namespace, "x/b");
+        assert_eq!(
+            store.feed_named("b").await.unwrap().unwrap().ids.namespace,
+            "x/b"
+        );
     }
 
     #[tokio::test]
     async fn a_corrected_address_of_a_feed_without_items_is_taken_with_its_namespace() {
         let store = store();
-        let first = register(&store, vec![feed("a", "http://x/wrong")]).await.unwrap();
-        let second = register(&store, vec![feed("a", "http://x/right")]).await.unwrap();
+        let first = register(&store, vec![feed("a", "http://x/wrong")])
+            .await
+            .unwrap();
+        let second = register(&store, vec![feed("a", "http://x/right")])
+            .await
+            .unwrap();
         let record = store.feed_named("a").await.unwrap().unwrap();
-        assert_eq!((record.no, record.ids.namespace.as_str()), (first.feed("a").unwrap().no, "x/right"));
+        assert_eq!(
+            (record.no, record.ids.namespace.as_str()),
+            (first.feed("a").unwrap().no, "x/right")
+        );
         assert_eq!(second.feed("a").unwrap().no, record.no);
     }
 
     #[tokio::test]
-    async fn many_feeds_are_registered_in_batches_each_with_its_own_number_and_the_progress_is_told() {
+    async fn many_feeds_are_registered_in_batches_each_with_its_own_number_and_the_progress_is_told()
+     {
         let store = store();
         let feeds = |range: std::ops::Range<usize>| -> Vec<FeedSettings> {
-            range.map(|n| feed(&format!("f{n}"), &format!("http://x/{n}"))).collect()
+            range
+                .map(|n| feed(&format!("f{n}"), &format!("http://x/{n}")))
+                .collect()
         };
         let many = 2 * BATCH_FEEDS_MAX + 1;
         register(&store, feeds(3..5)).await.unwrap();
         let progress = RegistrationProgress::of(many);
-        assert_eq!(progress.to_string(), format!("0 of {many} feeds are registered"));
-        let catalog = super::register(&store, feeds(0..many), &progress).await.unwrap();
-        let all =
-            format!("all {many} feeds are registered; their polls and subscriptions are being taken up");
-        assert_eq!(progress.to_string(), all, "it is not the feeds that are waited for");
-        let stored: HashMap<String, FeedNo> = listing::feed_names(&store).try_collect().await.unwrap();
+        assert_eq!(
+            progress.to_string(),
+            format!("0 of {many} feeds are registered")
+        );
+        let catalog = super::register(&store, feeds(0..many), &progress)
+            .await
+            .unwrap();
+        let all = format!(
+            "all {many} feeds are registered; their polls and subscriptions are being taken up"
+        );
+        assert_eq!(
+            progress.to_string(),
+            all,
+            "it is not the feeds that are waited for"
+        );
+        let stored: HashMap<String, FeedNo> =
+            listing::feed_names(&store).try_collect().await.unwrap();
         assert_eq!((stored.len(), catalog.feeds().len()), (many, many));
-        assert!(catalog.feeds().all(|feed| stored.get(&feed.settings.name) == Some(&feed.no)));
+        assert!(
+            catalog
+                .feeds()
+                .all(|feed| stored.get(&feed.settings.name) == Some(&feed.no))
+        );
     }
 }

@@ -24,7 +24,9 @@ mod group;
 mod site;
 
 pub use deletions::DeletionSettings;
-pub use group::{FEED_GROUPS_MAX, GROUP_MEMBERS_MAX, GROUPS_MAX, GroupSettings, MEMBERS_WANTED, NamedFeeds};
+pub use group::{
+    FEED_GROUPS_MAX, GROUP_MEMBERS_MAX, GROUPS_MAX, GroupSettings, MEMBERS_WANTED, NamedFeeds,
+};
 pub use import::ImportSettings;
 pub use keep::KeepSettings;
 pub use platform::PlatformChoice;
@@ -42,26 +44,29 @@ pub struct FeedSettings {
     pub name: String,
     /// The URL of the old feed. May carry `user:password@`.
     pub url: Url,
-    /// The feed's public URLs, where they differ from `url`. Relative references are resolved against the first; it
-    /// changes no id.
+    /// The feed's public URLs, where they differ from `url`. Relative references are resolved
+    /// against the first; it changes no id.
     #[serde(default)]
     pub aliases: Vec<Url>,
     /// Categories by which groups name it.
     #[serde(default)]
     pub categories: Vec<String>,
-    /// The namespace that its ids are hashed with; fixed when the feed is first seen. Derived from the URL when absent.
+    /// The namespace that its ids are hashed with; fixed when the feed is first seen. Derived from
+    /// the URL when absent.
     #[serde(default)]
     pub id_namespace: Option<String>,
     /// The use that is made of its document.
     #[serde(default)]
     pub format: DocumentFormat,
-    /// The software that makes it, for what that software is known to do: `auto`, `none`, or the name of a profile.
+    /// The software that makes it, for what that software is known to do: `auto`, `none`, or the
+    /// name of a profile.
     #[serde(default)]
     pub platform: PlatformChoice,
     /// Those who may read it: `"public"`, `"private"` (every user), or a list of users.
     #[serde(default)]
     pub access: AccessSettings,
-    /// The parts of it that its readers see; the first rule that fits one counts. Without any, they see everything.
+    /// The parts of it that its readers see; the first rule that fits one counts. Without any, they
+    /// see everything.
     #[serde(default)]
     pub show: Vec<ShowRule>,
     /// The bounds within which it is polled.
@@ -82,7 +87,8 @@ pub struct FeedSettings {
     /// Its place in a `[[site]]`, if it is a feed of one; no key of its own.
     #[serde(skip)]
     pub legacy: Option<Box<LegacyPlace>>,
-    /// The group that it is, if it is one: it has members in the place of an upstream. No key of its own.
+    /// The group that it is, if it is one: it has members in the place of an upstream. No key of
+    /// its own.
     #[serde(skip)]
     pub group: Option<Box<GroupSettings>>,
 }
@@ -101,12 +107,10 @@ pub enum DocumentFormat {
 /// The longest name of a feed, characters.
 const NAME_CHARS_MAX: usize = 63;
 
-const NAME_WANTED: &str =
-    "give lower-case letters, digits and hyphens, at most 63, the first no hyphen: for instance \"blog\"";
+const NAME_WANTED: &str = "give lower-case letters, digits and hyphens, at most 63, the first no hyphen: for instance \"blog\"";
 const CATEGORY_WANTED: &str =
     "give names of lower-case letters, digits and hyphens: for instance [\"friends\"]";
-const URL_WANTED: &str =
-    "give the feed's http or https URL, without a #fragment: for instance \"http://127.0.0.1:8081/rss.xml\"";
+const URL_WANTED: &str = "give the feed's http or https URL, without a #fragment: for instance \"http://127.0.0.1:8081/rss.xml\"";
 const ALIAS_WANTED: &str =
     "give http or https URLs without credentials: for instance [\"https://blog.example/rss.xml\"]";
 
@@ -133,14 +137,17 @@ impl FeedSettings {
         }
     }
 
-    /// True unless everybody may read everything of it: then nobody is given a copy that was made for another.
+    /// True unless everybody may read everything of it: then nobody is given a copy that was made
+    /// for another.
     pub fn is_private(&self) -> bool {
         self.access.is_private() || !self.show.is_empty()
     }
 
     /// The users that are named as its readers, in `access` and in `show`.
     pub fn readers(&self) -> impl Iterator<Item = &str> {
-        self.access.names().chain(self.show.iter().flat_map(|rule| rule.access.names()))
+        self.access
+            .names()
+            .chain(self.show.iter().flat_map(|rule| rule.access.names()))
     }
 
     /// True for a feed of a site that is called by its address there.
@@ -153,18 +160,28 @@ impl FeedSettings {
         self.legacy.as_ref().map_or(&self.url, |place| &place.url)
     }
 
-    /// The namespace that the feed's ids are hashed with: as configured, else host, port, path and query of its URL,
-    /// without scheme, credentials and fragment, so that a move to https changes no id (DESIGN section 3).
+    /// The namespace that the feed's ids are hashed with: as configured, else host, port, path and
+    /// query of its URL, without scheme, credentials and fragment, so that a move to https changes
+    /// no id (DESIGN section 3).
     pub fn namespace(&self) -> String {
         self.id_namespace.clone().unwrap_or_else(|| {
             let host = self.url.host_str().unwrap_or_default().to_ascii_lowercase();
-            let port = self.url.port().map(|port| format!(":{port}")).unwrap_or_default();
-            let query = self.url.query().map(|query| format!("?{query}")).unwrap_or_default();
+            let port = self
+                .url
+                .port()
+                .map(|port| format!(":{port}"))
+                .unwrap_or_default();
+            let query = self
+                .url
+                .query()
+                .map(|query| format!("?{query}"))
+                .unwrap_or_default();
             format!("{host}{port}{}{query}", self.url.path())
         })
     }
 
-    /// Every setting that has the right type and still cannot be meant. Keys are those of the feed's own table.
+    /// Every setting that has the right type and still cannot be meant. Keys are those of the
+    /// feed's own table.
     pub fn problems(&self, profiles: &Platforms) -> Vec<RefusedSetting> {
         let quoted = |text: &str| format!("\"{text}\"");
         let mut problems = Vec::new();
@@ -178,7 +195,9 @@ impl FeedSettings {
             refuse("url", quoted(self.url.as_str()), URL_WANTED);
         }
         let is_alias = |url: &Url| {
-            matches!(url.scheme(), "http" | "https") && url.username().is_empty() && url.password().is_none()
+            matches!(url.scheme(), "http" | "https")
+                && url.username().is_empty()
+                && url.password().is_none()
         };
         if let Some(bad) = self.aliases.iter().find(|url| !is_alias(url)) {
             refuse("aliases", quoted(bad.as_str()), ALIAS_WANTED);
@@ -186,21 +205,33 @@ impl FeedSettings {
         if let Some(bad) = self.categories.iter().find(|category| !is_name(category)) {
             refuse("categories", quoted(bad), CATEGORY_WANTED);
         }
-        if let Some(given) = self.id_namespace.as_deref().filter(|it| it.is_empty() || it.contains('\n')) {
-            refuse("id_namespace", quoted(given), "give one line of text, or leave it out");
+        if let Some(given) = self
+            .id_namespace
+            .as_deref()
+            .filter(|it| it.is_empty() || it.contains('\n'))
+        {
+            refuse(
+                "id_namespace",
+                quoted(given),
+                "give one line of text, or leave it out",
+            );
         }
         if let PlatformChoice::Named(name) = &self.platform
             && profiles.get(name).is_none()
         {
-            let known: Vec<&str> = profiles.iter().map(|profile| profile.name.as_str()).collect();
+            let known: Vec<&str> = profiles
+                .iter()
+                .map(|profile| profile.name.as_str())
+                .collect();
             let wanted = format!("give auto, none, or one of {}", known.join(", "));
             refuse("platform", quoted(name), &wanted);
         }
         problems.extend(self.access.problems());
         let refused = self.show.iter().flat_map(|rule| rule.access.problems());
-        problems.extend(
-            refused.map(|problem| RefusedSetting { key: format!("show.{}", problem.key), ..problem }),
-        );
+        problems.extend(refused.map(|problem| RefusedSetting {
+            key: format!("show.{}", problem.key),
+            ..problem
+        }));
         problems.extend(self.poll.problems());
         problems.extend(self.deletions.problems());
         problems.extend(self.keep.problems());
@@ -212,14 +243,19 @@ impl FeedSettings {
     pub fn warnings(&self) -> Vec<String> {
         let mut found = self.deletions.warnings();
         found.extend(self.import.warnings());
-        found.iter().map(|warning| format!("feed.{}: {warning}", self.name)).collect()
+        found
+            .iter()
+            .map(|warning| format!("feed.{}: {warning}", self.name))
+            .collect()
     }
 }
 
 fn is_name(name: &str) -> bool {
     let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
     let mut bytes = name.bytes();
-    bytes.next().is_some_and(plain) && bytes.all(|b| plain(b) || b == b'-') && name.len() <= NAME_CHARS_MAX
+    bytes.next().is_some_and(plain)
+        && bytes.all(|b| plain(b) || b == b'-')
+        && name.len() <= NAME_CHARS_MAX
 }
 
 #[cfg(test)]
@@ -229,7 +265,10 @@ mod tests {
     #[test]
     fn the_namespace_is_the_url_without_scheme_credentials_and_default_port() {
         let check = |url: &str, expect: &str| {
-            assert_eq!(FeedSettings::new("a", Url::parse(url).unwrap()).namespace(), expect);
+            assert_eq!(
+                FeedSettings::new("a", Url::parse(url).unwrap()).namespace(),
+                expect
+            );
         };
         check("http://EXAMPLE.org:80/a?b=c", "example.org/a?b=c");
         check("https://cal:hunter2@example.org/a#b", "example.org/a");

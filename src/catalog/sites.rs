@@ -1,5 +1,5 @@
-//! The sites before which we stand: which one a request is for, which feeds they have, and what these are called; not what
-//! requests are answered.
+//! The sites before which we stand: which one a request is for, which feeds they have, and what
+//! these are called; not what requests are answered.
 
 use super::{FeedSettings, SiteFeeds, SiteSettings};
 use crate::store::{Store, StoreError, listing};
@@ -35,7 +35,10 @@ impl Sites {
     pub fn new(settings: &[SiteSettings]) -> Self {
         let mut sites = Self::default();
         for (no, settings) in settings.iter().enumerate() {
-            let site = Arc::new(ProxiedSite { no, settings: settings.clone() });
+            let site = Arc::new(ProxiedSite {
+                no,
+                settings: settings.clone(),
+            });
             sites.all.push(site.clone());
             match &settings.host {
                 Some(host) => {
@@ -59,17 +62,30 @@ impl Sites {
 
     /// The site that a request is for.
     pub fn of(&self, request: &Parts) -> Option<&Arc<ProxiedSite>> {
-        // Asked several times with every request: one site of every host, the usual case, needs no name.
+        // Asked several times with every request: one site of every host, the usual case, needs no
+        // name.
         let is_named = || self.by_host.get(&*host(request)?);
-        let site = if self.by_host.is_empty() { None } else { is_named() };
+        let site = if self.by_host.is_empty() {
+            None
+        } else {
+            is_named()
+        };
         site.or(self.any.as_ref())
     }
 }
 
-/// The host of a request, without port and in lower case. The target goes before the `Host` header (RFC 9112 section 3.2.2).
+/// The host of a request, without port and in lower case. The target goes before the `Host` header
+/// (RFC 9112 section 3.2.2).
 fn host(request: &Parts) -> Option<Cow<'_, str>> {
-    let named = request.headers.get(HOST).and_then(|host| host.to_str().ok());
-    let host = request.uri.authority().map(http::uri::Authority::as_str).or(named)?;
+    let named = request
+        .headers
+        .get(HOST)
+        .and_then(|host| host.to_str().ok());
+    let host = request
+        .uri
+        .authority()
+        .map(http::uri::Authority::as_str)
+        .or(named)?;
     let without_user = host.rsplit('@').next().unwrap_or(host);
     let bare = match without_user.strip_prefix('[') {
         Some(rest) => &without_user[..rest.find(']')? + 2],
@@ -77,7 +93,11 @@ fn host(request: &Parts) -> Option<Cow<'_, str>> {
     };
     let bare = bare.trim_end_matches('.');
     let is_lower = !bare.bytes().any(|byte| byte.is_ascii_uppercase());
-    Some(if is_lower { bare.into() } else { bare.to_ascii_lowercase().into() })
+    Some(if is_lower {
+        bare.into()
+    } else {
+        bare.to_ascii_lowercase().into()
+    })
 }
 
 /// Adds the feeds that were found on sites to those that are configured.
@@ -89,28 +109,38 @@ pub async fn join_found(
 ) -> Result<(), StoreError> {
     for (no, site) in sites.iter().enumerate() {
         if matches!(site.feeds, SiteFeeds::Found(_)) {
-            let mut found = store.found_feeds(site.public_root(public_url).as_str()).await?;
+            let mut found = store
+                .found_feeds(site.public_root(public_url).as_str())
+                .await?;
             let is_private = |path: &str| {
                 let known = feeds.iter().find(|feed| site.has(no, path, feed));
                 site.access.is_private() || known.is_some_and(FeedSettings::is_private)
             };
-            found.paths.retain(|path| !is_private(path) || SiteSettings::can_be_private(path));
+            found
+                .paths
+                .retain(|path| !is_private(path) || SiteSettings::can_be_private(path));
             SiteSettings::join(sites, no, &found.paths, public_url, feeds);
         }
     }
     keep_names(store, sites, feeds).await
 }
 
-/// Gives those feeds of sites that are called by their addresses the names under which the store has them: sites that come, go or
-/// change places in the file may change how a feed would be called today.
+/// Gives those feeds of sites that are called by their addresses the names under which the store
+/// has them: sites that come, go or change places in the file may change how a feed would be called
+/// today.
 async fn keep_names(
     store: &dyn Store,
     sites: &[SiteSettings],
     feeds: &mut Vec<FeedSettings>,
 ) -> Result<(), StoreError> {
-    let (called, mut kept): (Vec<FeedSettings>, Vec<FeedSettings>) =
-        std::mem::take(feeds).into_iter().partition(FeedSettings::is_called_by_site);
-    let stored = if called.is_empty() { StoredNames::default() } else { StoredNames::read(store).await? };
+    let (called, mut kept): (Vec<FeedSettings>, Vec<FeedSettings>) = std::mem::take(feeds)
+        .into_iter()
+        .partition(FeedSettings::is_called_by_site);
+    let stored = if called.is_empty() {
+        StoredNames::default()
+    } else {
+        StoredNames::read(store).await?
+    };
     let mut taken: HashSet<String> = kept.iter().map(|feed| feed.name.clone()).collect();
     let mut new = Vec::new();
     for mut feed in called {
@@ -124,7 +154,10 @@ async fn keep_names(
         match first.chain(names).find(|name| !taken.contains(*name)) {
             Some(name) => {
                 taken.insert(name.clone());
-                kept.push(FeedSettings { name: name.clone(), ..feed });
+                kept.push(FeedSettings {
+                    name: name.clone(),
+                    ..feed
+                });
             }
             None => new.push(feed),
         }
@@ -169,8 +202,14 @@ impl StoredNames {
         let mut stored = Self::default();
         let mut records = listing::feeds(store);
         while let Some(record) = records.try_next().await? {
-            stored.by_namespace.entry(record.ids.namespace.clone()).or_default().push(record.name.clone());
-            stored.by_name.insert(record.name.clone(), record.ids.namespace.clone());
+            stored
+                .by_namespace
+                .entry(record.ids.namespace.clone())
+                .or_default()
+                .push(record.name.clone());
+            stored
+                .by_name
+                .insert(record.name.clone(), record.ids.namespace.clone());
         }
         Ok(stored)
     }
@@ -179,13 +218,16 @@ impl StoredNames {
         self.by_namespace.get(namespace).map_or(&[], Vec::as_slice)
     }
 
-    /// Gives the feed of a site without a host the namespace under which the store has its name, where the path is the same: its
-    /// host is that of `server.public_url`, which may change.
+    /// Gives the feed of a site without a host the namespace under which the store has its name,
+    /// where the path is the same: its host is that of `server.public_url`, which may change.
     fn keep_namespace(&self, feed: &mut FeedSettings) {
         let path = |namespace: &str| namespace.split_once('/').map(|(_, path)| path.to_owned());
         let own = feed.namespace();
         if self.of_namespace(&own).is_empty()
-            && let Some(stored) = self.by_name.get(&feed.name).filter(|stored| path(stored) == path(&own))
+            && let Some(stored) = self
+                .by_name
+                .get(&feed.name)
+                .filter(|stored| path(stored) == path(&own))
         {
             feed.id_namespace = Some(stored.clone());
         }
@@ -213,10 +255,16 @@ mod tests {
                 request = request.header(HOST, host);
             }
             let (parts, ()) = request.body(()).unwrap().into_parts();
-            let found = sites.of(&parts).and_then(|site| site.settings.origin.port());
+            let found = sites
+                .of(&parts)
+                .and_then(|site| site.settings.origin.port());
             assert_eq!(found, expect, "{target} {named:?}");
         };
-        let named = [site(Some("a.example"), 1), site(Some("b.example"), 2), site(Some("[::1]"), 3)];
+        let named = [
+            site(Some("a.example"), 1),
+            site(Some("b.example"), 2),
+            site(Some("[::1]"), 3),
+        ];
         let sites = Sites::new(&named);
         check(&sites, "/", Some("a.example"), Some(1));
         check(&sites, "/", Some("B.EXAMPLE.:80"), Some(2));
@@ -232,15 +280,27 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_was_found_joins_with_the_access_of_its_site_and_what_cannot_be_private_stays_out() {
+    async fn what_was_found_joins_with_the_access_of_its_site_and_what_cannot_be_private_stays_out()
+    {
         let store = Memory::new(Arc::new(Manual::at(1_780_272_000_000_000)));
         let public = Url::parse("http://blog.example/").unwrap();
         let site = SiteSettings::new(Url::parse("http://127.0.0.1:1").unwrap());
-        let paths = ["/open.xml", "/closed.xml", "/?feed=rss2", "/?feed=atom"].map(str::to_owned).into();
-        store.keep_found_feeds("http://blog.example/", FoundFeeds { paths }).await.unwrap();
+        let paths = ["/open.xml", "/closed.xml", "/?feed=rss2", "/?feed=atom"]
+            .map(str::to_owned)
+            .into();
+        store
+            .keep_found_feeds("http://blog.example/", FoundFeeds { paths })
+            .await
+            .unwrap();
         let feed = |name: &str, path: &str, access: AccessSettings| FeedSettings {
             access,
-            ..FeedSettings::new(name, Url::parse("http://127.0.0.1:1").unwrap().join(path).unwrap())
+            ..FeedSettings::new(
+                name,
+                Url::parse("http://127.0.0.1:1")
+                    .unwrap()
+                    .join(path)
+                    .unwrap(),
+            )
         };
         let known = vec![
             feed("closed", "/closed.xml", AccessSettings::Users),
@@ -248,8 +308,11 @@ mod tests {
         ];
         let placed = async |site: &SiteSettings| {
             let mut feeds = known.clone();
-            join_found(&store, std::slice::from_ref(site), &public, &mut feeds).await.unwrap();
-            let row = |feed: FeedSettings| (feed.name, feed.legacy.is_some(), feed.access.is_private());
+            join_found(&store, std::slice::from_ref(site), &public, &mut feeds)
+                .await
+                .unwrap();
+            let row =
+                |feed: FeedSettings| (feed.name, feed.legacy.is_some(), feed.access.is_private());
             feeds.into_iter().map(row).collect::<Vec<_>>()
         };
         let row = |name: &str, is_placed, is_private| (name.to_owned(), is_placed, is_private);
@@ -260,9 +323,15 @@ mod tests {
             row("site-feed-rss2-1877d22b", true, false),
         ];
         assert_eq!(placed(&site).await, listed);
-        let private = SiteSettings { access: AccessSettings::Users, ..site };
-        let listed =
-            [row("closed", true, true), row("hidden", false, true), row("site-open-xml", true, true)];
+        let private = SiteSettings {
+            access: AccessSettings::Users,
+            ..site
+        };
+        let listed = [
+            row("closed", true, true),
+            row("hidden", false, true),
+            row("site-open-xml", true, true),
+        ];
         assert_eq!(placed(&private).await, listed);
     }
 
@@ -278,32 +347,63 @@ mod tests {
         let found = |host: &str| site(host, SiteFeeds::default());
         let listed = |host: &str| site(host, SiteFeeds::Listed(vec!["/feed".to_owned()]));
         for host in ["zero", "one", "two"] {
-            let found = FoundFeeds { paths: vec!["/feed".to_owned()] };
-            store.keep_found_feeds(&format!("http://blog.{host}.example/"), found).await.unwrap();
+            let found = FoundFeeds {
+                paths: vec!["/feed".to_owned()],
+            };
+            store
+                .keep_found_feeds(&format!("http://blog.{host}.example/"), found)
+                .await
+                .unwrap();
         }
         let served = async |sites: &[SiteSettings]| {
             let mut feeds = vec![FeedSettings::new("other", Url::parse("http://x/").unwrap())];
             for number in 0..sites.len() {
-                SiteSettings::join(sites, number, sites[number].feeds.listed(), &public, &mut feeds);
+                SiteSettings::join(
+                    sites,
+                    number,
+                    sites[number].feeds.listed(),
+                    &public,
+                    &mut feeds,
+                );
             }
-            join_found(&store, sites, &public, &mut feeds).await.unwrap();
+            join_found(&store, sites, &public, &mut feeds)
+                .await
+                .unwrap();
             let progress = crate::catalog::RegistrationProgress::default();
-            let snapshot = crate::catalog::register(&store, feeds, &progress).await.unwrap();
+            let snapshot = crate::catalog::register(&store, feeds, &progress)
+                .await
+                .unwrap();
             let row = |feed: &Arc<crate::catalog::RegisteredFeed>| {
-                (feed.settings.known_as().host_str().unwrap().to_owned(), feed.settings.name.clone())
+                (
+                    feed.settings.known_as().host_str().unwrap().to_owned(),
+                    feed.settings.name.clone(),
+                )
             };
-            snapshot.feeds().map(row).collect::<std::collections::BTreeMap<_, _>>()
+            snapshot
+                .feeds()
+                .map(row)
+                .collect::<std::collections::BTreeMap<_, _>>()
         };
         let rows = |rows: &[(&str, &str)]| {
             let row = |(host, name): &(&str, &str)| ((*host).to_owned(), (*name).to_owned());
-            rows.iter().map(row).collect::<std::collections::BTreeMap<_, _>>()
+            rows.iter()
+                .map(row)
+                .collect::<std::collections::BTreeMap<_, _>>()
         };
         let (zero, one, two) = ("blog.zero.example", "blog.one.example", "blog.two.example");
         let other = ("x", "other");
         let both = rows(&[(one, "blog-feed"), (two, "blog-two-example-feed"), other]);
         assert_eq!(served(&[found(one), found(two)]).await, both);
-        assert_eq!(served(&[found(two), found(one)]).await, both, "they have changed places");
-        assert_eq!(served(&[listed(two), listed(one)]).await, both, "and are listed");
+        assert_eq!(
+            served(&[found(two), found(one)]).await,
+            both,
+            "they have changed places"
+        );
+        assert_eq!(
+            served(&[listed(two), listed(one)]).await,
+            both,
+            "and are listed"
+        );
         let alone = rows(&[(two, "blog-two-example-feed"), other]);
         assert_eq!(served(&[found(two)]).await, alone, "the first has gone");
         let three = rows(&[
@@ -312,7 +412,11 @@ mod tests {
             (two, "blog-two-example-feed"),
             other,
         ]);
-        assert_eq!(served(&[found(zero), found(one), found(two)]).await, three, "one comes before them");
+        assert_eq!(
+            served(&[found(zero), found(one), found(two)]).await,
+            three,
+            "one comes before them"
+        );
         let moved = rows(&[("blog.one.test", "blog-one-test-feed"), other]);
         assert_eq!(
             served(&[listed("blog.one.test")]).await,
@@ -325,20 +429,33 @@ mod tests {
     async fn the_feed_of_a_site_without_a_host_is_the_same_under_another_public_url() {
         let store = Memory::new(Arc::new(Manual::at(1_780_272_000_000_000)));
         let listed = SiteFeeds::Listed(vec!["/feed".to_owned()]);
-        let site =
-            SiteSettings { feeds: listed, ..SiteSettings::new(Url::parse("http://127.0.0.1:1").unwrap()) };
+        let site = SiteSettings {
+            feeds: listed,
+            ..SiteSettings::new(Url::parse("http://127.0.0.1:1").unwrap())
+        };
         let registered = async |public: &str| {
             let (sites, public) = (std::slice::from_ref(&site), Url::parse(public).unwrap());
             let mut feeds = Vec::new();
             SiteSettings::join(sites, 0, site.feeds.listed(), &public, &mut feeds);
-            join_found(&store, sites, &public, &mut feeds).await.unwrap();
+            join_found(&store, sites, &public, &mut feeds)
+                .await
+                .unwrap();
             let progress = crate::catalog::RegistrationProgress::default();
-            let snapshot = crate::catalog::register(&store, feeds, &progress).await.unwrap();
+            let snapshot = crate::catalog::register(&store, feeds, &progress)
+                .await
+                .unwrap();
             let feed = snapshot.feed("site-feed").unwrap();
-            (feed.no, feed.settings.namespace(), feed.settings.known_as().to_string())
+            (
+                feed.no,
+                feed.settings.namespace(),
+                feed.settings.known_as().to_string(),
+            )
         };
         let (no, namespace, _) = registered("http://127.0.0.1:8080").await;
         let moved = registered("https://blog.example").await;
-        assert_eq!(moved, (no, namespace, "https://blog.example/feed".to_owned()));
+        assert_eq!(
+            moved,
+            (no, namespace, "https://blog.example/feed".to_owned())
+        );
     }
 }

@@ -32,10 +32,13 @@ impl RegisteredFeed {
         public_url(&self.settings.url)
     }
 
-    /// The address at which readers know it: the first of its public URLs, or else the upstream's, which may be one of this
-    /// machine or of a network behind it.
+    /// The address at which readers know it: the first of its public URLs, or else the upstream's,
+    /// which may be one of this machine or of a network behind it.
     pub fn known_url(&self) -> String {
-        self.settings.aliases.first().map_or_else(|| self.shown_url(), public_url)
+        self.settings
+            .aliases
+            .first()
+            .map_or_else(|| self.shown_url(), public_url)
     }
 }
 
@@ -70,7 +73,10 @@ impl PrivateFeeds {
     fn add(&mut self, feed: &FeedSettings) {
         self.is_any = true;
         if feed.legacy.is_none() {
-            for url in std::iter::once(&feed.url).chain(&feed.aliases).filter(|url| url.has_host()) {
+            for url in std::iter::once(&feed.url)
+                .chain(&feed.aliases)
+                .filter(|url| url.has_host())
+            {
                 self.hosts.extend(url.host_str().map(str::to_owned));
                 self.origins.insert(url.origin());
             }
@@ -79,7 +85,8 @@ impl PrivateFeeds {
 }
 
 impl CatalogSnapshot {
-    /// A snapshot of these feeds. Of `withdrawn`, feeds that the store remembers, those count that are not registered.
+    /// A snapshot of these feeds. Of `withdrawn`, feeds that the store remembers, those count that
+    /// are not registered.
     pub fn new(
         feeds: impl IntoIterator<Item = RegisteredFeed>,
         withdrawn: impl IntoIterator<Item = (String, FeedNo)>,
@@ -90,14 +97,24 @@ impl CatalogSnapshot {
                 snapshot.private.add(&feed.settings);
             }
             if !feed.is_group() {
-                snapshot.by_origin.insert(normal(feed.settings.url.as_str()), feed.no);
+                snapshot
+                    .by_origin
+                    .insert(normal(feed.settings.url.as_str()), feed.no);
             }
             snapshot.by_no.insert(feed.no, feed.clone());
             if let Some(place) = &feed.settings.legacy {
-                snapshot.by_place.entry(place.site).or_default().insert(place.path.clone(), feed.no);
+                snapshot
+                    .by_place
+                    .entry(place.site)
+                    .or_default()
+                    .insert(place.path.clone(), feed.no);
                 if feed.settings.is_private() {
                     let spelling = PathSpelling::of(&place.path);
-                    snapshot.guarded.entry(place.site).or_default().push((spelling, feed.no));
+                    snapshot
+                        .guarded
+                        .entry(place.site)
+                        .or_default()
+                        .push((spelling, feed.no));
                 }
             }
             snapshot.feeds.insert(feed.settings.name.clone(), feed);
@@ -105,7 +122,10 @@ impl CatalogSnapshot {
         // The URL that is polled goes before another feed's public name.
         for feed in snapshot.feeds.values() {
             for alias in &feed.settings.aliases {
-                snapshot.by_origin.entry(normal(alias.as_str())).or_insert(feed.no);
+                snapshot
+                    .by_origin
+                    .entry(normal(alias.as_str()))
+                    .or_insert(feed.no);
             }
         }
         snapshot.members = snapshot.members_of_groups();
@@ -117,11 +137,19 @@ impl CatalogSnapshot {
 
     fn members_of_groups(&self) -> HashMap<FeedNo, Vec<FeedNo>> {
         let named = NamedFeeds::of(self.feeds.values().map(|feed| &feed.settings));
-        let groups = self.feeds.values().filter_map(|feed| Some((feed.no, feed.settings.group.as_ref()?)));
+        let groups = self
+            .feeds
+            .values()
+            .filter_map(|feed| Some((feed.no, feed.settings.group.as_ref()?)));
         let numbers = |members: Vec<&FeedSettings>| {
-            members.iter().filter_map(|feed| Some(self.feeds.get(&feed.name)?.no)).collect()
+            members
+                .iter()
+                .filter_map(|feed| Some(self.feeds.get(&feed.name)?.no))
+                .collect()
         };
-        groups.map(|(no, group)| (no, numbers(named.members_of(group)))).collect()
+        groups
+            .map(|(no, group)| (no, numbers(named.members_of(group))))
+            .collect()
     }
 
     /// The members of a group; `None` for a feed that is none.
@@ -131,7 +159,10 @@ impl CatalogSnapshot {
 
     /// The names of the members of a group; `None` for a feed that is none.
     pub fn member_names(&self, group: FeedNo) -> Option<Vec<&str>> {
-        let members = self.members(group)?.iter().filter_map(|no| self.feed_no(*no));
+        let members = self
+            .members(group)?
+            .iter()
+            .filter_map(|no| self.feed_no(*no));
         Some(members.map(|feed| feed.settings.name.as_str()).collect())
     }
 
@@ -151,7 +182,9 @@ impl CatalogSnapshot {
         after: Option<&'a str>,
     ) -> impl Iterator<Item = &'a Arc<RegisteredFeed>> {
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);
-        self.feeds.range::<str, _>((from, Bound::Unbounded)).map(|(_, feed)| feed)
+        self.feeds
+            .range::<str, _>((from, Bound::Unbounded))
+            .map(|(_, feed)| feed)
     }
 
     /// The registered feed of this name.
@@ -164,7 +197,8 @@ impl CatalogSnapshot {
         self.by_no.get(&no)
     }
 
-    /// The registered feed whose publisher knows it by this URL: the one that is polled, or one of its public names.
+    /// The registered feed whose publisher knows it by this URL: the one that is polled, or one of
+    /// its public names.
     pub fn by_origin(&self, url: &str) -> Option<FeedNo> {
         self.by_origin.get(&normal(url)).copied()
     }
@@ -174,10 +208,15 @@ impl CatalogSnapshot {
         self.private.is_any
     }
 
-    /// True for a site of this number that has a feed which not everybody may read: one at an address of the site that is known, or
-    /// one that is polled at its origin, or known by its host.
+    /// True for a site of this number that has a feed which not everybody may read: one at an
+    /// address of the site that is known, or one that is polled at its origin, or known by its
+    /// host.
     pub fn has_private_at(&self, site: usize, origin: &Url, host: Option<&str>) -> bool {
-        let PrivateFeeds { is_any, hosts, origins } = &self.private;
+        let PrivateFeeds {
+            is_any,
+            hosts,
+            origins,
+        } = &self.private;
         *is_any
             && (self.guarded.contains_key(&site)
                 || host.is_some_and(|host| hosts.contains(host))
@@ -189,8 +228,8 @@ impl CatalogSnapshot {
         self.feed_no(*self.by_place.get(&site)?.get(path)?)
     }
 
-    /// The private feed that a server may take a path of the site of this number for, however it is spelt; and true where the
-    /// path is that of the feed itself, not one below it.
+    /// The private feed that a server may take a path of the site of this number for, however it is
+    /// spelt; and true where the path is that of the feed itself, not one below it.
     pub fn guarded_place(&self, site: usize, path: &str) -> Option<(&Arc<RegisteredFeed>, bool)> {
         let relations = self.guarded.get(&site)?.iter();
         let asked = PathSpelling::of(path);
@@ -202,7 +241,10 @@ impl CatalogSnapshot {
     /// The feed of a site that readers know by this URL.
     pub fn by_legacy_url(&self, url: &str) -> Option<&Arc<RegisteredFeed>> {
         let feed = self.feed_no(self.by_origin(url)?)?;
-        feed.settings.legacy.as_ref().filter(|place| normal(place.url.as_str()) == normal(url))?;
+        feed.settings
+            .legacy
+            .as_ref()
+            .filter(|place| normal(place.url.as_str()) == normal(url))?;
         Some(feed)
     }
 
@@ -233,7 +275,9 @@ impl CatalogSnapshot {
 
 /// A URL without what its spelling may vary in: the case of the host, a default port, a fragment.
 fn normal(url: &str) -> String {
-    let Ok(mut url) = Url::parse(url.trim()) else { return url.to_owned() };
+    let Ok(mut url) = Url::parse(url.trim()) else {
+        return url.to_owned();
+    };
     url.set_fragment(None);
     url.into()
 }
@@ -243,7 +287,10 @@ mod tests {
     use super::*;
 
     fn feed(no: u32, name: &str, url: &str) -> RegisteredFeed {
-        RegisteredFeed { no: FeedNo(no), settings: FeedSettings::new(name, Url::parse(url).unwrap()) }
+        RegisteredFeed {
+            no: FeedNo(no),
+            settings: FeedSettings::new(name, Url::parse(url).unwrap()),
+        }
     }
 
     #[test]
@@ -251,14 +298,21 @@ mod tests {
         let snapshot = CatalogSnapshot::new([feed(3, "blog", "http://Old.example:80/rss.xml")], []);
         assert_eq!(snapshot.feed("blog").unwrap().no, FeedNo(3));
         assert_eq!(snapshot.feed_no(FeedNo(3)).unwrap().settings.name, "blog");
-        assert_eq!(snapshot.by_origin(" http://OLD.example/rss.xml#x"), Some(FeedNo(3)));
+        assert_eq!(
+            snapshot.by_origin(" http://OLD.example/rss.xml#x"),
+            Some(FeedNo(3))
+        );
         assert_eq!(snapshot.by_origin("http://old.example/"), None);
         let mut named = feed(4, "sidecar", "http://127.0.0.1:8081/feed");
         named.settings.aliases = ["https://Blog.example/feed", "http://old.example/rss.xml"]
             .map(|url| url.parse().unwrap())
             .into();
-        let snapshot = CatalogSnapshot::new([named, feed(3, "blog", "http://old.example/rss.xml")], []);
-        assert_eq!(snapshot.by_origin("https://blog.example:443/feed"), Some(FeedNo(4)));
+        let snapshot =
+            CatalogSnapshot::new([named, feed(3, "blog", "http://old.example/rss.xml")], []);
+        assert_eq!(
+            snapshot.by_origin("https://blog.example:443/feed"),
+            Some(FeedNo(4))
+        );
         assert_eq!(
             snapshot.by_origin("http://old.example/rss.xml"),
             Some(FeedNo(3)),
@@ -269,21 +323,41 @@ mod tests {
 
     #[test]
     fn feeds_follow_each_other_by_name() {
-        let snapshot = CatalogSnapshot::new([feed(1, "b", "http://b/"), feed(2, "a", "http://a/")], []);
-        let after = |name| -> Vec<u32> { snapshot.feeds_after(name).map(|feed| feed.no.0).collect() };
-        assert_eq!((after(None), after(Some("a")), after(Some("aa"))), (vec![2, 1], vec![1], vec![1]));
+        let snapshot =
+            CatalogSnapshot::new([feed(1, "b", "http://b/"), feed(2, "a", "http://a/")], []);
+        let after =
+            |name| -> Vec<u32> { snapshot.feeds_after(name).map(|feed| feed.no.0).collect() };
+        assert_eq!(
+            (after(None), after(Some("a")), after(Some("aa"))),
+            (vec![2, 1], vec![1], vec![1])
+        );
         assert_eq!(after(Some("b")), [0; 0]);
     }
 
     #[test]
     fn what_the_store_remembers_is_withdrawn_unless_it_is_registered() {
-        let remembered = [("blog".to_owned(), FeedNo(1)), ("old".to_owned(), FeedNo(2))];
+        let remembered = [
+            ("blog".to_owned(), FeedNo(1)),
+            ("old".to_owned(), FeedNo(2)),
+        ];
         let snapshot = CatalogSnapshot::new([feed(1, "blog", "http://x/")], remembered);
-        assert_eq!((snapshot.withdrawn("blog"), snapshot.withdrawn("old")), (None, Some(FeedNo(2))));
-        assert_eq!(snapshot.all_withdrawn().collect::<Vec<_>>(), [("old", FeedNo(2))]);
+        assert_eq!(
+            (snapshot.withdrawn("blog"), snapshot.withdrawn("old")),
+            (None, Some(FeedNo(2)))
+        );
+        assert_eq!(
+            snapshot.all_withdrawn().collect::<Vec<_>>(),
+            [("old", FeedNo(2))]
+        );
         assert!(snapshot.is_withdrawn(FeedNo(2)) && !snapshot.is_withdrawn(FeedNo(1)));
         let forgotten = snapshot.without(FeedNo(2));
-        assert_eq!((forgotten.withdrawn("old"), forgotten.is_withdrawn(FeedNo(2))), (None, false));
+        assert_eq!(
+            (
+                forgotten.withdrawn("old"),
+                forgotten.is_withdrawn(FeedNo(2))
+            ),
+            (None, false)
+        );
         assert!(forgotten.feed("blog").is_some());
     }
 }

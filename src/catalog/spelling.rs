@@ -1,4 +1,5 @@
-//! The spellings of a path: all those that some server takes for the same; not which paths there are.
+//! The spellings of a path: all those that some server takes for the same; not which paths there
+//! are.
 
 use percent_encoding::percent_decode_str;
 
@@ -19,8 +20,8 @@ pub(super) enum PathRelation {
 }
 
 impl PathSpelling {
-    /// The form of a path, without its query. Of what servers do, everything is undone: escapes, case, slashes, steps back,
-    /// parameters of a step, dots and spaces at its end.
+    /// The form of a path, without its query. Of what servers do, everything is undone: escapes,
+    /// case, slashes, steps back, parameters of a step, dots and spaces at its end.
     pub(super) fn of(path: &str) -> Self {
         let mut path = path.to_owned();
         for _ in 0..UNESCAPED_MAX {
@@ -33,7 +34,10 @@ impl PathSpelling {
             match step.as_str() {
                 "" | "." => {}
                 ".." => drop(steps.pop()),
-                _ => steps.push(step.trim_end_matches(['.', ' ', '\t', '\r', '\n']).to_owned()),
+                _ => steps.push(
+                    step.trim_end_matches(['.', ' ', '\t', '\r', '\n'])
+                        .to_owned(),
+                ),
             }
         }
         Self(steps)
@@ -85,7 +89,13 @@ mod tests {
         for below in ["/comments/feed/atom/", "/comments/feed/x/y"] {
             check(below, "/comments/feed/", Some(PathRelation::Below));
         }
-        for other in ["/", "/comments", "/comments/feeds", "/feed/", "/x/comments/feed"] {
+        for other in [
+            "/",
+            "/comments",
+            "/comments/feeds",
+            "/feed/",
+            "/x/comments/feed",
+        ] {
             check(other, "/comments/feed/", None);
         }
         check("/", "/", Some(PathRelation::Same));

@@ -1,5 +1,5 @@
-//! `everfeed accept`: takes the documents of a feed's changed url although they share nothing with what is held; through the
-//! running process when there is one, else on the file itself.
+//! `everfeed accept`: takes the documents of a feed's changed url although they share nothing with
+//! what is held; through the running process when there is one, else on the file itself.
 
 use super::{WithConfig, ask::ask, moments::relative, probe::sheet::tame};
 use crate::{app, config::Config};
@@ -25,13 +25,18 @@ pub(super) async fn run(options: &AcceptOptions, config: &Config) -> anyhow::Res
     let url = format!("http://{}/accept/{name}", config.server.admin_listen);
     match ask(Method::POST, &url, config.server.admin_token.as_ref()).await {
         Ok((StatusCode::OK, text)) => {
-            println!("the url of `{feed}` is accepted; {}", relative(&tame(&text), Utc::now()));
+            println!(
+                "the url of `{feed}` is accepted; {}",
+                relative(&tame(&text), Utc::now())
+            );
             Ok(())
         }
         Ok((_, text)) => bail!("{}", relative(&tame(&text), Utc::now())),
         Err(_) => {
             app::accept_url(config, feed).await?;
-            println!("the url of `{feed}` is accepted; its next document is taken when everfeed runs");
+            println!(
+                "the url of `{feed}` is accepted; its next document is taken when everfeed runs"
+            );
             Ok(())
         }
     }

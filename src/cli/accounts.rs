@@ -1,5 +1,5 @@
-//! `everfeed user` and `everfeed token`: commands on users and tokens, through the running process when there is one, else on
-//! the store itself.
+//! `everfeed user` and `everfeed token`: commands on users and tokens, through the running process
+//! when there is one, else on the store itself.
 
 use super::{WithConfig, ask::ask};
 use crate::{
@@ -121,23 +121,45 @@ impl TokenCommand {
 pub(super) async fn run_user(command: &UserCommand, config: &Config) -> anyhow::Result<()> {
     match command {
         UserCommand::Add(options) => {
-            ensure!(is_user_name(&options.name), "found \"{}\"; {NAME_WANTED}", options.name);
+            ensure!(
+                is_user_name(&options.name),
+                "found \"{}\"; {NAME_WANTED}",
+                options.name
+            );
             let (login, made_up) = login(options.password_stdin)?;
             let (name, hex_digest) = (options.name.clone(), options.hex_digest);
-            print!("{}", carry_out(AccountCommand::AddUser { name, login, hex_digest }, config).await?);
+            print!(
+                "{}",
+                carry_out(
+                    AccountCommand::AddUser {
+                        name,
+                        login,
+                        hex_digest
+                    },
+                    config
+                )
+                .await?
+            );
             show(made_up.as_ref());
         }
         UserCommand::Password(options) => {
             let (login, made_up) = login(options.password_stdin)?;
             let (name, feed_password) = (options.name.clone(), options.feed_password);
-            let change = AccountCommand::ChangePassword { name, login, feed_password };
+            let change = AccountCommand::ChangePassword {
+                name,
+                login,
+                feed_password,
+            };
             print!("{}", carry_out(change, config).await?);
             show(made_up.as_ref());
         }
         UserCommand::List(_) => print!("{}", carry_out(AccountCommand::ListUsers, config).await?),
         UserCommand::Remove(options) => {
             let name = options.name.clone();
-            print!("{}", carry_out(AccountCommand::RemoveUser { name }, config).await?);
+            print!(
+                "{}",
+                carry_out(AccountCommand::RemoveUser { name }, config).await?
+            );
         }
     }
     Ok(())
@@ -147,8 +169,15 @@ pub(super) async fn run_user(command: &UserCommand, config: &Config) -> anyhow::
 pub(super) async fn run_token(command: &TokenCommand, config: &Config) -> anyhow::Result<()> {
     let command = match command {
         TokenCommand::New(options) => {
-            let usage = if options.url { TokenUse::Url } else { TokenUse::Bearer };
-            AccountCommand::NewToken { user: options.user.clone(), usage }
+            let usage = if options.url {
+                TokenUse::Url
+            } else {
+                TokenUse::Bearer
+            };
+            AccountCommand::NewToken {
+                user: options.user.clone(),
+                usage,
+            }
         }
         TokenCommand::List(_) => AccountCommand::ListTokens,
         TokenCommand::Revoke(options) => AccountCommand::RevokeToken(TokenNo(options.number)),
@@ -180,7 +209,10 @@ fn show(made_up: Option<&Secret>) {
 fn read_password() -> anyhow::Result<Secret> {
     let mut line = String::new();
     let input = std::io::stdin().lock();
-    input.take(PASSWORD_BYTES_MAX as u64 + 2).read_line(&mut line).context("no password could be read")?;
+    input
+        .take(PASSWORD_BYTES_MAX as u64 + 2)
+        .read_line(&mut line)
+        .context("no password could be read")?;
     let password = line.trim_end_matches(['\n', '\r']);
     ensure!(
         password.chars().count() >= PASSWORD_CHARS_MIN && password.len() <= PASSWORD_BYTES_MAX,
@@ -192,12 +224,20 @@ fn read_password() -> anyhow::Result<Secret> {
 async fn carry_out(command: AccountCommand, config: &Config) -> anyhow::Result<String> {
     let address = config.server.admin_listen;
     let (method, target) = command.request();
-    match ask(method, &format!("http://{address}{target}"), config.server.admin_token.as_ref()).await {
+    match ask(
+        method,
+        &format!("http://{address}{target}"),
+        config.server.admin_token.as_ref(),
+    )
+    .await
+    {
         Ok((status, text)) if status.is_success() => Ok(text),
         Ok((_, text)) => bail!("{}", text.trim()),
         Err(_) => {
             let answer = app::change_accounts(config, command).await;
-            match answer.with_context(|| format!("no everfeed answers at {address}, and on its store"))? {
+            match answer
+                .with_context(|| format!("no everfeed answers at {address}, and on its store"))?
+            {
                 AccountAnswer::Done(text) => Ok(text),
                 AccountAnswer::Refused(why) | AccountAnswer::Failed(why) => bail!("{why}"),
             }

@@ -19,15 +19,19 @@ const ANSWER_BYTES_MAX: usize = 16 << 20;
 fn reachable(authority: &str) -> String {
     match authority.parse::<SocketAddr>() {
         Ok(address) if address.ip().is_unspecified() => {
-            let here =
-                if address.is_ipv4() { IpAddr::V4(Ipv4Addr::LOCALHOST) } else { Ipv6Addr::LOCALHOST.into() };
+            let here = if address.is_ipv4() {
+                IpAddr::V4(Ipv4Addr::LOCALHOST)
+            } else {
+                Ipv6Addr::LOCALHOST.into()
+            };
             SocketAddr::new(here, address.port()).to_string()
         }
         _ => authority.to_owned(),
     }
 }
 
-/// Asks, and reads the whole answer. `url` is plain http with host and port; `token` is `server.admin_token`.
+/// Asks, and reads the whole answer. `url` is plain http with host and port; `token` is
+/// `server.admin_token`.
 pub(super) async fn ask(
     method: Method,
     url: &str,
@@ -35,20 +39,32 @@ pub(super) async fn ask(
 ) -> anyhow::Result<(StatusCode, String)> {
     let uri: Uri = url.parse().context("a URL that cannot be read")?;
     let authority = reachable(uri.authority().context("a URL without a host")?.as_str());
-    let stream =
-        TcpStream::connect(&authority).await.with_context(|| format!("nobody listens on {authority}"))?;
-    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
-    let path = uri.path_and_query().map_or("/", http::uri::PathAndQuery::as_str);
-    let mut request = Request::builder().method(method).uri(path).header(HOST, authority);
+    let stream = TcpStream::connect(&authority)
+        .await
+        .with_context(|| format!("nobody listens on {authority}"))?;
+    let (mut sender, connection) =
+        hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
+    let path = uri
+        .path_and_query()
+        .map_or("/", http::uri::PathAndQuery::as_str);
+    let mut request = Request::builder()
+        .method(method)
+        .uri(path)
+        .header(HOST, authority);
     if let Some(token) = token {
         request = request.header(AUTHORIZATION, token.header());
     }
     let request = request.body(Empty::<Bytes>::new())?;
     let answer = async {
         let (head, body) = sender.send_request(request).await?.into_parts();
-        let body =
-            Limited::new(body, ANSWER_BYTES_MAX).collect().await.map_err(|error| anyhow::anyhow!(error))?;
-        Ok::<_, anyhow::Error>((head.status, String::from_utf8_lossy(&body.to_bytes()).into_owned()))
+        let body = Limited::new(body, ANSWER_BYTES_MAX)
+            .collect()
+            .await
+            .map_err(|error| anyhow::anyhow!(error))?;
+        Ok::<_, anyhow::Error>((
+            head.status,
+            String::from_utf8_lossy(&body.to_bytes()).into_owned(),
+        ))
     };
     tokio::pin!(answer);
     tokio::select! {

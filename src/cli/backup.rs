@@ -12,7 +12,8 @@ use std::path::PathBuf;
 pub(super) struct BackupOptions {
     #[command(flatten)]
     pub(super) with: WithConfig,
-    /// The file to write, on the machine of the running everfeed. A backup that is there is replaced, anything else is not.
+    /// The file to write, on the machine of the running everfeed. A backup that is there is
+    /// replaced, anything else is not.
     file: PathBuf,
 }
 
@@ -20,14 +21,22 @@ pub(super) struct BackupOptions {
 pub(super) async fn run(options: &BackupOptions, config: &Config) -> anyhow::Result<()> {
     let address = config.server.admin_listen;
     let file = std::path::absolute(&options.file)?;
-    let name = file.to_str().context("the path of a backup must be UTF-8")?;
-    let url = format!("http://{address}/backup?file={}", utf8_percent_encode(name, NON_ALPHANUMERIC));
+    let name = file
+        .to_str()
+        .context("the path of a backup must be UTF-8")?;
+    let url = format!(
+        "http://{address}/backup?file={}",
+        utf8_percent_encode(name, NON_ALPHANUMERIC)
+    );
     match ask(Method::POST, &url, config.server.admin_token.as_ref()).await {
         Ok((status, text)) if status.is_success() => print!("{text}"),
         Ok((_, text)) => bail!("{}", text.trim()),
         Err(_) => {
             let told = from_file(config, &file).await;
-            println!("{}", told.with_context(|| format!("no everfeed answers at {address}, and its store"))?);
+            println!(
+                "{}",
+                told.with_context(|| format!("no everfeed answers at {address}, and its store"))?
+            );
         }
     }
     Ok(())

@@ -1,5 +1,6 @@
-//! `everfeed check`, beside the configuration itself: what `serve` would refuse of it, what is kept of feeds that it does not name, and
-//! who may read the feeds of its sites, by the running process or by the store.
+//! `everfeed check`, beside the configuration itself: what `serve` would refuse of it, what is kept
+//! of feeds that it does not name, and who may read the feeds of its sites, by the running process
+//! or by the store.
 
 use super::{ask::ask, reload::other_file, status};
 use crate::{
@@ -33,8 +34,8 @@ struct LookedAt {
 #[error("{0}")]
 pub(super) struct CheckRefused(String);
 
-/// Checks a configuration that can be read beside what is stored, and prints what it means. An error is the one by which `serve`
-/// would refuse it.
+/// Checks a configuration that can be read beside what is stored, and prints what it means. An
+/// error is the one by which `serve` would refuse it.
 pub(super) async fn run(mut config: Config, file: &Path) -> anyhow::Result<()> {
     let looked = match look(&config, file).await {
         Err(error) if is_refused_at_start(&error) => return Err(error),
@@ -42,27 +43,44 @@ pub(super) async fn run(mut config: Config, file: &Path) -> anyhow::Result<()> {
     };
     if let Ok(LookedAt { beside, .. }) = &looked {
         for feed in &mut config.feed {
-            feed.id_namespace = beside.namespaces.get(&feed.name).cloned().or(feed.id_namespace.take());
+            feed.id_namespace = beside
+                .namespaces
+                .get(&feed.name)
+                .cloned()
+                .or(feed.id_namespace.take());
         }
     }
     print!("{}", config.summary(file));
     match looked {
-        Ok(LookedAt { beside, kept, feeds }) => {
-            address_lines(&config, &feeds).iter().for_each(|line| println!("{line}"));
-            beside.moved.iter().for_each(|feed| println!("  ids         {}", moved_line(feed)));
-            kept.iter().for_each(|feed| println!("  kept        {feed}"));
+        Ok(LookedAt {
+            beside,
+            kept,
+            feeds,
+        }) => {
+            address_lines(&config, &feeds)
+                .iter()
+                .for_each(|line| println!("{line}"));
+            beside
+                .moved
+                .iter()
+                .for_each(|feed| println!("  ids         {}", moved_line(feed)));
+            kept.iter()
+                .for_each(|feed| println!("  kept        {feed}"));
         }
         // The configuration is good all the same.
         Err(error) => {
             let feeds = configured_at_sites(&config);
-            address_lines(&config, &feeds).iter().for_each(|line| println!("{line}"));
+            address_lines(&config, &feeds)
+                .iter()
+                .for_each(|line| println!("{line}"));
             println!("  store       was not looked at: {error:#}");
         }
     }
     Ok(())
 }
 
-/// True for what `serve` would end with, too; not for a store that another process has open, or that this user may not read.
+/// True for what `serve` would end with, too; not for a store that another process has open, or
+/// that this user may not read.
 fn is_refused_at_start(error: &anyhow::Error) -> bool {
     super::is_misconfigured(error) || matches!(error.downcast_ref(), Some(StoreError::Damaged(_)))
 }
@@ -70,7 +88,12 @@ fn is_refused_at_start(error: &anyhow::Error) -> bool {
 async fn look(config: &Config, file: &Path) -> anyhow::Result<LookedAt> {
     let address = config.server.admin_listen.to_string();
     let token = config.server.admin_token.as_ref();
-    let answered = ask(Method::GET, &format!("http://{address}/status?max=1"), token).await;
+    let answered = ask(
+        Method::GET,
+        &format!("http://{address}/status?max=1"),
+        token,
+    )
+    .await;
     if let Ok((StatusCode::OK, text)) = answered
         && other_file(&text, file).is_none()
     {
@@ -78,11 +101,18 @@ async fn look(config: &Config, file: &Path) -> anyhow::Result<LookedAt> {
             (StatusCode::OK, text) => {
                 let beside = serde_json::from_str(&text).context("a finding that is no JSON")?;
                 let pages = status::pages(&address, token).await?;
-                let running = pages.iter().filter_map(|page| page["feeds"].as_array()).flatten();
-                let running =
-                    running.filter_map(|feed| Some((feed["name"].as_str()?, feed["old_url"].as_str()?)));
+                let running = pages
+                    .iter()
+                    .filter_map(|page| page["feeds"].as_array())
+                    .flatten();
+                let running = running
+                    .filter_map(|feed| Some((feed["name"].as_str()?, feed["old_url"].as_str()?)));
                 let feeds = at_sites(config, running);
-                return Ok(LookedAt { beside, kept: unnamed(&pages, config), feeds });
+                return Ok(LookedAt {
+                    beside,
+                    kept: unnamed(&pages, config),
+                    feeds,
+                });
             }
             (StatusCode::UNPROCESSABLE_ENTITY, why) => {
                 return Err(CheckRefused(format!("{}: {}", file.display(), why.trim_end())).into());
@@ -92,7 +122,11 @@ async fn look(config: &Config, file: &Path) -> anyhow::Result<LookedAt> {
         }
     }
     let (beside, kept, feeds) = app::beside_store(config).await?;
-    Ok(LookedAt { beside, kept, feeds })
+    Ok(LookedAt {
+        beside,
+        kept,
+        feeds,
+    })
 }
 
 /// The feeds of a running process that the configuration does not name.
@@ -101,17 +135,32 @@ fn unnamed(pages: &[Value], config: &Config) -> Vec<RemovedFeed> {
     let names: HashSet<&str> = registered.iter().map(|feed| feed.name.as_str()).collect();
     // Those that were found at a site are named by it.
     let is_found = |feed: &Value| {
-        let url = feed["old_url"].as_str().and_then(|url| Url::parse(url).ok());
-        url.is_some_and(|url| config.site.iter().any(|site| site.may_have(&url, &config.server.public_url)))
+        let url = feed["old_url"]
+            .as_str()
+            .and_then(|url| Url::parse(url).ok());
+        url.is_some_and(|url| {
+            config
+                .site
+                .iter()
+                .any(|site| site.may_have(&url, &config.server.public_url))
+        })
     };
     // One server may have several sites: their feeds are told apart by their addresses there.
-    let urls: BTreeMap<String, &str> =
-        config.feed.iter().map(|feed| (public_url(feed.known_as()), feed.name.as_str())).collect();
+    let urls: BTreeMap<String, &str> = config
+        .feed
+        .iter()
+        .map(|feed| (public_url(feed.known_as()), feed.name.as_str()))
+        .collect();
     let mut kept = Vec::new();
-    let running = pages.iter().filter_map(|page| page["feeds"].as_array()).flatten();
+    let running = pages
+        .iter()
+        .filter_map(|page| page["feeds"].as_array())
+        .flatten();
     for feed in running.filter(|feed| !is_found(feed)) {
         let url = feed["old_url"].as_str().or(feed["url"].as_str());
-        let renamed_to = url.and_then(|url| urls.get(url)).map(|name| (*name).to_owned());
+        let renamed_to = url
+            .and_then(|url| urls.get(url))
+            .map(|name| (*name).to_owned());
         let items = feed["items"].as_u64().unwrap_or_default();
         kept.extend(feed["name"].as_str().map(|name| RemovedFeed {
             name: name.to_owned(),
@@ -119,7 +168,12 @@ fn unnamed(pages: &[Value], config: &Config) -> Vec<RemovedFeed> {
             renamed_to,
         }));
     }
-    for feed in pages.first().and_then(|page| page["removed_feeds"].as_array()).into_iter().flatten() {
+    for feed in pages
+        .first()
+        .and_then(|page| page["removed_feeds"].as_array())
+        .into_iter()
+        .flatten()
+    {
         let items = feed["items"].as_u64().unwrap_or_default();
         let renamed_to = feed["renamed_to"].as_str().map(str::to_owned);
         kept.extend(feed["name"].as_str().map(|name| RemovedFeed {
@@ -144,10 +198,18 @@ mod tests {
         let config = Config::parse("x", text).unwrap();
         let feed = |name: &str, url: &str| json!({ "name": name, "url": url, "items": 5 });
         let first = json!({ "feeds": [feed("a", "http://x/a"), feed("b", "http://x/b")], "removed_feeds": [{ "name": "old", "items": 2, "renamed_to": "a" }] });
-        let kept = unnamed(&[first, json!({ "feeds": [feed("c", "http://x/c")] })], &config);
-        let told: Vec<_> =
-            kept.iter().map(|feed| (feed.name.as_str(), feed.items, feed.renamed_to.as_deref())).collect();
-        assert_eq!(told, [("b", 5, Some("new")), ("c", 5, None), ("old", 2, Some("a"))]);
+        let kept = unnamed(
+            &[first, json!({ "feeds": [feed("c", "http://x/c")] })],
+            &config,
+        );
+        let told: Vec<_> = kept
+            .iter()
+            .map(|feed| (feed.name.as_str(), feed.items, feed.renamed_to.as_deref()))
+            .collect();
+        assert_eq!(
+            told,
+            [("b", 5, Some("new")), ("c", 5, None), ("old", 2, Some("a"))]
+        );
     }
 
     #[test]
@@ -170,7 +232,13 @@ mod tests {
         };
         assert!(kept(text("\"auto\"", "blog.example")).is_empty());
         assert!(kept(text("[\"/rss.xml\"]", "blog.example")).is_empty());
-        assert_eq!(kept(text("[\"/other.xml\"]", "blog.example")), ["blog-rss-xml"]);
-        assert_eq!(kept(text("\"auto\"", "elsewhere.example")), ["blog-rss-xml"]);
+        assert_eq!(
+            kept(text("[\"/other.xml\"]", "blog.example")),
+            ["blog-rss-xml"]
+        );
+        assert_eq!(
+            kept(text("\"auto\"", "elsewhere.example")),
+            ["blog-rss-xml"]
+        );
     }
 }

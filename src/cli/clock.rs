@@ -14,7 +14,9 @@ pub(super) async fn accept(config: &Config) -> anyhow::Result<()> {
         }
         Ok((status, text)) => bail!("the running everfeed answered {status}: {}", text.trim()),
         Err(_) => {
-            app::accept_clock(config).await.context("no everfeed answers at admin_listen, and its store")?;
+            app::accept_clock(config)
+                .await
+                .context("no everfeed answers at admin_listen, and its store")?;
             println!("the clock is accepted");
             Ok(())
         }

@@ -1,5 +1,5 @@
-//! `everfeed demo`: a small legacy blog on loopback, everfeed before it with a store in a temporary folder, and every
-//! change on the terminal as it arrives by long poll.
+//! `everfeed demo`: a small legacy blog on loopback, everfeed before it with a store in a temporary
+//! folder, and every change on the terminal as it arrives by long poll.
 
 use super::ask::ask;
 use crate::{app::App, config::Config};
@@ -46,19 +46,29 @@ pub struct DemoOptions {
 
 /// Runs the demo until `stop`.
 pub async fn run(options: DemoOptions, stop: CancellationToken) -> anyhow::Result<()> {
-    let folder =
-        tempfile::Builder::new().prefix("everfeed-demo-").tempdir().context("no temporary folder")?;
+    let folder = tempfile::Builder::new()
+        .prefix("everfeed-demo-")
+        .tempdir()
+        .context("no temporary folder")?;
     let listener = bind(options.blog_listen).await?;
     let origin = blog::origin(listener.local_addr()?);
     let listen = free(options.listen).await?;
     // Behind a proxy a blog knows itself by the address of that.
-    let known_as = if options.sidecar { blog::origin(listen) } else { origin.clone() };
+    let known_as = if options.sidecar {
+        blog::origin(listen)
+    } else {
+        origin.clone()
+    };
     let blog = Arc::new(Blog::new(known_as, rand::random(), SystemTime::now()));
     let tasks = TaskTracker::new();
     tasks.spawn(blog.clone().serve(listener, stop.clone()));
     let admin = free(options.admin_listen).await?;
     let store = folder.path().join("everfeed.redb");
-    let site = if options.sidecar { site(&origin) } else { String::new() };
+    let site = if options.sidecar {
+        site(&origin)
+    } else {
+        String::new()
+    };
     let config = configuration(listen, admin, &store, &origin) + &site;
     let app = App::start(Config::parse("the demo's configuration", &config)?).await?;
     if options.sidecar {
@@ -70,7 +80,10 @@ pub async fn run(options: DemoOptions, stop: CancellationToken) -> anyhow::Resul
             }
         });
     } else {
-        println!("{}", invitation(&origin, app.address(), app.admin_address()));
+        println!(
+            "{}",
+            invitation(&origin, app.address(), app.admin_address())
+        );
     }
     let deeds = Arc::new(Deeds::default());
     let (told, every) = (deeds.clone(), Duration::from_secs(options.every));
@@ -126,15 +139,25 @@ async fn show(
                 () = tokio::time::sleep(Duration::from_millis(200)) => continue,
             }
         }
-        let page: Value = serde_json::from_str(&answer.1).context("everfeed sent a page that is no JSON")?;
+        let page: Value =
+            serde_json::from_str(&answer.1).context("everfeed sent a page that is no JSON")?;
         last = page["last_cursor"].as_str().unwrap_or_default().to_owned();
-        let items = page["items"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let items = page["items"]
+            .as_array()
+            .map(Vec::as_slice)
+            .unwrap_or_default();
         let titled = items.iter().filter_map(|item| {
-            Some((item["id"].as_str()?.to_owned(), item["object"]["displayName"].as_str()?.to_owned()))
+            Some((
+                item["id"].as_str()?.to_owned(),
+                item["object"]["displayName"].as_str()?.to_owned(),
+            ))
         });
         titles.extend(titled);
         if first {
-            println!("everfeed read {} posts from the blog's feed. Every change from now on:\n", items.len());
+            println!(
+                "everfeed read {} posts from the blog's feed. Every change from now on:\n",
+                items.len()
+            );
             first = false;
             continue;
         }
@@ -149,16 +172,29 @@ async fn show(
 /// One change, as a line.
 fn line(item: &Value, page: &Value, titles: &HashMap<String, String>, deeds: &Deeds) -> String {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let title = item["id"].as_str().and_then(|id| titles.get(id)).cloned().unwrap_or_default();
+    let title = item["id"]
+        .as_str()
+        .and_then(|id| titles.get(id))
+        .cloned()
+        .unwrap_or_default();
     let what = match item["verb"].as_str() {
         Some("post") => "new    ",
         Some("delete") => "deleted",
         _ => "edited ",
     };
-    let why = item["reason"].as_str().map(|reason| format!(", {reason}")).unwrap_or_default();
-    let after = deeds.ago(&title).map(|ago| format!(", {:.1} s after the blog did it", ago.as_secs_f64()));
+    let why = item["reason"]
+        .as_str()
+        .map(|reason| format!(", {reason}"))
+        .unwrap_or_default();
+    let after = deeds
+        .ago(&title)
+        .map(|ago| format!(", {:.1} s after the blog did it", ago.as_secs_f64()));
     let t = text(&item["updated"]);
-    let (t, after, total) = (t.get(11..19).unwrap_or(&t), after.unwrap_or_default(), &page["totalItems"]);
+    let (t, after, total) = (
+        t.get(11..19).unwrap_or(&t),
+        after.unwrap_or_default(),
+        &page["totalItems"],
+    );
     format!("{t}  {what}  “{title}”  ({total} items held{why}{after})")
 }
 
@@ -180,7 +216,10 @@ impl Deeds {
 
     fn ago(&self, title: &str) -> Option<Duration> {
         let held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        held.iter().rev().find(|(known, _)| known == title).map(|(_, at)| at.elapsed())
+        held.iter()
+            .rev()
+            .find(|(known, _)| known == title)
+            .map(|(_, at)| at.elapsed())
     }
 }
 
@@ -190,7 +229,9 @@ async fn bind(wanted: SocketAddr) -> anyhow::Result<TcpListener> {
         Ok(listener) => Ok(listener),
         Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => {
             println!("{wanted} is taken; the demo takes another port.");
-            TcpListener::bind(SocketAddr::new(wanted.ip(), 0)).await.context("no free port")
+            TcpListener::bind(SocketAddr::new(wanted.ip(), 0))
+                .await
+                .context("no free port")
         }
         Err(error) => Err(error).with_context(|| format!("cannot listen on {wanted}")),
     }
@@ -244,12 +285,21 @@ mod tests {
 
     #[test]
     fn the_demo_has_a_configuration_without_a_mistake() {
-        let [listen, admin] = ["127.0.0.1:8080", "127.0.0.1:8079"].map(|address| address.parse().unwrap());
-        let config = configuration(listen, admin, Path::new("demo.redb"), "http://127.0.0.1:8081");
+        let [listen, admin] =
+            ["127.0.0.1:8080", "127.0.0.1:8079"].map(|address| address.parse().unwrap());
+        let config = configuration(
+            listen,
+            admin,
+            Path::new("demo.redb"),
+            "http://127.0.0.1:8081",
+        );
         Config::parse("the demo's configuration", &config).unwrap();
         let before = config + &site("http://127.0.0.1:8081");
         let before = Config::parse("the demo's configuration", &before).unwrap();
         let place = before.feed[0].legacy.as_ref().unwrap();
-        assert_eq!((before.feed.len(), place.url.as_str()), (1, "http://127.0.0.1:8080/rss.xml"));
+        assert_eq!(
+            (before.feed.len(), place.url.as_str()),
+            (1, "http://127.0.0.1:8080/rss.xml")
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! `everfeed explain`: asks the running process, or the store itself when nobody serves it, and prints the answer for
-//! people; not what there is to tell.
+//! `everfeed explain`: asks the running process, or the store itself when nobody serves it, and
+//! prints the answer for people; not what there is to tell.
 
 use super::{
     WithConfig,
@@ -9,8 +9,8 @@ use super::{
 };
 use crate::{
     app::explain::{
-        Churn, ExplainedCheck, ExplainedDocument, ExplainedItem, ExplainedQuarantine, Explanation, ItemState,
-        MissedByDocuments, MissedByWalks, from_file,
+        Churn, ExplainedCheck, ExplainedDocument, ExplainedItem, ExplainedQuarantine, Explanation,
+        ItemState, MissedByDocuments, MissedByWalks, from_file,
     },
     config::Config,
 };
@@ -50,11 +50,17 @@ pub(super) async fn run(options: &ExplainOptions, config: &Config) -> anyhow::Re
     } else {
         let now = Utc::now();
         let lines = lines(&told, options.item.is_some());
-        lines.iter().try_for_each(|line| writeln!(out, "{}", relative(line, now)))?;
+        lines
+            .iter()
+            .try_for_each(|line| writeln!(out, "{}", relative(line, now)))?;
     }
     out.flush()?;
     if let Some(item) = options.item.as_ref().filter(|_| told.item.is_none()) {
-        bail!("feed `{}` has never held an item of that id or permalink: {}", told.feed, tame(item));
+        bail!(
+            "feed `{}` has never held an item of that id or permalink: {}",
+            told.feed,
+            tame(item)
+        );
     }
     Ok(())
 }
@@ -62,10 +68,17 @@ pub(super) async fn run(options: &ExplainOptions, config: &Config) -> anyhow::Re
 async fn answer(options: &ExplainOptions, config: &Config) -> anyhow::Result<Option<Explanation>> {
     let encoded = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
     // A name of a feed is a path as it stands.
-    if !options.feed.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-') {
+    if !options
+        .feed
+        .bytes()
+        .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+    {
         return Ok(None);
     }
-    let mut url = format!("http://{}/explain/{}", config.server.admin_listen, options.feed);
+    let mut url = format!(
+        "http://{}/explain/{}",
+        config.server.admin_listen, options.feed
+    );
     if let Some(item) = &options.item {
         url += &format!("?item={}", encoded(item));
     }
@@ -73,7 +86,9 @@ async fn answer(options: &ExplainOptions, config: &Config) -> anyhow::Result<Opt
         Ok((StatusCode::NOT_FOUND, _)) => Ok(None),
         Ok((status, text)) if status.is_success() => {
             let told = serde_json::from_str(&text);
-            Ok(Some(told.context("the running everfeed answered something else; is it another version?")?))
+            Ok(Some(told.context(
+                "the running everfeed answered something else; is it another version?",
+            )?))
         }
         Ok((status, text)) => bail!("the running everfeed answered {status}: {}", tame(&text)),
         Err(_) => from_file(config, &options.feed, options.item.as_deref())
@@ -94,10 +109,22 @@ fn lines(told: &Explanation, of_item: bool) -> Vec<String> {
 /// A group has no upstream, and so no polls and no documents.
 fn group_lines(told: &Explanation, members: &[String]) -> Vec<String> {
     let mut lines = vec![
-        format!("{}: a group of {}", told.feed, counted(members.len() as u64, "feed")),
-        format!("  holds       {}, {} of them alive", counted(told.items.0, "item"), told.items.1),
+        format!(
+            "{}: a group of {}",
+            told.feed,
+            counted(members.len() as u64, "feed")
+        ),
+        format!(
+            "  holds       {}, {} of them alive",
+            counted(told.items.0, "item"),
+            told.items.1
+        ),
     ];
-    lines.extend(members.iter().map(|member| format!("  member      {}", tame(member))));
+    lines.extend(
+        members
+            .iter()
+            .map(|member| format!("  member      {}", tame(member))),
+    );
     lines.push("  polls       none: its posts change in the commits of its members".to_owned());
     lines
 }
@@ -118,19 +145,35 @@ fn feed_lines(told: &Explanation) -> Vec<String> {
         ),
         format!("  history     {}", tame(&told.history)),
     ];
-    lines.extend(told.archives.iter().map(|line| format!("  archives    {}", tame(line))));
+    lines.extend(
+        told.archives
+            .iter()
+            .map(|line| format!("  archives    {}", tame(line))),
+    );
     lines.extend([
         format!(
             "  last poll   {}; last good answer {}",
             or(&polling.last_at, "never"),
             or(&polling.good_at, "never")
         ),
-        format!("  next poll   {}", or(&polling.next_at, "on a hint or a restart only")),
+        format!(
+            "  next poll   {}",
+            or(&polling.next_at, "on a hint or a restart only")
+        ),
         format!("  because     {}", tame(&polling.why)),
         audit_line(told),
     ]);
-    lines.extend(told.platform.iter().map(|text| format!("  software    {}", tame(text))));
-    lines.extend(polling.remark.iter().map(|text| format!("  remark      {}", tame(text))));
+    lines.extend(
+        told.platform
+            .iter()
+            .map(|text| format!("  software    {}", tame(text))),
+    );
+    lines.extend(
+        polling
+            .remark
+            .iter()
+            .map(|text| format!("  remark      {}", tame(text))),
+    );
     if told.is_complete {
         lines.push("  window      its documents say that they are the whole feed".to_owned());
     }
@@ -140,10 +183,17 @@ fn feed_lines(told: &Explanation) -> Vec<String> {
                 .to_owned(),
         );
     }
-    lines
-        .extend(told.pages.iter().map(|(finding, at)| format!("  pages       {finding}; asked for at {at}")));
+    lines.extend(
+        told.pages
+            .iter()
+            .map(|(finding, at)| format!("  pages       {finding}; asked for at {at}")),
+    );
     lines.extend(told.quarantine.iter().flat_map(quarantine_lines));
-    lines.extend(told.doubted.iter().map(|text| format!("  doubted     {}", tame(text))));
+    lines.extend(
+        told.doubted
+            .iter()
+            .map(|text| format!("  doubted     {}", tame(text))),
+    );
     lines.extend(told.gaps.iter().map(|(at, why, before, after)| {
         format!(
             "  may lack    items between {} and {}: at {at} {}; only archives could fill the gap",
@@ -158,11 +208,9 @@ fn feed_lines(told: &Explanation) -> Vec<String> {
             counted(told.deferred as u64, "item")
         ));
     }
-    lines.extend(
-        told.reformatted_at.iter().map(|at| {
-            format!("  reformatted most of it was edited at once without a word on it, last at {at}")
-        }),
-    );
+    lines.extend(told.reformatted_at.iter().map(|at| {
+        format!("  reformatted most of it was edited at once without a word on it, last at {at}")
+    }));
     for suspect in &told.suspects {
         let label = match suspect.state {
             ItemState::Hidden => "hidden   ",
@@ -192,7 +240,14 @@ fn feed_lines(told: &Explanation) -> Vec<String> {
 
 /// Lines on a quarantine: what is missing, what decides, and when.
 fn quarantine_lines(held: &ExplainedQuarantine) -> Vec<String> {
-    let ExplainedQuarantine { since, missing: (missing, of), asked, next_at, decides_at, ends_at } = held;
+    let ExplainedQuarantine {
+        since,
+        missing: (missing, of),
+        asked,
+        next_at,
+        decides_at,
+        ends_at,
+    } = held;
     let what = match missing {
         0 => "too much is missing at once".to_owned(),
         missing => format!("{missing} of {of} items are missing at once"),
@@ -212,7 +267,11 @@ fn quarantine_lines(held: &ExplainedQuarantine) -> Vec<String> {
 }
 
 fn cursor(text: &str) -> String {
-    if text.is_empty() { "the beginning".to_owned() } else { tame(text) }
+    if text.is_empty() {
+        "the beginning".to_owned()
+    } else {
+        tame(text)
+    }
 }
 
 fn audit_line(told: &Explanation) -> String {
@@ -222,13 +281,24 @@ fn audit_line(told: &Explanation) -> String {
         ", weekly, because nothing is missing that another document could prove"
     };
     match &told.polling.audit_at {
-        Some(at) => format!("  next audit  the first poll from {at} on goes without validators{wanted}"),
+        Some(at) => {
+            format!("  next audit  the first poll from {at} on goes without validators{wanted}")
+        }
         None => "  next audit  the next poll: there are no validators to send".to_owned(),
     }
 }
 
 fn seen_lines(seen: &ExplainedDocument) -> Vec<String> {
-    let [entries, new, edited, revived, missing, suspects, rolled_off, gone] = seen.counts;
+    let [
+        entries,
+        new,
+        edited,
+        revived,
+        missing,
+        suspects,
+        rolled_off,
+        gone,
+    ] = seen.counts;
     let counts = [
         ("new", new),
         ("edited", edited),
@@ -246,7 +316,11 @@ fn seen_lines(seen: &ExplainedDocument) -> Vec<String> {
     let again = if seen.again { " the same again;" } else { "" };
     let head = match &seen.page {
         Some((id, said)) => format!("    {} page of {id}: {}{counts}", seen.at, tame(said)),
-        None => format!("    {} {}:{again} {entries} entries{counts}", seen.at, tame(&seen.class)),
+        None => format!(
+            "    {} {}:{again} {entries} entries{counts}",
+            seen.at,
+            tame(&seen.class)
+        ),
     };
     let mut lines = vec![head];
     let more = seen.partial.iter().chain(&seen.events).chain(&seen.remark);
@@ -257,9 +331,21 @@ fn seen_lines(seen: &ExplainedDocument) -> Vec<String> {
 fn item_lines(item: &ExplainedItem, told: &Explanation) -> Vec<String> {
     let mut lines = vec![format!("{} {}", item.id, tame(&item.iri))];
     lines.extend(item.title.iter().map(|title| format!("  {}", tame(title))));
-    lines.push(format!("  first stored {}, last changed {}", item.created, item.modified));
-    lines.extend(item.left_out.iter().map(|note| format!("  {} (keep.item_bytes_max)", tame(note))));
-    let unshown = |date: &String| format!("  not shown, because it cannot be meant: the date {}", tame(date));
+    lines.push(format!(
+        "  first stored {}, last changed {}",
+        item.created, item.modified
+    ));
+    lines.extend(
+        item.left_out
+            .iter()
+            .map(|note| format!("  {} (keep.item_bytes_max)", tame(note))),
+    );
+    let unshown = |date: &String| {
+        format!(
+            "  not shown, because it cannot be meant: the date {}",
+            tame(date)
+        )
+    };
     lines.extend(item.unshown_dates.iter().map(unshown));
     lines.push(format!(
         "  {}",
@@ -290,19 +376,27 @@ fn item_lines(item: &ExplainedItem, told: &Explanation) -> Vec<String> {
         }
     ));
     lines.extend(
-        item.holders
-            .iter()
-            .map(|(feed, id)| format!("  held by {feed}: `everfeed explain {feed} {id}` tells why")),
+        item.holders.iter().map(|(feed, id)| {
+            format!("  held by {feed}: `everfeed explain {feed} {id}` tells why")
+        }),
     );
     lines.extend(item.churn.iter().map(churn_line));
     if let Some(missing) = &item.missing {
-        lines.extend(needed(missing, told).into_iter().map(|line| format!("  {line}")));
+        lines.extend(
+            needed(missing, told)
+                .into_iter()
+                .map(|line| format!("  {line}")),
+        );
     }
     if let Some(missed) = &item.missed {
         lines.push(format!("  {}", by_walks(missed)));
         let (count, of) = missed.walks;
-        let more = (count < of).then(|| format!("{} more walks without it ({count} of {of})", of - count));
-        let not_before = missed.not_before.iter().map(|at| format!("not before {at}"));
+        let more =
+            (count < of).then(|| format!("{} more walks without it ({count} of {of})", of - count));
+        let not_before = missed
+            .not_before
+            .iter()
+            .map(|at| format!("not before {at}"));
         let open: Vec<String> = more.into_iter().chain(not_before).collect();
         lines.push(format!("  for a deletion: {}", open.join("; ")));
     }
@@ -317,15 +411,29 @@ fn item_lines(item: &ExplainedItem, told: &Explanation) -> Vec<String> {
                 proof.observed_at
             )
         });
-        lines.extend(proof.said.iter().map(|text| format!("    the publisher said: {}", tame(text))));
-        lines.extend(proof.missing.iter().flat_map(circumstances).map(|line| format!("    {line}")));
-        lines.extend(proof.missed.iter().map(|missed| format!("    {}", by_walks(missed))));
+        lines.extend(
+            proof
+                .said
+                .iter()
+                .map(|text| format!("    the publisher said: {}", tame(text))),
+        );
+        lines.extend(
+            proof
+                .missing
+                .iter()
+                .flat_map(circumstances)
+                .map(|line| format!("    {line}")),
+        );
+        lines.extend(
+            proof
+                .missed
+                .iter()
+                .map(|missed| format!("    {}", by_walks(missed))),
+        );
     }
-    lines.extend(
-        item.recheck_at
-            .iter()
-            .map(|at| format!("  its page is asked for again at {at}; if it is back, the item lives again")),
-    );
+    lines.extend(item.recheck_at.iter().map(|at| {
+        format!("  its page is asked for again at {at}; if it is back, the item lives again")
+    }));
     if !item.evidence.is_empty() && !matches!(item.state, ItemState::Deleted | ItemState::Left) {
         lines.push("  it came back after that".to_owned());
     }
@@ -343,26 +451,53 @@ fn churn_line(churn: &Churn) -> String {
             "  an edit waits: its `updated` is earlier than that of what is held, as in a copy that lags behind; it is committed \
              when the feed still shows it at {until}"
         ),
-        Some(until) => format!("  {polls}; its newest form is held back until {until}, or until it rests"),
+        Some(until) => {
+            format!("  {polls}; its newest form is held back until {until}, or until it rests")
+        }
         None => format!("  {polls}; its edits are committed once a day until it rests"),
     }
 }
 
 /// Line on the walks that missed an item.
 fn by_walks(missed: &MissedByWalks) -> String {
-    let MissedByWalks { since, last_seen, walks, .. } = missed;
-    format!("last seen in the archives {last_seen}, missed by {} since {since}", counted(walks.0, "walk"))
+    let MissedByWalks {
+        since,
+        last_seen,
+        walks,
+        ..
+    } = missed;
+    format!(
+        "last seen in the archives {last_seen}, missed by {} since {since}",
+        counted(walks.0, "walk")
+    )
 }
 
 /// Lines on the documents that missed an item.
 fn circumstances(missing: &MissedByDocuments) -> Vec<String> {
-    let behind =
-        if missing.backfilled { "older items had moved up into the window" } else { "in their order" };
-    let window = if missing.strong { "as many came as went" } else { "not as many came as went" };
-    let audited = if missing.audited { "one of them" } else { "none of them" };
+    let behind = if missing.backfilled {
+        "older items had moved up into the window"
+    } else {
+        "in their order"
+    };
+    let window = if missing.strong {
+        "as many came as went"
+    } else {
+        "not as many came as went"
+    };
+    let audited = if missing.audited {
+        "one of them"
+    } else {
+        "none of them"
+    };
     let mut lines = vec![
-        format!("last seen {}, missed since {}", missing.last_seen, missing.since),
-        format!("{} behind it still stood there, {behind}", counted(missing.behind, "item")),
+        format!(
+            "last seen {}, missed since {}",
+            missing.last_seen, missing.since
+        ),
+        format!(
+            "{} behind it still stood there, {behind}",
+            counted(missing.behind, "item")
+        ),
         format!(
             "{} without it counted, {audited} the answer to a request without validators; {window} at first",
             counted(missing.count.0, "document")
@@ -381,7 +516,11 @@ fn counted(count: impl Into<u64>, thing: &str) -> String {
 /// Line on the permalink check.
 fn page_line(page: &ExplainedCheck) -> Option<String> {
     let (said, at) = page.said.as_ref()?;
-    let asked = if page.asked > 1 { format!(", asked for {} times", page.asked) } else { String::new() };
+    let asked = if page.asked > 1 {
+        format!(", asked for {} times", page.asked)
+    } else {
+        String::new()
+    };
     Some(format!("its page{asked}, at {at}: {}", tame(said)))
 }
 
@@ -408,14 +547,20 @@ fn needed(missing: &MissedByDocuments, told: &Explanation) -> Vec<String> {
         let more = counted(of - count, "more document");
         open.push(format!("{more} without it ({count} of {of})"));
     }
-    open.extend(missing.not_before.iter().map(|at| format!("not before {at}")));
+    open.extend(
+        missing
+            .not_before
+            .iter()
+            .map(|at| format!("not before {at}")),
+    );
     if !missing.audited {
-        let when = told
-            .polling
-            .audit_at
-            .as_ref()
-            .map_or_else(|| "with the next poll".to_owned(), |at| format!("due from {at} on"));
-        open.push(format!("one of them to a request without validators, {when}"));
+        let when = told.polling.audit_at.as_ref().map_or_else(
+            || "with the next poll".to_owned(),
+            |at| format!("due from {at} on"),
+        );
+        open.push(format!(
+            "one of them to a request without validators, {when}"
+        ));
     }
     lines.push(format!("for a deletion: {}", open.join("; ")));
     lines
@@ -429,21 +574,62 @@ mod tests {
     #[test]
     fn a_group_names_its_members_and_a_post_those_that_have_it() {
         let members = Some(vec!["blog: all of its posts are in".to_owned()]);
-        let told = Explanation { feed: "planet".into(), members, ..Explanation::default() };
+        let told = Explanation {
+            feed: "planet".into(),
+            members,
+            ..Explanation::default()
+        };
         let text = lines(&told, false).join("\n");
         assert!(text.starts_with("planet: a group of 1 feed\n"), "{text}");
-        assert!(text.contains("  member      blog: all of its posts are in"), "{text}");
+        assert!(
+            text.contains("  member      blog: all of its posts are in"),
+            "{text}"
+        );
         assert!(!text.contains("documents, the latest last"), "{text}");
         let holders = vec![("blog".to_owned(), "0a".to_owned())];
-        let item = ExplainedItem { state: ItemState::Held, holders, ..ExplainedItem::default() };
-        let text = lines(&Explanation { item: Some(item), ..told }, true).join("\n");
-        assert!(text.contains("held by blog: `everfeed explain blog 0a`"), "{text}");
-        let proof = TombstoneProof { at: "then".into(), has_left: true, ..TombstoneProof::default() };
-        let item =
-            ExplainedItem { state: ItemState::Left, evidence: vec![proof], ..ExplainedItem::default() };
-        let text = lines(&Explanation { item: Some(item), ..Explanation::default() }, true).join("\n");
-        assert!(text.contains("nobody deleted it") && text.contains("left the group at then"), "{text}");
-        assert!(!text.contains("deleted at") && !text.contains("came back"), "{text}");
+        let item = ExplainedItem {
+            state: ItemState::Held,
+            holders,
+            ..ExplainedItem::default()
+        };
+        let text = lines(
+            &Explanation {
+                item: Some(item),
+                ..told
+            },
+            true,
+        )
+        .join("\n");
+        assert!(
+            text.contains("held by blog: `everfeed explain blog 0a`"),
+            "{text}"
+        );
+        let proof = TombstoneProof {
+            at: "then".into(),
+            has_left: true,
+            ..TombstoneProof::default()
+        };
+        let item = ExplainedItem {
+            state: ItemState::Left,
+            evidence: vec![proof],
+            ..ExplainedItem::default()
+        };
+        let text = lines(
+            &Explanation {
+                item: Some(item),
+                ..Explanation::default()
+            },
+            true,
+        )
+        .join("\n");
+        assert!(
+            text.contains("nobody deleted it") && text.contains("left the group at then"),
+            "{text}"
+        );
+        assert!(
+            !text.contains("deleted at") && !text.contains("came back"),
+            "{text}"
+        );
     }
 
     #[test]
@@ -457,8 +643,16 @@ mod tests {
             ..ExplainedItem::default()
         };
         let check = |item: ExplainedItem, expect: &str| {
-            let told = Explanation { deferred: 1, item: Some(item), ..Explanation::default() };
-            assert!(lines(&told, true).contains(&format!("  churns: {expect}")), "{:?}", lines(&told, true));
+            let told = Explanation {
+                deferred: 1,
+                item: Some(item),
+                ..Explanation::default()
+            };
+            assert!(
+                lines(&told, true).contains(&format!("  churns: {expect}")),
+                "{:?}",
+                lines(&told, true)
+            );
         };
         check(
             item(Some("2026-06-01T00:00:00Z")),
@@ -468,16 +662,33 @@ mod tests {
             item(None),
             "it changed in 31 polls running; its edits are committed once a day until it rests",
         );
-        let churn = Churn { polls: 1, held_until: Some("then".into()), is_dated_before: true };
+        let churn = Churn {
+            polls: 1,
+            held_until: Some("then".into()),
+            is_dated_before: true,
+        };
         let told = Explanation {
-            item: Some(ExplainedItem { churn: Some(churn), ..item(None) }),
+            item: Some(ExplainedItem {
+                churn: Some(churn),
+                ..item(None)
+            }),
             ..Explanation::default()
         };
         let told = lines(&told, true).join("\n");
-        assert!(told.contains("`updated` is earlier") && told.ends_with("shows it at then"), "{told}");
+        assert!(
+            told.contains("`updated` is earlier") && told.ends_with("shows it at then"),
+            "{told}"
+        );
         assert!(!told.contains("churns"), "{told}");
-        let feed = Explanation { deferred: 2, reformatted_at: Some("then".into()), ..Explanation::default() };
+        let feed = Explanation {
+            deferred: 2,
+            reformatted_at: Some("then".into()),
+            ..Explanation::default()
+        };
         let told = lines(&feed, false).join("\n");
-        assert!(told.contains("  churning    2 items") && told.contains("last at then"), "{told}");
+        assert!(
+            told.contains("  churning    2 items") && told.contains("last at then"),
+            "{told}"
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! `everfeed forget`: removes what is kept of a feed that is configured no more, or one item of a feed, through the running
-//! process when there is one, else on the store itself.
+//! `everfeed forget`: removes what is kept of a feed that is configured no more, or one item of a
+//! feed, through the running process when there is one, else on the store itself.
 
 use super::{WithConfig, ask::ask};
 use crate::{
@@ -17,7 +17,8 @@ pub(super) struct ForgetOptions {
     pub(super) with: WithConfig,
     /// The name of the feed.
     feed: String,
-    /// An item of it, which then may be configured: our id, its publisher's, or its permalink. It never comes back.
+    /// An item of it, which then may be configured: our id, its publisher's, or its permalink. It
+    /// never comes back.
     item: Option<String>,
 }
 

@@ -1,4 +1,5 @@
-//! Moments in lines for people: without fractions of a second, and with the time from now beside them.
+//! Moments in lines for people: without fractions of a second, and with the time from now beside
+//! them.
 
 use chrono::{DateTime, SecondsFormat, Utc};
 
@@ -13,7 +14,9 @@ pub(super) fn relative(line: &str, now: DateTime<Utc>) -> String {
         let (before, from) = rest.split_at(at);
         out.push_str(before);
         let end = from.find('Z').map_or(0, |end| end + 1);
-        let text = from.get(..end).filter(|text| text.len() >= MOMENT_BYTES_MIN && text.is_ascii());
+        let text = from
+            .get(..end)
+            .filter(|text| text.len() >= MOMENT_BYTES_MIN && text.is_ascii());
         if let Some(moment) = text.and_then(|text| DateTime::parse_from_rfc3339(text).ok()) {
             let moment = moment.with_timezone(&Utc);
             rest = &from[end..];
@@ -22,7 +25,9 @@ pub(super) fn relative(line: &str, now: DateTime<Utc>) -> String {
                 out += &format!(" ({})", from_now(moment, now));
             }
         } else {
-            let digits = from.find(|c: char| !c.is_ascii_digit()).unwrap_or(from.len());
+            let digits = from
+                .find(|c: char| !c.is_ascii_digit())
+                .unwrap_or(from.len());
             out.push_str(&from[..digits]);
             rest = &from[digits..];
         }
@@ -32,7 +37,9 @@ pub(super) fn relative(line: &str, now: DateTime<Utc>) -> String {
 
 /// True when the text behind a moment says already how far away it is.
 fn is_told_from_now(behind: &str) -> bool {
-    let told = behind.strip_prefix(" (").and_then(|behind| behind.split(')').next());
+    let told = behind
+        .strip_prefix(" (")
+        .and_then(|behind| behind.split(')').next());
     told.is_some_and(|told| told.starts_with("in ") || told.ends_with(" ago"))
 }
 
@@ -40,12 +47,22 @@ fn is_told_from_now(behind: &str) -> bool {
 pub(super) fn from_now(moment: DateTime<Utc>, now: DateTime<Utc>) -> String {
     let secs = moment.signed_duration_since(now).num_seconds();
     let span = match secs.unsigned_abs() {
-        0..60 => return if secs <= 0 { "just now".to_owned() } else { "within a minute".to_owned() },
+        0..60 => {
+            return if secs <= 0 {
+                "just now".to_owned()
+            } else {
+                "within a minute".to_owned()
+            };
+        }
         secs @ 60..7200 => format!("{} min", secs / 60),
         secs @ 7200..172_800 => format!("{} h", secs / 3600),
         secs => format!("{} days", secs / 86_400),
     };
-    if secs < 0 { format!("{span} ago") } else { format!("in {span}") }
+    if secs < 0 {
+        format!("{span} ago")
+    } else {
+        format!("in {span}")
+    }
 }
 
 #[cfg(test)]
@@ -54,17 +71,31 @@ mod tests {
 
     #[test]
     fn a_moment_is_told_to_the_second_and_from_now() {
-        let now = DateTime::parse_from_rfc3339("2026-06-02T00:00:00Z").unwrap().with_timezone(&Utc);
+        let now = DateTime::parse_from_rfc3339("2026-06-02T00:00:00Z")
+            .unwrap()
+            .with_timezone(&Utc);
         let check = |line: &str, expect: &str| assert_eq!(relative(line, now), expect);
-        check("since 2026-06-01T00:00:00.123456Z", "since 2026-06-01T00:00:00Z (23 h ago)");
+        check(
+            "since 2026-06-01T00:00:00.123456Z",
+            "since 2026-06-01T00:00:00Z (23 h ago)",
+        );
         check(
             "2026-06-01T23:59:30Z; not before 2026-06-09T00:00:00Z.",
             "2026-06-01T23:59:30Z (just now); not before 2026-06-09T00:00:00Z (in 7 days).",
         );
         check("2026-06-02T00:30:00Z", "2026-06-02T00:30:00Z (in 30 min)");
-        check("2026-06-02T00:30:00Z (in 30 minutes)", "2026-06-02T00:30:00Z (in 30 minutes)");
-        check("2026-06-02T00:30:00Z (odd)", "2026-06-02T00:30:00Z (in 30 min) (odd)");
-        check("post 17 of 2026-06-01, \u{fc}ber 3 Zeilen", "post 17 of 2026-06-01, \u{fc}ber 3 Zeilen");
+        check(
+            "2026-06-02T00:30:00Z (in 30 minutes)",
+            "2026-06-02T00:30:00Z (in 30 minutes)",
+        );
+        check(
+            "2026-06-02T00:30:00Z (odd)",
+            "2026-06-02T00:30:00Z (in 30 min) (odd)",
+        );
+        check(
+            "post 17 of 2026-06-01, \u{fc}ber 3 Zeilen",
+            "post 17 of 2026-06-01, \u{fc}ber 3 Zeilen",
+        );
         check("1_0_1 2026-99-99T00:00:00Z", "1_0_1 2026-99-99T00:00:00Z");
     }
 }

@@ -12,10 +12,15 @@ pub(super) async fn run(options: &PollOptions) -> anyhow::Result<()> {
     let (address, token) = Config::admin_contact(&options.with.config, config::environment());
     let name = utf8_percent_encode(&options.feed, NON_ALPHANUMERIC);
     let now = if options.now { "?now" } else { "" };
-    let (status, text) =
-        ask(Method::POST, &format!("http://{address}/poll/{name}{now}"), token.as_ref()).await.with_context(
-            || format!("no everfeed answers at {address}; only a running one polls: `everfeed serve`"),
-        )?;
+    let (status, text) = ask(
+        Method::POST,
+        &format!("http://{address}/poll/{name}{now}"),
+        token.as_ref(),
+    )
+    .await
+    .with_context(|| {
+        format!("no everfeed answers at {address}; only a running one polls: `everfeed serve`")
+    })?;
     let told = relative(&tame(&text), Utc::now());
     if status != StatusCode::OK {
         bail!("{told}");

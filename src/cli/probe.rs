@@ -1,4 +1,5 @@
-//! `everfeed probe`: fetches or reads a document once and says what would be kept of it. Nothing is stored.
+//! `everfeed probe`: fetches or reads a document once and says what would be kept of it. Nothing is
+//! stored.
 
 use crate::{
     app::probe::{Choice, DocumentFormat},
@@ -53,16 +54,18 @@ pub struct ProbeOptions {
     /// Read every document of a folder, and print one line of JSON for each.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["target", "sequences"])]
     corpus: Option<PathBuf>,
-    /// Read folders of successive versions of a document, and print one line of JSON for each step from one to the next.
+    /// Read folders of successive versions of a document, and print one line of JSON for each step
+    /// from one to the next.
     #[arg(long, value_name = "DIR", conflicts_with = "target")]
     sequences: Option<PathBuf>,
-    /// Fetch by the limits and the contact URL of this configuration, and know its platforms; the usual limits and no
-    /// contact without it.
+    /// Fetch by the limits and the contact URL of this configuration, and know its platforms; the
+    /// usual limits and no contact without it.
     #[arg(long, short, value_name = "FILE")]
     config: Option<PathBuf>,
 }
 
-/// Reason why there is no report. Text that an upstream wrote cannot steer the terminal from here either.
+/// Reason why there is no report. Text that an upstream wrote cannot steer the terminal from here
+/// either.
 #[derive(Debug, thiserror::Error)]
 #[error("{text}")]
 pub struct Trouble {
@@ -73,11 +76,17 @@ pub struct Trouble {
 
 impl Trouble {
     fn new(text: impl AsRef<str>) -> Self {
-        Self { text: sheet::tame(text.as_ref()), is_misused: false }
+        Self {
+            text: sheet::tame(text.as_ref()),
+            is_misused: false,
+        }
     }
 
     fn misused(text: impl AsRef<str>) -> Self {
-        Self { is_misused: true, ..Self::new(text) }
+        Self {
+            is_misused: true,
+            ..Self::new(text)
+        }
     }
 }
 
@@ -98,14 +107,25 @@ pub(super) fn run(options: &ProbeOptions) -> anyhow::Result<()> {
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+    error
+        .downcast_ref::<io::Error>()
+        .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
 fn one(options: &ProbeOptions, target: &OsStr, out: &mut impl Write) -> anyhow::Result<()> {
-    let config = options.config.as_ref().map(|file| Config::load(file, config::environment())).transpose()?;
-    let format = if options.resource { DocumentFormat::Resource } else { DocumentFormat::Auto };
+    let config = options
+        .config
+        .as_ref()
+        .map(|file| Config::load(file, config::environment()))
+        .transpose()?;
+    let format = if options.resource {
+        DocumentFormat::Resource
+    } else {
+        DocumentFormat::Auto
+    };
     let given = source::read(target, config.as_ref(), format);
-    let given = given.or_else(|trouble| failed(options, &masked(&target.to_string_lossy()), trouble, out))?;
+    let given = given
+        .or_else(|trouble| failed(options, &masked(&target.to_string_lossy()), trouble, out))?;
     let read = slice(&given.bytes, &given.hints());
     if options.json {
         let line = neutral_line(&given.name, read.as_ref()).to_string();
@@ -113,7 +133,11 @@ fn one(options: &ProbeOptions, target: &OsStr, out: &mut impl Write) -> anyhow::
     }
     let window = read.map_err(|error| given.no_feed(&error))?;
     if !options.json {
-        let shown_max = if options.all { usize::MAX } else { entries::SHOWN_MAX };
+        let shown_max = if options.all {
+            usize::MAX
+        } else {
+            entries::SHOWN_MAX
+        };
         let (platforms, choice) = platform(config.as_ref(), &target.to_string_lossy());
         let findings = Findings::of(&given, &window, &platforms, &choice);
         out.write_all(report::page(&findings, shown_max, sheet::width()).as_bytes())?;
@@ -126,8 +150,14 @@ fn platform(config: Option<&Config>, target: &str) -> (Arc<Platforms>, Choice) {
     let platforms = config.map(|config| config.platforms.profiles());
     let platforms = platforms.unwrap_or_else(|| Arc::new(Platforms::embedded().clone()));
     let url = Url::parse(target).ok();
-    let feed = config.iter().flat_map(|config| &config.feed).find(|feed| Some(&feed.url) == url.as_ref());
-    (platforms, feed.map(|feed| feed.platform.clone()).unwrap_or_default())
+    let feed = config
+        .iter()
+        .flat_map(|config| &config.feed)
+        .find(|feed| Some(&feed.url) == url.as_ref());
+    (
+        platforms,
+        feed.map(|feed| feed.platform.clone()).unwrap_or_default(),
+    )
 }
 
 /// The trouble, which `--json` tells on standard output as well.

@@ -39,7 +39,8 @@ pub(super) async fn pages(address: &str, token: Option<&AdminToken>) -> anyhow::
     let mut next = Some("/status".to_owned());
     while let Some(path) = next.take().filter(|_| pages.len() < PAGES_MAX) {
         let answered = ask(Method::GET, &format!("http://{address}{path}"), token).await;
-        let (status, text) = answered.with_context(|| format!("no everfeed answers at {address}"))?;
+        let (status, text) =
+            answered.with_context(|| format!("no everfeed answers at {address}"))?;
         if status != StatusCode::OK {
             bail!("the running everfeed answered {status}: {}", tame(&text));
         }
@@ -63,7 +64,11 @@ struct Sheet {
 impl Sheet {
     fn of(pages: &[Value], now: DateTime<Utc>) -> Self {
         let first = pages.first().unwrap_or(&Value::Null);
-        let feeds: Vec<&Value> = pages.iter().filter_map(|page| page["feeds"].as_array()).flatten().collect();
+        let feeds: Vec<&Value> = pages
+            .iter()
+            .filter_map(|page| page["feeds"].as_array())
+            .flatten()
+            .collect();
         let since = when(&first["started_at"], now).unwrap_or_default();
         let head = format!(
             "everfeed {}, started {since}; feeds: {}, held requests: {}",
@@ -76,7 +81,10 @@ impl Sheet {
             broken.push(format!("store: {}", tame(fault)));
         }
         if let Some(error) = first["config"]["reload"]["error"].as_str() {
-            broken.push(format!("configuration: the last reload was refused: {}", tame(error)));
+            broken.push(format!(
+                "configuration: the last reload was refused: {}",
+                tame(error)
+            ));
         }
         let sites = first["site_faults"].as_array().into_iter().flatten();
         broken.extend(sites.map(|site| site_fault(site, now)));
@@ -84,16 +92,23 @@ impl Sheet {
         let mut notes = Vec::new();
         if let Some(told) = certificate(&first["certificate"], now) {
             // A renewal that failed has time; without a certificate nobody is served.
-            let holds = moment(&first["certificate"]["expires_at"]).is_some_and(|until| until > now);
+            let holds =
+                moment(&first["certificate"]["expires_at"]).is_some_and(|until| until > now);
             if holds { &mut notes } else { &mut broken }.push(told);
         }
         for feed in &feeds {
             notes.extend(
-                remarks(feed, now).into_iter().map(|remark| format!("{}: {remark}", text(&feed["name"]))),
+                remarks(feed, now)
+                    .into_iter()
+                    .map(|remark| format!("{}: {remark}", text(&feed["name"]))),
             );
         }
-        let waiting: Vec<String> =
-            first["config"]["waiting_for_restart"].as_array().into_iter().flatten().map(text).collect();
+        let waiting: Vec<String> = first["config"]["waiting_for_restart"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(text)
+            .collect();
         if !waiting.is_empty() {
             notes.push(format!(
                 "configuration: these keys take effect at the next start: {}",
@@ -107,13 +122,26 @@ impl Sheet {
                 feed["items"]
             ));
         }
-        Self { head, rows: feeds.iter().map(|feed| row(feed, now)).collect(), broken, notes }
+        Self {
+            head,
+            rows: feeds.iter().map(|feed| row(feed, now)).collect(),
+            broken,
+            notes,
+        }
     }
 
     fn lines(&self, width: usize) -> Vec<String> {
-        let column = |name, right| Column { name, right, keep: None };
+        let column = |name, right| Column {
+            name,
+            right,
+            keep: None,
+        };
         let columns = [
-            Column { name: "feed", right: false, keep: Some((Keep::Start, 1)) },
+            Column {
+                name: "feed",
+                right: false,
+                keep: Some((Keep::Start, 1)),
+            },
             column("state", false),
             column("live", true),
             column("items", true),
@@ -149,7 +177,11 @@ fn row(feed: &Value, now: DateTime<Utc>) -> Vec<String> {
         (false, _) => "good",
     };
     let is_group = feed["members"].is_array();
-    let state = if is_group && state == "good" { "group" } else { state };
+    let state = if is_group && state == "good" {
+        "group"
+    } else {
+        state
+    };
     let moment = |key: &str| when(&feed[key], now).unwrap_or_else(|| "never".to_owned());
     let of_upstream = |told: String| if is_group { "-".to_owned() } else { told };
     let subscribers = &feed["subscribers"];
@@ -168,16 +200,25 @@ fn row(feed: &Value, now: DateTime<Utc>) -> Vec<String> {
 /// The fault of a feed, with its owner.
 fn fault(feed: &Value, now: DateTime<Utc>) -> Option<String> {
     let fault = feed["fault"].as_object()?;
-    let since = fault.get("since").and_then(|since| when(since, now)).unwrap_or_default();
+    let since = fault
+        .get("since")
+        .and_then(|since| when(since, now))
+        .unwrap_or_default();
     let told = fault.get("text").map(text).unwrap_or_default();
     let whose = whose(fault.get("whose"));
     let failures = &feed["failures"];
-    Some(format!("{}: {told} ({whose}; since {since}, failed polls: {failures})", text(&feed["name"])))
+    Some(format!(
+        "{}: {told} ({whose}; since {since}, failed polls: {failures})",
+        text(&feed["name"])
+    ))
 }
 
 /// The fault of the origin of a site, with its owner.
 fn site_fault(site: &Value, now: DateTime<Utc>) -> String {
-    let (whose, since) = (whose(site.get("whose")), when(&site["since"], now).unwrap_or_default());
+    let (whose, since) = (
+        whose(site.get("whose")),
+        when(&site["since"], now).unwrap_or_default(),
+    );
     let (origin, told) = (text(&site["origin"]), text(&site["text"]));
     format!("site {origin}: its feeds could not be looked for: {told} ({whose}; since {since})")
 }
@@ -194,9 +235,20 @@ fn whose(owner: Option<&Value>) -> &'static str {
 
 /// The certificate that everfeed gets itself: its end, and the last failure.
 fn certificate(state: &Value, now: DateTime<Utc>) -> Option<String> {
-    let names: Vec<String> = state.as_object()?.get("names")?.as_array()?.iter().map(text).collect();
-    let end = match (moment(&state["expires_at"]), when(&state["expires_at"], now)) {
-        (Some(end), Some(told)) if end > now => format!("holds until {}, {told}", end.format("%Y-%m-%d")),
+    let names: Vec<String> = state
+        .as_object()?
+        .get("names")?
+        .as_array()?
+        .iter()
+        .map(text)
+        .collect();
+    let end = match (
+        moment(&state["expires_at"]),
+        when(&state["expires_at"], now),
+    ) {
+        (Some(end), Some(told)) if end > now => {
+            format!("holds until {}, {told}", end.format("%Y-%m-%d"))
+        }
         (_, Some(told)) => format!("expired {told}"),
         _ => "there is none yet, and HTTPS connections fail".to_owned(),
     };
@@ -210,7 +262,10 @@ fn certificate(state: &Value, now: DateTime<Utc>) -> Option<String> {
         ),
         None => String::new(),
     };
-    Some(format!("certificate for {}: {end}; next order {next}{told}", names.join(", ")))
+    Some(format!(
+        "certificate for {}: {end}; next order {next}{told}",
+        names.join(", ")
+    ))
 }
 
 /// Subscribers that do not take their pushes and are told one by one, of each feed.
@@ -219,36 +274,60 @@ const FAILURES_SHOWN_MAX: usize = 3;
 /// Everything about a feed that is no fault, and that its operator should know.
 fn remarks(feed: &Value, now: DateTime<Utc>) -> Vec<String> {
     let mut found = Vec::new();
-    if feed["subscribers"]["failing"].as_u64().is_some_and(|failing| failing > 0) {
-        let failures = feed["subscribers"]["failures"].as_array().into_iter().flatten();
+    if feed["subscribers"]["failing"]
+        .as_u64()
+        .is_some_and(|failing| failing > 0)
+    {
+        let failures = feed["subscribers"]["failures"]
+            .as_array()
+            .into_iter()
+            .flatten();
         let told: Vec<String> = failures
             .take(FAILURES_SHOWN_MAX)
             .map(|failing| format!("; {}: {}", text(&failing["host"]), text(&failing["error"])))
             .collect();
         let count = &feed["subscribers"]["failing"];
-        found.push(format!("subscribers that do not take their pushes: {count}{}", told.concat()));
+        found.push(format!(
+            "subscribers that do not take their pushes: {count}{}",
+            told.concat()
+        ));
     }
     if let Some(wait) = feed["waits"].as_object() {
         let moment = |key: &str| wait.get(key).and_then(|moment| when(moment, now));
-        let until = moment("until")
-            .map_or_else(|| "not polled unless asked for".to_owned(), |until| format!("polled {until}"));
-        let since = moment("since").map(|since| format!(", since {since}")).unwrap_or_default();
-        let ping =
-            moment("pinged_at").map(|at| format!("; a ping ({at}) waits for that")).unwrap_or_default();
+        let until = moment("until").map_or_else(
+            || "not polled unless asked for".to_owned(),
+            |until| format!("polled {until}"),
+        );
+        let since = moment("since")
+            .map(|since| format!(", since {since}"))
+            .unwrap_or_default();
+        let ping = moment("pinged_at")
+            .map(|at| format!("; a ping ({at}) waits for that"))
+            .unwrap_or_default();
         let why = wait.get("why").map(text).unwrap_or_default();
         found.push(format!("{until}: {why}{since}{ping}"));
     }
     if let Some(since) = when(&feed["quarantined_since"], now) {
-        found.push(format!("too much is missing at once to be believed, since {since}"));
+        found.push(format!(
+            "too much is missing at once to be believed, since {since}"
+        ));
     }
     if let Some(to) = feed["moved_to"].as_str() {
-        found.push(format!("redirects for good to {}; give that as its url in the configuration", tame(to)));
+        found.push(format!(
+            "redirects for good to {}; give that as its url in the configuration",
+            tame(to)
+        ));
     }
     if let Some(remark) = feed["remark"].as_str() {
         found.push(format!("its last document: {}", tame(remark)));
     }
-    if let Some(shortened) = feed["shortened_items"].as_u64().filter(|shortened| *shortened > 0) {
-        found.push(format!("items kept without texts that are too long (keep.item_bytes_max): {shortened}"));
+    if let Some(shortened) = feed["shortened_items"]
+        .as_u64()
+        .filter(|shortened| *shortened > 0)
+    {
+        found.push(format!(
+            "items kept without texts that are too long (keep.item_bytes_max): {shortened}"
+        ));
     }
     if let Some(gaps) = feed["gaps"].as_array().filter(|gaps| !gaps.is_empty()) {
         found.push(format!("places where items may be missing: {}", gaps.len()));
@@ -265,12 +344,18 @@ fn when(moment: &Value, now: DateTime<Utc>) -> Option<String> {
 }
 
 fn moment(moment: &Value) -> Option<DateTime<Utc>> {
-    Some(DateTime::parse_from_rfc3339(moment.as_str()?).ok()?.with_timezone(&Utc))
+    Some(
+        DateTime::parse_from_rfc3339(moment.as_str()?)
+            .ok()?
+            .with_timezone(&Utc),
+    )
 }
 
 /// A number that may not be known now.
 fn count(value: &Value) -> String {
-    value.as_u64().map_or_else(|| "?".to_owned(), |count| count.to_string())
+    value
+        .as_u64()
+        .map_or_else(|| "?".to_owned(), |count| count.to_string())
 }
 
 /// A text that cannot steer the terminal; empty for anything else.
@@ -284,7 +369,9 @@ mod tests {
     use serde_json::json;
 
     fn sheet(pages: &[Value]) -> Sheet {
-        let now = DateTime::parse_from_rfc3339("2026-06-02T00:00:00Z").unwrap().with_timezone(&Utc);
+        let now = DateTime::parse_from_rfc3339("2026-06-02T00:00:00Z")
+            .unwrap()
+            .with_timezone(&Utc);
         Sheet::of(pages, now)
     }
 
@@ -319,7 +406,12 @@ mod tests {
         ] {
             assert!(lines.contains(part), "{part} is not in:\n{lines}");
         }
-        assert!(lines.lines().any(|line| line.starts_with("b ") && line.contains("good")), "{lines}");
+        assert!(
+            lines
+                .lines()
+                .any(|line| line.starts_with("b ") && line.contains("good")),
+            "{lines}"
+        );
     }
 
     #[test]
@@ -336,15 +428,18 @@ mod tests {
             notes,
             "certificate for h.example: holds until 2026-07-02, in 30 days; next order in 30 min"
         );
-        let (broken, notes) =
-            told(json!("2026-07-02T00:00:00Z"), json!("it is down (the authority's fault)"));
+        let (broken, notes) = told(
+            json!("2026-07-02T00:00:00Z"),
+            json!("it is down (the authority's fault)"),
+        );
         assert!(
             broken.is_empty() && notes.contains("ca.example did not give another: it is down"),
             "{notes}"
         );
-        for (expires_at, part) in
-            [(json!("2026-05-02T00:00:00Z"), "expired 31 days ago"), (Value::Null, "there is none yet")]
-        {
+        for (expires_at, part) in [
+            (json!("2026-05-02T00:00:00Z"), "expired 31 days ago"),
+            (Value::Null, "there is none yet"),
+        ] {
             let (broken, notes) = told(expires_at, Value::Null);
             assert!(notes.is_empty() && broken.contains(part), "{broken}");
         }
@@ -393,6 +488,10 @@ mod tests {
         }
         assert!(!lines.contains('\u{1b}'), "{lines:?}");
         let row = lines.lines().find(|line| line.starts_with("a ")).unwrap();
-        assert_eq!(row.matches('?').count(), 2, "items are not known while the store is away: {row}");
+        assert_eq!(
+            row.matches('?').count(),
+            2,
+            "items are not known while the store is away: {row}"
+        );
     }
 }

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum StoreCommand {
-    /// Read the whole store, or a backup of one, and say how much of each kind it holds and what is damaged. Nothing is
-    /// written. Stop everfeed first, or verify a backup.
+    /// Read the whole store, or a backup of one, and say how much of each kind it holds and what is
+    /// damaged. Nothing is written. Stop everfeed first, or verify a backup.
     Verify(VerifyOptions),
 }
 
@@ -24,8 +24,13 @@ pub(super) struct VerifyOptions {
 
 impl VerifyOptions {
     /// The file to read; the configuration is read only when none is given.
-    pub(super) fn path(&self, config: impl FnOnce() -> anyhow::Result<Config>) -> anyhow::Result<PathBuf> {
-        self.file.clone().map_or_else(|| Ok(config()?.store.path), Ok)
+    pub(super) fn path(
+        &self,
+        config: impl FnOnce() -> anyhow::Result<Config>,
+    ) -> anyhow::Result<PathBuf> {
+        self.file
+            .clone()
+            .map_or_else(|| Ok(config()?.store.path), Ok)
     }
 }
 

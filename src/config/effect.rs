@@ -1,4 +1,5 @@
-//! The moment at which a changed setting takes effect: a reload, or the next start. The table is the only place that says so.
+//! The moment at which a changed setting takes effect: a reload, or the next start. The table is
+//! the only place that says so.
 
 use super::Config;
 use crate::setting::differing_keys;
@@ -14,7 +15,8 @@ pub enum Effect {
 
 use Effect::{Reload, Restart};
 
-/// Every setting outside the lists, those of a feed below `feed.`, of a group below `group.`, and of a site below `site.`.
+/// Every setting outside the lists, those of a feed below `feed.`, of a group below `group.`, and
+/// of a site below `site.`.
 const EFFECTS: &[(&str, Effect)] = &[
     ("server.listen", Restart),
     ("server.public_url", Restart),
@@ -135,17 +137,27 @@ pub(super) fn keys() -> impl Iterator<Item = &'static str> {
     EFFECTS.iter().map(|(key, _)| *key)
 }
 
-/// The effect of a setting, by its key: `server.listen`, `feed.poll.min_secs`. A key that is not in the table waits for a
-/// restart, since nothing is known to take it while running.
+/// The effect of a setting, by its key: `server.listen`, `feed.poll.min_secs`. A key that is not in
+/// the table waits for a restart, since nothing is known to take it while running.
 pub fn effect(key: &str) -> Effect {
-    EFFECTS.iter().find(|(known, _)| *known == key).map_or(Restart, |(_, effect)| *effect)
+    EFFECTS
+        .iter()
+        .find(|(known, _)| *known == key)
+        .map_or(Restart, |(_, effect)| *effect)
 }
 
-/// The keys outside `[[feed]]` and `[[group]]` in which a configuration differs from the one that runs, and that wait for a restart.
+/// The keys outside `[[feed]]` and `[[group]]` in which a configuration differs from the one that
+/// runs, and that wait for a restart.
 pub fn waiting_for_restart(running: &Config, new: &Config) -> Vec<String> {
-    let global = |config: &Config| Config { feed: Vec::new(), group: Vec::new(), ..config.clone() };
+    let global = |config: &Config| Config {
+        feed: Vec::new(),
+        group: Vec::new(),
+        ..config.clone()
+    };
     let keys = differing_keys(&global(running), &global(new));
-    keys.into_iter().filter(|key| effect(key) == Restart).collect()
+    keys.into_iter()
+        .filter(|key| effect(key) == Restart)
+        .collect()
 }
 
 #[cfg(test)]
@@ -154,7 +166,8 @@ mod tests {
     use crate::setting::by_key;
     use std::collections::BTreeSet;
 
-    const WHOLE: &str = "[[feed]]\nname = \"blog\"\nurl = \"http://x/\"\nrecord = { folder = \"x\" }\n";
+    const WHOLE: &str =
+        "[[feed]]\nname = \"blog\"\nurl = \"http://x/\"\nrecord = { folder = \"x\" }\n";
     const GROUP: &str = "[[group]]\nname = \"planet\"\nmembers = [\"blog\"]\n";
     const SITE: &str = "[[site]]\norigin = \"http://y/\"\n";
     const ACME: &str = "[server.tls.acme]\ndomains = [\"h.example\"]\nagree_to_terms = true\n";
@@ -165,8 +178,15 @@ mod tests {
         let of_feed = by_key(&config.feed[0]);
         let of_site = by_key(&config.site[0]);
         let of_group = by_key(&config.group[0]);
-        let global = by_key(&Config { feed: Vec::new(), group: Vec::new(), site: Vec::new(), ..config });
-        let keys = global.into_keys().filter(|key| !matches!(key.as_str(), "feed" | "group" | "site"));
+        let global = by_key(&Config {
+            feed: Vec::new(),
+            group: Vec::new(),
+            site: Vec::new(),
+            ..config
+        });
+        let keys = global
+            .into_keys()
+            .filter(|key| !matches!(key.as_str(), "feed" | "group" | "site"));
         let of_feed = of_feed.into_keys().map(|key| format!("feed.{key}"));
         let of_site = of_site.into_keys().map(|key| format!("site.{key}"));
         let of_group = of_group.into_keys().map(|key| format!("group.{key}"));
@@ -183,7 +203,10 @@ mod tests {
             "[server]\nlisten = \"127.0.0.1:9\"\n[hub]\ndeliver_secs = 9\n{WHOLE}platform = \"none\"\n"
         );
         let new = Config::parse("x", &text).unwrap();
-        assert_eq!(waiting_for_restart(&running, &new), ["hub.deliver_secs", "server.listen"]);
+        assert_eq!(
+            waiting_for_restart(&running, &new),
+            ["hub.deliver_secs", "server.listen"]
+        );
         assert!(waiting_for_restart(&new, &new).is_empty());
         let before_a_site = Config::parse("x", &format!("{SITE}{WHOLE}")).unwrap();
         assert_eq!(waiting_for_restart(&running, &before_a_site), ["site"]);

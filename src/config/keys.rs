@@ -4,11 +4,19 @@ use super::effect;
 use std::collections::BTreeSet;
 
 /// Keys that once had another name, without indices, and the names that they have now.
-const RENAMED: &[(&str, &str)] =
-    &[("feed.deletions.probe", "permalink_checks"), ("upstream.probe_gap_secs", "permalink_check_gap_secs")];
+const RENAMED: &[(&str, &str)] = &[
+    ("feed.deletions.probe", "permalink_checks"),
+    ("upstream.probe_gap_secs", "permalink_check_gap_secs"),
+];
 
 /// Keys that a table must have, without indices.
-const REQUIRED: &[&str] = &["feed.name", "feed.url", "feed.record.folder", "group.name", "site.origin"];
+const REQUIRED: &[&str] = &[
+    "feed.name",
+    "feed.url",
+    "feed.record.folder",
+    "group.name",
+    "site.origin",
+];
 
 /// The use of a dotted key without indices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +55,10 @@ pub(super) fn is_required(key: &str) -> bool {
 
 /// The name of a key that once had another one.
 pub(super) fn renamed(key: &str) -> Option<&'static str> {
-    RENAMED.iter().find(|(old, _)| *old == key).map(|(_, new)| *new)
+    RENAMED
+        .iter()
+        .find(|(old, _)| *old == key)
+        .map(|(_, new)| *new)
 }
 
 /// Advice on a key that there is not: the key that was probably meant, or those that its table has.
@@ -58,8 +69,9 @@ pub(super) fn advice(key: &str) -> String {
         return format!("did you mean `{near}`?");
     }
     // A key of another table, often because a header stands before it.
-    let mut elsewhere: Vec<&str> =
-        effect::keys().filter(|known| known.rsplit('.').next() == Some(name)).collect();
+    let mut elsewhere: Vec<&str> = effect::keys()
+        .filter(|known| known.rsplit('.').next() == Some(name))
+        .collect();
     if elsewhere.iter().any(|known| is_below(table, known)) {
         elsewhere.retain(|known| is_below(table, known));
     }
@@ -67,8 +79,10 @@ pub(super) fn advice(key: &str) -> String {
         [] => {}
         [one] => return format!("did you mean `{}`?", relative(table, one)),
         [..] => {
-            let places: Vec<String> =
-                elsewhere.iter().map(|one| format!("`{}`", relative(table, one))).collect();
+            let places: Vec<String> = elsewhere
+                .iter()
+                .map(|one| format!("`{}`", relative(table, one)))
+                .collect();
             return format!("did you mean {}?", places.join(" or "));
         }
     }
@@ -79,7 +93,11 @@ pub(super) fn advice(key: &str) -> String {
     if let Some(near) = near.min_by_key(|known| strsim::damerau_levenshtein(name, known)) {
         return format!("did you mean `{near}`?");
     }
-    let whose = if table.is_empty() { "the file".to_owned() } else { format!("`{table}`") };
+    let whose = if table.is_empty() {
+        "the file".to_owned()
+    } else {
+        format!("`{table}`")
+    };
     let beside: Vec<&str> = beside.into_iter().collect();
     format!("leave it out; {whose} may have {}", beside.join(", "))
 }
@@ -87,25 +105,39 @@ pub(super) fn advice(key: &str) -> String {
 /// The names directly below a table, `""` for the whole file.
 fn below(table: &str) -> BTreeSet<&'static str> {
     let inner = effect::keys().filter_map(|key| {
-        if table.is_empty() { Some(key) } else { key.strip_prefix(table)?.strip_prefix('.') }
+        if table.is_empty() {
+            Some(key)
+        } else {
+            key.strip_prefix(table)?.strip_prefix('.')
+        }
     });
-    inner.map(|key| key.split('.').next().unwrap_or(key)).collect()
+    inner
+        .map(|key| key.split('.').next().unwrap_or(key))
+        .collect()
 }
 
-/// A key as it is written below a table: `poll.min_secs` of `feed.poll.min_secs` in `feed`, else the whole key.
+/// A key as it is written below a table: `poll.min_secs` of `feed.poll.min_secs` in `feed`, else
+/// the whole key.
 fn relative(table: &str, key: &'static str) -> String {
-    let inner = key.strip_prefix(table).and_then(|rest| rest.strip_prefix('.'));
+    let inner = key
+        .strip_prefix(table)
+        .and_then(|rest| rest.strip_prefix('.'));
     inner.unwrap_or(key).to_owned()
 }
 
 fn nearest(name: &str, known: impl Iterator<Item = &'static str>) -> Option<&'static str> {
-    known.filter(|known| is_near(name, known)).min_by_key(|known| strsim::damerau_levenshtein(name, known))
+    known
+        .filter(|known| is_near(name, known))
+        .min_by_key(|known| strsim::damerau_levenshtein(name, known))
 }
 
-/// True for names that differ by case, hyphens, a slip in every third letter, or a part left out at either end.
-/// True for a key in a table, or in one that stands in it.
+/// True for names that differ by case, hyphens, a slip in every third letter, or a part left out at
+/// either end. True for a key in a table, or in one that stands in it.
 fn is_below(table: &str, key: &str) -> bool {
-    !table.is_empty() && key.strip_prefix(table).is_some_and(|rest| rest.starts_with('.'))
+    !table.is_empty()
+        && key
+            .strip_prefix(table)
+            .is_some_and(|rest| rest.starts_with('.'))
 }
 
 fn is_near(name: &str, known: &str) -> bool {
@@ -139,7 +171,10 @@ mod tests {
         check("listen", "did you mean `server.listen`?");
         check("feed.admin_listen", "did you mean `server.admin_listen`?");
         check("url", "did you mean `feed.url`?");
-        check("store.colour", "leave it out; `store` may have cache_bytes, path");
+        check(
+            "store.colour",
+            "leave it out; `store` may have cache_bytes, path",
+        );
         assert!(
             advice("zzz").starts_with("leave it out; the file may have feed, group, hub"),
             "{}",
@@ -150,8 +185,14 @@ mod tests {
     #[test]
     fn the_uses_of_keys_follow_from_the_list() {
         assert_eq!(kind("server.listen"), KeyKind::Value);
-        assert_eq!((kind("server"), kind("feed.poll")), (KeyKind::Table, KeyKind::Table));
-        assert_eq!((kind("server.listen.x"), kind("serve")), (KeyKind::Unknown, KeyKind::Unknown));
+        assert_eq!(
+            (kind("server"), kind("feed.poll")),
+            (KeyKind::Table, KeyKind::Table)
+        );
+        assert_eq!(
+            (kind("server.listen.x"), kind("serve")),
+            (KeyKind::Unknown, KeyKind::Unknown)
+        );
         assert_eq!(required("feed").collect::<Vec<_>>(), ["name", "url"]);
         assert_eq!(required("feed.record").collect::<Vec<_>>(), ["folder"]);
     }

@@ -1,5 +1,5 @@
-//! The parts of a long configuration: read one after another, they take the memory of their settings and not that of all
-//! their pieces; not what is written in them.
+//! The parts of a long configuration: read one after another, they take the memory of their
+//! settings and not that of all their pieces; not what is written in them.
 
 /// A part is cut off as soon as it has so many bytes.
 const PART_BYTES: usize = 64 << 10;
@@ -7,13 +7,15 @@ const PART_BYTES: usize = 64 << 10;
 /// The line with which a part begins, all but the first.
 const FEED: &str = "\n[[feed]]";
 
-/// The parts of a text, each of which is whole. A cut through a text in several lines, or through a list, leaves a part that
-/// cannot be read.
+/// The parts of a text, each of which is whole. A cut through a text in several lines, or through a
+/// list, leaves a part that cannot be read.
 pub(super) fn parts(text: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let mut from = 0;
-    while let Some(end) =
-        text.as_bytes().get(from + PART_BYTES..).and_then(|_| next_feed(text, from + PART_BYTES))
+    while let Some(end) = text
+        .as_bytes()
+        .get(from + PART_BYTES..)
+        .and_then(|_| next_feed(text, from + PART_BYTES))
     {
         parts.push(&text[from..end]);
         from = end;

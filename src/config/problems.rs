@@ -26,22 +26,50 @@ pub(super) fn of_server(server: &serve::Config) -> Vec<RefusedSetting> {
     let url = &server.public_url;
     if !url.username().is_empty() || url.password().is_some() {
         let found = format!("\"{url}\", which everybody would read with its credentials");
-        problems.push(RefusedSetting::new("server.public_url", found, "leave out what stands before the @"));
-    } else if !matches!(url.scheme(), "http" | "https") || url.query().is_some() || url.fragment().is_some() {
-        problems.push(RefusedSetting::new("server.public_url", quoted(url.as_str()), wanted::PUBLIC_URL));
+        problems.push(RefusedSetting::new(
+            "server.public_url",
+            found,
+            "leave out what stands before the @",
+        ));
+    } else if !matches!(url.scheme(), "http" | "https")
+        || url.query().is_some()
+        || url.fragment().is_some()
+    {
+        problems.push(RefusedSetting::new(
+            "server.public_url",
+            quoted(url.as_str()),
+            wanted::PUBLIC_URL,
+        ));
     }
-    if server.admin_token.as_ref().is_some_and(|token| !token.is_good()) {
+    if server
+        .admin_token
+        .as_ref()
+        .is_some_and(|token| !token.is_good())
+    {
         // Not shown, good or not.
-        problems.push(RefusedSetting::new("server.admin_token", "***", wanted::ADMIN_TOKEN));
+        problems.push(RefusedSetting::new(
+            "server.admin_token",
+            "***",
+            wanted::ADMIN_TOKEN,
+        ));
     }
     let other = server.admin_listen;
     let is_taken = |one: SocketAddr| {
         let everywhere = one.ip().is_unspecified() || other.ip().is_unspecified();
         one.port() == other.port() && one.port() != 0 && (everywhere || one.ip() == other.ip())
     };
-    if server.listen.tcp().chain(server.tls.redirect_from).any(is_taken) {
+    if server
+        .listen
+        .tcp()
+        .chain(server.tls.redirect_from)
+        .any(is_taken)
+    {
         let wanted = "the operator's port is not for consumers; give it another than server.listen";
-        problems.push(RefusedSetting::new("server.admin_listen", server.admin_listen, wanted));
+        problems.push(RefusedSetting::new(
+            "server.admin_listen",
+            server.admin_listen,
+            wanted,
+        ));
     }
     if server.proxy_protocol && server.trusted_proxies.is_empty() {
         let wanted = "nobody is believed to be a proxy; give server.trusted_proxies, too";
@@ -58,25 +86,31 @@ pub(super) fn of_server(server: &serve::Config) -> Vec<RefusedSetting> {
     }
     let counts = [
         ("waiters_max", server.waiters_max as u64),
-        ("waiters_per_client_max", server.waiters_per_client_max as u64),
+        (
+            "waiters_per_client_max",
+            server.waiters_per_client_max as u64,
+        ),
         ("connections_max", server.connections_max as u64),
         ("page_items_max", server.page_items_max as u64),
         ("page_bytes_max", server.page_bytes_max as u64),
         ("classic_items", server.classic_items as u64),
         ("shutdown_secs", server.shutdown_secs),
     ];
-    let zero =
-        counts.into_iter().filter_map(|(key, value)| at_least_one(key, value, "give at least 1").err());
+    let zero = counts
+        .into_iter()
+        .filter_map(|(key, value)| at_least_one(key, value, "give at least 1").err());
     problems.extend(zero.map(|refused| refused.within("server")));
     problems
 }
 
-/// The problem with a pair of files of which one is missing, and with settings that mean nothing without them.
+/// The problem with a pair of files of which one is missing, and with settings that mean nothing
+/// without them.
 fn of_tls(tls: &TlsSettings) -> Option<RefusedSetting> {
     let path = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
     if tls.acme.is_some() {
         let file = path(&tls.certificate).or_else(|| path(&tls.key))?;
-        let wanted = "the certificate comes from these files or from an authority; leave out one of both";
+        let wanted =
+            "the certificate comes from these files or from an authority; leave out one of both";
         return Some(RefusedSetting::new(
             "server.tls.acme",
             format!("beside the file {}", quoted(&file)),
@@ -91,29 +125,51 @@ fn of_tls(tls: &TlsSettings) -> Option<RefusedSetting> {
         (Some(certificate), None) => ("server.tls.certificate", quoted(&certificate)),
         (None, Some(key)) => ("server.tls.key", quoted(&key)),
     };
-    Some(RefusedSetting::new(key, found, "give certificate and key, the paths of two PEM files; or acme"))
+    Some(RefusedSetting::new(
+        key,
+        found,
+        "give certificate and key, the paths of two PEM files; or acme",
+    ))
 }
 
 /// Everything that cannot be meant in `[server.tls.acme]`.
 fn of_acme(server: &serve::Config) -> Vec<RefusedSetting> {
-    let Some(acme) = &server.tls.acme else { return Vec::new() };
-    let mut found: Vec<_> =
-        acme.problems().into_iter().map(|problem| problem.within("server.tls.acme")).collect();
-    let paths = server.listen.iter().filter(|address| matches!(address, ListenAddress::Unix(_)));
+    let Some(acme) = &server.tls.acme else {
+        return Vec::new();
+    };
+    let mut found: Vec<_> = acme
+        .problems()
+        .into_iter()
+        .map(|problem| problem.within("server.tls.acme"))
+        .collect();
+    let paths = server
+        .listen
+        .iter()
+        .filter(|address| matches!(address, ListenAddress::Unix(_)));
     if paths.count() == server.listen.iter().count() {
         let wanted = "no TLS is spoken at Unix sockets; give server.listen a port, or leave acme to the server in front";
-        found.push(RefusedSetting::new("server.tls.acme", "no port that it would be for", wanted));
+        found.push(RefusedSetting::new(
+            "server.tls.acme",
+            "no port that it would be for",
+            wanted,
+        ));
     }
     found
 }
 
 /// The problems with files that `[server.tls.acme]` names.
 pub(super) fn acme_problems(config: &Config) -> Vec<RefusedSetting> {
-    let Some(acme) = &config.server.tls.acme else { return Vec::new() };
+    let Some(acme) = &config.server.tls.acme else {
+        return Vec::new();
+    };
     let mut found = Vec::new();
     if let (Some(root), Err(error)) = (&acme.root, acme.roots()) {
         let wanted = format!("{error}; give the file of a root certificate, or leave it out");
-        found.push(RefusedSetting::new("server.tls.acme.root", quoted(&root.display().to_string()), wanted));
+        found.push(RefusedSetting::new(
+            "server.tls.acme.root",
+            quoted(&root.display().to_string()),
+            wanted,
+        ));
     }
     let folder = acme.folder(&config.store.path);
     if folder.exists() && !folder.is_dir() {
@@ -132,7 +188,11 @@ pub(super) fn certificate_problem(config: &Config) -> Option<RefusedSetting> {
     let (certificate, key) = config.server.tls.files()?;
     let bad = Certificate::read(certificate, key).err()?;
     let wanted = format!("{bad}; give a certificate with its chain, and its private key");
-    Some(RefusedSetting::new("server.tls", quoted(&certificate.display().to_string()), wanted))
+    Some(RefusedSetting::new(
+        "server.tls",
+        quoted(&certificate.display().to_string()),
+        wanted,
+    ))
 }
 
 /// Everything that cannot be meant in the sites, each of which comes with its path.
@@ -151,12 +211,22 @@ pub(super) fn of_sites(
                 Some(host) => (format!("{path}.host"), quoted(host)),
                 None => (path.clone(), "a second site without a host".to_owned()),
             };
-            reading.refuse(&key, found, "give each site a host of its own; one may go without");
+            reading.refuse(
+                &key,
+                found,
+                "give each site a host of its own; one may go without",
+            );
         }
-        let root = |site: &SiteSettings| site.public_root(&server.public_url).host_str().map(str::to_owned);
-        let has_feeds = matches!(site.feeds, SiteFeeds::Found(_)) || !site.feeds.listed().is_empty();
-        let is_named =
-            |(_, other): &&(String, SiteSettings)| other.host.is_some() && root(other) == root(site);
+        let root = |site: &SiteSettings| {
+            site.public_root(&server.public_url)
+                .host_str()
+                .map(str::to_owned)
+        };
+        let has_feeds =
+            matches!(site.feeds, SiteFeeds::Found(_)) || !site.feeds.listed().is_empty();
+        let is_named = |(_, other): &&(String, SiteSettings)| {
+            other.host.is_some() && root(other) == root(site)
+        };
         if site.host.is_none()
             && has_feeds
             && let Some((_, other)) = sites.iter().find(is_named)
@@ -168,9 +238,18 @@ pub(super) fn of_sites(
             );
             reading.refuse(&format!("{path}.host"), "missing", wanted);
         }
-        if server.listen.tcp().any(|listen| warnings::is_at(&site.origin, listen)) {
-            let wanted = "this is where everfeed itself listens; give the address of the old server";
-            reading.refuse(&format!("{path}.origin"), quoted(site.origin.as_str()), wanted);
+        if server
+            .listen
+            .tcp()
+            .any(|listen| warnings::is_at(&site.origin, listen))
+        {
+            let wanted =
+                "this is where everfeed itself listens; give the address of the old server";
+            reading.refuse(
+                &format!("{path}.origin"),
+                quoted(site.origin.as_str()),
+                wanted,
+            );
         }
     }
 }
@@ -184,7 +263,9 @@ pub(super) fn of_listed_feeds(
     for (no, (key, site)) in sites.iter().enumerate() {
         let is_there = |path: &str| {
             let places = feeds.iter().filter_map(|(_, feed)| feed.legacy.as_ref());
-            places.into_iter().any(|place| place.site == no && place.path == path)
+            places
+                .into_iter()
+                .any(|place| place.site == no && place.path == path)
         };
         if let Some(path) = site.feeds.listed().iter().find(|path| !is_there(path)) {
             let wanted = "its name is that of another feed; give it a [[feed]] of its own, with its url and another name";
@@ -210,11 +291,15 @@ pub(super) fn of_feeds(
         for problem in feed.problems(profiles) {
             reading.take_over(problem.within(path));
         }
-        // A private feed is kept private in every spelling of its address, and that of a query has spellings that only the old
-        // server knows. For all feeds of a private site its own problems say so.
+        // A private feed is kept private in every spelling of its address, and that of a query has
+        // spellings that only the old server knows. For all feeds of a private site its own
+        // problems say so.
         let place = feed.legacy.as_ref().filter(|_| feed.is_private());
-        let is_of_site = place
-            .is_some_and(|place| sites.get(place.site).is_some_and(|(_, site)| site.access.is_private()));
+        let is_of_site = place.is_some_and(|place| {
+            sites
+                .get(place.site)
+                .is_some_and(|(_, site)| site.access.is_private())
+        });
         if let Some(place) = place.filter(|_| !is_of_site) {
             let wanted = if !SiteSettings::can_be_private(&place.path) {
                 Some(
@@ -229,7 +314,11 @@ pub(super) fn of_feeds(
                 None
             };
             if let Some(wanted) = wanted {
-                reading.refuse(&format!("{path}.access"), "a private feed of a site", wanted);
+                reading.refuse(
+                    &format!("{path}.access"),
+                    "a private feed of a site",
+                    wanted,
+                );
             }
         }
         // Ids are unique across feeds (DESIGN section 3).
@@ -252,13 +341,22 @@ pub(super) fn of_groups(
     reading: &mut ConfigReading<'_>,
 ) {
     if groups.len() > GROUPS_MAX {
-        reading.refuse("group", groups.len(), format!("give {GROUPS_MAX} groups at most"));
+        reading.refuse(
+            "group",
+            groups.len(),
+            format!("give {GROUPS_MAX} groups at most"),
+        );
     }
     let named = NamedFeeds::of(feeds.iter().map(|(_, feed)| feed));
     // Feeds that are found on a site are known only when it is asked.
-    let finds_feeds = sites.iter().any(|(_, site)| matches!(site.feeds, SiteFeeds::Found(_)));
+    let finds_feeds = sites
+        .iter()
+        .any(|(_, site)| matches!(site.feeds, SiteFeeds::Found(_)));
     let mut names: BTreeSet<&str> = feeds.iter().map(|(_, feed)| feed.name.as_str()).collect();
-    let group_names: BTreeSet<&str> = groups.iter().map(|(_, group)| group.name.as_str()).collect();
+    let group_names: BTreeSet<&str> = groups
+        .iter()
+        .map(|(_, group)| group.name.as_str())
+        .collect();
     let mut groups_of: BTreeMap<&str, usize> = BTreeMap::new();
     for (path, group) in groups {
         if !names.insert(&group.name) {
@@ -296,7 +394,11 @@ pub(super) fn of_groups(
             reading.refuse(&format!("{path}.members[{at}]"), quoted(member), wanted);
         }
         let members = named.members_of(group);
-        let count: usize = group.members.iter().map(|member| named.meant_by(member).len()).sum();
+        let count: usize = group
+            .members
+            .iter()
+            .map(|member| named.meant_by(member).len())
+            .sum();
         if count > GROUP_MEMBERS_MAX && members.len() >= GROUP_MEMBERS_MAX {
             let wanted = format!("a group has {GROUP_MEMBERS_MAX} members at most; part it");
             reading.refuse(&format!("{path}.members"), count, wanted);
@@ -318,18 +420,26 @@ pub(super) fn of_groups(
     }
     let clash = feeds.iter().find(|(_, feed)| {
         let namespace = feed.namespace();
-        namespace.strip_prefix("group:").is_some_and(|name| group_names.contains(name))
+        namespace
+            .strip_prefix("group:")
+            .is_some_and(|name| group_names.contains(name))
     });
     if let Some((path, feed)) = clash {
         let wanted = "the ids of a group are made with the same; give another";
-        reading.refuse(&format!("{path}.id_namespace"), quoted(&feed.namespace()), wanted);
+        reading.refuse(
+            &format!("{path}.id_namespace"),
+            quoted(&feed.namespace()),
+            wanted,
+        );
     }
 }
 
 /// The problem with the path of the store, as far as can be told without opening it.
 pub(super) fn store_problem(config: &Config) -> Option<RefusedSetting> {
     let path = &config.store.path;
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
     let wanted = if folder.is_some_and(|folder| !folder.is_dir()) {
         "a file in a folder that does not exist; make the folder, or give another path"
     } else if path.is_dir() {
@@ -337,15 +447,25 @@ pub(super) fn store_problem(config: &Config) -> Option<RefusedSetting> {
     } else {
         return None;
     };
-    Some(RefusedSetting::new("store.path", format!("\"{}\"", path.display()), wanted))
+    Some(RefusedSetting::new(
+        "store.path",
+        format!("\"{}\"", path.display()),
+        wanted,
+    ))
 }
 
 /// Steps of plain characters, none of which a client would undo.
 fn is_prefix(prefix: &str) -> bool {
-    let plain = |step: &str| step.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._~".contains(&b));
+    let plain = |step: &str| {
+        step.bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b"-._~".contains(&b))
+    };
     let prefix = prefix.strip_prefix('/').unwrap_or(prefix);
     let prefix = prefix.strip_suffix('/').unwrap_or(prefix);
-    prefix.is_empty() || prefix.split('/').all(|step| !matches!(step, "" | "." | "..") && plain(step))
+    prefix.is_empty()
+        || prefix
+            .split('/')
+            .all(|step| !matches!(step, "" | "." | "..") && plain(step))
 }
 
 fn quoted(text: &str) -> String {

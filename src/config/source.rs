@@ -1,5 +1,5 @@
-//! The file of a configuration, and the error that names it with the line, the key, what was found and what would do for
-//! each mistake; not what the keys mean.
+//! The file of a configuration, and the error that names it with the line, the key, what was found
+//! and what would do for each mistake; not what the keys mean.
 
 use crate::setting::RefusedSetting;
 use std::{
@@ -42,10 +42,16 @@ const FILE_BYTES_MAX: u64 = 256 << 20;
 /// The text of a configuration file.
 pub(super) fn read(file: &Path) -> Result<String, ConfigError> {
     let fail = |found: String| {
-        let problem = RefusedSetting::new("", found, "give the path of a configuration with --config");
-        ConfigError { file: file.to_owned(), problems: vec![problem] }
+        let problem =
+            RefusedSetting::new("", found, "give the path of a configuration with --config");
+        ConfigError {
+            file: file.to_owned(),
+            problems: vec![problem],
+        }
     };
-    let size = std::fs::metadata(file).map_err(|error| fail(format!("no readable file ({error})")))?.len();
+    let size = std::fs::metadata(file)
+        .map_err(|error| fail(format!("no readable file ({error})")))?
+        .len();
     if size > FILE_BYTES_MAX {
         return Err(fail(format!("{size} bytes, more than {FILE_BYTES_MAX}")));
     }

@@ -10,42 +10,81 @@ fn error(text: &str) -> String {
 }
 
 fn with(environment: &[(&str, &str)]) -> Result<Config, ConfigError> {
-    let pairs = environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    let pairs = environment
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
     Config::from_text(Path::new("ever.toml"), GOOD, pairs, |_| Vec::new())
 }
 
 #[test]
 fn the_example_of_the_readme_is_good() {
     let readme = include_str!("../../README.md");
-    let example =
-        readme.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).expect("an example");
+    let example = readme
+        .split("```toml\n")
+        .nth(1)
+        .and_then(|rest| rest.split("```").next())
+        .expect("an example");
     let config = Config::parse("README.md", example).unwrap();
     assert_eq!(config.feed[0].name, "blog");
-    assert!(config.summary(Path::new("x")).contains("127.0.0.1:8081/rss.xml"));
-    let site = readme.split("```toml\n").nth(2).and_then(|rest| rest.split("```").next()).expect("a site");
+    assert!(
+        config
+            .summary(Path::new("x"))
+            .contains("127.0.0.1:8081/rss.xml")
+    );
+    let site = readme
+        .split("```toml\n")
+        .nth(2)
+        .and_then(|rest| rest.split("```").next())
+        .expect("a site");
     let config = Config::parse("README.md", site).unwrap();
-    assert_eq!((config.site.len(), config.feed.len(), config.warnings().len()), (1, 0, 0));
+    assert_eq!(
+        (
+            config.site.len(),
+            config.feed.len(),
+            config.warnings().len()
+        ),
+        (1, 0, 0)
+    );
 }
 
 #[test]
 fn the_configurations_for_deployment_are_good_and_without_a_warning() {
-    let compose = Config::parse("everfeed.toml", include_str!("../../deploy/everfeed.toml")).unwrap();
+    let compose =
+        Config::parse("everfeed.toml", include_str!("../../deploy/everfeed.toml")).unwrap();
     assert_eq!(compose.warnings(), [""; 0]);
     let behind = include_str!("../../deploy/behind/everfeed.toml");
-    assert_eq!(Config::parse("everfeed.toml", behind).unwrap().warnings(), [""; 0]);
-    let example = Config::parse("everfeed.toml", include_str!("../../examples/everfeed.toml")).unwrap();
+    assert_eq!(
+        Config::parse("everfeed.toml", behind).unwrap().warnings(),
+        [""; 0]
+    );
+    let example = Config::parse(
+        "everfeed.toml",
+        include_str!("../../examples/everfeed.toml"),
+    )
+    .unwrap();
     assert_eq!(example.warnings(), [""; 0]);
     let page = include_str!("../../deploy/BESIDE_YOUR_BLOG.md");
-    let example =
-        page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).expect("an example");
-    assert_eq!(Config::parse("BESIDE_YOUR_BLOG.md", example).unwrap().warnings(), [""; 0]);
+    let example = page
+        .split("```toml\n")
+        .nth(1)
+        .and_then(|rest| rest.split("```").next())
+        .expect("an example");
+    assert_eq!(
+        Config::parse("BESIDE_YOUR_BLOG.md", example)
+            .unwrap()
+            .warnings(),
+        [""; 0]
+    );
 }
 
 #[test]
 fn the_readme_lists_every_key_with_its_default() {
     let readme = include_str!("../../README.md");
-    let listed =
-        readme.split("```toml\n").nth(3).and_then(|rest| rest.split("```").next()).expect("the list");
+    let listed = readme
+        .split("```toml\n")
+        .nth(3)
+        .and_then(|rest| rest.split("```").next())
+        .expect("the list");
     let config = Config::parse("README.md", listed).unwrap();
     let mut usual = Config::parse("x", GOOD).unwrap();
     usual.feed[0].url = config.feed[0].url.clone();
@@ -58,8 +97,17 @@ fn the_readme_lists_every_key_with_its_default() {
             .map(str::to_owned)
     };
     for key in shown.split([' ', '{', '(']).filter_map(key) {
-        let inner =
-            ["server", "store", "upstream", "hub", "platforms", "feed", "site", "legacy", "is_unsafe"];
+        let inner = [
+            "server",
+            "store",
+            "upstream",
+            "hub",
+            "platforms",
+            "feed",
+            "site",
+            "legacy",
+            "is_unsafe",
+        ];
         let of_url = [
             "scheme",
             "cannot_be_a_base",
@@ -78,7 +126,9 @@ fn the_readme_lists_every_key_with_its_default() {
 
 #[test]
 fn every_key_has_values_that_would_do_and_so_has_what_stands_below_it() {
-    let silent: Vec<_> = effect::keys().filter(|key| wanted::wanted(key).is_none()).collect();
+    let silent: Vec<_> = effect::keys()
+        .filter(|key| wanted::wanted(key).is_none())
+        .collect();
     assert_eq!(silent, [""; 0], "nothing is said of the values of these");
     let check = |line: &str, parts: &[&str]| {
         let error = error(&format!("{GOOD}{line}\n"));
@@ -96,12 +146,21 @@ fn every_key_has_values_that_would_do_and_so_has_what_stands_below_it() {
         &format!("show = [{rule}, {}]", rule.replace("\"\"", "5")),
         &["show[1].filter", "found 5", "a filter"],
     );
-    check(&format!("show = [{}]", rule.replace("access", "acess")), &["show[0]", "access"]);
+    check(
+        &format!("show = [{}]", rule.replace("access", "acess")),
+        &["show[0]", "access"],
+    );
     check("show = [5]", &["show[0]", "found 5", "rules"]);
     check("show = 5", &["show", "found 5", "rules"]);
-    check("categories = [5]", &["categories[0]", "found 5", "a list of names"]);
+    check(
+        "categories = [5]",
+        &["categories[0]", "found 5", "a list of names"],
+    );
     check("poll = { min_secs = \"x\" }", &["poll.min_secs", "seconds"]);
-    check("deletions = { confirmations = \"x\" }", &["deletions.confirmations", "a whole number"]);
+    check(
+        "deletions = { confirmations = \"x\" }",
+        &["deletions.confirmations", "a whole number"],
+    );
 }
 
 #[test]
@@ -116,50 +175,119 @@ fn a_mistake_names_the_file_the_key_what_was_found_and_what_would_do() {
         &format!("[server]\nlisten = \"nonsense\"\n{GOOD}"),
         &["server.listen", "\"nonsense\"", "127.0.0.1:8080"],
     );
-    check(&format!("[server]\nlisten = 80\n{GOOD}"), &["server.listen", "found 80"]);
-    check(&format!("[server]\nlissten = \"127.0.0.1:1\"\n{GOOD}"), &["server", "lissten", "listen"]);
-    check(&format!("[hub]\nlease_min_secs = \"x\"\n{GOOD}"), &["hub.lease_min_secs", "\"x\"", "seconds"]);
-    check(&format!("[hub]\nlease_max_secs = 1\n{GOOD}"), &["hub.lease_max_secs", "found 1;"]);
+    check(
+        &format!("[server]\nlisten = 80\n{GOOD}"),
+        &["server.listen", "found 80"],
+    );
+    check(
+        &format!("[server]\nlissten = \"127.0.0.1:1\"\n{GOOD}"),
+        &["server", "lissten", "listen"],
+    );
+    check(
+        &format!("[hub]\nlease_min_secs = \"x\"\n{GOOD}"),
+        &["hub.lease_min_secs", "\"x\"", "seconds"],
+    );
+    check(
+        &format!("[hub]\nlease_max_secs = 1\n{GOOD}"),
+        &["hub.lease_max_secs", "found 1;"],
+    );
     check(&format!("[sever]\n{GOOD}"), &["sever", "server"]);
     check("", &["feed", "at least one"]);
     check("[[feed]]\nname = \"blog\"\n", &["feed", "url"]);
-    check("[[feed]]\nname = \"Blog\"\nurl = \"http://x/\"\n", &["feed.name", "\"Blog\"", "lower-case"]);
-    check("[[feed]]\nname = \"blog\"\nurl = \"x\"\n", &["feed.blog.url", "\"x\"", "absolute URL"]);
-    check("[[feed]]\nname = \"blog\"\nurl = \"ftp://x/\"\n", &["feed.blog.url", "\"ftp://x/\"", "http"]);
-    check(&format!("{GOOD}aliases = [\"x\"]\n"), &["feed.blog.aliases", "\"x\"", "absolute URLs"]);
-    check(&format!("{GOOD}aliases = [\"ftp://x/\"]\n"), &["feed.blog.aliases", "\"ftp://x/\"", "http"]);
-    check(&format!("{GOOD}aliases = [\"https://u:hunter2@x/\"]\n"), &["feed.blog.aliases", "***@x"]);
-    check(&format!("{GOOD}format = \"rss\"\n"), &["feed.blog.format", "\"rss\"", "resource"]);
-    check(&format!("{GOOD}access = \"secret\"\n"), &["feed.blog.access", "\"secret\"", "\"private\""]);
-    check(&format!("{GOOD}access = true\n"), &["feed.blog.access", "found true", "\"private\""]);
-    check(&format!("{GOOD}access = []\n"), &["feed.blog.access", "nobody", "\"private\""]);
-    check(&format!("{GOOD}access = [\"a b\"]\n"), &["feed.blog.access", "\"a b\"", "alice"]);
+    check(
+        "[[feed]]\nname = \"Blog\"\nurl = \"http://x/\"\n",
+        &["feed.name", "\"Blog\"", "lower-case"],
+    );
+    check(
+        "[[feed]]\nname = \"blog\"\nurl = \"x\"\n",
+        &["feed.blog.url", "\"x\"", "absolute URL"],
+    );
+    check(
+        "[[feed]]\nname = \"blog\"\nurl = \"ftp://x/\"\n",
+        &["feed.blog.url", "\"ftp://x/\"", "http"],
+    );
+    check(
+        &format!("{GOOD}aliases = [\"x\"]\n"),
+        &["feed.blog.aliases", "\"x\"", "absolute URLs"],
+    );
+    check(
+        &format!("{GOOD}aliases = [\"ftp://x/\"]\n"),
+        &["feed.blog.aliases", "\"ftp://x/\"", "http"],
+    );
+    check(
+        &format!("{GOOD}aliases = [\"https://u:hunter2@x/\"]\n"),
+        &["feed.blog.aliases", "***@x"],
+    );
+    check(
+        &format!("{GOOD}format = \"rss\"\n"),
+        &["feed.blog.format", "\"rss\"", "resource"],
+    );
+    check(
+        &format!("{GOOD}access = \"secret\"\n"),
+        &["feed.blog.access", "\"secret\"", "\"private\""],
+    );
+    check(
+        &format!("{GOOD}access = true\n"),
+        &["feed.blog.access", "found true", "\"private\""],
+    );
+    check(
+        &format!("{GOOD}access = []\n"),
+        &["feed.blog.access", "nobody", "\"private\""],
+    );
+    check(
+        &format!("{GOOD}access = [\"a b\"]\n"),
+        &["feed.blog.access", "\"a b\"", "alice"],
+    );
     check(
         &format!("{GOOD}poll = {{ min_secs = 0 }}\n"),
         &["feed.blog.poll.min_secs", "found 0", "at least 1"],
     );
-    check(&format!("{GOOD}poll = {{ min = 5 }}\n"), &["feed.blog.poll", "min_secs"]);
+    check(
+        &format!("{GOOD}poll = {{ min = 5 }}\n"),
+        &["feed.blog.poll", "min_secs"],
+    );
     check(
         &format!("{GOOD}record = {{ folder = \"x\", bodies = 0 }}\n"),
         &["feed.blog.record.bodies", "found 0", "leave `record` out"],
     );
-    check(&format!("{GOOD}[feed.record]\nbodies = 5\n"), &["feed", "record", "folder"]);
+    check(
+        &format!("{GOOD}[feed.record]\nbodies = 5\n"),
+        &["feed", "record", "folder"],
+    );
     check(
         &format!("{GOOD}deletions = {{ confirmations = 1 }}\n"),
         &["feed.blog.deletions.confirmations", "unsafe"],
     );
-    check(&format!("{GOOD}{GOOD}"), &["feed.name", "\"blog\"", "second"]);
+    check(
+        &format!("{GOOD}{GOOD}"),
+        &["feed.name", "\"blog\"", "second"],
+    );
     let twin = GOOD.replace("blog", "twin").replace("http:", "https:");
-    check(&format!("{GOOD}{twin}"), &["feed.twin.url", "`blog`", "id_namespace"]);
-    check(&format!("[server]\nprefix = \"/../x\"\n{GOOD}"), &["server.prefix", "\"/../x\""]);
-    check(&format!("[server]\nprefix = \"//x\"\n{GOOD}"), &["server.prefix", "\"//x\""]);
-    check(&format!("[server]\nlisten = \"0.0.0.0:8079\"\n{GOOD}"), &["server.admin_listen", "another"]);
+    check(
+        &format!("{GOOD}{twin}"),
+        &["feed.twin.url", "`blog`", "id_namespace"],
+    );
+    check(
+        &format!("[server]\nprefix = \"/../x\"\n{GOOD}"),
+        &["server.prefix", "\"/../x\""],
+    );
+    check(
+        &format!("[server]\nprefix = \"//x\"\n{GOOD}"),
+        &["server.prefix", "\"//x\""],
+    );
+    check(
+        &format!("[server]\nlisten = \"0.0.0.0:8079\"\n{GOOD}"),
+        &["server.admin_listen", "another"],
+    );
     check(
         &format!("[upstream]\ncontact_url = \"https://u:hunter2@x/\"\n{GOOD}"),
         &["upstream.contact_url", "***@x"],
     );
     check("[[feed]\nname", &["line 1", "[[feed]"]);
-    check(&format!("[server]\npublic_url = \"http://u:p@x/\"\n{GOOD}"), &["server.public_url", "***"]);
+    check(
+        &format!("[server]\npublic_url = \"http://u:p@x/\"\n{GOOD}"),
+        &["server.public_url", "***"],
+    );
     check(
         &format!("[server]\nadmin_listen = \"127.0.0.1:8080\"\n{GOOD}"),
         &["server.admin_listen", "another"],
@@ -171,47 +299,77 @@ fn a_folder_of_profiles_is_read_at_the_start_and_a_bad_one_refused() {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
     let config = |platform: &str| {
-        let text = format!("{GOOD}platform = \"{platform}\"\n[platforms]\nfolder = {:?}\n", folder.path());
+        let text = format!(
+            "{GOOD}platform = \"{platform}\"\n[platforms]\nfolder = {:?}\n",
+            folder.path()
+        );
         Config::parse("ever.toml", &text).map_err(|error| error.to_string())
     };
     write("README.md", "no profile");
-    let good =
-        "title = \"Mine\"\nsources = [\"me\"]\n[[detect]]\ngenerator = \"^Mine\"\nwhy = \"it says so\"\n";
+    let good = "title = \"Mine\"\nsources = [\"me\"]\n[[detect]]\ngenerator = \"^Mine\"\nwhy = \"it says so\"\n";
     write("mine.toml", good);
     let known = config("mine").unwrap().platforms.profiles();
     assert_eq!(known.get("mine").unwrap().title, "Mine");
     assert!(known.get("wordpress").is_some());
     let error = config("yours").unwrap_err();
-    assert!(error.contains("feed.blog.platform") && error.contains("\"yours\""), "{error}");
-    assert!(error.contains("auto, none") && error.contains("wordpress"), "{error}");
+    assert!(
+        error.contains("feed.blog.platform") && error.contains("\"yours\""),
+        "{error}"
+    );
+    assert!(
+        error.contains("auto, none") && error.contains("wordpress"),
+        "{error}"
+    );
 
     write("wordpress.toml", &format!("colour = 1\n{good}"));
     let error = config("auto").unwrap_err();
-    for part in ["ever.toml", "platforms.folder", "wordpress.toml", "colour", "window"] {
+    for part in [
+        "ever.toml",
+        "platforms.folder",
+        "wordpress.toml",
+        "colour",
+        "window",
+    ] {
         assert!(error.contains(part), "`{part}` is not in: {error}");
     }
     std::fs::remove_file(folder.path().join("wordpress.toml")).unwrap();
     write("wordpress.TOML", good);
-    assert!(config("auto").unwrap_err().contains("name it after the platform"));
-    let nowhere = Config::parse("ever.toml", &format!("{GOOD}[platforms]\nfolder = \"/nowhere\"\n"));
-    assert!(nowhere.unwrap_err().to_string().contains("give a folder of profiles"));
+    assert!(
+        config("auto")
+            .unwrap_err()
+            .contains("name it after the platform")
+    );
+    let nowhere = Config::parse(
+        "ever.toml",
+        &format!("{GOOD}[platforms]\nfolder = \"/nowhere\"\n"),
+    );
+    assert!(
+        nowhere
+            .unwrap_err()
+            .to_string()
+            .contains("give a folder of profiles")
+    );
 }
 
 #[test]
 fn all_that_cannot_be_meant_is_told_at_once() {
-    let text =
-        "[hub]\npush_items_max = 0\n[server]\nwaiters_max = 0\n[[feed]]\nname = \"-\"\nurl = \"http://x/\"\n";
+    let text = "[hub]\npush_items_max = 0\n[server]\nwaiters_max = 0\n[[feed]]\nname = \"-\"\nurl = \"http://x/\"\n";
     assert_eq!(error(text).lines().count(), 3);
 }
 
 /// The beginnings of all lines of an error, without the file.
 fn told(text: &str, begin: &[&str]) {
     let error = error(text);
-    let lines: Vec<&str> =
-        error.lines().map(|line| line.strip_prefix("ever.toml: ").unwrap_or(line)).collect();
+    let lines: Vec<&str> = error
+        .lines()
+        .map(|line| line.strip_prefix("ever.toml: ").unwrap_or(line))
+        .collect();
     assert_eq!(lines.len(), begin.len(), "{error}");
     for (line, begin) in lines.iter().zip(begin) {
-        assert!(line.starts_with(begin), "`{line}` does not begin with `{begin}` in:\n{error}");
+        assert!(
+            line.starts_with(begin),
+            "`{line}` does not begin with `{begin}` in:\n{error}"
+        );
     }
     let rust = [
         "u64",
@@ -307,7 +465,10 @@ fn lines_that_are_no_toml_do_not_hide_the_other_mistakes() {
     ] {
         assert!(error.contains(part), "`{part}` is not in:\n{error}");
     }
-    assert!(!error.contains("no feed") && !error.contains("found nothing"), "{error}");
+    assert!(
+        !error.contains("no feed") && !error.contains("found nothing"),
+        "{error}"
+    );
     assert_eq!(error.lines().count(), 6, "no line is told twice:\n{error}");
 }
 
@@ -326,7 +487,10 @@ fn tables_in_the_wrong_shape_and_numbers_out_of_range_are_told() {
         &format!("[hub]\nlease_max_secs = 99999999999999999999\n{GOOD}"),
         &["line 2: hub.lease_max_secs: found 99999999999999999999; "],
     );
-    told(&format!("{GOOD}poll = 5\n"), &["line 4: feed.blog.poll: found 5; give a table"]);
+    told(
+        &format!("{GOOD}poll = 5\n"),
+        &["line 4: feed.blog.poll: found 5; give a table"],
+    );
     told(
         &format!("[server.listen]\nx = 1\n{GOOD}"),
         &["line 1: server.listen: found a table; give an address"],
@@ -347,7 +511,10 @@ fn a_value_is_not_judged_by_one_that_is_refused_itself() {
         &format!("{GOOD}poll = {{ min_secs = 90000, max_secs = \"x\" }}\n"),
         &["line 4: feed.blog.poll.max_secs"],
     );
-    told("[[feed]]\nname = \"a\"\n[[feed]]\nname = \"b\"\n", &["line 1: feed.a.url", "line 3: feed.b.url"]);
+    told(
+        "[[feed]]\nname = \"a\"\n[[feed]]\nname = \"b\"\n",
+        &["line 1: feed.a.url", "line 3: feed.b.url"],
+    );
 }
 
 #[test]
@@ -384,12 +551,18 @@ fn a_server_in_front_that_is_not_told_is_warned_of_where_passwords_are_taken() {
             "[server]\npublic_url = \"https://feeds.example.org\"\n{server}\n[[feed]]\nname = \"a\"\nurl = \"http://x.example/\"\n\
              access = \"{access}\"\n"
         );
-        let warnings = Config::parse("x", &text).unwrap_or_else(|error| panic!("{error}")).warnings();
-        warnings
-            .iter()
-            .any(|line| line.starts_with("server.trusted_proxies: empty") && line.contains("127.0.0.1/32"))
+        let warnings = Config::parse("x", &text)
+            .unwrap_or_else(|error| panic!("{error}"))
+            .warnings();
+        warnings.iter().any(|line| {
+            line.starts_with("server.trusted_proxies: empty") && line.contains("127.0.0.1/32")
+        })
     };
-    for hidden in ["", "listen = \"[::1]:8080\"", "listen = [\"127.0.0.1:80\", \"unix:/run/x.sock\"]"] {
+    for hidden in [
+        "",
+        "listen = \"[::1]:8080\"",
+        "listen = [\"127.0.0.1:80\", \"unix:/run/x.sock\"]",
+    ] {
         assert!(is_warned(hidden, "private"), "{hidden}");
         assert!(!is_warned(hidden, "public"), "{hidden}");
     }
@@ -405,9 +578,16 @@ fn a_server_in_front_that_is_not_told_is_warned_of_where_passwords_are_taken() {
 
 #[test]
 fn credentials_in_the_public_url_are_a_mistake_that_does_not_repeat_them() {
-    for url in ["http://u:hunter2@x/", "http://:hunter2@x/", "https://hunter2@x/"] {
+    for url in [
+        "http://u:hunter2@x/",
+        "http://:hunter2@x/",
+        "https://hunter2@x/",
+    ] {
         let error = error(&format!("[server]\npublic_url = \"{url}\"\n{GOOD}"));
-        assert!(error.contains("line 2: server.public_url") && error.contains("credentials"), "{error}");
+        assert!(
+            error.contains("line 2: server.public_url") && error.contains("credentials"),
+            "{error}"
+        );
         assert!(!error.contains("hunter2"), "{error}");
     }
 }
@@ -423,37 +603,67 @@ fn what_is_allowed_but_risky_is_warned_of() {
         let warnings = Config::parse("x", text).unwrap().warnings();
         assert_eq!(warnings.len(), begin.len(), "{warnings:#?}");
         for (warning, begin) in warnings.iter().zip(begin) {
-            assert!(warning.starts_with(begin), "`{warning}` does not begin with `{begin}`");
+            assert!(
+                warning.starts_with(begin),
+                "`{warning}` does not begin with `{begin}`"
+            );
         }
     };
-    let feed = |url: &str, more: &str| format!("[[feed]]\nname = \"blog\"\nurl = \"{url}\"\n{more}");
+    let feed =
+        |url: &str, more: &str| format!("[[feed]]\nname = \"blog\"\nurl = \"{url}\"\n{more}");
     let far = feed("https://blog.example/rss", "");
     check(&far, &[]);
     for admin in ["0.0.0.0:9", "[::]:9", "192.168.1.5:9"] {
-        check(&format!("[server]\nadmin_listen = \"{admin}\"\n{far}"), &["server.admin_listen: "]);
+        check(
+            &format!("[server]\nadmin_listen = \"{admin}\"\n{far}"),
+            &["server.admin_listen: "],
+        );
     }
     check(&format!("[server]\nadmin_listen = \"[::1]:9\"\n{far}"), &[]);
-    let tiny = feed("https://blog.example/rss", "poll = { min_secs = 10, max_secs = 899 }");
-    check(&tiny, &["feed.blog.poll.min_secs: ", "feed.blog.poll.max_secs: "]);
+    let tiny = feed(
+        "https://blog.example/rss",
+        "poll = { min_secs = 10, max_secs = 899 }",
+    );
+    check(
+        &tiny,
+        &["feed.blog.poll.min_secs: ", "feed.blog.poll.max_secs: "],
+    );
     check(
         &format!("{far}[upstream]\npermalink_check_gap_secs = 1\n"),
         &["upstream.permalink_check_gap_secs: "],
     );
     let shown = |rules: &str, access: &str| {
-        warnings_of(&feed("https://blog.example/rss", &format!("show = [{rules}]\naccess = {access}\n")))
+        warnings_of(&feed(
+            "https://blog.example/rss",
+            &format!("show = [{rules}]\naccess = {access}\n"),
+        ))
     };
     let rule = |access: &str| format!("{{ access = {access}, filter = \"q=a\" }}");
     let [everybody, users, alice] = ["\"public\"", "\"private\"", "[\"alice\"]"].map(rule);
-    assert_eq!(shown(&[alice.clone(), users.clone(), everybody.clone()].join(", "), "\"public\""), "");
+    assert_eq!(
+        shown(
+            &[alice.clone(), users.clone(), everybody.clone()].join(", "),
+            "\"public\""
+        ),
+        ""
+    );
     let told = shown(&[alice.clone(), everybody, users].join(", "), "\"public\"");
     assert!(
-        told.starts_with("feed.blog.show[2]: no reader gets to this rule, because feed.blog.show[1]"),
+        told.starts_with(
+            "feed.blog.show[2]: no reader gets to this rule, because feed.blog.show[1]"
+        ),
         "{told}"
     );
     let told = shown(&alice, "[\"bob\"]");
-    assert!(told.starts_with("feed.blog.show[0]: nobody whom this rule is for may read the feed"), "{told}");
+    assert!(
+        told.starts_with("feed.blog.show[0]: nobody whom this rule is for may read the feed"),
+        "{told}"
+    );
     let public = "[server]\npublic_url = \"https://feeds.example/smart\"\n";
-    check(&format!("{public}prefix = \"/smart\"\n{far}"), &["server.prefix: "]);
+    check(
+        &format!("{public}prefix = \"/smart\"\n{far}"),
+        &["server.prefix: "],
+    );
     check(&format!("{public}prefix = \"/other\"\n{far}"), &[]);
     for us in [
         "https://feeds.example/smart/feeds/a.atom",
@@ -463,16 +673,21 @@ fn what_is_allowed_but_risky_is_warned_of() {
     ] {
         check(&format!("{public}{}", feed(us, "")), &["feed.blog.url: "]);
     }
-    check(&format!("{public}{}", feed("https://feeds.example/feeds/a.atom", "")), &[]);
-    let site =
-        "[server]\npublic_url = \"https://blog.example/\"\n[[site]]\norigin = \"http://127.0.0.1:81/\"\n";
+    check(
+        &format!("{public}{}", feed("https://feeds.example/feeds/a.atom", "")),
+        &[],
+    );
+    let site = "[server]\npublic_url = \"https://blog.example/\"\n[[site]]\norigin = \"http://127.0.0.1:81/\"\n";
     for through_us in ["https://blog.example/rss", "https://blog.example./rss?x=1"] {
         check(
             &format!("{site}{}", feed(through_us, "")),
             &["feed.blog.url: https://blog.example/rss leads to everfeed itself"],
         );
     }
-    check(&format!("{site}{}", feed("https://other.example/rss", "")), &[]);
+    check(
+        &format!("{site}{}", feed("https://other.example/rss", "")),
+        &[],
+    );
     let sites = |access: &str, port: u16| {
         let one = format!(
             "[[site]]\nhost = \"one.example\"\norigin = \"http://127.0.0.1:81/\"\naccess = {access}\n"
@@ -481,7 +696,10 @@ fn what_is_allowed_but_risky_is_warned_of() {
     };
     check(&sites("\"public\"", 81), &[]);
     check(&sites("[\"alice\"]", 82), &[]);
-    check(&sites("[\"alice\"]", 81), &["site[0].access: the origin is also that of the site two.example"]);
+    check(
+        &sites("[\"alice\"]", 81),
+        &["site[0].access: the origin is also that of the site two.example"],
+    );
     for near in [
         "http://127.0.0.1:81/rss",
         "http://10.1.2.3/rss",
@@ -511,8 +729,13 @@ fn a_configuration_of_many_feeds_is_read_and_its_mistakes_are_found_in_good_time
 
 #[test]
 fn a_file_that_is_not_there_is_said_to_be_missing() {
-    let error = Config::load(Path::new("/nowhere/ever.toml"), []).unwrap_err().to_string();
-    assert!(error.contains("/nowhere/ever.toml") && error.contains("--config"), "{error}");
+    let error = Config::load(Path::new("/nowhere/ever.toml"), [])
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("/nowhere/ever.toml") && error.contains("--config"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -520,11 +743,21 @@ fn a_store_that_cannot_be_where_it_is_said_to_be_is_refused_before_anything_star
     let folder = tempfile::tempdir().unwrap();
     let check = |path: &Path, part: &str| {
         let file = folder.path().join("ever.toml");
-        std::fs::write(&file, format!("[store]\npath = {:?}\n{GOOD}", path.display().to_string())).unwrap();
+        std::fs::write(
+            &file,
+            format!("[store]\npath = {:?}\n{GOOD}", path.display().to_string()),
+        )
+        .unwrap();
         let error = Config::load(&file, []).unwrap_err().to_string();
-        assert!(error.contains("store.path") && error.contains(part), "{error}");
+        assert!(
+            error.contains("store.path") && error.contains(part),
+            "{error}"
+        );
     };
-    check(&folder.path().join("missing/everfeed.redb"), "make the folder");
+    check(
+        &folder.path().join("missing/everfeed.redb"),
+        "make the folder",
+    );
     check(folder.path(), "a folder");
 }
 
@@ -533,7 +766,10 @@ fn the_environment_overrides_the_file() {
     let config = with(&[
         ("EVERFEED__SERVER__LISTEN", "127.0.0.1:9"),
         ("EVERFEED__FEED__blog__URL", "http://example.org/feed"),
-        ("EVERFEED__FEED__blog__POLL", "{ min_secs = 5, max_secs = 9 }"),
+        (
+            "EVERFEED__FEED__blog__POLL",
+            "{ min_secs = 5, max_secs = 9 }",
+        ),
         ("EVERFEED__HUB__CALLBACKS_PRIVATE", "true"),
         ("PATH", "/bin"),
     ])
@@ -542,7 +778,11 @@ fn the_environment_overrides_the_file() {
     assert_eq!(config.feed[0].url.as_str(), "http://example.org/feed");
     assert_eq!(config.feed[0].poll.policy().min_secs, Some(5));
     assert!(config.hub.callbacks_private);
-    for name in ["EVERFEED__FEED__other__URL", "EVERFEED__SERVER__LISSTEN", "EVERFEED__FEED"] {
+    for name in [
+        "EVERFEED__FEED__other__URL",
+        "EVERFEED__SERVER__LISSTEN",
+        "EVERFEED__FEED",
+    ] {
         assert!(with(&[(name, "x")]).is_err(), "{name}");
     }
 }
@@ -552,7 +792,10 @@ fn credentials_are_never_shown() {
     let text = "[[feed]]\nname = \"blog\"\nurl = \"http://cal:hunter2@example.org/rss\"\n";
     let config = Config::parse("x", text).unwrap();
     let summary = config.summary(Path::new("x"));
-    assert!(summary.contains("***@example.org") && !summary.contains("hunter2"), "{summary}");
+    assert!(
+        summary.contains("***@example.org") && !summary.contains("hunter2"),
+        "{summary}"
+    );
     for url in [
         "\"http://cal:hunter2@\"",
         "\"cal:hunter2@example.org/rss\"",
@@ -565,7 +808,10 @@ fn credentials_are_never_shown() {
         assert!(!broken.contains("hunter2"), "{broken}");
     }
     assert_eq!(public_url(&config.feed[0].url), "http://example.org/rss");
-    assert_eq!(public_url(&Url::parse("http://x/rss?token=t0ken").unwrap()), "http://x/rss");
+    assert_eq!(
+        public_url(&Url::parse("http://x/rss?token=t0ken").unwrap()),
+        "http://x/rss"
+    );
     assert_eq!(config.feed[0].namespace(), "example.org/rss");
 }
 
@@ -575,27 +821,40 @@ fn the_address_of_the_operator_is_found_in_a_file_that_is_refused() {
     let file = folder.path().join("ever.toml");
     let address = |text: &str, environment: &[(&str, &str)]| {
         std::fs::write(&file, text).unwrap();
-        let pairs = environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let pairs = environment
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         Config::admin_contact(&file, pairs).0.to_string()
     };
     assert_eq!(
-        address("colour = 1\n[server]\nadmin_listen = \"127.0.0.1:9\"\nlisten = 3\n", &[]),
+        address(
+            "colour = 1\n[server]\nadmin_listen = \"127.0.0.1:9\"\nlisten = 3\n",
+            &[]
+        ),
         "127.0.0.1:9"
     );
     assert_eq!(address("[server\n", &[]), "127.0.0.1:8079");
-    let by_environment =
-        [("EVERFEED__SERVER__ADMIN_LISTEN", "127.0.0.1:7"), ("EVERFEED__FEED__gone__URL", "http://x/")];
+    let by_environment = [
+        ("EVERFEED__SERVER__ADMIN_LISTEN", "127.0.0.1:7"),
+        ("EVERFEED__FEED__gone__URL", "http://x/"),
+    ];
     assert_eq!(address("", &by_environment), "127.0.0.1:7");
     // And the token, with which it is asked.
     let token = |text: &str| {
         std::fs::write(&file, text).unwrap();
-        Config::admin_contact(&file, []).1.map(|token| token.header())
+        Config::admin_contact(&file, [])
+            .1
+            .map(|token| token.header())
     };
     for text in [
         "[server]\nadmin_token = \"0123456789abcdef\"\nx = [\n",
         "[server]\nadmin_token = '0123456789abcdef'",
     ] {
-        assert_eq!(token(text).as_deref(), Some("Bearer 0123456789abcdef"), "{text}");
+        assert_eq!(
+            token(text).as_deref(),
+            Some("Bearer 0123456789abcdef"),
+            "{text}"
+        );
     }
     assert_eq!(token("[server]\n"), None);
 }
@@ -604,14 +863,31 @@ fn the_address_of_the_operator_is_found_in_a_file_that_is_refused() {
 fn a_listener_beyond_loopback_without_a_token_is_warned_of_and_a_short_token_refused() {
     let parse = |server: &str| Config::parse("ever.toml", &format!("[server]\n{server}\n{GOOD}"));
     let open = "admin_listen = \"0.0.0.0:8079\"";
-    assert!(parse(open).unwrap().warnings().iter().any(|warning| warning.contains("server.admin_token")));
-    let guarded = parse(&format!("{open}\nadmin_token = \"0123456789abcdef\"")).unwrap();
-    assert!(!guarded.warnings().iter().any(|warning| warning.contains("admin")));
     assert!(
-        !format!("{guarded:?} {}", guarded.summary(std::path::Path::new("x"))).contains("0123456789abcdef")
+        parse(open)
+            .unwrap()
+            .warnings()
+            .iter()
+            .any(|warning| warning.contains("server.admin_token"))
     );
-    let refused = parse("admin_token = \"tell-nobody\"").unwrap_err().to_string();
-    assert!(refused.contains("server.admin_token") && !refused.contains("tell-nobody"), "{refused}");
+    let guarded = parse(&format!("{open}\nadmin_token = \"0123456789abcdef\"")).unwrap();
+    assert!(
+        !guarded
+            .warnings()
+            .iter()
+            .any(|warning| warning.contains("admin"))
+    );
+    assert!(
+        !format!("{guarded:?} {}", guarded.summary(std::path::Path::new("x")))
+            .contains("0123456789abcdef")
+    );
+    let refused = parse("admin_token = \"tell-nobody\"")
+        .unwrap_err()
+        .to_string();
+    assert!(
+        refused.contains("server.admin_token") && !refused.contains("tell-nobody"),
+        "{refused}"
+    );
 }
 
 #[test]
@@ -620,26 +896,42 @@ fn a_key_that_was_renamed_is_refused_and_the_new_name_is_given() {
                 [[feed]]\nname = \"a\"\nurl = \"http://x/a\"\n\
                 [[feed]]\nname = \"b\"\nurl = \"http://x/b\"\ndeletions = { probe = false }\n";
     let refused = Config::parse("ever.toml", text).unwrap_err();
-    let keys: Vec<_> = refused.problems.iter().map(|problem| problem.key.as_str()).collect();
+    let keys: Vec<_> = refused
+        .problems
+        .iter()
+        .map(|problem| problem.key.as_str())
+        .collect();
     assert_eq!(
         keys,
         ["upstream.probe_gap_secs", "feed.b.deletions.probe"],
         "all of them at once, in the order of the file"
     );
     let told = refused.to_string();
-    for part in ["ever.toml", "`permalink_checks`", "false", "`permalink_check_gap_secs`", "30"] {
+    for part in [
+        "ever.toml",
+        "`permalink_checks`",
+        "false",
+        "`permalink_check_gap_secs`",
+        "30",
+    ] {
         assert!(told.contains(part), "{part} is not in {told}");
     }
-    let new =
-        text.replace("probe_gap_secs", "permalink_check_gap_secs").replace("probe =", "permalink_checks =");
+    let new = text
+        .replace("probe_gap_secs", "permalink_check_gap_secs")
+        .replace("probe =", "permalink_checks =");
     let config = Config::parse("ever.toml", &new).unwrap();
     assert_eq!(config.upstream.permalink_check_gap_secs, 30);
-    assert!(!config.feed[1].deletions.permalink_checks && config.feed[0].deletions.permalink_checks);
+    assert!(
+        !config.feed[1].deletions.permalink_checks && config.feed[0].deletions.permalink_checks
+    );
     // A variable of the environment is no way around it.
     let file = tempfile::tempdir().unwrap();
     let path = file.path().join("ever.toml");
     std::fs::write(&path, "[[feed]]\nname = \"a\"\nurl = \"http://x/a\"\n").unwrap();
-    let old = ("EVERFEED__UPSTREAM__PROBE_GAP_SECS".to_owned(), "5".to_owned());
+    let old = (
+        "EVERFEED__UPSTREAM__PROBE_GAP_SECS".to_owned(),
+        "5".to_owned(),
+    );
     let refused = Config::load(&path, [old]).unwrap_err().to_string();
     assert!(refused.contains("`permalink_check_gap_secs`"), "{refused}");
 }
@@ -648,18 +940,27 @@ fn a_key_that_was_renamed_is_refused_and_the_new_name_is_given() {
 fn a_site_without_a_host_has_no_feeds_at_the_address_of_another() {
     // Its feeds would be asked for by the name of the other one, whose readers may be few.
     let read = |public_host: &str, hosts: [&str; 2], feeds: &str| {
-        let site = |line: &str| format!("[[site]]\n{line}\norigin = \"http://127.0.0.1:81\"\n{feeds}\n");
+        let site =
+            |line: &str| format!("[[site]]\n{line}\norigin = \"http://127.0.0.1:81\"\n{feeds}\n");
         let sites = hosts.map(|host| match host {
             "" => site(""),
             host => site(&format!("host = \"{host}\"\naccess = [\"alice\"]")),
         });
-        let text = format!("[server]\npublic_url = \"http://{public_host}/\"\n{}", sites.concat());
-        Config::parse("x", &text).map(|_| ()).map_err(|refused| refused.to_string())
+        let text = format!(
+            "[server]\npublic_url = \"http://{public_host}/\"\n{}",
+            sites.concat()
+        );
+        Config::parse("x", &text)
+            .map(|_| ())
+            .map_err(|refused| refused.to_string())
     };
     for hosts in [["one.example", ""], ["", "one.example"]] {
         for feeds in ["", "feeds = [\"/feed.xml\"]"] {
             let refused = read("one.example", hosts, feeds).unwrap_err();
-            assert!(refused.contains(".host: found missing") && refused.contains("of the site"), "{refused}");
+            assert!(
+                refused.contains(".host: found missing") && refused.contains("of the site"),
+                "{refused}"
+            );
         }
         read("one.example", hosts, "feeds = []").unwrap();
         read("feeds.example", hosts, "").unwrap();
@@ -672,14 +973,20 @@ fn long(before_last: &str) -> String {
         format!("[[feed]]\nname = \"f{n}\"\nurl = \"http://x/{n}\"\n[feed.poll]\nmax_secs = 7200\n")
     };
     let feeds: String = (1..2_500).map(feed).collect();
-    format!("[server]\nlisten = \"127.0.0.1:9\"\n{feeds}{before_last}{}", feed(2_500))
+    format!(
+        "[server]\nlisten = \"127.0.0.1:9\"\n{feeds}{before_last}{}",
+        feed(2_500)
+    )
 }
 
 #[test]
 fn a_long_configuration_is_read_in_parts_and_its_mistakes_keep_their_lines() {
     let read = |text: &str| Config::parse("x", text);
     let config = read(&long("")).unwrap();
-    assert_eq!((config.feed.len(), config.server.listen.to_string().as_str()), (2_500, "127.0.0.1:9"));
+    assert_eq!(
+        (config.feed.len(), config.server.listen.to_string().as_str()),
+        (2_500, "127.0.0.1:9")
+    );
     assert_eq!(config.feed[2_499].name, "f2500");
     assert!(config.feed.iter().all(|feed| feed.poll.max_secs == 7_200));
     let line = 2 + 5 * 2_499;
@@ -689,7 +996,10 @@ fn a_long_configuration_is_read_in_parts_and_its_mistakes_keep_their_lines() {
         ("[[feed]]\nname = \"seven\"\nurl = \"http://x/7\"\n", 3),
         ("[[feed]]\nname = \"seven\"\nurl = 7\n", 3),
         ("[server]\nlisten = \"127.0.0.1:10\"\n", 1),
-        ("[[feed]]\nname = \"seven\"\nurl = \"http://x/seven\"\nalias = 1\n", 4),
+        (
+            "[[feed]]\nname = \"seven\"\nurl = \"http://x/seven\"\nalias = 1\n",
+            4,
+        ),
     ] {
         let problems = told(text);
         assert_eq!(problems[0].line, Some(line + below), "{text}: {problems:?}");
@@ -700,10 +1010,17 @@ fn a_long_configuration_is_read_in_parts_and_its_mistakes_keep_their_lines() {
     // A text in several lines may look like a feed.
     let odd = "[[feed]]\nname = \"odd\"\nurl = \"http://x/odd\"\nid_namespace = \"\"\"\n";
     let odd = format!("{odd}{}\"\"\"\n", "[[feed]]\n".repeat(20_000));
-    assert!(told(&odd).iter().all(|problem| problem.key == "feed.odd.id_namespace"));
+    assert!(
+        told(&odd)
+            .iter()
+            .all(|problem| problem.key == "feed.odd.id_namespace")
+    );
     let name = "EVERFEED__FEED__f2499__POLL__MAX_SECS".to_owned();
     let overridden =
-        Config::from_text("x".as_ref(), &long(""), [(name, "9000".to_owned())], |_| Vec::new()).unwrap();
+        Config::from_text("x".as_ref(), &long(""), [(name, "9000".to_owned())], |_| {
+            Vec::new()
+        })
+        .unwrap();
     assert_eq!(overridden.feed[2_498].poll.max_secs, 9_000);
 }
 
@@ -719,9 +1036,18 @@ fn doors_that_cannot_be_meant_are_refused() {
         &format!("[server.tls]\ncertificate = \"c.pem\"\n{GOOD}"),
         &["server.tls.certificate", "two PEM files"],
     );
-    check(&format!("[server.tls]\nkey = \"k.pem\"\n{GOOD}"), &["server.tls.key", "two PEM files"]);
-    check(&format!("[server.tls]\nhsts_secs = 5\n{GOOD}"), &["server.tls", "no certificate"]);
-    check(&format!("[server]\nproxy_protocol = true\n{GOOD}"), &["server.proxy_protocol", "trusted_proxies"]);
+    check(
+        &format!("[server.tls]\nkey = \"k.pem\"\n{GOOD}"),
+        &["server.tls.key", "two PEM files"],
+    );
+    check(
+        &format!("[server.tls]\nhsts_secs = 5\n{GOOD}"),
+        &["server.tls", "no certificate"],
+    );
+    check(
+        &format!("[server]\nproxy_protocol = true\n{GOOD}"),
+        &["server.proxy_protocol", "trusted_proxies"],
+    );
     check(
         &format!("[server]\nlisten = [\"127.0.0.1:1\", \"0.0.0.0:8079\"]\n{GOOD}"),
         &["server.admin_listen"],
@@ -730,11 +1056,18 @@ fn doors_that_cannot_be_meant_are_refused() {
         &format!("[server]\nlisten = [\"127.0.0.1:1\", \"here\"]\n{GOOD}"),
         &["server.listen", "an address"],
     );
-    check(&format!("[server]\nlisten = []\n{GOOD}"), &["server.listen", "an address"]);
+    check(
+        &format!("[server]\nlisten = []\n{GOOD}"),
+        &["server.listen", "an address"],
+    );
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("ever.toml");
     let tls = "[server.tls]\ncertificate = \"c.pem\"\nkey = \"k.pem\"\n";
-    std::fs::write(&file, format!("[server]\nlisten = \"unix:x.sock\"\n{tls}{GOOD}")).unwrap();
+    std::fs::write(
+        &file,
+        format!("[server]\nlisten = \"unix:x.sock\"\n{tls}{GOOD}"),
+    )
+    .unwrap();
     let error = Config::load(&file, []).unwrap_err().to_string();
     let missing = folder.path().join("c.pem").display().to_string();
     assert!(
@@ -745,27 +1078,57 @@ fn doors_that_cannot_be_meant_are_refused() {
 
 #[test]
 fn a_certificate_by_an_authority_is_checked_and_warned_of() {
-    let text = |server: &str, acme: &str| format!("[server]\n{server}\n[server.tls.acme]\n{acme}\n{GOOD}");
+    let text =
+        |server: &str, acme: &str| format!("[server]\n{server}\n[server.tls.acme]\n{acme}\n{GOOD}");
     let good = "domains = [\"blog.example.org\"]\nagree_to_terms = true";
     let public = "public_url = \"https://blog.example.org\"\nlisten = \"0.0.0.0:443\"";
     let config = Config::parse("ever.toml", &text(public, good)).unwrap();
     // The feed has one of its own.
     let of_server = |config: &Config| {
         let warnings = config.warnings().into_iter();
-        warnings.filter(|warning| warning.starts_with("server.")).collect::<Vec<_>>()
+        warnings
+            .filter(|warning| warning.starts_with("server."))
+            .collect::<Vec<_>>()
     };
     assert_eq!(of_server(&config), [""; 0]);
     let acme = config.server.tls.acme.unwrap();
     assert!(acme.is_lets_encrypt());
-    assert_eq!(acme.folder(std::path::Path::new("/var/x.redb")), std::path::Path::new("/var/acme"));
+    assert_eq!(
+        acme.folder(std::path::Path::new("/var/x.redb")),
+        std::path::Path::new("/var/acme")
+    );
     for (server, acme, part) in [
-        ("", "agree_to_terms = true", "server.tls.acme.domains: found no domain"),
-        ("", "domains = [\"h.example\"]", "give agree_to_terms = true"),
-        ("", "domains = [\"10.0.0.1\"]\nagree_to_terms = true", "certificates are for names"),
+        (
+            "",
+            "agree_to_terms = true",
+            "server.tls.acme.domains: found no domain",
+        ),
+        (
+            "",
+            "domains = [\"h.example\"]",
+            "give agree_to_terms = true",
+        ),
+        (
+            "",
+            "domains = [\"10.0.0.1\"]\nagree_to_terms = true",
+            "certificates are for names",
+        ),
         ("", "domain = \"h.example\"", "did you mean `domains`"),
-        ("", "domains = \"h.example\"\nagree_to_terms = true", "give a list of host names"),
-        ("tls.certificate = \"c.pem\"\ntls.key = \"k.pem\"", good, "found beside the file \"c.pem\""),
-        ("listen = \"unix:x.sock\"", good, "no TLS is spoken at Unix sockets"),
+        (
+            "",
+            "domains = \"h.example\"\nagree_to_terms = true",
+            "give a list of host names",
+        ),
+        (
+            "tls.certificate = \"c.pem\"\ntls.key = \"k.pem\"",
+            good,
+            "found beside the file \"c.pem\"",
+        ),
+        (
+            "listen = \"unix:x.sock\"",
+            good,
+            "no TLS is spoken at Unix sockets",
+        ),
     ] {
         let told = error(&text(server, acme));
         assert!(told.contains(part), "{part} is not in: {told}");
@@ -776,16 +1139,27 @@ fn a_certificate_by_an_authority_is_checked_and_warned_of() {
             good,
             "h.example, the host of public_url, is not among them",
         ),
-        ("public_url = \"https://blog.example.org\"", good, "and everfeed listens at neither"),
+        (
+            "public_url = \"https://blog.example.org\"",
+            good,
+            "and everfeed listens at neither",
+        ),
         (
             "public_url = \"https://h.local\"\nlisten = \"systemd\"",
             "domains = [\"h.local\"]\nagree_to_terms = true",
             "h.local is no name of the public internet",
         ),
-        ("public_url = \"http://blog.example.org\"\nlisten = \"systemd\"", good, "give its https URL"),
+        (
+            "public_url = \"http://blog.example.org\"\nlisten = \"systemd\"",
+            good,
+            "give its https URL",
+        ),
     ] {
         let warnings = of_server(&Config::parse("ever.toml", &text(server, acme)).unwrap());
-        assert!(warnings.len() == 1 && warnings[0].contains(part), "{part} is not in: {warnings:?}");
+        assert!(
+            warnings.len() == 1 && warnings[0].contains(part),
+            "{part} is not in: {warnings:?}"
+        );
     }
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("ever.toml");
@@ -807,14 +1181,26 @@ fn a_feed_of_a_site_is_private_only_where_nobody_gets_it_from_the_old_server() {
         )
     };
     for more in ["", "serve_plain = \"untouched\"", "access = [\"alice\"]"] {
-        assert!(Config::parse("ever.toml", &text("/rss.xml", more)).is_ok(), "{more}");
+        assert!(
+            Config::parse("ever.toml", &text("/rss.xml", more)).is_ok(),
+            "{more}"
+        );
     }
     let told = error(&text("/?feed=rss2", ""));
-    assert!(told.contains("feed.blog.access") && told.contains("take it out of site.feeds"), "{told}");
+    assert!(
+        told.contains("feed.blog.access") && told.contains("take it out of site.feeds"),
+        "{told}"
+    );
     let told = error(&text("/?feed=rss2", "access = \"private\""));
-    assert!(told.contains("site[0].feeds") && told.contains("without a query"), "{told}");
+    assert!(
+        told.contains("site[0].feeds") && told.contains("without a query"),
+        "{told}"
+    );
     let told = error(&text("/rss.xml", "serve_plain = \"origin\""));
-    assert!(told.contains("feed.blog.access") && told.contains("serve_plain"), "{told}");
+    assert!(
+        told.contains("feed.blog.access") && told.contains("serve_plain"),
+        "{told}"
+    );
     let open = text("/?feed=rss2", "").replace("access = \"private\"", "");
     assert!(Config::parse("ever.toml", &open).is_ok());
 }

@@ -1,5 +1,5 @@
-//! From values to typed settings: every wrong key and every wrong type is told, and the rest is read as if they were not
-//! there; not what values mean.
+//! From values to typed settings: every wrong key and every wrong type is told, and the rest is
+//! read as if they were not there; not what values mean.
 
 use super::{
     config_text::ConfigText,
@@ -15,7 +15,8 @@ use std::{
 };
 use toml::{Table, Value};
 
-/// A configuration that is being read, with every mistake found so far. Paths are those of [`ConfigText`].
+/// A configuration that is being read, with every mistake found so far. Paths are those of
+/// [`ConfigText`].
 pub(super) struct ConfigReading<'t> {
     written: ConfigText<'t>,
     mistakes: Vec<RefusedSetting>,
@@ -39,11 +40,19 @@ impl<'t> ConfigReading<'t> {
     pub(super) fn new(mut written: ConfigText<'t>) -> Self {
         let mistakes = std::mem::take(&mut written.mistakes);
         let is_torn = mistakes.iter().any(|mistake| mistake.line.is_some());
-        let single: Vec<&str> =
-            LISTS.iter().filter(|name| wrap_single(&mut written.table, name)).copied().collect();
+        let single: Vec<&str> = LISTS
+            .iter()
+            .filter(|name| wrap_single(&mut written.table, name))
+            .copied()
+            .collect();
         let mut unknown = Vec::new();
         take_unknown(&mut written.table, "", &mut unknown);
-        let mut reading = Self { written, mistakes, mistaken: HashSet::new(), is_torn };
+        let mut reading = Self {
+            written,
+            mistakes,
+            mistaken: HashSet::new(),
+            is_torn,
+        };
         for name in single {
             let wanted = format!("write [[{name}]], in two pairs of brackets, before each {name}");
             reading.miss(name, "a single table", wanted);
@@ -62,28 +71,44 @@ impl<'t> ConfigReading<'t> {
     }
 
     /// Refuses the value at a path, unless it is refused already.
-    pub(super) fn refuse(&mut self, path: &str, found: impl fmt::Display, wanted: impl Into<String>) {
+    pub(super) fn refuse(
+        &mut self,
+        path: &str,
+        found: impl fmt::Display,
+        wanted: impl Into<String>,
+    ) {
         if self.mistaken.insert(path.to_owned()) {
-            self.mistakes.push(self.written.refused(path, found, wanted));
+            self.mistakes
+                .push(self.written.refused(path, found, wanted));
         }
     }
 
-    /// Takes over the refusal of a value whose key is a path. It is passed over while a value beside it that it was judged
-    /// by is refused itself.
+    /// Takes over the refusal of a value whose key is a path. It is passed over while a value
+    /// beside it that it was judged by is refused itself.
     pub(super) fn take_over(&mut self, refused: RefusedSetting) {
         let key = plain(&refused.key);
         let table = refused.key.rsplit_once('.').map_or("", |(table, _)| table);
-        let is_beside =
-            |(one, other): &(&str, &str)| *one == key && self.mistaken.contains(&format!("{table}.{other}"));
+        let is_beside = |(one, other): &(&str, &str)| {
+            *one == key && self.mistaken.contains(&format!("{table}.{other}"))
+        };
         if !JUDGED_BESIDE.iter().any(is_beside) {
             self.refuse(&refused.key, refused.found, refused.wanted);
         }
     }
 
-    /// Takes over the mistakes of a further part of the text, in which nothing but feeds and groups may stand.
+    /// Takes over the mistakes of a further part of the text, in which nothing but feeds and groups
+    /// may stand.
     pub(super) fn take_over_all(&mut self, further: Self) {
-        let others = further.written.table.keys().filter(|key| !matches!(key.as_str(), "feed" | "group"));
-        let others = others.map(|key| further.written.refused(key, "a table", "keep it before the feeds"));
+        let others = further
+            .written
+            .table
+            .keys()
+            .filter(|key| !matches!(key.as_str(), "feed" | "group"));
+        let others = others.map(|key| {
+            further
+                .written
+                .refused(key, "a table", "keep it before the feeds")
+        });
         self.mistakes.extend(others);
         self.mistakes.extend(further.mistakes);
     }
@@ -101,25 +126,37 @@ impl<'t> ConfigReading<'t> {
         self.mistaken.insert(path.to_owned());
     }
 
-    /// A table directly below the file. `check` tells one mistake at a time, so each value that it refuses is left out until
-    /// it is content.
+    /// A table directly below the file. `check` tells one mistake at a time, so each value that it
+    /// refuses is left out until it is content.
     pub(super) fn section<T: DeserializeOwned + Default>(
         &mut self,
         name: &str,
         check: fn(&T) -> Result<(), RefusedSetting>,
     ) -> T {
-        let mut values = self.written.table.remove(name).unwrap_or_else(|| Value::Table(Table::new()));
+        let mut values = self
+            .written
+            .table
+            .remove(name)
+            .unwrap_or_else(|| Value::Table(Table::new()));
         if !values.is_table() {
             self.refuse(name, shown(&values), give(name));
             return T::default();
         }
         loop {
-            let Some(settings) = self.typed::<T>(name, &mut values) else { return T::default() };
-            let Err(refused) = check(&settings) else { return settings };
+            let Some(settings) = self.typed::<T>(name, &mut values) else {
+                return T::default();
+            };
+            let Err(refused) = check(&settings) else {
+                return settings;
+            };
             let key = refused.key.clone();
             self.take_over(refused.within(name));
             // Of a default that is refused beside another value nothing more can be told.
-            if values.as_table_mut().and_then(|table| table.remove(&key)).is_none() {
+            if values
+                .as_table_mut()
+                .and_then(|table| table.remove(&key))
+                .is_none()
+            {
                 return settings;
             }
         }
@@ -148,17 +185,21 @@ impl<'t> ConfigReading<'t> {
         list.into_iter().enumerate().filter_map(typed).collect()
     }
 
-    /// Every mistake, in the order of the file. Of a line that could not be read nothing else is said.
+    /// Every mistake, in the order of the file. Of a line that could not be read nothing else is
+    /// said.
     pub(super) fn into_mistakes(mut self) -> Vec<RefusedSetting> {
         let torn = |mistake: &RefusedSetting| mistake.line.filter(|_| mistake.key.is_empty());
         let torn: HashSet<usize> = self.mistakes.iter().filter_map(torn).collect();
         let is_known = |line: usize| torn.contains(&line);
-        self.mistakes.retain(|mistake| mistake.key.is_empty() || !mistake.line.is_some_and(is_known));
-        self.mistakes.sort_by_key(|mistake| mistake.line.unwrap_or(usize::MAX));
+        self.mistakes
+            .retain(|mistake| mistake.key.is_empty() || !mistake.line.is_some_and(is_known));
+        self.mistakes
+            .sort_by_key(|mistake| mistake.line.unwrap_or(usize::MAX));
         self.mistakes
     }
 
-    /// Gives a table its type. Values that have another one are refused, and left out of it or replaced.
+    /// Gives a table its type. Values that have another one are refused, and left out of it or
+    /// replaced.
     fn typed<T: DeserializeOwned>(&mut self, path: &str, values: &mut Value) -> Option<T> {
         self.fill_required(path, values);
         // Elements that were left out of lists, by the paths of those.
@@ -188,7 +229,13 @@ impl<'t> ConfigReading<'t> {
                 Some(found) => self.refuse(&at, shown(&found), give(&key)),
                 // Not a value, but a whole table cannot be read: no more can be told of it.
                 None => {
-                    let message = error.inner().message().lines().next().unwrap_or_default().to_owned();
+                    let message = error
+                        .inner()
+                        .message()
+                        .lines()
+                        .next()
+                        .unwrap_or_default()
+                        .to_owned();
                     self.refuse(&at, "what cannot be read", message);
                     return None;
                 }
@@ -201,7 +248,9 @@ impl<'t> ConfigReading<'t> {
 
     /// Refuses a table in which something required is missing, and puts something in its place.
     fn fill_required(&mut self, path: &str, values: &mut Value) {
-        let Some(table) = values.as_table_mut() else { return };
+        let Some(table) = values.as_table_mut() else {
+            return;
+        };
         for name in keys::required(&plain(path)) {
             let path = format!("{path}.{name}");
             if !table.contains_key(name) {
@@ -220,13 +269,16 @@ const LISTS: &[&str] = &["feed", "group", "site"];
 
 /// Puts a table that stands where a list of tables is wanted into a list. True if there is one.
 fn wrap_single(table: &mut Table, name: &str) -> bool {
-    let Some(value) = table.get_mut(name).filter(|value| value.is_table()) else { return false };
+    let Some(value) = table.get_mut(name).filter(|value| value.is_table()) else {
+        return false;
+    };
     let one = std::mem::replace(value, Value::Array(Vec::new()));
     *value = Value::Array(vec![one]);
     true
 }
 
-/// A value for a required key that is refused. It never leaves this program: the configuration is refused.
+/// A value for a required key that is refused. It never leaves this program: the configuration is
+/// refused.
 fn placeholder(path: &str) -> Value {
     let number: String = path.chars().filter(char::is_ascii_digit).collect();
     Value::String(match path.rsplit('.').next() {
@@ -238,7 +290,11 @@ fn placeholder(path: &str) -> Value {
 /// Takes the keys that there are not out of a table, and tells their paths and values.
 fn take_unknown(table: &mut Table, path: &str, unknown: &mut Vec<(String, Value)>) {
     table.retain(|name, value| {
-        let path = if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
+        let path = if path.is_empty() {
+            name.to_owned()
+        } else {
+            format!("{path}.{name}")
+        };
         match keys::kind(&plain(&path)) {
             KeyKind::Value => true,
             KeyKind::Unknown => {
@@ -263,7 +319,8 @@ fn take_unknown(table: &mut Table, path: &str, unknown: &mut Vec<(String, Value)
     });
 }
 
-/// Takes the value at a path out, or puts another one in its place. A table is taken out only where a value should be.
+/// Takes the value at a path out, or puts another one in its place. A table is taken out only where
+/// a value should be.
 fn exchange(
     values: &mut Value,
     steps: &[&Segment],
@@ -281,20 +338,28 @@ fn exchange(
     }
     match (last, place) {
         (Segment::Map { key }, Value::Table(table)) => {
-            table.get(key).filter(|found| is_value || !found.is_table())?;
+            table
+                .get(key)
+                .filter(|found| is_value || !found.is_table())?;
             match replacement {
                 Some(value) => table.insert(key.clone(), value),
                 None => table.remove(key),
             }
         }
-        (Segment::Seq { index }, Value::Array(list)) if *index < list.len() => Some(list.remove(*index)),
+        (Segment::Seq { index }, Value::Array(list)) if *index < list.len() => {
+            Some(list.remove(*index))
+        }
         _ => None,
     }
 }
 
 fn give(key: &str) -> String {
     // Below a key that has a value there are parts of that value.
-    let above = || key.rsplit_once('.').map(|(above, _)| above).filter(|it| keys::kind(it) == KeyKind::Value);
+    let above = || {
+        key.rsplit_once('.')
+            .map(|(above, _)| above)
+            .filter(|it| keys::kind(it) == KeyKind::Value)
+    };
     match wanted(key).or_else(|| wanted(above()?)) {
         Some(hint) if hint.starts_with("give ") => hint.to_owned(),
         Some(hint) => format!("give {hint}"),
@@ -310,7 +375,10 @@ fn shown(value: &Value) -> String {
         Value::Table(_) => "a table".to_owned(),
         Value::Array(_) => "a list".to_owned(),
         Value::String(text) => {
-            format!("\"{}\"", masked(text).chars().take(SHOWN_MAX).collect::<String>())
+            format!(
+                "\"{}\"",
+                masked(text).chars().take(SHOWN_MAX).collect::<String>()
+            )
         }
         other => other.to_string().chars().take(SHOWN_MAX).collect(),
     }

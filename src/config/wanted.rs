@@ -5,8 +5,7 @@ pub(super) const PUBLIC_URL: &str = "give the http or https URL by which consume
      for instance \"https://feeds.example.org\"";
 
 /// The values that would do for `server.admin_token`.
-pub(super) const ADMIN_TOKEN: &str =
-    "give 16 characters or more without blanks, in quotes, such as what `openssl rand -hex 32` prints";
+pub(super) const ADMIN_TOKEN: &str = "give 16 characters or more without blanks, in quotes, such as what `openssl rand -hex 32` prints";
 
 const ADDRESS: &str = "an address and a port, for instance \"127.0.0.1:8080\"";
 const SECS: &str = "a whole number of seconds";
@@ -17,7 +16,8 @@ const BYTES: &str = "a whole number of bytes";
 pub(super) fn wanted(key: &str) -> Option<&'static str> {
     // A site lends these to its feeds.
     if let Some(lent) = key.strip_prefix("site.")
-        && ["poll", "deletions", "import", "keep"].contains(&lent.split('.').next().unwrap_or_default())
+        && ["poll", "deletions", "import", "keep"]
+            .contains(&lent.split('.').next().unwrap_or_default())
     {
         return wanted(&format!("feed.{lent}"));
     }
@@ -37,7 +37,9 @@ pub(super) fn wanted(key: &str) -> Option<&'static str> {
         "server.tls.acme.contact" => "an address of e-mail in quotes, such as \"you@example.org\"",
         "server.tls.acme.directory" => "the https URL of an authority's directory",
         "server.tls.acme.folder" => "the path of a folder, in quotes",
-        "server.tls" => "a table, for instance { certificate = \"fullchain.pem\", key = \"privkey.pem\" }",
+        "server.tls" => {
+            "a table, for instance { certificate = \"fullchain.pem\", key = \"privkey.pem\" }"
+        }
         "server.public_url" => "an absolute URL, for instance \"https://feeds.example.org\"",
         "server.admin_token" => ADMIN_TOKEN,
         "server.trusted_proxies" => {
@@ -51,7 +53,9 @@ pub(super) fn wanted(key: &str) -> Option<&'static str> {
         }
         "feed.name" => "a name in quotes, for instance \"blog\"",
         "feed.url" => "an absolute URL, for instance \"http://127.0.0.1:8081/rss.xml\"",
-        "feed.aliases" => "a list of absolute URLs, for instance [\"https://blog.example/rss.xml\"]",
+        "feed.aliases" => {
+            "a list of absolute URLs, for instance [\"https://blog.example/rss.xml\"]"
+        }
         "feed.id_namespace" => "a text in quotes",
         "feed.categories" => "a list of names, for instance [\"friends\"]",
         "group.name" => "a name in quotes, for instance \"planet\"",
@@ -74,7 +78,9 @@ pub(super) fn wanted(key: &str) -> Option<&'static str> {
         }
         "feed.poll" => "a table, for instance { min_secs = 3600, max_secs = 86400 }",
         "feed.record" => "a table, for instance { folder = \"recordings\", bodies = 50 }",
-        "feed.keep" => "a table, for instance { item_bytes_max = 4194304, quota_bytes = 1073741824 }",
+        "feed.keep" => {
+            "a table, for instance { item_bytes_max = 4194304, quota_bytes = 1073741824 }"
+        }
         "feed.record.folder" => "the path of a folder, in quotes",
         "feed.record.bodies" => COUNT,
         "feed.deletions" => "a table, for instance { confirmations = 2, apart_secs = 3600 }",
@@ -95,7 +101,9 @@ pub(super) fn wanted(key: &str) -> Option<&'static str> {
         "site" => "one [[site]] for each old web site, with at least its origin",
         "site.host" => "a host name in quotes, for instance \"blog.example.org\"",
         "site.origin" => "the old server, for instance \"http://127.0.0.1:8081\"",
-        "site.feeds" => "\"auto\", or a list of paths: for instance [\"/feed.xml\", \"/comments/feed/\"]",
+        "site.feeds" => {
+            "\"auto\", or a list of paths: for instance [\"/feed.xml\", \"/comments/feed/\"]"
+        }
         "site.serve_plain" => "\"rewritten\", \"untouched\" or \"origin\"",
         "feed" => "one [[feed]] for each feed, with at least name and url",
         "server" | "store" | "upstream" | "hub" | "platforms" => {
@@ -103,7 +111,9 @@ pub(super) fn wanted(key: &str) -> Option<&'static str> {
         }
         _ if key.ends_with("_secs") => SECS,
         _ if key.ends_with("_bytes") || key.ends_with("_bytes_max") => BYTES,
-        _ if key.ends_with("_max") || key.ends_with("_items") || key.ends_with("confirmations") => COUNT,
+        _ if key.ends_with("_max") || key.ends_with("_items") || key.ends_with("confirmations") => {
+            COUNT
+        }
         _ => return None,
     })
 }

@@ -21,15 +21,27 @@ pub(super) fn warnings(config: &Config) -> Vec<String> {
              give {PERMALINK_GAP_SECS_USUAL} or more where the host is not yours"
         ));
     }
-    found.extend(config.feed.iter().flat_map(|feed| of_feed(feed, &config.server)));
-    found.extend(config.site.iter().enumerate().flat_map(|(no, site)| of_site(no, site, config)));
+    found.extend(
+        config
+            .feed
+            .iter()
+            .flat_map(|feed| of_feed(feed, &config.server)),
+    );
+    found.extend(
+        config
+            .site
+            .iter()
+            .enumerate()
+            .flat_map(|(no, site)| of_site(no, site, config)),
+    );
     found
 }
 
 /// One a minute and host (POLLING 2.3).
 const PERMALINK_GAP_SECS_USUAL: u64 = 60;
 
-/// A publisher's shortest hint counts for this, seconds: more often is asked by nobody who is polite.
+/// A publisher's shortest hint counts for this, seconds: more often is asked by nobody who is
+/// polite.
 const POLL_SECS_POLITE: u64 = 900;
 /// The same for a publisher on this machine or network, seconds: it is probably the operator's own.
 const POLL_SECS_POLITE_NEAR: u64 = 60;
@@ -53,7 +65,10 @@ fn of_server(server: &serve::Config) -> Vec<String> {
     if let Some(acme) = &server.tls.acme {
         found.extend(of_acme(acme, server));
     }
-    let (path, prefix) = (server.public_url.path().trim_matches('/'), server.prefix.trim_matches('/'));
+    let (path, prefix) = (
+        server.public_url.path().trim_matches('/'),
+        server.prefix.trim_matches('/'),
+    );
     if !prefix.is_empty() && (path == prefix || path.ends_with(&format!("/{prefix}"))) {
         found.push(format!(
             "server.prefix: \"{}\" stands in public_url, too, so that feeds are at {}/{prefix}/feeds; \
@@ -65,7 +80,8 @@ fn of_server(server: &serve::Config) -> Vec<String> {
     found
 }
 
-/// The warning of a server in front that everfeed is not told of, while there are passwords to be guessed.
+/// The warning of a server in front that everfeed is not told of, while there are passwords to be
+/// guessed.
 fn of_unknown_proxy(config: &Config) -> Option<String> {
     let server = &config.server;
     let is_hidden = |address: &ListenAddress| match address {
@@ -86,9 +102,19 @@ fn of_unknown_proxy(config: &Config) -> Option<String> {
     })
 }
 
-/// Endings of names that no public authority gives a certificate for (RFC 6761, RFC 6762, RFC 8375, RFC 9476).
-const PRIVATE_ENDINGS: [&str; 9] =
-    ["alt", "home.arpa", "internal", "invalid", "lan", "local", "localhost", "onion", "test"];
+/// Endings of names that no public authority gives a certificate for (RFC 6761, RFC 6762, RFC 8375,
+/// RFC 9476).
+const PRIVATE_ENDINGS: [&str; 9] = [
+    "alt",
+    "home.arpa",
+    "internal",
+    "invalid",
+    "lan",
+    "local",
+    "localhost",
+    "onion",
+    "test",
+];
 
 fn of_acme(acme: &AcmeSettings, server: &serve::Config) -> Vec<String> {
     let mut found = Vec::new();
@@ -102,7 +128,8 @@ fn of_acme(acme: &AcmeSettings, server: &serve::Config) -> Vec<String> {
     }
     for name in names.iter().filter(|_| acme.is_lets_encrypt()) {
         let is_private = PRIVATE_ENDINGS.iter().any(|ending| {
-            name.strip_suffix(ending).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+            name.strip_suffix(ending)
+                .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
         });
         if is_private || !name.contains('.') {
             found.push(format!(
@@ -111,7 +138,10 @@ fn of_acme(acme: &AcmeSettings, server: &serve::Config) -> Vec<String> {
             ));
         }
     }
-    let by_http = server.tls.redirect_from.is_some_and(|address| address.port() == HTTP_PORT);
+    let by_http = server
+        .tls
+        .redirect_from
+        .is_some_and(|address| address.port() == HTTP_PORT);
     // Sockets of systemd tell their port only when they are there.
     let listens = |address: &ListenAddress| match address {
         ListenAddress::Tcp(address) => address.port() == HTTPS_PORT,
@@ -141,12 +171,22 @@ fn of_feed(feed: &FeedSettings, server: &serve::Config) -> Vec<String> {
         ));
     }
     let is_near = is_near(&feed.url);
-    let polite = if is_near { POLL_SECS_POLITE_NEAR } else { POLL_SECS_POLITE };
-    let times = [("poll.min_secs", feed.poll.min_secs), ("poll.max_secs", Some(feed.poll.max_secs))];
+    let polite = if is_near {
+        POLL_SECS_POLITE_NEAR
+    } else {
+        POLL_SECS_POLITE
+    };
+    let times = [
+        ("poll.min_secs", feed.poll.min_secs),
+        ("poll.max_secs", Some(feed.poll.max_secs)),
+    ];
     for (name, secs) in times {
         if let Some(secs) = secs.filter(|secs| *secs < polite) {
-            let who =
-                if is_near { "even a publisher on this machine or network needs" } else { "publishers bear" };
+            let who = if is_near {
+                "even a publisher on this machine or network needs"
+            } else {
+                "publishers bear"
+            };
             found.push(format!(
                 "{}: a poll every {secs} s is more than {who}; give {polite} or more",
                 key(name)
@@ -162,7 +202,9 @@ fn of_feed(feed: &FeedSettings, server: &serve::Config) -> Vec<String> {
         ));
     }
     for (at, rule) in feed.show.iter().enumerate() {
-        let earlier = feed.show[..at].iter().position(|earlier| rule.access.is_within(&earlier.access));
+        let earlier = feed.show[..at]
+            .iter()
+            .position(|earlier| rule.access.is_within(&earlier.access));
         if let Some(earlier) = earlier {
             let key = key("show");
             found.push(format!(
@@ -179,16 +221,24 @@ fn of_feed(feed: &FeedSettings, server: &serve::Config) -> Vec<String> {
     found
 }
 
-/// Feeds that are polled through everfeed itself, and private ones whose address at a site is not theirs.
+/// Feeds that are polled through everfeed itself, and private ones whose address at a site is not
+/// theirs.
 fn of_site(no: usize, site: &SiteSettings, config: &Config) -> Vec<String> {
     let public_url = &config.server.public_url;
     let root = undotted(&site.public_root(public_url));
     let is_private_at = |path: &str| {
         let mut placed = config.feed.iter().filter(|feed| feed.is_private());
-        placed.any(|feed| feed.legacy.as_ref().is_some_and(|place| place.site == no && place.path == path))
+        placed.any(|feed| {
+            feed.legacy
+                .as_ref()
+                .is_some_and(|place| place.site == no && place.path == path)
+        })
     };
     let mut found = Vec::new();
-    let mut others = config.site.iter().filter(|other| !other.access.is_within(&site.access));
+    let mut others = config
+        .site
+        .iter()
+        .filter(|other| !other.access.is_within(&site.access));
     if let Some(other) = others.find(|other| other.origin.origin() == site.origin.origin()) {
         found.push(format!(
             "site[{no}].access: the origin is also that of the site {}, which passes on everything to more readers; make sure that \
@@ -200,7 +250,9 @@ fn of_site(no: usize, site: &SiteSettings, config: &Config) -> Vec<String> {
         let url = undotted(&feed.url);
         let is_here = url.host_str() == root.host_str() && url.port() == root.port();
         if is_here && url.origin() != site.origin.origin() && !leads_to_us(&url, &config.server) {
-            let at_origin = site.origin.join(&url[url::Position::BeforePath..url::Position::AfterQuery]);
+            let at_origin = site
+                .origin
+                .join(&url[url::Position::BeforePath..url::Position::AfterQuery]);
             found.push(format!(
                 "feed.{}.url: {} leads to everfeed itself, which passes it on to the origin of a [[site]]; give url = \"{}\", \
                  and the public one in aliases",
@@ -210,12 +262,24 @@ fn of_site(no: usize, site: &SiteSettings, config: &Config) -> Vec<String> {
             ));
         }
     }
-    for feed in config.feed.iter().filter(|feed| feed.is_private() && feed.legacy.is_none()) {
+    for feed in config
+        .feed
+        .iter()
+        .filter(|feed| feed.is_private() && feed.legacy.is_none())
+    {
         let urls = std::iter::once(&feed.url).chain(&feed.aliases);
-        let open = urls.filter_map(|url| site.path_of(url, public_url)).find(|path| !is_private_at(path));
+        let open = urls
+            .filter_map(|url| site.path_of(url, public_url))
+            .find(|path| !is_private_at(path));
         let Some(path) = open else { continue };
-        let public = site.public_root(public_url).join(&path).unwrap_or_else(|_| site.origin.clone());
-        let at_origin = site.origin.join(&path).unwrap_or_else(|_| site.origin.clone());
+        let public = site
+            .public_root(public_url)
+            .join(&path)
+            .unwrap_or_else(|_| site.origin.clone());
+        let at_origin = site
+            .origin
+            .join(&path)
+            .unwrap_or_else(|_| site.origin.clone());
         found.push(format!(
             "feed.{}.access: the feed is private, and its document at {public}, which comes from the origin of a [[site]], is held back \
              from everybody (403), as far as everfeed sees that it is a feed; give it url = \"{at_origin}\" and list \"{path}\" in site.feeds, \
@@ -230,10 +294,17 @@ fn of_site(no: usize, site: &SiteSettings, config: &Config) -> Vec<String> {
 fn leads_to_us(url: &Url, server: &serve::Config) -> bool {
     // Whoever asks by http is sent to https as a rule.
     let bare = |url: &Url| {
-        undotted(url).as_str().split_once("://").map_or_else(String::new, |(_, rest)| rest.to_owned())
+        undotted(url)
+            .as_str()
+            .split_once("://")
+            .map_or_else(String::new, |(_, rest)| rest.to_owned())
     };
     let base = bare(&server.public_url);
-    let ours = format!("{}/{}", base.trim_end_matches('/'), server.prefix.trim_matches('/'));
+    let ours = format!(
+        "{}/{}",
+        base.trim_end_matches('/'),
+        server.prefix.trim_matches('/')
+    );
     let ours = format!("{}/feeds", ours.trim_end_matches('/'));
     let below = |path: &str| path.is_empty() || path.starts_with(['/', '?', '.']);
     let by_name = bare(url).strip_prefix(&ours).is_some_and(below);
@@ -243,7 +314,11 @@ fn leads_to_us(url: &Url, server: &serve::Config) -> bool {
 /// The same URL with a host that does not end with a dot, which leads to the same place.
 fn undotted(url: &Url) -> Url {
     let mut url = url.clone();
-    if let Some(host) = url.host_str().and_then(|host| host.strip_suffix('.')).map(str::to_owned) {
+    if let Some(host) = url
+        .host_str()
+        .and_then(|host| host.strip_suffix('.'))
+        .map(str::to_owned)
+    {
         // What is left of a name is one.
         let _ = url.set_host(Some(&host));
     }
@@ -253,7 +328,8 @@ fn undotted(url: &Url) -> Url {
 /// True for a URL that leads to an address at which we listen, as far as its host is one.
 pub(super) fn is_at(url: &Url, listen: SocketAddr) -> bool {
     let is_here = address(url).is_some_and(|ip| {
-        ip == listen.ip() || (ip.is_loopback() && (listen.ip().is_unspecified() || listen.ip().is_loopback()))
+        ip == listen.ip()
+            || (ip.is_loopback() && (listen.ip().is_unspecified() || listen.ip().is_loopback()))
     });
     is_here && url.port_or_known_default() == Some(listen.port())
 }

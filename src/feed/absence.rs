@@ -1,8 +1,9 @@
-//! Absence of an item from a document: rolled off the end of the window, or deleted by the publisher
-//! (POLLING 2.3, *bracketed absence*). Pure; presence is `reconcile`'s business.
+//! Absence of an item from a document: rolled off the end of the window, or deleted by the
+//! publisher (POLLING 2.3, *bracketed absence*). Pure; presence is `reconcile`'s business.
 //!
-//! The one assumption: a full document is the first N items of some order in which items that nobody touches keep their
-//! places. So an item that is missing although two that stood behind it are still there did not roll off.
+//! The one assumption: a full document is the first N items of some order in which items that
+//! nobody touches keep their places. So an item that is missing although two that stood behind it
+//! are still there did not roll off.
 
 use super::{item::ItemId, stamp::Stamp};
 use std::collections::HashSet;
@@ -65,19 +66,23 @@ pub enum Coverage {
     Unconditional,
     /// The whole document, as far as one knows, to a request with validators: FULL-C.
     Conditional,
-    /// A part of the feed, on purpose (an archive page, a push) or by an accident that shows (cut, mended). It shows presence
-    /// only.
+    /// A part of the feed, on purpose (an archive page, a push) or by an accident that shows (cut,
+    /// mended). It shows presence only.
     #[default]
     Partial,
-    /// The entries that the server takes for new (226, RFC 3229). Its order is no order of the feed, and its metadata need
-    /// not be those of the feed, so it is no window either.
+    /// The entries that the server takes for new (226, RFC 3229). Its order is no order of the
+    /// feed, and its metadata need not be those of the feed, so it is no window either.
     Delta,
 }
 
 impl Coverage {
     /// Coverage of a whole document, which answers a request with validators or without.
     pub fn of_whole(conditional: bool) -> Self {
-        if conditional { Self::Conditional } else { Self::Unconditional }
+        if conditional {
+            Self::Conditional
+        } else {
+            Self::Unconditional
+        }
     }
 
     /// True when what it lacks says nothing.
@@ -97,7 +102,8 @@ pub struct ShownItem {
     pub is_known: bool,
     /// Number of earlier deletions of the item: one that comes and goes needs more proof.
     pub tombstone_count: u8,
-    /// True when nothing but its title or its content names it, so that an edit may look like an end and a beginning.
+    /// True when nothing but its title or its content names it, so that an edit may look like an
+    /// end and a beginning.
     pub is_weak: bool,
 }
 
@@ -148,10 +154,11 @@ pub struct ProofPolicy {
     pub weak_confirmations: u8,
     /// Seconds from the first to the last of those at least.
     pub weak_secs: u64,
-    /// True when the document says that it is the whole feed (`fh:complete`, `fh:stateful` false; H-2, H-20).
+    /// True when the document says that it is the whole feed (`fh:complete`, `fh:stateful` false;
+    /// H-2, H-20).
     pub complete: bool,
-    /// True when the one assumption holds: a planet shows the newest of several feeds, and when one of them drops its old
-    /// entries, they vanish from the middle.
+    /// True when the one assumption holds: a planet shows the newest of several feeds, and when one
+    /// of them drops its old entries, they vanish from the middle.
     pub ordered: bool,
     /// True when the own page of a missed item is asked for, so that its word is waited for.
     pub checks_permalinks: bool,
@@ -191,18 +198,22 @@ pub struct AbsenceFindings {
 /// Fewer survivors than this are no order.
 const SURVIVORS_MIN: usize = 3;
 
-/// Anchors that must stand behind a missing item: two, so that one pinned at the end proves nothing.
+/// Anchors that must stand behind a missing item: two, so that one pinned at the end proves
+/// nothing.
 const ANCHORS_MIN: usize = 2;
 
 impl AbsenceState {
-    /// True when an unconditional request would tell more than waiting: something is missed, or conditional answers have
-    /// proven to be parts.
+    /// True when an unconditional request would tell more than waiting: something is missed, or
+    /// conditional answers have proven to be parts.
     pub fn wants_audit(&self) -> bool {
-        self.suspects().next().is_some() || self.quarantined_since.is_some() || self.conditional.is_caught()
+        self.suspects().next().is_some()
+            || self.quarantined_since.is_some()
+            || self.conditional.is_caught()
     }
 
-    /// True when documents could prove anything by what they lack: there is an order to follow and absence is believed, or the
-    /// document is the whole feed. Where they cannot, an unconditional request is a discourtesy.
+    /// True when documents could prove anything by what they lack: there is an order to follow and
+    /// absence is believed, or the document is the whole feed. Where they cannot, an unconditional
+    /// request is a discourtesy.
     pub fn can_prove(&self, policy: &ProofPolicy) -> bool {
         let is_believed = policy.belief < AbsenceTrust::Off;
         policy.complete || policy.ordered && is_believed && self.items.len() >= SURVIVORS_MIN
@@ -219,45 +230,65 @@ impl AbsenceState {
     /// Number of remembered items that a document lacks.
     pub fn lacked_by(&self, seen: &[ShownItem]) -> usize {
         let shown: HashSet<ItemId> = seen.iter().map(|place| place.id).collect();
-        self.items.iter().filter(|row| !shown.contains(&row.id)).count()
+        self.items
+            .iter()
+            .filter(|row| !shown.contains(&row.id))
+            .count()
     }
 
-    /// True when the last document held no entry, after one that did; the window is that of the one before.
+    /// True when the last document held no entry, after one that did; the window is that of the one
+    /// before.
     pub fn is_of_empty_document(&self) -> bool {
         self.documents.standing == DocumentStanding::Empty
     }
 
-    /// True when answers to conditional requests have proven to be parts of the feed, so that they show presence only.
+    /// True when answers to conditional requests have proven to be parts of the feed, so that they
+    /// show presence only.
     pub fn has_caught_conditional(&self) -> bool {
         self.conditional.is_caught()
     }
 
-    /// The items that are missed and not decided on; those whose page shows that they live are not among them.
+    /// The items that are missed and not decided on; those whose page shows that they live are not
+    /// among them.
     pub fn suspects(&self) -> impl Iterator<Item = &WindowItem> {
-        self.items
-            .iter()
-            .filter(|row| row.suspect.is_some_and(|missing| !missing.permalink_check.is_hidden()))
+        self.items.iter().filter(|row| {
+            row.suspect
+                .is_some_and(|missing| !missing.permalink_check.is_hidden())
+        })
     }
 
     /// Time of the next permalink check.
     pub fn next_check_at(&self) -> Option<Stamp> {
-        self.items.iter().filter_map(|row| row.suspect?.permalink_check.due()).min()
+        self.items
+            .iter()
+            .filter_map(|row| row.suspect?.permalink_check.due())
+            .min()
     }
 
     /// The missed item whose page is to be asked for now; the one that has been due for longest.
     pub fn due_check(&self, now: Stamp) -> Option<ItemId> {
-        let due = self.items.iter().filter_map(|row| Some((row.suspect?.permalink_check.due()?, row.id)));
+        let due = self
+            .items
+            .iter()
+            .filter_map(|row| Some((row.suspect?.permalink_check.due()?, row.id)));
         due.filter(|(due, _)| *due <= now).min().map(|(_, id)| id)
     }
 
     /// True while the pages of this site have said nothing of any post for days.
     pub fn has_useless_pages(&self, now: Stamp) -> bool {
-        self.control.as_ref().is_some_and(|control| control.is_hopeless(now))
+        self.control
+            .as_ref()
+            .is_some_and(|control| control.is_hopeless(now))
     }
 
-    /// Need of a control before the page of this item is asked for. A tombstone has been missing for long.
+    /// Need of a control before the page of this item is asked for. A tombstone has been missing
+    /// for long.
     pub fn control_need(&self, id: ItemId, now: Stamp) -> ControlNeed {
-        let suspect = self.items.iter().find(|row| row.id == id).and_then(|row| row.suspect);
+        let suspect = self
+            .items
+            .iter()
+            .find(|row| row.id == id)
+            .and_then(|row| row.suspect);
         let since = suspect.map_or(Stamp::ZERO, |missing| missing.since);
         self.control.clone().unwrap_or_default().need(since, now)
     }
@@ -266,21 +297,35 @@ impl AbsenceState {
     #[must_use]
     pub fn controlled(&self, control: PageControl) -> Self {
         let control = self.control.clone().unwrap_or_default().after(control);
-        Self { control: Some(control), ..self.clone() }
+        Self {
+            control: Some(control),
+            ..self.clone()
+        }
     }
 
     /// The result that an answer about an item comes to beside the last control.
     pub fn weigh(&self, said: CheckResult, id: ItemId, page: &AnsweredPage) -> CheckResult {
-        self.control.as_ref().map_or(said, |control| control.weigh(said, id, page))
+        self.control
+            .as_ref()
+            .map_or(said, |control| control.weigh(said, id, page))
     }
 
-    /// Takes in the result of a permalink check, together with what documents have shown so far. An item that is
-    /// not missed any more is none of a page's business.
-    pub fn told(&self, id: ItemId, said: CheckResult, policy: &ProofPolicy, now: Stamp) -> AbsenceFindings {
+    /// Takes in the result of a permalink check, together with what documents have shown so far. An
+    /// item that is not missed any more is none of a page's business.
+    pub fn told(
+        &self,
+        id: ItemId,
+        said: CheckResult,
+        policy: &ProofPolicy,
+        now: Stamp,
+    ) -> AbsenceFindings {
         let policy = &self.believed(policy, now);
         let mut memory = self.clone();
         let mut outcome = AbsenceFindings::default();
-        let found = memory.items.iter().position(|row| row.id == id && row.suspect.is_some());
+        let found = memory
+            .items
+            .iter()
+            .position(|row| row.id == id && row.suspect.is_some());
         if let Some(at) = found
             && let Some(missing) = &mut memory.items[at].suspect
         {
@@ -291,7 +336,8 @@ impl AbsenceState {
             } else {
                 check.told(said, policy.apart_secs, now)
             };
-            let is_vain = matches!(said, CheckResult::Uninformative(_)) && self.has_useless_pages(now);
+            let is_vain =
+                matches!(said, CheckResult::Uninformative(_)) && self.has_useless_pages(now);
             let check = if is_vain { check.over() } else { check };
             if is_of_many {
                 memory.told_of_many(at, check, now, &mut outcome);
@@ -315,14 +361,23 @@ impl AbsenceState {
 
     /// A policy as far as this feed's absences are believed now.
     pub fn believed(&self, policy: &ProofPolicy, now: Stamp) -> ProofPolicy {
-        let by_end = if self.pinned.is_on() { AbsenceTrust::Off } else { AbsenceTrust::Usual };
+        let by_end = if self.pinned.is_on() {
+            AbsenceTrust::Off
+        } else {
+            AbsenceTrust::Usual
+        };
         let belief = policy.belief.max(self.recurrence.belief(now)).max(by_end);
         // Where no page tells anything it is as if none was asked for.
         let checks_permalinks = policy.checks_permalinks && !self.has_useless_pages(now);
-        ProofPolicy { belief, checks_permalinks, ..*policy }
+        ProofPolicy {
+            belief,
+            checks_permalinks,
+            ..*policy
+        }
     }
 
-    /// True when what rolls off is missing from inside, so that documents prove nothing by what they lack.
+    /// True when what rolls off is missing from inside, so that documents prove nothing by what
+    /// they lack.
     pub fn is_sticky(&self) -> bool {
         self.pinned.is_on()
     }
@@ -336,26 +391,52 @@ impl AbsenceState {
         may
     }
 
-    /// The same document again, as the answer to an unconditional request: a full confirmation of what it lacks
-    /// (DESIGN section 3), if it was believed the first time. `seen` is that document. An unchanged answer to a conditional
-    /// request proves nothing new and never gets here.
-    pub fn observe_again(&self, seen: &[ShownItem], policy: &ProofPolicy, now: Stamp) -> AbsenceFindings {
+    /// The same document again, as the answer to an unconditional request: a full confirmation of
+    /// what it lacks (DESIGN section 3), if it was believed the first time. `seen` is that
+    /// document. An unchanged answer to a conditional request proves nothing new and never gets
+    /// here.
+    pub fn observe_again(
+        &self,
+        seen: &[ShownItem],
+        policy: &ProofPolicy,
+        now: Stamp,
+    ) -> AbsenceFindings {
         match self.documents.standing {
             DocumentStanding::Judged => {}
-            DocumentStanding::Doubted => return self.observe(seen, Coverage::Unconditional, policy, now),
-            DocumentStanding::Empty => return self.observe(&[], Coverage::Unconditional, policy, now),
+            DocumentStanding::Doubted => {
+                return self.observe(seen, Coverage::Unconditional, policy, now);
+            }
+            DocumentStanding::Empty => {
+                return self.observe(&[], Coverage::Unconditional, policy, now);
+            }
             DocumentStanding::SetAside => {
-                return AbsenceFindings { state: self.clone(), ..AbsenceFindings::default() };
+                return AbsenceFindings {
+                    state: self.clone(),
+                    ..AbsenceFindings::default()
+                };
             }
         }
         let present = self.items.iter().filter(|row| row.suspect.is_none());
         let place = |row: &WindowItem| {
-            let WindowItem { id, dated, tombstone_count, is_weak, .. } = *row;
-            ShownItem { id, dated, is_known: true, tombstone_count, is_weak }
+            let WindowItem {
+                id,
+                dated,
+                tombstone_count,
+                is_weak,
+                ..
+            } = *row;
+            ShownItem {
+                id,
+                dated,
+                is_known: true,
+                tombstone_count,
+                is_weak,
+            }
         };
         let seen: Vec<ShownItem> = present.map(place).collect();
         let policy = self.believed(policy, now);
-        self.judge(&seen, Coverage::Unconditional, &policy, now).watched(&policy)
+        self.judge(&seen, Coverage::Unconditional, &policy, now)
+            .watched(&policy)
     }
 
     /// Judges a document. `seen` is in document order, each item once.
@@ -369,9 +450,14 @@ impl AbsenceState {
         let shown = seen.iter().map(|place| place.id).collect();
         let returns = self.recurrence.after(&shown, &self.items, now);
         let (before, belief) = (self.recurrence.belief(now), returns.belief(now));
-        let memory = Self { recurrence: returns, ..self.clone() };
+        let memory = Self {
+            recurrence: returns,
+            ..self.clone()
+        };
         let policy = memory.believed(policy, now);
-        let mut outcome = memory.observe_by(seen, class, &policy, now).watched(&policy);
+        let mut outcome = memory
+            .observe_by(seen, class, &policy, now)
+            .watched(&policy);
         if belief > before {
             outcome.events.push(if belief == AbsenceTrust::Off {
                 WindowEvent::AbsenceOff
@@ -391,13 +477,22 @@ impl AbsenceState {
     ) -> AbsenceFindings {
         if class.is_partial() || (class == Coverage::Conditional && self.conditional.is_caught()) {
             let mut memory = self.learned(seen, class).cleared(seen);
-            memory.documents.standing =
-                if class.is_partial() { DocumentStanding::SetAside } else { DocumentStanding::Doubted };
-            return AbsenceFindings { state: memory, ..AbsenceFindings::default() };
+            memory.documents.standing = if class.is_partial() {
+                DocumentStanding::SetAside
+            } else {
+                DocumentStanding::Doubted
+            };
+            return AbsenceFindings {
+                state: memory,
+                ..AbsenceFindings::default()
+            };
         }
         let (orientation, ascends) = self.documents.direction.follow(seen, &self.items);
-        let turned: Vec<ShownItem> =
-            if ascends { seen.iter().rev().copied().collect() } else { seen.to_vec() };
+        let turned: Vec<ShownItem> = if ascends {
+            seen.iter().rev().copied().collect()
+        } else {
+            seen.to_vec()
+        };
         let mut turned_state = self.clone();
         turned_state.documents.direction = orientation;
         let mut outcome = turned_state.judge(&turned, class, policy, now);
@@ -409,7 +504,11 @@ impl AbsenceState {
     fn cleared(&self, seen: &[ShownItem]) -> Self {
         let shown: HashSet<ItemId> = seen.iter().map(|place| place.id).collect();
         let mut memory = self.clone();
-        memory.items.iter_mut().filter(|row| shown.contains(&row.id)).for_each(|row| row.suspect = None);
+        memory
+            .items
+            .iter_mut()
+            .filter(|row| shown.contains(&row.id))
+            .for_each(|row| row.suspect = None);
         memory
     }
 

@@ -1,5 +1,6 @@
-//! A walk backwards through a feed's archives: which address to ask next, what an answer means, when to stop and what that
-//! says of the feed's history (LEGACY H-6..H-13, H-22; POLLING 3.1). Pure; asking and storing are done elsewhere.
+//! A walk backwards through a feed's archives: which address to ask next, what an answer means,
+//! when to stop and what that says of the feed's history (LEGACY H-6..H-13, H-22; POLLING 3.1).
+//! Pure; asking and storing are done elsewhere.
 
 use super::{different_feed::named, item::KeyHash, stamp::Stamp};
 use everfeed_adapters::{
@@ -32,7 +33,9 @@ mod merge;
 mod tests;
 
 pub use super::{
-    absence::archives::{ArchiveFindings, ArchiveSuspect, LiveItem, Visibility, WALKS_MIN, judge_archives},
+    absence::archives::{
+        ArchiveFindings, ArchiveSuspect, LiveItem, Visibility, WALKS_MIN, judge_archives,
+    },
     history::{EndProof, History, PartialReason},
     last_walk::LastWalk,
 };
@@ -74,7 +77,8 @@ pub struct WalkedDocument<'a> {
     pub keys: &'a [KeyHash],
     /// Its own metadata.
     pub metadata: &'a Metadata,
-    /// True when it may lack what its publisher shows: cut, mended, or found to hold more by another reader.
+    /// True when it may lack what its publisher shows: cut, mended, or found to hold more by
+    /// another reader.
     pub damaged: bool,
     /// True when it shows the newest of several feeds, which drop their old entries.
     pub mixed: bool,
@@ -117,7 +121,8 @@ pub enum WalkStep {
     Done,
 }
 
-/// A walk, and all of it that must outlive the process; what it has seen is told to it again ([`ArchiveWalk::recall`]).
+/// A walk, and all of it that must outlive the process; what it has seen is told to it again
+/// ([`ArchiveWalk::recall`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArchiveWalk {
     /// Start of the walk.
@@ -150,7 +155,8 @@ pub(crate) struct WalkCounts {
     pub(crate) barren: u8,
     /// Bytes of the pages kept.
     pub(crate) bytes: u64,
-    /// The number of the live document; the pages follow. The numbers before it are those of the walk before.
+    /// The number of the live document; the pages follow. The numbers before it are those of the
+    /// walk before.
     pub(crate) base: u32,
     /// The number of the last page kept.
     pub(crate) kept: u32,
@@ -160,23 +166,27 @@ pub(crate) struct WalkCounts {
     pub(crate) backs: u8,
     /// Entries of the whole feed, as its publisher counts them.
     pub(crate) total: Option<u64>,
-    /// The number of the last page that was read on the way; those kept later were read for the proof of its end.
+    /// The number of the last page that was read on the way; those kept later were read for the
+    /// proof of its end.
     pub(crate) last: u32,
 }
 
 /// Facts that a walk has met, and what they say against its end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct WalkFindings {
-    /// True when its platform, named by itself, shows more in one document than the live one holds, so that it may have no
-    /// second page.
+    /// True when its platform, named by itself, shows more in one document than the live one holds,
+    /// so that it may have no second page.
     pub(crate) fits: bool,
     /// True when it met anything because of which its silence proves nothing.
     pub(crate) doubtful: bool,
-    /// True when a page that it took in may lack entries, so that it reaches no first item for certain.
+    /// True when a page that it took in may lack entries, so that it reaches no first item for
+    /// certain.
     pub(crate) damaged: bool,
-    /// True when all of the history is held already, so that no page must be read twice to prove that none moved.
+    /// True when all of the history is held already, so that no page must be read twice to prove
+    /// that none moved.
     pub(crate) held_whole: bool,
-    /// True when an archive said that it is one (`fh:archive`), so that the last one must say so, too.
+    /// True when an archive said that it is one (`fh:archive`), so that the last one must say so,
+    /// too.
     pub(crate) marked: bool,
     /// By what the live document names its feed.
     pub(crate) named: Metadata,
@@ -184,8 +194,8 @@ pub(crate) struct WalkFindings {
     pub(crate) flaw: Option<PartialReason>,
     /// Reason why the pages of this way lack something, whatever its end is.
     pub(crate) lacks: Option<PartialReason>,
-    /// Pages that could not be read although others behind them could, and why; each is asked for again at the end;
-    /// `None`: it may well not be there.
+    /// Pages that could not be read although others behind them could, and why; each is asked for
+    /// again at the end; `None`: it may well not be there.
     pub(crate) holes: Vec<(String, Option<PartialReason>)>,
     /// Proof of the end, once it is found.
     pub(crate) proof: Option<EndProof>,
@@ -254,7 +264,11 @@ impl ArchiveWalk {
         // A count of entries is believed where nothing can be asked that would say otherwise.
         if live.metadata.is_complete() || strategy::shows_all(live) && ways.is_empty() {
             // A document that was cut shows less than it says.
-            return Err(if live.damaged { History::Unknown } else { History::Complete });
+            return Err(if live.damaged {
+                History::Unknown
+            } else {
+                History::Complete
+            });
         }
         let Some((way, first)) = ways.first().filter(|_| rules.pages_max > 0) else {
             return Err(flaw.map_or(History::Unknown, History::Partial));
@@ -262,7 +276,8 @@ impl ArchiveWalk {
         let findings = WalkFindings {
             fits: profile.is_some_and(|profile| fits(live, profile)),
             doubtful: live.damaged || live.mixed,
-            // Counted pages begin with one that shows the live entries once more; links lead past them.
+            // Counted pages begin with one that shows the live entries once more; links lead past
+            // them.
             damaged: live.damaged && way.follows_links(),
             named: named(live.metadata),
             flaw,
@@ -284,8 +299,13 @@ impl ArchiveWalk {
             findings,
             trail: WalkTrail::default(),
         };
-        let trace =
-            PageTrace { no: 0, url: feed.as_str(), landed: live.landed, body: live.body, keys: live.keys };
+        let trace = PageTrace {
+            no: 0,
+            url: feed.as_str(),
+            landed: live.landed,
+            body: live.body,
+            keys: live.keys,
+        };
         walk.recall(&trace);
         Ok(walk)
     }
@@ -312,7 +332,9 @@ impl ArchiveWalk {
 
     /// This walk, as the next one compares itself with it.
     pub fn as_previous(&self) -> PreviousWalk {
-        self.strategy().cloned().map_or(PreviousWalk::WithoutStrategy, PreviousWalk::By)
+        self.strategy()
+            .cloned()
+            .map_or(PreviousWalk::WithoutStrategy, PreviousWalk::By)
     }
 
     /// True when another walk was before it.
@@ -320,7 +342,8 @@ impl ArchiveWalk {
         self.before != PreviousWalk::None
     }
 
-    /// The same, when its silence proves nothing whatever it meets: of a planet, or of a log of events.
+    /// The same, when its silence proves nothing whatever it meets: of a planet, or of a log of
+    /// events.
     #[must_use]
     pub fn doubted(mut self, doubtful: bool) -> Self {
         self.findings.doubtful |= doubtful;
@@ -330,17 +353,23 @@ impl ArchiveWalk {
     /// The same, with its first page so long after its live document.
     #[must_use]
     pub fn paced(self, gap_secs: u64, now: Stamp) -> Self {
-        Self { next_at: now.plus_secs(gap_secs), ..self }
+        Self {
+            next_at: now.plus_secs(gap_secs),
+            ..self
+        }
     }
 
-    /// True when it read whole archives whole, by the strategy of the walk before, so that what it does not show is not there.
+    /// True when it read whole archives whole, by the strategy of the walk before, so that what it
+    /// does not show is not there.
     pub fn proves(&self) -> bool {
         let is_same_strategy = match (&self.before, self.strategy()) {
             (PreviousWalk::By(before), Some(strategy)) => before.asks_for_the_pages_of(strategy),
             (PreviousWalk::WithoutStrategy, None) => true,
             _ => false,
         };
-        is_same_strategy && !self.findings.doubtful && self.phase == WalkPhase::Done(Completion::Complete)
+        is_same_strategy
+            && !self.findings.doubtful
+            && self.phase == WalkPhase::Done(Completion::Complete)
     }
 
     /// Pages read so far, on all ways.
@@ -348,7 +377,8 @@ impl ArchiveWalk {
         self.counts.pages
     }
 
-    /// The number of the live document; the pages follow. The numbers before it are those of the walk before.
+    /// The number of the live document; the pages follow. The numbers before it are those of the
+    /// walk before.
     pub fn base(&self) -> u32 {
         self.counts.base
     }
@@ -380,7 +410,8 @@ impl ArchiveWalk {
 
     /// Tells it of a page again that was stored; of the live document first.
     pub fn recall(&mut self, page: &PageTrace<'_>) {
-        self.trail.recall(page, page.no == self.counts.base, self.counts.way_from);
+        self.trail
+            .recall(page, page.no == self.counts.base, self.counts.way_from);
     }
 
     /// As it is stored: without what it has seen, which is not copied either.
@@ -418,12 +449,14 @@ impl ArchiveWalk {
         }
     }
 
-    /// True when there is nothing to wait for: it is at its end, or at a gap that is tried again another day.
+    /// True when there is nothing to wait for: it is at its end, or at a gap that is tried again
+    /// another day.
     pub fn is_over(&self) -> bool {
         self.is_done() || self.retry.as_ref().is_some_and(|retry| retry.rounds > 0)
     }
 
-    /// True when it has read every page that it found, or is over: what remains is the proof of its end.
+    /// True when it has read every page that it found, or is over: what remains is the proof of its
+    /// end.
     pub fn has_read(&self) -> bool {
         let may_find_more = |step: &EndStep| matches!(step, EndStep::Further | EndStep::Beyond);
         let is_ending = matches!(&self.phase, WalkPhase::Ending(_, step) if !may_find_more(step));
@@ -481,12 +514,16 @@ impl ArchiveWalk {
     }
 }
 
-/// True when a live document is shorter than its platform's documents are by default, the platform is named by the generator,
-/// and it answers 404 behind the last page. A document that is full, or longer, looks like one of a blog with more posts.
+/// True when a live document is shorter than its platform's documents are by default, the platform
+/// is named by the generator, and it answers 404 behind the last page. A document that is full, or
+/// longer, looks like one of a blog with more posts.
 fn fits(live: &WalkedDocument<'_>, profile: &Profile) -> bool {
     let usual = profile.window.and_then(|usual| usize::try_from(usual).ok());
     let ends_so = |recipe: &Recipe| match recipe {
-        Recipe::Page { end, with: None, .. } | Recipe::Path { end, .. } => end.contains(&End::NotFound),
+        Recipe::Page {
+            end, with: None, ..
+        }
+        | Recipe::Path { end, .. } => end.contains(&End::NotFound),
         _ => false,
     };
     !live.damaged

@@ -1,11 +1,13 @@
-//! T+O+C cursors exactly as the Smart Feeds text defines them; not where the items stand that they point to.
+//! T+O+C cursors exactly as the Smart Feeds text defines them; not where the items stand that they
+//! point to.
 
 use super::moment::Moment;
 use crc32fast::Hasher;
 use std::fmt;
 
-/// A cursor `{T}_{O}_{C}`: the item at offset O among those that share T, and a checksum of their ids up to it
-/// (SF-121..SF-126). Consumers treat the text as opaque; we compare it as text too, so one item has one spelling.
+/// A cursor `{T}_{O}_{C}`: the item at offset O among those that share T, and a checksum of their
+/// ids up to it (SF-121..SF-126). Consumers treat the text as opaque; we compare it as text too, so
+/// one item has one spelling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Toc {
     /// The place of the item on the listing's axis.
@@ -20,9 +22,12 @@ pub struct Toc {
 const OFFSET_MAX: u32 = 0x7FFF_FFFF;
 
 impl Toc {
-    /// The cursor of the last of `ids`, which are all that stand at `t` up to and including the item.
-    /// `None` for no ids.
-    pub fn of<S: AsRef<str>>(t: impl Into<Moment>, ids: impl IntoIterator<Item = S>) -> Option<Self> {
+    /// The cursor of the last of `ids`, which are all that stand at `t` up to and including the
+    /// item. `None` for no ids.
+    pub fn of<S: AsRef<str>>(
+        t: impl Into<Moment>,
+        ids: impl IntoIterator<Item = S>,
+    ) -> Option<Self> {
         let mut crc = Hasher::new();
         let mut count = 0_u32;
         for id in ids {
@@ -33,10 +38,15 @@ impl Toc {
             count += 1;
         }
         let o = count.checked_sub(1)?;
-        Some(Self { t: t.into(), o, c: crc.finalize() })
+        Some(Self {
+            t: t.into(),
+            o,
+            c: crc.finalize(),
+        })
     }
 
-    /// True when the items now at `t` still bear this cursor out: at least O+1 of them, and the same checksum (SF-128).
+    /// True when the items now at `t` still bear this cursor out: at least O+1 of them, and the
+    /// same checksum (SF-128).
     pub fn holds<S: AsRef<str>>(&self, ids: impl IntoIterator<Item = S>) -> bool {
         Self::of(self.t, ids.into_iter().take(self.o as usize + 1)) == Some(*self)
     }

@@ -11,28 +11,41 @@ pub struct DifferentFeed {
     pub title: String,
 }
 
-/// The other feed that a document belongs to, if nothing in it was known: a hoster's parking page in RSS, a proxy that mixed
-/// two up (POLLING 2.2). Its title differs, and its id or the host of its site; a feed that only renames itself changes
-/// less.
+/// The other feed that a document belongs to, if nothing in it was known: a hoster's parking page
+/// in RSS, a proxy that mixed two up (POLLING 2.2). Its title differs, and its id or the host of
+/// its site; a feed that only renames itself changes less.
 pub fn different_feed(held: &Metadata, found: &Metadata) -> Option<DifferentFeed> {
-    let differ =
-        |held: Option<&str>, found: Option<&str>| matches!((held, found), (Some(a), Some(b)) if a != b);
+    let differ = |held: Option<&str>, found: Option<&str>| matches!((held, found), (Some(a), Some(b)) if a != b);
     let title = |metadata: &'_ Metadata| metadata.title.as_ref().map(|title| title.value.clone());
-    let site =
-        |metadata: &Metadata| Url::parse(metadata.link("alternate")?).ok()?.host_str().map(str::to_owned);
+    let site = |metadata: &Metadata| {
+        Url::parse(metadata.link("alternate")?)
+            .ok()?
+            .host_str()
+            .map(str::to_owned)
+    };
     let is_other = differ(title(held).as_deref(), title(found).as_deref())
         && (differ(held.id.as_deref(), found.id.as_deref())
             || differ(site(held).as_deref(), site(found).as_deref()));
-    is_other.then(|| DifferentFeed { title: title(found).unwrap_or_default() })
+    is_other.then(|| DifferentFeed {
+        title: title(found).unwrap_or_default(),
+    })
 }
 
-/// By what a page of a feed names its feed: the title, the site, the id. Where each page has its own address for an id, as
-/// `rdf:about` often is, its host says no less, and no page is a different_feed for its number.
+/// By what a page of a feed names its feed: the title, the site, the id. Where each page has its
+/// own address for an id, as `rdf:about` often is, its host says no less, and no page is a
+/// different_feed for its number.
 pub fn named(metadata: &Metadata) -> Metadata {
     let of_site = |link: &&Link| link.rel == "alternate";
-    let host = |id: &String| Url::parse(id).ok().and_then(|url| url.host_str().map(str::to_owned));
+    let host = |id: &String| {
+        Url::parse(id)
+            .ok()
+            .and_then(|url| url.host_str().map(str::to_owned))
+    };
     Metadata {
-        id: metadata.id.as_ref().map(|id| host(id).unwrap_or_else(|| id.clone())),
+        id: metadata
+            .id
+            .as_ref()
+            .map(|id| host(id).unwrap_or_else(|| id.clone())),
         title: metadata.title.clone(),
         links: metadata.links.iter().filter(of_site).cloned().collect(),
         ..Metadata::default()
@@ -42,16 +55,22 @@ pub fn named(metadata: &Metadata) -> Metadata {
 /// Hosts from which a planet's entries come at least.
 const PLANET_HOSTS_MIN: usize = 3;
 
-/// True when the entries of a document come from several blogs: their ids, or where they have none their links, name three
-/// hosts and more, none of which has four fifths of them.
+/// True when the entries of a document come from several blogs: their ids, or where they have none
+/// their links, name three hosts and more, none of which has four fifths of them.
 pub fn is_planet(window: &SlicedDocument) -> bool {
     let mut hosts: HashMap<String, usize> = HashMap::new();
     for entry in &window.entries {
-        let (Key::Id(name) | Key::Link(name)) = &entry.key else { continue };
+        let (Key::Id(name) | Key::Link(name)) = &entry.key else {
+            continue;
+        };
         let host = match name.strip_prefix("tag:") {
             // RFC 4151: an authority, a comma, a date. What only begins so names no host.
-            Some(tag) => tag.split_once(',').map(|(authority, _)| authority.to_ascii_lowercase()),
-            None => Url::parse(name).ok().and_then(|url| url.host_str().map(str::to_owned)),
+            Some(tag) => tag
+                .split_once(',')
+                .map(|(authority, _)| authority.to_ascii_lowercase()),
+            None => Url::parse(name)
+                .ok()
+                .and_then(|url| url.host_str().map(str::to_owned)),
         };
         if let Some(host) = host {
             *hosts.entry(host).or_default() += 1;
@@ -70,7 +89,11 @@ mod tests {
         let item = |id: &&str| format!("<item><guid>{id}</guid></item>");
         let items: String = ids.iter().map(item).collect();
         let text = format!("<rss version=\"2.0\"><channel><title>t</title>{items}</channel></rss>");
-        assert_eq!(is_planet(&slice(text.as_bytes(), &Hints::default()).unwrap()), expect, "{ids:?}");
+        assert_eq!(
+            is_planet(&slice(text.as_bytes(), &Hints::default()).unwrap()),
+            expect,
+            "{ids:?}"
+        );
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Filters: the items that a view shows, and the one spelling of each filter; not how they are found, nor how a URL holds them.
+//! Filters: the items that a view shows, and the one spelling of each filter; not how they are
+//! found, nor how a URL holds them.
 
 use super::{
     inheritance,
@@ -35,8 +36,8 @@ pub enum Filter {
     All,
     /// Every item that is there, and no word of others: what ordinary readers are shown.
     Live,
-    /// The items that meet some terms. What was changed and does not meet them is shown as having left the view, so that a
-    /// mirror of it ends with what it holds.
+    /// The items that meet some terms. What was changed and does not meet them is shown as having
+    /// left the view, so that a mirror of it ends with what it holds.
     Terms(Arc<FilterTerms>),
     /// The items that one filter asks for, of those that another permits its reader.
     Within(Arc<PermittedPart>),
@@ -51,7 +52,8 @@ pub struct PermittedPart {
     pub asked: Filter,
 }
 
-/// Terms of a filter, all of which an item must meet. Folded and sorted, so that two filters that mean the same are equal.
+/// Terms of a filter, all of which an item must meet. Folded and sorted, so that two filters that
+/// mean the same are equal.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct FilterTerms {
     /// Words and phrases, each of which stands in the title or in a text.
@@ -116,7 +118,9 @@ impl Filter {
     pub const NAMES: [&'static str; 6] = ["q", "author", "category", "deleted", "has", "lang"];
 
     /// The filter with these values, in the order of [`Filter::NAMES`]; an empty one says nothing.
-    pub fn of([words, author, category, deleted, has, language]: [&str; 6]) -> Result<Self, BadFilter> {
+    pub fn of(
+        [words, author, category, deleted, has, language]: [&str; 6],
+    ) -> Result<Self, BadFilter> {
         let terms = FilterTerms {
             phrases: phrases(words)?,
             author: line("author", author)?,
@@ -134,7 +138,11 @@ impl Filter {
             },
             language: language_range(language)?,
         };
-        Ok(if terms == FilterTerms::default() { Self::All } else { Self::Terms(Arc::new(terms)) })
+        Ok(if terms == FilterTerms::default() {
+            Self::All
+        } else {
+            Self::Terms(Arc::new(terms))
+        })
     }
 
     /// The same choice for ordinary readers, who are shown nothing of what is gone.
@@ -143,8 +151,15 @@ impl Filter {
         match self {
             Self::All | Self::Live => Self::Live,
             Self::Terms(terms) => {
-                let deletion = if terms.deletion == Deletion::Any { Deletion::No } else { terms.deletion };
-                Self::Terms(Arc::new(FilterTerms { deletion, ..(**terms).clone() }))
+                let deletion = if terms.deletion == Deletion::Any {
+                    Deletion::No
+                } else {
+                    terms.deletion
+                };
+                Self::Terms(Arc::new(FilterTerms {
+                    deletion,
+                    ..(**terms).clone()
+                }))
             }
             Self::Within(part) => part.asked.live().within(&part.permitted),
         }
@@ -155,7 +170,10 @@ impl Filter {
     pub fn within(self, permitted: &Self) -> Self {
         match permitted {
             Self::All => self,
-            _ => Self::Within(Arc::new(PermittedPart { permitted: permitted.clone(), asked: self })),
+            _ => Self::Within(Arc::new(PermittedPart {
+                permitted: permitted.clone(),
+                asked: self,
+            })),
         }
     }
 
@@ -213,9 +231,21 @@ impl Filter {
         let mut spelling = Vec::new();
         if !terms.phrases.is_empty() {
             let quoted = |phrase: &String| {
-                if phrase.contains(' ') { format!("\"{phrase}\"") } else { phrase.clone() }
+                if phrase.contains(' ') {
+                    format!("\"{phrase}\"")
+                } else {
+                    phrase.clone()
+                }
             };
-            spelling.push((q, terms.phrases.iter().map(quoted).collect::<Vec<_>>().join(" ")));
+            spelling.push((
+                q,
+                terms
+                    .phrases
+                    .iter()
+                    .map(quoted)
+                    .collect::<Vec<_>>()
+                    .join(" "),
+            ));
         }
         spelling.extend(terms.author.clone().map(|value| (author, value)));
         spelling.extend(terms.category.clone().map(|value| (category, value)));
@@ -241,10 +271,13 @@ impl Filter {
             _ => String::new(),
         };
         let hash = Sha256::digest(format!("{:?}{permitted}", self.spelling()));
-        hash[..8].iter().fold(String::from("."), |tag, byte| format!("{tag}{byte:02x}"))
+        hash[..8]
+            .iter()
+            .fold(String::from("."), |tag, byte| format!("{tag}{byte:02x}"))
     }
 
-    /// True where it depends on what the feed says of itself, from which entries inherit authors and a language.
+    /// True where it depends on what the feed says of itself, from which entries inherit authors
+    /// and a language.
     pub fn is_of_feed(&self) -> bool {
         match self {
             Self::All | Self::Live => false,
@@ -270,14 +303,20 @@ impl Filter {
         }
     }
 
-    /// The tombstone in whose form a view shows that a changed item is not in it. Of an item that its reader may not see it has
-    /// our id and our times alone: the publisher's id may hold words of it.
+    /// The tombstone in whose form a view shows that a changed item is not in it. Of an item that
+    /// its reader may not see it has our id and our times alone: the publisher's id may hold words
+    /// of it.
     pub fn stub(&self, item: &Item, feed: &FeedRecord) -> Item {
         let stub = left_view(item);
         match self {
             Self::Within(part) if !part.permitted.shows(item, feed) => {
                 let iri = uuid_iri("", &item.id.to_string());
-                Item { iri, published_us: None, publisher_id: None, ..stub }
+                Item {
+                    iri,
+                    published_us: None,
+                    publisher_id: None,
+                    ..stub
+                }
             }
             _ => stub,
         }
@@ -287,8 +326,11 @@ impl Filter {
 impl fmt::Display for Filter {
     /// For people: `q=rust, lang=de`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let spelling: Vec<String> =
-            self.spelling().into_iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let spelling: Vec<String> = self
+            .spelling()
+            .into_iter()
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
         f.write_str(&spelling.join(", "))
     }
 }
@@ -301,23 +343,49 @@ impl FilterTerms {
             Deletion::Only if !item.is_gone() => return false,
             Deletion::No | Deletion::Only => {}
         }
-        let Some(entry) = item.entry() else { return !self.are_of_content() };
+        let Some(entry) = item.entry() else {
+            return !self.are_of_content();
+        };
         // The cheap ones first: words ask for the whole text.
         (!self.has_enclosure || entry.attached().any(|file| is_shown(&file)))
-            && self.language.as_deref().is_none_or(|range| is_in(entry, feed, range))
-            && self.category.as_deref().is_none_or(|category| is_tagged(entry, category))
-            && self.author.as_deref().is_none_or(|author| is_by(entry, feed, author))
+            && self
+                .language
+                .as_deref()
+                .is_none_or(|range| is_in(entry, feed, range))
+            && self
+                .category
+                .as_deref()
+                .is_none_or(|category| is_tagged(entry, category))
+            && self
+                .author
+                .as_deref()
+                .is_none_or(|author| is_by(entry, feed, author))
             && self.holds_phrases(entry, words)
     }
 
     /// True when a tombstone, which has no content, cannot meet them.
     fn are_of_content(&self) -> bool {
-        let Self { phrases, author, category, deletion: _, has_enclosure, language } = self;
-        !phrases.is_empty() || author.is_some() || category.is_some() || *has_enclosure || language.is_some()
+        let Self {
+            phrases,
+            author,
+            category,
+            deletion: _,
+            has_enclosure,
+            language,
+        } = self;
+        !phrases.is_empty()
+            || author.is_some()
+            || category.is_some()
+            || *has_enclosure
+            || language.is_some()
     }
 
     fn holds_phrases(&self, entry: &Entry, words: &ItemWords) -> bool {
-        self.phrases.is_empty() || self.phrases.iter().all(|phrase| words.of(entry).hold(phrase))
+        self.phrases.is_empty()
+            || self
+                .phrases
+                .iter()
+                .all(|phrase| words.of(entry).hold(phrase))
     }
 }
 
@@ -331,17 +399,23 @@ impl ItemWords {
     }
 }
 
-/// True for an item that a view in this order shows as having left it, if its filter does not show it: one that was changed. What
-/// it was before is not kept.
+/// True for an item that a view in this order shows as having left it, if its filter does not show
+/// it: one that was changed. What it was before is not kept.
 pub fn is_shown_as_left(item: &Item, order: Order) -> bool {
     order == Order::MODIFIED && item.modified > item.created
 }
 
-/// The tombstone in whose form a view shows that a changed item is not in it: with its id and its dates, and nothing else.
+/// The tombstone in whose form a view shows that a changed item is not in it: with its id and its
+/// dates, and nothing else.
 pub fn left_view(item: &Item) -> Item {
-    let publisher_id = PublisherId::with_source(item.publisher_id.as_ref(), item.remaining_source());
+    let publisher_id =
+        PublisherId::with_source(item.publisher_id.as_ref(), item.remaining_source());
     Item {
-        content: Content::Gone { reason: Reason::LeftView, first_missing: None, last_seen: None },
+        content: Content::Gone {
+            reason: Reason::LeftView,
+            first_missing: None,
+            last_seen: None,
+        },
         publisher_id,
         ..item.clone()
     }
@@ -350,16 +424,22 @@ pub fn left_view(item: &Item) -> Item {
 /// The words of the title and the texts of an entry.
 fn words_of(entry: &Entry) -> FoldedWords {
     let mut words = FoldedWords::default();
-    let texts = [entry.title.as_ref(), entry.summary.as_ref(), entry.content.as_ref().map(|body| &body.text)];
+    let texts = [
+        entry.title.as_ref(),
+        entry.summary.as_ref(),
+        entry.content.as_ref().map(|body| &body.text),
+    ];
     for text in texts.into_iter().flatten() {
         words.add(text);
     }
     words
 }
 
-/// True for a file that documents name: not one whose URL leads nowhere known, or would run something.
+/// True for a file that documents name: not one whose URL leads nowhere known, or would run
+/// something.
 pub(super) fn is_shown(file: &Enclosure) -> bool {
-    let barred = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '\u{FFFE}' | '\u{FFFF}');
+    let barred =
+        |c: char| c.is_whitespace() || c.is_control() || matches!(c, '\u{FFFE}' | '\u{FFFF}');
     let url = file.url.trim();
     !url.chars().all(barred) && (may_be_followed(url) || is_image_data(url))
 }
@@ -367,27 +447,40 @@ pub(super) fn is_shown(file: &Enclosure) -> bool {
 fn is_by(entry: &Entry, feed: &FeedRecord, author: &str) -> bool {
     let is_named = |person: &Person| {
         let names = [&person.name, &person.email, &person.uri];
-        names.into_iter().flatten().any(|name| folded(name) == author)
+        names
+            .into_iter()
+            .flatten()
+            .any(|name| folded(name) == author)
     };
     inheritance::authors(entry, feed).iter().any(is_named)
 }
 
 fn is_tagged(entry: &Entry, category: &str) -> bool {
     entry.categories.iter().any(|tag| {
-        folded(&tag.term) == category || tag.label.as_ref().is_some_and(|label| folded(label) == category)
+        folded(&tag.term) == category
+            || tag
+                .label
+                .as_ref()
+                .is_some_and(|label| folded(label) == category)
     })
 }
 
 /// True for an entry in a language of the range (RFC 4647 section 3.3.1).
 fn is_in(entry: &Entry, feed: &FeedRecord, range: &str) -> bool {
-    let Some(language) = inheritance::language(entry, feed) else { return false };
+    let Some(language) = inheritance::language(entry, feed) else {
+        return false;
+    };
     let language = language.trim().to_ascii_lowercase().replace('_', "-");
-    language.strip_prefix(range).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+    language
+        .strip_prefix(range)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
 }
 
 /// The words and phrases of a search, folded and sorted, each once.
 fn phrases(words: &str) -> Result<Vec<String>, BadFilter> {
-    let Some(words) = text("q", words)? else { return Ok(Vec::new()) };
+    let Some(words) = text("q", words)? else {
+        return Ok(Vec::new());
+    };
     let mut phrases = Vec::new();
     // Every second part stands between quotation marks.
     let parts: Vec<&str> = words.split('"').collect();
@@ -413,7 +506,9 @@ fn phrases(words: &str) -> Result<Vec<String>, BadFilter> {
 
 /// A value of one line, folded; `None` for none.
 fn line(name: &'static str, value: &str) -> Result<Option<String>, BadFilter> {
-    let Some(value) = text(name, value)? else { return Ok(None) };
+    let Some(value) = text(name, value)? else {
+        return Ok(None);
+    };
     match folded(value) {
         line if line.is_empty() => Err(BadFilter::NoText(name)),
         line => Ok(Some(line)),
@@ -442,7 +537,13 @@ fn language_range(value: &str) -> Result<Option<String>, BadFilter> {
         |tag: &str| (1..=8).contains(&tag.len()) && tag.bytes().all(|b| b.is_ascii_alphanumeric());
     let is_primary = |tag: &str| tag.bytes().all(|b| b.is_ascii_alphabetic());
     let is_range = value.len() <= LANGUAGE_BYTES_MAX
-        && subtags.next().is_some_and(|tag| is_subtag(tag) && is_primary(tag))
+        && subtags
+            .next()
+            .is_some_and(|tag| is_subtag(tag) && is_primary(tag))
         && subtags.all(is_subtag);
-    if is_range { Ok(Some(value.to_ascii_lowercase())) } else { Err(BadFilter::Language) }
+    if is_range {
+        Ok(Some(value.to_ascii_lowercase()))
+    } else {
+        Err(BadFilter::Language)
+    }
 }

@@ -18,8 +18,8 @@ pub struct ForgottenIn<'f, F> {
 }
 
 impl<F: Fn(KeyHash) -> bool> ForgottenIn<'_, F> {
-    /// Cuts a kept document, of a feed at this address; `None` when it shows nothing that was forgotten. Its digest stays that
-    /// of what came, by which polls know it.
+    /// Cuts a kept document, of a feed at this address; `None` when it shows nothing that was
+    /// forgotten. Its digest stays that of what came, by which polls know it.
     ///
     /// # Errors
     /// [`Uncuttable`] when what was forgotten cannot be cut out of it.
@@ -29,13 +29,25 @@ impl<F: Fn(KeyHash) -> bool> ForgottenIn<'_, F> {
         url: Option<&str>,
     ) -> Result<Option<LegacyDocument>, Uncuttable> {
         let content_type = document.content_type.as_deref();
-        let hints = Hints { content_type, base_url: url, ..Hints::default() };
-        Ok(self.bytes(&document.body, &hints)?.map(|body| LegacyDocument { body, ..document.clone() }))
+        let hints = Hints {
+            content_type,
+            base_url: url,
+            ..Hints::default()
+        };
+        Ok(self
+            .bytes(&document.body, &hints)?
+            .map(|body| LegacyDocument {
+                body,
+                ..document.clone()
+            }))
     }
 
-    /// Cuts a staged page; `None` when it shows nothing that was forgotten. Of one that cannot be cut the traces stay.
+    /// Cuts a staged page; `None` when it shows nothing that was forgotten. Of one that cannot be
+    /// cut the traces stay.
     pub fn page(&self, page: &StagedPage) -> Option<StagedPage> {
-        let StagedBody::Waiting(deflated) = &page.content else { return None };
+        let StagedBody::Waiting(deflated) = &page.content else {
+            return None;
+        };
         if !page.keys.iter().any(|key| (self.is_forgotten)(*key)) {
             return None;
         }
@@ -47,9 +59,15 @@ impl<F: Fn(KeyHash) -> bool> ForgottenIn<'_, F> {
         };
         let mut body = Vec::new();
         let read = DeflateDecoder::new(deflated.as_slice()).read_to_end(&mut body);
-        let cut = read.ok().and_then(|_| self.bytes(&body, &hints).ok()).map(|cut| cut.unwrap_or(body));
+        let cut = read
+            .ok()
+            .and_then(|_| self.bytes(&body, &hints).ok())
+            .map(|cut| cut.unwrap_or(body));
         let content = cut.and_then(|body| deflated_again(&body));
-        Some(StagedPage { content: content.map_or(StagedBody::Traces, StagedBody::Waiting), ..page.clone() })
+        Some(StagedPage {
+            content: content.map_or(StagedBody::Traces, StagedBody::Waiting),
+            ..page.clone()
+        })
     }
 
     fn bytes(&self, bytes: &[u8], hints: &Hints<'_>) -> Result<Option<Vec<u8>>, Uncuttable> {

@@ -1,4 +1,5 @@
-//! History: how far back the memory of a feed reaches, and the reason why no further (H-4, H-11); not how archives are read.
+//! History: how far back the memory of a feed reaches, and the reason why no further (H-4, H-11);
+//! not how archives are read.
 
 use std::fmt;
 
@@ -57,7 +58,8 @@ pub enum PartialReason {
         /// The server's limit.
         entries_max: u32,
     },
-    /// The server does not show the live entries as the first page, so that no page proves to be the last.
+    /// The server does not show the live entries as the first page, so that no page proves to be
+    /// the last.
     PagingUnproven,
     /// A page shows the live feed once more.
     LeadsToFeed,
@@ -94,9 +96,11 @@ pub enum EndProof {
     },
     /// The last archive names none before it, and did so again later.
     LastArchive,
-    /// Behind the last page, which is not full, is none, and was none later; the first one shows the live entries.
+    /// Behind the last page, which is not full, is none, and was none later; the first one shows
+    /// the live entries.
     LastPage,
-    /// The pages in the order of edits meet the live document; behind them is none, and was none later.
+    /// The pages in the order of edits meet the live document; behind them is none, and was none
+    /// later.
     MeetsLive,
     /// There is a first page and no second one.
     OnlyPage,
@@ -105,8 +109,8 @@ pub enum EndProof {
 }
 
 impl PartialReason {
-    /// True when another walk may well find more: the publisher's fault may pass. A limit, or a page that is gone for good,
-    /// stays.
+    /// True when another walk may well find more: the publisher's fault may pass. A limit, or a
+    /// page that is gone for good, stays.
     pub const fn may_pass(&self) -> bool {
         match self {
             Self::LinksToAnotherHost
@@ -138,8 +142,8 @@ impl PartialReason {
 }
 
 impl History {
-    /// History after one more walk that came to `found`. Nothing that is held is forgotten, so a complete history stays
-    /// complete; of two reasons for a partial one the newer counts.
+    /// History after one more walk that came to `found`. Nothing that is held is forgotten, so a
+    /// complete history stays complete; of two reasons for a partial one the newer counts.
     #[must_use]
     pub fn after(&self, found: Self) -> Self {
         match (self, found) {
@@ -171,7 +175,8 @@ impl History {
 impl fmt::Display for History {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())?;
-        self.reason().map_or(Ok(()), |reason| write!(f, " ({reason})"))
+        self.reason()
+            .map_or(Ok(()), |reason| write!(f, " ({reason})"))
     }
 }
 

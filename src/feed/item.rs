@@ -6,8 +6,8 @@ use sha2::{Digest as _, Sha256};
 use std::{fmt, str::FromStr, sync::Arc};
 use uuid::Uuid;
 
-/// `fo:id`: the first 20 hexadecimal digits of SHA-256 over `namespace LF key` (DESIGN section 3). Unique across feeds,
-/// the same after a re-import.
+/// `fo:id`: the first 20 hexadecimal digits of SHA-256 over `namespace LF key` (DESIGN section 3).
+/// Unique across feeds, the same after a re-import.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ItemId(pub [u8; 10]);
 
@@ -18,8 +18,11 @@ pub struct KeyHash(pub [u8; 16]);
 impl KeyHash {
     /// Hash of a stripped key (see [`Key::stripped`]) in a namespace.
     pub fn of(namespace: &str, stripped: &str) -> Self {
-        let full =
-            Sha256::new().chain_update(namespace).chain_update(b"\n").chain_update(stripped).finalize();
+        let full = Sha256::new()
+            .chain_update(namespace)
+            .chain_update(b"\n")
+            .chain_update(stripped)
+            .finalize();
         let mut short = [0; 16];
         short.copy_from_slice(&full[..16]);
         Self(short)
@@ -33,47 +36,54 @@ impl KeyHash {
     }
 }
 
-/// An item: a whole object, never a delta. Everything that is rendered of it is fixed for (id, modified).
+/// An item: a whole object, never a delta. Everything that is rendered of it is fixed for (id,
+/// modified).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Item {
     /// Unique, for ever.
     pub id: ItemId,
-    /// The upstream's id when it is an absolute IRI, else a `urn:uuid:`: what `atom:id` carries. Never changes.
+    /// The upstream's id when it is an absolute IRI, else a `urn:uuid:`: what `atom:id` carries.
+    /// Never changes.
     pub iri: String,
-    /// T: when this version was committed. Unique in the feed and strictly increasing (SF D-4, D-5).
+    /// T: when this version was committed. Unique in the feed and strictly increasing (SF D-4,
+    /// D-5).
     pub modified: Stamp,
     /// Time of its first commit.
     pub created: Stamp,
     /// T of its last resurrection; `atom:updated` is never earlier.
     pub revived: Option<Stamp>,
-    /// Upstream's date of publication in microseconds since 1970, if plausible; outlives the content.
+    /// Upstream's date of publication in microseconds since 1970, if plausible; outlives the
+    /// content.
     pub published_us: Option<i64>,
     /// The content, or what is left of it.
     pub content: Content,
-    /// Number of times that it became a tombstone: one that comes and goes needs more proof the next time (POLLING 2.4).
+    /// Number of times that it became a tombstone: one that comes and goes needs more proof the
+    /// next time (POLLING 2.4).
     pub tombstone_count: u8,
     /// Digests that the next poll is compared with.
     pub digests: ItemDigests,
-    /// The id that the publisher gave it first, as far as `iri` does not say it; outlives the content. Never changes.
+    /// The id that the publisher gave it first, as far as `iri` does not say it; outlives the
+    /// content. Never changes.
     pub publisher_id: Option<PublisherId>,
 }
 
-/// The publisher's own id of an item, where that is more than its IRI, and the source of one that is gone: the names that
-/// outlive the content.
+/// The publisher's own id of an item, where that is more than its IRI, and the source of one that
+/// is gone: the names that outlive the content.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PublisherId {
     /// The id as it came in, when it is no absolute IRI.
     pub text: Option<String>,
     /// `isPermaLink`, when it is the guid of RSS.
     pub is_permalink: Option<IsPermaLink>,
-    /// The source of the entry that a tombstone stood for: of a post of a group the member that it came from. `None` for a live item,
-    /// whose entry names it.
+    /// The source of the entry that a tombstone stood for: of a post of a group the member that it
+    /// came from. `None` for a live item, whose entry names it.
     pub source: Option<Box<Source>>,
 }
 
 impl PublisherId {
-    /// The id of an entry that founds an item with this IRI. `None` when the IRI says it all: it is the id itself, or it
-    /// was made because there is no id, or because another item had the same before.
+    /// The id of an entry that founds an item with this IRI. `None` when the IRI says it all: it is
+    /// the id itself, or it was made because there is no id, or because another item had the same
+    /// before.
     pub fn of(entry: &Entry, iri: &str, namespace: &str) -> Option<Self> {
         // Of a longer one nothing but its digest is kept.
         let id = entry.id.as_ref().filter(|id| id.len() <= ID_BYTES_MAX)?;
@@ -82,15 +92,23 @@ impl PublisherId {
         if !is_iri && !founded() {
             return None;
         }
-        let found =
-            Self { text: (!is_iri).then(|| id.clone()), is_permalink: entry.is_permalink, source: None };
+        let found = Self {
+            text: (!is_iri).then(|| id.clone()),
+            is_permalink: entry.is_permalink,
+            source: None,
+        };
         found.unless_empty()
     }
 
-    /// The same of an item that is gone, with the part of its source that is told, or of one that lives, without.
+    /// The same of an item that is gone, with the part of its source that is told, or of one that
+    /// lives, without.
     #[must_use]
     pub fn with_source(of: Option<&Self>, source: Option<Box<Source>>) -> Option<Self> {
-        Self { source, ..of.cloned().unwrap_or_default() }.unless_empty()
+        Self {
+            source,
+            ..of.cloned().unwrap_or_default()
+        }
+        .unless_empty()
     }
 
     fn unless_empty(self) -> Option<Self> {
@@ -112,7 +130,8 @@ pub struct ItemDigests {
 /// Live content or a tombstone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
-    /// As upstream last had it. Shared, so that an import holds each of its entries once however many look at it.
+    /// As upstream last had it. Shared, so that an import holds each of its entries once however
+    /// many look at it.
     Live(Arc<Entry>),
     /// Deleted: stripped of content, kept for ever (SF-12).
     Gone {
@@ -130,7 +149,8 @@ pub enum Content {
 pub enum Reason {
     /// The publisher said so with `at:deleted-entry`.
     Explicit,
-    /// It left a document that says it is the whole feed: no deletion, maybe; a "top ten" does that.
+    /// It left a document that says it is the whole feed: no deletion, maybe; a "top ten" does
+    /// that.
     LeftCompleteFeed,
     /// It is missing although what stood behind it is still there.
     AbsentBracketed,
@@ -140,16 +160,24 @@ pub enum Reason {
     AbsentArchive,
     /// Its operator here had it removed, for legal reasons for instance. It never comes back.
     Forgotten,
-    /// Its feed is no member of the group any more. Stored in groups only: in its own feed the item goes on.
+    /// Its feed is no member of the group any more. Stored in groups only: in its own feed the item
+    /// goes on.
     LeftGroup,
-    /// It was changed and is not in the view now. Shown in filtered views only, never stored: in the feed the item goes on.
+    /// It was changed and is not in the view now. Shown in filtered views only, never stored: in
+    /// the feed the item goes on.
     LeftView,
 }
 
 impl Content {
     /// True for an item that its operator here had removed.
     pub const fn is_forgotten(&self) -> bool {
-        matches!(self, Self::Gone { reason: Reason::Forgotten, .. })
+        matches!(
+            self,
+            Self::Gone {
+                reason: Reason::Forgotten,
+                ..
+            }
+        )
     }
 }
 
@@ -172,7 +200,10 @@ impl Reason {
 impl Item {
     /// The publisher's id as it came in; the IRI where there is none, or where two items share one.
     pub fn given_id(&self) -> &str {
-        let text = self.publisher_id.as_ref().and_then(|given| given.text.as_deref());
+        let text = self
+            .publisher_id
+            .as_ref()
+            .and_then(|given| given.text.as_deref());
         text.unwrap_or(&self.iri)
     }
 
@@ -202,7 +233,8 @@ impl Item {
         self.publisher_id.as_ref()?.source.as_deref()
     }
 
-    /// The part of its source that a tombstone of it names: the feed by its id, title and URLs. A longer one is left out.
+    /// The part of its source that a tombstone of it names: the feed by its id, title and URLs. A
+    /// longer one is left out.
     pub fn remaining_source(&self) -> Option<Box<Source>> {
         let source = match self.entry() {
             Some(entry) => entry.source.as_deref()?,
@@ -227,17 +259,23 @@ impl Item {
         matches!(self.content, Content::Gone { .. })
     }
 
-    /// `atom:updated`: upstream's, else its published, else first seen; never later than T and, after a resurrection,
-    /// never earlier than that; a tombstone's is T (DESIGN section 3 and 9, LEGACY A-14).
+    /// `atom:updated`: upstream's, else its published, else first seen; never later than T and,
+    /// after a resurrection, never earlier than that; a tombstone's is T (DESIGN section 3 and 9,
+    /// LEGACY A-14).
     pub fn updated(&self) -> Moment {
-        let Some(entry) = self.entry() else { return self.modified.into() };
+        let Some(entry) = self.entry() else {
+            return self.modified.into();
+        };
         let said = entry
             .updated
             .as_ref()
             .and_then(|date| plausible(date.at_us))
             .or_else(|| plausible(self.published_us));
-        let said = said.unwrap_or(self.created.into()).min(self.modified.into());
-        self.revived.map_or(said, |revived| said.max(revived.into()))
+        let said = said
+            .unwrap_or(self.created.into())
+            .min(self.modified.into());
+        self.revived
+            .map_or(said, |revived| said.max(revived.into()))
     }
 
     /// Upstream's date of publication, if it names one.
@@ -252,21 +290,24 @@ impl Item {
         listed(self.published_us, updated_us, (self.created, self.modified))
     }
 
-    /// The date that readers sort by: published, else updated. An old post without a date of its own is not today's.
+    /// The date that readers sort by: published, else updated. An old post without a date of its
+    /// own is not today's.
     pub fn dated(&self) -> Moment {
         self.published().unwrap_or_else(|| self.updated())
     }
 }
 
-/// The date of an item in the order of publication: the publisher's, else that of its last change by its content (never after our
-/// own T of it), else its first sight.
+/// The date of an item in the order of publication: the publisher's, else that of its last change
+/// by its content (never after our own T of it), else its first sight.
 pub fn listed(
     published_us: Option<i64>,
     updated_us: Option<i64>,
     (created, modified): (Stamp, Stamp),
 ) -> Moment {
     let updated = || plausible(updated_us).map(|updated| updated.min(modified.into()));
-    plausible(published_us).or_else(updated).unwrap_or(created.into())
+    plausible(published_us)
+        .or_else(updated)
+        .unwrap_or(created.into())
 }
 
 /// Limit of the source of a tombstone, bytes.
@@ -278,31 +319,40 @@ const DEATHS_MANY: u8 = 3;
 /// Least time for which an item that comes and goes must be missed, in seconds.
 const FLAPPING_SECS: u64 = 72 * 3600;
 
-/// Least time for which an item that was deleted so often must be missed before it is taken for deleted again, in seconds.
+/// Least time for which an item that was deleted so often must be missed before it is taken for
+/// deleted again, in seconds.
 pub fn flapping_secs(tombstone_count: u8) -> u64 {
-    if tombstone_count >= DEATHS_MANY { FLAPPING_SECS } else { 0 }
+    if tombstone_count >= DEATHS_MANY {
+        FLAPPING_SECS
+    } else {
+        0
+    }
 }
 
-/// The year 1000, before which no date is written with four digits: the zero of .NET, and years of two digits that went wrong.
+/// The year 1000, before which no date is written with four digits: the zero of .NET, and years of
+/// two digits that went wrong.
 const PLAUSIBLE_FROM_US: i64 = -30_610_224_000_000_000;
 /// 2100-01-01, after which nobody has written yet.
 const PLAUSIBLE_UNTIL_US: i64 = 4_102_444_800_000_000;
-/// The distance from 1970-01-01T00:00:00Z within which a date is a clock that was never set, in some time zone.
+/// The distance from 1970-01-01T00:00:00Z within which a date is a clock that was never set, in
+/// some time zone.
 const UNSET_US: i64 = 14 * 3600 * 1_000_000;
 /// The second that 32 bits with a sign begin with: 1901-12-13T20:45:52Z.
 const OVERFLOWN_US: i64 = i32::MIN as i64 * 1_000_000;
 
-/// An upstream date that can be believed enough to show it. It never influences T. LEGACY section 4 begins with 1990; but old
-/// letters and papers are published with their own dates.
+/// An upstream date that can be believed enough to show it. It never influences T. LEGACY section 4
+/// begins with 1990; but old letters and papers are published with their own dates.
 pub fn plausible(at_us: Option<i64>) -> Option<Moment> {
     let is_meant = |us: &i64| {
-        (PLAUSIBLE_FROM_US..PLAUSIBLE_UNTIL_US).contains(us) && us.abs() > UNSET_US && *us != OVERFLOWN_US
+        (PLAUSIBLE_FROM_US..PLAUSIBLE_UNTIL_US).contains(us)
+            && us.abs() > UNSET_US
+            && *us != OVERFLOWN_US
     };
     at_us.filter(is_meant).map(Moment::from_micros)
 }
 
-/// The IRI of an item: the upstream id when it is an absolute IRI, else `urn:uuid:` version 5 in the URL namespace of
-/// `namespace LF key` (DESIGN section 9, rows D-16 and I-4).
+/// The IRI of an item: the upstream id when it is an absolute IRI, else `urn:uuid:` version 5 in
+/// the URL namespace of `namespace LF key` (DESIGN section 9, rows D-16 and I-4).
 pub fn iri(namespace: &str, key: &Key) -> String {
     match key {
         Key::Id(id) if id.len() <= ID_BYTES_MAX && is_absolute_iri(id) => id.clone(),
@@ -313,27 +363,45 @@ pub fn iri(namespace: &str, key: &Key) -> String {
 /// The `urn:uuid:` of a stripped key.
 pub fn uuid_iri(namespace: &str, stripped: &str) -> String {
     let name = format!("{namespace}\n{stripped}");
-    Uuid::new_v5(&Uuid::NAMESPACE_URL, name.as_bytes()).urn().to_string()
+    Uuid::new_v5(&Uuid::NAMESPACE_URL, name.as_bytes())
+        .urn()
+        .to_string()
 }
 
-/// A scheme, a colon, something after it, and no character that an IRI cannot hold (RFC 3987 section 2.2).
+/// A scheme, a colon, something after it, and no character that an IRI cannot hold (RFC 3987
+/// section 2.2).
 pub fn is_absolute_iri(text: &str) -> bool {
-    let Some((scheme, rest)) = text.split_once(':') else { return false };
+    let Some((scheme, rest)) = text.split_once(':') else {
+        return false;
+    };
     let scheme_ok = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
-        && scheme.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b));
+        && scheme
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b));
     let barred = |c: char| c.is_whitespace() || c.is_control() || "<>\"{}|\\^`".contains(c);
-    scheme_ok && !rest.is_empty() && !rest.contains(barred) && well_escaped(rest) && known_shape(scheme, rest)
+    scheme_ok
+        && !rest.is_empty()
+        && !rest.contains(barred)
+        && well_escaped(rest)
+        && known_shape(scheme, rest)
 }
 
 /// Every `%` is followed by two hexadecimal digits.
 fn well_escaped(text: &str) -> bool {
-    text.split('%').skip(1).all(|tail| tail.len() >= 2 && tail.bytes().take(2).all(|b| b.is_ascii_hexdigit()))
+    text.split('%')
+        .skip(1)
+        .all(|tail| tail.len() >= 2 && tail.bytes().take(2).all(|b| b.is_ascii_hexdigit()))
 }
 
 /// Hierarchical schemes need a host, so that `http:foo` is not taken for an identifier.
 fn known_shape(scheme: &str, rest: &str) -> bool {
-    let hierarchical = ["http", "https", "ftp"].iter().any(|name| scheme.eq_ignore_ascii_case(name));
-    !hierarchical || rest.strip_prefix("//").is_some_and(|host| !host.is_empty() && !host.starts_with('/'))
+    let hierarchical = ["http", "https", "ftp"]
+        .iter()
+        .any(|name| scheme.eq_ignore_ascii_case(name));
+    !hierarchical
+        || rest
+            .strip_prefix("//")
+            .is_some_and(|host| !host.is_empty() && !host.starts_with('/'))
 }
 
 impl fmt::Display for ItemId {
@@ -365,7 +433,11 @@ impl FromStr for ItemId {
     fn from_str(text: &str) -> Result<Self, BadItemId> {
         let mut id = [0; 10];
         let lower = !text.bytes().any(|b| b.is_ascii_uppercase());
-        hex::decode_to_slice(text, &mut id).ok().filter(|()| lower).map(|()| Self(id)).ok_or(BadItemId)
+        hex::decode_to_slice(text, &mut id)
+            .ok()
+            .filter(|()| lower)
+            .map(|()| Self(id))
+            .ok_or(BadItemId)
     }
 }
 
@@ -376,13 +448,19 @@ mod tests {
     #[test]
     fn the_id_is_the_hash_of_namespace_and_key_without_the_scheme() {
         let id = |key: &str| {
-            KeyHash::of("example.org/feed", &Key::Id(key.into()).stripped()).item_id().to_string()
+            KeyHash::of("example.org/feed", &Key::Id(key.into()).stripped())
+                .item_id()
+                .to_string()
         };
         assert_eq!(id("http://example.org/1"), id("https://example.org/1"));
         assert_ne!(id("http://example.org/1"), id("http://example.org/2"));
-        // Computed with another tool: printf 'example.org/feed\nexample.org/1' | sha256sum | head -c 20.
+        // Computed with another tool: printf 'example.org/feed\nexample.org/1' | sha256sum | head
+        // -c 20.
         assert_eq!(id("http://example.org/1"), "b9e19ec63c9b7781fc80");
-        assert_eq!(id("x").parse::<ItemId>().map(|back| back.to_string()), Ok(id("x")));
+        assert_eq!(
+            id("x").parse::<ItemId>().map(|back| back.to_string()),
+            Ok(id("x"))
+        );
     }
 
     #[test]
@@ -438,32 +516,61 @@ mod tests {
         assert!(iri("n", &Key::Title("tag:x,2005:1".into())).starts_with("urn:uuid:"));
         let hash = |key: Key| KeyHash::of("n", &key.stripped());
         assert_ne!(hash(Key::Title("x".into())), hash(Key::Id("x".into())));
-        assert_eq!(hash(Key::Link("http://x/".into())), hash(Key::Id("https://x/".into())));
+        assert_eq!(
+            hash(Key::Link("http://x/".into())),
+            hash(Key::Id("https://x/".into()))
+        );
     }
 
     #[test]
     fn the_publishers_id_is_kept_beside_the_iri_that_was_made_of_it() {
         let given = |id: &str, is_permalink, iri: &str| {
-            PublisherId::of(&Entry { id: Some(id.into()), is_permalink, ..Entry::default() }, iri, "n")
+            PublisherId::of(
+                &Entry {
+                    id: Some(id.into()),
+                    is_permalink,
+                    ..Entry::default()
+                },
+                iri,
+                "n",
+            )
         };
         let made = iri("n", &Key::Id("Post #1".into()));
         let text = Some("Post #1".to_owned());
         assert_eq!(
             given("Post #1", None, &made),
-            Some(PublisherId { text: text.clone(), ..PublisherId::default() })
+            Some(PublisherId {
+                text: text.clone(),
+                ..PublisherId::default()
+            })
         );
         let is_permalink = Some(IsPermaLink::False);
         assert_eq!(
             given("Post #1", is_permalink, &made),
-            Some(PublisherId { text, is_permalink, source: None })
+            Some(PublisherId {
+                text,
+                is_permalink,
+                source: None
+            })
         );
         assert_eq!(given("urn:x:1", None, "urn:x:1"), None);
         assert_eq!(
             given("urn:x:1", is_permalink, "urn:x:1"),
-            Some(PublisherId { text: None, is_permalink, source: None })
+            Some(PublisherId {
+                text: None,
+                is_permalink,
+                source: None
+            })
         );
         // Two items share the id: the second is named by what was made for it alone.
-        assert_eq!(given("Post #1", is_permalink, &uuid_iri("n", "Post #1#http://e.org/")), None);
+        assert_eq!(
+            given(
+                "Post #1",
+                is_permalink,
+                &uuid_iri("n", "Post #1#http://e.org/")
+            ),
+            None
+        );
         assert_eq!(PublisherId::of(&Entry::default(), &made, "n"), None);
     }
 
@@ -472,6 +579,9 @@ mod tests {
         assert_eq!(plausible(Some(0)), None);
         assert_eq!(plausible(Some(-1)), None);
         assert_eq!(plausible(Some(253_402_300_799_000_000)), None);
-        assert_eq!(plausible(Some(1_000_000_000_000_000)), Some(Stamp::from_secs(1_000_000_000).into()));
+        assert_eq!(
+            plausible(Some(1_000_000_000_000_000)),
+            Some(Stamp::from_secs(1_000_000_000).into())
+        );
     }
 }

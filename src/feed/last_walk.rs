@@ -24,7 +24,8 @@ pub struct LastWalk {
     pub proof: Option<EndProof>,
 }
 
-/// Seconds from a walk that missed something to the one that decides (POLLING 2.3: two walks, 24 h apart at least).
+/// Seconds from a walk that missed something to the one that decides (POLLING 2.3: two walks, 24 h
+/// apart at least).
 pub(super) const APART_SECS: u64 = 86_400;
 
 /// Seconds at most from a walk that fell short by a fault that may pass to the next one.
@@ -33,11 +34,17 @@ const MEND_SECS: u64 = 7 * 86_400;
 impl LastWalk {
     /// Of one that came to its end before its first page.
     pub fn at_once(found: History, now: Stamp) -> Self {
-        Self { began_at: now, ended_at: now, found, ..Self::default() }
+        Self {
+            began_at: now,
+            ended_at: now,
+            found,
+            ..Self::default()
+        }
     }
 
-    /// Time of the next walk, if archives are walked every so many seconds; `None` for 0, and where there was nothing to walk
-    /// through. One that fell short of the first item by a fault that may pass is due sooner.
+    /// Time of the next walk, if archives are walked every so many seconds; `None` for 0, and where
+    /// there was nothing to walk through. One that fell short of the first item by a fault that may
+    /// pass is due sooner.
     pub fn again_at(&self, again_secs: u64) -> Option<Stamp> {
         let found_no_archives = self.found == History::Unknown && self.began_at == self.ended_at;
         let may_pass = self.found.reason().is_some_and(PartialReason::may_pass);

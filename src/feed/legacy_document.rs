@@ -1,4 +1,5 @@
-//! The last good document of a feed, as its publisher sent it: what plain readers get at its own address.
+//! The last good document of a feed, as its publisher sent it: what plain readers get at its own
+//! address.
 
 use super::stamp::Stamp;
 use everfeed_adapters::{Digest, Format};
@@ -31,8 +32,8 @@ pub enum LegacySyntax {
     Atom,
     /// JSON Feed.
     JsonFeed,
-    /// Another one: it can be served, and neither rewritten nor pushed. CDF has no place for links of others, and nothing
-    /// writes it any more.
+    /// Another one: it can be served, and neither rewritten nor pushed. CDF has no place for links
+    /// of others, and nothing writes it any more.
     #[default]
     Other,
 }

@@ -1,5 +1,5 @@
-//! A moment that a publisher names, which may lie before 1970: old letters are published, too. Not T, which is ours, nor whether a
-//! date can be meant.
+//! A moment that a publisher names, which may lie before 1970: old letters are published, too. Not
+//! T, which is ours, nor whether a date can be meant.
 
 use super::stamp::{self, SECOND_US, Stamp};
 
@@ -38,10 +38,12 @@ impl Moment {
         stamp::rfc822(self.0)
     }
 
-    /// The T of a cursor: that of a stamp. T has no sign (SF-122), so moments before 1970 are counted back from [`WRAP_SECS`],
-    /// which no date of four digits reaches.
+    /// The T of a cursor: that of a stamp. T has no sign (SF-122), so moments before 1970 are
+    /// counted back from [`WRAP_SECS`], which no date of four digits reaches.
     pub(super) fn cursor_text(self) -> String {
-        self.stamp().unwrap_or_else(|| Stamp::from_micros((self.0 + WRAP_US).cast_unsigned())).to_string()
+        self.stamp()
+            .unwrap_or_else(|| Stamp::from_micros((self.0 + WRAP_US).cast_unsigned()))
+            .to_string()
     }
 
     /// Reads the T of a cursor.
@@ -72,9 +74,15 @@ mod tests {
             (&*letter.rfc3339(), &*letter.rfc822()),
             ("1955-04-11T12:00:00Z", "Mon, 11 Apr 1955 12:00:00 GMT")
         );
-        assert_eq!(Moment::from_micros(-1).rfc3339(), "1969-12-31T23:59:59.999999Z");
+        assert_eq!(
+            Moment::from_micros(-1).rfc3339(),
+            "1969-12-31T23:59:59.999999Z"
+        );
         assert!(letter < Moment::default() && Moment::from(Stamp::MAX) == Moment::MAX);
-        assert_eq!((letter.stamp(), Moment::from_micros(7).stamp()), (None, Some(Stamp::from_micros(7))));
+        assert_eq!(
+            (letter.stamp(), Moment::from_micros(7).stamp()),
+            (None, Some(Stamp::from_micros(7)))
+        );
     }
 
     #[test]
@@ -89,10 +97,17 @@ mod tests {
         ] {
             let moment = Moment::from_micros(us);
             let text = moment.cursor_text();
-            assert!(text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.'), "{text}");
+            assert!(
+                text.bytes()
+                    .all(|byte| byte.is_ascii_digit() || byte == b'.'),
+                "{text}"
+            );
             assert_eq!(Moment::of_cursor_text(&text), Some(moment), "{text}");
         }
-        assert_eq!(Moment::from_micros(1_389_003_527_000_000).cursor_text(), "1389003527");
+        assert_eq!(
+            Moment::from_micros(1_389_003_527_000_000).cursor_text(),
+            "1389003527"
+        );
         assert_eq!(Moment::of_cursor_text("-1"), None);
     }
 }

@@ -10,7 +10,8 @@ use super::{
 /// Observations kept of a feed: with an hourly poll and a change in each, more than a week.
 pub const OBSERVATIONS_MAX: u64 = 200;
 
-/// One document that was read, or one page. A 304, and the last body again for an answer to validators, prove nothing and leave none.
+/// One document that was read, or one page. A 304, and the last body again for an answer to
+/// validators, prove nothing and leave none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ObservationRecord {
     /// Time at which it was read.
@@ -56,7 +57,11 @@ impl ObservationRecord {
     /// Record of a permalink check.
     pub fn of_page(decisions: &Decisions, id: ItemId, said: CheckResult, now: Stamp) -> Self {
         let page = Some((id, said));
-        Self { coverage: Coverage::Partial, page, ..Self::of(decisions, 0, now) }
+        Self {
+            coverage: Coverage::Partial,
+            page,
+            ..Self::of(decisions, 0, now)
+        }
     }
 
     /// Record of a document of so many entries.
@@ -65,7 +70,10 @@ impl ObservationRecord {
             let is_one = |change: &&Change| matches!(change, Change::Put(put) if put.kind == kind);
             few(decisions.changes.iter().filter(is_one).count())
         };
-        let gone = decisions.changes.iter().filter(|change| matches!(change, Change::Delete(_)));
+        let gone = decisions
+            .changes
+            .iter()
+            .filter(|change| matches!(change, Change::Delete(_)));
         Self {
             at: now,
             coverage: decisions.coverage,

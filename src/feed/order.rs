@@ -10,7 +10,8 @@ pub enum Axis {
     Modified,
     /// First seen: append-only, items never move (SF D-20).
     Created,
-    /// The publisher's dates. Items come in anywhere and move when their dates are corrected, so nothing is synchronised by it.
+    /// The publisher's dates. Items come in anywhere and move when their dates are corrected, so
+    /// nothing is synchronised by it.
     Published,
 }
 
@@ -25,17 +26,35 @@ pub struct Order {
 
 impl Order {
     /// Oldest change first: the default.
-    pub const MODIFIED: Self = Self { axis: Axis::Modified, reverse: false };
+    pub const MODIFIED: Self = Self {
+        axis: Axis::Modified,
+        reverse: false,
+    };
     /// Newest change first.
-    pub const MODIFIED_REVERSE: Self = Self { axis: Axis::Modified, reverse: true };
+    pub const MODIFIED_REVERSE: Self = Self {
+        axis: Axis::Modified,
+        reverse: true,
+    };
     /// First seen first.
-    pub const CREATED: Self = Self { axis: Axis::Created, reverse: false };
+    pub const CREATED: Self = Self {
+        axis: Axis::Created,
+        reverse: false,
+    };
     /// Last seen first.
-    pub const CREATED_REVERSE: Self = Self { axis: Axis::Created, reverse: true };
+    pub const CREATED_REVERSE: Self = Self {
+        axis: Axis::Created,
+        reverse: true,
+    };
     /// Oldest publication first.
-    pub const PUBLISHED: Self = Self { axis: Axis::Published, reverse: false };
+    pub const PUBLISHED: Self = Self {
+        axis: Axis::Published,
+        reverse: false,
+    };
     /// Newest publication first.
-    pub const PUBLISHED_REVERSE: Self = Self { axis: Axis::Published, reverse: true };
+    pub const PUBLISHED_REVERSE: Self = Self {
+        axis: Axis::Published,
+        reverse: true,
+    };
     /// All orders on offer, in the order in which they are documented.
     pub const ALL: [Self; 6] = [
         Self::MODIFIED,
@@ -51,7 +70,8 @@ impl Order {
         matches!(self.axis, Axis::Created)
     }
 
-    /// True when a consumer that follows the order misses nothing: what is new stands at its end (DESIGN section 3).
+    /// True when a consumer that follows the order misses nothing: what is new stands at its end
+    /// (DESIGN section 3).
     pub const fn is_to_sync_by(self) -> bool {
         !matches!(self.axis, Axis::Published)
     }
@@ -78,7 +98,10 @@ impl FromStr for Order {
     type Err = UnknownOrder;
 
     fn from_str(text: &str) -> Result<Self, UnknownOrder> {
-        Self::ALL.into_iter().find(|order| order.name() == text).ok_or(UnknownOrder)
+        Self::ALL
+            .into_iter()
+            .find(|order| order.name() == text)
+            .ok_or(UnknownOrder)
     }
 }
 

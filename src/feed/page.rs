@@ -1,4 +1,5 @@
-//! From a question (since, until, max, order) to a page, over any listing; the listing itself is a store's business.
+//! From a question (since, until, max, order) to a page, over any listing; the listing itself is a
+//! store's business.
 
 use super::{
     cursor::Toc,
@@ -45,9 +46,11 @@ pub struct Page {
     pub last_cursor: String,
     /// True when more items stand in the range now.
     pub more: bool,
-    /// Number of items in the view; `None` when they were not counted, or are more than can be counted at once.
+    /// Number of items in the view; `None` when they were not counted, or are more than can be
+    /// counted at once.
     pub total: Option<u64>,
-    /// The cursor of the last item that was looked at, where a filter hid those behind `last_cursor`.
+    /// The cursor of the last item that was looked at, where a filter hid those behind
+    /// `last_cursor`.
     pub scanned: Option<String>,
     /// The feed in the same snapshot: its head, its totals, its mark.
     pub record: Arc<FeedRecord>,
@@ -58,8 +61,20 @@ pub struct Page {
 impl PageQuery {
     /// A question for the last item of a feed in an order, of those that a filter shows.
     pub fn last(feed: FeedNo, order: Order, filter: Filter) -> Self {
-        let order = Order { reverse: !order.reverse, ..order };
-        Self { feed, order, since: None, until: None, max: 1, bytes_max: 1, filter, with_total: false }
+        let order = Order {
+            reverse: !order.reverse,
+            ..order
+        };
+        Self {
+            feed,
+            order,
+            since: None,
+            until: None,
+            max: 1,
+            bytes_max: 1,
+            filter,
+            with_total: false,
+        }
     }
 
     /// The question to a listing.
@@ -74,8 +89,8 @@ impl PageQuery {
     }
 }
 
-/// A place in canonical ascending order: a stamp, and the offset among those that share it (0 in production, where
-/// stamps are unique).
+/// A place in canonical ascending order: a stamp, and the offset among those that share it (0 in
+/// production, where stamps are unique).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ListingPlace {
     /// The stamp on the listing's axis.
@@ -103,21 +118,33 @@ pub trait Listing {
     type Error;
     /// The ids of the items at `t`, in order. At most one in production.
     fn ids_at(&self, t: Moment) -> Result<Vec<String>, Self::Error>;
-    /// Time at which any item of the feed was seen first, whatever the axis; `None` for an empty feed.
+    /// Time at which any item of the feed was seen first, whatever the axis; `None` for an empty
+    /// feed.
     fn first_seen(&self) -> Result<Option<Moment>, Self::Error>;
     /// Place of the item with this id, ours or the upstream's.
     fn place_of(&self, id: &str) -> Result<Option<ListingPlace>, Self::Error>;
     /// The rows in a range that is never inverted, ascending, or descending when `reverse`.
-    fn rows<'a>(&'a self, range: Range, reverse: bool) -> Result<ListingRows<'a, Self>, Self::Error>;
-    /// Those of them that may stand on a page. Cursors are reckoned on all, so that an item has one under every filter.
-    fn shown<'a>(&'a self, range: Range, reverse: bool) -> Result<ListingRows<'a, Self>, Self::Error> {
+    fn rows<'a>(
+        &'a self,
+        range: Range,
+        reverse: bool,
+    ) -> Result<ListingRows<'a, Self>, Self::Error>;
+    /// Those of them that may stand on a page. Cursors are reckoned on all, so that an item has one
+    /// under every filter.
+    fn shown<'a>(
+        &'a self,
+        range: Range,
+        reverse: bool,
+    ) -> Result<ListingRows<'a, Self>, Self::Error> {
         self.rows(range, reverse)
     }
 }
 
 /// Rows of a listing, read as they are asked for.
-pub type ListingRows<'a, L> =
-    Box<dyn Iterator<Item = Result<(ListingPlace, <L as Listing>::ListingRow), <L as Listing>::Error>> + 'a>;
+pub type ListingRows<'a, L> = Box<
+    dyn Iterator<Item = Result<(ListingPlace, <L as Listing>::ListingRow), <L as Listing>::Error>>
+        + 'a,
+>;
 
 /// A question about a listing.
 #[derive(Clone, Copy, Debug)]
@@ -152,8 +179,9 @@ pub struct Selection<R> {
 /// Degradation of a cursor: the value of the header `Smart-Feed-Cursor` (D-8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Degraded {
-    /// Treated as `time:{T}`, because the item at the cursor has moved on: it was edited or deleted since. That happens every
-    /// day and costs nothing: from T on, only the item itself comes again, as it is now.
+    /// Treated as `time:{T}`, because the item at the cursor has moved on: it was edited or deleted
+    /// since. That happens every day and costs nothing: from T on, only the item itself comes
+    /// again, as it is now.
     Moved,
     /// Treated as `time:{T}`, because it is not a cursor of this feed.
     Time,
@@ -186,7 +214,8 @@ pub enum Unanswerable<E> {
     Listing(#[from] E),
 }
 
-/// Rows for which room is made before the walk: no more than a page nearly always has, whatever was asked for.
+/// Rows for which room is made before the walk: no more than a page nearly always has, whatever was
+/// asked for.
 const ROWS_EXPECTED: usize = 64;
 
 /// Answers a question with at most two look-ups for checking cursors and one walk.
@@ -196,7 +225,11 @@ pub fn select<L: Listing>(
 ) -> Result<Selection<L::ListingRow>, Unanswerable<L::Error>> {
     let since = resolve(listing, ask.since, ask.order, !ask.order.reverse)?;
     let until = resolve(listing, ask.until, ask.order, ask.order.reverse)?;
-    let (low, high) = if ask.order.reverse { (until.bound, since.bound) } else { (since.bound, until.bound) };
+    let (low, high) = if ask.order.reverse {
+        (until.bound, since.bound)
+    } else {
+        (since.bound, until.bound)
+    };
     let mut rows = Vec::with_capacity(ask.max.min(ROWS_EXPECTED));
     let mut last = None;
     let mut more = false;
@@ -217,7 +250,13 @@ pub fn select<L: Listing>(
         (Some(place), Some(row)) => cursor_at(listing, place, row)?,
         _ => cursor_of_nothing(listing, ask, since.bound)?,
     };
-    Ok(Selection { rows, last_cursor, more, since_degraded: since.degraded, until_degraded: until.degraded })
+    Ok(Selection {
+        rows,
+        last_cursor,
+        more,
+        since_degraded: since.degraded,
+        until_degraded: until.degraded,
+    })
 }
 
 /// The cursor of the newest item on this axis, `""` for an empty feed.
@@ -246,7 +285,11 @@ impl ListingQuery<'_> {
             return Growth::Never;
         }
         if self.order.reverse {
-            return if self.since.is_some() { Growth::Never } else { Growth::Open };
+            return if self.since.is_some() {
+                Growth::Never
+            } else {
+                Growth::Open
+            };
         }
         match self.until {
             None | Some(Position::Start { .. }) => Growth::Open,
@@ -290,15 +333,22 @@ fn resolve<L: Listing>(
     order: Order,
     is_lower: bool,
 ) -> Result<Resolved, Unanswerable<L::Error>> {
-    let whole = |bound| Ok(Resolved { bound, degraded: None });
+    let whole = |bound| {
+        Ok(Resolved {
+            bound,
+            degraded: None,
+        })
+    };
     match position {
         None => whole(Bound::Unbounded),
-        Some(Position::Start { degraded }) => {
-            Ok(Resolved { bound: Bound::Unbounded, degraded: degraded.then_some(Degraded::Reset) })
-        }
-        Some(Position::Time { span, degraded }) => {
-            Ok(Resolved { bound: time_bound(*span, is_lower), degraded: degraded.then_some(Degraded::Time) })
-        }
+        Some(Position::Start { degraded }) => Ok(Resolved {
+            bound: Bound::Unbounded,
+            degraded: degraded.then_some(Degraded::Reset),
+        }),
+        Some(Position::Time { span, degraded }) => Ok(Resolved {
+            bound: time_bound(*span, is_lower),
+            degraded: degraded.then_some(Degraded::Time),
+        }),
         Some(Position::Cursor { toc, .. }) => {
             let ids = listing.ids_at(toc.t)?;
             // Items move in the modified orders only, and leave nothing at their former T.
@@ -306,18 +356,25 @@ fn resolve<L: Listing>(
             if toc.holds(ids) {
                 return whole(Bound::Excluded(ListingPlace { t: toc.t, o: toc.o }));
             }
-            let degraded =
-                if may_have_moved && may_be_ours(listing, toc.t)? { Degraded::Moved } else { Degraded::Time };
-            Ok(Resolved { bound: time_bound(Span::of_moment(toc.t), is_lower), degraded: Some(degraded) })
+            let degraded = if may_have_moved && may_be_ours(listing, toc.t)? {
+                Degraded::Moved
+            } else {
+                Degraded::Time
+            };
+            Ok(Resolved {
+                bound: time_bound(Span::of_moment(toc.t), is_lower),
+                degraded: Some(degraded),
+            })
         }
         Some(Position::Id(_)) if !order.takes_ids() => Err(Unanswerable::MovingOrder),
-        Some(Position::Id(id)) => {
-            whole(Bound::Excluded(listing.place_of(id)?.ok_or(Unanswerable::UnknownId)?))
-        }
+        Some(Position::Id(id)) => whole(Bound::Excluded(
+            listing.place_of(id)?.ok_or(Unanswerable::UnknownId)?,
+        )),
     }
 }
 
-/// True for a T at which an item of the feed may have stood: not before the first sight of any, and before the last change.
+/// True for a T at which an item of the feed may have stood: not before the first sight of any, and
+/// before the last change.
 fn may_be_ours<L: Listing>(listing: &L, t: Moment) -> Result<bool, L::Error> {
     let is_late_enough = listing.first_seen()?.is_some_and(|first| first <= t);
     let last = || edge(listing, (Bound::Unbounded, Bound::Unbounded), true);
@@ -326,7 +383,10 @@ fn may_be_ours<L: Listing>(listing: &L, t: Moment) -> Result<bool, L::Error> {
 
 /// An inclusive bound over the span.
 fn time_bound(span: Span, is_lower: bool) -> Bound<ListingPlace> {
-    let place = |us: i64| ListingPlace { t: Moment::from_micros(us), o: 0 };
+    let place = |us: i64| ListingPlace {
+        t: Moment::from_micros(us),
+        o: 0,
+    };
     if is_lower {
         Bound::Included(place(span.low_us))
     } else {
@@ -334,14 +394,16 @@ fn time_bound(span: Span, is_lower: bool) -> Bound<ListingPlace> {
     }
 }
 
-/// True when no place can lie between the bounds. Ordered maps refuse such ranges, so they are never asked.
+/// True when no place can lie between the bounds. Ordered maps refuse such ranges, so they are
+/// never asked.
 fn is_inverted(low: Bound<ListingPlace>, high: Bound<ListingPlace>) -> bool {
     match (low, high) {
         (Bound::Unbounded, _) | (_, Bound::Unbounded) => false,
         (Bound::Included(low), Bound::Included(high)) => low > high,
-        (Bound::Included(low) | Bound::Excluded(low), Bound::Included(high) | Bound::Excluded(high)) => {
-            low >= high
-        }
+        (
+            Bound::Included(low) | Bound::Excluded(low),
+            Bound::Included(high) | Bound::Excluded(high),
+        ) => low >= high,
     }
 }
 
@@ -355,23 +417,38 @@ fn edge<L: Listing>(
 }
 
 /// The cursor of a row. With unique stamps it takes no look-up.
-fn cursor_at<L: Listing>(listing: &L, place: ListingPlace, row: &L::ListingRow) -> Result<String, L::Error> {
+fn cursor_at<L: Listing>(
+    listing: &L,
+    place: ListingPlace,
+    row: &L::ListingRow,
+) -> Result<String, L::Error> {
     let toc = if place.o == 0 {
         Toc::of(place.t, [row.id()])
     } else {
-        Toc::of(place.t, listing.ids_at(place.t)?.into_iter().take(place.o as usize + 1))
+        Toc::of(
+            place.t,
+            listing
+                .ids_at(place.t)?
+                .into_iter()
+                .take(place.o as usize + 1),
+        )
     };
     Ok(toc.map_or_else(String::new, |toc| toc.to_string()))
 }
 
-/// `last_cursor` of an empty page (DESIGN section 3, in place of D-10): after a full, canonically spelt cursor that
-/// string when its T is not beyond the head's, else the head's; otherwise that of the item before the range in list order.
+/// `last_cursor` of an empty page (DESIGN section 3, in place of D-10): after a full, canonically
+/// spelt cursor that string when its T is not beyond the head's, else the head's; otherwise that of
+/// the item before the range in list order.
 fn cursor_of_nothing<L: Listing>(
     listing: &L,
     ask: &ListingQuery<'_>,
     since: Bound<ListingPlace>,
 ) -> Result<String, L::Error> {
-    if let Some(Position::Cursor { toc, canonical: true }) = ask.since {
+    if let Some(Position::Cursor {
+        toc,
+        canonical: true,
+    }) = ask.since
+    {
         let head = edge(listing, (Bound::Unbounded, Bound::Unbounded), true)?;
         return match head {
             Some((place, row)) if place.t < toc.t => cursor_at(listing, place, &row),
@@ -384,7 +461,11 @@ fn cursor_of_nothing<L: Listing>(
         Bound::Included(place) => Bound::Excluded(place),
         Bound::Excluded(place) => Bound::Included(place),
     };
-    let before = if ask.order.reverse { (outside, Bound::Unbounded) } else { (Bound::Unbounded, outside) };
+    let before = if ask.order.reverse {
+        (outside, Bound::Unbounded)
+    } else {
+        (Bound::Unbounded, outside)
+    };
     match edge(listing, before, !ask.order.reverse)? {
         Some((place, row)) => cursor_at(listing, place, &row),
         None => Ok(String::new()),

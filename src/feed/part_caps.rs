@@ -1,17 +1,21 @@
-//! The most that is kept of each short part of an entry: ids, links, names, tags, dates; not of the whole, nor of its texts.
+//! The most that is kept of each short part of an entry: ids, links, names, tags, dates; not of the
+//! whole, nor of its texts.
 
 use everfeed_adapters::{Category, Date, Enclosure, Entry, Link, Person};
 
-/// The most bytes of an id that is kept in clear; of a longer one only what its digest makes: `fo:id`, and a `urn:uuid:`.
+/// The most bytes of an id that is kept in clear; of a longer one only what its digest makes:
+/// `fo:id`, and a `urn:uuid:`.
 pub const ID_BYTES_MAX: usize = 2048;
 
-/// The most bytes of a link; a longer one is left out. What is inside a link (`data:`) counts towards the bytes of the item.
+/// The most bytes of a link; a longer one is left out. What is inside a link (`data:`) counts
+/// towards the bytes of the item.
 pub const LINK_BYTES_MAX: usize = 8192;
 
 /// The most bytes of a title, a name or a tag; what is longer is cut.
 pub const NAME_BYTES_MAX: usize = 4096;
 
-/// The most bytes of a date as it was written, a language, a media type or a relation; a longer one is none.
+/// The most bytes of a date as it was written, a language, a media type or a relation; a longer one
+/// is none.
 const WORD_BYTES_MAX: usize = 256;
 
 /// A short part of a title or a name that was cut ends so.
@@ -23,16 +27,26 @@ pub fn within_caps(entry: &Entry) -> Option<Entry> {
     if short.id.as_ref().is_some_and(|id| id.len() > ID_BYTES_MAX) {
         (short.id, short.is_permalink) = (None, None);
     }
-    if let Some(title) = short.title.as_mut().filter(|title| title.value.len() > NAME_BYTES_MAX) {
+    if let Some(title) = short
+        .title
+        .as_mut()
+        .filter(|title| title.value.len() > NAME_BYTES_MAX)
+    {
         cut(&mut title.value);
         // Markup that is cut is none.
         title.kind = everfeed_adapters::TextKind::Plain;
     }
     short.links.retain_mut(link_fits);
     short.enclosures.retain_mut(enclosure_fits);
-    short.authors.iter_mut().chain(&mut short.contributors).for_each(cap_person);
+    short
+        .authors
+        .iter_mut()
+        .chain(&mut short.contributors)
+        .for_each(cap_person);
     short.categories.iter_mut().for_each(cap_tag);
-    [&mut short.published, &mut short.updated].into_iter().for_each(cap_date);
+    [&mut short.published, &mut short.updated]
+        .into_iter()
+        .for_each(cap_date);
     drop_long(&mut short.comments, LINK_BYTES_MAX);
     drop_long(&mut short.language, WORD_BYTES_MAX);
     (short != *entry).then_some(short)
@@ -95,7 +109,10 @@ fn cut(text: &mut String) {
         return;
     }
     let most = NAME_BYTES_MAX - CUT.len();
-    let end = (0..=most).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();
+    let end = (0..=most)
+        .rev()
+        .find(|at| text.is_char_boundary(*at))
+        .unwrap_or_default();
     text.truncate(end);
     text.push_str(CUT);
 }
@@ -111,13 +128,24 @@ mod tests {
 
     #[test]
     fn every_short_part_is_within_its_limit_and_what_fits_stays_as_it_is() {
-        let link = |href: String| Link { href, rel: "alternate".into(), ..Link::default() };
-        let person = Person { name: Some(long(9999)), uri: Some(long(99_999)), ..Person::default() };
+        let link = |href: String| Link {
+            href,
+            rel: "alternate".into(),
+            ..Link::default()
+        };
+        let person = Person {
+            name: Some(long(9999)),
+            uri: Some(long(99_999)),
+            ..Person::default()
+        };
         let huge = Entry {
             id: Some(long(30_000_000)),
             title: Some(Text::html(long(9999))),
             links: vec![link(long(99_999)), link("http://e.org/1".into())],
-            enclosures: vec![Enclosure { url: long(99_999), ..Enclosure::default() }],
+            enclosures: vec![Enclosure {
+                url: long(99_999),
+                ..Enclosure::default()
+            }],
             authors: vec![person.clone()],
             contributors: vec![person],
             categories: vec![Category {
@@ -125,21 +153,54 @@ mod tests {
                 scheme: Some(long(99_999)),
                 label: Some(long(9999)),
             }],
-            published: Some(Date { raw: long(9999), at_us: Some(1) }),
-            updated: Some(Date { raw: long(9999), at_us: None }),
+            published: Some(Date {
+                raw: long(9999),
+                at_us: Some(1),
+            }),
+            updated: Some(Date {
+                raw: long(9999),
+                at_us: None,
+            }),
             language: Some(long(9999)),
             comments: Some(long(99_999)),
             ..Entry::default()
         };
         let short = within_caps(&huge).unwrap();
-        assert_eq!((&short.id, &short.language, &short.comments), (&None, &None, &None));
+        assert_eq!(
+            (&short.id, &short.language, &short.comments),
+            (&None, &None, &None)
+        );
         let title = &short.title.as_ref().unwrap().value;
-        assert!(title.len() <= NAME_BYTES_MAX && title.ends_with(CUT), "{}", title.len());
-        assert_eq!(short.links.iter().map(|link| link.href.as_str()).collect::<Vec<_>>(), ["http://e.org/1"]);
-        assert_eq!((short.enclosures.len(), short.published.as_ref().unwrap().at_us), (0, Some(1)));
+        assert!(
+            title.len() <= NAME_BYTES_MAX && title.ends_with(CUT),
+            "{}",
+            title.len()
+        );
+        assert_eq!(
+            short
+                .links
+                .iter()
+                .map(|link| link.href.as_str())
+                .collect::<Vec<_>>(),
+            ["http://e.org/1"]
+        );
+        assert_eq!(
+            (
+                short.enclosures.len(),
+                short.published.as_ref().unwrap().at_us
+            ),
+            (0, Some(1))
+        );
         assert!(format!("{short:?}").len() < 40_000);
-        assert_eq!(within_caps(&short), None, "what is within the limits stays as it is");
-        let usual = Entry { id: Some("x".repeat(ID_BYTES_MAX)), ..Entry::default() };
+        assert_eq!(
+            within_caps(&short),
+            None,
+            "what is within the limits stays as it is"
+        );
+        let usual = Entry {
+            id: Some("x".repeat(ID_BYTES_MAX)),
+            ..Entry::default()
+        };
         assert_eq!(within_caps(&usual), None);
     }
 }

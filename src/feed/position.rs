@@ -1,4 +1,5 @@
-//! Position specs, `{type}:{value}`, as consumers write them; not what they resolve to in a listing.
+//! Position specs, `{type}:{value}`, as consumers write them; not what they resolve to in a
+//! listing.
 
 use super::{
     cursor::Toc,
@@ -47,7 +48,9 @@ pub struct Span {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum BadPosition {
     /// No type before a colon.
-    #[error("a position is written {{type}}:{{value}}, for instance cursor:1389003527_0_3678689003")]
+    #[error(
+        "a position is written {{type}}:{{value}}, for instance cursor:1389003527_0_3678689003"
+    )]
     Syntax,
     /// A type other than cursor, id and time.
     #[error("unsupported position type: use cursor, time or id")]
@@ -56,7 +59,9 @@ pub enum BadPosition {
     #[error("an id position needs an id after the colon")]
     EmptyId,
     /// `time:` with something that is no time.
-    #[error("a time position takes RFC 3339 (2014-01-06T12:00:00Z), a date (2014-01-06) or Unix seconds")]
+    #[error(
+        "a time position takes RFC 3339 (2014-01-06T12:00:00Z), a date (2014-01-06) or Unix seconds"
+    )]
     BadTime,
 }
 
@@ -66,31 +71,43 @@ impl Position {
         if raw.is_empty() {
             return Ok(None);
         }
-        let (kind, value) =
-            raw.split_once(':').filter(|(kind, _)| !kind.is_empty()).ok_or(BadPosition::Syntax)?;
+        let (kind, value) = raw
+            .split_once(':')
+            .filter(|(kind, _)| !kind.is_empty())
+            .ok_or(BadPosition::Syntax)?;
         match kind {
             "cursor" => Ok(Some(Self::of_cursor(value))),
             "id" if value.is_empty() => Err(BadPosition::EmptyId),
             "id" => Ok(Some(Self::Id(value.to_owned()))),
             "time" => {
                 let span = Span::parse(value).ok_or(BadPosition::BadTime)?;
-                Ok(Some(Self::Time { span, degraded: false }))
+                Ok(Some(Self::Time {
+                    span,
+                    degraded: false,
+                }))
             }
             _ => Err(BadPosition::UnsupportedType),
         }
     }
 
-    /// Reads what follows `cursor:`. Never an error: what cannot be read degrades to its T, or to the start (D-8).
+    /// Reads what follows `cursor:`. Never an error: what cannot be read degrades to its T, or to
+    /// the start (D-8).
     pub fn of_cursor(value: &str) -> Self {
         if value.is_empty() {
             return Self::Start { degraded: false };
         }
         if let Some(toc) = Toc::parse(value) {
-            return Self::Cursor { toc, canonical: toc.to_string() == value };
+            return Self::Cursor {
+                toc,
+                canonical: toc.to_string() == value,
+            };
         }
         let t = value.split('_').next().unwrap_or_default();
         match Stamp::parse(t).and_then(|_| Span::parse(t)) {
-            Some(span) => Self::Time { span, degraded: true },
+            Some(span) => Self::Time {
+                span,
+                degraded: true,
+            },
             None => Self::Start { degraded: true },
         }
     }
@@ -105,12 +122,22 @@ impl Span {
     /// Span of `time:{T}`: the whole second when T has no fraction, else the microsecond.
     pub fn of_moment(t: Moment) -> Self {
         let low_us = t.micros();
-        let unit = if low_us.rem_euclid(SECOND) == 0 { SECOND } else { 1 };
-        Self { low_us, high_us: low_us.saturating_add(unit - 1) }
+        let unit = if low_us.rem_euclid(SECOND) == 0 {
+            SECOND
+        } else {
+            1
+        };
+        Self {
+            low_us,
+            high_us: low_us.saturating_add(unit - 1),
+        }
     }
 
     fn unit(low_us: i64, unit_us: i64) -> Self {
-        Self { low_us, high_us: low_us + unit_us - 1 }
+        Self {
+            low_us,
+            high_us: low_us + unit_us - 1,
+        }
     }
 }
 
@@ -120,8 +147,9 @@ const DAY: i64 = 24 * 60 * MINUTE;
 
 /// `digits[.digits]`, at most 11 and 6.
 fn unix_seconds(text: &str) -> Option<Span> {
-    let (secs, fraction) =
-        text.split_once('.').map_or((text, None), |(secs, fraction)| (secs, Some(fraction)));
+    let (secs, fraction) = text
+        .split_once('.')
+        .map_or((text, None), |(secs, fraction)| (secs, Some(fraction)));
     if secs.len() > 11 {
         return None;
     }
@@ -137,13 +165,21 @@ fn fraction_unit(fraction: &str) -> i64 {
 /// RFC 3339 with an optional zone, minutes precision, or a bare date.
 fn calendar(text: &str) -> Option<Span> {
     let mut rest = Rest(text);
-    let (year, month, day) = (rest.digits(4)?, rest.after("-")?.digits(2)?, rest.after("-")?.digits(2)?);
-    let midnight = NaiveDate::from_ymd_opt(i32::try_from(year).ok()?, month, day)?.and_hms_opt(0, 0, 0)?;
+    let (year, month, day) = (
+        rest.digits(4)?,
+        rest.after("-")?.digits(2)?,
+        rest.after("-")?.digits(2)?,
+    );
+    let midnight =
+        NaiveDate::from_ymd_opt(i32::try_from(year).ok()?, month, day)?.and_hms_opt(0, 0, 0)?;
     let midnight = midnight.and_utc().timestamp_micros();
     if rest.0.is_empty() {
         return Some(Span::unit(midnight, DAY));
     }
-    let (hour, minute) = (rest.after_any(&["T", "t", " "])?.digits(2)?, rest.after(":")?.digits(2)?);
+    let (hour, minute) = (
+        rest.after_any(&["T", "t", " "])?.digits(2)?,
+        rest.after(":")?.digits(2)?,
+    );
     let mut unit = MINUTE;
     let (mut second, mut micros) = (0, 0);
     if rest.skip(":") {
@@ -160,8 +196,11 @@ fn calendar(text: &str) -> Option<Span> {
         return None;
     }
     let offset = rest.zone()?;
-    let of_day = i64::from(hour) * 60 * MINUTE + i64::from(minute) * MINUTE + i64::from(second) * SECOND;
-    rest.0.is_empty().then(|| Span::unit(midnight + of_day + micros - offset, unit))
+    let of_day =
+        i64::from(hour) * 60 * MINUTE + i64::from(minute) * MINUTE + i64::from(second) * SECOND;
+    rest.0
+        .is_empty()
+        .then(|| Span::unit(midnight + of_day + micros - offset, unit))
 }
 
 /// Unread rest of a time.
@@ -169,7 +208,10 @@ struct Rest<'a>(&'a str);
 
 impl<'a> Rest<'a> {
     fn digits(&mut self, count: usize) -> Option<u32> {
-        let head = self.0.get(..count).filter(|head| head.bytes().all(|b| b.is_ascii_digit()))?;
+        let head = self
+            .0
+            .get(..count)
+            .filter(|head| head.bytes().all(|b| b.is_ascii_digit()))?;
         self.0 = &self.0[count..];
         head.parse().ok()
     }
@@ -182,7 +224,10 @@ impl<'a> Rest<'a> {
     }
 
     fn skip(&mut self, head: &str) -> bool {
-        self.0.strip_prefix(head).map(|tail| self.0 = tail).is_some()
+        self.0
+            .strip_prefix(head)
+            .map(|tail| self.0 = tail)
+            .is_some()
     }
 
     fn after(&mut self, head: &str) -> Option<&mut Self> {
@@ -193,7 +238,8 @@ impl<'a> Rest<'a> {
         heads.iter().any(|head| self.skip(head)).then_some(self)
     }
 
-    /// `Z`, `±hh[:]mm` or nothing, in microseconds east of UTC. A blank stands for the `+` that form decoding lost.
+    /// `Z`, `±hh[:]mm` or nothing, in microseconds east of UTC. A blank stands for the `+` that
+    /// form decoding lost.
     fn zone(&mut self) -> Option<i64> {
         if self.0.is_empty() || self.skip("Z") || self.skip("z") {
             return Some(0);
@@ -212,7 +258,8 @@ impl<'a> Rest<'a> {
         let hours = self.digits(2)?;
         self.skip(":");
         let minutes = self.digits(2)?;
-        (hours <= 23 && minutes <= 59).then(|| sign * (i64::from(hours) * 60 + i64::from(minutes)) * MINUTE)
+        (hours <= 23 && minutes <= 59)
+            .then(|| sign * (i64::from(hours) * 60 + i64::from(minutes)) * MINUTE)
     }
 }
 

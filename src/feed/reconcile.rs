@@ -1,4 +1,5 @@
-//! Changes by one document to a feed. Pure: deciding is done here, applying is the store's business.
+//! Changes by one document to a feed. Pure: deciding is done here, applying is the store's
+//! business.
 
 use super::{
     absence::{
@@ -40,8 +41,8 @@ mod edit;
 mod flood_limiter;
 
 pub use decide::{
-    ended_in_archives, keys_needed, recheck_tombstone, reconcile, reconcile_again, reconcile_check, release,
-    witness_keys,
+    ended_in_archives, keys_needed, recheck_tombstone, reconcile, reconcile_again, reconcile_check,
+    release, witness_keys,
 };
 pub use flood_limiter::{CHANGED_POLLS_MAX, DeferredEdit};
 pub use kinship::KinshipSigns;
@@ -58,7 +59,8 @@ pub fn dated(entry: &Entry) -> Option<i64> {
 #[cfg(test)]
 mod tests;
 
-/// One entry of the last document, in document order: enough to skip it when its bytes have not changed.
+/// One entry of the last document, in document order: enough to skip it when its bytes have not
+/// changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WindowEntry {
     /// The key that bound it to its item.
@@ -88,7 +90,8 @@ pub struct Known {
     pub window: WindowState,
     /// The items behind the keys that were asked for; unknown keys are absent.
     pub items: HashMap<KeyHash, Arc<Item>>,
-    /// Items that share a witness with an entry whose key is unknown ([`witness_keys`]): it may be one of them.
+    /// Items that share a witness with an entry whose key is unknown ([`witness_keys`]): it may be
+    /// one of them.
     pub lookalikes: Vec<Arc<Item>>,
 }
 
@@ -126,12 +129,21 @@ impl WindowState {
         self
     }
 
-    /// Posts of the last document that may be the control of a permalink check, the best first: those from the middle, which
-    /// are neither pinned nor brand-new.
+    /// Posts of the last document that may be the control of a permalink check, the best first:
+    /// those from the middle, which are neither pinned nor brand-new.
     pub fn control_candidates(&self) -> Vec<ItemId> {
-        let missing: HashSet<ItemId> =
-            self.absence.items.iter().filter(|row| row.suspect.is_some()).map(|row| row.id).collect();
-        let shown = self.entries.iter().map(|row| row.id).filter(|id| !missing.contains(id));
+        let missing: HashSet<ItemId> = self
+            .absence
+            .items
+            .iter()
+            .filter(|row| row.suspect.is_some())
+            .map(|row| row.id)
+            .collect();
+        let shown = self
+            .entries
+            .iter()
+            .map(|row| row.id)
+            .filter(|id| !missing.contains(id));
         let mut shown: Vec<(usize, ItemId)> = shown.enumerate().collect();
         let middle = shown.len() / 2;
         shown.sort_by_key(|(at, _)| at.abs_diff(middle));
@@ -153,11 +165,11 @@ pub struct Observation {
     pub coverage: Coverage,
     /// Whose scrubbers made the content digests.
     pub profile: Option<Arc<Profile>>,
-    /// Change, or none, that the poll before it brought. After one without any, no entry of it has changed with every poll up
-    /// to now; a resource, which is there to change, counts as such.
+    /// Change, or none, that the poll before it brought. After one without any, no entry of it has
+    /// changed with every poll up to now; a resource, which is there to change, counts as such.
     pub previous: Repeat,
-    /// Items that other documents show at the same time, as the pages of one walk do: no entry of this one is one of them
-    /// under another id.
+    /// Items that other documents show at the same time, as the pages of one walk do: no entry of
+    /// this one is one of them under another id.
     pub elsewhere: HashSet<ItemId>,
     /// Oddities of the entries that were parsed.
     pub notes: Vec<Note>,
@@ -196,9 +208,11 @@ pub struct ParsedEntry {
 /// Changes by a document.
 #[derive(Clone, Debug, Default)]
 pub struct Decisions {
-    /// In the order in which they get their T: additions, edits and resurrections oldest to newest, then tombstones.
+    /// In the order in which they get their T: additions, edits and resurrections oldest to newest,
+    /// then tombstones.
     pub changes: Vec<Change>,
-    /// Keys that are other names of items held: they answer for them from now on, and nothing visible changes.
+    /// Keys that are other names of items held: they answer for them from now on, and nothing
+    /// visible changes.
     pub aliases: Vec<(KeyHash, ItemId)>,
     /// State from now on.
     pub window: WindowState,

@@ -1,4 +1,5 @@
-//! Record of a feed: its number, its name, its counts and its last stamp; neither items nor the poll state.
+//! Record of a feed: its number, its name, its counts and its last stamp; neither items nor the
+//! poll state.
 
 use super::{absence::WindowEvent, history::History, item, last_walk::LastWalk, stamp::Stamp};
 use everfeed_adapters::Metadata;
@@ -19,7 +20,8 @@ pub struct FeedRecord {
     pub ids: IdScheme,
     /// Rises with every commit; a commit decided on an older one is a conflict.
     pub rev: u64,
-    /// The last T ever given out: that of the newest item, since the holder of the last T keeps it until a later is given.
+    /// The last T ever given out: that of the newest item, since the holder of the last T keeps it
+    /// until a later is given.
     pub last_t: Stamp,
     /// Number of its items.
     pub items: ItemCounts,
@@ -51,15 +53,17 @@ pub struct ItemCounts {
     pub live: u64,
     /// Versions of items so far that were kept without parts that were too long.
     pub shortened: u64,
-    /// Bytes of all of them as they are stored; `None` in what an older everfeed stored, until they are counted.
+    /// Bytes of all of them as they are stored; `None` in what an older everfeed stored, until they
+    /// are counted.
     pub bytes: Option<u64>,
 }
 
-/// Completeness of what is held of a feed: where serving began, how far back it reaches, by which walk, and where items may
-/// be missing.
+/// Completeness of what is held of a feed: where serving began, how far back it reaches, by which
+/// walk, and where items may be missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Completeness {
-    /// The cursor of the newest item when serving began; `None` until the first good document (503 until then).
+    /// The cursor of the newest item when serving began; `None` until the first good document (503
+    /// until then).
     pub first_cursor: Option<String>,
     /// Reach of the memory into the past.
     pub history: History,
@@ -67,7 +71,8 @@ pub struct Completeness {
     pub last_walk: Option<LastWalk>,
     /// Gap markers, oldest first, at most [`GAPS_MAX`].
     pub gaps: Vec<Gap>,
-    /// True once its operator had an item of it removed: what its documents show of that is cut from them.
+    /// True once its operator had an item of it removed: what its documents show of that is cut
+    /// from them.
     pub has_forgotten: bool,
 }
 
@@ -80,14 +85,16 @@ pub struct WindowFigures {
     pub suspects: u32,
     /// Edits that wait.
     pub deferred: u32,
-    /// Time of the last document that was being reformatted; `None` once the feed has rested from that.
+    /// Time of the last document that was being reformatted; `None` once the feed has rested from
+    /// that.
     pub reformatted_at: Option<Stamp>,
     /// Time of the next permalink check.
     pub next_check_at: Option<Stamp>,
 }
 
-/// A place in a feed where items may be missing: what was shown before and what was shown then have nothing in common
-/// that could be followed, so what stood between them, if anything, was never seen.
+/// A place in a feed where items may be missing: what was shown before and what was shown then have
+/// nothing in common that could be followed, so what stood between them, if anything, was never
+/// seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gap {
     /// Time at which it was found.
@@ -109,10 +116,16 @@ impl FeedRecord {
         Self {
             no,
             name: name.to_owned(),
-            ids: IdScheme { namespace: namespace.to_owned(), rule: IdRule::Id },
+            ids: IdScheme {
+                namespace: namespace.to_owned(),
+                rule: IdRule::Id,
+            },
             rev: 0,
             last_t: Stamp::ZERO,
-            items: ItemCounts { bytes: Some(0), ..ItemCounts::default() },
+            items: ItemCounts {
+                bytes: Some(0),
+                ..ItemCounts::default()
+            },
             metadata: Arc::default(),
             metadata_t: Stamp::ZERO,
             completeness: Completeness::default(),
@@ -120,12 +133,18 @@ impl FeedRecord {
         }
     }
 
-    /// The record of a feed without items that takes another namespace: nothing was made with the one before.
+    /// The record of a feed without items that takes another namespace: nothing was made with the
+    /// one before.
     #[must_use]
     pub fn with_namespace(self, namespace: &str, now: Stamp) -> Self {
-        let ids = IdScheme { namespace: namespace.to_owned(), rule: IdRule::Id };
-        let completeness =
-            Completeness { first_cursor: self.completeness.first_cursor.clone(), ..Completeness::default() };
+        let ids = IdScheme {
+            namespace: namespace.to_owned(),
+            rule: IdRule::Id,
+        };
+        let completeness = Completeness {
+            first_cursor: self.completeness.first_cursor.clone(),
+            ..Completeness::default()
+        };
         Self {
             ids,
             rev: self.rev + 1,
@@ -142,7 +161,8 @@ impl FeedRecord {
         self.completeness.first_cursor.is_some()
     }
 
-    /// `atom:id` of the feed: a `urn:uuid:` made of its namespace, which is fixed when the feed is first seen.
+    /// `atom:id` of the feed: a `urn:uuid:` made of its namespace, which is fixed when the feed is
+    /// first seen.
     pub fn iri(&self) -> String {
         // No item's key ends in a line feed, so no item has this IRI.
         item::uuid_iri(&self.ids.namespace, "feed\n")
@@ -150,7 +170,11 @@ impl FeedRecord {
 
     /// Head of the feed: equal heads mean that nothing visible has changed.
     pub fn head(&self) -> Head {
-        Head { last_t: self.last_t, metadata_t: self.metadata_t, ready: self.is_ready() }
+        Head {
+            last_t: self.last_t,
+            metadata_t: self.metadata_t,
+            ready: self.is_ready(),
+        }
     }
 }
 
@@ -173,7 +197,8 @@ pub enum IdRule {
     Id,
     /// By id and link: the feed was caught giving one id to several links. Pinned.
     IdAndLink,
-    /// By id, link and date: the feed was caught giving one id and one link to several posts. Pinned.
+    /// By id, link and date: the feed was caught giving one id and one link to several posts.
+    /// Pinned.
     IdLinkAndDate,
 }
 

@@ -54,7 +54,8 @@ pub enum UrlConsent {
     Given,
 }
 
-/// `ETag` and `Last-Modified` of one answer, verbatim: always sent as a pair (FRB 014), and to no other URL.
+/// `ETag` and `Last-Modified` of one answer, verbatim: always sent as a pair (FRB 014), and to no
+/// other URL.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ValidatorPair {
     /// `ETag`.
@@ -112,9 +113,11 @@ pub struct DocumentFacts {
     pub deferred_until: Option<Stamp>,
     /// Oddities, for the operator. No fault: the feed goes on.
     pub remark: Option<String>,
-    /// The software that makes the feed, as its documents show it; certain signs of another replace it, none do not.
+    /// The software that makes the feed, as its documents show it; certain signs of another replace
+    /// it, none do not.
     pub platform: Option<Detected>,
-    /// Since when every document has been cut short or empty, of a feed of a site whose readers have a better one.
+    /// Since when every document has been cut short or empty, of a feed of a site whose readers
+    /// have a better one.
     pub broken_since: Option<Stamp>,
 }
 
@@ -140,19 +143,24 @@ pub struct PermanentMove {
 /// The bounds within which intervals are chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// Seconds between polls at least, when the operator says so. `None`: an hour, which a feed that names a shorter
-    /// rhythm in its document lowers (DESIGN section 9, row POLLING 1.5).
+    /// Seconds between polls at least, when the operator says so. `None`: an hour, which a feed
+    /// that names a shorter rhythm in its document lowers (DESIGN section 9, row POLLING 1.5).
     pub min_secs: Option<u64>,
-    /// Seconds between polls at most, back-off included. Only `Retry-After`, 410 and the publisher's skipHours and
-    /// skipDays exceed it.
+    /// Seconds between polls at most, back-off included. Only `Retry-After`, 410 and the
+    /// publisher's skipHours and skipDays exceed it.
     pub max_secs: u64,
-    /// Seconds over which the second polls of feeds are spread whose first ones were at one time, as after a first start.
+    /// Seconds over which the second polls of feeds are spread whose first ones were at one time,
+    /// as after a first start.
     pub spread_secs: u64,
 }
 
 impl Default for Policy {
     fn default() -> Self {
-        Self { min_secs: None, max_secs: 86_400, spread_secs: 0 }
+        Self {
+            min_secs: None,
+            max_secs: 86_400,
+            spread_secs: 0,
+        }
     }
 }
 
@@ -165,7 +173,8 @@ pub struct Plan {
     pub conditional: bool,
 }
 
-/// Two unconditional GETs lie this far apart at most: a validator may hide a deletion for ever (POLLING 0.3).
+/// Two unconditional GETs lie this far apart at most: a validator may hide a deletion for ever
+/// (POLLING 0.3).
 const UNCONDITIONAL_SECS: u64 = 7 * 86_400;
 
 /// Seconds for which permanent redirects must agree before they are believed (POLLING 0.7).
@@ -186,46 +195,70 @@ impl PollState {
 
     /// A feed that was never polled: due at once.
     pub fn unpolled(url: &str) -> Self {
-        Self { url: url.to_owned(), ..Self::default() }
+        Self {
+            url: url.to_owned(),
+            ..Self::default()
+        }
     }
 
-    /// The saved state as it counts after a restart: a feed that is not due stays so (FRB 015, 037), unless its URL or
-    /// its policy has changed, or the clock went back.
+    /// The saved state as it counts after a restart: a feed that is not due stays so (FRB 015,
+    /// 037), unless its URL or its policy has changed, or the clock went back.
     pub fn resumed(mut self, url: &str, policy: &Policy, now: Stamp) -> Self {
         if self.url != url {
-            // The items stay, and so do what is held back of them and the scrubbers that their digests were made with.
+            // The items stay, and so do what is held back of them and the scrubbers that their
+            // digests were made with.
             let url_change = self.url_change_to(url);
-            let mut afresh = Self { url_change, ..Self::unpolled(url) };
+            let mut afresh = Self {
+                url_change,
+                ..Self::unpolled(url)
+            };
             afresh.timetable.arrivals = self.timetable.arrivals;
             afresh.document.platform = self.document.platform;
             afresh.document.deferred_until = self.document.deferred_until;
             return afresh;
         }
-        let Some(polled_at) = self.timetable.polled_at else { return self };
+        let Some(polled_at) = self.timetable.polled_at else {
+            return self;
+        };
         self.timetable.next_at = if polled_at > now {
-            self.timetable.next_at.min(now.plus_secs(interval::floor_secs(&self, policy)))
+            self.timetable
+                .next_at
+                .min(now.plus_secs(interval::floor_secs(&self, policy)))
         } else if self.health.gone_at.is_some() {
             self.timetable.next_at.min(polled_at.plus_secs(GONE_SECS))
         } else if self.is_at_quota() {
             // The quota may have been raised.
-            self.timetable.next_at.min(polled_at.plus_secs(interval::floor_secs(&self, policy)))
+            self.timetable
+                .next_at
+                .min(polled_at.plus_secs(interval::floor_secs(&self, policy)))
         } else if self.asked_to_stay_away() {
             self.timetable.next_at
         } else {
-            let at = self.timetable.next_at.min(polled_at.plus_secs(policy.max_secs));
+            let at = self
+                .timetable
+                .next_at
+                .min(polled_at.plus_secs(policy.max_secs));
             calendar::step_out(at, &self.timetable.skip_hours, &self.timetable.skip_days)
         };
         self
     }
 
-    /// The change that another configured URL is. A URL that comes back is none: what is held is of its documents.
+    /// The change that another configured URL is. A URL that comes back is none: what is held is of
+    /// its documents.
     fn url_change_to(&self, url: &str) -> Option<UrlChange> {
-        let from = self.url_change.as_ref().map_or(&self.url, |change| &change.from);
+        let from = self
+            .url_change
+            .as_ref()
+            .map_or(&self.url, |change| &change.from);
         let is_change = !from.is_empty() && from != url;
-        is_change.then(|| UrlChange { from: from.clone(), consent: UrlConsent::NotGiven })
+        is_change.then(|| UrlChange {
+            from: from.clone(),
+            consent: UrlConsent::NotGiven,
+        })
     }
 
-    /// The same with the operator's consent to the changed URL; `None` where no document of a changed URL is waited for.
+    /// The same with the operator's consent to the changed URL; `None` where no document of a
+    /// changed URL is waited for.
     pub fn consented(mut self) -> Option<Self> {
         self.url_change.as_mut()?.consent = UrlConsent::Given;
         Some(self)
@@ -233,30 +266,39 @@ impl PollState {
 
     /// True while the operator's consent to the changed URL is given and not used.
     pub fn has_consent(&self) -> bool {
-        self.url_change.as_ref().is_some_and(|change| change.consent == UrlConsent::Given)
+        self.url_change
+            .as_ref()
+            .is_some_and(|change| change.consent == UrlConsent::Given)
     }
 
-    /// The same after a change of the feed's settings while it is polled: the new policy counts at once.
+    /// The same after a change of the feed's settings while it is polled: the new policy counts at
+    /// once.
     pub fn under(self, url: &str, policy: &Policy, now: Stamp) -> Self {
         let mut resumed = self.resumed(url, policy, now);
-        let earliest =
-            resumed.timetable.polled_at.filter(|at| *at <= now && resumed.timetable.next_at != Stamp::MAX);
+        let earliest = resumed
+            .timetable
+            .polled_at
+            .filter(|at| *at <= now && resumed.timetable.next_at != Stamp::MAX);
         let earliest = earliest.map(|at| at.plus_secs(interval::floor_secs(&resumed, policy)));
         resumed.timetable.next_at = resumed.timetable.next_at.max(earliest.unwrap_or_default());
         resumed
     }
 
-    /// Time at which a hint polls the feed. It ends a back-off; it never ends a `not_before` of the host; one that comes within
-    /// five seconds of the last one that polled waits for their end; a feed that said 410, or whose quota is reached, is looked
-    /// at once a day.
+    /// Time at which a hint polls the feed. It ends a back-off; it never ends a `not_before` of the
+    /// host; one that comes within five seconds of the last one that polled waits for their end; a
+    /// feed that said 410, or whose quota is reached, is looked at once a day.
     pub fn hinted_at(&self, last_hint: Option<Stamp>, host_not_before: Stamp, now: Stamp) -> Stamp {
         let rested = |since: Option<Stamp>, secs: u64| {
             // A moment that is still to come is of a clock that went back since.
-            since.filter(|since| *since <= now).map_or(now, |since| since.plus_secs(secs))
+            since
+                .filter(|since| *since <= now)
+                .map_or(now, |since| since.plus_secs(secs))
         };
         let looked = self.timetable.polled_at;
-        let (gone, full) =
-            (looked.filter(|_| self.health.gone_at.is_some()), looked.filter(|_| self.is_at_quota()));
+        let (gone, full) = (
+            looked.filter(|_| self.health.gone_at.is_some()),
+            looked.filter(|_| self.is_at_quota()),
+        );
         rested(last_hint, HINT_SECS)
             .max(rested(gone, GONE_SECS))
             .max(rested(full, QUOTA_SECS))
@@ -264,33 +306,53 @@ impl PollState {
             .max(now)
     }
 
-    /// Plan of the next request. The configured URL is asked at least once a week, unconditionally, so that a redirect that
-    /// was taken back is noticed, and so that no validator hides a deletion for ever; every `audit_secs` while something
-    /// is missed.
+    /// Plan of the next request. The configured URL is asked at least once a week, unconditionally,
+    /// so that a redirect that was taken back is noticed, and so that no validator hides a deletion
+    /// for ever; every `audit_secs` while something is missed.
     pub fn plan(&self, audit_secs: u64, now: Stamp) -> Plan {
-        let recent =
-            self.timetable.unconditional_at.is_some_and(|at| at <= now && now < self.audit_at(audit_secs));
+        let recent = self
+            .timetable
+            .unconditional_at
+            .is_some_and(|at| at <= now && now < self.audit_at(audit_secs));
         let has_any = |pair: &ValidatorPair| pair.etag.is_some() || pair.last_modified.is_some();
         let conditional = recent && self.validators.as_ref().is_some_and(has_any);
-        let moved = self.health.moved.as_ref().filter(|moved| conditional && moved.is_believed(now));
-        Plan { url: moved.map_or(&self.url, |moved| &moved.url).clone(), conditional }
+        let moved = self
+            .health
+            .moved
+            .as_ref()
+            .filter(|moved| conditional && moved.is_believed(now));
+        Plan {
+            url: moved.map_or(&self.url, |moved| &moved.url).clone(),
+            conditional,
+        }
     }
 
     /// From when on the next request carries no validators.
     pub fn audit_at(&self, audit_secs: u64) -> Stamp {
-        let secs =
-            if self.timetable.wants_audit { audit_secs.min(UNCONDITIONAL_SECS) } else { UNCONDITIONAL_SECS };
-        self.timetable.unconditional_at.map_or(Stamp::ZERO, |at| at.plus_secs(secs))
+        let secs = if self.timetable.wants_audit {
+            audit_secs.min(UNCONDITIONAL_SECS)
+        } else {
+            UNCONDITIONAL_SECS
+        };
+        self.timetable
+            .unconditional_at
+            .map_or(Stamp::ZERO, |at| at.plus_secs(secs))
     }
 
     /// True while nothing more can be kept of the feed.
     pub fn is_at_quota(&self) -> bool {
-        self.health.fault.as_ref().is_some_and(|fault| matches!(fault.kind, FaultKind::Quota { .. }))
+        self.health
+            .fault
+            .as_ref()
+            .is_some_and(|fault| matches!(fault.kind, FaultKind::Quota { .. }))
     }
 
     /// True when the server named the time before which it wants no poll.
     fn asked_to_stay_away(&self) -> bool {
-        self.health.fault.as_ref().is_some_and(|fault| matches!(fault.kind.status(), Some(429 | 503)))
+        self.health
+            .fault
+            .as_ref()
+            .is_some_and(|fault| matches!(fault.kind.status(), Some(429 | 503)))
     }
 }
 

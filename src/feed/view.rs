@@ -1,10 +1,10 @@
-//! A view: the items of a feed that a consumer reads, and their order; not their representation, nor where the consumer
-//! stands.
+//! A view: the items of a feed that a consumer reads, and their order; not their representation,
+//! nor where the consumer stands.
 
 use super::{filter::Filter, order::Order, record::FeedNo};
 
-/// The items to read and their order. Two reads of one view, from one position and in one representation, get the same
-/// bytes.
+/// The items to read and their order. Two reads of one view, from one position and in one
+/// representation, get the same bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct View {
     /// The feed.
@@ -18,7 +18,11 @@ pub struct View {
 impl View {
     /// All items of a feed in an order.
     pub const fn all(feed: FeedNo, order: Order) -> Self {
-        Self { feed, order, filter: Filter::All }
+        Self {
+            feed,
+            order,
+            filter: Filter::All,
+        }
     }
 
     /// The same view with those of its items that a filter shows.

@@ -1,4 +1,5 @@
-//! Admission of requests to the hub: so many from one client, whatever they ask for; not whether there is room for what they ask.
+//! Admission of requests to the hub: so many from one client, whatever they ask for; not whether
+//! there is room for what they ask.
 
 use crate::layers::{Governor, Throttled};
 use std::{
@@ -6,15 +7,17 @@ use std::{
     num::NonZeroU32,
 };
 
-/// Topics of requests to subscribe of one client: so many at once, so many a second from then on (HUBS 5.2). An aggregator
-/// that follows many feeds is one client. One that a renewal is for counts for its callback instead.
+/// Topics of requests to subscribe of one client: so many at once, so many a second from then on
+/// (HUBS 5.2). An aggregator that follows many feeds is one client. One that a renewal is for
+/// counts for its callback instead.
 const SUBSCRIBE_BURST: NonZeroU32 = NonZeroU32::new(100).expect("100 is not 0");
 const SUBSCRIBE_PER_SEC: NonZeroU32 = NonZeroU32::new(10).expect("10 is not 0");
 /// URLs of requests to publish of one client.
 const PUBLISH_BURST: NonZeroU32 = NonZeroU32::new(100).expect("100 is not 0");
 const PUBLISH_PER_SEC: NonZeroU32 = NonZeroU32::new(10).expect("10 is not 0");
 
-/// A client as it is counted: an address of version 4, or a network of version 6, of which one client has all addresses.
+/// A client as it is counted: an address of version 4, or a network of version 6, of which one
+/// client has all addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct ClientNet(Option<IpAddr>);
 
@@ -31,7 +34,9 @@ impl ClientNet {
     }
 
     fn key(self) -> String {
-        self.0.map(|address| address.to_string()).unwrap_or_default()
+        self.0
+            .map(|address| address.to_string())
+            .unwrap_or_default()
     }
 }
 
@@ -46,7 +51,11 @@ impl Admission {
     pub(super) fn new() -> Self {
         let subscribers = || Governor::new(SUBSCRIBE_BURST, SUBSCRIBE_PER_SEC);
         let publishers = Governor::new(PUBLISH_BURST, PUBLISH_PER_SEC);
-        Self { subscribers: subscribers(), renewals: subscribers(), publishers }
+        Self {
+            subscribers: subscribers(),
+            renewals: subscribers(),
+            publishers,
+        }
     }
 
     /// Lets a client subscribe to so many topics.
@@ -54,8 +63,8 @@ impl Admission {
         self.subscribers.admit_now(&client.key(), cost(topics))
     }
 
-    /// Lets a callback that is subscribed already renew so many of its subscriptions, whoever asks for it: no flood of others
-    /// is in its way.
+    /// Lets a callback that is subscribed already renew so many of its subscriptions, whoever asks
+    /// for it: no flood of others is in its way.
     pub(super) fn renew(&self, callback: &str, topics: usize) -> Result<(), Throttled> {
         self.renewals.admit_now(callback, cost(topics))
     }
@@ -67,7 +76,10 @@ impl Admission {
 }
 
 fn cost(count: usize) -> NonZeroU32 {
-    u32::try_from(count).ok().and_then(NonZeroU32::new).unwrap_or(NonZeroU32::MIN)
+    u32::try_from(count)
+        .ok()
+        .and_then(NonZeroU32::new)
+        .unwrap_or(NonZeroU32::MIN)
 }
 
 #[cfg(test)]
@@ -92,7 +104,11 @@ mod tests {
         }
         assert!(admission.subscribe(of("192.0.2.1"), 1).is_err());
         assert_eq!(admission.subscribe(of("192.0.2.2"), 1), Ok(()));
-        assert_eq!(admission.renew("http://a.example/", 1), Ok(()), "known callbacks have their own count");
+        assert_eq!(
+            admission.renew("http://a.example/", 1),
+            Ok(()),
+            "known callbacks have their own count"
+        );
         tokio::time::advance(std::time::Duration::from_secs(2)).await;
         assert_eq!(admission.subscribe(of("192.0.2.1"), 20), Ok(()));
     }

@@ -1,4 +1,5 @@
-//! Requests to callbacks: sent once, with an end to their wait, and their place told how they end; not what they say.
+//! Requests to callbacks: sent once, with an end to their wait, and their place told how they end;
+//! not what they say.
 
 use super::{
     health::{Ending, SLOW_AFTER},
@@ -11,8 +12,8 @@ use http::{HeaderValue, Response};
 use std::{pin::pin, sync::Arc, time::Duration};
 use tower::{ServiceExt as _, util::BoxCloneSyncService};
 
-/// Service for requests to callbacks: no redirects, guarded addresses, a bounded answer. [`crate::layers::callback`]
-/// makes one.
+/// Service for requests to callbacks: no redirects, guarded addresses, a bounded answer.
+/// [`crate::layers::callback`] makes one.
 pub type Callbacks = BoxCloneSyncService<Request, Response<Bytes>, FetchError>;
 
 /// Client for requests to callbacks.
@@ -37,7 +38,10 @@ impl CallbackClient {
             place.ended(Ending::Answered);
             return Err(Refused::Own.into());
         }
-        let mut sent = pin!(tokio::time::timeout(self.within, self.service.clone().oneshot(request)));
+        let mut sent = pin!(tokio::time::timeout(
+            self.within,
+            self.service.clone().oneshot(request)
+        ));
         let early = tokio::time::timeout(SLOW_AFTER, sent.as_mut()).await;
         let (answer, answered) = match early {
             Ok(answer) => (answer, Ending::Answered),
@@ -46,9 +50,15 @@ impl CallbackClient {
                 (sent.await, Ending::AnsweredSlowly)
             }
         };
-        let answer =
-            answer.unwrap_or(Err(FetchError::Timeout { after: self.within, awaited: Awaited::Whole }));
-        place.ended(if answer.is_ok() { answered } else { Ending::Silent });
+        let answer = answer.unwrap_or(Err(FetchError::Timeout {
+            after: self.within,
+            awaited: Awaited::Whole,
+        }));
+        place.ended(if answer.is_ok() {
+            answered
+        } else {
+            Ending::Silent
+        });
         answer
     }
 }

@@ -11,7 +11,7 @@ pub(super) struct SubscriptionCommand {
     pub(super) pending: Pending,
     /// Told when the request is kept and so survives us.
     pub(super) kept: oneshot::Sender<Result<(), StoreError>>,
-    /// Told what the first try came to, in the synchronous dialect. Who waits here wants one try only unless the
-    /// pending request says otherwise.
+    /// Told what the first try came to, in the synchronous dialect. Who waits here wants one try
+    /// only unless the pending request says otherwise.
     pub(super) verdict: Option<oneshot::Sender<Verdict>>,
 }

@@ -1,8 +1,10 @@
-//! The contract of a protocol that takes deliveries: one delivery in, what came of it out. When one is made, and when one is
-//! tried again, is the same for all of them and decided elsewhere.
+//! The contract of a protocol that takes deliveries: one delivery in, what came of it out. When one
+//! is made, and when one is tried again, is the same for all of them and decided elsewhere.
 
 use super::{Shared, destination::Destination, places::Place};
-use crate::{clock::Clock, readers::Rendered, render::Representation, store::subscriptions::Target};
+use crate::{
+    clock::Clock, readers::Rendered, render::Representation, store::subscriptions::Target,
+};
 use futures_util::future::BoxFuture;
 use std::{sync::Arc, time::Duration};
 
@@ -47,10 +49,12 @@ pub(super) enum Delivered {
 
 /// Carries deliveries to one target.
 pub(super) trait Deliver: Send + Sync {
-    /// The destination that is loaded by a delivery: its share of what is under way at once is limited.
+    /// The destination that is loaded by a delivery: its share of what is under way at once is
+    /// limited.
     fn destination(&self) -> Destination;
 
-    /// True where the target is sent the items; one that is not reads them itself, after one word for all of them.
+    /// True where the target is sent the items; one that is not reads them itself, after one word
+    /// for all of them.
     fn carries_items(&self) -> bool {
         true
     }
@@ -63,11 +67,15 @@ pub(super) trait Deliver: Send + Sync {
 pub(super) fn way_to(target: &Target, shared: &Shared) -> Box<dyn Deliver> {
     let clock: Arc<dyn Clock> = shared.clock.clone();
     match target {
-        Target::Callback(target) => {
-            Box::new(callback::CallbackWay { client: shared.client.clone(), clock, target: target.clone() })
-        }
-        Target::Cloud(target) => {
-            Box::new(cloud::CloudWay { client: shared.client.clone(), clock, target: target.clone() })
-        }
+        Target::Callback(target) => Box::new(callback::CallbackWay {
+            client: shared.client.clone(),
+            clock,
+            target: target.clone(),
+        }),
+        Target::Cloud(target) => Box::new(cloud::CloudWay {
+            client: shared.client.clone(),
+            clock,
+            target: target.clone(),
+        }),
     }
 }

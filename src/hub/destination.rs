@@ -1,11 +1,11 @@
-//! The destination of a request to a callback: the host and the port that its URL leads to, in one spelling; not the rest of
-//! the URL.
+//! The destination of a request to a callback: the host and the port that its URL leads to, in one
+//! spelling; not the rest of the URL.
 
 use std::{fmt, net::Ipv6Addr};
 use url::{Host, Url};
 
-/// A host and a port in one spelling. Case, a dot at the end, a default port, and the many spellings of an IP address do
-/// not matter.
+/// A host and a port in one spelling. Case, a dot at the end, a default port, and the many
+/// spellings of an IP address do not matter.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Destination {
     pub(super) host: Box<str>,
@@ -22,21 +22,32 @@ impl Destination {
             Some(Host::Ipv6(v6)) => spelt(v6),
             None => String::new(),
         };
-        let port = url.as_ref().and_then(Url::port_or_known_default).unwrap_or_default();
-        Self { host: host.into(), port }
+        let port = url
+            .as_ref()
+            .and_then(Url::port_or_known_default)
+            .unwrap_or_default();
+        Self {
+            host: host.into(),
+            port,
+        }
     }
 }
 
 /// One spelling of an address of version 6, which may carry one of version 4.
 fn spelt(v6: Ipv6Addr) -> String {
-    v6.to_ipv4_mapped().map_or_else(|| v6.to_string(), |v4| v4.to_string())
+    v6.to_ipv4_mapped()
+        .map_or_else(|| v6.to_string(), |v4| v4.to_string())
 }
 
 /// For the log: all of a callback that may be shown.
 impl fmt::Display for Destination {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { host, port } = self;
-        if host.contains(':') { write!(f, "[{host}]:{port}") } else { write!(f, "{host}:{port}") }
+        if host.contains(':') {
+            write!(f, "[{host}]:{port}")
+        } else {
+            write!(f, "{host}:{port}")
+        }
     }
 }
 
@@ -52,7 +63,12 @@ mod tests {
             }
         };
         check(
-            &["http://a.example/x", "http://A.Example:80/y?z", "http://a.example./", "HTTP://a.example"],
+            &[
+                "http://a.example/x",
+                "http://A.Example:80/y?z",
+                "http://a.example./",
+                "HTTP://a.example",
+            ],
             "a.example:80",
         );
         check(&["https://a.example/"], "a.example:443");

@@ -1,5 +1,5 @@
-//! Answers to requests to the hub: a form is judged, its command kept, its verification awaited only when the old dialect
-//! asks for that. Not what becomes of the command.
+//! Answers to requests to the hub: a form is judged, its command kept, its verification awaited
+//! only when the old dialect asks for that. Not what becomes of the command.
 
 use super::{
     Hub,
@@ -21,7 +21,9 @@ use crate::{
     secret::Secret,
     store::{
         StoreError,
-        subscriptions::{Algo, CallbackTarget, Dialect, Intent, LeaseTerms, Pending, Start, Target},
+        subscriptions::{
+            Algo, CallbackTarget, Dialect, Intent, LeaseTerms, Pending, Start, Target,
+        },
     },
 };
 use bytes::Bytes;
@@ -39,8 +41,8 @@ use url::form_urlencoded;
 
 mod cloud;
 
-/// Wait of a verification for the answer to its request to be on its way, microseconds. There are subscribers
-/// that hold a lock until they have it (HUBS section 2, websubsub).
+/// Wait of a verification for the answer to its request to be on its way, microseconds. There are
+/// subscribers that hold a lock until they have it (HUBS section 2, websubsub).
 const VERIFY_AFTER_US: u64 = 250_000;
 /// `Retry-After` of somebody who came when we were too busy, seconds (Google's hub).
 const BUSY_SECS: u64 = 120;
@@ -54,24 +56,41 @@ struct HubAnswer {
 
 impl HubAnswer {
     fn new(status: StatusCode, text: impl Into<String>) -> Self {
-        Self { status, text: text.into(), retry_after: None }
+        Self {
+            status,
+            text: text.into(),
+            retry_after: None,
+        }
     }
 
     fn busy(text: &str) -> Self {
         let retry_after = Some(Duration::from_secs(BUSY_SECS));
-        Self { retry_after, ..Self::new(StatusCode::SERVICE_UNAVAILABLE, text) }
+        Self {
+            retry_after,
+            ..Self::new(StatusCode::SERVICE_UNAVAILABLE, text)
+        }
     }
 
     fn respond(self) -> Response<Bytes> {
-        let body = if self.text.is_empty() { Bytes::new() } else { Bytes::from(self.text + "\n") };
+        let body = if self.text.is_empty() {
+            Bytes::new()
+        } else {
+            Bytes::from(self.text + "\n")
+        };
         let mut response = Response::new(body);
         *response.status_mut() = self.status;
         let headers = response.headers_mut();
         if self.status != StatusCode::NO_CONTENT {
-            headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+            headers.insert(
+                CONTENT_TYPE,
+                HeaderValue::from_static("text/plain; charset=utf-8"),
+            );
         }
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        headers.insert("x-content-type-options", HeaderValue::from_static("nosniff"));
+        headers.insert(
+            "x-content-type-options",
+            HeaderValue::from_static("nosniff"),
+        );
         if let Some(after) = self.retry_after {
             let secs = after.as_secs() + u64::from(after.subsec_nanos() > 0);
             headers.insert(RETRY_AFTER, HeaderValue::from(secs));
@@ -103,8 +122,8 @@ impl From<StoreError> for HubAnswer {
 }
 
 impl Hub {
-    /// Answers `/hub`, `/feeds/{name}/hub` and `/pleaseNotify`. On the second only topics of that feed are known.
-    /// `client` is the address of whoever asks, as far as it is known.
+    /// Answers `/hub`, `/feeds/{name}/hub` and `/pleaseNotify`. On the second only topics of that
+    /// feed are known. `client` is the address of whoever asks, as far as it is known.
     pub async fn handle(&self, request: Request<Bytes>, client: Option<IpAddr>) -> Response<Bytes> {
         if self.shared.readers.site().endpoint(request.uri().path()) == Some(Endpoint::Cloud) {
             return self.please_notify(&request, client).await;
@@ -112,11 +131,17 @@ impl Hub {
         let answer = match *request.method() {
             Method::GET | Method::HEAD => Ok(self.about(request.uri().query().unwrap_or_default())),
             Method::POST => self.post(&request, client).await,
-            _ => Ok(HubAnswer::new(StatusCode::METHOD_NOT_ALLOWED, "use POST here")),
+            _ => Ok(HubAnswer::new(
+                StatusCode::METHOD_NOT_ALLOWED,
+                "use POST here",
+            )),
         };
         let response = answer.unwrap_or_else(|answer| answer).respond();
         if response.status().is_client_error() {
-            tracing::debug!(status = response.status().as_u16(), "A request to the hub was refused");
+            tracing::debug!(
+                status = response.status().as_u16(),
+                "A request to the hub was refused"
+            );
         }
         response
     }
@@ -139,27 +164,41 @@ impl Hub {
         HubAnswer::new(StatusCode::OK, text)
     }
 
-    async fn post(&self, request: &Request<Bytes>, client: Option<IpAddr>) -> Result<HubAnswer, HubAnswer> {
+    async fn post(
+        &self,
+        request: &Request<Bytes>,
+        client: Option<IpAddr>,
+    ) -> Result<HubAnswer, HubAnswer> {
         if self.shared.stop.is_cancelled() {
             return Err(HubAnswer::busy("the hub is stopping"));
         }
-        let content_type = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let content_type = request
+            .headers()
+            .get(CONTENT_TYPE)
+            .and_then(|value| value.to_str().ok());
         let scope = match self.shared.readers.site().endpoint(request.uri().path()) {
             Some(Endpoint::HubOf(name)) => Some(name),
             _ => None,
         };
         let principal = request.extensions().get::<Principal>().cloned();
-        let sender = HubSender { scope, principal, address: client, net: ClientNet::of(client) };
+        let sender = HubSender {
+            scope,
+            principal,
+            address: client,
+            net: ClientNet::of(client),
+        };
         match form::parse(content_type, request.body())? {
             HubRequest::Publish(urls) => self.publish(&urls, &sender),
             HubRequest::SubscriptionRequest(change) => self.change(&change, &sender).await,
         }
     }
 
-    /// Somebody says that something has changed. We look ourselves, when it is ours to look at (P-40, SF-86), and as long as
-    /// such hints are right now and then.
+    /// Somebody says that something has changed. We look ourselves, when it is ours to look at
+    /// (P-40, SF-86), and as long as such hints are right now and then.
     fn publish(&self, urls: &[String], sender: &HubSender) -> Result<HubAnswer, HubAnswer> {
-        self.admission.publish(sender.net, urls.len()).map_err(|full| slow_down(full.wait))?;
+        self.admission
+            .publish(sender.net, urls.len())
+            .map_err(|full| slow_down(full.wait))?;
         if !self.shared.config.publish_hints {
             return Err(RefusedForm::HintsOff.into());
         }
@@ -167,7 +206,9 @@ impl Hub {
         let known = |url: &str| match self.shared.gate.catalog.snapshot().by_origin(url) {
             Some(feed) => Some(feed),
             None => {
-                let subject = self.resolve(url, sender, (Mode::Subscribe, principal)).ok()?;
+                let subject = self
+                    .resolve(url, sender, (Mode::Subscribe, principal))
+                    .ok()?;
                 Some(subject.view.feed)
             }
         };
@@ -182,14 +223,18 @@ impl Hub {
         if hinted.is_empty() {
             return Err(RefusedForm::NothingPublished.into());
         }
-        // Its publisher may say that a private feed has changed, but nobody is told that there is one.
+        // Its publisher may say that a private feed has changed, but nobody is told that there is
+        // one.
         let is_told = |feed: &FeedNo| self.shared.gate.admits(principal, *feed);
         let (told, hidden): (Vec<_>, Vec<_>) = hinted.into_iter().partition(is_told);
         hidden.into_iter().for_each(|feed| drop(self.hint(feed)));
         if told.is_empty() {
             return Err(RefusedForm::NothingPublished.into());
         }
-        let ignored: Vec<String> = told.into_iter().filter_map(|feed| self.hint(feed)).collect();
+        let ignored: Vec<String> = told
+            .into_iter()
+            .filter_map(|feed| self.hint(feed))
+            .collect();
         if ignored.is_empty() {
             return Ok(HubAnswer::new(StatusCode::NO_CONTENT, ""));
         }
@@ -199,7 +244,9 @@ impl Hub {
     /// Gives a hint; the reason when it leads to no poll now.
     fn hint(&self, feed: FeedNo) -> Option<String> {
         let catalog = self.shared.gate.catalog.snapshot();
-        let name = catalog.feed_no(feed).map_or("", |feed| feed.settings.name.as_str());
+        let name = catalog
+            .feed_no(feed)
+            .map_or("", |feed| feed.settings.name.as_str());
         if catalog.members(feed).is_some() {
             return Some(format!(
                 "`{name}` is a group, and nothing is polled for it; name the feed that has changed"
@@ -208,14 +255,20 @@ impl Hub {
         let now = self.shared.now();
         let why = match self.notify.hint(feed, now) {
             HintFate::Taken => return None,
-            HintFate::Delayed(HintDelay { until, since, cause }) => {
+            HintFate::Delayed(HintDelay {
+                until,
+                since,
+                cause,
+            }) => {
                 let why = match cause {
                     DelayCause::HostPause => "its host asked to be left alone (Retry-After or 429)",
                     DelayCause::Gone => "its publisher says that it is gone for good (410)",
                     DelayCause::Quota => "it is at its quota, and nothing more of it can be stored",
                 };
                 let (at, secs) = (until.rfc3339(), until.secs_since(now));
-                let since = since.map(|since| format!(", since {}", since.rfc3339())).unwrap_or_default();
+                let since = since
+                    .map(|since| format!(", since {}", since.rfc3339()))
+                    .unwrap_or_default();
                 format!(
                     "`{name}` is not polled before {at}, in {secs} s: {why}{since}; this hint waits until then"
                 )
@@ -229,14 +282,23 @@ impl Hub {
         Some(why)
     }
 
-    async fn change(&self, change: &SubscriptionRequest, sender: &HubSender) -> Result<HubAnswer, HubAnswer> {
+    async fn change(
+        &self,
+        change: &SubscriptionRequest,
+        sender: &HubSender,
+    ) -> Result<HubAnswer, HubAnswer> {
         self.check_address(&change.callback, ["hub.callback", "hub.callback"])?;
         let mut topics: Vec<Subject> = Vec::with_capacity(change.topics.len());
         for topic in &change.topics {
             topics.push(self.subject(topic, sender, change.mode).await?);
         }
-        let key = |subject: &Subject| Key { topic: subject.topic.clone(), address: change.callback.clone() };
-        let is_known = topics.iter().all(|subject| self.shared.roster.is_verified(&key(subject)));
+        let key = |subject: &Subject| Key {
+            topic: subject.topic.clone(),
+            address: change.callback.clone(),
+        };
+        let is_known = topics
+            .iter()
+            .all(|subject| self.shared.roster.is_verified(&key(subject)));
         let admitted = if is_known {
             self.admission.renew(&change.callback, topics.len())
         } else {
@@ -251,12 +313,18 @@ impl Hub {
         let mut awaited = Vec::new();
         for subject in topics {
             let key = key(&subject);
-            if is_legacy(change) && change.mode == Mode::Unsubscribe && !self.shared.roster.knows(&key) {
+            if is_legacy(change)
+                && change.mode == Mode::Unsubscribe
+                && !self.shared.roster.knows(&key)
+            {
                 // What is wanted is the case already; Google's hub said 204 too.
                 continue;
             }
             let pending = self.pending(change, &subject, &grant).await?;
-            awaited.extend(self.command(key, (&subject, sender.net), pending, is_sync(change)).await?);
+            awaited.extend(
+                self.command(key, (&subject, sender.net), pending, is_sync(change))
+                    .await?,
+            );
             commanded = true;
         }
         match change.verify {
@@ -286,16 +354,24 @@ impl Hub {
     }
 
     /// The topic that a spelling means: that of an old address, or one of ours.
-    async fn subject(&self, spelt: &str, sender: &HubSender, mode: Mode) -> Result<Subject, HubAnswer> {
+    async fn subject(
+        &self,
+        spelt: &str,
+        sender: &HubSender,
+        mode: Mode,
+    ) -> Result<Subject, HubAnswer> {
         let principal = self.principal_for(spelt, sender).await?;
-        match self.resolve_legacy(spelt, sender, principal.as_ref()).await? {
+        match self
+            .resolve_legacy(spelt, sender, principal.as_ref())
+            .await?
+        {
             Some(subject) => Ok(subject),
             None => Ok(self.resolve(spelt, sender, (mode, principal.as_ref()))?),
         }
     }
 
-    /// The topic that a spelling means, when it is one of ours: what is pushed, and its canonical URL. One of a feed that is
-    /// not served any more can still be unsubscribed from.
+    /// The topic that a spelling means, when it is one of ours: what is pushed, and its canonical
+    /// URL. One of a feed that is not served any more can still be unsubscribed from.
     fn resolve(
         &self,
         spelt: &str,
@@ -303,10 +379,15 @@ impl Hub {
         (mode, principal): (Mode, Option<&Principal>),
     ) -> Result<Subject, RefusedForm> {
         let site = self.shared.readers.site();
-        let Topic { name, order, filter, representation, secret } =
-            site.topic(spelt).ok_or(RefusedForm::UnknownTopic(
-                "take the rel=self URL of a feed served here, without other parameters",
-            ))?;
+        let Topic {
+            name,
+            order,
+            filter,
+            representation,
+            secret,
+        } = site.topic(spelt).ok_or(RefusedForm::UnknownTopic(
+            "take the rel=self URL of a feed served here, without other parameters",
+        ))?;
         let catalog = self.shared.gate.catalog.snapshot();
         // While there is a private feed, nobody unknown is told which names there are.
         let is_hiding = catalog.has_private();
@@ -321,7 +402,9 @@ impl Hub {
             return Err(RefusedForm::UnknownTopic("this is the hub of another feed"));
         }
         if !representation.is_pushed() {
-            return Err(RefusedForm::UnknownTopic("this representation is not pushed"));
+            return Err(RefusedForm::UnknownTopic(
+                "this representation is not pushed",
+            ));
         }
         if !order.is_to_sync_by() {
             return Err(RefusedForm::UnknownTopic(
@@ -329,24 +412,55 @@ impl Hub {
             ));
         }
         if order.reverse {
-            return Err(RefusedForm::UnknownTopic("a feed grows at its new end; take the order without `-`"));
+            return Err(RefusedForm::UnknownTopic(
+                "a feed grows at its new end; take the order without `-`",
+            ));
         }
         let topic = match &secret {
-            Some(token) => site.below_secret(token).topic_url(&name, representation, (order, &filter)),
+            Some(token) => {
+                site.below_secret(token)
+                    .topic_url(&name, representation, (order, &filter))
+            }
             None => site.topic_url(&name, representation, (order, &filter)),
         };
-        let view = View { feed, order, filter };
+        let view = View {
+            feed,
+            order,
+            filter,
+        };
         let principal = principal.map(Principal::id);
-        Ok(Subject { view, representation, topic, spelt: spelt.to_owned(), principal })
+        Ok(Subject {
+            view,
+            representation,
+            topic,
+            spelt: spelt.to_owned(),
+            principal,
+        })
     }
 
     /// The principal who asks for a topic: whom the secret in it makes known, else the sender.
-    async fn principal_for(&self, spelt: &str, sender: &HubSender) -> Result<Option<Principal>, HubAnswer> {
-        let Some(token) = self.shared.readers.site().topic(spelt).and_then(|topic| topic.secret) else {
+    async fn principal_for(
+        &self,
+        spelt: &str,
+        sender: &HubSender,
+    ) -> Result<Option<Principal>, HubAnswer> {
+        let Some(token) = self
+            .shared
+            .readers
+            .site()
+            .topic(spelt)
+            .and_then(|topic| topic.secret)
+        else {
             return Ok(sender.principal.clone());
         };
         let credentials = Credentials::SecretUrl(Secret::new(token));
-        match self.shared.gate.auth.check(&credentials, sender.address).await {
+        match self
+            .shared
+            .gate
+            .auth
+            .check(&credentials, sender.address)
+            .await
+        {
             AuthVerdict::Known(principal) => Ok(Some(principal)),
             AuthVerdict::SlowDown { secs } => Err(slow_down(Duration::from_secs(secs))),
             AuthVerdict::Busy => Err(HubAnswer::busy("the hub is very busy")),
@@ -356,8 +470,8 @@ impl Hub {
         }
     }
 
-    /// The topic that the address of an old feed means, when it is one before which we stand: documents of the format that its
-    /// publisher writes.
+    /// The topic that the address of an old feed means, when it is one before which we stand:
+    /// documents of the format that its publisher writes.
     async fn resolve_legacy(
         &self,
         spelt: &str,
@@ -365,8 +479,12 @@ impl Hub {
         principal: Option<&Principal>,
     ) -> Result<Option<Subject>, HubAnswer> {
         let catalog = self.shared.gate.catalog.snapshot();
-        let Some(feed) = catalog.by_legacy_url(spelt) else { return Ok(None) };
-        let Some(place) = &feed.settings.legacy else { return Ok(None) };
+        let Some(feed) = catalog.by_legacy_url(spelt) else {
+            return Ok(None);
+        };
+        let Some(place) = &feed.settings.legacy else {
+            return Ok(None);
+        };
         if !is_open_to(feed, principal) {
             let refused = match principal {
                 None => RefusedForm::Unauthenticated,
@@ -374,20 +492,35 @@ impl Hub {
             };
             return Err(refused.into());
         }
-        if sender.scope.as_ref().is_some_and(|scope| *scope != feed.settings.name) {
+        if sender
+            .scope
+            .as_ref()
+            .is_some_and(|scope| *scope != feed.settings.name)
+        {
             return Err(RefusedForm::UnknownTopic("this is the hub of another feed").into());
         }
         let Some(document) = self.shared.store.document(feed.no).await? else {
-            return Err(HubAnswer::busy("this feed has not been read from its origin yet"));
+            return Err(HubAnswer::busy(
+                "this feed has not been read from its origin yet",
+            ));
         };
         let Some(representation) = pushed(document.syntax) else {
             let why = "documents of its format (CDF, or no feed) are not pushed; take the feed in Atom or JSON, as /feeds lists it";
             return Err(RefusedForm::UnknownTopic(why).into());
         };
         let view = View::all(feed.no, Order::default());
-        let (topic, spelt, principal) =
-            (place.url.to_string(), spelt.to_owned(), principal.map(Principal::id));
-        Ok(Some(Subject { view, representation, topic, spelt, principal }))
+        let (topic, spelt, principal) = (
+            place.url.to_string(),
+            spelt.to_owned(),
+            principal.map(Principal::id),
+        );
+        Ok(Some(Subject {
+            view,
+            representation,
+            topic,
+            spelt,
+            principal,
+        }))
     }
 
     async fn pending(
@@ -397,7 +530,11 @@ impl Hub {
         grant: &lease::Grant,
     ) -> Result<Pending, HubAnswer> {
         let now = self.shared.now();
-        let dialect = if is_legacy(change) { Dialect::Legacy } else { Dialect::WebSub };
+        let dialect = if is_legacy(change) {
+            Dialect::Legacy
+        } else {
+            Dialect::WebSub
+        };
         let target = Target::Callback(CallbackTarget {
             url: change.callback.clone(),
             topic_as_sent: subject.spelt.clone(),
@@ -410,10 +547,17 @@ impl Hub {
             Mode::Unsubscribe => (Intent::Unsubscribe { target }, Start::Head(None)),
             Mode::Subscribe => {
                 let auto_refresh = is_legacy(change) && !grant.asked;
-                let lease = LeaseTerms { secs: grant.secs, auto_refresh };
+                let lease = LeaseTerms {
+                    secs: grant.secs,
+                    auto_refresh,
+                };
                 let start = match &change.since {
                     Some(cursor) => Start::Given(cursor.clone()),
-                    None => Start::Head(self.shared.head_for(&subject.view, subject.principal).await?),
+                    None => Start::Head(
+                        self.shared
+                            .head_for(&subject.view, subject.principal)
+                            .await?,
+                    ),
                 };
                 (Intent::Subscribe { target, lease }, start)
             }
@@ -422,14 +566,23 @@ impl Hub {
         Ok(Pending {
             intent,
             attempts: 0,
-            next_try: if is_sync(change) { now } else { Stamp::from_micros(now.micros() + VERIFY_AFTER_US) },
-            give_up_at: if once { now } else { now.plus_secs(VERIFY_GIVE_UP_SECS) },
+            next_try: if is_sync(change) {
+                now
+            } else {
+                Stamp::from_micros(now.micros() + VERIFY_AFTER_US)
+            },
+            give_up_at: if once {
+                now
+            } else {
+                now.plus_secs(VERIFY_GIVE_UP_SECS)
+            },
             start,
             principal: subject.principal,
         })
     }
 
-    /// Hands a command to the subscription's task, started if there is none, and waits until it is kept.
+    /// Hands a command to the subscription's task, started if there is none, and waits until it is
+    /// kept.
     async fn command(
         &self,
         key: Key,
@@ -438,24 +591,41 @@ impl Hub {
         sync: bool,
     ) -> Result<Option<oneshot::Receiver<Verdict>>, HubAnswer> {
         let config = &self.shared.config;
-        let room =
-            Room { subscriptions_max: config.subscriptions_max, unverified_max: config.unverified_max };
-        let applicant = Applicant { feed: subject.view.feed, standing: Standing::Unverified, client };
+        let room = Room {
+            subscriptions_max: config.subscriptions_max,
+            unverified_max: config.unverified_max,
+        };
+        let applicant = Applicant {
+            feed: subject.view.feed,
+            standing: Standing::Unverified,
+            client,
+        };
         for _ in 0..COMMAND_TRIES {
             let (kept, is_kept) = oneshot::channel();
             let (tell, verdict) = oneshot::channel();
-            let command =
-                SubscriptionCommand { pending: pending.clone(), kept, verdict: sync.then_some(tell) };
+            let command = SubscriptionCommand {
+                pending: pending.clone(),
+                kept,
+                verdict: sync.then_some(tell),
+            };
             let sent = match self.shared.roster.way(&key, applicant, room) {
-                Way::Full => return Err(HubAnswer::busy("this hub has as many subscriptions as it takes")),
+                Way::Full => {
+                    return Err(HubAnswer::busy(
+                        "this hub has as many subscriptions as it takes",
+                    ));
+                }
                 Way::Known(mailbox) => mailbox.send(command).await.is_ok(),
                 Way::New(new) => {
                     // Without waiting: a task whose first command never comes would never end.
                     let sent = new.mailbox.try_send(command).is_ok();
                     let place = TaskPlace::new(&self.shared, key.clone(), &new);
                     let representation = subject.representation.name();
-                    let task =
-                        subscription_task::begin(place, subject.view.clone(), representation, new.commands);
+                    let task = subscription_task::begin(
+                        place,
+                        subject.view.clone(),
+                        representation,
+                        new.commands,
+                    );
                     self.start_one(&key.topic, task);
                     sent
                 }
@@ -511,10 +681,18 @@ async fn conclude(
                 return Err(HubAnswer::new(StatusCode::CONFLICT, text));
             }
             Ok(Verdict::Busy) => return Err(HubAnswer::busy("the hub is too busy to verify now")),
-            Err(_) => return Err(HubAnswer::busy("a newer request, or the end of the hub, came in between")),
+            Err(_) => {
+                return Err(HubAnswer::busy(
+                    "a newer request, or the end of the hub, came in between",
+                ));
+            }
         }
     }
-    Ok(if later { accepted(change, grant) } else { HubAnswer::new(StatusCode::NO_CONTENT, "") })
+    Ok(if later {
+        accepted(change, grant)
+    } else {
+        HubAnswer::new(StatusCode::NO_CONTENT, "")
+    })
 }
 
 /// 202, with what the subscriber should know.
@@ -532,7 +710,10 @@ fn accepted(change: &SubscriptionRequest, grant: &lease::Grant) -> HubAnswer {
 
 fn slow_down(wait: Duration) -> HubAnswer {
     let text = "too many requests; try again after the time in Retry-After";
-    HubAnswer { retry_after: Some(wait), ..HubAnswer::new(StatusCode::TOO_MANY_REQUESTS, text) }
+    HubAnswer {
+        retry_after: Some(wait),
+        ..HubAnswer::new(StatusCode::TOO_MANY_REQUESTS, text)
+    }
 }
 
 /// The request itself shows an old subscriber (D-P1).

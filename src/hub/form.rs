@@ -1,8 +1,10 @@
-//! A request to the hub, from its form to a value; not whether its topic is ours, and nothing is done about it.
+//! A request to the hub, from its form to a value; not whether its topic is ours, and nothing is
+//! done about it.
 
 use super::signature;
 use crate::{
-    feed::position::Position, layers::public_address::is_public, secret::Secret, store::subscriptions::Algo,
+    feed::position::Position, layers::public_address::is_public, secret::Secret,
+    store::subscriptions::Algo,
 };
 use http::StatusCode;
 use percent_encoding::percent_decode;
@@ -94,7 +96,10 @@ pub(super) enum RefusedForm {
     #[error("`{0}` is not UTF-8")]
     NotText(String),
     #[error("`{name}` {why}")]
-    Bad { name: &'static str, why: &'static str },
+    Bad {
+        name: &'static str,
+        why: &'static str,
+    },
     #[error("`hub.topic` (in rssCloud `url1`) is no topic of this hub: {0}")]
     UnknownTopic(&'static str),
     #[error("`hub.topic` needs credentials: a user and a password, a token, or WSSE")]
@@ -128,8 +133,12 @@ pub(super) fn parse(content_type: Option<&str>, body: &[u8]) -> Result<HubReques
     let form = Form::read(content_type, body)?;
     match form.one("hub.mode")?.unwrap_or_default() {
         "" => Err(RefusedForm::Missing("hub.mode")),
-        "subscribe" => form.change(Mode::Subscribe).map(HubRequest::SubscriptionRequest),
-        "unsubscribe" => form.change(Mode::Unsubscribe).map(HubRequest::SubscriptionRequest),
+        "subscribe" => form
+            .change(Mode::Subscribe)
+            .map(HubRequest::SubscriptionRequest),
+        "unsubscribe" => form
+            .change(Mode::Unsubscribe)
+            .map(HubRequest::SubscriptionRequest),
         "publish" => form.published().map(HubRequest::Publish),
         _ => Err(bad("hub.mode", "must be subscribe, unsubscribe or publish")),
     }
@@ -137,12 +146,14 @@ pub(super) fn parse(content_type: Option<&str>, body: &[u8]) -> Result<HubReques
 
 /// True for callbacks at a port that the way to it refuses (PUSH D-P6).
 pub(super) fn is_barred_port(callback: &str) -> bool {
-    let port = Url::parse(callback).ok().and_then(|url| url.port_or_known_default());
+    let port = Url::parse(callback)
+        .ok()
+        .and_then(|url| url.port_or_known_default());
     !matches!(port, Some(80 | 443 | 1024..))
 }
 
-/// True for callbacks at a literal address that we would refuse to connect to. Names are looked up only when the
-/// connection is made, and refused there.
+/// True for callbacks at a literal address that we would refuse to connect to. Names are looked up
+/// only when the connection is made, and refused there.
 pub(super) fn is_private(callback: &str) -> bool {
     match Url::parse(callback).ok().as_ref().and_then(Url::host) {
         Some(Host::Ipv4(v4)) => !is_public(v4.into()),
@@ -165,7 +176,12 @@ struct Form(Vec<(String, String)>);
 impl Form {
     /// Reads the body of a request.
     fn read(content_type: Option<&str>, body: &[u8]) -> Result<Self, RefusedForm> {
-        let essence = content_type.unwrap_or_default().split(';').next().unwrap_or_default().trim();
+        let essence = content_type
+            .unwrap_or_default()
+            .split(';')
+            .next()
+            .unwrap_or_default()
+            .trim();
         if !essence.eq_ignore_ascii_case("application/x-www-form-urlencoded") {
             return Err(RefusedForm::NotAForm);
         }
@@ -175,7 +191,8 @@ impl Form {
         Self::decode(body)
     }
 
-    /// Decodes strictly: a secret in which a byte was replaced would sign nothing that the subscriber can check.
+    /// Decodes strictly: a secret in which a byte was replaced would sign nothing that the
+    /// subscriber can check.
     fn decode(body: &[u8]) -> Result<Self, RefusedForm> {
         let pairs = body.split(|b| *b == b'&').filter(|pair| !pair.is_empty());
         let decoded = pairs.map(|pair| {
@@ -191,14 +208,21 @@ impl Form {
     }
 
     fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
-        self.0.iter().filter(move |(given, _)| given == name).map(|(_, value)| value.as_str())
+        self.0
+            .iter()
+            .filter(move |(given, _)| given == name)
+            .map(|(_, value)| value.as_str())
     }
 
     /// The one value of a parameter. Saying the same twice is no contradiction.
     fn one(&self, name: &'static str) -> Result<Option<&str>, RefusedForm> {
         let mut values = self.all(name);
         let first = values.next();
-        if values.any(|value| Some(value) != first) { Err(RefusedForm::Twice(name)) } else { Ok(first) }
+        if values.any(|value| Some(value) != first) {
+            Err(RefusedForm::Twice(name))
+        } else {
+            Ok(first)
+        }
     }
 
     /// The one value, unless it is empty.
@@ -208,7 +232,9 @@ impl Form {
 
     fn change(&self, mode: Mode) -> Result<SubscriptionRequest, RefusedForm> {
         let verify = self.verify()?;
-        let callback = self.filled("hub.callback")?.ok_or(RefusedForm::Missing("hub.callback"))?;
+        let callback = self
+            .filled("hub.callback")?
+            .ok_or(RefusedForm::Missing("hub.callback"))?;
         check_callback(callback)?;
         let verify_token = self.one("hub.verify_token")?;
         if verify_token.is_some_and(|token| token.len() > TOKEN_BYTES_MAX) {
@@ -229,14 +255,22 @@ impl Form {
 
     /// The legacy preference: repeated or with commas, the first word known wins (P-18, P03-1).
     fn verify(&self) -> Result<Option<Verify>, RefusedForm> {
-        let mut words = self.all("hub.verify").flat_map(|value| value.split(',')).map(str::trim).peekable();
+        let mut words = self
+            .all("hub.verify")
+            .flat_map(|value| value.split(','))
+            .map(str::trim)
+            .peekable();
         if words.peek().is_none() {
             return Ok(None);
         }
-        let words: Vec<&str> = words.filter(|word| matches!(*word, "sync" | "async")).collect();
+        let words: Vec<&str> = words
+            .filter(|word| matches!(*word, "sync" | "async"))
+            .collect();
         match words.first() {
             Some(&"async") => Ok(Some(Verify::Async)),
-            Some(_) => Ok(Some(Verify::Sync { or_async: words.contains(&"async") })),
+            Some(_) => Ok(Some(Verify::Sync {
+                or_async: words.contains(&"async"),
+            })),
             None => Err(bad("hub.verify", "must contain sync or async")),
         }
     }
@@ -269,22 +303,33 @@ impl Form {
 
     /// Our extension, under either of the names that it has had in print.
     fn algo(&self) -> Result<Option<Algo>, RefusedForm> {
-        let given = self.filled("hub.signature_algo")?.or(self.filled("hub.signature_method")?);
+        let given = self
+            .filled("hub.signature_algo")?
+            .or(self.filled("hub.signature_method")?);
         let known = |text| {
-            signature::parse(text).ok_or(bad("hub.signature_algo", "must be sha1, sha256, sha384 or sha512"))
+            signature::parse(text).ok_or(bad(
+                "hub.signature_algo",
+                "must be sha1, sha256, sha384 or sha512",
+            ))
         };
         given.map(known).transpose()
     }
 
-    /// A cursor that can be read in full. A moment or a damaged cursor would leave the subscriber guessing what the
-    /// first push follows on.
+    /// A cursor that can be read in full. A moment or a damaged cursor would leave the subscriber
+    /// guessing what the first push follows on.
     fn since(&self) -> Result<Option<String>, RefusedForm> {
-        let Some(raw) = self.filled("hub.since")? else { return Ok(None) };
+        let Some(raw) = self.filled("hub.since")? else {
+            return Ok(None);
+        };
         match (raw.strip_prefix("cursor:"), Position::parse(raw)) {
-            (Some(cursor), Ok(Some(Position::Cursor { .. } | Position::Start { degraded: false }))) => {
-                Ok(Some(cursor.to_owned()))
-            }
-            _ => Err(bad("hub.since", "must be cursor: followed by a cursor of this feed, or by nothing")),
+            (
+                Some(cursor),
+                Ok(Some(Position::Cursor { .. } | Position::Start { degraded: false })),
+            ) => Ok(Some(cursor.to_owned())),
+            _ => Err(bad(
+                "hub.since",
+                "must be cursor: followed by a cursor of this feed, or by nothing",
+            )),
         }
     }
 
@@ -307,11 +352,17 @@ impl Form {
 /// A form's text: `+` is a space, the rest is percent-encoded UTF-8.
 fn text(raw: &[u8]) -> Option<String> {
     let spaced: Cow<'_, [u8]> = if raw.contains(&b'+') {
-        raw.iter().map(|b| if *b == b'+' { b' ' } else { *b }).collect::<Vec<u8>>().into()
+        raw.iter()
+            .map(|b| if *b == b'+' { b' ' } else { *b })
+            .collect::<Vec<u8>>()
+            .into()
     } else {
         raw.into()
     };
-    percent_decode(&spaced).decode_utf8().ok().map(Cow::into_owned)
+    percent_decode(&spaced)
+        .decode_utf8()
+        .ok()
+        .map(Cow::into_owned)
 }
 
 /// An absolute http or https URL without a fragment (P03-5), which can be sent as it stands.
@@ -322,7 +373,10 @@ fn check_callback(text: &str) -> Result<(), RefusedForm> {
     }
     let url = absolute(NAME, text)?;
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(bad(NAME, "must not carry a user name or password; use a path that nobody can guess"));
+        return Err(bad(
+            NAME,
+            "must not carry a user name or password; use a path that nobody can guess",
+        ));
     }
     match text.parse::<http::Uri>() {
         Ok(_) => Ok(()),
@@ -338,7 +392,13 @@ fn check_topic(name: &'static str, text: &str) -> Result<(), RefusedForm> {
 }
 
 fn absolute(name: &'static str, text: &str) -> Result<Url, RefusedForm> {
-    let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+    let url = Url::parse(text)
+        .ok()
+        .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
     let url = url.ok_or(bad(name, "must be an absolute http or https URL"))?;
-    if url.fragment().is_some() { Err(bad(name, "must not have a fragment")) } else { Ok(url) }
+    if url.fragment().is_some() {
+        Err(bad(name, "must not have a fragment"))
+    } else {
+        Ok(url)
+    }
 }

@@ -1,5 +1,5 @@
-//! The health of a destination, from the answers to requests alone: brisk, in trouble, or closed for a while because
-//! nobody answers; not how many requests are under way.
+//! The health of a destination, from the answers to requests alone: brisk, in trouble, or closed
+//! for a while because nobody answers; not how many requests are under way.
 
 use std::time::Duration;
 use tokio::time::Instant;
@@ -13,7 +13,8 @@ const CLOSE_AFTER: u32 = 5;
 /// Seconds for which it is closed first; they double up to [`CLOSED_MAX_SECS`].
 const CLOSED_SECS: u64 = 30;
 const CLOSED_MAX_SECS: u64 = 600;
-/// Seconds after which others may try again where one request looks whether a closed destination answers now.
+/// Seconds after which others may try again where one request looks whether a closed destination
+/// answers now.
 const PROBED_SECS: u64 = 10;
 
 /// The end of a request to a destination.
@@ -52,13 +53,17 @@ impl DestinationHealth {
         self.silent == 0 && self.slow == 0
     }
 
-    /// Lets a request pass, or says how long the destination stays closed. The first one after that time is a probe.
+    /// Lets a request pass, or says how long the destination stays closed. The first one after that
+    /// time is a probe.
     pub(super) fn pass(&mut self, now: Instant) -> Result<(), Duration> {
         match &mut self.closed {
             None => Ok(()),
             Some(closed) if closed.until > now => Err(closed.until - now),
             Some(closed) => {
-                *closed = Closed { until: now + Duration::from_secs(PROBED_SECS), is_probed: true };
+                *closed = Closed {
+                    until: now + Duration::from_secs(PROBED_SECS),
+                    is_probed: true,
+                };
                 Ok(())
             }
         }
@@ -77,15 +82,31 @@ impl DestinationHealth {
     /// Takes in the end of a request.
     pub(super) fn ended(&mut self, ending: Ending, now: Instant) {
         match ending {
-            Ending::Answered => *self = Self { slow: self.slow.saturating_sub(1), ..Self::default() },
-            Ending::AnsweredSlowly => *self = Self { slow: BRISK_AGAIN, ..Self::default() },
+            Ending::Answered => {
+                *self = Self {
+                    slow: self.slow.saturating_sub(1),
+                    ..Self::default()
+                }
+            }
+            Ending::AnsweredSlowly => {
+                *self = Self {
+                    slow: BRISK_AGAIN,
+                    ..Self::default()
+                }
+            }
             Ending::Silent => {
                 self.silent = self.silent.saturating_add(1);
                 // Those that were under way when it was closed say nothing new.
                 let says_more = self.closed.is_none_or(|closed| closed.is_probed);
-                if let Some(doublings) = self.silent.checked_sub(CLOSE_AFTER).filter(|_| says_more) {
-                    let secs = CLOSED_SECS.saturating_mul(1 << doublings.min(16)).min(CLOSED_MAX_SECS);
-                    self.closed = Some(Closed { until: now + Duration::from_secs(secs), is_probed: false });
+                if let Some(doublings) = self.silent.checked_sub(CLOSE_AFTER).filter(|_| says_more)
+                {
+                    let secs = CLOSED_SECS
+                        .saturating_mul(1 << doublings.min(16))
+                        .min(CLOSED_MAX_SECS);
+                    self.closed = Some(Closed {
+                        until: now + Duration::from_secs(secs),
+                        is_probed: false,
+                    });
                 }
             }
         }
@@ -111,7 +132,11 @@ mod tests {
             health.silent = before;
             tokio::time::advance(Duration::from_secs(secs)).await;
             assert_eq!(health.pass(Instant::now()), Ok(()), "a probe");
-            assert_eq!(health.pass(Instant::now()), Err(Duration::from_secs(PROBED_SECS)), "one probe");
+            assert_eq!(
+                health.pass(Instant::now()),
+                Err(Duration::from_secs(PROBED_SECS)),
+                "one probe"
+            );
             health.ended(Ending::Silent, Instant::now());
         }
         tokio::time::advance(Duration::from_secs(CLOSED_MAX_SECS)).await;

@@ -14,18 +14,27 @@ pub(super) struct Grant {
     pub(super) asked: bool,
 }
 
-/// Grants a lease for `hub.lease_seconds`. Never refused: an odd lease is no reason to lose a subscriber (DESIGN
-/// section 9), but silence about it would be.
+/// Grants a lease for `hub.lease_seconds`. Never refused: an odd lease is no reason to lose a
+/// subscriber (DESIGN section 9), but silence about it would be.
 pub(super) fn grant(asked: Option<&str>, config: &Config) -> Grant {
     let Some(text) = asked.filter(|text| !text.is_empty()) else {
-        return Grant { secs: config.lease_default_secs, word: None, asked: false };
+        return Grant {
+            secs: config.lease_default_secs,
+            word: None,
+            asked: false,
+        };
     };
     let digits = text.bytes().all(|b| b.is_ascii_digit());
     if !digits || text.bytes().all(|b| b == b'0') {
         let secs = config.lease_default_secs;
-        let word =
-            format!("hub.lease_seconds is not a positive whole number and was ignored: {secs} granted");
-        return Grant { secs, word: Some(word), asked: false };
+        let word = format!(
+            "hub.lease_seconds is not a positive whole number and was ignored: {secs} granted"
+        );
+        return Grant {
+            secs,
+            word: Some(word),
+            asked: false,
+        };
     }
     // Digits that do not fit are more than the longest lease.
     let wanted = text.parse().unwrap_or(u64::MAX);
@@ -34,14 +43,21 @@ pub(super) fn grant(asked: Option<&str>, config: &Config) -> Grant {
         let (min, max) = (config.lease_min_secs, config.lease_max_secs);
         format!("hub.lease_seconds is granted between {min} and {max}: {secs} granted")
     });
-    Grant { secs, word, asked: true }
+    Grant {
+        secs,
+        word,
+        asked: true,
+    }
 }
 
-/// Time to ask a legacy subscriber whether to go on: at four fifths of a lease that it asked for without an end
-/// (D-P5). `None` for everybody else, whose business a renewal is.
+/// Time to ask a legacy subscriber whether to go on: at four fifths of a lease that it asked for
+/// without an end (D-P5). `None` for everybody else, whose business a renewal is.
 pub(super) fn refresh_at(lease: Lease) -> Option<Stamp> {
     let left_us = Stamp::from_secs(lease.terms.secs).micros() / 5;
-    lease.terms.auto_refresh.then(|| Stamp::from_micros(lease.until.micros().saturating_sub(left_us)))
+    lease
+        .terms
+        .auto_refresh
+        .then(|| Stamp::from_micros(lease.until.micros().saturating_sub(left_us)))
 }
 
 #[cfg(test)]
@@ -53,7 +69,11 @@ mod tests {
         let config = Config::default();
         let check = |asked: Option<&str>, secs: u64, word: bool, was_asked: bool| {
             let grant = grant(asked, &config);
-            assert_eq!((grant.secs, grant.word.is_some(), grant.asked), (secs, word, was_asked), "{asked:?}");
+            assert_eq!(
+                (grant.secs, grant.word.is_some(), grant.asked),
+                (secs, word, was_asked),
+                "{asked:?}"
+            );
         };
         check(None, 864_000, false, false);
         check(Some(""), 864_000, false, false);

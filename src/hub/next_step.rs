@@ -45,8 +45,8 @@ pub(super) enum Offer {
     /// It is served.
     #[default]
     Served,
-    /// It is not configured any more. Its subscriptions keep their positions, and nothing is asked or pushed but what ends
-    /// one.
+    /// It is not configured any more. Its subscriptions keep their positions, and nothing is asked
+    /// or pushed but what ends one.
     Withdrawn,
     /// It is served, and the principal of the subscription may not read it.
     Denied,
@@ -117,8 +117,10 @@ pub(super) fn next(
     }
     match &sub.pending {
         Some(pending) if !under_way.is_asking => {
-            let is_asked_now = offer == Offer::Served || matches!(pending.intent, Intent::Unsubscribe { .. });
-            // One that was accepted, and not asked about because we were down, is asked about once all the same.
+            let is_asked_now =
+                offer == Offer::Served || matches!(pending.intent, Intent::Unsubscribe { .. });
+            // One that was accepted, and not asked about because we were down, is asked about once
+            // all the same.
             let was_asked = pending.attempts > 0 || !is_asked_now;
             if was_asked && pending.give_up_at <= now && pending.intent != Intent::Refresh {
                 return NextStep::GiveUp;
@@ -133,7 +135,11 @@ pub(super) fn next(
         }
         Some(_) => {}
         None => {
-            if let Some(at) = sub.lease.and_then(lease::refresh_at).filter(|_| offer == Offer::Served) {
+            if let Some(at) = sub
+                .lease
+                .and_then(lease::refresh_at)
+                .filter(|_| offer == Offer::Served)
+            {
                 if at <= now {
                     return NextStep::Refresh;
                 }

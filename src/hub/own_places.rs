@@ -1,5 +1,6 @@
-//! Places at which this everfeed answers itself: no callback is there, whatever addresses are allowed. What goes on to the origin of a
-//! site may be one, as the blog's own subscriber. Not whether an address is public.
+//! Places at which this everfeed answers itself: no callback is there, whatever addresses are
+//! allowed. What goes on to the origin of a site may be one, as the blog's own subscriber. Not
+//! whether an address is public.
 
 use http::{Method, header::HOST, request::Parts};
 use std::{
@@ -15,7 +16,8 @@ pub type AnswersItself = Arc<dyn Fn(&Parts) -> bool + Send + Sync>;
 /// The listeners of this process, the names by which they are known, and what is answered there.
 #[derive(Clone)]
 pub struct OwnPlaces {
-    /// Listeners at which there is no path for others: the operator's, and that which sends readers on to https.
+    /// Listeners at which there is no path for others: the operator's, and that which sends readers
+    /// on to https.
     pub closed: Vec<SocketAddr>,
     /// Listeners of consumers.
     pub consumers: Vec<SocketAddr>,
@@ -47,33 +49,63 @@ impl fmt::Debug for OwnPlaces {
 }
 
 impl OwnPlaces {
-    /// True for a callback that leads to a place at which we answer ourselves. `found` are the addresses behind its name, as far as they
-    /// are known.
+    /// True for a callback that leads to a place at which we answer ourselves. `found` are the
+    /// addresses behind its name, as far as they are known.
     pub(super) fn holds(&self, callback: &str, found: &[IpAddr]) -> bool {
-        let Ok(url) = Url::parse(callback) else { return false };
-        let Some(port) = url.port_or_known_default() else { return false };
+        let Ok(url) = Url::parse(callback) else {
+            return false;
+        };
+        let Some(port) = url.port_or_known_default() else {
+            return false;
+        };
         let literal = literal(&url);
         let addresses: Vec<IpAddr> = literal.into_iter().chain(found.iter().copied()).collect();
         let leads_to = |listener: &SocketAddr| {
-            listener.port() == port && addresses.iter().any(|address| reaches(*address, listener.ip()))
+            listener.port() == port
+                && addresses
+                    .iter()
+                    .any(|address| reaches(*address, listener.ip()))
         };
         let is_by_name = self.is_own_name(&url);
-        if self.closed.iter().any(|closed| leads_to(closed) || (is_by_name && closed.port() == port)) {
+        if self
+            .closed
+            .iter()
+            .any(|closed| leads_to(closed) || (is_by_name && closed.port() == port))
+        {
             return true;
         }
         if self.consumers.iter().any(leads_to) {
-            return self.answers_all_of(&url, url[Position::BeforePath..Position::AfterQuery].to_owned());
+            return self.answers_all_of(
+                &url,
+                url[Position::BeforePath..Position::AfterQuery].to_owned(),
+            );
         }
-        let public_port = self.public_url.as_ref().and_then(Url::port_or_known_default);
+        let public_port = self
+            .public_url
+            .as_ref()
+            .and_then(Url::port_or_known_default);
         let is_front = matches!(port, 80 | 443) || Some(port) == public_port;
-        if is_by_name && (is_front || self.consumers.iter().any(|listener| listener.port() == port)) {
+        if is_by_name
+            && (is_front
+                || self
+                    .consumers
+                    .iter()
+                    .any(|listener| listener.port() == port))
+        {
             // The server in front takes the path of the public URL off.
-            let above = self.public_url.as_ref().map_or("", |public| public.path().trim_end_matches('/'));
+            let above = self
+                .public_url
+                .as_ref()
+                .map_or("", |public| public.path().trim_end_matches('/'));
             let path = &url[Position::BeforePath..Position::AfterQuery];
-            let below =
-                path.strip_prefix(above).filter(|below| below.is_empty() || below.starts_with(['/', '?']));
+            let below = path
+                .strip_prefix(above)
+                .filter(|below| below.is_empty() || below.starts_with(['/', '?']));
             return below.is_some_and(|below| {
-                self.answers_all_of(&url, format!("{}{below}", if below.starts_with('/') { "" } else { "/" }))
+                self.answers_all_of(
+                    &url,
+                    format!("{}{below}", if below.starts_with('/') { "" } else { "/" }),
+                )
             });
         }
         false
@@ -83,16 +115,25 @@ impl OwnPlaces {
         let host = &url[Position::BeforeHost..Position::AfterPort];
         // What asks, and what tells.
         [Method::GET, Method::POST].into_iter().any(|method| {
-            let request = http::Request::builder().method(method).uri(&target).header(HOST, host).body(());
+            let request = http::Request::builder()
+                .method(method)
+                .uri(&target)
+                .header(HOST, host)
+                .body(());
             request.is_ok_and(|request| (self.answers)(&request.into_parts().0))
         })
     }
 
     fn is_own_name(&self, url: &Url) -> bool {
         let bare = |host: &str| host.trim_end_matches('.').to_ascii_lowercase();
-        let Some(host) = url.host_str().map(bare) else { return false };
+        let Some(host) = url.host_str().map(bare) else {
+            return false;
+        };
         let public = self.public_url.as_ref().and_then(Url::host_str);
-        public.into_iter().chain(self.site_hosts.iter().map(String::as_str)).any(|own| bare(own) == host)
+        public
+            .into_iter()
+            .chain(self.site_hosts.iter().map(String::as_str))
+            .any(|own| bare(own) == host)
     }
 }
 
@@ -168,7 +209,10 @@ mod tests {
         assert!(!places.holds("http://127.0.0.1:8077/", &[]));
         let named = "http://name.example:8079/";
         assert!(!places.holds(named, &["192.0.2.1".parse().unwrap()]));
-        assert!(places.holds(named, &["192.0.2.1".parse().unwrap(), "127.0.0.1".parse().unwrap()]));
+        assert!(places.holds(
+            named,
+            &["192.0.2.1".parse().unwrap(), "127.0.0.1".parse().unwrap()]
+        ));
         assert!(!places.holds("no url", &[]));
     }
 
@@ -194,14 +238,29 @@ mod tests {
             check(&places, &format!("{place}/x/../feeds?x"), &[], is_own);
             check(&places, &format!("{place}/wp-json/websub"), &[], false);
         }
-        check(&places, "http://other.example:8080/feeds", &["127.0.0.1"], true);
-        check(&places, "http://other.example:8080/page", &["127.0.0.1"], false);
+        check(
+            &places,
+            "http://other.example:8080/feeds",
+            &["127.0.0.1"],
+            true,
+        );
+        check(
+            &places,
+            "http://other.example:8080/page",
+            &["127.0.0.1"],
+            false,
+        );
         // Below the path of the public URL.
         let places = self::places("https://feeds.example/below/");
         check(&places, "https://feeds.example/below/feeds", &[], true);
         check(&places, "https://feeds.example/feeds", &[], false);
         check(&places, "https://feeds.example/belowfeeds", &[], false);
         check(&places, "http://127.0.0.1:8080/feeds", &[], true);
-        check(&OwnPlaces::default(), "http://127.0.0.1:8080/feeds", &[], false);
+        check(
+            &OwnPlaces::default(),
+            "http://127.0.0.1:8080/feeds",
+            &[],
+            false,
+        );
     }
 }

@@ -1,7 +1,9 @@
-//! Places for requests to callbacks that are under way at once, given to destinations in turn; not when a request is due.
+//! Places for requests to callbacks that are under way at once, given to destinations in turn; not
+//! when a request is due.
 //!
-//! No destination delays another. It holds no more than a sixteenth of what is free, so there is always a place for the next;
-//! a request that takes long gives its place back and counts apart; and destinations in trouble share a part of the room.
+//! No destination delays another. It holds no more than a sixteenth of what is free, so there is
+//! always a place for the next; a request that takes long gives its place back and counts apart;
+//! and destinations in trouble share a part of the room.
 
 use super::{
     destination::Destination,
@@ -14,7 +16,8 @@ use std::{
 };
 use tokio::{sync::oneshot, time::Instant};
 
-/// Part of the free places that one destination may hold: one divided by this, and at least one place.
+/// Part of the free places that one destination may hold: one divided by this, and at least one
+/// place.
 const FREE_SHARE: usize = 16;
 /// Part of the room that destinations in trouble share: one divided by this.
 const TROUBLE_SHARE: usize = 4;
@@ -34,7 +37,8 @@ pub(super) struct Places(Arc<Mutex<PlaceRoom>>);
 pub(super) enum Errand {
     /// To deliver. Not sent to a destination that is closed.
     Push,
-    /// To ask. It is sent to a closed destination, too: whoever asks for it says that somebody is there.
+    /// To ask. It is sent to a closed destination, too: whoever asks for it says that somebody is
+    /// there.
     Question,
 }
 
@@ -82,7 +86,14 @@ struct Used {
 impl Used {
     fn new() -> Self {
         let (waiting, health) = (VecDeque::new(), DestinationHealth::default());
-        Self { brisk: 0, slow: 0, waiting, has_turn: false, health, used_at: Instant::now() }
+        Self {
+            brisk: 0,
+            slow: 0,
+            waiting,
+            has_turn: false,
+            health,
+            used_at: Instant::now(),
+        }
     }
 
     fn held(&self) -> usize {
@@ -103,7 +114,8 @@ impl Used {
 }
 
 impl Places {
-    /// Room for `all_max` requests, of which one destination has at most `one_max`, and for half as many besides that take long.
+    /// Room for `all_max` requests, of which one destination has at most `one_max`, and for half as
+    /// many besides that take long.
     pub(super) fn new(all_max: usize, one_max: usize) -> Self {
         let room = PlaceRoom {
             all_max: all_max.max(1),
@@ -122,14 +134,23 @@ impl Places {
     }
 
     /// Waits for a place. Safe to drop while it waits.
-    pub(super) async fn enter(&self, destination: &Destination, errand: Errand) -> Result<Place, IsClosed> {
+    pub(super) async fn enter(
+        &self,
+        destination: &Destination,
+        errand: Errand,
+    ) -> Result<Place, IsClosed> {
         loop {
             let waiting = {
                 let mut room = self.lock();
                 room.sweep();
-                let used = room.used.entry(destination.clone()).or_insert_with(Used::new);
+                let used = room
+                    .used
+                    .entry(destination.clone())
+                    .or_insert_with(Used::new);
                 if errand == Errand::Push {
-                    used.health.pass(Instant::now()).map_err(|wait| IsClosed { wait })?;
+                    used.health
+                        .pass(Instant::now())
+                        .map_err(|wait| IsClosed { wait })?;
                 }
                 used.forget_gone();
                 if used.waiting.is_empty() && room.has_place(destination) {
@@ -137,7 +158,8 @@ impl Places {
                 }
                 room.wait(destination)
             };
-            // No place comes when the destination was closed in the meantime: then the way in decides anew.
+            // No place comes when the destination was closed in the meantime: then the way in
+            // decides anew.
             if let Ok(place) = waiting.await {
                 return Ok(place);
             }
@@ -147,7 +169,9 @@ impl Places {
 
 impl PlaceRoom {
     fn has_place(&self, destination: &Destination) -> bool {
-        let Some(used) = self.used.get(destination) else { return true };
+        let Some(used) = self.used.get(destination) else {
+            return true;
+        };
         let (held, free) = if used.health.is_well() {
             (used.brisk, self.all_max.saturating_sub(self.brisk))
         } else {
@@ -163,7 +187,10 @@ impl PlaceRoom {
 
     /// Takes a place; there is one.
     fn take(&mut self, places: &Places, destination: &Destination) -> Place {
-        let used = self.used.entry(destination.clone()).or_insert_with(Used::new);
+        let used = self
+            .used
+            .entry(destination.clone())
+            .or_insert_with(Used::new);
         used.used_at = Instant::now();
         let is_slow = !used.health.is_well();
         if is_slow {
@@ -171,12 +198,19 @@ impl PlaceRoom {
         } else {
             (used.brisk, self.brisk) = (used.brisk + 1, self.brisk + 1);
         }
-        Place { places: places.clone(), destination: destination.clone(), is_slow }
+        Place {
+            places: places.clone(),
+            destination: destination.clone(),
+            is_slow,
+        }
     }
 
     fn wait(&mut self, destination: &Destination) -> oneshot::Receiver<Place> {
         let (give, given) = oneshot::channel();
-        let used = self.used.entry(destination.clone()).or_insert_with(Used::new);
+        let used = self
+            .used
+            .entry(destination.clone())
+            .or_insert_with(Used::new);
         // Whoever waits in vain is cleared away at the latest when twice as many wait.
         if used.waiting.len() == used.waiting.capacity() {
             used.waiting.retain(|waiting| !waiting.is_closed());
@@ -188,19 +222,27 @@ impl PlaceRoom {
         given
     }
 
-    /// Gives free places to those who wait, one to a destination and turn. What could not be given is returned, to be
-    /// dropped outside of the lock.
+    /// Gives free places to those who wait, one to a destination and turn. What could not be given
+    /// is returned, to be dropped outside of the lock.
     #[must_use]
     fn give(&mut self, places: &Places) -> Vec<Place> {
         let mut refused = Vec::new();
         let mut left = self.turns.len();
         while left > 0 && (self.brisk < self.all_max || self.slow < self.slow_max()) {
             left -= 1;
-            let Some(destination) = self.turns.pop_front() else { break };
+            let Some(destination) = self.turns.pop_front() else {
+                break;
+            };
             let has_place = self.has_place(&destination);
-            let Some(used) = self.used.get_mut(&destination) else { continue };
+            let Some(used) = self.used.get_mut(&destination) else {
+                continue;
+            };
             used.forget_gone();
-            let next = if has_place { used.waiting.pop_front() } else { None };
+            let next = if has_place {
+                used.waiting.pop_front()
+            } else {
+                None
+            };
             used.has_turn = !used.waiting.is_empty();
             if used.has_turn {
                 self.turns.push_back(destination.clone());
@@ -230,7 +272,9 @@ impl Place {
         let places = self.places.clone();
         let mut room = places.lock();
         let has_room = room.slow < (room.all_max / SLOW_SHARE).max(1);
-        let Some(used) = room.used.get_mut(&self.destination) else { return };
+        let Some(used) = room.used.get_mut(&self.destination) else {
+            return;
+        };
         used.health.slowed();
         if !self.is_slow && has_room {
             self.is_slow = true;
@@ -245,7 +289,9 @@ impl Place {
     /// The request has ended.
     pub(super) fn ended(&mut self, ending: Ending) {
         let mut room = self.places.lock();
-        let Some(used) = room.used.get_mut(&self.destination) else { return };
+        let Some(used) = room.used.get_mut(&self.destination) else {
+            return;
+        };
         used.health.ended(ending, Instant::now());
         if used.health.is_closed() {
             // Each decides anew: a push is put off.
@@ -283,7 +329,10 @@ mod tests {
     }
 
     fn enter(places: &Places, host: &str) -> Option<Place> {
-        places.enter(&at(host), Errand::Question).now_or_never().map(|entered| entered.unwrap())
+        places
+            .enter(&at(host), Errand::Question)
+            .now_or_never()
+            .map(|entered| entered.unwrap())
     }
 
     fn enter_all(places: &Places, host: &str) -> Vec<Place> {
@@ -299,8 +348,14 @@ mod tests {
         let places = Places::new(2, 2);
         let one = enter(&places, "one");
         let other = enter(&places, "other");
-        assert!(one.is_some() && other.is_some(), "the second place is for another one");
-        assert!(enter(&places, "third").is_none(), "there is room for two in all");
+        assert!(
+            one.is_some() && other.is_some(),
+            "the second place is for another one"
+        );
+        assert!(
+            enter(&places, "third").is_none(),
+            "there is room for two in all"
+        );
         drop(one);
         assert!(enter(&places, "third").is_some());
     }
@@ -321,17 +376,26 @@ mod tests {
     async fn requests_that_take_long_count_apart_up_to_a_limit() {
         let places = Places::new(16, 16);
         let hosts = |names: std::ops::Range<u32>| -> Vec<Place> {
-            names.flat_map(|n| enter_all(&places, &n.to_string())).collect()
+            names
+                .flat_map(|n| enter_all(&places, &n.to_string()))
+                .collect()
         };
         let mut first = hosts(0..30);
         assert_eq!(first.len(), 16);
         first.iter_mut().for_each(Place::slowed);
-        assert!(enter(&places, "0").is_none(), "in trouble, and their share is taken");
+        assert!(
+            enter(&places, "0").is_none(),
+            "in trouble, and their share is taken"
+        );
         let mut second = hosts(100..130);
         assert_eq!(second.len(), 8, "half of them count apart");
         second.iter_mut().for_each(Place::slowed);
         let third = hosts(200..230);
-        assert_eq!(third.len(), 0, "never more than one and a half times the room");
+        assert_eq!(
+            third.len(),
+            0,
+            "never more than one and a half times the room"
+        );
         drop((first, second, third));
         let room = places.lock();
         assert_eq!((room.brisk, room.slow), (0, 0));
@@ -341,9 +405,13 @@ mod tests {
     async fn destinations_in_trouble_share_a_quarter() {
         let places = Places::new(40, 10);
         for n in 0..100 {
-            enter(&places, &format!("slow-{n}")).unwrap().ended(Ending::AnsweredSlowly);
+            enter(&places, &format!("slow-{n}"))
+                .unwrap()
+                .ended(Ending::AnsweredSlowly);
         }
-        let held: Vec<Place> = (0..100).flat_map(|n| enter_all(&places, &format!("slow-{n}"))).collect();
+        let held: Vec<Place> = (0..100)
+            .flat_map(|n| enter_all(&places, &format!("slow-{n}")))
+            .collect();
         assert_eq!(held.len(), 10);
         assert!(!enter_all(&places, "well").is_empty());
     }
@@ -353,15 +421,19 @@ mod tests {
         let places = Places::new(2, 1);
         let held = [enter(&places, "a").unwrap(), enter(&places, "b").unwrap()];
         let hosts = ["c", "c", "c", "d"].map(at);
-        let mut waiting: Vec<_> =
-            hosts.iter().map(|host| Box::pin(places.enter(host, Errand::Question))).collect();
+        let mut waiting: Vec<_> = hosts
+            .iter()
+            .map(|host| Box::pin(places.enter(host, Errand::Question)))
+            .collect();
         for waits in &mut waiting {
             assert!(waits.now_or_never().is_none());
         }
         let gone = waiting.remove(0);
         drop(gone);
         drop(held);
-        let [c, c2, d] = &mut waiting[..] else { panic!("three are left") };
+        let [c, c2, d] = &mut waiting[..] else {
+            panic!("three are left")
+        };
         let first = c.now_or_never().unwrap();
         assert!(c2.now_or_never().is_none(), "its destination has one place");
         let _d = d.now_or_never().unwrap();
@@ -374,19 +446,34 @@ mod tests {
         let places = Places::new(200, 20);
         let dead = at("dead");
         for _ in 0..5 {
-            places.enter(&dead, Errand::Push).await.unwrap().ended(Ending::Silent);
+            places
+                .enter(&dead, Errand::Push)
+                .await
+                .unwrap()
+                .ended(Ending::Silent);
         }
         let closed = places.enter(&dead, Errand::Push).await.unwrap_err();
         assert!(closed.wait >= Duration::from_secs(20), "{closed:?}");
-        places.enter(&dead, Errand::Question).await.unwrap().ended(Ending::Answered);
-        assert!(places.enter(&dead, Errand::Push).await.is_ok(), "it has answered");
+        places
+            .enter(&dead, Errand::Question)
+            .await
+            .unwrap()
+            .ended(Ending::Answered);
+        assert!(
+            places.enter(&dead, Errand::Push).await.is_ok(),
+            "it has answered"
+        );
     }
 
     #[tokio::test(start_paused = true)]
     async fn destinations_at_rest_are_forgotten() {
         let places = Places::new(200, 20);
         for n in 0..10 * SWEEP_MIN {
-            let ending = if n % 2 == 0 { Ending::Answered } else { Ending::Silent };
+            let ending = if n % 2 == 0 {
+                Ending::Answered
+            } else {
+                Ending::Silent
+            };
             enter(&places, &n.to_string()).unwrap().ended(ending);
             tokio::time::advance(Duration::from_secs(2)).await;
         }

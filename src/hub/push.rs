@@ -1,5 +1,5 @@
-//! One push: the page after the acknowledged cursor, delivered once when there is room; not how it is carried, and not when to
-//! try again.
+//! One push: the page after the acknowledged cursor, delivered once when there is room; not how it
+//! is carried, and not when to try again.
 
 use super::{
     Shared,
@@ -15,8 +15,8 @@ use crate::{
 };
 use std::{sync::Arc, time::Duration};
 
-/// A push to make. It holds no items: they are read when there is room to send them, so every try carries the
-/// newest state.
+/// A push to make. It holds no items: they are read when there is room to send them, so every try
+/// carries the newest state.
 pub(super) struct Push {
     pub(super) view: View,
     pub(super) representation: Representation,
@@ -48,7 +48,11 @@ pub(super) enum PushOutcome {
     /// The target wants no more (HUB-21).
     Gone,
     /// It did not take the push.
-    Failed { why: String, retry_after: Option<Duration>, too_large: bool },
+    Failed {
+        why: String,
+        retry_after: Option<Duration>,
+        too_large: bool,
+    },
     /// Nobody answers at its destination, so it was not tried.
     Postponed { wait: Duration },
     /// We could not even try.
@@ -72,19 +76,28 @@ pub(super) struct Advance {
 pub(super) async fn push(shared: Arc<Shared>, push: Push) -> PushOutcome {
     match attempt(&shared, push).await {
         Ok(outcome) => outcome,
-        Err(ReadError::NotReady | ReadError::UnknownFeed | ReadError::UnknownArchive) => PushOutcome::Nothing,
+        Err(ReadError::NotReady | ReadError::UnknownFeed | ReadError::UnknownArchive) => {
+            PushOutcome::Nothing
+        }
         Err(busy @ ReadError::Busy) => PushOutcome::Ours(busy.to_string()),
         Err(ReadError::Store(error)) => PushOutcome::Ours(error.to_string()),
     }
 }
 
 async fn attempt(shared: &Shared, push: Push) -> Result<PushOutcome, ReadError> {
-    // A feed that is not on offer any more is not pushed; its subscriptions wait, or end with their leases.
+    // A feed that is not on offer any more is not pushed; its subscriptions wait, or end with their
+    // leases.
     let site = push.site.as_deref();
-    let Some(link) = shared.link(&push.view, push.representation, (site, push.own_url.as_deref())) else {
+    let Some(link) = shared.link(
+        &push.view,
+        push.representation,
+        (site, push.own_url.as_deref()),
+    ) else {
         return Ok(PushOutcome::Nothing);
     };
-    let Some(acked) = push.acked else { return settle(shared, &push.view).await };
+    let Some(acked) = push.acked else {
+        return settle(shared, &push.view).await;
+    };
     let destination = push.way.destination();
     let entered = tokio::select! {
         biased;
@@ -99,7 +112,9 @@ async fn attempt(shared: &Shared, push: Push) -> Result<PushOutcome, ReadError> 
         }
     };
     let feed = push.view.feed;
-    let Some(shows) = shared.gate.still_shows(push.principal, feed) else { return Ok(PushOutcome::Nothing) };
+    let Some(shows) = shared.gate.still_shows(push.principal, feed) else {
+        return Ok(PushOutcome::Nothing);
+    };
     let asked = push.view.filter.clone();
     let view = push.view.filtered(asked.within(&shows));
     // Read only now: what was newest when we queued may be old by the time there is room.
@@ -110,33 +125,61 @@ async fn attempt(shared: &Shared, push: Push) -> Result<PushOutcome, ReadError> 
         return Ok(PushOutcome::Nothing);
     }
     let (from, to) = (acked.clone(), page.last_cursor.clone());
-    let mut advance = Advance { from, to, more: page.more, on_behalf_of: push.on_behalf_of };
+    let mut advance = Advance {
+        from,
+        to,
+        more: page.more,
+        on_behalf_of: push.on_behalf_of,
+    };
     if page.count == 0 {
         // In a form without tombstones a page may be empty and yet lie further on.
         return Ok(PushOutcome::Advanced(advance));
     }
     if !push.way.carries_items() {
         // Read before the target hears of it: what comes later is another change.
-        if let Some(head) = shared.head(reading.view()).await.map_err(Arc::<StoreError>::new)? {
+        if let Some(head) = shared
+            .head(reading.view())
+            .await
+            .map_err(Arc::<StoreError>::new)?
+        {
             (advance.to, advance.more) = (head, false);
         }
     }
-    let delivery = Delivery { representation: push.representation, link, prev: acked, page };
+    let delivery = Delivery {
+        representation: push.representation,
+        link,
+        prev: acked,
+        page,
+    };
     let delivered = push.way.deliver(delivery, &mut place).await;
     shared.metrics.push(word(&delivered));
     if let (Delivered::Taken { .. }, Some(last)) = (&delivered, Toc::parse(&advance.to)) {
-        let lag_us = shared.now().micros().saturating_sub(last.t.stamp().unwrap_or_default().micros());
-        shared.metrics.push_lag(Duration::from_micros(lag_us).as_secs_f64());
+        let lag_us = shared
+            .now()
+            .micros()
+            .saturating_sub(last.t.stamp().unwrap_or_default().micros());
+        shared
+            .metrics
+            .push_lag(Duration::from_micros(lag_us).as_secs_f64());
     }
     Ok(match delivered {
         Delivered::Taken { on_behalf_of } => {
             let on_behalf_of = on_behalf_of.filter(|_| push.may_speak_for_many);
-            PushOutcome::Advanced(Advance { on_behalf_of, ..advance })
+            PushOutcome::Advanced(Advance {
+                on_behalf_of,
+                ..advance
+            })
         }
         Delivered::Gone => PushOutcome::Gone,
-        Delivered::Failed { why, retry_after, too_large } => {
-            PushOutcome::Failed { why, retry_after, too_large }
-        }
+        Delivered::Failed {
+            why,
+            retry_after,
+            too_large,
+        } => PushOutcome::Failed {
+            why,
+            retry_after,
+            too_large,
+        },
         Delivered::Unsendable => PushOutcome::Ours("it cannot be put into a request".to_owned()),
     })
 }
@@ -152,6 +195,13 @@ fn word(delivered: &Delivered) -> &'static str {
 
 /// The first position of a subscription that was made before its feed was served.
 async fn settle(shared: &Shared, view: &View) -> Result<PushOutcome, ReadError> {
-    let record = shared.store.feed(view.feed).await.map_err(Arc::<StoreError>::new)?;
-    Ok(record.completeness.first_cursor.map_or(PushOutcome::Nothing, PushOutcome::Settled))
+    let record = shared
+        .store
+        .feed(view.feed)
+        .await
+        .map_err(Arc::<StoreError>::new)?;
+    Ok(record
+        .completeness
+        .first_cursor
+        .map_or(PushOutcome::Nothing, PushOutcome::Settled))
 }

@@ -1,9 +1,11 @@
-//! The budget of questions to addresses that do not answer as asked: so many an hour, however the address is spelt; not when a
-//! question is due. How fast they follow one another, confirmed or not, is in [`question_pace`](super::question_pace).
+//! The budget of questions to addresses that do not answer as asked: so many an hour, however the
+//! address is spelt; not when a question is due. How fast they follow one another, confirmed or
+//! not, is in [`question_pace`](super::question_pace).
 //!
-//! A question is counted for the host and port of its callback, and for the IP addresses behind them. What confirms one clears
-//! the count. Callbacks that were verified before have counts of their own. One client has a
-//! part of each count, and a client that has none of a count yet is not shut out by the others where subscribers are known to be.
+//! A question is counted for the host and port of its callback, and for the IP addresses behind
+//! them. What confirms one clears the count. Callbacks that were verified before have counts of
+//! their own. One client has a part of each count, and a client that has none of a count yet is not
+//! shut out by the others where subscribers are known to be.
 
 use super::{
     admission::ClientNet,
@@ -24,12 +26,15 @@ use tokio::{
 
 /// Questions an hour to one destination that confirms none.
 const DESTINATION_QUESTIONS: usize = 12;
-/// Questions an hour to one machine, all its ports together, that confirms none: many a site may live there.
+/// Questions an hour to one machine, all its ports together, that confirms none: many a site may
+/// live there.
 const MACHINE_QUESTIONS: usize = 120;
-/// Part of the questions to one destination or machine that one client may cause: one divided by this.
+/// Part of the questions to one destination or machine that one client may cause: one divided by
+/// this.
 const CLIENT_SHARE: usize = 2;
-/// Questions an hour to a destination or machine that confirmed others, in multiples of its usual ones, when each of those beyond
-/// is the first of its client: many clients that lie in wait shut out nobody with fewer addresses than that.
+/// Questions an hour to a destination or machine that confirmed others, in multiples of its usual
+/// ones, when each of those beyond is the first of its client: many clients that lie in wait shut
+/// out nobody with fewer addresses than that.
 const NEWCOMERS_FACTOR: usize = 10;
 /// The time in which they are counted.
 const HOUR: Duration = Duration::from_secs(3600);
@@ -66,25 +71,32 @@ enum BudgetKey {
 }
 
 impl BudgetKey {
-    /// Questions an hour. A destination that confirmed others has more room: nobody else's wrong callbacks shut its own out.
+    /// Questions an hour. A destination that confirmed others has more room: nobody else's wrong
+    /// callbacks shut its own out.
     fn questions_max(&self, has_confirmed: bool) -> usize {
         match self {
             Self::Destination(_) | Self::Address(..) if has_confirmed => MACHINE_QUESTIONS,
-            Self::Destination(_) | Self::Address(..) | Self::KnownCallback(_) => DESTINATION_QUESTIONS,
+            Self::Destination(_) | Self::Address(..) | Self::KnownCallback(_) => {
+                DESTINATION_QUESTIONS
+            }
             Self::Machine(_) | Self::KnownMachine(_) => MACHINE_QUESTIONS,
         }
     }
 
-    /// Questions an hour that one client may cause. For a callback that is known only its own client asks.
+    /// Questions an hour that one client may cause. For a callback that is known only its own
+    /// client asks.
     fn of_client_max(&self, questions_max: usize) -> usize {
         match self {
             Self::KnownCallback(_) | Self::KnownMachine(_) => questions_max,
-            Self::Destination(_) | Self::Address(..) | Self::Machine(_) => questions_max / CLIENT_SHARE,
+            Self::Destination(_) | Self::Address(..) | Self::Machine(_) => {
+                questions_max / CLIENT_SHARE
+            }
         }
     }
 }
 
-/// The last questions without the answer asked for, oldest first: their times, and the clients that caused them.
+/// The last questions without the answer asked for, oldest first: their times, and the clients that
+/// caused them.
 #[derive(Default)]
 struct Unconfirmed {
     at: VecDeque<(Instant, ClientNet)>,
@@ -111,11 +123,14 @@ struct Blocked {
 
 impl QuestionBudget {
     pub(super) fn new(resolver: Arc<dyn Resolve>) -> Self {
-        Self { resolver, counts: Mutex::default() }
+        Self {
+            resolver,
+            counts: Mutex::default(),
+        }
     }
 
-    /// Finds out what a question about a topic to this callback is counted for, which this client causes. `is_known` for one that was
-    /// verified before.
+    /// Finds out what a question about a topic to this callback is counted for, which this client
+    /// causes. `is_known` for one that was verified before.
     pub(super) async fn counted(
         &self,
         (topic, callback): (&str, &str),
@@ -136,20 +151,32 @@ impl QuestionBudget {
             keys.extend(addresses.iter().copied().map(BudgetKey::KnownMachine));
         } else {
             keys.push(BudgetKey::Destination(destination));
-            keys.extend(addresses.iter().map(|address| BudgetKey::Address(*address, port)));
+            keys.extend(
+                addresses
+                    .iter()
+                    .map(|address| BudgetKey::Address(*address, port)),
+            );
             keys.extend(addresses.iter().copied().map(BudgetKey::Machine));
         }
-        Counted { keys, paced, client, addresses }
+        Counted {
+            keys,
+            paced,
+            client,
+            addresses,
+        }
     }
 
     async fn addresses(&self, host: &str) -> Vec<IpAddr> {
         if let Ok(address) = host.parse() {
             return vec![address];
         }
-        let Ok(name) = host.parse::<Name>() else { return Vec::new() };
+        let Ok(name) = host.parse::<Name>() else {
+            return Vec::new();
+        };
         match timeout(LOOK_UP, self.resolver.resolve(name)).await {
             Ok(Ok(found)) => {
-                let mut addresses: Vec<IpAddr> = found.map(|found| found.ip().to_canonical()).collect();
+                let mut addresses: Vec<IpAddr> =
+                    found.map(|found| found.ip().to_canonical()).collect();
                 addresses.sort_unstable();
                 addresses.dedup();
                 addresses.truncate(ADDRESSES_MAX);
@@ -168,21 +195,43 @@ impl QuestionBudget {
     }
 
     /// Counts a question for all, or for none when one of them has no room.
-    fn count(&self, Counted { keys, paced, client, .. }: &Counted, now: Instant) -> Result<(), Blocked> {
+    fn count(
+        &self,
+        Counted {
+            keys,
+            paced,
+            client,
+            ..
+        }: &Counted,
+        now: Instant,
+    ) -> Result<(), Blocked> {
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         counts.sweep(now);
         for key in keys {
-            let Some(asked) = counts.asked.get_mut(key) else { continue };
+            let Some(asked) = counts.asked.get_mut(key) else {
+                continue;
+            };
             asked.forget_past(now);
             if let Some(since) = asked.full_since(key, *client) {
-                return Err(Blocked { cleared: asked.cleared.clone(), wait: since + HOUR - now });
+                return Err(Blocked {
+                    cleared: asked.cleared.clone(),
+                    wait: since + HOUR - now,
+                });
             }
         }
         if let Some(wait) = counts.pace.wait(paced, now) {
-            return Err(Blocked { cleared: Arc::default(), wait });
+            return Err(Blocked {
+                cleared: Arc::default(),
+                wait,
+            });
         }
         for key in keys {
-            counts.asked.entry(key.clone()).or_default().at.push_back((now, *client));
+            counts
+                .asked
+                .entry(key.clone())
+                .or_default()
+                .at
+                .push_back((now, *client));
         }
         counts.pace.count(paced, now);
         Ok(())
@@ -203,23 +252,40 @@ impl QuestionBudget {
 
 impl Unconfirmed {
     fn forget_past(&mut self, now: Instant) {
-        while self.at.front().is_some_and(|(at, _)| now.duration_since(*at) >= HOUR) {
+        while self
+            .at
+            .front()
+            .is_some_and(|(at, _)| now.duration_since(*at) >= HOUR)
+        {
             self.at.pop_front();
         }
     }
 
-    /// The time of the question that has to be an hour old before this client may cause another; `None` when it may now.
+    /// The time of the question that has to be an hour old before this client may cause another;
+    /// `None` when it may now.
     fn full_since(&self, key: &BudgetKey, client: ClientNet) -> Option<Instant> {
         let most = key.questions_max(self.has_confirmed);
-        let mut of_client =
-            self.at.iter().filter(|(_, other)| *other == client).map(|(at, _)| *at).peekable();
+        let mut of_client = self
+            .at
+            .iter()
+            .filter(|(_, other)| *other == client)
+            .map(|(at, _)| *at)
+            .peekable();
         let oldest_of_client = of_client.peek().copied();
         if of_client.count() >= key.of_client_max(most) {
             return oldest_of_client;
         }
         let is_newcomer = self.has_confirmed && oldest_of_client.is_none();
-        let most = if is_newcomer { most * NEWCOMERS_FACTOR } else { most };
-        if self.at.len() >= most { self.at.front().map(|(at, _)| *at) } else { None }
+        let most = if is_newcomer {
+            most * NEWCOMERS_FACTOR
+        } else {
+            most
+        };
+        if self.at.len() >= most {
+            self.at.front().map(|(at, _)| *at)
+        } else {
+            None
+        }
     }
 }
 

@@ -1,5 +1,5 @@
-//! The pace of questions to callbacks, also to those that confirm every one: so many at once, and then one after the other. Not the
-//! budget of those that confirm none.
+//! The pace of questions to callbacks, also to those that confirm every one: so many at once, and
+//! then one after the other. Not the budget of those that confirm none.
 
 use super::destination::Destination;
 use std::{collections::HashMap, time::Duration};
@@ -20,8 +20,8 @@ pub(super) enum PaceKey {
 }
 
 impl PaceKey {
-    /// Questions at once, and the time for each from then on. A listener registers for 20 feeds at once (LEGACY C-4), and an aggregator
-    /// has a callback for each of its feeds.
+    /// Questions at once, and the time for each from then on. A listener registers for 20 feeds at
+    /// once (LEGACY C-4), and an aggregator has a callback for each of its feeds.
     fn pace(&self) -> (u32, Duration) {
         match self {
             Self::Subscription(..) => (10, Duration::from_secs(10)),
@@ -45,7 +45,9 @@ impl QuestionPace {
         let wait = |key: &PaceKey| {
             let (at_once, each) = key.pace();
             let clear = self.clear_at.get(key)?.checked_duration_since(now)? + each;
-            clear.checked_sub(each * at_once).filter(|wait| !wait.is_zero())
+            clear
+                .checked_sub(each * at_once)
+                .filter(|wait| !wait.is_zero())
         };
         keys.iter().filter_map(wait).max()
     }

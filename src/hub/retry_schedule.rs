@@ -3,15 +3,20 @@
 use crate::feed::stamp::Stamp;
 use std::time::Duration;
 
-/// Seconds after each failed delivery in a row; hourly from then on, until the lease ends (HUBS 5.2).
+/// Seconds after each failed delivery in a row; hourly from then on, until the lease ends (HUBS
+/// 5.2).
 const DELIVERY_SECS: [u64; 6] = [5, 15, 60, 300, 900, 3600];
-/// Seconds after each failed verification; the doubling goes on up to an hour (HUBS 5.2, Google's hub).
+/// Seconds after each failed verification; the doubling goes on up to an hour (HUBS 5.2, Google's
+/// hub).
 const VERIFY_SECS: [u64; 8] = [30, 60, 120, 240, 480, 960, 1920, 3600];
-/// Seconds after which an unanswered request is given up: 0.3 section 6.2.1 asks for about six hours.
+/// Seconds after which an unanswered request is given up: 0.3 section 6.2.1 asks for about six
+/// hours.
 pub(super) const VERIFY_GIVE_UP_SECS: u64 = 6 * 3600;
-/// The most that is added, as a part of the wait: subscribers that failed together do not come back together.
+/// The most that is added, as a part of the wait: subscribers that failed together do not come back
+/// together.
 const JITTER: f64 = 0.5;
-/// The longest `Retry-After` that is believed, seconds; a day of silence is what a subscriber may ask for.
+/// The longest `Retry-After` that is believed, seconds; a day of silence is what a subscriber may
+/// ask for.
 pub(super) const RETRY_AFTER_MAX_SECS: u64 = 24 * 3600;
 
 /// Time at which a delivery is tried again after `failures` in a row, at least one.
@@ -27,13 +32,18 @@ pub(super) fn verify_at(now: Stamp, failures: u32, retry_after: Option<Duration>
 /// Time at which a delivery is tried again that was not made, as nobody answers at its destination.
 pub(super) fn postponed_until(now: Stamp, wait: Duration) -> Stamp {
     let wait = wait.mul_f64(1.0 + JITTER * rand::random::<f64>());
-    Stamp::from_micros(now.micros().saturating_add(u64::try_from(wait.as_micros()).unwrap_or(u64::MAX)))
+    Stamp::from_micros(
+        now.micros()
+            .saturating_add(u64::try_from(wait.as_micros()).unwrap_or(u64::MAX)),
+    )
 }
 
 fn after(now: Stamp, schedule: &[u64], failures: u32, retry_after: Option<Duration>) -> Stamp {
     let step = (failures.max(1) as usize - 1).min(schedule.len() - 1);
     let wait = Duration::from_secs(schedule[step]).mul_f64(1.0 + JITTER * rand::random::<f64>());
-    let asked = retry_after.unwrap_or_default().min(Duration::from_secs(RETRY_AFTER_MAX_SECS));
+    let asked = retry_after
+        .unwrap_or_default()
+        .min(Duration::from_secs(RETRY_AFTER_MAX_SECS));
     let us = u64::try_from(wait.max(asked).as_micros()).unwrap_or(u64::MAX);
     Stamp::from_micros(now.micros().saturating_add(us))
 }
@@ -66,8 +76,14 @@ mod tests {
 
     #[test]
     fn a_subscriber_may_ask_for_more_time_but_not_for_ever() {
-        assert_eq!(delivery_at(NOW, 1, Some(Duration::from_secs(600))), NOW.plus_secs(600));
+        assert_eq!(
+            delivery_at(NOW, 1, Some(Duration::from_secs(600))),
+            NOW.plus_secs(600)
+        );
         assert!(delivery_at(NOW, 6, Some(Duration::from_secs(1))) >= NOW.plus_secs(3600));
-        assert_eq!(delivery_at(NOW, 1, Some(Duration::MAX)), NOW.plus_secs(RETRY_AFTER_MAX_SECS));
+        assert_eq!(
+            delivery_at(NOW, 1, Some(Duration::MAX)),
+            NOW.plus_secs(RETRY_AFTER_MAX_SECS)
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! Times of a subscription after the clock was set back: without this, retries would wait and leases last until the clock is
-//! where it was before. Not how that is noticed.
+//! Times of a subscription after the clock was set back: without this, retries would wait and
+//! leases last until the clock is where it was before. Not how that is noticed.
 
 use super::retry_schedule::{RETRY_AFTER_MAX_SECS, VERIFY_GIVE_UP_SECS};
 use crate::{
@@ -9,7 +9,12 @@ use crate::{
 use std::time::Duration;
 
 /// Makes everything that is due so much earlier.
-pub(super) fn bring_forward(sub: &mut Subscription, progress: &mut Progress, by: Duration, now: Stamp) {
+pub(super) fn bring_forward(
+    sub: &mut Subscription,
+    progress: &mut Progress,
+    by: Duration,
+    now: Stamp,
+) {
     let us = u64::try_from(by.as_micros()).unwrap_or(u64::MAX);
     let earlier = |at: &mut Stamp| *at = Stamp::from_micros(at.micros().saturating_sub(us));
     earlier(&mut progress.attempts.next_try);
@@ -23,8 +28,8 @@ pub(super) fn bring_forward(sub: &mut Subscription, progress: &mut Progress, by:
     clamp(sub, progress, now);
 }
 
-/// Mends times that lie further ahead than they can, because they were stored while the clock ran ahead: a retry is made
-/// now, and a lease is as long as it was granted.
+/// Mends times that lie further ahead than they can, because they were stored while the clock ran
+/// ahead: a retry is made now, and a lease is as long as it was granted.
 pub(super) fn clamp(sub: &mut Subscription, progress: &mut Progress, now: Stamp) {
     let retry = |at: &mut Stamp| {
         if *at > now.plus_secs(RETRY_AFTER_MAX_SECS) {

@@ -1,4 +1,5 @@
-//! The signature of a push: HMAC over the bytes sent, in the hash that the subscription chose; not who gets one.
+//! The signature of a push: HMAC over the bytes sent, in the hash that the subscription chose; not
+//! who gets one.
 
 use crate::store::subscriptions::Algo;
 use hmac::{Hmac, KeyInit, Mac};
@@ -35,7 +36,9 @@ const fn name(algo: Algo) -> &'static str {
 /// Reads a method; `None` for one that we do not compute.
 pub(super) fn parse(text: &str) -> Option<Algo> {
     let known = [Algo::Sha1, Algo::Sha256, Algo::Sha384, Algo::Sha512];
-    known.into_iter().find(|algo| name(*algo).eq_ignore_ascii_case(text))
+    known
+        .into_iter()
+        .find(|algo| name(*algo).eq_ignore_ascii_case(text))
 }
 
 #[cfg(test)]

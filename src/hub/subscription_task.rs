@@ -1,5 +1,5 @@
-//! The task of one subscription, which alone writes its row: it takes commands, and does what is next. What is next is decided
-//! in [`next_step`](super::next_step); how it is done, below.
+//! The task of one subscription, which alone writes its row: it takes commands, and does what is
+//! next. What is next is decided in [`next_step`](super::next_step); how it is done, below.
 
 use super::{
     Shared,
@@ -60,7 +60,8 @@ impl SubscriptionTask {
         commands: mpsc::Receiver<SubscriptionCommand>,
     ) -> Self {
         if progress.attempts.failed == 0 {
-            // An acknowledgement clears the count only; what belongs to an older failure is over too.
+            // An acknowledgement clears the count only; what belongs to an older failure is over
+            // too.
             progress.attempts = Attempts::default();
         }
         let shared = &place.shared;
@@ -165,7 +166,9 @@ impl SubscriptionTask {
         let catalog = gate.catalog.snapshot();
         let feed = self.row.sub.feed();
         match catalog.feed_no(feed) {
-            Some(_) if gate.still_admits(Shared::principal_of(&self.row.sub), feed) => Offer::Served,
+            Some(_) if gate.still_admits(Shared::principal_of(&self.row.sub), feed) => {
+                Offer::Served
+            }
             Some(_) => Offer::Denied,
             None if catalog.is_withdrawn(feed) => Offer::Withdrawn,
             None => Offer::Forgotten,
@@ -191,7 +194,10 @@ impl SubscriptionTask {
     async fn accept(&mut self, command: SubscriptionCommand) {
         let kept = self.row.replace_pending(command.pending).await;
         if kept.is_ok() {
-            self.verification = Verification { question: None, awaiting: command.verdict };
+            self.verification = Verification {
+                question: None,
+                awaiting: command.verdict,
+            };
         }
         // Nobody there to hear it means that the consumer hung up; the request stands all the same.
         let _ = command.kept.send(kept);
@@ -217,8 +223,8 @@ impl SubscriptionTask {
         self.row.retire().await;
     }
 
-    /// Ends because its principal may not read the feed any more, and tells the subscriber once (W-10, SF-131). A callback that
-    /// never confirmed is told nothing.
+    /// Ends because its principal may not read the feed any more, and tells the subscriber once
+    /// (W-10, SF-131). A callback that never confirmed is told nothing.
     async fn deny(&mut self) {
         let (host, topic) = (self.row.host(), self.row.shown_topic());
         info!(callback.host = %host, "`{topic}` at {host} ends: who subscribed may not read it any more");
@@ -229,7 +235,11 @@ impl SubscriptionTask {
         }
         self.retire().await;
         let shared = &self.place.shared;
-        let told = verify::deny(shared, &target, "the subscriber may not read this feed any more");
+        let told = verify::deny(
+            shared,
+            &target,
+            "the subscriber may not read this feed any more",
+        );
         shared.stop.run_until_cancelled(told).await;
     }
 
@@ -259,7 +269,13 @@ enum WorkEnd {
 
 fn standing(row: &SubscriptionRow) -> Standing {
     match (&row.sub.lease, row.progress.attempts.failed) {
-        (None, _) if row.sub.pending.as_ref().is_some_and(|pending| pending.attempts > 0) => {
+        (None, _)
+            if row
+                .sub
+                .pending
+                .as_ref()
+                .is_some_and(|pending| pending.attempts > 0) =>
+        {
             Standing::Unanswered
         }
         (None, _) => Standing::Unverified,
@@ -281,7 +297,13 @@ pub(super) struct TaskPlace {
 
 impl TaskPlace {
     pub(super) fn new(shared: &Arc<Shared>, key: Key, new: &NewTask) -> Self {
-        Self { shared: shared.clone(), key, ticket: new.ticket, client: new.client, leave: new.leave.clone() }
+        Self {
+            shared: shared.clone(),
+            key,
+            ticket: new.ticket,
+            client: new.client,
+            leave: new.leave.clone(),
+        }
     }
 
     fn note(&self, standing: Standing) {
@@ -290,7 +312,9 @@ impl TaskPlace {
 
     /// Notes that pushes fail, or, with `None`, that they are taken.
     fn note_failing(&self, failing: Option<FailingSubscriber>) {
-        self.shared.roster.note_failing(&self.key, self.ticket, failing);
+        self.shared
+            .roster
+            .note_failing(&self.key, self.ticket, failing);
     }
 }
 
@@ -314,12 +338,20 @@ pub(super) async fn begin(
         () = stop.cancelled() => None,
         command = commands.recv() => command,
     };
-    let Some(SubscriptionCommand { pending, kept, verdict }) = first else { return };
+    let Some(SubscriptionCommand {
+        pending,
+        kept,
+        verdict,
+    }) = first
+    else {
+        return;
+    };
     match row::made(&place, view, representation, pending).await {
         Ok(sub) => {
             let mut task = SubscriptionTask::new(place, sub, Progress::default(), commands);
             task.verification.awaiting = verdict;
-            // Nobody there to hear it means that the consumer hung up; the request stands all the same.
+            // Nobody there to hear it means that the consumer hung up; the request stands all the
+            // same.
             let _ = kept.send(Ok(()));
             task.run().await;
         }

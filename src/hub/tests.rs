@@ -1,4 +1,5 @@
-//! The hub as a whole, over the store in memory, with callbacks in the same process and a paused clock.
+//! The hub as a whole, over the store in memory, with callbacks in the same process and a paused
+//! clock.
 
 mod cloud;
 mod converging;

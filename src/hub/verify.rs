@@ -1,4 +1,5 @@
-//! The question whether a callback wants what was asked in its name, and what its answer means; not what follows.
+//! The question whether a callback wants what was asked in its name, and what its answer means; not
+//! what follows.
 
 use super::{
     Limits, Shared, admission::ClientNet, deliver::cloud::notification, destination::Destination,
@@ -22,7 +23,11 @@ use std::{
 mod tests;
 
 /// Everything but unreserved characters is escaped in a query value.
-const QUERY_VALUE: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+const QUERY_VALUE: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
 /// Longest wait for room of somebody who waits for the answer, and the shortest of all others.
 pub(super) const ROOM: Duration = Duration::from_secs(5);
 
@@ -40,7 +45,8 @@ pub(super) struct Question {
     pub(super) topic: String,
     /// On subscribing only (HUB-13).
     pub(super) lease_secs: Option<u64>,
-    /// The cursor that the first push will follow on: no subscriber has to guess its base (HUBS 5.1).
+    /// The cursor that the first push will follow on: no subscriber has to guess its base (HUBS
+    /// 5.1).
     pub(super) cursor: Option<String>,
     /// True while somebody waits for the outcome of this very try.
     pub(super) awaited: bool,
@@ -60,7 +66,10 @@ pub(super) enum Verdict {
     /// It said no, once and for all.
     Refused(String),
     /// No usable answer now.
-    Later { why: String, retry_after: Option<Duration> },
+    Later {
+        why: String,
+        retry_after: Option<Duration>,
+    },
     /// We did not even ask.
     Busy,
 }
@@ -83,37 +92,59 @@ pub(super) struct Answered {
     pub(super) sent_at: Stamp,
 }
 
-/// Puts a question, with a challenge that is used this once (HUB-14). `held` is called when too many questions to its
-/// destination were not answered as asked: it waits then.
+/// Puts a question, with a challenge that is used this once (HUB-14). `held` is called when too
+/// many questions to its destination were not answered as asked: it waits then.
 pub(super) async fn ask(shared: Arc<Shared>, question: Question, held: impl Fn()) -> Answered {
     let Limits { places, questions } = &shared.limits;
-    let room = if question.awaited { ROOM } else { question.wait_max.max(ROOM) };
+    let room = if question.awaited {
+        ROOM
+    } else {
+        question.wait_max.max(ROOM)
+    };
     let entering = async {
         let url = question.target.url();
-        let counted = questions.counted((&question.topic, url), question.is_known, question.client).await;
+        let counted = questions
+            .counted((&question.topic, url), question.is_known, question.client)
+            .await;
         if shared.client.own.holds(url, &counted.addresses) {
             return Err(Verdict::Refused(FetchError::from(Refused::Own).to_string()));
         }
         questions.enter(&counted, held).await;
         let place = places.enter(&Destination::of(url), Errand::Question).await;
-        place.map(|place| (counted, place)).map_err(|_| Verdict::Busy)
+        place
+            .map(|place| (counted, place))
+            .map_err(|_| Verdict::Busy)
     };
-    let entered = tokio::time::timeout(room, entering).await.unwrap_or(Err(Verdict::Busy));
+    let entered = tokio::time::timeout(room, entering)
+        .await
+        .unwrap_or(Err(Verdict::Busy));
     let (counted, mut place) = match entered {
         Ok(entered) => entered,
-        Err(verdict) => return Answered { verdict, sent_at: shared.now() },
+        Err(verdict) => {
+            return Answered {
+                verdict,
+                sent_at: shared.now(),
+            };
+        }
     };
     let sent_at = shared.now();
     let challenge = hex::encode(rand::random::<[u8; 20]>());
     let (request, proof) = match &question.target {
-        Target::Callback(target) => (request(&shared, &question, (target, &challenge)), Some(&*challenge)),
+        Target::Callback(target) => (
+            request(&shared, &question, (target, &challenge)),
+            Some(&*challenge),
+        ),
         Target::Cloud(target) => cloud_request(&shared, target, &challenge),
     };
     let Some(request) = request else {
-        return Answered { verdict: Verdict::Refused("it is no URL that can be asked".into()), sent_at };
+        return Answered {
+            verdict: Verdict::Refused("it is no URL that can be asked".into()),
+            sent_at,
+        };
     };
     let answer = shared.client.send(request, &mut place).await;
-    let is_legacy = matches!(&question.target, Target::Callback(target) if target.dialect == Dialect::Legacy);
+    let is_legacy =
+        matches!(&question.target, Target::Callback(target) if target.dialect == Dialect::Legacy);
     let lenient = is_legacy && !question.awaited;
     let verdict = judge(&answer, proof, lenient, shared.clock.now());
     if verdict == Verdict::Confirmed {
@@ -122,16 +153,25 @@ pub(super) async fn ask(shared: Arc<Shared>, question: Question, held: impl Fn()
     Answered { verdict, sent_at }
 }
 
-/// Tells a subscriber once that its subscription is no more, for a reason that is not its own (W-10). Its answer means
-/// nothing.
+/// Tells a subscriber once that its subscription is no more, for a reason that is not its own
+/// (W-10). Its answer means nothing.
 pub(super) async fn deny(shared: &Shared, target: &Target, reason: &str) {
     // rssCloud has no word for it.
-    let Target::Callback(target) = target else { return };
-    let params =
-        [("hub.mode", "denied"), ("hub.topic", target.topic_as_sent.as_str()), ("hub.reason", reason)];
+    let Target::Callback(target) = target else {
+        return;
+    };
+    let params = [
+        ("hub.mode", "denied"),
+        ("hub.topic", target.topic_as_sent.as_str()),
+        ("hub.reason", reason),
+    ];
     let request = url(&target.url, &params).and_then(|url| get(shared, url));
     if let Some(request) = request
-        && let Ok(mut place) = shared.limits.places.enter(&Destination::of(&target.url), Errand::Push).await
+        && let Ok(mut place) = shared
+            .limits
+            .places
+            .enter(&Destination::of(&target.url), Errand::Push)
+            .await
     {
         let _ = shared.client.send(request, &mut place).await;
     }
@@ -149,13 +189,24 @@ fn request(
         ("hub.challenge", challenge),
     ];
     params.extend(lease.as_deref().map(|secs| ("hub.lease_seconds", secs)));
-    params.extend(target.verify_token.as_deref().map(|token| ("hub.verify_token", token)));
-    params.extend(question.cursor.as_deref().map(|cursor| ("hub.cursor", cursor)));
+    params.extend(
+        target
+            .verify_token
+            .as_deref()
+            .map(|token| ("hub.verify_token", token)),
+    );
+    params.extend(
+        question
+            .cursor
+            .as_deref()
+            .map(|cursor| ("hub.cursor", cursor)),
+    );
     get(shared, url(&target.url, &params)?)
 }
 
-/// The question to a listener of rssCloud, and the body that confirms it: one that named its domain is to echo the challenge; one
-/// at the address from which the request came is tried, and any 2xx will do (LEGACY C-4).
+/// The question to a listener of rssCloud, and the body that confirms it: one that named its domain
+/// is to echo the challenge; one at the address from which the request came is tried, and any 2xx
+/// will do (LEGACY C-4).
 fn cloud_request<'a>(
     shared: &Shared,
     target: &CloudTarget,
@@ -165,16 +216,20 @@ fn cloud_request<'a>(
         return (notification(target, &shared.client.user_agent), None);
     }
     let params = [("url", target.feed_url.as_str()), ("challenge", challenge)];
-    (url(target.url(), &params).and_then(|url| get(shared, url)), Some(challenge))
+    (
+        url(target.url(), &params).and_then(|url| get(shared, url)),
+        Some(challenge),
+    )
 }
 
 fn get(shared: &Shared, url: String) -> Option<Request> {
-    let request = http::Request::get(url).header(http::header::USER_AGENT, &shared.client.user_agent);
+    let request =
+        http::Request::get(url).header(http::header::USER_AGENT, &shared.client.user_agent);
     request.body(Bytes::new()).ok()
 }
 
-/// The callback with parameters appended. Its own query is kept byte for byte, same-named parameters included
-/// (HUB-9). `None` for a callback with a fragment.
+/// The callback with parameters appended. Its own query is kept byte for byte, same-named
+/// parameters included (HUB-9). `None` for a callback with a fragment.
 pub(super) fn url(callback: &str, params: &[(&str, &str)]) -> Option<String> {
     if callback.contains('#') {
         return None;
@@ -195,8 +250,9 @@ pub(super) fn url(callback: &str, params: &[(&str, &str)]) -> Option<String> {
     Some(url)
 }
 
-/// The meaning of an answer, which must be the challenge where there is one. `lenient` as 0.3 section 6.2.1 has it for requests that were answered first: everything but
-/// 404 may still turn into a yes.
+/// The meaning of an answer, which must be the challenge where there is one. `lenient` as 0.3
+/// section 6.2.1 has it for requests that were answered first: everything but 404 may still turn
+/// into a yes.
 fn judge(
     answer: &Result<Response<Bytes>, FetchError>,
     challenge: Option<&str>,
@@ -205,12 +261,19 @@ fn judge(
 ) -> Verdict {
     let answer = match answer {
         Ok(answer) => answer,
-        // One answer for names that lead inside and for names that lead nowhere: nobody learns of us which there are.
+        // One answer for names that lead inside and for names that lead nowhere: nobody learns of
+        // us which there are.
         Err(FetchError::Resolve(..) | FetchError::Refused(Refused::Address | Refused::Rebound)) => {
-            return Verdict::Later { why: UNREACHED.to_owned(), retry_after: None };
+            return Verdict::Later {
+                why: UNREACHED.to_owned(),
+                retry_after: None,
+            };
         }
         Err(error) if error.may_pass() => {
-            return Verdict::Later { why: error.to_string(), retry_after: error.wait() };
+            return Verdict::Later {
+                why: error.to_string(),
+                retry_after: error.wait(),
+            };
         }
         Err(error) => return Verdict::Refused(error.to_string()),
     };
@@ -223,15 +286,22 @@ fn judge(
         _ => format!("it answered with status {}", status.as_u16()),
     };
     let transient = status.is_server_error()
-        || matches!(status, StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS);
+        || matches!(
+            status,
+            StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS
+        );
     if transient || (lenient && status != StatusCode::NOT_FOUND) {
-        let retry_after = answer.headers().get(RETRY_AFTER).and_then(|at| parse_retry_after(at, now));
+        let retry_after = answer
+            .headers()
+            .get(RETRY_AFTER)
+            .and_then(|at| parse_retry_after(at, now));
         return Verdict::Later { why, retry_after };
     }
     Verdict::Refused(why)
 }
 
-/// The challenge and nothing else, but for one line end at the end, which many a framework adds (W-8).
+/// The challenge and nothing else, but for one line end at the end, which many a framework adds
+/// (W-8).
 fn echoes(body: &[u8], challenge: &str) -> bool {
     let body = body.strip_suffix(b"\n").unwrap_or(body);
     body.strip_suffix(b"\r").unwrap_or(body) == challenge.as_bytes()

@@ -1,6 +1,6 @@
-//! Permalink checks (POLLING 2.3): the own page of a missed item, or of a tombstone that might be back, is asked for, and
-//! what it says is committed. Before that a control is asked for (`control`). `feed::absence` knows when a check is due; the
-//! worker, how many run.
+//! Permalink checks (POLLING 2.3): the own page of a missed item, or of a tombstone that might be
+//! back, is asked for, and what it says is committed. Before that a control is asked for
+//! (`control`). `feed::absence` knows when a check is due; the worker, how many run.
 
 use super::{
     Context, FeedSpec, Upstream,
@@ -59,10 +59,15 @@ const CHECK_AGAIN_SECS: u64 = 60;
 impl<'a> Check<'a> {
     /// A check for this feed.
     pub fn new(context: &'a Context, feed: &'a FeedSpec, state: &'a PollState) -> Self {
-        Self { context, feed, state }
+        Self {
+            context,
+            feed,
+            state,
+        }
     }
 
-    /// Asks for the page of the item that is due, if one is. `None` when `stop` came before there was an answer.
+    /// Asks for the page of the item that is due, if one is. `None` when `stop` came before there
+    /// was an answer.
     pub async fn run(self, upstream: &Upstream, stop: &CancellationToken) -> Option<Checked> {
         match self.try_check(upstream, stop).await {
             Ok(checked) => checked,
@@ -70,7 +75,10 @@ impl<'a> Check<'a> {
                 let name = &self.feed.name;
                 warn!(feed.name = %name, "What a page of `{name}` says could not be kept: {failure}");
                 let next_at = Some(self.context.now().plus_secs(CHECK_AGAIN_SECS));
-                Some(Checked { next_at, ..Checked::default() })
+                Some(Checked {
+                    next_at,
+                    ..Checked::default()
+                })
             }
         }
     }
@@ -81,17 +89,32 @@ impl<'a> Check<'a> {
         stop: &CancellationToken,
     ) -> Result<Option<Checked>, Failure> {
         let (context, feed) = (self.context, self.feed);
-        let last = context.store.known(feed.no, Vec::new()).await.map_err(store_failure)?.window;
+        let last = context
+            .store
+            .known(feed.no, Vec::new())
+            .await
+            .map_err(store_failure)?
+            .window;
         let Some(subject) = CheckSubject::due(&last, context.now()) else {
-            return Ok(Some(Checked { next_at: last.next_check_at(), ..Checked::default() }));
+            return Ok(Some(Checked {
+                next_at: last.next_check_at(),
+                ..Checked::default()
+            }));
         };
         let id = subject.id();
-        let item = context.store.item(feed.no, id).await.map_err(store_failure)?;
+        let item = context
+            .store
+            .item(feed.no, id)
+            .await
+            .map_err(store_failure)?;
         let item = item.ok_or_else(|| Failure::ours("a missed item is not in the store"))?;
         let entry = subject.entry(&last, &item);
         let url = entry.as_ref().and_then(|entry| page_of(feed, entry));
         let (Some(url), Some(entry)) = (url, entry) else {
-            return self.concluded(subject, &item, CheckResult::NoPage).await.map(Some);
+            return self
+                .concluded(subject, &item, CheckResult::NoPage)
+                .await
+                .map(Some);
         };
         let need = last.absence.control_need(id, context.now());
         match need {
@@ -100,7 +123,10 @@ impl<'a> Check<'a> {
             _ if subject.is_tombstone() => {}
             ControlNeed::Ask(tried) => return self.control(upstream, &last, tried, stop).await,
             ControlNeed::Useless(finding) => {
-                return self.concluded(subject, &item, CheckResult::Uninformative(finding)).await.map(Some);
+                return self
+                    .concluded(subject, &item, CheckResult::Uninformative(finding))
+                    .await
+                    .map(Some);
             }
         }
         let reply = tokio::select! {
@@ -111,13 +137,22 @@ impl<'a> Check<'a> {
         let (said, page, host_pause) = match reply {
             PageReply::Deferred { wait_secs } => {
                 let next_at = Some(now.plus_secs(wait_secs.max(1)));
-                return Ok(Some(Checked { next_at, ..Checked::default() }));
+                return Ok(Some(Checked {
+                    next_at,
+                    ..Checked::default()
+                }));
             }
             PageReply::Failed => (CheckResult::Nothing, AnsweredPage::default(), None),
             PageReply::Elsewhere => (CheckResult::Elsewhere, AnsweredPage::default(), None),
             PageReply::Answer(answer) => {
-                let host_pause = answer.host.clone().zip(pause(&answer, feed, self.state, now));
-                let landing = answer.landing.clone().map_or_else(|| url.clone(), String::from);
+                let host_pause = answer
+                    .host
+                    .clone()
+                    .zip(pause(&answer, feed, self.state, now));
+                let landing = answer
+                    .landing
+                    .clone()
+                    .map_or_else(|| url.clone(), String::from);
                 let (said, words) = compute(move || said(&answer, &entry)).await?;
                 (said, AnsweredPage { landing, words }, host_pause)
             }
@@ -125,7 +160,10 @@ impl<'a> Check<'a> {
         let weighed = match need {
             ControlNeed::Ask(tried) if said == CheckResult::Shown => {
                 let control = self.control(upstream, &last, tried, stop).await?;
-                return Ok(control.map(|control| Checked { asked: true, ..control }));
+                return Ok(control.map(|control| Checked {
+                    asked: true,
+                    ..control
+                }));
             }
             ControlNeed::Useless(finding) if said == CheckResult::Shown => {
                 CheckResult::Uninformative(finding)
@@ -134,7 +172,11 @@ impl<'a> Check<'a> {
         };
         debug!(feed.name = %feed.name, %id, url = logged_url(&url), "The page of a missed item says: {said:?}, which counts as {weighed:?}");
         let checked = self.concluded(subject, &item, weighed).await?;
-        Ok(Some(Checked { asked: true, host_pause, ..checked }))
+        Ok(Some(Checked {
+            asked: true,
+            host_pause,
+            ..checked
+        }))
     }
 
     /// Keeps and commits the result of a check.
@@ -149,24 +191,44 @@ impl<'a> Check<'a> {
             CheckSubject::Suspect(id) => self.answered(id, said).await?,
             CheckSubject::Tombstone(id) => self.rechecked(id, said).await?,
         };
-        Ok(Checked { next_at, ..Checked::default() })
+        Ok(Checked {
+            next_at,
+            ..Checked::default()
+        })
     }
 
     /// Keeps the result, if the feed is recorded: without it, its documents play to another end.
     async fn record(&self, item: &Item, said: CheckResult) -> Result<(), Failure> {
         let now = self.context.now();
-        let link = item.entry().and_then(|entry| entry.permalink()).map(str::to_owned);
-        let page = RecordedPage { at_us: now.micros(), at: now.rfc3339(), iri: item.iri.clone(), link, said };
+        let link = item
+            .entry()
+            .and_then(|entry| entry.permalink())
+            .map(str::to_owned);
+        let page = RecordedPage {
+            at_us: now.micros(),
+            at: now.rfc3339(),
+            iri: item.iri.clone(),
+            link,
+            said,
+        };
         record_answer(self.feed, RecordedAnswer::Page(page)).await
     }
 
-    /// Commits the result of a check of a tombstone's page, wherever it is known from, and tells when the next check is due.
+    /// Commits the result of a check of a tombstone's page, wherever it is known from, and tells
+    /// when the next check is due.
     pub async fn rechecked(&self, id: ItemId, said: CheckResult) -> Result<Option<Stamp>, Failure> {
         let (context, feed, started) = (self.context, self.feed, Instant::now());
-        let committed =
-            transact(context, feed, "the page of a tombstone was asked for", |snapshot| async move {
+        let committed = transact(
+            context,
+            feed,
+            "the page of a tombstone was asked for",
+            |snapshot| async move {
                 let (record, known) = (&snapshot.record, &snapshot.known);
-                let is_gone = context.store.item(feed.no, id).await.map_err(store_failure)?;
+                let is_gone = context
+                    .store
+                    .item(feed.no, id)
+                    .await
+                    .map_err(store_failure)?;
                 let is_gone = is_gone.is_some_and(|item| item.is_gone());
                 let now = context.now();
                 let mut decisions = recheck_tombstone(known, id, said, now);
@@ -177,31 +239,56 @@ impl<'a> Check<'a> {
                 }
                 let observed = Some(ObservationRecord::of_page(&decisions, id, said, now));
                 let (changes, last) = (decisions.changes, Some(decisions.window));
-                Ok(Decision::Commit(Commit { changes, last, observed, ..Commit::nothing(record) }, ()))
-            });
+                Ok(Decision::Commit(
+                    Commit {
+                        changes,
+                        last,
+                        observed,
+                        ..Commit::nothing(record)
+                    },
+                    (),
+                ))
+            },
+        );
         let (receipt, ()) = committed.await?.expect("every result is committed");
         context.metrics.permalink_check(word(said));
         context.announce(feed, &receipt, started);
         Ok(receipt.feed.window.next_check_at)
     }
 
-    /// Commits the result of a check, wherever it is known from, and tells when the next one is due.
+    /// Commits the result of a check, wherever it is known from, and tells when the next one is
+    /// due.
     pub async fn answered(&self, id: ItemId, said: CheckResult) -> Result<Option<Stamp>, Failure> {
         let (context, feed, started) = (self.context, self.feed, Instant::now());
         let profile = context.profile(self.state);
         let profile = profile.as_deref();
-        let committed = transact(context, feed, "a page of it was asked for", |snapshot| async move {
-            let (record, known) = (&snapshot.record, &snapshot.known);
-            let policy = feed.deletions.policy_for(record.metadata.is_complete(), profile);
-            let now = context.now();
-            let decisions = reconcile_check(known, id, said, &policy, now);
-            let events = decisions.events.clone();
-            // Where nobody was asked and nothing came of it there is nothing to tell.
-            let tells = said != CheckResult::NoPage || !decisions.changes.is_empty();
-            let observed = tells.then(|| ObservationRecord::of_page(&decisions, id, said, now));
-            let (changes, last) = (decisions.changes, Some(decisions.window));
-            Ok(Decision::Commit(Commit { changes, last, observed, ..Commit::nothing(record) }, events))
-        });
+        let committed = transact(
+            context,
+            feed,
+            "a page of it was asked for",
+            |snapshot| async move {
+                let (record, known) = (&snapshot.record, &snapshot.known);
+                let policy = feed
+                    .deletions
+                    .policy_for(record.metadata.is_complete(), profile);
+                let now = context.now();
+                let decisions = reconcile_check(known, id, said, &policy, now);
+                let events = decisions.events.clone();
+                // Where nobody was asked and nothing came of it there is nothing to tell.
+                let tells = said != CheckResult::NoPage || !decisions.changes.is_empty();
+                let observed = tells.then(|| ObservationRecord::of_page(&decisions, id, said, now));
+                let (changes, last) = (decisions.changes, Some(decisions.window));
+                Ok(Decision::Commit(
+                    Commit {
+                        changes,
+                        last,
+                        observed,
+                        ..Commit::nothing(record)
+                    },
+                    events,
+                ))
+            },
+        );
         let (receipt, events) = committed.await?.expect("every result is committed");
         context.metrics.permalink_check(word(said));
         context.announce(feed, &receipt, started);
@@ -222,9 +309,16 @@ enum CheckSubject {
 impl CheckSubject {
     /// The one that is due, suspects first.
     fn due(last: &WindowState, now: Stamp) -> Option<Self> {
-        let tombstone =
-            || last.tombstones.iter().filter(|gone| gone.next_at <= now).min_by_key(|gone| gone.next_at);
-        last.absence.due_check(now).map(Self::Suspect).or_else(|| Some(Self::Tombstone(tombstone()?.id)))
+        let tombstone = || {
+            last.tombstones
+                .iter()
+                .filter(|gone| gone.next_at <= now)
+                .min_by_key(|gone| gone.next_at)
+        };
+        last.absence
+            .due_check(now)
+            .map(Self::Suspect)
+            .or_else(|| Some(Self::Tombstone(tombstone()?.id)))
     }
 
     fn is_tombstone(self) -> bool {
@@ -241,29 +335,40 @@ impl CheckSubject {
     fn entry(self, last: &WindowState, item: &Item) -> Option<Arc<Entry>> {
         match (self, &item.content) {
             (_, Content::Live(entry)) => Some(Arc::clone(entry)),
-            (Self::Tombstone(id), Content::Gone { .. }) => {
-                last.tombstones.iter().find(|gone| gone.id == id).map(|gone| Arc::clone(&gone.entry))
-            }
+            (Self::Tombstone(id), Content::Gone { .. }) => last
+                .tombstones
+                .iter()
+                .find(|gone| gone.id == id)
+                .map(|gone| Arc::clone(&gone.entry)),
             (Self::Suspect(_), Content::Gone { .. }) => None,
         }
     }
 }
 
-/// The address of an entry's page, if it is of its feed's own origin. Of a list of links to elsewhere nobody is asked.
+/// The address of an entry's page, if it is of its feed's own origin. Of a list of links to
+/// elsewhere nobody is asked.
 fn page_of(feed: &FeedSpec, entry: &Entry) -> Option<String> {
     let reach = OwnOrigins::new(feed.url.clone(), feed.aliases.clone());
     reach.mapped(entry.permalink()?)
 }
 
 /// End of the pause of the host that gave an answer.
-pub(super) fn pause(answer: &PageAnswer, feed: &FeedSpec, state: &PollState, now: Stamp) -> Option<Stamp> {
+pub(super) fn pause(
+    answer: &PageAnswer,
+    feed: &FeedSpec,
+    state: &PollState,
+    now: Stamp,
+) -> Option<Stamp> {
     let status = Some(answer.status.as_u16());
     host_pause_until(state, &feed.policy, status, answer.retry_after_secs, now)
 }
 
 /// The result that an answer means, and how often it holds the words of the entry.
 fn said(answer: &PageAnswer, entry: &Entry) -> (CheckResult, u32) {
-    let hints = Hints { content_type: answer.content_type.as_deref(), ..Hints::default() };
+    let hints = Hints {
+        content_type: answer.content_type.as_deref(),
+        ..Hints::default()
+    };
     let said = match answer.status {
         StatusCode::GONE => CheckResult::Gone,
         StatusCode::NOT_FOUND => CheckResult::NotFound,

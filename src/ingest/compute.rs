@@ -5,8 +5,8 @@ use std::{future::Future, time::Duration};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-/// Time for which a stop waits for what is computed: nearly all of it takes milliseconds, and a document that was read is not asked for
-/// again.
+/// Time for which a stop waits for what is computed: nearly all of it takes milliseconds, and a
+/// document that was read is not asked for again.
 const LEFT_AFTER: Duration = Duration::from_secs(2);
 
 tokio::task_local! {
@@ -21,15 +21,18 @@ struct JobStop {
     left: CancellationToken,
 }
 
-/// Runs `work` on the pool for blocking work. A panic in it is one failed job and our fault: what it held is dropped, and
-/// what was stored stays. Within a job that is [`stoppable`], a computation that goes on after the stop ends the job.
+/// Runs `work` on the pool for blocking work. A panic in it is one failed job and our fault: what
+/// it held is dropped, and what was stored stays. Within a job that is [`stoppable`], a computation
+/// that goes on after the stop ends the job.
 pub(super) async fn compute<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Failure> {
     let span = tracing::Span::current();
     let computed = tokio::task::spawn_blocking(move || span.in_scope(work));
     let stopped = async {
-        let Ok(job) = STOP.try_with(JobStop::clone) else { return std::future::pending().await };
+        let Ok(job) = STOP.try_with(JobStop::clone) else {
+            return std::future::pending().await;
+        };
         job.stop.cancelled().await;
         sleep(LEFT_AFTER).await;
         job.left.cancel();
@@ -43,14 +46,21 @@ pub(super) async fn compute<T: Send + 'static>(
     }
 }
 
-/// Runs a job that ends, with `None`, when it waits for a computation while `stop` came: nothing of it is stored, as after a crash. The
-/// computation itself goes on, on a thread that nobody waits for.
+/// Runs a job that ends, with `None`, when it waits for a computation while `stop` came: nothing of
+/// it is stored, as after a crash. The computation itself goes on, on a thread that nobody waits
+/// for.
 pub(super) async fn stoppable<T>(
     stop: &CancellationToken,
     job: impl Future<Output = Option<T>>,
 ) -> Option<T> {
     let left = CancellationToken::new();
-    let scoped = STOP.scope(JobStop { stop: stop.clone(), left: left.clone() }, job);
+    let scoped = STOP.scope(
+        JobStop {
+            stop: stop.clone(),
+            left: left.clone(),
+        },
+        job,
+    );
     tokio::select! {
         result = scoped => result,
         () = left.cancelled() => None,
@@ -65,7 +75,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_panic_in_a_parser_is_our_fault_and_nothing_more() {
-        let failure = compute(|| -> () { panic!("as a parser might") }).await.unwrap_err();
+        let failure = compute(|| -> () { panic!("as a parser might") })
+            .await
+            .unwrap_err();
         assert_eq!(failure.whose(), Whose::Ours);
         assert!(failure.to_string().contains("bug in everfeed"));
     }

@@ -11,7 +11,8 @@ use url::Url;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// URL at which a publisher finds out whom to talk to; goes into the `User-Agent` (FRB 081). Our public URL when absent.
+    /// URL at which a publisher finds out whom to talk to; goes into the `User-Agent` (FRB 081).
+    /// Our public URL when absent.
     pub contact_url: Option<Url>,
     /// Seconds for one poll: waits, redirects and body together.
     pub total_secs: u64,
@@ -49,16 +50,31 @@ impl Config {
         let tells = |url: &&Url| !url.username().is_empty() || url.password().is_some();
         let leads = |url: &&Url| matches!(url.scheme(), "http" | "https" | "mailto");
         // It goes to every publisher, so it must hold no password.
-        if let Some(odd) = self.contact_url.as_ref().filter(|url| !leads(url) || tells(url)) {
-            let wanted =
-                "give an http, https or mailto URL without credentials, at which publishers reach you";
+        if let Some(odd) = self
+            .contact_url
+            .as_ref()
+            .filter(|url| !leads(url) || tells(url))
+        {
+            let wanted = "give an http, https or mailto URL without credentials, at which publishers reach you";
             return Err(RefusedSetting::new("contact_url", odd, wanted));
         }
         at_least_one("total_secs", self.total_secs, "give at least 1 second")?;
-        at_least_one("wire_bytes_max", self.wire_bytes_max, "give at least 1 byte; 10485760 is usual")?;
+        at_least_one(
+            "wire_bytes_max",
+            self.wire_bytes_max,
+            "give at least 1 byte; 10485760 is usual",
+        )?;
         let gap_wanted = "give at least 1 second; 60 is usual";
-        at_least_one("permalink_check_gap_secs", self.permalink_check_gap_secs, gap_wanted)?;
-        at_least_one("body_bytes_max", self.body_bytes_max, "give at least 1 byte; 33554432 is usual")
+        at_least_one(
+            "permalink_check_gap_secs",
+            self.permalink_check_gap_secs,
+            gap_wanted,
+        )?;
+        at_least_one(
+            "body_bytes_max",
+            self.body_bytes_max,
+            "give at least 1 byte; 33554432 is usual",
+        )
     }
 
     /// The limits of the client stack. A single attempt has no more time than the whole.
@@ -67,7 +83,8 @@ impl Config {
         ClientConfig {
             total_secs: self.total_secs,
             connect_secs: usual.connect_secs.min(self.total_secs),
-            // The head may take as long as the whole: a limit of its own would end a poll before `total_secs`.
+            // The head may take as long as the whole: a limit of its own would end a poll before
+            // `total_secs`.
             head_secs: self.total_secs,
             host_wait_secs: usual.host_wait_secs.min(self.total_secs),
             wire_bytes_max: self.wire_bytes_max,
@@ -90,7 +107,10 @@ mod tests {
         assert!(toml::from_str::<Config>("contact_url = \"me\"").is_err());
         assert_eq!(toml::from_str::<Config>("").unwrap().check(), Ok(()));
         let client = toml::from_str::<Config>("total_secs = 5").unwrap().client();
-        assert_eq!((client.total_secs, client.connect_secs, client.head_secs), (5, 5, 5));
+        assert_eq!(
+            (client.total_secs, client.connect_secs, client.head_secs),
+            (5, 5, 5)
+        );
         for (text, secs) in [("", 30), ("total_secs = 90", 90)] {
             let client = toml::from_str::<Config>(text).unwrap().client();
             assert_eq!(

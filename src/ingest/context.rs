@@ -57,7 +57,10 @@ impl Context {
 
     /// Number of active subscribers of a feed. An unreadable count is reported as zero.
     pub(super) async fn subscribers(&self, feed: &FeedSpec) -> usize {
-        self.store.count_active(feed.no, self.now()).await.unwrap_or_default()
+        self.store
+            .count_active(feed.no, self.now())
+            .await
+            .unwrap_or_default()
     }
 
     /// True for a feed that was forgotten while a job of it was under way.
@@ -70,9 +73,21 @@ impl Context {
         platform::profile(&self.platforms, state.document.platform.as_ref())
     }
 
-    /// End of the pause of a host that failed a request for this feed: the rule of `feed::schedule::retry_after`.
-    pub(super) fn host_pause(&self, feed: &FeedSpec, state: &PollState, failure: &Failure) -> Option<Stamp> {
-        host_pause_until(state, &feed.policy, failure.status(), failure.retry_after_secs, self.now())
+    /// End of the pause of a host that failed a request for this feed: the rule of
+    /// `feed::schedule::retry_after`.
+    pub(super) fn host_pause(
+        &self,
+        feed: &FeedSpec,
+        state: &PollState,
+        failure: &Failure,
+    ) -> Option<Stamp> {
+        host_pause_until(
+            state,
+            &feed.policy,
+            failure.status(),
+            failure.retry_after_secs,
+            self.now(),
+        )
     }
 
     /// Wakes the waiters of a feed and of its groups, after the commit is durable.

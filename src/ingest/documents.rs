@@ -1,4 +1,5 @@
-//! Documents as polls and walks share them: cut into entries, staged as pages, laid beside older ones.
+//! Documents as polls and walks share them: cut into entries, staged as pages, laid beside older
+//! ones.
 
 mod given_up;
 mod older;

@@ -70,14 +70,25 @@ mod tests {
         queue.put(a, at(10));
         assert_eq!(queue.next_at(), Some(at(10)));
         assert_eq!(queue.pop_due(at(9)), None);
-        assert_eq!((queue.pop_due(at(30)), queue.pop_due(at(30))), (Some((a, at(10))), Some((b, at(20)))));
+        assert_eq!(
+            (queue.pop_due(at(30)), queue.pop_due(at(30))),
+            (Some((a, at(10))), Some((b, at(20))))
+        );
         assert_eq!((queue.pop_due(Stamp::MAX), queue.next_at()), (None, None));
         queue.put(a, at(10));
         queue.put(b, Stamp::MAX);
         queue.bring_forward(4_000_000);
-        assert_eq!((queue.pop_due(at(6)), queue.next_at()), (Some((a, at(6))), Some(Stamp::MAX)));
+        assert_eq!(
+            (queue.pop_due(at(6)), queue.next_at()),
+            (Some((a, at(6))), Some(Stamp::MAX))
+        );
         queue.remove(b);
-        [20, 10, 30].into_iter().for_each(|secs| queue.put_sooner(a, at(secs)));
-        assert_eq!((queue.pop_due(Stamp::MAX), queue.next_at()), (Some((a, at(10))), None));
+        [20, 10, 30]
+            .into_iter()
+            .for_each(|secs| queue.put_sooner(a, at(secs)));
+        assert_eq!(
+            (queue.pop_due(Stamp::MAX), queue.next_at()),
+            (Some((a, at(10))), None)
+        );
     }
 }

@@ -43,7 +43,8 @@ pub(in crate::ingest) fn tell(feed: &FeedSpec, event: WindowEvent) {
 
 /// Says which software a feed is thought to be made with, once.
 pub(super) fn tell_platform(feed: &FeedSpec, before: Option<&Detected>, now: Option<&Detected>) {
-    let Some(now) = now.filter(|now| before.is_none_or(|before| before.platform != now.platform)) else {
+    let Some(now) = now.filter(|now| before.is_none_or(|before| before.platform != now.platform))
+    else {
         return;
     };
     let (name, platform, why) = (&feed.name, &now.platform, &now.why);

@@ -19,7 +19,8 @@ pub struct FeedSpec {
     pub name: String,
     /// Its URL upstream, credentials included.
     pub url: Url,
-    /// Its public URLs: their origins mean its own. Relative references are relative to the first one, if there is any.
+    /// Its public URLs: their origins mean its own. Relative references are relative to the first
+    /// one, if there is any.
     pub aliases: Vec<Url>,
     /// The reading of its archives; `None`: they are not read.
     pub import: Option<ImportSettings>,
@@ -42,7 +43,8 @@ pub struct Keeping {
     pub limits: KeepLimits,
     /// Folder in which its last documents are kept, if any.
     pub record: Option<RecordSettings>,
-    /// The address at which the last good one is served, of a feed of a site: its origin is asked under that name.
+    /// The address at which the last good one is served, of a feed of a site: its origin is asked
+    /// under that name.
     pub legacy_url: Option<Url>,
 }
 
@@ -52,7 +54,18 @@ impl FeedSpec {
         let (policy, deletions) = (Policy::default(), DeletionSettings::default());
         let (aliases, import, keeping) = (Vec::new(), None, Keeping::default());
         let (format, platform) = (DocumentFormat::Auto, Choice::Auto);
-        Self { no, name: name.into(), url, aliases, import, format, policy, deletions, platform, keeping }
+        Self {
+            no,
+            name: name.into(),
+            url,
+            aliases,
+            import,
+            format,
+            policy,
+            deletions,
+            platform,
+            keeping,
+        }
     }
 
     /// Its URL as it is stored, compared and shown.
@@ -60,7 +73,8 @@ impl FeedSpec {
         without_credentials(&self.url)
     }
 
-    /// Its first public URL, when that is elsewhere than upstream: what its relative references are relative to.
+    /// Its first public URL, when that is elsewhere than upstream: what its relative references are
+    /// relative to.
     pub(super) fn public_url(&self) -> Option<&Url> {
         self.aliases.first()
     }
@@ -72,21 +86,32 @@ impl FeedSpec {
             reach: OwnOrigins::new(self.bare_url(), self.aliases.clone()),
             pages_max: import.pages_max,
             // What is read may take as much again when it is stored.
-            bytes_max: self.keeping.limits.quota_bytes.map_or(BYTES_MAX, |quota| BYTES_MAX.min(quota / 2)),
+            bytes_max: self
+                .keeping
+                .limits
+                .quota_bytes
+                .map_or(BYTES_MAX, |quota| BYTES_MAX.min(quota / 2)),
             page_gap_secs: import.page_gap_secs,
         }
     }
 
     /// Time at which its archives are walked again after this walk; `None`: never.
     pub(super) fn walks_again_at(&self, walked: &LastWalk) -> Option<Stamp> {
-        walked.again_at(self.import.filter(|import| import.pages_max > 0)?.again_secs)
+        walked.again_at(
+            self.import
+                .filter(|import| import.pages_max > 0)?
+                .again_secs,
+        )
     }
 }
 
-/// The URL that references of a document are relative to: where it came from, without credentials and query. A query may be a
-/// secret of the operator, and would come out wherever a reference is empty or only a fragment.
+/// The URL that references of a document are relative to: where it came from, without credentials
+/// and query. A query may be a secret of the operator, and would come out wherever a reference is
+/// empty or only a fragment.
 pub(super) fn reference_base(landed: &str) -> String {
-    let Ok(url) = Url::parse(landed) else { return landed.to_owned() };
+    let Ok(url) = Url::parse(landed) else {
+        return landed.to_owned();
+    };
     let mut base = without_credentials(&url);
     base.set_query(None);
     base.into()

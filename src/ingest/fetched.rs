@@ -24,8 +24,8 @@ pub struct Fetched {
     pub base_url: String,
     /// The URL that names the document, where that is wanted as it is instead of as a feed.
     pub resource: Option<String>,
-    /// Coverage of the document, as far as the answer tells: [`Coverage::Delta`] for a 226, which is never asked for
-    /// (POLLING 0.2).
+    /// Coverage of the document, as far as the answer tells: [`Coverage::Delta`] for a 226, which
+    /// is never asked for (POLLING 0.2).
     pub coverage: Coverage,
     /// The memory of a large body, kept until everything that was made of it is committed.
     pub memory: Option<BodyMemory>,

@@ -1,5 +1,5 @@
-//! Pauses of authorities (no requests until then), and the places that each has for jobs in flight; not the pace of single
-//! requests, which is that of a host.
+//! Pauses of authorities (no requests until then), and the places that each has for jobs in flight;
+//! not the pace of single requests, which is that of a host.
 
 use crate::{
     feed::{
@@ -14,7 +14,8 @@ use std::{
 };
 use url::Url;
 
-/// Jobs in flight to one host at most, so that a host with a thousand feeds does not hold up all others.
+/// Jobs in flight to one host at most, so that a host with a thousand feeds does not hold up all
+/// others.
 const IN_FLIGHT_MAX: usize = 2;
 
 /// The ends of the pauses of hosts, for whoever wants to tell of them. Cheap to clone.
@@ -24,13 +25,16 @@ pub(super) struct PauseEnds(Arc<RwLock<HashMap<String, Pause>>>);
 impl PauseEnds {
     /// End of the longest pause of these authorities.
     pub(super) fn until(&self, hosts: &[String]) -> Stamp {
-        self.longest(hosts).map_or(Stamp::ZERO, |(_, pause)| pause.until)
+        self.longest(hosts)
+            .map_or(Stamp::ZERO, |(_, pause)| pause.until)
     }
 
     /// The longest pause of these authorities, and whose it is.
     pub(super) fn longest<'a>(&self, hosts: &'a [String]) -> Option<(&'a str, Pause)> {
         let ends = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        let own = hosts.iter().filter_map(|host| Some((host.as_str(), *ends.get(host)?)));
+        let own = hosts
+            .iter()
+            .filter_map(|host| Some((host.as_str(), *ends.get(host)?)));
         let of_all_ports = hosts.iter().map(|host| host_of(host)).filter_map(|host| {
             let pause = ends.get(host).filter(|pause| pause.since.is_none())?;
             Some((host, *pause))
@@ -53,14 +57,24 @@ pub(super) struct HostPauses {
 }
 
 impl HostPauses {
-    /// The pauses that were saved. One that is longer than any can be was saved while the clock ran ahead.
+    /// The pauses that were saved. One that is longer than any can be was saved while the clock ran
+    /// ahead.
     pub(super) fn new(ends: PauseEnds, saved: Vec<HostPause>, now: Stamp) -> Self {
         let latest = now.plus_secs(RETRY_AFTER_SECS_MAX);
         ends.change(|ends| {
-            let within = |pause: Pause| Pause { until: pause.until.min(latest), ..pause };
-            *ends = saved.into_iter().map(|(host, pause)| (host, within(pause))).collect();
+            let within = |pause: Pause| Pause {
+                until: pause.until.min(latest),
+                ..pause
+            };
+            *ends = saved
+                .into_iter()
+                .map(|(host, pause)| (host, within(pause)))
+                .collect();
         });
-        Self { ends, ..Self::default() }
+        Self {
+            ends,
+            ..Self::default()
+        }
     }
 
     /// Ends all pauses so many microseconds earlier.
@@ -78,11 +92,15 @@ impl HostPauses {
         self.ends.until(hosts)
     }
 
-    /// Pauses a host. A later pause does not shorten an earlier one: it may come from another of its feeds.
+    /// Pauses a host. A later pause does not shorten an earlier one: it may come from another of
+    /// its feeds.
     pub(super) fn pause(&mut self, host: String, until: Stamp, now: Stamp) {
         let longest = self.ends.change(|ends| {
             ends.retain(|_, pause| pause.until > now);
-            let pause = ends.entry(host.clone()).or_insert(Pause { until, since: Some(now) });
+            let pause = ends.entry(host.clone()).or_insert(Pause {
+                until,
+                since: Some(now),
+            });
             // What an earlier everfeed stored becomes one of this authority.
             pause.since.get_or_insert(now);
             pause.until = until.max(pause.until);
@@ -93,9 +111,19 @@ impl HostPauses {
 
     /// Ends the pauses of these hosts: one was asked all the same, and answers well.
     pub(super) fn end_now(&mut self, hosts: &[String], now: Stamp) {
-        while let Some((host, pause)) = self.ends.longest(hosts).filter(|(_, pause)| pause.until > now) {
+        while let Some((host, pause)) = self
+            .ends
+            .longest(hosts)
+            .filter(|(_, pause)| pause.until > now)
+        {
             self.ends.change(|ends| ends.remove(host));
-            self.unsaved.insert(host.to_owned(), Pause { until: now, ..pause });
+            self.unsaved.insert(
+                host.to_owned(),
+                Pause {
+                    until: now,
+                    ..pause
+                },
+            );
         }
     }
 
@@ -104,13 +132,17 @@ impl HostPauses {
         if let Some(full) = hosts.iter().find(|host| !self.has_room(host)) {
             return Err(full);
         }
-        hosts.iter().for_each(|host| *self.in_flight.entry(host.clone()).or_default() += 1);
+        hosts
+            .iter()
+            .for_each(|host| *self.in_flight.entry(host.clone()).or_default() += 1);
         Ok(())
     }
 
     /// True while a host has a place free.
     pub(super) fn has_room(&self, host: &str) -> bool {
-        self.in_flight.get(host).is_none_or(|jobs| *jobs < IN_FLIGHT_MAX)
+        self.in_flight
+            .get(host)
+            .is_none_or(|jobs| *jobs < IN_FLIGHT_MAX)
     }
 
     /// Gives the place back.
@@ -140,8 +172,9 @@ impl HostPauses {
     }
 }
 
-/// The authority of a URL, whose pauses are its own: scheme, host and port. `http` and `https` at the default ports of a host are one
-/// server, and go by the host alone, as stores of earlier versions have it (DESIGN section 10).
+/// The authority of a URL, whose pauses are its own: scheme, host and port. `http` and `https` at
+/// the default ports of a host are one server, and go by the host alone, as stores of earlier
+/// versions have it (DESIGN section 10).
 pub(super) fn authority_of(url: &Url) -> Option<String> {
     let host = url.host_str()?.trim_end_matches('.');
     Some(match url.port() {
@@ -152,17 +185,21 @@ pub(super) fn authority_of(url: &Url) -> Option<String> {
 
 /// The host of an authority.
 fn host_of(authority: &str) -> &str {
-    let without_scheme = authority.split_once("://").map(|(_, rest)| rest.rsplit_once(':'));
+    let without_scheme = authority
+        .split_once("://")
+        .map(|(_, rest)| rest.rsplit_once(':'));
     without_scheme.flatten().map_or(authority, |(host, _)| host)
 }
 
-/// True for a pause that holds for one of these authorities. One that an earlier everfeed stored, which knew hosts alone, holds for
-/// all ports of its host.
+/// True for a pause that holds for one of these authorities. One that an earlier everfeed stored,
+/// which knew hosts alone, holds for all ports of its host.
 pub fn is_paused(met: &[String], paused: &str, pause: Pause) -> bool {
-    met.iter().any(|met| met == paused || (pause.since.is_none() && host_of(met) == paused))
+    met.iter()
+        .any(|met| met == paused || (pause.since.is_none() && host_of(met) == paused))
 }
 
-/// The authorities that the next request for a feed meets as far as one knows: the one asked, and the one that answered last.
+/// The authorities that the next request for a feed meets as far as one knows: the one asked, and
+/// the one that answered last.
 pub fn hosts_of(state: &PollState, audit_secs: u64, now: Stamp) -> Vec<String> {
     let host = |url: &str| authority_of(&Url::parse(url).ok()?);
     let asked = host(&state.plan(audit_secs, now).url);
@@ -183,27 +220,46 @@ mod tests {
     fn a_host_pauses_for_as_long_as_its_longest_pause() {
         let mut hosts = HostPauses::new(
             PauseEnds::default(),
-            vec![("old".into(), Stamp::from_secs(900).into()), ("far".into(), Stamp::MAX.into())],
+            vec![
+                ("old".into(), Stamp::from_secs(900).into()),
+                ("far".into(), Stamp::MAX.into()),
+            ],
             NOW,
         );
-        assert_eq!(hosts.until(&["far"].map_to_strings()), NOW.plus_secs(RETRY_AFTER_SECS_MAX));
+        assert_eq!(
+            hosts.until(&["far"].map_to_strings()),
+            NOW.plus_secs(RETRY_AFTER_SECS_MAX)
+        );
         hosts.pause("a".into(), NOW.plus_secs(60), NOW);
         hosts.pause("a".into(), NOW.plus_secs(10), NOW);
         let until = |names: &[&str]| hosts.until(&names.map_to_strings());
         assert_eq!(until(&["a", "b"]), NOW.plus_secs(60));
         assert_eq!(until(&["b"]), Stamp::ZERO);
-        assert_eq!(until(&["old"]), Stamp::ZERO, "a pause that is over is forgotten");
+        assert_eq!(
+            until(&["old"]),
+            Stamp::ZERO,
+            "a pause that is over is forgotten"
+        );
         hosts.take_unsaved();
         hosts.end_now(&["a", "b"].map_to_strings(), NOW);
         assert_eq!(hosts.until(&["a"].map_to_strings()), Stamp::ZERO);
-        let ended = Pause { until: NOW, since: Some(NOW) };
-        assert_eq!(hosts.take_unsaved().into_iter().collect::<Vec<_>>(), [("a".to_owned(), ended)]);
+        let ended = Pause {
+            until: NOW,
+            since: Some(NOW),
+        };
+        assert_eq!(
+            hosts.take_unsaved().into_iter().collect::<Vec<_>>(),
+            [("a".to_owned(), ended)]
+        );
     }
 
     #[test]
     fn a_pause_of_an_earlier_store_is_of_all_ports_of_its_host_and_a_good_answer_ends_it() {
         let until = NOW.plus_secs(60);
-        let of_now = Pause { until, since: Some(NOW) };
+        let of_now = Pause {
+            until,
+            since: Some(NOW),
+        };
         let saved = vec![
             ("old.example".into(), until.into()),
             ("new.example".into(), of_now),
@@ -212,10 +268,16 @@ mod tests {
         let mut hosts = HostPauses::new(PauseEnds::default(), saved, NOW);
         let check = |authority: &str, expect: bool| {
             let met = [authority].map_to_strings();
-            let is_met = [("old.example", until.into()), ("new.example", of_now), ("[::1]", until.into())];
+            let is_met = [
+                ("old.example", until.into()),
+                ("new.example", of_now),
+                ("[::1]", until.into()),
+            ];
             assert_eq!(hosts.until(&met) > NOW, expect, "{authority}");
             assert_eq!(
-                is_met.iter().any(|(paused, pause)| is_paused(&met, paused, *pause)),
+                is_met
+                    .iter()
+                    .any(|(paused, pause)| is_paused(&met, paused, *pause)),
                 expect,
                 "{authority}"
             );
@@ -235,24 +297,44 @@ mod tests {
         let mut hosts = HostPauses::default();
         let (a, ab) = (["a"].map_to_strings(), ["a", "b"].map_to_strings());
         assert!(hosts.enter(&a).is_ok() && hosts.enter(&ab).is_ok());
-        assert_eq!((hosts.enter(&a), hosts.enter(&["b", "a"].map_to_strings())), (Err("a"), Err("a")));
-        assert_eq!(hosts.enter(&["b"].map_to_strings()), Ok(()), "a refused poll took no place");
+        assert_eq!(
+            (hosts.enter(&a), hosts.enter(&["b", "a"].map_to_strings())),
+            (Err("a"), Err("a"))
+        );
+        assert_eq!(
+            hosts.enter(&["b"].map_to_strings()),
+            Ok(()),
+            "a refused poll took no place"
+        );
         hosts.leave(&ab);
         assert_eq!(hosts.enter(&a), Ok(()));
     }
 
     #[test]
     fn a_feed_meets_the_host_asked_and_the_host_that_answered() {
-        let pair = ValidatorPair { url: "http://feeds.example/x".into(), ..ValidatorPair::default() };
-        let state = PollState { validators: Some(pair), ..PollState::unpolled("http://Blog.example/rss") };
+        let pair = ValidatorPair {
+            url: "http://feeds.example/x".into(),
+            ..ValidatorPair::default()
+        };
+        let state = PollState {
+            validators: Some(pair),
+            ..PollState::unpolled("http://Blog.example/rss")
+        };
         assert_eq!(hosts_of(&state, 1, NOW), ["blog.example", "feeds.example"]);
-        assert_eq!(hosts_of(&PollState::unpolled("http://blog.example/rss"), 1, NOW), ["blog.example"]);
+        assert_eq!(
+            hosts_of(&PollState::unpolled("http://blog.example/rss"), 1, NOW),
+            ["blog.example"]
+        );
     }
 
     #[test]
     fn an_authority_is_scheme_host_and_port_and_the_default_ports_of_a_host_are_one() {
         let check = |url: &str, expect: &str| {
-            assert_eq!(authority_of(&Url::parse(url).unwrap()).as_deref(), Some(expect), "{url}");
+            assert_eq!(
+                authority_of(&Url::parse(url).unwrap()).as_deref(),
+                Some(expect),
+                "{url}"
+            );
         };
         check("http://Blog.example/rss", "blog.example");
         check("https://blog.example:443/rss", "blog.example");

@@ -1,5 +1,5 @@
-//! One kind of job: its queue, its limit, its jobs in flight, and what a panic in one comes to; not what a job does. Another
-//! kind of job needs a type that is a [`LaneJob`], and nothing else.
+//! One kind of job: its queue, its limit, its jobs in flight, and what a panic in one comes to; not
+//! what a job does. Another kind of job needs a type that is a [`LaneJob`], and nothing else.
 
 use super::{compute::stoppable, due_queue::DueQueue, host_pauses::HostPauses};
 use crate::feed::{record::FeedNo, stamp::Stamp};
@@ -121,18 +121,27 @@ impl<J: LaneJob> Lane<J> {
         self.in_flight.values().any(|job| job.feed == feed)
     }
 
-    /// Time at which the next feed is due; [`Stamp::MAX`] while as many jobs are in flight as may be.
+    /// Time at which the next feed is due; [`Stamp::MAX`] while as many jobs are in flight as may
+    /// be.
     pub(super) fn next_at(&self) -> Stamp {
-        self.queue.next_at().filter(|_| self.has_room()).unwrap_or(Stamp::MAX)
+        self.queue
+            .next_at()
+            .filter(|_| self.has_room())
+            .unwrap_or(Stamp::MAX)
     }
 
     /// Takes the feed that has been due for longest out of the queue, if there is room for its job.
     pub(super) fn next_due(&mut self, now: Stamp) -> Option<Due> {
-        let (feed, since) = if self.has_room() { self.queue.pop_due(now)? } else { return None };
+        let (feed, since) = if self.has_room() {
+            self.queue.pop_due(now)?
+        } else {
+            return None;
+        };
         Some(Due { feed, since, now })
     }
 
-    /// Starts a job, or puts its feed back until its hosts may be asked; then the job is handed back.
+    /// Starts a job, or puts its feed back until its hosts may be asked; then the job is handed
+    /// back.
     pub(super) fn start(
         &mut self,
         due: &Due,
@@ -140,7 +149,11 @@ impl<J: LaneJob> Lane<J> {
         pauses: &mut HostPauses,
         stop: &CancellationToken,
     ) -> Option<J> {
-        let Ready { job, hosts, not_before } = ready;
+        let Ready {
+            job,
+            hosts,
+            not_before,
+        } = ready;
         let not_before = pauses.until(&hosts).max(not_before);
         if not_before > due.now {
             self.queue.put(due.feed, not_before);
@@ -154,19 +167,32 @@ impl<J: LaneJob> Lane<J> {
         if let Err(full) = pauses.enter(&hosts) {
             let full = full.to_owned();
             // It was called up for a place of another host, perhaps, which it leaves to the next.
-            hosts.iter().filter(|host| **host != full).for_each(|host| self.call_up(host));
-            self.waiting.entry(full).or_default().insert((due.since, due.feed));
+            hosts
+                .iter()
+                .filter(|host| **host != full)
+                .for_each(|host| self.call_up(host));
+            self.waiting
+                .entry(full)
+                .or_default()
+                .insert((due.since, due.feed));
             return Some(job);
         }
         let span = info_span!("job", job.kind = %J::KIND, feed.name = %job.feed_name());
         let stop = stop.clone();
         let running = async move { stoppable(&stop, job.run(stop.clone())).await };
         let task = self.tasks.spawn(running.instrument(span)).id();
-        self.in_flight.insert(task, InFlight { feed: due.feed, hosts });
+        self.in_flight.insert(
+            task,
+            InFlight {
+                feed: due.feed,
+                hosts,
+            },
+        );
         None
     }
 
-    /// Waits for the next task that ends; for ever while none is in flight. Safe to drop while it waits.
+    /// Waits for the next task that ends; for ever while none is in flight. Safe to drop while it
+    /// waits.
     pub(super) async fn next(&mut self) -> Joined<J::Result> {
         match self.tasks.join_next_with_id().await {
             Some(joined) => joined,
@@ -174,14 +200,16 @@ impl<J: LaneJob> Lane<J> {
         }
     }
 
-    /// Takes in a task that has ended, and gives its places back. The hosts of these places are told, for those who wait for them
-    /// in any lane.
+    /// Takes in a task that has ended, and gives its places back. The hosts of these places are
+    /// told, for those who wait for them in any lane.
     pub(super) fn end(
         &mut self,
         joined: Joined<J::Result>,
         pauses: &mut HostPauses,
     ) -> Option<(FeedNo, Ended<J::Result>, Vec<String>)> {
-        let task = joined.as_ref().map_or_else(JoinError::id, |(task, _)| *task);
+        let task = joined
+            .as_ref()
+            .map_or_else(JoinError::id, |(task, _)| *task);
         let InFlight { feed, hosts } = self.in_flight.remove(&task)?;
         pauses.leave(&hosts);
         if let Some(since) = self.waiting_for_itself.remove(&feed) {
@@ -199,9 +227,12 @@ impl<J: LaneJob> Lane<J> {
         Some((feed, ended, hosts))
     }
 
-    /// Puts the feed that has waited longest for a place of this host into the queue again, since when it was due.
+    /// Puts the feed that has waited longest for a place of this host into the queue again, since
+    /// when it was due.
     pub(super) fn call_up(&mut self, host: &str) {
-        let Some(waiting) = self.waiting.get_mut(host) else { return };
+        let Some(waiting) = self.waiting.get_mut(host) else {
+            return;
+        };
         if let Some((since, feed)) = waiting.pop_first() {
             self.queue.put_sooner(feed, since);
         }
@@ -210,9 +241,15 @@ impl<J: LaneJob> Lane<J> {
         }
     }
 
-    /// Calls up a feed for each host that has a place free: the one that was called up before may have been removed since.
+    /// Calls up a feed for each host that has a place free: the one that was called up before may
+    /// have been removed since.
     pub(super) fn call_up_for_free(&mut self, pauses: &HostPauses) {
-        let free: Vec<String> = self.waiting.keys().filter(|host| pauses.has_room(host)).cloned().collect();
+        let free: Vec<String> = self
+            .waiting
+            .keys()
+            .filter(|host| pauses.has_room(host))
+            .cloned()
+            .collect();
         free.iter().for_each(|host| self.call_up(host));
     }
 

@@ -1,5 +1,5 @@
-//! Which platform profile holds for a feed: what the configuration says of it, and what its document shows; not what a
-//! profile says.
+//! Which platform profile holds for a feed: what the configuration says of it, and what its
+//! document shows; not what a profile says.
 
 use super::Fetched;
 use everfeed_adapters::{
@@ -15,9 +15,11 @@ pub use crate::catalog::settings::PlatformChoice as Choice;
 #[derive(Clone, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// A folder of profiles (`NAME.toml`), read at the start. One of the name of an embedded profile replaces it.
+    /// A folder of profiles (`NAME.toml`), read at the start. One of the name of an embedded
+    /// profile replaces it.
     pub folder: Option<PathBuf>,
-    /// The profiles of that folder and the embedded ones; `None` until the folder was read, or without one.
+    /// The profiles of that folder and the embedded ones; `None` until the folder was read, or
+    /// without one.
     #[serde(skip)]
     profiles: Option<Arc<Platforms>>,
 }
@@ -42,12 +44,15 @@ pub(super) fn embedded() -> Arc<Platforms> {
 /// Only what can be configured.
 impl fmt::Debug for Config {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Config").field("folder", &self.folder).finish()
+        f.debug_struct("Config")
+            .field("folder", &self.folder)
+            .finish()
     }
 }
 
 impl Choice {
-    /// The platform of a document of a feed of which `known` is remembered. A resource is compared as it is.
+    /// The platform of a document of a feed of which `known` is remembered. A resource is compared
+    /// as it is.
     pub(super) fn of(
         &self,
         platforms: &Platforms,
@@ -61,10 +66,17 @@ impl Choice {
                 let readable = |(name, value): (&'_ http::HeaderName, &'_ http::HeaderValue)| {
                     Some((name.to_string(), value.to_str().ok()?.to_owned()))
                 };
-                let headers: Vec<(String, String)> = fetched.headers.iter().filter_map(readable).collect();
-                let headers: Vec<(&str, &str)> =
-                    headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-                let traces = Traces { document: window, url: Some(&fetched.base_url), headers: &headers };
+                let headers: Vec<(String, String)> =
+                    fetched.headers.iter().filter_map(readable).collect();
+                let headers: Vec<(&str, &str)> = headers
+                    .iter()
+                    .map(|(name, value)| (name.as_str(), value.as_str()))
+                    .collect();
+                let traces = Traces {
+                    document: window,
+                    url: Some(&fetched.base_url),
+                    headers: &headers,
+                };
                 Some(platforms.detect_again(known, &traces))
             }
             Self::Nothing => None,
@@ -78,7 +90,8 @@ impl Choice {
     }
 }
 
-/// True when answers to conditional requests hide deletions with this software: 304 for ever, or only what is new.
+/// True when answers to conditional requests hide deletions with this software: 304 for ever, or
+/// only what is new.
 pub(super) fn hides_deletions(profile: &Profile) -> bool {
     profile.http.hides_deletes || profile.http.conditional == Conditional::Delta
 }

@@ -1,4 +1,5 @@
-//! The poller: the feeds that are polled, what is remembered of each, and changes of both while it runs; not the jobs.
+//! The poller: the feeds that are polled, what is remembered of each, and changes of both while it
+//! runs; not the jobs.
 
 use super::{
     Context, FeedSpec, Upstream,
@@ -73,7 +74,11 @@ struct KeptState {
 impl KeptState {
     fn of(state: &PollState) -> Self {
         let whose = state.health.fault.as_ref().map(|fault| fault.kind.whose());
-        Self { state: PackedPollState::of(state), whose, polled_at: state.timetable.polled_at }
+        Self {
+            state: PackedPollState::of(state),
+            whose,
+            polled_at: state.timetable.polled_at,
+        }
     }
 }
 
@@ -89,17 +94,23 @@ pub enum FeedChange {
 }
 
 impl Poller {
-    /// Takes up what was remembered of these feeds: what is not due is not polled because we were away (FRB 015, 037).
+    /// Takes up what was remembered of these feeds: what is not due is not polled because we were
+    /// away (FRB 015, 037).
     pub async fn load(
         context: Context,
         upstream: Upstream,
         feeds: Vec<FeedSpec>,
     ) -> Result<Self, StoreError> {
         let now = context.now();
-        let feeds: WantedFeeds = feeds.into_iter().map(|feed| (feed.no, Arc::new(feed))).collect();
+        let feeds: WantedFeeds = feeds
+            .into_iter()
+            .map(|feed| (feed.no, Arc::new(feed)))
+            .collect();
         let unpolled = |feed: &FeedSpec| PollState::unpolled(feed.bare_url().as_str());
-        let mut states: HashMap<FeedNo, KeptState> =
-            feeds.values().map(|feed| (feed.no, KeptState::of(&unpolled(feed)))).collect();
+        let mut states: HashMap<FeedNo, KeptState> = feeds
+            .values()
+            .map(|feed| (feed.no, KeptState::of(&unpolled(feed))))
+            .collect();
         let mut saved = listing::polls(&*context.store);
         while let Some((no, state)) = saved.try_next().await? {
             if let Some(feed) = feeds.get(&no) {
@@ -119,12 +130,29 @@ impl Poller {
         }
         drop(records);
         let wanted = Arc::new(watch::Sender::new(Arc::new(feeds)));
-        let (parts, states) =
-            (JobParts { context, look_upstream: upstream.clone(), upstream }, Arc::new(RwLock::new(states)));
+        let (parts, states) = (
+            JobParts {
+                context,
+                look_upstream: upstream.clone(),
+                upstream,
+            },
+            Arc::new(RwLock::new(states)),
+        );
         let pauses = PauseEnds::default();
-        let delays = Delays { wanted: wanted.clone(), states: states.clone(), pauses: pauses.clone() };
+        let delays = Delays {
+            wanted: wanted.clone(),
+            states: states.clone(),
+            pauses: pauses.clone(),
+        };
         parts.context.notify.delay_hints(Arc::new(delays));
-        Ok(Self { parts, wanted, states, pauses, requests: Arc::default(), looks: Arc::default() })
+        Ok(Self {
+            parts,
+            wanted,
+            states,
+            pauses,
+            requests: Arc::default(),
+            looks: Arc::default(),
+        })
     }
 
     /// Has looks for readers of old addresses ask by this client, whose pace is their own.
@@ -138,7 +166,8 @@ impl Poller {
         self.apply_all([change]);
     }
 
-    /// The same with many changes, which are taken over at once: the feeds are copied for each time that they change.
+    /// The same with many changes, which are taken over at once: the feeds are copied for each time
+    /// that they change.
     pub fn apply_all(&self, changes: impl IntoIterator<Item = FeedChange>) {
         self.wanted.send_modify(|wanted| {
             let feeds = Arc::make_mut(wanted);
@@ -163,16 +192,27 @@ impl Poller {
 
     /// End of the pause of the hosts of a feed, which puts its next poll off.
     pub fn paused_until(&self, feed: FeedNo) -> Stamp {
-        let (Some(spec), Some(state)) = (self.wanted.borrow().get(&feed).cloned(), self.status(feed)) else {
+        let (Some(spec), Some(state)) =
+            (self.wanted.borrow().get(&feed).cloned(), self.status(feed))
+        else {
             return Stamp::ZERO;
         };
-        self.pauses.until(&hosts_of(&state, spec.deletions.audit_secs, self.parts.context.now()))
+        self.pauses.until(&hosts_of(
+            &state,
+            spec.deletions.audit_secs,
+            self.parts.context.now(),
+        ))
     }
 
     /// Number of feeds that fail, by whose fault that is.
     pub fn failing(&self) -> HashMap<Whose, usize> {
         let mut failing = HashMap::new();
-        for kept in self.states.read().unwrap_or_else(PoisonError::into_inner).values() {
+        for kept in self
+            .states
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .values()
+        {
             if let Some(whose) = kept.whose {
                 *failing.entry(whose).or_default() += 1;
             }
@@ -180,7 +220,8 @@ impl Poller {
         failing
     }
 
-    /// Polls until `stop`, then finishes what is being committed, saves what is to be remembered and returns.
+    /// Polls until `stop`, then finishes what is being committed, saves what is to be remembered
+    /// and returns.
     pub async fn run(&self, stop: CancellationToken) -> Result<(), StoreError> {
         let mut worker = Worker::load(self, stop.clone()).await?;
         while !stop.is_cancelled() {
@@ -192,11 +233,17 @@ impl Poller {
 
     fn remember(&self, feed: FeedNo, state: &PollState) {
         let kept = KeptState::of(state);
-        self.states.write().unwrap_or_else(PoisonError::into_inner).insert(feed, kept);
+        self.states
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(feed, kept);
     }
 
     fn forget(&self, feed: FeedNo) {
         self.looks.forget(feed);
-        self.states.write().unwrap_or_else(PoisonError::into_inner).remove(&feed);
+        self.states
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(&feed);
     }
 }

@@ -40,9 +40,11 @@ pub struct Poll<'a> {
     feed: &'a FeedSpec,
     state: &'a PollState,
     started: Instant,
-    /// True when the document is read even if it is the last one again: it is not kept yet for plain readers.
+    /// True when the document is read even if it is the last one again: it is not kept yet for
+    /// plain readers.
     wants_document: bool,
-    /// True when no validators are sent, so that a publisher who answers 304 by mistake sends the document.
+    /// True when no validators are sent, so that a publisher who answers 304 by mistake sends the
+    /// document.
     is_unconditional: bool,
 }
 
@@ -80,20 +82,36 @@ const STORE_AGAIN_SECS: u64 = 5;
 impl<'a> Poll<'a> {
     /// A poll of this feed that begins now, with what is remembered of the last one.
     pub fn new(context: &'a Context, feed: &'a FeedSpec, state: &'a PollState) -> Self {
-        Self { context, feed, state, started: Instant::now(), wants_document: false, is_unconditional: false }
+        Self {
+            context,
+            feed,
+            state,
+            started: Instant::now(),
+            wants_document: false,
+            is_unconditional: false,
+        }
     }
 
     /// The same without validators.
     pub fn unconditional(self) -> Self {
-        Self { is_unconditional: true, ..self }
+        Self {
+            is_unconditional: true,
+            ..self
+        }
     }
 
-    /// Sends the request and takes in the answer. `None` when `stop` came before there was anything to finish.
+    /// Sends the request and takes in the answer. `None` when `stop` came before there was anything
+    /// to finish.
     pub async fn run(mut self, upstream: &Upstream, stop: &CancellationToken) -> Option<Polled> {
         self.wants_document = self.lacks_legacy_document().await;
-        let plan = self.state.plan(self.feed.deletions.audit_secs, self.context.now());
+        let plan = self
+            .state
+            .plan(self.feed.deletions.audit_secs, self.context.now());
         let conditional = plan.conditional && !self.wants_document && !self.is_unconditional;
-        let plan = Plan { conditional, ..plan };
+        let plan = Plan {
+            conditional,
+            ..plan
+        };
         let subscribers = self.context.subscribers(self.feed).await;
         // Nothing has happened yet that could not be dropped; what comes after is finished.
         let reply = tokio::select! {
@@ -103,13 +121,16 @@ impl<'a> Poll<'a> {
         Some(self.answered(reply).await)
     }
 
-    /// Takes in an answer, wherever it came from: from the publisher now, or from a record of what it once sent.
+    /// Takes in an answer, wherever it came from: from the publisher now, or from a record of what
+    /// it once sent.
     pub async fn answered(self, reply: DocumentReply) -> Polled {
         let (feed, state) = (self.feed, self.state);
         self.record_quiet(&reply).await;
         let polled = match reply {
             DocumentReply::Unchanged(answer) => self.remember(&PollOutcome::Unchanged(answer)),
-            DocumentReply::Deferred { wait_secs } => self.remember(&PollOutcome::Deferred { wait_secs }),
+            DocumentReply::Deferred { wait_secs } => {
+                self.remember(&PollOutcome::Deferred { wait_secs })
+            }
             DocumentReply::Document(fetched) => match self.take_in(fetched).await {
                 Ok(polled) => polled,
                 Err(failure) if matches!(failure.kind, FaultKind::StoreAway { .. }) => {
@@ -123,12 +144,16 @@ impl<'a> Poll<'a> {
         if state.health.failures > 0 && polled.state.health.failures == 0 {
             info!(feed.name = %feed.name, failures = state.health.failures, "`{}` answers well again", feed.name);
         }
-        let redirect = |state: &PollState| state.health.moved.as_ref().map(|moved| moved.url.clone());
-        if let Some(to) = redirect(&polled.state).filter(|to| redirect(state).as_ref() != Some(to)) {
+        let redirect =
+            |state: &PollState| state.health.moved.as_ref().map(|moved| moved.url.clone());
+        if let Some(to) = redirect(&polled.state).filter(|to| redirect(state).as_ref() != Some(to))
+        {
             let to = public_text(&to);
             warn!(feed.name = %feed.name, "`{}` redirects for good to {to}; give that as its url in the configuration", feed.name);
         }
-        self.context.metrics.poll(outcome(&polled), self.started.elapsed().as_secs_f64());
+        self.context
+            .metrics
+            .poll(outcome(&polled), self.started.elapsed().as_secs_f64());
         debug!(feed.name = %feed.name, next_at = %polled.state.timetable.next_at.rfc3339(), "Polled `{}`", feed.name);
         polled
     }
@@ -136,7 +161,10 @@ impl<'a> Poll<'a> {
     /// Reads the document even if it is the last one again.
     #[must_use]
     pub fn rereading(self, wants_document: bool) -> Self {
-        Self { wants_document, ..self }
+        Self {
+            wants_document,
+            ..self
+        }
     }
 
     /// Keeps that a poll brought no document, if the feed is recorded and something depends on it.
@@ -144,17 +172,23 @@ impl<'a> Poll<'a> {
         let document = &self.state.document;
         let fault = self.state.health.fault.as_ref();
         let (poll, is_news) = match reply {
-            DocumentReply::Unchanged(_) => {
-                (QuietPoll::Unchanged, document.repeat == Repeat::Changed || fault.is_some())
-            }
-            DocumentReply::Failed { failure, .. } => {
-                (QuietPoll::Failed, fault.is_none_or(|fault| !fault.kind.is_same(&failure.kind)))
-            }
+            DocumentReply::Unchanged(_) => (
+                QuietPoll::Unchanged,
+                document.repeat == Repeat::Changed || fault.is_some(),
+            ),
+            DocumentReply::Failed { failure, .. } => (
+                QuietPoll::Failed,
+                fault.is_none_or(|fault| !fault.kind.is_same(&failure.kind)),
+            ),
             DocumentReply::Document(_) | DocumentReply::Deferred { .. } => return,
         };
         if is_news || document.deferred_until.is_some() {
             let at = self.context.now();
-            let recorded = RecordedPoll { at_us: at.micros(), at: at.rfc3339(), poll };
+            let recorded = RecordedPoll {
+                at_us: at.micros(),
+                at: at.rfc3339(),
+                poll,
+            };
             // It is told in the log when it cannot be kept.
             let _ = record_answer(self.feed, RecordedAnswer::Poll(recorded)).await;
         }
@@ -162,7 +196,10 @@ impl<'a> Poll<'a> {
 
     /// The result of a poll that ended in a panic.
     pub(super) fn broken(self) -> Polled {
-        self.fail(Failure::ours("the poll broke off; this is a bug in everfeed"), None)
+        self.fail(
+            Failure::ours("the poll broke off; this is a bug in everfeed"),
+            None,
+        )
     }
 
     /// The poll state after an outcome that is no failure.
@@ -180,12 +217,21 @@ impl<'a> Poll<'a> {
         }
     }
 
-    /// The poll state when the store could not be reached: the poll is repeated soon, and nobody is to blame.
+    /// The poll state when the store could not be reached: the poll is repeated soon, and nobody is
+    /// to blame.
     fn store_is_away(&self, failure: &Failure) -> Polled {
         let name = &self.feed.name;
         warn!(feed.name = %name, "What was read of `{name}` could not be kept, will poll again: {failure}");
-        let end = PollEnd::NotKept { cause: failure.to_string(), wait_secs: STORE_AGAIN_SECS };
-        Polled { end, ..self.remember(&PollOutcome::Deferred { wait_secs: STORE_AGAIN_SECS }) }
+        let end = PollEnd::NotKept {
+            cause: failure.to_string(),
+            wait_secs: STORE_AGAIN_SECS,
+        };
+        Polled {
+            end,
+            ..self.remember(&PollOutcome::Deferred {
+                wait_secs: STORE_AGAIN_SECS,
+            })
+        }
     }
 
     /// The poll state after a failure, which changes nothing else.
@@ -194,7 +240,12 @@ impl<'a> Poll<'a> {
         let polled = self.remember(&PollOutcome::Failed(failure.clone()));
         let until = self.context.host_pause(feed, &polled.state, &failure);
         let (name, text, status) = (&feed.name, &failure.kind, failure.status());
-        let is_new = self.state.health.fault.as_ref().is_none_or(|fault| !fault.kind.is_same(&failure.kind));
+        let is_new = self
+            .state
+            .health
+            .fault
+            .as_ref()
+            .is_none_or(|fault| !fault.kind.is_same(&failure.kind));
         match failure.whose() {
             // Once per fault, not once per poll.
             _ if !is_new => {
@@ -208,7 +259,10 @@ impl<'a> Poll<'a> {
             }
             Whose::Ours => error!(feed.name = %name, "Polling `{name}` failed on our side: {text}"),
         }
-        Polled { host_pause: host.zip(until), ..polled }
+        Polled {
+            host_pause: host.zip(until),
+            ..polled
+        }
     }
 }
 
@@ -216,7 +270,10 @@ impl<'a> Poll<'a> {
 fn outcome(polled: &Polled) -> &'static str {
     match polled {
         Polled { state, .. } if state.health.failures > 0 => "failed",
-        Polled { saving: PollSaving::Committed, .. } => "stored",
+        Polled {
+            saving: PollSaving::Committed,
+            ..
+        } => "stored",
         _ => "unchanged",
     }
 }

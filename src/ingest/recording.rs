@@ -1,5 +1,5 @@
-//! The last documents of a feed as they came, and what else was answered between them, kept in a folder so that what was decided on
-//! them can be played again; not what was decided.
+//! The last documents of a feed as they came, and what else was answered between them, kept in a
+//! folder so that what was decided on them can be played again; not what was decided.
 
 use super::{DeletionSettings, FeedSpec, Fetched, RecordSettings, compute::compute};
 use crate::feed::{
@@ -77,8 +77,8 @@ pub struct RecordedControl {
     pub control: ControlFinding,
 }
 
-/// A poll without a document. Only those are kept on which something depends: the first one after a document, those while edits
-/// are deferred, and the first one of each kind of failure.
+/// A poll without a document. Only those are kept on which something depends: the first one after a
+/// document, those while edits are deferred, and the first one of each kind of failure.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordedPoll {
     /// Time of the poll, microseconds since 1970.
@@ -131,8 +131,8 @@ const ANSWERS: &str = "pages.jsonl";
 const ANSWERS_BYTES_MAX: u64 = 4 << 20;
 
 impl RecordSettings {
-    /// Keeps a document of the feed of this name, and lets go of the oldest. Blocks. Only the owner of the process may
-    /// read what is kept: a feed may be private.
+    /// Keeps a document of the feed of this name, and lets go of the oldest. Blocks. Only the owner
+    /// of the process may read what is kept: a feed may be private.
     pub(super) fn keep(
         &self,
         name: &str,
@@ -144,18 +144,26 @@ impl RecordSettings {
             return Ok(());
         }
         let folder = self.folder.join(name);
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&folder)?;
         let mut kept = numbers(&folder)?;
         let number = kept.last().map_or(0, |last| last + 1);
         let (body, beside) = files(&folder, number);
         let last = kept.last().map(|last| files(&folder, *last).0);
         let is_again = |last: &PathBuf| fs::read(last).is_ok_and(|bytes| bytes == fetched.body);
-        let linked = last.filter(is_again).is_some_and(|last| fs::hard_link(last, &body).is_ok());
+        let linked = last
+            .filter(is_again)
+            .is_some_and(|last| fs::hard_link(last, &body).is_ok());
         if !linked {
             write(&body, &fetched.body)?;
         }
         // The body first: what a crash leaves without its JSON is overwritten by the next.
-        write(&beside, &serde_json::to_vec_pretty(&Recorded::of(fetched, under, at))?)?;
+        write(
+            &beside,
+            &serde_json::to_vec_pretty(&Recorded::of(fetched, under, at))?,
+        )?;
         kept.push(number);
         self.trim(&folder, &kept)
     }
@@ -163,14 +171,20 @@ impl RecordSettings {
     /// Keeps an answer about the feed of this name that was no document. Blocks.
     pub(super) fn keep_answer(&self, name: &str, answer: &RecordedAnswer) -> io::Result<()> {
         let folder = self.folder.join(name);
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&folder)?;
         let path = folder.join(ANSWERS);
         let mut line = serde_json::to_string(answer)?;
         let kept = path.metadata().map_or(0, |found| found.len());
         if kept >= ANSWERS_BYTES_MAX {
             let text = fs::read(&path)?;
             let half = text.len() / 2;
-            let from = text[half..].iter().position(|b| *b == b'\n').map_or(text.len(), |at| half + at + 1);
+            let from = text[half..]
+                .iter()
+                .position(|b| *b == b'\n')
+                .map_or(text.len(), |at| half + at + 1);
             let new = folder.join("pages.jsonl.new");
             write(&new, &text[from..])?;
             fs::rename(new, &path)?;
@@ -180,7 +194,11 @@ impl RecordSettings {
             line.insert(0, '\n');
         }
         line.push('\n');
-        let mut file = fs::OpenOptions::new().append(true).create(true).mode(0o600).open(&path)?;
+        let mut file = fs::OpenOptions::new()
+            .append(true)
+            .create(true)
+            .mode(0o600)
+            .open(&path)?;
         io::Write::write_all(&mut file, line.as_bytes())
     }
 
@@ -198,10 +216,12 @@ impl RecordSettings {
     }
 }
 
-/// Keeps an answer about a feed, if the feed is recorded: without it, its documents play to another end. One that cannot be kept counts
-/// all the same.
+/// Keeps an answer about a feed, if the feed is recorded: without it, its documents play to another
+/// end. One that cannot be kept counts all the same.
 pub(super) async fn record_answer(feed: &FeedSpec, answer: RecordedAnswer) -> Result<(), Failure> {
-    let Some(record) = feed.keeping.record.clone() else { return Ok(()) };
+    let Some(record) = feed.keeping.record.clone() else {
+        return Ok(());
+    };
     let name = feed.name.clone();
     compute(move || {
         if let Err(error) = record.keep_answer(&name, &answer) {
@@ -213,7 +233,12 @@ pub(super) async fn record_answer(feed: &FeedSpec, answer: RecordedAnswer) -> Re
 }
 
 /// Headers that say nothing of the software, or too much of us.
-const HEADERS_LEFT_OUT: &[&str] = &["set-cookie", "set-cookie2", "www-authenticate", "authorization"];
+const HEADERS_LEFT_OUT: &[&str] = &[
+    "set-cookie",
+    "set-cookie2",
+    "www-authenticate",
+    "authorization",
+];
 
 impl Recorded {
     fn of(fetched: &Fetched, under: RecordedSettings, at: Stamp) -> Self {
@@ -241,19 +266,25 @@ pub fn recorded(folder: &Path) -> io::Result<Vec<(PathBuf, Recorded)>> {
         let (body, beside) = files(folder, number);
         let told = serde_json::from_slice(&fs::read(&beside)?);
         let told = told.map_err(|error| {
-            io::Error::new(io::ErrorKind::InvalidData, format!("{}: {error}", beside.display()))
+            io::Error::new(
+                io::ErrorKind::InvalidData,
+                format!("{}: {error}", beside.display()),
+            )
         })?;
         Ok((body, told))
     };
     numbers(folder)?.into_iter().map(read).collect()
 }
 
-/// The recorded answers that were no documents, oldest first. A line that a crash left half is none.
+/// The recorded answers that were no documents, oldest first. A line that a crash left half is
+/// none.
 pub fn recorded_answers(folder: &Path) -> io::Result<Vec<RecordedAnswer>> {
     match fs::read(folder.join(ANSWERS)) {
         Ok(bytes) => {
             let lines = bytes.split(|b| *b == b'\n');
-            Ok(lines.filter_map(|line| serde_json::from_slice(line).ok()).collect())
+            Ok(lines
+                .filter_map(|line| serde_json::from_slice(line).ok())
+                .collect())
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
         Err(error) => Err(error),
@@ -281,8 +312,13 @@ fn numbers(folder: &Path) -> io::Result<Vec<u64>> {
     let mut numbers = Vec::new();
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
-        let is_json = path.extension().is_some_and(|extension| extension == "json");
-        let number = path.file_stem().and_then(|stem| stem.to_str()).and_then(|stem| stem.parse().ok());
+        let is_json = path
+            .extension()
+            .is_some_and(|extension| extension == "json");
+        let number = path
+            .file_stem()
+            .and_then(|stem| stem.to_str())
+            .and_then(|stem| stem.parse().ok());
         numbers.extend(number.filter(|_: &u64| is_json && path.with_extension("xml").exists()));
     }
     numbers.sort_unstable();
@@ -291,7 +327,10 @@ fn numbers(folder: &Path) -> io::Result<Vec<u64>> {
 
 /// The document of this number and what came with it.
 fn files(folder: &Path, number: u64) -> (PathBuf, PathBuf) {
-    (folder.join(format!("{number:04}.xml")), folder.join(format!("{number:04}.json")))
+    (
+        folder.join(format!("{number:04}.xml")),
+        folder.join(format!("{number:04}.json")),
+    )
 }
 
 fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
@@ -301,7 +340,11 @@ fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     {
         return Err(error);
     }
-    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    let mut file = fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)?;
     io::Write::write_all(&mut file, bytes)
 }
 
@@ -315,10 +358,16 @@ mod tests {
     fn fetched(body: &'static str) -> Fetched {
         let headers = [("server", "Apache"), ("set-cookie", "secret")];
         let header = |(name, value): (&'static str, &'static str)| {
-            (http::HeaderName::from_static(name), http::HeaderValue::from_static(value))
+            (
+                http::HeaderName::from_static(name),
+                http::HeaderValue::from_static(value),
+            )
         };
         Fetched {
-            answer: Answer { conditional: true, ..Answer::default() },
+            answer: Answer {
+                conditional: true,
+                ..Answer::default()
+            },
             body: Bytes::from_static(body.as_bytes()),
             content_type: Some("text/xml".into()),
             content_language: None,
@@ -333,46 +382,106 @@ mod tests {
     /// Keeps these documents, and tells what is there: file, content.
     fn check(bodies: usize, bytes_max: u64, documents: &[&'static str], expect: &[(&str, &str)]) {
         let folder = tempfile::tempdir().unwrap();
-        let record = RecordSettings { folder: folder.path().join("made"), bodies, bytes_max };
+        let record = RecordSettings {
+            folder: folder.path().join("made"),
+            bodies,
+            bytes_max,
+        };
         for (n, document) in (0..).zip(documents) {
             record
-                .keep("blog", &fetched(document), RecordedSettings::default(), Stamp::from_secs(n))
+                .keep(
+                    "blog",
+                    &fetched(document),
+                    RecordedSettings::default(),
+                    Stamp::from_secs(n),
+                )
                 .unwrap();
         }
         let found = recorded(&record.folder.join("blog")).unwrap();
         let name = |path: &Path| path.file_name().unwrap().to_string_lossy().into_owned();
-        let found: Vec<_> =
-            found.iter().map(|(path, _)| (name(path), fs::read_to_string(path).unwrap())).collect();
-        let expect: Vec<_> = expect.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect();
+        let found: Vec<_> = found
+            .iter()
+            .map(|(path, _)| (name(path), fs::read_to_string(path).unwrap()))
+            .collect();
+        let expect: Vec<_> = expect
+            .iter()
+            .map(|(a, b)| ((*a).to_owned(), (*b).to_owned()))
+            .collect();
         assert_eq!(found, expect);
     }
 
     #[test]
     fn the_last_documents_are_kept_and_no_more_bytes_than_allowed() {
-        check(2, 100, &["a", "b", "c"], &[("0001.xml", "b"), ("0002.xml", "c")]);
-        check(9, 5, &["aaa", "bbb", "cc"], &[("0001.xml", "bbb"), ("0002.xml", "cc")]);
+        check(
+            2,
+            100,
+            &["a", "b", "c"],
+            &[("0001.xml", "b"), ("0002.xml", "c")],
+        );
+        check(
+            9,
+            5,
+            &["aaa", "bbb", "cc"],
+            &[("0001.xml", "bbb"), ("0002.xml", "cc")],
+        );
         check(9, 5, &["aaa", "bbbbbbb"], &[("0000.xml", "aaa")]);
-        check(2, 100, &["a", "a", "a", "b"], &[("0002.xml", "a"), ("0003.xml", "b")]);
+        check(
+            2,
+            100,
+            &["a", "a", "a", "b"],
+            &[("0002.xml", "a"), ("0003.xml", "b")],
+        );
     }
 
     #[test]
     fn what_came_with_a_document_stands_beside_it_without_cookies() {
         let folder = tempfile::tempdir().unwrap();
-        let record = RecordSettings { folder: folder.path().to_owned(), bodies: 2, bytes_max: 100 };
-        let under = RecordedSettings { namespace: Some("blog.example/rss.xml".into()), ..Default::default() };
-        record.keep("blog", &fetched("x"), under.clone(), Stamp::from_secs(1_780_272_000)).unwrap();
+        let record = RecordSettings {
+            folder: folder.path().to_owned(),
+            bodies: 2,
+            bytes_max: 100,
+        };
+        let under = RecordedSettings {
+            namespace: Some("blog.example/rss.xml".into()),
+            ..Default::default()
+        };
+        record
+            .keep(
+                "blog",
+                &fetched("x"),
+                under.clone(),
+                Stamp::from_secs(1_780_272_000),
+            )
+            .unwrap();
         let (_, told) = recorded(&folder.path().join("blog")).unwrap().remove(0);
-        assert_eq!((&*told.at, told.conditional, told.under), ("2026-06-01T00:00:00Z", true, under));
+        assert_eq!(
+            (&*told.at, told.conditional, told.under),
+            ("2026-06-01T00:00:00Z", true, under)
+        );
         assert_eq!(told.headers, [("server".to_owned(), "Apache".to_owned())]);
         let mode = std::os::unix::fs::PermissionsExt::mode;
-        let of = |path: &str| mode(&folder.path().join("blog").join(path).metadata().unwrap().permissions());
+        let of = |path: &str| {
+            mode(
+                &folder
+                    .path()
+                    .join("blog")
+                    .join(path)
+                    .metadata()
+                    .unwrap()
+                    .permissions(),
+            )
+        };
         assert_eq!((of("0000.xml") & 0o777, of("") & 0o777), (0o600, 0o700));
     }
 
     #[test]
     fn answers_are_kept_in_order_and_the_oldest_go_first() {
         let folder = tempfile::tempdir().unwrap();
-        let record = RecordSettings { folder: folder.path().to_owned(), bodies: 2, bytes_max: 100 };
+        let record = RecordSettings {
+            folder: folder.path().to_owned(),
+            bodies: 2,
+            bytes_max: 100,
+        };
         let page = |n: u64| {
             RecordedAnswer::Page(RecordedPage {
                 at_us: n,
@@ -383,9 +492,21 @@ mod tests {
             })
         };
         let at = Stamp::from_secs(1).rfc3339();
-        let control = RecordedControl { at_us: 1, at: at.clone(), control: ControlFinding::Refused };
-        let poll = RecordedPoll { at_us: 2, at, poll: QuietPoll::Unchanged };
-        let answers = [page(0), RecordedAnswer::Control(control), RecordedAnswer::Poll(poll)];
+        let control = RecordedControl {
+            at_us: 1,
+            at: at.clone(),
+            control: ControlFinding::Refused,
+        };
+        let poll = RecordedPoll {
+            at_us: 2,
+            at,
+            poll: QuietPoll::Unchanged,
+        };
+        let answers = [
+            page(0),
+            RecordedAnswer::Control(control),
+            RecordedAnswer::Poll(poll),
+        ];
         for answer in &answers {
             record.keep_answer("blog", answer).unwrap();
         }

@@ -1,4 +1,5 @@
-//! A publisher without a network for the tests of ingest: the real client stack over a script. Compiled for tests only.
+//! A publisher without a network for the tests of ingest: the real client stack over a script.
+//! Compiled for tests only.
 
 use super::{
     Context, FeedSpec, Poller, Upstream,
@@ -57,8 +58,11 @@ pub(super) struct House {
 }
 
 impl House {
-    /// A house whose publisher answers by this script: the number of the request, counted from 0, and the request.
-    pub(super) fn new<A>(answer: impl Fn(usize, &Request) -> A + Clone + Send + Sync + 'static) -> Self
+    /// A house whose publisher answers by this script: the number of the request, counted from 0,
+    /// and the request.
+    pub(super) fn new<A>(
+        answer: impl Fn(usize, &Request) -> A + Clone + Send + Sync + 'static,
+    ) -> Self
     where
         A: Future<Output = Scripted> + Send + 'static,
     {
@@ -76,7 +80,14 @@ impl House {
     {
         let clock = Arc::new(Paused::from(START_SECS * 1_000_000));
         let memory = Memory::new(clock.clone());
-        Self::with_store(answer, Arc::new(Wrapped { inner: Box::new(memory), tap: trouble.clone() }), clock)
+        Self::with_store(
+            answer,
+            Arc::new(Wrapped {
+                inner: Box::new(memory),
+                tap: trouble.clone(),
+            }),
+            clock,
+        )
     }
 
     /// The same with any store and clock.
@@ -94,7 +105,11 @@ impl House {
             let mut log = log.lock().unwrap();
             let answer = answer(log.len(), &request);
             let at_secs = wall.now_us() / 1_000_000 - START_SECS;
-            log.push(Seen { at_secs, url: request.uri().to_string(), headers: request.headers().clone() });
+            log.push(Seen {
+                at_secs,
+                url: request.uri().to_string(),
+                headers: request.headers().clone(),
+            });
             let reply = async move { Ok(answer.await.map(whole)) };
             Box::pin(reply) as BoxFuture<'static, Result<Reply, FetchError>>
         });
@@ -112,32 +127,59 @@ impl House {
             platforms: super::platform::embedded(),
             permalink_check_gap_secs: 60,
         };
-        Self { store, notify, context, upstream, seen }
+        Self {
+            store,
+            notify,
+            context,
+            upstream,
+            seen,
+        }
     }
 
     /// Registers a feed.
-    pub(super) async fn feed(&self, name: &str, url: &str, min_secs: u64, max_secs: u64) -> FeedSpec {
+    pub(super) async fn feed(
+        &self,
+        name: &str,
+        url: &str,
+        min_secs: u64,
+        max_secs: u64,
+    ) -> FeedSpec {
         let no = self.store.register(name, name).await.unwrap().no;
-        let policy = Policy { min_secs: Some(min_secs), max_secs, spread_secs: 0 };
-        FeedSpec { policy, ..FeedSpec::new(no, name, Url::parse(url).unwrap()) }
+        let policy = Policy {
+            min_secs: Some(min_secs),
+            max_secs,
+            spread_secs: 0,
+        };
+        FeedSpec {
+            policy,
+            ..FeedSpec::new(no, name, Url::parse(url).unwrap())
+        }
     }
 
     /// Polls a feed once.
     pub(super) async fn poll(&self, feed: &FeedSpec, state: &PollState) -> Polled {
         let stop = CancellationToken::new();
-        Poll::new(&self.context, feed, state).run(&self.upstream, &stop).await.expect("nobody stops it")
+        Poll::new(&self.context, feed, state)
+            .run(&self.upstream, &stop)
+            .await
+            .expect("nobody stops it")
     }
 
     /// Makes one permalink check.
     pub(super) async fn check(&self, feed: &FeedSpec, state: &PollState) -> Checked {
         let stop = CancellationToken::new();
-        Check::new(&self.context, feed, state).run(&self.upstream, &stop).await.expect("nobody stops it")
+        Check::new(&self.context, feed, state)
+            .run(&self.upstream, &stop)
+            .await
+            .expect("nobody stops it")
     }
 
     /// Starts a poller.
     pub(super) async fn start<'a>(&self, feeds: impl IntoIterator<Item = &'a FeedSpec>) -> Running {
         let feeds = feeds.into_iter().cloned().collect();
-        let poller = Poller::load(self.context.clone(), self.upstream.clone(), feeds).await.unwrap();
+        let poller = Poller::load(self.context.clone(), self.upstream.clone(), feeds)
+            .await
+            .unwrap();
         let stop = CancellationToken::new();
         let (running, token) = (poller.clone(), stop.clone());
         let task = tokio::spawn(async move { running.run(token).await.unwrap() });
@@ -151,7 +193,12 @@ impl House {
 
     /// The times of the requests so far, in seconds since the start.
     pub(super) fn requests_at(&self) -> Vec<u64> {
-        self.seen.lock().unwrap().iter().map(|seen| seen.at_secs).collect()
+        self.seen
+            .lock()
+            .unwrap()
+            .iter()
+            .map(|seen| seen.at_secs)
+            .collect()
     }
 
     pub(super) async fn total(&self, feed: FeedNo) -> u64 {
@@ -174,7 +221,9 @@ impl Running {
 }
 
 fn whole(body: &'static str) -> layers::Body {
-    Full::new(Bytes::from_static(body.as_bytes())).map_err(|never| match never {}).boxed_unsync()
+    Full::new(Bytes::from_static(body.as_bytes()))
+        .map_err(|never| match never {})
+        .boxed_unsync()
 }
 
 /// An RSS document with one item.

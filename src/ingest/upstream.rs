@@ -1,15 +1,21 @@
-//! One question to a publisher and what its answer means; not when to ask, nor what the document says.
+//! One question to a publisher and what its answer means; not when to ask, nor what the document
+//! says.
 
-use super::{DocumentFormat, FeedSpec, Fetched, feed_spec::without_credentials, host_pauses::authority_of};
+use super::{
+    DocumentFormat, FeedSpec, Fetched, feed_spec::without_credentials, host_pauses::authority_of,
+};
 use crate::{
     clock::Clock,
     feed::{
         absence::Coverage,
-        schedule::{self, Answer, Failure, FaultKind, NoAnswerCause, Plan, PollState, ValidatorPair, Whose},
+        schedule::{
+            self, Answer, Failure, FaultKind, NoAnswerCause, Plan, PollState, ValidatorPair, Whose,
+        },
     },
     layers::{
-        Asked, Awaited, BodyMemory, Client, Fault, FetchError, KnownAs, Landing, NAME_HEADERS, OwnMark,
-        Refused, Size, Trusted, Validators, client::ACCEPT_FEEDS, freshness, is_below, parse_retry_after,
+        Asked, Awaited, BodyMemory, Client, Fault, FetchError, KnownAs, Landing, NAME_HEADERS,
+        OwnMark, Refused, Size, Trusted, Validators, client::ACCEPT_FEEDS, freshness, is_below,
+        parse_retry_after,
     },
 };
 use base64::{Engine, prelude::BASE64_STANDARD};
@@ -17,7 +23,8 @@ use bytes::Bytes;
 use http::{
     HeaderValue, Request, Response, StatusCode,
     header::{
-        ACCEPT, AUTHORIZATION, CONTENT_LANGUAGE, CONTENT_TYPE, HeaderMap, HeaderName, RETRY_AFTER, USER_AGENT,
+        ACCEPT, AUTHORIZATION, CONTENT_LANGUAGE, CONTENT_TYPE, HeaderMap, HeaderName, RETRY_AFTER,
+        USER_AGENT,
     },
 };
 use std::{
@@ -66,16 +73,24 @@ pub enum DocumentReply {
 }
 
 impl Upstream {
-    /// Asks by this client. `contact_url` is where a publisher finds out whom to talk to; an operator who asks once, by
-    /// hand, may have none.
+    /// Asks by this client. `contact_url` is where a publisher finds out whom to talk to; an
+    /// operator who asks once, by hand, may have none.
     pub fn new(client: Client, contact_url: impl Into<Option<Url>>, clock: Arc<dyn Clock>) -> Self {
-        Self { client, contact_url: contact_url.into(), clock, mark: None }
+        Self {
+            client,
+            contact_url: contact_url.into(),
+            clock,
+            mark: None,
+        }
     }
 
     /// The same, whose polls carry this mark.
     #[must_use]
     pub fn marked(self, mark: OwnMark) -> Self {
-        Self { mark: Some(mark), ..self }
+        Self {
+            mark: Some(mark),
+            ..self
+        }
     }
 
     /// Sends one GET for a feed. `subscribers` is who stands behind us.
@@ -92,11 +107,15 @@ impl Upstream {
         };
         match self.client.send(request).await {
             Ok(response) => self.classify(response, feed, plan, state),
-            Err(FetchError::Throttled { wait }) => DocumentReply::Deferred { wait_secs: whole_secs(wait) },
+            Err(FetchError::Throttled { wait }) => DocumentReply::Deferred {
+                wait_secs: whole_secs(wait),
+            },
             Err(crowded @ FetchError::Crowded) => {
                 let (name, secs) = (&feed.name, CROWDED_SECS);
                 info!(feed.name = %name, "`{name}` is polled again in {secs} seconds: {crowded}");
-                DocumentReply::Deferred { wait_secs: CROWDED_SECS }
+                DocumentReply::Deferred {
+                    wait_secs: CROWDED_SECS,
+                }
             }
             Err(error) => failed(&error),
         }
@@ -112,9 +131,13 @@ impl Upstream {
         let url = Url::parse(&plan.url).map_err(|_| FetchError::BadUrl)?;
         let mut request = self.get(feed, &url, accept(feed.format), true)?;
         let headers = request.headers_mut();
-        headers.insert(USER_AGENT, self.user_agent(&format!("{subscribers} subscribers")));
+        headers.insert(
+            USER_AGENT,
+            self.user_agent(&format!("{subscribers} subscribers")),
+        );
         headers.insert("x-hub-subscribers", HeaderValue::from(subscribers));
-        // Pages of archives and of posts may be at addresses before which we stand: these are passed on to the old server.
+        // Pages of archives and of posts may be at addresses before which we stand: these are
+        // passed on to the old server.
         if url == feed.bare_url()
             && let Some(mark) = &self.mark
         {
@@ -126,7 +149,8 @@ impl Upstream {
         Ok(request)
     }
 
-    /// A GET on behalf of a feed; with its credentials, if they may be sent, at its own address and below its folder.
+    /// A GET on behalf of a feed; with its credentials, if they may be sent, at its own address and
+    /// below its folder.
     fn get(
         &self,
         feed: &FeedSpec,
@@ -134,26 +158,37 @@ impl Upstream {
         accept: HeaderValue,
         may_tell: bool,
     ) -> Result<Request<Bytes>, FetchError> {
-        let mut request = Request::get(url.as_str()).body(Bytes::new()).map_err(|_| FetchError::BadUrl)?;
+        let mut request = Request::get(url.as_str())
+            .body(Bytes::new())
+            .map_err(|_| FetchError::BadUrl)?;
         request.headers_mut().insert(ACCEPT, accept);
         if may_tell && is_below(&feed.url, url) {
-            let credentials = credentials(&feed.url).map(|credentials| (AUTHORIZATION, credentials));
+            let credentials =
+                credentials(&feed.url).map(|credentials| (AUTHORIZATION, credentials));
             request.headers_mut().extend(credentials);
         }
         if let Some(known_as) = &feed.keeping.legacy_url
             && url.origin() == feed.url.origin()
         {
             request.headers_mut().extend(known_as_headers(known_as));
-            request.extensions_mut().insert(KnownAs::new(&feed.url, known_as));
+            request
+                .extensions_mut()
+                .insert(KnownAs::new(&feed.url, known_as));
         }
-        request.extensions_mut().insert(Trusted::origin_of(&feed.url));
+        request
+            .extensions_mut()
+            .insert(Trusted::origin_of(&feed.url));
         Ok(request)
     }
 
     /// PUSH P-43: name, version, whom to talk to, and what for.
     fn user_agent(&self, purpose: &str) -> HeaderValue {
         let version = env!("CARGO_PKG_VERSION");
-        let contact = self.contact_url.as_ref().map(|url| format!("+{url}; ")).unwrap_or_default();
+        let contact = self
+            .contact_url
+            .as_ref()
+            .map(|url| format!("+{url}; "))
+            .unwrap_or_default();
         let text = format!("everfeed/{version} ({contact}{purpose})");
         HeaderValue::try_from(text).expect("a parsed URL is printable ASCII")
     }
@@ -170,12 +205,19 @@ impl Upstream {
         let base_url = landing.map_or(plan.url.clone(), |landing| landing.url.to_string());
         let answer = Answer {
             asked: plan.url.clone(),
-            conditional: parts.extensions.get::<Asked>().is_some_and(|asked| asked.conditional),
+            conditional: parts
+                .extensions
+                .get::<Asked>()
+                .is_some_and(|asked| asked.conditional),
             validators: parts.extensions.get::<Validators>().map(pair),
             fresh_secs: freshness(&parts.headers).map(|fresh| fresh.as_secs()),
-            moved_to: landing.and_then(|landing| landing.moved_to.as_ref()).map(Url::to_string),
+            moved_to: landing
+                .and_then(|landing| landing.moved_to.as_ref())
+                .map(Url::to_string),
         };
-        let host = Url::parse(&base_url).ok().and_then(|url| authority_of(&url));
+        let host = Url::parse(&base_url)
+            .ok()
+            .and_then(|url| authority_of(&url));
         let content_type = text(&parts.headers, CONTENT_TYPE);
         let content_language = text(&parts.headers, CONTENT_LANGUAGE);
         let resource = (feed.format == DocumentFormat::Resource).then(|| resource_url(&feed.url));
@@ -198,18 +240,30 @@ impl Upstream {
         match parts.status {
             // 203: a proxy on the way has touched the document, which is what there is to read.
             StatusCode::OK | StatusCode::NON_AUTHORITATIVE_INFORMATION => fetched(answer, whole),
-            // What a part was compared with must not be overwritten: a 304 to it would hide the rest.
-            StatusCode::IM_USED => {
-                fetched(Answer { validators: None, conditional: true, ..answer }, Coverage::Delta)
-            }
+            // What a part was compared with must not be overwritten: a 304 to it would hide the
+            // rest.
+            StatusCode::IM_USED => fetched(
+                Answer {
+                    validators: None,
+                    conditional: true,
+                    ..answer
+                },
+                Coverage::Delta,
+            ),
             StatusCode::NOT_MODIFIED => DocumentReply::Unchanged(Answer {
                 validators: answer.validators.and_then(|new| freshened(state, new)),
                 ..answer
             }),
             StatusCode::LOOP_DETECTED
-                if self.mark.as_ref().is_some_and(|mark| mark.is_on(&parts.headers)) =>
+                if self
+                    .mark
+                    .as_ref()
+                    .is_some_and(|mark| mark.is_on(&parts.headers)) =>
             {
-                DocumentReply::Failed { failure: Failure::of(FaultKind::LeadsBack), host: None }
+                DocumentReply::Failed {
+                    failure: Failure::of(FaultKind::LeadsBack),
+                    host: None,
+                }
             }
             status => DocumentReply::Failed {
                 failure: Failure {
@@ -231,13 +285,23 @@ impl Upstream {
     }
 }
 
-/// The headers by which the origin of a site knows under which name it is asked: as the proxy before it says it of readers. A server
-/// of several sites, or one that sends its readers to its own name, would answer something else without.
+/// The headers by which the origin of a site knows under which name it is asked: as the proxy
+/// before it says it of readers. A server of several sites, or one that sends its readers to its
+/// own name, would answer something else without.
 fn known_as_headers(known_as: &Url) -> Vec<(HeaderName, HeaderValue)> {
     let authority = &known_as[url::Position::BeforeHost..url::Position::AfterPort];
-    let Ok(host) = HeaderValue::from_str(authority) else { return Vec::new() };
-    let scheme = if known_as.scheme() == "https" { "https" } else { "http" };
-    NAME_HEADERS.into_iter().zip([host.clone(), host, HeaderValue::from_static(scheme)]).collect()
+    let Ok(host) = HeaderValue::from_str(authority) else {
+        return Vec::new();
+    };
+    let scheme = if known_as.scheme() == "https" {
+        "https"
+    } else {
+        "http"
+    };
+    NAME_HEADERS
+        .into_iter()
+        .zip([host.clone(), host, HeaderValue::from_static(scheme)])
+        .collect()
 }
 
 /// Media types that are asked for.
@@ -272,18 +336,33 @@ fn failed(error: &FetchError) -> DocumentReply {
             None => error.to_string(),
         },
     };
-    let failure = Failure::of(FaultKind::NoAnswer { whose, reason, cause: Some(cause_of(error)) });
-    DocumentReply::Failed { failure, host: None }
+    let failure = Failure::of(FaultKind::NoAnswer {
+        whose,
+        reason,
+        cause: Some(cause_of(error)),
+    });
+    DocumentReply::Failed {
+        failure,
+        host: None,
+    }
 }
 
 /// The key of the limit that a failure is about.
 fn key_of(error: &FetchError) -> Option<&'static str> {
     match error {
         // The head may take as long as the whole.
-        FetchError::Timeout { awaited: Awaited::Head | Awaited::Whole, .. } => Some("upstream.total_secs"),
+        FetchError::Timeout {
+            awaited: Awaited::Head | Awaited::Whole,
+            ..
+        } => Some("upstream.total_secs"),
         FetchError::TooManyRedirects { .. } => Some("upstream.redirects_max"),
-        FetchError::TooLarge { size: Size::Wire, .. } => Some("upstream.wire_bytes_max"),
-        FetchError::TooLarge { size: Size::Inflated, .. } => Some("upstream.body_bytes_max"),
+        FetchError::TooLarge {
+            size: Size::Wire, ..
+        } => Some("upstream.wire_bytes_max"),
+        FetchError::TooLarge {
+            size: Size::Inflated,
+            ..
+        } => Some("upstream.body_bytes_max"),
         _ => None,
     }
 }
@@ -295,11 +374,13 @@ fn cause_of(error: &FetchError) -> NoAnswerCause {
         FetchError::Connect(..) => NoAnswerCause::Connect,
         FetchError::Tls(..) => NoAnswerCause::Tls,
         FetchError::Timeout { .. } => NoAnswerCause::Timeout,
-        FetchError::Refused(_) | FetchError::TooManyRedirects { .. } | FetchError::BadRedirect(_) => {
-            NoAnswerCause::Redirect
-        }
+        FetchError::Refused(_)
+        | FetchError::TooManyRedirects { .. }
+        | FetchError::BadRedirect(_) => NoAnswerCause::Redirect,
         FetchError::TooLarge { .. } => NoAnswerCause::TooLarge,
-        FetchError::Inflate(..) | FetchError::Cut(..) | FetchError::Protocol(..) => NoAnswerCause::Broken,
+        FetchError::Inflate(..) | FetchError::Cut(..) | FetchError::Protocol(..) => {
+            NoAnswerCause::Broken
+        }
         FetchError::BadUrl
         | FetchError::LeadsBack
         | FetchError::Throttled { .. }
@@ -308,13 +389,17 @@ fn cause_of(error: &FetchError) -> NoAnswerCause {
     }
 }
 
-/// The pair after a 304: what it carries replaces what is held, what it leaves out stays (RFC 9111 section 4.3.4). `None`
-/// when it carries nothing.
+/// The pair after a 304: what it carries replaces what is held, what it leaves out stays (RFC 9111
+/// section 4.3.4). `None` when it carries nothing.
 fn freshened(state: &PollState, new: ValidatorPair) -> Option<ValidatorPair> {
     if new.etag.is_none() && new.last_modified.is_none() {
         return None;
     }
-    let held = state.validators.clone().filter(|held| held.url == new.url).unwrap_or_default();
+    let held = state
+        .validators
+        .clone()
+        .filter(|held| held.url == new.url)
+        .unwrap_or_default();
     Some(ValidatorPair {
         etag: new.etag.or(held.etag),
         last_modified: new.last_modified.or(held.last_modified),
@@ -325,19 +410,39 @@ fn freshened(state: &PollState, new: ValidatorPair) -> Option<ValidatorPair> {
 /// The validators as they were sent, for the URL that sent them.
 fn validators(state: &PollState) -> http::Extensions {
     let mut extensions = http::Extensions::new();
-    if let Some(ValidatorPair { etag, last_modified, url }) = state.validators.clone() {
-        extensions.insert(Validators { etag, last_modified, url });
+    if let Some(ValidatorPair {
+        etag,
+        last_modified,
+        url,
+    }) = state.validators.clone()
+    {
+        extensions.insert(Validators {
+            etag,
+            last_modified,
+            url,
+        });
     }
     extensions
 }
 
 fn pair(validators: &Validators) -> ValidatorPair {
-    let Validators { etag, last_modified, url } = validators.clone();
-    ValidatorPair { etag, last_modified, url }
+    let Validators {
+        etag,
+        last_modified,
+        url,
+    } = validators.clone();
+    ValidatorPair {
+        etag,
+        last_modified,
+        url,
+    }
 }
 
 fn text(headers: &HeaderMap, name: HeaderName) -> Option<String> {
-    headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
+    headers
+        .get(name)
+        .and_then(|value| value.to_str().ok())
+        .map(str::to_owned)
 }
 
 /// Basic credentials from the user part of a URL (RFC 7617).
@@ -349,13 +454,14 @@ fn credentials(url: &Url) -> Option<HeaderValue> {
     let mut pair = decoded(url.username());
     pair.push(b':');
     pair.extend(decoded(url.password().unwrap_or_default()));
-    let mut value = HeaderValue::try_from(format!("Basic {}", BASE64_STANDARD.encode(pair))).ok()?;
+    let mut value =
+        HeaderValue::try_from(format!("Basic {}", BASE64_STANDARD.encode(pair))).ok()?;
     value.set_sensitive(true);
     Some(value)
 }
 
-/// URL that names a resource: its configured URL, wherever redirects lead today. Everybody sees it, and a query may be a
-/// token, so that only a digest tells one query from another.
+/// URL that names a resource: its configured URL, wherever redirects lead today. Everybody sees it,
+/// and a query may be a token, so that only a digest tells one query from another.
 fn resource_url(configured: &Url) -> String {
     let mut url = without_credentials(configured);
     if let Some(query) = configured.query() {
@@ -379,8 +485,14 @@ mod tests {
             name("http://u:new@e.org/a?b"),
             "a new password renames nothing"
         );
-        let (one, two) = (name("http://e.org/a?token=1"), name("http://e.org/a?token=2"));
-        assert!(one.starts_with("http://e.org/a#") && !one.contains("token") && one != two, "{one}");
+        let (one, two) = (
+            name("http://e.org/a?token=1"),
+            name("http://e.org/a?token=2"),
+        );
+        assert!(
+            one.starts_with("http://e.org/a#") && !one.contains("token") && one != two,
+            "{one}"
+        );
     }
 
     #[test]
@@ -392,15 +504,27 @@ mod tests {
             url: url.to_owned(),
         };
         let validators = Some(pair((Some("\"a\""), Some("Mon"), "http://x/")));
-        let held = PollState { validators, ..PollState::default() };
+        let held = PollState {
+            validators,
+            ..PollState::default()
+        };
         let check = |carried: (Option<&str>, Option<&str>, &str),
                      expect: Option<(Option<&str>, Option<&str>)>| {
             let expect = expect.map(|(etag, date)| pair((etag, date, carried.2)));
             assert_eq!(freshened(&held, pair(carried)), expect, "{carried:?}");
         };
-        check((Some("\"b\""), None, "http://x/"), Some((Some("\"b\""), Some("Mon"))));
-        check((None, Some("Tue"), "http://x/"), Some((Some("\"a\""), Some("Tue"))));
-        check((Some("\"b\""), None, "http://y/"), Some((Some("\"b\""), None)));
+        check(
+            (Some("\"b\""), None, "http://x/"),
+            Some((Some("\"b\""), Some("Mon"))),
+        );
+        check(
+            (None, Some("Tue"), "http://x/"),
+            Some((Some("\"a\""), Some("Tue"))),
+        );
+        check(
+            (Some("\"b\""), None, "http://y/"),
+            Some((Some("\"b\""), None)),
+        );
         check((None, None, "http://x/"), None);
     }
 }

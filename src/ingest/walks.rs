@@ -1,5 +1,5 @@
-//! Archive walks, a request a step: the first import goes on, and archives are walked again. The walk itself is
-//! `feed::archive`; the time of its steps is the worker's.
+//! Archive walks, a request a step: the first import goes on, and archives are walked again. The
+//! walk itself is `feed::archive`; the time of its steps is the worker's.
 
 use super::{Context, FeedSpec, Upstream};
 use crate::feed::{
@@ -43,11 +43,17 @@ pub struct Stepped {
 impl Stepped {
     /// A step that left no walk behind.
     fn without_walk(next_at: Option<Stamp>) -> Self {
-        Self { walk: None, next_at, wants_poll: false, host_pause: None }
+        Self {
+            walk: None,
+            next_at,
+            wants_poll: false,
+            host_pause: None,
+        }
     }
 }
 
-/// Seconds between two pages of a walk that was done before at least: as for permalink checks, one a minute (POLLING 2.3).
+/// Seconds between two pages of a walk that was done before at least: as for permalink checks, one
+/// a minute (POLLING 2.3).
 const AGAIN_PAGE_GAP_SECS_MIN: u64 = 60;
 
 impl<'a> ArchiveReader<'a> {
@@ -58,14 +64,26 @@ impl<'a> ArchiveReader<'a> {
         feed: &'a FeedSpec,
         state: &'a PollState,
     ) -> Self {
-        Self { context, upstream, feed, state }
+        Self {
+            context,
+            upstream,
+            feed,
+            state,
+        }
     }
 
     /// Limits of a walk: nobody waits for one that was done before.
     fn rules(&self, walk: &ArchiveWalk) -> WalkRules {
         let rules = self.feed.archive_rules();
-        let gap_secs = if walk.is_repeated() { AGAIN_PAGE_GAP_SECS_MIN } else { 0 };
-        WalkRules { page_gap_secs: rules.page_gap_secs.max(gap_secs), ..rules }
+        let gap_secs = if walk.is_repeated() {
+            AGAIN_PAGE_GAP_SECS_MIN
+        } else {
+            0
+        };
+        WalkRules {
+            page_gap_secs: rules.page_gap_secs.max(gap_secs),
+            ..rules
+        }
     }
 }
 

@@ -1,8 +1,9 @@
-//! Which addresses a request may go to. Checks what stands in the URL and picks the class of connection; the
-//! addresses behind a name are checked by the resolver of that class, at connect time.
+//! Which addresses a request may go to. Checks what stands in the URL and picks the class of
+//! connection; the addresses behind a name are checked by the resolver of that class, at connect
+//! time.
 //!
-//! Two classes, because a sidecar's own blog is usually at a private address and everything that a document or
-//! a redirect names must not be.
+//! Two classes, because a sidecar's own blog is usually at a private address and everything that a
+//! document or a redirect names must not be.
 
 use std::task::{Context, Poll};
 
@@ -15,8 +16,8 @@ use super::error::Refused;
 use super::public_address::is_public;
 use super::{Exchange, FetchError, Reply, Request};
 
-/// Lets a request pass to the configured origin wherever that is, and elsewhere only to public addresses on
-/// ports 80, 443 and from 1024 (PUSH.md D-P6).
+/// Lets a request pass to the configured origin wherever that is, and elsewhere only to public
+/// addresses on ports 80, 443 and from 1024 (PUSH.md D-P6).
 #[derive(Debug, Clone)]
 pub struct AddressGuard<S> {
     inner: S,
@@ -38,8 +39,9 @@ pub enum AddressReach {
     Anywhere,
 }
 
-/// Request extension: the one origin that the operator configured. It goes along through all redirects, so it is
-/// the URL of each hop that decides and not where the hop came from. Without it, only public addresses will do.
+/// Request extension: the one origin that the operator configured. It goes along through all
+/// redirects, so it is the URL of each hop that decides and not where the hop came from. Without
+/// it, only public addresses will do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trusted(Origin);
 
@@ -70,7 +72,10 @@ impl<S> Layer<S> for AddressGuardLayer {
     type Service = AddressGuard<S>;
 
     fn layer(&self, inner: S) -> AddressGuard<S> {
-        AddressGuard { inner, reach: self.reach }
+        AddressGuard {
+            inner,
+            reach: self.reach,
+        }
     }
 }
 
@@ -97,7 +102,10 @@ impl<S: Exchange> Service<Request> for AddressGuard<S> {
 /// The class of the connection that this request may have.
 fn admit(request: &Request, reach: AddressReach) -> Result<AddressClass, FetchError> {
     let url = url_of(request.uri())?;
-    let trusted = request.extensions().get::<Trusted>().is_some_and(|trusted| trusted.0 == url.origin());
+    let trusted = request
+        .extensions()
+        .get::<Trusted>()
+        .is_some_and(|trusted| trusted.0 == url.origin());
     if trusted || reach == AddressReach::Anywhere {
         return Ok(AddressClass::Configured);
     }
@@ -105,21 +113,29 @@ fn admit(request: &Request, reach: AddressReach) -> Result<AddressClass, FetchEr
     if !matches!(port, 80 | 443 | 1024..) {
         return Err(Refused::Port(port).into());
     }
-    // A literal address never meets the resolver, so it is checked here. `Url` has already turned the decimal,
-    // octal, hexadecimal and shortened spellings of v4 into the one form.
+    // A literal address never meets the resolver, so it is checked here. `Url` has already turned
+    // the decimal, octal, hexadecimal and shortened spellings of v4 into the one form.
     let public = match url.host() {
         Some(Host::Ipv4(v4)) => is_public(v4.into()),
         Some(Host::Ipv6(v6)) => is_public(v6.into()),
         Some(Host::Domain(_)) => true,
         None => return Err(FetchError::BadUrl),
     };
-    if public { Ok(AddressClass::Derived) } else { Err(Refused::Address.into()) }
+    if public {
+        Ok(AddressClass::Derived)
+    } else {
+        Err(Refused::Address.into())
+    }
 }
 
 /// The request's address in the normal form that is also the one dialled.
 pub(super) fn url_of(uri: &http::Uri) -> Result<Url, FetchError> {
     let url = Url::parse(&uri.to_string()).map_err(|_| FetchError::BadUrl)?;
-    if matches!(url.scheme(), "http" | "https") { Ok(url) } else { Err(FetchError::BadUrl) }
+    if matches!(url.scheme(), "http" | "https") {
+        Ok(url)
+    } else {
+        Err(FetchError::BadUrl)
+    }
 }
 
 #[cfg(test)]
@@ -131,14 +147,21 @@ mod tests {
     fn class(url: &str, trusted: &str, reach: AddressReach) -> Result<AddressClass, String> {
         let mut request = get(url);
         if let Ok(trusted) = Url::parse(trusted) {
-            request.extensions_mut().insert(Trusted::origin_of(&trusted));
+            request
+                .extensions_mut()
+                .insert(Trusted::origin_of(&trusted));
         }
         admit(&request, reach).map_err(|error| error.to_string())
     }
 
     fn check_refused(url: &str) {
-        let refused = class(url, "http://blog.example/", AddressReach::TrustedOrPublic).unwrap_err();
-        assert_eq!(refused, FetchError::from(Refused::Address).to_string(), "{url}");
+        let refused =
+            class(url, "http://blog.example/", AddressReach::TrustedOrPublic).unwrap_err();
+        assert_eq!(
+            refused,
+            FetchError::from(Refused::Address).to_string(),
+            "{url}"
+        );
     }
 
     #[test]
@@ -154,19 +177,34 @@ mod tests {
         check_refused("http://[64:ff9b::7f00:1]/");
         check_refused("http://[2002:7f00:1::]/");
         check_refused("http://169.254.169.254/latest/meta-data/");
-        assert_eq!(class("http://8.8.8.8/", "", AddressReach::TrustedOrPublic), Ok(AddressClass::Derived));
-        assert_eq!(class("http://134744072/", "", AddressReach::TrustedOrPublic), Ok(AddressClass::Derived));
+        assert_eq!(
+            class("http://8.8.8.8/", "", AddressReach::TrustedOrPublic),
+            Ok(AddressClass::Derived)
+        );
+        assert_eq!(
+            class("http://134744072/", "", AddressReach::TrustedOrPublic),
+            Ok(AddressClass::Derived)
+        );
     }
 
     #[test]
     fn the_configured_origin_may_be_anywhere_and_nothing_else_on_its_host() {
         let own = "http://127.0.0.1:8081/rss.xml";
         let reach = AddressReach::TrustedOrPublic;
-        assert_eq!(class("http://127.0.0.1:8081/rss.xml", own, reach), Ok(AddressClass::Configured));
-        assert_eq!(class("http://127.0.0.1:8081/archive/2", own, reach), Ok(AddressClass::Configured));
+        assert_eq!(
+            class("http://127.0.0.1:8081/rss.xml", own, reach),
+            Ok(AddressClass::Configured)
+        );
+        assert_eq!(
+            class("http://127.0.0.1:8081/archive/2", own, reach),
+            Ok(AddressClass::Configured)
+        );
         assert!(class("http://127.0.0.1:8079/metrics", own, reach).is_err());
         assert!(class("https://127.0.0.1:8081/rss.xml", own, reach).is_err());
-        assert_eq!(class("http://public.example/", own, reach), Ok(AddressClass::Derived));
+        assert_eq!(
+            class("http://public.example/", own, reach),
+            Ok(AddressClass::Derived)
+        );
     }
 
     #[test]
@@ -178,19 +216,29 @@ mod tests {
         }
         for port in [80, 443, 1024, 8080] {
             let url = format!("http://public.example:{port}/");
-            assert_eq!(class(&url, "", AddressReach::TrustedOrPublic), Ok(AddressClass::Derived));
+            assert_eq!(
+                class(&url, "", AddressReach::TrustedOrPublic),
+                Ok(AddressClass::Derived)
+            );
         }
     }
 
     #[test]
     fn an_operator_who_allows_private_callbacks_gets_them() {
-        assert_eq!(class("http://10.0.0.7:81/cb", "", AddressReach::Anywhere), Ok(AddressClass::Configured));
+        assert_eq!(
+            class("http://10.0.0.7:81/cb", "", AddressReach::Anywhere),
+            Ok(AddressClass::Configured)
+        );
     }
 
     #[test]
     fn only_http_and_https_are_spoken() {
         for url in ["ftp://public.example/", "/relative"] {
-            assert_eq!(class(url, "", AddressReach::Anywhere), Err(FetchError::BadUrl.to_string()), "{url}");
+            assert_eq!(
+                class(url, "", AddressReach::Anywhere),
+                Err(FetchError::BadUrl.to_string()),
+                "{url}"
+            );
         }
     }
 }

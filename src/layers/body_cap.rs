@@ -1,5 +1,5 @@
-//! Caps what a body may weigh on the wire and notices when it ends too early. Not the cap on what it inflates
-//! to.
+//! Caps what a body may weigh on the wire and notices when it ends too early. Not the cap on what
+//! it inflates to.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -38,7 +38,8 @@ enum Over {
     Drop,
 }
 
-/// Response extension: how many body bytes came over the wire so far, all of them once the body was read.
+/// Response extension: how many body bytes came over the wire so far, all of them once the body was
+/// read.
 #[derive(Debug, Clone, Default)]
 pub struct WireBytes(Arc<AtomicU64>);
 
@@ -52,12 +53,19 @@ impl WireBytes {
 impl BodyCap<()> {
     /// A body over `bytes_max` is an error, and one that announces so is not read at all.
     pub fn layer(bytes_max: u64) -> BodyCapLayer {
-        BodyCapLayer { bytes_max, over: Over::Refuse }
+        BodyCapLayer {
+            bytes_max,
+            over: Over::Refuse,
+        }
     }
 
-    /// A body over `bytes_max` ends there. For answers of which only the status and the first bytes matter.
+    /// A body over `bytes_max` ends there. For answers of which only the status and the first bytes
+    /// matter.
     pub fn first(bytes_max: u64) -> BodyCapLayer {
-        BodyCapLayer { bytes_max, over: Over::Drop }
+        BodyCapLayer {
+            bytes_max,
+            over: Over::Drop,
+        }
     }
 }
 
@@ -65,7 +73,11 @@ impl<S> Layer<S> for BodyCapLayer {
     type Service = BodyCap<S>;
 
     fn layer(&self, inner: S) -> BodyCap<S> {
-        BodyCap { inner, bytes_max: self.bytes_max, over: self.over }
+        BodyCap {
+            inner,
+            bytes_max: self.bytes_max,
+            over: self.over,
+        }
     }
 }
 
@@ -84,14 +96,30 @@ impl<S: Exchange> Service<Request> for BodyCap<S> {
         let answer = self.inner.call(request);
         Box::pin(async move {
             let mut reply = answer.await?;
-            let announced = if head || is_bodiless(reply.status()) { None } else { announced(&reply) };
+            let announced = if head || is_bodiless(reply.status()) {
+                None
+            } else {
+                announced(&reply)
+            };
             if over == Over::Refuse && announced.is_some_and(|bytes| bytes > bytes_max) {
-                return Err(FetchError::TooLarge { bytes_max, size: Size::Wire });
+                return Err(FetchError::TooLarge {
+                    bytes_max,
+                    size: Size::Wire,
+                });
             }
             let seen = WireBytes::default();
             reply.extensions_mut().insert(seen.clone());
-            Ok(reply
-                .map(|inner| Capped { inner, seen, bytes_max, over, announced, ended: false }.boxed_unsync()))
+            Ok(reply.map(|inner| {
+                Capped {
+                    inner,
+                    seen,
+                    bytes_max,
+                    over,
+                    announced,
+                    ended: false,
+                }
+                .boxed_unsync()
+            }))
         })
     }
 }
@@ -99,11 +127,21 @@ impl<S: Exchange> Service<Request> for BodyCap<S> {
 /// These announce a length for a body that they do not have (RFC 9110 section 8.6).
 fn is_bodiless(status: http::StatusCode) -> bool {
     status.is_informational()
-        || matches!(status, http::StatusCode::NO_CONTENT | http::StatusCode::NOT_MODIFIED)
+        || matches!(
+            status,
+            http::StatusCode::NO_CONTENT | http::StatusCode::NOT_MODIFIED
+        )
 }
 
 fn announced(reply: &Reply) -> Option<u64> {
-    reply.headers().get(CONTENT_LENGTH)?.to_str().ok()?.trim().parse().ok()
+    reply
+        .headers()
+        .get(CONTENT_LENGTH)?
+        .to_str()
+        .ok()?
+        .trim()
+        .parse()
+        .ok()
 }
 
 struct Capped {
@@ -142,13 +180,19 @@ impl Capped {
         let Ok(mut data) = frame.into_data() else {
             return Some(Ok(Frame::data(Bytes::new()))); // Trailers: nothing here reads them.
         };
-        let before = self.seen.0.fetch_add(data.remaining() as u64, Ordering::Relaxed);
+        let before = self
+            .seen
+            .0
+            .fetch_add(data.remaining() as u64, Ordering::Relaxed);
         let room = self.bytes_max.saturating_sub(before);
         if data.remaining() as u64 <= room {
             return Some(Ok(Frame::data(data)));
         }
         match self.over {
-            Over::Refuse => Some(Err(FetchError::TooLarge { bytes_max: self.bytes_max, size: Size::Wire })),
+            Over::Refuse => Some(Err(FetchError::TooLarge {
+                bytes_max: self.bytes_max,
+                size: Size::Wire,
+            })),
             Over::Drop => {
                 self.ended = true;
                 data.truncate(usize::try_from(room).unwrap_or(usize::MAX));
@@ -157,11 +201,15 @@ impl Capped {
         }
     }
 
-    /// The connection speaks HTTP and notices most early ends itself; this check makes the promise ours.
+    /// The connection speaks HTTP and notices most early ends itself; this check makes the promise
+    /// ours.
     fn end(&self) -> Option<FetchError> {
         let seen = self.seen.count();
         let announced = self.announced.filter(|announced| *announced != seen)?;
-        Some(FetchError::Cut(CutFault::Body, format!("{seen} of {announced} bytes arrived").into()))
+        Some(FetchError::Cut(
+            CutFault::Body,
+            format!("{seen} of {announced} bytes arrived").into(),
+        ))
     }
 }
 
@@ -179,32 +227,65 @@ mod tests {
     }
 
     fn announcing(length: &str, body: Body) -> Reply {
-        http::Response::builder().header(CONTENT_LENGTH, length).body(body).unwrap()
+        http::Response::builder()
+            .header(CONTENT_LENGTH, length)
+            .body(body)
+            .unwrap()
     }
 
     #[tokio::test]
     async fn a_body_within_its_cap_passes_and_is_counted() {
-        let (body, seen) =
-            read(BodyCap::layer(8), || http::Response::new(body_of(&["four", "more"]))).await.unwrap();
+        let (body, seen) = read(BodyCap::layer(8), || {
+            http::Response::new(body_of(&["four", "more"]))
+        })
+        .await
+        .unwrap();
         assert_eq!((&body[..], seen), (&b"fourmore"[..], 8));
     }
 
     #[tokio::test]
     async fn a_body_over_its_cap_is_an_error_and_not_a_shorter_body() {
-        let error =
-            read(BodyCap::layer(7), || http::Response::new(body_of(&["four", "more"]))).await.unwrap_err();
-        assert!(matches!(error, FetchError::TooLarge { bytes_max: 7, size: Size::Wire }), "{error:?}");
+        let error = read(BodyCap::layer(7), || {
+            http::Response::new(body_of(&["four", "more"]))
+        })
+        .await
+        .unwrap_err();
+        assert!(
+            matches!(
+                error,
+                FetchError::TooLarge {
+                    bytes_max: 7,
+                    size: Size::Wire
+                }
+            ),
+            "{error:?}"
+        );
     }
 
     #[tokio::test]
     async fn a_length_over_the_cap_is_refused_before_the_first_byte() {
-        let error = read(BodyCap::layer(10), || announcing("11", untouchable_body())).await.unwrap_err();
-        assert!(matches!(error, FetchError::TooLarge { bytes_max: 10, size: Size::Wire }), "{error:?}");
+        let error = read(BodyCap::layer(10), || announcing("11", untouchable_body()))
+            .await
+            .unwrap_err();
+        assert!(
+            matches!(
+                error,
+                FetchError::TooLarge {
+                    bytes_max: 10,
+                    size: Size::Wire
+                }
+            ),
+            "{error:?}"
+        );
     }
 
     #[tokio::test]
     async fn a_body_shorter_than_announced_is_cut() {
-        let error = read(BodyCap::layer(10), || announcing("9", body_of(&["12345678"]))).await.unwrap_err();
+        let error = read(BodyCap::layer(10), || {
+            announcing("9", body_of(&["12345678"]))
+        })
+        .await
+        .unwrap_err();
         assert!(matches!(error, FetchError::Cut(..)), "{error:?}");
     }
 
@@ -222,8 +303,11 @@ mod tests {
 
     #[tokio::test]
     async fn only_the_first_bytes_are_kept_where_the_rest_does_not_matter() {
-        let (body, _) =
-            read(BodyCap::first(5), || announcing("8", body_of(&["four", "more"]))).await.unwrap();
+        let (body, _) = read(BodyCap::first(5), || {
+            announcing("8", body_of(&["four", "more"]))
+        })
+        .await
+        .unwrap();
         assert_eq!(&body[..], b"fourm");
     }
 }

@@ -1,5 +1,5 @@
-//! The two client stacks: towards publishers, and towards the callbacks of subscribers. Composition only; what
-//! each line does is in the file of its layer.
+//! The two client stacks: towards publishers, and towards the callbacks of subscribers. Composition
+//! only; what each line does is in the file of its layer.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -27,15 +27,16 @@ use super::trace::Trace;
 use super::wire::{BuildError, Wire, WireConfig};
 use super::{Exchange, FetchError, Request};
 
-/// The media types that an upstream is asked for. Feeds first, each by its own name; at last anything, because old servers send
-/// feeds as what they please and answer 406 to whoever is particular.
+/// The media types that an upstream is asked for. Feeds first, each by its own name; at last
+/// anything, because old servers send feeds as what they please and answer 406 to whoever is
+/// particular.
 pub const ACCEPT_FEEDS: HeaderValue = HeaderValue::from_static(
     "application/atom+xml, application/rss+xml;q=0.9, application/rdf+xml;q=0.8, application/feed+json;q=0.8, \
      application/xml;q=0.7, text/xml;q=0.7, application/json;q=0.5, */*;q=0.1",
 );
 
-/// The limits of a client stack. [`ClientConfig::default`] suits upstreams, [`ClientConfig::for_callbacks`]
-/// callbacks.
+/// The limits of a client stack. [`ClientConfig::default`] suits upstreams,
+/// [`ClientConfig::for_callbacks`] callbacks.
 #[derive(Debug, Clone)]
 pub struct ClientConfig {
     /// Seconds for one call: waits, redirects, retries and body together. 30, callbacks 10.
@@ -46,7 +47,8 @@ pub struct ClientConfig {
     pub head_secs: u64,
     /// Seconds that a call waits at most for its turn at a busy host; it is refused beyond. 10.
     pub host_wait_secs: u64,
-    /// Bytes of one body as sent. 10 MiB; of a callback's answer 64 KiB are read and the rest is dropped.
+    /// Bytes of one body as sent. 10 MiB; of a callback's answer 64 KiB are read and the rest is
+    /// dropped.
     pub wire_bytes_max: u64,
     /// Bytes of one body once inflated. 32 MiB.
     pub body_bytes_max: u64,
@@ -83,7 +85,13 @@ impl Default for ClientConfig {
 impl ClientConfig {
     /// The defaults for callbacks (PUSH.md D-P4, D-P6).
     pub fn for_callbacks() -> Self {
-        Self { total_secs: 10, connect_secs: 5, head_secs: 10, wire_bytes_max: 64 << 10, ..Self::default() }
+        Self {
+            total_secs: 10,
+            connect_secs: 5,
+            head_secs: 10,
+            wire_bytes_max: 64 << 10,
+            ..Self::default()
+        }
     }
 
     fn wire(&self, resolver: Arc<dyn Resolve>, accept: HeaderValue) -> Result<Wire, BuildError> {
@@ -91,9 +99,15 @@ impl ClientConfig {
     }
 
     fn connections(&self, accept: HeaderValue) -> WireConfig {
-        let headers = HeaderMap::from_iter([(USER_AGENT, self.user_agent.clone()), (ACCEPT, accept)]);
+        let headers =
+            HeaderMap::from_iter([(USER_AGENT, self.user_agent.clone()), (ACCEPT, accept)]);
         let connect = Duration::from_secs(self.connect_secs);
-        WireConfig { connect, headers, idle_per_host: self.idle_per_host, roots: Vec::new() }
+        WireConfig {
+            connect,
+            headers,
+            idle_per_host: self.idle_per_host,
+            roots: Vec::new(),
+        }
     }
 }
 
@@ -125,8 +139,8 @@ impl Service<Request> for Client {
 /// The stack towards publishers.
 ///
 /// A request may carry [`Trusted`](super::Trusted), the origin that the operator configured, and
-/// [`Validators`](super::Validators). The answer carries [`Landing`](super::Landing), [`Asked`](super::Asked),
-/// [`Validators`](super::Validators) and [`WireBytes`](super::WireBytes).
+/// [`Validators`](super::Validators). The answer carries [`Landing`](super::Landing),
+/// [`Asked`](super::Asked), [`Validators`](super::Validators) and [`WireBytes`](super::WireBytes).
 pub fn upstream(config: &ClientConfig, governor: Governor) -> Result<Client, BuildError> {
     upstream_via(config, governor, Arc::new(SystemResolver))
 }
@@ -137,7 +151,11 @@ pub fn upstream_via(
     governor: Governor,
     resolver: Arc<dyn Resolve>,
 ) -> Result<Client, BuildError> {
-    Ok(upstream_over(config, governor, config.wire(resolver, ACCEPT_FEEDS)?))
+    Ok(upstream_over(
+        config,
+        governor,
+        config.wire(resolver, ACCEPT_FEEDS)?,
+    ))
 }
 
 /// [`upstream`] over any service in place of the network.
@@ -150,7 +168,10 @@ where
     let hop = ServiceBuilder::new()
         .layer(Conditional::layer()) // Inside Redirect: validators go only to the URL that they came from.
         .layer(Retry::layer(connect_once())) // Statuses are the poller's business.
-        .layer(PerHost::layer(governor, Duration::from_secs(config.host_wait_secs))) // Every request on the wire is counted.
+        .layer(PerHost::layer(
+            governor,
+            Duration::from_secs(config.host_wait_secs),
+        )) // Every request on the wire is counted.
         .layer(AddressGuard::layer(AddressReach::TrustedOrPublic)) // Sees the host of this very hop.
         .layer(MapErrLayer::new(FetchError::from_boxed(head)))
         .layer(TimeoutLayer::new(head)) // One attempt, up to its head.
@@ -160,22 +181,32 @@ where
     let whole = ServiceBuilder::new()
         .layer(Trace::upstream()) // Outermost: its span covers waits and retries.
         .layer(Deadline::layer(Duration::from_secs(config.total_secs))) // The whole call, body included.
-        .layer(Collect::layer(config.documents_bytes_max, config.body_bytes_max)) // Bodies arrive below, and are whole above.
+        .layer(Collect::layer(
+            config.documents_bytes_max,
+            config.body_bytes_max,
+        )) // Bodies arrive below, and are whole above.
         .layer(Redirect::layer(config.redirects_max)) // Each hop passes everything below again.
         .service(BoxCloneSyncService::new(hop));
     Client(BoxCloneSyncService::new(whole))
 }
 
-/// The stack towards the callbacks of subscribers: verification and delivery. No redirects, as what was verified
-/// is one URL; no governor, as the hub paces deliveries per subscription; of the answer only its first
-/// `wire_bytes_max` bytes, as a subscriber that received a push has received it, however long its page.
+/// The stack towards the callbacks of subscribers: verification and delivery. No redirects, as what
+/// was verified is one URL; no governor, as the hub paces deliveries per subscription; of the
+/// answer only its first `wire_bytes_max` bytes, as a subscriber that received a push has received
+/// it, however long its page.
 pub fn callback(config: &ClientConfig) -> Result<Client, BuildError> {
     callback_via(config, Arc::new(SystemResolver))
 }
 
 /// [`callback`] with names looked up by `resolver`.
-pub fn callback_via(config: &ClientConfig, resolver: Arc<dyn Resolve>) -> Result<Client, BuildError> {
-    Ok(callback_over(config, config.wire(resolver, HeaderValue::from_static("*/*"))?))
+pub fn callback_via(
+    config: &ClientConfig,
+    resolver: Arc<dyn Resolve>,
+) -> Result<Client, BuildError> {
+    Ok(callback_over(
+        config,
+        config.wire(resolver, HeaderValue::from_static("*/*"))?,
+    ))
 }
 
 /// [`callback`] over any service in place of the network.
@@ -184,7 +215,11 @@ where
     S: Exchange + Sync,
 {
     let head = Duration::from_secs(config.head_secs);
-    let reach = if config.private_ok { AddressReach::Anywhere } else { AddressReach::TrustedOrPublic };
+    let reach = if config.private_ok {
+        AddressReach::Anywhere
+    } else {
+        AddressReach::TrustedOrPublic
+    };
     let hop = ServiceBuilder::new()
         .layer(Retry::layer(connect_once())) // Nothing was sent, so nothing is delivered twice.
         .layer(AddressGuard::layer(reach))
@@ -200,11 +235,18 @@ where
     Client(BoxCloneSyncService::new(whole))
 }
 
-/// The stack towards a certificate authority, which the operator names: at any address, without redirects, and its answers are
-/// short.
+/// The stack towards a certificate authority, which the operator names: at any address, without
+/// redirects, and its answers are short.
 pub fn authority(roots: Vec<u8>) -> Result<Client, BuildError> {
-    let config = ClientConfig { wire_bytes_max: 1 << 20, body_bytes_max: 1 << 20, ..ClientConfig::default() };
-    let wire = WireConfig { roots, ..config.connections(HeaderValue::from_static("*/*")) };
+    let config = ClientConfig {
+        wire_bytes_max: 1 << 20,
+        body_bytes_max: 1 << 20,
+        ..ClientConfig::default()
+    };
+    let wire = WireConfig {
+        roots,
+        ..config.connections(HeaderValue::from_static("*/*"))
+    };
     let wire = Wire::new(&wire, Arc::new(SystemResolver))?;
     let head = Duration::from_secs(config.head_secs);
     let hop = ServiceBuilder::new()
@@ -217,7 +259,10 @@ pub fn authority(roots: Vec<u8>) -> Result<Client, BuildError> {
     let whole = ServiceBuilder::new()
         .layer(Trace::authority())
         .layer(Deadline::layer(Duration::from_secs(config.total_secs)))
-        .layer(Collect::layer(config.documents_bytes_max, config.body_bytes_max))
+        .layer(Collect::layer(
+            config.documents_bytes_max,
+            config.body_bytes_max,
+        ))
         .service(BoxCloneSyncService::new(hop));
     Ok(Client(BoxCloneSyncService::new(whole)))
 }

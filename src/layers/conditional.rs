@@ -1,10 +1,10 @@
-//! Conditional requests: sends the validators of the last answer back, word for word, and reads those of this
-//! one. Keeps nothing itself; the pair lives with whoever keeps the body.
+//! Conditional requests: sends the validators of the last answer back, word for word, and reads
+//! those of this one. Keeps nothing itself; the pair lives with whoever keeps the body.
 //!
-//! It stands *inside* Redirect, so that it sees the URL of each hop: a validator belongs to the URL that issued
-//! it and is sent to no other. Sent along to wherever a redirect leads today, an If-Modified-Since would be
-//! answered with 304 by any older document, and that 304 would be believed. Never sends `A-IM`: a delta hides
-//! deletions.
+//! It stands *inside* Redirect, so that it sees the URL of each hop: a validator belongs to the URL
+//! that issued it and is sent to no other. Sent along to wherever a redirect leads today, an
+//! If-Modified-Since would be answered with 304 by any older document, and that 304 would be
+//! believed. Never sends `A-IM`: a delta hides deletions.
 
 use std::task::{Context, Poll};
 
@@ -43,8 +43,8 @@ pub struct Validators {
 /// Response extension: how the answer was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Asked {
-    /// True when validators were sent on the hop that gave the answer. A caller that hands in validators may
-    /// still get a plain answer, when redirects now lead elsewhere.
+    /// True when validators were sent on the hop that gave the answer. A caller that hands in
+    /// validators may still get a plain answer, when redirects now lead elsewhere.
     pub conditional: bool,
 }
 
@@ -55,14 +55,26 @@ impl Validators {
     }
 
     fn read(headers: &HeaderMap, url: &Url) -> Self {
-        let first = |name| headers.get(name).map(verbatim).filter(|text| !text.is_empty());
-        Self { etag: first(ETAG), last_modified: first(LAST_MODIFIED), url: without_fragment(url) }
+        let first = |name| {
+            headers
+                .get(name)
+                .map(verbatim)
+                .filter(|text| !text.is_empty())
+        };
+        Self {
+            etag: first(ETAG),
+            last_modified: first(LAST_MODIFIED),
+            url: without_fragment(url),
+        }
     }
 
     /// Both are sent when there are both, as the server that sent them may check either.
     fn write(&self, headers: &mut HeaderMap) -> bool {
         let mut any = false;
-        for (name, text) in [(IF_NONE_MATCH, &self.etag), (IF_MODIFIED_SINCE, &self.last_modified)] {
+        for (name, text) in [
+            (IF_NONE_MATCH, &self.etag),
+            (IF_MODIFIED_SINCE, &self.last_modified),
+        ] {
             if let Some(value) = text.as_deref().and_then(as_sent) {
                 headers.insert(name, value);
                 any = true;
@@ -124,7 +136,9 @@ fn ask(request: &mut Request, url: &Url) -> bool {
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
         return false;
     }
-    let Some(validators) = request.extensions().get::<Validators>().cloned() else { return false };
+    let Some(validators) = request.extensions().get::<Validators>().cloned() else {
+        return false;
+    };
     validators.url == without_fragment(url) && validators.write(request.headers_mut())
 }
 
@@ -152,7 +166,8 @@ mod tests {
 
     const FEED: &str = "http://a.example/feed?x=1";
 
-    /// Sends `request` to a server that answers with `status` and `headers`; the answer, and what it was asked.
+    /// Sends `request` to a server that answers with `status` and `headers`; the answer, and what
+    /// it was asked.
     async fn exchange(
         request: Request,
         status: u16,
@@ -172,10 +187,14 @@ mod tests {
     }
 
     async fn check_round_trip(etag: &'static [u8], last_modified: &'static [u8]) {
-        let headers: &'static [_] = Box::leak(Box::new([("etag", etag), ("last-modified", last_modified)]));
+        let headers: &'static [_] =
+            Box::leak(Box::new([("etag", etag), ("last-modified", last_modified)]));
         let (reply, asked) = exchange(get(FEED), 200, headers).await.unwrap();
         assert!(asked.is_empty(), "nothing to ask with yet");
-        assert_eq!(reply.extensions().get(), Some(&Asked { conditional: false }));
+        assert_eq!(
+            reply.extensions().get(),
+            Some(&Asked { conditional: false })
+        );
         let validators = reply.extensions().get::<Validators>().unwrap().clone();
         assert_eq!(validators.url, FEED);
 
@@ -199,14 +218,24 @@ mod tests {
 
     #[tokio::test]
     async fn validators_go_only_to_the_url_that_issued_them() {
-        for other in ["http://a.example/feed", "http://b.example/feed?x=1", "https://a.example/feed?x=1"] {
+        for other in [
+            "http://a.example/feed",
+            "http://b.example/feed?x=1",
+            "https://a.example/feed?x=1",
+        ] {
             let mut request = get(other);
-            let pair =
-                Validators { etag: Some("x".into()), last_modified: Some("y".into()), url: FEED.into() };
+            let pair = Validators {
+                etag: Some("x".into()),
+                last_modified: Some("y".into()),
+                url: FEED.into(),
+            };
             request.extensions_mut().insert(pair);
             let (reply, asked) = exchange(request, 200, &[]).await.unwrap();
             assert!(asked.is_empty(), "{other}");
-            assert_eq!(reply.extensions().get(), Some(&Asked { conditional: false }));
+            assert_eq!(
+                reply.extensions().get(),
+                Some(&Asked { conditional: false })
+            );
         }
     }
 
@@ -219,7 +248,11 @@ mod tests {
     #[tokio::test]
     async fn a_stored_validator_that_is_no_header_value_is_left_out() {
         let mut request = get(FEED);
-        let pair = Validators { etag: Some("a\r\nb: c".into()), last_modified: None, url: FEED.into() };
+        let pair = Validators {
+            etag: Some("a\r\nb: c".into()),
+            last_modified: None,
+            url: FEED.into(),
+        };
         request.extensions_mut().insert(pair);
         let (reply, asked) = exchange(request, 200, &[("etag", b"")]).await.unwrap();
         assert!(asked.is_empty());

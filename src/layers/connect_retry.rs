@@ -1,5 +1,5 @@
-//! A second attempt where the first never reached the other side. Not for statuses, timeouts or cut bodies:
-//! what those mean for the next attempt is the caller's schedule.
+//! A second attempt where the first never reached the other side. Not for statuses, timeouts or cut
+//! bodies: what those mean for the next attempt is the caller's schedule.
 
 use std::future::{Ready, ready};
 
@@ -18,7 +18,8 @@ impl Retry {
     }
 }
 
-/// Tries again once, at once, when no connection could be made. Nothing was sent then, so any method may.
+/// Tries again once, at once, when no connection could be made. Nothing was sent then, so any
+/// method may.
 pub fn connect_once() -> ConnectOnce {
     ConnectOnce { left: 1 }
 }
@@ -55,16 +56,19 @@ mod tests {
     use std::time::Duration;
     use tower::{ServiceBuilder, ServiceExt};
 
-    /// Number of requests that went out, and whether an answer came, when the first `failures` attempts end in `error`.
+    /// Number of requests that went out, and whether an answer came, when the first `failures`
+    /// attempts end in `error`.
     async fn attempts(failures: usize, error: fn() -> FetchError) -> (usize, bool) {
         let sent = Arc::new(AtomicUsize::new(0));
         let counter = sent.clone();
-        let stack = ServiceBuilder::new().layer(Retry::layer(connect_once())).service(answering(move |_| {
-            if counter.fetch_add(1, Ordering::SeqCst) < failures {
-                return Err(error());
-            }
-            Ok(http::Response::new(body_of(&[])))
-        }));
+        let stack = ServiceBuilder::new()
+            .layer(Retry::layer(connect_once()))
+            .service(answering(move |_| {
+                if counter.fetch_add(1, Ordering::SeqCst) < failures {
+                    return Err(error());
+                }
+                Ok(http::Response::new(body_of(&[])))
+            }));
         let answer = stack.oneshot(get("http://a.example/")).await;
         (sent.load(Ordering::SeqCst), answer.is_ok())
     }
@@ -80,14 +84,31 @@ mod tests {
     #[tokio::test]
     async fn nothing_else_is_tried_again() {
         assert_eq!(
-            attempts(1, || FetchError::Cut(crate::layers::error::CutFault::Body, "".into())).await,
+            attempts(1, || FetchError::Cut(
+                crate::layers::error::CutFault::Body,
+                "".into()
+            ))
+            .await,
             (1, false)
         );
-        assert_eq!(attempts(1, || FetchError::Resolve(NameFault::Unknown, "".into())).await, (1, false));
         assert_eq!(
-            attempts(1, || FetchError::Timeout { after: Duration::ZERO, awaited: Awaited::Head }).await,
+            attempts(1, || FetchError::Resolve(NameFault::Unknown, "".into())).await,
             (1, false)
         );
-        assert_eq!(attempts(1, || FetchError::Throttled { wait: Duration::ZERO }).await, (1, false));
+        assert_eq!(
+            attempts(1, || FetchError::Timeout {
+                after: Duration::ZERO,
+                awaited: Awaited::Head
+            })
+            .await,
+            (1, false)
+        );
+        assert_eq!(
+            attempts(1, || FetchError::Throttled {
+                wait: Duration::ZERO
+            })
+            .await,
+            (1, false)
+        );
     }
 }

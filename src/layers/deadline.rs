@@ -1,5 +1,5 @@
-//! A limit on the whole of a call, whatever the layers below do with the time. Not the limit of one attempt:
-//! that is a plain timeout further in.
+//! A limit on the whole of a call, whatever the layers below do with the time. Not the limit of one
+//! attempt: that is a plain timeout further in.
 
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -45,7 +45,10 @@ impl<S> Layer<S> for DeadlineLayer {
     type Service = Deadline<S>;
 
     fn layer(&self, inner: S) -> Deadline<S> {
-        Deadline { inner, total: self.total }
+        Deadline {
+            inner,
+            total: self.total,
+        }
     }
 }
 
@@ -90,7 +93,9 @@ mod tests {
         let stack = ServiceBuilder::new()
             .layer(Deadline::layer(Duration::from_secs(30)))
             .layer(Collect::layer(1 << 20, 1 << 20))
-            .service(answering(|_| Ok(http::Response::new(stalling_body("<rss>")))));
+            .service(answering(|_| {
+                Ok(http::Response::new(stalling_body("<rss>")))
+            }));
         let start = Instant::now();
         let error = stack.oneshot(get("http://a.example/")).await.unwrap_err();
         assert!(
@@ -102,15 +107,15 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_layers_below_know_when_the_time_ends() {
-        let stack = ServiceBuilder::new().layer(Deadline::layer(Duration::from_secs(7))).service(answering(
-            |request| {
+        let stack = ServiceBuilder::new()
+            .layer(Deadline::layer(Duration::from_secs(7)))
+            .service(answering(|request| {
                 assert_eq!(
                     request.extensions().get::<Expiry>(),
                     Some(&Expiry(Instant::now() + Duration::from_secs(7)))
                 );
                 Ok(http::Response::new(stalling_body("")))
-            },
-        ));
+            }));
         stack.oneshot(get("http://a.example/")).await.unwrap();
     }
 }

@@ -1,5 +1,5 @@
-//! Failures of an exchange, in terms of whose fault it is and whether it may pass. Not for HTTP statuses: an
-//! answer with status 500 is an answer, and its meaning is the caller's business.
+//! Failures of an exchange, in terms of whose fault it is and whether it may pass. Not for HTTP
+//! statuses: an answer with status 500 is an answer, and its meaning is the caller's business.
 
 use std::time::Duration;
 
@@ -26,8 +26,8 @@ pub enum Fault {
 
 /// Reason why no usable answer came back.
 ///
-/// `Display` is the public text: no URL, no path, no query string, no credentials, no resolved address. The
-/// `source` chain is internal.
+/// `Display` is the public text: no URL, no path, no query string, no credentials, no resolved
+/// address. The `source` chain is internal.
 #[derive(Debug, Error)]
 pub enum FetchError {
     #[error("the address is not an absolute http or https URL")]
@@ -115,8 +115,8 @@ impl FetchError {
         }
     }
 
-    /// Time to wait at least before the same call, when we know. Only our own governor says so here; what
-    /// the peer asks for stands in its `Retry-After`.
+    /// Time to wait at least before the same call, when we know. Only our own governor says so
+    /// here; what the peer asks for stands in its `Retry-After`.
     pub fn wait(&self) -> Option<Duration> {
         match self {
             Self::Throttled { wait } => Some(*wait),
@@ -150,9 +150,10 @@ impl FetchError {
     pub(super) fn from_boxed(after: Duration) -> impl Fn(BoxError) -> Self + Clone {
         move |boxed| match boxed.downcast::<Self>() {
             Ok(own) => *own,
-            Err(other) if other.is::<tower::timeout::error::Elapsed>() => {
-                Self::Timeout { after, awaited: Awaited::Head }
-            }
+            Err(other) if other.is::<tower::timeout::error::Elapsed>() => Self::Timeout {
+                after,
+                awaited: Awaited::Head,
+            },
             Err(other) => Self::Local(other),
         }
     }
@@ -160,13 +161,18 @@ impl FetchError {
 
 impl From<Elapsed> for FetchError {
     fn from(elapsed: Elapsed) -> Self {
-        Self::Timeout { after: elapsed.after, awaited: Awaited::Whole }
+        Self::Timeout {
+            after: elapsed.after,
+            awaited: Awaited::Whole,
+        }
     }
 }
 
 impl From<Throttled> for FetchError {
     fn from(throttled: Throttled) -> Self {
-        Self::Throttled { wait: throttled.wait }
+        Self::Throttled {
+            wait: throttled.wait,
+        }
     }
 }
 
@@ -277,7 +283,9 @@ pub enum InflateFault {
 pub enum Refused {
     #[error("the host is not on the public internet, and no configuration names it")]
     Address,
-    #[error("the host name led to public addresses and now leads to private ones; a restart accepts that")]
+    #[error(
+        "the host name led to public addresses and now leads to private ones; a restart accepts that"
+    )]
     Rebound,
     #[error("port {0} is neither 80, 443 nor above 1023")]
     Port(u16),

@@ -1,5 +1,5 @@
-//! Undoes Content-Encoding and caps what comes out, so that a small answer cannot become a large one. Not the
-//! cap on what goes in.
+//! Undoes Content-Encoding and caps what comes out, so that a small answer cannot become a large
+//! one. Not the cap on what goes in.
 
 mod inflater;
 
@@ -25,8 +25,8 @@ pub struct InflateCap<S> {
     bytes_max: u64,
 }
 
-/// Request extension: of the body, only the first so many bytes matter, inflated. The rest is not read, and the
-/// connection is let go.
+/// Request extension: of the body, only the first so many bytes matter, inflated. The rest is not
+/// read, and the connection is let go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FirstBytes(pub u64);
 
@@ -37,8 +37,8 @@ pub struct InflateCapLayer {
 }
 
 impl InflateCap<()> {
-    /// A body that inflates to more than `bytes_max` is an error, noticed with no more than that in memory. It
-    /// holds for plain bodies too.
+    /// A body that inflates to more than `bytes_max` is an error, noticed with no more than that in
+    /// memory. It holds for plain bodies too.
     pub fn layer(bytes_max: u64) -> InflateCapLayer {
         InflateCapLayer { bytes_max }
     }
@@ -48,7 +48,10 @@ impl<S> Layer<S> for InflateCapLayer {
     type Service = InflateCap<S>;
 
     fn layer(&self, inner: S) -> InflateCap<S> {
-        InflateCap { inner, bytes_max: self.bytes_max }
+        InflateCap {
+            inner,
+            bytes_max: self.bytes_max,
+        }
     }
 }
 
@@ -62,9 +65,15 @@ impl<S: Exchange> Service<Request> for InflateCap<S> {
     }
 
     fn call(&mut self, mut request: Request) -> Self::Future {
-        request.headers_mut().entry(ACCEPT_ENCODING).or_insert(HeaderValue::from_static("gzip, deflate, br"));
+        request
+            .headers_mut()
+            .entry(ACCEPT_ENCODING)
+            .or_insert(HeaderValue::from_static("gzip, deflate, br"));
         let bytes_max = self.bytes_max;
-        let wanted = request.extensions().get::<FirstBytes>().map(|first| first.0);
+        let wanted = request
+            .extensions()
+            .get::<FirstBytes>()
+            .map(|first| first.0);
         let answer = self.inner.call(request);
         Box::pin(async move {
             let (mut parts, body) = answer.await?.into_parts();
@@ -75,19 +84,24 @@ impl<S: Exchange> Service<Request> for InflateCap<S> {
                 parts.headers.remove(CONTENT_LENGTH);
             }
             let inflater = Some(Inflater::new(coding, bytes_max));
-            let inflated = Inflating { inner: body, inflater, wanted };
+            let inflated = Inflating {
+                inner: body,
+                inflater,
+                wanted,
+            };
             Ok(http::Response::from_parts(parts, inflated.boxed_unsync()))
         })
     }
 }
 
-/// The one coding of a body. Several on top of each other are legal, unheard of in feeds, and a known way to
-/// build bombs.
+/// The one coding of a body. Several on top of each other are legal, unheard of in feeds, and a
+/// known way to build bombs.
 fn coding_of(headers: &HeaderMap) -> Result<ContentCoding, FetchError> {
     let mut coding = ContentCoding::Identity;
     for value in headers.get_all(CONTENT_ENCODING) {
-        let value =
-            value.to_str().map_err(|error| FetchError::Inflate(InflateFault::UnknownCoding, error.into()))?;
+        let value = value
+            .to_str()
+            .map_err(|error| FetchError::Inflate(InflateFault::UnknownCoding, error.into()))?;
         for name in value.split(',').map(str::trim) {
             let next = match name.to_ascii_lowercase().as_str() {
                 "" | "identity" => continue,
@@ -102,7 +116,10 @@ fn coding_of(headers: &HeaderMap) -> Result<ContentCoding, FetchError> {
                 }
             };
             if coding != ContentCoding::Identity {
-                return Err(FetchError::Inflate(InflateFault::UnknownCoding, "more than one coding".into()));
+                return Err(FetchError::Inflate(
+                    InflateFault::UnknownCoding,
+                    "more than one coding".into(),
+                ));
             }
             coding = next;
         }
@@ -121,7 +138,9 @@ struct Inflating {
 impl Inflating {
     /// Takes what is wanted of these bytes. With the last of them the body ends.
     fn admit(&mut self, mut out: Bytes) -> Bytes {
-        let Some(wanted) = &mut self.wanted else { return out };
+        let Some(wanted) = &mut self.wanted else {
+            return out;
+        };
         out.truncate(usize::try_from(*wanted).unwrap_or(usize::MAX));
         *wanted -= out.len() as u64;
         if *wanted == 0 {

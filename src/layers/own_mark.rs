@@ -1,4 +1,5 @@
-//! The mark by which this everfeed knows its own requests when they come back to it (RFC 8586); not a proxy's count of steps.
+//! The mark by which this everfeed knows its own requests when they come back to it (RFC 8586); not
+//! a proxy's count of steps.
 
 use super::{FetchError, Request};
 use bytes::Bytes;
@@ -34,11 +35,15 @@ impl OwnMark {
         headers.append(CDN_LOOP, self.0.clone());
     }
 
-    /// Puts the mark on a request to a callback. Such a one is passed on where we stand before the server that it is for.
+    /// Puts the mark on a request to a callback. Such a one is passed on where we stand before the
+    /// server that it is for.
     fn put_on_delivery(&self, headers: &mut HeaderMap) {
         let mut value = self.0.as_bytes().to_vec();
         value.extend_from_slice(DELIVERY);
-        headers.append(CDN_LOOP, HeaderValue::from_bytes(&value).expect("both parts can stand in a header"));
+        headers.append(
+            CDN_LOOP,
+            HeaderValue::from_bytes(&value).expect("both parts can stand in a header"),
+        );
     }
 
     /// True for headers that carry the mark, among those of others.
@@ -52,9 +57,13 @@ impl OwnMark {
     }
 
     fn has_step(&self, headers: &HeaderMap, end: &[u8]) -> bool {
-        let steps =
-            headers.get_all(CDN_LOOP).iter().flat_map(|line| line.as_bytes().split(|byte| *byte == b','));
-        steps.map(<[u8]>::trim_ascii).any(|step| step.strip_suffix(end) == Some(self.0.as_bytes()))
+        let steps = headers
+            .get_all(CDN_LOOP)
+            .iter()
+            .flat_map(|line| line.as_bytes().split(|byte| *byte == b','));
+        steps
+            .map(<[u8]>::trim_ascii)
+            .any(|step| step.strip_suffix(end) == Some(self.0.as_bytes()))
     }
 }
 
@@ -76,10 +85,12 @@ where
             sent.put_on_delivery(request.headers_mut());
             request
         })
-        .map_result(move |answer: Result<Response<Bytes>, FetchError>| match answer {
-            Ok(answer) if mark.is_on(answer.headers()) => Err(FetchError::LeadsBack),
-            other => other,
-        })
+        .map_result(
+            move |answer: Result<Response<Bytes>, FetchError>| match answer {
+                Ok(answer) if mark.is_on(answer.headers()) => Err(FetchError::LeadsBack),
+                other => other,
+            },
+        )
         .service(client);
     BoxCloneSyncService::new(service)
 }
@@ -117,10 +128,15 @@ mod tests {
                 }
                 std::future::ready(Ok::<_, FetchError>(answer))
             });
-            let answer = marked_callbacks(here, own.clone()).oneshot(Request::default()).await;
+            let answer = marked_callbacks(here, own.clone())
+                .oneshot(Request::default())
+                .await;
             assert_eq!(matches!(answer, Err(FetchError::LeadsBack)), leads_back);
         }
         let error = FetchError::LeadsBack;
-        assert_eq!((error.fault(), error.may_pass()), (Fault::Configuration, false));
+        assert_eq!(
+            (error.fault(), error.may_pass()),
+            (Fault::Configuration, false)
+        );
     }
 }

@@ -6,16 +6,23 @@ use std::time::{Duration, SystemTime};
 use http::header::{AGE, CACHE_CONTROL, DATE, EXPIRES};
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-/// Time to stay away by a `Retry-After` (RFC 9110 section 10.2.3), in seconds or as a date. A date that is
-/// past means now. `None` for anything else: then the caller's own back-off holds.
+/// Time to stay away by a `Retry-After` (RFC 9110 section 10.2.3), in seconds or as a date. A date
+/// that is past means now. `None` for anything else: then the caller's own back-off holds.
 pub fn parse_retry_after(value: &HeaderValue, now: SystemTime) -> Option<Duration> {
     let text = value.to_str().ok()?.trim();
-    delta_seconds(text)
-        .or_else(|| Some(httpdate::parse_http_date(text).ok()?.duration_since(now).unwrap_or_default()))
+    delta_seconds(text).or_else(|| {
+        Some(
+            httpdate::parse_http_date(text)
+                .ok()?
+                .duration_since(now)
+                .unwrap_or_default(),
+        )
+    })
 }
 
-/// Time for which the answer stays fresh by its own account (RFC 9111 section 4.2): `max-age` less `Age`, else `Expires`
-/// less `Date`. `None` when it says nothing, nothing readable, or not to be stored.
+/// Time for which the answer stays fresh by its own account (RFC 9111 section 4.2): `max-age` less
+/// `Age`, else `Expires` less `Date`. `None` when it says nothing, nothing readable, or not to be
+/// stored.
 pub fn freshness(headers: &HeaderMap) -> Option<Duration> {
     let mut max_age = None;
     for directive in directives(headers) {
@@ -30,10 +37,15 @@ pub fn freshness(headers: &HeaderMap) -> Option<Duration> {
         }
     }
     match max_age {
-        // An unreadable max-age still hides Expires: whoever wrote it meant something newer than that.
-        Some(age) => {
-            Some(age?.saturating_sub(text(headers, AGE).and_then(delta_seconds).unwrap_or_default()))
-        }
+        // An unreadable max-age still hides Expires: whoever wrote it meant something newer than
+        // that.
+        Some(age) => Some(
+            age?.saturating_sub(
+                text(headers, AGE)
+                    .and_then(delta_seconds)
+                    .unwrap_or_default(),
+            ),
+        ),
         None => {
             let expires = httpdate::parse_http_date(text(headers, EXPIRES)?).ok()?;
             let date = httpdate::parse_http_date(text(headers, DATE)?).ok()?;
@@ -43,7 +55,11 @@ pub fn freshness(headers: &HeaderMap) -> Option<Duration> {
 }
 
 fn directives(headers: &HeaderMap) -> impl Iterator<Item = &str> {
-    headers.get_all(CACHE_CONTROL).iter().filter_map(|value| value.to_str().ok()).flat_map(|v| v.split(','))
+    headers
+        .get_all(CACHE_CONTROL)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|v| v.split(','))
 }
 
 fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
@@ -55,7 +71,9 @@ fn delta_seconds(text: &str) -> Option<Duration> {
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
-    Some(Duration::from_secs(text.parse::<u32>().unwrap_or(u32::MAX).into()))
+    Some(Duration::from_secs(
+        text.parse::<u32>().unwrap_or(u32::MAX).into(),
+    ))
 }
 
 #[cfg(test)]
@@ -69,7 +87,11 @@ mod tests {
 
     fn check_retry_after(value: &str, secs: Option<u64>) {
         let value = HeaderValue::from_str(value).unwrap();
-        assert_eq!(parse_retry_after(&value, now()), secs.map(Duration::from_secs), "{value:?}");
+        assert_eq!(
+            parse_retry_after(&value, now()),
+            secs.map(Duration::from_secs),
+            "{value:?}"
+        );
     }
 
     #[test]
@@ -91,10 +113,17 @@ mod tests {
     }
 
     fn check_freshness(headers: &[(&'static str, &str)], secs: Option<u64>) {
-        let map = headers
-            .iter()
-            .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_str(value).unwrap()));
-        assert_eq!(freshness(&HeaderMap::from_iter(map)), secs.map(Duration::from_secs), "{headers:?}");
+        let map = headers.iter().map(|(name, value)| {
+            (
+                HeaderName::from_static(name),
+                HeaderValue::from_str(value).unwrap(),
+            )
+        });
+        assert_eq!(
+            freshness(&HeaderMap::from_iter(map)),
+            secs.map(Duration::from_secs),
+            "{headers:?}"
+        );
     }
 
     const DATE_NOW: (&str, &str) = ("date", "Sun, 06 Nov 1994 08:49:37 GMT");
@@ -104,19 +133,37 @@ mod tests {
     fn freshness_is_max_age_less_age_or_expires_less_date() {
         check_freshness(&[("cache-control", "max-age=600")], Some(600));
         check_freshness(&[("cache-control", "public, Max-Age = \"600\"")], Some(600));
-        check_freshness(&[("cache-control", "max-age=600"), ("age", "100")], Some(500));
-        check_freshness(&[("cache-control", "max-age=600"), ("age", "1000")], Some(0));
+        check_freshness(
+            &[("cache-control", "max-age=600"), ("age", "100")],
+            Some(500),
+        );
+        check_freshness(
+            &[("cache-control", "max-age=600"), ("age", "1000")],
+            Some(0),
+        );
         check_freshness(&[DATE_NOW, IN_A_MINUTE], Some(60));
-        check_freshness(&[("cache-control", "max-age=600"), DATE_NOW, IN_A_MINUTE], Some(600));
-        check_freshness(&[DATE_NOW, ("expires", "Sun, 06 Nov 1994 08:00:00 GMT")], Some(0));
+        check_freshness(
+            &[("cache-control", "max-age=600"), DATE_NOW, IN_A_MINUTE],
+            Some(600),
+        );
+        check_freshness(
+            &[DATE_NOW, ("expires", "Sun, 06 Nov 1994 08:00:00 GMT")],
+            Some(0),
+        );
     }
 
     #[test]
     fn no_freshness_where_none_is_claimed() {
         check_freshness(&[], None);
         check_freshness(&[("cache-control", "max-age=600, no-cache")], None);
-        check_freshness(&[("cache-control", "no-store"), DATE_NOW, IN_A_MINUTE], None);
-        check_freshness(&[("cache-control", "max-age=soon"), DATE_NOW, IN_A_MINUTE], None);
+        check_freshness(
+            &[("cache-control", "no-store"), DATE_NOW, IN_A_MINUTE],
+            None,
+        );
+        check_freshness(
+            &[("cache-control", "max-age=soon"), DATE_NOW, IN_A_MINUTE],
+            None,
+        );
         check_freshness(&[DATE_NOW, ("expires", "0")], None);
         check_freshness(&[IN_A_MINUTE], None);
         check_freshness(&[("cache-control", "s-maxage=600")], None);

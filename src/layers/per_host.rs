@@ -1,5 +1,6 @@
-//! So many calls to one host in so much time. Holds a call back or refuses it; never reorders for fairness and
-//! never remembers a `Retry-After`, which outlives the process and so belongs to the store.
+//! So many calls to one host in so much time. Holds a call back or refuses it; never reorders for
+//! fairness and never remembers a `Retry-After`, which outlives the process and so belongs to the
+//! store.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -19,8 +20,8 @@ use tower::{Layer, Service};
 use super::deadline::Expiry;
 use super::take_ready;
 
-/// Lets a call pass when its host has room for it, waits for room as long as that makes sense, and refuses when
-/// it does not.
+/// Lets a call pass when its host has room for it, waits for room as long as that makes sense, and
+/// refuses when it does not.
 #[derive(Debug, Clone)]
 pub struct PerHost<S> {
     inner: S,
@@ -35,7 +36,8 @@ pub struct PerHostLayer {
     wait_max: Duration,
 }
 
-/// The count of calls per host. Clones count together, so one governor serves every stack that should share.
+/// The count of calls per host. Clones count together, so one governor serves every stack that
+/// should share.
 #[derive(Debug, Clone)]
 pub struct Governor {
     counts: Arc<Counts>,
@@ -47,7 +49,8 @@ struct Counts {
     admitted: AtomicUsize,
 }
 
-type Limiter = RateLimiter<Box<str>, DashMapStateStore<Box<str>>, TokioClock, NoOpMiddleware<Duration>>;
+type Limiter =
+    RateLimiter<Box<str>, DashMapStateStore<Box<str>>, TokioClock, NoOpMiddleware<Duration>>;
 
 /// There was no room for the call in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
@@ -58,8 +61,8 @@ pub struct Throttled {
 }
 
 impl PerHost<()> {
-    /// Calls to one host share its room in `governor`; each waits for `wait_max` in all, or less when it expires
-    /// earlier (see [`Expiry`]).
+    /// Calls to one host share its room in `governor`; each waits for `wait_max` in all, or less
+    /// when it expires earlier (see [`Expiry`]).
     pub fn layer(governor: Governor, wait_max: Duration) -> PerHostLayer {
         PerHostLayer { governor, wait_max }
     }
@@ -69,7 +72,11 @@ impl<S> Layer<S> for PerHostLayer {
     type Service = PerHost<S>;
 
     fn layer(&self, inner: S) -> PerHost<S> {
-        PerHost { inner, governor: self.governor.clone(), wait_max: self.wait_max }
+        PerHost {
+            inner,
+            governor: self.governor.clone(),
+            wait_max: self.wait_max,
+        }
     }
 }
 
@@ -95,7 +102,9 @@ where
         }
         let mut inner = take_ready(&mut self.inner);
         Box::pin(async move {
-            governor.admit(request.uri().host().unwrap_or_default(), until).await?;
+            governor
+                .admit(request.uri().host().unwrap_or_default(), until)
+                .await?;
             inner.call(request).await
         })
     }
@@ -106,17 +115,27 @@ impl Governor {
     pub fn new(burst: NonZeroU32, per_sec: NonZeroU32) -> Self {
         let quota = Quota::per_second(per_sec).allow_burst(burst);
         let limiter = RateLimiter::dashmap_with_clock(quota, TokioClock::new());
-        Self { counts: Arc::new(Counts { limiter, admitted: AtomicUsize::new(0) }) }
+        Self {
+            counts: Arc::new(Counts {
+                limiter,
+                admitted: AtomicUsize::new(0),
+            }),
+        }
     }
 
-    /// Waits for room at `host`, at most `until` then. Hosts differ by name, in any case and with or without the
-    /// dot at the end; ports do not count, as it is the machine that is spared.
+    /// Waits for room at `host`, at most `until` then. Hosts differ by name, in any case and with
+    /// or without the dot at the end; ports do not count, as it is the machine that is spared.
     pub async fn admit(&self, host: &str, until: Instant) -> Result<(), Throttled> {
-        let key = host.trim_end_matches('.').to_ascii_lowercase().into_boxed_str();
+        let key = host
+            .trim_end_matches('.')
+            .to_ascii_lowercase()
+            .into_boxed_str();
         let limiter = &self.counts.limiter;
         self.sweep();
         loop {
-            let Err(not_until) = limiter.check_key(&key) else { return Ok(()) };
+            let Err(not_until) = limiter.check_key(&key) else {
+                return Ok(());
+            };
             let wait = not_until.wait_time_from(limiter.clock().now());
             if Instant::now() + wait >= until {
                 return Err(Throttled { wait });
@@ -133,7 +152,9 @@ impl Governor {
         self.sweep();
         match limiter.check_key_n(&key.into(), calls) {
             Ok(Ok(())) => Ok(()),
-            Ok(Err(not_until)) => Err(Throttled { wait: not_until.wait_time_from(limiter.clock().now()) }),
+            Ok(Err(not_until)) => Err(Throttled {
+                wait: not_until.wait_time_from(limiter.clock().now()),
+            }),
             // More at once than ever pass.
             Err(_) => Err(Throttled { wait: NEVER }),
         }
@@ -167,7 +188,9 @@ struct TokioClock {
 
 impl TokioClock {
     fn new() -> Self {
-        Self { start: Instant::now() }
+        Self {
+            start: Instant::now(),
+        }
     }
 }
 
@@ -189,21 +212,34 @@ mod tests {
     use std::sync::Mutex;
     use tower::{ServiceBuilder, ServiceExt};
 
-    /// Sends one request to each URL at once; the seconds at which they passed, and how many were refused.
+    /// Sends one request to each URL at once; the seconds at which they passed, and how many were
+    /// refused.
     async fn passed_at(urls: &[&str], wait_max_secs: u64, deadline_secs: u64) -> (Vec<u64>, usize) {
         let start = Instant::now();
         let passed = Arc::new(Mutex::new(Vec::new()));
         let log = passed.clone();
         let stack = ServiceBuilder::new()
             .layer(Deadline::layer(Duration::from_secs(deadline_secs)))
-            .layer(PerHost::layer(Governor::default(), Duration::from_secs(wait_max_secs)))
+            .layer(PerHost::layer(
+                Governor::default(),
+                Duration::from_secs(wait_max_secs),
+            ))
             .service(answering(move |_| {
-                log.lock().unwrap().push(start.elapsed().as_secs_f64().round() as u64);
+                log.lock()
+                    .unwrap()
+                    .push(start.elapsed().as_secs_f64().round() as u64);
                 Ok(http::Response::new(body_of(&[])))
             }));
         let answers = join_all(urls.iter().map(|url| stack.clone().oneshot(get(url)))).await;
-        let refused = answers.iter().filter(|a| matches!(a, Err(FetchError::Throttled { .. }))).count();
-        assert_eq!(refused, answers.iter().filter(|a| a.is_err()).count(), "only throttled calls fail");
+        let refused = answers
+            .iter()
+            .filter(|a| matches!(a, Err(FetchError::Throttled { .. })))
+            .count();
+        assert_eq!(
+            refused,
+            answers.iter().filter(|a| a.is_err()).count(),
+            "only throttled calls fail"
+        );
         let passed = passed.lock().unwrap().clone();
         (passed, refused)
     }
@@ -235,7 +271,10 @@ mod tests {
     async fn hosts_at_rest_are_forgotten() {
         let governor = Governor::default();
         for n in 0..10 * SWEEP_CALLS {
-            governor.admit(&format!("{n}.example"), Instant::now()).await.unwrap();
+            governor
+                .admit(&format!("{n}.example"), Instant::now())
+                .await
+                .unwrap();
             tokio::time::advance(Duration::from_millis(10)).await;
         }
         let remembered = governor.counts.limiter.len();

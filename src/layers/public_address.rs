@@ -1,5 +1,5 @@
-//! Which IP addresses are public. A pure table, and the resolver that answers with nothing else; the decision
-//! when to use it is the guard's.
+//! Which IP addresses are public. A pure table, and the resolver that answers with nothing else;
+//! the decision when to use it is the guard's.
 
 use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -11,8 +11,8 @@ use url::{Host, Url};
 
 use super::error::{BoxError, Refused};
 
-/// True for an address on the public internet: globally reachable unicast by the IANA special-purpose
-/// registries, and not a v6 address that carries a v4 one which is not.
+/// True for an address on the public internet: globally reachable unicast by the IANA
+/// special-purpose registries, and not a v6 address that carries a v4 one which is not.
 pub fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => is_public_v4(v4),
@@ -20,22 +20,30 @@ pub fn is_public(address: IpAddr) -> bool {
     }
 }
 
-/// True for a URL that leads to this machine or its network, as far as it tells: a loopback, private or link-local address, or a
-/// name that no public server has (RFC 6761, RFC 8375, ICANN's `internal`, and names without a dot, as containers have them).
+/// True for a URL that leads to this machine or its network, as far as it tells: a loopback,
+/// private or link-local address, or a name that no public server has (RFC 6761, RFC 8375, ICANN's
+/// `internal`, and names without a dot, as containers have them).
 pub fn is_near(url: &Url) -> bool {
-    let is_near_v4 =
-        |ip: Ipv4Addr| ip.is_loopback() || ip.is_private() || ip.is_link_local() || ip.is_unspecified();
+    let is_near_v4 = |ip: Ipv4Addr| {
+        ip.is_loopback() || ip.is_private() || ip.is_link_local() || ip.is_unspecified()
+    };
     match url.host() {
         Some(Host::Ipv4(ip)) => is_near_v4(ip),
         Some(Host::Ipv6(ip)) => match ip.to_ipv4_mapped() {
             Some(ip) => is_near_v4(ip),
             None => {
-                ip.is_loopback() || ip.is_unique_local() || ip.is_unicast_link_local() || ip.is_unspecified()
+                ip.is_loopback()
+                    || ip.is_unique_local()
+                    || ip.is_unicast_link_local()
+                    || ip.is_unspecified()
             }
         },
         Some(Host::Domain(name)) => {
             let name = name.trim_end_matches('.').to_ascii_lowercase();
-            let is_below = |zone: &&str| name.strip_suffix(*zone).is_some_and(|rest| rest.ends_with('.'));
+            let is_below = |zone: &&str| {
+                name.strip_suffix(*zone)
+                    .is_some_and(|rest| rest.ends_with('.'))
+            };
             !name.contains('.') || NEAR_ZONES.iter().any(is_below)
         }
         None => false,
@@ -81,8 +89,9 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
         [0x2001, 0x10..=0x2f, ..] => false,         // ORCHID, names and not places.
         [0x2001, 0xdb8, ..] => false,               // Documentation.
         [0x3fff, low, ..] if low < 0x1000 => false, // Documentation.
-        // All that IANA has given out for unicast lies in 2000::/3. The rest is loopback, v4-compatible, local
-        // NAT64 (64:ff9b:1::), discard, unique local, link-local, site-local, multicast, or unassigned.
+        // All that IANA has given out for unicast lies in 2000::/3. The rest is loopback,
+        // v4-compatible, local NAT64 (64:ff9b:1::), discard, unique local, link-local, site-local,
+        // multicast, or unassigned.
         [first, ..] => first & 0xe000 == 0x2000,
     }
 }
@@ -107,8 +116,9 @@ impl Resolve for SystemResolver {
     }
 }
 
-/// Answers with any address of a name, unless the name led to public addresses before and leads to others now: then
-/// somebody else may have taken the name over (DNS rebinding). Names are remembered while the process runs.
+/// Answers with any address of a name, unless the name led to public addresses before and leads to
+/// others now: then somebody else may have taken the name over (DNS rebinding). Names are
+/// remembered while the process runs.
 #[derive(Clone)]
 pub struct SteadyResolver {
     inner: Arc<dyn Resolve>,
@@ -118,7 +128,10 @@ pub struct SteadyResolver {
 impl SteadyResolver {
     /// Watches what `inner` finds.
     pub fn over(inner: Arc<dyn Resolve>) -> Self {
-        Self { inner, public: Arc::default() }
+        Self {
+            inner,
+            public: Arc::default(),
+        }
     }
 }
 
@@ -140,8 +153,9 @@ impl Resolve for SteadyResolver {
     }
 }
 
-/// Answers with the public addresses of a name only. The connector dials exactly what it was answered, so the
-/// address that was checked is the address that is used: a name cannot change its mind in between.
+/// Answers with the public addresses of a name only. The connector dials exactly what it was
+/// answered, so the address that was checked is the address that is used: a name cannot change its
+/// mind in between.
 #[derive(Clone)]
 pub struct PublicResolver {
     inner: Arc<dyn Resolve>,
@@ -175,7 +189,9 @@ mod tests {
 
     #[test]
     fn a_url_is_near_by_its_address_or_by_a_name_that_no_public_server_has() {
-        let check = |url: &str, expect: bool| assert_eq!(is_near(&Url::parse(url).unwrap()), expect, "{url}");
+        let check = |url: &str, expect: bool| {
+            assert_eq!(is_near(&Url::parse(url).unwrap()), expect, "{url}")
+        };
         for near in [
             "http://127.0.0.1:8081/",
             "http://[::1]/",
@@ -216,10 +232,20 @@ mod tests {
         let found = ["127.0.0.1", "8.8.4.4", "10.0.0.1", "8.8.8.8", "127.0.0.1"];
         let resolver = SteadyResolver::over(Arc::new(Changing(Mutex::new(found.to_vec()))));
         let mut answers = Vec::new();
-        for name in ["b.example", "a.example", "A.example", "a.example", "b.example"] {
+        for name in [
+            "b.example",
+            "a.example",
+            "A.example",
+            "a.example",
+            "b.example",
+        ] {
             answers.push(resolver.resolve(name.parse().unwrap()).await.is_ok());
         }
-        assert_eq!(answers, [true, true, false, true, true], "a name that was always private stays usable");
+        assert_eq!(
+            answers,
+            [true, true, false, true, true],
+            "a name that was always private stays usable"
+        );
     }
 
     fn check(addresses: &[&str], public: bool) {
@@ -242,40 +268,125 @@ mod tests {
             ],
             true,
         );
-        check(&["192.0.1.1", "198.17.0.1", "198.20.0.1", "223.255.255.254"], true);
-        check(&["2606:4700::1111", "2a00:1450:4001::1", "2001:4860:4860::8888", "2001:200::1"], true);
+        check(
+            &["192.0.1.1", "198.17.0.1", "198.20.0.1", "223.255.255.254"],
+            true,
+        );
+        check(
+            &[
+                "2606:4700::1111",
+                "2a00:1450:4001::1",
+                "2001:4860:4860::8888",
+                "2001:200::1",
+            ],
+            true,
+        );
     }
 
     #[test]
     fn every_special_v4_block_is_not_public() {
         check(
-            &["0.0.0.0", "0.1.2.3", "10.0.0.1", "100.64.0.1", "100.127.255.254", "127.0.0.1", "127.9.9.9"],
+            &[
+                "0.0.0.0",
+                "0.1.2.3",
+                "10.0.0.1",
+                "100.64.0.1",
+                "100.127.255.254",
+                "127.0.0.1",
+                "127.9.9.9",
+            ],
             false,
         );
         check(
-            &["169.254.169.254", "172.16.0.1", "172.31.255.254", "192.0.0.1", "192.0.2.1", "192.88.99.1"],
+            &[
+                "169.254.169.254",
+                "172.16.0.1",
+                "172.31.255.254",
+                "192.0.0.1",
+                "192.0.2.1",
+                "192.88.99.1",
+            ],
             false,
         );
-        check(&["192.168.1.1", "198.18.0.1", "198.19.255.1", "198.51.100.7", "203.0.113.7"], false);
-        check(&["224.0.0.1", "239.255.255.250", "240.0.0.1", "255.255.255.255"], false);
+        check(
+            &[
+                "192.168.1.1",
+                "198.18.0.1",
+                "198.19.255.1",
+                "198.51.100.7",
+                "203.0.113.7",
+            ],
+            false,
+        );
+        check(
+            &[
+                "224.0.0.1",
+                "239.255.255.250",
+                "240.0.0.1",
+                "255.255.255.255",
+            ],
+            false,
+        );
     }
 
     #[test]
     fn every_special_v6_block_is_not_public() {
-        check(&["::", "::1", "100::1", "fc00::1", "fd12:3456::1", "fe80::1", "fec0::1", "ff02::1"], false);
         check(
-            &["2001:2::1", "2001:10::1", "2001:20::1", "2001:db8::1", "3fff::1", "5f00::1", "64:ff9b:1::1"],
+            &[
+                "::",
+                "::1",
+                "100::1",
+                "fc00::1",
+                "fd12:3456::1",
+                "fe80::1",
+                "fec0::1",
+                "ff02::1",
+            ],
+            false,
+        );
+        check(
+            &[
+                "2001:2::1",
+                "2001:10::1",
+                "2001:20::1",
+                "2001:db8::1",
+                "3fff::1",
+                "5f00::1",
+                "64:ff9b:1::1",
+            ],
             false,
         );
     }
 
     #[test]
     fn a_v6_form_is_as_public_as_the_v4_address_inside() {
-        check(&["::ffff:8.8.8.8", "64:ff9b::8.8.8.8", "2002:808:808::1"], true);
-        check(&["::ffff:127.0.0.1", "::ffff:10.0.0.1", "::127.0.0.1", "::10.1.2.3"], false);
-        check(&["64:ff9b::127.0.0.1", "64:ff9b::a9fe:a9fe", "2002:7f00:1::1", "2002:c0a8:101::1"], false);
+        check(
+            &["::ffff:8.8.8.8", "64:ff9b::8.8.8.8", "2002:808:808::1"],
+            true,
+        );
+        check(
+            &[
+                "::ffff:127.0.0.1",
+                "::ffff:10.0.0.1",
+                "::127.0.0.1",
+                "::10.1.2.3",
+            ],
+            false,
+        );
+        check(
+            &[
+                "64:ff9b::127.0.0.1",
+                "64:ff9b::a9fe:a9fe",
+                "2002:7f00:1::1",
+                "2002:c0a8:101::1",
+            ],
+            false,
+        );
         // Teredo, first a private client (192.168.0.1 inverted), then a private server.
-        check(&["2001:0:808:808:0:0:3f57:fffe", "2001:0:a00:1:0:0:f7f7:f7f7"], false);
+        check(
+            &["2001:0:808:808:0:0:3f57:fffe", "2001:0:a00:1:0:0:f7f7:f7f7"],
+            false,
+        );
         check(&["2001:0:808:808:0:0:f7f7:f7f7"], true);
     }
 }

@@ -1,5 +1,5 @@
-//! Follows redirects, so that each hop passes every layer further in again. Does not remember them: whether a
-//! feed has moved for good is decided over days by whoever keeps its URL.
+//! Follows redirects, so that each hop passes every layer further in again. Does not remember them:
+//! whether a feed has moved for good is decided over days by whoever keeps its URL.
 
 use std::task::{Context, Poll};
 
@@ -13,7 +13,8 @@ use super::address_guard::url_of;
 use super::error::BadRedirect;
 use super::{Exchange, FetchError, Reply, Request, take_ready};
 
-/// Follows 301, 302, 303, 307 and 308; from http to https but never back, and never to where it has been.
+/// Follows 301, 302, 303, 307 and 308; from http to https but never back, and never to where it has
+/// been.
 #[derive(Debug, Clone)]
 pub struct Redirect<S> {
     inner: S,
@@ -31,20 +32,21 @@ pub struct RedirectLayer {
 pub struct Landing {
     /// The URL that answered.
     pub url: Url,
-    /// The end of the leading run of 301 and 308, if the first redirect was one: the address that the server
-    /// wants to be known by. A temporary redirect ends the run, whatever comes after.
+    /// The end of the leading run of 301 and 308, if the first redirect was one: the address that
+    /// the server wants to be known by. A temporary redirect ends the run, whatever comes after.
     pub moved_to: Option<Url>,
     /// Number of redirects that were followed.
     pub redirects: usize,
 }
 
-/// Request extension: redirects are followed only within the host that was asked for, with or without `www.`, by its
-/// usual ports.
+/// Request extension: redirects are followed only within the host that was asked for, with or
+/// without `www.`, by its usual ports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HomeOnly;
 
-/// Request extension: the name by which readers know a site that is asked at its origin, since we stand before it. A redirect
-/// to that name means the origin, too: followed by the name, it would lead back to us.
+/// Request extension: the name by which readers know a site that is asked at its origin, since we
+/// stand before it. A redirect to that name means the origin, too: followed by the name, it would
+/// lead back to us.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownAs {
     origin: Url,
@@ -52,16 +54,23 @@ pub struct KnownAs {
 }
 
 /// Headers by which the origin of a site is told under which name it is asked; for nobody else.
-pub const NAME_HEADERS: [HeaderName; 3] =
-    [HOST, HeaderName::from_static("x-forwarded-host"), HeaderName::from_static("x-forwarded-proto")];
+pub const NAME_HEADERS: [HeaderName; 3] = [
+    HOST,
+    HeaderName::from_static("x-forwarded-host"),
+    HeaderName::from_static("x-forwarded-proto"),
+];
 
 impl KnownAs {
     /// The site at the origin of one URL, which readers know by the host of the other.
     pub fn new(origin: &Url, public: &Url) -> Self {
-        Self { origin: origin.clone(), public: public.clone() }
+        Self {
+            origin: origin.clone(),
+            public: public.clone(),
+        }
     }
 
-    /// The same resource at the origin, for a URL under the name that readers know, by http or https.
+    /// The same resource at the origin, for a URL under the name that readers know, by http or
+    /// https.
     fn at_origin(&self, url: Url) -> Url {
         if url.host() != self.public.host() || url.port() != self.public.port() {
             return url;
@@ -94,7 +103,10 @@ impl<S> Layer<S> for RedirectLayer {
     type Service = Redirect<S>;
 
     fn layer(&self, inner: S) -> Redirect<S> {
-        Redirect { inner, redirects_max: self.redirects_max }
+        Redirect {
+            inner,
+            redirects_max: self.redirects_max,
+        }
     }
 }
 
@@ -145,7 +157,8 @@ fn is_permanent(status: StatusCode) -> bool {
     matches!(status.as_u16(), 301 | 308)
 }
 
-/// The URLs of one call, in order; the last is where it stands. Holds at most `redirects_max` + 1 of them.
+/// The URLs of one call, in order; the last is where it stands. Holds at most `redirects_max` + 1
+/// of them.
 struct Trail {
     urls: Vec<Url>,
     /// Number of the leading redirects that were permanent.
@@ -156,11 +169,17 @@ struct Trail {
 impl Trail {
     fn start(request: &Request) -> Result<Self, FetchError> {
         let known_as = request.extensions().get().cloned();
-        Ok(Self { urls: vec![url_of(request.uri())?], permanent: 0, known_as })
+        Ok(Self {
+            urls: vec![url_of(request.uri())?],
+            permanent: 0,
+            known_as,
+        })
     }
 
     fn here(&self) -> &Url {
-        self.urls.last().expect("a trail starts with one URL and only grows")
+        self.urls
+            .last()
+            .expect("a trail starts with one URL and only grows")
     }
 
     fn redirects(&self) -> usize {
@@ -183,27 +202,39 @@ impl Trail {
         matches!(&self.urls[..], [.., from, to] if from.origin() != to.origin())
     }
 
-    /// True while it has not left the host where it began; a change of scheme, or of `www.`, is none.
+    /// True while it has not left the host where it began; a change of scheme, or of `www.`, is
+    /// none.
     fn is_home(&self) -> bool {
         let (first, here) = (&self.urls[0], self.here());
         let has_usual_port = |url: &Url| url.port().is_none();
-        let host =
-            |url: &Url| url.host_str().map(|host| host.strip_prefix("www.").unwrap_or(host).to_owned());
+        let host = |url: &Url| {
+            url.host_str()
+                .map(|host| host.strip_prefix("www.").unwrap_or(host).to_owned())
+        };
         first.origin() == here.origin()
             || host(first) == host(here) && has_usual_port(first) && has_usual_port(here)
     }
 
     fn landing(self) -> Landing {
         let moved_to = (self.permanent > 0).then(|| self.urls[self.permanent].clone());
-        Landing { url: self.here().clone(), moved_to, redirects: self.redirects() }
+        Landing {
+            url: self.here().clone(),
+            moved_to,
+            redirects: self.redirects(),
+        }
     }
 }
 
 fn target(from: &Url, reply: &Reply, known_as: Option<&KnownAs>) -> Result<Url, BadRedirect> {
-    let location = reply.headers().get(LOCATION).ok_or(BadRedirect::NoLocation)?;
+    let location = reply
+        .headers()
+        .get(LOCATION)
+        .ok_or(BadRedirect::NoLocation)?;
     // Raw UTF-8 in Location is common and meant as it looks.
     let location = std::str::from_utf8(location.as_bytes()).map_err(|_| BadRedirect::Unreadable)?;
-    let mut target = from.join(location.trim()).map_err(|_| BadRedirect::Unreadable)?;
+    let mut target = from
+        .join(location.trim())
+        .map_err(|_| BadRedirect::Unreadable)?;
     target.set_fragment(None);
     if let Some(known_as) = known_as {
         target = known_as.at_origin(target);
@@ -215,16 +246,24 @@ fn target(from: &Url, reply: &Reply, known_as: Option<&KnownAs>) -> Result<Url, 
     }
 }
 
-/// True for a URL of the same origin in the folder of the first, or below it: the space that credentials are for (RFC 7617
-/// section 2.2).
+/// True for a URL of the same origin in the folder of the first, or below it: the space that
+/// credentials are for (RFC 7617 section 2.2).
 pub fn is_below(first: &Url, url: &Url) -> bool {
-    let folder = first.path().rfind('/').map_or("/", |end| &first.path()[..=end]);
+    let folder = first
+        .path()
+        .rfind('/')
+        .map_or("/", |end| &first.path()[..=end]);
     first.origin() == url.origin() && url.path().starts_with(folder)
 }
 
-/// The request of the next hop (RFC 9110 section 15.4): what it carried, less what was meant for one origin.
+/// The request of the next hop (RFC 9110 section 15.4): what it carried, less what was meant for
+/// one origin.
 fn onward(mut request: Request, status: StatusCode, trail: &Trail) -> Result<Request, BadRedirect> {
-    *request.uri_mut() = trail.here().as_str().parse().map_err(|_| BadRedirect::Unreadable)?;
+    *request.uri_mut() = trail
+        .here()
+        .as_str()
+        .parse()
+        .map_err(|_| BadRedirect::Unreadable)?;
     if trail.crossed_origins() || !is_below(&trail.urls[0], trail.here()) {
         request.headers_mut().remove(AUTHORIZATION);
         request.headers_mut().remove(COOKIE);

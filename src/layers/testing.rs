@@ -15,13 +15,17 @@ pub(super) fn get(url: &str) -> Request {
     http::Request::get(url).body(Bytes::new()).unwrap()
 }
 
-/// A service that answers at once with what `answer` makes of the request. It fails the test when an instance is
-/// called that was not readied, so every test through it also checks the layers' `poll_ready`.
+/// A service that answers at once with what `answer` makes of the request. It fails the test when
+/// an instance is called that was not readied, so every test through it also checks the layers'
+/// `poll_ready`.
 pub(super) fn answering<F>(answer: F) -> Answering<F>
 where
     F: FnMut(Request) -> Result<Reply, FetchError>,
 {
-    Answering { answer, ready: false }
+    Answering {
+        answer,
+        ready: false,
+    }
 }
 
 pub(super) struct Answering<F> {
@@ -31,7 +35,10 @@ pub(super) struct Answering<F> {
 
 impl<F: Clone> Clone for Answering<F> {
     fn clone(&self) -> Self {
-        Self { answer: self.answer.clone(), ready: false }
+        Self {
+            answer: self.answer.clone(),
+            ready: false,
+        }
     }
 }
 
@@ -49,13 +56,21 @@ where
     }
 
     fn call(&mut self, request: Request) -> Self::Future {
-        assert!(std::mem::take(&mut self.ready), "called a service that was not readied");
+        assert!(
+            std::mem::take(&mut self.ready),
+            "called a service that was not readied"
+        );
         ready((self.answer)(request))
     }
 }
 
 pub(super) fn body_of(chunks: &[&'static str]) -> Body {
-    bytes_body(chunks.iter().map(|chunk| Bytes::from_static(chunk.as_bytes())).collect())
+    bytes_body(
+        chunks
+            .iter()
+            .map(|chunk| Bytes::from_static(chunk.as_bytes()))
+            .collect(),
+    )
 }
 
 pub(super) fn bytes_body(chunks: Vec<Bytes>) -> Body {

@@ -1,4 +1,5 @@
-//! One span and one debug line per call. Not the log of failures: those are logged once, where they are handled.
+//! One span and one debug line per call. Not the log of failures: those are logged once, where they
+//! are handled.
 
 use std::fmt::Display;
 use std::task::{Context, Poll};
@@ -11,8 +12,8 @@ use tracing::{Instrument, debug, debug_span};
 
 use super::{FetchError, Request, WireBytes};
 
-/// Surrounds a call, waits and retries included. Names the host and nothing else of the URL: paths and queries
-/// of callbacks and secret feeds are secrets.
+/// Surrounds a call, waits and retries included. Names the host and nothing else of the URL: paths
+/// and queries of callbacks and secret feeds are secrets.
 #[derive(Debug, Clone)]
 pub struct Trace<S> {
     inner: S,
@@ -28,17 +29,23 @@ pub struct TraceLayer {
 impl Trace<()> {
     /// For requests to a publisher.
     pub fn upstream() -> TraceLayer {
-        TraceLayer { direction: "upstream" }
+        TraceLayer {
+            direction: "upstream",
+        }
     }
 
     /// For requests to a subscriber.
     pub fn callback() -> TraceLayer {
-        TraceLayer { direction: "callback" }
+        TraceLayer {
+            direction: "callback",
+        }
     }
 
     /// For requests to a certificate authority.
     pub fn authority() -> TraceLayer {
-        TraceLayer { direction: "authority" }
+        TraceLayer {
+            direction: "authority",
+        }
     }
 }
 
@@ -46,13 +53,17 @@ impl<S> Layer<S> for TraceLayer {
     type Service = Trace<S>;
 
     fn layer(&self, inner: S) -> Trace<S> {
-        Trace { inner, direction: self.direction }
+        Trace {
+            inner,
+            direction: self.direction,
+        }
     }
 }
 
 impl<S> Service<Request> for Trace<S>
 where
-    S: Service<Request, Response = http::Response<Bytes>, Error = FetchError, Future: Send> + 'static,
+    S: Service<Request, Response = http::Response<Bytes>, Error = FetchError, Future: Send>
+        + 'static,
 {
     type Response = S::Response;
     type Error = FetchError;
@@ -64,7 +75,8 @@ where
 
     fn call(&mut self, request: Request) -> Self::Future {
         let host = request.uri().host().unwrap_or_default().to_owned();
-        let span = debug_span!("call", direction = self.direction, method = %request.method(), host);
+        let span =
+            debug_span!("call", direction = self.direction, method = %request.method(), host);
         let answer = span.in_scope(|| self.inner.call(request));
         let start = Instant::now();
         let traced = async move {
@@ -74,7 +86,10 @@ where
                 Ok(reply) => {
                     let status = reply.status().as_u16();
                     let wire_bytes = reply.extensions().get().map_or(0, WireBytes::count);
-                    debug!(status, wire_bytes, duration_ms, "Got {status} from `{host}`");
+                    debug!(
+                        status,
+                        wire_bytes, duration_ms, "Got {status} from `{host}`"
+                    );
                 }
                 Err(error) => {
                     let code = error.code();
@@ -95,5 +110,9 @@ where
 /// The internal half of an error, outermost first.
 fn error_chain(error: &dyn std::error::Error) -> String {
     let sources = std::iter::successors(error.source(), |error| error.source());
-    sources.map(|source| source as &dyn Display).map(ToString::to_string).collect::<Vec<_>>().join(": ")
+    sources
+        .map(|source| source as &dyn Display)
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(": ")
 }

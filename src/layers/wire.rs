@@ -1,5 +1,5 @@
-//! The innermost service: one request, one answer, over reqwest with everything switched off that the layers do.
-//! Here reqwest's errors become ours, and here alone its types are named.
+//! The innermost service: one request, one answer, over reqwest with everything switched off that
+//! the layers do. Here reqwest's errors become ours, and here alone its types are named.
 
 use std::error::Error;
 use std::io;
@@ -19,8 +19,9 @@ use super::error::{BoxError, ConnectFault, CutFault, NameFault, ProtocolFault, R
 use super::public_address::{PublicResolver, SteadyResolver};
 use super::{FetchError, Reply, Request};
 
-/// Sends requests. Two connection pools, because the class of an address decides who may resolve it: a request
-/// without [`AddressClass::Configured`] cannot get at a connection that was not checked.
+/// Sends requests. Two connection pools, because the class of an address decides who may resolve
+/// it: a request without [`AddressClass::Configured`] cannot get at a connection that was not
+/// checked.
 #[derive(Debug, Clone)]
 pub struct Wire {
     open: reqwest::Client,
@@ -52,11 +53,17 @@ impl Wire {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let public = Arc::new(PublicResolver::over(resolver.clone()));
         let open = Arc::new(SteadyResolver::over(resolver.clone()));
-        Ok(Self { open: connections(config, open)?, public: connections(config, public)? })
+        Ok(Self {
+            open: connections(config, open)?,
+            public: connections(config, public)?,
+        })
     }
 }
 
-fn connections(config: &WireConfig, resolver: Arc<dyn Resolve>) -> Result<reqwest::Client, BuildError> {
+fn connections(
+    config: &WireConfig,
+    resolver: Arc<dyn Resolve>,
+) -> Result<reqwest::Client, BuildError> {
     let roots = reqwest::Certificate::from_pem_bundle(&config.roots).map_err(BuildError)?;
     let builder = || {
         reqwest::Client::builder()
@@ -66,13 +73,17 @@ fn connections(config: &WireConfig, resolver: Arc<dyn Resolve>) -> Result<reqwes
             .referer(false)
             .default_headers(config.headers.clone())
             .connect_timeout(config.connect)
-            // A host is polled once an hour: connections are kept for the redirects and archive pages of one
-            // visit, a second apart, and not for the next.
+            // A host is polled once an hour: connections are kept for the redirects and archive
+            // pages of one visit, a second apart, and not for the next.
             .pool_idle_timeout(Duration::from_secs(2))
             .pool_max_idle_per_host(config.idle_per_host)
             .dns_resolver(resolver.clone())
     };
-    let whole = if roots.is_empty() { builder() } else { builder().tls_certs_merge(roots.clone()) };
+    let whole = if roots.is_empty() {
+        builder()
+    } else {
+        builder().tls_certs_merge(roots.clone())
+    };
     whole.build().or_else(|error| {
         // A slim container has no certificate store. A sidecar beside a plain http blog needs none.
         warn!(source = ?error, "No certificate authorities on this machine: https upstreams and callbacks will fail");
@@ -96,13 +107,20 @@ impl Service<Request> for Wire {
         };
         Box::pin(async move {
             let bodiless = request.body().is_empty();
-            let mut request = reqwest::Request::try_from(request).map_err(|_| FetchError::BadUrl)?;
+            let mut request =
+                reqwest::Request::try_from(request).map_err(|_| FetchError::BadUrl)?;
             if bodiless && matches!(*request.method(), http::Method::GET | http::Method::HEAD) {
                 *request.body_mut() = None;
             }
-            let reply = client.execute(request).await.map_err(|error| explain(error, Phase::Head))?;
+            let reply = client
+                .execute(request)
+                .await
+                .map_err(|error| explain(error, Phase::Head))?;
             let reply: http::Response<reqwest::Body> = reply.into();
-            Ok(reply.map(|body| body.map_err(|error| explain(error, Phase::Body)).boxed_unsync()))
+            Ok(reply.map(|body| {
+                body.map_err(|error| explain(error, Phase::Body))
+                    .boxed_unsync()
+            }))
         })
     }
 }
@@ -131,7 +149,9 @@ fn explain(error: reqwest::Error, phase: Phase) -> FetchError {
         _ if resolving => FetchError::Resolve(clues.name, error),
         _ if clues.tls.is_some() => FetchError::Tls(clues.tls.unwrap_or(TlsFault::Other), error),
         (true, _) => FetchError::Connect(clues.connect.unwrap_or(ConnectFault::Other), error),
-        (_, Phase::Head) if clues.cut && is_plain => FetchError::Cut(CutFault::UnansweredInPlain, error),
+        (_, Phase::Head) if clues.cut && is_plain => {
+            FetchError::Cut(CutFault::UnansweredInPlain, error)
+        }
         (_, Phase::Head) if clues.cut => FetchError::Cut(CutFault::Unanswered, error),
         (_, Phase::Body) if clues.cut || !clues.malformed => FetchError::Cut(CutFault::Body, error),
         _ if clues.is_large => FetchError::Protocol(ProtocolFault::LargeHead, error),
@@ -168,7 +188,10 @@ impl Clues {
         let mut next: Option<&(dyn Error + 'static)> = Some(error);
         while let Some(error) = next {
             clues.note(error);
-            next = match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
+            next = match error
+                .downcast_ref::<io::Error>()
+                .and_then(io::Error::get_ref)
+            {
                 // `source` of such an error skips the error inside it, which is the telling one.
                 Some(inner) => Some(inner),
                 None => error.source(),
@@ -184,8 +207,12 @@ impl Clues {
         if let Some(tls) = error.downcast_ref::<rustls::Error>() {
             self.tls = Some(tls_fault(tls));
         }
-        // The system tells a name that does not exist from servers that do not answer by these words alone.
-        if ["Temporary failure", "Try again"].iter().any(|words| error.to_string().contains(words)) {
+        // The system tells a name that does not exist from servers that do not answer by these
+        // words alone.
+        if ["Temporary failure", "Try again"]
+            .iter()
+            .any(|words| error.to_string().contains(words))
+        {
             self.name = NameFault::Unanswered;
         }
         if let Some(hyper) = error.downcast_ref::<hyper::Error>() {
@@ -195,7 +222,10 @@ impl Clues {
         }
         if let Some(io) = error.downcast_ref::<io::Error>() {
             use io::ErrorKind::*;
-            self.cut |= matches!(io.kind(), UnexpectedEof | ConnectionReset | ConnectionAborted | BrokenPipe);
+            self.cut |= matches!(
+                io.kind(),
+                UnexpectedEof | ConnectionReset | ConnectionAborted | BrokenPipe
+            );
             self.malformed |= matches!(io.kind(), InvalidInput | InvalidData);
             self.connect = self.connect.or(match io.kind() {
                 ConnectionRefused => Some(ConnectFault::Refused),
@@ -206,9 +236,10 @@ impl Clues {
                 }
                 _ => None,
             });
-            // Not "network unreachable": a machine without IPv6 says so of every host that has it, also when the
-            // reason is that nobody listens at the host's IPv4 address.
-            self.ours |= io.kind() == NetworkDown || matches!(io.raw_os_error(), Some(EMFILE | ENFILE));
+            // Not "network unreachable": a machine without IPv6 says so of every host that has it,
+            // also when the reason is that nobody listens at the host's IPv4 address.
+            self.ours |=
+                io.kind() == NetworkDown || matches!(io.raw_os_error(), Some(EMFILE | ENFILE));
         }
     }
 }
@@ -219,8 +250,12 @@ fn tls_fault(error: &rustls::Error) -> TlsFault {
     match error {
         rustls::Error::InvalidCertificate(certificate) => match certificate {
             Certificate::Expired | Certificate::ExpiredContext { .. } => TlsFault::Expired,
-            Certificate::NotValidYet | Certificate::NotValidYetContext { .. } => TlsFault::NotYetValid,
-            Certificate::NotValidForName | Certificate::NotValidForNameContext { .. } => TlsFault::WrongName,
+            Certificate::NotValidYet | Certificate::NotValidYetContext { .. } => {
+                TlsFault::NotYetValid
+            }
+            Certificate::NotValidForName | Certificate::NotValidForNameContext { .. } => {
+                TlsFault::WrongName
+            }
             Certificate::UnknownIssuer => TlsFault::UnknownIssuer,
             Certificate::Revoked => TlsFault::Revoked,
             Certificate::InvalidPurpose | Certificate::InvalidPurposeContext { .. } => {

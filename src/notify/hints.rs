@@ -1,4 +1,5 @@
-//! The budget of hints of a feed: what a hint costs, and when one is ignored; not the poll that follows on it.
+//! The budget of hints of a feed: what a hint costs, and when one is ignored; not the poll that
+//! follows on it.
 
 use crate::feed::{
     record::FeedNo,
@@ -22,7 +23,8 @@ pub enum HintFate {
     Taken,
     /// The feed is polled when that is over.
     Delayed(HintDelay),
-    /// It is not polled because of it: the last hints brought nothing new. Hints count again after that time.
+    /// It is not polled because of it: the last hints brought nothing new. Hints count again after
+    /// that time.
     Ignored {
         /// Seconds.
         wait_secs: u64,
@@ -72,7 +74,12 @@ pub(super) struct HintBudget {
 
 impl Default for HintBudget {
     fn default() -> Self {
-        Self { full_at: Stamp::ZERO, wrong: 0, taken_at: Stamp::ZERO, paid: 0 }
+        Self {
+            full_at: Stamp::ZERO,
+            wrong: 0,
+            taken_at: Stamp::ZERO,
+            paid: 0,
+        }
     }
 }
 
@@ -87,7 +94,9 @@ impl HintBudget {
         let missing_secs = self.full_at.secs_since(now).min(POINTS_MAX * POINT_SECS);
         let room_secs = (POINTS_MAX - price) * POINT_SECS;
         if missing_secs > room_secs {
-            return HintFate::Ignored { wait_secs: missing_secs - room_secs };
+            return HintFate::Ignored {
+                wait_secs: missing_secs - room_secs,
+            };
         }
         self.full_at = now.plus_secs(missing_secs + price * POINT_SECS);
         (self.wrong, self.taken_at, self.paid) = (wrong, now, price);
@@ -131,7 +140,10 @@ mod tests {
         assert_eq!(taken(6, 30, false), [0, 6, 12]);
         let all = taken(6, 24 * 3600, false);
         let later = all.iter().filter(|at| **at >= 3600).count();
-        assert!(all.len() - later <= 5 && (22..=24).contains(&later), "{all:?}");
+        assert!(
+            all.len() - later <= 5 && (22..=24).contains(&later),
+            "{all:?}"
+        );
     }
 
     #[test]
@@ -146,14 +158,18 @@ mod tests {
         while budget.take(now) == HintFate::Taken {
             budget.ended(false);
         }
-        let HintFate::Ignored { wait_secs } = budget.take(now) else { panic!("it is ignored") };
+        let HintFate::Ignored { wait_secs } = budget.take(now) else {
+            panic!("it is ignored")
+        };
         assert!(matches!(
             budget.clone().take(now.plus_secs(wait_secs - 1)),
             HintFate::Ignored { wait_secs: 1 }
         ));
         assert_eq!(budget.take(now.plus_secs(wait_secs)), HintFate::Taken);
         // A clock that went back blocks nothing for longer than the budget does.
-        let HintFate::Ignored { wait_secs } = budget.take(Stamp::from_secs(1000)) else { panic!("ignored") };
+        let HintFate::Ignored { wait_secs } = budget.take(Stamp::from_secs(1000)) else {
+            panic!("ignored")
+        };
         assert!(wait_secs <= 3600);
     }
 }

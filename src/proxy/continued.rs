@@ -1,5 +1,5 @@
-//! `Expect: 100-continue` on its way through us, and the interim answers of an origin: a body waits until the origin asks for
-//! it, and interim answers have an end (RFC 9110 section 10.1.1).
+//! `Expect: 100-continue` on its way through us, and the interim answers of an origin: a body waits
+//! until the origin asks for it, and interim answers have an end (RFC 9110 section 10.1.1).
 
 use bytes::Bytes;
 use http::{HeaderMap, Request, StatusCode, header::EXPECT};
@@ -54,20 +54,40 @@ impl Interim {
         self.flooded.cancelled().await;
     }
 
-    /// The body of the request, which waits for the origin if its client waits for us; and the same as long as nobody has asked
-    /// for it.
-    pub(super) fn body<B>(&self, headers: &HeaderMap, inner: B) -> (ContinuedBody<B>, UnaskedBody<B>) {
-        let expects =
-            headers.get(EXPECT).is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"100-continue"));
+    /// The body of the request, which waits for the origin if its client waits for us; and the same
+    /// as long as nobody has asked for it.
+    pub(super) fn body<B>(
+        &self,
+        headers: &HeaderMap,
+        inner: B,
+    ) -> (ContinuedBody<B>, UnaskedBody<B>) {
+        let expects = headers
+            .get(EXPECT)
+            .is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"100-continue"));
         if !expects {
-            return (ContinuedBody { wait: None, inner: Some(inner) }, UnaskedBody(None));
+            return (
+                ContinuedBody {
+                    wait: None,
+                    inner: Some(inner),
+                },
+                UnaskedBody(None),
+            );
         }
         let unasked = Arc::new(Mutex::new(Some(inner)));
         let wait = BodyWait {
-            wanted: Box::pin(timeout(CONTINUE_WAIT, self.wanted.clone().cancelled_owned())),
+            wanted: Box::pin(timeout(
+                CONTINUE_WAIT,
+                self.wanted.clone().cancelled_owned(),
+            )),
             body: unasked.clone(),
         };
-        (ContinuedBody { wait: Some(wait), inner: None }, UnaskedBody(Some(unasked)))
+        (
+            ContinuedBody {
+                wait: Some(wait),
+                inner: None,
+            },
+            UnaskedBody(Some(unasked)),
+        )
     }
 }
 
@@ -81,7 +101,8 @@ impl<B> UnaskedBody<B> {
     }
 }
 
-/// A body that is not read before the origin asks for it: reading it is what makes our server ask its client.
+/// A body that is not read before the origin asks for it: reading it is what makes our server ask
+/// its client.
 pub(super) struct ContinuedBody<B> {
     wait: Option<BodyWait<B>>,
     /// `None` while it waits, and when it was taken back.
@@ -107,9 +128,11 @@ impl<B: Body> ContinuedBody<B> {
     fn told<T>(&self, tell: impl Fn(&B) -> T, otherwise: T) -> T {
         match (&self.inner, &self.wait) {
             (Some(inner), _) => tell(inner),
-            (None, Some(BodyWait { body, .. })) => {
-                body.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map_or(otherwise, tell)
-            }
+            (None, Some(BodyWait { body, .. })) => body
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .as_ref()
+                .map_or(otherwise, tell),
             (None, None) => otherwise,
         }
     }

@@ -1,4 +1,5 @@
-//! The books of the places of one site: who holds how many, and which one is to go when they run short; not how a place ends.
+//! The books of the places of one site: who holds how many, and which one is to go when they run
+//! short; not how a place ends.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -12,7 +13,8 @@ use std::{
 
 /// Bytes that count as progress: fewer are a trickle.
 pub(super) const LEAST_BYTES: u64 = 1000;
-/// The part of the places that is kept for others than the client with most of them: one of so many.
+/// The part of the places that is kept for others than the client with most of them: one of so
+/// many.
 const KEPT_PART: usize = 5;
 /// Bits of an address of version 6 that tell the network of a client, who has all addresses in it.
 const NET_BITS: u32 = 64;
@@ -32,9 +34,9 @@ impl PlaceHolder {
     /// The holder of the places of a client.
     pub(super) fn client(address: IpAddr) -> Self {
         Self::Client(match address.to_canonical() {
-            IpAddr::V6(address) if !address.is_loopback() => {
-                IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << (128 - NET_BITS))))
-            }
+            IpAddr::V6(address) if !address.is_loopback() => IpAddr::V6(Ipv6Addr::from_bits(
+                address.to_bits() & (u128::MAX << (128 - NET_BITS)),
+            )),
             address => address,
         })
     }
@@ -68,7 +70,12 @@ impl PlaceMoves {
     /// Counts bytes that moved either way. It has got on once they are no trickle.
     pub(super) fn moved(&self, bytes: usize, now: Duration) {
         let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
-        if self.bytes.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes) >= LEAST_BYTES {
+        if self
+            .bytes
+            .fetch_add(bytes, Ordering::Relaxed)
+            .saturating_add(bytes)
+            >= LEAST_BYTES
+        {
             self.bytes.store(0, Ordering::Relaxed);
             self.moved_ms.store(millis(now), Ordering::Relaxed);
         }
@@ -127,7 +134,13 @@ pub(super) struct FairPlaces<E> {
 
 impl<E> FairPlaces<E> {
     pub(super) fn new(max: usize) -> Self {
-        Self { max, taken: 0, next_no: 0, held: HashMap::new(), by_count: BTreeSet::new() }
+        Self {
+            max,
+            taken: 0,
+            next_no: 0,
+            held: HashMap::new(),
+            by_count: BTreeSet::new(),
+        }
     }
 
     /// Places that are taken.
@@ -142,7 +155,9 @@ impl<E> FairPlaces<E> {
 
     /// The holder with most places, and how many those are.
     pub(super) fn most(&self) -> Option<(PlaceHolder, usize)> {
-        self.by_count.last().map(|(count, holder)| (*holder, *count))
+        self.by_count
+            .last()
+            .map(|(count, holder)| (*holder, *count))
     }
 
     /// The number of places of a holder.
@@ -150,21 +165,28 @@ impl<E> FairPlaces<E> {
         self.held.get(&holder).map_or(0, BTreeMap::len)
     }
 
-    /// Takes a place. Above four fifths of them, the client with most loses the one that got on least lately, though never
-    /// its only one. `None` when none is free.
+    /// Takes a place. Above four fifths of them, the client with most loses the one that got on
+    /// least lately, though never its only one. `None` when none is free.
     pub(super) fn enter(
         &mut self,
         holder: PlaceHolder,
         progress: Arc<PlaceMoves>,
         end: E,
     ) -> Option<Entered<E>> {
-        let place = PlaceNo { holder, no: self.next_no };
+        let place = PlaceNo {
+            holder,
+            no: self.next_no,
+        };
         self.next_no += 1;
         self.change(holder, |places| {
             places.insert(place.no, HeldPlace { progress, end });
         });
         let share = self.max - self.max / KEPT_PART;
-        let lost = if self.taken > share { self.take_away(place) } else { None };
+        let lost = if self.taken > share {
+            self.take_away(place)
+        } else {
+            None
+        };
         if self.taken > self.max {
             self.leave(place);
             return None;
@@ -174,17 +196,26 @@ impl<E> FairPlaces<E> {
 
     /// Gives a place back, unless it was taken away.
     pub(super) fn leave(&mut self, place: PlaceNo) -> Option<E> {
-        self.change(place.holder, |places| places.remove(&place.no)).map(|held| held.end)
+        self.change(place.holder, |places| places.remove(&place.no))
+            .map(|held| held.end)
     }
 
     fn take_away(&mut self, newest: PlaceNo) -> Option<(PlaceHolder, E)> {
         let mut most = self.by_count.iter().rev();
-        let (count, holder) = most.find(|(_, holder)| matches!(holder, PlaceHolder::Client(_))).copied()?;
+        let (count, holder) = most
+            .find(|(_, holder)| matches!(holder, PlaceHolder::Client(_)))
+            .copied()?;
         if count < 2 {
             return None;
         }
-        let places = self.held.get(&holder)?.iter().filter(|(no, _)| **no != newest.no);
-        let (_, no) = places.map(|(no, held)| (held.progress.moved_ms(), *no)).min()?;
+        let places = self
+            .held
+            .get(&holder)?
+            .iter()
+            .filter(|(no, _)| **no != newest.no);
+        let (_, no) = places
+            .map(|(no, held)| (held.progress.moved_ms(), *no))
+            .min()?;
         self.leave(PlaceNo { holder, no }).map(|end| (holder, end))
     }
 
@@ -230,12 +261,22 @@ mod tests {
         let mut places = FairPlaces::new(1000);
         for no in 0..1010 {
             let entered = places.enter(client(1), fresh(no), no).unwrap();
-            assert_eq!(entered.lost, no.checked_sub(800).map(|first| (client(1), first)), "{no}");
+            assert_eq!(
+                entered.lost,
+                no.checked_sub(800).map(|first| (client(1), first)),
+                "{no}"
+            );
         }
         assert_eq!(places.taken(), 800);
         for other in 0..200 {
-            let entered = places.enter(PlaceHolder::client(IpAddr::from([192, 0, 2, other])), fresh(2000), 0);
-            assert!(entered.is_some_and(|entered| entered.lost.is_some_and(|lost| lost.0 == client(1))));
+            let entered = places.enter(
+                PlaceHolder::client(IpAddr::from([192, 0, 2, other])),
+                fresh(2000),
+                0,
+            );
+            assert!(
+                entered.is_some_and(|entered| entered.lost.is_some_and(|lost| lost.0 == client(1)))
+            );
         }
         assert_eq!((places.taken(), places.count(client(1))), (800, 600));
     }
@@ -254,8 +295,19 @@ mod tests {
             progress[2].moved(500, now);
             progress[3].moved(1, now);
         }
-        let mut loser = || places.enter(client(2), fresh(100), 9).unwrap().lost.unwrap().1;
-        assert_eq!((loser(), loser(), loser()), (1, 3, 9), "of the two that trickle the older one");
+        let mut loser = || {
+            places
+                .enter(client(2), fresh(100), 9)
+                .unwrap()
+                .lost
+                .unwrap()
+                .1
+        };
+        assert_eq!(
+            (loser(), loser(), loser()),
+            (1, 3, 9),
+            "of the two that trickle the older one"
+        );
     }
 
     #[test]
@@ -265,7 +317,10 @@ mod tests {
         for _ in 0..10 {
             assert!(places.enter(proxy, fresh(0), ()).unwrap().lost.is_none());
         }
-        assert!(places.enter(client(1), fresh(1), ()).is_none(), "a single request takes nothing away");
+        assert!(
+            places.enter(client(1), fresh(1), ()).is_none(),
+            "a single request takes nothing away"
+        );
         assert_eq!((places.taken(), places.count(client(1))), (10, 0));
         let of = |address: &str| PlaceHolder::client(address.parse().unwrap());
         assert_eq!(of("2001:db8::1"), of("2001:db8::2:3"));

@@ -1,4 +1,5 @@
-//! Faults between us and an origin, and what a reader is told of them: whose fault it is, in a line.
+//! Faults between us and an origin, and what a reader is told of them: whose fault it is, in a
+//! line.
 
 use super::fair_places::LEAST_BYTES;
 use bytes::Bytes;
@@ -48,7 +49,9 @@ pub(super) enum ProxyFault {
     )]
     TakenAway,
     /// The request has passed through us before.
-    #[error("the server behind this proxy is this proxy itself; its operator can mend that by site.origin")]
+    #[error(
+        "the server behind this proxy is this proxy itself; its operator can mend that by site.origin"
+    )]
     Loop,
     /// A method or a target that is not passed on.
     #[error("{0}")]
@@ -81,9 +84,15 @@ impl ProxyFault {
         let mut response = Response::new(Bytes::from(format!("{self}\n")));
         *response.status_mut() = self.status();
         let headers = response.headers_mut();
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+        headers.insert(
+            header::CONTENT_TYPE,
+            HeaderValue::from_static("text/plain; charset=utf-8"),
+        );
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        headers.insert(
+            header::X_CONTENT_TYPE_OPTIONS,
+            HeaderValue::from_static("nosniff"),
+        );
         if matches!(self, Self::Full | Self::TakenAway) {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(FULL_SECS));
         }

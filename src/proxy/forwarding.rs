@@ -16,7 +16,8 @@ use crate::{
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::{
-    HeaderValue, Method, Request, Response, StatusCode, Uri, Version, header::CONNECTION, uri::PathAndQuery,
+    HeaderValue, Method, Request, Response, StatusCode, Uri, Version, header::CONNECTION,
+    uri::PathAndQuery,
 };
 use http_body::Body as _;
 use http_body_util::{BodyExt as _, Full};
@@ -29,7 +30,8 @@ use std::{
 use tokio_util::sync::CancellationToken;
 use tower::Service;
 
-/// The reverse proxy, as a service. A request may carry [`ProxyPeer`]; it is not sent on for a host that has no site.
+/// The reverse proxy, as a service. A request may carry [`ProxyPeer`]; it is not sent on for a host
+/// that has no site.
 #[derive(Clone)]
 pub struct Proxy(Arc<ProxyParts>);
 
@@ -43,38 +45,59 @@ struct ProxyParts {
 impl Proxy {
     /// A proxy before sites. `stop` ends what was upgraded.
     pub fn new(sites: Arc<Sites>, metrics: &Metrics, stop: CancellationToken) -> io::Result<Self> {
-        let origins =
-            sites.iter().map(|site| SiteOrigin::new(&site.settings, metrics)).collect::<Result<_, _>>()?;
-        Ok(Self(Arc::new(ProxyParts { sites, origins, stop })))
+        let origins = sites
+            .iter()
+            .map(|site| SiteOrigin::new(&site.settings, metrics))
+            .collect::<Result<_, _>>()?;
+        Ok(Self(Arc::new(ProxyParts {
+            sites,
+            origins,
+            stop,
+        })))
     }
 
-    async fn forward(&self, mut request: Request<ProxyBody>) -> Result<Response<ProxyBody>, ProxyFault> {
+    async fn forward(
+        &self,
+        mut request: Request<ProxyBody>,
+    ) -> Result<Response<ProxyBody>, ProxyFault> {
         let asks_upgrade = headers::upgrade(request.headers(), request.version()).is_some();
         let reader_side = asks_upgrade.then(|| hyper::upgrade::on(&mut request));
         let (mut parts, body) = request.into_parts();
         let Some(site) = self.0.sites.of(&parts).cloned() else {
-            return Err(ProxyFault::NotPassedOn("there is no site of this host here"));
+            return Err(ProxyFault::NotPassedOn(
+                "there is no site of this host here",
+            ));
         };
         if parts.method == Method::CONNECT {
-            return Err(ProxyFault::NotPassedOn("this is a proxy before one site; it makes no tunnels"));
+            return Err(ProxyFault::NotPassedOn(
+                "this is a proxy before one site; it makes no tunnels",
+            ));
         }
         if headers::goes_round(&parts.headers) {
             return Err(ProxyFault::Loop);
         }
         headers::take_a_step(&mut parts)?;
         let origin = &self.0.origins[site.no];
-        let peer = parts.extensions.get::<ProxyPeer>().copied().unwrap_or_default();
+        let peer = parts
+            .extensions
+            .get::<ProxyPeer>()
+            .copied()
+            .unwrap_or_default();
         let place = origin.place(peer)?;
         headers::towards_origin(&mut parts, peer);
         parts.uri = target(&site, &parts.uri);
         let has_own_stream = parts.version == Version::HTTP_2;
         parts.version = Version::HTTP_11;
-        let OriginAnswer { response: mut answer, is_early } =
-            origin.ask(Request::from_parts(parts, body), &place).await?;
+        let OriginAnswer {
+            response: mut answer,
+            is_early,
+        } = origin.ask(Request::from_parts(parts, body), &place).await?;
         place.progress().answered();
         let upgrades = answer.status() == StatusCode::SWITCHING_PROTOCOLS;
         if upgrades {
-            let Some(reader_side) = reader_side.filter(|_| headers::is_web_socket(answer.headers())) else {
+            let Some(reader_side) =
+                reader_side.filter(|_| headers::is_web_socket(answer.headers()))
+            else {
                 return Err(ProxyFault::Upgrade);
             };
             let origin_side = hyper::upgrade::on(&mut answer);
@@ -99,14 +122,18 @@ impl Proxy {
         }
         headers::towards_reader(&mut parts.headers, parts.version, parts.status);
         if is_early && !has_own_stream {
-            // What is left of the request's body stands before the next request (RFC 9112 section 9.3).
-            parts.headers.insert(CONNECTION, HeaderValue::from_static("close"));
+            // What is left of the request's body stands before the next request (RFC 9112 section
+            // 9.3).
+            parts
+                .headers
+                .insert(CONNECTION, HeaderValue::from_static("close"));
         }
         parts.version = Version::HTTP_11;
         let connection = BusyConnection::of(&mut parts.extensions);
         let progress = BodyProgress::of(&body);
         let mut body = IdleBody::new(body, origin.idle_max, progress);
-        // A body that breaks off at once would take its head with it, and the reader would not hear of anything.
+        // A body that breaks off at once would take its head with it, and the reader would not hear
+        // of anything.
         if let Err(fault) = body.begin().await {
             return Err(ProxyFault::Broken(innermost(&*fault).to_string()));
         }
@@ -114,7 +141,10 @@ impl Proxy {
             return Err(ProxyFault::TakenAway);
         }
         // The body holds the place and the connection until it ends.
-        Ok(Response::from_parts(parts, PlacedBody::new(body, connection, place).boxed_unsync()))
+        Ok(Response::from_parts(
+            parts,
+            PlacedBody::new(body, connection, place).boxed_unsync(),
+        ))
     }
 }
 
@@ -142,11 +172,20 @@ impl Service<Request<ProxyBody>> for Proxy {
 fn target(site: &ProxiedSite, asked: &Uri) -> Uri {
     let origin = &site.settings.origin;
     let authority = &origin[url::Position::BeforeHost..url::Position::AfterPort];
-    let path = asked.path_and_query().cloned().unwrap_or(PathAndQuery::from_static("/"));
-    let uri = Uri::builder().scheme(origin.scheme()).authority(authority).path_and_query(path);
-    uri.build().expect("the parts of a URL and of a request make a URL")
+    let path = asked
+        .path_and_query()
+        .cloned()
+        .unwrap_or(PathAndQuery::from_static("/"));
+    let uri = Uri::builder()
+        .scheme(origin.scheme())
+        .authority(authority)
+        .path_and_query(path);
+    uri.build()
+        .expect("the parts of a URL and of a request make a URL")
 }
 
 fn whole(bytes: Bytes) -> ProxyBody {
-    Full::new(bytes).map_err(|never| match never {}).boxed_unsync()
+    Full::new(bytes)
+        .map_err(|never| match never {})
+        .boxed_unsync()
 }

@@ -1,5 +1,5 @@
-//! Headers on their way through us: those of one connection are taken out, and those that tell of the way are put in
-//! (RFC 9110 sections 7.6 and 7.8, RFC 7239); not where a request goes.
+//! Headers on their way through us: those of one connection are taken out, and those that tell of
+//! the way are put in (RFC 9110 sections 7.6 and 7.8, RFC 7239); not where a request goes.
 
 use super::fault::ProxyFault;
 use http::{
@@ -32,8 +32,9 @@ const HOP_BY_HOP: [HeaderName; 8] = [
     HTTP2_SETTINGS,
 ];
 
-/// Headers that say through whom a request came, beside those whose names begin with [`WAY_PREFIX`]: the standard one, and those
-/// that proxies and networks of delivery use. Of those that an untrusted client sends, nothing is believed.
+/// Headers that say through whom a request came, beside those whose names begin with
+/// [`WAY_PREFIX`]: the standard one, and those that proxies and networks of delivery use. Of those
+/// that an untrusted client sends, nothing is believed.
 const WAY: [&str; 10] = [
     "cf-connecting-ip",
     "fastly-client-ip",
@@ -76,49 +77,74 @@ pub struct ProxyPeer {
 
 /// True for a request that has passed through everfeeds so often that it goes round.
 pub(super) fn goes_round(headers: &HeaderMap) -> bool {
-    let vias = headers.get_all(VIA).iter().filter_map(|via| via.to_str().ok());
-    let passes = vias.flat_map(|via| via.split(',')).filter(|step| step.trim().ends_with(PSEUDONYM)).count();
+    let vias = headers
+        .get_all(VIA)
+        .iter()
+        .filter_map(|via| via.to_str().ok());
+    let passes = vias
+        .flat_map(|via| via.split(','))
+        .filter(|step| step.trim().ends_with(PSEUDONYM))
+        .count();
     passes >= PASSES_MAX
 }
 
-/// Counts a step of a request that may take a few only (RFC 9110 section 7.6.2); the fault of one that has taken all of them.
+/// Counts a step of a request that may take a few only (RFC 9110 section 7.6.2); the fault of one
+/// that has taken all of them.
 pub(super) fn take_a_step(request: &mut Parts) -> Result<(), ProxyFault> {
     if !matches!(request.method, Method::OPTIONS | Method::TRACE) {
         return Ok(());
     }
-    let steps = request.headers.get(MAX_FORWARDS).and_then(|steps| steps.to_str().ok()?.parse::<u64>().ok());
+    let steps = request
+        .headers
+        .get(MAX_FORWARDS)
+        .and_then(|steps| steps.to_str().ok()?.parse::<u64>().ok());
     match steps {
-        Some(0) => {
-            Err(ProxyFault::NotPassedOn("Max-Forwards is 0, and this proxy has nothing to say itself"))
-        }
+        Some(0) => Err(ProxyFault::NotPassedOn(
+            "Max-Forwards is 0, and this proxy has nothing to say itself",
+        )),
         Some(steps) => {
-            request.headers.insert(MAX_FORWARDS, HeaderValue::from(steps - 1));
+            request
+                .headers
+                .insert(MAX_FORWARDS, HeaderValue::from(steps - 1));
             Ok(())
         }
         None => Ok(()),
     }
 }
 
-/// The protocol that a request asks to change to: WebSocket, by HTTP/1.1. In another one, such as HTTP/2 (`h2c`), further requests
-/// would pass beside everything that is decided here.
+/// The protocol that a request asks to change to: WebSocket, by HTTP/1.1. In another one, such as
+/// HTTP/2 (`h2c`), further requests would pass beside everything that is decided here.
 pub(super) fn upgrade(headers: &HeaderMap, version: Version) -> Option<HeaderValue> {
-    let is_asked = version == Version::HTTP_11 && names(headers, "upgrade") && is_web_socket(headers);
+    let is_asked =
+        version == Version::HTTP_11 && names(headers, "upgrade") && is_web_socket(headers);
     is_asked.then_some(WEB_SOCKET)
 }
 
-/// True for headers that offer WebSocket in `Upgrade` (RFC 6455 section 4.1), whatever else they offer.
+/// True for headers that offer WebSocket in `Upgrade` (RFC 6455 section 4.1), whatever else they
+/// offer.
 pub(super) fn is_web_socket(headers: &HeaderMap) -> bool {
-    let offers = headers.get_all(UPGRADE).iter().flat_map(|line| line.as_bytes().split(|byte| *byte == b','));
-    offers.map(<[u8]>::trim_ascii).any(|offer| offer.eq_ignore_ascii_case(WEB_SOCKET.as_bytes()))
+    let offers = headers
+        .get_all(UPGRADE)
+        .iter()
+        .flat_map(|line| line.as_bytes().split(|byte| *byte == b','));
+    offers
+        .map(<[u8]>::trim_ascii)
+        .any(|offer| offer.eq_ignore_ascii_case(WEB_SOCKET.as_bytes()))
 }
 
 /// Makes the headers of a request those that the origin gets.
 pub(super) fn towards_origin(parts: &mut Parts, peer: ProxyPeer) {
     let upgrade = upgrade(&parts.headers, parts.version);
     let wants_trailers = parts.headers.get_all(TE).iter().any(|te| {
-        te.to_str().is_ok_and(|te| te.split(',').any(|coding| coding.trim().eq_ignore_ascii_case("trailers")))
+        te.to_str().is_ok_and(|te| {
+            te.split(',')
+                .any(|coding| coding.trim().eq_ignore_ascii_case("trailers"))
+        })
     });
-    let host = parts.uri.authority().map(|host| host.as_str().trim_end_matches(':'));
+    let host = parts
+        .uri
+        .authority()
+        .map(|host| host.as_str().trim_end_matches(':'));
     let host = host.and_then(|host| HeaderValue::from_str(host).ok());
     let headers = &mut parts.headers;
     take_out_hop_by_hop(headers);
@@ -140,10 +166,13 @@ pub(super) fn towards_origin(parts: &mut Parts, peer: ProxyPeer) {
     add_via(headers, parts.version);
 }
 
-/// The fault of an answer whose body has no one end: its framing is hop-by-hop, and what would go on is cut, or holds what is
-/// no part of it (RFC 9112 section 6.3).
+/// The fault of an answer whose body has no one end: its framing is hop-by-hop, and what would go
+/// on is cut, or holds what is no part of it (RFC 9112 section 6.3).
 pub(super) fn framing_fault(headers: &HeaderMap) -> Option<&'static str> {
-    let mut codings = headers.get_all(TRANSFER_ENCODING).iter().map(|coding| coding.as_bytes().trim_ascii());
+    let mut codings = headers
+        .get_all(TRANSFER_ENCODING)
+        .iter()
+        .map(|coding| coding.as_bytes().trim_ascii());
     let coding = codings.next()?;
     if headers.contains_key(CONTENT_LENGTH) {
         Some("its answer has Content-Length and Transfer-Encoding")
@@ -154,10 +183,13 @@ pub(super) fn framing_fault(headers: &HeaderMap) -> Option<&'static str> {
     }
 }
 
-/// Makes the headers of an answer those that the reader gets. Those of an upgrade stay, and those by which one is demanded (RFC 9110
-/// section 15.5.22).
+/// Makes the headers of an answer those that the reader gets. Those of an upgrade stay, and those
+/// by which one is demanded (RFC 9110 section 15.5.22).
 pub(super) fn towards_reader(headers: &mut HeaderMap, version: Version, status: StatusCode) {
-    let is_about_upgrade = matches!(status, StatusCode::SWITCHING_PROTOCOLS | StatusCode::UPGRADE_REQUIRED);
+    let is_about_upgrade = matches!(
+        status,
+        StatusCode::SWITCHING_PROTOCOLS | StatusCode::UPGRADE_REQUIRED
+    );
     let upgrade = headers.get(UPGRADE).filter(|_| is_about_upgrade).cloned();
     take_out_hop_by_hop(headers);
     headers.remove(TE);
@@ -186,8 +218,10 @@ fn take_out_hop_by_hop(headers: &mut HeaderMap) {
 
 /// Makes one length of several that are the same; others the library has refused.
 fn say_the_length_once(headers: &mut HeaderMap) {
-    let mut lengths =
-        headers.get_all(CONTENT_LENGTH).iter().flat_map(|line| line.as_bytes().split(|byte| *byte == b','));
+    let mut lengths = headers
+        .get_all(CONTENT_LENGTH)
+        .iter()
+        .flat_map(|line| line.as_bytes().split(|byte| *byte == b','));
     if let (Some(length), Some(_)) = (lengths.next(), lengths.next())
         && let Ok(length) = HeaderValue::from_bytes(length.trim_ascii())
     {
@@ -197,8 +231,13 @@ fn say_the_length_once(headers: &mut HeaderMap) {
 
 /// True when `Connection` names an option.
 fn names(headers: &HeaderMap, option: &str) -> bool {
-    let values = headers.get_all(CONNECTION).iter().filter_map(|value| value.to_str().ok());
-    values.flat_map(|value| value.split(',')).any(|named| named.trim().eq_ignore_ascii_case(option))
+    let values = headers
+        .get_all(CONNECTION)
+        .iter()
+        .filter_map(|value| value.to_str().ok());
+    values
+        .flat_map(|value| value.split(','))
+        .any(|named| named.trim().eq_ignore_ascii_case(option))
 }
 
 fn say_the_way(headers: &mut HeaderMap, peer: ProxyPeer) {
@@ -216,7 +255,8 @@ fn say_the_way(headers: &mut HeaderMap, peer: ProxyPeer) {
     }
     let proto = if peer.is_secure { "https" } else { "http" };
     let host = headers.get(HOST).cloned();
-    // Most proxies speak of the way in `X-Forwarded-For` alone: a server that reads the standard one learns the same.
+    // Most proxies speak of the way in `X-Forwarded-For` alone: a server that reads the standard
+    // one learns the same.
     if !headers.contains_key(FORWARDED)
         && let Some(way) = forwarded_of(headers)
     {
@@ -229,8 +269,10 @@ fn say_the_way(headers: &mut HeaderMap, peer: ProxyPeer) {
         let mut step = format!("for={}", node(address));
         // What a trusted proxy said of the host and the scheme of its client stands before.
         if !said {
-            if let Some(host) =
-                host.as_ref().and_then(|host| host.to_str().ok()).filter(|host| is_quotable(host))
+            if let Some(host) = host
+                .as_ref()
+                .and_then(|host| host.to_str().ok())
+                .filter(|host| is_quotable(host))
             {
                 step.push_str(&format!(";host=\"{host}\""));
             }
@@ -238,7 +280,9 @@ fn say_the_way(headers: &mut HeaderMap, peer: ProxyPeer) {
         }
         append(headers, &FORWARDED, &step);
     }
-    headers.entry(X_FORWARDED_PROTO).or_insert(HeaderValue::from_static(proto));
+    headers
+        .entry(X_FORWARDED_PROTO)
+        .or_insert(HeaderValue::from_static(proto));
     if let Some(host) = host {
         headers.entry(X_FORWARDED_HOST).or_insert(host);
     }
@@ -246,14 +290,22 @@ fn say_the_way(headers: &mut HeaderMap, peer: ProxyPeer) {
 
 /// An address as `Forwarded` spells it (RFC 7239 section 6).
 fn node(address: IpAddr) -> String {
-    if address.is_ipv6() { format!("\"[{address}]\"") } else { address.to_string() }
+    if address.is_ipv6() {
+        format!("\"[{address}]\"")
+    } else {
+        address.to_string()
+    }
 }
 
-/// The way that `X-Forwarded-For`, `-Host` and `-Proto` tell, as `Forwarded` tells it (RFC 7239 section 7.4): the host and the scheme
-/// are those of the first step. `None` when nothing is told, or something that is no address.
+/// The way that `X-Forwarded-For`, `-Host` and `-Proto` tell, as `Forwarded` tells it (RFC 7239
+/// section 7.4): the host and the scheme are those of the first step. `None` when nothing is told,
+/// or something that is no address.
 fn forwarded_of(headers: &HeaderMap) -> Option<HeaderValue> {
-    let lines: Option<Vec<&str>> =
-        headers.get_all(X_FORWARDED_FOR).iter().map(|line| line.to_str().ok()).collect();
+    let lines: Option<Vec<&str>> = headers
+        .get_all(X_FORWARDED_FOR)
+        .iter()
+        .map(|line| line.to_str().ok())
+        .collect();
     let lines = lines.filter(|lines| !lines.is_empty())?;
     let said = |name: &HeaderName| headers.get(name)?.to_str().ok();
     let mut way = String::new();
@@ -305,7 +357,11 @@ fn append(headers: &mut HeaderMap, name: &HeaderName, element: &str) {
 fn join(headers: &mut HeaderMap, name: &HeaderName, separator: &str) {
     let mut lines = headers.get_all(name).iter();
     if let (Some(_), Some(_)) = (lines.next(), lines.next()) {
-        let all: Vec<&[u8]> = headers.get_all(name).iter().map(HeaderValue::as_bytes).collect();
+        let all: Vec<&[u8]> = headers
+            .get_all(name)
+            .iter()
+            .map(HeaderValue::as_bytes)
+            .collect();
         if let Ok(joined) = HeaderValue::from_bytes(&all.join(separator.as_bytes())) {
             headers.insert(name.clone(), joined);
         }
@@ -320,14 +376,20 @@ mod tests {
     fn a_way_that_older_headers_tell_is_told_in_the_standard_one() {
         // RFC 7239 section 7.4.
         let check = |lines: &[(&'static str, &str)], expect: Option<&str>| {
-            let lines = lines
-                .iter()
-                .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_str(value).unwrap()));
+            let lines = lines.iter().map(|(name, value)| {
+                (
+                    HeaderName::from_static(name),
+                    HeaderValue::from_str(value).unwrap(),
+                )
+            });
             let told = forwarded_of(&lines.collect());
             assert_eq!(told.as_ref().map(|way| way.to_str().unwrap()), expect);
         };
         let hop = ("x-forwarded-for", "192.0.2.1, 2001:db8::1");
-        let [host, proto] = [("x-forwarded-host", "b.example"), ("x-forwarded-proto", "https")];
+        let [host, proto] = [
+            ("x-forwarded-host", "b.example"),
+            ("x-forwarded-proto", "https"),
+        ];
         check(
             &[hop, host, proto],
             Some("for=192.0.2.1;host=\"b.example\";proto=https, for=\"[2001:db8::1]\""),

@@ -1,5 +1,5 @@
-//! Bodies on their way through us, in either direction: one that stops in the middle is given up, and its progress is seen
-//! from outside.
+//! Bodies on their way through us, in either direction: one that stops in the middle is given up,
+//! and its progress is seen from outside.
 
 use super::{fair_places::LEAST_BYTES, site_places::PlaceProgress};
 use bytes::Bytes;
@@ -108,7 +108,9 @@ struct Pace {
 impl Pace {
     fn piece(&mut self, bytes: usize, has_waited: bool) {
         self.place.moved(bytes);
-        self.bytes = self.bytes.saturating_add(u64::try_from(bytes).unwrap_or(u64::MAX));
+        self.bytes = self
+            .bytes
+            .saturating_add(u64::try_from(bytes).unwrap_or(u64::MAX));
         if self.bytes >= LEAST_BYTES || self.place.is_answered() {
             (self.bytes, self.waited) = (0, Duration::ZERO);
         } else if has_waited {
@@ -119,19 +121,37 @@ impl Pace {
 
 impl<B> IdleBody<B> {
     pub(super) fn new(inner: B, idle_max: Duration, progress: Arc<BodyProgress>) -> Self {
-        Self { inner, idle_max, sleep: None, is_waiting: false, first: None, progress, pace: None }
+        Self {
+            inner,
+            idle_max,
+            sleep: None,
+            is_waiting: false,
+            first: None,
+            progress,
+            pace: None,
+        }
     }
 
-    /// The same, given up too when it trickles: fewer than [`LEAST_BYTES`] in all the time for which nothing may come. Once its
-    /// answer has begun it is a stream, and any byte will do. Its bytes are progress of a place.
+    /// The same, given up too when it trickles: fewer than [`LEAST_BYTES`] in all the time for
+    /// which nothing may come. Once its answer has begun it is a stream, and any byte will do. Its
+    /// bytes are progress of a place.
     pub(super) fn with_least_pace(self, place: PlaceProgress) -> Self {
-        let pace = Pace { place, bytes: 0, waited: Duration::ZERO, waits_since: Instant::now() };
-        Self { pace: Some(pace), ..self }
+        let pace = Pace {
+            place,
+            bytes: 0,
+            waited: Duration::ZERO,
+            waits_since: Instant::now(),
+        };
+        Self {
+            pace: Some(pace),
+            ..self
+        }
     }
 }
 
 impl<B: Body<Data = Bytes, Error: Into<BoxError>> + Unpin> IdleBody<B> {
-    /// Looks whether its first piece is there, without waiting for it; the fault of a body that has none, because it broke off.
+    /// Looks whether its first piece is there, without waiting for it; the fault of a body that has
+    /// none, because it broke off.
     pub(super) async fn begin(&mut self) -> Result<(), BoxError> {
         match poll_fn(|cx| Poll::Ready(Pin::new(&mut *self).poll_frame(cx))).await {
             Poll::Ready(Some(frame)) => self.first = Some(frame?),
@@ -170,7 +190,9 @@ impl<B: Body<Data = Bytes, Error: Into<BoxError>> + Unpin> Body for IdleBody<B> 
             }));
         }
         let idle_max = body.idle_max;
-        let sleep = body.sleep.get_or_insert_with(|| Box::pin(tokio::time::sleep(idle_max)));
+        let sleep = body
+            .sleep
+            .get_or_insert_with(|| Box::pin(tokio::time::sleep(idle_max)));
         if !body.is_waiting {
             body.is_waiting = true;
             body.progress.waits.store(true, Ordering::Relaxed);
@@ -181,8 +203,10 @@ impl<B: Body<Data = Bytes, Error: Into<BoxError>> + Unpin> Body for IdleBody<B> 
             }
             sleep.as_mut().reset(Instant::now() + left);
         }
-        if let Some(pace) =
-            body.pace.as_mut().filter(|pace| pace.place.is_answered() && !pace.waited.is_zero())
+        if let Some(pace) = body
+            .pace
+            .as_mut()
+            .filter(|pace| pace.place.is_answered() && !pace.waited.is_zero())
         {
             // It was to end earlier while it had no answer.
             pace.waited = Duration::ZERO;
@@ -224,8 +248,9 @@ mod tests {
     use http_body_util::{BodyExt as _, StreamBody};
     use tokio::sync::mpsc;
 
-    /// The seconds after which a body of request ends of which `bytes` come every `gap_secs`, so many times, and which is asked
-    /// for its next piece `pause_secs` after the last one. Its answer begins behind its `answered`th piece.
+    /// The seconds after which a body of request ends of which `bytes` come every `gap_secs`, so
+    /// many times, and which is asked for its next piece `pause_secs` after the last one. Its
+    /// answer begins behind its `answered`th piece.
     async fn ends_after(
         bytes: usize,
         gap_secs: u64,
@@ -237,7 +262,9 @@ mod tests {
         let place = places.enter(ProxyPeer::default()).unwrap();
         let (send, mut receive) = mpsc::unbounded_channel();
         let pieces = futures_util::stream::poll_fn(move |cx| {
-            receive.poll_recv(cx).map(|piece| piece.map(|piece: Bytes| Ok::<_, BoxError>(Frame::data(piece))))
+            receive
+                .poll_recv(cx)
+                .map(|piece| piece.map(|piece: Bytes| Ok::<_, BoxError>(Frame::data(piece))))
         });
         let pieces = StreamBody::new(pieces);
         let progress = BodyProgress::of(&pieces);
@@ -269,13 +296,25 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_body_of_a_request_that_trickles_is_given_up_and_one_that_gets_on_is_not() {
-        assert_eq!(ends_after(3, 30, 100, 0, 0).await.0, 100, "three bytes each half minute");
-        assert_eq!(ends_after(500, 45, 20, 0, 0).await, (900, false), "slow, and fast enough");
+        assert_eq!(
+            ends_after(3, 30, 100, 0, 0).await.0,
+            100,
+            "three bytes each half minute"
+        );
+        assert_eq!(
+            ends_after(500, 45, 20, 0, 0).await,
+            (900, false),
+            "slow, and fast enough"
+        );
         assert_eq!(
             ends_after(10, 1, 20, 60, 0).await,
             (1201, false),
             "an origin that takes little at a time"
         );
-        assert_eq!(ends_after(3, 30, 10, 0, 3).await, (300, false), "a stream that has its answer");
+        assert_eq!(
+            ends_after(3, 30, 10, 0, 3).await,
+            (300, false),
+            "a stream that has its answer"
+        );
     }
 }

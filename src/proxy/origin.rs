@@ -1,4 +1,5 @@
-//! The origin of a site: its connections, and one request with its limits; not what headers the request has.
+//! The origin of a site: its connections, and one request with its limits; not what headers the
+//! request has.
 
 use super::{
     continued::{INTERIM_MAX, Interim},
@@ -24,8 +25,8 @@ use tower::BoxError;
 /// Body of a request or an answer on its way.
 pub(super) type ProxyBody = UnsyncBoxBody<Bytes, BoxError>;
 
-/// Time for which a connection without a request is kept: shorter than most servers keep theirs, so that a request seldom
-/// meets one that is being closed.
+/// Time for which a connection without a request is kept: shorter than most servers keep theirs, so
+/// that a request seldom meets one that is being closed.
 const POOL_IDLE: Duration = Duration::from_secs(4);
 /// Time between two looks at a client that pauses in the body of its request.
 const PAUSE_CHECK: Duration = Duration::from_secs(1);
@@ -44,15 +45,18 @@ type OriginClient = Client<WatchedConnector, ProxyBody>;
 pub(super) struct OriginAnswer {
     /// Its head, and its body as it comes.
     pub(super) response: Response<Incoming>,
-    /// True when it came before the whole body of the request was taken: the connection of the reader can have no other request.
+    /// True when it came before the whole body of the request was taken: the connection of the
+    /// reader can have no other request.
     pub(super) is_early: bool,
 }
 
 /// The way to the origin of a site.
 pub(super) struct SiteOrigin {
-    /// With many requests at once, a connection is used by the thread that made it, so that no thread wakes another.
+    /// With many requests at once, a connection is used by the thread that made it, so that no
+    /// thread wakes another.
     clients: PerThread<OriginClient>,
-    /// With few, all threads share theirs: an origin that serves one connection at a time would keep the others waiting.
+    /// With few, all threads share theirs: an origin that serves one connection at a time would
+    /// keep the others waiting.
     shared: OriginClient,
     /// Makes a connection for each request.
     fresh: OriginClient,
@@ -66,7 +70,10 @@ pub(super) struct SiteOrigin {
 impl SiteOrigin {
     pub(super) fn new(site: &SiteSettings, metrics: &Metrics) -> io::Result<Self> {
         let connect_max = Duration::from_secs(site.connect_secs);
-        let name = site.host.clone().unwrap_or_else(|| site.origin.origin().ascii_serialization());
+        let name = site
+            .host
+            .clone()
+            .unwrap_or_else(|| site.origin.origin().ascii_serialization());
         let places = SitePlaces::new(name.clone(), site.requests_max, metrics.of_site(name));
         let mut tcp = HttpConnector::new();
         tcp.enforce_http(false);
@@ -79,7 +86,10 @@ impl SiteOrigin {
             .enable_http1()
             .wrap_connector(tcp);
         let open = OpenConnections::default();
-        let connector = WatchedConnector { inner, open: open.clone() };
+        let connector = WatchedConnector {
+            inner,
+            open: open.clone(),
+        };
         let mut builder = Client::builder(TokioExecutor::new());
         builder
             .pool_timer(TokioTimer::new())
@@ -88,7 +98,8 @@ impl SiteOrigin {
             .http1_max_buf_size(HEAD_BYTES_MAX)
             .http1_max_headers(HEADERS_MAX)
             .http1_preserve_header_case(true)
-            // What a proxy mends (RFC 9112 sections 5.1 and 5.2): else the length of an answer, or half of a header, would be lost.
+            // What a proxy mends (RFC 9112 sections 5.1 and 5.2): else the length of an answer, or
+            // half of a header, would be lost.
             .http1_allow_spaces_after_header_name_in_responses(true)
             .http1_allow_obsolete_multiline_headers_in_responses(true)
             // Old servers send lines that are no headers; what they mean stands in the others.
@@ -112,11 +123,16 @@ impl SiteOrigin {
 
     /// The connections for a request that has its place.
     fn client(&self) -> &OriginClient {
-        if self.places.taken() <= FEW_REQUESTS { &self.shared } else { self.clients.here() }
+        if self.places.taken() <= FEW_REQUESTS {
+            &self.shared
+        } else {
+            self.clients.here()
+        }
     }
 
-    /// Sends a request and waits for the head of its answer. One without a body that may be repeated is sent once more when
-    /// it met a connection that was being closed, by a new connection. It is given up when its place is taken away.
+    /// Sends a request and waits for the head of its answer. One without a body that may be
+    /// repeated is sent once more when it met a connection that was being closed, by a new
+    /// connection. It is given up when its place is taken away.
     pub(super) async fn ask(
         &self,
         request: Request<ProxyBody>,
@@ -140,9 +156,17 @@ impl SiteOrigin {
         }
         let (parts, _) = request.into_parts();
         let empty = || Empty::new().map_err(|never| match never {}).boxed_unsync();
-        match self.ask_once(self.client(), Request::from_parts(parts.clone(), empty()), place).await {
+        match self
+            .ask_once(
+                self.client(),
+                Request::from_parts(parts.clone(), empty()),
+                place,
+            )
+            .await
+        {
             Err(ProxyFault::Closed(_)) => {
-                self.ask_once(&self.fresh, Request::from_parts(parts, empty()), place).await
+                self.ask_once(&self.fresh, Request::from_parts(parts, empty()), place)
+                    .await
             }
             answer => answer,
         }
@@ -157,7 +181,8 @@ impl SiteOrigin {
         let interim = Interim::of(&mut request);
         let (parts, body) = request.into_parts();
         let progress = BodyProgress::of(&body);
-        let body = IdleBody::new(body, self.idle_max, progress.clone()).with_least_pace(place.progress());
+        let body =
+            IdleBody::new(body, self.idle_max, progress.clone()).with_least_pace(place.progress());
         let (body, unasked) = interim.body(&parts.headers, body);
         let again = parts.headers.contains_key(EXPECT).then(|| parts.clone());
         let answer = client.request(Request::from_parts(parts, body.boxed_unsync()));
@@ -175,7 +200,8 @@ impl SiteOrigin {
                     if response.status() == StatusCode::EXPECTATION_FAILED
                         && let (Some(mut parts), Some(body)) = (again, unasked.take_back())
                     {
-                        // Its client would have to send it once more without the expectation (RFC 9110 section 10.1.1).
+                        // Its client would have to send it once more without the expectation (RFC
+                        // 9110 section 10.1.1).
                         drop(response);
                         parts.headers.remove(EXPECT);
                         let request = Request::from_parts(parts, body.boxed_unsync());
@@ -208,12 +234,16 @@ impl SiteOrigin {
             return ProxyFault::Unreachable(innermost.to_string());
         }
         let cause = innermost.to_string();
-        if met_a_closing_connection(error) { ProxyFault::Closed(cause) } else { ProxyFault::Broken(cause) }
+        if met_a_closing_connection(error) {
+            ProxyFault::Closed(cause)
+        } else {
+            ProxyFault::Broken(cause)
+        }
     }
 }
 
-/// Completes when the origin has had the request, or does not take more of it, for so long that another connection may keep it
-/// from the request.
+/// Completes when the origin has had the request, or does not take more of it, for so long that
+/// another connection may keep it from the request.
 async fn late_time(progress: &BodyProgress) {
     tokio::time::sleep(LATE_AFTER).await;
     while progress.waits() {
@@ -221,8 +251,8 @@ async fn late_time(progress: &BodyProgress) {
     }
 }
 
-/// Completes when the origin has had the request, or does not take more of it, for as long as it may. A client that pauses in
-/// its body is watched by the body itself.
+/// Completes when the origin has had the request, or does not take more of it, for as long as it
+/// may. A client that pauses in its body is watched by the body itself.
 async fn head_time(head_max: Duration, progress: &BodyProgress) {
     loop {
         tokio::time::sleep_until(progress.last() + head_max).await;
@@ -269,7 +299,9 @@ mod tests {
     ) {
         let (send, mut receive) = mpsc::unbounded_channel();
         let pieces = futures_util::stream::poll_fn(move |cx| {
-            receive.poll_recv(cx).map(|piece| piece.map(|piece| Ok(http_body::Frame::data(piece))))
+            receive
+                .poll_recv(cx)
+                .map(|piece| piece.map(|piece| Ok(http_body::Frame::data(piece))))
         });
         let pieces = StreamBody::new(pieces);
         let progress = BodyProgress::of(&pieces);
@@ -282,8 +314,9 @@ mod tests {
         let settings = SiteSettings::new(url::Url::parse("http://127.0.0.1:9/").unwrap());
         let origin = SiteOrigin::new(&settings, &Metrics::default()).unwrap();
         let is_shared = || std::ptr::eq(origin.client(), &raw const origin.shared);
-        let mut places: Vec<_> =
-            (0..FEW_REQUESTS).map(|_| origin.place(ProxyPeer::default()).unwrap()).collect();
+        let mut places: Vec<_> = (0..FEW_REQUESTS)
+            .map(|_| origin.place(ProxyPeer::default()).unwrap())
+            .collect();
         assert!(is_shared());
         places.push(origin.place(ProxyPeer::default()).unwrap());
         assert!(!is_shared() && std::ptr::eq(origin.client(), origin.clients.here()));
@@ -301,8 +334,16 @@ mod tests {
             drop(send);
         };
         let reading = async { while body.frame().await.is_some() {} };
-        tokio::join!(sending, reading, head_time(Duration::from_secs(10), &progress));
-        assert_eq!(started.elapsed().as_secs(), 80, "ten seconds from when the origin has it all");
+        tokio::join!(
+            sending,
+            reading,
+            head_time(Duration::from_secs(10), &progress)
+        );
+        assert_eq!(
+            started.elapsed().as_secs(),
+            80,
+            "ten seconds from when the origin has it all"
+        );
     }
 
     #[tokio::test(start_paused = true)]
@@ -315,7 +356,9 @@ mod tests {
             assert!(body.frame().await.unwrap().is_ok());
         }
         assert!(!progress.is_idle());
-        assert!(body.frame().await.unwrap().is_err() && progress.is_idle() && progress.has_failed());
+        assert!(
+            body.frame().await.unwrap().is_err() && progress.is_idle() && progress.has_failed()
+        );
         assert_eq!(started.elapsed().as_secs(), 90);
     }
 }

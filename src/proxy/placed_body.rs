@@ -1,5 +1,5 @@
-//! The body of an answer that holds a place at the origin: it breaks off when the place is taken away, also while its reader
-//! takes nothing.
+//! The body of an answer that holds a place at the origin: it breaks off when the place is taken
+//! away, also while its reader takes nothing.
 
 use super::{
     idle_body::IdleBody,
@@ -35,7 +35,11 @@ impl<B: Send + 'static> PlacedBody<B> {
             drop(held.and_then(|held| held.lock().unwrap_or_else(PoisonError::into_inner).take()));
         });
         let progress = place.progress();
-        Self { held, place, progress }
+        Self {
+            held,
+            place,
+            progress,
+        }
     }
 }
 
@@ -50,7 +54,9 @@ impl<B: Body<Data = Bytes, Error: Into<BoxError>> + Unpin> Body for PlacedBody<B
         self.place.wakes(cx.waker());
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         let Some((body, _)) = held.as_mut().filter(|_| !self.place.is_taken_away()) else {
-            return Poll::Ready(Some(Err("the place of this answer was needed for others".into())));
+            return Poll::Ready(Some(Err(
+                "the place of this answer was needed for others".into()
+            )));
         };
         let polled = Pin::new(body).poll_frame(cx);
         if let Poll::Ready(Some(Ok(frame))) = &polled {

@@ -1,5 +1,5 @@
-//! The places of one site for requests at its origin: how one begins, how it ends when it is taken away, and what the operator
-//! hears of it; not which one is to go.
+//! The places of one site for requests at its origin: how one begins, how it ends when it is taken
+//! away, and what the operator hears of it; not which one is to go.
 
 use super::{
     fair_places::{Entered, FairPlaces, PlaceHolder, PlaceMoves, PlaceNo},
@@ -18,7 +18,8 @@ use tokio_util::sync::CancellationToken;
 
 /// Time between two lines of a site that say that places were refused or taken away.
 const LINE_GAP: Duration = Duration::from_secs(60);
-/// Time between two warnings of a site that an address which may stand for many clients holds most of its places.
+/// Time between two warnings of a site that an address which may stand for many clients holds most
+/// of its places.
 const MANY_GAP: Duration = Duration::from_secs(60 * 60);
 
 /// The places of one site.
@@ -99,7 +100,9 @@ struct Carrier {
 
 impl std::fmt::Debug for Carrier {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Carrier").field("lets_go", &self.let_go.is_some()).finish_non_exhaustive()
+        f.debug_struct("Carrier")
+            .field("lets_go", &self.let_go.is_some())
+            .finish_non_exhaustive()
     }
 }
 
@@ -119,10 +122,20 @@ impl PlaceEnd {
 impl SitePlaces {
     /// So many places of a site, none of them taken.
     pub(super) fn new(site: String, max: usize, metrics: SiteMetrics) -> Self {
-        metrics.places_max.set(i64::try_from(max).unwrap_or(i64::MAX));
+        metrics
+            .places_max
+            .set(i64::try_from(max).unwrap_or(i64::MAX));
         metrics.places_in_use.set(0);
-        let state = PlaceBooks { places: FairPlaces::new(max), lines: Lines::default() };
-        Self(Arc::new(SitePlacesParts { site, began: Instant::now(), metrics, state: Mutex::new(state) }))
+        let state = PlaceBooks {
+            places: FairPlaces::new(max),
+            lines: Lines::default(),
+        };
+        Self(Arc::new(SitePlacesParts {
+            site,
+            began: Instant::now(),
+            metrics,
+            state: Mutex::new(state),
+        }))
     }
 
     /// A place for a request, held as long as its exchange lasts.
@@ -153,7 +166,12 @@ impl SitePlaces {
             lost.end();
         }
         let Entered { place, .. } = entered.ok_or(ProxyFault::Full)?;
-        Ok(SitePlace { places: self.clone(), place, progress, end })
+        Ok(SitePlace {
+            places: self.clone(),
+            place,
+            progress,
+            end,
+        })
     }
 
     /// Places that are taken.
@@ -162,7 +180,10 @@ impl SitePlaces {
     }
 
     fn gauge(&self, state: &PlaceBooks) {
-        self.0.metrics.places_in_use.set(i64::try_from(state.places.taken()).unwrap_or(i64::MAX));
+        self.0
+            .metrics
+            .places_in_use
+            .set(i64::try_from(state.places.taken()).unwrap_or(i64::MAX));
     }
 
     /// The line that is due once a place was refused or taken away. `most` is who held most before.
@@ -175,19 +196,29 @@ impl SitePlaces {
     ) -> Option<String> {
         let PlaceBooks { places, lines } = state;
         self.0.metrics.places_refused.inc_by(is_refused.into());
-        self.0.metrics.places_taken_away.inc_by(is_taken_away.into());
+        self.0
+            .metrics
+            .places_taken_away
+            .inc_by(is_taken_away.into());
         lines.refused += u64::from(is_refused);
         lines.taken_away += u64::from(is_taken_away);
         if !(is_refused || is_taken_away) || !is_due(&mut lines.said, LINE_GAP) {
             return None;
         }
-        let (refused, taken_away) = (mem::take(&mut lines.refused), mem::take(&mut lines.taken_away));
+        let (refused, taken_away) = (
+            mem::take(&mut lines.refused),
+            mem::take(&mut lines.taken_away),
+        );
         let most = most.map_or_else(String::new, |(holder, count)| match holder {
-            PlaceHolder::Client(address) => format!("; most are held by the client {address}: {count}"),
+            PlaceHolder::Client(address) => {
+                format!("; most are held by the client {address}: {count}")
+            }
             PlaceHolder::Many(address) => {
                 format!("; most are held by {address}, which may stand for many clients: {count}")
             }
-            PlaceHolder::Unknown => format!("; most are held by clients that are not known: {count}"),
+            PlaceHolder::Unknown => {
+                format!("; most are held by clients that are not known: {count}")
+            }
         });
         Some(format!(
             "site {}: {} of {} places at the origin are taken (site.requests_max); since the last such line \
@@ -202,7 +233,9 @@ impl SitePlaces {
 
     /// The warning that is due when one address that may stand for many clients holds most places.
     fn warning(&self, state: &mut PlaceBooks, holder: PlaceHolder) -> Option<String> {
-        let PlaceHolder::Many(address) = holder else { return None };
+        let PlaceHolder::Many(address) = holder else {
+            return None;
+        };
         let (count, max) = (state.places.count(holder), state.places.max());
         if count <= max / 2 || !is_due(&mut state.lines.many_said, MANY_GAP) {
             return None;
@@ -232,7 +265,10 @@ fn is_due(said: &mut Option<Instant>, gap: Duration) -> bool {
 impl SitePlace {
     /// The progress of its exchange.
     pub(super) fn progress(&self) -> PlaceProgress {
-        PlaceProgress { began: self.places.0.began, progress: self.progress.clone() }
+        PlaceProgress {
+            began: self.places.0.began,
+            progress: self.progress.clone(),
+        }
     }
 
     /// Completes once it was taken away.
@@ -305,18 +341,28 @@ mod tests {
 
     fn peer(address: &str, is_many: bool) -> ProxyPeer {
         let client = Some(address.parse::<IpAddr>().unwrap());
-        ProxyPeer { client, is_many, ..ProxyPeer::default() }
+        ProxyPeer {
+            client,
+            is_many,
+            ..ProxyPeer::default()
+        }
     }
 
     fn places(max: usize) -> SitePlaces {
-        SitePlaces::new("blog.example".into(), max, Metrics::default().of_site("blog.example".into()))
+        SitePlaces::new(
+            "blog.example".into(),
+            max,
+            Metrics::default().of_site("blog.example".into()),
+        )
     }
 
     #[tokio::test(start_paused = true)]
     async fn what_is_taken_away_is_said_once_a_minute_with_whom_it_is_about() {
         let log = Log::default();
         let writer = log.clone();
-        let layer = fmt::layer().with_ansi(false).with_writer(move || writer.clone());
+        let layer = fmt::layer()
+            .with_ansi(false)
+            .with_writer(move || writer.clone());
         let _logging = tracing_subscriber::registry().with(layer).set_default();
         let places = places(10);
         let enter = || places.enter(peer("203.0.113.9", false)).unwrap();
@@ -325,18 +371,29 @@ mod tests {
         held.extend((0..3).map(|_| enter()));
         let lines = log.lines();
         assert_eq!(lines.len(), 1, "{lines:?}");
-        for part in
-            ["WARN", "blog.example", "8 of 10", "1 slow request", "203.0.113.9: 8", "site.requests_max"]
-        {
+        for part in [
+            "WARN",
+            "blog.example",
+            "8 of 10",
+            "1 slow request",
+            "203.0.113.9: 8",
+            "site.requests_max",
+        ] {
             assert!(lines[0].contains(part), "{part}: {lines:?}");
         }
         assert!(held[..3].iter().all(SitePlace::is_taken_away) && !held[3].is_taken_away());
         tokio::time::advance(LINE_GAP).await;
         held.push(enter());
         let lines = log.lines();
-        assert!(lines.len() == 1 && lines[0].contains("3 slow requests"), "{lines:?}");
+        assert!(
+            lines.len() == 1 && lines[0].contains("3 slow requests"),
+            "{lines:?}"
+        );
         drop(held);
-        assert_eq!((places.taken(), places.0.metrics.places_in_use.get()), (0, 0));
+        assert_eq!(
+            (places.taken(), places.0.metrics.places_in_use.get()),
+            (0, 0)
+        );
         assert_eq!(places.0.metrics.places_taken_away.get(), 4);
     }
 
@@ -344,7 +401,9 @@ mod tests {
     async fn a_proxy_that_nobody_named_is_warned_of_once_an_hour_with_the_remedy() {
         let log = Log::default();
         let writer = log.clone();
-        let layer = fmt::layer().with_ansi(false).with_writer(move || writer.clone());
+        let layer = fmt::layer()
+            .with_ansi(false)
+            .with_writer(move || writer.clone());
         let _logging = tracing_subscriber::registry().with(layer).set_default();
         let places = places(10);
         let enter = || places.enter(peer("127.0.0.1", true));
@@ -352,11 +411,15 @@ mod tests {
         assert!(log.lines().is_empty(), "half of them are not most");
         held.extend((0..5).map(|_| enter().unwrap()));
         let lines = log.lines();
-        assert!(lines.len() == 1 && lines[0].contains("server.trusted_proxies"), "{lines:?}");
+        assert!(
+            lines.len() == 1 && lines[0].contains("server.trusted_proxies"),
+            "{lines:?}"
+        );
         assert!(enter().is_err() && held.iter().all(|place| !place.is_taken_away()));
         let lines = log.lines();
         assert!(
-            lines.len() == 1 && lines[0].contains("1 request received 503; most are held by 127.0.0.1"),
+            lines.len() == 1
+                && lines[0].contains("1 request received 503; most are held by 127.0.0.1"),
             "{lines:?}"
         );
         assert_eq!(places.0.metrics.places_refused.get(), 1);

@@ -1,4 +1,5 @@
-//! A connection that was upgraded, such as a WebSocket: bytes both ways until one side ends, or both are silent for too long.
+//! A connection that was upgraded, such as a WebSocket: bytes both ways until one side ends, or
+//! both are silent for too long.
 
 use super::site_places::PlaceProgress;
 use hyper::upgrade::{OnUpgrade, Upgraded};
@@ -15,8 +16,9 @@ const BUFFER_BYTES: usize = 16 << 10;
 /// Time that the two sides take at most to change protocols.
 const CHANGE_WAIT: Duration = Duration::from_secs(10);
 
-/// Carries bytes between a reader and an origin once both have changed protocols, until both have ended, `stop`, or nothing
-/// was sent either way for `idle_max`. Its bytes are progress of its place.
+/// Carries bytes between a reader and an origin once both have changed protocols, until both have
+/// ended, `stop`, or nothing was sent either way for `idle_max`. Its bytes are progress of its
+/// place.
 pub(super) async fn carry(
     (reader, origin): (OnUpgrade, OnUpgrade),
     idle_max: Duration,
@@ -27,7 +29,9 @@ pub(super) async fn carry(
     let (reader, origin) = match tokio::time::timeout(CHANGE_WAIT, both).await {
         Ok(Ok(both)) => both,
         Ok(Err(error)) => return tracing::debug!("An upgrade failed: {error}"),
-        Err(_) => return tracing::debug!("An upgrade took longer than {} s", CHANGE_WAIT.as_secs()),
+        Err(_) => {
+            return tracing::debug!("An upgrade took longer than {} s", CHANGE_WAIT.as_secs());
+        }
     };
     tokio::select! {
         ended = copy(reader, origin, idle_max, place) => {
@@ -47,7 +51,10 @@ async fn copy(
 ) -> io::Result<()> {
     let (from_reader, to_reader) = tokio::io::split(TokioIo::new(reader));
     let (from_origin, to_origin) = tokio::io::split(TokioIo::new(origin));
-    let moves = Moves { last: std::sync::Mutex::new(Instant::now()), place };
+    let moves = Moves {
+        last: std::sync::Mutex::new(Instant::now()),
+        place,
+    };
     tokio::try_join!(
         one_way(from_reader, to_origin, idle_max, &moves),
         one_way(from_origin, to_reader, idle_max, &moves)
@@ -66,11 +73,17 @@ struct Moves<'p> {
 
 impl Moves<'_> {
     fn last(&self) -> Instant {
-        *self.last.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        *self
+            .last
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
     fn count(&self, bytes: usize) {
-        *self.last.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Instant::now();
+        *self
+            .last
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner) = Instant::now();
         self.place.moved(bytes);
     }
 }
@@ -86,7 +99,10 @@ async fn one_way(
     loop {
         let Ok(read) = timeout_at(moves.last() + idle_max, from.read(&mut buffer)).await else {
             if moves.last().elapsed() >= idle_max {
-                return Err(io::Error::new(io::ErrorKind::TimedOut, "nothing was sent for too long"));
+                return Err(io::Error::new(
+                    io::ErrorKind::TimedOut,
+                    "nothing was sent for too long",
+                ));
             }
             // The other direction has moved.
             continue;
@@ -98,7 +114,9 @@ async fn one_way(
         }
         moves.count(count);
         let written = tokio::time::timeout(idle_max, to.write_all(&buffer[..count])).await;
-        written.map_err(|_| io::Error::new(io::ErrorKind::TimedOut, "nothing was read for too long"))??;
+        written.map_err(|_| {
+            io::Error::new(io::ErrorKind::TimedOut, "nothing was read for too long")
+        })??;
         to.flush().await?;
     }
 }

@@ -1,8 +1,10 @@
-//! Connections to an origin that know whether a request is under way on them, and whether it has had any answer; not what it was.
+//! Connections to an origin that know whether a request is under way on them, and whether it has
+//! had any answer; not what it was.
 //!
-//! An origin with few workers serves as many connections at a time, and a connection without a request keeps a worker from the
-//! others. So a request that waits long for its answer has idle connections closed, one at a time: a page that is only slow
-//! costs the others a connection now and then.
+//! An origin with few workers serves as many connections at a time, and a connection without a
+//! request keeps a worker from the others. So a request that waits long for its answer has idle
+//! connections closed, one at a time: a page that is only slow costs the others a connection now
+//! and then.
 
 use futures_util::{future::BoxFuture, task::AtomicWaker};
 use http::{Extensions, Uri};
@@ -31,10 +33,11 @@ use tokio::{
 };
 use tower::{BoxError, Service};
 
-/// Time for which a request waits for the head of its answer until an idle connection is closed for it, and then another one; and for
-/// which a new connection may wait for its first request.
+/// Time for which a request waits for the head of its answer until an idle connection is closed for
+/// it, and then another one; and for which a new connection may wait for its first request.
 pub(super) const LATE_AFTER: Duration = Duration::from_millis(250);
-/// A request that has waited for some time waits for at least an eighth of that time until the next connection is closed for it.
+/// A request that has waited for some time waits for at least an eighth of that time until the next
+/// connection is closed for it.
 const PAUSES: u32 = 8;
 
 /// The open connections to one origin, and the requests that wait long for their answers.
@@ -45,7 +48,8 @@ pub(super) struct OpenConnections(Arc<OpenParts>);
 struct OpenParts {
     /// Number of requests that wait long.
     late: AtomicUsize,
-    /// Number of connections that are to be closed for them as soon as they are idle; never more than there are such requests.
+    /// Number of connections that are to be closed for them as soon as they are idle; never more
+    /// than there are such requests.
     wanted: AtomicUsize,
     connections: Mutex<Vec<Weak<ConnectionParts>>>,
 }
@@ -61,8 +65,9 @@ pub(super) struct WatchedConnection(Arc<ConnectionParts>);
 #[derive(Debug)]
 struct ConnectionParts {
     opened: Instant,
-    /// Requests that were written, and answers that were read to their ends. More may be counted as written than there were
-    /// (parts of a body behind an interim answer); then the connection never counts as idle.
+    /// Requests that were written, and answers that were read to their ends. More may be counted as
+    /// written than there were (parts of a body behind an interim answer); then the connection
+    /// never counts as idle.
     begun: AtomicUsize,
     ended: AtomicUsize,
     /// True once something was read since the last request began.
@@ -74,12 +79,14 @@ struct ConnectionParts {
     open: Arc<OpenParts>,
 }
 
-/// A request on a connection, which has had the head of its answer. The connection is idle when this is dropped.
+/// A request on a connection, which has had the head of its answer. The connection is idle when
+/// this is dropped.
 #[derive(Debug)]
 pub(super) struct BusyConnection(Option<WatchedConnection>);
 
 impl OpenConnections {
-    /// A request that waits long: while `LateRequest::wait` is polled, connections are closed for it.
+    /// A request that waits long: while `LateRequest::wait` is polled, connections are closed for
+    /// it.
     pub(super) fn late_request(&self) -> LateRequest {
         self.0.late.fetch_add(1, Ordering::SeqCst);
         LateRequest(self.0.clone())
@@ -96,7 +103,11 @@ impl OpenConnections {
             reader: AtomicWaker::new(),
             open: self.0.clone(),
         });
-        let mut connections = self.0.connections.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut connections = self
+            .0
+            .connections
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         if connections.len() == connections.capacity() {
             connections.retain(|connection| connection.strong_count() > 0);
         }
@@ -106,14 +117,22 @@ impl OpenConnections {
 }
 
 impl LateRequest {
-    /// Closes an idle connection, or the next one that becomes idle; and those that have waited long for a first request.
+    /// Closes an idle connection, or the next one that becomes idle; and those that have waited
+    /// long for a first request.
     fn make_way(&self) {
         let late = self.0.late.load(Ordering::SeqCst);
         let more = |wanted: usize| (wanted < late).then_some(wanted + 1);
-        // The sequentially consistent order is that of `BusyConnection::drop`: one of the two sees the other. An error means that as
-        // many are wanted already as there are requests.
-        let _ = self.0.wanted.fetch_update(Ordering::SeqCst, Ordering::SeqCst, more);
-        let connections = self.0.connections.lock().unwrap_or_else(PoisonError::into_inner);
+        // The sequentially consistent order is that of `BusyConnection::drop`: one of the two sees
+        // the other. An error means that as many are wanted already as there are requests.
+        let _ = self
+            .0
+            .wanted
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, more);
+        let connections = self
+            .0
+            .connections
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let mut has_found = false;
         for connection in connections.iter().filter_map(Weak::upgrade) {
             if connection.is_unused() || (!has_found && connection.is_idle()) {
@@ -123,7 +142,8 @@ impl LateRequest {
         }
     }
 
-    /// Makes way again and again, ever more seldom: the connection that was closed need not be what the request waits for.
+    /// Makes way again and again, ever more seldom: the connection that was closed need not be what
+    /// the request waits for.
     pub(super) async fn wait(&self) {
         let began = Instant::now();
         loop {
@@ -138,7 +158,10 @@ impl Drop for LateRequest {
         let late = self.0.late.fetch_sub(1, Ordering::SeqCst) - 1;
         let fewer = |wanted: usize| (wanted > late).then_some(late);
         // An error means that no more are wanted than there are requests.
-        let _ = self.0.wanted.fetch_update(Ordering::SeqCst, Ordering::SeqCst, fewer);
+        let _ = self
+            .0
+            .wanted
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, fewer);
     }
 }
 
@@ -173,39 +196,53 @@ impl ConnectionParts {
 
     /// True when it has answered what it was asked.
     fn is_idle(&self) -> bool {
-        let (ended, begun) = (self.ended.load(Ordering::SeqCst), self.begun.load(Ordering::SeqCst));
+        let (ended, begun) = (
+            self.ended.load(Ordering::SeqCst),
+            self.begun.load(Ordering::SeqCst),
+        );
         begun == ended && begun > 0 && !self.is_closed.load(Ordering::SeqCst)
     }
 
     /// True when it has waited long for its first request, which went by another connection.
     fn is_unused(&self) -> bool {
         let is_young = || self.opened.elapsed() < LATE_AFTER;
-        self.begun.load(Ordering::SeqCst) == 0 && !self.is_closed.load(Ordering::SeqCst) && !is_young()
+        self.begun.load(Ordering::SeqCst) == 0
+            && !self.is_closed.load(Ordering::SeqCst)
+            && !is_young()
     }
 
-    /// True when it is to be closed for a request that waits long. One that was used is one fewer that is wanted.
+    /// True when it is to be closed for a request that waits long. One that was used is one fewer
+    /// that is wanted.
     fn gives_way(&self) -> bool {
         if self.is_unused() {
             return self.open.late.load(Ordering::SeqCst) > 0;
         }
         let fewer = |wanted: usize| wanted.checked_sub(1);
-        self.is_idle() && self.open.wanted.fetch_update(Ordering::SeqCst, Ordering::SeqCst, fewer).is_ok()
+        self.is_idle()
+            && self
+                .open
+                .wanted
+                .fetch_update(Ordering::SeqCst, Ordering::SeqCst, fewer)
+                .is_ok()
     }
 }
 
-/// True for the error of a request that met a connection while it was being closed: it had served another request before, and
-/// nothing of an answer came. Servers close idle connections at any moment (RFC 9112 section 9.3.1).
+/// True for the error of a request that met a connection while it was being closed: it had served
+/// another request before, and nothing of an answer came. Servers close idle connections at any
+/// moment (RFC 9112 section 9.3.1).
 pub(super) fn met_a_closing_connection(error: &Error) -> bool {
     let mut extras = Extensions::new();
     if let Some(connection) = error.connect_info() {
         connection.get_extras(&mut extras);
     }
     extras.get().is_some_and(|WatchedConnection(connection)| {
-        connection.begun.load(Ordering::SeqCst) > 1 && !connection.is_answered.load(Ordering::Relaxed)
+        connection.begun.load(Ordering::SeqCst) > 1
+            && !connection.is_answered.load(Ordering::Relaxed)
     })
 }
 
-/// A connector whose connections are watched, above TLS: below it, the bytes of a handshake would count as requests and answers.
+/// A connector whose connections are watched, above TLS: below it, the bytes of a handshake would
+/// count as requests and answers.
 #[derive(Clone, Debug)]
 pub(super) struct WatchedConnector {
     pub(super) inner: HttpsConnector<HttpConnector>,
@@ -228,7 +265,10 @@ impl Service<Uri> for WatchedConnector {
         let (connecting, open) = (self.inner.call(to), self.open.clone());
         Box::pin(async move {
             let stream = connecting.await?;
-            Ok(TokioIo::new(WatchedStream { inner: TokioIo::new(stream), connection: open.opened() }))
+            Ok(TokioIo::new(WatchedStream {
+                inner: TokioIo::new(stream),
+                connection: open.opened(),
+            }))
         })
     }
 }
@@ -248,7 +288,10 @@ impl Drop for WatchedStream {
 
 impl Connection for WatchedStream {
     fn connected(&self) -> Connected {
-        self.inner.inner().connected().extra(self.connection.clone())
+        self.inner
+            .inner()
+            .connected()
+            .extra(self.connection.clone())
     }
 }
 
@@ -266,7 +309,8 @@ impl AsyncRead for WatchedStream {
         } else if read.is_pending() {
             connection.reader.register(cx.waker());
             if connection.gives_way() {
-                // The end of the connection, as if the origin had closed it: a request that was just given to it is taken back.
+                // The end of the connection, as if the origin had closed it: a request that was
+                // just given to it is taken back.
                 return Poll::Ready(Ok(()));
             }
         }
@@ -275,7 +319,11 @@ impl AsyncRead for WatchedStream {
 }
 
 impl AsyncWrite for WatchedStream {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
         self.connection.0.wrote();
         Pin::new(&mut self.inner).poll_write(cx, bytes)
     }

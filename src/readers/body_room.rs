@@ -1,4 +1,5 @@
-//! Room for bodies: the memory that they may fill until they are read, and the places at which they are made; not what they say.
+//! Room for bodies: the memory that they may fill until they are read, and the places at which they
+//! are made; not what they say.
 
 use super::ReadError;
 use crate::byte_budget::{ByteBudget, ByteLease};
@@ -22,9 +23,18 @@ impl BodyRoom {
         let kept = usize::try_from(kept_bytes_max).unwrap_or(usize::MAX);
         let budget = Arc::new(ByteBudget::new(ordinary.saturating_add(kept)));
         let large = budget.beside(answers_bytes_max - ordinary);
-        let (places, large_places) = (Semaphore::new(renders_max()), Semaphore::new(RENDERS_LARGE_MAX));
+        let (places, large_places) = (
+            Semaphore::new(renders_max()),
+            Semaphore::new(RENDERS_LARGE_MAX),
+        );
         let scan_places = Semaphore::new(SCANS_MAX);
-        Self { ordinary: budget, large, places, large_places, scan_places }
+        Self {
+            ordinary: budget,
+            large,
+            places,
+            large_places,
+            scan_places,
+        }
     }
 
     /// One of the places.
@@ -32,17 +42,21 @@ impl BodyRoom {
         self.places.acquire().await.map_err(|_| ReadError::Busy)
     }
 
-    /// One of the places for pages with terms, if there is one in time. It is taken before one of the others, so that those who wait
-    /// for it keep nobody waiting.
+    /// One of the places for pages with terms, if there is one in time. It is taken before one of
+    /// the others, so that those who wait for it keep nobody waiting.
     pub(super) async fn scan_place(&self) -> Result<SemaphorePermit<'_>, ReadError> {
         let place = tokio::time::timeout(BUSY_WAIT, self.scan_places.acquire()).await;
-        place.map_err(|_| ReadError::Busy)?.map_err(|_| ReadError::Busy)
+        place
+            .map_err(|_| ReadError::Busy)?
+            .map_err(|_| ReadError::Busy)
     }
 
     /// One of the places for large pages, if there is one in time.
     pub(super) async fn large_place(&self) -> Result<SemaphorePermit<'_>, ReadError> {
         let place = tokio::time::timeout(BUSY_WAIT, self.large_places.acquire()).await;
-        place.map_err(|_| ReadError::Busy)?.map_err(|_| ReadError::Busy)
+        place
+            .map_err(|_| ReadError::Busy)?
+            .map_err(|_| ReadError::Busy)
     }
 }
 
@@ -53,8 +67,9 @@ pub(super) fn weight(bytes: usize) -> usize {
 
 /// Pages that are made at once at most: enough for every processor while some wait for the disk.
 fn renders_max() -> usize {
-    std::thread::available_parallelism()
-        .map_or(RENDERS_MIN, |cores| (cores.get() * 2).clamp(RENDERS_MIN, RENDERS_MAX))
+    std::thread::available_parallelism().map_or(RENDERS_MIN, |cores| {
+        (cores.get() * 2).clamp(RENDERS_MIN, RENDERS_MAX)
+    })
 }
 
 const RENDERS_MIN: usize = 4;

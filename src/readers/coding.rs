@@ -54,15 +54,30 @@ const BROTLI_BUFFER_BYTES: usize = 16 << 10;
 impl Codings {
     /// None yet, of a body with this lease.
     pub(super) fn within(lease: Option<Arc<ByteLease>>) -> Self {
-        Self { lease, ..Self::default() }
+        Self {
+            lease,
+            ..Self::default()
+        }
     }
 
     pub(super) async fn get(&self, coding: Coding, body: &Bytes) -> Bytes {
         match coding {
             Coding::Identity => body.clone(),
-            Coding::Gzip => self.gzip.get_or_init(|| self.made(gzip, body)).await.clone(),
-            Coding::Brotli => self.brotli.get_or_init(|| self.made(brotli, body)).await.clone(),
-            Coding::Zstd => self.zstd.get_or_init(|| self.made(zstd, body)).await.clone(),
+            Coding::Gzip => self
+                .gzip
+                .get_or_init(|| self.made(gzip, body))
+                .await
+                .clone(),
+            Coding::Brotli => self
+                .brotli
+                .get_or_init(|| self.made(brotli, body))
+                .await
+                .clone(),
+            Coding::Zstd => self
+                .zstd
+                .get_or_init(|| self.made(zstd, body))
+                .await
+                .clone(),
         }
     }
 
@@ -78,7 +93,10 @@ impl Codings {
 
     async fn made(&self, code: fn(&[u8]) -> Bytes, body: &Bytes) -> Bytes {
         let bytes = made(code, body).await;
-        Bytes::from_owner(HeldBody { bytes, _lease: self.lease.clone() })
+        Bytes::from_owner(HeldBody {
+            bytes,
+            _lease: self.lease.clone(),
+        })
     }
 }
 
@@ -111,20 +129,27 @@ async fn made(code: fn(&[u8]) -> Bytes, body: &Bytes) -> Bytes {
 }
 
 fn gzip(body: &[u8]) -> Bytes {
-    let mut out = GzEncoder::new(Vec::with_capacity(body.len() / 3), Compression::new(GZIP_LEVEL));
+    let mut out = GzEncoder::new(
+        Vec::with_capacity(body.len() / 3),
+        Compression::new(GZIP_LEVEL),
+    );
     let written = out.write_all(body).and_then(|()| out.finish());
     written.expect("writing to memory does not fail").into()
 }
 
 fn brotli(body: &[u8]) -> Bytes {
     let out = Vec::with_capacity(body.len() / 3);
-    let mut out = brotli::CompressorWriter::new(out, BROTLI_BUFFER_BYTES, BROTLI_LEVEL, BROTLI_WINDOW_LOG);
-    out.write_all(body).expect("writing to memory does not fail");
+    let mut out =
+        brotli::CompressorWriter::new(out, BROTLI_BUFFER_BYTES, BROTLI_LEVEL, BROTLI_WINDOW_LOG);
+    out.write_all(body)
+        .expect("writing to memory does not fail");
     out.into_inner().into()
 }
 
 fn zstd(body: &[u8]) -> Bytes {
-    zstd::bulk::compress(body, ZSTD_LEVEL).expect("compressing into memory that grows does not fail").into()
+    zstd::bulk::compress(body, ZSTD_LEVEL)
+        .expect("compressing into memory that grows does not fail")
+        .into()
 }
 
 #[cfg(test)]
@@ -143,15 +168,23 @@ mod tests {
         let codings = Codings::default();
         let gzip = codings.get(Coding::Gzip, &body).await;
         let mut back = Vec::new();
-        flate2::read::GzDecoder::new(&gzip[..]).read_to_end(&mut back).unwrap();
+        flate2::read::GzDecoder::new(&gzip[..])
+            .read_to_end(&mut back)
+            .unwrap();
         assert_eq!(back, body);
         let br = codings.get(Coding::Brotli, &body).await;
         back.clear();
-        brotli::Decompressor::new(&br[..], 4096).read_to_end(&mut back).unwrap();
+        brotli::Decompressor::new(&br[..], 4096)
+            .read_to_end(&mut back)
+            .unwrap();
         assert_eq!(back, body);
         let zstd = codings.get(Coding::Zstd, &body).await;
         assert_eq!(zstd::decode_all(&zstd[..]).unwrap(), body);
-        assert!([&gzip, &br, &zstd].iter().all(|coded| coded.len() < body.len() / 10));
+        assert!(
+            [&gzip, &br, &zstd]
+                .iter()
+                .all(|coded| coded.len() < body.len() / 10)
+        );
         assert_eq!(codings.get(Coding::Identity, &body).await, body);
     }
 }

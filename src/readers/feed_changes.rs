@@ -1,5 +1,5 @@
-//! The changes of a feed since a state, read back once for all who wait with a filter; each filter is held against them once. Not
-//! who waits, nor what a page shows.
+//! The changes of a feed since a state, read back once for all who wait with a filter; each filter
+//! is held against them once. Not who waits, nor what a page shows.
 
 use super::{ReadError, Readers};
 use crate::{
@@ -25,7 +25,8 @@ use std::{
     time::Duration,
 };
 
-/// Items that are read at once; of more changes, every so many are held against all filters before the next are read.
+/// Items that are read at once; of more changes, every so many are held against all filters before
+/// the next are read.
 const ITEMS_MAX: usize = 100;
 /// Bytes of stored items that are read at once, though never less than one item.
 const BYTES_MAX: usize = 1 << 20;
@@ -42,7 +43,8 @@ const FILTERS_MAX: usize = 100_000;
 pub(super) struct FilteredViews {
     /// Number of items of views, and the head at which they were counted.
     pub(super) totals: Cache<View, (Head, Option<u64>)>,
-    /// Changes that were read, by feed, the stamp after which they begin, and the state that was announced.
+    /// Changes that were read, by feed, the stamp after which they begin, and the state that was
+    /// announced.
     changes: Cache<(FeedNo, Stamp, Head), Arc<FeedChanges>>,
 }
 
@@ -50,9 +52,14 @@ impl Default for FilteredViews {
     fn default() -> Self {
         // The newest read is always kept, however often former ones were asked for.
         let newest_first = EvictionPolicy::lru();
-        let changes = Cache::builder().max_capacity(KEPT_MAX).eviction_policy(newest_first);
+        let changes = Cache::builder()
+            .max_capacity(KEPT_MAX)
+            .eviction_policy(newest_first);
         let changes = changes.time_to_live(Duration::from_secs(KEPT_SECS)).build();
-        Self { totals: Cache::new(TOTALS_MAX), changes }
+        Self {
+            totals: Cache::new(TOTALS_MAX),
+            changes,
+        }
     }
 }
 
@@ -61,8 +68,8 @@ pub(super) struct FeedChanges {
     items: ChangedItems,
     /// The state up to which they are all.
     pub(super) end: Head,
-    /// The cursor of the last of them by each axis that is read in the order of first sight or of change; `None` where there is
-    /// none, or where more are to be read before it may be passed.
+    /// The cursor of the last of them by each axis that is read in the order of first sight or of
+    /// change; `None` where there is none, or where more are to be read before it may be passed.
     last_modified: Option<(Stamp, String)>,
     last_created: Option<(Stamp, String)>,
     in_views: Mutex<InViews>,
@@ -104,7 +111,10 @@ impl FeedChanges {
     /// Filters, each with its order, that were held against them.
     #[cfg(test)]
     pub(super) fn held_against(&self) -> usize {
-        self.in_views.lock().unwrap_or_else(PoisonError::into_inner).len()
+        self.in_views
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .len()
     }
 
     /// True where the totals of views with terms are counted.
@@ -114,7 +124,8 @@ impl FeedChanges {
 }
 
 impl Readers {
-    /// The changes of a feed after a stamp, as far as they are read at once. `announced` is what the feed has come to.
+    /// The changes of a feed after a stamp, as far as they are read at once. `announced` is what
+    /// the feed has come to.
     pub(super) async fn changes(
         &self,
         feed: FeedNo,
@@ -125,13 +136,28 @@ impl Readers {
         if let Some(known) = self.filtered.changes.get(&key).await {
             return Ok(known);
         }
-        let read = Box::pin(self.filtered.changes.try_get_with(key, self.read_changes(feed, after))).await;
+        let read = Box::pin(
+            self.filtered
+                .changes
+                .try_get_with(key, self.read_changes(feed, after)),
+        )
+        .await;
         read.map_err(|error: Arc<ReadError>| (*error).clone())
     }
 
-    async fn read_changes(&self, feed: FeedNo, after: Stamp) -> Result<Arc<FeedChanges>, ReadError> {
+    async fn read_changes(
+        &self,
+        feed: FeedNo,
+        after: Stamp,
+    ) -> Result<Arc<FeedChanges>, ReadError> {
         let low_us = i64::try_from(after.next().micros()).unwrap_or(i64::MAX);
-        let since = Position::Time { span: Span { low_us, high_us: low_us }, degraded: false };
+        let since = Position::Time {
+            span: Span {
+                low_us,
+                high_us: low_us,
+            },
+            degraded: false,
+        };
         let query = PageQuery {
             feed,
             order: Order::MODIFIED,
@@ -148,11 +174,16 @@ impl Readers {
         let last = page.items.last();
         let last_modified = last.and_then(|item| cursor(item.modified, item.id.to_string()));
         let new = page.items.iter().filter(|item| item.created > after);
-        // One that was seen first among these may have been changed since, and stands behind them then.
+        // One that was seen first among these may have been changed since, and stands behind them
+        // then.
         let newest = new.max_by_key(|item| item.created).filter(|_| !page.more);
         let last_created = newest.and_then(|item| cursor(item.created, item.id.to_string()));
         let head = page.record.head();
-        let last_t = if page.more { last.map_or(after, |item| item.modified) } else { head.last_t };
+        let last_t = if page.more {
+            last.map_or(after, |item| item.modified)
+        } else {
+            head.last_t
+        };
         Ok(Arc::new(FeedChanges {
             end: Head { last_t, ..head },
             items: ChangedItems::new(page.items, page.record),
@@ -162,13 +193,31 @@ impl Readers {
         }))
     }
 
-    /// Keeps the total of a view that some changes have made greater by so many items, or by none: it need not be counted again.
-    pub(super) async fn carry_total(&self, view: &View, (from, changes): (Head, &FeedChanges), added: u64) {
+    /// Keeps the total of a view that some changes have made greater by so many items, or by none:
+    /// it need not be counted again.
+    pub(super) async fn carry_total(
+        &self,
+        view: &View,
+        (from, changes): (Head, &FeedChanges),
+        added: u64,
+    ) {
         if !changes.is_counted() {
             return;
         }
-        if let Some((_, total)) = self.filtered.totals.get(view).await.filter(|(head, _)| *head == from) {
-            self.filtered.totals.insert(view.clone(), (changes.end, total.map(|total| total + added))).await;
+        if let Some((_, total)) = self
+            .filtered
+            .totals
+            .get(view)
+            .await
+            .filter(|(head, _)| *head == from)
+        {
+            self.filtered
+                .totals
+                .insert(
+                    view.clone(),
+                    (changes.end, total.map(|total| total + added)),
+                )
+                .await;
         }
     }
 }

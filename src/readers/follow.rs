@@ -1,4 +1,5 @@
-//! A view followed from a position on: its pages in order, each as soon as there is one; not the protocols that carry them.
+//! A view followed from a position on: its pages in order, each as soon as there is one; not the
+//! protocols that carry them.
 
 use super::{ReadError, ReadRequest, Readers, Rendered};
 use crate::feed::record::Head;
@@ -13,11 +14,13 @@ use tokio::{sync::watch, time::Instant};
 pub type Pages = BoxStream<'static, Result<Arc<Rendered>, ReadError>>;
 
 impl Readers {
-    /// A reader of the pages of a read that hold something, each going on from the last cursor of the one before, and then
-    /// of every later change. Nothing that is committed after this call is missed.
+    /// A reader of the pages of a read that hold something, each going on from the last cursor of
+    /// the one before, and then of every later change. Nothing that is committed after this call is
+    /// missed.
     ///
-    /// The pages end once `end` is ready (the reader leaves, the feed is withdrawn, the server stops), though not before
-    /// the first look; when the range can gain nothing more; and after an error.
+    /// The pages end once `end` is ready (the reader leaves, the feed is withdrawn, the server
+    /// stops), though not before the first look; when the range can gain nothing more; and after an
+    /// error.
     pub(super) fn follow(
         self: &Arc<Self>,
         reading: ReadRequest,
@@ -35,8 +38,8 @@ impl Readers {
         })
     }
 
-    /// The same pages for a reader whose position is kept: a page that holds nothing and yet lies further on is given, too,
-    /// because the position moves with it.
+    /// The same pages for a reader whose position is kept: a page that holds nothing and yet lies
+    /// further on is given, too, because the position moves with it.
     pub fn follow_position(
         self: &Arc<Self>,
         reading: ReadRequest,
@@ -62,8 +65,8 @@ pub(super) struct Follower {
     changes: watch::Receiver<Head>,
     end: BoxFuture<'static, ()>,
     has_looked: bool,
-    /// The state at which a page came to the end of the view, or up to which changes were passed since; what follows was committed
-    /// later. `None` while more may stand there.
+    /// The state at which a page came to the end of the view, or up to which changes were passed
+    /// since; what follows was committed later. `None` while more may stand there.
     looked: Option<Head>,
     is_wanted: fn(&ReadRequest, &Rendered) -> bool,
 }
@@ -87,7 +90,10 @@ impl Follower {
                 None => Some(self.look(announced).await?),
             };
             // A page of a form without tombstones may be empty and yet lie further on.
-            let wanted = page.as_ref().filter(|page| (self.is_wanted)(&self.reading, page)).cloned();
+            let wanted = page
+                .as_ref()
+                .filter(|page| (self.is_wanted)(&self.reading, page))
+                .cloned();
             if let Some(page) = page {
                 self.go_on_behind(&page, wanted.is_some());
             }
@@ -100,8 +106,8 @@ impl Follower {
         }
     }
 
-    /// Reads the page at the position. Where its total would have to be counted, it looks first whether there is anything: most who
-    /// wait find nothing, and are told nothing.
+    /// Reads the page at the position. Where its total would have to be counted, it looks first
+    /// whether there is anything: most who wait find nothing, and are told nothing.
     async fn look(&mut self, announced: Head) -> Result<Arc<Rendered>, ReadError> {
         let is_fresh = self.looked.is_some();
         let (readers, reading) = (&self.readers, &self.reading);
@@ -128,20 +134,22 @@ impl Follower {
             && order.is_to_sync_by()
             && !order.reverse
         {
-            // What a filter has hidden is not looked at again. In other orders what comes later may stand before it.
+            // What a filter has hidden is not looked at again. In other orders what comes later may
+            // stand before it.
             self.reading = self.reading.clone().after(scanned);
         }
     }
 
-    /// Passes the changes since the last look, if the view shows none of them: then it is as it was, and nothing is read, counted
-    /// or rendered for it alone. The page of what was passed has no items; there is none where the position stays. `None` when the
-    /// view has to be read.
+    /// Passes the changes since the last look, if the view shows none of them: then it is as it
+    /// was, and nothing is read, counted or rendered for it alone. The page of what was passed has
+    /// no items; there is none where the position stays. `None` when the view has to be read.
     async fn pass_changes(&mut self, announced: Head) -> Option<Option<Arc<Rendered>>> {
         let looked = self.looked?;
         let view = &self.reading.view;
         let filter = self.reading.filter();
         // Entries inherit what the feed says of itself.
-        let is_same_feed = |head: Head| head.metadata_t == looked.metadata_t || !filter.is_of_feed();
+        let is_same_feed =
+            |head: Head| head.metadata_t == looked.metadata_t || !filter.is_of_feed();
         if !filter.has_terms() || !announced.ready || !is_same_feed(announced) {
             return None;
         }
@@ -149,7 +157,11 @@ impl Follower {
         let mut at = looked;
         while at.last_t < announced.last_t {
             // The read of the page tells an error.
-            let changes = self.readers.changes(view.feed, at.last_t, announced).await.ok()?;
+            let changes = self
+                .readers
+                .changes(view.feed, at.last_t, announced)
+                .await
+                .ok()?;
             let is_further = changes.end.last_t > at.last_t;
             if !is_further || !is_same_feed(changes.end) {
                 return None;
@@ -162,7 +174,9 @@ impl Follower {
                 return None;
             }
             at = changes.end;
-            let last = changes.last(view.order).filter(|(t, _)| self.reading.is_before(*t));
+            let last = changes
+                .last(view.order)
+                .filter(|(t, _)| self.reading.is_before(*t));
             passed = last.map(|(_, cursor)| cursor.clone()).or(passed);
         }
         self.looked = Some(at);

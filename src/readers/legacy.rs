@@ -1,5 +1,5 @@
-//! A publisher's last good document as its plain readers get it: with our links or as it came, made once for all of them; not
-//! how it is asked for.
+//! A publisher's last good document as its plain readers get it: with our links or as it came, made
+//! once for all of them; not how it is asked for.
 
 use super::{ReadError, Readers, coding::Codings};
 use crate::{
@@ -34,7 +34,8 @@ pub struct PlainDocument {
     pub pushed: Option<Representation>,
     /// A name for these bytes and no others.
     pub tag: String,
-    /// True where a browser may show it by a style sheet of its publisher, which may load and run what it needs.
+    /// True where a browser may show it by a style sheet of its publisher, which may load and run
+    /// what it needs.
     pub may_have_style_sheet: bool,
     codings: Codings,
 }
@@ -51,7 +52,8 @@ impl PlainDocument {
             None => digest.to_string(),
         };
         Self {
-            may_have_style_sheet: document.syntax == LegacySyntax::Other || names_style_sheet(&document.body),
+            may_have_style_sheet: document.syntax == LegacySyntax::Other
+                || names_style_sheet(&document.body),
             body: Bytes::from(rewritten.unwrap_or(document.body)),
             pushed: pushed(document.syntax),
             content_type: document.content_type,
@@ -72,12 +74,15 @@ impl PlainDocument {
     }
 }
 
-/// True for a document in which a style sheet is named, wherever it stands: of a comment that does so nothing is lost.
+/// True for a document in which a style sheet is named, wherever it stands: of a comment that does
+/// so nothing is lost.
 fn names_style_sheet(document: &[u8]) -> bool {
     const NAME: &[u8] = b"xml-stylesheet";
     // In UTF-16 every other byte is NUL, behind the characters or before them.
     const WIDE_NAME: &[u8] = b"x\0m\0l\0-\0s\0t\0y\0l\0e\0s\0h\0e\0e\0t";
-    [NAME, WIDE_NAME].iter().any(|name| memchr::memmem::find(document, name).is_some())
+    [NAME, WIDE_NAME]
+        .iter()
+        .any(|name| memchr::memmem::find(document, name).is_some())
 }
 
 /// A document as it is asked for.
@@ -92,7 +97,11 @@ pub struct LegacyKey {
 impl Readers {
     /// A question for the last good document of a feed, with links in it or as it came.
     pub fn document_key(&self, feed: FeedNo, links: Option<LegacyLinks>) -> LegacyKey {
-        LegacyKey { feed, kept: self.notify.documents(feed), links }
+        LegacyKey {
+            feed,
+            kept: self.notify.documents(feed),
+            links,
+        }
     }
 
     /// The last good document of a feed; `None` where none is kept.
@@ -100,16 +109,25 @@ impl Readers {
         if let Some(known) = self.documents.get(key).await {
             return Ok(Some(known));
         }
-        let stored =
-            self.store.document(key.feed).await.map_err(|error| ReadError::Store(Arc::new(error)))?;
-        let Some(document) = stored else { return Ok(None) };
+        let stored = self
+            .store
+            .document(key.feed)
+            .await
+            .map_err(|error| ReadError::Store(Arc::new(error)))?;
+        let Some(document) = stored else {
+            return Ok(None);
+        };
         let made = Arc::new(PlainDocument::new(document, key.links.as_ref()));
         self.documents.insert(key.clone(), made.clone()).await;
         Ok(Some(made))
     }
 
     /// A document that was had before, if it is at hand and still the last good one of its feed.
-    pub fn same_document(&self, key: &LegacyKey, had: &Weak<PlainDocument>) -> Option<Arc<PlainDocument>> {
+    pub fn same_document(
+        &self,
+        key: &LegacyKey,
+        had: &Weak<PlainDocument>,
+    ) -> Option<Arc<PlainDocument>> {
         if self.notify.documents(key.feed) != key.kept {
             return None;
         }

@@ -25,13 +25,15 @@ pub struct ReadRequest {
     pub(super) since: Option<Spec>,
     pub(super) until: Option<Spec>,
     pub(super) max: usize,
-    /// The site whose URLs the body prints, where it is not that of everybody: bodies of several sites are never one.
+    /// The site whose URLs the body prints, where it is not that of everybody: bodies of several
+    /// sites are never one.
     pub(super) site: Option<Arc<Site>>,
     /// The address that the body calls its own, where that is not the canonical one of the view.
     pub(super) own_url: Option<Arc<str>>,
     /// The state since which an item of a classic view must have changed to be in the body.
     pub(super) base: Option<Stamp>,
-    /// True for a look whether there is anything, by one who waits: without a total and without a body.
+    /// True for a look whether there is anything, by one who waits: without a total and without a
+    /// body.
     pub(super) is_look: bool,
 }
 
@@ -71,7 +73,10 @@ impl std::hash::Hash for Spec {
 
 impl Spec {
     fn parse(raw: &str) -> Result<Option<Self>, BadPosition> {
-        Ok(Position::parse(raw)?.map(|position| Self { raw: raw.to_owned(), position }))
+        Ok(Position::parse(raw)?.map(|position| Self {
+            raw: raw.to_owned(),
+            position,
+        }))
     }
 }
 
@@ -100,7 +105,11 @@ impl ReadRequest {
         max: usize,
     ) -> Result<Self, BadPosition> {
         let (since, until) = (Spec::parse(since)?, Spec::parse(until)?);
-        Ok(Self { since, until, ..Self::of(view, representation, Purpose::Page, max) })
+        Ok(Self {
+            since,
+            until,
+            ..Self::of(view, representation, Purpose::Page, max)
+        })
     }
 
     /// The newest items, for ordinary readers.
@@ -111,7 +120,10 @@ impl ReadRequest {
 
     /// An archive of a view for ordinary readers.
     pub fn archive(feed: FeedNo, representation: Representation, place: ArchivePlace) -> Self {
-        Self { purpose: Purpose::Archive(place), ..Self::classic(feed, representation, place.items()) }
+        Self {
+            purpose: Purpose::Archive(place),
+            ..Self::classic(feed, representation, place.items())
+        }
     }
 
     /// The page that a subscriber is pushed after the cursor that it acknowledged.
@@ -122,14 +134,21 @@ impl ReadRequest {
     /// The same read of those items that a filter shows.
     #[must_use]
     pub fn filtered(self, filter: Filter) -> Self {
-        Self { view: self.view.filtered(filter), ..self }
+        Self {
+            view: self.view.filtered(filter),
+            ..self
+        }
     }
 
-    /// The events of a view after a position, as the consumer wrote it, decoded; without one, from the beginning.
+    /// The events of a view after a position, as the consumer wrote it, decoded; without one, from
+    /// the beginning.
     pub fn events(view: View, since: &str, items_max: usize) -> Result<Self, BadPosition> {
         let since = if since.is_empty() { "cursor:" } else { since };
         let page = Self::page(view, Representation::JSON, (since, ""), items_max)?;
-        Ok(Self { purpose: Purpose::Events, ..page })
+        Ok(Self {
+            purpose: Purpose::Events,
+            ..page
+        })
     }
 
     /// The same read for somebody who sees the feeds below another site.
@@ -144,22 +163,36 @@ impl ReadRequest {
         Self { own_url, ..self }
     }
 
-    /// The items of the same read that have changed since a state; `None` where its order cannot tell.
+    /// The items of the same read that have changed since a state; `None` where its order cannot
+    /// tell.
     pub fn changed_since(self, base: Stamp) -> Option<Self> {
         if self.representation.is_classic() {
-            return Some(Self { base: Some(base), ..self });
+            return Some(Self {
+                base: Some(base),
+                ..self
+            });
         }
         let after = Spec::parse(&format!("time:{}", Stamp::from_micros(base.micros() + 1))).ok()?;
         match self.view.order {
-            Order::MODIFIED => Some(Self { since: after, ..self }),
-            Order::MODIFIED_REVERSE => Some(Self { until: after, ..self }),
+            Order::MODIFIED => Some(Self {
+                since: after,
+                ..self
+            }),
+            Order::MODIFIED_REVERSE => Some(Self {
+                until: after,
+                ..self
+            }),
             _ => None,
         }
     }
 
     /// A look whether this read has any item. It is empty, and at its end, where the read is.
     pub(super) fn look(&self) -> Self {
-        Self { max: 1, is_look: true, ..self.clone() }
+        Self {
+            max: 1,
+            is_look: true,
+            ..self.clone()
+        }
     }
 
     /// True where a body of it tells the total of a view that has to be counted.
@@ -181,8 +214,14 @@ impl ReadRequest {
     /// The same read from a cursor on.
     #[must_use]
     pub(super) fn after(self, cursor: &str) -> Self {
-        let since = Spec { raw: format!("cursor:{cursor}"), position: Position::of_cursor(cursor) };
-        Self { since: Some(since), ..self }
+        let since = Spec {
+            raw: format!("cursor:{cursor}"),
+            position: Position::of_cursor(cursor),
+        };
+        Self {
+            since: Some(since),
+            ..self
+        }
     }
 
     /// The cursor that the subscriber of a push has acknowledged.
@@ -190,25 +229,34 @@ impl ReadRequest {
         self.kept_cursor().filter(|_| self.purpose == Purpose::Push)
     }
 
-    /// The cursor that a reader keeps for its position: the subscriber of a push, or the browser behind a stream.
+    /// The cursor that a reader keeps for its position: the subscriber of a push, or the browser
+    /// behind a stream.
     pub(super) fn kept_cursor(&self) -> Option<&str> {
-        let cursor = self.since.as_ref().and_then(|spec| spec.raw.strip_prefix("cursor:"));
+        let cursor = self
+            .since
+            .as_ref()
+            .and_then(|spec| spec.raw.strip_prefix("cursor:"));
         cursor.filter(|_| self.purpose != Purpose::Page)
     }
 
     /// True for a page with which the position moves that a reader keeps.
     pub(super) fn is_moved_by(&self, page: &Rendered) -> bool {
-        self.kept_cursor().is_some_and(|kept| page.lies_beyond(kept) || self.goes_on_at(page) != kept)
+        self.kept_cursor()
+            .is_some_and(|kept| page.lies_beyond(kept) || self.goes_on_at(page) != kept)
     }
 
-    /// The cursor at which a page leaves its reader. That of a stream of events passes what a filter has hidden at its end.
+    /// The cursor at which a page leaves its reader. That of a stream of events passes what a
+    /// filter has hidden at its end.
     pub(super) fn goes_on_at<'a>(&self, page: &'a Rendered) -> &'a str {
-        let scanned = page.scanned.as_ref().filter(|_| self.purpose == Purpose::Events);
+        let scanned = page
+            .scanned
+            .as_ref()
+            .filter(|_| self.purpose == Purpose::Events);
         scanned.unwrap_or(&page.last_cursor)
     }
 
-    /// True where a position behind an item at this stamp is further on in an ascending order. What its reader may not see moves no
-    /// position of that reader.
+    /// True where a position behind an item at this stamp is further on in an ascending order. What
+    /// its reader may not see moves no position of that reader.
     pub(super) fn is_before(&self, t: Stamp) -> bool {
         let t = Moment::from(t);
         let is_behind = match self.since.as_ref().map(|spec| &spec.position) {
@@ -221,8 +269,8 @@ impl ReadRequest {
         is_behind && !self.view.filter.is_within()
     }
 
-    /// The items of its page: ordinary readers are shown nothing of what is gone. (In a push that is left out later, so that the
-    /// position moves past it.)
+    /// The items of its page: ordinary readers are shown nothing of what is gone. (In a push that
+    /// is left out later, so that the position moves past it.)
     pub(super) fn filter(&self) -> Filter {
         if self.representation.is_classic() && self.purpose == Purpose::Page {
             self.view.filter.live()
@@ -243,6 +291,10 @@ impl ReadRequest {
 
     /// Bytes of its positions as consumers spelt them, which may be as long as they like.
     pub(super) fn spelt_bytes(&self) -> usize {
-        [&self.since, &self.until].into_iter().flatten().map(|spec| spec.raw.len()).sum()
+        [&self.since, &self.until]
+            .into_iter()
+            .flatten()
+            .map(|spec| spec.raw.len())
+            .sum()
     }
 }

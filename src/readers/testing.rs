@@ -1,4 +1,5 @@
-//! Readers over a store in memory that counts its pages and can keep one back. Compiled for tests only.
+//! Readers over a store in memory that counts its pages and can keep one back. Compiled for tests
+//! only.
 
 use super::{Config, ReadRequest, Readers};
 use crate::{
@@ -65,11 +66,20 @@ impl ReaderRig {
         let clock: Arc<dyn Clock> = Arc::new(Paused::from(START.micros()));
         let store = Arc::new(Watched::new(clock.clone()));
         let notify = Arc::new(Notify::new());
-        let site = Arc::new(Site::new(&Url::parse("https://feeds.example/").unwrap(), prefix));
+        let site = Arc::new(Site::new(
+            &Url::parse("https://feeds.example/").unwrap(),
+            prefix,
+        ));
         let readers = Readers::new(store.clone(), notify.clone(), clock.clone(), site, config);
         let record = store.register(NAME, "example.org/feed").await.unwrap();
         notify.moved(record.no, record.head());
-        Self { store, notify, clock, readers: Arc::new(readers), feed: record.no }
+        Self {
+            store,
+            notify,
+            clock,
+            readers: Arc::new(readers),
+            feed: record.no,
+        }
     }
 
     /// Commits changes and says so.
@@ -85,14 +95,22 @@ impl ReaderRig {
 
     /// Gives the feed another title.
     pub(crate) async fn entitle(&self, title: &str) {
-        let metadata = Metadata { title: Some(Text::plain(title)), ..Metadata::default() };
+        let metadata = Metadata {
+            title: Some(Text::plain(title)),
+            ..Metadata::default()
+        };
         let head = self.write(Vec::new(), Some(Arc::new(metadata))).await;
         self.notify.moved(self.feed, head);
     }
 
     async fn write(&self, changes: Vec<Change>, metadata: Option<Arc<Metadata>>) -> Head {
         let record = self.store.feed(self.feed).await.unwrap();
-        let commit = Commit { changes, metadata, ready: true, ..Commit::nothing(&record) };
+        let commit = Commit {
+            changes,
+            metadata,
+            ready: true,
+            ..Commit::nothing(&record)
+        };
         self.store.commit(commit).await.unwrap().feed.head()
     }
 
@@ -135,7 +153,11 @@ pub(crate) fn id(n: u32) -> String {
 }
 
 pub(crate) fn add(n: u32) -> Change {
-    put(PutKind::Added, n, &format!("Post {n} <b>&amp;</b> </script>"))
+    put(
+        PutKind::Added,
+        n,
+        &format!("Post {n} <b>&amp;</b> </script>"),
+    )
 }
 
 pub(crate) fn add_titled(n: u32, title: &str) -> Change {
@@ -156,7 +178,11 @@ pub(crate) fn revive_titled(n: u32, title: &str) -> Change {
 
 fn put(kind: PutKind, n: u32, title: &str) -> Change {
     let digest = Digest::of(format!("{n} {title}").as_bytes());
-    let entry = Entry { id: Some(guid(n)), title: Some(Text::plain(title)), ..Entry::default() };
+    let entry = Entry {
+        id: Some(guid(n)),
+        title: Some(Text::plain(title)),
+        ..Entry::default()
+    };
     Change::Put(Put {
         kind,
         id: key(n).item_id(),
@@ -164,7 +190,11 @@ fn put(kind: PutKind, n: u32, title: &str) -> Change {
         keys: vec![key(n)],
         entry: Arc::new(entry),
         published_us: Some(1_000_000_000_000_000 + i64::from(n)),
-        digests: ItemDigests { raw: digest, content: digest, version: 1 },
+        digests: ItemDigests {
+            raw: digest,
+            content: digest,
+            version: 1,
+        },
         witnesses: Vec::new(),
     })
 }
@@ -180,7 +210,13 @@ pub(crate) fn delete(n: u32) -> Change {
         archive_suspect: None,
     };
     let (first_missing, last_seen) = (None, None);
-    Change::Delete(Delete { id: key(n).item_id(), reason, first_missing, last_seen, evidence })
+    Change::Delete(Delete {
+        id: key(n).item_id(),
+        reason,
+        first_missing,
+        last_seen,
+        evidence,
+    })
 }
 
 /// A store that counts the pages it is asked for, and can keep them back once they are read.
@@ -198,8 +234,16 @@ impl Watched {
     fn new(clock: Arc<dyn Clock>) -> Self {
         let open = watch::Sender::new(true);
         let (pages, totals) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        let tap = Watch { pages, totals, open, broken: AtomicBool::new(false) };
-        Self { inner: Box::new(Memory::new(clock)), tap }
+        let tap = Watch {
+            pages,
+            totals,
+            open,
+            broken: AtomicBool::new(false),
+        };
+        Self {
+            inner: Box::new(Memory::new(clock)),
+            tap,
+        }
     }
 
     /// Pages asked for so far.
@@ -231,7 +275,8 @@ impl Watched {
 impl Tap for Watch {
     fn page<'a>(&'a self, inner: &'a dyn Store, query: PageQuery) -> StoreFuture<'a, Page> {
         self.pages.fetch_add(1, Ordering::SeqCst);
-        self.totals.fetch_add(usize::from(query.with_total), Ordering::SeqCst);
+        self.totals
+            .fetch_add(usize::from(query.with_total), Ordering::SeqCst);
         Box::pin(async move {
             if self.broken.load(Ordering::SeqCst) {
                 return Err(StoreError::Failed("the disk is on fire".into()));

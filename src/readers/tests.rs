@@ -1,5 +1,5 @@
-//! Promises of readers to whoever waits: nothing slept through, one read and one rendering for all, nobody stranded by
-//! another's leaving. Not the protocols; those are in `serve/tests`.
+//! Promises of readers to whoever waits: nothing slept through, one read and one rendering for all,
+//! nobody stranded by another's leaving. Not the protocols; those are in `serve/tests`.
 //!
 //! Rows: SF-3, SF-42, SF-91; D-11; DESIGN section 2, invariants 1 and 3.
 
@@ -26,11 +26,18 @@ const TIMEOUT: Duration = Duration::from_secs(55);
 fn wait(rig: &ReaderRig, reading: ReadRequest) -> JoinHandle<Result<Arc<Rendered>, ReadError>> {
     let readers = rig.readers.clone();
     tokio::spawn(async move {
-        readers.read_held(&reading, Instant::now() + TIMEOUT, &CancellationToken::new()).await
+        readers
+            .read_held(
+                &reading,
+                Instant::now() + TIMEOUT,
+                &CancellationToken::new(),
+            )
+            .await
     })
 }
 
-/// Lets everybody do what can be done now: under a paused clock, time passes only when nobody has anything to do.
+/// Lets everybody do what can be done now: under a paused clock, time passes only when nobody has
+/// anything to do.
 async fn settle() {
     tokio::time::sleep(Duration::from_millis(1)).await;
 }
@@ -57,7 +64,10 @@ async fn ten_thousand_waiters_share_one_read_and_one_rendering() {
     }
     assert_eq!(Instant::now(), changed, "a wake-up waits for nothing");
     assert_eq!((bodies[0].count, rig.store.pages()), (1, 2));
-    assert!(bodies.iter().all(|body| Arc::ptr_eq(body, &bodies[0])), "one rendering for all");
+    assert!(
+        bodies.iter().all(|body| Arc::ptr_eq(body, &bodies[0])),
+        "one rendering for all"
+    );
     assert_eq!(rig.notify.watchers(rig.feed), 0);
 }
 
@@ -81,10 +91,19 @@ async fn a_filtered_page_tells_its_total_when_the_feed_has_moved_since_it_was_co
     // SF-83. The totals that are remembered are those of the state that was announced last.
     let rig = ReaderRig::of(1..=3).await;
     let filter = Filter::of(["post", "", "", "", "", ""]).unwrap();
-    let filtered = |since: &str| rig.reading(Order::MODIFIED, since, "").filtered(filter.clone());
+    let filtered = |since: &str| {
+        rig.reading(Order::MODIFIED, since, "")
+            .filtered(filter.clone())
+    };
     let since = head(&rig, Order::MODIFIED).await;
     let total = async |since: &str| {
-        let body = rig.readers.read(&filtered(since)).await.unwrap().body.clone();
+        let body = rig
+            .readers
+            .read(&filtered(since))
+            .await
+            .unwrap()
+            .body
+            .clone();
         serde_json::from_slice::<serde_json::Value>(&body).unwrap()["totalItems"].clone()
     };
     assert_eq!(total("").await, 3);
@@ -103,12 +122,23 @@ async fn a_change_that_is_announced_late_is_served_and_not_lost() {
     settle().await;
     let head = rig.commit(vec![add(4)]).await;
     settle().await;
-    assert!(!waiter.is_finished(), "what is cached for a state is served until it is announced to be over");
+    assert!(
+        !waiter.is_finished(),
+        "what is cached for a state is served until it is announced to be over"
+    );
     rig.notify.moved(rig.feed, head);
     assert_eq!(waiter.await.unwrap().unwrap().count, 1);
     let early = rig.commit(vec![add(5)]).await;
-    let fresh = rig.readers.read(&rig.reading(Order::MODIFIED, &since, "time:2100-01-01")).await.unwrap();
-    assert_eq!((fresh.count, fresh.head), (2, early), "a body says which state it shows");
+    let fresh = rig
+        .readers
+        .read(&rig.reading(Order::MODIFIED, &since, "time:2100-01-01"))
+        .await
+        .unwrap();
+    assert_eq!(
+        (fresh.count, fresh.head),
+        (2, early),
+        "a body says which state it shows"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -138,12 +168,18 @@ async fn identical_reads_are_made_once_and_again_only_after_a_change() {
     let rig = ReaderRig::of(1..=3).await;
     let reading = rig.reading(Order::MODIFIED, "", "");
     let first = rig.readers.read(&reading).await.unwrap();
-    assert!(Arc::ptr_eq(&first, &rig.readers.read(&reading).await.unwrap()));
+    assert!(Arc::ptr_eq(
+        &first,
+        &rig.readers.read(&reading).await.unwrap()
+    ));
     let other = rig.reading(Order::CREATED, "", "");
     rig.readers.read(&other).await.unwrap();
     assert_eq!(rig.store.pages(), 2);
     rig.change(vec![edit(2, "again")]).await;
-    assert!(!Arc::ptr_eq(&first, &rig.readers.read(&reading).await.unwrap()));
+    assert!(!Arc::ptr_eq(
+        &first,
+        &rig.readers.read(&reading).await.unwrap()
+    ));
     rig.entitle("Another title").await;
     let body = rig.readers.read(&reading).await.unwrap();
     assert_eq!(
@@ -157,7 +193,10 @@ async fn a_failure_is_told_and_not_kept() {
     let rig = ReaderRig::of(1..=3).await;
     let reading = rig.reading(Order::MODIFIED, "", "");
     rig.store.break_down(true);
-    assert!(matches!(rig.readers.read(&reading).await, Err(ReadError::Store(_))));
+    assert!(matches!(
+        rig.readers.read(&reading).await,
+        Err(ReadError::Store(_))
+    ));
     let waiting = wait(&rig, reading.clone()).await.unwrap();
     assert!(matches!(waiting, Err(ReadError::Store(_))));
     rig.store.break_down(false);
@@ -168,11 +207,20 @@ async fn a_failure_is_told_and_not_kept() {
 async fn a_feed_that_is_not_read_yet_and_one_that_is_not_there_are_told_apart() {
     let rig = ReaderRig::unread().await;
     let reading = rig.reading(Order::MODIFIED, "cursor:", "");
-    assert!(matches!(rig.readers.read(&reading).await, Err(ReadError::NotReady)));
-    assert!(matches!(wait(&rig, reading).await.unwrap(), Err(ReadError::NotReady)));
+    assert!(matches!(
+        rig.readers.read(&reading).await,
+        Err(ReadError::NotReady)
+    ));
+    assert!(matches!(
+        wait(&rig, reading).await.unwrap(),
+        Err(ReadError::NotReady)
+    ));
     let view = View::all(FeedNo(9), Order::MODIFIED);
     let reading = ReadRequest::page(view, Representation::JSON, ("", ""), 1).unwrap();
-    assert!(matches!(rig.readers.read(&reading).await, Err(ReadError::UnknownFeed)));
+    assert!(matches!(
+        rig.readers.read(&reading).await,
+        Err(ReadError::UnknownFeed)
+    ));
     assert_eq!(rig.store.pages(), 0);
 }
 
@@ -182,18 +230,42 @@ async fn a_push_goes_on_from_the_acknowledged_cursor_and_repeats_it_unread() {
     let rig = ReaderRig::of(1..=3).await;
     let view = View::all(rig.feed, Order::MODIFIED);
     let odd = "01780272000_0_1";
-    let body =
-        rig.readers.read(&ReadRequest::push(view.clone(), Representation::ATOM, odd, 2)).await.unwrap();
+    let body = rig
+        .readers
+        .read(&ReadRequest::push(
+            view.clone(),
+            Representation::ATOM,
+            odd,
+            2,
+        ))
+        .await
+        .unwrap();
     let text = String::from_utf8(body.body.to_vec()).unwrap();
-    assert!(text.contains(&format!("<fo:prev_cursor>{odd}</fo:prev_cursor>")), "{text}");
+    assert!(
+        text.contains(&format!("<fo:prev_cursor>{odd}</fo:prev_cursor>")),
+        "{text}"
+    );
     assert!(!text.contains("rel=\"next\"") && body.more, "SF-84");
-    rig.change(vec![delete(1), delete(2), delete(3), revive(1)]).await;
+    rig.change(vec![delete(1), delete(2), delete(3), revive(1)])
+        .await;
     let since = head(&rig, Order::MODIFIED).await;
     rig.change(vec![delete(1)]).await;
     let acked = since.strip_prefix("cursor:").unwrap();
-    let body =
-        rig.readers.read(&ReadRequest::push(view, Representation::CLASSIC_RSS, acked, 2)).await.unwrap();
-    assert_eq!((body.count, body.last_cursor == acked), (0, false), "the cursor moves past what is left out");
+    let body = rig
+        .readers
+        .read(&ReadRequest::push(
+            view,
+            Representation::CLASSIC_RSS,
+            acked,
+            2,
+        ))
+        .await
+        .unwrap();
+    assert_eq!(
+        (body.count, body.last_cursor == acked),
+        (0, false),
+        "the cursor moves past what is left out"
+    );
 }
 
 /// A page of two in JSON, from a position on.
@@ -206,31 +278,50 @@ fn two(rig: &ReaderRig, since: &str) -> ReadRequest {
 async fn a_follower_catches_up_page_by_page_and_then_gets_every_change_once() {
     let rig = ReaderRig::of(1..=5).await;
     let stop = CancellationToken::new();
-    let mut pages = rig.readers.follow(two(&rig, "cursor:"), stop.clone().cancelled_owned()).unwrap();
+    let mut pages = rig
+        .readers
+        .follow(two(&rig, "cursor:"), stop.clone().cancelled_owned())
+        .unwrap();
     let mut seen = Vec::new();
     for count in [2, 2, 1] {
         let page = pages.next().await.unwrap().unwrap();
         assert_eq!(page.count, count);
         seen.push(page.last_cursor.clone());
     }
-    assert_eq!(seen.last(), Some(&rig.all(Order::MODIFIED).await.last_cursor));
+    assert_eq!(
+        seen.last(),
+        Some(&rig.all(Order::MODIFIED).await.last_cursor)
+    );
     let waiting = tokio::spawn(async move { (pages.next().await, pages) });
     settle().await;
     assert!(!waiting.is_finished(), "nothing more stands there");
     rig.entitle("Another title").await;
     settle().await;
-    assert!(!waiting.is_finished(), "a change of the feed's own data is no item");
+    assert!(
+        !waiting.is_finished(),
+        "a change of the feed's own data is no item"
+    );
     rig.change(vec![add(6)]).await;
     rig.change(vec![delete(1)]).await;
     let (page, mut pages) = waiting.await.unwrap();
     let after = format!("cursor:{}", seen[2]);
     let page = page.unwrap().unwrap();
-    assert_eq!(page.body, rig.readers.read(&two(&rig, &after)).await.unwrap().body);
-    assert_eq!((page.count, &page.last_cursor), (2, &rig.all(Order::MODIFIED).await.last_cursor));
+    assert_eq!(
+        page.body,
+        rig.readers.read(&two(&rig, &after)).await.unwrap().body
+    );
+    assert_eq!(
+        (page.count, &page.last_cursor),
+        (2, &rig.all(Order::MODIFIED).await.last_cursor)
+    );
     stop.cancel();
     assert!(pages.next().await.unwrap().is_none(), "stopped");
     drop(pages);
-    assert_eq!(rig.notify.watchers(rig.feed), 0, "what has ended watches nothing");
+    assert_eq!(
+        rig.notify.watchers(rig.feed),
+        0,
+        "what has ended watches nothing"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -238,7 +329,10 @@ async fn a_change_between_a_followers_look_and_its_wait_is_not_slept_through() {
     let rig = ReaderRig::of(1..=3).await;
     let since = head(&rig, Order::MODIFIED).await;
     rig.store.hold_back();
-    let mut pages = rig.readers.follow(two(&rig, &since), std::future::pending()).unwrap();
+    let mut pages = rig
+        .readers
+        .follow(two(&rig, &since), std::future::pending())
+        .unwrap();
     let waiting = tokio::spawn(async move { pages.next().await });
     settle().await;
     assert_eq!(rig.store.pages(), 1, "it has looked, and found nothing");
@@ -254,7 +348,10 @@ async fn a_follower_ends_with_its_range_and_its_stop_and_tells_an_error() {
     let rig = ReaderRig::of(1..=3).await;
     let reading = |since: &str, until: &str| rig.reading(Order::MODIFIED, since, until);
     let never = std::future::pending::<()>;
-    let mut closed = rig.readers.follow(reading("", "time:2000-01-01T00:00:00Z"), never()).unwrap();
+    let mut closed = rig
+        .readers
+        .follow(reading("", "time:2000-01-01T00:00:00Z"), never())
+        .unwrap();
     assert!(closed.next().await.unwrap().is_none(), "that range is over");
     let since = head(&rig, Order::MODIFIED).await;
     let started = Instant::now();
@@ -264,14 +361,24 @@ async fn a_follower_ends_with_its_range_and_its_stop_and_tells_an_error() {
     assert_eq!(started.elapsed().as_secs(), TIMEOUT.as_secs());
     let over = std::future::ready(());
     let mut first = rig.readers.follow(reading("", ""), over).unwrap();
-    assert_eq!(first.next().await.unwrap().unwrap().count, 3, "the first look is always made");
+    assert_eq!(
+        first.next().await.unwrap().unwrap().count,
+        3,
+        "the first look is always made"
+    );
     assert!(first.next().await.unwrap().is_none());
     rig.store.break_down(true);
-    let mut broken = rig.readers.follow(reading(&since, "time:2100-01-01"), never()).unwrap();
+    let mut broken = rig
+        .readers
+        .follow(reading(&since, "time:2100-01-01"), never())
+        .unwrap();
     assert!(matches!(broken.next().await, Err(ReadError::Store(_))));
     let view = View::all(FeedNo(9), Order::MODIFIED);
     let unknown = ReadRequest::page(view, Representation::JSON, ("", ""), 1).unwrap();
-    assert!(matches!(rig.readers.follow(unknown, never()), Err(ReadError::UnknownFeed)));
+    assert!(matches!(
+        rig.readers.follow(unknown, never()),
+        Err(ReadError::UnknownFeed)
+    ));
 }
 
 #[tokio::test(start_paused = true)]
@@ -283,19 +390,39 @@ async fn a_held_answer_with_nothing_in_it_stands_behind_all_that_was_looked_at()
     let reading = rig.reading(Order::MODIFIED, "cursor:", "").filtered(nobody);
     let first = rig.readers.read(&reading).await.unwrap();
     assert_eq!((first.count, first.more), (0, true));
-    assert!(first.next.as_ref().unwrap().ends_with("&timeout=0"), "who walks on is not held: {first:?}");
+    assert!(
+        first.next.as_ref().unwrap().ends_with("&timeout=0"),
+        "who walks on is not held: {first:?}"
+    );
     let short = rig.reading(Order::MODIFIED, "cursor:", "");
-    assert!(!rig.readers.read(&short).await.unwrap().next.as_ref().unwrap().contains("timeout"));
+    assert!(
+        !rig.readers
+            .read(&short)
+            .await
+            .unwrap()
+            .next
+            .as_ref()
+            .unwrap()
+            .contains("timeout")
+    );
     let started = Instant::now();
     let held = wait(&rig, reading).await.unwrap().unwrap();
     assert_eq!(started.elapsed(), TIMEOUT);
-    assert_eq!((held.count, held.more, format!("cursor:{}", held.last_cursor)), (0, false, all));
+    assert_eq!(
+        (
+            held.count,
+            held.more,
+            format!("cursor:{}", held.last_cursor)
+        ),
+        (0, false, all)
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_follower_in_a_form_without_tombstones_passes_them_by() {
     let rig = ReaderRig::of(1..=3).await;
-    rig.change(vec![delete(1), delete(2), delete(3), revive(1)]).await;
+    rig.change(vec![delete(1), delete(2), delete(3), revive(1)])
+        .await;
     let view = View::all(rig.feed, Order::MODIFIED);
     let reading = ReadRequest::push(view.clone(), Representation::CLASSIC_RSS, "", 1);
     let mut pages = rig.readers.follow(reading, std::future::pending()).unwrap();
@@ -303,7 +430,10 @@ async fn a_follower_in_a_form_without_tombstones_passes_them_by() {
     assert_eq!((page.count, page.more), (1, false));
     // A reader whose position is kept moves with each of them.
     let reading = ReadRequest::push(view, Representation::CLASSIC_RSS, "", 1);
-    let mut pages = rig.readers.follow_position(reading, std::future::pending()).unwrap();
+    let mut pages = rig
+        .readers
+        .follow_position(reading, std::future::pending())
+        .unwrap();
     let mut counts = Vec::new();
     for _ in 0..3 {
         counts.push(pages.next().await.unwrap().unwrap().count);
@@ -315,17 +445,35 @@ async fn a_follower_in_a_form_without_tombstones_passes_them_by() {
 #[tokio::test(start_paused = true)]
 async fn classic_rss_says_how_long_a_copy_stays_fresh() {
     let rig = ReaderRig::of(1..=1).await;
-    let site = Arc::new(Site::new(&Url::parse("https://feeds.example/").unwrap(), ""));
-    let readers =
-        Readers::new(rig.store.clone(), rig.notify.clone(), rig.clock.clone(), site, Config::default());
+    let site = Arc::new(Site::new(
+        &Url::parse("https://feeds.example/").unwrap(),
+        "",
+    ));
+    let readers = Readers::new(
+        rig.store.clone(),
+        rig.notify.clone(),
+        rig.clock.clone(),
+        site,
+        Config::default(),
+    );
     let feed = rig.feed;
     let readers = readers.with_ttl_mins(move |asked| (asked == feed).then_some(90));
     let body = async |representation| {
-        let read = readers.read(&ReadRequest::classic(feed, representation, 15)).await.unwrap();
+        let read = readers
+            .read(&ReadRequest::classic(feed, representation, 15))
+            .await
+            .unwrap();
         String::from_utf8(read.body.to_vec()).unwrap()
     };
-    assert!(body(Representation::CLASSIC_RSS).await.contains("<ttl>90</ttl>"));
-    assert!(!body(Representation::CLASSIC_ATOM).await.contains("ttl"), "Atom has no word for it");
+    assert!(
+        body(Representation::CLASSIC_RSS)
+            .await
+            .contains("<ttl>90</ttl>")
+    );
+    assert!(
+        !body(Representation::CLASSIC_ATOM).await.contains("ttl"),
+        "Atom has no word for it"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -338,14 +486,25 @@ async fn ordinary_pages_do_not_wait_for_large_ones() {
     };
     let large = rig.readers.room.large_places.acquire_many(2).await.unwrap();
     let asked = Instant::now();
-    assert_eq!(rig.readers.read(&page(50, "time:1")).await.unwrap().count, 3);
+    assert_eq!(
+        rig.readers.read(&page(50, "time:1")).await.unwrap().count,
+        3
+    );
     assert_eq!(asked.elapsed(), Duration::ZERO);
-    assert!(matches!(rig.readers.read(&page(1000, "time:2")).await, Err(ReadError::Busy)));
+    assert!(matches!(
+        rig.readers.read(&page(1000, "time:2")).await,
+        Err(ReadError::Busy)
+    ));
     assert_eq!(asked.elapsed(), Duration::from_secs(10));
     drop(large);
     assert!(rig.readers.read(&page(1000, "time:2")).await.is_ok());
 
-    let all = rig.readers.room.ordinary.lease(usize::MAX, Duration::ZERO).await;
+    let all = rig
+        .readers
+        .room
+        .ordinary
+        .lease(usize::MAX, Duration::ZERO)
+        .await;
     assert!(all.is_none(), "what is kept holds a part");
     let kept = rig.readers.read(&page(50, "time:1")).await.unwrap();
     assert_eq!(kept.count, 3, "it is there already");

@@ -1,7 +1,9 @@
-//! The description document of a feed: how to reach it, which orders and positions it takes, what it knows of its past
-//! (SF-132..SF-134); not its items.
+//! The description document of a feed: how to reach it, which orders and positions it takes, what
+//! it knows of its past (SF-132..SF-134); not its items.
 
-use super::{document::Audience, identity, representation::Representation, target, text::plain, urls::Site};
+use super::{
+    document::Audience, identity, representation::Representation, target, text::plain, urls::Site,
+};
 use crate::feed::{
     filter::Filter,
     order::Order,
@@ -122,8 +124,14 @@ struct Member<'a> {
 
 impl<'a> Members<'a> {
     fn of(site: &Site, name: &str, members: &[&'a str]) -> Self {
-        let member = |name: &&'a str| Member { name, about: site.about(name) };
-        Self { opml: site.outline_of(name), feeds: members.iter().map(member).collect() }
+        let member = |name: &&'a str| Member {
+            name,
+            about: site.about(name),
+        };
+        Self {
+            opml: site.outline_of(name),
+            feeds: members.iter().map(member).collect(),
+        }
     }
 }
 
@@ -132,7 +140,8 @@ impl<'a> Members<'a> {
 struct Mirroring {
     /// The first request: nothing behind `cursor:` is the beginning.
     begin: String,
-    /// Every further one, with the `last_cursor` of the answer before. An empty answer is held until there is news.
+    /// Every further one, with the `last_cursor` of the answer before. An empty answer is held
+    /// until there is news.
     go_on: String,
     note: &'static str,
 }
@@ -199,14 +208,23 @@ struct Limit<T> {
 
 /// The types of position that an order takes.
 pub(super) const fn positions(order: Order) -> &'static [&'static str] {
-    if order.takes_ids() { &["cursor", "id", "time"] } else { &["cursor", "time"] }
+    if order.takes_ids() {
+        &["cursor", "id", "time"]
+    } else {
+        &["cursor", "time"]
+    }
 }
 
 impl Serialize for Orders {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(
-            Order::ALL.into_iter().map(|order| (order.name(), Positions { positions: positions(order) })),
-        )
+        serializer.collect_map(Order::ALL.into_iter().map(|order| {
+            (
+                order.name(),
+                Positions {
+                    positions: positions(order),
+                },
+            )
+        }))
     }
 }
 
@@ -217,7 +235,10 @@ pub(super) const FILTERS: [(&str, &str); Filter::NAMES.len()] = {
         (q, "posts with all these words, or these \"words in a row\""),
         (author, "posts by an author of this name, address or page"),
         (category, "posts with this tag"),
-        (deleted, "no: without deleted posts; only: deleted posts alone"),
+        (
+            deleted,
+            "no: without deleted posts; only: deleted posts alone",
+        ),
         (has, "enclosure: posts with attached media"),
         (lang, "posts in this language, such as de or de-AT"),
     ]
@@ -228,30 +249,46 @@ pub(super) fn state(feed: &FeedRecord) -> &'static str {
     if feed.is_ready() { "ready" } else { "starting" }
 }
 
-/// Time of the newest change; `None` for a feed that never held anything, and for who sees a part of it alone.
+/// Time of the newest change; `None` for a feed that never held anything, and for who sees a part
+/// of it alone.
 pub(super) fn updated(feed: &FeedRecord, is_part: bool) -> Option<Stamp> {
     (feed.last_t != Stamp::ZERO && !is_part).then_some(feed.last_t)
 }
 
 impl<'a> Missed<'a> {
     fn of(gap: &'a Gap) -> Self {
-        Self { before: &gap.before, after: &gap.after, found: gap.at.rfc3339() }
+        Self {
+            before: &gap.before,
+            after: &gap.after,
+            found: gap.at.rfc3339(),
+        }
     }
 }
 
 impl<'a> Description<'a> {
     fn of(about: &About<'a>) -> Self {
-        let About { feed, site, caps, .. } = *about;
+        let About {
+            feed, site, caps, ..
+        } = *about;
         let counts = Some(feed.items).filter(|_| !about.is_part);
-        let description = feed.metadata.description.as_ref().map(|text| plain(text).into_owned());
+        let description = feed
+            .metadata
+            .description
+            .as_ref()
+            .map(|text| plain(text).into_owned());
         Self {
             name: &feed.name,
             title: identity::name(feed).into_owned(),
             description: description.filter(|text| !text.is_empty()),
             id: identity::iri(feed),
-            site: feed.metadata.link("alternate").filter(|site| target::link(site).is_some()),
+            site: feed
+                .metadata
+                .link("alternate")
+                .filter(|site| target::link(site).is_some()),
             upstream: about.upstream,
-            members: about.members.map(|members| Members::of(site, &feed.name, members)),
+            members: about
+                .members
+                .map(|members| Members::of(site, &feed.name, members)),
             state: state(feed),
             origin_reached: about.origin.reached_at.map(Stamp::rfc3339),
             origin_fails_since: about.origin.fails_since.map(Stamp::rfc3339),
@@ -261,17 +298,27 @@ impl<'a> Description<'a> {
             history: feed.completeness.history.name(),
             history_reason: feed.completeness.history.reason().map(ToString::to_string),
             gaps: feed.completeness.gaps.iter().map(Missed::of).collect(),
-            access: Access { site, name: &feed.name },
+            access: Access {
+                site,
+                name: &feed.name,
+            },
             orders: Orders,
             default_order: Order::default().name(),
             filters: FILTERS.into_iter().collect(),
             item_format: Representation::of(Audience::Full)
                 .map(|representation| (representation.suffix(), representation.standard()))
                 .collect(),
-            item_schema: serde_json::from_str(ITEM_SCHEMA).expect("the schema is JSON, see the tests"),
+            item_schema: serde_json::from_str(ITEM_SCHEMA)
+                .expect("the schema is JSON, see the tests"),
             mirroring: Mirroring::of(site, &feed.name),
-            max: Limit { default: caps.max_default, cap: caps.max_cap },
-            timeout: Limit { default: caps.timeout_default_secs, cap: caps.timeout_cap_secs },
+            max: Limit {
+                default: caps.max_default,
+                cap: caps.max_cap,
+            },
+            timeout: Limit {
+                default: caps.timeout_default_secs,
+                cap: caps.timeout_cap_secs,
+            },
         }
     }
 }

@@ -1,10 +1,12 @@
-//! Archive documents of a classic view (RFC 5005 section 4): which items stand in which, and how each is named; not how it is
-//! written. They part the items in the order of first sight, which never changes, by hundreds.
+//! Archive documents of a classic view (RFC 5005 section 4): which items stand in which, and how
+//! each is named; not how it is written. They part the items in the order of first sight, which
+//! never changes, by hundreds.
 //!
-//! The name of a document holds the newest T of its items. So what has a name is the same for ever, and a copy may be kept as
-//! long; when an item is edited or deleted, its document gets another name. Therefore archives lead to each other by names of
-//! no version, from which one is sent to the present one: else a copy would lead to what is no more. Edited items stand in the
-//! newest document, too, for those who stop at an archive that they know.
+//! The name of a document holds the newest T of its items. So what has a name is the same for ever,
+//! and a copy may be kept as long; when an item is edited or deleted, its document gets another
+//! name. Therefore archives lead to each other by names of no version, from which one is sent to
+//! the present one: else a copy would lead to what is no more. Edited items stand in the newest
+//! document, too, for those who stop at an archive that they know.
 
 use crate::feed::{item::Item, stamp::Stamp};
 use std::{fmt, sync::Arc};
@@ -28,12 +30,19 @@ impl ArchivePlace {
     pub fn of(last: u64, items: &[Arc<Item>]) -> Option<Self> {
         let created = items.first()?.created;
         let changed = items.iter().map(|item| item.modified).max()?;
-        Some(Self { last, created, changed })
+        Some(Self {
+            last,
+            created,
+            changed,
+        })
     }
 
     /// The same place, of no version.
     pub fn unversioned(self) -> Self {
-        Self { changed: Stamp::ZERO, ..self }
+        Self {
+            changed: Stamp::ZERO,
+            ..self
+        }
     }
 
     /// True when it names a version.
@@ -56,14 +65,24 @@ impl ArchivePlace {
         let mut numbers = text.split('-').map(|number| number.parse::<u64>().ok());
         let mut next = || numbers.next().flatten();
         let last = next().filter(|last| *last > 0)?;
-        let place = Self { last, created: Stamp::from_micros(next()?), changed: Stamp::from_micros(next()?) };
+        let place = Self {
+            last,
+            created: Stamp::from_micros(next()?),
+            changed: Stamp::from_micros(next()?),
+        };
         (place.to_string() == text).then_some(place)
     }
 }
 
 impl fmt::Display for ArchivePlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}-{}-{}", self.last, self.created.micros(), self.changed.micros())
+        write!(
+            f,
+            "{}-{}-{}",
+            self.last,
+            self.created.micros(),
+            self.changed.micros()
+        )
     }
 }
 
@@ -72,8 +91,9 @@ pub fn items_up_to(last: u64) -> usize {
     usize::try_from((last.max(1) - 1) % ARCHIVE_ITEMS + 1).unwrap_or(usize::MAX)
 }
 
-/// Number of the last item of the newest archive, of so many items, behind a window that shows at least so many of the newest;
-/// 0 where there is none. It moves only when the window is full of others.
+/// Number of the last item of the newest archive, of so many items, behind a window that shows at
+/// least so many of the newest; 0 where there is none. It moves only when the window is full of
+/// others.
 pub fn newest_last(total: u64, window: usize) -> u64 {
     total - total % u64::try_from(window.max(1)).unwrap_or(u64::MAX)
 }
@@ -85,13 +105,25 @@ mod tests {
 
     #[test]
     fn a_name_is_read_back_and_no_other_spelling_is_one() {
-        let place =
-            ArchivePlace { last: 300, created: Stamp::from_micros(7), changed: Stamp::from_micros(9) };
+        let place = ArchivePlace {
+            last: 300,
+            created: Stamp::from_micros(7),
+            changed: Stamp::from_micros(9),
+        };
         assert_eq!(place.to_string(), "300-7-9");
         assert_eq!(ArchivePlace::parse("300-7-9"), Some(place));
-        for bad in
-            ["", "300", "300-7", "300-7-9-1", "0-7-9", "+300-7-9", "0300-7-9", "300-7-", "a-b-c", "300--7-9"]
-        {
+        for bad in [
+            "",
+            "300",
+            "300-7",
+            "300-7-9-1",
+            "0-7-9",
+            "+300-7-9",
+            "0300-7-9",
+            "300-7-",
+            "a-b-c",
+            "300--7-9",
+        ] {
             assert_eq!(ArchivePlace::parse(bad), None, "{bad}");
         }
     }

@@ -16,20 +16,22 @@ pub enum Audience {
 pub enum ItemPlace {
     /// A page of its feed, byte for byte.
     Page,
-    /// Nothing. In XML the outermost elements then declare the namespaces that the root of a page declares, and nothing
-    /// else differs. The language of the feed is not repeated: an item is the same whatever its feed says of itself.
+    /// Nothing. In XML the outermost elements then declare the namespaces that the root of a page
+    /// declares, and nothing else differs. The language of the feed is not repeated: an item is the
+    /// same whatever its feed says of itself.
     Alone,
 }
 
 /// A page and what goes around it.
 #[derive(Clone, Copy, Debug)]
 pub struct Document<'a> {
-    /// The page as read back from the store. For the classic audience: newest first, tombstones left out.
+    /// The page as read back from the store. For the classic audience: newest first, tombstones
+    /// left out.
     pub page: &'a Page,
     /// The links to carry.
     pub links: &'a Links,
-    /// The cursor before the page's first item, byte for byte as the subscription keeps it: this is a push
-    /// (SF-85). Pushes have no next page (SF-84).
+    /// The cursor before the page's first item, byte for byte as the subscription keeps it: this is
+    /// a push (SF-85). Pushes have no next page (SF-84).
     pub prev_cursor: Option<&'a str>,
     /// Minutes that a copy stays fresh, in RSS only.
     pub ttl_mins: Option<u32>,
@@ -38,7 +40,8 @@ pub struct Document<'a> {
 /// The links of one document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Links {
-    /// Canonical base URL of the view, its order spelt out: `rel=self` and JSON `url`, the same on every page (SF-51, SF-58).
+    /// Canonical base URL of the view, its order spelt out: `rel=self` and JSON `url`, the same on
+    /// every page (SF-51, SF-58).
     pub base: String,
     /// The hub that takes subscriptions to `base`.
     pub hub: String,
@@ -50,10 +53,11 @@ pub struct Links {
     pub about: String,
     /// The archives of a classic view.
     pub archives: ArchiveLinks,
-    /// True where `base` is the address of the old feed: the document stands for the publisher's, and has its id.
+    /// True where `base` is the address of the old feed: the document stands for the publisher's,
+    /// and has its id.
     pub is_old_address: bool,
-    /// True where nothing that is gone was asked for. What leaves the view is told in the form of RFC 6721 alone, so that mirrors
-    /// follow and nobody is shown a post for it.
+    /// True where nothing that is gone was asked for. What leaves the view is told in the form of
+    /// RFC 6721 alone, so that mirrors follow and nobody is shown a post for it.
     pub is_live_view: bool,
 }
 
@@ -85,7 +89,8 @@ impl<'a> Document<'a> {
         &self.page.record
     }
 
-    /// The next page, where one may be named: not in pushes, and classic documents end where they end.
+    /// The next page, where one may be named: not in pushes, and classic documents end where they
+    /// end.
     pub(super) fn next(&self, audience: Audience) -> Option<&'a str> {
         let goes_on = audience == Audience::Full && self.page.more && self.prev_cursor.is_none();
         self.links.next.as_deref().filter(|_| goes_on)
@@ -93,7 +98,11 @@ impl<'a> Document<'a> {
 
     /// The document's own URL: of an archive that, of all others the base URL.
     pub(super) fn own_url(&self) -> &'a str {
-        self.links.archives.archive.as_deref().unwrap_or(&self.links.base)
+        self.links
+            .archives
+            .archive
+            .as_deref()
+            .unwrap_or(&self.links.base)
     }
 
     /// The hub, where subscribers are pushed what comes: not at an archive, which gains nothing.
@@ -108,11 +117,20 @@ impl<'a> Document<'a> {
 
     /// The links of RFC 5005 section 4 by their relations.
     pub(super) fn archive_links(&self) -> impl Iterator<Item = (&'static str, &'a str)> {
-        let ArchiveLinks { prev, next, archive } = &self.links.archives;
+        let ArchiveLinks {
+            prev,
+            next,
+            archive,
+        } = &self.links.archives;
         let current = archive.as_ref().map(|_| self.links.base.as_str());
-        let links =
-            [("prev-archive", prev.as_deref()), ("next-archive", next.as_deref()), ("current", current)];
-        links.into_iter().filter_map(|(relation, url)| Some((relation, url?)))
+        let links = [
+            ("prev-archive", prev.as_deref()),
+            ("next-archive", next.as_deref()),
+            ("current", current),
+        ];
+        links
+            .into_iter()
+            .filter_map(|(relation, url)| Some((relation, url?)))
     }
 
     /// A guess that saves most reallocations: old blogs write a few kilobytes an entry.

@@ -1,5 +1,5 @@
-//! Server-sent events (HTML, section 9.2): a page as events, one for each item, and the lines between them; not how long a
-//! stream lives.
+//! Server-sent events (HTML, section 9.2): a page as events, one for each item, and the lines
+//! between them; not how long a stream lives.
 
 use super::{document::ItemPlace, representation::Representation};
 use crate::feed::{
@@ -21,11 +21,14 @@ const DELETE: &str = "delete";
 /// The name of the event that tells a consumer that its position is not one of this feed.
 const RESET: &str = "reset";
 
-/// The events of a page in an order that a consumer can follow. The data of each is the item in JSON, as pages write it, its
-/// id the cursor behind the item. When the consumer's own position is not one of the feed, `reset` comes before them.
+/// The events of a page in an order that a consumer can follow. The data of each is the item in
+/// JSON, as pages write it, its id the cursor behind the item. When the consumer's own position is
+/// not one of the feed, `reset` comes before them.
 pub fn events(page: &Page, order: Order) -> Vec<u8> {
     let mut out = Vec::new();
-    let reset = page.degraded.filter(|degraded| *degraded != Degraded::Moved);
+    let reset = page
+        .degraded
+        .filter(|degraded| *degraded != Degraded::Moved);
     if let Some(degraded) = reset {
         // Only where nothing follows: whoever is cut off before the first item must be told again.
         if page.items.is_empty() {
@@ -35,7 +38,9 @@ pub fn events(page: &Page, order: Order) -> Vec<u8> {
         write_event(&mut out, Some(RESET), data.to_string().as_bytes());
     }
     for item in &page.items {
-        let Some(data) = Representation::JSON.item(item, &page.record, ItemPlace::Page) else { continue };
+        let Some(data) = Representation::JSON.item(item, &page.record, ItemPlace::Page) else {
+            continue;
+        };
         write_id(&mut out, &cursor_behind(item, order));
         write_event(&mut out, item.is_gone().then_some(DELETE), &data);
     }
@@ -61,7 +66,11 @@ pub fn retry(after: Duration) -> String {
 
 /// The cursor behind an item. Stamps are unique, so the item stands alone at its own.
 fn cursor_behind(item: &Item, order: Order) -> String {
-    let t = if order.axis == Axis::Created { item.created } else { item.modified };
+    let t = if order.axis == Axis::Created {
+        item.created
+    } else {
+        item.modified
+    };
     Toc::of(t, [item.id.to_string()]).map_or_else(String::new, |toc| toc.to_string())
 }
 

@@ -1,5 +1,5 @@
-//! Markup of other vocabularies in our documents: what of it is left out, and under which prefix it stands. The writing is
-//! the adapters'.
+//! Markup of other vocabularies in our documents: what of it is left out, and under which prefix it
+//! stands. The writing is the adapters'.
 
 use super::{harmless, namespaces as ns, target};
 use everfeed_adapters::{
@@ -11,7 +11,8 @@ use std::borrow::Cow;
 /// Attributes that lead somewhere in nearly every vocabulary that feeds carry.
 const TARGETS: [&str; 4] = ["href", "src", "url", "resource"];
 
-/// Beginnings of the namespaces of formats: Atom, its drafts, and RSS as its versions name themselves.
+/// Beginnings of the namespaces of formats: Atom, its drafts, and RSS as its versions name
+/// themselves.
 const FEED_NAMESPACES: [&str; 8] = [
     ns::ATOM,
     "http://purl.org/atom/",
@@ -26,8 +27,8 @@ const FEED_NAMESPACES: [&str; 8] = [
 /// Elements that hold a post in them.
 const POSTS: [&str; 2] = ["item", "entry"];
 
-/// Writes an element. One whose tags some parser would refuse is left out with all that is in it: its words alone would
-/// stand among ours and mean nothing.
+/// Writes an element. One whose tags some parser would refuse is left out with all that is in it:
+/// its words alone would stand among ours and mean nothing.
 pub(super) fn write(out: &mut String, element: &Element, declared: &[(&str, &str)]) {
     let Some(element) = safe(element) else { return };
     let element = without_posts(&element);
@@ -36,36 +37,47 @@ pub(super) fn write(out: &mut String, element: &Element, declared: &[(&str, &str
     }
 }
 
-/// Without what readers would take for posts, tombstones and cursors of ours: many of them look for these at any depth, and
-/// nobody's markup is to speak for the feed.
+/// Without what readers would take for posts, tombstones and cursors of ours: many of them look for
+/// these at any depth, and nobody's markup is to speak for the feed.
 fn without_posts(element: &Element) -> Cow<'_, Element> {
     let is_post = |node: &Node| matches!(node, Node::Element(inner) if is_post(inner));
-    mended(element, &|element| element.children.iter().any(is_post), &|element| {
-        element.children.retain(|node| !is_post(node))
-    })
+    mended(
+        element,
+        &|element| element.children.iter().any(is_post),
+        &|element| element.children.retain(|node| !is_post(node)),
+    )
 }
 
 fn is_post(element: &Element) -> bool {
-    let is_of_feeds = element.ns.is_empty() || FEED_NAMESPACES.iter().any(|ns| element.ns.starts_with(ns));
-    let is_named = || POSTS.iter().any(|name| element.name.eq_ignore_ascii_case(name));
+    let is_of_feeds =
+        element.ns.is_empty() || FEED_NAMESPACES.iter().any(|ns| element.ns.starts_with(ns));
+    let is_named = || {
+        POSTS
+            .iter()
+            .any(|name| element.name.eq_ignore_ascii_case(name))
+    };
     [ns::SMART_FEED, ns::TOMBSTONES].contains(&element.ns.as_str()) || (is_of_feeds && is_named())
 }
 
-/// Elements of a default namespace of their own are given a prefix here, because readers that know nothing of namespaces
-/// would take a `title` of somebody else's for that of the entry.
+/// Elements of a default namespace of their own are given a prefix here, because readers that know
+/// nothing of namespaces would take a `title` of somebody else's for that of the entry.
 fn prefixed(element: &Element) -> Cow<'_, Element> {
     if element.ns.is_empty() || !element.prefix.is_empty() {
         return Cow::Borrowed(element);
     }
     let prefix = customary(&element.ns).map_or("ns1", |(prefix, _)| prefix);
-    Cow::Owned(Element { prefix: prefix.to_owned(), ..element.clone() })
+    Cow::Owned(Element {
+        prefix: prefix.to_owned(),
+        ..element.clone()
+    })
 }
 
-/// With namespaces as they are defined, where they are written with a slash too few or in another case: many readers know no
-/// other spelling.
+/// With namespaces as they are defined, where they are written with a slash too few or in another
+/// case: many readers know no other spelling.
 fn well_spelt(element: &Element) -> Cow<'_, Element> {
-    let is_misspelt =
-        |element: &Element| customary(&element.ns).is_some_and(|(_, defined)| defined != element.ns);
+    let is_misspelt = |element: &Element| {
+        customary(&element.ns).is_some_and(|(_, defined)| defined != element.ns)
+    };
     mended(element, &is_misspelt, &|element| {
         if let Some((_, defined)) = customary(&element.ns) {
             defined.clone_into(&mut element.ns);
@@ -80,22 +92,32 @@ pub(super) fn safe(element: &Element) -> Option<Cow<'_, Element>> {
     }
     match passable(element) {
         Cow::Borrowed(element) => harmless::element(element),
-        Cow::Owned(element) => harmless::element(&element).map(|element| Cow::Owned(element.into_owned())),
+        Cow::Owned(element) => {
+            harmless::element(&element).map(|element| Cow::Owned(element.into_owned()))
+        }
     }
 }
 
-/// Without the links that nobody should follow, and without the elements inside of which these were all.
+/// Without the links that nobody should follow, and without the elements inside of which these were
+/// all.
 fn passable(element: &Element) -> Cow<'_, Element> {
-    let is_empty = |node: &Node| matches!(node, Node::Element(inner) if is_nothing_but_astray(inner));
-    mended(element, &|element| element.attributes.iter().any(is_astray), &|element| {
-        element.attributes.retain(|attribute| !is_astray(attribute));
-        element.children.retain(|node| !is_empty(node));
-    })
+    let is_empty =
+        |node: &Node| matches!(node, Node::Element(inner) if is_nothing_but_astray(inner));
+    mended(
+        element,
+        &|element| element.attributes.iter().any(is_astray),
+        &|element| {
+            element.attributes.retain(|attribute| !is_astray(attribute));
+            element.children.retain(|node| !is_empty(node));
+        },
+    )
 }
 
 /// True for an element that only leads where nobody should go: nothing is left of it.
 fn is_nothing_but_astray(element: &Element) -> bool {
-    element.children.is_empty() && !element.attributes.is_empty() && element.attributes.iter().all(is_astray)
+    element.children.is_empty()
+        && !element.attributes.is_empty()
+        && element.attributes.iter().all(is_astray)
 }
 
 /// An element that is mended at every depth, if it has to be at any.
@@ -141,23 +163,40 @@ mod tests {
     }
 
     fn element(ns: &str, prefix: &str, name: &str) -> Element {
-        Element { ns: ns.into(), prefix: prefix.into(), name: name.into(), ..Element::default() }
+        Element {
+            ns: ns.into(),
+            prefix: prefix.into(),
+            name: name.into(),
+            ..Element::default()
+        }
     }
 
     #[test]
     fn a_default_namespace_of_its_own_becomes_a_prefix() {
         let mut outer = element("urn:m", "", "group");
-        outer.children =
-            vec![Node::Element(element("urn:m", "", "title")), Node::Element(element("", "", "x"))];
-        check(&outer, r#"<ns1:group xmlns:ns1="urn:m"><ns1:title/><x xmlns=""/></ns1:group>"#);
+        outer.children = vec![
+            Node::Element(element("urn:m", "", "title")),
+            Node::Element(element("", "", "x")),
+        ];
+        check(
+            &outer,
+            r#"<ns1:group xmlns:ns1="urn:m"><ns1:title/><x xmlns=""/></ns1:group>"#,
+        );
         check(&element("urn:atom", "", "a"), "<a/>");
-        check(&element("urn:m", "fo", "a"), r#"<ns1:a xmlns:ns1="urn:m"/>"#);
+        check(
+            &element("urn:m", "fo", "a"),
+            r#"<ns1:a xmlns:ns1="urn:m"/>"#,
+        );
     }
 
     #[test]
     fn namespaces_are_written_as_they_are_defined() {
         let mut group = element("http://search.yahoo.com/mrss", "", "group");
-        group.children = vec![Node::Element(element("https://search.yahoo.com/MRSS/", "m", "title"))];
+        group.children = vec![Node::Element(element(
+            "https://search.yahoo.com/MRSS/",
+            "m",
+            "title",
+        ))];
         check(
             &group,
             r#"<media:group xmlns:media="http://search.yahoo.com/mrss/"><media:title/></media:group>"#,
@@ -168,13 +207,26 @@ mod tests {
     #[test]
     fn posts_and_cursors_inside_are_left_out_at_any_depth() {
         let mut inner = element("urn:m", "m", "conflict");
-        let posts = [("", "item"), (ns::ATOM, "entry"), (ns::TOMBSTONES, "deleted-entry")];
-        let posts = posts.into_iter().chain([(ns::SMART_FEED, "last_cursor"), ("", "Item")]);
-        inner.children = posts.map(|(ns, name)| Node::Element(element(ns, "p", name))).collect();
-        inner.children.push(Node::Element(element("urn:m", "m", "item")));
+        let posts = [
+            ("", "item"),
+            (ns::ATOM, "entry"),
+            (ns::TOMBSTONES, "deleted-entry"),
+        ];
+        let posts = posts
+            .into_iter()
+            .chain([(ns::SMART_FEED, "last_cursor"), ("", "Item")]);
+        inner.children = posts
+            .map(|(ns, name)| Node::Element(element(ns, "p", name)))
+            .collect();
+        inner
+            .children
+            .push(Node::Element(element("urn:m", "m", "item")));
         let mut outer = element("urn:m", "m", "conflicts");
         outer.children = vec![Node::Element(inner), Node::Text("x".into())];
-        check(&outer, r#"<m:conflicts xmlns:m="urn:m"><m:conflict><m:item/></m:conflict>x</m:conflicts>"#);
+        check(
+            &outer,
+            r#"<m:conflicts xmlns:m="urn:m"><m:conflict><m:item/></m:conflict>x</m:conflicts>"#,
+        );
     }
 
     #[test]
@@ -186,16 +238,26 @@ mod tests {
 
     #[test]
     fn links_that_run_something_are_left_out() {
-        let link =
-            |value: &str| Attribute { name: "url".into(), value: value.into(), ..Attribute::default() };
+        let link = |value: &str| Attribute {
+            name: "url".into(),
+            value: value.into(),
+            ..Attribute::default()
+        };
         let mut outer = element("urn:m", "m", "content");
         outer.attributes = vec![link("https://e.org/")];
         let mut inner = element("urn:m", "m", "thumbnail");
         inner.attributes = vec![link(" java\nscript:alert(1)")];
         outer.children = vec![Node::Element(inner.clone())];
-        check(&outer, r#"<m:content xmlns:m="urn:m" url="https://e.org/"/>"#);
+        check(
+            &outer,
+            r#"<m:content xmlns:m="urn:m" url="https://e.org/"/>"#,
+        );
         check(&inner, "");
-        inner.attributes.push(Attribute { name: "width".into(), value: "1".into(), ..Attribute::default() });
+        inner.attributes.push(Attribute {
+            name: "width".into(),
+            value: "1".into(),
+            ..Attribute::default()
+        });
         check(&inner, r#"<m:thumbnail xmlns:m="urn:m" width="1"/>"#);
     }
 }

@@ -7,4 +7,7 @@ pub(super) struct Generator {
 }
 
 /// This program.
-pub(super) const GENERATOR: Generator = Generator { name: "everfeed", version: env!("CARGO_PKG_VERSION") };
+pub(super) const GENERATOR: Generator = Generator {
+    name: "everfeed",
+    version: env!("CARGO_PKG_VERSION"),
+};

@@ -1,5 +1,6 @@
-//! Markup that a browser would run, left out of XHTML and of foreign markup in our documents: script elements, event
-//! handlers and URLs that are script. HTML in escaped text is its reader's to clean, as in the publisher's own feed.
+//! Markup that a browser would run, left out of XHTML and of foreign markup in our documents:
+//! script elements, event handlers and URLs that are script. HTML in escaped text is its reader's
+//! to clean, as in the publisher's own feed.
 
 use everfeed_adapters::{Attribute, Element, Node, text::markup::XHTML};
 use std::borrow::Cow;
@@ -49,8 +50,8 @@ const WORDS: [&str; 14] = [
     "value",
 ];
 
-/// Names of the events of browsers: of handlers, without their `on`. In vocabularies that browsers do not know, other names
-/// that begin so are data.
+/// Names of the events of browsers: of handlers, without their `on`. In vocabularies that browsers
+/// do not know, other names that begin so are data.
 const EVENTS: &str = " abort activate afterprint animationend animationiteration animationstart auxclick \
     beforecopy beforecut beforeinput beforematch beforepaste beforeprint beforetoggle beforeunload begin blur bounce \
     cancel canplay canplaythrough change click close command contextlost contextmenu contextrestored copy cuechange cut \
@@ -98,23 +99,36 @@ fn strip(nodes: &mut Vec<Node>) {
 
 fn clean(element: &mut Element) {
     let place = AttributePlace::of(element);
-    element.attributes.retain(|attribute| !place.runs(attribute));
+    element
+        .attributes
+        .retain(|attribute| !place.runs(attribute));
     strip(&mut element.children);
 }
 
 fn holds_script(element: &Element) -> bool {
-    let inside =
-        |node: &Node| matches!(node, Node::Element(inner) if is_script(inner) || holds_script(inner));
+    let inside = |node: &Node| matches!(node, Node::Element(inner) if is_script(inner) || holds_script(inner));
     let place = AttributePlace::of(element);
-    element.attributes.iter().any(|attribute| place.runs(attribute)) || element.children.iter().any(inside)
+    element
+        .attributes
+        .iter()
+        .any(|attribute| place.runs(attribute))
+        || element.children.iter().any(inside)
 }
 
-/// True for script in any vocabulary: some readers know no namespaces. So is what tells a browser to go elsewhere, and what
-/// binds script to an event.
+/// True for script in any vocabulary: some readers know no namespaces. So is what tells a browser
+/// to go elsewhere, and what binds script to an event.
 fn is_script(element: &Element) -> bool {
-    let named = |names: &[&str]| names.iter().any(|name| element.name.eq_ignore_ascii_case(name));
-    let sends_away =
-        || element.attributes.iter().any(|attribute| attribute.name.eq_ignore_ascii_case("http-equiv"));
+    let named = |names: &[&str]| {
+        names
+            .iter()
+            .any(|name| element.name.eq_ignore_ascii_case(name))
+    };
+    let sends_away = || {
+        element
+            .attributes
+            .iter()
+            .any(|attribute| attribute.name.eq_ignore_ascii_case("http-equiv"))
+    };
     named(&["script"])
         || element.ns == XML_EVENTS
         || element.ns == SVG && named(&["handler", "listener"])
@@ -135,11 +149,17 @@ struct AttributePlace {
 
 impl AttributePlace {
     fn of(element: &Element) -> Self {
-        let is_picture = PICTURES.iter().any(|name| element.name.eq_ignore_ascii_case(name));
-        Self { is_known: is_known(element), is_picture }
+        let is_picture = PICTURES
+            .iter()
+            .any(|name| element.name.eq_ignore_ascii_case(name));
+        Self {
+            is_known: is_known(element),
+            is_picture,
+        }
     }
 
-    /// True for event handlers, and for URLs that are script wherever they stand: an animation can set an `href`, too.
+    /// True for event handlers, and for URLs that are script wherever they stand: an animation can
+    /// set an `href`, too.
     fn runs(self, attribute: &Attribute) -> bool {
         let name = attribute.name.to_ascii_lowercase();
         if attribute.ns == XML_EVENTS || name == "srcdoc" {
@@ -151,19 +171,37 @@ impl AttributePlace {
                 && (self.is_known || EVENTS.split_ascii_whitespace().any(|known| known == event))
         });
         let is_of_words = WORDS.contains(&name.as_str()) || name.starts_with("aria-");
-        is_handler || !is_of_words && attribute.value.split([';', ',']).any(|url| self.is_script_url(url))
+        is_handler
+            || !is_of_words
+                && attribute
+                    .value
+                    .split([';', ','])
+                    .any(|url| self.is_script_url(url))
     }
 
-    /// True for a URL of such a scheme, as browsers read it: white space and controls in it do not count.
+    /// True for a URL of such a scheme, as browsers read it: white space and controls in it do not
+    /// count.
     fn is_script_url(self, url: &str) -> bool {
-        let mut bare = url.chars().filter(|c| !c.is_whitespace() && !c.is_control());
-        let start: String = bare.by_ref().take(64).flat_map(char::to_lowercase).collect();
+        let mut bare = url
+            .chars()
+            .filter(|c| !c.is_whitespace() && !c.is_control());
+        let start: String = bare
+            .by_ref()
+            .take(64)
+            .flat_map(char::to_lowercase)
+            .collect();
         let mut start = start.as_str();
-        while let Some(inner) = WRAPPING_SCHEMES.iter().find_map(|scheme| start.strip_prefix(scheme)) {
+        while let Some(inner) = WRAPPING_SCHEMES
+            .iter()
+            .find_map(|scheme| start.strip_prefix(scheme))
+        {
             start = inner.trim_start_matches(['\'', '"']);
         }
         let is_shown = self.is_picture && start.starts_with(SVG_DATA);
-        !is_shown && SCRIPT_SCHEMES.iter().any(|scheme| start.starts_with(scheme))
+        !is_shown
+            && SCRIPT_SCHEMES
+                .iter()
+                .any(|scheme| start.starts_with(scheme))
     }
 }
 
@@ -178,7 +216,13 @@ mod tests {
             ..Attribute::default()
         };
         let attributes = attributes.iter().map(attribute).collect();
-        Element { ns: ns.into(), name: name.into(), attributes, children, ..Element::default() }
+        Element {
+            ns: ns.into(),
+            name: name.into(),
+            attributes,
+            children,
+            ..Element::default()
+        }
     }
 
     #[test]
@@ -195,29 +239,62 @@ mod tests {
                     ("on", "1"),
                     ("title", "onload"),
                 ],
-                vec![Node::Element(of(ns, "SCRIPT", &[], vec![])), Node::Text("kept".into())],
+                vec![
+                    Node::Element(of(ns, "SCRIPT", &[], vec![])),
+                    Node::Text("kept".into()),
+                ],
             );
             let clean = element(&running).unwrap();
             assert_eq!(
                 *clean,
-                of(ns, "a", &[("on", "1"), ("title", "onload")], vec![Node::Text("kept".into())])
+                of(
+                    ns,
+                    "a",
+                    &[("on", "1"), ("title", "onload")],
+                    vec![Node::Text("kept".into())]
+                )
             );
             assert!(element(&of(ns, "script", &[], vec![])).is_none());
         }
-        let nodes = nodes(vec![Node::Element(of(XHTML, "script", &[], vec![])), Node::Text("kept".into())]);
+        let nodes = nodes(vec![
+            Node::Element(of(XHTML, "script", &[], vec![])),
+            Node::Text("kept".into()),
+        ]);
         assert_eq!(nodes, [Node::Text("kept".into())]);
     }
 
     #[test]
     fn markup_that_no_browser_runs_is_as_it_was() {
-        let foreign = of("urn:m", "price", &[("onsale", "yes"), ("only", "x")], vec![]);
+        let foreign = of(
+            "urn:m",
+            "price",
+            &[("onsale", "yes"), ("only", "x")],
+            vec![],
+        );
         assert!(matches!(element(&foreign), Some(Cow::Borrowed(_))));
-        let words = of("urn:m", "category", &[("text", "JavaScript: the good parts")], vec![]);
+        let words = of(
+            "urn:m",
+            "category",
+            &[("text", "JavaScript: the good parts")],
+            vec![],
+        );
         assert!(matches!(element(&words), Some(Cow::Borrowed(_))));
-        let sound =
-            of(XHTML, "img", &[("src", "data:image/png;base64,AA"), ("alt", "CSS, JavaScript: x")], vec![]);
+        let sound = of(
+            XHTML,
+            "img",
+            &[
+                ("src", "data:image/png;base64,AA"),
+                ("alt", "CSS, JavaScript: x"),
+            ],
+            vec![],
+        );
         assert!(matches!(element(&sound), Some(Cow::Borrowed(_))));
-        let drawn = of(XHTML, "img", &[("src", "data:image/svg+xml,<svg/>")], vec![]);
+        let drawn = of(
+            XHTML,
+            "img",
+            &[("src", "data:image/svg+xml,<svg/>")],
+            vec![],
+        );
         assert!(matches!(element(&drawn), Some(Cow::Borrowed(_))));
     }
 
@@ -240,7 +317,9 @@ mod tests {
             ("href", "data:image/svg+xml,<svg onload='x'/>"),
         ] {
             for ns in ["urn:schemas-microsoft-com:vml", XHTML, SVG] {
-                let bare = element(&of(ns, "use", &[(name, value)], vec![])).unwrap().into_owned();
+                let bare = element(&of(ns, "use", &[(name, value)], vec![]))
+                    .unwrap()
+                    .into_owned();
                 assert!(bare.attributes.is_empty(), "{ns} {name}={value}");
             }
         }

@@ -1,5 +1,5 @@
-//! Pages for people: the list of feeds, and one feed's description. No script, nothing loaded from elsewhere, every
-//! text escaped; not a reader of posts.
+//! Pages for people: the list of feeds, and one feed's description. No script, nothing loaded from
+//! elsewhere, every text escaped; not a reader of posts.
 
 use super::{
     about::{self, About, Caps, FILTERS, positions},
@@ -22,7 +22,8 @@ mod tests;
 
 pub use super::web_page::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 
-/// The list of feeds. Autodiscovery leads to the classic views, which ordinary readers understand (C-1).
+/// The list of feeds. Autodiscovery leads to the classic views, which ordinary readers understand
+/// (C-1).
 pub fn list(list: &List<'_>) -> Vec<u8> {
     let List { site, feeds, .. } = *list;
     let mut page = Xml::html();
@@ -32,7 +33,12 @@ pub fn list(list: &List<'_>) -> Vec<u8> {
     for feed in feeds {
         discovery(&mut page, site, feed);
     }
-    link(&mut page, "alternate", Some("application/json"), &site.list());
+    link(
+        &mut page,
+        "alternate",
+        Some("application/json"),
+        &site.list(),
+    );
     link(&mut page, "outline", Some("text/x-opml"), &site.outline());
     page.close("head");
     page.open("body", &[]);
@@ -40,11 +46,23 @@ pub fn list(list: &List<'_>) -> Vec<u8> {
     page.leaf("h1", &[], "Feeds");
     match list.total {
         0 if list.words.is_empty() => {
-            page.leaf("p", &[("class", Some("quiet"))], "No feed is configured yet.");
+            page.leaf(
+                "p",
+                &[("class", Some("quiet"))],
+                "No feed is configured yet.",
+            );
         }
         0 => page.leaf("p", &[("class", Some("quiet"))], "No feed is called so."),
-        1 => page.leaf("p", &[("class", Some("quiet"))], "One feed is remembered here."),
-        n => page.leaf("p", &[("class", Some("quiet"))], &format!("{n} feeds are remembered here.")),
+        1 => page.leaf(
+            "p",
+            &[("class", Some("quiet"))],
+            "One feed is remembered here.",
+        ),
+        n => page.leaf(
+            "p",
+            &[("class", Some("quiet"))],
+            &format!("{n} feeds are remembered here."),
+        ),
     }
     if list.total > SEARCH_FROM || !list.words.is_empty() {
         search(&mut page, list);
@@ -72,10 +90,20 @@ const SEARCH_FROM: usize = 10;
 /// The search in names and titles.
 fn search(page: &mut Xml, list: &List<'_>) {
     let action = list.site.list();
-    page.open("form", &[("role", Some("search")), ("method", Some("get")), ("action", Some(&action))]);
+    page.open(
+        "form",
+        &[
+            ("role", Some("search")),
+            ("method", Some("get")),
+            ("action", Some(&action)),
+        ],
+    );
     let label = ("aria-label", Some("Words in names and titles"));
     let words = ("value", Some(list.words));
-    page.empty("input", &[("type", Some("search")), ("name", Some("q")), label, words]);
+    page.empty(
+        "input",
+        &[("type", Some("search")), ("name", Some("q")), label, words],
+    );
     page.leaf("button", &[], "Search");
     page.close("form");
     let found = match list.found {
@@ -83,7 +111,9 @@ fn search(page: &mut Xml, list: &List<'_>) {
         Some(0) => "None of them holds these words.".to_owned(),
         Some(1) => "One of them holds these words.".to_owned(),
         Some(found) => format!("{found} of them hold these words."),
-        None if list.feeds.is_empty() => "None of those that were looked at holds these words.".to_owned(),
+        None if list.feeds.is_empty() => {
+            "None of those that were looked at holds these words.".to_owned()
+        }
         None => return,
     };
     page.leaf("p", &[("class", Some("quiet"))], &found);
@@ -91,13 +121,18 @@ fn search(page: &mut Xml, list: &List<'_>) {
 
 fn card(page: &mut Xml, site: &Site, feed: &FeedRecord, is_part: bool) {
     page.open("li", &[]);
-    page.holding("h2", TITLE, |out| anchor(out, &site.about(&feed.name), &clamped(identity::name(feed))));
+    page.holding("h2", TITLE, |out| {
+        anchor(out, &site.about(&feed.name), &clamped(identity::name(feed)))
+    });
     page.open("p", &[("class", Some("quiet"))]);
     page.leaf("code", &[], &feed.name);
     summary(page, feed, is_part);
     page.close("p");
     page.open("ul", &[("class", Some("links"))]);
-    for (words, audience) in [("Newest posts:", Audience::Classic), ("Smart Feed:", Audience::Full)] {
+    for (words, audience) in [
+        ("Newest posts:", Audience::Classic),
+        ("Smart Feed:", Audience::Full),
+    ] {
         page.holding("li", &[], |out| {
             out.push_str(words);
             let is_usual = |form: &Representation| form.is_pushed() || form.is_page();
@@ -123,7 +158,11 @@ fn summary(page: &mut Xml, feed: &FeedRecord, is_part: bool) {
         None if feed.is_ready() => {}
         None => {
             page.aside(|out| out.push_str(" · "));
-            page.leaf("span", &[("class", Some("state"))], "waiting for its first document");
+            page.leaf(
+                "span",
+                &[("class", Some("state"))],
+                "waiting for its first document",
+            );
         }
     }
 }
@@ -132,7 +171,11 @@ fn count(feed: &FeedRecord, is_part: bool) -> String {
     if is_part {
         return "posts that are for you".to_owned();
     }
-    let posts = if feed.items.total == 1 { "post" } else { "posts" };
+    let posts = if feed.items.total == 1 {
+        "post"
+    } else {
+        "posts"
+    };
     match feed.items.total.saturating_sub(feed.items.live) {
         0 => format!("{} {posts}", feed.items.total),
         gone => format!("{} {posts}, {gone} of them deleted", feed.items.total),
@@ -178,7 +221,15 @@ fn facts(page: &mut Xml, about: &About<'_>) {
     page.aside(|out| out.push_str(&count(feed, about.is_part)));
     page.close("dd");
     page.leaf("dt", &[], "State");
-    page.leaf("dd", &[], if feed.is_ready() { "ready" } else { "waiting for its first document" });
+    page.leaf(
+        "dd",
+        &[],
+        if feed.is_ready() {
+            "ready"
+        } else {
+            "waiting for its first document"
+        },
+    );
     if let Some(updated) = about::updated(feed, about.is_part) {
         page.leaf("dt", &[], "Last change");
         page.open("dd", &[]);
@@ -270,7 +321,11 @@ fn following(page: &mut Xml, site: &Site, name: &str) {
     );
     page.open("dl", &[]);
     for representation in Representation::of(Audience::Full) {
-        address(page, representation.standard(), &site.base(name, representation, Order::MODIFIED));
+        address(
+            page,
+            representation.standard(),
+            &site.base(name, representation, Order::MODIFIED),
+        );
     }
     address(page, "As you accept", &site.negotiated(name));
     address(page, "Changes as events (EventSource)", &site.events(name));
@@ -291,7 +346,11 @@ fn following(page: &mut Xml, site: &Site, name: &str) {
     for order in Order::ALL {
         page.holding("dt", &[], |out| code(out, order.name()));
         let takes = positions(order).join(", ");
-        page.leaf("dd", &[], &format!("{}; positions: {takes}", sentence(order)));
+        page.leaf(
+            "dd",
+            &[],
+            &format!("{}; positions: {takes}", sentence(order)),
+        );
     }
     page.close("dl");
 }
@@ -302,7 +361,9 @@ const fn sentence(order: Order) -> &'static str {
         Order::MODIFIED_REVERSE => "newest change first",
         Order::CREATED => "as first seen; posts keep their places",
         Order::CREATED_REVERSE => "last seen first",
-        Order::PUBLISHED => "by the dates of the publisher, oldest first; to look at, not to mirror by",
+        Order::PUBLISHED => {
+            "by the dates of the publisher, oldest first; to look at, not to mirror by"
+        }
         Order::PUBLISHED_REVERSE => "by the dates of the publisher, newest first",
     }
 }
@@ -310,7 +371,12 @@ const fn sentence(order: Order) -> &'static str {
 fn asking(page: &mut Xml, caps: &Caps) {
     page.leaf("h2", &[], "Parameters");
     page.open("dl", &[]);
-    let Caps { max_default, max_cap, timeout_default_secs, timeout_cap_secs } = caps;
+    let Caps {
+        max_default,
+        max_cap,
+        timeout_default_secs,
+        timeout_cap_secs,
+    } = caps;
     let parameters = [
         (
             "since",
@@ -324,7 +390,9 @@ fn asking(page: &mut Xml, caps: &Caps) {
         ("timeout", format!("seconds to wait for news: {timeout_default_secs}, at most {timeout_cap_secs}")),
         ("callback", "the function to call, for JSON-P".to_owned()),
     ];
-    let filters = FILTERS.into_iter().map(|(name, shows)| (name, shows.to_owned()));
+    let filters = FILTERS
+        .into_iter()
+        .map(|(name, shows)| (name, shows.to_owned()));
     for (name, meaning) in parameters.into_iter().chain(filters) {
         page.holding("dt", &[], |out| code(out, name));
         page.leaf("dd", &[], &meaning);

@@ -9,18 +9,23 @@ use everfeed_adapters::Text;
 use std::borrow::Cow;
 use url::Host;
 
-/// `atom:id` of the feed: a `urn:uuid:` made of its namespace, which is fixed when the feed is first seen. So it
-/// outlives a renamed feed and another public URL, which the base URL would not; and it is not the upstream's own id,
-/// because that names another resource: a feed that forgets, and that somebody may read beside ours.
+/// `atom:id` of the feed: a `urn:uuid:` made of its namespace, which is fixed when the feed is
+/// first seen. So it outlives a renamed feed and another public URL, which the base URL would not;
+/// and it is not the upstream's own id, because that names another resource: a feed that forgets,
+/// and that somebody may read beside ours.
 pub(super) fn iri(feed: &FeedRecord) -> String {
     feed.iri()
 }
 
-/// `atom:id` of a document: that of the feed; at the address of the old feed the publisher's own where it is an IRI, because there
-/// the document stands for his.
+/// `atom:id` of a document: that of the feed; at the address of the old feed the publisher's own
+/// where it is an IRI, because there the document stands for his.
 pub(super) fn document_iri(document: &Document<'_>) -> String {
     let feed = document.feed();
-    let own = feed.metadata.id.as_ref().filter(|id| document.links.is_old_address && is_absolute_iri(id));
+    let own = feed
+        .metadata
+        .id
+        .as_ref()
+        .filter(|id| document.links.is_old_address && is_absolute_iri(id));
     own.cloned().unwrap_or_else(|| iri(feed))
 }
 
@@ -34,20 +39,38 @@ pub(super) fn title(feed: &FeedRecord) -> Cow<'_, Text> {
 
 /// The title in plain words.
 pub(super) fn name(feed: &FeedRecord) -> Cow<'_, str> {
-    let title = feed.metadata.title.as_ref().map(plain).filter(|title| !title.is_empty());
+    let title = feed
+        .metadata
+        .title
+        .as_ref()
+        .map(plain)
+        .filter(|title| !title.is_empty());
     title.unwrap_or_else(|| host(feed).into())
 }
 
-/// The public host of the upstream; of one that only this machine or its network knows, which is nobody's business, the name
-/// of the feed. Neither changes while the feed is the same.
+/// The public host of the upstream; of one that only this machine or its network knows, which is
+/// nobody's business, the name of the feed. Neither changes while the feed is the same.
 pub(super) fn host(feed: &FeedRecord) -> &str {
-    let host = feed.ids.namespace.split(['/', '?']).next().unwrap_or_default();
+    let host = feed
+        .ids
+        .namespace
+        .split(['/', '?'])
+        .next()
+        .unwrap_or_default();
     if is_public(host) { host } else { &feed.name }
 }
 
 /// True for a host, with or without a port, that others may know too, as far as its name tells.
 fn is_public(host: &str) -> bool {
-    const INTERNAL: [&str; 7] = ["arpa", "internal", "intranet", "lan", "local", "localdomain", "localhost"];
+    const INTERNAL: [&str; 7] = [
+        "arpa",
+        "internal",
+        "intranet",
+        "lan",
+        "local",
+        "localdomain",
+        "localhost",
+    ];
     let name = match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) => name,
         _ => host,
@@ -55,14 +78,21 @@ fn is_public(host: &str) -> bool {
     match Host::parse(name) {
         Ok(Host::Ipv4(ip)) => {
             let is_shared = ip.octets()[0] == 100 && ip.octets()[1] & 0xC0 == 64;
-            !(ip.is_loopback() || ip.is_private() || ip.is_link_local() || ip.is_unspecified() || is_shared)
+            !(ip.is_loopback()
+                || ip.is_private()
+                || ip.is_link_local()
+                || ip.is_unspecified()
+                || is_shared)
         }
         Ok(Host::Ipv6(ip)) => {
             let is_near = ip.is_loopback() || ip.is_unique_local() || ip.is_unicast_link_local();
             !(is_near || ip.is_unspecified() || ip.to_ipv4_mapped().is_some())
         }
         Ok(Host::Domain(name)) => {
-            let (rest, last) = name.trim_end_matches('.').rsplit_once('.').unwrap_or_default();
+            let (rest, last) = name
+                .trim_end_matches('.')
+                .rsplit_once('.')
+                .unwrap_or_default();
             !rest.is_empty() && !INTERNAL.contains(&last)
         }
         Err(_) => false,
@@ -94,7 +124,13 @@ mod tests {
         ] {
             assert!(!is_public(host), "{host}");
         }
-        for host in ["blog.example", "blog.example:8080", "93.184.216.34", "[2606:2800::1]:80", "x.co.uk."] {
+        for host in [
+            "blog.example",
+            "blog.example:8080",
+            "93.184.216.34",
+            "[2606:2800::1]:80",
+            "x.co.uk.",
+        ] {
             assert!(is_public(host), "{host}");
         }
     }

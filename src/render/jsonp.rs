@@ -1,4 +1,5 @@
-//! JSON-P: script that hands a document to a function of the page that asked; not a thing for private feeds (D-12).
+//! JSON-P: script that hands a document to a function of the page that asked; not a thing for
+//! private feeds (D-12).
 
 use std::borrow::Cow;
 
@@ -11,7 +12,8 @@ pub const CALLBACK_BYTES_MAX: usize = 128;
 /// Digits of an index in a callback's name.
 const INDEX_DIGITS_MAX: usize = 4;
 
-/// Words that no part of a name may be: ECMAScript's reserved ones, and what strict code may not call.
+/// Words that no part of a name may be: ECMAScript's reserved ones, and what strict code may not
+/// call.
 const RESERVED: &[&str] = &[
     "arguments",
     "await",
@@ -57,8 +59,8 @@ const RESERVED: &[&str] = &[
     "yield",
 ];
 
-/// True where a function may be called by this name: `ident(.ident|[0-9+])*`, ASCII, no reserved words. When not, answer
-/// 400 without repeating it.
+/// True where a function may be called by this name: `ident(.ident|[0-9+])*`, ASCII, no reserved
+/// words. When not, answer 400 without repeating it.
 pub fn is_callback(name: &str) -> bool {
     if name.len() > CALLBACK_BYTES_MAX {
         return false;
@@ -80,10 +82,13 @@ fn is_identifier(text: &str) -> bool {
 /// Nothing, or `[12]` any number of times.
 fn are_indices(mut text: &str) -> bool {
     while !text.is_empty() {
-        let Some((digits, rest)) = text.strip_prefix('[').and_then(|text| text.split_once(']')) else {
+        let Some((digits, rest)) = text.strip_prefix('[').and_then(|text| text.split_once(']'))
+        else {
             return false;
         };
-        if !(1..=INDEX_DIGITS_MAX).contains(&digits.len()) || !digits.bytes().all(|b| b.is_ascii_digit()) {
+        if !(1..=INDEX_DIGITS_MAX).contains(&digits.len())
+            || !digits.bytes().all(|b| b.is_ascii_digit())
+        {
             return false;
         }
         text = rest;
@@ -96,9 +101,9 @@ pub fn is_json(media_type: &str) -> bool {
     media_type.starts_with("application/json") || media_type.contains("+json")
 }
 
-/// Wraps a document: JSON as it is, anything else as one string (SF-46). The comment in front keeps the name from
-/// being the first bytes of something else (Rosetta Flash); what could end a script element, or a line in old
-/// ECMAScript, is escaped. `name` has passed [`is_callback`].
+/// Wraps a document: JSON as it is, anything else as one string (SF-46). The comment in front keeps
+/// the name from being the first bytes of something else (Rosetta Flash); what could end a script
+/// element, or a line in old ECMAScript, is escaped. `name` has passed [`is_callback`].
 pub fn wrap(name: &str, media_type: &str, body: &[u8]) -> Vec<u8> {
     debug_assert!(is_callback(name), "the name was checked before");
     let text = String::from_utf8_lossy(body);
@@ -141,7 +146,11 @@ mod tests {
     #[test]
     fn atom_travels_as_one_string() {
         // SF-46.
-        let body = wrap("cb", "application/atom+xml", b"<feed a=\"1\">&amp;\n</feed>");
+        let body = wrap(
+            "cb",
+            "application/atom+xml",
+            b"<feed a=\"1\">&amp;\n</feed>",
+        );
         assert_eq!(
             String::from_utf8(body).unwrap(),
             r#"/**/cb("\u003cfeed a=\"1\"\u003e\u0026amp;\n\u003c/feed\u003e");"#
@@ -150,8 +159,9 @@ mod tests {
 
     #[test]
     fn names_that_could_be_code_are_refused() {
-        for name in ["", "cb()", "a b", "alert;x", "a[", "a[]", "a]", "a.this", "a[0]b", "[0]", "a..b", "é"]
-        {
+        for name in [
+            "", "cb()", "a b", "alert;x", "a[", "a[]", "a]", "a.this", "a[0]b", "[0]", "a..b", "é",
+        ] {
             assert!(!is_callback(name), "{name:?}");
         }
         for name in ["$", "_a.b[0][1].c", "of"] {

@@ -1,5 +1,5 @@
-//! A publisher's document with our links in it: `self`, which is also its topic, and `hub`. Nothing else of it changes, not a
-//! byte; not the document itself.
+//! A publisher's document with our links in it: `self`, which is also its topic, and `hub`. Nothing
+//! else of it changes, not a byte; not the document itself.
 
 use super::{CloudPlace, Representation, namespaces as ns};
 use crate::feed::legacy_document::LegacySyntax;
@@ -24,8 +24,8 @@ pub struct LegacyLinks {
     pub cloud: Option<CloudPlace>,
 }
 
-/// The form of what subscribers to the address of a document in a syntax are pushed: the same syntax, for ordinary readers.
-/// `None` where nothing is pushed.
+/// The form of what subscribers to the address of a document in a syntax are pushed: the same
+/// syntax, for ordinary readers. `None` where nothing is pushed.
 pub fn pushed(syntax: LegacySyntax) -> Option<Representation> {
     match syntax {
         LegacySyntax::Rss => Some(Representation::CLASSIC_RSS),
@@ -36,17 +36,20 @@ pub fn pushed(syntax: LegacySyntax) -> Option<Representation> {
     }
 }
 
-/// A document with links in it; `None` when it has to stay as it is: another syntax, an encoding whose markup is not ASCII,
-/// JSON that is none, or no place for them before it breaks.
+/// A document with links in it; `None` when it has to stay as it is: another syntax, an encoding
+/// whose markup is not ASCII, JSON that is none, or no place for them before it breaks.
 pub fn with_links(document: &[u8], syntax: LegacySyntax, links: &LegacyLinks) -> Option<Vec<u8>> {
     let mut edits = match syntax {
-        LegacySyntax::Rss | LegacySyntax::Rdf | LegacySyntax::Atom => in_markup(document, syntax, links)?,
+        LegacySyntax::Rss | LegacySyntax::Rdf | LegacySyntax::Atom => {
+            in_markup(document, syntax, links)?
+        }
         LegacySyntax::JsonFeed => json_feed::edits(document, links)?,
         LegacySyntax::Other => return None,
     };
     edits.sort_by_key(|edit| (edit.place.start, edit.place.end));
-    let mut out =
-        Vec::with_capacity(document.len() + edits.iter().map(|edit| edit.text.len()).sum::<usize>());
+    let mut out = Vec::with_capacity(
+        document.len() + edits.iter().map(|edit| edit.text.len()).sum::<usize>(),
+    );
     let mut from = 0;
     for Edit { place, text } in edits {
         out.extend_from_slice(&document[from..place.start]);
@@ -74,16 +77,39 @@ fn in_markup(document: &[u8], syntax: LegacySyntax, links: &LegacyLinks) -> Opti
     }
     let cloud = links.cloud.as_ref().filter(|_| syntax == LegacySyntax::Rss);
     let place = LinkPlace::find(document, syntax, cloud.is_some())?;
-    let LinkPlace { at, name, declares, replaced, .. } = place;
-    let declaration = if declares { format!(" xmlns:{PREFIX}=\"{}\"", ns::ATOM) } else { String::new() };
+    let LinkPlace {
+        at,
+        name,
+        declares,
+        replaced,
+        ..
+    } = place;
+    let declaration = if declares {
+        format!(" xmlns:{PREFIX}=\"{}\"", ns::ATOM)
+    } else {
+        String::new()
+    };
     let link = |rel: &str, href: &str, more: &str| {
-        format!("<{name}{declaration} rel=\"{rel}\" href=\"{}\"{more}/>", escape(href))
+        format!(
+            "<{name}{declaration} rel=\"{rel}\" href=\"{}\"{more}/>",
+            escape(href)
+        )
     };
     let media_type = format!(" type=\"{}\"", pushed(syntax)?.media_type());
     let mut ours = link("self", &links.own, &media_type) + &link("hub", &links.hub, "");
     ours.extend(cloud.map(cloud_element));
-    let others = replaced.into_iter().map(|place| Edit { place, text: String::new() });
-    Some(others.chain([Edit { place: at..at, text: ours }]).collect())
+    let others = replaced.into_iter().map(|place| Edit {
+        place,
+        text: String::new(),
+    });
+    Some(
+        others
+            .chain([Edit {
+                place: at..at,
+                text: ours,
+            }])
+            .collect(),
+    )
 }
 
 /// The element that names a place of registration (RSS 2.0, `cloud`).
@@ -106,20 +132,26 @@ struct LinkPlace {
     name: String,
     /// True where the links declare their prefix themselves.
     declares: bool,
-    /// Elements of the head for which ours stand, each from its first byte to the one after its last: links that say where the
-    /// document is, as it has one address (RFC 4287 section 4.2.7.2), the one at which it is now; and the publisher's cloud,
-    /// which would speak of posts before they are here.
+    /// Elements of the head for which ours stand, each from its first byte to the one after its
+    /// last: links that say where the document is, as it has one address (RFC 4287 section
+    /// 4.2.7.2), the one at which it is now; and the publisher's cloud, which would speak of posts
+    /// before they are here.
     replaced: Vec<Range<usize>>,
     /// Elements around the head.
     depth: usize,
 }
 
 impl LinkPlace {
-    /// Finds it, and the links that the head has already. A document that breaks later is read as far as it goes.
+    /// Finds it, and the links that the head has already. A document that breaks later is read as
+    /// far as it goes.
     fn find(document: &[u8], syntax: LegacySyntax, has_cloud: bool) -> Option<Self> {
-        let mark = if document.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
-        // Markup is ASCII in every encoding that gets here, and a letter of any of them is one in a name: the places of bytes
-        // stay.
+        let mark = if document.starts_with(b"\xef\xbb\xbf") {
+            3
+        } else {
+            0
+        };
+        // Markup is ASCII in every encoding that gets here, and a letter of any of them is one in a
+        // name: the places of bytes stay.
         let ascii = |byte: &u8| char::from(if byte.is_ascii() { *byte } else { b'x' });
         let text: String = document[mark..].iter().map(ascii).collect();
         let mut reader = NsReader::from_str(&text);
@@ -130,17 +162,23 @@ impl LinkPlace {
         let mut open: Option<usize> = None;
         loop {
             let before = mark + usize::try_from(reader.buffer_position()).unwrap_or_default();
-            let Ok((namespace, event)) = reader.read_resolved_event() else { break };
-            let is_atom = matches!(namespace, ResolveResult::Bound(name) if name.as_ref() == ns::ATOM);
+            let Ok((namespace, event)) = reader.read_resolved_event() else {
+                break;
+            };
+            let is_atom =
+                matches!(namespace, ResolveResult::Bound(name) if name.as_ref() == ns::ATOM);
             let (element, is_empty) = match &event {
                 Event::Start(element) => (element, false),
                 Event::Empty(element) => (element, true),
                 Event::End(_) => {
                     depth = depth.saturating_sub(1);
                     if let Some(place) = &mut found {
-                        let after = mark + usize::try_from(reader.buffer_position()).unwrap_or_default();
+                        let after =
+                            mark + usize::try_from(reader.buffer_position()).unwrap_or_default();
                         match open.take() {
-                            Some(start) if depth == place.depth => place.replaced.push(start..after),
+                            Some(start) if depth == place.depth => {
+                                place.replaced.push(start..after)
+                            }
                             other => open = other,
                         }
                         if depth < place.depth {
@@ -189,7 +227,8 @@ impl LinkPlace {
     }
 }
 
-/// True for the element that holds what is said of the feed as a whole. Old software wrote names in capitals, too.
+/// True for the element that holds what is said of the feed as a whole. Old software wrote names in
+/// capitals, too.
 fn is_head(syntax: LegacySyntax, depth: usize, name: &str) -> bool {
     match syntax {
         LegacySyntax::Atom => depth == 0 && name.eq_ignore_ascii_case("feed"),

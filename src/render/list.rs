@@ -1,4 +1,5 @@
-//! The list of feeds as JSON and as OPML; its HTML is in `html`, and what a feed is like in `about`.
+//! The list of feeds as JSON and as OPML; its HTML is in `html`, and what a feed is like in
+//! `about`.
 
 use super::{
     about::{self, Access},
@@ -32,7 +33,8 @@ pub struct List<'a> {
     pub total: usize,
     /// Words that were looked for; empty for all feeds.
     pub words: &'a str,
-    /// Feeds that hold the words, those that are not shown included; `None` where there are too many to look at them all.
+    /// Feeds that hold the words, those that are not shown included; `None` where there are too
+    /// many to look at them all.
     pub found: Option<usize>,
     /// Title of the list as OPML.
     pub title: &'a str,
@@ -42,12 +44,26 @@ pub struct List<'a> {
 
 /// The list as JSON.
 pub fn json(list: &List<'_>) -> Vec<u8> {
-    let feeds = list.feeds.iter().map(|feed| FeedLine::of(feed, list)).collect();
-    let total = if list.words.is_empty() { Some(list.total) } else { list.found };
-    let words =
-        form_urlencoded::Serializer::for_suffix("?".to_owned(), 1).append_pair("q", list.words).finish();
+    let feeds = list
+        .feeds
+        .iter()
+        .map(|feed| FeedLine::of(feed, list))
+        .collect();
+    let total = if list.words.is_empty() {
+        Some(list.total)
+    } else {
+        list.found
+    };
+    let words = form_urlencoded::Serializer::for_suffix("?".to_owned(), 1)
+        .append_pair("q", list.words)
+        .finish();
     let url = list.site.list() + if list.words.is_empty() { "" } else { &words };
-    let feeds = FeedList { url, total, next: list.next, feeds };
+    let feeds = FeedList {
+        url,
+        total,
+        next: list.next,
+        feeds,
+    };
     serde_json::to_vec_pretty(&feeds).expect("strings and numbers always serialize into memory")
 }
 
@@ -57,30 +73,49 @@ pub const ALL_FEEDS: &str = "Feeds";
 /// The media type of OPML (O-3).
 pub const OPML_TYPE: &str = "text/x-opml; charset=utf-8";
 
-/// The list as OPML 2.0 (O-1), for the import of feed readers: of each feed the newest posts, and the Smart Feed in attributes
-/// of its vocabulary (SF-132). Feeds that follow are included by their URL.
+/// The list as OPML 2.0 (O-1), for the import of feed readers: of each feed the newest posts, and
+/// the Smart Feed in attributes of its vocabulary (SF-132). Feeds that follow are included by their
+/// URL.
 pub fn opml(list: &List<'_>) -> Vec<u8> {
     let mut xml = Xml::document(1024 + 512 * list.feeds.len());
-    xml.open("opml", &[("version", Some("2.0")), ("xmlns:fo", Some(ns::SMART_FEED))]);
+    xml.open(
+        "opml",
+        &[("version", Some("2.0")), ("xmlns:fo", Some(ns::SMART_FEED))],
+    );
     xml.open("head", &[]);
     xml.leaf("title", &[], list.title);
-    if let Some(newest) =
-        list.feeds.iter().filter_map(|feed| about::updated(feed, list.parts.contains(&feed.no))).max()
+    if let Some(newest) = list
+        .feeds
+        .iter()
+        .filter_map(|feed| about::updated(feed, list.parts.contains(&feed.no)))
+        .max()
     {
         xml.leaf("dateModified", &[], &newest.rfc822());
     }
     xml.close("head");
     xml.open("body", &[]);
-    list.feeds.iter().for_each(|feed| outline(&mut xml, feed, list.site));
+    list.feeds
+        .iter()
+        .for_each(|feed| outline(&mut xml, feed, list.site));
     if let Some(next) = list.next {
-        let attributes = [("type", Some("include")), ("text", Some("More feeds")), ("url", Some(next))];
+        let attributes = [
+            ("type", Some("include")),
+            ("text", Some("More feeds")),
+            ("url", Some(next)),
+        ];
         xml.empty("outline", &attributes);
     }
     if list.feeds.is_empty() {
         // The body needs one.
-        let words =
-            if list.words.is_empty() { "No feed is configured yet." } else { "No feed is called so." };
-        xml.empty("outline", &[("text", Some(words)), ("isComment", Some("true"))]);
+        let words = if list.words.is_empty() {
+            "No feed is configured yet."
+        } else {
+            "No feed is called so."
+        };
+        xml.empty(
+            "outline",
+            &[("text", Some(words)), ("isComment", Some("true"))],
+        );
     }
     xml.close("body");
     xml.close("opml");
@@ -100,9 +135,15 @@ fn outline(xml: &mut Xml, feed: &FeedRecord, site: &Site) {
             ("text", Some(&title)),
             ("title", Some(&title)),
             ("xmlUrl", Some(&url(Representation::CLASSIC_RSS))),
-            ("htmlUrl", Some(page.as_deref().unwrap_or(&site.about(&feed.name)))),
+            (
+                "htmlUrl",
+                Some(page.as_deref().unwrap_or(&site.about(&feed.name))),
+            ),
             ("description", description.as_deref()),
-            ("language", metadata.language.as_deref().and_then(values::language)),
+            (
+                "language",
+                metadata.language.as_deref().and_then(values::language),
+            ),
             ("fo:atom", Some(&url(Representation::ATOM))),
             ("fo:json", Some(&url(Representation::JSON))),
         ],
@@ -144,7 +185,10 @@ impl<'a> FeedLine<'a> {
             items: counts.map(|items| items.total),
             live: counts.map(|items| items.live),
             updated: about::updated(feed, list.parts.contains(&feed.no)).map(Stamp::rfc3339),
-            access: Access { site, name: &feed.name },
+            access: Access {
+                site,
+                name: &feed.name,
+            },
         }
     }
 }
@@ -174,10 +218,19 @@ mod tests {
     #[test]
     fn every_feed_is_an_outline_that_readers_import() {
         // O-1, SF-132.
-        let known = feed(Metadata { language: Some("en".into()), ..metadata() });
-        let mut unknown = FeedRecord { metadata: Arc::default(), ..feed(metadata()) };
+        let known = feed(Metadata {
+            language: Some("en".into()),
+            ..metadata()
+        });
+        let mut unknown = FeedRecord {
+            metadata: Arc::default(),
+            ..feed(metadata())
+        };
         unknown.name = "y".into();
-        let document = opml_of(&[known, unknown], Some("http://127.0.0.1/feeds.opml?after=y&max=2"));
+        let document = opml_of(
+            &[known, unknown],
+            Some("http://127.0.0.1/feeds.opml?after=y&max=2"),
+        );
         assert_eq!(
             part(&document, "<opml", "</opml>"),
             [
@@ -211,18 +264,27 @@ mod tests {
     #[test]
     fn a_list_without_feeds_has_an_outline_all_the_same() {
         let document = opml_of(&[], None);
-        assert!(document.contains("isComment=\"true\"") && !document.contains("dateModified"), "{document}");
+        assert!(
+            document.contains("isComment=\"true\"") && !document.contains("dateModified"),
+            "{document}"
+        );
     }
 
     #[test]
     fn nothing_from_upstream_breaks_out_of_an_attribute() {
         let hostile = Metadata {
             title: Some(Text::plain("\"/><script>\u{1}")),
-            links: vec![crate::render::samples::link("alternate", "javascript:alert(1)")],
+            links: vec![crate::render::samples::link(
+                "alternate",
+                "javascript:alert(1)",
+            )],
             ..Metadata::default()
         };
         let document = opml_of(&[feed(hostile)], None);
-        assert!(!document.contains("<script") && !document.contains("javascript"), "{document}");
+        assert!(
+            !document.contains("<script") && !document.contains("javascript"),
+            "{document}"
+        );
         assert!(!document.contains('\u{1}'), "{document}");
     }
 }

@@ -1,5 +1,5 @@
-//! Autodiscovery links in the head of somebody else's web page: their text, and the one place at which they break nothing; not
-//! which pages get them (LEGACY C-1).
+//! Autodiscovery links in the head of somebody else's web page: their text, and the one place at
+//! which they break nothing; not which pages get them (LEGACY C-1).
 
 use super::{Representation, identity, urls::Site, xml};
 use crate::feed::{order::Order, record::FeedRecord};
@@ -9,7 +9,8 @@ const TITLE_CHARS_MAX: usize = 100;
 /// Bytes of a page in which readers look for its encoding (HTML section 13.2.3.2).
 const ENCODING_BYTES: usize = 1024;
 
-/// The links to feeds, in the form that ordinary readers understand. They hold ASCII alone, whatever the encoding of the page.
+/// The links to feeds, in the form that ordinary readers understand. They hold ASCII alone,
+/// whatever the encoding of the page.
 pub fn page_links<'a>(site: &Site, feeds: impl IntoIterator<Item = &'a FeedRecord>) -> String {
     let mut out = String::new();
     for feed in feeds {
@@ -20,13 +21,22 @@ pub fn page_links<'a>(site: &Site, feeds: impl IntoIterator<Item = &'a FeedRecor
             ("rel", "alternate"),
             ("type", representation.media_type()),
             ("title", &title),
-            ("href", &site.base(&feed.name, representation, Order::MODIFIED)),
+            (
+                "href",
+                &site.base(&feed.name, representation, Order::MODIFIED),
+            ),
         ] {
             xml::push_attribute(&mut out, name, value);
         }
         out.push_str("/>");
     }
-    let escaped = |c: char| if c.is_ascii() { c.to_string() } else { format!("&#{};", u32::from(c)) };
+    let escaped = |c: char| {
+        if c.is_ascii() {
+            c.to_string()
+        } else {
+            format!("&#{};", u32::from(c))
+        }
+    };
     out.chars().map(escaped).collect()
 }
 
@@ -42,13 +52,18 @@ pub enum HeadPlace {
 }
 
 impl HeadPlace {
-    /// Finds the place for links in a page. Nothing stands before it but what may stand before a head.
+    /// Finds the place for links in a page. Nothing stands before it but what may stand before a
+    /// head.
     pub fn find(begin: &[u8]) -> Self {
         const MARK: &[u8] = b"\xef\xbb\xbf";
         if MARK.starts_with(begin) {
             return Self::Beyond;
         }
-        let mut at = if begin.starts_with(MARK) { MARK.len() } else { 0 };
+        let mut at = if begin.starts_with(MARK) {
+            MARK.len()
+        } else {
+            0
+        };
         // Neither is ASCII a part of it then.
         if begin.starts_with(&[0xfe, 0xff])
             || begin.starts_with(&[0xff, 0xfe])
@@ -57,20 +72,30 @@ impl HeadPlace {
             return Self::Nowhere;
         }
         loop {
-            at += begin[at..].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+            at += begin[at..]
+                .iter()
+                .take_while(|byte| byte.is_ascii_whitespace())
+                .count();
             let rest = &begin[at..];
             let step = match rest {
                 [] | [b'<'] | [b'<', b'!'] | [b'<', b'!', b'-'] => None,
                 [b'<', b'!', b'-', b'-', comment @ ..] => comment_end(comment).map(|end| 4 + end),
                 [b'<', b'!' | b'?', ..] => memchr::memchr(b'>', rest).map(|end| end + 1),
                 [b'<', ..] => {
-                    let name = rest[1..].iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
-                    let is = |wanted: &[u8]| rest[1..=name].eq_ignore_ascii_case(wanted);
-                    let is_beginning = [&b"html"[..], b"head"]
+                    let name = rest[1..]
                         .iter()
-                        .any(|tag| tag.len() >= name && tag[..name].eq_ignore_ascii_case(&rest[1..=name]));
+                        .take_while(|byte| byte.is_ascii_alphanumeric())
+                        .count();
+                    let is = |wanted: &[u8]| rest[1..=name].eq_ignore_ascii_case(wanted);
+                    let is_beginning = [&b"html"[..], b"head"].iter().any(|tag| {
+                        tag.len() >= name && tag[..name].eq_ignore_ascii_case(&rest[1..=name])
+                    });
                     if rest.len() == name + 1 {
-                        return if is_beginning { Self::Beyond } else { Self::Nowhere };
+                        return if is_beginning {
+                            Self::Beyond
+                        } else {
+                            Self::Nowhere
+                        };
                     }
                     let is_tag = rest[name + 1].is_ascii_whitespace() || rest[name + 1] == b'>';
                     if !is_tag || !(is(b"html") || is(b"head")) {
@@ -95,15 +120,17 @@ impl HeadPlace {
         }
     }
 
-    /// True when links at this place leave the encoding of the page where readers look for it, unless they are told of it
-    /// before.
+    /// True when links at this place leave the encoding of the page where readers look for it,
+    /// unless they are told of it before.
     pub fn keeps_encoding(at: usize, begin: &[u8], links: &str) -> bool {
         let looked_at = &begin[..begin.len().min(ENCODING_BYTES)];
         let lower = looked_at.to_ascii_lowercase();
-        match memchr::memmem::find(&lower[at.min(lower.len())..], b"charset").map(|found| at + found) {
+        match memchr::memmem::find(&lower[at.min(lower.len())..], b"charset")
+            .map(|found| at + found)
+        {
             Some(charset) => {
-                let end =
-                    memchr::memchr(b'>', &begin[charset..]).map_or(begin.len(), |end| charset + end + 1);
+                let end = memchr::memchr(b'>', &begin[charset..])
+                    .map_or(begin.len(), |end| charset + end + 1);
                 end + links.len() <= ENCODING_BYTES
             }
             None => true,
@@ -118,7 +145,8 @@ fn comment_end(comment: &[u8]) -> Option<usize> {
         [b'-', b'>', ..] => return Some(2),
         _ => {}
     }
-    let ends = [&b"-->"[..], b"--!>"].map(|end| memchr::memmem::find(comment, end).map(|at| at + end.len()));
+    let ends = [&b"-->"[..], b"--!>"]
+        .map(|end| memchr::memmem::find(comment, end).map(|at| at + end.len()));
     ends.into_iter().flatten().min()
 }
 
@@ -129,7 +157,8 @@ enum TagEnd {
     Nowhere,
 }
 
-/// Finds the end of a tag behind its name. One that closes itself opens nothing where a page is read as XML.
+/// Finds the end of a tag behind its name. One that closes itself opens nothing where a page is
+/// read as XML.
 fn tag_end(tag: &[u8]) -> TagEnd {
     #[derive(PartialEq)]
     enum Within {
@@ -186,9 +215,17 @@ mod tests {
                 _ => before.len(),
             };
             let page = format!("{before}<title>x</title></head>");
-            assert_eq!(HeadPlace::find(page.as_bytes()), HeadPlace::Behind(place), "{before}");
+            assert_eq!(
+                HeadPlace::find(page.as_bytes()),
+                HeadPlace::Behind(place),
+                "{before}"
+            );
             for cut in 0..place {
-                assert_eq!(HeadPlace::find(&page.as_bytes()[..cut]), HeadPlace::Beyond, "{before} {cut}");
+                assert_eq!(
+                    HeadPlace::find(&page.as_bytes()[..cut]),
+                    HeadPlace::Beyond,
+                    "{before} {cut}"
+                );
             }
         }
         for page in [
@@ -204,7 +241,11 @@ mod tests {
             "<h>",
             "\0<\0h",
         ] {
-            assert_eq!(HeadPlace::find(page.as_bytes()), HeadPlace::Nowhere, "{page}");
+            assert_eq!(
+                HeadPlace::find(page.as_bytes()),
+                HeadPlace::Nowhere,
+                "{page}"
+            );
         }
         let wide: Vec<u8> = "<head>".encode_utf16().flat_map(u16::to_le_bytes).collect();
         assert_eq!(HeadPlace::find(&wide), HeadPlace::Nowhere);
@@ -216,7 +257,11 @@ mod tests {
         let links = "x".repeat(300);
         for (filler, expect) in [(0, true), (690, true), (720, false), (2000, true)] {
             let page = page(filler);
-            assert_eq!(HeadPlace::keeps_encoding(6, page.as_bytes(), &links), expect, "{filler}");
+            assert_eq!(
+                HeadPlace::keeps_encoding(6, page.as_bytes(), &links),
+                expect,
+                "{filler}"
+            );
         }
         assert!(HeadPlace::keeps_encoding(6, b"<head><title>", &links));
     }

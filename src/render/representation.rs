@@ -1,5 +1,6 @@
-//! Representations: syntax and audience of a page, and the one table of all that follows from them. A new syntax is a
-//! writer below this module with its tests, a variant and a row here; not how our URLs are spelt.
+//! Representations: syntax and audience of a page, and the one table of all that follows from them.
+//! A new syntax is a writer below this module with its tests, a variant and a row here; not how our
+//! URLs are spelt.
 
 use super::{
     document::{Audience, Document, ItemPlace},
@@ -121,7 +122,12 @@ const FULL: &[Audience] = &[Audience::Full];
 impl Media {
     /// A media type without other names, whose documents hold their positions.
     const fn of(content_type: &'static str, negotiation: Negotiation) -> Self {
-        Self { content_type, aliases: &[], negotiation, position: PositionPlace::Body }
+        Self {
+            content_type,
+            aliases: &[],
+            negotiation,
+            position: PositionPlace::Body,
+        }
     }
 
     const fn or(self, aliases: &'static [&'static str]) -> Self {
@@ -129,7 +135,10 @@ impl Media {
     }
 
     const fn without_position(self) -> Self {
-        Self { position: PositionPlace::Headers, ..self }
+        Self {
+            position: PositionPlace::Headers,
+            ..self
+        }
     }
 }
 
@@ -158,8 +167,11 @@ impl Syntax {
                         title: "Atom",
                         standard: "Atom 1.0 (RFC 4287) + RFC 6721",
                         etag: "a",
-                        media: Media::of("application/atom+xml; charset=utf-8", Negotiation::Ranges)
-                            .or(&["text/xml", "application/xml"]),
+                        media: Media::of(
+                            "application/atom+xml; charset=utf-8",
+                            Negotiation::Ranges,
+                        )
+                        .or(&["text/xml", "application/xml"]),
                         audiences: BOTH,
                         is_pushed: true,
                         write: atom::document,
@@ -235,8 +247,11 @@ impl Syntax {
                         title: "ActivityStreams 2",
                         standard: "ActivityStreams 2.0",
                         etag: "s",
-                        media: Media::of("application/activity+json; charset=utf-8", Negotiation::Name)
-                            .or(&["application/ld+json"]),
+                        media: Media::of(
+                            "application/activity+json; charset=utf-8",
+                            Negotiation::Name,
+                        )
+                        .or(&["application/ld+json"]),
                         audiences: FULL,
                         is_pushed: false,
                         write: activity_streams_2::document,
@@ -251,11 +266,12 @@ impl Syntax {
                         title: "JSON Lines",
                         standard: "ActivityStreams 1.0, one activity a line, and the page last",
                         etag: "l",
-                        media: Media::of("application/x-ndjson; charset=utf-8", Negotiation::Name).or(&[
-                            "application/ndjson",
-                            "application/jsonl",
-                            "application/x-jsonlines",
-                        ]),
+                        media: Media::of("application/x-ndjson; charset=utf-8", Negotiation::Name)
+                            .or(&[
+                                "application/ndjson",
+                                "application/jsonl",
+                                "application/x-jsonlines",
+                            ]),
                         audiences: FULL,
                         is_pushed: false,
                         write: json_lines::document,
@@ -270,7 +286,8 @@ impl Syntax {
                         title: "CSV",
                         standard: "CSV (RFC 4180)",
                         etag: "v",
-                        media: Media::of("text/csv; charset=utf-8", Negotiation::Name).without_position(),
+                        media: Media::of("text/csv; charset=utf-8", Negotiation::Name)
+                            .without_position(),
                         audiences: FULL,
                         is_pushed: false,
                         write: separated::csv_document,
@@ -285,8 +302,11 @@ impl Syntax {
                         title: "TSV",
                         standard: "tab-separated values, escaped by \\t, \\n, \\r and \\\\",
                         etag: "t",
-                        media: Media::of("text/tab-separated-values; charset=utf-8", Negotiation::Name)
-                            .without_position(),
+                        media: Media::of(
+                            "text/tab-separated-values; charset=utf-8",
+                            Negotiation::Name,
+                        )
+                        .without_position(),
                         audiences: FULL,
                         is_pushed: false,
                         write: separated::tsv_document,
@@ -301,7 +321,8 @@ impl Syntax {
                         title: "HTML",
                         standard: "HTML with h-feed and h-entry",
                         etag: "h",
-                        media: Media::of("text/html; charset=utf-8", Negotiation::Never).without_position(),
+                        media: Media::of("text/html; charset=utf-8", Negotiation::Never)
+                            .without_position(),
                         audiences: BOTH,
                         is_pushed: false,
                         write: html::document,
@@ -315,7 +336,9 @@ impl Syntax {
     /// The media type, without parameters.
     fn media_type(self) -> &'static str {
         let content_type = self.row().media.content_type;
-        content_type.split_once(';').map_or(content_type, |(media_type, _)| media_type)
+        content_type
+            .split_once(';')
+            .map_or(content_type, |(media_type, _)| media_type)
     }
 }
 
@@ -328,17 +351,35 @@ pub struct Representation {
 
 impl Representation {
     /// The Smart Feed in Atom.
-    pub const ATOM: Self = Self { syntax: Syntax::Atom, audience: Audience::Full };
+    pub const ATOM: Self = Self {
+        syntax: Syntax::Atom,
+        audience: Audience::Full,
+    };
     /// The Smart Feed in JSON.
-    pub const JSON: Self = Self { syntax: Syntax::ActivityStreams, audience: Audience::Full };
+    pub const JSON: Self = Self {
+        syntax: Syntax::ActivityStreams,
+        audience: Audience::Full,
+    };
     /// Atom for ordinary readers.
-    pub const CLASSIC_ATOM: Self = Self { syntax: Syntax::Atom, audience: Audience::Classic };
+    pub const CLASSIC_ATOM: Self = Self {
+        syntax: Syntax::Atom,
+        audience: Audience::Classic,
+    };
     /// RSS for ordinary readers.
-    pub const CLASSIC_RSS: Self = Self { syntax: Syntax::Rss, audience: Audience::Classic };
+    pub const CLASSIC_RSS: Self = Self {
+        syntax: Syntax::Rss,
+        audience: Audience::Classic,
+    };
     /// RSS 1.0 for ordinary readers.
-    pub const CLASSIC_RDF: Self = Self { syntax: Syntax::Rdf, audience: Audience::Classic };
+    pub const CLASSIC_RDF: Self = Self {
+        syntax: Syntax::Rdf,
+        audience: Audience::Classic,
+    };
     /// JSON Feed for ordinary readers.
-    pub const CLASSIC_JSON_FEED: Self = Self { syntax: Syntax::JsonFeed, audience: Audience::Classic };
+    pub const CLASSIC_JSON_FEED: Self = Self {
+        syntax: Syntax::JsonFeed,
+        audience: Audience::Classic,
+    };
 
     /// All that are on offer, those for the full audience first.
     pub fn all() -> impl Iterator<Item = Self> + Clone {
@@ -348,7 +389,10 @@ impl Representation {
     /// All that an audience is offered; the first is what it gets when it does not say.
     pub fn of(audience: Audience) -> impl Iterator<Item = Self> + Clone {
         let offered = move |syntax: &Syntax| syntax.row().audiences.contains(&audience);
-        Syntax::ALL.into_iter().filter(offered).map(move |syntax| Self { syntax, audience })
+        Syntax::ALL
+            .into_iter()
+            .filter(offered)
+            .map(move |syntax| Self { syntax, audience })
     }
 
     /// The representation with this stable name.
@@ -426,7 +470,11 @@ impl Representation {
 
     /// The `Content-Security-Policy` of its documents, where they are pages of a browser.
     pub const fn content_security_policy(self) -> Option<&'static str> {
-        if self.is_page() { Some(POSTS_POLICY) } else { None }
+        if self.is_page() {
+            Some(POSTS_POLICY)
+        } else {
+            None
+        }
     }
 
     /// The name of its syntax for people.
@@ -456,8 +504,9 @@ impl Representation {
 
     /// The label under which answers of this content type are counted, when it is that of a page.
     pub fn label_of(content_type: &str) -> Option<&'static str> {
-        let syntax =
-            Syntax::ALL.into_iter().find(|syntax| syntax.row().media.content_type == content_type)?;
+        let syntax = Syntax::ALL
+            .into_iter()
+            .find(|syntax| syntax.row().media.content_type == content_type)?;
         Some(syntax.row().suffix)
     }
 
@@ -466,8 +515,9 @@ impl Representation {
         (self.syntax.row().write)(document, self.audience)
     }
 
-    /// The bytes of one item, UTF-8, as they stand in every page that holds it; `None` for a tombstone in a form
-    /// without tombstones. In Atom a tombstone is two elements, one after the other.
+    /// The bytes of one item, UTF-8, as they stand in every page that holds it; `None` for a
+    /// tombstone in a form without tombstones. In Atom a tombstone is two elements, one after the
+    /// other.
     pub fn item(self, item: &Item, feed: &FeedRecord, place: ItemPlace) -> Option<Vec<u8>> {
         (self.syntax.row().item)(item, feed, self.audience, place)
     }
@@ -489,19 +539,30 @@ mod tests {
             Representation::CLASSIC_RDF,
             Representation::CLASSIC_JSON_FEED,
         ];
-        assert!(constants.iter().all(|constant| all.contains(constant)), "{all:?}");
+        assert!(
+            constants.iter().all(|constant| all.contains(constant)),
+            "{all:?}"
+        );
         for names in [
             all.iter().map(|each| each.name()).collect::<HashSet<_>>(),
             all.iter().map(|each| each.etag()).collect(),
             all.iter().map(|each| each.title()).collect(),
-            all.iter().map(|each| format!("{:?} {}", each.audience(), each.suffix())).collect(),
+            all.iter()
+                .map(|each| format!("{:?} {}", each.audience(), each.suffix()))
+                .collect(),
         ] {
             assert_eq!(names.len(), all.len(), "{names:?}");
         }
         for each in all {
             assert_eq!(Representation::named(&each.name()), Some(each));
-            assert_eq!(Representation::with_suffix(each.audience(), each.suffix()), Some(each));
-            assert_eq!(Representation::label_of(each.content_type()), Some(each.suffix()));
+            assert_eq!(
+                Representation::with_suffix(each.audience(), each.suffix()),
+                Some(each)
+            );
+            assert_eq!(
+                Representation::label_of(each.content_type()),
+                Some(each.suffix())
+            );
         }
         assert_eq!(Representation::with_suffix(Audience::Classic, "csv"), None);
     }

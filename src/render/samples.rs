@@ -1,4 +1,5 @@
-//! A small blog for the tests of every format: one feed, a post with everything, a bare post, a tombstone.
+//! A small blog for the tests of every format: one feed, a post with everything, a bare post, a
+//! tombstone.
 
 use super::{
     document::{Document, Links},
@@ -14,8 +15,8 @@ use crate::feed::{
     stamp::Stamp,
 };
 use everfeed_adapters::{
-    Attribute, Body, Category, Date, Element, Enclosure, Entry, Link, Metadata, Node, Person, Source, Text,
-    TextKind,
+    Attribute, Body, Category, Date, Element, Enclosure, Entry, Link, Metadata, Node, Person,
+    Source, Text, TextKind,
 };
 use std::sync::Arc;
 use url::Url;
@@ -40,20 +41,35 @@ pub(super) fn feed(metadata: Metadata) -> FeedRecord {
     FeedRecord {
         rev: 1,
         last_t: T,
-        items: ItemCounts { total: 3, live: 2, shortened: 0, bytes: None },
+        items: ItemCounts {
+            total: 3,
+            live: 2,
+            shortened: 0,
+            bytes: None,
+        },
         metadata: Arc::new(metadata),
         metadata_t: T,
-        completeness: Completeness { first_cursor: Some(String::new()), ..Completeness::default() },
+        completeness: Completeness {
+            first_cursor: Some(String::new()),
+            ..Completeness::default()
+        },
         ..FeedRecord::new(FeedNo(1), "x", "example.org/index.rdf")
     }
 }
 
 pub(super) fn link(rel: &str, href: &str) -> Link {
-    Link { rel: rel.into(), href: href.into(), ..Link::default() }
+    Link {
+        rel: rel.into(),
+        href: href.into(),
+        ..Link::default()
+    }
 }
 
 pub(super) fn date(at: Stamp) -> Option<Date> {
-    Some(Date { raw: String::new(), at_us: i64::try_from(at.micros()).ok() })
+    Some(Date {
+        raw: String::new(),
+        at_us: i64::try_from(at.micros()).ok(),
+    })
 }
 
 fn item(number: u8, content: Content) -> Item {
@@ -76,7 +92,14 @@ pub(super) fn live(number: u8, entry: Entry) -> Item {
 }
 
 pub(super) fn gone(number: u8) -> Item {
-    item(number, Content::Gone { reason: Reason::Explicit, first_missing: None, last_seen: None })
+    item(
+        number,
+        Content::Gone {
+            reason: Reason::Explicit,
+            first_missing: None,
+            last_seen: None,
+        },
+    )
 }
 
 /// A post with everything that an entry can have.
@@ -85,11 +108,18 @@ pub(super) fn rich() -> Item {
         ns: "http://search.yahoo.com/mrss/".into(),
         prefix: "media".into(),
         name: "credit".into(),
-        attributes: vec![Attribute { name: "role".into(), value: "author".into(), ..Attribute::default() }],
+        attributes: vec![Attribute {
+            name: "role".into(),
+            value: "author".into(),
+            ..Attribute::default()
+        }],
         children: vec![Node::Text("Ann & Bob".into())],
     };
-    let ours =
-        Element { ns: "http://fanout.org/protocol/atom".into(), name: "id".into(), ..Element::default() };
+    let ours = Element {
+        ns: "http://fanout.org/protocol/atom".into(),
+        name: "id".into(),
+        ..Element::default()
+    };
     let person = |name: &str| Person {
         name: Some(name.into()),
         email: Some(format!("{}@example.org", name.to_lowercase())),
@@ -109,7 +139,11 @@ pub(super) fn rich() -> Item {
         title: Some(Text::html("Fish &amp; <b>chips</b>")),
         summary: Some(Text::plain("1 < 2")),
         content: Some(Body {
-            text: Text { kind: TextKind::Xhtml, value: "<p>hi &amp; bye</p>".into(), ..Text::default() },
+            text: Text {
+                kind: TextKind::Xhtml,
+                value: "<p>hi &amp; bye</p>".into(),
+                ..Text::default()
+            },
             ..Body::default()
         }),
         links: vec![
@@ -119,7 +153,10 @@ pub(super) fn rich() -> Item {
             link("self", "http://example.org/1.atom"),
         ],
         authors: vec![person("Ann")],
-        contributors: vec![Person { name: Some("Cal".into()), ..Person::default() }],
+        contributors: vec![Person {
+            name: Some("Cal".into()),
+            ..Person::default()
+        }],
         categories: vec![Category {
             term: "fish".into(),
             scheme: Some("http://example.org/tags".into()),
@@ -144,7 +181,10 @@ pub(super) fn rich() -> Item {
         })),
         foreign: vec![credit, ours],
     };
-    Item { published_us: Some(1_132_024_961_000_000), ..live(1, entry) }
+    Item {
+        published_us: Some(1_132_024_961_000_000),
+        ..live(1, entry)
+    }
 }
 
 /// A post with nothing but an id.
@@ -208,9 +248,15 @@ pub(super) struct Around {
 
 /// The lines between two lines that start so, both included, without indentation.
 pub(super) fn part<'a>(document: &'a str, from: &str, to: &str) -> Vec<&'a str> {
-    let lines = document.lines().map(str::trim).skip_while(|line| !line.starts_with(from));
+    let lines = document
+        .lines()
+        .map(str::trim)
+        .skip_while(|line| !line.starts_with(from));
     let mut part: Vec<_> = lines.collect();
-    let end = part.iter().position(|line| line.starts_with(to)).map_or(part.len(), |at| at + 1);
+    let end = part
+        .iter()
+        .position(|line| line.starts_with(to))
+        .map_or(part.len(), |at| at + 1);
     part.truncate(end);
     part
 }

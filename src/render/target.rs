@@ -1,5 +1,6 @@
-//! URLs that a consumer may follow: the one place where it is decided which of them leave the house. The store keeps all;
-//! identifiers (`atom:id`, `guid`, the scheme of a category) are not for following and pass as they are.
+//! URLs that a consumer may follow: the one place where it is decided which of them leave the
+//! house. The store keeps all; identifiers (`atom:id`, `guid`, the scheme of a category) are not
+//! for following and pass as they are.
 
 use super::xml;
 use everfeed_adapters::{
@@ -8,18 +9,22 @@ use everfeed_adapters::{
 };
 use std::borrow::Cow;
 
-/// The URL of a link as it may stand in a document. `None` when nothing is left of it, or when it would run something or
-/// lead to what nobody knows: `javascript:` in an upstream's link is no link.
+/// The URL of a link as it may stand in a document. `None` when nothing is left of it, or when it
+/// would run something or lead to what nobody knows: `javascript:` in an upstream's link is no
+/// link.
 pub(super) fn link(url: &str) -> Option<Cow<'_, str>> {
     iri(url).filter(|iri| may_be_followed(iri))
 }
 
-/// The URL of a link to a page of the web, which may be followed from a page of ours and be a permalink of RSS: what an upstream
-/// calls its site could be `javascript:`.
+/// The URL of a link to a page of the web, which may be followed from a page of ours and be a
+/// permalink of RSS: what an upstream calls its site could be `javascript:`.
 pub(super) fn web(url: &str) -> Option<Cow<'_, str>> {
     let url = link(url)?;
     let scheme = url.split_once(':')?.0;
-    ["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known)).then_some(url)
+    ["http", "https"]
+        .iter()
+        .any(|known| scheme.eq_ignore_ascii_case(known))
+        .then_some(url)
 }
 
 /// The URL of a picture, which may be the picture itself.
@@ -27,13 +32,18 @@ pub(super) fn image(url: &str) -> Option<Cow<'_, str>> {
     iri(url).filter(|iri| may_be_named(iri))
 }
 
-/// An IRI without the signs that stand around one in texts, escaped as browsers do it (URL standard, section 1.3).
+/// An IRI without the signs that stand around one in texts, escaped as browsers do it (URL
+/// standard, section 1.3).
 fn iri(url: &str) -> Option<Cow<'_, str>> {
     let iri = xml::iri(url)?;
     if !iri.contains(['"', '<', '>']) {
         return Some(iri);
     }
-    Some(Cow::Owned(iri.replace('"', "%22").replace('<', "%3C").replace('>', "%3E")))
+    Some(Cow::Owned(
+        iri.replace('"', "%22")
+            .replace('<', "%3C")
+            .replace('>', "%3E"),
+    ))
 }
 
 /// True for URLs that an attribute of foreign markup may hold.
@@ -48,8 +58,12 @@ pub(super) fn permalink(entry: &Entry) -> Option<Cow<'_, str>> {
 
 /// The `alternate` links of an entry, those to pages first.
 pub(super) fn alternates(entry: &Entry) -> impl Iterator<Item = &Link> {
-    let of =
-        |is_page| entry.links.iter().filter(move |link| link.rel == "alternate" && link.is_page() == is_page);
+    let of = |is_page| {
+        entry
+            .links
+            .iter()
+            .filter(move |link| link.rel == "alternate" && link.is_page() == is_page)
+    };
     of(true).chain(of(false))
 }
 
@@ -70,11 +84,20 @@ mod tests {
         ] {
             assert_eq!(link(url), None, "{url}");
         }
-        for url in ["http://e.org/", "/relative", "mailto:jo@e.org", "urn:x:y", "magnet:?xt=urn:x"] {
+        for url in [
+            "http://e.org/",
+            "/relative",
+            "mailto:jo@e.org",
+            "urn:x:y",
+            "magnet:?xt=urn:x",
+        ] {
             assert_eq!(link(url).as_deref(), Some(url));
         }
         assert_eq!(link("data:image/png;base64,AA=="), None);
-        assert_eq!(link("http://e.org/a \"b\"<c>").as_deref(), Some("http://e.org/a%20%22b%22%3Cc%3E"));
+        assert_eq!(
+            link("http://e.org/a \"b\"<c>").as_deref(),
+            Some("http://e.org/a%20%22b%22%3Cc%3E")
+        );
         assert!(image("data:image/png;base64,AA==").is_some());
         assert_eq!(image("data:image/svg+xml,<svg>"), None);
     }

@@ -1,4 +1,5 @@
-//! From the bytes of an upstream to the bytes of our documents: what its markup and its links come to.
+//! From the bytes of an upstream to the bytes of our documents: what its markup and its links come
+//! to.
 
 use super::{
     document::ItemPlace,
@@ -11,14 +12,19 @@ use quick_xml::{NsReader, events::Event, name::ResolveResult};
 
 /// The only entry of a document, rendered in a representation.
 fn through(document: &str, representation: Representation) -> String {
-    let hints = Hints { base_url: Some("http://example.org/feed"), ..Hints::default() };
+    let hints = Hints {
+        base_url: Some("http://example.org/feed"),
+        ..Hints::default()
+    };
     let window = slice(document.as_bytes(), &hints).unwrap();
     let (entry, _) = window.entries[0].parse();
     rendered(representation, vec![live(1, entry)])
 }
 
 fn atom(inside: &str) -> String {
-    format!("<feed xmlns='http://www.w3.org/2005/Atom'><entry><id>urn:x:1</id>{inside}</entry></feed>")
+    format!(
+        "<feed xmlns='http://www.w3.org/2005/Atom'><entry><id>urn:x:1</id>{inside}</entry></feed>"
+    )
 }
 
 #[track_caller]
@@ -59,7 +65,10 @@ fn xhtml_keeps_its_vocabularies_and_reads_the_same_as_html() {
     check(
         content,
         Representation::CLASSIC_RSS,
-        &inside.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;"),
+        &inside
+            .replace('&', "&amp;")
+            .replace('<', "&lt;")
+            .replace('>', "&gt;"),
     );
 }
 
@@ -89,7 +98,9 @@ fn words_of_whatever_type_are_in_every_format() {
         " text ",
     ] {
         for content in [
-            atom(&format!("<title>t</title><content type='{named}'>some words.</content>")),
+            atom(&format!(
+                "<title>t</title><content type='{named}'>some words.</content>"
+            )),
             format!(
                 "<feed version='0.3' xmlns='http://purl.org/atom/ns#'><entry><id>urn:x:1</id><title>t</title>\
                  <content type='{named}' mode='escaped'>some words.</content></entry></feed>"
@@ -98,7 +109,10 @@ fn words_of_whatever_type_are_in_every_format() {
             for representation in Representation::all() {
                 let found = through(&content, representation);
                 let is_coded = found.contains(">c29tZSB3b3Jkcy4=</content>");
-                assert!(found.contains("some words.") || is_coded, "{named} {representation:?}: {found}");
+                assert!(
+                    found.contains("some words.") || is_coded,
+                    "{named} {representation:?}: {found}"
+                );
                 assert!(
                     !is_coded || named.starts_with("application/"),
                     "{named}: base64 is for what has such a type"
@@ -117,7 +131,9 @@ fn words_of_whatever_type_are_in_every_format() {
 #[test]
 fn a_file_that_a_post_points_to_is_in_every_format_once() {
     let file = "http://example.org/talk.mp3";
-    let pointed = atom(&format!("<title>t</title><content type='audio/mpeg' src='{file}'/>"));
+    let pointed = atom(&format!(
+        "<title>t</title><content type='audio/mpeg' src='{file}'/>"
+    ));
     let named = atom(&format!(
         "<title>t</title><m:content xmlns:m='http://search.yahoo.com/mrss' url='{file}' type='audio/mpeg'/>\
          <link rel='enclosure' href='{file}'/><content type='audio/mpeg' src='{file}'/>"
@@ -129,7 +145,11 @@ fn a_file_that_a_post_points_to_is_in_every_format_once() {
     for representation in [Representation::JSON, Representation::CLASSIC_JSON_FEED] {
         let found = through(&named, representation);
         let attached = found.split("extensions").next().unwrap();
-        assert_eq!(attached.matches(file).count(), 1, "{representation:?}: {found}");
+        assert_eq!(
+            attached.matches(file).count(),
+            1,
+            "{representation:?}: {found}"
+        );
     }
     let rss = through(&named, Representation::CLASSIC_RSS);
     assert!(
@@ -142,15 +162,26 @@ fn a_file_that_a_post_points_to_is_in_every_format_once() {
 
 #[test]
 fn the_source_of_a_post_is_told_with_its_site_beside_its_feed() {
-    let source = |links: &str| atom(&format!("<title>t</title><source><id>urn:s</id>{links}</source>"));
-    let both = source("<link rel='self' href='http://s.example/feed'/><link href='http://s.example/'/>");
+    let source = |links: &str| {
+        atom(&format!(
+            "<title>t</title><source><id>urn:s</id>{links}</source>"
+        ))
+    };
+    let both =
+        source("<link rel='self' href='http://s.example/feed'/><link href='http://s.example/'/>");
     let site = source("<link href='http://s.example/'/>");
     for representation in [Representation::JSON, Representation::CLASSIC_JSON_FEED] {
         let told = |document| through(document, representation).replace([' ', '\n'], "");
         let found = told(&both);
-        assert!(found.contains(r#""url":"http://s.example/feed","site":"http://s.example/""#), "{found}");
+        assert!(
+            found.contains(r#""url":"http://s.example/feed","site":"http://s.example/""#),
+            "{found}"
+        );
         let found = told(&site);
-        assert!(found.contains(r#""url":"http://s.example/""#) && !found.contains("\"site\""), "{found}");
+        assert!(
+            found.contains(r#""url":"http://s.example/""#) && !found.contains("\"site\""),
+            "{found}"
+        );
     }
 }
 
@@ -162,8 +193,14 @@ fn the_permalink_is_a_page_for_people_where_there_is_one() {
     );
     for (representation, expect) in [
         (Representation::JSON, r#""url":"http://e.example/1""#),
-        (Representation::CLASSIC_RSS, "<link>http://e.example/1</link>"),
-        (Representation::CLASSIC_RDF, "<link>http://e.example/1</link>"),
+        (
+            Representation::CLASSIC_RSS,
+            "<link>http://e.example/1</link>",
+        ),
+        (
+            Representation::CLASSIC_RDF,
+            "<link>http://e.example/1</link>",
+        ),
     ] {
         let found = through(&document, representation).replace("\": \"", "\":\"");
         assert!(found.contains(expect), "{expect}: {found}");
@@ -176,7 +213,10 @@ fn of_alternatives_the_fullest_is_read() {
         <content type='multipart/alternative'><content type='text/plain'>plain</content>\
         <content type='text/html' mode='escaped'>&lt;b&gt;full&lt;/b&gt;</content></content></entry></feed>";
     let found = through(alternatives, Representation::ATOM);
-    assert!(found.contains("<content type=\"html\">&lt;b&gt;full&lt;/b&gt;</content>"), "{found}");
+    assert!(
+        found.contains("<content type=\"html\">&lt;b&gt;full&lt;/b&gt;</content>"),
+        "{found}"
+    );
 }
 
 #[test]
@@ -197,16 +237,27 @@ fn links_that_run_something_do_not_leave_the_house() {
             let found = through(document, representation);
             assert!(!found.contains("alert("), "{found}");
         }
-        assert!(through(&atom, representation).contains("http://example.org/good"), "the others stay");
+        assert!(
+            through(&atom, representation).contains("http://example.org/good"),
+            "the others stay"
+        );
     }
     let (entry, _) = slice(rss.as_bytes(), &Hints::default()).unwrap().entries[0].parse();
-    assert_eq!(entry.permalink(), Some("javascript:alert(1)"), "the entry keeps what it had");
+    assert_eq!(
+        entry.permalink(),
+        Some("javascript:alert(1)"),
+        "the entry keeps what it had"
+    );
 }
 
 #[test]
 fn html_is_passed_on_as_it_was() {
     let html = "<content type='html'>&lt;script>a()&lt;/script>&lt;b onclick=\"b()\">c</content>";
-    check(html, Representation::JSON, r#""content":"<script>a()</script><b onclick=\"b()\">c""#);
+    check(
+        html,
+        Representation::JSON,
+        r#""content":"<script>a()</script><b onclick=\"b()\">c""#,
+    );
 }
 
 #[test]
@@ -223,10 +274,18 @@ fn an_item_alone_has_the_bytes_that_it_has_in_a_page() {
             };
             let shown = !(item.is_gone() && representation.is_classic());
             let (within, alone) = (write(ItemPlace::Page), write(ItemPlace::Alone));
-            assert_eq!((within.is_some(), alone.is_some()), (shown, shown), "{representation:?}");
-            let (Some(within), Some(alone)) = (within, alone) else { continue };
+            assert_eq!(
+                (within.is_some(), alone.is_some()),
+                (shown, shown),
+                "{representation:?}"
+            );
+            let (Some(within), Some(alone)) = (within, alone) else {
+                continue;
+            };
             // In the order of the page, and none twice.
-            let at = rest.find(&within).unwrap_or_else(|| panic!("no {within} in\n{page}"));
+            let at = rest
+                .find(&within)
+                .unwrap_or_else(|| panic!("no {within} in\n{page}"));
             rest = &rest[at + within.len()..];
             if !matches!(representation.suffix(), "atom" | "rss" | "rdf") {
                 assert_eq!(within, alone);
@@ -236,7 +295,11 @@ fn an_item_alone_has_the_bytes_that_it_has_in_a_page() {
             let declarations = &declarations[..declarations.find('>').unwrap()];
             assert_eq!(alone.replace(declarations, ""), within);
             let tops = outermost(&alone);
-            assert_eq!(alone.matches(declarations).count(), tops.len(), "each declares them once");
+            assert_eq!(
+                alone.matches(declarations).count(),
+                tops.len(),
+                "each declares them once"
+            );
             let tops = outermost(&alone);
             let expected: &[&str] = match (representation.suffix(), item.is_gone()) {
                 ("rss" | "rdf", false) => &["item"],
@@ -266,7 +329,10 @@ fn outermost(fragment: &str) -> Vec<String> {
             _ => continue,
         };
         let (namespace, _) = reader.resolver().resolve_element(start.name());
-        assert!(!matches!(namespace, ResolveResult::Unknown(_)), "{fragment}");
+        assert!(
+            !matches!(namespace, ResolveResult::Unknown(_)),
+            "{fragment}"
+        );
         if depth == 0 {
             found.push(start.name().into_inner().to_owned());
         }
@@ -277,7 +343,10 @@ fn outermost(fragment: &str) -> Vec<String> {
 #[test]
 fn a_title_has_the_same_words_in_every_format() {
     let cases = [
-        ("type='html'>&lt;b>Fish&lt;/b> &amp;amp;\n chips&lt;script>alert('x')&lt;/script>", "Fish & chips"),
+        (
+            "type='html'>&lt;b>Fish&lt;/b> &amp;amp;\n chips&lt;script>alert('x')&lt;/script>",
+            "Fish & chips",
+        ),
         (
             "type='xhtml'><div xmlns='http://www.w3.org/1999/xhtml'><i>a</i> &lt;b&gt;<script>c</script></div>",
             "a <b>",
@@ -285,11 +354,16 @@ fn a_title_has_the_same_words_in_every_format() {
         (">  1 &lt; 2 &amp;amp; 3\n", "1 < 2 &amp; 3"),
     ];
     for (title, words) in cases {
-        let document = atom(&format!("<title {title}</title><link href='http://e.org/1'/>"));
+        let document = atom(&format!(
+            "<title {title}</title><link href='http://e.org/1'/>"
+        ));
         for representation in Representation::all() {
             let found = through(&document, representation);
             let json = serde_json::to_string(words).unwrap();
-            let xml = words.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+            let xml = words
+                .replace('&', "&amp;")
+                .replace('<', "&lt;")
+                .replace('>', "&gt;");
             let expect = match representation.suffix() {
                 // Atom keeps the markup, and its readers find the words.
                 "atom" => continue,
@@ -301,7 +375,10 @@ fn a_title_has_the_same_words_in_every_format() {
                 "html" => format!(">{xml}</a></h2>"),
                 _ => format!("<title>{xml}</title>"),
             };
-            assert!(found.contains(&expect), "{representation:?}: no {expect} in\n{found}");
+            assert!(
+                found.contains(&expect),
+                "{representation:?}: no {expect} in\n{found}"
+            );
             assert!(!found.contains("alert"), "{found}");
         }
     }
@@ -327,24 +404,49 @@ fn markup_of_other_vocabularies_survives_where_the_syntax_can_hold_it() {
 #[test]
 fn a_letter_of_1955_has_its_date_in_every_format() {
     for representation in Representation::all() {
-        let item = Item { published_us: Some(-464_702_400_000_000), ..live(1, Entry::default()) };
+        let item = Item {
+            published_us: Some(-464_702_400_000_000),
+            ..live(1, Entry::default())
+        };
         let found = rendered(representation, vec![item]);
-        let is_dated =
-            found.contains("1955-04-11T12:00:00Z") || found.contains("Mon, 11 Apr 1955 12:00:00 GMT");
+        let is_dated = found.contains("1955-04-11T12:00:00Z")
+            || found.contains("Mon, 11 Apr 1955 12:00:00 GMT");
         assert!(is_dated, "{representation:?} {found}");
     }
 }
 
 #[test]
-fn an_entry_that_names_only_its_last_change_is_published_by_that_date_as_in_the_order_of_publication() {
-    let updated = Some(Date { raw: String::new(), at_us: Some(1_262_304_000_000_000) });
-    let item = live(1, Entry { updated, ..Entry::default() });
+fn an_entry_that_names_only_its_last_change_is_published_by_that_date_as_in_the_order_of_publication()
+ {
+    let updated = Some(Date {
+        raw: String::new(),
+        at_us: Some(1_262_304_000_000_000),
+    });
+    let item = live(
+        1,
+        Entry {
+            updated,
+            ..Entry::default()
+        },
+    );
     assert_eq!(item.listed().rfc3339(), "2010-01-01T00:00:00Z");
     let found = rendered(Representation::JSON, vec![item.clone()]);
-    assert!(found.contains(r#""published":"2010-01-01T00:00:00Z""#), "{found}");
+    assert!(
+        found.contains(r#""published":"2010-01-01T00:00:00Z""#),
+        "{found}"
+    );
     // A change to come is not before ours.
-    let ahead = Some(Date { raw: String::new(), at_us: Some(4_000_000_000_000_000) });
-    let ahead = live(1, Entry { updated: ahead, ..Entry::default() });
+    let ahead = Some(Date {
+        raw: String::new(),
+        at_us: Some(4_000_000_000_000_000),
+    });
+    let ahead = live(
+        1,
+        Entry {
+            updated: ahead,
+            ..Entry::default()
+        },
+    );
     assert_eq!(ahead.listed(), ahead.modified.into());
 }
 
@@ -352,21 +454,41 @@ fn an_entry_that_names_only_its_last_change_is_published_by_that_date_as_in_the_
 fn a_tombstone_names_the_source_of_what_it_was() {
     let source = rich().entry().unwrap().source.clone();
     let tombstone = || Item {
-        publisher_id: Some(PublisherId { source: source.clone(), ..PublisherId::default() }),
+        publisher_id: Some(PublisherId {
+            source: source.clone(),
+            ..PublisherId::default()
+        }),
         ..gone(3)
     };
     for (name, expect) in [
-        ("atom", r#"<source> <id>tag:example.com,2005:feed</id> <title>Elsewhere</title>"#),
-        ("rss", r#"<source url="http://example.com/feed">Elsewhere</source>"#),
+        (
+            "atom",
+            r#"<source> <id>tag:example.com,2005:feed</id> <title>Elsewhere</title>"#,
+        ),
+        (
+            "rss",
+            r#"<source url="http://example.com/feed">Elsewhere</source>"#,
+        ),
         ("rdf", "<dc:source>http://example.com/feed</dc:source>"),
-        ("json", r#""source": { "id": "tag:example.com,2005:feed", "displayName": "Elsewhere""#),
-        ("jsonfeed", r#""source": { "id": "tag:example.com,2005:feed", "title": "Elsewhere""#),
+        (
+            "json",
+            r#""source": { "id": "tag:example.com,2005:feed", "displayName": "Elsewhere""#,
+        ),
+        (
+            "jsonfeed",
+            r#""source": { "id": "tag:example.com,2005:feed", "title": "Elsewhere""#,
+        ),
     ] {
         let representation = Representation::named(name).unwrap();
         let plain = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
         let found = plain(rendered(representation, vec![tombstone()]));
-        let spaced =
-            found.replace("\":\"", "\": \"").replace("\":{\"", "\": { \"").replace("\",\"", "\", \"");
-        assert!(found.contains(expect) || spaced.contains(expect), "{name}: {found}");
+        let spaced = found
+            .replace("\":\"", "\": \"")
+            .replace("\":{\"", "\": { \"")
+            .replace("\",\"", "\", \"");
+        assert!(
+            found.contains(expect) || spaced.contains(expect),
+            "{name}: {found}"
+        );
     }
 }

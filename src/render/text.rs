@@ -1,4 +1,5 @@
-//! Texts in the other form: markup as plain words, plain words as HTML; not the sanitising of either.
+//! Texts in the other form: markup as plain words, plain words as HTML; not the sanitising of
+//! either.
 
 use everfeed_adapters::text::entities::{Resolved, resolve};
 use everfeed_adapters::{Body, Entry, Text, TextKind};
@@ -26,33 +27,55 @@ const LEAD_CHARS_MAX: usize = 80;
 
 /// The title of a post in plain words, when it has one.
 pub(super) fn title(entry: &Entry) -> Option<Cow<'_, str>> {
-    entry.title.as_ref().map(plain).filter(|title| !title.is_empty())
+    entry
+        .title
+        .as_ref()
+        .map(plain)
+        .filter(|title| !title.is_empty())
 }
 
-/// The first words of a post, of its summary or else of its content: a title for formats that demand one where the post has
-/// none (LEGACY D-1). At most [`LEAD_CHARS_MAX`] characters, whole words where they are not longer than that, and an ellipsis
-/// when more follow.
+/// The first words of a post, of its summary or else of its content: a title for formats that
+/// demand one where the post has none (LEGACY D-1). At most [`LEAD_CHARS_MAX`] characters, whole
+/// words where they are not longer than that, and an ellipsis when more follow.
 pub(super) fn lead(entry: &Entry) -> Option<String> {
     let first_of = |html: Cow<'_, str>| {
         let most = LEAD_BYTES_READ_MAX.min(html.len());
-        let read = &html[..(0..=most).rev().find(|at| html.is_char_boundary(*at)).unwrap_or_default()];
+        let read = &html[..(0..=most)
+            .rev()
+            .find(|at| html.is_char_boundary(*at))
+            .unwrap_or_default()];
         let words = on_one_line(Cow::Owned(words_of(read)));
         (!words.is_empty()).then(|| shortened(&words, read.len() < html.len()))
     };
     let summary = || visible(entry.summary.as_ref()).map(html).and_then(first_of);
-    summary().or_else(|| entry.content.as_ref().and_then(body_html).and_then(first_of))
+    summary().or_else(|| {
+        entry
+            .content
+            .as_ref()
+            .and_then(body_html)
+            .and_then(first_of)
+    })
 }
 
 /// The words as far as they fit, with an ellipsis when some are left out.
 fn shortened(words: &str, goes_on: bool) -> String {
     let Some((end, _)) = words.char_indices().nth(LEAD_CHARS_MAX) else {
-        return if goes_on { format!("{words}…") } else { words.to_owned() };
+        return if goes_on {
+            format!("{words}…")
+        } else {
+            words.to_owned()
+        };
     };
-    let whole = if words[end..].starts_with(' ') { Some(end) } else { words[..end].rfind(' ') };
+    let whole = if words[end..].starts_with(' ') {
+        Some(end)
+    } else {
+        words[..end].rfind(' ')
+    };
     format!("{}…", words[..whole.unwrap_or(end)].trim_end())
 }
 
-/// A title that keeps its markup, without the elements `script` and `style`. Without markup, it is on one line.
+/// A title that keeps its markup, without the elements `script` and `style`. Without markup, it is
+/// on one line.
 pub(super) fn on_one_line_of(title: &Text) -> Cow<'_, Text> {
     let value = match title.kind {
         TextKind::Plain => without_breaks(&title.value),
@@ -60,7 +83,10 @@ pub(super) fn on_one_line_of(title: &Text) -> Cow<'_, Text> {
         TextKind::Xhtml | TextKind::Base64 => Cow::Borrowed(title.value.as_str()),
     };
     match value {
-        Cow::Owned(value) => Cow::Owned(Text { value, ..title.clone() }),
+        Cow::Owned(value) => Cow::Owned(Text {
+            value,
+            ..title.clone()
+        }),
         Cow::Borrowed(_) => Cow::Borrowed(title),
     }
 }
@@ -79,21 +105,29 @@ fn without_unread(html: &str) -> Cow<'_, str> {
             from = at + tag_len(&rest[at..]).max(1);
         }
     }
-    if rest.len() == html.len() { Cow::Borrowed(html) } else { Cow::Owned(out + rest) }
+    if rest.len() == html.len() {
+        Cow::Borrowed(html)
+    } else {
+        Cow::Owned(out + rest)
+    }
 }
 
 /// The text as HTML: for formats whose texts are HTML.
 pub(super) fn html(text: &Text) -> Cow<'_, str> {
     match text.kind {
-        TextKind::Plain if text.value.contains(['<', '&', '>']) => {
-            Cow::Owned(text.value.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;"))
-        }
+        TextKind::Plain if text.value.contains(['<', '&', '>']) => Cow::Owned(
+            text.value
+                .replace('&', "&amp;")
+                .replace('<', "&lt;")
+                .replace('>', "&gt;"),
+        ),
         TextKind::Plain | TextKind::Html | TextKind::Xhtml => Cow::Borrowed(text.value.as_str()),
         TextKind::Base64 => Cow::Borrowed(""),
     }
 }
 
-/// Content as HTML, when it can be read in place at all: not binaries, not XML of other kinds, not references.
+/// Content as HTML, when it can be read in place at all: not binaries, not XML of other kinds, not
+/// references.
 pub(super) fn body_html(body: &Body) -> Option<Cow<'_, str>> {
     let text = visible(Some(&body.text)).filter(|text| text.kind != TextKind::Base64)?;
     match &body.media_type {
@@ -110,32 +144,46 @@ pub(super) fn visible(text: Option<&Text>) -> Option<&Text> {
     text.filter(|text| !text.value.trim().is_empty())
 }
 
-/// True for the tab and for everything that one reader or another takes for the end of a line (Unicode, UAX #14: BK, CR, LF, NL).
+/// True for the tab and for everything that one reader or another takes for the end of a line
+/// (Unicode, UAX #14: BK, CR, LF, NL).
 pub(super) fn is_break(c: char) -> bool {
     matches!(c, '\t'..='\r' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
-/// Plain words on one line: a blank for each break with the blanks around it. Two blanks that stand alone are the publisher's.
+/// Plain words on one line: a blank for each break with the blanks around it. Two blanks that stand
+/// alone are the publisher's.
 fn without_breaks(words: &str) -> Cow<'_, str> {
     let trimmed = words.trim();
     if !trimmed.contains(is_break) {
-        return if trimmed == words { Cow::Borrowed(words) } else { Cow::Owned(trimmed.to_owned()) };
+        return if trimmed == words {
+            Cow::Borrowed(words)
+        } else {
+            Cow::Owned(trimmed.to_owned())
+        };
     }
-    let lines = trimmed.split(is_break).map(|line| line.trim_matches(' ')).filter(|line| !line.is_empty());
+    let lines = trimmed
+        .split(is_break)
+        .map(|line| line.trim_matches(' '))
+        .filter(|line| !line.is_empty());
     Cow::Owned(lines.collect::<Vec<_>>().join(" "))
 }
 
-/// The words with one blank for each run of blanks and breaks. Blanks of other kinds stay: a title in French has some.
+/// The words with one blank for each run of blanks and breaks. Blanks of other kinds stay: a title
+/// in French has some.
 fn on_one_line(words: Cow<'_, str>) -> Cow<'_, str> {
     let tidy = words.trim() == words && !words.contains(is_break) && !words.contains("  ");
     if tidy {
         return words;
     }
-    let parts = words.trim().split(|c| c == ' ' || is_break(c)).filter(|part| !part.is_empty());
+    let parts = words
+        .trim()
+        .split(|c| c == ' ' || is_break(c))
+        .filter(|part| !part.is_empty());
     Cow::Owned(parts.collect::<Vec<_>>().join(" "))
 }
 
-/// Text content of an HTML fragment: tags and comments dropped, a blank where a tag ends a line, references resolved.
+/// Text content of an HTML fragment: tags and comments dropped, a blank where a tag ends a line,
+/// references resolved.
 fn words_of(html: &str) -> String {
     let mut out = String::with_capacity(html.len());
     let mut rest = html;
@@ -145,7 +193,11 @@ fn words_of(html: &str) -> String {
         if ends_line(rest) {
             out.push(' ');
         }
-        let used = if rest.starts_with('<') { markup_len(rest) } else { push_reference(&mut out, rest) };
+        let used = if rest.starts_with('<') {
+            markup_len(rest)
+        } else {
+            push_reference(&mut out, rest)
+        };
         if used == 0 {
             out.push_str(&rest[..1]);
         }
@@ -155,21 +207,30 @@ fn words_of(html: &str) -> String {
     out
 }
 
-/// True for a tag at the start that browsers begin a new line or cell at: of no element that stands within lines.
+/// True for a tag at the start that browsers begin a new line or cell at: of no element that stands
+/// within lines.
 fn ends_line(html: &str) -> bool {
     const WITHIN_LINES: [&str; 34] = [
-        "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "data", "del", "dfn", "em", "font",
-        "i", "ins", "kbd", "mark", "q", "s", "samp", "script", "small", "span", "strike", "strong", "style",
-        "sub", "sup", "time", "tt", "u", "var", "wbr",
+        "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "data", "del", "dfn",
+        "em", "font", "i", "ins", "kbd", "mark", "q", "s", "samp", "script", "small", "span",
+        "strike", "strong", "style", "sub", "sup", "time", "tt", "u", "var", "wbr",
     ];
-    let Some(tag) = html.strip_prefix('<') else { return false };
+    let Some(tag) = html.strip_prefix('<') else {
+        return false;
+    };
     let tag = tag.strip_prefix('/').unwrap_or(tag);
-    let name = tag.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
+    let name = tag
+        .split(|c: char| !c.is_ascii_alphanumeric())
+        .next()
+        .unwrap_or_default();
     name.starts_with(|c: char| c.is_ascii_alphabetic())
-        && !WITHIN_LINES.iter().any(|known| known.eq_ignore_ascii_case(name))
+        && !WITHIN_LINES
+            .iter()
+            .any(|known| known.eq_ignore_ascii_case(name))
 }
 
-/// Length of the markup at the start, 0 if there is none: a tag, a comment, or an element whose inside nobody reads.
+/// Length of the markup at the start, 0 if there is none: a tag, a comment, or an element whose
+/// inside nobody reads.
 fn markup_len(html: &str) -> usize {
     unread_len(html).unwrap_or_else(|| tag_len(html))
 }
@@ -179,10 +240,18 @@ fn unread_len(html: &str) -> Option<usize> {
     const UNREAD: [&str; 2] = ["script", "style"];
     let is_unread = |name: &&&str| {
         let inside = &html.as_bytes()[1..];
-        let begins = inside.len() > name.len() && inside[..name.len()].eq_ignore_ascii_case(name.as_bytes());
-        begins && matches!(inside[name.len()], b'>' | b'/' | b' ' | b'\t' | b'\n' | b'\r' | 0x0c)
+        let begins =
+            inside.len() > name.len() && inside[..name.len()].eq_ignore_ascii_case(name.as_bytes());
+        begins
+            && matches!(
+                inside[name.len()],
+                b'>' | b'/' | b' ' | b'\t' | b'\n' | b'\r' | 0x0c
+            )
     };
-    UNREAD.iter().find(is_unread).map(|name| html.len() - behind_end(html, name).len())
+    UNREAD
+        .iter()
+        .find(is_unread)
+        .map(|name| html.len() - behind_end(html, name).len())
 }
 
 /// The rest behind the end tag of this name; nothing when there is none.
@@ -190,8 +259,8 @@ fn behind_end<'h>(html: &'h str, name: &str) -> &'h str {
     let mut rest = html;
     while let Some(at) = rest.find("</") {
         rest = &rest[at + 2..];
-        let ends =
-            rest.len() >= name.len() && rest.as_bytes()[..name.len()].eq_ignore_ascii_case(name.as_bytes());
+        let ends = rest.len() >= name.len()
+            && rest.as_bytes()[..name.len()].eq_ignore_ascii_case(name.as_bytes());
         if ends {
             return rest.find('>').map_or("", |end| &rest[end + 1..]);
         }
@@ -199,7 +268,8 @@ fn behind_end<'h>(html: &'h str, name: &str) -> &'h str {
     ""
 }
 
-/// Length of the tag or comment at the start, 0 if there is none. One that never ends swallows the rest.
+/// Length of the tag or comment at the start, 0 if there is none. One that never ends swallows the
+/// rest.
 fn tag_len(html: &str) -> usize {
     let ends = |head: &str| html.find(head).map_or(html.len(), |at| at + head.len());
     match html.as_bytes() {
@@ -214,7 +284,13 @@ const REFERENCE_CHARS_MAX: usize = 33;
 
 /// Resolves the reference at the start and answers its length, 0 if it is none.
 fn push_reference(out: &mut String, html: &str) -> usize {
-    let Some(end) = html.bytes().take(REFERENCE_CHARS_MAX).position(|b| b == b';') else { return 0 };
+    let Some(end) = html
+        .bytes()
+        .take(REFERENCE_CHARS_MAX)
+        .position(|b| b == b';')
+    else {
+        return 0;
+    };
     match resolve(&html[1..end]) {
         Some(Resolved::Character(c)) => out.push(c),
         Some(Resolved::Characters(characters)) => out.push_str(characters),
@@ -230,23 +306,42 @@ mod tests {
 
     #[test]
     fn markup_becomes_words() {
-        let check = |html: &str, expect: &str| assert_eq!(plain(&Text::html(html)), expect, "{html}");
+        let check =
+            |html: &str, expect: &str| assert_eq!(plain(&Text::html(html)), expect, "{html}");
         check("<b>Fish</b> &amp; chips", "Fish & chips");
-        check("It&#146;s &hellip; &#x2014; caf&eacute;&nbsp;", "It’s … — café");
+        check(
+            "It&#146;s &hellip; &#x2014; caf&eacute;&nbsp;",
+            "It’s … — café",
+        );
         check("a <!-- > -->b<br/>c", "a b c");
-        check("<p>a</p><P class=x>b</P><td>c</td>x<Em>d</eM>e<wbr>f 1<2", "a b c xdef 1<2");
+        check(
+            "<p>a</p><P class=x>b</P><td>c</td>x<Em>d</eM>e<wbr>f 1<2",
+            "a b c xdef 1<2",
+        );
         check("1 < 2 & 3 &unknown; &#0;x&#xD800;", "1 < 2 & 3 &unknown; x");
         check("cut <a href=", "cut");
-        check("a<SCRIPT src=x>b</p>c</script >d<style>e</STYLE>f<scripted>g", "adf g");
+        check(
+            "a<SCRIPT src=x>b</p>c</script >d<style>e</STYLE>f<scripted>g",
+            "adf g",
+        );
         check("a<script>b", "a");
         check("&\u{e9};;;;", "&\u{e9};;;;");
         check("two\n  lines", "two lines");
-        check("a\u{2028}b\u{2029} c\u{85}d\u{b}e\u{c}f\r\ng\th&#8232;i", "a b c d e f g h i");
+        check(
+            "a\u{2028}b\u{2029} c\u{85}d\u{b}e\u{c}f\r\ng\th&#8232;i",
+            "a b c d e f g h i",
+        );
         check(" \u{a0}Quoi\u{a0}?\u{2028}", "Quoi\u{a0}?");
         assert_eq!(on_one_line_of(&Text::plain("a\u{2028}b")).value, "a b");
-        assert_eq!(on_one_line_of(&Text::html("<b>a</b>\nb")).value, "<b>a</b>\nb");
+        assert_eq!(
+            on_one_line_of(&Text::html("<b>a</b>\nb")).value,
+            "<b>a</b>\nb"
+        );
         for (title, expect) in [
-            ("<em>a</em><script>alert(1)</script> b<STYLE a='<'>c</STYLE>", "<em>a</em> b"),
+            (
+                "<em>a</em><script>alert(1)</script> b<STYLE a='<'>c</STYLE>",
+                "<em>a</em> b",
+            ),
             ("<a title='<script>'>x</a>", "<a title='<script>'>x</a>"),
             ("a < b <!-- <script> --> c", "a < b <!-- <script> --> c"),
             ("a<script>never ends", "a"),
@@ -262,11 +357,22 @@ mod tests {
         // LEGACY D-1.
         let check = |summary: &str, content: &str, expect: Option<&str>| {
             let text = |html: &str| (!html.is_empty()).then(|| Text::html(html));
-            let content = text(content).map(|text| Body { text, ..Body::default() });
-            let entry = Entry { summary: text(summary), content, ..Entry::default() };
+            let content = text(content).map(|text| Body {
+                text,
+                ..Body::default()
+            });
+            let entry = Entry {
+                summary: text(summary),
+                content,
+                ..Entry::default()
+            };
             assert_eq!(lead(&entry).as_deref(), expect, "{summary}");
         };
-        check("<p>One</p><p>two &amp; three</p>", "four", Some("One two & three"));
+        check(
+            "<p>One</p><p>two &amp; three</p>",
+            "four",
+            Some("One two & three"),
+        );
         check("<p> &nbsp;</p>", "<img src=x>", None);
         check("<p><img src=x></p>", "four", Some("four"));
         check("", "", None);
@@ -278,7 +384,11 @@ mod tests {
         check(&format!("{word}x"), "", Some(&format!("{word}x")));
         let far = format!("<style>{}</style>a", "x".repeat(LEAD_BYTES_READ_MAX));
         check(&far, "b", Some("b"));
-        check(&format!("é<i title='{}'>a</i>", "é".repeat(LEAD_BYTES_READ_MAX)), "", Some("é…"));
+        check(
+            &format!("é<i title='{}'>a</i>", "é".repeat(LEAD_BYTES_READ_MAX)),
+            "",
+            Some("é…"),
+        );
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! Our URLs, both ways: the one grammar that prints them in documents and reads them back in requests and topics; not what
-//! answers at them.
+//! Our URLs, both ways: the one grammar that prints them in documents and reads them back in
+//! requests and topics; not what answers at them.
 
 use super::{
     archived::ArchivePlace,
@@ -101,10 +101,16 @@ impl fmt::Display for Endpoint {
             Self::Events(name) => write!(f, "/feeds/{name}.{EVENTS}"),
             Self::Page(name, representation) => match representation.audience() {
                 Audience::Full => write!(f, "/feeds/{name}.{}", representation.suffix()),
-                Audience::Classic => write!(f, "/feeds/{name}/{CLASSIC}{}", representation.suffix()),
+                Audience::Classic => {
+                    write!(f, "/feeds/{name}/{CLASSIC}{}", representation.suffix())
+                }
             },
             Self::Archive(name, representation, place) => {
-                write!(f, "/feeds/{name}/{ARCHIVE}/{place}.{}", representation.suffix())
+                write!(
+                    f,
+                    "/feeds/{name}/{ARCHIVE}/{place}.{}",
+                    representation.suffix()
+                )
             }
         }
     }
@@ -164,9 +170,10 @@ impl Endpoint {
                 None => Self::Negotiated(file.to_owned()),
                 Some((name, EVENTS)) => Self::Events(name.to_owned()),
                 Some((name, OPML)) => Self::OutlineOf(name.to_owned()),
-                Some((name, suffix)) => {
-                    Self::Page(name.to_owned(), Representation::with_suffix(Audience::Full, suffix)?)
-                }
+                Some((name, suffix)) => Self::Page(
+                    name.to_owned(),
+                    Representation::with_suffix(Audience::Full, suffix)?,
+                ),
             },
             ["feeds", name, ARCHIVE, file] => {
                 let (place, suffix) = file.rsplit_once('.')?;
@@ -175,7 +182,10 @@ impl Endpoint {
             }
             ["feeds", name, file] => {
                 let suffix = file.strip_prefix(CLASSIC)?;
-                Self::Page(name.to_owned(), Representation::with_suffix(Audience::Classic, suffix)?)
+                Self::Page(
+                    name.to_owned(),
+                    Representation::with_suffix(Audience::Classic, suffix)?,
+                )
             }
             _ => return None,
         })
@@ -185,33 +195,47 @@ impl Endpoint {
 /// True for what a feed may be called: no `..`, and nothing that others take for the end of a step.
 fn is_name(name: &str) -> bool {
     !name.is_empty()
-        && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
 }
 
-/// The `Link` header of a document with an address of its own, and of its hub: one header, self first, because there are
-/// subscribers that look at the first link only (HUBS 5.3, HUB-19).
+/// The `Link` header of a document with an address of its own, and of its hub: one header, self
+/// first, because there are subscribers that look at the first link only (HUBS 5.3, HUB-19).
 pub fn link_header(own: &str, hub: &str) -> String {
     format!("<{own}>; rel=\"self\", <{hub}>; rel=\"hub\"")
 }
 
 impl Site {
-    /// From the public URL and the prefix of our own paths, for instance `https://example.org/blog` and `/smart`.
+    /// From the public URL and the prefix of our own paths, for instance `https://example.org/blog`
+    /// and `/smart`.
     pub fn new(public_url: &Url, prefix: &str) -> Self {
-        let prefix: Vec<String> =
-            prefix.split('/').filter(|step| !step.is_empty()).map(str::to_owned).collect();
+        let prefix: Vec<String> = prefix
+            .split('/')
+            .filter(|step| !step.is_empty())
+            .map(str::to_owned)
+            .collect();
         let mut root = public_url.as_str().trim_end_matches('/').to_owned();
         for step in &prefix {
             root.push('/');
             root.push_str(step);
         }
-        Self { public: public_url.clone(), prefix, root }
+        Self {
+            public: public_url.clone(),
+            prefix,
+            root,
+        }
     }
 
-    /// The same site below a secret: every URL that it prints holds the token, so that it works by itself (U-1).
+    /// The same site below a secret: every URL that it prints holds the token, so that it works by
+    /// itself (U-1).
     #[must_use]
     pub fn below_secret(&self, token: &str) -> Self {
         let root = format!("{}/{SECRET}/{token}", self.root);
-        Self { root, ..self.clone() }
+        Self {
+            root,
+            ..self.clone()
+        }
     }
 
     /// The URL by which consumers reach us.
@@ -259,8 +283,8 @@ impl Site {
         self.print(&Endpoint::Events(name.to_owned()))
     }
 
-    /// The canonical base URL of a view: identity of the feed, `rel=self`, and the WebSub topic (SF-43, SF-44, SF-58).
-    /// Classic representations have one order, so it is not spelt.
+    /// The canonical base URL of a view: identity of the feed, `rel=self`, and the WebSub topic
+    /// (SF-43, SF-44, SF-58). Classic representations have one order, so it is not spelt.
     pub fn base(&self, name: &str, representation: Representation, order: Order) -> String {
         self.topic_url(name, representation, (order, &Filter::All))
     }
@@ -272,24 +296,40 @@ impl Site {
         representation: Representation,
         (order, filter): (Order, &Filter),
     ) -> String {
-        let query = Query { order, filter: filter.clone(), ..Query::default() };
+        let query = Query {
+            order,
+            filter: filter.clone(),
+            ..Query::default()
+        };
         match representation.audience() {
             Audience::Full => self.page(name, representation, &query),
             Audience::Classic => {
                 let base = self.print(&Endpoint::Page(name.to_owned(), representation));
-                if filter.is_spelt() { format!("{base}?{}", query.of_filter()) } else { base }
+                if filter.is_spelt() {
+                    format!("{base}?{}", query.of_filter())
+                } else {
+                    base
+                }
             }
         }
     }
 
     /// An archive of a classic view.
-    pub fn archive(&self, name: &str, representation: Representation, place: ArchivePlace) -> String {
+    pub fn archive(
+        &self,
+        name: &str,
+        representation: Representation,
+        place: ArchivePlace,
+    ) -> String {
         self.print(&Endpoint::Archive(name.to_owned(), representation, place))
     }
 
     /// A page of a view, its range spelt out.
     pub fn page(&self, name: &str, representation: Representation, query: &Query) -> String {
-        format!("{}?{query}", self.print(&Endpoint::Page(name.to_owned(), representation)))
+        format!(
+            "{}?{query}",
+            self.print(&Endpoint::Page(name.to_owned(), representation))
+        )
     }
 
     /// The links of a document.
@@ -313,7 +353,12 @@ impl Site {
     }
 
     /// The `Link` header of pages and pushes of a view; with the hub where it is pushed.
-    pub fn link_header(&self, name: &str, representation: Representation, view: (Order, &Filter)) -> String {
+    pub fn link_header(
+        &self,
+        name: &str,
+        representation: Representation,
+        view: (Order, &Filter),
+    ) -> String {
         let base = self.topic_url(name, representation, view);
         if representation.is_pushed() {
             link_header(&base, &self.hub())
@@ -322,13 +367,21 @@ impl Site {
         }
     }
 
-    /// The same feed in other representations that subscribers or people use. Where there is a classic one, that: a reader that
-    /// followed another to the Smart Feed would find the oldest item first.
-    fn alternates(&self, name: &str, own: Representation, view: (Order, &Filter)) -> Vec<Alternate> {
+    /// The same feed in other representations that subscribers or people use. Where there is a
+    /// classic one, that: a reader that followed another to the Smart Feed would find the oldest
+    /// item first.
+    fn alternates(
+        &self,
+        name: &str,
+        own: Representation,
+        view: (Order, &Filter),
+    ) -> Vec<Alternate> {
         let is_for_readers = own.is_classic() || own.is_page();
         let is_used = |other: &Representation| other.is_pushed() || other.is_page();
-        let is_apt = |other: &Representation| other.is_classic() || !(is_for_readers || other.has_classic());
-        let others = Representation::all().filter(|other| *other != own && is_used(other) && is_apt(other));
+        let is_apt =
+            |other: &Representation| other.is_classic() || !(is_for_readers || other.has_classic());
+        let others =
+            Representation::all().filter(|other| *other != own && is_used(other) && is_apt(other));
         let alternate = |other: Representation| Alternate {
             href: self.topic_url(name, other, view),
             media_type: other.media_type(),
@@ -337,19 +390,24 @@ impl Site {
         others.map(alternate).collect()
     }
 
-    /// The place at which listeners of rssCloud register, as a `cloud` element names it; `None` where our URL has no host.
+    /// The place at which listeners of rssCloud register, as a `cloud` element names it; `None`
+    /// where our URL has no host.
     pub fn cloud(&self) -> Option<CloudPlace> {
         let url = Url::parse(&self.print(&Endpoint::Cloud)).ok()?;
         let (domain, port) = (url.host_str()?.to_owned(), url.port_or_known_default()?);
-        Some(CloudPlace { domain, port, path: url.path().to_owned() })
+        Some(CloudPlace {
+            domain,
+            port,
+            path: url.path().to_owned(),
+        })
     }
 
     fn print(&self, endpoint: &Endpoint) -> String {
         format!("{}{endpoint}", self.root)
     }
 
-    /// The endpoint that the path of a request names, below a secret or not. Whatever stands before the prefix in the public
-    /// URL, a front proxy has taken off.
+    /// The endpoint that the path of a request names, below a secret or not. Whatever stands before
+    /// the prefix in the public URL, a front proxy has taken off.
     pub fn endpoint(&self, path: &str) -> Option<Endpoint> {
         Some(self.place_below("", path)?.0)
     }
@@ -359,11 +417,14 @@ impl Site {
         self.place_below("", path)?.1
     }
 
-    /// True for the path of a request that is below a secret, however it is spelt and whatever it names: a path that others
-    /// would take for the same counts, too.
+    /// True for the path of a request that is below a secret, however it is spelt and whatever it
+    /// names: a path that others would take for the same counts, too.
     pub fn is_below_secret(&self, path: &str) -> bool {
         let mut steps: Vec<Cow<'_, str>> = Vec::new();
-        for step in path.split(['/', '\\']).map(|step| percent_decode_str(step).decode_utf8_lossy()) {
+        for step in path
+            .split(['/', '\\'])
+            .map(|step| percent_decode_str(step).decode_utf8_lossy())
+        {
             match &*step {
                 "" | "." => {}
                 ".." => drop(steps.pop()),
@@ -375,9 +436,9 @@ impl Site {
         matches!(steps.strip_prefix(&prefix[..]), Some([SECRET, _, ..]))
     }
 
-    /// The topic that a URL means, when it is the base URL of a view of ours. Scheme, case of the host, escapes without
-    /// need, a slash at the end and a missing order do not matter (HUB-8, HUBS 5.3); a range, or a parameter that means nothing,
-    /// is no part of a topic.
+    /// The topic that a URL means, when it is the base URL of a view of ours. Scheme, case of the
+    /// host, escapes without need, a slash at the end and a missing order do not matter (HUB-8,
+    /// HUBS 5.3); a range, or a parameter that means nothing, is no part of a topic.
     pub fn topic(&self, url: &str) -> Option<Topic> {
         let url = Url::parse(url).ok()?;
         if !self.is_own(&url) || url.fragment().is_some() {
@@ -407,15 +468,29 @@ impl Site {
             return None;
         }
         let query = Query::parse(raw).ok().filter(Query::is_whole)?;
-        let order = if representation.is_classic() { Order::default() } else { query.order };
-        Some(Topic { name, order, filter: query.filter, representation, secret })
+        let order = if representation.is_classic() {
+            Order::default()
+        } else {
+            query.order
+        };
+        Some(Topic {
+            name,
+            order,
+            filter: query.filter,
+            representation,
+            secret,
+        })
     }
 
-    /// The endpoint that a path names below another path and the prefix, and the token before it. Paths may escape what need not be escaped (RFC 3986
-    /// section 6.2.2.2).
+    /// The endpoint that a path names below another path and the prefix, and the token before it.
+    /// Paths may escape what need not be escaped (RFC 3986 section 6.2.2.2).
     fn place_below(&self, above: &str, path: &str) -> Option<(Endpoint, Option<String>)> {
         let unescaped = |step| percent_decode_str(step).decode_utf8().ok();
-        let steps: Vec<Cow<'_, str>> = path.split('/').skip(1).map(unescaped).collect::<Option<_>>()?;
+        let steps: Vec<Cow<'_, str>> = path
+            .split('/')
+            .skip(1)
+            .map(unescaped)
+            .collect::<Option<_>>()?;
         let steps: Vec<&str> = steps.iter().map(AsRef::as_ref).collect();
         let above = above.split('/').filter(|step| !step.is_empty());
         let mut rest = &steps[..];
@@ -423,7 +498,9 @@ impl Site {
             rest = rest.strip_prefix(&[step])?;
         }
         match *rest {
-            [SECRET, token, ref rest @ ..] if matches!(rest, ["feeds" | "feeds.opml" | "hub", ..]) => {
+            [SECRET, token, ref rest @ ..]
+                if matches!(rest, ["feeds" | "feeds.opml" | "hub", ..]) =>
+            {
                 Some((Endpoint::at(rest)?, Some(token.to_owned())))
             }
             _ => Some((Endpoint::at(rest)?, None)),

@@ -1,5 +1,5 @@
-//! The frame of our pages for people: head, style, the words at the end, and what a browser may do with them. No script, every
-//! text escaped; not what the pages say.
+//! The frame of our pages for people: head, style, the words at the end, and what a browser may do
+//! with them. No script, every text escaped; not what the pages say.
 
 use super::xml::{self, Xml};
 use crate::feed::{moment::Moment, stamp::Stamp};
@@ -8,16 +8,19 @@ use std::borrow::Cow;
 /// The media type of these pages.
 pub const CONTENT_TYPE: &str = "text/html; charset=utf-8";
 
-/// Permissions of these pages, as `Content-Security-Policy`: show themselves, in the one style they carry.
+/// Permissions of these pages, as `Content-Security-Policy`: show themselves, in the one style they
+/// carry.
 pub const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'sha256-sudktzR4Guu48epJxmmYOHjGV4ySg1BCujgkLqcfnQ4='; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
-/// Permissions of pages with posts of others: pictures, sound and films of theirs, too. Nothing runs.
+/// Permissions of pages with posts of others: pictures, sound and films of theirs, too. Nothing
+/// runs.
 pub(super) const POSTS_POLICY: &str = "default-src 'none'; style-src 'sha256-sudktzR4Guu48epJxmmYOHjGV4ySg1BCujgkLqcfnQ4='; img-src http: https: data:; media-src http: https:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 const STYLE: &str = include_str!("web_page/style.css");
 
 /// Attributes of a title of somebody else's: it runs in its own direction, whatever the page's is.
-pub(super) const TITLE: &[(&str, Option<&str>)] = &[("class", Some("title")), ("dir", Some("auto"))];
+pub(super) const TITLE: &[(&str, Option<&str>)] =
+    &[("class", Some("title")), ("dir", Some("auto"))];
 
 /// Characters of a title that are shown.
 const TITLE_CHARS_MAX: usize = 200;
@@ -35,14 +38,24 @@ pub(super) fn head(page: &mut Xml, title: &str) {
     page.empty("meta", &[("charset", Some("utf-8"))]);
     page.empty(
         "meta",
-        &[("name", Some("viewport")), ("content", Some("width=device-width, initial-scale=1"))],
+        &[
+            ("name", Some("viewport")),
+            ("content", Some("width=device-width, initial-scale=1")),
+        ],
     );
     page.leaf("title", &[], title);
     page.holding("style", &[], |out| out.push_str(STYLE));
 }
 
 pub(super) fn link(page: &mut Xml, rel: &str, media_type: Option<&str>, href: &str) {
-    page.empty("link", &[("rel", Some(rel)), ("type", media_type), ("href", Some(href))]);
+    page.empty(
+        "link",
+        &[
+            ("rel", Some(rel)),
+            ("type", media_type),
+            ("href", Some(href)),
+        ],
+    );
 }
 
 pub(super) fn anchor(out: &mut String, href: &str, words: &str) {
@@ -72,14 +85,20 @@ pub(super) fn classed_time(page: &mut Xml, class: Option<&str>, at: impl Into<Mo
         Some((second, digits)) => format!("{second}.{}Z", &digits[..3.min(digits.len())]),
         None => exact,
     };
-    let human = machine.get(..16).map(|minute| format!("{} UTC", minute.replace('T', " ")));
+    let human = machine
+        .get(..16)
+        .map(|minute| format!("{} UTC", minute.replace('T', " ")));
     let attributes = [("class", class), ("datetime", Some(machine.as_str()))];
     page.leaf("time", &attributes, human.as_deref().unwrap_or(&machine));
 }
 
 /// The end of every page, from inside its `main`.
 pub(super) fn finish(mut page: Xml) -> Vec<u8> {
-    page.leaf("footer", &[], "Served by everfeed, which keeps what feeds forget.");
+    page.leaf(
+        "footer",
+        &[],
+        "Served by everfeed, which keeps what feeds forget.",
+    );
     page.close("main");
     page.close("body");
     page.close("html");
@@ -96,21 +115,47 @@ mod tests {
     fn the_policies_allow_the_style_that_pages_carry_and_nothing_that_runs() {
         let hash = STANDARD.encode(Sha256::digest(STYLE));
         for policy in [CONTENT_SECURITY_POLICY, POSTS_POLICY] {
-            assert!(policy.contains(&format!("style-src 'sha256-{hash}'")), "it is now sha256-{hash}");
-            assert!(policy.starts_with("default-src 'none'") && !policy.contains("script-src"), "{policy}");
+            assert!(
+                policy.contains(&format!("style-src 'sha256-{hash}'")),
+                "it is now sha256-{hash}"
+            );
+            assert!(
+                policy.starts_with("default-src 'none'") && !policy.contains("script-src"),
+                "{policy}"
+            );
         }
-        assert!(!STYLE.contains('<'), "nothing in the style could end its element");
+        assert!(
+            !STYLE.contains('<'),
+            "nothing in the style could end its element"
+        );
     }
 
     #[test]
     fn the_style_has_an_answer_to_what_posts_bring() {
-        let (_, dark) = STYLE.split_once("@media (prefers-color-scheme: dark) {").unwrap();
+        let (_, dark) = STYLE
+            .split_once("@media (prefers-color-scheme: dark) {")
+            .unwrap();
         let dark = dark.split_once("\n}\n").unwrap().0;
-        for rule in ["article font { color: inherit; }", "article [bgcolor] { background: none; }"] {
-            assert!(dark.contains(rule), "colours for white paper cannot be read on black: {rule}");
+        for rule in [
+            "article font { color: inherit; }",
+            "article [bgcolor] { background: none; }",
+        ] {
+            assert!(
+                dark.contains(rule),
+                "colours for white paper cannot be read on black: {rule}"
+            );
         }
-        let cells = STYLE.lines().find(|line| line.starts_with("article th, article td {")).unwrap();
-        assert!(cells.contains("overflow-wrap: break-word"), "a wide table scrolls: {cells}");
-        assert!(STYLE.contains(".byline data { display: none; }"), "what is not seen moves nothing aside");
+        let cells = STYLE
+            .lines()
+            .find(|line| line.starts_with("article th, article td {"))
+            .unwrap();
+        assert!(
+            cells.contains("overflow-wrap: break-word"),
+            "a wide table scrolls: {cells}"
+        );
+        assert!(
+            STYLE.contains(".byline data { display: none; }"),
+            "what is not seen moves nothing aside"
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! XML fragments that are kept as strings, read again and written anew, so that one bad entry cannot break a whole
-//! document; not a sanitiser.
+//! XML fragments that are kept as strings, read again and written anew, so that one bad entry
+//! cannot break a whole document; not a sanitiser.
 
 use super::harmless;
 use everfeed_adapters::{
@@ -21,7 +21,11 @@ use quick_xml::{
 pub(super) struct IllFormed;
 
 /// Writes a `div` around what is the inside of one.
-pub(super) fn write_div(out: &mut String, inside: &str, declared: &[(&str, &str)]) -> Result<(), IllFormed> {
+pub(super) fn write_div(
+    out: &mut String,
+    inside: &str,
+    declared: &[(&str, &str)],
+) -> Result<(), IllFormed> {
     let nodes = harmless::nodes(parse(inside, XHTML)?);
     let declared: Vec<_> = declared.iter().copied().chain([("", XHTML)]).collect();
     out.push_str("<div xmlns=\"");
@@ -33,11 +37,17 @@ pub(super) fn write_div(out: &mut String, inside: &str, declared: &[(&str, &str)
 }
 
 /// Writes the one element that the content of an XML media type is.
-pub(super) fn write_root(out: &mut String, xml: &str, declared: &[(&str, &str)]) -> Result<(), IllFormed> {
+pub(super) fn write_root(
+    out: &mut String,
+    xml: &str,
+    declared: &[(&str, &str)],
+) -> Result<(), IllFormed> {
     let nodes = harmless::nodes(parse(xml, "")?);
     let is_space = |node: &Node| matches!(node, Node::Text(text) if text.trim().is_empty());
     let mut solid = nodes.iter().filter(|node| !is_space(node));
-    let (Some(Node::Element(root)), None) = (solid.next(), solid.next()) else { return Err(IllFormed) };
+    let (Some(Node::Element(root)), None) = (solid.next(), solid.next()) else {
+        return Err(IllFormed);
+    };
     write_element(out, root, declared);
     Ok(())
 }
@@ -81,7 +91,11 @@ fn element(
     let (ns, local) = scope.resolve_element(start.name());
     let mut element = Element {
         ns: namespace(ns, default_ns)?,
-        prefix: start.name().prefix().map(|prefix| prefix.into_inner().to_owned()).unwrap_or_default(),
+        prefix: start
+            .name()
+            .prefix()
+            .map(|prefix| prefix.into_inner().to_owned())
+            .unwrap_or_default(),
         name: local.into_inner().to_owned(),
         ..Element::default()
     };
@@ -101,7 +115,11 @@ fn attribute(read: &Read<'_>, scope: &NamespaceResolver) -> Result<Attribute, Il
         .map_err(|_| IllFormed)?;
     Ok(Attribute {
         ns: namespace(ns, "")?,
-        prefix: read.key.prefix().map(|prefix| prefix.into_inner().to_owned()).unwrap_or_default(),
+        prefix: read
+            .key
+            .prefix()
+            .map(|prefix| prefix.into_inner().to_owned())
+            .unwrap_or_default(),
         name: local.into_inner().to_owned(),
         value: value.into_owned(),
     })
@@ -124,7 +142,9 @@ struct Tree {
 
 impl Tree {
     fn siblings(&mut self) -> &mut Vec<Node> {
-        self.open.last_mut().map_or(&mut self.done, |parent| &mut parent.children)
+        self.open
+            .last_mut()
+            .map_or(&mut self.done, |parent| &mut parent.children)
     }
 
     fn open(&mut self, element: Element) -> Result<(), IllFormed> {
@@ -162,12 +182,24 @@ mod tests {
     #[test]
     fn a_sound_fragment_survives() {
         let check = |inside: &str, expect: &str| {
-            assert_eq!(div(inside), Ok(format!("<div xmlns=\"{XHTML}\">{expect}</div>")));
+            assert_eq!(
+                div(inside),
+                Ok(format!("<div xmlns=\"{XHTML}\">{expect}</div>"))
+            );
         };
-        check("a &lt; b<br/><p class='x'>c</p>", "a &lt; b<br/><p class=\"x\">c</p>");
+        check(
+            "a &lt; b<br/><p class='x'>c</p>",
+            "a &lt; b<br/><p class=\"x\">c</p>",
+        );
         check("<![CDATA[<]]>&nbsp;&#8212;<!-- gone -->", "&lt;\u{a0}—");
-        check("<svg xmlns='urn:svg'><g/></svg>", "<svg xmlns=\"urn:svg\"><g/></svg>");
-        check("<x:a xmlns:x='urn:x' x:b='c'/>", "<x:a xmlns:x=\"urn:x\" x:b=\"c\"/>");
+        check(
+            "<svg xmlns='urn:svg'><g/></svg>",
+            "<svg xmlns=\"urn:svg\"><g/></svg>",
+        );
+        check(
+            "<x:a xmlns:x='urn:x' x:b='c'/>",
+            "<x:a xmlns:x=\"urn:x\" x:b=\"c\"/>",
+        );
         check("", "");
         check("<p onclick='a()'>b<script>c()</script></p>", "<p>b</p>");
     }
@@ -202,7 +234,10 @@ mod tests {
             let mut out = String::new();
             write_root(&mut out, xml, &[("", "urn:atom")]).map(|()| out)
         };
-        assert_eq!(root(" <?xml version='1.0'?><a>b</a> "), Ok("<a xmlns=\"\">b</a>".into()));
+        assert_eq!(
+            root(" <?xml version='1.0'?><a>b</a> "),
+            Ok("<a xmlns=\"\">b</a>".into())
+        );
         assert_eq!(root("<a/><b/>"), Err(IllFormed));
         assert_eq!(root("text"), Err(IllFormed));
     }

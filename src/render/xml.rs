@@ -1,4 +1,5 @@
-//! A writer of XML that cannot be ill-formed as far as text goes; names are ours, so it checks none of them.
+//! A writer of XML that cannot be ill-formed as far as text goes; names are ours, so it checks none
+//! of them.
 
 pub(super) use everfeed_adapters::text::markup::{push_attribute, push_text};
 use std::borrow::Cow;
@@ -24,23 +25,41 @@ impl Xml {
     pub(super) fn document(capacity_bytes: usize) -> Self {
         let mut out = String::with_capacity(capacity_bytes);
         out.push_str(r#"<?xml version="1.0" encoding="UTF-8"?>"#);
-        Self { out, depth: 0, top: 0, declared: &[] }
+        Self {
+            out,
+            depth: 0,
+            top: 0,
+            declared: &[],
+        }
     }
 
     /// Likewise, whose root declares these namespaces.
     pub(super) fn document_declaring(capacity_bytes: usize, declared: &'static [Declared]) -> Self {
-        Self { declared, ..Self::document(capacity_bytes) }
+        Self {
+            declared,
+            ..Self::document(capacity_bytes)
+        }
     }
 
-    /// Elements as they stand so deep in a document, without what stands around them. Each of the outermost declares
-    /// these namespaces.
+    /// Elements as they stand so deep in a document, without what stands around them. Each of the
+    /// outermost declares these namespaces.
     pub(super) fn fragment(depth: usize, declared: &'static [Declared]) -> Self {
-        Self { out: String::new(), depth, top: depth, declared }
+        Self {
+            out: String::new(),
+            depth,
+            top: depth,
+            declared,
+        }
     }
 
     /// A page of HTML, written so that it would pass as XML.
     pub(super) fn html() -> Self {
-        Self { out: "<!DOCTYPE html>".into(), depth: 0, top: 0, declared: &[] }
+        Self {
+            out: "<!DOCTYPE html>".into(),
+            depth: 0,
+            top: 0,
+            declared: &[],
+        }
     }
 
     /// Opens an element that holds elements.
@@ -129,15 +148,17 @@ impl Xml {
 
     fn line(&mut self) {
         const INDENT: &str = "\n                ";
-        self.out.push_str(&INDENT[..(1 + 2 * self.depth).min(INDENT.len())]);
+        self.out
+            .push_str(&INDENT[..(1 + 2 * self.depth).min(INDENT.len())]);
     }
 }
 
-/// An IRI as it may stand in a document: trimmed, white space inside escaped, no illegal characters (A-8).
-/// `None` when nothing is left.
+/// An IRI as it may stand in a document: trimmed, white space inside escaped, no illegal characters
+/// (A-8). `None` when nothing is left.
 pub(super) fn iri(text: &str) -> Option<Cow<'_, str>> {
     let text = text.trim();
-    let barred = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '\u{FFFE}' | '\u{FFFF}');
+    let barred =
+        |c: char| c.is_whitespace() || c.is_control() || matches!(c, '\u{FFFE}' | '\u{FFFF}');
     if text.is_empty() {
         return None;
     }
@@ -145,8 +166,15 @@ pub(super) fn iri(text: &str) -> Option<Cow<'_, str>> {
         return Some(Cow::Borrowed(text));
     }
     let kept = text.chars().filter(|c| c.is_whitespace() || !barred(*c));
-    let escaped: String =
-        kept.map(|c| if c.is_whitespace() { "%20".into() } else { c.to_string() }).collect();
+    let escaped: String = kept
+        .map(|c| {
+            if c.is_whitespace() {
+                "%20".into()
+            } else {
+                c.to_string()
+            }
+        })
+        .collect();
     (!escaped.is_empty()).then_some(Cow::Owned(escaped))
 }
 
@@ -156,7 +184,10 @@ mod tests {
 
     #[test]
     fn an_iri_holds_no_white_space() {
-        assert_eq!(iri(" http://x/a b\nc\u{1}").as_deref(), Some("http://x/a%20b%20c"));
+        assert_eq!(
+            iri(" http://x/a b\nc\u{1}").as_deref(),
+            Some("http://x/a%20b%20c")
+        );
         assert_eq!(iri("http://x/").as_deref(), Some("http://x/"));
         assert_eq!(iri(" \n"), None);
         assert_eq!(iri("\u{FFFF}"), None);

@@ -1,4 +1,5 @@
-//! Content negotiation: the representation and the coding that a consumer prefers (RFC 9110 section 12.5).
+//! Content negotiation: the representation and the coding that a consumer prefers (RFC 9110 section
+//! 12.5).
 
 use crate::{
     readers::Coding,
@@ -7,14 +8,20 @@ use crate::{
 use http::{HeaderMap, HeaderName, header::ACCEPT, request::Parts};
 use std::borrow::Cow;
 
-/// The value of a header that is a list: its lines joined, as they mean the same (RFC 9110 section 5.3). Lines that are
-/// no text are left out; `None` when none is left.
+/// The value of a header that is a list: its lines joined, as they mean the same (RFC 9110 section
+/// 5.3). Lines that are no text are left out; `None` when none is left.
 pub(super) fn joined<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<Cow<'a, str>> {
-    let lines = headers.get_all(name).iter().filter_map(|line| line.to_str().ok());
-    lines.map(Cow::Borrowed).reduce(|all, line| Cow::Owned(format!("{all}, {line}")))
+    let lines = headers
+        .get_all(name)
+        .iter()
+        .filter_map(|line| line.to_str().ok());
+    lines
+        .map(Cow::Borrowed)
+        .reduce(|all, line| Cow::Owned(format!("{all}, {line}")))
 }
 
-/// Degree to which a media range names a type: the most specific range decides its quality (RFC 9110 section 12.5.1).
+/// Degree to which a media range names a type: the most specific range decides its quality (RFC
+/// 9110 section 12.5.1).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Fit {
     Anything,
@@ -24,11 +31,13 @@ enum Fit {
     Exact,
 }
 
-/// The representation to send where the URL names none (SF-48): Atom when nothing is asked, JSON under JSON-P, `None` when
-/// nothing that we have is acceptable. Quality is in thousandths.
+/// The representation to send where the URL names none (SF-48): Atom when nothing is asked, JSON
+/// under JSON-P, `None` when nothing that we have is acceptable. Quality is in thousandths.
 pub fn representation(accept: Option<&str>, jsonp: bool) -> Option<Representation> {
     let is_offered = |form: &Representation| form.negotiation() != Negotiation::Never;
-    let mut offered: Vec<Representation> = Representation::of(Audience::Full).filter(is_offered).collect();
+    let mut offered: Vec<Representation> = Representation::of(Audience::Full)
+        .filter(is_offered)
+        .collect();
     if jsonp {
         offered.sort_by_key(|representation| !jsonp::is_json(representation.media_type()));
     }
@@ -38,10 +47,13 @@ pub fn representation(accept: Option<&str>, jsonp: bool) -> Option<Representatio
     }
     let mut best: Option<((u16, bool), Representation)> = None;
     for representation in offered {
-        let fits =
-            ranges.iter().filter_map(|(range, quality)| Some((fit(representation, range, jsonp)?, *quality)));
+        let fits = ranges
+            .iter()
+            .filter_map(|(range, quality)| Some((fit(representation, range, jsonp)?, *quality)));
         // Of equally specific ranges the first counts.
-        let Some((fit, quality)) = fits.first_max() else { continue };
+        let Some((fit, quality)) = fits.first_max() else {
+            continue;
+        };
         let rank = (quality, fit >= Fit::Alias);
         if quality > 0 && best.is_none_or(|(other, _)| rank > other) {
             best = Some((rank, representation));
@@ -61,7 +73,11 @@ impl<I: Iterator<Item = (Fit, u16)>> FirstMax for I {}
 
 fn fit(representation: Representation, range: &str, jsonp: bool) -> Option<Fit> {
     let media_type = representation.media_type();
-    let same_kind = |kind| media_type.strip_prefix(kind).is_some_and(|subtype| subtype.starts_with('/'));
+    let same_kind = |kind| {
+        media_type
+            .strip_prefix(kind)
+            .is_some_and(|subtype| subtype.starts_with('/'))
+    };
     if range == media_type {
         Some(Fit::Exact)
     } else if representation.aliases().contains(&range) {
@@ -77,56 +93,78 @@ fn fit(representation: Representation, range: &str, jsonp: bool) -> Option<Fit> 
     }
 }
 
-/// True where the consumer would rather have a page for people than JSON: `text/html` is named and not outdone.
+/// True where the consumer would rather have a page for people than JSON: `text/html` is named and
+/// not outdone.
 pub fn wants_html(accept: Option<&str>) -> bool {
     let ranges = media_ranges(accept.unwrap_or_default());
-    let quality =
-        |wanted: &[&str]| ranges.iter().find(|(range, _)| wanted.contains(&range.as_str())).map(|(_, q)| *q);
+    let quality = |wanted: &[&str]| {
+        ranges
+            .iter()
+            .find(|(range, _)| wanted.contains(&range.as_str()))
+            .map(|(_, q)| *q)
+    };
     let html = quality(&["text/html", "application/xhtml+xml"]).unwrap_or(0);
     html > 0 && html >= quality(&["application/json"]).unwrap_or(0)
 }
 
-/// True where JSON is named and preferred to every form of XML: plain readers of an old feed name XML, or anything.
+/// True where JSON is named and preferred to every form of XML: plain readers of an old feed name
+/// XML, or anything.
 pub fn prefers_json(accept: Option<&str>) -> bool {
     const JSON: [&str; 2] = ["application/json", "application/stream+json"];
     let ranges = media_ranges(accept.unwrap_or_default());
     let best = |is_wanted: &dyn Fn(&str) -> bool| {
-        ranges.iter().filter(|(range, _)| is_wanted(range)).map(|(_, quality)| *quality).max().unwrap_or(0)
+        ranges
+            .iter()
+            .filter(|(range, _)| is_wanted(range))
+            .map(|(_, quality)| *quality)
+            .max()
+            .unwrap_or(0)
     };
     let json = best(&|range| JSON.contains(&range));
-    let xml = best(&|range| range.ends_with("xml") || matches!(range, "*/*" | "text/*" | "application/*"));
+    let xml = best(&|range| {
+        range.ends_with("xml") || matches!(range, "*/*" | "text/*" | "application/*")
+    });
     json > xml
 }
 
-/// True where a stream of events is named, and preferred to all else that is named: a consumer that also takes a document would
-/// wait for its end.
+/// True where a stream of events is named, and preferred to all else that is named: a consumer that
+/// also takes a document would wait for its end.
 pub(super) fn wants_events(request: &Parts) -> bool {
     let accept = joined(&request.headers, &ACCEPT);
     let ranges = media_ranges(accept.as_deref().unwrap_or_default());
-    let (events, others): (Vec<_>, Vec<_>) =
-        ranges.iter().partition(|(range, _)| range == event_stream::CONTENT_TYPE);
+    let (events, others): (Vec<_>, Vec<_>) = ranges
+        .iter()
+        .partition(|(range, _)| range == event_stream::CONTENT_TYPE);
     let quality = events.first().map_or(0, |(_, quality)| *quality);
     quality > 0
-        && others.iter().all(|(range, other)| range.contains('*') && *other <= quality || *other < quality)
+        && others
+            .iter()
+            .all(|(range, other)| range.contains('*') && *other <= quality || *other < quality)
 }
 
 /// True where a list of validators names one, or any (weak comparison, RFC 9110 section 13.1.2).
 pub(super) fn names_tag(list: &str, own: &str) -> bool {
     let opaque = |tag: &str| tag.trim().trim_start_matches("W/").to_owned();
     let own = opaque(own);
-    list.split(',').any(|tag| tag.trim() == "*" || opaque(tag) == own)
+    list.split(',')
+        .any(|tag| tag.trim() == "*" || opaque(tag) == own)
 }
 
-/// True where an error is better told in JSON: a form of it is named, and none of text or XML preferred.
+/// True where an error is better told in JSON: a form of it is named, and none of text or XML
+/// preferred.
 pub fn wants_json(accept: Option<&str>) -> bool {
     let ranges = media_ranges(accept.unwrap_or_default());
     let is_json = |range: &str| range.ends_with("/json") || range.ends_with("+json");
     let (json, others): (Vec<_>, Vec<_>) = ranges.iter().partition(|(range, _)| is_json(range));
     let best = json.iter().map(|(_, quality)| *quality).max().unwrap_or(0);
-    best > 0 && others.iter().all(|(range, quality)| range.contains('*') || *quality <= best)
+    best > 0
+        && others
+            .iter()
+            .all(|(range, quality)| range.contains('*') || *quality <= best)
 }
 
-/// The codings on offer, best first where a consumer takes them equally: the later ones give larger bodies.
+/// The codings on offer, best first where a consumer takes them equally: the later ones give larger
+/// bodies.
 pub(super) const CODINGS: [Coding; 3] = [Coding::Brotli, Coding::Zstd, Coding::Gzip];
 
 /// The content codings that a consumer names, with their quality in thousandths.
@@ -138,27 +176,52 @@ impl AcceptedCodings {
     }
 
     fn named(&self, wanted: &str) -> Option<u16> {
-        self.0.iter().find(|(name, _)| name == wanted).map(|(_, quality)| *quality)
+        self.0
+            .iter()
+            .find(|(name, _)| name == wanted)
+            .map(|(_, quality)| *quality)
     }
 
     /// The quality of a coding; 0 where it is not taken.
     fn quality(&self, coding: Coding) -> u16 {
         let token = coding.token().unwrap_or("identity");
         // An old name of gzip means it, too (RFC 9110 section 8.4.1.3).
-        let old = if coding == Coding::Gzip { self.named("x-gzip") } else { None };
-        self.named(token).or(old).or_else(|| self.named("*")).unwrap_or(0)
+        let old = if coding == Coding::Gzip {
+            self.named("x-gzip")
+        } else {
+            None
+        };
+        self.named(token)
+            .or(old)
+            .or_else(|| self.named("*"))
+            .unwrap_or(0)
     }
 }
 
 /// The content coding to send; none where the consumer would rather have none.
 pub fn coding(accept_encoding: Option<&str>) -> Coding {
-    let Some(accepted) = accept_encoding else { return Coding::Identity };
+    let Some(accepted) = accept_encoding else {
+        return Coding::Identity;
+    };
     let accepted = AcceptedCodings::parse(accepted);
-    let better = |best, next| if accepted.quality(next) > accepted.quality(best) { next } else { best };
-    let best = CODINGS.into_iter().reduce(better).unwrap_or(Coding::Identity);
+    let better = |best, next| {
+        if accepted.quality(next) > accepted.quality(best) {
+            next
+        } else {
+            best
+        }
+    };
+    let best = CODINGS
+        .into_iter()
+        .reduce(better)
+        .unwrap_or(Coding::Identity);
     let plain = accepted.named("identity").unwrap_or(0);
     let quality = accepted.quality(best);
-    if quality > 0 && quality >= plain { best } else { Coding::Identity }
+    if quality > 0 && quality >= plain {
+        best
+    } else {
+        Coding::Identity
+    }
 }
 
 /// True where a consumer takes a coding, be it that it would rather have another one.
@@ -166,20 +229,32 @@ pub(super) fn takes_coding(accept_encoding: &str, coding: Coding) -> bool {
     AcceptedCodings::parse(accept_encoding).quality(coding) > 0
 }
 
-/// The end of the ETag of a body in a coding: a cache picks one of its copies by the tag of a 304, so no two have the same
-/// (RFC 9111 section 4.3.4).
+/// The end of the ETag of a body in a coding: a cache picks one of its copies by the tag of a 304,
+/// so no two have the same (RFC 9111 section 4.3.4).
 pub(super) fn coding_tag(coding: Coding) -> String {
-    coding.token().map(|token| format!("-{token}")).unwrap_or_default()
+    coding
+        .token()
+        .map(|token| format!("-{token}"))
+        .unwrap_or_default()
 }
 
 /// The media ranges of an `Accept` header that can be parsed, with their quality in thousandths.
 fn media_ranges(accept: &str) -> Vec<(String, u16)> {
     let token = |text: &str| {
-        !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+.^_`|~-".contains(&b))
+        !text.is_empty()
+            && text
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+.^_`|~-".contains(&b))
     };
-    let range =
-        |text: &str| text.split_once('/').is_some_and(|(kind, subtype)| token(kind) && token(subtype));
-    accept.split(',').map(weighted).filter(|(name, _)| range(name)).collect()
+    let range = |text: &str| {
+        text.split_once('/')
+            .is_some_and(|(kind, subtype)| token(kind) && token(subtype))
+    };
+    accept
+        .split(',')
+        .map(weighted)
+        .filter(|(name, _)| range(name))
+        .collect()
 }
 
 /// A name in lower case and its quality in thousandths; a quality that cannot be read counts as 1.
@@ -188,7 +263,10 @@ pub(super) fn weighted(part: &str) -> (String, u16) {
     let name = bits.next().unwrap_or_default().to_ascii_lowercase();
     let mut quality = bits.filter_map(|bit| {
         let (key, value) = bit.split_once('=')?;
-        key.trim().eq_ignore_ascii_case("q").then(|| thousandths(value.trim())).flatten()
+        key.trim()
+            .eq_ignore_ascii_case("q")
+            .then(|| thousandths(value.trim()))
+            .flatten()
     });
     (name, quality.next().unwrap_or(1000))
 }
@@ -197,7 +275,9 @@ pub(super) fn weighted(part: &str) -> (String, u16) {
 fn thousandths(text: &str) -> Option<u16> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let plain = fraction.len() <= 3 && fraction.bytes().all(|b| b.is_ascii_digit());
-    let fraction: u16 = plain.then(|| format!("{fraction:0<3}").parse().ok()).flatten()?;
+    let fraction: u16 = plain
+        .then(|| format!("{fraction:0<3}").parse().ok())
+        .flatten()?;
     match whole {
         "0" => Some(fraction),
         "1" if fraction == 0 => Some(1000),
@@ -214,7 +294,11 @@ mod tests {
         // SF-47, SF-48.
         for case in testkit::data::section("accept") {
             let form = representation(case["accept"].as_str(), case["callback"].as_bool().unwrap());
-            assert_eq!(form.map(Representation::media_type), case["expect"].as_str(), "{case}");
+            assert_eq!(
+                form.map(Representation::media_type),
+                case["expect"].as_str(),
+                "{case}"
+            );
         }
     }
 
@@ -224,7 +308,10 @@ mod tests {
         for (accept, suffix) in [
             ("application/feed+json", "jsonfeed"),
             ("application/activity+json", "as2"),
-            (r#"application/ld+json; profile="https://www.w3.org/ns/activitystreams""#, "as2"),
+            (
+                r#"application/ld+json; profile="https://www.w3.org/ns/activitystreams""#,
+                "as2",
+            ),
             ("application/x-ndjson", "jsonl"),
             ("application/jsonl, */*;q=0.1", "jsonl"),
             ("text/csv, text/plain;q=0.5", "csv"),
@@ -245,7 +332,9 @@ mod tests {
 
     #[test]
     fn browsers_get_pages_and_scripts_get_json() {
-        assert!(wants_html(Some("text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8")));
+        assert!(wants_html(Some(
+            "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+        )));
         for accept in [
             None,
             Some("*/*"),
@@ -263,9 +352,12 @@ mod tests {
         ] {
             assert!(wants_json(Some(accept)), "{accept}");
         }
-        for accept in
-            ["*/*", "text/html, application/json;q=0.9", "application/json;q=0", "application/jsonp"]
-        {
+        for accept in [
+            "*/*",
+            "text/html, application/json;q=0.9",
+            "application/json;q=0",
+            "application/jsonp",
+        ] {
             assert!(!wants_json(Some(accept)), "{accept}");
         }
         assert!(!wants_json(None));
@@ -273,9 +365,11 @@ mod tests {
 
     #[test]
     fn readers_of_old_feeds_get_json_only_where_they_prefer_it() {
-        for accept in
-            ["application/json", "application/json, */*;q=0.1", "application/stream+json, text/xml;q=0.9"]
-        {
+        for accept in [
+            "application/json",
+            "application/json, */*;q=0.1",
+            "application/stream+json, text/xml;q=0.9",
+        ] {
             assert!(prefers_json(Some(accept)), "{accept}");
         }
         for accept in [
@@ -315,10 +409,25 @@ mod tests {
 
     #[test]
     fn a_coding_is_taken_unless_its_quality_is_zero() {
-        for accept in ["gzip", "GZIP;Q=0.001", "br, gzip;q=0.1", "x-gzip", "*", "identity, *;q=0.1"] {
+        for accept in [
+            "gzip",
+            "GZIP;Q=0.001",
+            "br, gzip;q=0.1",
+            "x-gzip",
+            "*",
+            "identity, *;q=0.1",
+        ] {
             assert!(takes_coding(accept, Coding::Gzip), "{accept}");
         }
-        for accept in ["", "gzip;q=0", "gzip; q=0.000, *", "br", "*;q=0", "gzipped", "identity"] {
+        for accept in [
+            "",
+            "gzip;q=0",
+            "gzip; q=0.000, *",
+            "br",
+            "*;q=0",
+            "gzipped",
+            "identity",
+        ] {
             assert!(!takes_coding(accept, Coding::Gzip), "{accept}");
         }
     }

@@ -1,4 +1,5 @@
-//! The operator's own listener: is it alive, is it ready, what does it count, how are its feeds. Not for consumers.
+//! The operator's own listener: is it alive, is it ready, what does it count, how are its feeds.
+//! Not for consumers.
 
 use super::{
     body::{self, Response},
@@ -32,7 +33,8 @@ mod status;
 pub use guard::AdminGuard;
 pub use status::{
     CertificateStatus, ConfigStatus, FailingStatus, FaultStatus, FeedStatus, FeedTotals, GapStatus,
-    KeptFeeds, ReloadStatus, RemovedStatus, SiteFault, Status, StoreStatus, SubscriberStatus, WaitStatus,
+    KeptFeeds, ReloadStatus, RemovedStatus, SiteFault, Status, StoreStatus, SubscriberStatus,
+    WaitStatus,
 };
 
 /// Questions and requests of the operator to the rest of the application.
@@ -43,7 +45,8 @@ pub trait Insight: Send + Sync + 'static {
     fn ready(&self) -> BoxFuture<'_, Result<(), String>>;
     /// The state of the application, with these feeds of it.
     fn status(&self, range: FeedRange) -> BoxFuture<'_, Result<Status, String>>;
-    /// Explanation of a feed, and of an item of it, as JSON. `None` for a feed that is not configured.
+    /// Explanation of a feed, and of an item of it, as JSON. `None` for a feed that is not
+    /// configured.
     fn explain<'a>(
         &'a self,
         feed: &'a str,
@@ -55,7 +58,8 @@ pub trait Insight: Send + Sync + 'static {
     fn back_up<'a>(&'a self, file: &'a str) -> BoxFuture<'a, Result<String, String>>;
     /// Reads the configuration again.
     fn reload(&self) -> BoxFuture<'_, ReloadAnswer>;
-    /// Reads the configuration again and holds it against the store, without taking it in; tells what was found, as JSON.
+    /// Reads the configuration again and holds it against the store, without taking it in; tells
+    /// what was found, as JSON.
     fn check(&self) -> BoxFuture<'_, ReloadAnswer>;
     /// Accepts the changed URL of a feed, and polls it.
     fn accept_url<'a>(&'a self, feed: &'a str) -> BoxFuture<'a, PollReport>;
@@ -118,7 +122,11 @@ pub struct Admin {
 impl Admin {
     /// A service that is live, and tells how far the start is, until it is opened.
     pub fn starting(start: Arc<RegistrationProgress>, metrics: Metrics) -> Self {
-        Self { insight: Arc::default(), start, metrics }
+        Self {
+            insight: Arc::default(),
+            start,
+            metrics,
+        }
     }
 
     /// Asks the rest of the application from now on; done once.
@@ -127,7 +135,12 @@ impl Admin {
         let _ = self.insight.set(insight);
     }
 
-    async fn answer(&self, method: &Method, path: &str, query: &str) -> (StatusCode, &'static str, String) {
+    async fn answer(
+        &self,
+        method: &Method,
+        path: &str,
+        query: &str,
+    ) -> (StatusCode, &'static str, String) {
         const TEXT: &str = "text/plain; charset=utf-8";
         const JSON: &str = "application/json; charset=utf-8";
         const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -276,11 +289,19 @@ impl<B: Send + 'static> Service<Request<B>> for Admin {
         let admin = self.clone();
         Box::pin(async move {
             let query = request.uri().query().unwrap_or_default();
-            let (mut status, media, mut body) =
-                admin.answer(request.method(), request.uri().path(), query).await;
-            let tag = (status == StatusCode::OK && request.uri().path() == "/status")
-                .then(|| AnswerValidators { etag: tag_of(body.as_bytes(), ""), modified: None });
-            if tag.as_ref().is_some_and(|tag| tag.are_fresh(request.headers())) {
+            let (mut status, media, mut body) = admin
+                .answer(request.method(), request.uri().path(), query)
+                .await;
+            let tag = (status == StatusCode::OK && request.uri().path() == "/status").then(|| {
+                AnswerValidators {
+                    etag: tag_of(body.as_bytes(), ""),
+                    modified: None,
+                }
+            });
+            if tag
+                .as_ref()
+                .is_some_and(|tag| tag.are_fresh(request.headers()))
+            {
                 (status, body) = (StatusCode::NOT_MODIFIED, String::new());
             }
             let mut response = Response::new(body::whole(body));
@@ -289,7 +310,11 @@ impl<B: Send + 'static> Service<Request<B>> for Admin {
             if status != StatusCode::NOT_MODIFIED {
                 headers.insert(CONTENT_TYPE, HeaderValue::from_static(media));
             }
-            let kept = if tag.is_some() { "private, no-cache" } else { "no-store" };
+            let kept = if tag.is_some() {
+                "private, no-cache"
+            } else {
+                "no-store"
+            };
             headers.insert(CACHE_CONTROL, HeaderValue::from_static(kept));
             if let Some(tag) = tag {
                 tag.write(headers);
@@ -297,7 +322,9 @@ impl<B: Send + 'static> Service<Request<B>> for Admin {
             if status == StatusCode::METHOD_NOT_ALLOWED {
                 let path = request.uri().path();
                 let is_change = matches!(path, "/clock/accept" | "/backup" | "/reload")
-                    || [ACCEPT, FORGET, POLL].iter().any(|start| path.starts_with(start));
+                    || [ACCEPT, FORGET, POLL]
+                        .iter()
+                        .any(|start| path.starts_with(start));
                 let allow = if is_change { "POST" } else { "GET, HEAD" };
                 headers.insert(ALLOW, HeaderValue::from_static(allow));
             }
@@ -338,7 +365,12 @@ mod tests {
                 ..FeedStatus::default()
             };
             Box::pin(async {
-                Ok(Status { version: "1", waiters: 3, feeds: vec![feed], ..Status::default() })
+                Ok(Status {
+                    version: "1",
+                    waiters: 3,
+                    feeds: vec![feed],
+                    ..Status::default()
+                })
             })
         }
 
@@ -395,7 +427,11 @@ mod tests {
             })
         }
 
-        fn forget<'a>(&'a self, feed: &'a str, item: Option<&'a str>) -> BoxFuture<'a, ForgetAnswer> {
+        fn forget<'a>(
+            &'a self,
+            feed: &'a str,
+            item: Option<&'a str>,
+        ) -> BoxFuture<'a, ForgetAnswer> {
             Box::pin(async move {
                 match feed {
                     "blog" if item == Some("http://x/?p=1") => {
@@ -412,7 +448,11 @@ mod tests {
     async fn ask(ready: Result<(), String>, method: Method, path: &str) -> (u16, String) {
         let admin = Admin::starting(Arc::default(), Metrics::default());
         admin.open(Arc::new(House { ready }));
-        let request = Request::builder().method(method).uri(path).body(()).unwrap();
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .body(())
+            .unwrap();
         let response = admin.oneshot(request).await.unwrap();
         let status = response.status().as_u16();
         let body = response.into_body().collect().await.unwrap().to_bytes();
@@ -423,17 +463,34 @@ mod tests {
     async fn an_unready_house_is_alive_and_says_why_it_is_not_ready() {
         let broken = Err("the clock jumped".to_owned());
         assert_eq!(ask(broken.clone(), Method::GET, "/live").await.0, 200);
-        assert_eq!(ask(broken, Method::GET, "/ready").await, (503, "the clock jumped\n".into()));
+        assert_eq!(
+            ask(broken, Method::GET, "/ready").await,
+            (503, "the clock jumped\n".into())
+        );
         assert_eq!(ask(Ok(()), Method::GET, "/ready").await.0, 200);
         let full = Err("no room on the disk".to_owned());
-        assert_eq!(ask(full, Method::GET, "/live").await, (503, "no room on the disk\n".into()));
+        assert_eq!(
+            ask(full, Method::GET, "/live").await,
+            (503, "no room on the disk\n".into())
+        );
     }
 
     #[tokio::test]
     async fn an_item_of_a_feed_is_explained_by_any_of_its_names() {
-        let (status, body) = ask(Ok(()), Method::GET, "/explain/blog?item=http%3A%2F%2Fx%2F%3Fp%3D1").await;
-        assert_eq!((status, &*body), (200, "{\"item\":Some(\"http://x/?p=1\")}\n"));
-        assert_eq!(ask(Ok(()), Method::GET, "/explain/blog").await.1, "{\"item\":None}\n");
+        let (status, body) = ask(
+            Ok(()),
+            Method::GET,
+            "/explain/blog?item=http%3A%2F%2Fx%2F%3Fp%3D1",
+        )
+        .await;
+        assert_eq!(
+            (status, &*body),
+            (200, "{\"item\":Some(\"http://x/?p=1\")}\n")
+        );
+        assert_eq!(
+            ask(Ok(()), Method::GET, "/explain/blog").await.1,
+            "{\"item\":None}\n"
+        );
         assert_eq!(ask(Ok(()), Method::GET, "/explain/other").await.0, 404);
         assert_eq!(ask(Ok(()), Method::POST, "/explain/blog").await.0, 405);
     }
@@ -444,8 +501,14 @@ mod tests {
         let json: serde_json::Value = serde_json::from_str(&body).unwrap();
         assert_eq!((status, json["feeds"][0]["items"].as_u64()), (200, Some(7)));
         let (_, text) = ask(Ok(()), Method::GET, "/metrics").await;
-        assert!(text.contains("everfeed_feed_items{feed=\"blog\"} 7"), "{text}");
-        assert!(text.contains("everfeed_feed_deferred_edits{feed=\"blog\"} 2"), "{text}");
+        assert!(
+            text.contains("everfeed_feed_items{feed=\"blog\"} 7"),
+            "{text}"
+        );
+        assert!(
+            text.contains("everfeed_feed_deferred_edits{feed=\"blog\"} 2"),
+            "{text}"
+        );
         assert!(text.contains("everfeed_held_requests 3"), "{text}");
     }
 
@@ -454,12 +517,22 @@ mod tests {
         let admin = Admin::starting(Arc::default(), Metrics::default());
         admin.open(Arc::new(House { ready: Ok(()) }));
         let get = || Request::builder().uri("/status?max=5");
-        let first = admin.clone().oneshot(get().body(()).unwrap()).await.unwrap();
+        let first = admin
+            .clone()
+            .oneshot(get().body(()).unwrap())
+            .await
+            .unwrap();
         let tag = first.headers()[ETAG].clone();
-        for (known, status) in [(tag.clone(), 304), (HeaderValue::from_static("\"other\""), 200)] {
+        for (known, status) in [
+            (tag.clone(), 304),
+            (HeaderValue::from_static("\"other\""), 200),
+        ] {
             let request = get().header(IF_NONE_MATCH, known).body(()).unwrap();
             let again = admin.clone().oneshot(request).await.unwrap();
-            assert_eq!((again.status().as_u16(), &again.headers()[ETAG]), (status, &tag));
+            assert_eq!(
+                (again.status().as_u16(), &again.headers()[ETAG]),
+                (status, &tag)
+            );
             let body = again.into_body().collect().await.unwrap().to_bytes();
             assert_eq!(body.is_empty(), status == 304);
         }
@@ -475,7 +548,11 @@ mod tests {
         ] {
             let admin = Admin::starting(Arc::default(), Metrics::default());
             admin.open(Arc::new(House { ready: Ok(()) }));
-            let request = Request::builder().method(method).uri(path).body(()).unwrap();
+            let request = Request::builder()
+                .method(method)
+                .uri(path)
+                .body(())
+                .unwrap();
             let response = admin.oneshot(request).await.unwrap();
             assert_eq!(
                 (response.status().as_u16(), &response.headers()[ALLOW]),
@@ -487,7 +564,10 @@ mod tests {
 
     #[tokio::test]
     async fn a_reload_says_what_changed_or_why_it_is_refused() {
-        assert_eq!(ask(Ok(()), Method::POST, "/reload").await, (200, "added    feed.blog\n".into()));
+        assert_eq!(
+            ask(Ok(()), Method::POST, "/reload").await,
+            (200, "added    feed.blog\n".into())
+        );
         let bad = Err("ever.toml: feed: found no feed".to_owned());
         assert_eq!(ask(bad.clone(), Method::POST, "/reload").await.0, 422);
         assert_eq!(ask(Ok(()), Method::GET, "/reload").await.0, 405);
@@ -506,7 +586,10 @@ mod tests {
 
     #[tokio::test]
     async fn a_changed_url_is_accepted_by_a_post_and_a_configuration_checked_by_a_get() {
-        assert_eq!(ask(Ok(()), Method::POST, "/accept/blog").await, (200, "blog: 1 new\n".into()));
+        assert_eq!(
+            ask(Ok(()), Method::POST, "/accept/blog").await,
+            (200, "blog: 1 new\n".into())
+        );
         assert_eq!(ask(Ok(()), Method::POST, "/accept/other").await.0, 404);
         assert_eq!(ask(Ok(()), Method::GET, "/accept/blog").await.0, 405);
         assert_eq!(ask(Ok(()), Method::GET, "/check").await.0, 200);
@@ -518,16 +601,27 @@ mod tests {
     async fn a_backup_needs_the_whole_path_of_its_file() {
         let made = ask(Ok(()), Method::POST, "/backup?file=%2Fvar%2Fb.redb").await;
         assert_eq!(made, (200, "/var/b.redb holds 7 values\n".into()));
-        assert_eq!(ask(Ok(()), Method::POST, "/backup?file=b.redb").await.0, 400);
+        assert_eq!(
+            ask(Ok(()), Method::POST, "/backup?file=b.redb").await.0,
+            400
+        );
         assert_eq!(ask(Ok(()), Method::POST, "/backup").await.0, 400);
         assert_eq!(ask(Ok(()), Method::GET, "/backup?file=%2Fb").await.0, 405);
     }
 
     #[tokio::test]
     async fn users_and_tokens_are_changed_by_commands_that_can_be_meant() {
-        assert_eq!(ask(Ok(()), Method::GET, "/users").await, (200, "there are no users\n".into()));
+        assert_eq!(
+            ask(Ok(()), Method::GET, "/users").await,
+            (200, "there are no users\n".into())
+        );
         assert_eq!(ask(Ok(()), Method::DELETE, "/users/alice").await.0, 409);
-        assert_eq!(ask(Ok(()), Method::POST, "/users/alice?login=plain").await.0, 400);
+        assert_eq!(
+            ask(Ok(()), Method::POST, "/users/alice?login=plain")
+                .await
+                .0,
+            400
+        );
     }
 
     #[tokio::test]
@@ -537,8 +631,17 @@ mod tests {
             (200, "feed `old` is forgotten\n".into())
         );
         assert_eq!(ask(Ok(()), Method::POST, "/forget/blog").await.0, 409);
-        let (status, text) = ask(Ok(()), Method::POST, "/forget/blog?item=http%3A%2F%2Fx%2F%3Fp%3D1").await;
-        assert_eq!((status, text.contains("item `http://x/?p=1` of feed `blog`")), (200, true), "{text}");
+        let (status, text) = ask(
+            Ok(()),
+            Method::POST,
+            "/forget/blog?item=http%3A%2F%2Fx%2F%3Fp%3D1",
+        )
+        .await;
+        assert_eq!(
+            (status, text.contains("item `http://x/?p=1` of feed `blog`")),
+            (200, true),
+            "{text}"
+        );
         assert_eq!(ask(Ok(()), Method::POST, "/forget/other").await.0, 404);
         assert_eq!(ask(Ok(()), Method::GET, "/forget/old").await.0, 405);
     }
@@ -546,10 +649,18 @@ mod tests {
     #[test]
     fn gauges_tell_whether_the_last_reload_was_taken_in() {
         let text = |error: Option<&str>| {
-            let reload = ReloadStatus { at: String::new(), error: error.map(Into::into) };
+            let reload = ReloadStatus {
+                at: String::new(),
+                error: error.map(Into::into),
+            };
             let loaded_at = "2026-06-01T00:00:00Z".into();
             let waiting_for_restart = vec!["server.listen".into()];
-            let config = ConfigStatus { file: None, loaded_at, reload: Some(reload), waiting_for_restart };
+            let config = ConfigStatus {
+                file: None,
+                loaded_at,
+                reload: Some(reload),
+                waiting_for_restart,
+            };
             let mut registry = Metrics::default().registry();
             gauges::gauge_config(&mut registry, &config);
             exposition(&registry)

@@ -1,5 +1,5 @@
-//! Admission: who sends a request, and whether the sender may have what it asks for; decided before anything of the answer is
-//! made. Not the answer.
+//! Admission: who sends a request, and whether the sender may have what it asks for; decided before
+//! anything of the answer is made. Not the answer.
 
 use super::{
     answer_memory::Repeatable,
@@ -35,16 +35,20 @@ pub(super) struct Caller {
     pub(super) site: Option<Arc<Site>>,
     /// True for an answer that is for the caller alone.
     pub(super) is_private: bool,
-    /// The part of the feed that the caller may see: every reading for the caller is within it (SF-131).
+    /// The part of the feed that the caller may see: every reading for the caller is within it
+    /// (SF-131).
     pub(super) shows: Filter,
-    /// The catalog by which everybody may have what is asked for; of what is not for everybody, none.
+    /// The catalog by which everybody may have what is asked for; of what is not for everybody,
+    /// none.
     pub(super) open_in: Weak<CatalogSnapshot>,
 }
 
 impl Caller {
     /// The site whose URLs the answer prints.
     pub(super) fn site<'a>(&'a self, context: &'a ServeContext) -> &'a Site {
-        self.site.as_deref().unwrap_or_else(|| context.readers.site())
+        self.site
+            .as_deref()
+            .unwrap_or_else(|| context.readers.site())
     }
 
     /// The items that are asked for, as far as the caller may see them.
@@ -52,8 +56,8 @@ impl Caller {
         asked.within(&self.shows)
     }
 
-    /// Marks an answer as one that may be given again while everybody may have it and there is the body. One that is not for everybody
-    /// is not marked.
+    /// Marks an answer as one that may be given again while everybody may have it and there is the
+    /// body. One that is not for everybody is not marked.
     pub(super) fn mark_repeatable(
         &self,
         context: &ServeContext,
@@ -67,12 +71,15 @@ impl Caller {
         }
     }
 
-    /// Keeps a private answer out of shared caches, and its URL, which may be its secret, out of the requests of others.
+    /// Keeps a private answer out of shared caches, and its URL, which may be its secret, out of
+    /// the requests of others.
     pub(super) fn mark(&self, mut response: Response) -> Response {
         if self.is_private {
             let headers = response.headers_mut();
-            let stored =
-                headers.get(CACHE_CONTROL).and_then(|value| value.to_str().ok()).unwrap_or("no-store");
+            let stored = headers
+                .get(CACHE_CONTROL)
+                .and_then(|value| value.to_str().ok())
+                .unwrap_or("no-store");
             if let Ok(private) = HeaderValue::try_from(format!("private, {stored}")) {
                 headers.insert(CACHE_CONTROL, private);
             }
@@ -87,17 +94,21 @@ const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto")
 impl ServeContext {
     /// Admits a request for a page of ours, or refuses it.
     ///
-    /// While there is a private feed, nobody unknown is told which names there are: whatever is not public is 401. A user who may
-    /// not read a feed finds none of that name.
-    pub(super) async fn admit(&self, request: &Parts, endpoint: &Endpoint) -> Result<Caller, Refusal> {
+    /// While there is a private feed, nobody unknown is told which names there are: whatever is not
+    /// public is 401. A user who may not read a feed finds none of that name.
+    pub(super) async fn admit(
+        &self,
+        request: &Parts,
+        endpoint: &Endpoint,
+    ) -> Result<Caller, Refusal> {
         let catalog = self.gate.catalog.snapshot();
         let no_such_feed = || self.unknown("there is no such feed");
         if let Some(token) = self.readers.site().secret(request.uri.path()) {
             let principal = self.bearer_of(request, &token).await?;
             let shows = match endpoint.name().map(|name| catalog.feed(name)) {
-                Some(feed) => {
-                    feed.and_then(|feed| shown_to(feed, Some(&principal))).ok_or_else(no_such_feed)?
-                }
+                Some(feed) => feed
+                    .and_then(|feed| shown_to(feed, Some(&principal)))
+                    .ok_or_else(no_such_feed)?,
                 None => Filter::All,
             };
             let site = Some(Arc::new(self.readers.site().below_secret(&token)));
@@ -110,26 +121,46 @@ impl ServeContext {
             });
         }
         let Some(name) = endpoint.name() else {
-            let principal = if catalog.has_private() { self.identify(request).await? } else { None };
-            return Ok(Caller { is_private: principal.is_some(), principal, ..Caller::default() });
+            let principal = if catalog.has_private() {
+                self.identify(request).await?
+            } else {
+                None
+            };
+            return Ok(Caller {
+                is_private: principal.is_some(),
+                principal,
+                ..Caller::default()
+            });
         };
         let feed = catalog.feed(name);
         if feed.is_some_and(|feed| !feed.settings.is_private()) || !catalog.has_private() {
-            return Ok(Caller { open_in: Arc::downgrade(&catalog), ..Caller::default() });
+            return Ok(Caller {
+                open_in: Arc::downgrade(&catalog),
+                ..Caller::default()
+            });
         }
         // Of a feed that shows nobody unknown a part of it, somebody known may see more.
         let principal = self.identify(request).await?;
         match feed.and_then(|feed| shown_to(feed, principal.as_ref())) {
-            Some(shows) => {
-                Ok(Caller { principal, site: None, is_private: true, shows, open_in: Weak::new() })
-            }
+            Some(shows) => Ok(Caller {
+                principal,
+                site: None,
+                is_private: true,
+                shows,
+                open_in: Weak::new(),
+            }),
             None if principal.is_none() => Err(self.unauthenticated(request)),
             None => Err(no_such_feed()),
         }
     }
 
     /// Refuses a caller who may not read a feed any more, or another part of it than before.
-    pub(super) fn check_still(&self, request: &Parts, caller: &Caller, feed: FeedNo) -> Result<(), Refusal> {
+    pub(super) fn check_still(
+        &self,
+        request: &Parts,
+        caller: &Caller,
+        feed: FeedNo,
+    ) -> Result<(), Refusal> {
         let is_there = self.gate.catalog.snapshot().feed_no(feed).is_some();
         match self.still_shows(caller, feed) {
             Some(shows) if shows == caller.shows => Ok(()),
@@ -141,7 +172,8 @@ impl ServeContext {
 
     /// True while a caller may read the same part of a feed.
     pub(super) fn still_admits(&self, caller: &Caller, feed: FeedNo) -> bool {
-        self.still_shows(caller, feed).is_some_and(|shows| shows == caller.shows)
+        self.still_shows(caller, feed)
+            .is_some_and(|shows| shows == caller.shows)
     }
 
     fn still_shows(&self, caller: &Caller, feed: FeedNo) -> Option<Filter> {
@@ -165,11 +197,18 @@ impl ServeContext {
     /// The principal whose secret stands in the path.
     async fn bearer_of(&self, request: &Parts, token: &str) -> Result<Principal, Refusal> {
         let credentials = Credentials::SecretUrl(Secret::new(token));
-        match self.gate.auth.check(&credentials, self.client(request)).await {
+        match self
+            .gate
+            .auth
+            .check(&credentials, self.client(request))
+            .await
+        {
             AuthVerdict::Known(principal) => Ok(principal),
             AuthVerdict::SlowDown { secs } => Err(Refusal::slow_down(secs)),
             AuthVerdict::Busy => Err(Refusal::busy()),
-            AuthVerdict::Refused | AuthVerdict::Anonymous => Err(self.unknown("there is nothing here")),
+            AuthVerdict::Refused | AuthVerdict::Anonymous => {
+                Err(self.unknown("there is nothing here"))
+            }
         }
     }
 
@@ -179,7 +218,12 @@ impl ServeContext {
         if matches!(credentials, Credentials::Basic { .. }) && !self.takes_basic(request) {
             return Err(Refusal::plain_http());
         }
-        match self.gate.auth.check(&credentials, self.client(request)).await {
+        match self
+            .gate
+            .auth
+            .check(&credentials, self.client(request))
+            .await
+        {
             AuthVerdict::Anonymous => Ok(None),
             AuthVerdict::Known(principal) => Ok(Some(principal)),
             AuthVerdict::Refused => Err(self.unauthenticated(request)),
@@ -193,16 +237,26 @@ impl ServeContext {
         client_address(&request.extensions, &request.headers, &self.trust.proxies)
     }
 
-    /// True where nobody on the way reads a password: TLS ends here, the peer is this machine, or a trusted proxy says that its client used TLS
-    /// (U-2, U-3).
+    /// True where nobody on the way reads a password: TLS ends here, the peer is this machine, or a
+    /// trusted proxy says that its client used TLS (U-2, U-3).
     fn takes_basic(&self, request: &Parts) -> bool {
-        let peer = request.extensions.get::<PeerAddress>().map(|peer| peer.0.to_canonical());
+        let peer = request
+            .extensions
+            .get::<PeerAddress>()
+            .map(|peer| peer.0.to_canonical());
         let is_local = peer.is_none_or(|peer| peer.is_loopback());
         let is_proxy = peer.is_none_or(|peer| is_trusted(peer, &self.trust.proxies));
-        let said = request.headers.get_all(FORWARDED_PROTO).iter().next_back().filter(|_| is_proxy);
+        let said = request
+            .headers
+            .get_all(FORWARDED_PROTO)
+            .iter()
+            .next_back()
+            .filter(|_| is_proxy);
         let said = said.and_then(|value| value.to_str().ok()?.rsplit(',').next());
         self.trust.basic_over_http
             || request.extensions.get::<OverTls>().is_some()
-            || said.map_or(is_local, |scheme| scheme.trim().eq_ignore_ascii_case("https"))
+            || said.map_or(is_local, |scheme| {
+                scheme.trim().eq_ignore_ascii_case("https")
+            })
     }
 }

@@ -1,5 +1,5 @@
-//! The memory of answers: the heads of those that everybody gets who asks the same, each with the way to its body; not how they
-//! are made, nor when they end to be right.
+//! The memory of answers: the heads of those that everybody gets who asks the same, each with the
+//! way to its body; not how they are made, nor when they end to be right.
 
 use super::body::{self, Response};
 use crate::layers::CDN_LOOP;
@@ -30,8 +30,15 @@ const QUESTION_BYTES_MAX: usize = 2 << 10;
 const HEAD_BYTES: usize = 3 << 10;
 
 /// Headers of a request on which a repeatable answer may depend, beside its target.
-const DECIDING: [HeaderName; 5] = [HOST, ACCEPT, ACCEPT_ENCODING, IF_NONE_MATCH, IF_MODIFIED_SINCE];
-/// Headers of requests that always reach the handlers: they may change an answer in other ways. Their answers are not kept.
+const DECIDING: [HeaderName; 5] = [
+    HOST,
+    ACCEPT,
+    ACCEPT_ENCODING,
+    IF_NONE_MATCH,
+    IF_MODIFIED_SINCE,
+];
+/// Headers of requests that always reach the handlers: they may change an answer in other ways.
+/// Their answers are not kept.
 const PASSING: [HeaderName; 7] = [
     AUTHORIZATION,
     CDN_LOOP,
@@ -45,12 +52,14 @@ const PASSING: [HeaderName; 7] = [
 /// Parameters of requests whose answers are for one reader alone.
 const PERSONAL: [&str; 3] = ["since=", "until=", "timeout="];
 
-/// Mark of an answer, as an extension, that everybody gets who sends the same question, as long as it still gives the body.
+/// Mark of an answer, as an extension, that everybody gets who sends the same question, as long as
+/// it still gives the body.
 #[derive(Clone)]
 pub(super) struct Repeatable(Arc<dyn Fn() -> Option<Bytes> + Send + Sync>);
 
 impl Repeatable {
-    /// A mark with the way to the body; `None` ends it: the answer may be another one now, or its body is not at hand.
+    /// A mark with the way to the body; `None` ends it: the answer may be another one now, or its
+    /// body is not at hand.
     pub(super) fn new(body: impl Fn() -> Option<Bytes> + Send + Sync + 'static) -> Self {
         Self(Arc::new(body))
     }
@@ -62,18 +71,22 @@ impl fmt::Debug for Repeatable {
     }
 }
 
-/// The part of a request that decides on a repeatable answer: its target, and the headers that may change it.
+/// The part of a request that decides on a repeatable answer: its target, and the headers that may
+/// change it.
 type MemoryKey = Box<[u8]>;
 
-/// The question of a request; `None` for one whose answer is not kept: by its method, its headers or parameters, or because it is
-/// too long.
+/// The question of a request; `None` for one whose answer is not kept: by its method, its headers
+/// or parameters, or because it is too long.
 fn question<B>(request: &Request<B>) -> Option<MemoryKey> {
     let headers = request.headers();
     if request.method() != Method::GET || PASSING.iter().any(|name| headers.contains_key(name)) {
         return None;
     }
     let uri = request.uri();
-    if uri.query().is_some_and(|query| PERSONAL.iter().any(|name| query.contains(name))) {
+    if uri
+        .query()
+        .is_some_and(|query| PERSONAL.iter().any(|name| query.contains(name)))
+    {
         return None;
     }
     let authority = uri.authority().map_or("", |authority| authority.as_str());
@@ -121,7 +134,12 @@ impl Default for AnswerMemory {
         let weigh = |question: &MemoryKey, _: &KeptAnswer| {
             u32::try_from(question.len() + HEAD_BYTES).unwrap_or(u32::MAX)
         };
-        Self(Arc::new(Cache::builder().weigher(weigh).max_capacity(MEMORY_BYTES).build()))
+        Self(Arc::new(
+            Cache::builder()
+                .weigher(weigh)
+                .max_capacity(MEMORY_BYTES)
+                .build(),
+        ))
     }
 }
 
@@ -130,7 +148,14 @@ impl AnswerMemory {
     fn keep(&self, question: MemoryKey, answer: &mut Response) {
         if let Some(body) = answer.extensions_mut().remove::<Repeatable>() {
             let headers = Arc::new(answer.headers().clone());
-            self.0.insert(question, KeptAnswer { status: answer.status(), headers, body });
+            self.0.insert(
+                question,
+                KeptAnswer {
+                    status: answer.status(),
+                    headers,
+                    body,
+                },
+            );
         }
     }
 }
@@ -139,7 +164,10 @@ impl<S> Layer<S> for AnswerMemory {
     type Service = Remembering<S>;
 
     fn layer(&self, inner: S) -> Remembering<S> {
-        Remembering { inner, memory: self.clone() }
+        Remembering {
+            inner,
+            memory: self.clone(),
+        }
     }
 }
 
@@ -190,7 +218,8 @@ mod tests {
     use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
     use tower::ServiceExt as _;
 
-    /// A memory before a service whose answers are told apart by their number, and are right while `holds`.
+    /// A memory before a service whose answers are told apart by their number, and are right while
+    /// `holds`.
     struct MemoryRig {
         asked: Arc<AtomicUsize>,
         holds: Arc<AtomicBool>,
@@ -200,7 +229,11 @@ mod tests {
     impl MemoryRig {
         fn new() -> Self {
             let holds = Arc::new(AtomicBool::new(true));
-            Self { asked: Arc::default(), holds, memory: AnswerMemory::default() }
+            Self {
+                asked: Arc::default(),
+                holds,
+                memory: AnswerMemory::default(),
+            }
         }
 
         /// The number of the answer to a request.
@@ -215,11 +248,19 @@ mod tests {
                 answer.extensions_mut().insert(Repeatable::new(body));
                 std::future::ready(Ok::<_, Infallible>(answer))
             });
-            let answer = self.memory.layer(numbered).oneshot(request.body(Empty::new()).unwrap()).await;
+            let answer = self
+                .memory
+                .layer(numbered)
+                .oneshot(request.body(Empty::new()).unwrap())
+                .await;
             let answer = answer.unwrap_or_else(|never| match never {});
             let said = answer.headers()[VARY].to_str().unwrap().parse().unwrap();
             let body = answer.into_body().collect().await.unwrap().to_bytes();
-            assert_eq!(body, Bytes::from(usize::to_string(&said)), "head and body belong together");
+            assert_eq!(
+                body,
+                Bytes::from(usize::to_string(&said)),
+                "head and body belong together"
+            );
             said
         }
     }
@@ -228,11 +269,23 @@ mod tests {
     async fn the_same_question_gets_the_same_answer_until_it_is_not_right_any_more() {
         let rig = MemoryRig::new();
         let question = || Request::get("http://a.example/x?y").header("accept", "text/html");
-        assert_eq!([rig.ask(question()).await, rig.ask(question()).await], [0, 0]);
-        let idle = question().header("user-agent", "other").header("cookie", "k=v");
-        assert_eq!(rig.ask(idle).await, 0, "nothing that does not decide is looked at");
+        assert_eq!(
+            [rig.ask(question()).await, rig.ask(question()).await],
+            [0, 0]
+        );
+        let idle = question()
+            .header("user-agent", "other")
+            .header("cookie", "k=v");
+        assert_eq!(
+            rig.ask(idle).await,
+            0,
+            "nothing that does not decide is looked at"
+        );
         rig.holds.store(false, Relaxed);
-        assert_eq!([rig.ask(question()).await, rig.ask(question()).await], [1, 2]);
+        assert_eq!(
+            [rig.ask(question()).await, rig.ask(question()).await],
+            [1, 2]
+        );
         rig.holds.store(true, Relaxed);
         assert_eq!(rig.ask(question()).await, 2);
     }
@@ -246,7 +299,11 @@ mod tests {
             || Request::get("http://b.example/x"),
             || Request::get("/x").header("host", "a.example"),
             || Request::get("/x").header("accept", "a.example"),
-            || Request::get("/x").header("accept", "a").header("accept", "b"),
+            || {
+                Request::get("/x")
+                    .header("accept", "a")
+                    .header("accept", "b")
+            },
             || Request::get("/x").header("accept", "ab"),
             || Request::get("/x").header("accept-encoding", "gzip"),
             || Request::get("/x").header("if-none-match", "gzip"),
@@ -279,7 +336,10 @@ mod tests {
         ];
         let mut number = 0;
         for question in heard {
-            assert_eq!([rig.ask(question()).await, rig.ask(question()).await], [number, number + 1]);
+            assert_eq!(
+                [rig.ask(question()).await, rig.ask(question()).await],
+                [number, number + 1]
+            );
             number += 2;
         }
     }

@@ -1,4 +1,5 @@
-//! Bodies of requests and answers: one type for each way, so that every mount may take and send bytes at once or a stream.
+//! Bodies of requests and answers: one type for each way, so that every mount may take and send
+//! bytes at once or a stream.
 
 use bytes::Bytes;
 use http::Request;
@@ -15,12 +16,14 @@ pub type Response = http::Response<ServeBody>;
 /// The service of a mount. It gets a request with its body unread, and reads of it what it needs.
 pub type MountService = BoxCloneSyncService<Request<ServeBody>, Response, Infallible>;
 
-/// Mark of an answer, as an extension, whose body comes from elsewhere while it is sent: of what has not come yet, a reader
-/// cannot have read anything.
+/// Mark of an answer, as an extension, whose body comes from elsewhere while it is sent: of what
+/// has not come yet, a reader cannot have read anything.
 #[derive(Clone, Copy, Debug)]
 pub struct Streamed;
 
 /// A body that is there already; the bytes are shared, not copied.
 pub fn whole(bytes: impl Into<Bytes>) -> ServeBody {
-    Full::new(bytes.into()).map_err(|never| match never {}).boxed_unsync()
+    Full::new(bytes.into())
+        .map_err(|never| match never {})
+        .boxed_unsync()
 }

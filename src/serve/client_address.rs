@@ -1,5 +1,5 @@
-//! The address of the client behind a request: its peer, or whom a trusted proxy names; and which ways are
-//! trusted. Not what a client may do.
+//! The address of the client behind a request: its peer, or whom a trusted proxy names; and which
+//! ways are trusted. Not what a client may do.
 
 use super::accept::joined;
 use crate::layers::OwnMark;
@@ -7,11 +7,13 @@ use http::{Extensions, HeaderMap, HeaderName};
 use ipnet::IpNet;
 use std::net::IpAddr;
 
-/// Request extension: the other end of its connection, or whom a trusted proxy names before HTTP (PROXY protocol).
+/// Request extension: the other end of its connection, or whom a trusted proxy names before HTTP
+/// (PROXY protocol).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PeerAddress(pub IpAddr);
 
-/// Request extension: its connection is one of TLS, which ends here or at a trusted proxy that says so before HTTP.
+/// Request extension: its connection is one of TLS, which ends here or at a trusted proxy that says
+/// so before HTTP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OverTls;
 
@@ -32,13 +34,21 @@ pub fn is_trusted(address: IpAddr, trusted: &[IpNet]) -> bool {
     trusted.iter().any(|net| net.contains(&address))
 }
 
-/// The address of the client. Of `X-Forwarded-For` the last address counts that is no trusted proxy: what stands before it,
-/// the client may have made up. `None` where the connection is not known.
-pub fn client_address(extensions: &Extensions, headers: &HeaderMap, trusted: &[IpNet]) -> Option<IpAddr> {
+/// The address of the client. Of `X-Forwarded-For` the last address counts that is no trusted
+/// proxy: what stands before it, the client may have made up. `None` where the connection is not
+/// known.
+pub fn client_address(
+    extensions: &Extensions,
+    headers: &HeaderMap,
+    trusted: &[IpNet],
+) -> Option<IpAddr> {
     let PeerAddress(peer) = extensions.get()?;
     let mut client = peer.to_canonical();
-    let forwarded = joined(headers, &HeaderName::from_static("x-forwarded-for")).unwrap_or_default();
-    let mut named = forwarded.rsplit(',').map(|part| part.trim().parse::<IpAddr>());
+    let forwarded =
+        joined(headers, &HeaderName::from_static("x-forwarded-for")).unwrap_or_default();
+    let mut named = forwarded
+        .rsplit(',')
+        .map(|part| part.trim().parse::<IpAddr>());
     while is_trusted(client, trusted)
         && let Some(Ok(before)) = named.next()
     {
@@ -47,8 +57,8 @@ pub fn client_address(extensions: &Extensions, headers: &HeaderMap, trusted: &[I
     Some(client)
 }
 
-/// True when the address of a client may stand for many: a local or private peer that is no trusted proxy may be a proxy that
-/// nobody named, and a trusted one may name nobody.
+/// True when the address of a client may stand for many: a local or private peer that is no trusted
+/// proxy may be a proxy that nobody named, and a trusted one may name nobody.
 pub fn may_be_many(peer: IpAddr, client: IpAddr, trusted: &[IpNet]) -> bool {
     let is_named = is_trusted(peer, trusted);
     is_trusted(client, trusted) || (!is_named && is_local(client.to_canonical()))
@@ -89,7 +99,11 @@ mod tests {
             ("127.0.0.1", "192.168.1.1", false),
         ] {
             let [peer, client] = [peer, client].map(|address| address.parse().unwrap());
-            assert_eq!(may_be_many(peer, client, &trusted), expect, "{peer} {client}");
+            assert_eq!(
+                may_be_many(peer, client, &trusted),
+                expect,
+                "{peer} {client}"
+            );
         }
     }
 
@@ -111,10 +125,17 @@ mod tests {
         check("127.0.0.1", &[], "127.0.0.1");
         check("127.0.0.1", &["192.0.2.1"], "192.0.2.1");
         check("::ffff:127.0.0.1", &["192.0.2.1"], "192.0.2.1");
-        check("127.0.0.1", &["192.0.2.9, 192.0.2.1, 10.1.2.3"], "192.0.2.1");
+        check(
+            "127.0.0.1",
+            &["192.0.2.9, 192.0.2.1, 10.1.2.3"],
+            "192.0.2.1",
+        );
         check("127.0.0.1", &["192.0.2.9", "192.0.2.1"], "192.0.2.1");
         check("127.0.0.1", &["192.0.2.1, unknown"], "127.0.0.1");
         check("127.0.0.1", &["2001:db8::1"], "2001:db8::1");
-        assert_eq!(client_address(&Extensions::new(), &HeaderMap::new(), &[]), None);
+        assert_eq!(
+            client_address(&Extensions::new(), &HeaderMap::new(), &[]),
+            None
+        );
     }
 }

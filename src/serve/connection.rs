@@ -1,4 +1,5 @@
-//! One connection, from its first request to its last, and the times and sizes that it must keep to; not what it is asked.
+//! One connection, from its first request to its last, and the times and sizes that it must keep
+//! to; not what it is asked.
 
 use super::{
     body::Streamed,
@@ -37,7 +38,8 @@ use tower::{BoxError, Service, ServiceExt as _};
 
 /// Seconds that a connection may be idle between two requests.
 const IDLE_SECS: u64 = 30;
-/// Seconds that a consumer may go without reading 64 KiB of what it asked for, or all that is left of it.
+/// Seconds that a consumer may go without reading 64 KiB of what it asked for, or all that is left
+/// of it.
 const STALL_SECS: u64 = 30;
 /// Seconds between two looks at what was read.
 const STALL_CHECK_SECS: u64 = 10;
@@ -45,9 +47,11 @@ const STALL_CHECK_SECS: u64 = 10;
 const ROOM_WAIT: Duration = Duration::from_secs(10);
 /// Streams of an HTTP/2 connection at once.
 const STREAMS_MAX: u32 = 128;
-/// Streams that the peer of an HTTP/2 connection may reset before they were accepted; more end it (rapid reset).
+/// Streams that the peer of an HTTP/2 connection may reset before they were accepted; more end it
+/// (rapid reset).
 const RESETS_MAX: usize = 32;
-/// Bytes of the heads that are read ahead of their requests; those of one head are counted in `heads`.
+/// Bytes of the heads that are read ahead of their requests; those of one head are counted in
+/// `heads`.
 const READ_AHEAD_BYTES: usize = 64 << 10;
 /// Bytes of the headers of a request of HTTP/2.
 const HTTP_2_HEADER_BYTES_MAX: u32 = 64 << 10;
@@ -59,7 +63,8 @@ pub(super) struct Connection<I> {
     pub(super) unread: Arc<Unread>,
     /// Bytes of answers that its peer may leave unread.
     pub(super) bytes_max: usize,
-    /// True to keep the case of header names, for whoever stands behind a proxy; it costs a little with every request.
+    /// True to keep the case of header names, for whoever stands behind a proxy; it costs a little
+    /// with every request.
     pub(super) keeps_header_case: bool,
     /// Dropped when the stream is, which may outlive HTTP on it (101).
     pub(super) place: Box<dyn Send>,
@@ -76,11 +81,18 @@ impl<I: AsyncRead + AsyncWrite + Send + 'static> Connection<I> {
         S::Future: Send,
         B: http_body::Body<Data = Bytes, Error = BoxError> + Send + 'static,
     {
-        let Self { stream, unread, bytes_max, keeps_header_case, place } = self;
+        let Self {
+            stream,
+            unread,
+            bytes_max,
+            keeps_header_case,
+            place,
+        } = self;
         let mut stream = TimeoutStream::new(stream);
         stream.set_write_timeout(Some(Duration::from_secs(STALL_SECS)));
         let mut stream = RequestGate::new(stream, place);
-        // Looked at here and not by the library, which would read the first bytes alone and then need twice the memory for the rest.
+        // Looked at here and not by the library, which would read the first bytes alone and then
+        // need twice the memory for the rest.
         let is_http2 = tokio::select! {
             first = stream.begins_as_http2() => first,
             () = unread.is_cut() => return,
@@ -100,10 +112,12 @@ impl<I: AsyncRead + AsyncWrite + Send + 'static> Connection<I> {
             let (number, gate, unread, service) =
                 (gate.begin(), gate.clone(), counts.clone(), service.clone());
             // The library leaves the body of such an answer out in HTTP/1 alone.
-            let is_head_alone = request.version() == Version::HTTP_2 && request.method() == Method::HEAD;
+            let is_head_alone =
+                request.version() == Version::HTTP_2 && request.method() == Method::HEAD;
             async move {
                 let _is_asked = is_asked;
-                let mut answer = answer(request, service, &gate, number, (unread.clone(), bytes_max)).await;
+                let mut answer =
+                    answer(request, service, &gate, number, (unread.clone(), bytes_max)).await;
                 if is_head_alone {
                     answer = without_body(answer, unread);
                 }
@@ -128,7 +142,10 @@ impl<I: AsyncRead + AsyncWrite + Send + 'static> Connection<I> {
                     return ("asked for nothing", IDLE_SECS);
                 }
                 // Writing alone is no progress: the pings of HTTP/2 leave while its answers do not.
-                if unread.stalled().is_some_and(|stalled| stalled >= Duration::from_secs(STALL_SECS)) {
+                if unread
+                    .stalled()
+                    .is_some_and(|stalled| stalled >= Duration::from_secs(STALL_SECS))
+                {
                     return ("read nothing of its answers", STALL_SECS);
                 }
             }
@@ -182,8 +199,8 @@ fn http2_builder() -> http2::Builder<TokioExecutor> {
 
 type CountedAnswer<B> = http::Response<CountedBody<Pin<Box<B>>>>;
 
-/// The answer to a request, or the refusal of one that is malformed: also of one whose body turned out to be while it was
-/// read.
+/// The answer to a request, or the refusal of one that is malformed: also of one whose body turned
+/// out to be while it was read.
 async fn answer<S, B>(
     request: Request<Incoming>,
     service: S,
@@ -215,11 +232,20 @@ where
     }
     if expects_more(&request) {
         let why = "the only expectation that is met here is 100-continue";
-        let (is_whole, refusal) =
-            (request.body().is_end_stream(), refusal(StatusCode::EXPECTATION_FAILED, why, unread));
-        return if is_whole { refusal } else { closing(refusal, version) };
+        let (is_whole, refusal) = (
+            request.body().is_end_stream(),
+            refusal(StatusCode::EXPECTATION_FAILED, why, unread),
+        );
+        return if is_whole {
+            refusal
+        } else {
+            closing(refusal, version)
+        };
     }
-    let (is_head, expects) = (request.method() == Method::HEAD, request.headers().contains_key(EXPECT));
+    let (is_head, expects) = (
+        request.method() == Method::HEAD,
+        request.headers().contains_key(EXPECT),
+    );
     let (request, left) = RequestBody::watch(without_empty_port(request));
     let Ok(answer) = service.oneshot(request).await;
     if let Some(refusal) = refused(unread.clone()) {
@@ -242,7 +268,10 @@ where
     let bytes = answer.body().size_hint().exact().filter(|bytes| *bytes > 0);
     let mut answer = answer.map(|_| CountedBody::whole(Bytes::new(), unread));
     if let Some(bytes) = bytes {
-        answer.headers_mut().entry(CONTENT_LENGTH).or_insert(bytes.into());
+        answer
+            .headers_mut()
+            .entry(CONTENT_LENGTH)
+            .or_insert(bytes.into());
     }
     answer
 }
@@ -255,34 +284,53 @@ where
     answer.headers().contains_key(CONTENT_LENGTH) || answer.body().size_hint().exact().is_some()
 }
 
-/// A request whose `Host` has no port where it has an empty one, which means the same (RFC 3986 section 6.2.3).
+/// A request whose `Host` has no port where it has an empty one, which means the same (RFC 3986
+/// section 6.2.3).
 fn without_empty_port<B>(mut request: Request<B>) -> Request<B> {
-    let host = request.headers().get(HOST).and_then(|host| host.as_bytes().strip_suffix(b":"));
+    let host = request
+        .headers()
+        .get(HOST)
+        .and_then(|host| host.as_bytes().strip_suffix(b":"));
     if let Some(Ok(host)) = host.map(HeaderValue::from_bytes) {
         request.headers_mut().insert(HOST, host);
     }
     request
 }
 
-/// An answer whose body is counted as unread; 503 when those before it on its connection are not read.
-async fn counted<B>(answer: http::Response<B>, unread: Arc<Unread>, bytes_max: usize) -> CountedAnswer<B>
+/// An answer whose body is counted as unread; 503 when those before it on its connection are not
+/// read.
+async fn counted<B>(
+    answer: http::Response<B>,
+    unread: Arc<Unread>,
+    bytes_max: usize,
+) -> CountedAnswer<B>
 where
     B: http_body::Body<Data = Bytes, Error = BoxError>,
 {
     let is_streamed = answer.extensions().get::<Streamed>().is_some();
-    let bytes = if is_streamed { 0 } else { length(answer.body()) };
+    let bytes = if is_streamed {
+        0
+    } else {
+        length(answer.body())
+    };
     if unread.has_room(bytes, bytes_max, ROOM_WAIT).await {
-        let count = if is_streamed { CountedBody::streamed } else { CountedBody::new };
+        let count = if is_streamed {
+            CountedBody::streamed
+        } else {
+            CountedBody::new
+        };
         return answer.map(|body| count(Box::pin(body), unread));
     }
     let why = "the answers before this one on the same connection were not read";
     let mut response = refusal(StatusCode::SERVICE_UNAVAILABLE, why, unread);
-    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(ROOM_WAIT.as_secs()));
+    response
+        .headers_mut()
+        .insert(RETRY_AFTER, HeaderValue::from(ROOM_WAIT.as_secs()));
     response
 }
 
-/// Fault of a request of HTTP/2 that names two hosts, or none: one reader would take the one, another the other (RFC 9113
-/// section 8.3.1).
+/// Fault of a request of HTTP/2 that names two hosts, or none: one reader would take the one,
+/// another the other (RFC 9113 section 8.3.1).
 fn other_host(request: &Request<Incoming>) -> Option<&'static str> {
     if request.version() != Version::HTTP_2 {
         return None;
@@ -292,7 +340,10 @@ fn other_host(request: &Request<Incoming>) -> Option<&'static str> {
         (_, _, Some(_)) => Some("a request has one Host"),
         (None, None, None) => Some("a request has an :authority"),
         (Some(authority), Some(host), None)
-            if !authority.as_str().as_bytes().eq_ignore_ascii_case(host.as_bytes()) =>
+            if !authority
+                .as_str()
+                .as_bytes()
+                .eq_ignore_ascii_case(host.as_bytes()) =>
         {
             Some("the Host is another one than the :authority")
         }
@@ -300,24 +351,38 @@ fn other_host(request: &Request<Incoming>) -> Option<&'static str> {
     }
 }
 
-/// True for a request that expects anything but to be asked for its body (RFC 9110 section 10.1.1). HTTP/1.0 has no
-/// expectations.
+/// True for a request that expects anything but to be asked for its body (RFC 9110 section 10.1.1).
+/// HTTP/1.0 has no expectations.
 fn expects_more(request: &Request<Incoming>) -> bool {
-    let lines = request.headers().get_all(EXPECT).iter().map(HeaderValue::as_bytes);
-    let mut members = lines.flat_map(|line| line.split(|byte| *byte == b',')).map(<[u8]>::trim_ascii);
+    let lines = request
+        .headers()
+        .get_all(EXPECT)
+        .iter()
+        .map(HeaderValue::as_bytes);
+    let mut members = lines
+        .flat_map(|line| line.split(|byte| *byte == b','))
+        .map(<[u8]>::trim_ascii);
     request.version() > Version::HTTP_10
         && members.any(|member| !member.is_empty() && !member.eq_ignore_ascii_case(b"100-continue"))
 }
 
 /// A refusal in a line.
-fn refusal<B>(status: StatusCode, line: impl std::fmt::Display, unread: Arc<Unread>) -> CountedAnswer<B>
+fn refusal<B>(
+    status: StatusCode,
+    line: impl std::fmt::Display,
+    unread: Arc<Unread>,
+) -> CountedAnswer<B>
 where
     B: http_body::Body<Data = Bytes, Error = BoxError>,
 {
-    let mut response = http::Response::new(CountedBody::whole(Bytes::from(format!("{line}\n")), unread));
+    let mut response =
+        http::Response::new(CountedBody::whole(Bytes::from(format!("{line}\n")), unread));
     *response.status_mut() = status;
     let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    headers.insert(
+        CONTENT_TYPE,
+        HeaderValue::from_static("text/plain; charset=utf-8"),
+    );
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     response
@@ -325,7 +390,9 @@ where
 
 /// The last answer on its connection, by the version of its request.
 fn closing<B>(mut answer: CountedAnswer<B>, version: Version) -> CountedAnswer<B> {
-    answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    answer
+        .headers_mut()
+        .insert(CONNECTION, HeaderValue::from_static("close"));
     if version == Version::HTTP_10 {
         // To an answer of HTTP/1.1 the library adds `keep-alive`.
         *answer.version_mut() = version;
@@ -365,7 +432,8 @@ mod tests {
         }
     }
 
-    /// Seconds after which a consumer is hung up on that says this and no more, and what it was answered.
+    /// Seconds after which a consumer is hung up on that says this and no more, and what it was
+    /// answered.
     async fn patience(says: &str) -> (u64, String) {
         let (ours, mut theirs) = tokio::io::duplex(1024);
         let slow = tower::service_fn(|request| async {
@@ -377,39 +445,57 @@ mod tests {
         let started = Instant::now();
         theirs.write_all(says.as_bytes()).await.unwrap();
         let mut answer = String::new();
-        let end = tokio::time::timeout(Duration::from_secs(3600), theirs.read_to_string(&mut answer)).await;
+        let end = tokio::time::timeout(
+            Duration::from_secs(3600),
+            theirs.read_to_string(&mut answer),
+        )
+        .await;
         end.expect("it is hung up on").unwrap();
         talk.await.unwrap();
         (started.elapsed().as_secs(), answer)
     }
 
-    /// Seconds after which an HTTP/2 consumer is hung up on that answers pings and takes nothing of its answer.
+    /// Seconds after which an HTTP/2 consumer is hung up on that answers pings and takes nothing of
+    /// its answer.
     #[tokio::test(start_paused = true)]
     async fn pings_keep_no_connection_whose_answers_are_not_read() {
         let (ours, theirs) = tokio::io::duplex(1 << 20);
 
         tokio::spawn(connection(ours).converse(bytes(1 << 20), CancellationToken::new()));
         let mut client = hyper::client::conn::http2::Builder::new(TokioExecutor::new());
-        client.timer(TokioTimer::new()).initial_stream_window_size(1000);
+        client
+            .timer(TokioTimer::new())
+            .initial_stream_window_size(1000);
         let (mut asks, connection) = client.handshake(TokioIo::new(theirs)).await.unwrap();
         let connection = tokio::spawn(connection);
         let request = Request::get("http://x/").body(String::new()).unwrap();
         let started = Instant::now();
         let answer = asks.send_request(request).await.unwrap();
         assert_eq!(answer.status(), StatusCode::OK);
-        let _ = tokio::time::timeout(Duration::from_secs(3600), connection).await.expect("it is hung up on");
+        let _ = tokio::time::timeout(Duration::from_secs(3600), connection)
+            .await
+            .expect("it is hung up on");
         let secs = started.elapsed().as_secs();
-        assert!((STALL_SECS..=STALL_SECS + STALL_CHECK_SECS).contains(&secs), "{secs}");
+        assert!(
+            (STALL_SECS..=STALL_SECS + STALL_CHECK_SECS).contains(&secs),
+            "{secs}"
+        );
     }
 
     #[tokio::test(start_paused = true)]
     async fn head_has_the_length_of_a_body_and_no_body_in_either_version() {
         let (ours, mut theirs) = tokio::io::duplex(1 << 20);
         tokio::spawn(connection(ours).converse(bytes(1000), CancellationToken::new()));
-        theirs.write_all(b"HEAD / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").await.unwrap();
+        theirs
+            .write_all(b"HEAD / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+            .await
+            .unwrap();
         let mut told = String::new();
         theirs.read_to_string(&mut told).await.unwrap();
-        assert!(told.contains("content-length: 1000\r\n") && told.ends_with("\r\n\r\n"), "{told}");
+        assert!(
+            told.contains("content-length: 1000\r\n") && told.ends_with("\r\n\r\n"),
+            "{told}"
+        );
 
         let (ours, theirs) = tokio::io::duplex(1 << 20);
         tokio::spawn(connection(ours).converse(bytes(1000), CancellationToken::new()));
@@ -417,10 +503,18 @@ mod tests {
         let (mut asks, connection) = client.handshake(TokioIo::new(theirs)).await.unwrap();
         tokio::spawn(connection);
         for (method, expect) in [(Method::HEAD, 0), (Method::GET, 1000)] {
-            let request = Request::builder().method(&method).uri("http://x/").body(String::new()).unwrap();
+            let request = Request::builder()
+                .method(&method)
+                .uri("http://x/")
+                .body(String::new())
+                .unwrap();
             let answer = asks.send_request(request).await.unwrap();
             assert_eq!(answer.headers()[CONTENT_LENGTH], "1000", "{method}");
-            let body = answer.into_body().collect().await.expect("nothing else comes");
+            let body = answer
+                .into_body()
+                .collect()
+                .await
+                .expect("nothing else comes");
             assert_eq!(body.to_bytes().len(), expect, "{method}");
         }
     }
@@ -428,7 +522,12 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn whoever_asks_for_nothing_is_hung_up_on_and_whoever_waits_for_an_answer_is_not() {
         assert_eq!(patience("").await, (IDLE_SECS, String::new()));
-        for begun in ["P", "PRI * HTTP/2.0\r\n", "GET", "GET / HTTP/1.1\r\nhost: x\r\nx: "] {
+        for begun in [
+            "P",
+            "PRI * HTTP/2.0\r\n",
+            "GET",
+            "GET / HTTP/1.1\r\nhost: x\r\nx: ",
+        ] {
             let (secs, answer) = patience(begun).await;
             assert!((20..25).contains(&secs), "{begun:?}: {secs}");
             assert!(
@@ -438,13 +537,22 @@ mod tests {
         }
         let (secs, answer) = patience("GET / HTTP/1.1\r\nhost: x\r\n\r\n").await;
         // The answer, and then the time in which the next request might have come.
-        assert_eq!((secs, answer.ends_with("xxx")), (300 + IDLE_SECS, true), "{answer}");
+        assert_eq!(
+            (secs, answer.ends_with("xxx")),
+            (300 + IDLE_SECS, true),
+            "{answer}"
+        );
     }
 
-    /// Answers `Upgrade: echo` with 101 and sends back what comes then, everything else with its path.
+    /// Answers `Upgrade: echo` with 101 and sends back what comes then, everything else with its
+    /// path.
     async fn echoing(mut request: Request<RequestBody>) -> Result<Response, Infallible> {
         let mut response = Response::new(body::whole(request.uri().path().to_owned()));
-        if request.headers().get(http::header::UPGRADE).is_some_and(|to| to == "echo") {
+        if request
+            .headers()
+            .get(http::header::UPGRADE)
+            .is_some_and(|to| to == "echo")
+        {
             *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
             let upgrade = hyper::upgrade::on(&mut request);
             tokio::spawn(async move {
@@ -459,13 +567,24 @@ mod tests {
     async fn what_follows_an_accepted_upgrade_passes_as_it_is() {
         let (held, place) = std::sync::mpsc::channel::<()>();
         let (ours, mut theirs) = tokio::io::duplex(1024);
-        let connection = Connection { place: Box::new(held), ..connection(ours) };
-        let talk = tokio::spawn(connection.converse(tower::service_fn(echoing), CancellationToken::new()));
+        let connection = Connection {
+            place: Box::new(held),
+            ..connection(ours)
+        };
+        let talk =
+            tokio::spawn(connection.converse(tower::service_fn(echoing), CancellationToken::new()));
         // Some bytes come before the answer, some are a request that would be refused.
-        theirs.write_all(b"GET / HTTP/1.1\r\nhost: x\r\nupgrade: echo\r\n\r\n\0\xff raw").await.unwrap();
+        theirs
+            .write_all(b"GET / HTTP/1.1\r\nhost: x\r\nupgrade: echo\r\n\r\n\0\xff raw")
+            .await
+            .unwrap();
         let mut answer = vec![0; 1024];
         let read = theirs.read(&mut answer).await.unwrap();
-        assert!(answer[..read].starts_with(b"HTTP/1.1 101 "), "{}", answer[..read].escape_ascii());
+        assert!(
+            answer[..read].starts_with(b"HTTP/1.1 101 "),
+            "{}",
+            answer[..read].escape_ascii()
+        );
         theirs.write_all(b"GET \n\n").await.unwrap();
         let mut echo = answer[..read].to_vec();
         while !echo.ends_with(b"\0\xff rawGET \n\n") {
@@ -474,7 +593,12 @@ mod tests {
             echo.extend_from_slice(&answer[..read]);
         }
         talk.await.unwrap();
-        let is_held = || !matches!(place.try_recv(), Err(std::sync::mpsc::TryRecvError::Disconnected));
+        let is_held = || {
+            !matches!(
+                place.try_recv(),
+                Err(std::sync::mpsc::TryRecvError::Disconnected)
+            )
+        };
         assert!(is_held(), "the connection outlives HTTP on it");
         drop(theirs);
         tokio::time::sleep(Duration::from_secs(1)).await;
@@ -483,15 +607,26 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn what_follows_an_upgrade_that_was_not_accepted_is_checked() {
-        for (next, status) in [("GET /2 HTTP/1.1\r\nhost: x\r\n\r\n", "200"), ("GET  /2 HTTP/1.1\r\n", "400")]
-        {
+        for (next, status) in [
+            ("GET /2 HTTP/1.1\r\nhost: x\r\n\r\n", "200"),
+            ("GET  /2 HTTP/1.1\r\n", "400"),
+        ] {
             let (ours, mut theirs) = tokio::io::duplex(1024);
-            tokio::spawn(connection(ours).converse(tower::service_fn(echoing), CancellationToken::new()));
+            tokio::spawn(
+                connection(ours).converse(tower::service_fn(echoing), CancellationToken::new()),
+            );
             let first = "GET /1 HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\n\r\n";
-            theirs.write_all(format!("{first}{next}").as_bytes()).await.unwrap();
+            theirs
+                .write_all(format!("{first}{next}").as_bytes())
+                .await
+                .unwrap();
             let mut answers = String::new();
             theirs.read_to_string(&mut answers).await.unwrap();
-            let statuses: Vec<_> = answers.split("HTTP/1.1 ").skip(1).map(|answer| &answer[..3]).collect();
+            let statuses: Vec<_> = answers
+                .split("HTTP/1.1 ")
+                .skip(1)
+                .map(|answer| &answer[..3])
+                .collect();
             assert_eq!(statuses, ["200", status], "{answers}");
         }
     }
@@ -508,19 +643,33 @@ mod tests {
                 counts.fetch_add(FRAME_BYTES, Ordering::Relaxed);
                 Ok::<_, BoxError>(http_body::Frame::data(Bytes::from(vec![b':'; FRAME_BYTES])))
             });
-            let body =
-                http_body_util::combinators::UnsyncBoxBody::new(http_body_util::StreamBody::new(frames));
+            let body = http_body_util::combinators::UnsyncBoxBody::new(
+                http_body_util::StreamBody::new(frames),
+            );
             let mut response = Response::new(body);
             response.extensions_mut().insert(Streamed);
             std::future::ready(Ok::<_, Infallible>(response))
         });
         let talk = tokio::spawn(connection(ours).converse(endless, CancellationToken::new()));
-        theirs.write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
+        theirs
+            .write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
+            .await
+            .unwrap();
         let started = Instant::now();
-        tokio::time::timeout(Duration::from_secs(3600), talk).await.expect("it is hung up on").unwrap();
-        assert!(started.elapsed().as_secs() <= STALL_SECS + STALL_CHECK_SECS, "{:?}", started.elapsed());
+        tokio::time::timeout(Duration::from_secs(3600), talk)
+            .await
+            .expect("it is hung up on")
+            .unwrap();
+        assert!(
+            started.elapsed().as_secs() <= STALL_SECS + STALL_CHECK_SECS,
+            "{:?}",
+            started.elapsed()
+        );
         let made = made.load(Ordering::Relaxed);
-        assert!((1..=4 * READ_AHEAD_BYTES).contains(&made), "{made} bytes were made for nobody");
+        assert!(
+            (1..=4 * READ_AHEAD_BYTES).contains(&made),
+            "{made} bytes were made for nobody"
+        );
     }
 
     #[tokio::test(start_paused = true)]
@@ -528,18 +677,27 @@ mod tests {
         let (ours, mut theirs) = tokio::io::duplex(1024);
         let waits = tower::service_fn(|_| std::future::pending::<Result<Response, Infallible>>());
         let talk = tokio::spawn(connection(ours).converse(waits, CancellationToken::new()));
-        theirs.write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\nnonsense\r\n").await.unwrap();
+        theirs
+            .write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\nnonsense\r\n")
+            .await
+            .unwrap();
         tokio::time::sleep(Duration::from_secs(100)).await;
         assert!(!talk.is_finished());
         drop(theirs);
-        tokio::time::timeout(Duration::from_secs(1), talk).await.expect("it is noticed").unwrap();
+        tokio::time::timeout(Duration::from_secs(1), talk)
+            .await
+            .expect("it is noticed")
+            .unwrap();
     }
 
     /// An answer of unknown length.
     async fn endless(_: Request<RequestBody>) -> Result<Response, Infallible> {
-        let frames =
-            futures_util::stream::iter([Ok::<_, BoxError>(http_body::Frame::data(Bytes::from("xyz")))]);
-        let body = http_body_util::combinators::UnsyncBoxBody::new(http_body_util::StreamBody::new(frames));
+        let frames = futures_util::stream::iter([Ok::<_, BoxError>(http_body::Frame::data(
+            Bytes::from("xyz"),
+        ))]);
+        let body = http_body_util::combinators::UnsyncBoxBody::new(
+            http_body_util::StreamBody::new(frames),
+        );
         Ok(Response::new(body))
     }
 
@@ -555,7 +713,11 @@ mod tests {
         tokio::spawn(connection(ours).converse(service, CancellationToken::new()));
         theirs.write_all(says.as_bytes()).await.unwrap();
         let mut answer = String::new();
-        let end = tokio::time::timeout(Duration::from_secs(3600), theirs.read_to_string(&mut answer)).await;
+        let end = tokio::time::timeout(
+            Duration::from_secs(3600),
+            theirs.read_to_string(&mut answer),
+        )
+        .await;
         end.expect("it is hung up on").unwrap();
         answer
     }
@@ -564,22 +726,37 @@ mod tests {
     async fn an_answer_of_http_1_0_that_ends_by_closing_says_nothing_else() {
         // RFC 9112 sections 6.3 and 9.3.
         let ask = |line: &str| format!("{line}\r\nhost: x\r\nconnection: keep-alive\r\n\r\n");
-        let answer = told(tower::service_fn(endless), &ask("GET / HTTP/1.0")).await.to_lowercase();
-        assert!(answer.starts_with("http/1.0 200 ") && answer.ends_with("\r\n\r\nxyz"), "{answer}");
-        assert!(!answer.contains("keep-alive") && answer.contains("connection: close\r\n"), "{answer}");
+        let answer = told(tower::service_fn(endless), &ask("GET / HTTP/1.0"))
+            .await
+            .to_lowercase();
+        assert!(
+            answer.starts_with("http/1.0 200 ") && answer.ends_with("\r\n\r\nxyz"),
+            "{answer}"
+        );
+        assert!(
+            !answer.contains("keep-alive") && answer.contains("connection: close\r\n"),
+            "{answer}"
+        );
         let known = told(bytes(3), &ask("GET / HTTP/1.0")).await;
         assert!(known.contains("connection: keep-alive\r\n"), "{known}");
         let chunked = told(tower::service_fn(endless), &ask("GET / HTTP/1.1")).await;
-        assert!(!chunked.contains("connection: close") && chunked.ends_with("\r\n0\r\n\r\n"), "{chunked}");
+        assert!(
+            !chunked.contains("connection: close") && chunked.ends_with("\r\n0\r\n\r\n"),
+            "{chunked}"
+        );
     }
 
     #[tokio::test(start_paused = true)]
     async fn an_answer_that_leaves_its_request_unread_says_that_the_connection_ends() {
         // RFC 9112 section 9.6.
-        let post = |head: &str, body: &str| format!("POST / HTTP/1.1\r\nhost: x\r\n{head}\r\n{body}");
+        let post =
+            |head: &str, body: &str| format!("POST / HTTP/1.1\r\nhost: x\r\n{head}\r\n{body}");
         let next = "GET / HTTP/1.1\r\nhost: x\r\n\r\n";
         let short = post("content-length: 5\r\n", "hello") + next;
-        let chunked = post("transfer-encoding: chunked\r\n", "2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n") + next;
+        let chunked = post(
+            "transfer-encoding: chunked\r\n",
+            "2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n",
+        ) + next;
         let whole = post("content-length: 20000\r\n", &"x".repeat(20_000)) + next;
         for there in [short, chunked, whole] {
             let answers = told(bytes(3), &there).await;

@@ -1,6 +1,8 @@
 //! The things that answers to pulls are made from.
 
-use super::{client_address::WayTrust, first_seen::FirstSeen, long_poll::Waiters, refusal::Refusal};
+use super::{
+    client_address::WayTrust, first_seen::FirstSeen, long_poll::Waiters, refusal::Refusal,
+};
 use crate::{
     catalog::{ReadGate, Sites},
     clock::Clock,
@@ -54,7 +56,11 @@ impl ServeContext {
         let polled = self.store.poll(feed).await?.unwrap_or_default();
         let now = Stamp::from_micros(self.clock.now_us());
         let fails = polled.health.fault.is_some();
-        let secs = if fails { polled.timetable.next_at.secs_since(now) } else { 0 };
+        let secs = if fails {
+            polled.timetable.next_at.secs_since(now)
+        } else {
+            0
+        };
         Err(Refusal::not_ready(secs, fails))
     }
 

@@ -1,5 +1,5 @@
-//! Deltas (RFC 3229, `A-IM: feed`): does a consumer take the changed items of a page alone, and since which state? Not which
-//! items those are.
+//! Deltas (RFC 3229, `A-IM: feed`): does a consumer take the changed items of a page alone, and
+//! since which state? Not which items those are.
 
 use super::accept::{self, CODINGS, coding_tag};
 use crate::feed::{record::Head, stamp::Stamp};
@@ -27,11 +27,17 @@ pub(super) struct DeltaBase {
     pub(super) tag: String,
 }
 
-/// The newest state of a view that the consumer holds, by its tags; those of other views, and of a later state than ours, say
-/// nothing. `tail` is what the tags of the view have in common behind state and revision.
+/// The newest state of a view that the consumer holds, by its tags; those of other views, and of a
+/// later state than ours, say nothing. `tail` is what the tags of the view have in common behind
+/// state and revision.
 pub(super) fn base(headers: &HeaderMap, tail: &str, head: Head) -> Option<DeltaBase> {
     let known = accept::joined(headers, &IF_NONE_MATCH)?;
-    let based = |tag: &str| Some(DeltaBase { last_t: state(tag, tail)?, tag: tag.trim().to_owned() });
+    let based = |tag: &str| {
+        Some(DeltaBase {
+            last_t: state(tag, tail)?,
+            tag: tag.trim().to_owned(),
+        })
+    };
     let states = known.split(',').filter_map(based);
     states
         .filter(|base| base.last_t > Stamp::ZERO && base.last_t <= head.last_t)
@@ -41,10 +47,16 @@ pub(super) fn base(headers: &HeaderMap, tail: &str, head: Head) -> Option<DeltaB
 /// The state in a tag of a view, in any coding.
 fn state(tag: &str, tail: &str) -> Option<Stamp> {
     let tag = tag.trim();
-    let tag = tag.strip_prefix("W/").unwrap_or(tag).strip_prefix('"')?.strip_suffix('"')?;
+    let tag = tag
+        .strip_prefix("W/")
+        .unwrap_or(tag)
+        .strip_prefix('"')?
+        .strip_suffix('"')?;
     let (t, rest) = tag.split_once('.')?;
     let (_, rest) = rest.split_once('.')?;
     let coding = rest.strip_prefix(tail)?;
     let is_ours = coding.is_empty() || CODINGS.into_iter().any(|ours| coding_tag(ours) == coding);
-    is_ours.then(|| u64::from_str_radix(t, 16).ok().map(Stamp::from_micros)).flatten()
+    is_ours
+        .then(|| u64::from_str_radix(t, 16).ok().map(Stamp::from_micros))
+        .flatten()
 }

@@ -28,8 +28,8 @@ use crate::{
 use http::{
     HeaderValue, StatusCode,
     header::{
-        ACCEPT, ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE,
-        VARY, X_CONTENT_TYPE_OPTIONS,
+        ACCEPT, ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY,
+        CONTENT_TYPE, VARY, X_CONTENT_TYPE_OPTIONS,
     },
     request::Parts,
 };
@@ -37,7 +37,8 @@ use std::{collections::HashSet, sync::Arc};
 
 /// Feeds in a list for people: a page that a phone shows at once.
 const FEEDS_ON_PAGE_DEFAULT: usize = 100;
-/// Feeds that are looked at for one list, whose titles are in the store; the next list goes on behind them.
+/// Feeds that are looked at for one list, whose titles are in the store; the next list goes on
+/// behind them.
 const FEEDS_LOOKED_AT_MAX: usize = 10_000;
 
 /// The list of feeds: JSON, or a page when a browser asks.
@@ -86,11 +87,27 @@ pub(super) async fn outline_of(
     for member in catalog.members(no).map_or_else(|| vec![no], <[_]>::to_vec) {
         feeds.push(context.store.feed(member).await?);
     }
-    let title = record.metadata.title.as_ref().map(render::words).unwrap_or_else(|| name.into());
+    let title = record
+        .metadata
+        .title
+        .as_ref()
+        .map(render::words)
+        .unwrap_or_else(|| name.into());
     let (total, site) = (feeds.len(), caller.site(context));
-    let parts = (caller.shows != Filter::All).then_some(no).into_iter().collect();
-    let list =
-        List { site, feeds: &feeds, parts: &parts, total, words: "", found: None, title: &title, next: None };
+    let parts = (caller.shows != Filter::All)
+        .then_some(no)
+        .into_iter()
+        .collect();
+    let list = List {
+        site,
+        feeds: &feeds,
+        parts: &parts,
+        total,
+        words: "",
+        found: None,
+        title: &title,
+        next: None,
+    };
     Ok(outlined((context, request, caller), &list).await)
 }
 
@@ -98,7 +115,10 @@ pub(super) async fn outline_of(
 async fn outlined(of: (&ServeContext, &Parts, &Caller), list: &List<'_>) -> Response {
     let mut response = Response::default();
     let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(render::list::OPML_TYPE));
+    headers.insert(
+        CONTENT_TYPE,
+        HeaderValue::from_static(render::list::OPML_TYPE),
+    );
     headers.insert(VARY, HeaderValue::from_static("accept-encoding"));
     validated(of, response, render::list::opml(list)).await
 }
@@ -116,13 +136,15 @@ struct FeedPart {
 }
 
 impl FeedPart {
-    /// `url` is that of the list, below which the next part is; it has `feeds_default` feeds when nobody says how many.
+    /// `url` is that of the list, below which the next part is; it has `feeds_default` feeds when
+    /// nobody says how many.
     async fn read(
         (context, request, caller): (&ServeContext, &Parts, &Caller),
         url: &str,
         feeds_default: usize,
     ) -> Result<Self, Refusal> {
-        let range = FeedRange::parse(request.uri.query().unwrap_or_default()).map_err(Refusal::bad)?;
+        let range =
+            FeedRange::parse(request.uri.query().unwrap_or_default()).map_err(Refusal::bad)?;
         let feeds_max = range.max.unwrap_or(feeds_default);
         let catalog = context.gate.catalog.snapshot();
         let is_open = |feed: &&Arc<RegisteredFeed>| is_open_to(feed, caller.principal.as_ref());
@@ -131,11 +153,14 @@ impl FeedPart {
         } else {
             catalog.feeds().len()
         };
-        // All that hold the words are counted, where all can be looked at; a part of all feeds needs no look at the others.
+        // All that hold the words are counted, where all can be looked at; a part of all feeds
+        // needs no look at the others.
         let counts = !range.words.is_empty() && total <= FEEDS_LOOKED_AT_MAX;
         let after = range.after.as_deref();
         // Feeds that are no longer configured keep their memory, but are not served.
-        let served = catalog.feeds_after(after.filter(|_| !counts)).filter(is_open);
+        let served = catalog
+            .feeds_after(after.filter(|_| !counts))
+            .filter(is_open);
         let mut feeds: Vec<FeedRecord> = Vec::new();
         let mut parts = HashSet::new();
         let (mut last, mut next, mut found) = (None, None, 0);
@@ -153,7 +178,12 @@ impl FeedPart {
                 }
                 record => record?,
             };
-            let title = record.metadata.title.as_ref().map(render::words).unwrap_or_default();
+            let title = record
+                .metadata
+                .title
+                .as_ref()
+                .map(render::words)
+                .unwrap_or_default();
             let is_shown = range.shows(&record.name, &title);
             found += usize::from(is_shown);
             if is_before || is_full && !is_shown {
@@ -172,13 +202,36 @@ impl FeedPart {
             }
         }
         let next = next.map(|query| format!("{url}?{query}"));
-        Ok(Self { feeds, parts, total, found: counts.then_some(found), words: range.words, next })
+        Ok(Self {
+            feeds,
+            parts,
+            total,
+            found: counts.then_some(found),
+            words: range.words,
+            next,
+        })
     }
 
     fn list<'a>(&'a self, site: &'a Site) -> List<'a> {
-        let Self { feeds, parts, total, found, words, next } = self;
+        let Self {
+            feeds,
+            parts,
+            total,
+            found,
+            words,
+            next,
+        } = self;
         let (title, next) = (render::list::ALL_FEEDS, next.as_deref());
-        List { site, feeds, parts, total: *total, words, found: *found, title, next }
+        List {
+            site,
+            feeds,
+            parts,
+            total: *total,
+            words,
+            found: *found,
+            title,
+            next,
+        }
     }
 }
 
@@ -194,10 +247,15 @@ pub(super) async fn about(
     let feed = context.store.feed(no).await?;
     let catalog = context.gate.catalog.snapshot();
     let members = catalog.member_names(no);
-    let upstream = catalog.feed_no(no).filter(|feed| !feed.is_group()).map(|feed| feed.known_url());
+    let upstream = catalog
+        .feed_no(no)
+        .filter(|feed| !feed.is_group())
+        .map(|feed| feed.known_url());
     let polled = context.store.poll(no).await?.unwrap_or_default();
-    let (max_cap, timeout_cap_secs) =
-        (context.readers.config().page_items_max, context.waiters.timeout_max_secs());
+    let (max_cap, timeout_cap_secs) = (
+        context.readers.config().page_items_max,
+        context.waiters.timeout_max_secs(),
+    );
     let about = About {
         feed: &feed,
         is_part: caller.shows != Filter::All,
@@ -226,7 +284,10 @@ pub(super) async fn about(
 pub(super) async fn openapi(context: &ServeContext, request: &Parts, caller: &Caller) -> Response {
     let mut response = Response::default();
     let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(render::openapi::CONTENT_TYPE));
+    headers.insert(
+        CONTENT_TYPE,
+        HeaderValue::from_static(render::openapi::CONTENT_TYPE),
+    );
     headers.insert(VARY, HeaderValue::from_static("accept-encoding"));
     let body = render::openapi::document(caller.site(context));
     validated((context, request, caller), response, body).await
@@ -235,17 +296,29 @@ pub(super) async fn openapi(context: &ServeContext, request: &Parts, caller: &Ca
 /// A request with what it is answered by.
 type AskedOf<'a> = (&'a ServeContext, &'a Parts, &'a Caller);
 
-/// The answer in the coding that the consumer prefers, with validators made of its bytes and of the time since which it has them;
-/// 304 when the consumer has it.
+/// The answer in the coding that the consumer prefers, with validators made of its bytes and of the
+/// time since which it has them; 304 when the consumer has it.
 async fn validated(
     (context, request, caller): AskedOf<'_>,
     mut response: Response,
     body: Vec<u8>,
 ) -> Response {
     let now = Stamp::from_micros(context.clock.now_us());
-    let form = response.headers().get(CONTENT_TYPE).and_then(|form| form.to_str().ok()).unwrap_or_default();
-    let principal = caller.principal.as_ref().map(Principal::name).unwrap_or_default();
-    let name = format!("{principal}\n{form}\n{}\n{}", caller.site(context).root(), request.uri);
+    let form = response
+        .headers()
+        .get(CONTENT_TYPE)
+        .and_then(|form| form.to_str().ok())
+        .unwrap_or_default();
+    let principal = caller
+        .principal
+        .as_ref()
+        .map(Principal::name)
+        .unwrap_or_default();
+    let name = format!(
+        "{principal}\n{form}\n{}\n{}",
+        caller.site(context).root(),
+        request.uri
+    );
     let since = context.first_seen.of(&name, &body, now).await;
     let coding = accept::coding(accept::joined(&request.headers, &ACCEPT_ENCODING).as_deref());
     let validators = AnswerValidators {
@@ -258,7 +331,9 @@ async fn validated(
     } else {
         *response.body_mut() = body::whole(coded(coding, body.into()).await);
         if let Some(token) = coding.token() {
-            response.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static(token));
+            response
+                .headers_mut()
+                .insert(CONTENT_ENCODING, HeaderValue::from_static(token));
         }
     }
     let headers = response.headers_mut();
@@ -278,17 +353,26 @@ enum AnswerForm {
 }
 
 impl AnswerForm {
-    /// The form that a request asks for. As of pages of feeds, scripts are for public answers only (D-12).
+    /// The form that a request asks for. As of pages of feeds, scripts are for public answers only
+    /// (D-12).
     fn of(request: &Parts, caller: &Caller) -> Result<Self, Refusal> {
         let query = request.uri.query().unwrap_or_default();
         if let Some(name) = render::urls::callback(query)? {
             if !render::jsonp::is_callback(&name) {
                 return Err(Refusal::bad("`callback` must be the name of a function"));
             }
-            return if caller.is_private { Err(Refusal::no_script()) } else { Ok(Self::Script(name)) };
+            return if caller.is_private {
+                Err(Refusal::no_script())
+            } else {
+                Ok(Self::Script(name))
+            };
         }
         let accept = accept::joined(&request.headers, &ACCEPT);
-        Ok(if accept::wants_html(accept.as_deref()) { Self::Page } else { Self::Json })
+        Ok(if accept::wants_html(accept.as_deref()) {
+            Self::Page
+        } else {
+            Self::Json
+        })
     }
 
     /// The answer with this body.
@@ -296,7 +380,10 @@ impl AnswerForm {
         let (media_type, body) = match self {
             Self::Page => (render::html::CONTENT_TYPE, body),
             Self::Json => (JSON, body),
-            Self::Script(name) => (render::jsonp::CONTENT_TYPE, render::jsonp::wrap(name, JSON, &body)),
+            Self::Script(name) => (
+                render::jsonp::CONTENT_TYPE,
+                render::jsonp::wrap(name, JSON, &body),
+            ),
         };
         let mut response = Response::default();
         let headers = response.headers_mut();

@@ -1,5 +1,5 @@
-//! Server-sent events: from a GET to a stream of the changes of a feed, which lives until the reader leaves, may not read any
-//! more, or the server stops; not what an event says.
+//! Server-sent events: from a GET to a stream of the changes of a feed, which lives until the
+//! reader leaves, may not read any more, or the server stops; not what an event says.
 
 use super::{
     admission::Caller,
@@ -31,9 +31,11 @@ use std::{
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 use tower::BoxError;
 
-/// Pause after which a quiet stream says something: below the usual idle limit of proxies, 60 s, with room for one that is lost.
+/// Pause after which a quiet stream says something: below the usual idle limit of proxies, 60 s,
+/// with room for one that is lost.
 const BEAT: Duration = Duration::from_secs(25);
-/// Milliseconds after which browsers connect again: spread, so that those of a restarted server do not come at once.
+/// Milliseconds after which browsers connect again: spread, so that those of a restarted server do
+/// not come at once.
 const RETRY_MS: RangeInclusive<u64> = 1_000..=5_000;
 /// Events that are written at once at most.
 const EVENTS_MAX: usize = 100;
@@ -71,8 +73,8 @@ pub(super) async fn open(
     Ok(response(body, is_negotiated))
 }
 
-/// A stream that ends at once, for browsers that come while the server starts: after any other answer they would never come
-/// again.
+/// A stream that ends at once, for browsers that come while the server starts: after any other
+/// answer they would never come again.
 pub(super) fn come_again() -> Response {
     let line = event_stream::retry(spread_retry());
     response(body::whole(line), false)
@@ -80,31 +82,51 @@ pub(super) fn come_again() -> Response {
 
 /// Refuses what a stream has not.
 fn check(query: &Query) -> Result<(), Refusal> {
-    let Query { until, max, order, callback, .. } = query;
+    let Query {
+        until,
+        max,
+        order,
+        callback,
+        ..
+    } = query;
     if !until.is_empty() || max.is_some() || callback.is_some() {
-        return Err(Refusal::bad("a stream of events takes `since`, `order`, `timeout` and filters only"));
+        return Err(Refusal::bad(
+            "a stream of events takes `since`, `order`, `timeout` and filters only",
+        ));
     }
     if order.reverse || !matches!(order.axis, Axis::Modified | Axis::Created) {
-        return Err(Refusal::bad("a stream of events has the order modified or created"));
+        return Err(Refusal::bad(
+            "a stream of events has the order modified or created",
+        ));
     }
     Ok(())
 }
 
-/// The position to begin at. The last event that a browser saw goes before `since`: it connects again with the URL by which it
-/// came first.
+/// The position to begin at. The last event that a browser saw goes before `since`: it connects
+/// again with the URL by which it came first.
 fn position(request: &Parts, since: &str) -> Result<String, Refusal> {
     let mut ids = request.headers.get_all(LAST_EVENT_ID).iter();
     let (id, other) = (ids.next(), ids.next());
     if other.is_some() {
         return Err(Refusal::bad("`Last-Event-ID` is given more than once"));
     }
-    let Some(id) = id.filter(|id| !id.is_empty()) else { return Ok(since.to_owned()) };
+    let Some(id) = id.filter(|id| !id.is_empty()) else {
+        return Ok(since.to_owned());
+    };
     // Whatever is not readable is a cursor of somebody else, and told as such.
-    let id = id.to_str().ok().filter(|id| id.len() <= EVENT_ID_BYTES_MAX).unwrap_or("-");
-    Ok(format!("cursor:{}", id.strip_prefix("cursor:").unwrap_or(id)))
+    let id = id
+        .to_str()
+        .ok()
+        .filter(|id| id.len() <= EVENT_ID_BYTES_MAX)
+        .unwrap_or("-");
+    Ok(format!(
+        "cursor:{}",
+        id.strip_prefix("cursor:").unwrap_or(id)
+    ))
 }
 
-/// The end of a stream: the server stops, its reader has lost the right to read, or sees another part of the feed now, or has asked for so many seconds.
+/// The end of a stream: the server stops, its reader has lost the right to read, or sees another
+/// part of the feed now, or has asked for so many seconds.
 async fn end(context: Arc<ServeContext>, caller: Caller, feed: FeedNo, timeout_secs: Option<u64>) {
     let stop = context.stop.clone();
     let (mut catalog, mut accounts) = (context.gate.catalog.watch(), context.gate.auth.watch());
@@ -117,7 +139,10 @@ async fn end(context: Arc<ServeContext>, caller: Caller, feed: FeedNo, timeout_s
         }
     };
     let late = async {
-        match timeout_secs.map(Duration::from_secs).and_then(|timeout| Instant::now().checked_add(timeout)) {
+        match timeout_secs
+            .map(Duration::from_secs)
+            .and_then(|timeout| Instant::now().checked_add(timeout))
+        {
             Some(end) => tokio::time::sleep_until(end).await,
             None => std::future::pending().await,
         }
@@ -133,7 +158,10 @@ fn response(body: ServeBody, is_negotiated: bool) -> Response {
     let mut response = Response::new(body);
     response.extensions_mut().insert(Streamed);
     let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(event_stream::CONTENT_TYPE));
+    headers.insert(
+        CONTENT_TYPE,
+        HeaderValue::from_static(event_stream::CONTENT_TYPE),
+    );
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert(X_ACCEL_BUFFERING, HeaderValue::from_static("no"));
     if is_negotiated {
@@ -162,7 +190,13 @@ impl EventBody {
         let mut beat = interval_at(Instant::now() + BEAT, BEAT);
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let first = Some(event_stream::retry(spread_retry()).into());
-        Self { first, pages, beat, passed: None, _place: place }
+        Self {
+            first,
+            pages,
+            beat,
+            passed: None,
+            _place: place,
+        }
     }
 
     /// The events of a page; `None` for one without.
@@ -203,7 +237,10 @@ impl Body for EventBody {
                     return Poll::Ready(None);
                 }
                 None => {
-                    let position = stream.passed.take().map(|cursor| event_stream::position(&cursor).into());
+                    let position = stream
+                        .passed
+                        .take()
+                        .map(|cursor| event_stream::position(&cursor).into());
                     return Poll::Ready(position.map(|position| Ok(Frame::data(position))));
                 }
             }

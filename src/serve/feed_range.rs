@@ -1,4 +1,5 @@
-//! The part of all feeds that a list of them shows: `?after=NAME&max=N&q=WORDS`; not what it says of each.
+//! The part of all feeds that a list of them shows: `?after=NAME&max=N&q=WORDS`; not what it says
+//! of each.
 
 use crate::render::urls::{BadQuery, LIST_WORDS_BYTES_MAX, count};
 use std::borrow::Cow;
@@ -28,7 +29,9 @@ impl FeedRange {
         let mut range = Self::default();
         let mut seen: Vec<&str> = Vec::new();
         for (name, value) in parse(query.as_bytes()) {
-            let Some(known) = NAMES.into_iter().find(|known| *known == name) else { continue };
+            let Some(known) = NAMES.into_iter().find(|known| *known == name) else {
+                continue;
+            };
             if seen.contains(&known) {
                 return Err(BadQuery::Twice(known).to_string().into());
             }
@@ -46,7 +49,8 @@ impl FeedRange {
                 "max" => {
                     let max = count(&value).ok().filter(|max| *max != Some(0));
                     let max = max.ok_or_else(|| BadQuery::Max.to_string())?;
-                    range.max = max.map(|max| usize::try_from(max).unwrap_or(FEEDS_MAX).min(FEEDS_MAX));
+                    range.max =
+                        max.map(|max| usize::try_from(max).unwrap_or(FEEDS_MAX).min(FEEDS_MAX));
                 }
                 _ => {}
             }
@@ -60,7 +64,10 @@ impl FeedRange {
             return true;
         }
         let text = format!("{name}\n{title}").to_lowercase();
-        self.words.to_lowercase().split_whitespace().all(|word| text.contains(word))
+        self.words
+            .to_lowercase()
+            .split_whitespace()
+            .all(|word| text.contains(word))
     }
 
     /// The query of the range after this one, of which `last` is the last feed.
@@ -84,22 +91,50 @@ mod tests {
     #[test]
     fn a_range_is_what_its_query_says_and_leads_to_the_next() {
         let range = FeedRange::parse("max=2&after=a%20b&x=1").unwrap();
-        assert_eq!(range, FeedRange { after: Some("a b".into()), max: Some(2), words: String::new() });
+        assert_eq!(
+            range,
+            FeedRange {
+                after: Some("a b".into()),
+                max: Some(2),
+                words: String::new()
+            }
+        );
         assert_eq!(
             FeedRange::parse(&range.next("c&d")).unwrap(),
-            FeedRange { after: Some("c&d".into()), max: Some(2), words: String::new() }
+            FeedRange {
+                after: Some("c&d".into()),
+                max: Some(2),
+                words: String::new()
+            }
         );
         assert_eq!(FeedRange::parse("").unwrap().next("z"), "after=z");
-        assert_eq!(FeedRange::parse("max=99999999").unwrap().max, Some(FEEDS_MAX));
+        assert_eq!(
+            FeedRange::parse("max=99999999").unwrap().max,
+            Some(FEEDS_MAX)
+        );
         let long = format!("q={}", "x".repeat(257));
-        assert_eq!(FeedRange::parse("max=").unwrap(), FeedRange::default(), "an empty one is none");
-        assert_eq!(FeedRange::parse("max=99999999999999999999999").unwrap().max, Some(FEEDS_MAX));
+        assert_eq!(
+            FeedRange::parse("max=").unwrap(),
+            FeedRange::default(),
+            "an empty one is none"
+        );
+        assert_eq!(
+            FeedRange::parse("max=99999999999999999999999").unwrap().max,
+            Some(FEEDS_MAX)
+        );
         let odd = ["q=%ff", "after=%ff", "q=a%00b", "after=a%0a"];
-        for bad in ["max=0", "max=-1", "max=x", "max=1&max=1", "q=a&q=", &long].into_iter().chain(odd) {
+        for bad in ["max=0", "max=-1", "max=x", "max=1&max=1", "q=a&q=", &long]
+            .into_iter()
+            .chain(odd)
+        {
             assert!(FeedRange::parse(bad).is_err(), "{bad}");
         }
         let range = FeedRange::parse("q=%20Old+ß&max=2").unwrap();
         assert_eq!(FeedRange::parse(&range.next("x")).unwrap().words, "Old ß");
-        assert!(range.shows("blog", "Groß und OLD") && range.shows("old-ß", "") && !range.shows("old", ""));
+        assert!(
+            range.shows("blog", "Groß und OLD")
+                && range.shows("old-ß", "")
+                && !range.shows("old", "")
+        );
     }
 }

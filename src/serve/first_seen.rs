@@ -1,11 +1,13 @@
-//! The dates of answers that are made of many things (lists, descriptions), none of which has a date for all of it: since when the
-//! server has seen each as it is. Not the validators of pages, which follow the head of their feed.
+//! The dates of answers that are made of many things (lists, descriptions), none of which has a
+//! date for all of it: since when the server has seen each as it is. Not the validators of pages,
+//! which follow the head of their feed.
 
 use crate::feed::stamp::Stamp;
 use moka::future::Cache;
 use sha2::{Digest as _, Sha256};
 
-/// Answers whose dates are remembered. One that is forgotten is taken for new: it is sent once more.
+/// Answers whose dates are remembered. One that is forgotten is taken for new: it is sent once
+/// more.
 const ANSWERS_MAX: u64 = 4_000;
 
 /// The answers that were seen, and since when each is as it is.
@@ -16,14 +18,18 @@ pub struct FirstSeen {
 
 impl Default for FirstSeen {
     fn default() -> Self {
-        Self { answers: Cache::new(ANSWERS_MAX) }
+        Self {
+            answers: Cache::new(ANSWERS_MAX),
+        }
     }
 }
 
 impl FirstSeen {
-    /// The time since which what has this name has had this body: `now`, if it is seen for the first time.
+    /// The time since which what has this name has had this body: `now`, if it is seen for the
+    /// first time.
     pub(super) async fn of(&self, name: &str, body: &[u8], now: Stamp) -> Stamp {
-        let (name, body): ([u8; 32], [u8; 32]) = (Sha256::digest(name).into(), Sha256::digest(body).into());
+        let (name, body): ([u8; 32], [u8; 32]) =
+            (Sha256::digest(name).into(), Sha256::digest(body).into());
         match self.answers.get(&name).await {
             Some((known, since)) if known == body => since,
             _ => {

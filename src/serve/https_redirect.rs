@@ -1,4 +1,5 @@
-//! Sends whoever asks by HTTP to the same URL by HTTPS; but a certificate authority gets its answer.
+//! Sends whoever asks by HTTP to the same URL by HTTPS; but a certificate authority gets its
+//! answer.
 
 use super::body::{self, Response};
 use crate::acme::HeldCertificate;
@@ -13,14 +14,16 @@ use url::Url;
 /// The default port of HTTPS.
 const HTTPS_PORT: u16 = 443;
 
-/// A service that answers every request with 308, but those for an open challenge of `held`. `public_url` is ours, whose port
-/// counts if it is one of HTTPS; else `port` does.
+/// A service that answers every request with 308, but those for an open challenge of `held`.
+/// `public_url` is ours, whose port counts if it is one of HTTPS; else `port` does.
 pub fn redirecting<B: Send + 'static>(
     public_url: &Url,
     port: u16,
     held: Option<Arc<HeldCertificate>>,
-) -> impl Service<Request<B>, Response = Response, Error = Infallible, Future: Send> + Clone + Send + 'static
-{
+) -> impl Service<Request<B>, Response = Response, Error = Infallible, Future: Send>
++ Clone
++ Send
++ 'static {
     let port = if public_url.scheme() == "https" {
         public_url.port_or_known_default().unwrap_or(HTTPS_PORT)
     } else {
@@ -28,7 +31,9 @@ pub fn redirecting<B: Send + 'static>(
     };
     let own_host = public_url.host_str().unwrap_or_default().to_owned();
     tower::service_fn(move |request: Request<B>| {
-        let challenge = held.as_ref().and_then(|held| held.challenge_document(request.uri().path()));
+        let challenge = held
+            .as_ref()
+            .and_then(|held| held.challenge_document(request.uri().path()));
         let response = match challenge {
             Some(document) => answer(StatusCode::OK, "application/octet-stream", document),
             None => redirect(&request, &own_host, port),
@@ -38,11 +43,26 @@ pub fn redirecting<B: Send + 'static>(
 }
 
 fn redirect<B>(request: &Request<B>, own_host: &str, port: u16) -> Response {
-    let host = request.headers().get(HOST).and_then(|host| host.to_str().ok());
-    let host = host.or_else(|| request.uri().authority().map(|authority| authority.as_str()));
+    let host = request
+        .headers()
+        .get(HOST)
+        .and_then(|host| host.to_str().ok());
+    let host = host.or_else(|| {
+        request
+            .uri()
+            .authority()
+            .map(|authority| authority.as_str())
+    });
     let host = host.map_or(own_host, without_port);
-    let port = if port == HTTPS_PORT { String::new() } else { format!(":{port}") };
-    let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
+    let port = if port == HTTPS_PORT {
+        String::new()
+    } else {
+        format!(":{port}")
+    };
+    let path = request
+        .uri()
+        .path_and_query()
+        .map_or("/", |path| path.as_str());
     // A target in absolute form may have no path, and the one of OPTIONS is no path.
     let (slash, path) = match path.chars().next() {
         Some('/') => ("", path),
@@ -51,8 +71,15 @@ fn redirect<B>(request: &Request<B>, own_host: &str, port: u16) -> Response {
     };
     let location = HeaderValue::try_from(format!("https://{host}{port}{slash}{path}"));
     let words = "this is served by https only\n".to_owned();
-    let mut response = answer(StatusCode::PERMANENT_REDIRECT, "text/plain; charset=utf-8", words);
-    response.headers_mut().insert(LOCATION, location.unwrap_or_else(|_| HeaderValue::from_static("/")));
+    let mut response = answer(
+        StatusCode::PERMANENT_REDIRECT,
+        "text/plain; charset=utf-8",
+        words,
+    );
+    response.headers_mut().insert(
+        LOCATION,
+        location.unwrap_or_else(|_| HeaderValue::from_static("/")),
+    );
     response
 }
 
@@ -88,10 +115,17 @@ mod tests {
         for (target, status) in [
             ("/.well-known/acme-challenge/t", StatusCode::OK),
             ("http://h/.well-known/acme-challenge/t", StatusCode::OK),
-            ("/.well-known/acme-challenge/u", StatusCode::PERMANENT_REDIRECT),
+            (
+                "/.well-known/acme-challenge/u",
+                StatusCode::PERMANENT_REDIRECT,
+            ),
             ("/", StatusCode::PERMANENT_REDIRECT),
         ] {
-            let answer = service.clone().oneshot(Request::get(target).body(()).unwrap()).await.unwrap();
+            let answer = service
+                .clone()
+                .oneshot(Request::get(target).body(()).unwrap())
+                .await
+                .unwrap();
             assert_eq!(answer.status(), status, "{target}");
         }
     }
@@ -100,9 +134,27 @@ mod tests {
     async fn the_same_url_is_asked_for_by_https() {
         for (public_url, port, host, target, expect) in [
             ("https://h/", 8443, Some("h"), "/a?b=c", "https://h/a?b=c"),
-            ("https://h/", 8443, Some("other.example:80"), "/", "https://other.example/"),
-            ("https://h:444/", 8443, Some("h:80"), "//x", "https://h:444//x"),
-            ("http://h/", 8443, Some("[::1]:80"), "/", "https://[::1]:8443/"),
+            (
+                "https://h/",
+                8443,
+                Some("other.example:80"),
+                "/",
+                "https://other.example/",
+            ),
+            (
+                "https://h:444/",
+                8443,
+                Some("h:80"),
+                "//x",
+                "https://h:444//x",
+            ),
+            (
+                "http://h/",
+                8443,
+                Some("[::1]:80"),
+                "/",
+                "https://[::1]:8443/",
+            ),
             ("http://h/", 443, Some("[::1]"), "/", "https://[::1]/"),
             ("https://h/", 443, None, "/a", "https://h/a"),
             ("https://h/", 443, Some("h"), "http://h?x", "https://h/?x"),
@@ -113,8 +165,10 @@ mod tests {
                 request = request.header(HOST, host);
             }
             let public_url = Url::parse(public_url).unwrap();
-            let answer =
-                redirecting(&public_url, port, None).oneshot(request.body(()).unwrap()).await.unwrap();
+            let answer = redirecting(&public_url, port, None)
+                .oneshot(request.body(()).unwrap())
+                .await
+                .unwrap();
             assert_eq!(answer.status(), StatusCode::PERMANENT_REDIRECT);
             assert_eq!(answer.headers()[LOCATION], expect, "{target}");
         }

@@ -1,5 +1,6 @@
-//! The address of an old feed, before which we stand: plain readers get the publisher's last good document, whoever speaks of
-//! cursors or prefers JSON gets the Smart Feed; not the rest of the site.
+//! The address of an old feed, before which we stand: plain readers get the publisher's last good
+//! document, whoever speaks of cursors or prefers JSON gets the Smart Feed; not the rest of the
+//! site.
 
 use super::{
     accept,
@@ -26,8 +27,8 @@ use http::{
     HeaderMap, HeaderValue, Method, Request, StatusCode, Uri,
     header::{
         self, ACCEPT, ACCEPT_ENCODING, ACCEPT_RANGES, ACCESS_CONTROL_REQUEST_METHOD, CACHE_CONTROL,
-        CONTENT_ENCODING, CONTENT_TYPE, ETAG, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED, LINK, VARY,
-        X_CONTENT_TYPE_OPTIONS,
+        CONTENT_ENCODING, CONTENT_TYPE, ETAG, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED,
+        LINK, VARY, X_CONTENT_TYPE_OPTIONS,
     },
     request::Parts,
 };
@@ -46,19 +47,20 @@ enum LegacyAsk {
     Plain,
     /// The Smart Feed, by the query of ours that stands behind the feed's own.
     Smart(String),
-    /// Something else, by a method or an address that a server could take for that of a private feed.
+    /// Something else, by a method or an address that a server could take for that of a private
+    /// feed.
     Other,
 }
 
 impl LegacyRequest {
-    /// Reads what a request to a site asks of one of its feeds; `None` for everything else. Nothing that could be meant for a
-    /// private feed is something else, however its address is spelt.
+    /// Reads what a request to a site asks of one of its feeds; `None` for everything else. Nothing
+    /// that could be meant for a private feed is something else, however its address is spelt.
     fn of(context: &ServeContext, request: &Parts) -> Option<Self> {
         let site = context.sites.of(request)?.no;
         let asked = request.uri.path_and_query()?;
         let catalog = context.gate.catalog.snapshot();
-        let is_preflight =
-            request.method == Method::OPTIONS && request.headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD);
+        let is_preflight = request.method == Method::OPTIONS
+            && request.headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD);
         if is_preflight || matches!(request.method, Method::GET | Method::HEAD) {
             let is_smart = || {
                 let prefers_json =
@@ -67,8 +69,15 @@ impl LegacyRequest {
                 is_preflight || prefers_json() || accept::wants_events(request)
             };
             let whole = |feed: &Arc<RegisteredFeed>| {
-                let asks = if is_smart() { LegacyAsk::Smart(String::new()) } else { LegacyAsk::Plain };
-                Self { feed: feed.clone(), asks }
+                let asks = if is_smart() {
+                    LegacyAsk::Smart(String::new())
+                } else {
+                    LegacyAsk::Plain
+                };
+                Self {
+                    feed: feed.clone(),
+                    asks,
+                }
             };
             // The publisher's own parameters may have the names of ours, and those of trackers.
             if let Some(feed) = catalog.at_place(site, asked.as_str()) {
@@ -80,23 +89,37 @@ impl LegacyRequest {
                 if let Some(feed) = catalog.at_place(site, &plain) {
                     return Some(whole(feed));
                 }
-                // `q`, `author` or `category` alone choose another document of the old site; beside a parameter that only a Smart
-                // Feed has they are a filter.
+                // `q`, `author` or `category` alone choose another document of the old site; beside
+                // a parameter that only a Smart Feed has they are a filter.
                 let (path, query) = plain.split_once('?').unwrap_or((&plain, ""));
                 for with_filters in [false, true] {
                     let (own, ours) = Query::split(query, with_filters);
-                    let place = if own.is_empty() { path.to_owned() } else { format!("{path}?{own}") };
+                    let place = if own.is_empty() {
+                        path.to_owned()
+                    } else {
+                        format!("{path}?{own}")
+                    };
                     if (Query::is_smart(&ours) || (!with_filters && !ours.is_empty() && is_smart()))
                         && let Some(feed) = catalog.at_place(site, &place)
                     {
-                        return Some(Self { feed: feed.clone(), asks: LegacyAsk::Smart(ours) });
+                        return Some(Self {
+                            feed: feed.clone(),
+                            asks: LegacyAsk::Smart(ours),
+                        });
                     }
                 }
             }
         }
         let (feed, is_itself) = catalog.guarded_place(site, asked.path())?;
         let is_read = is_itself && matches!(request.method, Method::GET | Method::HEAD);
-        Some(Self { feed: feed.clone(), asks: if is_read { LegacyAsk::Plain } else { LegacyAsk::Other } })
+        Some(Self {
+            feed: feed.clone(),
+            asks: if is_read {
+                LegacyAsk::Plain
+            } else {
+                LegacyAsk::Other
+            },
+        })
     }
 }
 
@@ -105,7 +128,8 @@ pub(super) fn is_at_feed(context: &ServeContext, request: &Parts) -> bool {
     LegacyRequest::of(context, request).is_some()
 }
 
-/// The mounts of the addresses of old feeds, before the rest of their sites, to which `origin` leads.
+/// The mounts of the addresses of old feeds, before the rest of their sites, to which `origin`
+/// leads.
 pub(super) fn mounts(
     context: &Arc<ServeContext>,
     origin: &MountService,
@@ -119,8 +143,15 @@ pub(super) fn mounts(
         }
     };
     let smart = SmartLegacy(context.clone());
-    let plain = PlainLegacy { context: context.clone(), origin: origin.clone(), looks: looks.clone() };
-    vec![Mount::own(takes(true), smart), Mount::bare(takes(false), plain)]
+    let plain = PlainLegacy {
+        context: context.clone(),
+        origin: origin.clone(),
+        looks: looks.clone(),
+    };
+    vec![
+        Mount::own(takes(true), smart),
+        Mount::bare(takes(false), plain),
+    ]
 }
 
 /// The Smart Feed at the address of the old one.
@@ -130,16 +161,24 @@ struct SmartLegacy(Arc<ServeContext>);
 impl Handler for SmartLegacy {
     async fn handle(&self, request: &Parts, _: ServeBody) -> Result<Response, Refusal> {
         let context = &self.0;
-        let Some(LegacyRequest { feed, asks: LegacyAsk::Smart(ours) }) = LegacyRequest::of(context, request)
+        let Some(LegacyRequest {
+            feed,
+            asks: LegacyAsk::Smart(ours),
+        }) = LegacyRequest::of(context, request)
         else {
             // The feed has left the catalog since it was found.
             return Err(Refusal::gone());
         };
         let mut request = request.clone();
         let query = format!("/?{ours}");
-        request.uri = Uri::builder().path_and_query(query).build().unwrap_or_default();
+        request.uri = Uri::builder()
+            .path_and_query(query)
+            .build()
+            .unwrap_or_default();
         let name = &feed.settings.name;
-        let caller = &context.admit(&request, &Endpoint::Negotiated(name.clone())).await?;
+        let caller = &context
+            .admit(&request, &Endpoint::Negotiated(name.clone()))
+            .await?;
         let response = if accept::wants_events(&request) {
             event_stream::open(context, &request, caller, name, true).await?
         } else {
@@ -163,9 +202,13 @@ impl Handler for PlainLegacy {
         let Some(LegacyRequest { feed, asks }) = LegacyRequest::of(context, request) else {
             return Ok(self.of_origin(request, body).await);
         };
-        let Some(place) = &feed.settings.legacy else { return Err(Refusal::gone()) };
+        let Some(place) = &feed.settings.legacy else {
+            return Err(Refusal::gone());
+        };
         let name = feed.settings.name.clone();
-        let caller = context.admit(request, &Endpoint::Negotiated(name.clone())).await?;
+        let caller = context
+            .admit(request, &Endpoint::Negotiated(name.clone()))
+            .await?;
         if matches!(asks, LegacyAsk::Other) {
             let is_read = matches!(request.method, Method::GET | Method::HEAD);
             return Err(if is_read {
@@ -174,9 +217,14 @@ impl Handler for PlainLegacy {
                 Refusal::method("GET, HEAD")
             });
         }
-        // What a private feed is comes from here alone: the origin would give it to everybody, and its caches, too.
+        // What a private feed is comes from here alone: the origin would give it to everybody, and
+        // its caches, too.
         let is_private = feed.settings.is_private();
-        let fresh_secs = if place.plain == ServePlain::Origin { 0 } else { fresh_secs(&feed.settings) };
+        let fresh_secs = if place.plain == ServePlain::Origin {
+            0
+        } else {
+            fresh_secs(&feed.settings)
+        };
         if let Some(look) = self.looks.look(feed.no, fresh_secs) {
             look.await;
         }
@@ -196,8 +244,11 @@ impl Handler for PlainLegacy {
             // The publisher's document holds the rest, too.
             let form = pushed.unwrap_or(Representation::CLASSIC_ATOM);
             let mut part =
-                pull::old_part(context, request, &caller, (&name, form), place.url.as_str()).await?;
-            let link = HeaderValue::try_from(link).ok().filter(|_| pushed.is_some());
+                pull::old_part(context, request, &caller, (&name, form), place.url.as_str())
+                    .await?;
+            let link = HeaderValue::try_from(link)
+                .ok()
+                .filter(|_| pushed.is_some());
             link.map(|link| part.headers_mut().insert(LINK, link));
             return if_unchanged(request, caller.mark(guarded(part)));
         }
@@ -214,7 +265,11 @@ impl Handler for PlainLegacy {
                         return None;
                     }
                     let document = readers.same_document(&key, &had)?;
-                    if is_fresh { Some(Bytes::new()) } else { document.coded_before(coding) }
+                    if is_fresh {
+                        Some(Bytes::new())
+                    } else {
+                        document.coded_before(coding)
+                    }
                 });
                 response
             }
@@ -222,16 +277,20 @@ impl Handler for PlainLegacy {
                 context.check_ready(feed.no).await?;
                 return Err(Refusal::not_ready(0, false));
             }
-            // Nothing good has come yet, or it is to be asked: the origin says what there is, and who prefers JSON gets something else
-            // here (T-3).
+            // Nothing good has come yet, or it is to be asked: the origin says what there is, and
+            // who prefers JSON gets something else here (T-3).
             None => {
                 let mut response = self.of_origin(request, body).await;
-                response.headers_mut().append(VARY, HeaderValue::from_static("accept"));
+                response
+                    .headers_mut()
+                    .append(VARY, HeaderValue::from_static("accept"));
                 response
             }
         };
         if pushed.is_some() {
-            response.headers_mut().extend(HeaderValue::try_from(link).ok().map(|link| (LINK, link)));
+            response
+                .headers_mut()
+                .extend(HeaderValue::try_from(link).ok().map(|link| (LINK, link)));
         }
         Ok(caller.mark(response))
     }
@@ -239,14 +298,18 @@ impl Handler for PlainLegacy {
 
 impl PlainLegacy {
     async fn of_origin(&self, request: &Parts, body: ServeBody) -> Response {
-        let answer: BoxFuture<'static, Result<Response, Infallible>> =
-            Box::pin(self.origin.clone().oneshot(Request::from_parts(request.clone(), body)));
+        let answer: BoxFuture<'static, Result<Response, Infallible>> = Box::pin(
+            self.origin
+                .clone()
+                .oneshot(Request::from_parts(request.clone(), body)),
+        );
         let Ok(response) = answer.await;
         response
     }
 }
 
-/// The publisher's document, with validators, and the coding in which the reader takes it; 304 when the reader has it (T-1, T-2).
+/// The publisher's document, with validators, and the coding in which the reader takes it; 304 when
+/// the reader has it (T-1, T-2).
 async fn plain(request: &Parts, document: &PlainDocument) -> (Response, Coding) {
     let mut response = Response::default();
     let coding = accept::coding(accept::joined(&request.headers, &ACCEPT_ENCODING).as_deref());
@@ -255,14 +318,27 @@ async fn plain(request: &Parts, document: &PlainDocument) -> (Response, Coding) 
         *response.status_mut() = StatusCode::NOT_MODIFIED;
     } else {
         *response.body_mut() = body::whole(document.coded(coding).await);
-        let content_type = document.content_type.as_deref().and_then(|it| HeaderValue::try_from(it).ok());
+        let content_type = document
+            .content_type
+            .as_deref()
+            .and_then(|it| HeaderValue::try_from(it).ok());
         let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, content_type.unwrap_or(HeaderValue::from_static("application/xml")));
-        headers.extend(coding.token().map(|token| (CONTENT_ENCODING, HeaderValue::from_static(token))));
+        headers.insert(
+            CONTENT_TYPE,
+            content_type.unwrap_or(HeaderValue::from_static("application/xml")),
+        );
+        headers.extend(
+            coding
+                .token()
+                .map(|token| (CONTENT_ENCODING, HeaderValue::from_static(token))),
+        );
     }
     let headers = response.headers_mut();
     headers.extend(HeaderValue::try_from(etag).ok().map(|etag| (ETAG, etag)));
-    let date = document.last_modified.as_deref().and_then(|date| HeaderValue::try_from(date).ok());
+    let date = document
+        .last_modified
+        .as_deref()
+        .and_then(|date| HeaderValue::try_from(date).ok());
     headers.extend(date.map(|date| (LAST_MODIFIED, date)));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     // A `Range` is answered by the whole, which the next poll may change.
@@ -280,12 +356,14 @@ fn etag(document: &PlainDocument, coding: Coding) -> String {
     format!("W/\"{}{}\"", document.tag, accept::coding_tag(coding))
 }
 
-/// True while the reader's copy is the one that we would send. `If-None-Match` goes before `If-Modified-Since`, which means a
-/// copy only by the publisher's own date.
+/// True while the reader's copy is the one that we would send. `If-None-Match` goes before
+/// `If-Modified-Since`, which means a copy only by the publisher's own date.
 fn is_fresh(headers: &HeaderMap, document: &PlainDocument, etag: &str) -> bool {
     if let Some(known) = accept::joined(headers, &IF_NONE_MATCH) {
         return accept::names_tag(&known, etag);
     }
-    let since = headers.get(IF_MODIFIED_SINCE).and_then(|date| date.to_str().ok());
+    let since = headers
+        .get(IF_MODIFIED_SINCE)
+        .and_then(|date| date.to_str().ok());
     since.is_some() && since == document.last_modified.as_deref()
 }

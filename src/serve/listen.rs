@@ -32,15 +32,18 @@ use tokio_util::{
 };
 use tower::{BoxError, Service, ServiceBuilder};
 
-/// Time that a consumer may go without reading while others wait for the memory that its answers hold.
+/// Time that a consumer may go without reading while others wait for the memory that its answers
+/// hold.
 const STALL_WHILE_SHORT: Duration = Duration::from_secs(2);
 /// Pause between two looks for connections that hold memory that others wait for.
 const SHORT_CHECK: Duration = Duration::from_secs(1);
 /// Part of the memory for answers that those on one connection may hold.
 const CONNECTION_SHARE: usize = 8;
-/// Pause between two looks for a connection that asks for nothing, while another one waits for its place.
+/// Pause between two looks for a connection that asks for nothing, while another one waits for its
+/// place.
 const IDLE_CHECK: Duration = Duration::from_millis(100);
-/// Time for which a consumer may ask for nothing while others wait: a request may be on its way, or a handshake.
+/// Time for which a consumer may ask for nothing while others wait: a request may be on its way, or
+/// a handshake.
 const IDLE_LEAST: Duration = Duration::from_secs(1);
 /// Pause after the system refused a connection, as it does when file descriptors run out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -48,7 +51,8 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// Limits of a listener.
 #[derive(Clone, Debug)]
 pub struct ListenerLimits {
-    /// Connections at once. For one more the oldest one that asks for nothing is ended; where there is none, it waits.
+    /// Connections at once. For one more the oldest one that asks for nothing is ended; where there
+    /// is none, it waits.
     pub connections_max: usize,
     /// Time for which a connection may ask for nothing while others wait for its place.
     pub idle_least: Duration,
@@ -82,11 +86,15 @@ impl Connections {
         act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Ends the oldest connection that asked for nothing for this long. It counts no more from now on: the next call ends another one.
+    /// Ends the oldest connection that asked for nothing for this long. It counts no more from now
+    /// on: the next call ends another one.
     fn let_idle_go(&self, least: Duration) {
         self.with(|open| {
-            let idle =
-                open.iter().filter(|(_, unread)| unread.is_idle_for(least)).map(|(number, _)| *number).min();
+            let idle = open
+                .iter()
+                .filter(|(_, unread)| unread.is_idle_for(least))
+                .map(|(number, _)| *number)
+                .min();
             if let Some(oldest) = idle.and_then(|number| open.remove(&number)) {
                 oldest.cut();
             }
@@ -98,10 +106,16 @@ impl Connections {
         loop {
             tokio::time::sleep(SHORT_CHECK).await;
             if budget.is_short() {
-                let is_stalled =
-                    |unread: &Unread| unread.stalled().is_some_and(|stalled| stalled >= STALL_WHILE_SHORT);
+                let is_stalled = |unread: &Unread| {
+                    unread
+                        .stalled()
+                        .is_some_and(|stalled| stalled >= STALL_WHILE_SHORT)
+                };
                 let cut = self.with(|open| {
-                    open.values().filter(|unread| is_stalled(unread)).map(|unread| unread.cut()).count()
+                    open.values()
+                        .filter(|unread| is_stalled(unread))
+                        .map(|unread| unread.cut())
+                        .count()
                 });
                 if cut > 0 {
                     tracing::warn!(
@@ -126,8 +140,8 @@ impl Drop for OpenConnection {
     }
 }
 
-/// Serves until `stop`, each connection on one of the threads, then lets every one finish what it is doing. Whoever calls bounds
-/// that wait.
+/// Serves until `stop`, each connection on one of the threads, then lets every one finish what it
+/// is doing. Whoever calls bounds that wait.
 pub async fn serve<S, B>(
     listeners: impl IntoIterator<Item = Listener>,
     service: S,
@@ -149,7 +163,9 @@ pub async fn serve<S, B>(
     };
     let _giving_way = AbortOnDropHandle::new(tokio::spawn(giving_way));
     let reception = Reception {
-        places: Arc::new(Semaphore::new(limits.connections_max.min(Semaphore::MAX_PERMITS))),
+        places: Arc::new(Semaphore::new(
+            limits.connections_max.min(Semaphore::MAX_PERMITS),
+        )),
         limits,
         threads,
         open,
@@ -157,7 +173,12 @@ pub async fn serve<S, B>(
         tasks: TaskTracker::new(),
         stop,
     };
-    join_all(listeners.into_iter().map(|listener| reception.receive(listener, &service))).await;
+    join_all(
+        listeners
+            .into_iter()
+            .map(|listener| reception.receive(listener, &service)),
+    )
+    .await;
     reception.tasks.close();
     reception.tasks.wait().await;
 }
@@ -174,7 +195,8 @@ struct Reception {
 }
 
 impl Reception {
-    /// A place: that of the oldest connection that asks for nothing, when there is no other, as soon as there is one.
+    /// A place: that of the oldest connection that asks for nothing, when there is no other, as
+    /// soon as there is one.
     async fn place_of_an_idle_one(&self) -> Result<OwnedSemaphorePermit, AcquireError> {
         loop {
             if self.places.available_permits() == 0 {
@@ -197,7 +219,12 @@ impl Reception {
         B: http_body::Body<Data = Bytes, Error = BoxError> + Send + 'static,
     {
         loop {
-            let accept = async { (listener.socket.accept().await, self.place_of_an_idle_one().await) };
+            let accept = async {
+                (
+                    listener.socket.accept().await,
+                    self.place_of_an_idle_one().await,
+                )
+            };
             let (accepted, place) = tokio::select! {
                 () = self.stop.cancelled() => break,
                 accepted = accept => accepted,
@@ -208,11 +235,20 @@ impl Reception {
                     let number = self.numbers.fetch_add(1, Ordering::Relaxed);
                     let unread = Unread::new();
                     self.open.with(|open| open.insert(number, unread.clone()));
-                    let among_open = OpenConnection { open: self.open.clone(), number };
+                    let among_open = OpenConnection {
+                        open: self.open.clone(),
+                        number,
+                    };
                     let bytes_max = self.limits.connection_bytes_max;
                     let keeps_header_case = self.limits.keeps_header_case;
                     let place = Box::new(place);
-                    let connection = Connection { stream, unread, bytes_max, keeps_header_case, place };
+                    let connection = Connection {
+                        stream,
+                        unread,
+                        bytes_max,
+                        keeps_header_case,
+                        place,
+                    };
                     let (handshake, service) = (listener.handshake.clone(), service.clone());
                     let connection = (connection, among_open);
                     let talk = talk(connection, peer, handshake, service, self.stop.clone());
@@ -242,7 +278,13 @@ async fn talk<S, B>(
     S::Future: Send,
     B: http_body::Body<Data = Bytes, Error = BoxError> + Send + 'static,
 {
-    let Connection { stream, unread, bytes_max, keeps_header_case, place } = connection;
+    let Connection {
+        stream,
+        unread,
+        bytes_max,
+        keeps_header_case,
+        place,
+    } = connection;
     let stream = match stream.settle() {
         Ok(stream) => stream,
         Err(error) => {
@@ -255,7 +297,11 @@ async fn talk<S, B>(
         () = unread.is_cut() => return,
         () = stop.cancelled() => return,
     };
-    let ReadyConnection { stream, client, is_over_tls } = match ready {
+    let ReadyConnection {
+        stream,
+        client,
+        is_over_tls,
+    } = match ready {
         Ok(ready) => ready,
         Err(error) => {
             tracing::debug!(error = %error, peer.address = %peer, "A connection from {peer} failed: {error}");
@@ -271,12 +317,22 @@ async fn talk<S, B>(
         })
         .map_response(move |mut response: http::Response<B>| {
             if let Some(hsts) = handshake.hsts() {
-                response.headers_mut().insert(STRICT_TRANSPORT_SECURITY, hsts.clone());
+                response
+                    .headers_mut()
+                    .insert(STRICT_TRANSPORT_SECURITY, hsts.clone());
             }
             response
         })
         .service(service);
-    Connection { stream, unread, bytes_max, keeps_header_case, place }.converse(service, stop).await;
+    Connection {
+        stream,
+        unread,
+        bytes_max,
+        keeps_header_case,
+        place,
+    }
+    .converse(service, stop)
+    .await;
 }
 
 #[cfg(test)]
@@ -304,7 +360,11 @@ mod tests {
     }
 
     fn limits(connections_max: usize) -> ListenerLimits {
-        ListenerLimits::new(connections_max, usize::MAX, Arc::new(ByteBudget::new(usize::MAX)))
+        ListenerLimits::new(
+            connections_max,
+            usize::MAX,
+            Arc::new(ByteBudget::new(usize::MAX)),
+        )
     }
 
     async fn listening(
@@ -315,7 +375,13 @@ mod tests {
         let address = listener.local_addr().unwrap();
         (
             address,
-            tokio::spawn(serve([listener.into()], bytes(count), limits(1), Arc::default(), stop.clone())),
+            tokio::spawn(serve(
+                [listener.into()],
+                bytes(count),
+                limits(1),
+                Arc::default(),
+                stop.clone(),
+            )),
         )
     }
 
@@ -324,7 +390,10 @@ mod tests {
         let stop = CancellationToken::new();
         let (address, served) = listening(3, &stop).await;
         let mut stream = TcpStream::connect(address).await.unwrap();
-        stream.write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
+        stream
+            .write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
+            .await
+            .unwrap();
         let mut answer = [0; 256];
         let read = stream.read(&mut answer).await.unwrap();
         assert!(answer[..read].starts_with(b"HTTP/1.1 200 OK\r\n"));
@@ -345,7 +414,10 @@ mod tests {
             ("GET / HTTP/1.1\r\nhost: a\r\n", "200"),
         ] {
             let mut stream = TcpStream::connect(address).await.unwrap();
-            stream.write_all(format!("{head}connection: close\r\n\r\n").as_bytes()).await.unwrap();
+            stream
+                .write_all(format!("{head}connection: close\r\n\r\n").as_bytes())
+                .await
+                .unwrap();
             let mut answer = String::new();
             stream.read_to_string(&mut answer).await.unwrap();
             assert_eq!(answer.split(' ').nth(1), Some(status), "{head:?}: {answer}");
@@ -360,8 +432,10 @@ mod tests {
         let stop = CancellationToken::new();
         let (address, served) = listening(3, &stop).await;
         let ask = b"GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
-        let (first, mut second) =
-            (TcpStream::connect(address).await.unwrap(), TcpStream::connect(address).await.unwrap());
+        let (first, mut second) = (
+            TcpStream::connect(address).await.unwrap(),
+            TcpStream::connect(address).await.unwrap(),
+        );
         second.write_all(ask).await.unwrap();
         drop(first);
         let mut answer = String::new();
@@ -376,21 +450,36 @@ mod tests {
         let stop = CancellationToken::new();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let limits = ListenerLimits { idle_least: Duration::ZERO, ..limits(4) };
-        let served = tokio::spawn(serve([listener.into()], bytes(3), limits, Arc::default(), stop.clone()));
+        let limits = ListenerLimits {
+            idle_least: Duration::ZERO,
+            ..limits(4)
+        };
+        let served = tokio::spawn(serve(
+            [listener.into()],
+            bytes(3),
+            limits,
+            Arc::default(),
+            stop.clone(),
+        ));
         let mut idle = Vec::new();
         // Some have never asked for anything, some were answered and keep their connection.
         for number in 0..100 {
             let mut stream = TcpStream::connect(address).await.unwrap();
             if number % 2 == 0 {
-                stream.write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
+                stream
+                    .write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
+                    .await
+                    .unwrap();
             }
             idle.push(stream);
         }
         let mut asks = TcpStream::connect(address).await.unwrap();
-        asks.write_all(b"GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").await.unwrap();
+        asks.write_all(b"GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+            .await
+            .unwrap();
         let mut answer = String::new();
-        let read = tokio::time::timeout(Duration::from_secs(5), asks.read_to_string(&mut answer)).await;
+        let read =
+            tokio::time::timeout(Duration::from_secs(5), asks.read_to_string(&mut answer)).await;
         read.expect("answered at once").unwrap();
         assert!(answer.ends_with("xxx"), "{answer}");
         stop.cancel();
@@ -406,7 +495,11 @@ mod tests {
         open.with(|open| open.extend([(1, stalled.clone()), (2, done.clone())]));
         let held = budget.try_lease(1024).unwrap();
         let look = Duration::from_secs(60);
-        assert!(tokio::time::timeout(look, open.give_way(&budget)).await.is_err());
+        assert!(
+            tokio::time::timeout(look, open.give_way(&budget))
+                .await
+                .is_err()
+        );
         assert!(!stalled.was_cut(), "nobody waits for its memory");
         let asked = async {
             tokio::select! {

@@ -27,7 +27,10 @@ impl FromStr for ListenAddress {
             Some("") => Err("unix: without a path"),
             Some(path) => Ok(Self::Unix(path.into())),
             None if text == "systemd" => Ok(Self::Systemd),
-            None => text.parse().map(Self::Tcp).map_err(|_| "no address and port"),
+            None => text
+                .parse()
+                .map(Self::Tcp)
+                .map_err(|_| "no address and port"),
         }
     }
 }
@@ -104,9 +107,16 @@ impl<'de> Deserialize<'de> for ListenAddresses {
             WrittenAddresses::One(text) => vec![text],
             WrittenAddresses::Several(texts) => texts,
         };
-        let addresses: Vec<ListenAddress> =
-            texts.iter().map(|text| text.parse()).collect::<Result<_, _>>().map_err(D::Error::custom)?;
-        if addresses.is_empty() { Err(D::Error::custom("no address")) } else { Ok(Self(addresses)) }
+        let addresses: Vec<ListenAddress> = texts
+            .iter()
+            .map(|text| text.parse())
+            .collect::<Result<_, _>>()
+            .map_err(D::Error::custom)?;
+        if addresses.is_empty() {
+            Err(D::Error::custom("no address"))
+        } else {
+            Ok(Self(addresses))
+        }
     }
 }
 
@@ -126,8 +136,20 @@ mod tests {
             let addresses: ListenAddresses = serde_json::from_str(text).unwrap();
             assert_eq!(serde_json::to_string(&addresses).unwrap(), text);
         }
-        for text in ["\"here\"", "\"127.0.0.1\"", "\"unix:\"", "80", "[]", "[\"here\"]", "{}", "\"unix\""] {
-            assert!(serde_json::from_str::<ListenAddresses>(text).is_err(), "{text}");
+        for text in [
+            "\"here\"",
+            "\"127.0.0.1\"",
+            "\"unix:\"",
+            "80",
+            "[]",
+            "[\"here\"]",
+            "{}",
+            "\"unix\"",
+        ] {
+            assert!(
+                serde_json::from_str::<ListenAddresses>(text).is_err(),
+                "{text}"
+            );
         }
     }
 }

@@ -1,5 +1,5 @@
-//! A listener: a socket, and what is agreed on before HTTP on each of its connections, within a time: the client's address
-//! by a proxy, then TLS.
+//! A listener: a socket, and what is agreed on before HTTP on each of its connections, within a
+//! time: the client's address by a proxy, then TLS.
 
 use super::{
     client_address::is_trusted,
@@ -65,29 +65,51 @@ impl From<TcpListener> for Listener {
 impl Listener {
     /// Opens the sockets of an address.
     pub async fn open(address: &ListenAddress) -> Result<Vec<Self>> {
-        Ok(Socket::open(address).await?.into_iter().map(Self::plain).collect())
+        Ok(Socket::open(address)
+            .await?
+            .into_iter()
+            .map(Self::plain)
+            .collect())
     }
 
     fn plain(socket: Socket) -> Self {
         let room = Semaphore::new(HANDSHAKES_MAX);
-        Self { socket, handshake: Arc::new(Handshake { proxies: Vec::new(), tls: None, hsts: None, room }) }
+        Self {
+            socket,
+            handshake: Arc::new(Handshake {
+                proxies: Vec::new(),
+                tls: None,
+                hsts: None,
+                room,
+            }),
+        }
     }
 
     /// The same, with proxies that begin with a header of the PROXY protocol.
     #[must_use]
     pub fn with_proxies(self, proxies: Vec<IpNet>) -> Self {
-        self.changed(|handshake| Handshake { proxies, ..handshake })
+        self.changed(|handshake| Handshake {
+            proxies,
+            ..handshake
+        })
     }
 
-    /// The same with TLS, if it is no Unix socket; and browsers are told for so many seconds to use nothing else.
+    /// The same with TLS, if it is no Unix socket; and browsers are told for so many seconds to use
+    /// nothing else.
     #[must_use]
     pub fn with_tls(self, certificate: &CurrentCertificate, hsts_secs: u64) -> Self {
         if self.address().is_none() {
             return self;
         }
         let tls = Some(certificate.clone());
-        let hsts = HeaderValue::try_from(format!("max-age={hsts_secs}")).ok().filter(|_| hsts_secs > 0);
-        self.changed(|handshake| Handshake { tls, hsts, ..handshake })
+        let hsts = HeaderValue::try_from(format!("max-age={hsts_secs}"))
+            .ok()
+            .filter(|_| hsts_secs > 0);
+        self.changed(|handshake| Handshake {
+            tls,
+            hsts,
+            ..handshake
+        })
     }
 
     /// Its address and port, if it has one.
@@ -96,14 +118,22 @@ impl Listener {
     }
 
     fn changed(self, change: impl FnOnce(Handshake) -> Handshake) -> Self {
-        let handshake = Arc::into_inner(self.handshake).expect("nobody shares it before it listens");
-        Self { handshake: Arc::new(change(handshake)), ..self }
+        let handshake =
+            Arc::into_inner(self.handshake).expect("nobody shares it before it listens");
+        Self {
+            handshake: Arc::new(change(handshake)),
+            ..self
+        }
     }
 }
 
 impl Handshake {
     /// Makes a connection ready for HTTP, and tells whose it is.
-    pub(super) async fn complete(&self, mut stream: RawStream, peer: IpAddr) -> Result<ReadyConnection> {
+    pub(super) async fn complete(
+        &self,
+        mut stream: RawStream,
+        peer: IpAddr,
+    ) -> Result<ReadyConnection> {
         let steps = async {
             let mut told = ProxiedClient::default();
             if is_trusted(peer, &self.proxies) {
@@ -112,19 +142,32 @@ impl Handshake {
             let client = told.address.unwrap_or(peer);
             let Some(tls) = &self.tls else {
                 let stream = Either::Left(stream);
-                return Ok(ReadyConnection { stream, client, is_over_tls: told.is_over_tls });
+                return Ok(ReadyConnection {
+                    stream,
+                    client,
+                    is_over_tls: told.is_over_tls,
+                });
             };
             let _room = self.room.acquire().await.map_err(Error::other)?;
-            // In a box: it is thirty times as long as a socket, which most connections are nothing but.
+            // In a box: it is thirty times as long as a socket, which most connections are nothing
+            // but.
             let stream = Box::new(TlsAcceptor::from(tls.config()).accept(stream).await?);
             if stream.get_ref().1.alpn_protocol() == Some(CHALLENGE_PROTOCOL) {
                 // It has seen what it came for (RFC 8737, section 4).
-                return Err(Error::other("a certificate authority looked at a challenge"));
+                return Err(Error::other(
+                    "a certificate authority looked at a challenge",
+                ));
             }
-            Ok(ReadyConnection { stream: Either::Right(stream), client, is_over_tls: true })
+            Ok(ReadyConnection {
+                stream: Either::Right(stream),
+                client,
+                is_over_tls: true,
+            })
         };
         let late = |_| Error::new(ErrorKind::TimedOut, "the handshake took too long");
-        tokio::time::timeout(HANDSHAKE_TIME, steps).await.map_err(late)?
+        tokio::time::timeout(HANDSHAKE_TIME, steps)
+            .await
+            .map_err(late)?
     }
 
     /// The header by which browsers are told to use HTTPS only.
@@ -149,13 +192,22 @@ mod tests {
         let address = ListenAddress::Tcp(SocketAddr::from(([127, 0, 0, 1], 0)));
         let plain = Listener::open(&address).await.unwrap().remove(0);
         let proxied = Listener::open(&address).await.unwrap().remove(0);
-        let listeners =
-            [plain.with_tls(&certificate, 0), proxied.with_proxies(vec!["127.0.0.0/8".parse().unwrap()])];
+        let listeners = [
+            plain.with_tls(&certificate, 0),
+            proxied.with_proxies(vec!["127.0.0.0/8".parse().unwrap()]),
+        ];
         for listener in listeners {
-            let _client = TcpStream::connect(listener.address().unwrap()).await.unwrap();
+            let _client = TcpStream::connect(listener.address().unwrap())
+                .await
+                .unwrap();
             let (stream, peer) = listener.socket.accept().await.unwrap();
             let began = tokio::time::Instant::now();
-            let late = listener.handshake.complete(stream, peer).await.err().unwrap();
+            let late = listener
+                .handshake
+                .complete(stream, peer)
+                .await
+                .err()
+                .unwrap();
             assert_eq!(
                 (late.kind(), began.elapsed().as_secs()),
                 (ErrorKind::TimedOut, HANDSHAKE_TIME.as_secs())

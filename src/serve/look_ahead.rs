@@ -31,7 +31,9 @@ pub(super) async fn look_ahead_within(
     let mut behind: Option<Result<Frame<Bytes>, BoxError>> = None;
     let until = tokio::time::Instant::now() + time;
     while begin.len() < LOOK_BYTES_MAX && !is_enough(&begin) {
-        let Ok(Some(frame)) = tokio::time::timeout_at(until, body.frame()).await else { break };
+        let Ok(Some(frame)) = tokio::time::timeout_at(until, body.frame()).await else {
+            break;
+        };
         match frame.map(Frame::into_data) {
             Ok(Ok(data)) => begin.extend_from_slice(&data),
             Ok(Err(other)) => {
@@ -50,7 +52,10 @@ pub(super) async fn look_ahead_within(
 
 /// A body of pieces that are there and of what follows them.
 pub(super) fn joined(pieces: impl IntoIterator<Item = Bytes>, rest: ServeBody) -> ServeBody {
-    let pieces: Vec<_> =
-        pieces.into_iter().filter(|piece| !piece.is_empty()).map(|piece| Ok(Frame::data(piece))).collect();
+    let pieces: Vec<_> = pieces
+        .into_iter()
+        .filter(|piece| !piece.is_empty())
+        .map(|piece| Ok(Frame::data(piece)))
+        .collect();
     StreamBody::new(stream::iter(pieces).chain(BodyStream::new(rest))).boxed_unsync()
 }

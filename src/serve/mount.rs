@@ -1,4 +1,5 @@
-//! Mounts: services that answer side by side, each for the requests that it takes; not what they answer.
+//! Mounts: services that answer side by side, each for the requests that it takes; not what they
+//! answer.
 
 use super::{
     body::{MountService, Response, ServeBody},
@@ -36,15 +37,23 @@ pub(super) trait Handler: Clone + Send + Sync + 'static {
     ) -> impl Future<Output = Result<Response, Refusal>> + Send;
 }
 
-/// The longest path with its query, bytes: room for a position by the longest id, and for a bound on what readers that
-/// wait keep in memory.
+/// The longest path with its query, bytes: room for a position by the longest id, and for a bound
+/// on what readers that wait keep in memory.
 const URI_BYTES_MAX: usize = 8 << 10;
 
 impl Mount {
-    /// A service that answers the requests for which `takes` is true, with no layers around it but its own.
-    pub fn new(takes: impl Fn(&Parts) -> bool + Send + Sync + 'static, service: MountService) -> Self {
+    /// A service that answers the requests for which `takes` is true, with no layers around it but
+    /// its own.
+    pub fn new(
+        takes: impl Fn(&Parts) -> bool + Send + Sync + 'static,
+        service: MountService,
+    ) -> Self {
         let options = service.clone();
-        Self { takes: Box::new(takes), service, options }
+        Self {
+            takes: Box::new(takes),
+            service,
+            options,
+        }
     }
 
     /// A mount of our own paths, in the layers of those.
@@ -54,7 +63,10 @@ impl Mount {
     ) -> Self {
         let service = own_layers::own(service_of(handler), H::METHODS);
         let options = own_layers::with_methods(&service, H::METHODS);
-        Self { options, ..Self::new(takes, service) }
+        Self {
+            options,
+            ..Self::new(takes, service)
+        }
     }
 
     /// A mount of somebody else's paths, whose answers carry nothing that their owner did not say.
@@ -67,7 +79,11 @@ impl Mount {
 
     /// The service, for a request that it takes.
     pub(super) fn service_for(&self, request: &Parts) -> Option<MountService> {
-        let service = if request.method == Method::OPTIONS { &self.options } else { &self.service };
+        let service = if request.method == Method::OPTIONS {
+            &self.options
+        } else {
+            &self.service
+        };
         (self.takes)(request).then(|| service.clone())
     }
 }
@@ -97,8 +113,8 @@ fn service_of(
     })
 }
 
-/// Gives a head memory of its own. What hyper hands out are parts of the buffer (8 KiB) into which it was read: a request that is
-/// held would keep that, and hyper would need another one.
+/// Gives a head memory of its own. What hyper hands out are parts of the buffer (8 KiB) into which
+/// it was read: a request that is held would keep that, and hyper would need another one.
 fn detach(head: &mut Parts) {
     for value in head.headers.values_mut() {
         if let Ok(mut own) = HeaderValue::from_bytes(value.as_bytes()) {
@@ -112,8 +128,15 @@ fn detach(head: &mut Parts) {
 }
 
 fn check_length(request: &Parts) -> Result<(), Refusal> {
-    let length = request.uri.path_and_query().map_or(0, |target| target.as_str().len());
-    if length > URI_BYTES_MAX { Err(Refusal::long(URI_BYTES_MAX)) } else { Ok(()) }
+    let length = request
+        .uri
+        .path_and_query()
+        .map_or(0, |target| target.as_str().len());
+    if length > URI_BYTES_MAX {
+        Err(Refusal::long(URI_BYTES_MAX))
+    } else {
+        Ok(())
+    }
 }
 
 #[cfg(test)]
@@ -128,7 +151,11 @@ mod tests {
         let target = || Uri::from_maybe_shared(read.slice(..31)).unwrap();
         let mut head = Request::new(()).into_parts().0;
         head.uri = target();
-        for (name, part) in [("if-none-match", 32..37), ("x-name", 38..42), ("authorization", 43..49)] {
+        for (name, part) in [
+            ("if-none-match", 32..37),
+            ("x-name", 38..42),
+            ("authorization", 43..49),
+        ] {
             let mut value = HeaderValue::from_maybe_shared(read.slice(part)).unwrap();
             value.set_sensitive(name == "authorization");
             head.headers.append(name, value);
@@ -136,7 +163,9 @@ mod tests {
         let before = head.headers.clone();
         detach(&mut head);
         assert_eq!((&head.headers, head.uri == target()), (&before, true));
-        assert!(head.headers["authorization"].is_sensitive() && !head.headers["x-name"].is_sensitive());
+        assert!(
+            head.headers["authorization"].is_sensitive() && !head.headers["x-name"].is_sensitive()
+        );
         drop(before);
         assert!(read.is_unique(), "nothing else holds the buffer");
     }

@@ -1,4 +1,5 @@
-//! The tower layers around each mount of our own paths, outermost first; not those around all mounts.
+//! The tower layers around each mount of our own paths, outermost first; not those around all
+//! mounts.
 
 use super::body::{self, MountService, Response, ServeBody};
 use futures_util::future::BoxFuture;
@@ -11,10 +12,15 @@ use tower_http::{
     cors::{Any as AnyOrigin, CorsLayer},
 };
 
-/// A mount of our own paths in its layers. `methods` are those that it takes, as in `Allow`: scripts of other pages learn the same.
+/// A mount of our own paths in its layers. `methods` are those that it takes, as in `Allow`:
+/// scripts of other pages learn the same.
 pub(super) fn own<S>(service: S, methods: &'static str) -> MountService
 where
-    S: Service<Request<ServeBody>, Response = Response, Error = Infallible> + Clone + Send + Sync + 'static,
+    S: Service<Request<ServeBody>, Response = Response, Error = Infallible>
+        + Clone
+        + Send
+        + Sync
+        + 'static,
     S::Future: Send + 'static,
 {
     let layers = ServiceBuilder::new()
@@ -32,19 +38,24 @@ pub(super) fn with_methods(service: &MountService, methods: &'static str) -> Mou
             Box::pin(service.clone().oneshot(request));
         async move {
             let mut answer = answer.await?;
-            answer.headers_mut().insert(header::ALLOW, HeaderValue::from_static(methods));
+            answer
+                .headers_mut()
+                .insert(header::ALLOW, HeaderValue::from_static(methods));
             Ok(answer)
         }
     }))
 }
 
-/// Seconds for which a browser need not ask again what it may ask. Browsers have limits of their own.
+/// Seconds for which a browser need not ask again what it may ask. Browsers have limits of their
+/// own.
 const PREFLIGHT_SECS: u64 = 86_400;
 
-/// Public feeds are for every page of the web (D-26). Credentials that a browser has of its own are never sent: whoever reads a
-/// private feed from a page gives it a token, and its script says so.
+/// Public feeds are for every page of the web (D-26). Credentials that a browser has of its own are
+/// never sent: whoever reads a private feed from a page gives it a token, and its script says so.
 fn cors(methods: &'static str) -> CorsLayer {
-    let methods = methods.split(", ").filter_map(|method| method.parse::<Method>().ok());
+    let methods = methods
+        .split(", ")
+        .filter_map(|method| method.parse::<Method>().ok());
     CorsLayer::new()
         .allow_origin(AnyOrigin)
         .allow_methods(methods.collect::<Vec<_>>())
@@ -66,30 +77,40 @@ fn cors(methods: &'static str) -> CorsLayer {
         ])
 }
 
-/// Permissions of answers that hold what publishers wrote: a browser that is led to them shows them and runs nothing.
+/// Permissions of answers that hold what publishers wrote: a browser that is led to them shows them
+/// and runs nothing.
 pub(super) const CONTENT_SECURITY_POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox",
 );
 
-/// An answer that a browser takes for what its media type says, and runs nothing of. A copy that is still good keeps the permissions
-/// that it came with: those of a 304 would take their place (RFC 9111 section 3.2).
+/// An answer that a browser takes for what its media type says, and runs nothing of. A copy that is
+/// still good keeps the permissions that it came with: those of a 304 would take their place (RFC
+/// 9111 section 3.2).
 pub(super) fn guarded(mut response: Response) -> Response {
     let is_of_copy = response.status() == StatusCode::NOT_MODIFIED;
     let headers = response.headers_mut();
-    headers.entry(header::X_CONTENT_TYPE_OPTIONS).or_insert(HeaderValue::from_static("nosniff"));
+    headers
+        .entry(header::X_CONTENT_TYPE_OPTIONS)
+        .or_insert(HeaderValue::from_static("nosniff"));
     if !is_of_copy {
-        headers.entry(header::CONTENT_SECURITY_POLICY).or_insert(CONTENT_SECURITY_POLICY);
+        headers
+            .entry(header::CONTENT_SECURITY_POLICY)
+            .or_insert(CONTENT_SECURITY_POLICY);
     }
     response
 }
 
 fn apologise(_: Box<dyn Any + Send + 'static>) -> Response {
     tracing::error!("A request handler panicked; this is a bug");
-    let mut response =
-        Response::new(body::whole("the server has a problem of its own; its operator can see it\n"));
+    let mut response = Response::new(body::whole(
+        "the server has a problem of its own; its operator can see it\n",
+    ));
     *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
     let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    headers.insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("text/plain; charset=utf-8"),
+    );
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
 }

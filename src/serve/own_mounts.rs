@@ -1,4 +1,5 @@
-//! Our own mounts: the hub, and the feeds with their list and descriptions; which path leads where, not the answers.
+//! Our own mounts: the hub, and the feeds with their list and descriptions; which path leads where,
+//! not the answers.
 
 use super::{
     accept,
@@ -27,9 +28,14 @@ pub struct WayToOrigins {
     pub looks: Arc<dyn FreshLooks>,
 }
 
-/// The mounts of our own paths, and of the sites before which we stand: theirs are all paths at which we have nothing, and
-/// `origins` leads to them. The last takes what is left, and knows what is not there.
-pub fn own_mounts(context: Arc<ServeContext>, hub: HubService, origins: Option<WayToOrigins>) -> Vec<Mount> {
+/// The mounts of our own paths, and of the sites before which we stand: theirs are all paths at
+/// which we have nothing, and `origins` leads to them. The last takes what is left, and knows what
+/// is not there.
+pub fn own_mounts(
+    context: Arc<ServeContext>,
+    hub: HubService,
+    origins: Option<WayToOrigins>,
+) -> Vec<Mount> {
     let ours = {
         let context = context.clone();
         move |request: &Parts| context.readers.site().endpoint(request.uri.path())
@@ -42,13 +48,18 @@ pub fn own_mounts(context: Arc<ServeContext>, hub: HubService, origins: Option<W
             _ => false,
         }
     };
-    let forms = HubForms { hub: hub.clone(), context: context.clone() };
-    // Of the whole server, not of a site: its layers answer, with all the methods that we take (RFC 9110 section 9.3.7).
+    let forms = HubForms {
+        hub: hub.clone(),
+        context: context.clone(),
+    };
+    // Of the whole server, not of a site: its layers answer, with all the methods that we take (RFC
+    // 9110 section 9.3.7).
     let is_whole = |request: &Parts| request.method == Method::OPTIONS && request.uri.path() == "*";
     let is_own_call = {
         let context = context.clone();
         move |request: &Parts| {
-            context.trust.own_calls.is_on_delivery(&request.headers) && answers_itself(&context, request)
+            context.trust.own_calls.is_on_delivery(&request.headers)
+                && answers_itself(&context, request)
         }
     };
     let mut mounts = vec![
@@ -62,7 +73,14 @@ pub fn own_mounts(context: Arc<ServeContext>, hub: HubService, origins: Option<W
             let context = context.clone();
             move |request: &Parts| could_be_ping(&context, request)
         };
-        mounts.push(Mount::bare(is_ping, Pings { context: context.clone(), hub, origin: origin.clone() }));
+        mounts.push(Mount::bare(
+            is_ping,
+            Pings {
+                context: context.clone(),
+                hub,
+                origin: origin.clone(),
+            },
+        ));
         let is_there = {
             let context = context.clone();
             move |request: &Parts| {
@@ -72,7 +90,10 @@ pub fn own_mounts(context: Arc<ServeContext>, hub: HubService, origins: Option<W
         mounts.push(Mount::own(is_there, FeedPages(context.clone())));
         mounts.extend(legacy::mounts(&context, &origin, &looks));
         let sites = context.sites.clone();
-        mounts.push(Mount::new(move |request| sites.of(request).is_some(), origin));
+        mounts.push(Mount::new(
+            move |request| sites.of(request).is_some(),
+            origin,
+        ));
     }
     mounts.push(Mount::own(|_| true, FeedPages(context)));
     mounts
@@ -92,7 +113,8 @@ pub fn answers_itself(context: &ServeContext, request: &Parts) -> bool {
     is_ours || legacy::is_at_feed(context, request)
 }
 
-/// Requests of our own hub that came back to us: a callback of somebody who wants us to ask ourselves.
+/// Requests of our own hub that came back to us: a callback of somebody who wants us to ask
+/// ourselves.
 #[derive(Clone)]
 struct OwnCalls;
 
@@ -102,7 +124,8 @@ impl Handler for OwnCalls {
     }
 }
 
-/// True for an endpoint at which we have something: a site may have pages of its own at `/feeds/...`, and its front page.
+/// True for an endpoint at which we have something: a site may have pages of its own at
+/// `/feeds/...`, and its front page.
 fn is_there(context: &ServeContext, endpoint: &Endpoint, request: &Parts) -> bool {
     let name = match endpoint.name() {
         Some(name) => name,
@@ -112,8 +135,10 @@ fn is_there(context: &ServeContext, endpoint: &Endpoint, request: &Parts) -> boo
         }
     };
     let catalog = context.gate.catalog.snapshot();
-    // Below a secret nothing is for others. And while there is a private feed, the answer must not tell which names there are.
-    let is_hiding = catalog.has_private() || context.readers.site().secret(request.uri.path()).is_some();
+    // Below a secret nothing is for others. And while there is a private feed, the answer must not
+    // tell which names there are.
+    let is_hiding =
+        catalog.has_private() || context.readers.site().secret(request.uri.path()).is_some();
     is_hiding || catalog.feed(name).is_some() || catalog.withdrawn(name).is_some()
 }
 
@@ -134,21 +159,29 @@ impl Handler for FeedPages {
         let response = match endpoint {
             Endpoint::List => discovery::list(context, request, caller).await,
             Endpoint::Outline => discovery::outline(context, request, caller).await,
-            Endpoint::OutlineOf(name) => discovery::outline_of(context, request, caller, &name).await,
+            Endpoint::OutlineOf(name) => {
+                discovery::outline_of(context, request, caller, &name).await
+            }
             Endpoint::OpenApi => Ok(discovery::openapi(context, request, caller).await),
             Endpoint::About(name) => discovery::about(context, request, caller, &name).await,
-            Endpoint::Events(name) => event_stream::open(context, request, caller, &name, false).await,
+            Endpoint::Events(name) => {
+                event_stream::open(context, request, caller, &name, false).await
+            }
             Endpoint::Negotiated(name) if accept::wants_events(request) => {
                 event_stream::open(context, request, caller, &name, true).await
             }
-            Endpoint::Negotiated(name) => pull::smart(context, request, caller, (&name, None)).await,
+            Endpoint::Negotiated(name) => {
+                pull::smart(context, request, caller, (&name, None)).await
+            }
             Endpoint::Page(name, form) if form.is_classic() => {
                 pull::classic(context, request, caller, (&name, form)).await
             }
             Endpoint::Archive(name, form, place) => {
                 pull::archive(context, request, caller, (&name, form, place)).await
             }
-            Endpoint::Page(name, form) => pull::smart(context, request, caller, (&name, Some(form))).await,
+            Endpoint::Page(name, form) => {
+                pull::smart(context, request, caller, (&name, Some(form))).await
+            }
             Endpoint::Hub | Endpoint::HubOf(_) | Endpoint::Cloud => {
                 Err(context.unknown("there is no hub here"))
             }

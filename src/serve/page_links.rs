@@ -1,5 +1,5 @@
-//! Autodiscovery links in the pages of a site (`page_links`): which answers of its origin get them, and what else of an answer
-//! changes with them; not where in a page they go.
+//! Autodiscovery links in the pages of a site (`page_links`): which answers of its origin get them,
+//! and what else of an answer changes with them; not where in a page they go.
 
 use super::{
     accept::joined,
@@ -15,8 +15,8 @@ use bytes::Bytes;
 use http::{
     HeaderMap, HeaderName, HeaderValue, Method, StatusCode,
     header::{
-        ACCEPT, ACCEPT_ENCODING, ACCEPT_RANGES, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_ENCODING,
-        CONTENT_LENGTH, CONTENT_TYPE, ETAG, IF_NONE_MATCH, RANGE, UPGRADE, VARY,
+        ACCEPT, ACCEPT_ENCODING, ACCEPT_RANGES, CACHE_CONTROL, CONTENT_DISPOSITION,
+        CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, ETAG, IF_NONE_MATCH, RANGE, UPGRADE, VARY,
     },
     request::Parts,
 };
@@ -47,10 +47,14 @@ pub(super) struct PageLinks {
 }
 
 impl ServeContext {
-    /// The links for the answer to a request that is passed on, which is made one that gets a page which can be read. `None`
-    /// where no page may have any.
+    /// The links for the answer to a request that is passed on, which is made one that gets a page
+    /// which can be read. `None` where no page may have any.
     pub(super) async fn page_links(&self, request: &mut Parts) -> Option<PageLinks> {
-        let site = self.sites.of(request).filter(|site| site.settings.page_links)?.no;
+        let site = self
+            .sites
+            .of(request)
+            .filter(|site| site.settings.page_links)?
+            .no;
         let is_plain = matches!(request.method, Method::GET | Method::HEAD)
             && !request.headers.contains_key(RANGE)
             && !request.headers.contains_key(UPGRADE);
@@ -62,14 +66,24 @@ impl ServeContext {
             place.is_some_and(|place| place.site == site) && !feed.settings.is_private()
         };
         let catalog = self.gate.catalog.snapshot();
-        let mut open: Vec<_> =
-            catalog.feeds().filter(is_open).map(|feed| (is_of_comments(feed), feed.no)).collect();
-        // Readers take the first: in the order in which the site names them, those of comments last.
+        let mut open: Vec<_> = catalog
+            .feeds()
+            .filter(is_open)
+            .map(|feed| (is_of_comments(feed), feed.no))
+            .collect();
+        // Readers take the first: in the order in which the site names them, those of comments
+        // last.
         open.sort_unstable();
         let mut feeds = Vec::new();
         for (_, no) in open.into_iter().take(FEEDS_MAX) {
             // One that was never read has no title yet.
-            feeds.extend(self.store.feed(no).await.ok().filter(|feed| feed.head().ready));
+            feeds.extend(
+                self.store
+                    .feed(no)
+                    .await
+                    .ok()
+                    .filter(|feed| feed.head().ready),
+            );
         }
         if feeds.is_empty() {
             return None;
@@ -81,17 +95,26 @@ impl ServeContext {
             request.headers.remove(ACCEPT_ENCODING);
         }
         let has_copy = take_off_marks(&mut request.headers, &mark);
-        Some(PageLinks { links, mark, is_head: request.method == Method::HEAD, has_copy })
+        Some(PageLinks {
+            links,
+            mark,
+            is_head: request.method == Method::HEAD,
+            has_copy,
+        })
     }
 }
 
 /// True for a feed of comments, as far as its address tells.
 fn is_of_comments(feed: &RegisteredFeed) -> bool {
-    feed.settings.legacy.as_ref().is_some_and(|place| place.path.to_ascii_lowercase().contains("comment"))
+    feed.settings
+        .legacy
+        .as_ref()
+        .is_some_and(|place| place.path.to_ascii_lowercase().contains("comment"))
 }
 
 impl PageLinks {
-    /// An answer of the origin with the links in it, if it is a page that can hold them; else as it came.
+    /// An answer of the origin with the links in it, if it is a page that can hold them; else as it
+    /// came.
     pub(super) async fn put_into(self, mut response: Response) -> Response {
         if response.status() == StatusCode::NOT_MODIFIED {
             if self.has_copy {
@@ -117,29 +140,44 @@ impl PageLinks {
         };
         let (begin, rest) = look_ahead(body, is_enough).await;
         let place = match HeadPlace::find(&begin) {
-            HeadPlace::Behind(at) if says_encoding || HeadPlace::keeps_encoding(at, &begin, &self.links) => {
+            HeadPlace::Behind(at)
+                if says_encoding || HeadPlace::keeps_encoding(at, &begin, &self.links) =>
+            {
                 at
             }
             _ => return Response::from_parts(head, joined_body([begin], rest)),
         };
         let headers = &mut head.headers;
-        let length = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+        let length = headers
+            .get(CONTENT_LENGTH)
+            .and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
         if let Some(length) = length {
-            headers.insert(CONTENT_LENGTH, HeaderValue::from(length + self.links.len() as u64));
+            headers.insert(
+                CONTENT_LENGTH,
+                HeaderValue::from(length + self.links.len() as u64),
+            );
         }
         for name in OF_BYTES {
             headers.remove(name);
         }
         headers.append(VARY, HeaderValue::from_static("accept"));
         self.mark_tag(headers);
-        let pieces = [begin.slice(..place), Bytes::from(self.links), begin.slice(place..)];
+        let pieces = [
+            begin.slice(..place),
+            Bytes::from(self.links),
+            begin.slice(place..),
+        ];
         Response::from_parts(head, joined_body(pieces, rest))
     }
 
     /// Makes the entity tag of a page that of the page with these links.
     fn mark_tag(&self, headers: &mut HeaderMap) {
-        let Some(tag) = headers.get(ETAG).and_then(|tag| tag.to_str().ok()) else { return };
-        let marked = tag.strip_suffix('"').map(|tag| format!("{tag}{}\"", self.mark));
+        let Some(tag) = headers.get(ETAG).and_then(|tag| tag.to_str().ok()) else {
+            return;
+        };
+        let marked = tag
+            .strip_suffix('"')
+            .map(|tag| format!("{tag}{}\"", self.mark));
         match marked.and_then(|tag| HeaderValue::try_from(tag).ok()) {
             Some(tag) => headers.insert(ETAG, tag),
             // It is none, and whoever sends it back would be told that nothing changed.
@@ -150,7 +188,9 @@ impl PageLinks {
 
 /// Makes entity tags of pages with links those that the origin knows; true when there was one.
 fn take_off_marks(headers: &mut HeaderMap, mark: &str) -> bool {
-    let Some(known) = joined(headers, &IF_NONE_MATCH).map(|known| known.into_owned()) else { return false };
+    let Some(known) = joined(headers, &IF_NONE_MATCH).map(|known| known.into_owned()) else {
+        return false;
+    };
     let end = format!("{mark}\"");
     if !known.contains(&end) {
         return false;
@@ -164,15 +204,24 @@ fn take_off_marks(headers: &mut HeaderMap, mark: &str) -> bool {
 /// True for a whole page that may be changed and that is written as it is.
 fn is_page(response: &Response) -> bool {
     let headers = response.headers();
-    let media = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let media = headers
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
     let media = media.split(';').next().unwrap_or_default().trim();
     let is_coded = headers
         .get(CONTENT_ENCODING)
         .is_some_and(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity"));
-    let cache = joined(headers, &CACHE_CONTROL).unwrap_or_default().to_ascii_lowercase();
+    let cache = joined(headers, &CACHE_CONTROL)
+        .unwrap_or_default()
+        .to_ascii_lowercase();
     // A file that is saved is the publisher's own (RFC 6266 section 4.2).
     let is_saved = headers.get(CONTENT_DISPOSITION).is_some_and(|disposition| {
-        let kind = disposition.as_bytes().split(|byte| *byte == b';').next().unwrap_or_default();
+        let kind = disposition
+            .as_bytes()
+            .split(|byte| *byte == b';')
+            .next()
+            .unwrap_or_default();
         !kind.trim_ascii().eq_ignore_ascii_case(b"inline")
     });
     response.status() == StatusCode::OK
@@ -184,6 +233,9 @@ fn is_page(response: &Response) -> bool {
 
 /// True where the encoding of a page is told before the page.
 fn names_encoding(headers: &HeaderMap) -> bool {
-    let media = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let media = headers
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
     media.to_ascii_lowercase().contains("charset=")
 }

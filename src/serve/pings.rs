@@ -1,5 +1,6 @@
-//! Pings of a blog on the host of its site (`POST /RPC2`, weblogUpdates): hints that its feeds have changed, given to the hub as
-//! such; every other call there is the site's own. Not what becomes of a hint (LEGACY C-3).
+//! Pings of a blog on the host of its site (`POST /RPC2`, weblogUpdates): hints that its feeds have
+//! changed, given to the hub as such; every other call there is the site's own. Not what becomes of
+//! a hint (LEGACY C-3).
 
 use super::{
     body::{self, MountService, Response, ServeBody},
@@ -40,7 +41,10 @@ const NOT_WELL_FORMED: i32 = -32700;
 pub(super) fn could_be_ping(context: &ServeContext, request: &Parts) -> bool {
     request.method == Method::POST
         && request.uri.path() == PATH
-        && context.sites.of(request).is_some_and(|site| site.settings.pings)
+        && context
+            .sites
+            .of(request)
+            .is_some_and(|site| site.settings.pings)
 }
 
 /// Pings, and the way to the site for calls that are none.
@@ -62,7 +66,10 @@ impl Handler for Pings {
             Ok(call) if matches!(call.method.as_str(), PING | EXTENDED_PING) => {
                 self.ping(request, &call).await
             }
-            Ok(call) => Ok(fault_answer(NO_METHOD, &format!("there is no method {} here", call.method))),
+            Ok(call) => Ok(fault_answer(
+                NO_METHOD,
+                &format!("there is no method {} here", call.method),
+            )),
             Err(bad @ (BadXmlRpc::NoCall | BadXmlRpc::DocumentType | BadXmlRpc::TooLarge)) => {
                 Ok(fault_answer(NOT_WELL_FORMED, &bad.to_string()))
             }
@@ -74,38 +81,69 @@ impl Handler for Pings {
 impl Pings {
     /// Gives the hint that a ping is; the answer to it.
     async fn ping(&self, request: &Parts, call: &XmlRpcCall) -> Result<String, Refusal> {
-        if call.parameters.iter().any(|parameter| parameter.len() > PARAMETER_BYTES_MAX) {
-            return Ok(ping_answer(true, &format!("a parameter holds {PARAMETER_BYTES_MAX} bytes at most")));
+        if call
+            .parameters
+            .iter()
+            .any(|parameter| parameter.len() > PARAMETER_BYTES_MAX)
+        {
+            return Ok(ping_answer(
+                true,
+                &format!("a parameter holds {PARAMETER_BYTES_MAX} bytes at most"),
+            ));
         }
-        // Name of the blog, its address, that of the page that changed, and in an extended one that of its feed.
-        let urls: Vec<&str> =
-            call.parameters.iter().skip(1).take(3).map(String::as_str).filter(|url| is_web(url)).collect();
+        // Name of the blog, its address, that of the page that changed, and in an extended one that
+        // of its feed.
+        let urls: Vec<&str> = call
+            .parameters
+            .iter()
+            .skip(1)
+            .take(3)
+            .map(String::as_str)
+            .filter(|url| is_web(url))
+            .collect();
         if urls.is_empty() {
             return Ok(ping_answer(true, "a ping names a blog and its address"));
         }
         let feeds = self.feeds_of(request, &urls);
         if feeds.is_empty() {
-            return Ok(ping_answer(true, "this address is not of a blog whose feeds are served here"));
+            return Ok(ping_answer(
+                true,
+                "this address is not of a blog whose feeds are served here",
+            ));
         }
         let answer = self.publish(request, form_of(&feeds)).await;
         let told = String::from_utf8_lossy(answer.body()).trim().to_owned();
         Ok(match answer.status() {
-            StatusCode::NO_CONTENT => ping_answer(false, "Thanks for the ping; the feed is looked at soon."),
+            StatusCode::NO_CONTENT => {
+                ping_answer(false, "Thanks for the ping; the feed is looked at soon.")
+            }
             StatusCode::ACCEPTED => ping_answer(false, &format!("Thanks for the ping. {told}")),
             _ => {
-                let wait = answer.headers().get(RETRY_AFTER).and_then(|secs| secs.to_str().ok());
-                let wait = wait.map(|secs| format!("; try again in {secs} seconds")).unwrap_or_default();
+                let wait = answer
+                    .headers()
+                    .get(RETRY_AFTER)
+                    .and_then(|secs| secs.to_str().ok());
+                let wait = wait
+                    .map(|secs| format!("; try again in {secs} seconds"))
+                    .unwrap_or_default();
                 ping_answer(true, &format!("{told}{wait}"))
             }
         })
     }
 
-    /// The feeds of the site that a ping is for: the one that it names, else those below the address of the blog, else all.
+    /// The feeds of the site that a ping is for: the one that it names, else those below the
+    /// address of the blog, else all.
     fn feeds_of(&self, request: &Parts, urls: &[&str]) -> Vec<Arc<RegisteredFeed>> {
         let catalog = self.context.gate.catalog.snapshot();
-        let Some(site) = self.context.sites.of(request) else { return Vec::new() };
-        let is_of_site =
-            |feed: &RegisteredFeed| feed.settings.legacy.as_ref().is_some_and(|place| place.site == site.no);
+        let Some(site) = self.context.sites.of(request) else {
+            return Vec::new();
+        };
+        let is_of_site = |feed: &RegisteredFeed| {
+            feed.settings
+                .legacy
+                .as_ref()
+                .is_some_and(|place| place.site == site.no)
+        };
         for url in urls.iter().rev() {
             let named = catalog.by_origin(url).and_then(|no| catalog.feed_no(no));
             if let Some(feed) = named.filter(|feed| is_of_site(feed)) {
@@ -113,17 +151,29 @@ impl Pings {
             }
         }
         let public = self.context.readers.site().public_url();
-        let mut paths = urls.iter().filter_map(|url| site.settings.path_of(&Url::parse(url).ok()?, public));
-        let Some(blog) = paths.next() else { return Vec::new() };
+        let mut paths = urls
+            .iter()
+            .filter_map(|url| site.settings.path_of(&Url::parse(url).ok()?, public));
+        let Some(blog) = paths.next() else {
+            return Vec::new();
+        };
         let of_site = || catalog.feeds().filter(|feed| is_of_site(feed)).cloned();
         let is_below = |feed: &Arc<RegisteredFeed>| {
-            feed.settings.legacy.as_ref().is_some_and(|place| place.path.starts_with(&blog))
+            feed.settings
+                .legacy
+                .as_ref()
+                .is_some_and(|place| place.path.starts_with(&blog))
         };
         let below: Vec<_> = of_site().filter(is_below).take(FEEDS_MAX).collect();
-        if below.is_empty() { of_site().take(FEEDS_MAX).collect() } else { below }
+        if below.is_empty() {
+            of_site().take(FEEDS_MAX).collect()
+        } else {
+            below
+        }
     }
 
-    /// Tells the hub that feeds have changed, as anybody may: its limits are those of every other hint.
+    /// Tells the hub that feeds have changed, as anybody may: its limits are those of every other
+    /// hint.
     async fn publish(&self, request: &Parts, form: String) -> http::Response<Bytes> {
         let mut parts = request.clone();
         parts.headers.remove(CONTENT_LENGTH);
@@ -142,8 +192,11 @@ impl Pings {
         let mut parts = request.clone();
         // Its body is on the way already.
         parts.headers.remove(EXPECT);
-        let answer: BoxFuture<'static, Result<Response, Infallible>> =
-            Box::pin(self.origin.clone().oneshot(Request::from_parts(parts, body)));
+        let answer: BoxFuture<'static, Result<Response, Infallible>> = Box::pin(
+            self.origin
+                .clone()
+                .oneshot(Request::from_parts(parts, body)),
+        );
         let Ok(answer) = answer.await;
         answer
     }
@@ -174,7 +227,10 @@ fn is_web(url: &str) -> bool {
 fn response(text: String) -> Response {
     let mut response = Response::new(body::whole(text));
     let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/xml; charset=utf-8"));
+    headers.insert(
+        CONTENT_TYPE,
+        HeaderValue::from_static("text/xml; charset=utf-8"),
+    );
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
 }

@@ -1,5 +1,6 @@
-//! Feeds that come from the origin of a site with a private feed, at an address that nobody told us: they are not passed on, and no
-//! header makes the origin take one address for another. Not the feeds that are served from here.
+//! Feeds that come from the origin of a site with a private feed, at an address that nobody told
+//! us: they are not passed on, and no header makes the origin take one address for another. Not the
+//! feeds that are served from here.
 
 use super::{
     accept,
@@ -15,8 +16,9 @@ use flate2::read::MultiGzDecoder;
 use http::{
     HeaderMap, HeaderName, HeaderValue, Method, StatusCode,
     header::{
-        ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG, IF_MATCH,
-        IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE, LAST_MODIFIED, RANGE,
+        ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG,
+        IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE, LAST_MODIFIED,
+        RANGE,
     },
     request::Parts,
 };
@@ -25,11 +27,12 @@ use std::{io::Read as _, time::Duration};
 
 /// Bytes of a document that was packed in which its root element stands.
 const LOOK_INFLATED_BYTES: u64 = 16 << 10;
-/// Time for which the beginning of what could be a feed is waited for. What has not begun by then is held back.
+/// Time for which the beginning of what could be a feed is waited for. What has not begun by then
+/// is held back.
 const LOOK_TIME: Duration = Duration::from_secs(60);
 
-/// Media types, by their beginnings, of what is no document: it is not looked at, and may be of any length. An event stream has no
-/// beginning of its own.
+/// Media types, by their beginnings, of what is no document: it is not looked at, and may be of any
+/// length. An event stream has no beginning of its own.
 const NO_DOCUMENTS: [&str; 9] = [
     "image/",
     "audio/",
@@ -42,16 +45,23 @@ const NO_DOCUMENTS: [&str; 9] = [
     "application/epub+zip",
 ];
 
-/// Ends of paths at which there are such things: a part of them may be asked for, and a copy of them confirmed.
+/// Ends of paths at which there are such things: a part of them may be asked for, and a copy of
+/// them confirmed.
 const NO_DOCUMENT_SUFFIXES: [&str; 30] = [
-    "avif", "bmp", "css", "eot", "epub", "flac", "gif", "ico", "jpeg", "jpg", "js", "m4a", "m4v", "mjs",
-    "mov", "mp3", "mp4", "oga", "ogg", "ogv", "opus", "otf", "pdf", "png", "svg", "ttf", "webm", "webp",
-    "woff", "woff2",
+    "avif", "bmp", "css", "eot", "epub", "flac", "gif", "ico", "jpeg", "jpg", "js", "m4a", "m4v",
+    "mjs", "mov", "mp3", "mp4", "oga", "ogg", "ogv", "opus", "otf", "pdf", "png", "svg", "ttf",
+    "webm", "webp", "woff", "woff2",
 ];
 
 /// Headers by which a part or a copy is asked for.
-const OF_PARTS_AND_COPIES: [HeaderName; 6] =
-    [RANGE, IF_RANGE, IF_NONE_MATCH, IF_MODIFIED_SINCE, IF_MATCH, IF_UNMODIFIED_SINCE];
+const OF_PARTS_AND_COPIES: [HeaderName; 6] = [
+    RANGE,
+    IF_RANGE,
+    IF_NONE_MATCH,
+    IF_MODIFIED_SINCE,
+    IF_MATCH,
+    IF_UNMODIFIED_SINCE,
+];
 
 /// Words in the names of headers that some server takes for another address of the request.
 const ADDRESS_WORDS: [&str; 14] = [
@@ -96,42 +106,66 @@ pub(super) struct FeedGuard {
 }
 
 impl ServeContext {
-    /// Makes a request to a site with a private feed one by which its origin gives nothing of that away unseen, and makes the guard for
-    /// its answer. `None` for a site without a private feed, which is not touched, and at the address of a feed for everybody.
+    /// Makes a request to a site with a private feed one by which its origin gives nothing of that
+    /// away unseen, and makes the guard for its answer. `None` for a site without a private feed,
+    /// which is not touched, and at the address of a feed for everybody.
     pub(super) fn feed_guard(&self, request: &mut Parts, has_body: bool) -> Option<FeedGuard> {
         let catalog = self.gate.catalog.snapshot();
         let site = self.sites.of(request)?;
         let is_of_site = site.settings.access.is_private();
-        let host = site.settings.host.as_deref().or(self.readers.site().public_url().host_str());
+        let host = site
+            .settings
+            .host
+            .as_deref()
+            .or(self.readers.site().public_url().host_str());
         if !is_of_site && !catalog.has_private_at(site.no, &site.settings.origin, host) {
             return None;
         }
         let is_read = matches!(request.method, Method::GET | Method::HEAD);
         take_out_other_addresses(&mut request.headers, is_read);
-        let asked = request.uri.path_and_query().map_or("/", |asked| asked.as_str());
+        let asked = request
+            .uri
+            .path_and_query()
+            .map_or("/", |asked| asked.as_str());
         // A form in its body may ask for another one.
         if is_read && !has_body {
-            let is_open =
-                |path: &str| catalog.at_place(site.no, path).is_some_and(|feed| !feed.settings.is_private());
+            let is_open = |path: &str| {
+                catalog
+                    .at_place(site.no, path)
+                    .is_some_and(|feed| !feed.settings.is_private())
+            };
             if is_open(asked) || is_open(&without_trackers(asked)) {
                 return None;
             }
         }
         look_into(&mut request.headers);
         if is_read && !is_no_document(request.uri.path()) {
-            OF_PARTS_AND_COPIES.iter().for_each(|name| drop(request.headers.remove(name)));
+            OF_PARTS_AND_COPIES
+                .iter()
+                .for_each(|name| drop(request.headers.remove(name)));
         }
-        Some(FeedGuard { is_of_site, is_head: request.method == Method::HEAD })
+        Some(FeedGuard {
+            is_of_site,
+            is_head: request.method == Method::HEAD,
+        })
     }
 }
 
 impl FeedGuard {
-    /// An answer of the origin, unless it is a feed, by what it says or by how it begins: servers call a document whatever its file is
-    /// called.
+    /// An answer of the origin, unless it is a feed, by what it says or by how it begins: servers
+    /// call a document whatever its file is called.
     pub(super) async fn unless_feed(&self, mut response: Response) -> Option<Response> {
-        let media =
-            response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-        let media = media.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        let media = response
+            .headers()
+            .get(CONTENT_TYPE)
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or_default();
+        let media = media
+            .split(';')
+            .next()
+            .unwrap_or_default()
+            .trim()
+            .to_ascii_lowercase();
         // Parts of a document come with the types of the document inside of the body.
         let is_named = ["rss", "atom", "rdf", "feed+json", "multipart/byteranges"];
         if is_named.iter().any(|feed| media.contains(feed)) {
@@ -152,17 +186,26 @@ impl FeedGuard {
         if response.status() == StatusCode::PARTIAL_CONTENT && !has_beginning(response.headers()) {
             return None;
         }
-        let coding =
-            response.headers().get(CONTENT_ENCODING).map(|coding| coding.as_bytes().to_ascii_lowercase());
+        let coding = response
+            .headers()
+            .get(CONTENT_ENCODING)
+            .map(|coding| coding.as_bytes().to_ascii_lowercase());
         let is_script = media.ends_with("javascript") || media.ends_with("ecmascript");
-        let begins =
-            move |begin: &[u8]| if is_script { begins_script_with_feed(begin) } else { begins_feed(begin) };
+        let begins = move |begin: &[u8]| {
+            if is_script {
+                begins_script_with_feed(begin)
+            } else {
+                begins_feed(begin)
+            }
+        };
         let plain = |begin: &[u8]| match coding.as_deref() {
             None | Some(b"identity") => Some(begin.to_vec()),
             Some(b"gzip" | b"x-gzip") => {
                 let mut inflated = Vec::new();
                 // A beginning without its end.
-                let _ = MultiGzDecoder::new(begin).take(LOOK_INFLATED_BYTES).read_to_end(&mut inflated);
+                let _ = MultiGzDecoder::new(begin)
+                    .take(LOOK_INFLATED_BYTES)
+                    .read_to_end(&mut inflated);
                 Some(inflated)
             }
             // What cannot be looked at could be one.
@@ -184,7 +227,8 @@ impl FeedGuard {
         let could_be = match plain(&begin) {
             None => true,
             Some(plain) => begins(&plain).unwrap_or_else(|| {
-                let is_cut = begin.len() >= LOOK_BYTES_MAX || plain.len() as u64 >= LOOK_INFLATED_BYTES;
+                let is_cut =
+                    begin.len() >= LOOK_BYTES_MAX || plain.len() as u64 >= LOOK_INFLATED_BYTES;
                 is_late || (is_cut && media.ends_with("/xml")) || (!is_script && is_feed(&plain))
             }),
         };
@@ -193,25 +237,40 @@ impl FeedGuard {
 
     /// The answer in the place of a feed.
     pub(super) fn refusal(&self, list: &str) -> Refusal {
-        if self.is_of_site { Refusal::private_feed(list) } else { Refusal::unnamed_feed(list) }
+        if self.is_of_site {
+            Refusal::private_feed(list)
+        } else {
+            Refusal::unnamed_feed(list)
+        }
     }
 }
 
-/// Takes out every header by which an origin could answer for another address than the one that was looked at. A read is no other
-/// method.
+/// Takes out every header by which an origin could answer for another address than the one that was
+/// looked at. A read is no other method.
 fn take_out_other_addresses(headers: &mut HeaderMap, is_read: bool) {
     let is_other = |name: &&HeaderName| {
         // CGI makes one name of hyphens, underscores and the like.
-        let name: String =
-            name.as_str().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
-        let Some(rest) = name.strip_prefix("x-") else { return ADDRESS_NAMES.contains(&name.as_str()) };
+        let name: String = name
+            .as_str()
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
+            .collect();
+        let Some(rest) = name.strip_prefix("x-") else {
+            return ADDRESS_NAMES.contains(&name.as_str());
+        };
         let mut words = rest.split('-');
         // The way by which a trusted proxy was asked; of others nothing of it is there any more.
         if rest.starts_with("forwarded-") {
-            return rest.split('-').any(|word| matches!(word, "uri" | "url" | "path"));
+            return rest
+                .split('-')
+                .any(|word| matches!(word, "uri" | "url" | "path"));
         }
         let is_of_method = rest.split('-').any(|word| word == "method");
-        if is_of_method { is_read } else { words.any(|word| ADDRESS_WORDS.contains(&word)) }
+        if is_of_method {
+            is_read
+        } else {
+            words.any(|word| ADDRESS_WORDS.contains(&word))
+        }
     };
     let other: Vec<HeaderName> = headers.keys().filter(is_other).cloned().collect();
     for name in other {
@@ -219,25 +278,38 @@ fn take_out_other_addresses(headers: &mut HeaderMap, is_read: bool) {
     }
 }
 
-/// Lets an origin answer with what can be looked at: packed with gzip at most, if the reader takes that.
+/// Lets an origin answer with what can be looked at: packed with gzip at most, if the reader takes
+/// that.
 fn look_into(headers: &mut HeaderMap) {
     if headers.contains_key(ACCEPT_ENCODING) {
         let codings = accept::joined(headers, &ACCEPT_ENCODING).unwrap_or_default();
-        let token = if accept::takes_coding(&codings, Coding::Gzip) { "gzip" } else { "identity" };
+        let token = if accept::takes_coding(&codings, Coding::Gzip) {
+            "gzip"
+        } else {
+            "identity"
+        };
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static(token));
     }
 }
 
 /// True for a path at which there is no document, as far as its end tells.
 fn is_no_document(path: &str) -> bool {
-    let suffix = path.rsplit_once('.').map(|(_, suffix)| suffix.to_ascii_lowercase());
+    let suffix = path
+        .rsplit_once('.')
+        .map(|(_, suffix)| suffix.to_ascii_lowercase());
     suffix.is_some_and(|suffix| NO_DOCUMENT_SUFFIXES.contains(&suffix.as_str()))
 }
 
 /// True for a part of a document with its first byte.
 fn has_beginning(headers: &HeaderMap) -> bool {
-    let range = headers.get(CONTENT_RANGE).and_then(|range| range.to_str().ok()).unwrap_or_default();
-    range.trim().strip_prefix("bytes").is_some_and(|range| range.trim_start().starts_with("0-"))
+    let range = headers
+        .get(CONTENT_RANGE)
+        .and_then(|range| range.to_str().ok())
+        .unwrap_or_default();
+    range
+        .trim()
+        .strip_prefix("bytes")
+        .is_some_and(|range| range.trim_start().starts_with("0-"))
 }
 
 #[cfg(test)]
@@ -253,7 +325,10 @@ mod tests {
     fn no_header_of_another_address_is_left() {
         let left = |name: &str, is_read: bool| {
             let mut headers = HeaderMap::new();
-            headers.insert(HeaderName::try_from(name).unwrap(), HeaderValue::from_static("/closed.xml"));
+            headers.insert(
+                HeaderName::try_from(name).unwrap(),
+                HeaderValue::from_static("/closed.xml"),
+            );
             take_out_other_addresses(&mut headers, is_read);
             !headers.is_empty()
         };
@@ -279,9 +354,14 @@ mod tests {
         ] {
             assert!(!left(name, true) && !left(name, false), "{name}");
         }
-        for name in
-            ["X-Forwarded-For", "X-Forwarded-Prefix", "X-Requested-With", "X-WP-Nonce", "Referer", "Cookie"]
-        {
+        for name in [
+            "X-Forwarded-For",
+            "X-Forwarded-Prefix",
+            "X-Requested-With",
+            "X-WP-Nonce",
+            "Referer",
+            "Cookie",
+        ] {
             assert!(left(name, true), "{name}");
         }
         // The editor of WordPress saves so.
@@ -290,22 +370,35 @@ mod tests {
 
     const RSS: &str = "<?xml version='1.0'?><rss><channel/></rss>";
 
-    /// True for an answer that a guard passes on, whose body comes in pieces, each after so many seconds.
+    /// True for an answer that a guard passes on, whose body comes in pieces, each after so many
+    /// seconds.
     async fn is_passed(status: u16, headers: &[(&str, &str)], pieces: &[(u64, &[u8])]) -> bool {
         let mut response = http::Response::builder().status(status);
         for (name, value) in headers {
             response = response.header(*name, *value);
         }
-        let pieces: Vec<(u64, Bytes)> =
-            pieces.iter().map(|(secs, piece)| (*secs, Bytes::copy_from_slice(piece))).collect();
-        let whole: Vec<u8> = pieces.iter().flat_map(|(_, piece)| piece.to_vec()).collect();
+        let pieces: Vec<(u64, Bytes)> = pieces
+            .iter()
+            .map(|(secs, piece)| (*secs, Bytes::copy_from_slice(piece)))
+            .collect();
+        let whole: Vec<u8> = pieces
+            .iter()
+            .flat_map(|(_, piece)| piece.to_vec())
+            .collect();
         let frames = stream::iter(pieces).then(|(secs, piece)| async move {
             tokio::time::sleep(Duration::from_secs(secs)).await;
             Ok::<_, BoxError>(Frame::data(piece))
         });
-        let response = response.body(StreamBody::new(frames).boxed_unsync()).unwrap();
-        let guard = FeedGuard { is_of_site: false, is_head: false };
-        let Some(passed) = guard.unless_feed(response).await else { return false };
+        let response = response
+            .body(StreamBody::new(frames).boxed_unsync())
+            .unwrap();
+        let guard = FeedGuard {
+            is_of_site: false,
+            is_head: false,
+        };
+        let Some(passed) = guard.unless_feed(response).await else {
+            return false;
+        };
         let body = passed.into_body().collect().await.unwrap().to_bytes();
         assert_eq!(body, whole, "it is passed on as it came");
         true
@@ -330,20 +423,34 @@ mod tests {
             assert!(!is_passed(200, &kind(media), &[(0, rss)]).await, "{media}");
             // Its first bytes come late, or one by one.
             assert!(
-                !is_passed(200, &kind(media), &[(0, b""), (9, &rss[..24]), (9, &rss[24..])]).await,
+                !is_passed(
+                    200,
+                    &kind(media),
+                    &[(0, b""), (9, &rss[..24]), (9, &rss[24..])]
+                )
+                .await,
                 "{media}"
             );
             let drops: Vec<(u64, &[u8])> = rss.chunks(1).map(|byte| (1, byte)).collect();
             assert!(!is_passed(200, &kind(media), &drops).await, "{media}");
         }
         for status in [201, 404, 500] {
-            assert!(!is_passed(status, &kind("text/html"), &[(0, rss)]).await, "{status}");
+            assert!(
+                !is_passed(status, &kind("text/html"), &[(0, rss)]).await,
+                "{status}"
+            );
         }
-        for (coding, body) in
-            [("gzip", &packed[..]), ("x-gzip", &packed), ("br", &packed), ("gzip, gzip", &packed)]
-        {
+        for (coding, body) in [
+            ("gzip", &packed[..]),
+            ("x-gzip", &packed),
+            ("br", &packed),
+            ("gzip, gzip", &packed),
+        ] {
             let headers = [("content-type", "text/html"), ("content-encoding", coding)];
-            assert!(!is_passed(200, &headers, &[(0, &body[..12]), (5, &body[12..])]).await, "{coding}");
+            assert!(
+                !is_passed(200, &headers, &[(0, &body[..12]), (5, &body[12..])]).await,
+                "{coding}"
+            );
         }
         for range in ["bytes 0-20/100", "bytes 5-20/100"] {
             let headers = [("content-type", "text/xml"), ("content-range", range)];
@@ -354,34 +461,58 @@ mod tests {
         let called = b"f({\"version\": \"https://jsonfeed.org/version/1\"})";
         assert!(!is_passed(200, &kind("text/javascript"), &[(0, called)]).await);
         let late: &[(u64, &[u8])] = &[(LOOK_TIME.as_secs() + 1, rss)];
-        assert!(!is_passed(200, &kind("text/html"), late).await, "nobody knows what it will be");
+        assert!(
+            !is_passed(200, &kind("text/html"), late).await,
+            "nobody knows what it will be"
+        );
     }
 
     #[tokio::test(start_paused = true)]
     async fn what_is_no_feed_passes_as_it_came() {
         for (media, body) in [
-            ("text/html", &b"<!DOCTYPE html><html><body><code>&lt;rss&gt;</code> <rss>"[..]),
+            (
+                "text/html",
+                &b"<!DOCTYPE html><html><body><code>&lt;rss&gt;</code> <rss>"[..],
+            ),
             ("text/html", b"<p>a part of a page</p>"),
             ("application/xml", b"<?xml version='1.0'?><urlset/>"),
-            ("application/json", b"[{\"id\": 1, \"title\": {\"rendered\": \"x\"}}]"),
+            (
+                "application/json",
+                b"[{\"id\": 1, \"title\": {\"rendered\": \"x\"}}]",
+            ),
             ("text/javascript", b"var x = '<rss>';"),
             ("text/plain", b"User-agent: *"),
             ("image/svg+xml", b"<feed"),
             ("application/pdf", b"%PDF"),
         ] {
             assert!(
-                is_passed(200, &[("content-type", media)], &[(0, body), (3, b" and more")]).await,
+                is_passed(
+                    200,
+                    &[("content-type", media)],
+                    &[(0, body), (3, b" and more")]
+                )
+                .await,
                 "{media}"
             );
         }
-        let headers = [("content-type", "video/mp4"), ("content-range", "bytes 5-20/100")];
+        let headers = [
+            ("content-type", "video/mp4"),
+            ("content-range", "bytes 5-20/100"),
+        ];
         assert!(is_passed(206, &headers, &[(0, b"x")]).await);
     }
 
     #[test]
     fn only_what_is_no_document_may_be_asked_for_in_parts() {
         assert!(is_no_document("/a/b.MP3") && is_no_document("/x.y.png"));
-        for path in ["/", "/feed", "/feed.xml", "/index.php/feed", "/a.txt", "/x.png/feed"] {
+        for path in [
+            "/",
+            "/feed",
+            "/feed.xml",
+            "/index.php/feed",
+            "/a.txt",
+            "/x.png/feed",
+        ] {
             assert!(!is_no_document(path), "{path}");
         }
         let part = |range: &'static str| {

@@ -1,5 +1,5 @@
-//! The header of the PROXY protocol, by which a proxy before us tells the address of its client, and of its TLS; who is
-//! believed is decided in `listener`.
+//! The header of the PROXY protocol, by which a proxy before us tells the address of its client,
+//! and of its TLS; who is believed is decided in `listener`.
 
 use ppp::{HeaderResult, v1, v2};
 use std::{
@@ -16,7 +16,8 @@ const FIXED_BYTES: usize = 16;
 const PARTS_BYTES_MAX: usize = 4 << 10;
 /// Bytes of version 1 (section 2.1).
 const LINE_BYTES_MAX: usize = 107;
-/// The part of version 2 that tells of TLS (section 2.2.6), and the bit of its first byte that says that the client used it.
+/// The part of version 2 that tells of TLS (section 2.2.6), and the bit of its first byte that says
+/// that the client used it.
 const TLS_PART: u8 = v2::Type::SSL as u8;
 const CLIENT_USED_TLS: u8 = 0x01;
 
@@ -30,7 +31,9 @@ pub(super) struct ProxiedClient {
 }
 
 /// Reads the header, and nothing behind it.
-pub(super) async fn read_proxy_header(stream: &mut (impl AsyncRead + Unpin)) -> Result<ProxiedClient> {
+pub(super) async fn read_proxy_header(
+    stream: &mut (impl AsyncRead + Unpin),
+) -> Result<ProxiedClient> {
     let mut header = vec![0; SIGNATURE.len()];
     stream.read_exact(&mut header).await?;
     if header == SIGNATURE {
@@ -60,7 +63,10 @@ fn client(header: &[u8]) -> Option<ProxiedClient> {
                 v1::Addresses::Unknown => None,
             };
             // This version has no word for TLS.
-            Some(ProxiedClient { address, is_over_tls: false })
+            Some(ProxiedClient {
+                address,
+                is_over_tls: false,
+            })
         }
         HeaderResult::V2(read) => {
             let read = read.ok()?;
@@ -70,20 +76,30 @@ fn client(header: &[u8]) -> Option<ProxiedClient> {
                 _ => None,
             };
             let says_tls = |part: v2::TypeLengthValue<'_>| {
-                part.kind == TLS_PART && part.value.first().is_some_and(|bits| bits & CLIENT_USED_TLS != 0)
+                part.kind == TLS_PART
+                    && part
+                        .value
+                        .first()
+                        .is_some_and(|bits| bits & CLIENT_USED_TLS != 0)
             };
             let mut is_over_tls = false;
             // Where the proxy speaks for itself nothing of them counts (section 2.2).
             for part in read.tlvs().filter(|_| address.is_some()) {
                 is_over_tls |= says_tls(part.ok()?);
             }
-            Some(ProxiedClient { address, is_over_tls })
+            Some(ProxiedClient {
+                address,
+                is_over_tls,
+            })
         }
     }
 }
 
 fn no_header() -> Error {
-    Error::new(ErrorKind::InvalidData, "a trusted proxy sent no header of the PROXY protocol")
+    Error::new(
+        ErrorKind::InvalidData,
+        "a trusted proxy sent no header of the PROXY protocol",
+    )
 }
 
 #[cfg(test)]
@@ -97,12 +113,26 @@ mod tests {
             [&SIGNATURE[..], &[0x20 | command, family], &length, parts].concat()
         };
         let ipv4 = [198, 51, 100, 7, 127, 0, 0, 1, 0, 80, 0, 81];
-        let ipv6 = [&[0x20, 1, 0xd, 0xb8][..], &[0; 11], &[7], &[0; 15], &[1], &[0, 80, 0, 81]].concat();
+        let ipv6 = [
+            &[0x20, 1, 0xd, 0xb8][..],
+            &[0; 11],
+            &[7],
+            &[0; 15],
+            &[1],
+            &[0, 80, 0, 81],
+        ]
+        .concat();
         // With a part that nobody needs, as HAProxy sends them.
         let parts = [&ipv4[..], &[4, 0, 3, 1, 2, 3]].concat();
         for (header, expect) in [
-            (b"PROXY TCP4 198.51.100.7 127.0.0.1 80 81\r\n".to_vec(), Some(Some("198.51.100.7"))),
-            (b"PROXY TCP6 2001:db8::7 ::1 80 81\r\n".to_vec(), Some(Some("2001:db8::7"))),
+            (
+                b"PROXY TCP4 198.51.100.7 127.0.0.1 80 81\r\n".to_vec(),
+                Some(Some("198.51.100.7")),
+            ),
+            (
+                b"PROXY TCP6 2001:db8::7 ::1 80 81\r\n".to_vec(),
+                Some(Some("2001:db8::7")),
+            ),
             (b"PROXY UNKNOWN\r\n".to_vec(), Some(None)),
             (v2(1, 0x11, &ipv4), Some(Some("198.51.100.7"))),
             (v2(1, 0x11, &parts), Some(Some("198.51.100.7"))),
@@ -117,19 +147,38 @@ mod tests {
             (v2(1, 0x11, &[0; 5000]), None),
             (v2(3, 0x11, &ipv4), None),
             // Parts that end beyond the header, or have no length.
-            (v2(1, 0x11, &[&ipv4[..], &[4, 0, 4, 1, 2, 3]].concat()), None),
-            (v2(1, 0x21, &[&ipv6[..], &[4, 0, 0, 4, 0xff, 0xff]].concat()), None),
+            (
+                v2(1, 0x11, &[&ipv4[..], &[4, 0, 4, 1, 2, 3]].concat()),
+                None,
+            ),
+            (
+                v2(1, 0x21, &[&ipv6[..], &[4, 0, 0, 4, 0xff, 0xff]].concat()),
+                None,
+            ),
             (v2(1, 0x11, &[&ipv4[..], &[4, 0]].concat()), None),
-            (v2(0, 0x11, &[&ipv4[..], &[4, 0, 4, 1]].concat()), Some(None)),
+            (
+                v2(0, 0x11, &[&ipv4[..], &[4, 0, 4, 1]].concat()),
+                Some(None),
+            ),
         ] {
             let sent = [&header[..], b"GET /"].concat();
             let mut rest = &sent[..];
             let read = read_proxy_header(&mut rest).await.ok();
             let expect = expect.map(|client| client.map(|client| client.parse().unwrap()));
-            assert_eq!(read.map(|client| client.address), expect, "{}", header.escape_ascii());
-            assert!(read.is_none() || rest == b"GET /", "{}", header.escape_ascii());
+            assert_eq!(
+                read.map(|client| client.address),
+                expect,
+                "{}",
+                header.escape_ascii()
+            );
+            assert!(
+                read.is_none() || rest == b"GET /",
+                "{}",
+                header.escape_ascii()
+            );
         }
-        // As HAProxy sends them with `send-proxy-v2-ssl`: bits, a verdict on the client's certificate, and parts of the part.
+        // As HAProxy sends them with `send-proxy-v2-ssl`: bits, a verdict on the client's
+        // certificate, and parts of the part.
         let tls = |bits: u8| [&ipv4[..], &[0x20, 0, 8, bits, 0, 0, 0, 1, 0x21, 0, 0]].concat();
         for (header, expect) in [
             (v2(1, 0x11, &tls(1)), true),

@@ -1,4 +1,5 @@
-//! A pull: from a GET on a feed to its page, held if it asked for that; the page itself comes from the readers.
+//! A pull: from a GET on a feed to its page, held if it asked for that; the page itself comes from
+//! the readers.
 
 use super::{
     accept,
@@ -18,8 +19,8 @@ use bytes::Bytes;
 use http::{
     HeaderMap, HeaderValue, StatusCode,
     header::{
-        ACCEPT, ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE,
-        ETAG, IF_NONE_MATCH, LAST_MODIFIED, LINK, LOCATION, VARY,
+        ACCEPT, ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY,
+        CONTENT_TYPE, ETAG, IF_NONE_MATCH, LAST_MODIFIED, LINK, LOCATION, VARY,
     },
     request::Parts,
 };
@@ -46,14 +47,31 @@ pub(super) async fn smart(
     query.callback = script_for(query.callback, caller)?;
     let feed = context.feed(name)?;
     let accept = accept::joined(&request.headers, &ACCEPT);
-    let chosen = named.or_else(|| accept::representation(accept.as_deref(), query.callback.is_some()));
+    let chosen =
+        named.or_else(|| accept::representation(accept.as_deref(), query.callback.is_some()));
     let representation = chosen.ok_or_else(Refusal::unacceptable)?;
     let view = View::all(feed, query.order).filtered(caller.within(query.filter.clone()));
-    let max = query.max.unwrap_or(ITEMS_DEFAULT).min(context.readers.config().page_items_max);
-    let reading = ReadRequest::page(view.clone(), representation, (&query.since, &query.until), max)?;
+    let max = query
+        .max
+        .unwrap_or(ITEMS_DEFAULT)
+        .min(context.readers.config().page_items_max);
+    let reading = ReadRequest::page(
+        view.clone(),
+        representation,
+        (&query.since, &query.until),
+        max,
+    )?;
     let reading = reading.seen_from(caller.site.clone());
     let negotiated = named.is_none();
-    let answer = PullAnswer { context, request, caller, name, view, representation, negotiated };
+    let answer = PullAnswer {
+        context,
+        request,
+        caller,
+        name,
+        view,
+        representation,
+        negotiated,
+    };
     context.check_ready(feed).await?;
     if query.is_personal() {
         let body = read_or_hold(context, (request, caller), &query, &reading).await?;
@@ -81,15 +99,27 @@ pub(super) async fn classic(
     let reading = reading.seen_from(caller.site.clone());
     let view = reading.view().clone();
     context.check_ready(feed).await?;
-    let answer = PullAnswer { context, request, caller, name, view, representation, negotiated: false };
+    let answer = PullAnswer {
+        context,
+        request,
+        caller,
+        name,
+        view,
+        representation,
+        negotiated: false,
+    };
     match callback {
-        Some(_) => answer.personal(&*context.readers.read(&reading).await?, callback.as_deref()).await,
+        Some(_) => {
+            answer
+                .personal(&*context.readers.read(&reading).await?, callback.as_deref())
+                .await
+        }
         None => answer.shared(&reading).await,
     }
 }
 
-/// The part of a feed that a caller may see, at the address of the old feed and in its syntax. The publisher's document holds the
-/// rest, too.
+/// The part of a feed that a caller may see, at the address of the old feed and in its syntax. The
+/// publisher's document holds the rest, too.
 pub(super) async fn old_part(
     context: &ServeContext,
     request: &Parts,
@@ -98,17 +128,32 @@ pub(super) async fn old_part(
     own_url: &str,
 ) -> Result<Response, Refusal> {
     let feed = context.feed(name)?;
-    let reading = ReadRequest::classic(feed, representation, context.readers.config().classic_items);
-    let reading = reading.filtered(caller.within(Filter::All)).at(Some(own_url.into()));
+    let reading =
+        ReadRequest::classic(feed, representation, context.readers.config().classic_items);
+    let reading = reading
+        .filtered(caller.within(Filter::All))
+        .at(Some(own_url.into()));
     let view = reading.view().clone();
     context.check_ready(feed).await?;
-    let answer = PullAnswer { context, request, caller, name, view, representation, negotiated: true };
+    let answer = PullAnswer {
+        context,
+        request,
+        caller,
+        name,
+        view,
+        representation,
+        negotiated: true,
+    };
     answer.shared(&reading).await
 }
 
-/// The function that a script is handed to. Its name is never echoed (D-12), and private feeds come to none.
+/// The function that a script is handed to. Its name is never echoed (D-12), and private feeds come
+/// to none.
 fn script_for(callback: Option<String>, caller: &Caller) -> Result<Option<String>, Refusal> {
-    if callback.as_deref().is_some_and(|name| !render::jsonp::is_callback(name)) {
+    if callback
+        .as_deref()
+        .is_some_and(|name| !render::jsonp::is_callback(name))
+    {
         return Err(Refusal::bad("`callback` must be the name of a function"));
     }
     if caller.is_private && callback.is_some() {
@@ -117,8 +162,8 @@ fn script_for(callback: Option<String>, caller: &Caller) -> Result<Option<String
     Ok(callback)
 }
 
-/// An archive of a view for ordinary readers. By the name of its present version it may be kept for ever; by the name of a
-/// former one it is what it is now, and not to be kept.
+/// An archive of a view for ordinary readers. By the name of its present version it may be kept for
+/// ever; by the name of a former one it is what it is now, and not to be kept.
 pub(super) async fn archive(
     context: &ServeContext,
     request: &Parts,
@@ -134,11 +179,24 @@ pub(super) async fn archive(
         return Ok(sent_to(&context.readers.present_archive(&reading).await?));
     }
     let body = context.readers.read(&reading).await?;
-    let answer = PullAnswer { context, request, caller, name, view, representation, negotiated: false };
-    let mut response =
-        answer.lasting(&body, &caller.site(context).archive(name, representation, place)).await;
+    let answer = PullAnswer {
+        context,
+        request,
+        caller,
+        name,
+        view,
+        representation,
+        negotiated: false,
+    };
+    let mut response = answer
+        .lasting(
+            &body,
+            &caller.site(context).archive(name, representation, place),
+        )
+        .await;
     if body.is_lasting {
-        let changed = httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(place.changed.secs()));
+        let changed =
+            httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(place.changed.secs()));
         if let Ok(changed) = HeaderValue::try_from(changed) {
             response.headers_mut().insert(LAST_MODIFIED, changed);
         }
@@ -166,17 +224,25 @@ async fn read_or_hold(
         return Ok(context.readers.read(reading).await?);
     };
     let deadline = Instant::now() + timeout;
-    match context.waiters.enter(context.client(request), reading.view().feed) {
+    match context
+        .waiters
+        .enter(context.client(request), reading.view().feed)
+    {
         Ok(_place) => Ok(read_held(context, caller, reading, deadline).await?),
         Err(busy) => {
             // Whoever need not wait takes no place, and catches up however many wait.
             let body = context.readers.read(reading).await?;
-            if context.readers.is_due(reading, &body, deadline) { Ok(body) } else { Err(busy) }
+            if context.readers.is_due(reading, &body, deadline) {
+                Ok(body)
+            } else {
+                Err(busy)
+            }
         }
     }
 }
 
-/// Holds a request until there is something to read, until its deadline, or until its caller may not read its feed any more.
+/// Holds a request until there is something to read, until its deadline, or until its caller may
+/// not read its feed any more.
 async fn read_held(
     context: &ServeContext,
     caller: &Caller,
@@ -232,21 +298,41 @@ impl PullAnswer<'_> {
         let body = self.context.readers.read(reading).await?;
         let mut response = self.coded(&body).await;
         // The feed may have moved on meanwhile.
-        let validators = if body.head == head { validators } else { self.validators(body.head) };
+        let validators = if body.head == head {
+            validators
+        } else {
+            self.validators(body.head)
+        };
         self.describe(response.headers_mut(), &validators);
         self.position(response.headers_mut(), &body);
-        let (readers, key, coding) =
-            (self.context.readers.clone(), (reading.clone(), body.head), self.coding());
-        self.mark_repeatable(&mut response, &validators, move || readers.at_hand(&key, coding));
+        let (readers, key, coding) = (
+            self.context.readers.clone(),
+            (reading.clone(), body.head),
+            self.coding(),
+        );
+        self.mark_repeatable(&mut response, &validators, move || {
+            readers.at_hand(&key, coding)
+        });
         Ok(response)
     }
 
-    /// A page of a part of a feed. Its validator is made of its bytes: that of the feed would tell of changes elsewhere (SF-131).
+    /// A page of a part of a feed. Its validator is made of its bytes: that of the feed would tell
+    /// of changes elsewhere (SF-131).
     async fn of_part(&self, reading: &ReadRequest) -> Result<Response, Refusal> {
         let body = self.context.readers.read(reading).await?;
-        let (crc, bytes, tail) = (crc32fast::hash(&body.body), body.body.len(), self.tag_tail());
-        let etag = format!("W/\"{crc:08x}.{bytes:x}.{tail}{}\"", accept::coding_tag(self.coding()));
-        let validators = AnswerValidators { etag, modified: None };
+        let (crc, bytes, tail) = (
+            crc32fast::hash(&body.body),
+            body.body.len(),
+            self.tag_tail(),
+        );
+        let etag = format!(
+            "W/\"{crc:08x}.{bytes:x}.{tail}{}\"",
+            accept::coding_tag(self.coding())
+        );
+        let validators = AnswerValidators {
+            etag,
+            modified: None,
+        };
         let mut response = if validators.are_fresh(&self.request.headers) {
             let mut response = Response::default();
             *response.status_mut() = StatusCode::NOT_MODIFIED;
@@ -259,8 +345,8 @@ impl PullAnswer<'_> {
         Ok(response)
     }
 
-    /// Marks an answer that is for everybody as one that may be given again, while the catalog is as it is and there is the body. One
-    /// without a date is to have one soon.
+    /// Marks an answer that is for everybody as one that may be given again, while the catalog is
+    /// as it is and there is the body. One without a date is to have one soon.
     fn mark_repeatable(
         &self,
         response: &mut Response,
@@ -272,22 +358,31 @@ impl PullAnswer<'_> {
         }
     }
 
-    /// The items of the page that have changed since the state that the consumer holds (RFC 3229 section 10.4.1), if it takes
-    /// them alone. When they are more than a page, the tag is that of the state to which they lead.
+    /// The items of the page that have changed since the state that the consumer holds (RFC 3229
+    /// section 10.4.1), if it takes them alone. When they are more than a page, the tag is that of
+    /// the state to which they lead.
     async fn delta(&self, reading: &ReadRequest, head: Head) -> Result<Option<Response>, Refusal> {
         let headers = &self.request.headers;
         if !delta::is_wanted(headers) {
             return Ok(None);
         }
-        let Some(base) = delta::base(headers, &self.tag_tail(), head) else { return Ok(None) };
-        let Some(changed) = reading.clone().changed_since(base.last_t) else { return Ok(None) };
+        let Some(base) = delta::base(headers, &self.tag_tail(), head) else {
+            return Ok(None);
+        };
+        let Some(changed) = reading.clone().changed_since(base.last_t) else {
+            return Ok(None);
+        };
         let body = self.context.readers.read(&changed).await?;
         let is_cut = body.more && !self.representation.is_classic();
-        let last =
-            Toc::parse(&body.last_cursor).and_then(|toc| toc.t.stamp()).filter(|_| !self.view.order.reverse);
+        let last = Toc::parse(&body.last_cursor)
+            .and_then(|toc| toc.t.stamp())
+            .filter(|_| !self.view.order.reverse);
         let state = match last {
             _ if !is_cut => body.head,
-            Some(last_t) => Head { last_t, ..body.head },
+            Some(last_t) => Head {
+                last_t,
+                ..body.head
+            },
             None => return Ok(None),
         };
         let mut response = self.coded(&body).await;
@@ -308,12 +403,19 @@ impl PullAnswer<'_> {
         let mut response = match callback {
             None => self.coded(body).await,
             Some(name) => {
-                let script = render::jsonp::wrap(name, self.representation.media_type(), &body.body);
+                let script =
+                    render::jsonp::wrap(name, self.representation.media_type(), &body.body);
                 let script = self.context.readers.held(script).await?;
                 let mut response = Response::new(body::whole(script));
                 let headers = response.headers_mut();
-                headers.insert(CONTENT_TYPE, HeaderValue::from_static(render::jsonp::CONTENT_TYPE));
-                headers.insert("x-content-type-options", HeaderValue::from_static("nosniff"));
+                headers.insert(
+                    CONTENT_TYPE,
+                    HeaderValue::from_static(render::jsonp::CONTENT_TYPE),
+                );
+                headers.insert(
+                    "x-content-type-options",
+                    HeaderValue::from_static("nosniff"),
+                );
                 response
             }
         };
@@ -322,14 +424,21 @@ impl PullAnswer<'_> {
         self.link(headers);
         self.position(headers, body);
         if let Some(degraded) = body.degraded {
-            headers.insert("smart-feed-cursor", HeaderValue::from_static(degraded.name()));
+            headers.insert(
+                "smart-feed-cursor",
+                HeaderValue::from_static(degraded.name()),
+            );
         }
         Ok(response)
     }
 
     /// An archive, with validators made of its bytes.
     async fn lasting(&self, body: &Rendered, own_url: &str) -> Response {
-        let etag = format!("W/\"{:08x}.{:x}\"", crc32fast::hash(&body.body), body.body.len());
+        let etag = format!(
+            "W/\"{:08x}.{:x}\"",
+            crc32fast::hash(&body.body),
+            body.body.len()
+        );
         let known = accept::joined(&self.request.headers, &IF_NONE_MATCH);
         let mut response = if known.is_some_and(|known| accept::names_tag(&known, &etag)) {
             let mut response = Response::default();
@@ -356,7 +465,10 @@ impl PullAnswer<'_> {
         let coding = self.coding();
         let mut response = Response::new(body::whole(body.coded(coding).await));
         let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static(self.representation.content_type()));
+        headers.insert(
+            CONTENT_TYPE,
+            HeaderValue::from_static(self.representation.content_type()),
+        );
         if let Some(token) = coding.token() {
             headers.insert(CONTENT_ENCODING, HeaderValue::from_static(token));
         }
@@ -376,7 +488,11 @@ impl PullAnswer<'_> {
     /// The links, and what the choice of representation depended on.
     fn link(&self, headers: &mut HeaderMap) {
         let site = self.caller.site(self.context);
-        let link = site.link_header(self.name, self.representation, (self.view.order, &self.view.filter));
+        let link = site.link_header(
+            self.name,
+            self.representation,
+            (self.view.order, &self.view.filter),
+        );
         if let Ok(link) = HeaderValue::try_from(link) {
             headers.insert(LINK, link);
         }
@@ -400,8 +516,9 @@ impl PullAnswer<'_> {
             headers.insert("smart-feed-last-cursor", cursor);
         }
         let link = headers.get(LINK).and_then(|link| link.to_str().ok());
-        let with_next =
-            link.zip(body.next.as_deref()).map(|(link, next)| format!("{link}, <{next}>; rel=\"next\""));
+        let with_next = link
+            .zip(body.next.as_deref())
+            .map(|(link, next)| format!("{link}, <{next}>; rel=\"next\""));
         if let Some(Ok(link)) = with_next.map(HeaderValue::try_from) {
             headers.insert(LINK, link);
         }
@@ -409,20 +526,36 @@ impl PullAnswer<'_> {
 
     /// The validators of the view in this state of its feed.
     fn validators(&self, head: Head) -> AnswerValidators {
-        AnswerValidators { etag: self.etag(head), modified: self.last_modified_secs(head) }
+        AnswerValidators {
+            etag: self.etag(head),
+            modified: self.last_modified_secs(head),
+        }
     }
 
-    /// The validator of a view: its visible state, its form and coding, the build that renders it, and the configuration that
-    /// shows in it. Weak, since an edit of a page's surroundings alone need not change it.
+    /// The validator of a view: its visible state, its form and coding, the build that renders it,
+    /// and the configuration that shows in it. Weak, since an edit of a page's surroundings alone
+    /// need not change it.
     fn etag(&self, head: Head) -> String {
         let (t, metadata_t) = (head.last_t.micros(), head.metadata_t.micros());
-        format!("W/\"{t:x}.{metadata_t:x}.{}{}\"", self.tag_tail(), accept::coding_tag(self.coding()))
+        format!(
+            "W/\"{t:x}.{metadata_t:x}.{}{}\"",
+            self.tag_tail(),
+            accept::coding_tag(self.coding())
+        )
     }
 
     /// Part of the validator that does not change with the feed.
     fn tag_tail(&self) -> String {
-        let (form, order, filter) = (self.representation.etag(), self.view.order, self.view.filter.tag());
-        format!("{form}{order}{filter}.{}.{:x}", render::REVISION, self.setting())
+        let (form, order, filter) = (
+            self.representation.etag(),
+            self.view.order,
+            self.view.filter.tag(),
+        );
+        format!(
+            "{form}{order}{filter}.{}.{:x}",
+            render::REVISION,
+            self.setting()
+        )
     }
 
     /// The coding that the consumer prefers.
@@ -430,18 +563,25 @@ impl PullAnswer<'_> {
         accept::coding(accept::joined(&self.request.headers, &ACCEPT_ENCODING).as_deref())
     }
 
-    /// A checksum of what a document shows of our configuration: after a change of it, no copy is fresh. The feed is in it, too:
-    /// the state of another one is no base of a delta.
+    /// A checksum of what a document shows of our configuration: after a change of it, no copy is
+    /// fresh. The feed is in it, too: the state of another one is no base of a delta.
     fn setting(&self) -> u32 {
         let readers = &self.context.readers;
-        let readers::Config { page_items_max, page_bytes_max, classic_items, .. } = readers.config();
+        let readers::Config {
+            page_items_max,
+            page_bytes_max,
+            classic_items,
+            ..
+        } = readers.config();
         // Below a secret, other links.
         let (feed, root) = (self.view.feed, self.caller.site(self.context).hub());
-        crc32fast::hash(format!("{feed} {root} {page_items_max} {page_bytes_max} {classic_items}").as_bytes())
+        crc32fast::hash(
+            format!("{feed} {root} {page_items_max} {page_bytes_max} {classic_items}").as_bytes(),
+        )
     }
 
-    /// The second of the last change, once it is over: until then another change may carry the same date. None where not everything
-    /// is shown: who sees which part changes without the feed.
+    /// The second of the last change, once it is over: until then another change may carry the same
+    /// date. None where not everything is shown: who sees which part changes without the feed.
     fn last_modified_secs(&self, head: Head) -> Option<u64> {
         if self.view.filter.is_within() {
             return None;

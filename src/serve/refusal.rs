@@ -15,7 +15,9 @@ use crate::{
 use bytes::Bytes;
 use http::{
     HeaderValue, StatusCode, Version,
-    header::{ACCEPT, ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, RETRY_AFTER, VARY, WWW_AUTHENTICATE},
+    header::{
+        ACCEPT, ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, RETRY_AFTER, VARY, WWW_AUTHENTICATE,
+    },
     request::Parts,
 };
 use std::{borrow::Cow, ops::RangeInclusive};
@@ -32,7 +34,8 @@ pub struct Refusal {
     ends_connection: bool,
 }
 
-/// Seconds that a consumer waits before it tries again while a feed is not served yet, at least and at most.
+/// Seconds that a consumer waits before it tries again while a feed is not served yet, at least and
+/// at most.
 const NOT_READY_SECS: RangeInclusive<u64> = 5..=3600;
 /// Seconds that a consumer waits before it tries again when we are too busy.
 const BUSY_SECS: u64 = 5;
@@ -59,11 +62,15 @@ impl Refusal {
         Self::new(StatusCode::NOT_FOUND, text)
     }
 
-    /// 401, with the schemes that would do. It is said of everything that is not public, be it there or not.
+    /// 401, with the schemes that would do. It is said of everything that is not public, be it
+    /// there or not.
     pub fn unauthenticated(takes_basic: bool) -> Self {
         let text = "this needs credentials: a user and a password, a token, or WSSE";
         let challenges = challenges(takes_basic).collect();
-        Self { challenges, ..Self::new(StatusCode::UNAUTHORIZED, text) }
+        Self {
+            challenges,
+            ..Self::new(StatusCode::UNAUTHORIZED, text)
+        }
     }
 
     /// 403: a password that everybody on the way could read.
@@ -82,8 +89,9 @@ impl Refusal {
 
     /// 403: a feed that a private site has at another address.
     pub fn private_feed(list: &str) -> Self {
-        let text =
-            format!("the feeds of this site are private; {list} lists them for those who may read them");
+        let text = format!(
+            "the feeds of this site are private; {list} lists them for those who may read them"
+        );
         Self::new(StatusCode::FORBIDDEN, text)
     }
 
@@ -108,7 +116,10 @@ impl Refusal {
             "too many wrong passwords or tokens were sent from your address; wait {secs} s and send the right one. Behind a proxy that \
              everfeed is not told of, clients are one address: its operator names the proxy in server.trusted_proxies"
         );
-        Self { retry_after_secs: Some(secs), ..Self::new(StatusCode::TOO_MANY_REQUESTS, text) }
+        Self {
+            retry_after_secs: Some(secs),
+            ..Self::new(StatusCode::TOO_MANY_REQUESTS, text)
+        }
     }
 
     /// 508: a request of our own that has come back.
@@ -125,19 +136,31 @@ impl Refusal {
 
     /// 405, with the methods that are allowed.
     pub fn method(allow: &'static str) -> Self {
-        Self { allow: Some(allow), ..Self::new(StatusCode::METHOD_NOT_ALLOWED, format!("use {allow} here")) }
+        Self {
+            allow: Some(allow),
+            ..Self::new(StatusCode::METHOD_NOT_ALLOWED, format!("use {allow} here"))
+        }
     }
 
     /// 406, with what there is.
     pub fn unacceptable() -> Self {
-        fn named(forms: impl Iterator<Item = Representation>, name: fn(Representation) -> String) -> String {
+        fn named(
+            forms: impl Iterator<Item = Representation>,
+            name: fn(Representation) -> String,
+        ) -> String {
             forms.map(name).collect::<Vec<_>>().join(" or ")
         }
         let is_chosen = |form: &Representation| form.negotiation() != Negotiation::Never;
         let text = format!(
             "nothing acceptable: this feed comes as {}; for ordinary readers take {} below it",
-            named(Representation::of(Audience::Full).filter(is_chosen), |form| form.media_type().to_owned()),
-            named(Representation::of(Audience::Classic), |form| format!("classic.{}", form.suffix())),
+            named(
+                Representation::of(Audience::Full).filter(is_chosen),
+                |form| form.media_type().to_owned()
+            ),
+            named(Representation::of(Audience::Classic), |form| format!(
+                "classic.{}",
+                form.suffix()
+            )),
         );
         Self::new(StatusCode::NOT_ACCEPTABLE, text)
     }
@@ -150,21 +173,30 @@ impl Refusal {
 
     /// 408: the request itself did not come in time.
     pub fn slow(secs: u64) -> Self {
-        Self::new(StatusCode::REQUEST_TIMEOUT, format!("a request body must be here within {secs} seconds"))
+        Self::new(
+            StatusCode::REQUEST_TIMEOUT,
+            format!("a request body must be here within {secs} seconds"),
+        )
     }
 
     /// 414.
     pub fn long(bytes_max: usize) -> Self {
-        Self::new(StatusCode::URI_TOO_LONG, format!("a path with its query holds {bytes_max} bytes at most"))
+        Self::new(
+            StatusCode::URI_TOO_LONG,
+            format!("a path with its query holds {bytes_max} bytes at most"),
+        )
     }
 
     /// 413.
     pub fn too_large(bytes_max: usize) -> Self {
-        Self::new(StatusCode::PAYLOAD_TOO_LARGE, format!("a request body holds {bytes_max} bytes at most"))
+        Self::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            format!("a request body holds {bytes_max} bytes at most"),
+        )
     }
 
-    /// 503: a feed whose first document is not in, and is asked for again after so many seconds; `fails` when it was asked for
-    /// and did not come.
+    /// 503: a feed whose first document is not in, and is asked for again after so many seconds;
+    /// `fails` when it was asked for and did not come.
     pub fn not_ready(secs: u64, fails: bool) -> Self {
         let text = if fails {
             "the feed was never read: its origin does not answer well; it is asked again"
@@ -172,18 +204,27 @@ impl Refusal {
             "the feed has not been read from its origin yet, or its archives are being read first"
         };
         let secs = secs.clamp(*NOT_READY_SECS.start(), *NOT_READY_SECS.end());
-        Self { retry_after_secs: Some(secs), ..Self::new(StatusCode::SERVICE_UNAVAILABLE, text) }
+        Self {
+            retry_after_secs: Some(secs),
+            ..Self::new(StatusCode::SERVICE_UNAVAILABLE, text)
+        }
     }
 
     /// 503: the feeds are being registered, and none of them is known to be there or not.
     pub fn starting(progress: &RegistrationProgress) -> Self {
         let text = format!("everfeed is starting: {progress}; try again soon");
-        Self { retry_after_secs: Some(BUSY_SECS), ..Self::new(StatusCode::SERVICE_UNAVAILABLE, text) }
+        Self {
+            retry_after_secs: Some(BUSY_SECS),
+            ..Self::new(StatusCode::SERVICE_UNAVAILABLE, text)
+        }
     }
 
     /// 503: nothing can be read, and that is our own fault.
     fn store_away(text: &'static str) -> Self {
-        Self { retry_after_secs: Some(BUSY_SECS), ..Self::new(StatusCode::SERVICE_UNAVAILABLE, text) }
+        Self {
+            retry_after_secs: Some(BUSY_SECS),
+            ..Self::new(StatusCode::SERVICE_UNAVAILABLE, text)
+        }
     }
 
     /// 503: too many requests are held already.
@@ -198,7 +239,8 @@ impl Refusal {
 
     /// 429: too many requests of one client are held already.
     pub fn too_many(max: usize) -> Self {
-        let text = format!("{max} requests of your address are waiting, and no more may; try again soon");
+        let text =
+            format!("{max} requests of your address are waiting, and no more may; try again soon");
         Self {
             retry_after_secs: Some(BUSY_SECS),
             ends_connection: true,
@@ -219,7 +261,10 @@ impl Refusal {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(media));
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         headers.insert(VARY, HeaderValue::from_static("accept"));
-        headers.insert("x-content-type-options", HeaderValue::from_static("nosniff"));
+        headers.insert(
+            "x-content-type-options",
+            HeaderValue::from_static("nosniff"),
+        );
         if self.ends_connection && request.version < Version::HTTP_2 {
             headers.insert(CONNECTION, HeaderValue::from_static("close"));
         }
@@ -245,21 +290,29 @@ const PROBLEM: &str = "application/problem+json";
 pub(super) fn told(request: &Parts, mut answer: http::Response<Bytes>) -> http::Response<Bytes> {
     let status = answer.status();
     let is_error = status.is_client_error() || status.is_server_error();
-    let is_text =
-        answer.headers().get(CONTENT_TYPE).is_none_or(|it| it.as_bytes().starts_with(b"text/plain"));
+    let is_text = answer
+        .headers()
+        .get(CONTENT_TYPE)
+        .is_none_or(|it| it.as_bytes().starts_with(b"text/plain"));
     if is_error && is_text && wants_problem(request) {
         let text = String::from_utf8_lossy(answer.body()).trim_end().to_owned();
         *answer.body_mut() = problem(status, &text).into();
-        answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(PROBLEM));
+        answer
+            .headers_mut()
+            .insert(CONTENT_TYPE, HeaderValue::from_static(PROBLEM));
     }
     answer
 }
 
-/// True for a request that asks for JSON, by what it accepts or by the end of its path; never for a script, which could not read
-/// it (D-12).
+/// True for a request that asks for JSON, by what it accepts or by the end of its path; never for a
+/// script, which could not read it (D-12).
 fn wants_problem(request: &Parts) -> bool {
     let accept = accept::joined(&request.headers, &ACCEPT);
-    let suffix = request.uri.path().rsplit_once('.').map(|(_, suffix)| suffix);
+    let suffix = request
+        .uri
+        .path()
+        .rsplit_once('.')
+        .map(|(_, suffix)| suffix);
     let named = suffix.and_then(|suffix| {
         let with = |audience| Representation::with_suffix(audience, suffix);
         with(Audience::Full).or_else(|| with(Audience::Classic))

@@ -1,5 +1,5 @@
-//! The body of a request, and what is left of it when nobody reads it to its end: a connection goes on behind the whole of it
-//! alone. Not what is in it.
+//! The body of a request, and what is left of it when nobody reads it to its end: a connection goes
+//! on behind the whole of it alone. Not what is in it.
 
 use bytes::Bytes;
 use futures_util::FutureExt as _;
@@ -31,7 +31,13 @@ impl RequestBody {
     pub(super) fn watch(request: Request<Incoming>) -> (Request<Self>, LeftBody) {
         let is_watched = request.version() < Version::HTTP_2 && !request.body().is_end_stream();
         let left = LeftBody(is_watched.then(Arc::default));
-        (request.map(|body| Self { inner: Some(body), left: left.clone() }), left)
+        (
+            request.map(|body| Self {
+                inner: Some(body),
+                left: left.clone(),
+            }),
+            left,
+        )
     }
 }
 
@@ -43,7 +49,9 @@ impl Body for RequestBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        let Some(inner) = &mut self.inner else { return Poll::Ready(None) };
+        let Some(inner) = &mut self.inner else {
+            return Poll::Ready(None);
+        };
         let polled = Pin::new(inner).poll_frame(cx);
         if matches!(polled, Poll::Ready(None)) {
             self.inner = None;
@@ -56,7 +64,9 @@ impl Body for RequestBody {
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.inner.as_ref().map_or(SizeHint::with_exact(0), Body::size_hint)
+        self.inner
+            .as_ref()
+            .map_or(SizeHint::with_exact(0), Body::size_hint)
     }
 }
 
@@ -75,11 +85,14 @@ impl Drop for RequestBody {
 pub(super) struct LeftBody(Option<Arc<Mutex<Option<Incoming>>>>);
 
 impl LeftBody {
-    /// True when nothing is left: all was read, or it is still being read, or what is left is short and there already. Nothing is
-    /// waited for, and a client that waits to be asked for its body (`expects`) is not asked.
+    /// True when nothing is left: all was read, or it is still being read, or what is left is short
+    /// and there already. Nothing is waited for, and a client that waits to be asked for its body
+    /// (`expects`) is not asked.
     pub(super) async fn is_done(&self, expects: bool) -> bool {
-        let left =
-            self.0.as_ref().and_then(|left| left.lock().unwrap_or_else(PoisonError::into_inner).take());
+        let left = self
+            .0
+            .as_ref()
+            .and_then(|left| left.lock().unwrap_or_else(PoisonError::into_inner).take());
         let Some(mut body) = left else { return true };
         let mut bytes = 0;
         for _ in 0..LOOKS_MAX {

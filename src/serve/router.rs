@@ -1,5 +1,5 @@
-//! The router: from a request to the mount that takes it, before any of its body is read; while the start is under way there
-//! are no mounts: requests wait for them a little, and then it says so.
+//! The router: from a request to the mount that takes it, before any of its body is read; while the
+//! start is under way there are no mounts: requests wait for them a little, and then it says so.
 
 use super::{
     accept,
@@ -23,12 +23,12 @@ use std::{
 use tokio::{sync::SetOnce, time::timeout};
 use tower::{Service, ServiceExt as _};
 
-/// Methods that a path may take of which nothing is known: browsers remember for a day what they are told while the start is under
-/// way.
+/// Methods that a path may take of which nothing is known: browsers remember for a day what they
+/// are told while the start is under way.
 const UNKNOWN_METHODS: &str = "GET, HEAD, POST, OPTIONS";
 
-/// Time for which a request waits for the end of the start. The start of a few feeds takes less, so that a reader of a site notices
-/// no restart, and socket activation refuses nobody.
+/// Time for which a request waits for the end of the start. The start of a few feeds takes less, so
+/// that a reader of a site notices no restart, and socket activation refuses nobody.
 const START_WAIT: Duration = Duration::from_secs(1);
 
 /// The service at the inside of the stack: hands each request to the first mount that takes it.
@@ -50,7 +50,11 @@ impl Router {
 
     /// A router that answers that the start is under way, until it is opened.
     pub fn starting(start: Arc<RegistrationProgress>) -> Self {
-        Self { mounts: Arc::default(), start, mark: OwnMark::random() }
+        Self {
+            mounts: Arc::default(),
+            start,
+            mark: OwnMark::random(),
+        }
     }
 
     /// The same, which knows our own polls by this mark.
@@ -67,7 +71,10 @@ impl Router {
 
     fn service_for(&self, request: &Parts) -> MountService {
         let mounts = self.mounts.get().map_or(&[][..], Vec::as_slice);
-        mounts.iter().find_map(|mount| mount.service_for(request)).unwrap_or_else(|| self.refusing())
+        mounts
+            .iter()
+            .find_map(|mount| mount.service_for(request))
+            .unwrap_or_else(|| self.refusing())
     }
 
     /// The service for a request that no mount takes. Pages of other origins may read why, too.
@@ -170,7 +177,10 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn requests_wait_for_the_end_of_the_start_and_are_then_told_of_it() {
         let ask = |router: &Router| {
-            let request = Request::builder().uri("/").body(Empty::<Bytes>::new()).unwrap();
+            let request = Request::builder()
+                .uri("/")
+                .body(Empty::<Bytes>::new())
+                .unwrap();
             router.clone().oneshot(request)
         };
         let router = Router::starting(Arc::default());
@@ -178,7 +188,11 @@ mod tests {
             tokio::time::sleep(START_WAIT / 2).await;
             router.open(Vec::new());
         });
-        assert_eq!(answer.unwrap().status(), StatusCode::NOT_FOUND, "it is handed on");
+        assert_eq!(
+            answer.unwrap().status(),
+            StatusCode::NOT_FOUND,
+            "it is handed on"
+        );
         let answer = ask(&Router::starting(Arc::default())).await.unwrap();
         assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE);
     }

@@ -1,5 +1,5 @@
-//! The pages of a site, on their way to its origin: whatever would make one of our users known to the old server stays here; not
-//! how requests are passed on.
+//! The pages of a site, on their way to its origin: whatever would make one of our users known to
+//! the old server stays here; not how requests are passed on.
 
 use super::{
     body::{MountService, Response, ServeBody},
@@ -32,8 +32,14 @@ pub(super) fn site_pages(context: Arc<ServeContext>, origin: MountService) -> Mo
             if let Some(links) = links {
                 answer = links.put_into(answer).await;
             }
-            let Some((guard, asked)) = guard.zip(asked) else { return Ok(answer) };
-            let refused = || guard.refusal(&context.readers.site().list()).respond(&asked);
+            let Some((guard, asked)) = guard.zip(asked) else {
+                return Ok(answer);
+            };
+            let refused = || {
+                guard
+                    .refusal(&context.readers.site().list())
+                    .respond(&asked)
+            };
             Ok(guard.unless_feed(answer).await.unwrap_or_else(refused))
         });
         answer
@@ -42,17 +48,27 @@ pub(super) fn site_pages(context: Arc<ServeContext>, origin: MountService) -> Mo
 }
 
 impl ServeContext {
-    /// Makes a request one that may be passed on: credentials of ours are taken out of its head. One whose address is a secret
-    /// of ours, or holds one, is refused: it can be meant for nobody else.
+    /// Makes a request one that may be passed on: credentials of ours are taken out of its head.
+    /// One whose address is a secret of ours, or holds one, is refused: it can be meant for nobody
+    /// else.
     async fn without_own_credentials(&self, request: &mut Parts) -> Result<(), Refusal> {
-        let target = request.uri.path_and_query().map_or("/", |target| target.as_str());
-        if self.readers.site().is_below_secret(request.uri.path()) || self.gate.auth.holds_token(target) {
+        let target = request
+            .uri
+            .path_and_query()
+            .map_or("/", |target| target.as_str());
+        if self.readers.site().is_below_secret(request.uri.path())
+            || self.gate.auth.holds_token(target)
+        {
             return Err(self.unknown("there is nothing here"));
         }
         let client = self.client(request);
-        self.gate.auth.take_out_own(&mut request.headers, client).await.map_err(|verdict| match verdict {
-            AuthVerdict::SlowDown { secs } => Refusal::slow_down(secs),
-            _ => Refusal::busy(),
-        })
+        self.gate
+            .auth
+            .take_out_own(&mut request.headers, client)
+            .await
+            .map_err(|verdict| match verdict {
+                AuthVerdict::SlowDown { secs } => Refusal::slow_down(secs),
+                _ => Refusal::busy(),
+            })
     }
 }

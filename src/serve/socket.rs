@@ -1,4 +1,5 @@
-//! Sockets at which connections arrive: TCP, Unix, and those that systemd hands over; not what is spoken on them.
+//! Sockets at which connections arrive: TCP, Unix, and those that systemd hands over; not what is
+//! spoken on them.
 
 use super::listen_address::ListenAddress;
 use listenfd::ListenFd;
@@ -14,8 +15,9 @@ use tokio_util::either::Either;
 
 /// Permissions of the file of a Unix socket: its folder decides who may connect.
 const UNIX_SOCKET_MODE: u32 = 0o666;
-/// Connections that may wait to be accepted: a crowd that comes at once, as after a push, all finds room. A client that finds none
-/// tries again after a second. The system takes `net.core.somaxconn` for it where that is less.
+/// Connections that may wait to be accepted: a crowd that comes at once, as after a push, all finds
+/// room. A client that finds none tries again after a second. The system takes `net.core.somaxconn`
+/// for it where that is less.
 const BACKLOG: u32 = 4096;
 /// The peer of a Unix socket is on this machine.
 const UNIX_PEER: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -83,11 +85,14 @@ impl Socket {
         match self {
             Self::Tcp(listener) => {
                 let (stream, peer) = listener.accept().await?;
-                // Answers are small and written whole: waiting for more to send would only delay them.
+                // Answers are small and written whole: waiting for more to send would only delay
+                // them.
                 let _ = stream.set_nodelay(true);
                 Ok((Either::Left(stream), peer.ip()))
             }
-            Self::Unix { listener, .. } => Ok((Either::Right(listener.accept().await?.0), UNIX_PEER)),
+            Self::Unix { listener, .. } => {
+                Ok((Either::Right(listener.accept().await?.0), UNIX_PEER))
+            }
         }
     }
 
@@ -102,19 +107,29 @@ impl Socket {
 
 /// Listens at an address and port, with room for many who connect at once.
 pub fn listen_tcp(address: SocketAddr) -> Result<TcpListener> {
-    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    let socket = if address.is_ipv4() {
+        TcpSocket::new_v4()
+    } else {
+        TcpSocket::new_v6()
+    }?;
     // Connections of a former process do not keep the next one from its port.
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     socket.listen(BACKLOG)
 }
 
-/// Makes a socket in the file system. A file that a former process left behind is replaced, one that is in use is not.
+/// Makes a socket in the file system. A file that a former process left behind is replaced, one
+/// that is in use is not.
 async fn open_unix(path: &Path) -> Result<Socket> {
     if fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket()) {
         match UnixStream::connect(path).await {
             Err(error) if error.kind() == ErrorKind::ConnectionRefused => fs::remove_file(path)?,
-            _ => return Err(Error::new(ErrorKind::AddrInUse, "another process listens there")),
+            _ => {
+                return Err(Error::new(
+                    ErrorKind::AddrInUse,
+                    "another process listens there",
+                ));
+            }
         }
     }
     let socket = UnixSocket::new_stream()?;
@@ -122,7 +137,10 @@ async fn open_unix(path: &Path) -> Result<Socket> {
     let listener = socket.listen(BACKLOG)?;
     let file = SocketFile(path.to_owned());
     fs::set_permissions(path, fs::Permissions::from_mode(UNIX_SOCKET_MODE))?;
-    Ok(Socket::Unix { listener, _file: Some(file) })
+    Ok(Socket::Unix {
+        listener,
+        _file: Some(file),
+    })
 }
 
 /// The sockets that systemd handed over.
@@ -136,7 +154,10 @@ fn handed_over() -> Result<Vec<Socket>> {
         } else if let Some(listener) = from_systemd.take_unix_listener(index)? {
             listener.set_nonblocking(true)?;
             let listener = UnixListener::from_std(listener)?;
-            sockets.push(Socket::Unix { listener, _file: None });
+            sockets.push(Socket::Unix {
+                listener,
+                _file: None,
+            });
         }
     }
     if sockets.is_empty() {
@@ -156,7 +177,10 @@ mod tests {
     #[tokio::test]
     async fn a_crowd_connects_at_once_before_anybody_is_accepted() {
         let most = fs::read_to_string("/proc/sys/net/core/somaxconn").unwrap();
-        assert!(most.trim().parse::<usize>().unwrap() > CROWD, "the system of this test gives no room");
+        assert!(
+            most.trim().parse::<usize>().unwrap() > CROWD,
+            "the system of this test gives no room"
+        );
         let address = "127.0.0.1:0".parse().unwrap();
         let opened = Socket::open(&ListenAddress::Tcp(address)).await.unwrap();
         let address = opened[0].address().unwrap();
@@ -165,9 +189,13 @@ mod tests {
         futures_util::future::try_join_all(crowd).await.unwrap();
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("http.sock");
-        let _opened = Socket::open(&ListenAddress::Unix(path.clone())).await.unwrap();
+        let _opened = Socket::open(&ListenAddress::Unix(path.clone()))
+            .await
+            .unwrap();
         // Without room, a connection to a Unix socket that does not wait is refused.
-        futures_util::future::try_join_all((0..CROWD).map(|_| UnixStream::connect(&path))).await.unwrap();
+        futures_util::future::try_join_all((0..CROWD).map(|_| UnixStream::connect(&path)))
+            .await
+            .unwrap();
     }
 
     #[tokio::test]
@@ -180,7 +208,10 @@ mod tests {
         let first = Socket::open(&address).await.unwrap();
         let second = Socket::open(&address).await.unwrap_err();
         assert_eq!(second.kind(), ErrorKind::AddrInUse);
-        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, UNIX_SOCKET_MODE);
+        assert_eq!(
+            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            UNIX_SOCKET_MODE
+        );
         drop(first);
         assert!(!path.exists());
         fs::write(&path, "no socket").unwrap();

@@ -1,4 +1,5 @@
-//! The tower layers around the router, outermost first; the layers of our own paths are in `own_layers`.
+//! The tower layers around the router, outermost first; the layers of our own paths are in
+//! `own_layers`.
 
 use super::{answer_memory::AnswerMemory, router::Router};
 use crate::{
@@ -76,9 +77,17 @@ impl<B> MakeSpan<B> for RequestSpan {
     }
 }
 
-/// A span and a line at debug for every request. Refusals are logged where they are decided, so a 503 is no error here.
-fn trace()
--> TraceLayer<SharedClassifier<ServerErrorsAsFailures>, RequestSpan, (), DefaultOnResponse, (), (), ()> {
+/// A span and a line at debug for every request. Refusals are logged where they are decided, so a
+/// 503 is no error here.
+fn trace() -> TraceLayer<
+    SharedClassifier<ServerErrorsAsFailures>,
+    RequestSpan,
+    (),
+    DefaultOnResponse,
+    (),
+    (),
+    (),
+> {
     TraceLayer::new_for_http()
         .make_span_with(RequestSpan)
         .on_request(())

@@ -1,4 +1,5 @@
-//! The certificate of `[server.tls]`, read from its files again when they change, or kept by `acme`; not the connections that use it.
+//! The certificate of `[server.tls]`, read from its files again when they change, or kept by
+//! `acme`; not the connections that use it.
 
 use crate::{
     acme::{
@@ -40,7 +41,8 @@ pub struct TlsSettings {
     pub acme: Option<AcmeSettings>,
     /// Address at which HTTP is spoken, and every request is sent to HTTPS.
     pub redirect_from: Option<SocketAddr>,
-    /// Seconds for which browsers are told to use HTTPS only (`Strict-Transport-Security`); 0 tells them nothing.
+    /// Seconds for which browsers are told to use HTTPS only (`Strict-Transport-Security`); 0 tells
+    /// them nothing.
     pub hsts_secs: u64,
 }
 
@@ -112,19 +114,28 @@ pub struct Certificate {
 pub struct CurrentCertificate(Arc<RwLock<Arc<ServerConfig>>>);
 
 impl CurrentCertificate {
-    /// The certificate that `acme` holds, as it is at each connection; and its answers to the authority.
+    /// The certificate that `acme` holds, as it is at each connection; and its answers to the
+    /// authority.
     pub fn held(certificate: Arc<HeldCertificate>) -> Result<Self, rustls::Error> {
         let builder = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()?;
-        let mut config = builder.with_no_client_auth().with_cert_resolver(certificate);
-        config.alpn_protocols =
-            PROTOCOLS.into_iter().chain([CHALLENGE_PROTOCOL]).map(<[u8]>::to_vec).collect();
+        let mut config = builder
+            .with_no_client_auth()
+            .with_cert_resolver(certificate);
+        config.alpn_protocols = PROTOCOLS
+            .into_iter()
+            .chain([CHALLENGE_PROTOCOL])
+            .map(<[u8]>::to_vec)
+            .collect();
         Ok(Self(Arc::new(RwLock::new(Arc::new(config)))))
     }
 
     /// The settings of a connection that begins now.
     pub(super) fn config(&self) -> Arc<ServerConfig> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 }
 
@@ -137,7 +148,9 @@ struct PemPair {
 
 impl PemPair {
     fn validity(&self) -> Option<Validity> {
-        let first = CertificateDer::pem_slice_iter(&self.certificate).next()?.ok()?;
+        let first = CertificateDer::pem_slice_iter(&self.certificate)
+            .next()?
+            .ok()?;
         Validity::of(&first)
     }
 }
@@ -158,7 +171,13 @@ impl Certificate {
         let seen = read_pair(certificate, key)?;
         let config = server_config(certificate, key, &seen)?;
         let (validity, current) = (seen.validity(), Arc::new(RwLock::new(Arc::new(config))));
-        Ok(Self { certificate: certificate.to_owned(), key: key.to_owned(), seen, validity, current })
+        Ok(Self {
+            certificate: certificate.to_owned(),
+            key: key.to_owned(),
+            seen,
+            validity,
+            current,
+        })
     }
 
     /// The part that listeners use.
@@ -166,8 +185,9 @@ impl Certificate {
         CurrentCertificate(self.current.clone())
     }
 
-    /// Reads the files again whenever they have changed, until `stop`. A pair that is no good is told, and the one before it
-    /// stays in use; so does one that holds, before the time of the next.
+    /// Reads the files again whenever they have changed, until `stop`. A pair that is no good is
+    /// told, and the one before it stays in use; so does one that holds, before the time of the
+    /// next.
     pub async fn follow(mut self, clock: Arc<dyn Clock>, stop: CancellationToken) {
         let mut fault = None;
         self.warn_of_early(unix_secs(&*clock));
@@ -181,7 +201,9 @@ impl Certificate {
                 let found = self.look(now);
                 (self, found)
             });
-            let Ok((certificate, found)) = looked.await else { return };
+            let Ok((certificate, found)) = looked.await else {
+                return;
+            };
             self = certificate;
             match found {
                 Ok(false) => {}
@@ -190,18 +212,23 @@ impl Certificate {
                     tracing::info!("The certificate {} is in use", self.certificate.display());
                     self.warn_of_early(now);
                 }
-                // Files are replaced one after the other, so what is found once may be half of the new pair.
+                // Files are replaced one after the other, so what is found once may be half of the
+                // new pair.
                 Err(found) if fault.as_ref() == Some(&(found.to_string(), false)) => {
                     tracing::error!(error = %found, "The certificate before it stays in use: {found}");
                     fault = Some((found.to_string(), true));
                 }
-                Err(found) if fault.as_ref().is_some_and(|(told, _)| *told == found.to_string()) => {}
+                Err(found)
+                    if fault
+                        .as_ref()
+                        .is_some_and(|(told, _)| *told == found.to_string()) => {}
                 Err(found) => fault = Some((found.to_string(), false)),
             }
         }
     }
 
-    /// Tells of a certificate that is in use before its time, for want of another: on a machine without a clock it may hold.
+    /// Tells of a certificate that is in use before its time, for want of another: on a machine
+    /// without a clock it may hold.
     fn warn_of_early(&self, now: u64) {
         if let Some(validity) = self.validity.filter(|validity| validity.from > now) {
             tracing::warn!(
@@ -212,8 +239,8 @@ impl Certificate {
         }
     }
 
-    /// Looks at the files; true if another pair is in use now. What is refused is looked at again, as it may have to wait for its
-    /// time.
+    /// Looks at the files; true if another pair is in use now. What is refused is looked at again,
+    /// as it may have to wait for its time.
     fn look(&mut self, now: u64) -> Result<bool, BadCertificate> {
         let pair = read_pair(&self.certificate, &self.key)?;
         if pair == self.seen {
@@ -222,7 +249,10 @@ impl Certificate {
         let config = server_config(&self.certificate, &self.key, &pair)?;
         let validity = pair.validity();
         if let Some(early) = validity.filter(|validity| validity.gives_way_to(self.validity, now)) {
-            return Err(BadCertificate::Early { certificate: self.certificate.clone(), from: early.from });
+            return Err(BadCertificate::Early {
+                certificate: self.certificate.clone(),
+                from: early.from,
+            });
         }
         *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(config);
         (self.seen, self.validity) = (pair, validity);
@@ -232,12 +262,22 @@ impl Certificate {
 
 fn read_pair(certificate: &Path, key: &Path) -> Result<PemPair, BadCertificate> {
     let read = |file: &Path| {
-        std::fs::read(file).map_err(|error| BadCertificate::File { file: file.to_owned(), error })
+        std::fs::read(file).map_err(|error| BadCertificate::File {
+            file: file.to_owned(),
+            error,
+        })
     };
-    Ok(PemPair { certificate: read(certificate)?, key: read(key)? })
+    Ok(PemPair {
+        certificate: read(certificate)?,
+        key: read(key)?,
+    })
 }
 
-fn server_config(certificate: &Path, key: &Path, pair: &PemPair) -> Result<ServerConfig, BadCertificate> {
+fn server_config(
+    certificate: &Path,
+    key: &Path,
+    pair: &PemPair,
+) -> Result<ServerConfig, BadCertificate> {
     let no_certificate = || BadCertificate::NoCertificate(certificate.to_owned());
     let chain = CertificateDer::pem_slice_iter(&pair.certificate)
         .collect::<Result<Vec<_>, _>>()
@@ -245,11 +285,15 @@ fn server_config(certificate: &Path, key: &Path, pair: &PemPair) -> Result<Serve
     if chain.is_empty() {
         return Err(no_certificate());
     }
-    let private =
-        PrivateKeyDer::from_pem_slice(&pair.key).map_err(|_| BadCertificate::NoKey(key.to_owned()))?;
+    let private = PrivateKeyDer::from_pem_slice(&pair.key)
+        .map_err(|_| BadCertificate::NoKey(key.to_owned()))?;
     let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
-        .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, private));
+        .and_then(|builder| {
+            builder
+                .with_no_client_auth()
+                .with_single_cert(chain, private)
+        });
     let mut config = config.map_err(|error| BadCertificate::Pair {
         certificate: certificate.to_owned(),
         key: key.to_owned(),
@@ -285,9 +329,15 @@ mod tests {
         write(3, 20);
         for now in [NOW, NOW + 2 * DAY - 1] {
             let early = used.look(now).unwrap_err().to_string();
-            assert!(early.contains("holds from 2026-11-03T00:00:00Z on"), "{early}");
+            assert!(
+                early.contains("holds from 2026-11-03T00:00:00Z on"),
+                "{early}"
+            );
         }
-        assert!(used.look(NOW + 2 * DAY).unwrap(), "the files are the same, and its time has come");
+        assert!(
+            used.look(NOW + 2 * DAY).unwrap(),
+            "the files are the same, and its time has come"
+        );
         // One that has ended gives way, and so does one that is before its time itself.
         write(25, 28);
         assert!(used.look(NOW + 18 * DAY).is_err());
@@ -296,8 +346,14 @@ mod tests {
         assert!(used.look(NOW + 19 * DAY).unwrap());
         // At the start it is taken whatever the clock says.
         let logged = crate::telemetry::testing::Logged::begin();
-        Certificate::read(&certificate, &key).unwrap().warn_of_early(NOW);
-        assert!(logged.text().contains("holds from 2026-11-26T00:00:00Z on, and is in use all the same"));
+        Certificate::read(&certificate, &key)
+            .unwrap()
+            .warn_of_early(NOW);
+        assert!(
+            logged
+                .text()
+                .contains("holds from 2026-11-26T00:00:00Z on, and is in use all the same")
+        );
     }
 
     #[test]
@@ -306,7 +362,10 @@ mod tests {
         let (certificate, key) = (folder.path().join("c.pem"), folder.path().join("k.pem"));
         let pair = || rcgen::generate_simple_self_signed(["h".to_owned()]).unwrap();
         let (one, other) = (pair(), pair());
-        assert!(matches!(Certificate::read(&certificate, &key), Err(BadCertificate::File { .. })));
+        assert!(matches!(
+            Certificate::read(&certificate, &key),
+            Err(BadCertificate::File { .. })
+        ));
         fs::write(&certificate, one.cert.pem()).unwrap();
         fs::write(&key, one.signing_key.serialize_pem()).unwrap();
         let mut used = Certificate::read(&certificate, &key).unwrap();
@@ -318,11 +377,17 @@ mod tests {
         fs::write(&certificate, other.cert.pem()).unwrap();
         assert!(matches!(used.look(NOW), Err(BadCertificate::Pair { .. })));
         fs::write(&certificate, "no certificate").unwrap();
-        assert!(matches!(used.look(NOW), Err(BadCertificate::NoCertificate(_))));
+        assert!(matches!(
+            used.look(NOW),
+            Err(BadCertificate::NoCertificate(_))
+        ));
         fs::write(&certificate, other.cert.pem()).unwrap();
         fs::write(&key, "").unwrap();
         assert!(matches!(used.look(NOW), Err(BadCertificate::NoKey(_))));
-        assert!(Arc::ptr_eq(&first, &current.config()), "the one before it stays");
+        assert!(
+            Arc::ptr_eq(&first, &current.config()),
+            "the one before it stays"
+        );
         fs::write(&key, other.signing_key.serialize_pem()).unwrap();
         assert!(used.look(NOW).unwrap() && !used.look(NOW).unwrap());
         assert!(!Arc::ptr_eq(&first, &current.config()));

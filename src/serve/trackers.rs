@@ -1,5 +1,6 @@
-//! Parameters that others append to an address to follow who comes by it: campaigns and clicks. No server gives another document
-//! for them; not the sessions and campaigns in the URLs of entries, on which stored keys depend.
+//! Parameters that others append to an address to follow who comes by it: campaigns and clicks. No
+//! server gives another document for them; not the sessions and campaigns in the URLs of entries,
+//! on which stored keys depend.
 
 use std::borrow::Cow;
 
@@ -19,21 +20,35 @@ const TRACKERS: [&str; 17] = [
     "_hsmi", "mkt_tok", // Marketo.
 ];
 
-/// A target without trackers, and without a question mark behind which nothing is left; everything else stays as it is spelt.
+/// A target without trackers, and without a question mark behind which nothing is left; everything
+/// else stays as it is spelt.
 pub(super) fn without_trackers(target: &str) -> Cow<'_, str> {
-    let Some((path, query)) = target.split_once('?') else { return Cow::Borrowed(target) };
+    let Some((path, query)) = target.split_once('?') else {
+        return Cow::Borrowed(target);
+    };
     let is_kept = |pair: &&str| !pair.is_empty() && !is_tracker(pair);
     if !query.is_empty() && query.split('&').all(|pair| is_kept(&pair)) {
         return Cow::Borrowed(target);
     }
     let kept: Vec<&str> = query.split('&').filter(is_kept).collect();
-    Cow::Owned(if kept.is_empty() { path.to_owned() } else { format!("{path}?{}", kept.join("&")) })
+    Cow::Owned(if kept.is_empty() {
+        path.to_owned()
+    } else {
+        format!("{path}?{}", kept.join("&"))
+    })
 }
 
 fn is_tracker(pair: &str) -> bool {
-    let name = pair.split('=').next().unwrap_or_default().to_ascii_lowercase();
+    let name = pair
+        .split('=')
+        .next()
+        .unwrap_or_default()
+        .to_ascii_lowercase();
     TRACKERS.contains(&name.as_str())
-        || PREFIXES.iter().any(|prefix| name.strip_prefix(prefix).is_some_and(|rest| !rest.is_empty()))
+        || PREFIXES.iter().any(|prefix| {
+            name.strip_prefix(prefix)
+                .is_some_and(|rest| !rest.is_empty())
+        })
 }
 
 #[cfg(test)]
@@ -54,7 +69,10 @@ mod tests {
             ("/feed?a=utm_source", "/feed?a=utm_source"),
             ("/feed?utm=1", "/feed?utm=1"),
             ("/feed?utm_=1", "/feed?utm_=1"),
-            ("/feed?source=x&ref=y&gclid2=z", "/feed?source=x&ref=y&gclid2=z"),
+            (
+                "/feed?source=x&ref=y&gclid2=z",
+                "/feed?source=x&ref=y&gclid2=z",
+            ),
         ] {
             assert_eq!(without_trackers(target), expect);
         }

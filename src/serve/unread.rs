@@ -1,5 +1,5 @@
-//! The answers of one connection that its peer has not read yet: how many bytes they are, and since when none was read;
-//! not what they say.
+//! The answers of one connection that its peer has not read yet: how many bytes they are, and since
+//! when none was read; not what they say.
 
 use bytes::{Buf, Bytes};
 use http_body::{Body, Frame, SizeHint};
@@ -16,7 +16,8 @@ use tokio::{sync::Notify, time::Instant};
 use tokio_util::sync::CancellationToken;
 use tower::BoxError;
 
-/// Bytes of answers whose reading is the progress that keeps a connection; or all that is left of them.
+/// Bytes of answers whose reading is the progress that keeps a connection; or all that is left of
+/// them.
 const PROGRESS_BYTES: usize = 64 << 10;
 
 /// Bytes of the answers on one connection that its peer has not read.
@@ -24,7 +25,8 @@ const PROGRESS_BYTES: usize = 64 << 10;
 pub(super) struct Unread {
     opened: Instant,
     bytes: AtomicUsize,
-    /// Milliseconds from `opened` to the last progress: bytes were read, the first were there to be read, or an answer began.
+    /// Milliseconds from `opened` to the last progress: bytes were read, the first were there to be
+    /// read, or an answer began.
     progress_ms: AtomicU64,
     /// Bytes that were read since then.
     since_progress: AtomicUsize,
@@ -48,7 +50,8 @@ impl Unread {
         })
     }
 
-    /// Time since which the peer has read nothing of what is there for it; `None` when it has read all.
+    /// Time since which the peer has read nothing of what is there for it; `None` when it has read
+    /// all.
     pub(super) fn stalled(&self) -> Option<Duration> {
         if self.bytes.load(Ordering::Relaxed) == 0 {
             return None;
@@ -64,7 +67,8 @@ impl Unread {
 
     /// True when it was asked for nothing for this long, and its peer has read everything.
     pub(super) fn is_idle_for(&self, least: Duration) -> bool {
-        let asks_nothing = self.asked.load(Ordering::Relaxed) == 0 && self.bytes.load(Ordering::Relaxed) == 0;
+        let asks_nothing =
+            self.asked.load(Ordering::Relaxed) == 0 && self.bytes.load(Ordering::Relaxed) == 0;
         asks_nothing && self.since_progress_at() >= least
     }
 
@@ -89,8 +93,8 @@ impl Unread {
         self.cut.is_cancelled()
     }
 
-    /// Waits until so many more bytes fit on the connection; an answer that is larger than all that fits has it alone.
-    /// False if that takes too long.
+    /// Waits until so many more bytes fit on the connection; an answer that is larger than all that
+    /// fits has it alone. False if that takes too long.
     pub(super) async fn has_room(&self, bytes: usize, bytes_max: usize, within: Duration) -> bool {
         let room = async {
             loop {
@@ -150,7 +154,8 @@ pub(super) struct CountedBody<B> {
     whole: Bytes,
     /// Bytes of a known length that are still to come.
     ahead: usize,
-    /// A fault that is told when it is asked for once more: the connection ends with it, and what was handed on before has to leave first.
+    /// A fault that is told when it is asked for once more: the connection ends with it, and what
+    /// was handed on before has to leave first.
     fault: Option<BoxError>,
     unread: Arc<Unread>,
 }
@@ -160,18 +165,36 @@ impl<B: Body<Data = Bytes>> CountedBody<B> {
     pub(super) fn new(inner: B, unread: Arc<Unread>) -> Self {
         let ahead = length(&inner);
         unread.add(ahead);
-        Self { inner: Some(inner), whole: Bytes::new(), ahead, fault: None, unread }
+        Self {
+            inner: Some(inner),
+            whole: Bytes::new(),
+            ahead,
+            fault: None,
+            unread,
+        }
     }
 
     /// Counts a body that comes from elsewhere while it is sent: each piece from when it is there.
     pub(super) fn streamed(inner: B, unread: Arc<Unread>) -> Self {
-        Self { inner: Some(inner), whole: Bytes::new(), ahead: 0, fault: None, unread }
+        Self {
+            inner: Some(inner),
+            whole: Bytes::new(),
+            ahead: 0,
+            fault: None,
+            unread,
+        }
     }
 
     /// Counts a body that is there already.
     pub(super) fn whole(whole: Bytes, unread: Arc<Unread>) -> Self {
         unread.add(whole.len());
-        Self { inner: None, ahead: whole.len(), whole, fault: None, unread }
+        Self {
+            inner: None,
+            ahead: whole.len(),
+            whole,
+            fault: None,
+            unread,
+        }
     }
 
     /// Hands on bytes that are there.
@@ -179,7 +202,10 @@ impl<B: Body<Data = Bytes>> CountedBody<B> {
         let known = bytes.len().min(self.ahead);
         self.ahead -= known;
         self.unread.add(bytes.len() - known);
-        CountedBytes { bytes, unread: Arc::clone(&self.unread) }
+        CountedBytes {
+            bytes,
+            unread: Arc::clone(&self.unread),
+        }
     }
 }
 
@@ -216,7 +242,9 @@ impl<B: Body<Data = Bytes, Error = BoxError> + Unpin> Body for CountedBody<B> {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.inner.as_ref().map_or_else(|| self.whole.is_empty(), Body::is_end_stream)
+        self.inner
+            .as_ref()
+            .map_or_else(|| self.whole.is_empty(), Body::is_end_stream)
     }
 
     fn size_hint(&self) -> SizeHint {
@@ -233,8 +261,8 @@ impl<B> Drop for CountedBody<B> {
     }
 }
 
-/// Bytes on their way, which stop counting as they leave. They are handed on whole, so that one call of the system may take as many as it
-/// can, and share the memory of the answer.
+/// Bytes on their way, which stop counting as they leave. They are handed on whole, so that one
+/// call of the system may take as many as it can, and share the memory of the answer.
 #[derive(Debug)]
 pub(super) struct CountedBytes {
     bytes: Bytes,
@@ -280,7 +308,11 @@ mod tests {
         assert!(bytes.remaining() == 2 * PROGRESS_BYTES && body.is_end_stream());
         drop(body);
         bytes.advance(PROGRESS_BYTES - 1);
-        assert_eq!(unread.stalled(), Some(Duration::from_secs(7)), "few bytes are no progress");
+        assert_eq!(
+            unread.stalled(),
+            Some(Duration::from_secs(7)),
+            "few bytes are no progress"
+        );
         bytes.advance(1);
         assert_eq!(unread.stalled(), Some(Duration::ZERO));
         tokio::time::advance(Duration::from_secs(3)).await;

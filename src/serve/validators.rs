@@ -1,10 +1,12 @@
-//! The validators of an answer: its tag and its date, and the comparison with those of a copy (RFC 9110 section 13); not what they
-//! are made of.
+//! The validators of an answer: its tag and its date, and the comparison with those of a copy (RFC
+//! 9110 section 13); not what they are made of.
 
 use super::{accept, body::Response, refusal::Refusal};
 use http::{
     HeaderMap, HeaderName, HeaderValue, Method, StatusCode,
-    header::{ETAG, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_UNMODIFIED_SINCE, LAST_MODIFIED},
+    header::{
+        ETAG, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_UNMODIFIED_SINCE, LAST_MODIFIED,
+    },
     request::Parts,
 };
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -13,17 +15,24 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 pub(super) struct AnswerValidators {
     /// The tag, as in `ETag`.
     pub(super) etag: String,
-    /// The second of the last change, once it is over: until then another change may carry the same date.
+    /// The second of the last change, once it is over: until then another change may carry the same
+    /// date.
     pub(super) modified: Option<u64>,
 }
 
-/// The tag of an answer that is written anew each time, made of its bytes before they are coded, and of the tag of the coding.
+/// The tag of an answer that is written anew each time, made of its bytes before they are coded,
+/// and of the tag of the coding.
 pub(super) fn tag_of(body: &[u8], coding_tag: &str) -> String {
-    format!("\"{:08x}.{:x}{coding_tag}\"", crc32fast::hash(body), body.len())
+    format!(
+        "\"{:08x}.{:x}{coding_tag}\"",
+        crc32fast::hash(body),
+        body.len()
+    )
 }
 
 impl AnswerValidators {
-    /// True while the consumer's copy is the one that we would send. `If-None-Match` goes before `If-Modified-Since`.
+    /// True while the consumer's copy is the one that we would send. `If-None-Match` goes before
+    /// `If-Modified-Since`.
     pub(super) fn are_fresh(&self, request: &HeaderMap) -> bool {
         if let Some(known) = accept::joined(request, &IF_NONE_MATCH) {
             return accept::names_tag(&known, &self.etag);
@@ -39,15 +48,17 @@ impl AnswerValidators {
         if let Ok(etag) = HeaderValue::try_from(&self.etag) {
             headers.insert(ETAG, etag);
         }
-        let date = self.modified.map(|secs| httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(secs)));
+        let date = self
+            .modified
+            .map(|secs| httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(secs)));
         if let Some(Ok(date)) = date.map(HeaderValue::try_from) {
             headers.insert(LAST_MODIFIED, date);
         }
     }
 }
 
-/// An answer, unless the request asks for another state than the one in it. `If-Match` goes before `If-Unmodified-Since`, and both
-/// go before what makes a 304 (RFC 9110 section 13.2.2).
+/// An answer, unless the request asks for another state than the one in it. `If-Match` goes before
+/// `If-Unmodified-Since`, and both go before what makes a 304 (RFC 9110 section 13.2.2).
 pub(super) fn if_unchanged(request: &Parts, answer: Response) -> Result<Response, Refusal> {
     let is_read = matches!(request.method, Method::GET | Method::HEAD);
     let has_state = answer.status().is_success() || answer.status() == StatusCode::NOT_MODIFIED;
@@ -60,8 +71,14 @@ pub(super) fn if_unchanged(request: &Parts, answer: Response) -> Result<Response
 fn is_asked_state(asked: &HeaderMap, had: &HeaderMap) -> bool {
     if let Some(tags) = accept::joined(asked, &IF_MATCH) {
         // A weak tag equals none here, not even itself.
-        let own = had.get(ETAG).and_then(|tag| tag.to_str().ok()).filter(|tag| !tag.starts_with("W/"));
-        return tags.split(',').map(str::trim).any(|tag| tag == "*" || Some(tag) == own);
+        let own = had
+            .get(ETAG)
+            .and_then(|tag| tag.to_str().ok())
+            .filter(|tag| !tag.starts_with("W/"));
+        return tags
+            .split(',')
+            .map(str::trim)
+            .any(|tag| tag == "*" || Some(tag) == own);
     }
     match (date(asked, &IF_UNMODIFIED_SINCE), date(had, &LAST_MODIFIED)) {
         (Some(since), Some(modified)) => modified <= since,

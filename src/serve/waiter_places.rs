@@ -1,4 +1,5 @@
-//! Places for requests that wait: held ones and streams of events, in all and for each client; not how long they wait.
+//! Places for requests that wait: held ones and streams of events, in all and for each client; not
+//! how long they wait.
 
 use super::refusal::Refusal;
 use crate::feed::record::FeedNo;
@@ -50,10 +51,18 @@ impl WaiterPlaces {
         }
     }
 
-    /// A place for a request of a client for a feed. Requests of this machine count in all only: a proxy in front of us sends those of
-    /// everybody.
-    pub(super) fn enter(&self, client: Option<IpAddr>, feed: FeedNo) -> Result<WaiterPlace, Refusal> {
-        let place = self.free.clone().try_acquire_owned().map_err(|_| Refusal::busy())?;
+    /// A place for a request of a client for a feed. Requests of this machine count in all only: a
+    /// proxy in front of us sends those of everybody.
+    pub(super) fn enter(
+        &self,
+        client: Option<IpAddr>,
+        feed: FeedNo,
+    ) -> Result<WaiterPlace, Refusal> {
+        let place = self
+            .free
+            .clone()
+            .try_acquire_owned()
+            .map_err(|_| Refusal::busy())?;
         let client = client.map(network).filter(|client| !client.is_loopback());
         if let Some(client) = client {
             let mut taken = lock(&self.taken);
@@ -65,7 +74,11 @@ impl WaiterPlaces {
         }
         let client = client.map(|client| (client, self.taken.clone()));
         *lock(&self.of_feeds).entry(feed).or_default() += 1;
-        Ok(WaiterPlace { _place: place, client, feed: (feed, self.of_feeds.clone()) })
+        Ok(WaiterPlace {
+            _place: place,
+            client,
+            feed: (feed, self.of_feeds.clone()),
+        })
     }
 
     /// Places that are taken for a feed.
@@ -103,9 +116,9 @@ fn give_back<K: Hash + Eq>(key: &K, taken: &Mutex<HashMap<K, usize>>) {
 /// The address by which a client is counted.
 fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
-        IpAddr::V6(address) if !address.is_loopback() => {
-            IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << (128 - NET_BITS))))
-        }
+        IpAddr::V6(address) if !address.is_loopback() => IpAddr::V6(Ipv6Addr::from_bits(
+            address.to_bits() & (u128::MAX << (128 - NET_BITS)),
+        )),
         address => address,
     }
 }
@@ -129,7 +142,14 @@ mod tests {
         let places = WaiterPlaces::new(1, 1);
         let place = places.enter(None, FEED).unwrap();
         assert!(places.enter(None, FEED).is_err());
-        assert_eq!((places.taken(), places.taken_of(FEED), places.taken_of(FeedNo(2))), (1, 1, 0));
+        assert_eq!(
+            (
+                places.taken(),
+                places.taken_of(FEED),
+                places.taken_of(FeedNo(2))
+            ),
+            (1, 1, 0)
+        );
         drop(place);
         assert!(places.enter(None, FEED).is_ok());
     }
@@ -137,26 +157,36 @@ mod tests {
     #[test]
     fn one_client_takes_no_more_than_its_share_and_gives_it_back() {
         let places = WaiterPlaces::new(100, 2);
-        let held: Vec<_> =
-            ["192.0.2.1", "::ffff:192.0.2.1"].map(|a| places.enter(from(a), FEED).unwrap()).into();
+        let held: Vec<_> = ["192.0.2.1", "::ffff:192.0.2.1"]
+            .map(|a| places.enter(from(a), FEED).unwrap())
+            .into();
         assert!(places.enter(from("192.0.2.1"), FEED).is_err());
         assert_eq!(places.taken(), 2, "whoever is refused takes no place");
-        let others: Vec<_> =
-            ["192.0.2.2", "2001:db8::1", "2001:db8::2"].map(|a| places.enter(from(a), FEED).unwrap()).into();
-        assert!(places.enter(from("2001:db8::3:4"), FEED).is_err(), "one network of version 6 is one client");
+        let others: Vec<_> = ["192.0.2.2", "2001:db8::1", "2001:db8::2"]
+            .map(|a| places.enter(from(a), FEED).unwrap())
+            .into();
+        assert!(
+            places.enter(from("2001:db8::3:4"), FEED).is_err(),
+            "one network of version 6 is one client"
+        );
         assert!(places.enter(from("2001:db8:0:1::1"), FEED).is_ok());
         drop(held);
         assert!(places.enter(from("192.0.2.1"), FEED).is_ok());
         drop(others);
-        assert_eq!((places.taken(), lock(&places.taken).len()), (0, 0), "nothing is kept of who has gone");
+        assert_eq!(
+            (places.taken(), lock(&places.taken).len()),
+            (0, 0),
+            "nothing is kept of who has gone"
+        );
         assert!(lock(&places.of_feeds).is_empty());
     }
 
     #[test]
     fn requests_of_this_machine_are_counted_in_all_only() {
         let places = WaiterPlaces::new(3, 1);
-        let held: Vec<_> =
-            ["127.0.0.1", "127.0.0.1", "::1"].map(|a| places.enter(from(a), FEED).unwrap()).into();
+        let held: Vec<_> = ["127.0.0.1", "127.0.0.1", "::1"]
+            .map(|a| places.enter(from(a), FEED).unwrap())
+            .into();
         assert!(places.enter(from("::1"), FEED).is_err());
         assert_eq!(held.len(), 3);
     }

@@ -1,4 +1,5 @@
-//! XML-RPC, as far as pings need it: the method of a call with the texts among its parameters, and answers; not what they mean.
+//! XML-RPC, as far as pings need it: the method of a call with the texts among its parameters, and
+//! answers; not what they mean.
 
 use everfeed_adapters::text::entities::{self, Resolved};
 use quick_xml::{Reader, escape::escape, events::Event};
@@ -24,12 +25,15 @@ pub(super) enum BadXmlRpc {
     NoCall,
     #[error("a call has no document type and declares no entities")]
     DocumentType,
-    #[error("a call has {PARAMETERS_MAX} parameters at most, in {DEPTH_MAX} elements within each other")]
+    #[error(
+        "a call has {PARAMETERS_MAX} parameters at most, in {DEPTH_MAX} elements within each other"
+    )]
     TooLarge,
 }
 
 impl XmlRpcCall {
-    /// Reads a call. Nothing in it refers to anything outside, and no entity is expanded but those of XML itself.
+    /// Reads a call. Nothing in it refers to anything outside, and no entity is expanded but those
+    /// of XML itself.
     pub(super) fn read(body: &[u8]) -> Result<Self, BadXmlRpc> {
         let text = match std::str::from_utf8(body) {
             Ok(text) => text.to_owned(),
@@ -73,7 +77,11 @@ impl XmlRpcCall {
         for parameter in &mut call.parameters {
             *parameter = parameter.trim().to_owned();
         }
-        if call.method.is_empty() || !path.is_empty() { Err(BadXmlRpc::NoCall) } else { Ok(call) }
+        if call.method.is_empty() || !path.is_empty() {
+            Err(BadXmlRpc::NoCall)
+        } else {
+            Ok(call)
+        }
     }
 
     fn begin(&mut self, path: &[String]) -> Result<(), BadXmlRpc> {
@@ -106,9 +114,13 @@ fn is_at(path: &[String], names: &[&str]) -> bool {
 
 /// The answer of weblogUpdates: whether there was an error, and a line for people (LEGACY C-3).
 pub(super) fn ping_answer(is_error: bool, message: &str) -> String {
-    let member =
-        |name: &str, value: String| format!("<member><name>{name}</name><value>{value}</value></member>");
-    let error = member("flerror", format!("<boolean>{}</boolean>", u8::from(is_error)));
+    let member = |name: &str, value: String| {
+        format!("<member><name>{name}</name><value>{value}</value></member>")
+    };
+    let error = member(
+        "flerror",
+        format!("<boolean>{}</boolean>", u8::from(is_error)),
+    );
     let message = member("message", format!("<string>{}</string>", escape(message)));
     format!(
         "<?xml version=\"1.0\"?>\n<methodResponse><params><param><value><struct>{error}{message}</struct></value></param></params></methodResponse>\n"
@@ -145,7 +157,10 @@ mod tests {
     fn texts_of_parameters_are_read_typed_or_not() {
         let params = "<param><value>Joe &amp; I &#233;</value></param> <param>\n <value>\n<string>http://x/?a=1&amp;b=2</string></value></param>\
                       <param><value><i4>7</i4></value></param><param><value><![CDATA[<a>]]></value></param><param/>";
-        assert_eq!(read(params).unwrap(), ["Joe & I \u{e9}", "http://x/?a=1&b=2", "", "<a>", ""]);
+        assert_eq!(
+            read(params).unwrap(),
+            ["Joe & I \u{e9}", "http://x/?a=1&b=2", "", "<a>", ""]
+        );
         assert_eq!(read("").unwrap(), [""; 0]);
         let latin = b"<methodCall><methodName>m</methodName><params><param><value>caf\xe9</value></param></params></methodCall>";
         assert_eq!(XmlRpcCall::read(latin).unwrap().parameters, ["caf\u{e9}"]);
@@ -154,12 +169,32 @@ mod tests {
     #[test]
     fn nothing_is_expanded_and_everything_has_a_limit() {
         let bomb = "<!DOCTYPE x [<!ENTITY a \"aaaa\"><!ENTITY b \"&a;&a;\">]><methodCall><methodName>&b;</methodName></methodCall>";
-        assert_eq!(XmlRpcCall::read(bomb.as_bytes()), Err(BadXmlRpc::DocumentType));
-        assert_eq!(read("<param><value>&file;</value></param>"), Err(BadXmlRpc::DocumentType));
-        assert_eq!(read(&"<param><value/></param>".repeat(17)), Err(BadXmlRpc::TooLarge));
+        assert_eq!(
+            XmlRpcCall::read(bomb.as_bytes()),
+            Err(BadXmlRpc::DocumentType)
+        );
+        assert_eq!(
+            read("<param><value>&file;</value></param>"),
+            Err(BadXmlRpc::DocumentType)
+        );
+        assert_eq!(
+            read(&"<param><value/></param>".repeat(17)),
+            Err(BadXmlRpc::TooLarge)
+        );
         assert_eq!(read(&"<a>".repeat(1000)), Err(BadXmlRpc::TooLarge));
-        for bad in ["", "x", "<methodCall/>", "<methodCall><methodName>x", "<a></b>", "{}"] {
-            assert_eq!(XmlRpcCall::read(bad.as_bytes()), Err(BadXmlRpc::NoCall), "{bad}");
+        for bad in [
+            "",
+            "x",
+            "<methodCall/>",
+            "<methodCall><methodName>x",
+            "<a></b>",
+            "{}",
+        ] {
+            assert_eq!(
+                XmlRpcCall::read(bad.as_bytes()),
+                Err(BadXmlRpc::NoCall),
+                "{bad}"
+            );
         }
     }
 

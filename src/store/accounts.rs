@@ -8,7 +8,8 @@ pub trait AccountStore: Send + Sync {
     /// Makes a user; `None` when there is one of that name.
     fn add_user(&self, new: NewUser) -> StoreFuture<'_, Option<User>>;
 
-    /// Keeps a user in the place of the one of its number, whose name it has. True when there was one.
+    /// Keeps a user in the place of the one of its number, whose name it has. True when there was
+    /// one.
     fn change_user(&self, changed: User) -> StoreFuture<'_, bool>;
 
     /// The users after this number, by number, at most so many.

@@ -4,22 +4,23 @@ use super::StoreError;
 use crate::feed::stamp::Stamp;
 use std::time::Duration;
 
-/// 2026-01-01, the year in which this was first built: no honest clock shows an earlier time. A constant, so that two
-/// builds of one source are the same.
+/// 2026-01-01, the year in which this was first built: no honest clock shows an earlier time. A
+/// constant, so that two builds of one source are the same.
 const BUILT_AT: Stamp = Stamp::from_secs(1_767_225_600);
 
 /// 9999-12-31T23:59:59Z: RFC 3339 writes no later year, and a cursor no later T.
 const LATEST: Stamp = Stamp::from_secs(253_402_300_799);
 
-/// The most that the clock may run ahead of the last time recorded: a machine that slept for a year is still believed.
+/// The most that the clock may run ahead of the last time recorded: a machine that slept for a year
+/// is still believed.
 const AHEAD_SECS_MAX: u64 = 400 * 24 * 60 * 60;
 
 /// Microseconds by which a time that was recorded may lie after now before anybody is told.
 const AHEAD_US_TOLD: u64 = 60 * 1_000_000;
 
-/// The last time recorded. T never goes back, so a clock that jumps into the future would spoil it for ever: changes
-/// stop until an operator takes the clock for right. Compared with the last write and not with the last T, since old
-/// blogs are silent for years.
+/// The last time recorded. T never goes back, so a clock that jumps into the future would spoil it
+/// for ever: changes stop until an operator takes the clock for right. Compared with the last write
+/// and not with the last T, since old blogs are silent for years.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct ClockGuard {
     /// The latest time at which something was written; `None` in a fresh store.
@@ -31,23 +32,33 @@ pub(super) struct ClockGuard {
 impl ClockGuard {
     /// Refuses a clock that jumped ahead, or stands before this program was built.
     pub(super) fn check(&self, now: Stamp) -> Result<(), StoreError> {
-        let earliest = self.accepted.map_or(BUILT_AT, |accepted| accepted.min(BUILT_AT));
-        let latest = self.recorded.map_or(LATEST, |recorded| recorded.plus_secs(AHEAD_SECS_MAX)).min(LATEST);
+        let earliest = self
+            .accepted
+            .map_or(BUILT_AT, |accepted| accepted.min(BUILT_AT));
+        let latest = self
+            .recorded
+            .map_or(LATEST, |recorded| recorded.plus_secs(AHEAD_SECS_MAX))
+            .min(LATEST);
         if (earliest..=latest).contains(&now) {
             return Ok(());
         }
         let recorded = self.recorded.unwrap_or(BUILT_AT);
-        Err(StoreError::Clock { now: now.rfc3339(), recorded: recorded.rfc3339() })
+        Err(StoreError::Clock {
+            now: now.rfc3339(),
+            recorded: recorded.rfc3339(),
+        })
     }
 
-    /// Time by which the last time recorded lies after now, where that is more than clocks differ by.
+    /// Time by which the last time recorded lies after now, where that is more than clocks differ
+    /// by.
     pub(super) fn is_ahead_by(&self, now: Stamp) -> Option<Duration> {
         let by = self.recorded?.micros().saturating_sub(now.micros());
         (by > AHEAD_US_TOLD).then(|| Duration::from_micros(by))
     }
 
-    /// Remembers that something was written. A time that is not believed is not remembered, or it would vouch for
-    /// itself; nor is one that lies behind, or mending a slow clock would look like a jump.
+    /// Remembers that something was written. A time that is not believed is not remembered, or it
+    /// would vouch for itself; nor is one that lies behind, or mending a slow clock would look like
+    /// a jump.
     pub(super) fn record(&mut self, now: Stamp) {
         if self.check(now).is_ok() {
             self.recorded = self.recorded.max(Some(now));
@@ -58,7 +69,9 @@ impl ClockGuard {
     pub(super) fn accept(&mut self, now: Stamp) {
         self.recorded = Some(now);
         if now < BUILT_AT {
-            self.accepted = self.accepted.map_or(Some(now), |accepted| Some(accepted.min(now)));
+            self.accepted = self
+                .accepted
+                .map_or(Some(now), |accepted| Some(accepted.min(now)));
         }
     }
 }
@@ -73,13 +86,19 @@ mod tests {
     fn a_clock_may_sleep_for_a_year_but_not_jump() {
         let start = BUILT_AT.plus_secs(DAY_SECS);
         let mut guard = ClockGuard::default();
-        assert!(guard.check(start.plus_secs(5000 * DAY_SECS)).is_ok(), "a fresh store knows no time");
+        assert!(
+            guard.check(start.plus_secs(5000 * DAY_SECS)).is_ok(),
+            "a fresh store knows no time"
+        );
         guard.record(start);
         assert!(guard.check(start.plus_secs(400 * DAY_SECS)).is_ok());
         let jumped = start.plus_secs(400 * DAY_SECS + 1);
         assert!(matches!(guard.check(jumped), Err(StoreError::Clock { .. })));
         guard.record(jumped);
-        assert!(guard.check(jumped).is_err(), "writing at a wrong time does not make it right");
+        assert!(
+            guard.check(jumped).is_err(),
+            "writing at a wrong time does not make it right"
+        );
         guard.accept(jumped);
         assert!(guard.check(jumped).is_ok());
     }

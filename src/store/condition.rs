@@ -1,4 +1,5 @@
-//! The condition of a store: can changes be committed, and if not, for which reason and since when; not how it recovers.
+//! The condition of a store: can changes be committed, and if not, for which reason and since when;
+//! not how it recovers.
 
 use crate::feed::stamp::Stamp;
 

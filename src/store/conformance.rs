@@ -1,4 +1,5 @@
-//! Behaviour of every store, tested on each of them: the model in memory and the file; not what only one of them does.
+//! Behaviour of every store, tested on each of them: the model in memory and the file; not what
+//! only one of them does.
 
 /// Runs each of these tests on every store.
 macro_rules! on_every_store {

@@ -1,4 +1,5 @@
-//! The ways in which a store fails, and what a caller may conclude from each; not how callers answer their own clients.
+//! The ways in which a store fails, and what a caller may conclude from each; not how callers
+//! answer their own clients.
 
 use super::{FeedLease, SubscriptionNo};
 use crate::{
@@ -10,9 +11,10 @@ use thiserror::Error;
 
 /// Failure of a call to a store.
 ///
-/// Four of them decide how a caller goes on: after [`Conflict`](Self::Conflict) it reads again and decides again, after
-/// [`Fenced`](Self::Fenced) it stops driving the feed, after [`OutcomeUnknown`](Self::OutcomeUnknown) it reads what is
-/// there before it repeats anything, and after [`Away`](Self::Away) it repeats the call later as it was.
+/// Four of them decide how a caller goes on: after [`Conflict`](Self::Conflict) it reads again and
+/// decides again, after [`Fenced`](Self::Fenced) it stops driving the feed, after
+/// [`OutcomeUnknown`](Self::OutcomeUnknown) it reads what is there before it repeats anything, and
+/// after [`Away`](Self::Away) it repeats the call later as it was.
 #[derive(Debug, Error)]
 pub enum StoreError {
     /// The feed or the subscription has moved on; nothing was written. Read and decide again.
@@ -27,10 +29,12 @@ pub enum StoreError {
         /// The epoch in force.
         epoch: u64,
     },
-    /// The write was begun and its end was not seen: it is there as a whole or not at all. Read before repeating it.
+    /// The write was begun and its end was not seen: it is there as a whole or not at all. Read
+    /// before repeating it.
     #[error("it is not known whether the change was kept: {0}")]
     OutcomeUnknown(String),
-    /// The store could not be reached, or had no room for the call; nothing was done. Repeat the call later.
+    /// The store could not be reached, or had no room for the call; nothing was done. Repeat the
+    /// call later.
     #[error("the store is away: {0}")]
     Away(String),
     /// Somebody else holds the lease of the feed.
@@ -95,7 +99,8 @@ pub enum StoreError {
         /// Its quota.
         quota_bytes: u64,
     },
-    /// The clock is far ahead of the last time recorded, or before the build date. Commits stop until it is accepted.
+    /// The clock is far ahead of the last time recorded, or before the build date. Commits stop
+    /// until it is accepted.
     #[error(
         "the clock says {now}, the store was last written at {recorded}; if the clock is right, run `everfeed clock accept`"
     )]
@@ -148,7 +153,10 @@ pub enum StoreError {
 }
 
 fn namespace_remedy(stored: &str, given: &str) -> &'static str {
-    if [stored, given].iter().any(|namespace| namespace.starts_with("group:")) {
+    if [stored, given]
+        .iter()
+        .any(|namespace| namespace.starts_with("group:"))
+    {
         "a group does not follow a feed of its name, nor a feed a group; give it another name"
     } else {
         "leave id_namespace out: its items keep their ids, whatever its url is"
@@ -156,7 +164,8 @@ fn namespace_remedy(stored: &str, given: &str) -> &'static str {
 }
 
 impl StoreError {
-    /// True for a store that could not be reached: nothing was done, nobody is to blame, and the call is repeated later.
+    /// True for a store that could not be reached: nothing was done, nobody is to blame, and the
+    /// call is repeated later.
     pub fn is_away(&self) -> bool {
         matches!(self, Self::Away(_))
     }
@@ -166,12 +175,14 @@ impl StoreError {
         matches!(self, Self::Namespace { .. } | Self::NamespaceHeld { .. })
     }
 
-    /// True when what could not be read back is all that is kept of one feed: what is kept of others is not touched by that.
+    /// True when what could not be read back is all that is kept of one feed: what is kept of
+    /// others is not touched by that.
     pub fn is_of_one_feed(&self) -> bool {
         matches!(self, Self::DamagedFeed { .. })
     }
 
-    /// True when the caller is to read again and decide again: what it decided on is not, or may not be, what is there.
+    /// True when the caller is to read again and decide again: what it decided on is not, or may
+    /// not be, what is there.
     pub fn wants_another_look(&self) -> bool {
         matches!(self, Self::Conflict { .. } | Self::OutcomeUnknown(_))
     }

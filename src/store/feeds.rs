@@ -1,5 +1,5 @@
-//! Feeds as a store keeps them: snapshots to decide on, commits, pages and items; not what a commit comes to (`plan`) and
-//! not which rows make a page (`feed::page::select`).
+//! Feeds as a store keeps them: snapshots to decide on, commits, pages and items; not what a commit
+//! comes to (`plan`) and not which rows make a page (`feed::page::select`).
 
 use super::StoreFuture;
 use crate::feed::{
@@ -24,13 +24,14 @@ pub trait Feeds: Send + Sync {
     /// A feed, its window and the items behind these keys, all of one revision.
     fn snapshot(&self, feed: FeedNo, keys: Vec<KeyHash>) -> StoreFuture<'_, Snapshot>;
 
-    /// The window and the items behind these keys, at one revision: the part of a snapshot that decisions read.
+    /// The window and the items behind these keys, at one revision: the part of a snapshot that
+    /// decisions read.
     fn known(&self, feed: FeedNo, keys: Vec<KeyHash>) -> StoreFuture<'_, Known> {
         Box::pin(async move { Ok(self.snapshot(feed, keys).await?.into_known().1) })
     }
 
-    /// The items that were committed with one of these witnesses, each once: of each witness the last
-    /// [`WITNESSED_MAX`].
+    /// The items that were committed with one of these witnesses, each once: of each witness the
+    /// last [`WITNESSED_MAX`].
     fn witnessed(&self, feed: FeedNo, witnesses: Vec<KeyHash>) -> StoreFuture<'_, Witnessed>;
 
     /// The ids of the items behind these keys, without the items; unknown keys are left out.
@@ -42,8 +43,8 @@ pub trait Feeds: Send + Sync {
     /// A page, read at one revision.
     fn page(&self, query: PageQuery) -> StoreFuture<'_, Page>;
 
-    /// The same for rows that are few and side by side, or that the last commits have written: a store may read them on the thread of
-    /// its caller.
+    /// The same for rows that are few and side by side, or that the last commits have written: a
+    /// store may read them on the thread of its caller.
     fn page_in_place(&self, query: PageQuery) -> StoreFuture<'_, Page> {
         self.page(query)
     }
@@ -52,7 +53,12 @@ pub trait Feeds: Send + Sync {
     fn item(&self, feed: FeedNo, id: ItemId) -> StoreFuture<'_, Option<Arc<Item>>>;
 
     /// The items after this T, in order of T, without their contents, at most so many.
-    fn outline(&self, feed: FeedNo, after: Option<Stamp>, max: usize) -> StoreFuture<'_, Vec<Outlined>>;
+    fn outline(
+        &self,
+        feed: FeedNo,
+        after: Option<Stamp>,
+        max: usize,
+    ) -> StoreFuture<'_, Vec<Outlined>>;
 
     /// The evidence of an item's tombstones, oldest first, with their T.
     fn evidence(&self, feed: FeedNo, id: ItemId) -> StoreFuture<'_, Vec<(Stamp, Evidence)>>;
@@ -76,14 +82,24 @@ pub struct Snapshot {
 impl Snapshot {
     /// The record, and what [`feed::reconcile`](crate::feed::reconcile) decides on.
     pub fn into_known(self) -> (FeedRecord, Known) {
-        let Self { record, window, items } = self;
-        let known =
-            Known { rev: record.rev, id_rule: record.ids.rule, window, items, lookalikes: Vec::new() };
+        let Self {
+            record,
+            window,
+            items,
+        } = self;
+        let known = Known {
+            rev: record.rev,
+            id_rule: record.ids.rule,
+            window,
+            items,
+            lookalikes: Vec::new(),
+        };
         (record, known)
     }
 }
 
-/// Items that are kept of one witness; of more the oldest are forgotten. What so many share tells no post from another.
+/// Items that are kept of one witness; of more the oldest are forgotten. What so many share tells
+/// no post from another.
 pub const WITNESSED_MAX: usize = 16;
 
 /// Items found by their witnesses.
@@ -106,7 +122,8 @@ pub struct Outlined {
     pub created: Stamp,
     /// The publisher's date of publication, in microseconds since 1970, if it is plausible.
     pub published_us: Option<i64>,
-    /// The date of its last change by its content, in microseconds since 1970; a tombstone has none.
+    /// The date of its last change by its content, in microseconds since 1970; a tombstone has
+    /// none.
     pub updated_us: Option<i64>,
     /// True for a tombstone.
     pub is_gone: bool,
@@ -154,17 +171,19 @@ pub struct Commit {
     pub observed: Option<ObservationRecord>,
 }
 
-/// State of a feed on which a commit is decided, and the limits of what it may keep. In any other state the commit is refused.
+/// State of a feed on which a commit is decided, and the limits of what it may keep. In any other
+/// state the commit is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CommitBasis {
     /// The feed.
     pub feed: FeedNo,
     /// Its revision; on another, the commit is a conflict.
     pub rev: u64,
-    /// The epoch of the writer's lease; once another writer holds the lease, the commit is refused. `None` in a store of one
-    /// process.
+    /// The epoch of the writer's lease; once another writer holds the lease, the commit is refused.
+    /// `None` in a store of one process.
     pub epoch: Option<u64>,
-    /// Limits of what is kept of the feed: a commit that passes its quota is refused, unless it takes something away.
+    /// Limits of what is kept of the feed: a commit that passes its quota is refused, unless it
+    /// takes something away.
     pub limits: KeepLimits,
 }
 

@@ -1,5 +1,6 @@
-//! Plan of what a change of a member, or of the members, does to a group: changes of its posts, which are committed as those of
-//! any feed, and the rows that say who holds them. Pure; writing is the store's business.
+//! Plan of what a change of a member, or of the members, does to a group: changes of its posts,
+//! which are committed as those of any feed, and the rows that say who holds them. Pure; writing is
+//! the store's business.
 
 use super::{
     Commit, StoreError, WantedGroup,
@@ -30,7 +31,8 @@ pub(super) trait GroupHeld {
     fn item(&self, holder: Holder) -> Result<Option<Arc<Item>>, StoreError>;
     /// The record of a member.
     fn member(&self, feed: FeedNo) -> Result<Option<FeedRecord>, StoreError>;
-    /// The items of a member behind a place in the order of publication, with their T; at most so many.
+    /// The items of a member behind a place in the order of publication, with their T; at most so
+    /// many.
     fn listed(
         &self,
         feed: FeedNo,
@@ -94,8 +96,14 @@ impl PlannedRows {
         held: &impl Held,
     ) -> Result<Self, StoreError> {
         let (group, has_commit) = (record.no, planned.has_commit(&record));
-        let commit = has_commit.then(|| plan::plan(record, &planned.commit, now, held)).transpose()?;
-        Ok(Self { group, planned, commit })
+        let commit = has_commit
+            .then(|| plan::plan(record, &planned.commit, now, held))
+            .transpose()?;
+        Ok(Self {
+            group,
+            planned,
+            commit,
+        })
     }
 }
 
@@ -112,13 +120,26 @@ pub(super) fn follow(
     };
     let mut planner = GroupPlanner::new(held, group, now);
     planner.know(feed);
-    let mut items: Vec<Arc<Item>> = member.items.values().map(|moved| Arc::clone(&moved.item)).collect();
+    let mut items: Vec<Arc<Item>> = member
+        .items
+        .values()
+        .map(|moved| Arc::clone(&moved.item))
+        .collect();
     items.sort_unstable_by_key(|item| item.modified);
     for item in &items {
-        planner.fresh.insert(Holder { feed: feed.no, item: item.id }, Arc::clone(item));
+        planner.fresh.insert(
+            Holder {
+                feed: feed.no,
+                item: item.id,
+            },
+            Arc::clone(item),
+        );
     }
     for item in &items {
-        let holder = Holder { feed: feed.no, item: item.id };
+        let holder = Holder {
+            feed: feed.no,
+            item: item.id,
+        };
         if !item.is_gone() {
             if stage != MemberStage::Leaving {
                 planner.hold(holder, item)?;
@@ -155,10 +176,17 @@ pub(super) fn advance(
 ) -> Result<PlannedGroup, StoreError> {
     let mut after = members.clone();
     let mut planner = GroupPlanner::new(held, (record, members), now);
-    let joins = after.members.iter().any(|member| matches!(member.stage, MemberStage::Joining { .. }));
-    let leaving = after.members.iter().find(|member| member.stage == MemberStage::Leaving);
+    let joins = after
+        .members
+        .iter()
+        .any(|member| matches!(member.stage, MemberStage::Joining { .. }));
+    let leaving = after
+        .members
+        .iter()
+        .find(|member| member.stage == MemberStage::Leaving);
     match leaving.map(|member| member.feed) {
-        // Those who come go first: a post that both hold is never gone, nor is the group empty in between.
+        // Those who come go first: a post that both hold is never gone, nor is the group empty in
+        // between.
         Some(feed) if !joins => {
             if planner.take_out(feed, items_max)? {
                 after.members.retain(|member| member.feed != feed);

@@ -1,9 +1,10 @@
-//! Groups as a store keeps them: members, and the posts that they share; not what a change of a member does to a group
-//! (`group_plan`), and not who is to be a member.
+//! Groups as a store keeps them: members, and the posts that they share; not what a change of a
+//! member does to a group (`group_plan`), and not who is to be a member.
 //!
-//! A group is a feed with a number, a T and rows of its own, so that everything that reads feeds reads groups. Whatever a
-//! commit changes in a feed is changed in the same transaction in the groups that it is a member of. Members come and go in
-//! batches, each a transaction; between two batches nothing is lost, whatever is committed and whenever the process ends.
+//! A group is a feed with a number, a T and rows of its own, so that everything that reads feeds
+//! reads groups. Whatever a commit changes in a feed is changed in the same transaction in the
+//! groups that it is a member of. Members come and go in batches, each a transaction; between two
+//! batches nothing is lost, whatever is committed and whenever the process ends.
 
 use super::StoreFuture;
 use crate::feed::{
@@ -22,12 +23,13 @@ pub const GROUP_BATCH_BYTES: u64 = 8 << 20;
 
 /// The groups among the feeds.
 pub trait Groups: Send + Sync {
-    /// Makes a registered feed a group, or gives a group other members. Members that are new join, those that are missing
-    /// leave, and nothing else changes: their items come and go with [`advance_group`](Self::advance_group).
+    /// Makes a registered feed a group, or gives a group other members. Members that are new join,
+    /// those that are missing leave, and nothing else changes: their items come and go with
+    /// [`advance_group`](Self::advance_group).
     fn set_group(&self, group: FeedNo, wanted: WantedGroup) -> StoreFuture<'_, GroupStep>;
 
-    /// Takes up to so many items of members that join into a group, or of one that leaves out of it. A feed that is no group is
-    /// settled.
+    /// Takes up to so many items of members that join into a group, or of one that leaves out of
+    /// it. A feed that is no group is settled.
     fn advance_group(&self, group: FeedNo, items_max: usize) -> StoreFuture<'_, GroupStep>;
 
     /// The members of a group; `None` for a feed that is none.

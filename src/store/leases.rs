@@ -1,22 +1,31 @@
-//! Leases: which process drives a feed, so that several may share one store; not how a process chooses its feeds.
+//! Leases: which process drives a feed, so that several may share one store; not how a process
+//! chooses its feeds.
 
 use super::{FeedLease, StoreError, StoreFuture};
 use crate::feed::{record::FeedNo, stamp::Stamp};
 
-/// Leases of feeds. At most one process drives a feed: it polls it, walks its archives and commits to it.
+/// Leases of feeds. At most one process drives a feed: it polls it, walks its archives and commits
+/// to it.
 ///
-/// A lease ends by itself, by the store's clock. Taking it raises its epoch, and a commit that carries an older epoch is
-/// refused as [`StoreError::Fenced`], however late it arrives. A commit without an epoch is never refused for it: a store
-/// of one process needs no leases.
+/// A lease ends by itself, by the store's clock. Taking it raises its epoch, and a commit that
+/// carries an older epoch is refused as [`StoreError::Fenced`], however late it arrives. A commit
+/// without an epoch is never refused for it: a store of one process needs no leases.
 pub trait Leases: Send + Sync {
-    /// Takes the lease of a feed for so many seconds, in a new epoch. [`StoreError::Leased`] while another owner holds it;
-    /// its own owner may take it again, which fences what it sent before.
-    fn take_lease<'a>(&'a self, feed: FeedNo, owner: &'a str, secs: u64) -> StoreFuture<'a, FeedLease>;
+    /// Takes the lease of a feed for so many seconds, in a new epoch. [`StoreError::Leased`] while
+    /// another owner holds it; its own owner may take it again, which fences what it sent before.
+    fn take_lease<'a>(
+        &'a self,
+        feed: FeedNo,
+        owner: &'a str,
+        secs: u64,
+    ) -> StoreFuture<'a, FeedLease>;
 
-    /// Prolongs a lease to so many seconds from now, in its epoch; [`StoreError::Fenced`] when a later epoch has begun.
+    /// Prolongs a lease to so many seconds from now, in its epoch; [`StoreError::Fenced`] when a
+    /// later epoch has begun.
     fn renew_lease(&self, feed: FeedNo, epoch: u64, secs: u64) -> StoreFuture<'_, FeedLease>;
 
-    /// Ends a lease at once, so that others need not wait for its end; [`StoreError::Fenced`] when a later epoch has begun.
+    /// Ends a lease at once, so that others need not wait for its end; [`StoreError::Fenced`] when
+    /// a later epoch has begun.
     fn release_lease(&self, feed: FeedNo, epoch: u64) -> StoreFuture<'_, ()>;
 
     /// The last lease of a feed, in force or over; `None` before the first.
@@ -37,14 +46,20 @@ impl FeedLease {
             Some(lease) if lease.until > now && lease.owner != owner => {
                 Err(StoreError::Leased { feed, lease })
             }
-            _ => Ok(Self { owner: owner.to_owned(), epoch, until }),
+            _ => Ok(Self {
+                owner: owner.to_owned(),
+                epoch,
+                until,
+            }),
         }
     }
 
-    /// The same lease with another end. A lease that is over may be prolonged as long as nobody has taken it since.
+    /// The same lease with another end. A lease that is over may be prolonged as long as nobody has
+    /// taken it since.
     pub(super) fn ending(last: Option<Self>, epoch: u64, until: Stamp) -> Result<Self, StoreError> {
         check_epoch(last.as_ref(), Some(epoch))?;
-        last.map(|lease| Self { until, ..lease }).ok_or(StoreError::Fenced { epoch: 0 })
+        last.map(|lease| Self { until, ..lease })
+            .ok_or(StoreError::Fenced { epoch: 0 })
     }
 }
 

@@ -1,4 +1,5 @@
-//! Streams over what a store lists by pages, so that a caller never holds all of it; not the pages of a feed.
+//! Streams over what a store lists by pages, so that a caller never holds all of it; not the pages
+//! of a feed.
 
 use super::{HostPause, Store, StoreError, Subscription, subscriptions::Progress};
 use crate::{
@@ -24,7 +25,10 @@ pub fn feeds(store: &dyn Store) -> Rows<'_, FeedRecord> {
 
 /// Every name with its number, by name.
 pub fn feed_names(store: &dyn Store) -> Rows<'_, (String, FeedNo)> {
-    paged(|after| store.feed_names(after, ROWS_MAX), |(name, _)| name.clone())
+    paged(
+        |after| store.feed_names(after, ROWS_MAX),
+        |(name, _)| name.clone(),
+    )
 }
 
 /// Every poll state, by feed.
@@ -39,12 +43,21 @@ pub fn walks(store: &dyn Store) -> Rows<'_, (FeedNo, ArchiveWalk)> {
 
 /// Every host pause, by host.
 pub fn host_pauses(store: &dyn Store) -> Rows<'_, HostPause> {
-    paged(|after| store.host_pauses(after, ROWS_MAX), |(host, _)| host.clone())
+    paged(
+        |after| store.host_pauses(after, ROWS_MAX),
+        |(host, _)| host.clone(),
+    )
 }
 
 /// Every subscription, or those to one feed, by number.
-pub fn subscriptions(store: &dyn Store, feed: Option<FeedNo>) -> Rows<'_, (Subscription, Progress)> {
-    paged(move |after| store.subscriptions(feed, after, ROWS_MAX), |(subscription, _)| subscription.no)
+pub fn subscriptions(
+    store: &dyn Store,
+    feed: Option<FeedNo>,
+) -> Rows<'_, (Subscription, Progress)> {
+    paged(
+        move |after| store.subscriptions(feed, after, ROWS_MAX),
+        |(subscription, _)| subscription.no,
+    )
 }
 
 /// Every user, by number.
@@ -68,10 +81,15 @@ where
     F: Future<Output = Result<Vec<T>, StoreError>> + Send + 'a,
 {
     let pages = stream::try_unfold((Some(None), read, key), |(next, read, key)| async move {
-        let Some(after) = next else { return Ok::<_, StoreError>(None) };
+        let Some(after) = next else {
+            return Ok::<_, StoreError>(None);
+        };
         let rows = read(after).await?;
         let next = (rows.len() >= ROWS_MAX).then(|| rows.last().map(&key));
-        Ok(Some((stream::iter(rows.into_iter().map(Ok)), (next, read, key))))
+        Ok(Some((
+            stream::iter(rows.into_iter().map(Ok)),
+            (next, read, key),
+        )))
     });
     pages.try_flatten().boxed()
 }

@@ -1,9 +1,11 @@
-//! The store as plain maps: the model that every other store is tested against; nothing in it outlives the process.
+//! The store as plain maps: the model that every other store is tested against; nothing in it
+//! outlives the process.
 
 use super::{
-    BackupReport, CatalogStore, Commit, FeedLease, Feeds, FoundFeeds, GroupStep, Groups, HostPause, Leases,
-    Outlined, Polls, Receipt, SiteStore, Snapshot, StoreCounts, StoreError, StoreFuture, Subscription,
-    SubscriptionNo, Subscriptions, Upkeep, Walks, WantedGroup, Watched, Witnessed, check_namespace,
+    BackupReport, CatalogStore, Commit, FeedLease, Feeds, FoundFeeds, GroupStep, Groups, HostPause,
+    Leases, Outlined, Polls, Receipt, SiteStore, Snapshot, StoreCounts, StoreError, StoreFuture,
+    Subscription, SubscriptionNo, Subscriptions, Upkeep, Walks, WantedGroup, Watched, Witnessed,
+    check_namespace,
     clock_guard::ClockGuard,
     leases, paging, plan,
     subscriptions::{Acknowledged, Attempts, NewSubscription, Progress},
@@ -66,7 +68,10 @@ struct MemoryState {
 impl Memory {
     /// An empty store that takes the time from this clock.
     pub fn new(clock: Arc<dyn Clock>) -> Self {
-        Self { clock, state: Mutex::default() }
+        Self {
+            clock,
+            state: Mutex::default(),
+        }
     }
 
     /// Answers when polled, as every store does; the lock is never held across an await.
@@ -91,7 +96,10 @@ impl Memory {
         decide: impl FnOnce(Option<FeedLease>, Stamp) -> Result<FeedLease, StoreError> + Send + 'a,
     ) -> StoreFuture<'a, FeedLease> {
         self.answer(move |state, now| {
-            let held = state.feeds.get_mut(&feed).ok_or(StoreError::UnknownFeed(feed))?;
+            let held = state
+                .feeds
+                .get_mut(&feed)
+                .ok_or(StoreError::UnknownFeed(feed))?;
             let lease = decide(held.lease.clone(), now)?;
             held.lease = Some(lease.clone());
             Ok(lease)
@@ -103,9 +111,14 @@ impl CatalogStore for Memory {
     fn register_all(&self, feeds: Vec<(String, String)>) -> StoreFuture<'_, Vec<FeedRecord>> {
         self.answer(move |state, now| {
             for (name, namespace) in &feeds {
-                state.named(name).map_or(Ok(()), |feed| check_namespace(&feed.record, namespace))?;
+                state
+                    .named(name)
+                    .map_or(Ok(()), |feed| check_namespace(&feed.record, namespace))?;
             }
-            feeds.iter().map(|(name, namespace)| state.register(name, namespace, now)).collect()
+            feeds
+                .iter()
+                .map(|(name, namespace)| state.register(name, namespace, now))
+                .collect()
         })
     }
 
@@ -120,10 +133,19 @@ impl CatalogStore for Memory {
         })
     }
 
-    fn feed_names(&self, after: Option<String>, max: usize) -> StoreFuture<'_, Vec<(String, FeedNo)>> {
+    fn feed_names(
+        &self,
+        after: Option<String>,
+        max: usize,
+    ) -> StoreFuture<'_, Vec<(String, FeedNo)>> {
         self.answer(move |state, _| {
-            let names = state.feeds.values().map(|feed| (feed.record.name.clone(), feed.record.no));
-            let mut names: Vec<_> = names.filter(|(name, _)| after.as_ref() < Some(name)).collect();
+            let names = state
+                .feeds
+                .values()
+                .map(|feed| (feed.record.name.clone(), feed.record.no));
+            let mut names: Vec<_> = names
+                .filter(|(name, _)| after.as_ref() < Some(name))
+                .collect();
             names.sort();
             names.truncate(max);
             Ok(names)
@@ -140,9 +162,17 @@ impl CatalogStore for Memory {
 
     fn counts(&self) -> StoreFuture<'_, StoreCounts> {
         self.answer(|state, _| {
-            let items = state.feeds.values().map(|feed| feed.held.items.len() as u64).sum();
+            let items = state
+                .feeds
+                .values()
+                .map(|feed| feed.held.items.len() as u64)
+                .sum();
             let (feeds, subscriptions) = (state.feeds.len() as u64, state.subs.len() as u64);
-            Ok(StoreCounts { feeds, items, subscriptions })
+            Ok(StoreCounts {
+                feeds,
+                items,
+                subscriptions,
+            })
         })
     }
 }
@@ -160,16 +190,25 @@ impl Feeds for Memory {
         self.answer(move |state, _| {
             let feed = state.feed(feed)?;
             let mut met = HashSet::new();
-            let ids = witnesses.iter().filter_map(|witness| feed.held.witnesses.get(witness)).flatten();
+            let ids = witnesses
+                .iter()
+                .filter_map(|witness| feed.held.witnesses.get(witness))
+                .flatten();
             let ids = ids.filter(|id| met.insert(**id));
-            Ok(Witnessed { rev: feed.record.rev, items: ids.filter_map(|id| feed.item(*id)).collect() })
+            Ok(Witnessed {
+                rev: feed.record.rev,
+                items: ids.filter_map(|id| feed.item(*id)).collect(),
+            })
         })
     }
 
     fn ids(&self, feed: FeedNo, keys: Vec<KeyHash>) -> StoreFuture<'_, Vec<(KeyHash, ItemId)>> {
         self.answer(move |state, _| {
             let feed = state.feed(feed)?;
-            Ok(keys.into_iter().filter_map(|key| Some((key, *feed.held.keys.get(&key)?))).collect())
+            Ok(keys
+                .into_iter()
+                .filter_map(|key| Some((key, *feed.held.keys.get(&key)?)))
+                .collect())
         })
     }
 
@@ -180,7 +219,14 @@ impl Feeds for Memory {
     fn page(&self, query: PageQuery) -> StoreFuture<'_, Page> {
         self.answer(move |state, _| {
             let feed = state.feed(query.feed)?;
-            paging::page(MemoryListing { feed, axis: query.order.axis }, &query, &feed.record)
+            paging::page(
+                MemoryListing {
+                    feed,
+                    axis: query.order.axis,
+                },
+                &query,
+                &feed.record,
+            )
         })
     }
 
@@ -188,34 +234,61 @@ impl Feeds for Memory {
         self.answer(move |state, _| Ok(state.feeds.get(&feed).and_then(|feed| feed.item(id))))
     }
 
-    fn outline(&self, feed: FeedNo, after: Option<Stamp>, max: usize) -> StoreFuture<'_, Vec<Outlined>> {
+    fn outline(
+        &self,
+        feed: FeedNo,
+        after: Option<Stamp>,
+        max: usize,
+    ) -> StoreFuture<'_, Vec<Outlined>> {
         self.answer(move |state, _| {
-            let items = state.feed(feed)?.held.items.range(following(after)).take(max);
+            let items = state
+                .feed(feed)?
+                .held
+                .items
+                .range(following(after))
+                .take(max);
             Ok(items.map(|(_, kept)| Outlined::of(&kept.item)).collect())
         })
     }
 
     fn evidence(&self, feed: FeedNo, id: ItemId) -> StoreFuture<'_, Vec<(Stamp, Evidence)>> {
         self.answer(move |state, _| {
-            let Some(feed) = state.feeds.get(&feed) else { return Ok(Vec::new()) };
+            let Some(feed) = state.feeds.get(&feed) else {
+                return Ok(Vec::new());
+            };
             let of_item = feed.evidence.range((id, Stamp::ZERO)..=(id, Stamp::MAX));
-            Ok(of_item.map(|((_, t), evidence)| (*t, evidence.clone())).collect())
+            Ok(of_item
+                .map(|((_, t), evidence)| (*t, evidence.clone()))
+                .collect())
         })
     }
 
     fn observations(&self, feed: FeedNo) -> StoreFuture<'_, Vec<(u64, ObservationRecord)>> {
         self.answer(move |state, _| {
-            let Some(feed) = state.feeds.get(&feed) else { return Ok(Vec::new()) };
-            Ok(feed.observations.iter().map(|(seq, observed)| (*seq, observed.clone())).collect())
+            let Some(feed) = state.feeds.get(&feed) else {
+                return Ok(Vec::new());
+            };
+            Ok(feed
+                .observations
+                .iter()
+                .map(|(seq, observed)| (*seq, observed.clone()))
+                .collect())
         })
     }
 }
 
 impl Polls for Memory {
-    fn polls(&self, after: Option<FeedNo>, max: usize) -> StoreFuture<'_, Vec<(FeedNo, PollState)>> {
+    fn polls(
+        &self,
+        after: Option<FeedNo>,
+        max: usize,
+    ) -> StoreFuture<'_, Vec<(FeedNo, PollState)>> {
         self.answer(move |state, _| {
             let feeds = state.feeds.range(following(after));
-            Ok(feeds.filter_map(|(no, feed)| Some((*no, feed.poll.clone()?))).take(max).collect())
+            Ok(feeds
+                .filter_map(|(no, feed)| Some((*no, feed.poll.clone()?)))
+                .take(max)
+                .collect())
         })
     }
 
@@ -223,7 +296,11 @@ impl Polls for Memory {
         self.answer(move |state, _| Ok(state.feeds.get(&feed).and_then(|feed| feed.poll.clone())))
     }
 
-    fn save_polls(&self, polls: Vec<(FeedNo, PollState)>, pauses: Vec<HostPause>) -> StoreFuture<'_, ()> {
+    fn save_polls(
+        &self,
+        polls: Vec<(FeedNo, PollState)>,
+        pauses: Vec<HostPause>,
+    ) -> StoreFuture<'_, ()> {
         self.answer(move |state, now| state.save_polls(polls, pauses, now))
     }
 
@@ -236,10 +313,17 @@ impl Polls for Memory {
 }
 
 impl Walks for Memory {
-    fn walks(&self, after: Option<FeedNo>, max: usize) -> StoreFuture<'_, Vec<(FeedNo, ArchiveWalk)>> {
+    fn walks(
+        &self,
+        after: Option<FeedNo>,
+        max: usize,
+    ) -> StoreFuture<'_, Vec<(FeedNo, ArchiveWalk)>> {
         self.answer(move |state, _| {
             let feeds = state.feeds.range(following(after));
-            Ok(feeds.filter_map(|(no, feed)| Some((*no, feed.walk.clone()?))).take(max).collect())
+            Ok(feeds
+                .filter_map(|(no, feed)| Some((*no, feed.walk.clone()?)))
+                .take(max)
+                .collect())
         })
     }
 
@@ -247,14 +331,22 @@ impl Walks for Memory {
         self.answer(move |state, _| Ok(state.feeds.get(&feed).and_then(|feed| feed.walk.clone())))
     }
 
-    fn stage(&self, feed: FeedNo, walk: ArchiveWalk, page: Option<StagedPage>) -> StoreFuture<'_, ()> {
+    fn stage(
+        &self,
+        feed: FeedNo,
+        walk: ArchiveWalk,
+        page: Option<StagedPage>,
+    ) -> StoreFuture<'_, ()> {
         self.answer(move |state, now| state.stage(feed, walk, page, now))
     }
 
     fn staged(&self, feed: FeedNo) -> StoreFuture<'_, StagedWalk> {
         self.answer(move |state, _| {
             let feed = state.feed(feed)?;
-            Ok(StagedWalk { walk: feed.walk.clone(), pages: feed.staged.values().cloned().collect() })
+            Ok(StagedWalk {
+                walk: feed.walk.clone(),
+                pages: feed.staged.values().cloned().collect(),
+            })
         })
     }
 }
@@ -264,11 +356,18 @@ impl Subscriptions for Memory {
         self.answer(move |state, _| state.subscribe(new))
     }
 
-    fn change_subscription(&self, sub: Subscription, progress: Option<Progress>) -> StoreFuture<'_, u64> {
+    fn change_subscription(
+        &self,
+        sub: Subscription,
+        progress: Option<Progress>,
+    ) -> StoreFuture<'_, u64> {
         self.answer(move |state, _| state.change_subscription(sub, progress))
     }
 
-    fn subscription(&self, sub: SubscriptionNo) -> StoreFuture<'_, Option<(Subscription, Progress)>> {
+    fn subscription(
+        &self,
+        sub: SubscriptionNo,
+    ) -> StoreFuture<'_, Option<(Subscription, Progress)>> {
         self.answer(move |state, _| Ok(state.subs.get(&sub).cloned()))
     }
 
@@ -298,7 +397,10 @@ impl Subscriptions for Memory {
 
     fn count_active(&self, feed: FeedNo, now: Stamp) -> StoreFuture<'_, usize> {
         self.answer(move |state, _| {
-            let due = state.subs.values().filter(|(sub, _)| sub.feed() == feed && sub.is_active(now));
+            let due = state
+                .subs
+                .values()
+                .filter(|(sub, _)| sub.feed() == feed && sub.is_active(now));
             Ok(due.map(|(_, progress)| progress.readers()).sum())
         })
     }
@@ -320,7 +422,10 @@ impl Subscriptions for Memory {
     fn save_attempts(&self, attempts: Vec<(SubscriptionNo, Attempts)>) -> StoreFuture<'_, ()> {
         self.answer(move |state, _| {
             for (no, attempts) in attempts {
-                state.subs.entry(no).and_modify(|(_, progress)| progress.attempts = attempts);
+                state
+                    .subs
+                    .entry(no)
+                    .and_modify(|(_, progress)| progress.attempts = attempts);
             }
             Ok(())
         })
@@ -342,7 +447,10 @@ impl Groups for Memory {
 
     fn holders(&self, group: FeedNo, post: ItemId) -> StoreFuture<'_, Vec<Holder>> {
         self.answer(move |state, _| {
-            let post = state.groups.get(&group).and_then(|group| group.posts.get(&post));
+            let post = state
+                .groups
+                .get(&group)
+                .and_then(|group| group.posts.get(&post));
             Ok(post.map(|post| post.holders.clone()).unwrap_or_default())
         })
     }
@@ -351,7 +459,10 @@ impl Groups for Memory {
 impl SiteStore for Memory {
     fn keep_document(&self, feed: FeedNo, document: Arc<LegacyDocument>) -> StoreFuture<'_, ()> {
         self.answer(move |state, _| {
-            let held = state.feeds.get_mut(&feed).ok_or(StoreError::UnknownFeed(feed))?;
+            let held = state
+                .feeds
+                .get_mut(&feed)
+                .ok_or(StoreError::UnknownFeed(feed))?;
             if let Some(cut) = held.cut(document) {
                 held.document = Some(cut);
             }
@@ -361,7 +472,10 @@ impl SiteStore for Memory {
 
     fn document(&self, feed: FeedNo) -> StoreFuture<'_, Option<LegacyDocument>> {
         self.answer(move |state, _| {
-            Ok(state.feeds.get(&feed).and_then(|held| held.document.as_deref().cloned()))
+            Ok(state
+                .feeds
+                .get(&feed)
+                .and_then(|held| held.document.as_deref().cloned()))
         })
     }
 
@@ -378,12 +492,21 @@ impl SiteStore for Memory {
 }
 
 impl Leases for Memory {
-    fn take_lease<'a>(&'a self, feed: FeedNo, owner: &'a str, secs: u64) -> StoreFuture<'a, FeedLease> {
-        self.lease_anew(feed, move |last, now| FeedLease::taken(last, feed, owner, now.plus_secs(secs), now))
+    fn take_lease<'a>(
+        &'a self,
+        feed: FeedNo,
+        owner: &'a str,
+        secs: u64,
+    ) -> StoreFuture<'a, FeedLease> {
+        self.lease_anew(feed, move |last, now| {
+            FeedLease::taken(last, feed, owner, now.plus_secs(secs), now)
+        })
     }
 
     fn renew_lease(&self, feed: FeedNo, epoch: u64, secs: u64) -> StoreFuture<'_, FeedLease> {
-        self.lease_anew(feed, move |last, now| FeedLease::ending(last, epoch, now.plus_secs(secs)))
+        self.lease_anew(feed, move |last, now| {
+            FeedLease::ending(last, epoch, now.plus_secs(secs))
+        })
     }
 
     fn release_lease(&self, feed: FeedNo, epoch: u64) -> StoreFuture<'_, ()> {
@@ -400,7 +523,11 @@ impl Watched for Memory {}
 
 impl Upkeep for Memory {
     fn back_up<'a>(&'a self, _: &'a Path) -> StoreFuture<'a, BackupReport> {
-        Box::pin(async { Err(StoreError::Failed("a store in memory has no backups".into())) })
+        Box::pin(async {
+            Err(StoreError::Failed(
+                "a store in memory has no backups".into(),
+            ))
+        })
     }
 
     fn check(&self) -> StoreFuture<'_, ()> {
@@ -424,7 +551,10 @@ impl Upkeep for Memory {
 
 /// The keys after this one, or all.
 fn following<K>(after: Option<K>) -> (Bound<K>, Bound<K>) {
-    (after.map_or(Bound::Unbounded, Bound::Excluded), Bound::Unbounded)
+    (
+        after.map_or(Bound::Unbounded, Bound::Excluded),
+        Bound::Unbounded,
+    )
 }
 
 impl MemoryState {
@@ -432,8 +562,17 @@ impl MemoryState {
         self.feeds.get(&feed).ok_or(StoreError::UnknownFeed(feed))
     }
 
-    fn register(&mut self, name: &str, namespace: &str, now: Stamp) -> Result<FeedRecord, StoreError> {
-        if let Some(feed) = self.feeds.values_mut().find(|feed| feed.record.name == name) {
+    fn register(
+        &mut self,
+        name: &str,
+        namespace: &str,
+        now: Stamp,
+    ) -> Result<FeedRecord, StoreError> {
+        if let Some(feed) = self
+            .feeds
+            .values_mut()
+            .find(|feed| feed.record.name == name)
+        {
             check_namespace(&feed.record, namespace)?;
             if feed.record.ids.namespace != namespace {
                 feed.take_namespace(namespace, now);
@@ -479,7 +618,9 @@ impl MemoryState {
             return Err(StoreError::UnknownFeed(*never_given));
         }
         for (no, poll) in polls {
-            self.feeds.entry(no).and_modify(|feed| feed.poll = Some(poll));
+            self.feeds
+                .entry(no)
+                .and_modify(|feed| feed.poll = Some(poll));
         }
         if !hosts.is_empty() {
             self.hosts.retain(|_, pause| pause.until > now);
@@ -496,7 +637,10 @@ impl MemoryState {
         page: Option<StagedPage>,
         now: Stamp,
     ) -> Result<(), StoreError> {
-        let held = self.feeds.get_mut(&feed).ok_or(StoreError::UnknownFeed(feed))?;
+        let held = self
+            .feeds
+            .get_mut(&feed)
+            .ok_or(StoreError::UnknownFeed(feed))?;
         held.walk = Some(walk.token());
         let page = page.map(|page| held.cut_page(page));
         held.staged.extend(page.map(|page| (page.no, page)));
@@ -505,7 +649,9 @@ impl MemoryState {
     }
 
     fn find_subscription(&self, topic: &str, address: &str) -> Option<&(Subscription, Progress)> {
-        self.subs.values().find(|(sub, _)| sub.topic == topic && sub.target.address() == address)
+        self.subs
+            .values()
+            .find(|(sub, _)| sub.topic == topic && sub.target.address() == address)
     }
 
     fn subscribe(&mut self, new: NewSubscription) -> Result<Subscription, StoreError> {

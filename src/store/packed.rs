@@ -1,4 +1,5 @@
-//! Poll states as they are stored, for whoever keeps many of them in memory: a tenth of the size; not where they are kept.
+//! Poll states as they are stored, for whoever keeps many of them in memory: a tenth of the size;
+//! not where they are kept.
 
 use super::stored::{decode, encode};
 use crate::feed::schedule::PollState;
@@ -43,15 +44,30 @@ mod tests {
     fn the_question_of_a_changed_url_and_every_fault_about_addresses_are_kept() {
         let feed = || "blog".to_owned();
         let faults = [
-            FaultKind::Unrecognised { feed: feed(), from: "a".into(), to: "b".into(), title: String::new() },
-            FaultKind::WebPage { reason: "a page".into(), feeds: vec!["x (y)".into()], was_feed: true },
+            FaultKind::Unrecognised {
+                feed: feed(),
+                from: "a".into(),
+                to: "b".into(),
+                title: String::new(),
+            },
+            FaultKind::WebPage {
+                reason: "a page".into(),
+                feeds: vec!["x (y)".into()],
+                was_feed: true,
+            },
             FaultKind::LeadsBack,
         ];
         for kind in faults {
             let mut state = PollState::unpolled("https://a.example/");
-            state.health.fault = Some(FaultNote { kind, since: Stamp::from_secs(1) });
-            let mut moved =
-                state.clone().resumed("https://b.example/", &Policy::default(), Stamp::from_secs(2));
+            state.health.fault = Some(FaultNote {
+                kind,
+                since: Stamp::from_secs(1),
+            });
+            let mut moved = state.clone().resumed(
+                "https://b.example/",
+                &Policy::default(),
+                Stamp::from_secs(2),
+            );
             moved.health.fault = state.health.fault;
             for state in [moved.clone(), moved.consented().unwrap()] {
                 assert_eq!(PackedPollState::of(&state).unpacked(), state);

@@ -1,4 +1,5 @@
-//! One page over any store's rows, those that its filter hides left out; how the rows are kept is the store's business.
+//! One page over any store's rows, those that its filter hides left out; how the rows are kept is
+//! the store's business.
 
 use super::StoreError;
 use crate::feed::{
@@ -36,8 +37,8 @@ pub(super) trait ListedRow: ListingRow {
 
 /// A listing whose store may know in which rows to look.
 pub(super) trait IndexedListing: Listing<Error = StoreError> {
-    /// The rows of a range that may meet the clauses of a filter, and those that were changed if they are wanted, in one
-    /// direction; `None` where no index tells.
+    /// The rows of a range that may meet the clauses of a filter, and those that were changed if
+    /// they are wanted, in one direction; `None` where no index tells.
     fn likely<'a>(
         &'a self,
         _clauses: &[IndexClause],
@@ -54,22 +55,35 @@ where
     L: IndexedListing,
     L::ListingRow: ListedRow,
 {
-    let shown = Shown { rows, filter: &query.filter, record, order: query.order, end: RefCell::default() };
+    let shown = Shown {
+        rows,
+        filter: &query.filter,
+        record,
+        order: query.order,
+        end: RefCell::default(),
+    };
     let selected = page::select(&shown, &query.ask())?;
     let ScanEnd { cut, scanned } = shown.end.take();
     let total = match &query.filter {
         Filter::All => Some(record.items.total),
         Filter::Live => Some(record.items.live),
-        Filter::Terms(_) | Filter::Within(_) if query.with_total && record.items.total <= COUNT_ROWS_MAX => {
+        Filter::Terms(_) | Filter::Within(_)
+            if query.with_total && record.items.total <= COUNT_ROWS_MAX =>
+        {
             shown.count()?
         }
         Filter::Terms(_) | Filter::Within(_) => None,
     };
     // What a reader may not see moves no position of that reader.
-    let is_further =
-        |scanned: &String| cut.is_none() && *scanned != selected.last_cursor && !query.filter.is_within();
+    let is_further = |scanned: &String| {
+        cut.is_none() && *scanned != selected.last_cursor && !query.filter.is_within()
+    };
     Ok(Page {
-        items: selected.rows.into_iter().map(ShownRow::into_item).collect::<Result<_, _>>()?,
+        items: selected
+            .rows
+            .into_iter()
+            .map(ShownRow::into_item)
+            .collect::<Result<_, _>>()?,
         more: selected.more || cut.is_some(),
         total,
         scanned: scanned.filter(is_further),
@@ -79,8 +93,8 @@ where
     })
 }
 
-/// The bounds of a range as stamps. Stamps are unique in a store, so nothing stands at an offset other than 0; and nothing before
-/// 1970.
+/// The bounds of a range as stamps. Stamps are unique in a store, so nothing stands at an offset
+/// other than 0; and nothing before 1970.
 pub(super) fn stamps((low, high): Range) -> (Bound<Stamp>, Bound<Stamp>) {
     let first = Bound::Included(Stamp::ZERO);
     let low = match low {
@@ -101,7 +115,8 @@ pub(super) fn stamps((low, high): Range) -> (Bound<Stamp>, Bound<Stamp>) {
     (low, high)
 }
 
-/// The bounds of a range whose places hold several items each: all items at a place that it cuts are in it.
+/// The bounds of a range whose places hold several items each: all items at a place that it cuts
+/// are in it.
 pub(super) fn whole_moments((low, high): Range) -> (Bound<Moment>, Bound<Moment>) {
     let whole = |bound: Bound<ListingPlace>| match bound {
         Bound::Included(place) | Bound::Excluded(place) => Bound::Included(place.t),
@@ -110,8 +125,9 @@ pub(super) fn whole_moments((low, high): Range) -> (Bound<Moment>, Bound<Moment>
     (whole(low), whole(high))
 }
 
-/// Rows with the places in which they stand, those in a range. They come in the direction of the listing, with every row of each
-/// stamp (see [`whole_moments`]), because an offset is the number of rows before.
+/// Rows with the places in which they stand, those in a range. They come in the direction of the
+/// listing, with every row of each stamp (see [`whole_moments`]), because an offset is the number
+/// of rows before.
 pub(super) fn placed<'a, T: 'a>(
     rows: impl Iterator<Item = Result<(Moment, T), StoreError>> + 'a,
     range: Range,
@@ -129,17 +145,25 @@ pub(super) fn placed<'a, T: 'a>(
                 Err(error) => return Some(Err(error)),
             };
             let mut shared = vec![first];
-            while let Some(Ok((_, row))) = rows.next_if(|row| row.as_ref().is_ok_and(|(next, _)| *next == t))
+            while let Some(Ok((_, row))) =
+                rows.next_if(|row| row.as_ref().is_ok_and(|(next, _)| *next == t))
             {
                 shared.push(row);
             }
             let last = u32::try_from(shared.len() - 1).unwrap_or(u32::MAX);
             let offset = |at: u32| if reverse { last - at } else { at };
             let place = |(at, row)| (ListingPlace { t, o: offset(at) }, row);
-            group = (0..=last).zip(shared).map(place).collect::<Vec<_>>().into_iter();
+            group = (0..=last)
+                .zip(shared)
+                .map(place)
+                .collect::<Vec<_>>()
+                .into_iter();
         }
     });
-    of_one_stamp.filter(move |row| row.as_ref().map_or(true, |(place, _)| range.contains(place)))
+    of_one_stamp.filter(move |row| {
+        row.as_ref()
+            .map_or(true, |(place, _)| range.contains(place))
+    })
 }
 
 /// A listing whose pages show what a filter shows.
@@ -225,7 +249,10 @@ where
     fn count(&self) -> Result<Option<u64>, StoreError> {
         let mut count = 0;
         let mut bytes = 0_usize;
-        for row in self.rows_to_look_at((Bound::Unbounded, Bound::Unbounded), (false, false))?.0 {
+        for row in self
+            .rows_to_look_at((Bound::Unbounded, Bound::Unbounded), (false, false))?
+            .0
+        {
             let (_, row) = row?;
             bytes = bytes.saturating_add(row.weight_bytes());
             if bytes > SCAN_BYTES_MAX {
@@ -236,8 +263,8 @@ where
         Ok(Some(count))
     }
 
-    /// The rows of a range that may meet the filter, in one direction, and those that were changed if they are wanted; true beside
-    /// them where an index tells, and they are not all.
+    /// The rows of a range that may meet the filter, in one direction, and those that were changed
+    /// if they are wanted; true beside them where an index tells, and they are not all.
     fn rows_to_look_at(
         &self,
         range: Range,
@@ -248,13 +275,19 @@ where
             clauses => self.rows.likely(clauses, (range, reverse), with_changed)?,
         };
         let is_likely = likely.is_some();
-        Ok((likely.map_or_else(|| self.rows.rows(range, reverse), Ok)?, is_likely))
+        Ok((
+            likely.map_or_else(|| self.rows.rows(range, reverse), Ok)?,
+            is_likely,
+        ))
     }
 
-    /// False for an item that the reader may not see: for such a reader the feed never held it, and neither an id nor a cursor
-    /// tells of it (SF-131). What the reader's own terms leave out has its place.
+    /// False for an item that the reader may not see: for such a reader the feed never held it, and
+    /// neither an id nor a cursor tells of it (SF-131). What the reader's own terms leave out has
+    /// its place.
     fn is_seen(&self, row: &L::ListingRow) -> Result<bool, StoreError> {
-        let Filter::Within(part) = self.filter else { return Ok(true) };
+        let Filter::Within(part) = self.filter else {
+            return Ok(true);
+        };
         let item = row.item()?;
         Ok(part.permitted.shows(&item, self.record) || self.has_left(&item))
     }
@@ -265,7 +298,11 @@ where
     }
 
     /// The last row of a range, for the cursor of what was passed over.
-    fn last_of(&self, range: Range, reverse: bool) -> Result<Option<(ListingPlace, String)>, StoreError> {
+    fn last_of(
+        &self,
+        range: Range,
+        reverse: bool,
+    ) -> Result<Option<(ListingPlace, String)>, StoreError> {
         let last = self.rows.rows(range, !reverse)?.next().transpose()?;
         Ok(last.map(|(place, row)| (place, row.id())))
     }
@@ -276,11 +313,14 @@ where
         range: Range,
         reverse: bool,
         (mut rows, is_likely): (ListingRows<'a, L>, bool),
-    ) -> impl Iterator<Item = Result<(ListingPlace, ShownRow<L::ListingRow>), StoreError>> + 'a {
+    ) -> impl Iterator<Item = Result<(ListingPlace, ShownRow<L::ListingRow>), StoreError>> + 'a
+    {
         let (mut examined, mut bytes) = (0, 0_usize);
         let mut last: Option<(ListingPlace, String)> = None;
         let cursor = |last: &mut Option<(ListingPlace, String)>| {
-            last.take().and_then(|(place, id)| Toc::of(place.t, [id])).map(|toc| toc.to_string())
+            last.take()
+                .and_then(|(place, id)| Toc::of(place.t, [id]))
+                .map(|toc| toc.to_string())
         };
         std::iter::from_fn(move || {
             loop {
@@ -336,28 +376,48 @@ where
         for row in self.rows.rows((place(0), place(u32::MAX)), false)? {
             let (_, row) = row?;
             // What is not seen keeps its place among the others, but not its id.
-            ids.push(if self.is_seen(&row)? { row.id() } else { String::new() });
+            ids.push(if self.is_seen(&row)? {
+                row.id()
+            } else {
+                String::new()
+            });
         }
-        ids.truncate(ids.iter().rposition(|id| !id.is_empty()).map_or(0, |last| last + 1));
+        ids.truncate(
+            ids.iter()
+                .rposition(|id| !id.is_empty())
+                .map_or(0, |last| last + 1),
+        );
         Ok(ids)
     }
 
     fn first_seen(&self) -> Result<Option<Moment>, StoreError> {
         // The time of the first item would be that of one which is not seen.
-        if self.filter.is_within() { Ok(Some(Moment::MIN)) } else { self.rows.first_seen() }
+        if self.filter.is_within() {
+            Ok(Some(Moment::MIN))
+        } else {
+            self.rows.first_seen()
+        }
     }
 
     fn place_of(&self, id: &str) -> Result<Option<ListingPlace>, StoreError> {
-        let Some(place) = self.rows.place_of(id)? else { return Ok(None) };
+        let Some(place) = self.rows.place_of(id)? else {
+            return Ok(None);
+        };
         let here = (Bound::Included(place), Bound::Included(place));
         let is_there = self.rows(here, false)?.next().transpose()?.is_some();
         Ok((is_there || !self.filter.is_within()).then_some(place))
     }
 
-    fn rows<'a>(&'a self, range: Range, reverse: bool) -> Result<ListingRows<'a, Self>, StoreError> {
+    fn rows<'a>(
+        &'a self,
+        range: Range,
+        reverse: bool,
+    ) -> Result<ListingRows<'a, Self>, StoreError> {
         let rows = self.rows.rows(range, reverse)?;
         if !self.filter.is_within() {
-            return Ok(Box::new(rows.map(|row| row.map(|(place, row)| (place, ShownRow::Stored(row))))));
+            return Ok(Box::new(rows.map(|row| {
+                row.map(|(place, row)| (place, ShownRow::Stored(row)))
+            })));
         }
         let seen = rows.take(SCAN_ROWS_MAX).filter_map(|row| {
             let seen = row.and_then(|(place, row)| Ok((self.is_seen(&row)?, place, row)));
@@ -370,7 +430,11 @@ where
         Ok(Box::new(seen))
     }
 
-    fn shown<'a>(&'a self, range: Range, reverse: bool) -> Result<ListingRows<'a, Self>, StoreError> {
+    fn shown<'a>(
+        &'a self,
+        range: Range,
+        reverse: bool,
+    ) -> Result<ListingRows<'a, Self>, StoreError> {
         match self.filter {
             Filter::All => self.rows(range, reverse),
             Filter::Live | Filter::Terms(_) | Filter::Within(_) => {

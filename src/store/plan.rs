@@ -1,4 +1,5 @@
-//! Plan of a commit: the rows to write, worked out before the first is written. Pure; writing is the store's business.
+//! Plan of a commit: the rows to write, worked out before the first is written. Pure; writing is
+//! the store's business.
 
 use super::{
     Commit, Receipt, StoreError,
@@ -64,7 +65,10 @@ pub(super) struct FormerPlace {
 
 impl FormerPlace {
     fn of(item: &Item) -> Self {
-        Self { t: item.modified, listed: item.listed() }
+        Self {
+            t: item.modified,
+            listed: item.listed(),
+        }
     }
 }
 
@@ -80,9 +84,17 @@ pub(super) fn plan(
     }
     let before = record.last_t;
     let stamped = Vec::with_capacity(commit.changes.len());
-    let receipt = Receipt { feed: record, stamped, groups: Vec::new() };
-    let mut plan =
-        PlannedCommit { receipt, items: BTreeMap::new(), evidence: Vec::new(), forgotten: Vec::new() };
+    let receipt = Receipt {
+        feed: record,
+        stamped,
+        groups: Vec::new(),
+    };
+    let mut plan = PlannedCommit {
+        receipt,
+        items: BTreeMap::new(),
+        evidence: Vec::new(),
+        forgotten: Vec::new(),
+    };
     for change in &commit.changes {
         let t = plan.receipt.feed.last_t.next().max(now);
         plan.take(change, t, &commit.basis.limits, held)?;
@@ -106,13 +118,22 @@ impl PlannedCommit {
         // An item may change twice in one commit: only its last version is written.
         let (from, before) = match self.items.remove(&id) {
             Some(moved) => (moved.from, Some(moved.item)),
-            None => held.item(id)?.map_or((None, None), |item| (Some(FormerPlace::of(&item)), Some(item))),
+            None => held.item(id)?.map_or((None, None), |item| {
+                (Some(FormerPlace::of(&item)), Some(item))
+            }),
         };
         let item = match change {
             Change::Put(put) => self.put(put, before, t, limits.item_bytes_max)?,
             Change::Delete(delete) => self.delete(delete, before, t)?,
         };
-        self.items.insert(id, Moved { from, item: Arc::new(item), encoded: Vec::new() });
+        self.items.insert(
+            id,
+            Moved {
+                from,
+                item: Arc::new(item),
+                encoded: Vec::new(),
+            },
+        );
         self.receipt.stamped.push((id, t));
         Ok(())
     }
@@ -130,7 +151,10 @@ impl PlannedCommit {
             PutKind::Revived => before.as_ref().is_some_and(|item| item.is_gone()),
         };
         if !fits {
-            return Err(damaged(&format!("item {}", put.id), &format!("cannot be {:?} as it is", put.kind)));
+            return Err(damaged(
+                &format!("item {}", put.id),
+                &format!("cannot be {:?} as it is", put.kind),
+            ));
         }
         let feed = &mut self.receipt.feed;
         feed.items.total += u64::from(put.kind == PutKind::Added);
@@ -142,7 +166,10 @@ impl PlannedCommit {
                 feed.name = %feed.name, item.id = %put.id, item.iri = logged_url(&put.iri),
                 "An item of `{}` is kept without parts that are too long: more than {bytes_max} bytes (keep.item_bytes_max)", feed.name
             );
-            debug_assert!(shortened(entry, bytes_max).is_none(), "what is short enough stays as it is");
+            debug_assert!(
+                shortened(entry, bytes_max).is_none(),
+                "what is short enough stays as it is"
+            );
         }
         let revived = (put.kind == PutKind::Revived).then_some(t);
         let before = before.as_deref();
@@ -157,18 +184,30 @@ impl PlannedCommit {
             modified: t,
             created: before.map_or(t, |before| before.created),
             revived: revived.or(before.and_then(|before| before.revived)),
-            published_us: put.published_us.or(before.and_then(|before| before.published_us)),
+            published_us: put
+                .published_us
+                .or(before.and_then(|before| before.published_us)),
             tombstone_count: before.map_or(0, |before| before.tombstone_count),
             content: Content::Live(short.unwrap_or_else(|| put.entry.clone())),
             digests: put.digests,
         })
     }
 
-    fn delete(&mut self, delete: &Delete, before: Option<Arc<Item>>, t: Stamp) -> Result<Item, StoreError> {
+    fn delete(
+        &mut self,
+        delete: &Delete,
+        before: Option<Arc<Item>>,
+        t: Stamp,
+    ) -> Result<Item, StoreError> {
         let is_forgotten = delete.reason == Reason::Forgotten;
         let before = before
             .filter(|item| !item.is_gone() || is_forgotten)
-            .ok_or_else(|| damaged(&format!("item {}", delete.id), "cannot be deleted: it is not live"))?;
+            .ok_or_else(|| {
+                damaged(
+                    &format!("item {}", delete.id),
+                    "cannot be deleted: it is not live",
+                )
+            })?;
         // Damage that was not noticed before must not become a panic here.
         let live = u64::from(!before.is_gone());
         self.receipt.feed.items.live = self.receipt.feed.items.live.saturating_sub(live);
@@ -178,24 +217,54 @@ impl PlannedCommit {
         } else {
             self.evidence.push((delete.id, t, delete.evidence.clone()));
         }
-        let Delete { reason, first_missing, last_seen, .. } = *delete;
-        let content = Content::Gone { reason, first_missing, last_seen };
+        let Delete {
+            reason,
+            first_missing,
+            last_seen,
+            ..
+        } = *delete;
+        let content = Content::Gone {
+            reason,
+            first_missing,
+            last_seen,
+        };
         // What was held is stripped, and what the next poll is compared with stays.
         let tombstone_count = before.tombstone_count.saturating_add(1);
         if is_forgotten {
-            // Of what was removed for good nothing is told: an id of the publisher may be a permalink, or words of the title.
+            // Of what was removed for good nothing is told: an id of the publisher may be a
+            // permalink, or words of the title.
             let iri = before.iri.clone();
-            let iri = if iri.starts_with("urn:uuid:") { iri } else { uuid_iri("", &delete.id.to_string()) };
+            let iri = if iri.starts_with("urn:uuid:") {
+                iri
+            } else {
+                uuid_iri("", &delete.id.to_string())
+            };
             let (publisher_id, digests) = (None, ItemDigests::default());
-            return Ok(Item { content, modified: t, iri, publisher_id, digests, tombstone_count, ..*before });
+            return Ok(Item {
+                content,
+                modified: t,
+                iri,
+                publisher_id,
+                digests,
+                tombstone_count,
+                ..*before
+            });
         }
-        let publisher_id = PublisherId::with_source(before.publisher_id.as_ref(), before.remaining_source());
+        let publisher_id =
+            PublisherId::with_source(before.publisher_id.as_ref(), before.remaining_source());
         let iri = before.iri.clone();
-        Ok(Item { content, modified: t, iri, publisher_id, tombstone_count, ..*before })
+        Ok(Item {
+            content,
+            modified: t,
+            iri,
+            publisher_id,
+            tombstone_count,
+            ..*before
+        })
     }
 
-    /// Counts the bytes of the feed, and refuses what passes its quota. A commit that takes away at least as much as it adds is
-    /// always made.
+    /// Counts the bytes of the feed, and refuses what passes its quota. A commit that takes away at
+    /// least as much as it adds is always made.
     fn weigh(&mut self, limits: &KeepLimits, held: &impl Held) -> Result<(), StoreError> {
         let feed = &mut self.receipt.feed;
         let before = feed.items.bytes.map_or_else(|| held.bytes(), Ok)?;
@@ -206,17 +275,37 @@ impl PlannedCommit {
             removed += moved.from.map_or(Ok(0), |from| held.bytes_at(from.t))?;
         }
         let bytes = before.saturating_add(added).saturating_sub(removed);
-        if let Some(quota_bytes) = limits.quota_bytes.filter(|quota| added > removed && bytes > *quota) {
-            return Err(StoreError::Quota { feed: feed.name.clone(), bytes, quota_bytes });
+        if let Some(quota_bytes) = limits
+            .quota_bytes
+            .filter(|quota| added > removed && bytes > *quota)
+        {
+            return Err(StoreError::Quota {
+                feed: feed.name.clone(),
+                bytes,
+                quota_bytes,
+            });
         }
         feed.items.bytes = Some(bytes);
         Ok(())
     }
 
-    /// Notes that items may be missing before those of this commit, when its document began the window anew.
-    fn mark_gap(&mut self, commit: &Commit, before: Stamp, held: &impl Held) -> Result<(), StoreError> {
-        let Some(observed) = &commit.observed else { return Ok(()) };
-        let Some(event) = observed.events.iter().copied().find(|event| event.leaves_a_gap()) else {
+    /// Notes that items may be missing before those of this commit, when its document began the
+    /// window anew.
+    fn mark_gap(
+        &mut self,
+        commit: &Commit,
+        before: Stamp,
+        held: &impl Held,
+    ) -> Result<(), StoreError> {
+        let Some(observed) = &commit.observed else {
+            return Ok(());
+        };
+        let Some(event) = observed
+            .events
+            .iter()
+            .copied()
+            .find(|event| event.leaves_a_gap())
+        else {
             return Ok(());
         };
         let newest = held.id_at(before)?;
@@ -225,12 +314,20 @@ impl PlannedCommit {
         };
         let before = newest.map_or_else(String::new, |id| cursor(before, id));
         // Of an item that changed twice in one commit only the later T stands for something.
-        let stands =
-            |(id, t): &&(ItemId, Stamp)| self.items.get(id).is_some_and(|kept| kept.item.modified == *t);
+        let stands = |(id, t): &&(ItemId, Stamp)| {
+            self.items
+                .get(id)
+                .is_some_and(|kept| kept.item.modified == *t)
+        };
         let first = self.receipt.stamped.iter().find(stands);
         let after = first.map_or_else(|| before.clone(), |(id, t)| cursor(*t, *id));
         let gaps = &mut self.receipt.feed.completeness.gaps;
-        gaps.push(Gap { at: observed.at, event, before, after });
+        gaps.push(Gap {
+            at: observed.at,
+            event,
+            before,
+            after,
+        });
         gaps.drain(..gaps.len().saturating_sub(GAPS_MAX));
         Ok(())
     }
@@ -261,7 +358,8 @@ impl PlannedCommit {
                 None => held.id_at(feed.last_t)?,
             };
             let cursor = newest.and_then(|id| Toc::of(feed.last_t, [id.to_string()]));
-            feed.completeness.first_cursor = Some(cursor.map_or_else(String::new, |toc| toc.to_string()));
+            feed.completeness.first_cursor =
+                Some(cursor.map_or_else(String::new, |toc| toc.to_string()));
         }
         Ok(())
     }
@@ -285,7 +383,8 @@ pub(super) fn bindings(commit: &Commit) -> impl Iterator<Item = (KeyHash, ItemId
         Change::Put(put) => Some(put),
         Change::Delete(_) => None,
     });
-    puts.flat_map(|put| put.keys.iter().map(|key| (*key, put.id))).chain(commit.aliases.iter().copied())
+    puts.flat_map(|put| put.keys.iter().map(|key| (*key, put.id)))
+        .chain(commit.aliases.iter().copied())
 }
 
 /// The witnesses of the items of a commit, in the order of their changes.
@@ -306,9 +405,10 @@ pub(super) fn witnessed(held: &[ItemId], id: ItemId) -> Option<Vec<ItemId>> {
     Some(kept.iter().copied().chain([id]).collect())
 }
 
-/// True when anything rendered of a head differs. Its dates churn with every poll, so they are never shown (a document
-/// carries T instead), and its rhythm, its place in a longer list and its cloud speak to pollers only: none of them may change what consumers have cached. Taken
-/// apart field by field, so that nobody adds one without deciding.
+/// True when anything rendered of a head differs. Its dates churn with every poll, so they are
+/// never shown (a document carries T instead), and its rhythm, its place in a longer list and its
+/// cloud speak to pollers only: none of them may change what consumers have cached. Taken apart
+/// field by field, so that nobody adds one without deciding.
 fn renders_otherwise(old: &Metadata, new: &Metadata) -> bool {
     let Metadata {
         id,
@@ -336,5 +436,6 @@ fn renders_otherwise(old: &Metadata, new: &Metadata) -> bool {
         || (&old.language, &old.rights, &old.generator) != (language, rights, generator)
         || (&old.image, &old.icon) != (image, icon)
         || (&old.history, &old.foreign) != (history, foreign)
-        || (&old.rhythm.skip_hours, &old.rhythm.skip_days) != (&rhythm.skip_hours, &rhythm.skip_days)
+        || (&old.rhythm.skip_hours, &old.rhythm.skip_days)
+            != (&rhythm.skip_hours, &rhythm.skip_days)
 }

@@ -1,9 +1,11 @@
-//! The store in one redb file: one thread writes, a bounded pool reads; the tables are in [`tables`], not here.
+//! The store in one redb file: one thread writes, a bounded pool reads; the tables are in
+//! [`tables`], not here.
 
 use super::{
-    AccountStore, BackupReport, CatalogStore, Commit, FeedLease, Feeds, FoundFeeds, GroupStep, Groups,
-    HostPause, Leases, Outlined, Polls, Receipt, SiteStore, Snapshot, StoreCounts, StoreError, StoreFuture,
-    Subscription, SubscriptionNo, Subscriptions, Upkeep, Walks, WantedGroup, Watched, Witnessed,
+    AccountStore, BackupReport, CatalogStore, Commit, FeedLease, Feeds, FoundFeeds, GroupStep,
+    Groups, HostPause, Leases, Outlined, Polls, Receipt, SiteStore, Snapshot, StoreCounts,
+    StoreError, StoreFuture, Subscription, SubscriptionNo, Subscriptions, Upkeep, Walks,
+    WantedGroup, Watched, Witnessed,
     condition::{FileFigures, StoreCondition},
     stored::item::decode_item,
     subscriptions::{Acknowledged, Attempts, NewSubscription, Progress},
@@ -95,7 +97,8 @@ mod tests;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// The file, made when it is missing; its folder must exist. Relative paths count from the folder of the configuration.
+    /// The file, made when it is missing; its folder must exist. Relative paths count from the
+    /// folder of the configuration.
     pub path: PathBuf,
     /// Memory for pages of the file, in bytes.
     pub cache_bytes: usize,
@@ -103,14 +106,18 @@ pub struct Config {
 
 impl Default for Config {
     fn default() -> Self {
-        Self { path: PathBuf::from("everfeed.redb"), cache_bytes: 128 << 20 }
+        Self {
+            path: PathBuf::from("everfeed.redb"),
+            cache_bytes: 128 << 20,
+        }
     }
 }
 
-/// A store in a file. What was answered with `Ok` is on the disk. Dropping it finishes what was queued, too, but blocks
-/// meanwhile; [`Upkeep::close`] does not.
+/// A store in a file. What was answered with `Ok` is on the disk. Dropping it finishes what was
+/// queued, too, but blocks meanwhile; [`Upkeep::close`] does not.
 pub struct Redb {
-    // Above the reader, and so dropped first: it ends with a commit, for which the file must still be open.
+    // Above the reader, and so dropped first: it ends with a commit, for which the file must still
+    // be open.
     writer: Writer,
     reader: Reader,
     file: Arc<OpenFile>,
@@ -119,29 +126,43 @@ pub struct Redb {
 }
 
 impl Redb {
-    /// Opens the file at `path`, which is `config.path` as the caller resolved it, or makes it. Blocks; after a kill for less than a second (quick repair).
+    /// Opens the file at `path`, which is `config.path` as the caller resolved it, or makes it.
+    /// Blocks; after a kill for less than a second (quick repair).
     ///
-    /// `Schema` when the file is none of ours or a newer everfeed's, `Failed` when another process has it open.
+    /// `Schema` when the file is none of ours or a newer everfeed's, `Failed` when another process
+    /// has it open.
     pub fn open(path: &Path, config: &Config, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
         let file = StoreFile::new(path, config.cache_bytes);
         let database = guarded(|| file.open_or_make());
         let database = database.unwrap_or_else(|panic| Err(StoreError::Damaged(panic)))?;
-        Self::over(OpenFile::new(Box::new(file), database, clock.clone()), clock)
+        Self::over(
+            OpenFile::new(Box::new(file), database, clock.clone()),
+            clock,
+        )
     }
 
-    /// Opens the file at a path to look at it: nothing is written to it and nothing is made, and what redb mends in it stays
-    /// in memory. Blocks.
+    /// Opens the file at a path to look at it: nothing is written to it and nothing is made, and
+    /// what redb mends in it stays in memory. Blocks.
     pub fn look(path: &Path, config: &Config, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
         let file = SeenFile::new(path, config.cache_bytes);
-        let database = guarded(|| file.open()).unwrap_or_else(|panic| Err(StoreError::Damaged(panic)))?;
-        Self::over(OpenFile::new(Box::new(file), database, clock.clone()), clock)
+        let database =
+            guarded(|| file.open()).unwrap_or_else(|panic| Err(StoreError::Damaged(panic)))?;
+        Self::over(
+            OpenFile::new(Box::new(file), database, clock.clone()),
+            clock,
+        )
     }
 
     fn over(file: OpenFile, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
         let file = Arc::new(file);
         let writer = guarded(|| Writer::start(Arc::clone(&file), clock));
         let writer = writer.unwrap_or_else(|panic| Err(StoreError::Damaged(panic)))?;
-        Ok(Self { writer, reader: Reader::new(Arc::clone(&file)), file, is_closing: Arc::default() })
+        Ok(Self {
+            writer,
+            reader: Reader::new(Arc::clone(&file)),
+            file,
+            is_closing: Arc::default(),
+        })
     }
 }
 
@@ -157,31 +178,53 @@ impl Watched for Redb {
 
 /// Reads an item from the bytes that stand in a file under a key.
 pub(super) fn item_at(key: &[u8], bytes: &[u8]) -> Result<Item, StoreError> {
-    decode_item(tables::stamp_of(key), sealed::unseal(tables::ITEMS.name(), key, bytes)?)
+    decode_item(
+        tables::stamp_of(key),
+        sealed::unseal(tables::ITEMS.name(), key, bytes)?,
+    )
 }
 
 impl CatalogStore for Redb {
     fn register_all(&self, feeds: Vec<(String, String)>) -> StoreFuture<'_, Vec<FeedRecord>> {
         Box::pin(self.writer.run(move |writing| {
-            feeds.iter().map(|(name, namespace)| catalog::register(writing, name, namespace)).collect()
+            feeds
+                .iter()
+                .map(|(name, namespace)| catalog::register(writing, name, namespace))
+                .collect()
         }))
     }
 
     fn feed_named<'a>(&'a self, name: &'a str) -> StoreFuture<'a, Option<FeedRecord>> {
         let name = name.to_owned();
-        Box::pin(self.reader.run(move |snapshot| catalog::named(snapshot, &name)))
+        Box::pin(
+            self.reader
+                .run(move |snapshot| catalog::named(snapshot, &name)),
+        )
     }
 
     fn feeds(&self, after: Option<FeedNo>, max: usize) -> StoreFuture<'_, Vec<FeedRecord>> {
-        Box::pin(self.reader.run(move |snapshot| rows::records(snapshot, after, max)))
+        Box::pin(
+            self.reader
+                .run(move |snapshot| rows::records(snapshot, after, max)),
+        )
     }
 
-    fn feed_names(&self, after: Option<String>, max: usize) -> StoreFuture<'_, Vec<(String, FeedNo)>> {
-        Box::pin(self.reader.run(move |snapshot| catalog::names(snapshot, after.as_deref(), max)))
+    fn feed_names(
+        &self,
+        after: Option<String>,
+        max: usize,
+    ) -> StoreFuture<'_, Vec<(String, FeedNo)>> {
+        Box::pin(
+            self.reader
+                .run(move |snapshot| catalog::names(snapshot, after.as_deref(), max)),
+        )
     }
 
     fn forget(&self, feed: FeedNo) -> StoreFuture<'_, bool> {
-        Box::pin(self.writer.run(move |writing| catalog::forget(writing, feed)))
+        Box::pin(
+            self.writer
+                .run(move |writing| catalog::forget(writing, feed)),
+        )
     }
 
     fn counts(&self) -> StoreFuture<'_, StoreCounts> {
@@ -191,37 +234,42 @@ impl CatalogStore for Redb {
 
 impl Feeds for Redb {
     fn feed(&self, feed: FeedNo) -> StoreFuture<'_, FeedRecord> {
-        Box::pin(self.reader.run(move |snapshot| rows::record(snapshot, feed)))
+        Box::pin(
+            self.reader
+                .run(move |snapshot| rows::record(snapshot, feed)),
+        )
     }
 
     fn snapshot(&self, feed: FeedNo, keys: Vec<KeyHash>) -> StoreFuture<'_, Snapshot> {
-        Box::pin(
-            self.reader
-                .run(move |snapshot| salvage::named(snapshot, feed, rows::snapshot(snapshot, feed, &keys))),
-        )
+        Box::pin(self.reader.run(move |snapshot| {
+            salvage::named(snapshot, feed, rows::snapshot(snapshot, feed, &keys))
+        }))
     }
 
     fn witnessed(&self, feed: FeedNo, witnesses: Vec<KeyHash>) -> StoreFuture<'_, Witnessed> {
-        Box::pin(
-            self.reader.run(move |snapshot| {
-                salvage::named(snapshot, feed, rows::witnessed(snapshot, feed, &witnesses))
-            }),
-        )
+        Box::pin(self.reader.run(move |snapshot| {
+            salvage::named(snapshot, feed, rows::witnessed(snapshot, feed, &witnesses))
+        }))
     }
 
     fn ids(&self, feed: FeedNo, keys: Vec<KeyHash>) -> StoreFuture<'_, Vec<(KeyHash, ItemId)>> {
-        Box::pin(self.reader.run(move |snapshot| rows::ids(snapshot, feed, &keys)))
+        Box::pin(
+            self.reader
+                .run(move |snapshot| rows::ids(snapshot, feed, &keys)),
+        )
     }
 
     fn commit(&self, commit: Commit) -> StoreFuture<'_, Receipt> {
-        Box::pin(self.writer.run(move |writing| commit::commit(writing, &commit)))
+        Box::pin(
+            self.writer
+                .run(move |writing| commit::commit(writing, &commit)),
+        )
     }
 
     fn page(&self, query: PageQuery) -> StoreFuture<'_, Page> {
-        Box::pin(
-            self.reader
-                .run(move |snapshot| salvage::named(snapshot, query.feed, listing::page(snapshot, &query))),
-        )
+        Box::pin(self.reader.run(move |snapshot| {
+            salvage::named(snapshot, query.feed, listing::page(snapshot, &query))
+        }))
     }
 
     fn page_in_place(&self, query: PageQuery) -> StoreFuture<'_, Page> {
@@ -237,62 +285,109 @@ impl Feeds for Redb {
         }))
     }
 
-    fn outline(&self, feed: FeedNo, after: Option<Stamp>, max: usize) -> StoreFuture<'_, Vec<Outlined>> {
-        Box::pin(
-            self.reader.run(move |snapshot| {
-                salvage::named(snapshot, feed, rows::outline(snapshot, feed, after, max))
-            }),
-        )
+    fn outline(
+        &self,
+        feed: FeedNo,
+        after: Option<Stamp>,
+        max: usize,
+    ) -> StoreFuture<'_, Vec<Outlined>> {
+        Box::pin(self.reader.run(move |snapshot| {
+            salvage::named(snapshot, feed, rows::outline(snapshot, feed, after, max))
+        }))
     }
 
     fn evidence(&self, feed: FeedNo, id: ItemId) -> StoreFuture<'_, Vec<(Stamp, Evidence)>> {
-        Box::pin(self.reader.run(move |snapshot| rows::evidence(snapshot, feed, id)))
+        Box::pin(
+            self.reader
+                .run(move |snapshot| rows::evidence(snapshot, feed, id)),
+        )
     }
 
     fn observations(&self, feed: FeedNo) -> StoreFuture<'_, Vec<(u64, ObservationRecord)>> {
-        Box::pin(self.reader.run(move |snapshot| rows::observations(snapshot, feed)))
+        Box::pin(
+            self.reader
+                .run(move |snapshot| rows::observations(snapshot, feed)),
+        )
     }
 }
 
 impl Polls for Redb {
-    fn polls(&self, after: Option<FeedNo>, max: usize) -> StoreFuture<'_, Vec<(FeedNo, PollState)>> {
-        Box::pin(self.reader.run(move |snapshot| rows::polls(snapshot, after, max)))
+    fn polls(
+        &self,
+        after: Option<FeedNo>,
+        max: usize,
+    ) -> StoreFuture<'_, Vec<(FeedNo, PollState)>> {
+        Box::pin(
+            self.reader
+                .run(move |snapshot| rows::polls(snapshot, after, max)),
+        )
     }
 
     fn poll(&self, feed: FeedNo) -> StoreFuture<'_, Option<PollState>> {
         Box::pin(self.reader.run(move |snapshot| rows::poll(snapshot, feed)))
     }
 
-    fn save_polls(&self, polls: Vec<(FeedNo, PollState)>, pauses: Vec<HostPause>) -> StoreFuture<'_, ()> {
-        Box::pin(self.writer.run(move |writing| commit::save_polls(writing, &polls, &pauses)))
+    fn save_polls(
+        &self,
+        polls: Vec<(FeedNo, PollState)>,
+        pauses: Vec<HostPause>,
+    ) -> StoreFuture<'_, ()> {
+        Box::pin(
+            self.writer
+                .run(move |writing| commit::save_polls(writing, &polls, &pauses)),
+        )
     }
 
     fn host_pauses(&self, after: Option<String>, max: usize) -> StoreFuture<'_, Vec<HostPause>> {
-        Box::pin(self.reader.run(move |snapshot| rows::host_pauses(snapshot, after.as_deref(), max)))
+        Box::pin(
+            self.reader
+                .run(move |snapshot| rows::host_pauses(snapshot, after.as_deref(), max)),
+        )
     }
 }
 
 impl Walks for Redb {
-    fn walks(&self, after: Option<FeedNo>, max: usize) -> StoreFuture<'_, Vec<(FeedNo, ArchiveWalk)>> {
-        Box::pin(self.reader.run(move |snapshot| rows::walks(snapshot, after, max)))
+    fn walks(
+        &self,
+        after: Option<FeedNo>,
+        max: usize,
+    ) -> StoreFuture<'_, Vec<(FeedNo, ArchiveWalk)>> {
+        Box::pin(
+            self.reader
+                .run(move |snapshot| rows::walks(snapshot, after, max)),
+        )
     }
 
     fn walk(&self, feed: FeedNo) -> StoreFuture<'_, Option<ArchiveWalk>> {
         Box::pin(self.reader.run(move |snapshot| rows::walk(snapshot, feed)))
     }
 
-    fn stage(&self, feed: FeedNo, walk: ArchiveWalk, page: Option<StagedPage>) -> StoreFuture<'_, ()> {
-        Box::pin(self.writer.run(move |writing| commit::stage(writing, feed, &walk, page.as_ref())))
+    fn stage(
+        &self,
+        feed: FeedNo,
+        walk: ArchiveWalk,
+        page: Option<StagedPage>,
+    ) -> StoreFuture<'_, ()> {
+        Box::pin(
+            self.writer
+                .run(move |writing| commit::stage(writing, feed, &walk, page.as_ref())),
+        )
     }
 
     fn staged(&self, feed: FeedNo) -> StoreFuture<'_, StagedWalk> {
-        Box::pin(self.reader.run(move |snapshot| rows::staged(snapshot, feed)))
+        Box::pin(
+            self.reader
+                .run(move |snapshot| rows::staged(snapshot, feed)),
+        )
     }
 }
 
 impl Subscriptions for Redb {
     fn subscribe(&self, new: NewSubscription) -> StoreFuture<'_, Subscription> {
-        Box::pin(self.writer.run(move |writing| subscriptions::subscribe(writing, &new)))
+        Box::pin(
+            self.writer
+                .run(move |writing| subscriptions::subscribe(writing, &new)),
+        )
     }
 
     fn change_subscription(
@@ -300,14 +395,19 @@ impl Subscriptions for Redb {
         subscription: Subscription,
         progress: Option<Progress>,
     ) -> StoreFuture<'_, u64> {
-        Box::pin(
-            self.writer
-                .run(move |writing| subscriptions::change(writing, subscription.clone(), progress.as_ref())),
-        )
+        Box::pin(self.writer.run(move |writing| {
+            subscriptions::change(writing, subscription.clone(), progress.as_ref())
+        }))
     }
 
-    fn subscription(&self, no: SubscriptionNo) -> StoreFuture<'_, Option<(Subscription, Progress)>> {
-        Box::pin(self.reader.run(move |snapshot| subscriptions::subscription(snapshot, no)))
+    fn subscription(
+        &self,
+        no: SubscriptionNo,
+    ) -> StoreFuture<'_, Option<(Subscription, Progress)>> {
+        Box::pin(
+            self.reader
+                .run(move |snapshot| subscriptions::subscription(snapshot, no)),
+        )
     }
 
     fn find_subscription<'a>(
@@ -316,7 +416,10 @@ impl Subscriptions for Redb {
         address: &'a str,
     ) -> StoreFuture<'a, Option<(Subscription, Progress)>> {
         let (topic, address) = (topic.to_owned(), address.to_owned());
-        Box::pin(self.reader.run(move |snapshot| subscriptions::find(snapshot, &topic, &address)))
+        Box::pin(
+            self.reader
+                .run(move |snapshot| subscriptions::find(snapshot, &topic, &address)),
+        )
     }
 
     fn subscriptions(
@@ -325,110 +428,187 @@ impl Subscriptions for Redb {
         after: Option<SubscriptionNo>,
         max: usize,
     ) -> StoreFuture<'_, Vec<(Subscription, Progress)>> {
-        Box::pin(self.reader.run(move |snapshot| subscriptions::list(snapshot, feed, after, max)))
+        Box::pin(
+            self.reader
+                .run(move |snapshot| subscriptions::list(snapshot, feed, after, max)),
+        )
     }
 
     fn count_active(&self, feed: FeedNo, now: Stamp) -> StoreFuture<'_, usize> {
-        Box::pin(self.reader.run(move |snapshot| subscriptions::count_active(snapshot, feed, now)))
+        Box::pin(
+            self.reader
+                .run(move |snapshot| subscriptions::count_active(snapshot, feed, now)),
+        )
     }
 
     fn end_subscription(&self, no: SubscriptionNo) -> StoreFuture<'_, bool> {
-        Box::pin(self.writer.run(move |writing| subscriptions::end(writing, no)))
+        Box::pin(
+            self.writer
+                .run(move |writing| subscriptions::end(writing, no)),
+        )
     }
 
     fn acknowledge(&self, acknowledged: Vec<Acknowledged>) -> StoreFuture<'_, Vec<bool>> {
-        Box::pin(self.writer.run(move |writing| subscriptions::acknowledge(writing, &acknowledged)))
+        Box::pin(
+            self.writer
+                .run(move |writing| subscriptions::acknowledge(writing, &acknowledged)),
+        )
     }
 
     fn save_attempts(&self, attempts: Vec<(SubscriptionNo, Attempts)>) -> StoreFuture<'_, ()> {
-        Box::pin(self.writer.run(move |writing| subscriptions::save_attempts(writing, &attempts)))
+        Box::pin(
+            self.writer
+                .run(move |writing| subscriptions::save_attempts(writing, &attempts)),
+        )
     }
 }
 
 impl AccountStore for Redb {
     fn add_user(&self, new: NewUser) -> StoreFuture<'_, Option<User>> {
-        Box::pin(self.writer.run(move |writing| accounts::add_user(writing, &new)))
+        Box::pin(
+            self.writer
+                .run(move |writing| accounts::add_user(writing, &new)),
+        )
     }
 
     fn users(&self, after: Option<UserNo>, max: usize) -> StoreFuture<'_, Vec<User>> {
-        Box::pin(self.reader.run(move |snapshot| accounts::users(snapshot, after, max)))
+        Box::pin(
+            self.reader
+                .run(move |snapshot| accounts::users(snapshot, after, max)),
+        )
     }
 
     fn change_user(&self, changed: User) -> StoreFuture<'_, bool> {
-        Box::pin(self.writer.run(move |writing| accounts::change_user(writing, &changed)))
+        Box::pin(
+            self.writer
+                .run(move |writing| accounts::change_user(writing, &changed)),
+        )
     }
 
     fn remove_user(&self, user: UserNo) -> StoreFuture<'_, bool> {
-        Box::pin(self.writer.run(move |writing| accounts::remove_user(writing, user)))
+        Box::pin(
+            self.writer
+                .run(move |writing| accounts::remove_user(writing, user)),
+        )
     }
 
     fn add_token(&self, new: NewAccessToken) -> StoreFuture<'_, Option<AccessToken>> {
-        Box::pin(self.writer.run(move |writing| accounts::add_token(writing, &new)))
+        Box::pin(
+            self.writer
+                .run(move |writing| accounts::add_token(writing, &new)),
+        )
     }
 
     fn tokens(&self, after: Option<TokenNo>, max: usize) -> StoreFuture<'_, Vec<AccessToken>> {
-        Box::pin(self.reader.run(move |snapshot| accounts::tokens(snapshot, after, max)))
+        Box::pin(
+            self.reader
+                .run(move |snapshot| accounts::tokens(snapshot, after, max)),
+        )
     }
 
     fn remove_token(&self, token: TokenNo) -> StoreFuture<'_, bool> {
-        Box::pin(self.writer.run(move |writing| accounts::remove_token(writing, token)))
+        Box::pin(
+            self.writer
+                .run(move |writing| accounts::remove_token(writing, token)),
+        )
     }
 }
 
 impl Groups for Redb {
     fn set_group(&self, group: FeedNo, wanted: WantedGroup) -> StoreFuture<'_, GroupStep> {
-        Box::pin(self.writer.run(move |writing| groups::set(writing, group, &wanted)))
+        Box::pin(
+            self.writer
+                .run(move |writing| groups::set(writing, group, &wanted)),
+        )
     }
 
     fn advance_group(&self, group: FeedNo, items_max: usize) -> StoreFuture<'_, GroupStep> {
-        Box::pin(self.writer.run(move |writing| groups::advance(writing, group, items_max)))
+        Box::pin(
+            self.writer
+                .run(move |writing| groups::advance(writing, group, items_max)),
+        )
     }
 
     fn group(&self, group: FeedNo) -> StoreFuture<'_, Option<GroupRecord>> {
-        Box::pin(self.reader.run(move |snapshot| groups::group(snapshot, group)))
+        Box::pin(
+            self.reader
+                .run(move |snapshot| groups::group(snapshot, group)),
+        )
     }
 
     fn holders(&self, group: FeedNo, post: ItemId) -> StoreFuture<'_, Vec<Holder>> {
-        Box::pin(self.reader.run(move |snapshot| groups::holders(snapshot, group, post)))
+        Box::pin(
+            self.reader
+                .run(move |snapshot| groups::holders(snapshot, group, post)),
+        )
     }
 }
 
 impl SiteStore for Redb {
     fn keep_document(&self, feed: FeedNo, document: Arc<LegacyDocument>) -> StoreFuture<'_, ()> {
-        Box::pin(self.writer.run(move |writing| sites::keep_document(writing, feed, &document)))
+        Box::pin(
+            self.writer
+                .run(move |writing| sites::keep_document(writing, feed, &document)),
+        )
     }
 
     fn document(&self, feed: FeedNo) -> StoreFuture<'_, Option<LegacyDocument>> {
-        Box::pin(self.reader.run(move |snapshot| sites::document(snapshot, feed)))
+        Box::pin(
+            self.reader
+                .run(move |snapshot| sites::document(snapshot, feed)),
+        )
     }
 
     fn keep_found_feeds<'a>(&'a self, site: &'a str, found: FoundFeeds) -> StoreFuture<'a, ()> {
         let site = site.to_owned();
-        Box::pin(self.writer.run(move |writing| sites::keep_found_feeds(writing, &site, &found)))
+        Box::pin(
+            self.writer
+                .run(move |writing| sites::keep_found_feeds(writing, &site, &found)),
+        )
     }
 
     fn found_feeds<'a>(&'a self, site: &'a str) -> StoreFuture<'a, FoundFeeds> {
         let site = site.to_owned();
-        Box::pin(self.reader.run(move |snapshot| sites::found_feeds(snapshot, &site)))
+        Box::pin(
+            self.reader
+                .run(move |snapshot| sites::found_feeds(snapshot, &site)),
+        )
     }
 }
 
 impl Leases for Redb {
-    fn take_lease<'a>(&'a self, feed: FeedNo, owner: &'a str, secs: u64) -> StoreFuture<'a, FeedLease> {
+    fn take_lease<'a>(
+        &'a self,
+        feed: FeedNo,
+        owner: &'a str,
+        secs: u64,
+    ) -> StoreFuture<'a, FeedLease> {
         let owner = owner.to_owned();
-        Box::pin(self.writer.run(move |writing| leases::take(writing, feed, &owner, secs)))
+        Box::pin(
+            self.writer
+                .run(move |writing| leases::take(writing, feed, &owner, secs)),
+        )
     }
 
     fn renew_lease(&self, feed: FeedNo, epoch: u64, secs: u64) -> StoreFuture<'_, FeedLease> {
-        Box::pin(self.writer.run(move |writing| leases::prolong(writing, feed, epoch, secs)))
+        Box::pin(
+            self.writer
+                .run(move |writing| leases::prolong(writing, feed, epoch, secs)),
+        )
     }
 
     fn release_lease(&self, feed: FeedNo, epoch: u64) -> StoreFuture<'_, ()> {
-        Box::pin(self.writer.run(move |writing| leases::prolong(writing, feed, epoch, 0).map(drop)))
+        Box::pin(
+            self.writer
+                .run(move |writing| leases::prolong(writing, feed, epoch, 0).map(drop)),
+        )
     }
 
     fn lease(&self, feed: FeedNo) -> StoreFuture<'_, Option<FeedLease>> {
-        Box::pin(self.reader.run(move |snapshot| leases::lease(snapshot, feed)))
+        Box::pin(
+            self.reader
+                .run(move |snapshot| leases::lease(snapshot, feed)),
+        )
     }
 }
 
@@ -449,7 +629,10 @@ impl Upkeep for Redb {
         let open = Arc::clone(&self.file);
         Box::pin(self.reader.run(move |snapshot| {
             if open.is_at(&file) {
-                return Err(StoreError::Failed(format!("{} is the store itself", file.display())));
+                return Err(StoreError::Failed(format!(
+                    "{} is the store itself",
+                    file.display()
+                )));
             }
             backup::back_up(snapshot, &file, &stop)
         }))

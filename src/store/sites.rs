@@ -1,5 +1,5 @@
-//! The memory of sites before which we stand, as a store keeps it: the last good documents of their feeds, and the feeds that were
-//! found; not when anything of it is kept.
+//! The memory of sites before which we stand, as a store keeps it: the last good documents of their
+//! feeds, and the feeds that were found; not when anything of it is kept.
 
 use super::StoreFuture;
 use crate::feed::{legacy_document::LegacyDocument, record::FeedNo};
@@ -13,7 +13,8 @@ pub trait SiteStore: Send + Sync {
     /// The document that was kept last; `None` where none was.
     fn document(&self, feed: FeedNo) -> StoreFuture<'_, Option<LegacyDocument>>;
 
-    /// Keeps the feeds that were found on a site, known by the address of its front page, in the place of those before.
+    /// Keeps the feeds that were found on a site, known by the address of its front page, in the
+    /// place of those before.
     fn keep_found_feeds<'a>(&'a self, site: &'a str, found: FoundFeeds) -> StoreFuture<'a, ()>;
 
     /// The feeds that were found on a site; none where nothing was kept.

@@ -1,21 +1,26 @@
-//! Stored forms: how the values of each kind are written to a disk and read back, one module a kind; not where they are
-//! kept.
+//! Stored forms: how the values of each kind are written to a disk and read back, one module a
+//! kind; not where they are kept.
 //!
-//! A value is a version byte and CBOR (RFC 8949). What is stored is no domain type: a table names the fields of each in
-//! the order of their numbers, and a struct is an array in that order. The tables take a value apart field by field, so a
-//! field that is added to a domain type fails to compile here, and only here, until it is put at the end of its table.
-//! Then older values read as if the field had its default, newer ones are written without it while it has, and neither
-//! the version byte nor a golden file changes. Anything else (a field that goes or means something else, a variant
-//! that is renumbered) needs the next version of its kind and a reader for the one before.
+//! A value is a version byte and CBOR (RFC 8949). What is stored is no domain type: a table names
+//! the fields of each in the order of their numbers, and a struct is an array in that order. The
+//! tables take a value apart field by field, so a field that is added to a domain type fails to
+//! compile here, and only here, until it is put at the end of its table. Then older values read as
+//! if the field had its default, newer ones are written without it while it has, and neither the
+//! version byte nor a golden file changes. Anything else (a field that goes or means something
+//! else, a variant that is renumbered) needs the next version of its kind and a reader for the one
+//! before.
 //!
-//! Measured on 50 items of 150 bytes to 12 kB, reading took about as long (0 to 6 % more) as versioned structs in
-//! postcard that are moved into domain types, and 6 to 20 % longer than postcard straight into them; but postcard knows no
-//! fields, so that each new one would be a new version and a copy of its struct. Structs derived for minicbor or prost and
-//! moved took another 10 to 15 %.
+//! Measured on 50 items of 150 bytes to 12 kB, reading took about as long (0 to 6 % more) as
+//! versioned structs in postcard that are moved into domain types, and 6 to 20 % longer than
+//! postcard straight into them; but postcard knows no fields, so that each new one would be a new
+//! version and a copy of its struct. Structs derived for minicbor or prost and moved took another
+//! 10 to 15 %.
 
 use super::StoreError;
 use crate::feed::{moment::Moment, stamp::Stamp};
-use minicbor::{Decoder, Encoder, data::Type, decode::Error as ReadError, encode::Error as WriteError};
+use minicbor::{
+    Decoder, Encoder, data::Type, decode::Error as ReadError, encode::Error as WriteError,
+};
 use std::{collections::VecDeque, convert::Infallible, sync::Arc};
 
 mod table;
@@ -67,7 +72,11 @@ pub(super) trait StoredKind: Stored {
 
     /// Reads a value of this version or an older one.
     fn read(version: u8, input: &mut Decoder<'_>) -> Result<Self, ReadError> {
-        if version == Self::VERSION { Self::take(input) } else { Err(unknown_version(version)) }
+        if version == Self::VERSION {
+            Self::take(input)
+        } else {
+            Err(unknown_version(version))
+        }
     }
 }
 
@@ -79,12 +88,14 @@ pub(super) trait Stored: Sized {
     /// Reads it.
     fn take(input: &mut Decoder<'_>) -> Result<Self, ReadError>;
 
-    /// The value of a field that was not there yet when it was written; `None` for a field that always was.
+    /// The value of a field that was not there yet when it was written; `None` for a field that
+    /// always was.
     fn missing() -> Option<Self> {
         None
     }
 
-    /// True for a value that needs not be written at the end of a struct, because [`missing`](Self::missing) gives it.
+    /// True for a value that needs not be written at the end of a struct, because
+    /// [`missing`](Self::missing) gives it.
     fn is_missing(&self) -> bool {
         false
     }
@@ -119,7 +130,9 @@ pub(super) fn encode<T: StoredKind>(value: &T) -> Result<Vec<u8>, StoreError> {
 
 /// Reads a value back, whole. `what` names it in the error.
 pub(super) fn decode<T: StoredKind>(what: &str, bytes: &[u8]) -> Result<T, StoreError> {
-    let (version, rest) = bytes.split_first().ok_or_else(|| damaged(what, "is empty"))?;
+    let (version, rest) = bytes
+        .split_first()
+        .ok_or_else(|| damaged(what, "is empty"))?;
     read(what, *version, rest)
 }
 
@@ -136,7 +149,10 @@ fn append<T: StoredKind>(bytes: Vec<u8>, value: &T) -> Result<Vec<u8>, StoreErro
     let mut out = Encoder::new(bytes);
     match value.put(&mut out) {
         Ok(()) => Ok(out.into_writer()),
-        Err(error) => Err(StoreError::Failed(format!("cannot write {}: {error}", T::NAME))),
+        Err(error) => Err(StoreError::Failed(format!(
+            "cannot write {}: {error}",
+            T::NAME
+        ))),
     }
 }
 
@@ -146,12 +162,17 @@ fn read<T: StoredKind>(what: &str, version: u8, bytes: &[u8]) -> Result<T, Store
     let value = value.map_err(|error| damaged(what, &format!("cannot be read: {error}")))?;
     match bytes.len() - input.position() {
         0 => Ok(value),
-        left => Err(damaged(what, &format!("is followed by {left} bytes too many"))),
+        left => Err(damaged(
+            what,
+            &format!("is followed by {left} bytes too many"),
+        )),
     }
 }
 
 fn length(input: &mut Decoder<'_>) -> Result<usize, ReadError> {
-    let count = input.array()?.ok_or_else(|| ReadError::message("it is a list without a length"))?;
+    let count = input
+        .array()?
+        .ok_or_else(|| ReadError::message("it is a list without a length"))?;
     usize::try_from(count).map_err(ReadError::message)
 }
 
@@ -241,7 +262,9 @@ impl<const N: usize> Stored for [u8; N] {
 
     fn take(input: &mut Decoder<'_>) -> Result<Self, ReadError> {
         let bytes = input.bytes()?;
-        bytes.try_into().map_err(|_| ReadError::message(format!("{} bytes stand where {N} do", bytes.len())))
+        bytes
+            .try_into()
+            .map_err(|_| ReadError::message(format!("{} bytes stand where {N} do", bytes.len())))
     }
 }
 
@@ -366,7 +389,9 @@ impl<A: Stored, B: Stored> Stored for (A, B) {
     fn take(input: &mut Decoder<'_>) -> Result<Self, ReadError> {
         match length(input)? {
             2 => Ok((A::take(input)?, B::take(input)?)),
-            other => Err(ReadError::message(format!("{other} values stand where 2 do"))),
+            other => Err(ReadError::message(format!(
+                "{other} values stand where 2 do"
+            ))),
         }
     }
 }

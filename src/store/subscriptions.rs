@@ -1,4 +1,5 @@
-//! Subscriptions as a store keeps them: a view, a position, a lease and a target; not the protocol that makes or serves them.
+//! Subscriptions as a store keeps them: a view, a position, a lease and a target; not the protocol
+//! that makes or serves them.
 
 use super::{StoreError, StoreFuture, SubscriptionNo};
 use crate::{
@@ -7,19 +8,28 @@ use crate::{
     secret::Secret,
 };
 
-/// Subscriptions. Their terms change by compare-and-set on a revision; their positions are kept apart, so that an
-/// acknowledgement never conflicts with a renewal that is being verified.
+/// Subscriptions. Their terms change by compare-and-set on a revision; their positions are kept
+/// apart, so that an acknowledgement never conflicts with a renewal that is being verified.
 pub trait Subscriptions: Send + Sync {
-    /// Makes a subscription; [`StoreError::Subscribed`] when its target is subscribed to the topic already.
+    /// Makes a subscription; [`StoreError::Subscribed`] when its target is subscribed to the topic
+    /// already.
     fn subscribe(&self, new: NewSubscription) -> StoreFuture<'_, Subscription>;
 
-    /// Replaces a subscription if it is still that of `sub.rev`, and its position if one is given, and tells the new
-    /// revision. Else [`StoreError::Conflict`], or [`StoreError::UnknownSubscription`] when it has ended, which it also has
-    /// when its feed was forgotten.
-    fn change_subscription(&self, sub: Subscription, progress: Option<Progress>) -> StoreFuture<'_, u64>;
+    /// Replaces a subscription if it is still that of `sub.rev`, and its position if one is given,
+    /// and tells the new revision. Else [`StoreError::Conflict`], or
+    /// [`StoreError::UnknownSubscription`] when it has ended, which it also has when its feed was
+    /// forgotten.
+    fn change_subscription(
+        &self,
+        sub: Subscription,
+        progress: Option<Progress>,
+    ) -> StoreFuture<'_, u64>;
 
     /// A subscription and its position.
-    fn subscription(&self, sub: SubscriptionNo) -> StoreFuture<'_, Option<(Subscription, Progress)>>;
+    fn subscription(
+        &self,
+        sub: SubscriptionNo,
+    ) -> StoreFuture<'_, Option<(Subscription, Progress)>>;
 
     /// The subscription of the target with this address to this canonical topic.
     fn find_subscription<'a>(
@@ -36,18 +46,19 @@ pub trait Subscriptions: Send + Sync {
         max: usize,
     ) -> StoreFuture<'_, Vec<(Subscription, Progress)>>;
 
-    /// The number of readers behind those subscriptions to a feed whose deliveries are due at this time: of each as many as
-    /// its subscriber said last, and at least one.
+    /// The number of readers behind those subscriptions to a feed whose deliveries are due at this
+    /// time: of each as many as its subscriber said last, and at least one.
     fn count_active(&self, feed: FeedNo, now: Stamp) -> StoreFuture<'_, usize>;
 
     /// Ends a subscription. True when there was one.
     fn end_subscription(&self, sub: SubscriptionNo) -> StoreFuture<'_, bool>;
 
-    /// Moves positions, each only if it still is where the acknowledgement says, and clears what failed before. Tells of
-    /// each whether it moved.
+    /// Moves positions, each only if it still is where the acknowledgement says, and clears what
+    /// failed before. Tells of each whether it moved.
     fn acknowledge(&self, acknowledged: Vec<Acknowledged>) -> StoreFuture<'_, Vec<bool>>;
 
-    /// Saves the state of deliveries without moving their positions; subscriptions that have ended are passed over.
+    /// Saves the state of deliveries without moving their positions; subscriptions that have ended
+    /// are passed over.
     fn save_attempts(&self, attempts: Vec<(SubscriptionNo, Attempts)>) -> StoreFuture<'_, ()>;
 }
 
@@ -66,8 +77,8 @@ pub struct NewSubscription {
     pub pending: Pending,
 }
 
-/// A subscription: a view that is delivered to a target while a lease lasts. Its position is kept beside it, as
-/// [`Progress`].
+/// A subscription: a view that is delivered to a target while a lease lasts. Its position is kept
+/// beside it, as [`Progress`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subscription {
     /// Its number.
@@ -86,7 +97,8 @@ pub struct Subscription {
     pub lease: Option<Lease>,
     /// The request that waits for its verification; target and lease stand until then (HUB-6).
     pub pending: Option<Pending>,
-    /// The principal who subscribed; `None` for nobody known. Deliveries end when it may not read the feed any more (SF-131).
+    /// The principal who subscribed; `None` for nobody known. Deliveries end when it may not read
+    /// the feed any more (SF-131).
     pub principal: Option<PrincipalId>,
 }
 
@@ -116,12 +128,18 @@ const CLOUD_MARK: &str = "#rssCloud";
 impl CloudTarget {
     /// A listener at a URL without a fragment.
     pub fn new(url: &str, feed_url: &str, is_challenged: bool) -> Self {
-        Self { address: format!("{url}{CLOUD_MARK}"), feed_url: feed_url.to_owned(), is_challenged }
+        Self {
+            address: format!("{url}{CLOUD_MARK}"),
+            feed_url: feed_url.to_owned(),
+            is_challenged,
+        }
     }
 
     /// The URL to which notifications go.
     pub fn url(&self) -> &str {
-        self.address.strip_suffix(CLOUD_MARK).unwrap_or(&self.address)
+        self.address
+            .strip_suffix(CLOUD_MARK)
+            .unwrap_or(&self.address)
     }
 }
 
@@ -156,15 +174,16 @@ pub struct Lease {
 pub struct LeaseTerms {
     /// Seconds.
     pub secs: u64,
-    /// True when no lease was asked for in the legacy dialect, where that means for ever: we ask again before it ends
-    /// (D-P5).
+    /// True when no lease was asked for in the legacy dialect, where that means for ever: we ask
+    /// again before it ends (D-P5).
     pub auto_refresh: bool,
 }
 
 /// The position of a subscription, which is its whole backlog, and the state of its deliveries.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// The cursor up to which pushes were acknowledged; `None` until the feed is served: then its first cursor.
+    /// The cursor up to which pushes were acknowledged; `None` until the feed is served: then its
+    /// first cursor.
     pub acked: Option<String>,
     /// The deliveries that failed since.
     pub attempts: Attempts,
@@ -209,7 +228,8 @@ pub struct Pending {
     pub next_try: Stamp,
     /// Given up after this moment.
     pub give_up_at: Stamp,
-    /// The position from which a new subscription starts; a renewal keeps its own unless it named one.
+    /// The position from which a new subscription starts; a renewal keeps its own unless it named
+    /// one.
     pub start: Start,
     /// The principal who made the request.
     pub principal: Option<PrincipalId>,
@@ -225,11 +245,13 @@ pub enum Intent {
         /// The lease.
         lease: LeaseTerms,
     },
-    /// Our own question, before a lease ends that was asked for without an end: go on as before (P03-6)?
+    /// Our own question, before a lease ends that was asked for without an end: go on as before
+    /// (P03-6)?
     Refresh,
     /// Unsubscribe.
     Unsubscribe {
-        /// The target as this request described it: its spelling of the topic and its token are echoed.
+        /// The target as this request described it: its spelling of the topic and its token are
+        /// echoed.
         target: Target,
     },
 }
@@ -269,7 +291,13 @@ pub enum Algo {
 impl NewSubscription {
     /// The subscription as it begins.
     pub(super) fn numbered(self, no: SubscriptionNo) -> Subscription {
-        let Self { view, representation, topic, target, pending } = self;
+        let Self {
+            view,
+            representation,
+            topic,
+            target,
+            pending,
+        } = self;
         let principal = pending.principal;
         Subscription {
             no,
@@ -286,7 +314,8 @@ impl NewSubscription {
 }
 
 impl Algo {
-    /// The hash unless the subscriber chose one: 0.3 clients know sha1 only (P03-11), everybody else gets sha256.
+    /// The hash unless the subscriber chose one: 0.3 clients know sha1 only (P03-11), everybody
+    /// else gets sha256.
     pub const fn usual(dialect: Dialect) -> Self {
         match dialect {
             Dialect::Legacy => Self::Sha1,
@@ -296,7 +325,8 @@ impl Algo {
 }
 
 impl Target {
-    /// The address, which with the topic is the key of a subscription. No two protocols have an address in common.
+    /// The address, which with the topic is the key of a subscription. No two protocols have an
+    /// address in common.
     pub fn address(&self) -> &str {
         match self {
             Self::Callback(callback) => &callback.url,
@@ -337,7 +367,10 @@ impl Subscription {
     /// The terms that replace the stored ones, with the next revision.
     pub(super) fn replacing(self, stored: &Self) -> Result<Self, StoreError> {
         if stored.rev == self.rev {
-            Ok(Self { rev: self.rev + 1, ..self })
+            Ok(Self {
+                rev: self.rev + 1,
+                ..self
+            })
         } else {
             Err(StoreError::Conflict { found: stored.rev })
         }
@@ -345,18 +378,29 @@ impl Subscription {
 }
 
 impl Progress {
-    /// Moves the position, if it still is where the delivery followed on, and forgets the failures before. True when it was.
+    /// Moves the position, if it still is where the delivery followed on, and forgets the failures
+    /// before. True when it was.
     pub(super) fn acknowledge(&mut self, acknowledged: Acknowledged) -> bool {
-        let Acknowledged { from, to, on_behalf_of, .. } = acknowledged;
+        let Acknowledged {
+            from,
+            to,
+            on_behalf_of,
+            ..
+        } = acknowledged;
         let moves = self.acked == Some(from);
         if moves {
-            *self = Self { acked: Some(to), attempts: Attempts::default(), on_behalf_of };
+            *self = Self {
+                acked: Some(to),
+                attempts: Attempts::default(),
+                on_behalf_of,
+            };
         }
         moves
     }
 
     /// Readers behind the subscription, itself included.
     pub(super) fn readers(&self) -> usize {
-        self.on_behalf_of.map_or(1, |readers| readers.max(1) as usize)
+        self.on_behalf_of
+            .map_or(1, |readers| readers.max(1) as usize)
     }
 }

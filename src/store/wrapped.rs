@@ -1,9 +1,11 @@
-//! A store around another one whose calls can be tapped: counted, kept back, failed. Compiled for tests only.
+//! A store around another one whose calls can be tapped: counted, kept back, failed. Compiled for
+//! tests only.
 
 use super::{
-    AccountStore, BackupReport, CatalogStore, Commit, FeedLease, Feeds, FoundFeeds, GroupStep, Groups,
-    HostPause, Leases, Outlined, Polls, Receipt, SiteStore, Snapshot, Store, StoreCondition, StoreCounts,
-    StoreFuture, Subscription, SubscriptionNo, Subscriptions, Upkeep, Walks, WantedGroup, Watched, Witnessed,
+    AccountStore, BackupReport, CatalogStore, Commit, FeedLease, Feeds, FoundFeeds, GroupStep,
+    Groups, HostPause, Leases, Outlined, Polls, Receipt, SiteStore, Snapshot, Store,
+    StoreCondition, StoreCounts, StoreFuture, Subscription, SubscriptionNo, Subscriptions, Upkeep,
+    Walks, WantedGroup, Watched, Witnessed,
     subscriptions::{Acknowledged, Attempts, NewSubscription, Progress},
 };
 use crate::{
@@ -33,7 +35,8 @@ pub(crate) struct Wrapped<T> {
 /// Writes the tap, whose methods pass everything on, and the traits of a store over it.
 macro_rules! tapped {
     ($a:lifetime $($of:ident { $($name:ident($($arg:ident: $kind:ty),*) -> $out:ty;)* })*) => {
-        /// Looks at calls, or answers in the place of the store. A call that is not named is passed on.
+        /// Looks at calls, or answers in the place of the store. A call that is not named is passed
+        /// on.
         pub(crate) trait Tap: Send + Sync + 'static {
             $($(fn $name<$a>(&$a self, inner: &$a dyn Store, $($arg: $kind),*) -> StoreFuture<$a, $out> {
                 inner.$name($($arg),*)

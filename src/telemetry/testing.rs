@@ -18,11 +18,19 @@ impl Logged {
     pub fn begin() -> Self {
         let bytes = Arc::new(Mutex::new(Vec::new()));
         let written = bytes.clone();
-        let layer = fmt::layer().with_ansi(false).with_writer(move || Written(written.clone()));
+        let layer = fmt::layer()
+            .with_ansi(false)
+            .with_writer(move || Written(written.clone()));
         // The layer of requests has a target of its own.
         let filter = EnvFilter::new("everfeed=trace,tower_http=trace");
-        let guard = tracing_subscriber::registry().with(filter).with(layer).set_default();
-        Self { bytes, _guard: guard }
+        let guard = tracing_subscriber::registry()
+            .with(filter)
+            .with(layer)
+            .set_default();
+        Self {
+            bytes,
+            _guard: guard,
+        }
     }
 
     /// The lines so far.

@@ -18,7 +18,9 @@ pub struct Answer {
 impl Answer {
     /// A header as text; empty when absent.
     pub fn header(&self, name: &str) -> &str {
-        self.headers.get(name).map_or("", |value| value.to_str().unwrap())
+        self.headers
+            .get(name)
+            .map_or("", |value| value.to_str().unwrap())
     }
 }
 
@@ -31,16 +33,27 @@ pub async fn ask(
     body: &str,
 ) -> Option<Answer> {
     let stream = TcpStream::connect(at).await.ok()?;
-    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.ok()?;
-    let mut request = Request::builder().method(method).uri(target).header("host", at.to_string());
+    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
+        .await
+        .ok()?;
+    let mut request = Request::builder()
+        .method(method)
+        .uri(target)
+        .header("host", at.to_string());
     for (name, value) in headers {
         request = request.header(*name, *value);
     }
-    let request = request.body(Full::new(Bytes::from(body.to_owned()))).unwrap();
+    let request = request
+        .body(Full::new(Bytes::from(body.to_owned())))
+        .unwrap();
     let answer = async move {
         let (head, body) = sender.send_request(request).await.ok()?.into_parts();
         let body = body.collect().await.ok()?.to_bytes();
-        Some(Answer { status: head.status.as_u16(), headers: head.headers, body })
+        Some(Answer {
+            status: head.status.as_u16(),
+            headers: head.headers,
+            body,
+        })
     };
     // The connection ends when the sender is dropped, which is with the answer.
     tokio::join!(answer, connection).0

@@ -1,4 +1,5 @@
-//! Test data: what is small is part of this repository, and is always there; what is large stands beside the checkout.
+//! Test data: what is small is part of this repository, and is always there; what is large stands
+//! beside the checkout.
 
 use serde_json::Value;
 use std::{
@@ -10,8 +11,13 @@ use std::{
 pub fn section(name: &str) -> Vec<Value> {
     let section = &vectors()[name];
     let cases = section.as_array().or_else(|| section["cases"].as_array());
-    let cases = cases.unwrap_or_else(|| panic!("the vectors have no list {name}")).clone();
-    assert!(!cases.is_empty(), "the section {name} of the vectors is empty");
+    let cases = cases
+        .unwrap_or_else(|| panic!("the vectors have no list {name}"))
+        .clone();
+    assert!(
+        !cases.is_empty(),
+        "the section {name} of the vectors is empty"
+    );
     cases
 }
 
@@ -22,8 +28,14 @@ pub fn vectors() -> Value {
 
 /// A file or folder of `tests/` in this repository.
 pub fn vendored(name: &str) -> PathBuf {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests").join(name);
-    assert!(path.exists(), "{} is part of the repository", path.display());
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../tests")
+        .join(name);
+    assert!(
+        path.exists(),
+        "{} is part of the repository",
+        path.display()
+    );
     path
 }
 
@@ -33,10 +45,13 @@ pub fn json(path: &Path) -> Value {
     serde_json::from_slice(&bytes).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// A folder of the large corpora, `corpus` or `sequences`, which stand beside the checkout. Where it is missing, a run with
-/// `CI=true` fails, and any other says on stderr, past the capture of the test harness, which test it passes over.
+/// A folder of the large corpora, `corpus` or `sequences`, which stand beside the checkout. Where
+/// it is missing, a run with `CI=true` fails, and any other says on stderr, past the capture of the
+/// test harness, which test it passes over.
 pub fn large(name: &str, test: &str) -> Option<PathBuf> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared").join(name);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../shared")
+        .join(name);
     let is_ci = std::env::var("CI").is_ok_and(|value| value == "true");
     match passed_over(path.exists(), is_ci, name, test) {
         None => Some(path),
@@ -50,7 +65,10 @@ pub fn large(name: &str, test: &str) -> Option<PathBuf> {
 
 /// The line about a test that cannot run for lack of its corpus; a panic in CI.
 fn passed_over(exists: bool, is_ci: bool, name: &str, test: &str) -> Option<String> {
-    assert!(exists || !is_ci, "CI=true, and the folder `{name}` that `{test}` reads is missing");
+    assert!(
+        exists || !is_ci,
+        "CI=true, and the folder `{name}` that `{test}` reads is missing"
+    );
     (!exists).then(|| format!("passed over: {test}: the folder `{name}` is missing"))
 }
 
@@ -69,6 +87,10 @@ fn the_vendored_vectors_are_whole() {
     assert!(vectors.as_object().unwrap().len() > 10);
     assert_eq!(
         section("toc").len(),
-        vectors["toc"]["cases"].as_array().or(vectors["toc"].as_array()).unwrap().len()
+        vectors["toc"]["cases"]
+            .as_array()
+            .or(vectors["toc"].as_array())
+            .unwrap()
+            .len()
     );
 }

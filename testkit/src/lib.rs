@@ -1,5 +1,6 @@
-//! Tools that tests of all packages share: vectors and recorded documents, publishers on loopback, a client. This crate
-//! knows nothing of everfeed, so that every test, also of the adapters, can use it.
+//! Tools that tests of all packages share: vectors and recorded documents, publishers on loopback,
+//! a client. This crate knows nothing of everfeed, so that every test, also of the adapters, can
+//! use it.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

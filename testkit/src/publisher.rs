@@ -1,5 +1,5 @@
-//! A publisher on loopback that answers by a script and sends exactly the bytes that it is told to, wrong ones included; not
-//! an HTTP server.
+//! A publisher on loopback that answers by a script and sends exactly the bytes that it is told to,
+//! wrong ones included; not an HTTP server.
 
 use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
@@ -66,11 +66,20 @@ impl Publisher {
         Self::start_at(Ipv4Addr::LOCALHOST.into(), script).await
     }
 
-    /// Starts one that answers so, at this address of the loopback, of which each is a host of its own.
-    pub async fn start_at(host: IpAddr, script: impl FnMut(&Asked) -> Answer + Send + 'static) -> Self {
-        let listener = TcpListener::bind((host, 0)).await.expect("an address of the loopback");
+    /// Starts one that answers so, at this address of the loopback, of which each is a host of its
+    /// own.
+    pub async fn start_at(
+        host: IpAddr,
+        script: impl FnMut(&Asked) -> Answer + Send + 'static,
+    ) -> Self {
+        let listener = TcpListener::bind((host, 0))
+            .await
+            .expect("an address of the loopback");
         let address = listener.local_addr().unwrap();
-        let shared = Arc::new(Shared { script: Mutex::new(Box::new(script)), requests: Mutex::default() });
+        let shared = Arc::new(Shared {
+            script: Mutex::new(Box::new(script)),
+            requests: Mutex::default(),
+        });
         let serving = shared.clone();
         let task = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
@@ -79,7 +88,11 @@ impl Publisher {
                 tokio::spawn(async move { drop(serve(stream, &serving).await) });
             }
         });
-        Self { address, shared, task }
+        Self {
+            address,
+            shared,
+            task,
+        }
     }
 
     /// The URL of a path on it.
@@ -99,12 +112,18 @@ impl Publisher {
 
     /// The heads of the requests so far.
     pub fn requests(&self) -> Vec<String> {
-        lock(&self.shared.requests).iter().map(|asked| asked.head.clone()).collect()
+        lock(&self.shared.requests)
+            .iter()
+            .map(|asked| asked.head.clone())
+            .collect()
     }
 
     /// Their paths.
     pub fn paths(&self) -> Vec<String> {
-        lock(&self.shared.requests).iter().map(|asked| asked.path().to_owned()).collect()
+        lock(&self.shared.requests)
+            .iter()
+            .map(|asked| asked.path().to_owned())
+            .collect()
     }
 
     /// Waits until this path has been asked for.
@@ -137,10 +156,14 @@ impl Asked {
 
     /// A header; empty when absent.
     pub fn header(&self, name: &str) -> &str {
-        let line =
-            |line: &'_ str| line.split_once(':').is_some_and(|(given, _)| given.eq_ignore_ascii_case(name));
+        let line = |line: &'_ str| {
+            line.split_once(':')
+                .is_some_and(|(given, _)| given.eq_ignore_ascii_case(name))
+        };
         let found = self.head.lines().skip(1).find(|text| line(text));
-        found.and_then(|line| line.split_once(':')).map_or("", |(_, value)| value.trim())
+        found
+            .and_then(|line| line.split_once(':'))
+            .map_or("", |(_, value)| value.trim())
     }
 }
 
@@ -159,8 +182,13 @@ async fn serve(mut stream: TcpStream, shared: &Shared) -> std::io::Result<()> {
     while !head.ends_with(b"\r\n\r\n") && head.len() < HEAD_BYTES_MAX {
         head.push(stream.read_u8().await?);
     }
-    let mut asked = Asked { head: String::from_utf8_lossy(&head).into_owned(), body: Vec::new() };
-    asked.body.resize(asked.header("content-length").parse().unwrap_or(0), 0);
+    let mut asked = Asked {
+        head: String::from_utf8_lossy(&head).into_owned(),
+        body: Vec::new(),
+    };
+    asked
+        .body
+        .resize(asked.header("content-length").parse().unwrap_or(0), 0);
     stream.read_exact(&mut asked.body).await?;
     let answer = {
         let answer = lock(&shared.script)(&asked);

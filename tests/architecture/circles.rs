@@ -1,7 +1,8 @@
-//! Circles: of modules that stand beside each other in a folder, each taken with all that is below it, none needs another
-//! that needs it. A module and its own children are one thing seen from outside: the parent may use them, and they may use
-//! what stands in its file. A `pub use` is an entry in a table of contents and needs nothing; who imports through it
-//! needs the file that defines the name.
+//! Circles: of modules that stand beside each other in a folder, each taken with all that is below
+//! it, none needs another that needs it. A module and its own children are one thing seen from
+//! outside: the parent may use them, and they may use what stands in its file. A `pub use` is an
+//! entry in a table of contents and needs nothing; who imports through it needs the file that
+//! defines the name.
 
 use crate::{
     names::{Name, Origin, names},
@@ -9,7 +10,8 @@ use crate::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Circles that are known: crate, folder, modules. This list only shrinks: one that is gone and still listed fails.
+/// Circles that are known: crate, folder, modules. This list only shrinks: one that is gone and
+/// still listed fails.
 const CIRCLES_LEFT: &[(&str, &str, &[&str])] = &[];
 
 /// The modules of one folder: which needs which, and one place where it does.
@@ -23,7 +25,9 @@ fn modules_beside_each_other_form_no_circles() {
         for (level, needs) in levels(&Tree::read(&repository(folder))) {
             for circle in circles(&needs) {
                 let listed = |(a, b, names): &(&str, &str, &[&str])| {
-                    *a == folder && *b == level && names.iter().copied().eq(circle.iter().map(String::as_str))
+                    *a == folder
+                        && *b == level
+                        && names.iter().copied().eq(circle.iter().map(String::as_str))
                 };
                 match left.iter().position(listed) {
                     Some(at) => {
@@ -34,7 +38,11 @@ fn modules_beside_each_other_form_no_circles() {
             }
         }
     }
-    assert!(found.is_empty(), "circles that are not in CIRCLES_LEFT:\n{}", found.join("\n"));
+    assert!(
+        found.is_empty(),
+        "circles that are not in CIRCLES_LEFT:\n{}",
+        found.join("\n")
+    );
     assert!(
         left.is_empty(),
         "circles that are gone or have become smaller; take them out of CIRCLES_LEFT: {left:?}"
@@ -46,15 +54,24 @@ fn levels(tree: &Tree) -> BTreeMap<String, Needs> {
     let mut levels: BTreeMap<String, Needs> = BTreeMap::new();
     for (index, module) in tree.modules.iter().enumerate() {
         for Name { path, line, origin } in names(module) {
-            let Target::Item(defined, name) = tree.resolve(index, &path) else { continue };
+            let Target::Item(defined, name) = tree.resolve(index, &path) else {
+                continue;
+            };
             let (from, to) = (&module.path, &tree.modules[defined].path);
             let common = from.iter().zip(to).take_while(|(a, b)| a == b).count();
             if origin == Origin::Reexport || common == from.len() || common == to.len() {
                 continue;
             }
-            let place = format!("{}:{line} names `{name}` of {}", module.file, tree.modules[defined].file);
+            let place = format!(
+                "{}:{line} names `{name}` of {}",
+                module.file, tree.modules[defined].file
+            );
             let needs = levels.entry(from[..common].join("/")).or_default();
-            needs.entry(from[common].clone()).or_default().entry(to[common].clone()).or_insert(place);
+            needs
+                .entry(from[common].clone())
+                .or_default()
+                .entry(to[common].clone())
+                .or_insert(place);
         }
     }
     levels
@@ -62,14 +79,25 @@ fn levels(tree: &Tree) -> BTreeMap<String, Needs> {
 
 /// The sets of modules of which each needs each, by way of others: whatever two reach one another.
 fn circles(needs: &Needs) -> BTreeSet<BTreeSet<String>> {
-    let reached: BTreeMap<&String, BTreeSet<&String>> =
-        needs.keys().map(|from| (from, reach(needs, from))).collect();
+    let reached: BTreeMap<&String, BTreeSet<&String>> = needs
+        .keys()
+        .map(|from| (from, reach(needs, from)))
+        .collect();
     let both = |a: &String, b: &String| {
         reached[a].contains(b) && reached.get(b).is_some_and(|back| back.contains(a))
     };
-    let circle =
-        |from: &String| reached[from].iter().filter(|to| both(from, to)).map(|to| (*to).clone()).collect();
-    needs.keys().map(circle).filter(|circle: &BTreeSet<String>| circle.len() > 1).collect()
+    let circle = |from: &String| {
+        reached[from]
+            .iter()
+            .filter(|to| both(from, to))
+            .map(|to| (*to).clone())
+            .collect()
+    };
+    needs
+        .keys()
+        .map(circle)
+        .filter(|circle: &BTreeSet<String>| circle.len() > 1)
+        .collect()
 }
 
 fn reach<'a>(needs: &'a Needs, from: &'a String) -> BTreeSet<&'a String> {
@@ -85,22 +113,34 @@ fn reach<'a>(needs: &'a Needs, from: &'a String) -> BTreeSet<&'a String> {
 }
 
 fn told(needs: &Needs, circle: &BTreeSet<String>) -> String {
-    let inside =
-        |from: &String| needs[from].iter().filter(|(to, _)| circle.contains(*to)).collect::<Vec<_>>();
-    let line = |from: &String, (to, place): (&String, &String)| format!("  {from} -> {to}: {place}");
-    let lines: Vec<_> =
-        circle.iter().flat_map(|from| inside(from).into_iter().map(move |edge| line(from, edge))).collect();
+    let inside = |from: &String| {
+        needs[from]
+            .iter()
+            .filter(|(to, _)| circle.contains(*to))
+            .collect::<Vec<_>>()
+    };
+    let line =
+        |from: &String, (to, place): (&String, &String)| format!("  {from} -> {to}: {place}");
+    let lines: Vec<_> = circle
+        .iter()
+        .flat_map(|from| inside(from).into_iter().map(move |edge| line(from, edge)))
+        .collect();
     lines.join("\n")
 }
 
 /// The circles of a made-up crate, as `folder: modules`.
 fn check(files: &[(&str, &str)], expect: &[&str]) {
-    let sources: Sources =
-        files.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
+    let sources: Sources = files
+        .iter()
+        .map(|(name, text)| ((*name).to_owned(), (*text).to_owned()))
+        .collect();
     let mut found = Vec::new();
     for (level, needs) in levels(&Tree::of(&sources)) {
         for circle in circles(&needs) {
-            found.push(format!("{level}: {}", circle.into_iter().collect::<Vec<_>>().join(" ")));
+            found.push(format!(
+                "{level}: {}",
+                circle.into_iter().collect::<Vec<_>>().join(" ")
+            ));
         }
     }
     assert_eq!(found, expect);
@@ -109,7 +149,14 @@ fn check(files: &[(&str, &str)], expect: &[&str]) {
 #[test]
 fn a_circle_is_found_however_its_paths_are_written() {
     let lib = ("lib.rs", "mod a; mod b;");
-    check(&[lib, ("a.rs", "use crate::b::B; pub struct A(B);"), ("b.rs", "pub struct B;")], &[]);
+    check(
+        &[
+            lib,
+            ("a.rs", "use crate::b::B; pub struct A(B);"),
+            ("b.rs", "pub struct B;"),
+        ],
+        &[],
+    );
     for back in [
         "use crate::a::A;",
         "use super::{a::{A as C}};",
@@ -122,22 +169,52 @@ fn a_circle_is_found_however_its_paths_are_written() {
         "mod inner { fn f(_: super::super::a::A) {} }",
     ] {
         let b = format!("pub struct B; {back}");
-        check(&[lib, ("a.rs", "use crate::b::B; pub struct A(B);"), ("b.rs", &b)], &[": a b"]);
+        check(
+            &[
+                lib,
+                ("a.rs", "use crate::b::B; pub struct A(B);"),
+                ("b.rs", &b),
+            ],
+            &[": a b"],
+        );
     }
-    let tests = "pub struct B; #[cfg(test)] mod tests { use crate::a::A; } #[test] fn f(_: crate::a::A) {}";
-    check(&[lib, ("a.rs", "use crate::b::B; pub struct A(B);"), ("b.rs", tests)], &[]);
+    let tests =
+        "pub struct B; #[cfg(test)] mod tests { use crate::a::A; } #[test] fn f(_: crate::a::A) {}";
+    check(
+        &[
+            lib,
+            ("a.rs", "use crate::b::B; pub struct A(B);"),
+            ("b.rs", tests),
+        ],
+        &[],
+    );
 }
 
 #[test]
 fn a_parent_and_its_children_are_one_thing_and_re_exports_lead_to_the_file_that_defines() {
     let lib = ("lib.rs", "mod top; mod beside;");
-    let top = ("top.rs", "mod a; mod b; pub use b::B; pub struct Ground; pub fn all(a: a::A) {}");
-    let a = ("top/a.rs", "use super::{B, Ground}; pub struct A(B, Ground);");
+    let top = (
+        "top.rs",
+        "mod a; mod b; pub use b::B; pub struct Ground; pub fn all(a: a::A) {}",
+    );
+    let a = (
+        "top/a.rs",
+        "use super::{B, Ground}; pub struct A(B, Ground);",
+    );
     let b = ("top/b.rs", "use super::Ground; pub struct B(Ground);");
     let beside = ("beside.rs", "");
     check(&[lib, top, a, b, beside], &[]);
     let back = ("top/b.rs", "use super::a::A; pub struct B;");
     check(&[lib, top, a, back, beside], &["top: a b"]);
     let beside = ("beside.rs", "pub struct Side; use crate::top::B;");
-    check(&[lib, top, a, ("top/b.rs", "pub struct B; use crate::beside::Side;"), beside], &[": beside top"]);
+    check(
+        &[
+            lib,
+            top,
+            a,
+            ("top/b.rs", "pub struct B; use crate::beside::Side;"),
+            beside,
+        ],
+        &[": beside top"],
+    );
 }

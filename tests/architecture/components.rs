@@ -6,8 +6,10 @@ use crate::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Every component of `src/`, and the components that it may name besides itself and the foundations.
-/// `adapters <- feed <- {render, store, notify} <- {catalog, readers} <- {ingest, serve, proxy, hub, xmpp} <- app <- cli`.
+/// Every component of `src/`, and the components that it may name besides itself and the
+/// foundations.
+/// `adapters <- feed <- {render, store, notify} <- {catalog, readers}
+/// <- {ingest, serve, proxy, hub, xmpp} <- app <- cli`.
 const COMPONENTS: &[(&str, &[&str])] = &[
     ("adapters", &[]),
     ("feed", &["adapters"]),
@@ -17,38 +19,67 @@ const COMPONENTS: &[(&str, &[&str])] = &[
     ("notify", &["adapters", "feed"]),
     // `auth` for the settings that say who may read.
     ("catalog", &["adapters", "feed", "store", "notify", "auth"]),
-    ("readers", &["adapters", "feed", "render", "store", "notify"]),
+    (
+        "readers",
+        &["adapters", "feed", "render", "store", "notify"],
+    ),
     ("layers", &[]),
     ("auth", &[]),
     // `layers` for the way to the authority.
     ("acme", &["layers"]),
-    ("ingest", &["adapters", "feed", "store", "notify", "catalog", "layers"]),
+    (
+        "ingest",
+        &["adapters", "feed", "store", "notify", "catalog", "layers"],
+    ),
     // `acme` for the certificate that it shows, and for the answers to the authority that gives it.
     (
         "serve",
-        &["adapters", "feed", "render", "store", "notify", "catalog", "readers", "layers", "auth", "acme"],
+        &[
+            "adapters", "feed", "render", "store", "notify", "catalog", "readers", "layers",
+            "auth", "acme",
+        ],
     ),
-    ("proxy", &["adapters", "feed", "render", "store", "notify", "catalog", "readers", "layers", "auth"]),
+    (
+        "proxy",
+        &[
+            "adapters", "feed", "render", "store", "notify", "catalog", "readers", "layers", "auth",
+        ],
+    ),
     // `render` for representations and the URLs of topics.
-    ("hub", &["adapters", "feed", "render", "store", "notify", "catalog", "readers", "layers", "auth"]),
-    ("xmpp", &["adapters", "feed", "render", "store", "notify", "catalog", "readers", "layers", "auth"]),
+    (
+        "hub",
+        &[
+            "adapters", "feed", "render", "store", "notify", "catalog", "readers", "layers", "auth",
+        ],
+    ),
+    (
+        "xmpp",
+        &[
+            "adapters", "feed", "render", "store", "notify", "catalog", "readers", "layers", "auth",
+        ],
+    ),
     (
         "config",
         &[
-            "adapters", "feed", "store", "catalog", "readers", "layers", "auth", "acme", "ingest", "serve",
-            "proxy", "hub", "xmpp",
+            "adapters", "feed", "store", "catalog", "readers", "layers", "auth", "acme", "ingest",
+            "serve", "proxy", "hub", "xmpp",
         ],
     ),
     (
         "app",
         &[
-            "adapters", "feed", "render", "store", "notify", "catalog", "readers", "layers", "auth", "acme",
-            "ingest", "serve", "proxy", "hub", "xmpp", "config",
+            "adapters", "feed", "render", "store", "notify", "catalog", "readers", "layers",
+            "auth", "acme", "ingest", "serve", "proxy", "hub", "xmpp", "config",
         ],
     ),
     // `render` for the words of a title: `probe` shows them as the outputs do.
     // `auth` for the commands on users, whose passwords are hashed before they are sent.
-    ("cli", &["adapters", "feed", "render", "store", "auth", "config", "app"]),
+    (
+        "cli",
+        &[
+            "adapters", "feed", "render", "store", "auth", "config", "app",
+        ],
+    ),
     ("byte_budget", &[]),
     ("clock", &[]),
     ("secret", &[]),
@@ -58,7 +89,14 @@ const COMPONENTS: &[(&str, &[&str])] = &[
 ];
 
 /// Nameable by every component, because they name none but each other.
-const FOUNDATIONS: &[&str] = &["byte_budget", "clock", "secret", "setting", "telemetry", "threads"];
+const FOUNDATIONS: &[&str] = &[
+    "byte_budget",
+    "clock",
+    "secret",
+    "setting",
+    "telemetry",
+    "threads",
+];
 
 /// In the table already, but not in the tree.
 const COMING: &[&str] = &["xmpp"];
@@ -72,12 +110,24 @@ fn every_component_names_only_those_below_it() {
 #[test]
 fn every_component_is_in_the_table_and_those_to_come_are_told() {
     let tree = Tree::read(&repository("src"));
-    let found: BTreeSet<_> =
-        tree.modules.iter().filter_map(|module| module.path.first().map(String::as_str)).collect();
+    let found: BTreeSet<_> = tree
+        .modules
+        .iter()
+        .filter_map(|module| module.path.first().map(String::as_str))
+        .collect();
     let coming = COMING.iter().copied().chain(["adapters"]);
     let known: BTreeSet<_> = COMPONENTS.iter().map(|(name, _)| *name).collect();
-    assert_eq!(found.union(&coming.clone().collect()).copied().collect::<BTreeSet<_>>(), known);
-    assert!(coming.clone().all(|name| !found.contains(name)), "{COMING:?} are there already in part");
+    assert_eq!(
+        found
+            .union(&coming.clone().collect())
+            .copied()
+            .collect::<BTreeSet<_>>(),
+        known
+    );
+    assert!(
+        coming.clone().all(|name| !found.contains(name)),
+        "{COMING:?} are there already in part"
+    );
 }
 
 #[test]
@@ -86,14 +136,16 @@ fn the_table_has_no_circles_and_names_only_components() {
     assert_eq!(table.len(), COMPONENTS.len(), "a component stands twice");
     let mut done: BTreeSet<&str> = BTreeSet::new();
     // A component is done when all that it may name are: what is left over stands on a circle.
-    while let Some((name, _)) = table
-        .iter()
-        .find(|(name, below)| !done.contains(*name) && below.iter().all(|other| done.contains(other)))
-    {
+    while let Some((name, _)) = table.iter().find(|(name, below)| {
+        !done.contains(*name) && below.iter().all(|other| done.contains(other))
+    }) {
         done.insert(name);
     }
     let left: Vec<_> = table.keys().filter(|name| !done.contains(*name)).collect();
-    assert!(left.is_empty(), "these name each other, or what is no component: {left:?}");
+    assert!(
+        left.is_empty(),
+        "these name each other, or what is no component: {left:?}"
+    );
 }
 
 /// Every name that a component writes and must not, a line each.
@@ -101,26 +153,36 @@ fn offences(tree: &Tree) -> Vec<String> {
     let table: BTreeMap<&str, &[&str]> = COMPONENTS.iter().copied().collect();
     let mut found = Vec::new();
     for (index, module) in tree.modules.iter().enumerate() {
-        let Some(own) = module.path.first().map(String::as_str) else { continue };
+        let Some(own) = module.path.first().map(String::as_str) else {
+            continue;
+        };
         let below = table.get(own).copied().unwrap_or_default();
         for Name { path, line, .. } in names(module) {
-            let Some(named) = named(tree, index, &path).filter(|named| named != own) else { continue };
+            let Some(named) = named(tree, index, &path).filter(|named| named != own) else {
+                continue;
+            };
             if !below.contains(&named.as_str()) && !FOUNDATIONS.contains(&named.as_str()) {
-                found.push(format!("{}:{line} names `{named}`, which `{own}` must not", module.file));
+                found.push(format!(
+                    "{}:{line} names `{named}`, which `{own}` must not",
+                    module.file
+                ));
             }
         }
     }
     found
 }
 
-/// The component that a path enters from the root. A name that was imported is counted at its import, and a component
-/// answers for what it re-exports. Who imports the root itself, by a glob or under another name, names all: `crate`.
+/// The component that a path enters from the root. A name that was imported is counted at its
+/// import, and a component answers for what it re-exports. Who imports the root itself, by a glob
+/// or under another name, names all: `crate`.
 fn named(tree: &Tree, module: usize, path: &[String]) -> Option<String> {
     if path[0] == "everfeed_adapters" {
         return Some("adapters".to_owned());
     }
-    let keywords =
-        path.iter().take_while(|part| ["crate", "$crate", "self", "super"].contains(&part.as_str())).count();
+    let keywords = path
+        .iter()
+        .take_while(|part| ["crate", "$crate", "self", "super"].contains(&part.as_str()))
+        .count();
     let is_root = keywords > 0 && tree.resolve(module, &path[..keywords]) == Target::Module(0);
     match path.get(keywords).filter(|_| is_root) {
         None => is_root.then(|| "crate".to_owned()),
@@ -133,14 +195,23 @@ fn named(tree: &Tree, module: usize, path: &[String]) -> Option<String> {
 
 fn check(hub: &str, expect: &[&str]) {
     let files = [
-        ("lib.rs", "pub mod hub; pub mod serve; pub mod feed; pub mod readers; pub mod clock;"),
+        (
+            "lib.rs",
+            "pub mod hub; pub mod serve; pub mod feed; pub mod readers; pub mod clock;",
+        ),
         ("hub.rs", hub),
-        ("serve.rs", "pub struct Router; pub mod inner { pub fn call() {} }"),
+        (
+            "serve.rs",
+            "pub struct Router; pub mod inner { pub fn call() {} }",
+        ),
         ("feed.rs", "pub struct Item;"),
         ("readers.rs", "pub use crate::feed::Item;"),
         ("clock.rs", "pub fn now() {}"),
     ];
-    let sources: Sources = files.into_iter().map(|(name, text)| (name.to_owned(), text.to_owned())).collect();
+    let sources: Sources = files
+        .into_iter()
+        .map(|(name, text)| (name.to_owned(), text.to_owned()))
+        .collect();
     let found = offences(&Tree::of(&sources));
     assert_eq!(found.len(), expect.len(), "{hub}: {found:?}");
     for (found, expect) in found.iter().zip(expect) {
@@ -176,6 +247,9 @@ fn no_way_of_writing_a_path_slips_through() {
     ] {
         check(bad, serve);
     }
-    check("use crate as root; fn f() { root::serve::inner::call() }", &["names `crate`"]);
+    check(
+        "use crate as root; fn f() { root::serve::inner::call() }",
+        &["names `crate`"],
+    );
     check("use crate::*;", &["names `crate`"]);
 }

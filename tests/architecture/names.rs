@@ -1,5 +1,5 @@
-//! The paths that a module writes, wherever they stand: in `use` trees, types, expressions, patterns, attributes and the
-//! tokens of macros.
+//! The paths that a module writes, wherever they stand: in `use` trees, types, expressions,
+//! patterns, attributes and the tokens of macros.
 
 use crate::tree::{Module, attributes, is_test_only, leaves};
 use proc_macro2::{TokenStream, TokenTree};
@@ -51,8 +51,8 @@ impl Names {
                     at += 1;
                 }
                 TokenTree::Ident(first) => {
-                    let behind_dot =
-                        at > 0 && matches!(&tokens[at - 1], TokenTree::Punct(dot) if dot.as_char() == '.');
+                    let behind_dot = at > 0
+                        && matches!(&tokens[at - 1], TokenTree::Punct(dot) if dot.as_char() == '.');
                     let (mut path, line) = (vec![first.to_string()], first.span().start().line);
                     at += 1;
                     while let Some(TokenTree::Ident(next)) =
@@ -72,8 +72,7 @@ impl Names {
 }
 
 fn colons(tokens: &[TokenTree], at: usize) -> bool {
-    let colon =
-        |token: Option<&TokenTree>| matches!(token, Some(TokenTree::Punct(punct)) if punct.as_char() == ':');
+    let colon = |token: Option<&TokenTree>| matches!(token, Some(TokenTree::Punct(punct)) if punct.as_char() == ':');
     colon(tokens.get(at)) && colon(tokens.get(at + 1))
 }
 
@@ -100,7 +99,11 @@ impl<'ast> Visit<'ast> for Names {
 
     fn visit_item_use(&mut self, item: &'ast syn::ItemUse) {
         let private = matches!(item.vis, syn::Visibility::Inherited);
-        let origin = if private { Origin::Use } else { Origin::Reexport };
+        let origin = if private {
+            Origin::Use
+        } else {
+            Origin::Reexport
+        };
         for leaf in leaves(item) {
             self.add(leaf.path, item.span().start().line, origin);
         }
@@ -110,8 +113,16 @@ impl<'ast> Visit<'ast> for Names {
     fn visit_vis_restricted(&mut self, _: &'ast syn::VisRestricted) {}
 
     fn visit_path(&mut self, path: &'ast syn::Path) {
-        let mut whole: Vec<String> = path.leading_colon.map(|_| String::new()).into_iter().collect();
-        whole.extend(path.segments.iter().map(|segment| segment.ident.to_string()));
+        let mut whole: Vec<String> = path
+            .leading_colon
+            .map(|_| String::new())
+            .into_iter()
+            .collect();
+        whole.extend(
+            path.segments
+                .iter()
+                .map(|segment| segment.ident.to_string()),
+        );
         self.add(whole, path.span().start().line, Origin::Code);
         syn::visit::visit_path(self, path);
     }

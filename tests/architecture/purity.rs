@@ -6,7 +6,8 @@ use crate::{
 };
 use syn::{spanned::Spanned, visit::Visit};
 
-/// Other crates that pure code may name: those that compute. Anything else needs a reason to stand here.
+/// Other crates that pure code may name: those that compute. Anything else needs a reason to stand
+/// here.
 const CRATES: &[&str] = &[
     "std",
     "core",
@@ -38,7 +39,8 @@ const CRATES: &[&str] = &[
     "uuid",
 ];
 
-/// Names that pure code must not say, and why. The end of a path counts where the entry begins with `::`.
+/// Names that pure code must not say, and why. The end of a path counts where the entry begins with
+/// `::`.
 const IMPURE: &[(&str, &str)] = &[
     ("std::fs", "bytes are an argument"),
     ("std::net", "pure code opens nothing"),
@@ -64,7 +66,10 @@ const IMPURE: &[(&str, &str)] = &[
 #[test]
 fn pure_components_never_await_open_anything_or_ask_the_time() {
     let mut found = offences(&Tree::read(&repository("adapters/src")), &[]);
-    found.extend(offences(&Tree::read(&repository("src")), &["feed", "render"]));
+    found.extend(offences(
+        &Tree::read(&repository("src")),
+        &["feed", "render"],
+    ));
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
@@ -79,19 +84,30 @@ fn offences(tree: &Tree, components: &[&str]) -> Vec<String> {
         for Name { path, line, origin } in names(module) {
             let at = format!("{}:{line}", module.file);
             match tree.resolve(index, &path) {
-                Target::External(path) => found.extend(external(&path).map(|why| format!("{at} {why}"))),
+                Target::External(path) => {
+                    found.extend(external(&path).map(|why| format!("{at} {why}")))
+                }
                 // `use tokio;`, `use std as other;`
                 Target::Unknown if origin != Origin::Code => {
                     found.extend(external(&path).map(|why| format!("{at} {why}")))
                 }
                 Target::Unknown => found.extend(unknown(&path).map(|why| format!("{at} {why}"))),
                 Target::Item(at_module, _) | Target::Module(at_module) => {
-                    let clock = tree.modules[at_module].path.first().is_some_and(|name| name == "clock");
-                    found.extend(clock.then(|| format!("{at} asks the clock: `now` is an argument")));
+                    let clock = tree.modules[at_module]
+                        .path
+                        .first()
+                        .is_some_and(|name| name == "clock");
+                    found.extend(
+                        clock.then(|| format!("{at} asks the clock: `now` is an argument")),
+                    );
                 }
             }
         }
-        found.extend(awaits(module).into_iter().map(|line| format!("{}:{line} awaits", module.file)));
+        found.extend(
+            awaits(module)
+                .into_iter()
+                .map(|line| format!("{}:{line} awaits", module.file)),
+        );
     }
     found
 }
@@ -100,10 +116,15 @@ fn offences(tree: &Tree, components: &[&str]) -> Vec<String> {
 fn external(path: &[String]) -> Option<String> {
     let whole = path.join("::");
     if !CRATES.contains(&path[0].as_str()) {
-        return Some(format!("names `{whole}`: not among the crates that pure code may name"));
+        return Some(format!(
+            "names `{whole}`: not among the crates that pure code may name"
+        ));
     }
-    let whole =
-        if path[0] == "core" || path[0] == "alloc" { whole.replacen(&path[0], "std", 1) } else { whole };
+    let whole = if path[0] == "core" || path[0] == "alloc" {
+        whole.replacen(&path[0], "std", 1)
+    } else {
+        whole
+    };
     if whole == "std" {
         return Some(format!("names all of `{whole}`"));
     }
@@ -117,12 +138,14 @@ fn external(path: &[String]) -> Option<String> {
     IMPURE.iter().find_map(told)
 }
 
-/// As `external`, for what is neither ours nor imported: macros of the prelude, words in other macros.
+/// As `external`, for what is neither ours nor imported: macros of the prelude, words in other
+/// macros.
 fn unknown(path: &[String]) -> Option<String> {
     if path.len() == 1 && ["await", "async"].contains(&path[0].as_str()) {
         return Some("awaits".to_owned());
     }
-    let impure = |(bad, why): &(&str, &str)| (path == [*bad]).then(|| format!("says `{bad}`: {why}"));
+    let impure =
+        |(bad, why): &(&str, &str)| (path == [*bad]).then(|| format!("says `{bad}`: {why}"));
     IMPURE.iter().find_map(impure)
 }
 
@@ -140,49 +163,84 @@ fn awaits(module: &Module) -> Vec<usize> {
             self.0.push(expression.async_token.span().start().line);
         }
         fn visit_expr_closure(&mut self, closure: &'ast syn::ExprClosure) {
-            self.0.extend(closure.asyncness.map(|token| token.span().start().line));
+            self.0
+                .extend(closure.asyncness.map(|token| token.span().start().line));
             syn::visit::visit_expr_closure(self, closure);
         }
         fn visit_signature(&mut self, signature: &'ast syn::Signature) {
-            self.0.extend(signature.asyncness.map(|token| token.span().start().line));
+            self.0
+                .extend(signature.asyncness.map(|token| token.span().start().line));
             syn::visit::visit_signature(self, signature);
         }
     }
     let mut awaits = Awaits::default();
-    let items = module.items.iter().filter(|item| !is_test_only(attributes(item)));
+    let items = module
+        .items
+        .iter()
+        .filter(|item| !is_test_only(attributes(item)));
     items.for_each(|item| awaits.visit_item(item));
     awaits.0
 }
 
 fn check(text: &str, expect: Option<&str>) {
-    let files =
-        [("lib.rs", "pub mod feed; pub mod clock;"), ("feed.rs", text), ("clock.rs", "pub fn now() {}")];
-    let sources: Sources = files.into_iter().map(|(name, text)| (name.to_owned(), text.to_owned())).collect();
+    let files = [
+        ("lib.rs", "pub mod feed; pub mod clock;"),
+        ("feed.rs", text),
+        ("clock.rs", "pub fn now() {}"),
+    ];
+    let sources: Sources = files
+        .into_iter()
+        .map(|(name, text)| (name.to_owned(), text.to_owned()))
+        .collect();
     let found = offences(&Tree::of(&sources), &["feed"]);
     match expect {
         None => assert!(found.is_empty(), "{text}: {found:?}"),
-        Some(expect) => assert!(found.iter().any(|found| found.contains(expect)), "{text}: {found:?}"),
+        Some(expect) => assert!(
+            found.iter().any(|found| found.contains(expect)),
+            "{text}: {found:?}"
+        ),
     }
 }
 
 #[test]
 fn every_way_to_be_impure_is_seen() {
-    check("use std::{collections::HashMap, io::Write, time::Duration}; fn f() -> u8 { 1 }", None);
-    check("const SAID: &str = \"async tokio::spawn std::fs\"; // .await", None);
-    check("use chrono::{DateTime, Utc}; fn f(now: DateTime<Utc>) {}", None);
-    check("fn f(file: &str) { let fs = file; println(fs) } fn println(_: &str) {}", None);
+    check(
+        "use std::{collections::HashMap, io::Write, time::Duration}; fn f() -> u8 { 1 }",
+        None,
+    );
+    check(
+        "const SAID: &str = \"async tokio::spawn std::fs\"; // .await",
+        None,
+    );
+    check(
+        "use chrono::{DateTime, Utc}; fn f(now: DateTime<Utc>) {}",
+        None,
+    );
+    check(
+        "fn f(file: &str) { let fs = file; println(fs) } fn println(_: &str) {}",
+        None,
+    );
     for (bad, why) in [
         ("use std::{fs, io};", "std::fs"),
         ("use std::fs as f; fn g() { f::read(\"x\") }", "std::fs"),
         ("use std as s; fn g() { s::fs::read(\"x\") }", "std"),
         ("use std::*;", "std"),
-        ("fn g() { ::std::net::TcpStream::connect(\"x\") }", "std::net"),
+        (
+            "fn g() { ::std::net::TcpStream::connect(\"x\") }",
+            "std::net",
+        ),
         ("fn g() { std::env::var(\"HOME\") }", "std::env"),
         ("use std::time::{Duration, SystemTime};", "SystemTime"),
         ("fn g() { chrono::Utc::now() }", "`now` is an argument"),
-        ("use chrono::Utc; fn g() { Utc::now() }", "`now` is an argument"),
+        (
+            "use chrono::Utc; fn g() { Utc::now() }",
+            "`now` is an argument",
+        ),
         ("fn g() { vec![std::time::Instant::now()] }", "Instant"),
-        ("use super::clock; fn g() { clock::now() }", "asks the clock"),
+        (
+            "use super::clock; fn g() { clock::now() }",
+            "asks the clock",
+        ),
         ("fn g() { crate::clock::now() }", "asks the clock"),
         ("async fn g() {}", "awaits"),
         ("fn g() { async { 1 }; }", "awaits"),

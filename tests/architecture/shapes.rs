@@ -1,4 +1,5 @@
-//! Sizes and names: functions with too many parameters, types with too many fields, one name for two types.
+//! Sizes and names: functions with too many parameters, types with too many fields, one name for
+//! two types.
 
 use crate::tree::{Sources, Tree, attributes, is_test_only, repository};
 use std::{collections::BTreeMap, sync::OnceLock};
@@ -10,8 +11,8 @@ const PARAMETERS_MAX: usize = 5;
 /// Fields of a struct or a variant.
 const FIELDS_MAX: usize = 10;
 
-/// Types with a field for each that their format has: what publishers say of an entry, a feed, or another feed, and the
-/// documents that we write.
+/// Types with a field for each that their format has: what publishers say of an entry, a feed, or
+/// another feed, and the documents that we write.
 const FIELDS_FREE: &[&str] = &[
     "Entry",
     "Metadata",
@@ -56,10 +57,19 @@ fn no_two_types_of_a_crate_have_one_name() {
 /// No offender (`name: where`) is new, and none that is gone stays in its list.
 fn check_left(found: &[String], left: &[&str]) {
     let name = |line: &String| line.split(':').next().unwrap_or_default().to_owned();
-    let new: Vec<_> = found.iter().filter(|line| !left.contains(&name(line).as_str())).collect();
+    let new: Vec<_> = found
+        .iter()
+        .filter(|line| !left.contains(&name(line).as_str()))
+        .collect();
     assert!(new.is_empty(), "{} new offenders: {new:#?}", new.len());
-    let gone: Vec<_> = left.iter().filter(|left| !found.iter().any(|line| name(line) == **left)).collect();
-    assert!(gone.is_empty(), "these offend no more; take them out of the list: {gone:?}");
+    let gone: Vec<_> = left
+        .iter()
+        .filter(|left| !found.iter().any(|line| name(line) == **left))
+        .collect();
+    assert!(
+        gone.is_empty(),
+        "these offend no more; take them out of the list: {gone:?}"
+    );
 }
 
 /// Read once for all tests of this file.
@@ -73,7 +83,11 @@ fn read() -> Shapes {
     for folder in ["src", "adapters/src"] {
         shapes.read(folder, &Tree::read(&repository(folder)));
     }
-    assert!(shapes.names.len() > 200, "only {} types were found", shapes.names.len());
+    assert!(
+        shapes.names.len() > 200,
+        "only {} types were found",
+        shapes.names.len()
+    );
     shapes
 }
 
@@ -95,14 +109,21 @@ impl Shapes {
     }
 
     fn recurring(&self) -> Vec<String> {
-        let twice =
-            self.names.iter().filter(|((_, name), at)| at.len() > 1 && !NAMES_FREE.contains(&name.as_str()));
-        twice.map(|((_, name), at)| format!("{name}: {}", at.join(", "))).collect()
+        let twice = self
+            .names
+            .iter()
+            .filter(|((_, name), at)| at.len() > 1 && !NAMES_FREE.contains(&name.as_str()));
+        twice
+            .map(|((_, name), at)| format!("{name}: {}", at.join(", ")))
+            .collect()
     }
 
     fn name(&mut self, name: &syn::Ident) {
         let place = format!("{}:{}", self.at.1, name.span().start().line);
-        self.names.entry((self.at.0.clone(), name.to_string())).or_default().push(place);
+        self.names
+            .entry((self.at.0.clone(), name.to_string()))
+            .or_default()
+            .push(place);
     }
 
     fn fields(&mut self, name: &syn::Ident, fields: &syn::Fields) {
@@ -110,9 +131,12 @@ impl Shapes {
         let is_configuration = name.to_string().ends_with("Config")
             || self.at.1.contains("config")
             || self.at.1.contains("/settings");
-        if fields.len() > FIELDS_MAX && !is_configuration && !FIELDS_FREE.contains(&name.to_string().as_str())
+        if fields.len() > FIELDS_MAX
+            && !is_configuration
+            && !FIELDS_FREE.contains(&name.to_string().as_str())
         {
-            self.types.push(format!("{name}: {}, {} fields", self.at.1, fields.len()));
+            self.types
+                .push(format!("{name}: {}, {} fields", self.at.1, fields.len()));
         }
     }
 }
@@ -133,10 +157,17 @@ impl<'ast> Visit<'ast> for Shapes {
     }
 
     fn visit_signature(&mut self, signature: &'ast syn::Signature) {
-        let count = signature.inputs.iter().filter(|input| matches!(input, syn::FnArg::Typed(_))).count();
+        let count = signature
+            .inputs
+            .iter()
+            .filter(|input| matches!(input, syn::FnArg::Typed(_)))
+            .count();
         if count > PARAMETERS_MAX {
             let line = signature.span().start().line;
-            self.functions.push(format!("{}: {}:{line}, {count} parameters", signature.ident, self.at.1));
+            self.functions.push(format!(
+                "{}: {}:{line}, {count} parameters",
+                signature.ident, self.at.1
+            ));
         }
     }
 
@@ -147,7 +178,9 @@ impl<'ast> Visit<'ast> for Shapes {
 
     fn visit_item_enum(&mut self, item: &'ast syn::ItemEnum) {
         self.name(&item.ident);
-        item.variants.iter().for_each(|variant| self.fields(&variant.ident, &variant.fields));
+        item.variants
+            .iter()
+            .for_each(|variant| self.fields(&variant.ident, &variant.fields));
     }
 
     fn visit_item_trait(&mut self, item: &'ast syn::ItemTrait) {
@@ -162,7 +195,11 @@ impl<'ast> Visit<'ast> for Shapes {
 
 #[test]
 fn each_offender_is_found_and_tests_are_not() {
-    let fields = |count: usize| (0..count).map(|at| format!("f{at}: u8, ")).collect::<String>();
+    let fields = |count: usize| {
+        (0..count)
+            .map(|at| format!("f{at}: u8, "))
+            .collect::<String>()
+    };
     let a = format!(
         "pub struct Twice; struct Config; fn six({}) {{}} struct Large {{ {} }} struct Entry {{ {} }} struct Fits {{ {} }}",
         fields(6),
@@ -180,13 +217,26 @@ fn each_offender_is_found_and_tests_are_not() {
         fields(9),
         fields(11)
     );
-    let files = [("lib.rs", "mod a; mod b;".to_owned()), ("a.rs", a), ("b.rs", b)];
-    let sources: Sources = files.into_iter().map(|(name, text)| (name.to_owned(), text)).collect();
+    let files = [
+        ("lib.rs", "mod a; mod b;".to_owned()),
+        ("a.rs", a),
+        ("b.rs", b),
+    ];
+    let sources: Sources = files
+        .into_iter()
+        .map(|(name, text)| (name.to_owned(), text))
+        .collect();
     let mut shapes = Shapes::default();
     shapes.read("src", &Tree::of(&sources));
     let name = |line: &String| line.split(':').next().unwrap_or_default().to_owned();
-    assert_eq!(shapes.functions.iter().map(name).collect::<Vec<_>>(), ["six", "inner", "asked"]);
-    assert_eq!(shapes.types.iter().map(name).collect::<Vec<_>>(), ["Large", "Wide"]);
+    assert_eq!(
+        shapes.functions.iter().map(name).collect::<Vec<_>>(),
+        ["six", "inner", "asked"]
+    );
+    assert_eq!(
+        shapes.types.iter().map(name).collect::<Vec<_>>(),
+        ["Large", "Wide"]
+    );
     assert_eq!(shapes.recurring(), ["Twice: src/a.rs:1, src/b.rs:2"]);
     check_left(&["six: a.rs".to_owned()], &["six"]);
 }

@@ -1,5 +1,5 @@
-//! A crate as a tree of modules: which file defines which name, and what a path written in some module leads to. Not what
-//! types the compiler would infer: a method call names no file.
+//! A crate as a tree of modules: which file defines which name, and what a path written in some
+//! module leads to. Not what types the compiler would infer: a method call names no file.
 
 use std::{
     collections::BTreeMap,
@@ -60,22 +60,38 @@ impl Tree {
     }
 
     fn load(&mut self, sources: &Sources, file: &str, path: Vec<String>) -> usize {
-        let text = sources.get(file).unwrap_or_else(|| panic!("no file {file}"));
+        let text = sources
+            .get(file)
+            .unwrap_or_else(|| panic!("no file {file}"));
         let parsed = syn::parse_file(text).unwrap_or_else(|error| panic!("{file}: {error}"));
         self.add(sources, file, path, parsed.items)
     }
 
     fn add(&mut self, sources: &Sources, file: &str, path: Vec<String>, items: Vec<Item>) -> usize {
-        let items: Vec<Item> = items.into_iter().filter(|item| !is_test_only(attributes(item))).collect();
+        let items: Vec<Item> = items
+            .into_iter()
+            .filter(|item| !is_test_only(attributes(item)))
+            .collect();
         let index = self.modules.len();
         let defined = items.iter().filter_map(name_of).collect();
         let mut imports = Imports::default();
         items.iter().for_each(|item| imports.visit_item(item));
         let file = file.to_owned();
         let imports = imports.0;
-        let module = Module { path, file: file.clone(), items, children: BTreeMap::new(), defined, imports };
+        let module = Module {
+            path,
+            file: file.clone(),
+            items,
+            children: BTreeMap::new(),
+            defined,
+            imports,
+        };
         self.modules.push(module);
-        let inner: Vec<_> = self.modules[index].items.iter().filter_map(module_of).collect();
+        let inner: Vec<_> = self.modules[index]
+            .items
+            .iter()
+            .filter_map(module_of)
+            .collect();
         for (name, content) in inner {
             let mut path = self.modules[index].path.clone();
             path.push(name.clone());
@@ -84,7 +100,11 @@ impl Tree {
                 None => {
                     let beside = format!("{}.rs", path.join("/"));
                     let within = format!("{}/mod.rs", path.join("/"));
-                    let file = if sources.contains_key(&within) { within } else { beside };
+                    let file = if sources.contains_key(&within) {
+                        within
+                    } else {
+                        beside
+                    };
                     self.load(sources, &file, path)
                 }
             };
@@ -100,7 +120,9 @@ impl Tree {
 
     /// As `resolve`; an import that leads back to itself ends after a few rounds.
     fn follow(&self, module: usize, path: &[String], depth: usize) -> Target {
-        let Some((first, rest)) = path.split_first() else { return Target::Module(module) };
+        let Some((first, rest)) = path.split_first() else {
+            return Target::Module(module);
+        };
         if depth > 16 {
             return Target::Unknown;
         }
@@ -128,7 +150,9 @@ impl Tree {
 
     /// Looks a path up among the names of a module.
     fn enter(&self, module: usize, path: &[String], depth: usize) -> Target {
-        let Some((first, rest)) = path.split_first() else { return Target::Module(module) };
+        let Some((first, rest)) = path.split_first() else {
+            return Target::Module(module);
+        };
         let here = &self.modules[module];
         if let Some(&child) = here.children.get(first).filter(|_| !rest.is_empty()) {
             return self.enter(child, rest, depth);
@@ -158,11 +182,15 @@ impl Tree {
         Target::Unknown
     }
 
-    /// Follows the path of an import: where nothing of ours goes by its first name, it is another crate's.
+    /// Follows the path of an import: where nothing of ours goes by its first name, it is another
+    /// crate's.
     fn imported(&self, module: usize, path: &[String], depth: usize) -> Target {
         let found = self.follow(module, path, depth);
         let ours = ["crate", "self", "super"].contains(&path[0].as_str());
-        if found == Target::Unknown && !ours && !self.modules[module].children.contains_key(&path[0]) {
+        if found == Target::Unknown
+            && !ours
+            && !self.modules[module].children.contains_key(&path[0])
+        {
             return Target::External(path.to_vec());
         }
         found
@@ -174,11 +202,13 @@ impl Tree {
     }
 }
 
-/// True where a path can begin with the name of a crate: crates are lower case, and so are the types of the language.
+/// True where a path can begin with the name of a crate: crates are lower case, and so are the
+/// types of the language.
 fn is_crate(path: &[String]) -> bool {
     let primitive = ["bool", "char", "str", "f32", "f64"];
     let number = |name: &str| {
-        name.strip_prefix(['u', 'i']).is_some_and(|bits| bits == "size" || bits.parse::<u8>().is_ok())
+        name.strip_prefix(['u', 'i'])
+            .is_some_and(|bits| bits == "size" || bits.parse::<u8>().is_ok())
     };
     let first = path[0].as_str();
     path.len() > 1
@@ -192,12 +222,18 @@ pub(crate) fn sources(folder: &Path) -> Sources {
     let mut found = Sources::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(next) = folders.pop() {
-        for entry in fs::read_dir(&next).unwrap_or_else(|error| panic!("{}: {error}", next.display())) {
+        for entry in
+            fs::read_dir(&next).unwrap_or_else(|error| panic!("{}: {error}", next.display()))
+        {
             let path = entry.expect("an entry of a folder").path();
             if path.is_dir() {
                 folders.push(path);
             } else if path.extension().is_some_and(|extension| extension == "rs") {
-                let name = path.strip_prefix(folder).expect("a file below it").display().to_string();
+                let name = path
+                    .strip_prefix(folder)
+                    .expect("a file below it")
+                    .display()
+                    .to_string();
                 found.insert(name, fs::read_to_string(&path).expect("a readable file"));
             }
         }
@@ -213,7 +249,10 @@ pub(crate) fn repository(folder: &str) -> PathBuf {
 /// True for what only tests compile: `#[test]`, `#[cfg(test)]`, `#[cfg(any(test, ...))]`.
 pub(crate) fn is_test_only(attributes: &[syn::Attribute]) -> bool {
     attributes.iter().any(|attribute| match &attribute.meta {
-        syn::Meta::Path(path) => path.segments.last().is_some_and(|last| last.ident == "test"),
+        syn::Meta::Path(path) => path
+            .segments
+            .last()
+            .is_some_and(|last| last.ident == "test"),
         syn::Meta::List(list) if list.path.is_ident("cfg") => {
             let words = list.tokens.to_string();
             let words: Vec<&str> = words
@@ -269,7 +308,8 @@ fn module_of(item: &Item) -> Option<(String, Option<Vec<Item>>)> {
     Some((item.ident.to_string(), content))
 }
 
-/// The imports of a module, those inside its functions among them, but not those of its inner modules.
+/// The imports of a module, those inside its functions among them, but not those of its inner
+/// modules.
 #[derive(Default)]
 struct Imports(Vec<Import>);
 
@@ -284,24 +324,53 @@ impl<'ast> Visit<'ast> for Imports {
 /// Every leaf of a `use`, with its whole path.
 pub(crate) fn leaves(item: &syn::ItemUse) -> Vec<Import> {
     let mut found = Vec::new();
-    let start = item.leading_colon.map(|_| String::new()).into_iter().collect();
+    let start = item
+        .leading_colon
+        .map(|_| String::new())
+        .into_iter()
+        .collect();
     collect(&item.tree, start, &mut found);
     found
 }
 
 fn collect(tree: &UseTree, before: Vec<String>, found: &mut Vec<Import>) {
-    let with = |name: &syn::Ident| before.iter().cloned().chain([name.to_string()]).collect::<Vec<_>>();
+    let with = |name: &syn::Ident| {
+        before
+            .iter()
+            .cloned()
+            .chain([name.to_string()])
+            .collect::<Vec<_>>()
+    };
     match tree {
         UseTree::Path(path) => collect(&path.tree, with(&path.ident), found),
         UseTree::Name(name) if name.ident == "self" => {
-            found.push(Import { name: before.last().cloned().unwrap_or_default(), path: before });
+            found.push(Import {
+                name: before.last().cloned().unwrap_or_default(),
+                path: before,
+            });
         }
-        UseTree::Name(name) => found.push(Import { path: with(&name.ident), name: name.ident.to_string() }),
+        UseTree::Name(name) => found.push(Import {
+            path: with(&name.ident),
+            name: name.ident.to_string(),
+        }),
         UseTree::Rename(rename) => {
-            let path = if rename.ident == "self" { before } else { with(&rename.ident) };
-            found.push(Import { path, name: rename.rename.to_string() });
+            let path = if rename.ident == "self" {
+                before
+            } else {
+                with(&rename.ident)
+            };
+            found.push(Import {
+                path,
+                name: rename.rename.to_string(),
+            });
         }
-        UseTree::Glob(_) => found.push(Import { path: before, name: "*".to_owned() }),
-        UseTree::Group(group) => group.items.iter().for_each(|tree| collect(tree, before.clone(), found)),
+        UseTree::Glob(_) => found.push(Import {
+            path: before,
+            name: "*".to_owned(),
+        }),
+        UseTree::Group(group) => group
+            .items
+            .iter()
+            .for_each(|tree| collect(tree, before.clone(), found)),
     }
 }

@@ -1,4 +1,5 @@
-//! A blog with archives of some kind: its posts and the documents that show them; not the faults of its server.
+//! A blog with archives of some kind: its posts and the documents that show them; not the faults of
+//! its server.
 
 use std::fmt::Write as _;
 use testkit::publisher::{Answer, ok, with_headers};
@@ -37,7 +38,11 @@ pub(crate) enum Reply {
 
 impl Blog {
     pub(crate) fn new(kind: Kind, posts: u32) -> Self {
-        Self { kind, posts: (1..=posts).rev().collect(), next: posts + 1 }
+        Self {
+            kind,
+            posts: (1..=posts).rev().collect(),
+            next: posts + 1,
+        }
     }
 
     pub(crate) fn delete(&mut self, post: u32) {
@@ -51,13 +56,20 @@ impl Blog {
 
     /// Path of the feed.
     pub(crate) fn feed(&self) -> &'static str {
-        if self.kind == Kind::Ghost { "/rss/" } else { "/feed" }
+        if self.kind == Kind::Ghost {
+            "/rss/"
+        } else {
+            "/feed"
+        }
     }
 
     /// The number of the page that a target asks for, 0 of the live document.
     pub(crate) fn number(&self, target: &str) -> u64 {
         let names = ["paged=", "page=", "/archive/", "/rss/"];
-        let behind = names.iter().find_map(|name| target.split_once(name)).map_or("", |(_, behind)| behind);
+        let behind = names
+            .iter()
+            .find_map(|name| target.split_once(name))
+            .map_or("", |(_, behind)| behind);
         let digits: String = behind.chars().take_while(char::is_ascii_digit).collect();
         digits.parse().unwrap_or(0)
     }
@@ -80,7 +92,10 @@ impl Blog {
             Kind::Next => link("next", "/feed?page=2"),
             Kind::Chain => link("prev-archive", &format!("/archive/{}", self.archives())),
         };
-        Reply::Feed { posts: newest, head }
+        Reply::Feed {
+            posts: newest,
+            head,
+        }
     }
 
     /// A page by its number.
@@ -91,13 +106,23 @@ impl Blog {
         }
         if number > pages {
             let last = format!("/rss/{pages}/");
-            return if self.kind == Kind::Ghost { Reply::Redirect(last) } else { Reply::Status(404) };
+            return if self.kind == Kind::Ghost {
+                Reply::Redirect(last)
+            } else {
+                Reply::Status(404)
+            };
         }
         if self.kind == Kind::Ghost && number == 1 {
             return Reply::Redirect("/rss/".to_owned());
         }
         let from = (usize::try_from(number).unwrap() - 1) * PER_PAGE;
-        let posts = self.posts.iter().skip(from).take(PER_PAGE).copied().collect();
+        let posts = self
+            .posts
+            .iter()
+            .skip(from)
+            .take(PER_PAGE)
+            .copied()
+            .collect();
         let head = if self.kind == Kind::Next && number < pages {
             link("next", &format!("/feed?page={}", number + 1))
         } else {
@@ -115,7 +140,10 @@ impl Blog {
             return Reply::Status(404);
         }
         let first = u32::try_from(number - 1).unwrap() * PER_PAGE as u32 + 1;
-        let posts = (first..first + PER_PAGE as u32).rev().filter(|id| self.posts.contains(id)).collect();
+        let posts = (first..first + PER_PAGE as u32)
+            .rev()
+            .filter(|id| self.posts.contains(id))
+            .collect();
         let mut head = "<fh:archive/>".to_owned();
         if number > 1 {
             head += &link("prev-archive", &format!("/archive/{}", number - 1));
@@ -137,7 +165,10 @@ impl Reply {
     }
 
     pub(crate) fn posts(posts: &[u32]) -> Self {
-        Self::Feed { posts: posts.to_vec(), head: String::new() }
+        Self::Feed {
+            posts: posts.to_vec(),
+            head: String::new(),
+        }
     }
 
     pub(crate) fn redirect(target: &str) -> Self {
@@ -151,7 +182,10 @@ impl Reply {
     /// A page of a feed that is not this blog's.
     pub(crate) fn another_feed() -> Self {
         let head = "</channel><channel><title>Another</title><link>http://another.example/</link>";
-        Self::Feed { posts: vec![90_001], head: head.to_owned() }
+        Self::Feed {
+            posts: vec![90_001],
+            head: head.to_owned(),
+        }
     }
 
     /// The bytes that are sent.
@@ -160,7 +194,10 @@ impl Reply {
             Self::Feed { posts, head } => ok("application/rss+xml", rss(posts, head)),
             Self::Redirect(target) => with_headers(302, &[("location", target)], ""),
             Self::Status(status) => with_headers(*status, &[], "nothing"),
-            Self::WebPage => ok("text/html", "<!doctype html><html><title>Blog</title><p>Hello</p></html>"),
+            Self::WebPage => ok(
+                "text/html",
+                "<!doctype html><html><title>Blog</title><p>Hello</p></html>",
+            ),
         }
     }
 }
@@ -174,7 +211,10 @@ fn rss(posts: &[u32], head: &str) -> String {
     match head.strip_prefix("</channel>") {
         Some(own) => out += own,
         None => {
-            let _ = write!(out, "<channel><title>Blog</title><link>http://blog.example/</link>{head}");
+            let _ = write!(
+                out,
+                "<channel><title>Blog</title><link>http://blog.example/</link>{head}"
+            );
         }
     }
     for post in posts {
@@ -189,5 +229,6 @@ fn rss(posts: &[u32], head: &str) -> String {
     out + "</channel></rss>"
 }
 
-const MONTHS: [&str; 12] =
-    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+const MONTHS: [&str; 12] = [
+    "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+];

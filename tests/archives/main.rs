@@ -1,6 +1,6 @@
-//! Blogs of hundreds of posts whose archives are faulty, read over real sockets: `complete` is never said of less than all,
-//! truthful archives reach it, nothing that can be read is lost, and requests are few. The faults that last for hours are
-//! played in virtual time (`feed::archive`).
+//! Blogs of hundreds of posts whose archives are faulty, read over real sockets: `complete` is
+//! never said of less than all, truthful archives reach it, nothing that can be read is lost, and
+//! requests are few. The faults that last for hours are played in virtual time (`feed::archive`).
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -13,8 +13,8 @@ use rig::{Seen, watch};
 /// Posts of a blog.
 const POSTS: u32 = 305;
 
-/// A fault: the blog, the number of the page that is asked for (0 of the live document), how often it was before, and the
-/// number of the request.
+/// A fault: the blog, the number of the page that is asked for (0 of the live document), how often
+/// it was before, and the number of the request.
 type Fault = fn(&mut Blog, u64, usize, usize) -> Option<Reply>;
 
 /// Expected end of a world.
@@ -27,8 +27,10 @@ enum End {
 }
 
 fn check(name: &str, seen: &Seen, end: End) -> Result<(), String> {
-    let told =
-        format!("{name}: {}, {} of {} held, {} requests", seen.history, seen.held, seen.posts, seen.requests);
+    let told = format!(
+        "{name}: {}, {} of {} held, {} requests",
+        seen.history, seen.held, seen.posts, seen.requests
+    );
     // Every page is read twice at most, besides what proves the end and the live document.
     let requests_max = 2 * (POSTS as usize).div_ceil(10) + 30;
     let is_met = match end {
@@ -36,7 +38,11 @@ fn check(name: &str, seen: &Seen, end: End) -> Result<(), String> {
         End::Holds(held) => !seen.was_complete && seen.held == held,
     };
     let is_honest = !seen.was_complete || seen.lost == 0;
-    if is_met && is_honest && seen.requests <= requests_max { Ok(()) } else { Err(told) }
+    if is_met && is_honest && seen.requests <= requests_max {
+        Ok(())
+    } else {
+        Err(told)
+    }
 }
 
 /// Plays worlds side by side.
@@ -75,17 +81,27 @@ async fn truthful_archives_are_complete() {
 #[tokio::test]
 async fn a_fault_that_passes_ends_nothing() {
     let faults: [(&str, Fault); 7] = [
-        ("one 404", |_, page, times, _| (page == 8 && times == 0).then(|| Reply::status(404))),
-        ("one 410", |_, page, times, _| (page == 8 && times == 0).then(|| Reply::status(410))),
-        ("one empty page", |_, page, times, _| (page == 8 && times == 0).then(|| Reply::posts(&[]))),
+        ("one 404", |_, page, times, _| {
+            (page == 8 && times == 0).then(|| Reply::status(404))
+        }),
+        ("one 410", |_, page, times, _| {
+            (page == 8 && times == 0).then(|| Reply::status(410))
+        }),
+        ("one empty page", |_, page, times, _| {
+            (page == 8 && times == 0).then(|| Reply::posts(&[]))
+        }),
         ("one redirect to the feed", |_, page, times, _| {
             (page == 8 && times == 0).then(|| Reply::redirect("/feed"))
         }),
         ("one redirect to the front page", |_, page, times, _| {
             (page == 8 && times == 0).then(|| Reply::redirect("/"))
         }),
-        ("one live document", |blog, page, times, _| (page == 8 && times == 0).then(|| blog.live())),
-        ("one page that repeats", |blog, page, times, _| (page == 8 && times == 0).then(|| blog.page(7))),
+        ("one live document", |blog, page, times, _| {
+            (page == 8 && times == 0).then(|| blog.live())
+        }),
+        ("one page that repeats", |blog, page, times, _| {
+            (page == 8 && times == 0).then(|| blog.page(7))
+        }),
     ];
     let worlds = faults.map(|(name, fault)| (name, Kind::Paged, POSTS, fault, End::Complete));
     play(worlds.to_vec()).await;
@@ -228,7 +244,11 @@ async fn nothing_is_lost_when_posts_come_and_go_during_a_walk() {
     ];
     let mut worlds: Vec<(&str, Kind, u32, Fault, End)> = Vec::new();
     for kind in [Kind::Paged, Kind::Next, Kind::Ghost] {
-        worlds.extend(faults.iter().map(|(name, fault)| (*name, kind, POSTS, *fault, End::Complete)));
+        worlds.extend(
+            faults
+                .iter()
+                .map(|(name, fault)| (*name, kind, POSTS, *fault, End::Complete)),
+        );
     }
     play(worlds).await;
 }

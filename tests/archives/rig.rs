@@ -1,4 +1,5 @@
-//! A feed from its publisher to a store in memory, watched until its archives are read or nothing happens any more.
+//! A feed from its publisher to a store in memory, watched until its archives are read or nothing
+//! happens any more.
 
 use crate::{Fault, blog::Blog};
 use everfeed::{
@@ -52,7 +53,11 @@ pub(crate) async fn watch(blog: Blog, fault: Fault, until_complete: bool) -> See
         *before += 1;
         nth += 1;
         // The order of edits is not known to this server.
-        let page = if target.contains("orderby=") { 0 } else { blog.number(&target) };
+        let page = if target.contains("orderby=") {
+            0
+        } else {
+            blog.number(&target)
+        };
         let reply = fault(&mut blog, page, *before - 1, nth - 1);
         reply.unwrap_or_else(|| blog.answer(&target)).send()
     })
@@ -60,12 +65,23 @@ pub(crate) async fn watch(blog: Blog, fault: Fault, until_complete: bool) -> See
     let store = Arc::new(Memory::new(Arc::new(System)));
     let many = NonZeroU32::new(1_000_000).unwrap();
     let client = upstream(&ClientConfig::default(), Governor::new(many, many)).unwrap();
-    let upstream = Upstream::new(client, Url::parse("http://me.example/").unwrap(), Arc::new(System));
+    let upstream = Upstream::new(
+        client,
+        Url::parse("http://me.example/").unwrap(),
+        Arc::new(System),
+    );
     let context = Context::new(store.clone(), Arc::new(Notify::new()), Arc::new(System));
     let no = store.register("blog", "blog").await.unwrap().no;
-    let import = ImportSettings { serve_after_secs: 25, page_gap_secs: 0, ..ImportSettings::default() };
+    let import = ImportSettings {
+        serve_after_secs: 25,
+        page_gap_secs: 0,
+        ..ImportSettings::default()
+    };
     let url = Url::parse(&publisher.url(path)).unwrap();
-    let feed = FeedSpec { import: Some(import), ..FeedSpec::new(no, "blog", url) };
+    let feed = FeedSpec {
+        import: Some(import),
+        ..FeedSpec::new(no, "blog", url)
+    };
     let poller = Poller::load(context, upstream, vec![feed]).await.unwrap();
     let stop = CancellationToken::new();
     let token = stop.clone();
@@ -98,12 +114,19 @@ pub(crate) async fn watch(blog: Blog, fault: Fault, until_complete: bool) -> See
         with_total: false,
     };
     let page = store.page(query).await.unwrap();
-    let title = |item: &Arc<everfeed::feed::item::Item>| Some(item.entry()?.title.as_ref()?.value.clone());
+    let title =
+        |item: &Arc<everfeed::feed::item::Item>| Some(item.entry()?.title.as_ref()?.value.clone());
     let held: BTreeSet<String> = page.items.iter().filter_map(title).collect();
     let now = blog.lock().unwrap().posts.clone();
     let is_lost = |post: &&u32| now.contains(post) && !held.contains(&format!("Post {post}"));
     Seen {
-        history: store.feed(no).await.unwrap().completeness.history.to_string(),
+        history: store
+            .feed(no)
+            .await
+            .unwrap()
+            .completeness
+            .history
+            .to_string(),
         was_complete,
         lost: posts.iter().filter(is_lost).count(),
         held: held.len(),

@@ -1,5 +1,5 @@
-//! A scripted publisher, the house that polls it every hour over the real client stack, and a consumer that follows
-//! `since=last_cursor`; no sockets, and no time but the one that is set.
+//! A scripted publisher, the house that polls it every hour over the real client stack, and a
+//! consumer that follows `since=last_cursor`; no sockets, and no time but the one that is set.
 
 use crate::document::Document;
 use bytes::Bytes;
@@ -79,7 +79,12 @@ impl Blog {
     }
 
     async fn named(name: &str, document: Document, permalink_checks: bool) -> Self {
-        let publisher = Publisher { document, moved_to: None, pages: HashMap::new(), audits: 0 };
+        let publisher = Publisher {
+            document,
+            moved_to: None,
+            pages: HashMap::new(),
+            audits: 0,
+        };
         let publisher = Arc::new(Mutex::new(publisher));
         let clock = Arc::new(Manual::at(START_SECS * 1_000_000));
         let store: Arc<dyn Store> = Arc::new(Memory::new(clock.clone()));
@@ -90,20 +95,52 @@ impl Blog {
             Box::pin(async { Ok(reply) }) as BoxFuture<'static, Result<layers::Reply, FetchError>>
         });
         let client = upstream_over(&ClientConfig::default(), Governor::new(many, many), wire);
-        let upstream = Upstream::new(client, Url::parse("https://me.example/").unwrap(), clock.clone());
+        let upstream = Upstream::new(
+            client,
+            Url::parse("https://me.example/").unwrap(),
+            clock.clone(),
+        );
         let notify = Arc::new(Notify::new());
         let context = Context::new(store.clone(), notify.clone(), clock.clone());
-        let context = Context { jitter: || 0.0, ..context };
+        let context = Context {
+            jitter: || 0.0,
+            ..context
+        };
         let no = store.register(name, name).await.unwrap().no;
-        let policy = Policy { min_secs: Some(3600), max_secs: 3600, spread_secs: 0 };
-        let deletions = DeletionSettings { permalink_checks, ..DeletionSettings::default() };
-        let feed = FeedSpec { policy, deletions, ..FeedSpec::new(no, name, Url::parse(URL).unwrap()) };
+        let policy = Policy {
+            min_secs: Some(3600),
+            max_secs: 3600,
+            spread_secs: 0,
+        };
+        let deletions = DeletionSettings {
+            permalink_checks,
+            ..DeletionSettings::default()
+        };
+        let feed = FeedSpec {
+            policy,
+            deletions,
+            ..FeedSpec::new(no, name, Url::parse(URL).unwrap())
+        };
         let state = PollState::unpolled(URL);
         let (known, cursor, told) = (HashMap::new(), String::new(), (0, 0));
-        let mut blog =
-            Self { store, notify, clock, feed, publisher, context, upstream, state, known, cursor, told };
+        let mut blog = Self {
+            store,
+            notify,
+            clock,
+            feed,
+            publisher,
+            context,
+            upstream,
+            state,
+            known,
+            cursor,
+            told,
+        };
         let first = blog.poll().await;
-        assert!(first.split(' ').all(|word| word.starts_with('+')), "{first}");
+        assert!(
+            first.split(' ').all(|word| word.starts_with('+')),
+            "{first}"
+        );
         blog
     }
 
@@ -134,12 +171,20 @@ impl Blog {
 
     /// Sets the page of a post.
     pub(crate) fn page(&self, name: &str, status: u16, text: &str) {
-        self.publisher.lock().unwrap().pages.insert(format!("/{name}.html"), (status, text.to_owned()));
+        self.publisher
+            .lock()
+            .unwrap()
+            .pages
+            .insert(format!("/{name}.html"), (status, text.to_owned()));
     }
 
     /// Sets the status of the front page.
     pub(crate) fn front_page(&self, status: u16) {
-        self.publisher.lock().unwrap().pages.insert("/".to_owned(), (status, String::new()));
+        self.publisher
+            .lock()
+            .unwrap()
+            .pages
+            .insert("/".to_owned(), (status, String::new()));
     }
 
     /// From now on the feed answers elsewhere, and says so where it was.
@@ -154,7 +199,12 @@ impl Blog {
 
     /// The feed's memory for the sake of what is missing.
     pub(crate) async fn absence(&self) -> absence::AbsenceState {
-        self.store.known(self.feed.no, Vec::new()).await.unwrap().window.absence
+        self.store
+            .known(self.feed.no, Vec::new())
+            .await
+            .unwrap()
+            .window
+            .absence
     }
 
     pub(crate) fn now(&self) -> Stamp {
@@ -168,10 +218,19 @@ impl Blog {
             .await
             .expect("nobody stops it");
         self.state = polled.state;
-        while let Some(at) = self.store.feed(self.feed.no).await.unwrap().window.next_check_at
+        while let Some(at) = self
+            .store
+            .feed(self.feed.no)
+            .await
+            .unwrap()
+            .window
+            .next_check_at
             && at <= self.now()
         {
-            Check::new(&self.context, &self.feed, &self.state).run(&self.upstream, &stop).await.unwrap();
+            Check::new(&self.context, &self.feed, &self.state)
+                .run(&self.upstream, &stop)
+                .await
+                .unwrap();
         }
         let mut told = self.events().await;
         told.extend(self.changes().await);
@@ -186,11 +245,27 @@ impl Blog {
         }
         let observations = self.store.observations(self.feed.no).await.unwrap();
         let last = self.told.0;
-        for (number, observed) in observations.into_iter().filter(|(number, _)| *number > last) {
+        for (number, observed) in observations
+            .into_iter()
+            .filter(|(number, _)| *number > last)
+        {
             self.told.0 = number;
-            told.extend(observed.events.iter().filter_map(|event| word(*event)).map(str::to_owned));
+            told.extend(
+                observed
+                    .events
+                    .iter()
+                    .filter_map(|event| word(*event))
+                    .map(str::to_owned),
+            );
         }
-        let gaps = self.store.feed(self.feed.no).await.unwrap().completeness.gaps.len();
+        let gaps = self
+            .store
+            .feed(self.feed.no)
+            .await
+            .unwrap()
+            .completeness
+            .gaps
+            .len();
         told.extend((self.told.1..gaps).map(|_| "gap".to_owned()));
         self.told.1 = gaps;
         told
@@ -222,7 +297,9 @@ impl Blog {
     fn change(&self, item: &Item) -> String {
         let before = self.known.get(&item.id);
         match (&item.content, before, name(item)) {
-            (Content::Gone { reason, .. }, Some((name, _)), _) => format!("-{name} {}", reason.code()),
+            (Content::Gone { reason, .. }, Some((name, _)), _) => {
+                format!("-{name} {}", reason.code())
+            }
             (Content::Gone { .. }, None, _) => "a tombstone of what nobody saw".to_owned(),
             (Content::Live(_), before, name) => {
                 let sign = match before {
@@ -237,7 +314,9 @@ impl Blog {
 }
 
 fn whole(body: Vec<u8>) -> layers::Body {
-    Full::new(Bytes::from(body)).map_err(|never| match never {}).boxed_unsync()
+    Full::new(Bytes::from(body))
+        .map_err(|never| match never {})
+        .boxed_unsync()
 }
 
 /// Gaps are told of by their markers.
@@ -259,19 +338,38 @@ fn word(event: WindowEvent) -> Option<&'static str> {
 /// The last word of the title.
 fn name(item: &Item) -> Option<String> {
     let title = &item.entry()?.title.as_ref()?.value;
-    Some(title.split_whitespace().last().unwrap_or_default().to_owned())
+    Some(
+        title
+            .split_whitespace()
+            .last()
+            .unwrap_or_default()
+            .to_owned(),
+    )
 }
 
 impl Publisher {
     fn answer(&mut self, request: &layers::Request) -> Response<Vec<u8>> {
         let url = request.uri().to_string();
-        if let Some(to) = self.moved_to.as_ref().filter(|to| url == URL && **to != url) {
-            return Response::builder().status(301).header(header::LOCATION, to).body(Vec::new()).unwrap();
+        if let Some(to) = self
+            .moved_to
+            .as_ref()
+            .filter(|to| url == URL && **to != url)
+        {
+            return Response::builder()
+                .status(301)
+                .header(header::LOCATION, to)
+                .body(Vec::new())
+                .unwrap();
         }
         if url != URL && self.moved_to.as_ref() != Some(&url) {
-            let (status, text) =
-                self.pages.get(request.uri().path()).cloned().unwrap_or((200, String::new()));
-            let answer = Response::builder().status(status).header(header::CONTENT_TYPE, "text/html");
+            let (status, text) = self
+                .pages
+                .get(request.uri().path())
+                .cloned()
+                .unwrap_or((200, String::new()));
+            let answer = Response::builder()
+                .status(status)
+                .header(header::CONTENT_TYPE, "text/html");
             return answer.body(text.into_bytes()).unwrap();
         }
         let document = &self.document;
@@ -283,8 +381,14 @@ impl Publisher {
         match (asked, &document.delta) {
             (Some(asked), _) if asked == etag => answer.status(304).body(Vec::new()),
             (Some(_), Some((status, part))) => {
-                let answer = answer.status(*status).header(header::CONTENT_TYPE, document.content_type);
-                let answer = if *status == 226 { answer.header("im", "feed") } else { answer };
+                let answer = answer
+                    .status(*status)
+                    .header(header::CONTENT_TYPE, document.content_type);
+                let answer = if *status == 226 {
+                    answer.header("im", "feed")
+                } else {
+                    answer
+                };
                 answer.body(part.clone())
             }
             _ => answer

@@ -1,4 +1,5 @@
-//! Documents as blog software writes them, with the media type that it sends; not what becomes of them.
+//! Documents as blog software writes them, with the media type that it sends; not what becomes of
+//! them.
 
 use chrono::DateTime;
 
@@ -52,7 +53,10 @@ impl Post {
     }
 
     pub(crate) fn of(letter: char) -> Self {
-        Self::of_day(&letter.to_string(), i64::from(u32::from(letter) - u32::from('a')))
+        Self::of_day(
+            &letter.to_string(),
+            i64::from(u32::from(letter) - u32::from('a')),
+        )
     }
 }
 
@@ -66,7 +70,12 @@ impl Posts {
     /// The same, with one post changed.
     pub(crate) fn but(mut self, name: &str, change: impl Fn(&mut Post)) -> Self {
         let title = format!("The post called {name}");
-        change(self.0.iter_mut().find(|post| post.title == title).expect("a post of this name"));
+        change(
+            self.0
+                .iter_mut()
+                .find(|post| post.title == title)
+                .expect("a post of this name"),
+        );
         self
     }
 
@@ -91,30 +100,45 @@ pub(crate) fn day(letter: char) -> Option<i64> {
 impl Document {
     /// Text of this media type.
     pub(crate) fn new(content_type: &'static str, body: impl Into<Vec<u8>>) -> Self {
-        Self { body: body.into(), content_type, etag: None, delta: None }
+        Self {
+            body: body.into(),
+            content_type,
+            etag: None,
+            delta: None,
+        }
     }
 
     /// The same under this validator.
     pub(crate) fn tagged(self, etag: &'static str) -> Self {
-        Self { etag: Some(etag), ..self }
+        Self {
+            etag: Some(etag),
+            ..self
+        }
     }
 
     /// The same, but who asks by an older validator gets that with this status.
     pub(crate) fn delta(self, status: u16, part: Self) -> Self {
-        Self { delta: Some((status, part.body)), ..self }
+        Self {
+            delta: Some((status, part.body)),
+            ..self
+        }
     }
 
     /// The same with one text in place of another.
     pub(crate) fn with(self, from: &str, to: &str) -> Self {
         let text = String::from_utf8(self.body).unwrap();
         assert!(text.contains(from), "{from} is not in {text}");
-        Self { body: text.replace(from, to).into_bytes(), ..self }
+        Self {
+            body: text.replace(from, to).into_bytes(),
+            ..self
+        }
     }
 
     /// The same, which ends where this text begins.
     pub(crate) fn cut_at(mut self, text: &str) -> Self {
         let whole = String::from_utf8(self.body.clone()).unwrap();
-        self.body.truncate(whole.find(text).expect("a text of the document"));
+        self.body
+            .truncate(whole.find(text).expect("a text of the document"));
         self
     }
 }
@@ -122,8 +146,18 @@ impl Document {
 /// RSS 2.0.
 pub(crate) fn rss(posts: impl Into<Posts>) -> Document {
     let item = |post: &Post| {
-        let Post { id, link, title, text, more, .. } = post;
-        let date = post.published.map(|at| format!("<pubDate>{}</pubDate>", rfc2822(at))).unwrap_or_default();
+        let Post {
+            id,
+            link,
+            title,
+            text,
+            more,
+            ..
+        } = post;
+        let date = post
+            .published
+            .map(|at| format!("<pubDate>{}</pubDate>", rfc2822(at)))
+            .unwrap_or_default();
         format!(
             "<item><title>{title}</title><link>{link}</link><guid isPermaLink=\"false\">{id}</guid>{date}\
              <description>{text}</description>{more}</item>\n"
@@ -142,7 +176,14 @@ pub(crate) fn rss(posts: impl Into<Posts>) -> Document {
 /// Atom 1.0, with `atom:updated` as late as the posts say.
 pub(crate) fn atom(posts: impl Into<Posts>) -> Document {
     let entry = |post: &Post| {
-        let Post { id, link, title, text, more, .. } = post;
+        let Post {
+            id,
+            link,
+            title,
+            text,
+            more,
+            ..
+        } = post;
         let published = post.published.unwrap_or_default();
         let updated = rfc3339(post.updated.unwrap_or(published));
         format!(
@@ -152,7 +193,11 @@ pub(crate) fn atom(posts: impl Into<Posts>) -> Document {
         )
     };
     let posts = posts.into().0;
-    let newest = posts.iter().filter_map(|post| post.updated.or(post.published)).max().unwrap_or_default();
+    let newest = posts
+        .iter()
+        .filter_map(|post| post.updated.or(post.published))
+        .max()
+        .unwrap_or_default();
     let entries: String = posts.iter().map(entry).collect();
     Document::new(
         "application/atom+xml",
@@ -168,14 +213,23 @@ pub(crate) fn atom(posts: impl Into<Posts>) -> Document {
 pub(crate) fn rdf(posts: impl Into<Posts>) -> Document {
     let posts = posts.into().0;
     let item = |post: &Post| {
-        let Post { id, link, title, text, .. } = post;
+        let Post {
+            id,
+            link,
+            title,
+            text,
+            ..
+        } = post;
         let date = rfc3339(post.published.unwrap_or_default());
         format!(
             "<item rdf:about=\"{id}\"><title>{title}</title><link>{link}</link><description>{text}</description>\
              <dc:date>{date}</dc:date></item>\n"
         )
     };
-    let list: String = posts.iter().map(|post| format!("<rdf:li rdf:resource=\"{}\"/>", post.id)).collect();
+    let list: String = posts
+        .iter()
+        .map(|post| format!("<rdf:li rdf:resource=\"{}\"/>", post.id))
+        .collect();
     let items: String = posts.iter().map(item).collect();
     Document::new(
         "application/rdf+xml",
@@ -191,7 +245,13 @@ pub(crate) fn rdf(posts: impl Into<Posts>) -> Document {
 /// Atom 0.3, which Blogger, Movable Type and LiveJournal wrote until 2006.
 pub(crate) fn atom03(posts: impl Into<Posts>) -> Document {
     let entry = |post: &Post| {
-        let Post { id, link, title, text, .. } = post;
+        let Post {
+            id,
+            link,
+            title,
+            text,
+            ..
+        } = post;
         let issued = rfc3339(post.published.unwrap_or_default());
         let modified = rfc3339(post.updated.or(post.published).unwrap_or_default());
         format!(
@@ -211,9 +271,15 @@ pub(crate) fn atom03(posts: impl Into<Posts>) -> Document {
 }
 
 pub(crate) fn rfc3339(secs: i64) -> String {
-    DateTime::from_timestamp(secs, 0).unwrap().format("%Y-%m-%dT%H:%M:%SZ").to_string()
+    DateTime::from_timestamp(secs, 0)
+        .unwrap()
+        .format("%Y-%m-%dT%H:%M:%SZ")
+        .to_string()
 }
 
 pub(crate) fn rfc2822(secs: i64) -> String {
-    DateTime::from_timestamp(secs, 0).unwrap().format("%a, %d %b %Y %H:%M:%S GMT").to_string()
+    DateTime::from_timestamp(secs, 0)
+        .unwrap()
+        .format("%a, %d %b %Y %H:%M:%S GMT")
+        .to_string()
 }

@@ -1,5 +1,5 @@
-//! The same post under another name (issue "Identity: the same post, twice"): each change of scheme as RSS and as Atom show it,
-//! and beside them posts that are alike and are not one.
+//! The same post under another name (issue "Identity: the same post, twice"): each change of scheme
+//! as RSS and as Atom show it, and beside them posts that are alike and are not one.
 
 use crate::{
     blog::Blog,
@@ -9,8 +9,11 @@ use crate::{
 /// A format that a document is written in.
 type Format = fn(Posts) -> Document;
 
-const FORMATS: [(&str, Format); 3] =
-    [("RSS", |posts| rss(posts)), ("Atom", |posts| atom(posts)), ("Atom with `updated` only", updated_only)];
+const FORMATS: [(&str, Format); 3] = [
+    ("RSS", |posts| rss(posts)),
+    ("Atom", |posts| atom(posts)),
+    ("Atom with `updated` only", updated_only),
+];
 
 /// Atom whose entries have no `published`.
 fn updated_only(posts: Posts) -> Document {
@@ -19,12 +22,19 @@ fn updated_only(posts: Posts) -> Document {
     while let (Some(start), Some(end)) = (text.find("<published>"), text.find("</published>")) {
         text.replace_range(start..end + "</published>".len(), "");
     }
-    Document { body: text.into_bytes(), ..document }
+    Document {
+        body: text.into_bytes(),
+        ..document
+    }
 }
 
 /// The name of a post: the last word of its title.
 fn name(post: &Post) -> String {
-    post.title.split_whitespace().last().unwrap_or_default().to_owned()
+    post.title
+        .split_whitespace()
+        .last()
+        .unwrap_or_default()
+        .to_owned()
 }
 
 /// The number of a post's letter.
@@ -44,8 +54,8 @@ async fn total(blog: &Blog) -> u64 {
 /// A scheme of ids, links and dates.
 type Scheme = fn(&mut Post);
 
-/// Shows a blog by one scheme and then by another, with a new post at once and one a day later, and older posts again at the
-/// end: nothing may come twice, and nothing may end.
+/// Shows a blog by one scheme and then by another, with a new post at once and one a day later, and
+/// older posts again at the end: nothing may come twice, and nothing may end.
 async fn check(what: &str, before: Scheme, after: Scheme) {
     for (format, document) in FORMATS {
         check_as(&format!("{what}, {format}"), document, before, after).await;
@@ -53,10 +63,15 @@ async fn check(what: &str, before: Scheme, after: Scheme) {
 }
 
 async fn check_as(what: &str, document: Format, before: Scheme, after: Scheme) {
-    let by =
-        |letters: &str, scheme: Scheme| document(Posts::from(letters).each(at_its_own_time).each(scheme));
+    let by = |letters: &str, scheme: Scheme| {
+        document(Posts::from(letters).each(at_its_own_time).each(scheme))
+    };
     let mut blog = Blog::of(by("nmlkjihgfe", before)).await;
-    assert_eq!(blog.shows(by("ponmlkjihg", before)).await, "+o +p", "{what}");
+    assert_eq!(
+        blog.shows(by("ponmlkjihg", before)).await,
+        "+o +p",
+        "{what}"
+    );
     let told = blog.shows(by("qponmlkjih", after)).await;
     let new = |told: &str| -> Vec<String> {
         told.split(' ')
@@ -67,7 +82,11 @@ async fn check_as(what: &str, document: Format, before: Scheme, after: Scheme) {
     assert_eq!(new(&told), ["+q"], "{what}: {told}");
     assert_eq!(blog.shows(by("rqponmlkji", after)).await, "+r", "{what}");
     let told = blog.shows(by("rqponmlkjihgfe", after)).await;
-    assert_eq!(new(&told), [""; 0], "{what}: older posts come under the new scheme: {told}");
+    assert_eq!(
+        new(&told),
+        [""; 0],
+        "{what}: older posts come under the new scheme: {told}"
+    );
     let told = blog.stays(9 * 24).await;
     assert_eq!(told, "", "{what}: afterwards");
     assert_eq!(total(&blog).await, 14, "{what}");
@@ -78,16 +97,24 @@ fn unchanged(_: &mut Post) {}
 #[tokio::test(start_paused = true)]
 async fn another_scheme_of_urls() {
     check("https", unchanged, |post| {
-        (post.id, post.link) = (post.id.replace("http:", "https:"), post.link.replace("http:", "https:"));
+        (post.id, post.link) = (
+            post.id.replace("http:", "https:"),
+            post.link.replace("http:", "https:"),
+        );
     })
     .await;
     check("www", unchanged, |post| {
-        (post.id, post.link) =
-            (post.id.replace("//blog", "//www.blog"), post.link.replace("//blog", "//www.blog"));
+        (post.id, post.link) = (
+            post.id.replace("//blog", "//www.blog"),
+            post.link.replace("//blog", "//www.blog"),
+        );
     })
     .await;
     check("another host", unchanged, |post| {
-        (post.id, post.link) = (post.id.replace("blog.", "new."), post.link.replace("blog.", "new."));
+        (post.id, post.link) = (
+            post.id.replace("blog.", "new."),
+            post.link.replace("blog.", "new."),
+        );
     })
     .await;
     check(
@@ -112,10 +139,18 @@ async fn another_scheme_of_urls() {
 
 #[tokio::test(start_paused = true)]
 async fn another_scheme_of_permalinks() {
-    check("`?p=N` to pretty links", |post| post.link = post.id.clone(), |post| post.id = post.link.clone())
-        .await;
-    check("pretty links to `?p=N`", |post| post.id = post.link.clone(), |post| post.link = post.id.clone())
-        .await;
+    check(
+        "`?p=N` to pretty links",
+        |post| post.link = post.id.clone(),
+        |post| post.id = post.link.clone(),
+    )
+    .await;
+    check(
+        "pretty links to `?p=N`",
+        |post| post.id = post.link.clone(),
+        |post| post.link = post.id.clone(),
+    )
+    .await;
     check("slugs mended, ids kept", unchanged, |post| {
         post.link = format!("http://blog.example/2026/the-post-called-{}", name(post));
     })
@@ -144,9 +179,14 @@ async fn another_scheme_of_permalinks() {
 async fn another_scheme_of_ids() {
     let tag: Scheme = |post| post.id = format!("tag:blog.example,2026:{}", name(post));
     check("`tag:` in place of a URL", unchanged, tag).await;
-    check("a URL in place of `tag:`", tag, |post| post.id = post.link.clone()).await;
-    check("numbers, links kept", unchanged, |post| post.id = format!("{} at blog", 1000 + number(post)))
-        .await;
+    check("a URL in place of `tag:`", tag, |post| {
+        post.id = post.link.clone()
+    })
+    .await;
+    check("numbers, links kept", unchanged, |post| {
+        post.id = format!("{} at blog", 1000 + number(post))
+    })
+    .await;
     check(
         "numbers, of which none stays its own",
         |post| post.id = format!("{}", number(post)),
@@ -239,7 +279,8 @@ async fn dates_given_anew_to_each_post() {
     }
 }
 
-/// A list that is made anew each day shows some of the same things at another date: they are entries of their own.
+/// A list that is made anew each day shows some of the same things at another date: they are
+/// entries of their own.
 #[tokio::test(start_paused = true)]
 async fn lists_made_anew_are_no_change_of_scheme() {
     let list = |letters: &str, day: i64| {
@@ -253,7 +294,11 @@ async fn lists_made_anew_are_no_change_of_scheme() {
     };
     let mut blog = Blog::of(list("abcdefgh", 1)).await;
     let told = blog.shows(list("abcdefgh", 2)).await;
-    assert_eq!(told.matches('+').count(), 8, "one date for all tells no order: {told}");
+    assert_eq!(
+        told.matches('+').count(),
+        8,
+        "one date for all tells no order: {told}"
+    );
     let ranked = |letters: &str, day: i64| {
         let mut posts = Posts::from(letters);
         for (rank, post) in (0..).zip(&mut posts.0) {
@@ -298,9 +343,12 @@ async fn updated_in_place_of_published() {
     assert_eq!(blog.stays(9 * 24).await, "");
 
     // The dates of the last change were others.
-    let changed = |posts: Posts| posts.each(|post| post.updated = post.published.map(|at| at + 777));
+    let changed =
+        |posts: Posts| posts.each(|post| post.updated = post.published.map(|at| at + 777));
     let mut blog = Blog::of(atom(changed(by("ponmlkjihg")))).await;
-    let told = blog.shows(updated_only(changed(by("qponmlkjih")).each(anew))).await;
+    let told = blog
+        .shows(updated_only(changed(by("qponmlkjih")).each(anew)))
+        .await;
     assert_eq!(told.matches('+').count(), 1, "{told}");
     assert_eq!(total(&blog).await, 11);
 }
@@ -320,7 +368,10 @@ async fn sessions_in_links_and_ids_make_no_new_items() {
             post.id = post.link.clone();
         }),
         ("sid", |post, session| {
-            post.link = format!("http://blog.example/viewtopic.php?t={}&amp;sid={session}", number(post));
+            post.link = format!(
+                "http://blog.example/viewtopic.php?t={}&amp;sid={session}",
+                number(post)
+            );
             post.id = post.link.clone();
         }),
         ("campaigns", |post, session| {
@@ -336,15 +387,24 @@ async fn sessions_in_links_and_ids_make_no_new_items() {
             };
             let mut blog = Blog::of(by("jihgfedcba", 1)).await;
             for visit in 2..40 {
-                assert_eq!(blog.shows(by("jihgfedcba", visit)).await, "", "{what}, {format}, visit {visit}");
+                assert_eq!(
+                    blog.shows(by("jihgfedcba", visit)).await,
+                    "",
+                    "{what}, {format}, visit {visit}"
+                );
             }
-            assert_eq!(blog.shows(by("kjihgfedcb", 99)).await, "+k", "{what}, {format}");
+            assert_eq!(
+                blog.shows(by("kjihgfedcb", 99)).await,
+                "+k",
+                "{what}, {format}"
+            );
             assert_eq!(total(&blog).await, 11, "{what}, {format}");
         }
     }
 }
 
-/// A parameter that nobody knows is an edit of the link, which the flood limiter keeps back; it is no new post.
+/// A parameter that nobody knows is an edit of the link, which the flood limiter keeps back; it is
+/// no new post.
 #[tokio::test(start_paused = true)]
 async fn an_unknown_parameter_that_changes_with_every_poll_makes_no_new_items() {
     for (format, document) in FORMATS {
@@ -358,7 +418,10 @@ async fn an_unknown_parameter_that_changes_with_every_poll_makes_no_new_items() 
         let mut edits = 0;
         for visit in 2..60 {
             let told = blog.shows(by("jihgfedcba", visit)).await;
-            assert!(!told.contains(['+', '-', '^']), "{format}, visit {visit}: {told}");
+            assert!(
+                !told.contains(['+', '-', '^']),
+                "{format}, visit {visit}: {told}"
+            );
             edits += told.matches('*').count();
         }
         assert!(edits <= 10 * 27, "{format}: {edits} edits");
@@ -372,12 +435,17 @@ async fn one_id_and_one_link_for_all_posts() {
         ("the site's", |post| {
             (post.id, post.link) = ("http://blog.example/".into(), "http://blog.example/".into());
         }),
-        ("one id, links their own", |post| post.id = "http://blog.example/".into()),
-        ("an id of nothing", |post| (post.id, post.link) = ("0".into(), "http://blog.example/blog".into())),
+        ("one id, links their own", |post| {
+            post.id = "http://blog.example/".into()
+        }),
+        ("an id of nothing", |post| {
+            (post.id, post.link) = ("0".into(), "http://blog.example/blog".into())
+        }),
     ];
     for (what, scheme) in schemes {
         for (format, document) in &FORMATS[..2] {
-            let by = |letters: &str| document(Posts::from(letters).each(at_its_own_time).each(scheme));
+            let by =
+                |letters: &str| document(Posts::from(letters).each(at_its_own_time).each(scheme));
             let mut blog = Blog::of(by("fedcba")).await;
             assert_eq!(total(&blog).await, 6, "{what}, {format}");
             assert_eq!(blog.shows(by("gfedcb")).await, "+g", "{what}, {format}");
@@ -385,7 +453,9 @@ async fn one_id_and_one_link_for_all_posts() {
             assert_eq!(blog.stays(48).await, "", "{what}, {format}");
             assert_eq!(blog.shows(by("ihgfed")).await, "", "{what}, {format}");
             let edited = Posts::from("ihgfed").each(at_its_own_time).each(scheme);
-            let edited = edited.but("g", |post| post.text = "Something else is said of it now.".into());
+            let edited = edited.but("g", |post| {
+                post.text = "Something else is said of it now.".into()
+            });
             assert_eq!(blog.shows(document(edited)).await, "*g", "{what}, {format}");
             assert_eq!(total(&blog).await, 9, "{what}, {format}");
         }
@@ -399,7 +469,10 @@ async fn an_older_copy_of_a_stale_cache_changes_nothing() {
         post.text = "What there is to say of it now.".into();
         post.updated = post.published.map(|at| at + 86_400);
     };
-    let (old, new) = (Posts::from("jihgfedcba"), Posts::from("jihgfedcba").but("h", edited));
+    let (old, new) = (
+        Posts::from("jihgfedcba"),
+        Posts::from("jihgfedcba").but("h", edited),
+    );
     for document in [(|posts| atom(posts)) as Format, updated_only] {
         let mut blog = Blog::of(document(old.clone())).await;
         assert_eq!(blog.shows(document(new.clone())).await, "*h");
@@ -420,7 +493,10 @@ async fn check_apart(what: &str, steps: &[(Vec<Post>, &str)]) {
         let mut blog = Blog::of(document(Posts(steps[0].0.clone()))).await;
         for (posts, expect) in &steps[1..] {
             let told = blog.shows(document(Posts(posts.clone()))).await;
-            let new: Vec<&str> = told.split(' ').filter(|word| word.starts_with(['+', '*', '-'])).collect();
+            let new: Vec<&str> = told
+                .split(' ')
+                .filter(|word| word.starts_with(['+', '*', '-']))
+                .collect();
             assert_eq!(new.join(" "), *expect, "{what}, {format}");
         }
     }
@@ -454,7 +530,10 @@ async fn posts_with_one_title_are_as_many_as_there_are() {
         (with(links(10), days(4..=9)), ""),
         (with(links(11), days(4..=9)), "+today"),
         (with(links(12), days(6..=11)), "+n10 +n11 +today"),
-        (vec![links(15), links(14), links(13)], "+today +today +today"),
+        (
+            vec![links(15), links(14), links(13)],
+            "+today +today +today",
+        ),
     ];
     check_apart("a recurring title", &steps).await;
 
@@ -484,9 +563,15 @@ async fn posts_that_are_written_from_a_template_are_as_many_as_there_are() {
     };
     let steps = [
         (with(thread(10), days(4..=9)), ""),
-        (with(thread(17), days(11..=16)), "+n11 +n12 +n13 +n14 +n15 +n16 +thread"),
+        (
+            with(thread(17), days(11..=16)),
+            "+n11 +n12 +n13 +n14 +n15 +n16 +thread",
+        ),
         (with(thread(24), days(11..=16)), "+thread"),
-        (vec![thread(45), thread(38), thread(31)], "+thread +thread +thread"),
+        (
+            vec![thread(45), thread(38), thread(31)],
+            "+thread +thread +thread",
+        ),
     ];
     check_apart("a template", &steps).await;
 }
@@ -519,7 +604,10 @@ async fn a_post_that_is_published_again_with_another_date_is_another() {
     };
     let steps = [
         (with(post("a", 10), days(4..=9)), ""),
-        (with(post("b", 15), days(11..=14)), "+n11 +n12 +n13 +n14 +bake"),
+        (
+            with(post("b", 15), days(11..=14)),
+            "+n11 +n12 +n13 +n14 +bake",
+        ),
     ];
     check_apart("published again", &steps).await;
 
@@ -532,10 +620,20 @@ async fn a_post_that_is_published_again_with_another_date_is_another() {
         ..Post::of_day("sponsor", 0)
     };
     let undated = |range: std::ops::RangeInclusive<i64>| {
-        days(range).into_iter().map(|post| Post { published: None, ..post }).collect()
+        days(range)
+            .into_iter()
+            .map(|post| Post {
+                published: None,
+                ..post
+            })
+            .collect()
     };
     let mut blog = Blog::of(rss(Posts(with(notice(1), undated(4..=9))))).await;
-    assert_eq!(blog.shows(rss(Posts(with(notice(2), undated(6..=11))))).await, "+n10 +n11 +sponsor");
+    assert_eq!(
+        blog.shows(rss(Posts(with(notice(2), undated(6..=11)))))
+            .await,
+        "+n10 +n11 +sponsor"
+    );
 }
 
 trait Named {
@@ -564,7 +662,9 @@ async fn what_could_be_two_posts_is_another() {
         }
         .named(name)
     };
-    let steps =
-        [(with(twin("a"), with(twin("b"), days(4..=9))), ""), (with(twin("c"), days(4..=9)), "+Twins")];
+    let steps = [
+        (with(twin("a"), with(twin("b"), days(4..=9))), ""),
+        (with(twin("c"), days(4..=9)), "+Twins"),
+    ];
     check_apart("twins", &steps).await;
 }

@@ -18,7 +18,11 @@ async fn middle_delete_and_backfill() {
 #[tokio::test(start_paused = true)]
 async fn middle_delete_short_blog() {
     let mut blog = Blog::of(atom("zyxwv")).await;
-    assert_eq!(blog.shows(atom("zywv")).await, "", "nothing moves up, so it takes three documents and a day");
+    assert_eq!(
+        blog.shows(atom("zywv")).await,
+        "",
+        "nothing moves up, so it takes three documents and a day"
+    );
     assert_eq!(blog.stays(48).await, "47 h: -x absent-bracketed");
 }
 
@@ -58,12 +62,17 @@ async fn empty_document() {
 async fn half_document() {
     let mut blog = Blog::of(rss("zyxwvutsrq")).await;
     assert_eq!(
-        blog.shows(rss("zyxwvutsrq").cut_at("The post called v")).await,
+        blog.shows(rss("zyxwvutsrq").cut_at("The post called v"))
+            .await,
         "",
         "it breaks off in an item"
     );
     assert_eq!(blog.stays(48).await, "");
-    assert_eq!(blog.shows(rss("zyxw")).await, "held", "it is whole, and too short");
+    assert_eq!(
+        blog.shows(rss("zyxw")).await,
+        "held",
+        "it is whole, and too short"
+    );
     assert_eq!(blog.stays(48).await, "");
     assert_eq!(blog.shows(rss("zyxwvutsrq")).await, "");
     // Nor does it confirm, audited again and again, what an earlier document made suspicious.
@@ -83,21 +92,38 @@ async fn swap() {
 
 #[tokio::test(start_paused = true)]
 async fn bump_of_an_updated_desc_document() {
-    let edited = |post: &mut Post| (post.updated, post.text) = (day('z'), "Better words.".to_owned());
+    let edited =
+        |post: &mut Post| (post.updated, post.text) = (day('z'), "Better words.".to_owned());
     let touched = |post: &mut Post| post.updated = day('z');
     let mut blog = Blog::of(atom("yxwvut")).await;
-    assert_eq!(blog.shows(atom(Posts::from("wyxvut").but("w", edited))).await, "*w");
+    assert_eq!(
+        blog.shows(atom(Posts::from("wyxvut").but("w", edited)))
+            .await,
+        "*w"
+    );
     assert_eq!(blog.stays(48).await, "");
     let both = Posts::from("vwyxut").but("w", edited).but("v", touched);
-    assert_eq!(blog.shows(atom(both)).await, "", "`updated` alone is no edit");
+    assert_eq!(
+        blog.shows(atom(both)).await,
+        "",
+        "`updated` alone is no edit"
+    );
     assert_eq!(blog.stays(48).await, "");
 }
 
 #[tokio::test(start_paused = true)]
 async fn ascending_document() {
     let mut blog = Blog::of(rss("rstuvwxy")).await;
-    assert_eq!(blog.shows(rss("stuvwxyz")).await, "+z", "`r` rolls off at the head");
-    assert_eq!(blog.shows(rss("rstvwxyz")).await, "", "and is back, as `u` was deleted");
+    assert_eq!(
+        blog.shows(rss("stuvwxyz")).await,
+        "+z",
+        "`r` rolls off at the head"
+    );
+    assert_eq!(
+        blog.shows(rss("rstvwxyz")).await,
+        "",
+        "and is back, as `u` was deleted"
+    );
     assert_eq!(blog.stays(24).await, "22 h: -u absent-bracketed");
 }
 
@@ -105,20 +131,34 @@ async fn ascending_document() {
 async fn pinned_bottom_roll() {
     let mut blog = Blog::of(rss("wvuta")).await;
     for document in ["xwvua", "yxwva", "zyxwa"] {
-        assert_eq!(blog.shows(rss(document)).await, format!("+{}", &document[..1]));
-        assert_eq!(blog.stays(48).await, "", "one post that is pinned stands behind what rolls off");
+        assert_eq!(
+            blog.shows(rss(document)).await,
+            format!("+{}", &document[..1])
+        );
+        assert_eq!(
+            blog.stays(48).await,
+            "",
+            "one post that is pinned stands behind what rolls off"
+        );
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn http_to_https_for_all() {
     let https = |post: &mut Post| {
-        (post.id, post.link) = (post.id.replace("http:", "https:"), post.link.replace("http:", "https:"));
+        (post.id, post.link) = (
+            post.id.replace("http:", "https:"),
+            post.link.replace("http:", "https:"),
+        );
     };
     let formats: [fn(Posts) -> Document; 3] = [rss, atom, rdf];
     for format in formats {
         let mut blog = Blog::of(format("zyxwvuts".into())).await;
-        assert_eq!(blog.shows(format(Posts::from("zyxwvuts").each(https))).await, "");
+        assert_eq!(
+            blog.shows(format(Posts::from("zyxwvuts").each(https)))
+                .await,
+            ""
+        );
         assert_eq!(blog.stays(48).await, "");
         assert_eq!(blog.shows(format("zyxwvuts".into())).await, "", "and back");
         assert_eq!(blog.stays(48).await, "");
@@ -127,8 +167,8 @@ async fn http_to_https_for_all() {
 
 #[tokio::test(start_paused = true)]
 async fn feedburner_on_and_off() {
-    // It puts a link of its own in the place of the permalink, which `feedburner:origLink` still tells. The second blog has
-    // no guids, so that the permalink is what names its posts.
+    // It puts a link of its own in the place of the permalink, which `feedburner:origLink` still
+    // tells. The second blog has no guids, so that the permalink is what names its posts.
     for has_guids in [true, false] {
         let plain = |letters: &str| {
             let document = rss(letters);
@@ -139,11 +179,19 @@ async fn feedburner_on_and_off() {
                 }
                 _ => item.to_owned(),
             };
-            Document::new("text/xml", text.split("</item>").map(guid).collect::<Vec<_>>().join("</item>"))
+            Document::new(
+                "text/xml",
+                text.split("</item>")
+                    .map(guid)
+                    .collect::<Vec<_>>()
+                    .join("</item>"),
+            )
         };
         let burnt = |letters: &str| {
-            let mut document = plain(letters)
-                .with("<rss ", "<rss xmlns:feedburner=\"http://rssnamespace.org/feedburner/ext/1.0\" ");
+            let mut document = plain(letters).with(
+                "<rss ",
+                "<rss xmlns:feedburner=\"http://rssnamespace.org/feedburner/ext/1.0\" ",
+            );
             for letter in letters.chars() {
                 let own = format!("<link>http://blog.example/{letter}.html</link>");
                 let theirs = format!(
@@ -166,7 +214,11 @@ async fn feedburner_on_and_off() {
 async fn same_title_repost() {
     let mut blog = Blog::of(rss("yxwvut")).await;
     let weekly = Posts::from("zyxwvu").but("z", |post| post.title = Post::of('w').title);
-    assert_eq!(blog.shows(rss(weekly)).await, "+w", "a second post of this title; the first is still there");
+    assert_eq!(
+        blog.shows(rss(weekly)).await,
+        "+w",
+        "a second post of this title; the first is still there"
+    );
     assert_eq!(blog.stays(48).await, "");
     // Taken down and posted again under another id: the new one is new, and the old one is gone.
     let mut blog = Blog::of(rss("yxwvuts")).await;
@@ -181,9 +233,19 @@ async fn guid_reuse() {
     for format in formats {
         let mut blog = Blog::of(format("yxwvut".into())).await;
         let reused = Posts::from("zyxwvu").but("z", |post| post.id = Post::of('x').id);
-        assert_eq!(blog.shows(format(reused.clone())).await, "+z", "twice in one document: both are there");
+        assert_eq!(
+            blog.shows(format(reused.clone())).await,
+            "+z",
+            "twice in one document: both are there"
+        );
         assert_eq!(blog.stays(48).await, "");
-        let rolled = Posts(reused.0.into_iter().filter(|post| !post.title.ends_with('x')).collect());
+        let rolled = Posts(
+            reused
+                .0
+                .into_iter()
+                .filter(|post| !post.title.ends_with('x'))
+                .collect(),
+        );
         assert_eq!(blog.shows(format(rolled)).await, "");
         assert_eq!(
             blog.stays(72).await.split(": ").last(),
@@ -196,8 +258,9 @@ async fn guid_reuse() {
     let other = Posts::from("z").but("z", |post| post.id = Post::of('t').id);
     assert_eq!(blog.shows(rss(other)).await, "gap +z");
     let mut blog = Blog::of(rss("t")).await;
-    let edited =
-        Posts::from("z").but("z", |post| (post.id, post.link) = (Post::of('t').id, Post::of('t').link));
+    let edited = Posts::from("z").but("z", |post| {
+        (post.id, post.link) = (Post::of('t').id, Post::of('t').link)
+    });
     assert_eq!(blog.shows(rss(edited)).await, "*z");
 }
 
@@ -211,14 +274,21 @@ async fn unpublish_and_republish_four_times() {
         assert_eq!(blog.stays(200).await, "");
         assert_eq!(blog.shows(rss("zyxwvtsr")).await, "");
     }
-    assert_eq!(blog.stays(70).await, "", "what comes and goes is missed for three days first");
+    assert_eq!(
+        blog.stays(70).await,
+        "",
+        "what comes and goes is missed for three days first"
+    );
     assert_eq!(blog.stays(30).await, "3 h: -u absent-bracketed");
     assert_eq!(blog.shows(rss("zyxwvuts")).await, "^u");
 }
 
 /// RSS by this software.
 fn made_by(generator: &str, letters: &str) -> Document {
-    rss(letters).with("\n<item>", &format!("<generator>{generator}</generator>\n<item>"))
+    rss(letters).with(
+        "\n<item>",
+        &format!("<generator>{generator}</generator>\n<item>"),
+    )
 }
 
 #[tokio::test(start_paused = true)]
@@ -226,18 +296,30 @@ async fn serendipity_ims_delta() {
     // Recognised by its generator: a conditional answer shows what is new, and only that.
     let serendipity = |letters: &str| made_by("Serendipity 2.4 - http://www.s9y.org/", letters);
     let mut blog = Blog::of(serendipity("xwvutsrq")).await;
-    assert_eq!(blog.shows(serendipity("yxwvutsr").delta(200, serendipity("y"))).await, "+y");
-    assert_eq!(blog.shows(serendipity("zyxwvuts").delta(200, serendipity("zy"))).await, "+z");
+    assert_eq!(
+        blog.shows(serendipity("yxwvutsr").delta(200, serendipity("y")))
+            .await,
+        "+y"
+    );
+    assert_eq!(
+        blog.shows(serendipity("zyxwvuts").delta(200, serendipity("zy")))
+            .await,
+        "+z"
+    );
     assert_eq!(blog.stays(200).await, "");
 
     // Learned without it: audits bring back what all answers between them lacked.
     let mut blog = Blog::of(rss("xwvutsrq")).await;
-    assert_eq!(blog.shows(rss("yxwvutsr").delta(200, rss("y"))).await, "held +y");
+    assert_eq!(
+        blog.shows(rss("yxwvutsr").delta(200, rss("y"))).await,
+        "held +y"
+    );
     assert_eq!(blog.shows(rss("zyxwvuts").delta(200, rss("z"))).await, "+z");
     assert_eq!(blog.stays(200).await, "");
     for day in 0..3 {
-        let edited =
-            |text: &str| Posts::from("zyxwvuts").but("z", |post| post.text = format!("{text} {day}"));
+        let edited = |text: &str| {
+            Posts::from("zyxwvuts").but("z", |post| post.text = format!("{text} {day}"))
+        };
         for hour in ["morning", "noon"] {
             let delta = rss(edited(hour).first(1));
             let told = blog.shows(rss(edited(hour)).delta(200, delta)).await;
@@ -247,14 +329,23 @@ async fn serendipity_ims_delta() {
     }
     assert!(blog.absence().await.has_caught_conditional());
     // A deletion is found by audits all the same.
-    assert_eq!(blog.shows(rss("zyxwvtsr").delta(200, rss("z"))).await.replace("*z", ""), "");
+    assert_eq!(
+        blog.shows(rss("zyxwvtsr").delta(200, rss("z")))
+            .await
+            .replace("*z", ""),
+        ""
+    );
     assert!(blog.stays(72).await.ends_with("-u absent-bracketed"));
 }
 
 #[tokio::test(start_paused = true)]
 async fn status_226() {
     let mut blog = Blog::of(rss("xwvutsrq")).await;
-    for (whole, part, told) in [("yxwvutsr", "y", "+y"), ("zyxwvuts", "zy", "+z"), ("zyxwvtsr", "z", "")] {
+    for (whole, part, told) in [
+        ("yxwvutsr", "y", "+y"),
+        ("zyxwvuts", "zy", "+z"),
+        ("zyxwvtsr", "z", ""),
+    ] {
         assert_eq!(blog.shows(rss(whole).delta(226, rss(part))).await, told);
         assert_eq!(blog.stays(5).await, "");
     }
@@ -264,18 +355,26 @@ async fn status_226() {
 
 #[tokio::test(start_paused = true)]
 async fn wordpress_304_then_audit() {
-    let wordpress = |letters: &str| made_by("https://wordpress.org/?v=4.9", letters).tagged("\"modified z\"");
+    let wordpress =
+        |letters: &str| made_by("https://wordpress.org/?v=4.9", letters).tagged("\"modified z\"");
     let mut blog = Blog::of(wordpress("zyxwvuts")).await;
     assert_eq!(blog.shows(wordpress("zyxwvtsr")).await, "");
     assert_eq!(blog.stays(22).await, "", "304");
     assert_eq!(blog.stays(1).await, "1 h: +r", "the audit of the day");
-    assert_eq!(blog.stays(24).await, "24 h: -u absent-bracketed", "the next one confirms it");
+    assert_eq!(
+        blog.stays(24).await,
+        "24 h: -u absent-bracketed",
+        "the next one confirms it"
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn no_overlap() {
     let mut blog = Blog::of(atom("hgfedcba")).await;
-    assert_eq!(blog.shows(atom("zyxwvuts")).await, "gap +s +t +u +v +w +x +y +z");
+    assert_eq!(
+        blog.shows(atom("zyxwvuts")).await,
+        "gap +s +t +u +v +w +x +y +z"
+    );
     assert_eq!(blog.stays(48).await, "");
 }
 
@@ -292,7 +391,8 @@ async fn atom_0_3() {
 
 #[tokio::test(start_paused = true)]
 async fn latin_1_in_utf_8() {
-    // A byte that is no UTF-8 in a document that says it is: the title stays, so nothing is edited or missed.
+    // A byte that is no UTF-8 in a document that says it is: the title stays, so nothing is edited
+    // or missed.
     let cafe = |letters: &str, bytes: &[u8]| {
         let posts = Posts::from(letters).but("v", |post| post.title = "A caf# called v".to_owned());
         let document = rss(posts);
@@ -323,7 +423,10 @@ async fn habari_feed_id_and_updated_now_churn() {
         assert_eq!(blog.stays(23).await, "");
     }
     let after = blog.store.feed(blog.feed.no).await.unwrap().head();
-    assert_eq!(after, before, "nothing that a consumer could see has changed");
+    assert_eq!(
+        after, before,
+        "nothing that a consumer could see has changed"
+    );
     assert_eq!(blog.shows(habari("zyxwvu", 20)).await, "+z");
 }
 
@@ -332,7 +435,10 @@ async fn b2evolution_updated_now_churn() {
     let b2evolution = |letters: &str, now: &str| {
         rss(letters)
             .with("<rss ", "<!-- generator=\"b2evolution/6.11\" --><rss ")
-            .with("\n<item>", &format!("<ttl>60</ttl><lastBuildDate>{now}</lastBuildDate>\n<item>"))
+            .with(
+                "\n<item>",
+                &format!("<ttl>60</ttl><lastBuildDate>{now}</lastBuildDate>\n<item>"),
+            )
     };
     let mut blog = Blog::of(b2evolution("yxwvut", "Sun, 01 Feb 2026 00:00:00 GMT")).await;
     let before = blog.store.feed(blog.feed.no).await.unwrap().head();
@@ -341,7 +447,11 @@ async fn b2evolution_updated_now_churn() {
         assert_eq!(blog.shows(b2evolution("yxwvut", &now)).await, "");
     }
     assert_eq!(blog.store.feed(blog.feed.no).await.unwrap().head(), before);
-    assert_eq!(blog.shows(b2evolution("zyxwvu", "Mon, 02 Feb 2026 00:00:00 GMT")).await, "+z");
+    assert_eq!(
+        blog.shows(b2evolution("zyxwvu", "Mon, 02 Feb 2026 00:00:00 GMT"))
+            .await,
+        "+z"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -356,13 +466,23 @@ async fn livejournal_comment_image_churn() {
             post.more = format!("<lj:reply-count>{comments}</lj:reply-count>");
         };
         rss(Posts::from(letters).each(count))
-            .with("<rss ", "<rss xmlns:lj=\"http://www.livejournal.org/rss/lj/1.0/\" ")
-            .with("\n<item>", "<generator>LiveJournal / Dreamwidth Studios</generator>\n<item>")
+            .with(
+                "<rss ",
+                "<rss xmlns:lj=\"http://www.livejournal.org/rss/lj/1.0/\" ",
+            )
+            .with(
+                "\n<item>",
+                "<generator>LiveJournal / Dreamwidth Studios</generator>\n<item>",
+            )
     };
     let mut blog = Blog::of(livejournal("yxwvut", 0)).await;
     for comments in 1..10 {
         assert_eq!(blog.shows(livejournal("yxwvut", comments)).await, "");
     }
     let edited = livejournal("yxwvut", 10).with("to say of w", "to say now of w");
-    assert_eq!(blog.shows(edited).await, "*w", "what is not the count is an edit");
+    assert_eq!(
+        blog.shows(edited).await,
+        "*w",
+        "what is not the count is an edit"
+    );
 }

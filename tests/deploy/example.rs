@@ -1,4 +1,5 @@
-//! The example of README with an old blog that nginx serves: its commands as they are printed, at free ports.
+//! The example of README with an old blog that nginx serves: its commands as they are printed, at
+//! free ports.
 
 use std::{
     fs,
@@ -61,8 +62,13 @@ impl Example {
     fn command(&self, line: &str) -> Command {
         let mut command = Command::new("sh");
         let path = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin";
-        command.args(["-c", &self.here(line)]).current_dir(&self.folder).env("PATH", path);
-        command.env("EVERFEED__SERVER__ADMIN_LISTEN", "127.0.0.1:0").stdin(Stdio::null());
+        command
+            .args(["-c", &self.here(line)])
+            .current_dir(&self.folder)
+            .env("PATH", path);
+        command
+            .env("EVERFEED__SERVER__ADMIN_LISTEN", "127.0.0.1:0")
+            .stdin(Stdio::null());
         command
     }
 
@@ -75,7 +81,10 @@ impl Example {
         let began = Instant::now();
         loop {
             let output = String::from_utf8(self.run(line).stdout).unwrap();
-            if expected.iter().all(|part| output.contains(&self.here(part))) {
+            if expected
+                .iter()
+                .all(|part| output.contains(&self.here(part)))
+            {
                 return output;
             }
             assert!(began.elapsed() < PATIENCE, "{line}: {output}");
@@ -97,42 +106,82 @@ impl Drop for Example {
 /// The commands of the block of README that has this in it, without their comments.
 fn printed(with: &str) -> Vec<String> {
     let readme = fs::read_to_string(Path::new(ROOT).join("README.md")).unwrap();
-    let block = readme.split("```").find(|block| block.starts_with("sh\n") && block.contains(with)).unwrap();
+    let block = readme
+        .split("```")
+        .find(|block| block.starts_with("sh\n") && block.contains(with))
+        .unwrap();
     let lines = block.lines().skip(1).filter(|line| !line.is_empty());
-    lines.map(|line| line.split(" # ").next().unwrap().trim().to_owned()).collect()
+    lines
+        .map(|line| line.split(" # ").next().unwrap().trim().to_owned())
+        .collect()
 }
 
 #[test]
 fn an_old_blog_of_nginx_has_its_feed_and_a_hub_as_readme_prints_it() {
     // LEGACY section 5: the old address stays what it was, and leads to the hub.
     let [nginx, serve, ask] = printed("nginx -p").try_into().expect("three commands");
-    let serve = serve.replace("cargo run --release --", &format!("exec {}", env!("CARGO_BIN_EXE_everfeed")));
+    let serve = serve.replace(
+        "cargo run --release --",
+        &format!("exec {}", env!("CARGO_BIN_EXE_everfeed")),
+    );
     assert!(serve.contains("exec "), "{serve}");
 
     let mut example = Example::copied();
     let started = example.run(&nginx);
     assert!(started.status.success(), "{started:?}");
     let log = fs::File::create(example.folder.path().join("log")).unwrap();
-    let serving = example.command(&serve).stdout(Stdio::null()).stderr(log).process_group(0).spawn();
+    let serving = example
+        .command(&serve)
+        .stdout(Stdio::null())
+        .stderr(log)
+        .process_group(0)
+        .spawn();
     example.serving = Some(serving.unwrap());
 
-    let old = example.until(&ask, &["HTTP/1.1 200", "rel=\"hub\"", "<title>The kettle sings again</title>"]);
-    assert!(old.contains(&example.here("href=\"http://127.0.0.1:8080/hub\"")), "{old}");
-    let page = example.until("curl -si http://127.0.0.1:8080/2004/quinces.html", &["HTTP/1.1 200"]);
-    assert!(page.contains("Eleven pounds of them") && page.contains("nginx"), "{page}");
+    let old = example.until(
+        &ask,
+        &[
+            "HTTP/1.1 200",
+            "rel=\"hub\"",
+            "<title>The kettle sings again</title>",
+        ],
+    );
+    assert!(
+        old.contains(&example.here("href=\"http://127.0.0.1:8080/hub\"")),
+        "{old}"
+    );
+    let page = example.until(
+        "curl -si http://127.0.0.1:8080/2004/quinces.html",
+        &["HTTP/1.1 200"],
+    );
+    assert!(
+        page.contains("Eleven pounds of them") && page.contains("nginx"),
+        "{page}"
+    );
 
-    let feed = example.folder.path().join("examples/old-blog/htdocs/rss.xml");
+    let feed = example
+        .folder
+        .path()
+        .join("examples/old-blog/htdocs/rss.xml");
     let post = "<language>en</language>\n<item><guid>new</guid><title>A new letter</title></item>";
-    let with_post = fs::read_to_string(&feed).unwrap().replace("<language>en</language>", post);
+    let with_post = fs::read_to_string(&feed)
+        .unwrap()
+        .replace("<language>en</language>", post);
     fs::write(&feed, with_post).unwrap();
     example
         .run("curl -sd hub.mode=publish -d hub.url=http://127.0.0.1:8080/rss.xml http://127.0.0.1:8080/hub");
     let smart = "curl -s 'http://127.0.0.1:8080/rss.xml?since=&timeout=0'";
-    example.until(smart, &["A new letter", "The kettle sings again", "fo:last_cursor"]);
+    example.until(
+        smart,
+        &["A new letter", "The kettle sings again", "fo:last_cursor"],
+    );
 
     let stopped = example.run(&format!("{nginx} -s stop"));
     assert!(stopped.status.success(), "{stopped:?}");
-    example.until("curl -si http://127.0.0.1:8080/2004/quinces.html", &["HTTP/1.1 502"]);
+    example.until(
+        "curl -si http://127.0.0.1:8080/2004/quinces.html",
+        &["HTTP/1.1 502"],
+    );
     let kept = example.until(&ask, &["HTTP/1.1 200"]);
     assert!(kept.contains("A new letter"), "{kept}");
 }

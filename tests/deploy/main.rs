@@ -1,5 +1,6 @@
-//! The configurations of web servers in `deploy/behind/`, run by the servers of Debian before a blog and everfeed: who gets which
-//! request, and what arrives there; and the example of README. The servers are real processes, and the reader is curl.
+//! The configurations of web servers in `deploy/behind/`, run by the servers of Debian before a
+//! blog and everfeed: who gets which request, and what arrives there; and the example of README.
+//! The servers are real processes, and the reader is curl.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

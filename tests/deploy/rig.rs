@@ -1,4 +1,5 @@
-//! A blog, everfeed, and a web server before both, each at a free port; and curl, which asks the web server.
+//! A blog, everfeed, and a web server before both, each at a free port; and curl, which asks the
+//! web server.
 
 use crate::servers::WebServer;
 use everfeed::{app::App, config::Config};
@@ -49,7 +50,8 @@ impl Place {
         fs::write(self.folder().join(name), text).unwrap();
     }
 
-    /// A file of `deploy/behind/` with the addresses of this place, and further changes. Whatever is to be changed is there.
+    /// A file of `deploy/behind/` with the addresses of this place, and further changes. Whatever
+    /// is to be changed is there.
     pub(crate) fn ours(&self, name: &str, changes: &[(&str, &str)]) -> String {
         let mut text = fs::read_to_string(deployed(name)).unwrap();
         for (from, to) in changes {
@@ -59,12 +61,17 @@ impl Place {
         let folder = self.folder().display();
         text.replace("127.0.0.1:8080", &self.everfeed.to_string())
             .replace("127.0.0.1:8081", &self.blog.to_string())
-            .replace("/etc/letsencrypt/live/blog.example.org", &folder.to_string())
+            .replace(
+                "/etc/letsencrypt/live/blog.example.org",
+                &folder.to_string(),
+            )
     }
 }
 
 fn deployed(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy/behind").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("deploy/behind")
+        .join(name)
 }
 
 /// A web server that runs; it and its processes are ended when it is dropped.
@@ -89,7 +96,8 @@ impl Posts {
 
     fn rss(&self) -> String {
         let posts = self.0.lock().unwrap();
-        let item = |title: &String| format!("<item><guid>{title}</guid><title>{title}</title></item>");
+        let item =
+            |title: &String| format!("<item><guid>{title}</guid><title>{title}</title></item>");
         let items: String = posts.iter().rev().map(item).collect();
         format!(
             "<?xml version=\"1.0\"?>\n<rss version=\"2.0\"><channel><title>b</title>{items}</channel></rss>"
@@ -118,7 +126,12 @@ impl Deployment {
             _ => ok("text/plain", &asked.head),
         })
         .await;
-        let free = || std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let free = || {
+            std::net::TcpListener::bind("127.0.0.1:0")
+                .unwrap()
+                .local_addr()
+                .unwrap()
+        };
         let place = Place {
             folder: tempfile::tempdir().unwrap(),
             front: free(),
@@ -132,18 +145,35 @@ impl Deployment {
         place.write("privkey.pem", &pair.signing_key.serialize_pem());
         let log = fs::File::create(place.folder().join("output")).unwrap();
         let mut command = server.command(&place);
-        command.process_group(0).stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log);
+        command
+            .process_group(0)
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().unwrap())
+            .stderr(log);
         let running = Running(command.spawn().unwrap());
-        let mut deployment = Self { posts, blog, app, place, running };
+        let mut deployment = Self {
+            posts,
+            blog,
+            app,
+            place,
+            running,
+        };
         deployment.is_up().await;
         deployment
     }
 
     async fn is_up(&mut self) {
         let began = Instant::now();
-        while tokio::net::TcpStream::connect(self.place.front).await.is_err() {
+        while tokio::net::TcpStream::connect(self.place.front)
+            .await
+            .is_err()
+        {
             let ended = self.running.0.try_wait().unwrap();
-            assert!(ended.is_none() && began.elapsed() < PATIENCE, "it does not run: {}", self.log());
+            assert!(
+                ended.is_none() && began.elapsed() < PATIENCE,
+                "it does not run: {}",
+                self.log()
+            );
             tokio::time::sleep(GLANCE).await;
         }
         self.until("the feed is served", async || {
@@ -155,7 +185,11 @@ impl Deployment {
     pub(crate) async fn until(&self, what: &str, is_so: impl AsyncFn() -> bool) {
         let began = Instant::now();
         while !is_so().await {
-            assert!(began.elapsed() < PATIENCE, "not within {PATIENCE:?}: {what}; {}", self.log());
+            assert!(
+                began.elapsed() < PATIENCE,
+                "not within {PATIENCE:?}: {what}; {}",
+                self.log()
+            );
             tokio::time::sleep(GLANCE).await;
         }
     }
@@ -175,9 +209,26 @@ impl Deployment {
     pub(crate) fn curl(&self, reader: &str, arguments: &[&str]) -> Child {
         let resolve = format!("{HOST}:{}:127.0.0.1", self.place.front.port());
         let mut command = Command::new("curl");
-        command.args(["-sS", "-i", "-m", "30", "--interface", reader, "--resolve", &resolve, "--cacert"]);
-        command.arg(self.place.folder().join("fullchain.pem")).args(arguments);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+        command.args([
+            "-sS",
+            "-i",
+            "-m",
+            "30",
+            "--interface",
+            reader,
+            "--resolve",
+            &resolve,
+            "--cacert",
+        ]);
+        command
+            .arg(self.place.folder().join("fullchain.pem"))
+            .args(arguments);
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
     }
 
     /// The answer that curl gets.
@@ -201,44 +252,82 @@ impl Deployment {
 
     /// Requests that everfeed holds.
     pub(crate) async fn held(&self) -> u64 {
-        let metrics = ask(self.app.admin_address(), http::Method::GET, "/metrics", &[], "").await.unwrap();
+        let metrics = ask(
+            self.app.admin_address(),
+            http::Method::GET,
+            "/metrics",
+            &[],
+            "",
+        )
+        .await
+        .unwrap();
         let metrics = String::from_utf8(metrics.body.to_vec()).unwrap();
-        let held = metrics.lines().find_map(|line| line.strip_prefix("everfeed_held_requests "));
+        let held = metrics
+            .lines()
+            .find_map(|line| line.strip_prefix("everfeed_held_requests "));
         held.expect("a gauge").parse().unwrap()
     }
 
     /// Active subscriptions.
     pub(crate) async fn has_subscription(&self) -> bool {
-        let status = ask(self.app.admin_address(), http::Method::GET, "/status", &[], "").await.unwrap();
+        let status = ask(
+            self.app.admin_address(),
+            http::Method::GET,
+            "/status",
+            &[],
+            "",
+        )
+        .await
+        .unwrap();
         String::from_utf8_lossy(&status.body).contains("\"active\": 1")
     }
 }
 
 /// The answer that a curl which was started gets.
 pub(crate) async fn answer(curl: Child) -> Answer {
-    let output = tokio::task::spawn_blocking(move || curl.wait_with_output().unwrap()).await.unwrap();
+    let output = tokio::task::spawn_blocking(move || curl.wait_with_output().unwrap())
+        .await
+        .unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     let fault = String::from_utf8_lossy(&output.stderr).into_owned();
-    let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer: {fault}{text}"));
+    let (head, body) = text
+        .split_once("\r\n\r\n")
+        .unwrap_or_else(|| panic!("no answer: {fault}{text}"));
     let mut lines = head.lines();
-    let status = lines.next().and_then(|line| line.split(' ').nth(1)?.parse().ok()).expect("a status");
+    let status = lines
+        .next()
+        .and_then(|line| line.split(' ').nth(1)?.parse().ok())
+        .expect("a status");
     let mut headers = HeaderMap::new();
     for (name, value) in lines.filter_map(|line| line.split_once(": ")) {
-        headers.append(HeaderName::try_from(name).unwrap(), HeaderValue::try_from(value).unwrap());
+        headers.append(
+            HeaderName::try_from(name).unwrap(),
+            HeaderValue::try_from(value).unwrap(),
+        );
     }
-    Answer { status, headers, body: body.to_owned().into() }
+    Answer {
+        status,
+        headers,
+        body: body.to_owned().into(),
+    }
 }
 
-/// `everfeed.toml` for this place. A private feed tells who is believed to ask, and callbacks are on this machine.
+/// `everfeed.toml` for this place. A private feed tells who is believed to ask, and callbacks are
+/// on this machine.
 fn configuration(place: &Place, server: &WebServer) -> Config {
-    let (store, public) =
-        (place.folder().join("everfeed.redb"), format!("https://{HOST}:{}", place.front.port()));
+    let (store, public) = (
+        place.folder().join("everfeed.redb"),
+        format!("https://{HOST}:{}", place.front.port()),
+    );
     let speaks = format!("proxy_protocol = {}", server.speaks_proxy_protocol);
     let changes = [
         ("https://blog.example.org", public.as_str()),
         ("/var/lib/everfeed/everfeed.redb", store.to_str().unwrap()),
         ("proxy_protocol = false", &speaks),
-        ("[store]", "admin_listen = \"127.0.0.1:0\"\nshutdown_secs = 2\n\n[store]"),
+        (
+            "[store]",
+            "admin_listen = \"127.0.0.1:0\"\nshutdown_secs = 2\n\n[store]",
+        ),
     ];
     let ours = place.ours("everfeed.toml", &changes);
     let private = format!(

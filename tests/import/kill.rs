@@ -1,4 +1,5 @@
-//! The real process, killed in the middle of an import again and again, beside one that nobody disturbs.
+//! The real process, killed in the middle of an import again and again, beside one that nobody
+//! disturbs.
 
 use crate::publisher::{Past, start};
 use http::Method;
@@ -41,7 +42,11 @@ impl Process {
         );
         std::fs::write(folder.path().join("everfeed.toml"), config).unwrap();
         let child = spawn(folder.path());
-        Self { folder, address, child }
+        Self {
+            folder,
+            address,
+            child,
+        }
     }
 
     /// SIGKILL, at once, and a new life.
@@ -62,7 +67,11 @@ impl Process {
                 let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
                 let item = |item: &Value| {
                     let object = &item["object"];
-                    [text(&object["id"]), text(&object["displayName"]), text(&object["content"])]
+                    [
+                        text(&object["id"]),
+                        text(&object["displayName"]),
+                        text(&object["content"]),
+                    ]
                 };
                 return page["items"].as_array().unwrap().iter().map(item).collect();
             }
@@ -81,13 +90,23 @@ impl Drop for Process {
 
 fn spawn(folder: &Path) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_everfeed"));
-    command.arg("serve").arg("--config").arg(folder.join("everfeed.toml"));
-    command.env("RUST_LOG", "warn").stdout(Stdio::null()).stderr(Stdio::inherit());
+    command
+        .arg("serve")
+        .arg("--config")
+        .arg(folder.join("everfeed.toml"));
+    command
+        .env("RUST_LOG", "warn")
+        .stdout(Stdio::null())
+        .stderr(Stdio::inherit());
     command.spawn().unwrap()
 }
 
 fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+    TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -96,7 +115,12 @@ async fn an_import_that_is_killed_again_and_again_ends_with_what_an_undisturbed_
     let seed = number("EVERFEED_SEED").unwrap_or_else(|| u64::from(std::process::id()));
     println!("EVERFEED_SEED={seed}");
     let mut chance = StdRng::seed_from_u64(seed);
-    let past = Past { archives: 7, posts: 6, bytes: 400, pause: Duration::from_millis(400) };
+    let past = Past {
+        archives: 7,
+        posts: 6,
+        bytes: 400,
+        pause: Duration::from_millis(400),
+    };
     let (calm, rough) = (start(past).await, start(past).await);
     let (undisturbed, mut killed) = (Process::start(&calm), Process::start(&rough));
     let mut kills = 0;
@@ -105,7 +129,10 @@ async fn an_import_that_is_killed_again_and_again_ends_with_what_an_undisturbed_
         let begun = Instant::now();
         let asked = || rough.paths().into_iter().collect::<BTreeSet<_>>().len();
         while asked() < documents {
-            assert!(begun.elapsed() < PATIENCE, "document {documents} is asked for");
+            assert!(
+                begun.elapsed() < PATIENCE,
+                "document {documents} is asked for"
+            );
             sleep(LOOK).await;
         }
         // Every other time the publisher is still thinking.
@@ -117,19 +144,31 @@ async fn an_import_that_is_killed_again_and_again_ends_with_what_an_undisturbed_
     let (expect, found) = (undisturbed.items().await, killed.items().await);
     assert_eq!(expect.len(), past.total());
     let titles: Vec<String> = expect.iter().map(|[_, title, _]| title.clone()).collect();
-    let oldest_first: Vec<String> = (0..past.total()).map(|post| format!("post {post}")).collect();
+    let oldest_first: Vec<String> = (0..past.total())
+        .map(|post| format!("post {post}"))
+        .collect();
     assert_eq!(titles, oldest_first);
-    assert!(expect.iter().all(|[id, _, content]| !id.is_empty() && content.len() > 300));
+    assert!(
+        expect
+            .iter()
+            .all(|[id, _, content]| !id.is_empty() && content.len() > 300)
+    );
     assert_eq!(found, expect);
     let asked = rough.paths();
-    println!("{kills} kills, {} requests for {} documents", asked.len(), past.archives + 1);
-    // What is staged is not asked for again: a kill cuts off one request, the live document is read last once more, and the
-    // oldest archive is asked again whether it is the oldest, and one is looked for before the newest.
+    println!(
+        "{kills} kills, {} requests for {} documents",
+        asked.len(),
+        past.archives + 1
+    );
+    // What is staged is not asked for again: a kill cuts off one request, the live document is read
+    // last once more, and the oldest archive is asked again whether it is the oldest, and one is
+    // looked for before the newest.
     assert!(asked.len() <= past.archives + 4 + kills, "{asked:?}");
     let twice = |number: usize| {
         let path = format!("/archive/{number}");
         asked.iter().filter(|asked| **asked == path).count() > 1
     };
-    let is_cut = (1..past.archives).any(twice) || asked.iter().filter(|path| *path == "/feed").count() > 2;
+    let is_cut =
+        (1..past.archives).any(twice) || asked.iter().filter(|path| *path == "/feed").count() > 2;
     assert!(is_cut, "none of the kills cut a request off: {asked:?}");
 }

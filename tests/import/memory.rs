@@ -27,28 +27,56 @@ const TIMES_MAX: f64 = 4.0;
 fn status(name: &str) -> f64 {
     let text = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = text.lines().find(|line| line.starts_with(name)).unwrap();
-    line.split_whitespace().nth(1).unwrap().parse::<f64>().unwrap() * 1024.0
+    line.split_whitespace()
+        .nth(1)
+        .unwrap()
+        .parse::<f64>()
+        .unwrap()
+        * 1024.0
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "it takes a minute, and measures the whole process, so nothing else may run in it"]
 async fn an_import_takes_a_small_multiple_of_its_archives() {
-    let pages = std::env::var("EVERFEED_PAGES").ok().and_then(|text| text.parse().ok()).unwrap_or(1000);
-    let past = Past { archives: pages, posts: 20, bytes: 5 << 10, pause: Duration::ZERO };
+    let pages = std::env::var("EVERFEED_PAGES")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(1000);
+    let past = Past {
+        archives: pages,
+        posts: 20,
+        bytes: 5 << 10,
+        pause: Duration::ZERO,
+    };
     let archives = past.document(0).len() * pages;
     let publisher = start(past).await;
     let folder = tempfile::tempdir().unwrap();
     let clock = Arc::new(System);
-    let store = Redb::open(&folder.path().join("everfeed.redb"), &redb::Config::default(), clock.clone());
+    let store = Redb::open(
+        &folder.path().join("everfeed.redb"),
+        &redb::Config::default(),
+        clock.clone(),
+    );
     let store = Arc::new(store.unwrap());
     let many = NonZeroU32::new(1_000_000).unwrap();
     let client = upstream(&ClientConfig::default(), Governor::new(many, many)).unwrap();
-    let upstream = Upstream::new(client, Url::parse("http://me.example/").unwrap(), clock.clone());
+    let upstream = Upstream::new(
+        client,
+        Url::parse("http://me.example/").unwrap(),
+        clock.clone(),
+    );
     let context = Context::new(store.clone(), Arc::new(Notify::new()), clock);
     let no = store.register("blog", "blog").await.unwrap().no;
-    let import = ImportSettings { serve_after_secs: 3600, page_gap_secs: 0, ..ImportSettings::default() };
+    let import = ImportSettings {
+        serve_after_secs: 3600,
+        page_gap_secs: 0,
+        ..ImportSettings::default()
+    };
     let url = Url::parse(&publisher.url("/feed")).unwrap();
-    let feed = FeedSpec { import: Some(import), ..FeedSpec::new(no, "blog", url) };
+    let feed = FeedSpec {
+        import: Some(import),
+        ..FeedSpec::new(no, "blog", url)
+    };
     let poller = Poller::load(context, upstream, vec![feed]).await.unwrap();
     let stop = CancellationToken::new();
     let (token, begun, before) = (stop.clone(), Instant::now(), status("VmHWM"));
@@ -56,7 +84,10 @@ async fn an_import_takes_a_small_multiple_of_its_archives() {
     let mut walked = 0.0;
     // It is served when all is read, and complete when that is proven.
     while store.feed(no).await.unwrap().completeness.history != History::Complete {
-        assert!(begun.elapsed() < Duration::from_secs(600), "it comes to an end");
+        assert!(
+            begun.elapsed() < Duration::from_secs(600),
+            "it comes to an end"
+        );
         if publisher.paths().len() <= pages {
             walked = status("VmHWM");
         }
@@ -66,7 +97,10 @@ async fn an_import_takes_a_small_multiple_of_its_archives() {
     stop.cancel();
     task.await.unwrap();
     let record = store.feed(no).await.unwrap();
-    assert_eq!((record.items.total, record.completeness.history), (past.total() as u64, History::Complete));
+    assert_eq!(
+        (record.items.total, record.completeness.history),
+        (past.total() as u64, History::Complete)
+    );
     let mib = |bytes: f64| bytes / f64::from(1 << 20);
     let times = (peak - before) / archives as f64;
     println!(

@@ -1,5 +1,5 @@
-//! An old blog with a long past: its live document and its archives, made when they are asked for, so that they cost the
-//! test no memory.
+//! An old blog with a long past: its live document and its archives, made when they are asked for,
+//! so that they cost the test no memory.
 
 use std::{fmt::Write as _, time::Duration};
 use testkit::publisher::{Publisher, with_headers};
@@ -20,7 +20,10 @@ pub(crate) struct Past {
 /// Starts the publisher of a past.
 pub(crate) async fn start(past: Past) -> Publisher {
     Publisher::of(move |asked| {
-        let number = asked.path().strip_prefix("/archive/").and_then(|number| number.parse().ok());
+        let number = asked
+            .path()
+            .strip_prefix("/archive/")
+            .and_then(|number| number.parse().ok());
         let body = past.document(number.unwrap_or(past.archives));
         with_headers(200, &[], body).after(past.pause)
     })
@@ -39,7 +42,12 @@ impl Past {
             "<feed xmlns=\"http://www.w3.org/2005/Atom\"><id>tag:x,2005:blog</id><title>blog</title>",
         );
         if number > 0 {
-            write!(out, "<link rel=\"prev-archive\" href=\"/archive/{}\"/>", number - 1).unwrap();
+            write!(
+                out,
+                "<link rel=\"prev-archive\" href=\"/archive/{}\"/>",
+                number - 1
+            )
+            .unwrap();
         }
         for post in (number * self.posts..(number + 1) * self.posts).rev() {
             let (day, hour, minute) = (1 + post / 1440 % 28, post / 60 % 24, post % 60);
@@ -60,12 +68,15 @@ impl Past {
     }
 }
 
-/// Words that are not the same in two posts, so that packing gains what it gains on prose, not more.
+/// Words that are not the same in two posts, so that packing gains what it gains on prose, not
+/// more.
 fn words(post: usize, bytes: usize) -> String {
     let mut text = String::with_capacity(bytes + 16);
     let mut state = post as u64 * 2 + 1;
     while text.len() < bytes {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         write!(text, "{:x} ", state >> 40).unwrap();
     }
     text

@@ -1,4 +1,5 @@
-//! Old blogs that never rest: each serves an RSS window over everything it ever published, and changes all the time.
+//! Old blogs that never rest: each serves an RSS window over everything it ever published, and
+//! changes all the time.
 
 use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
 use std::{
@@ -14,8 +15,8 @@ use testkit::publisher::{Publisher, ok};
 
 /// Posts in a document.
 const WINDOW_POSTS: usize = 40;
-/// New posts that no document has shown yet. Publishing waits there, so that no post rolls off unseen however slow the
-/// machine is, and several documents in a row may be lost to kills.
+/// New posts that no document has shown yet. Publishing waits there, so that no post rolls off
+/// unseen however slow the machine is, and several documents in a row may be lost to kills.
 const UNSHOWN_POSTS_MAX: usize = 5;
 /// Publishing and editing goes no faster.
 const POSTS_PER_SECOND_MAX: u64 = 8;
@@ -46,12 +47,17 @@ impl Blogs {
             });
             let host = [127, 0, 0, 11 + u8::try_from(at).unwrap()].into();
             let shown = blog.clone();
-            let publisher = Publisher::start_at(host, move |_| ok("application/rss+xml", shown.document()));
+            let publisher =
+                Publisher::start_at(host, move |_| ok("application/rss+xml", shown.document()));
             publishers.push(publisher.await);
             tokio::spawn(live(blog.clone(), resting.clone(), seed + at as u64));
             blogs.push(blog);
         }
-        Self { blogs, publishers, resting }
+        Self {
+            blogs,
+            publishers,
+            resting,
+        }
     }
 
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
@@ -60,7 +66,11 @@ impl Blogs {
 
     /// The names and the URLs of all.
     pub(crate) fn feeds(&self) -> impl Iterator<Item = (&str, String)> {
-        self.names().zip(self.publishers.iter().map(|publisher| publisher.url("/rss.xml")))
+        self.names().zip(
+            self.publishers
+                .iter()
+                .map(|publisher| publisher.url("/rss.xml")),
+        )
     }
 
     /// No more changes.
@@ -68,7 +78,8 @@ impl Blogs {
         self.resting.store(true, Ordering::SeqCst);
     }
 
-    /// The contents of a feed that forgets nothing: the title of every post ever published, by its id.
+    /// The contents of a feed that forgets nothing: the title of every post ever published, by its
+    /// id.
     pub(crate) fn truth(&self, name: &str) -> BTreeMap<String, String> {
         let blog = self.blogs.iter().find(|blog| blog.name == name).unwrap();
         blog.posts.lock().unwrap().iter().cloned().collect()
@@ -84,7 +95,10 @@ async fn live(blog: Arc<Blog>, resting: Arc<AtomicBool>, seed: u64) {
             let number = posts.len();
             let may_publish = number - blog.shown.load(Ordering::SeqCst) < UNSHOWN_POSTS_MAX;
             if number == 0 || may_publish && chance.random_bool(0.5) {
-                posts.push((format!("tag:{},2005:{number}", blog.name), format!("post {number}")));
+                posts.push((
+                    format!("tag:{},2005:{number}", blog.name),
+                    format!("post {number}"),
+                ));
             } else {
                 edits += 1;
                 // Only what the window shows can be edited visibly.
@@ -93,7 +107,10 @@ async fn live(blog: Arc<Blog>, resting: Arc<AtomicBool>, seed: u64) {
             }
         }
         let pause = 1000 / POSTS_PER_SECOND_MAX;
-        tokio::time::sleep(Duration::from_millis(chance.random_range(pause / 2..pause * 2))).await;
+        tokio::time::sleep(Duration::from_millis(
+            chance.random_range(pause / 2..pause * 2),
+        ))
+        .await;
     }
 }
 
@@ -101,11 +118,16 @@ impl Blog {
     fn document(&self) -> String {
         let posts = self.posts.lock().unwrap();
         self.shown.store(posts.len(), Ordering::SeqCst);
-        let mut out =
-            format!("<?xml version=\"1.0\"?><rss version=\"2.0\"><channel><title>{}</title>", self.name);
+        let mut out = format!(
+            "<?xml version=\"1.0\"?><rss version=\"2.0\"><channel><title>{}</title>",
+            self.name
+        );
         out.push_str("<link>http://127.0.0.1/</link><description>load</description>");
         for (id, title) in posts.iter().rev().take(WINDOW_POSTS) {
-            let _ = write!(out, "<item><guid isPermaLink=\"false\">{id}</guid><title>{title}</title></item>");
+            let _ = write!(
+                out,
+                "<item><guid isPermaLink=\"false\">{id}</guid><title>{title}</title></item>"
+            );
         }
         out + "</channel></rss>"
     }

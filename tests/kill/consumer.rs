@@ -1,4 +1,5 @@
-//! A consumer that follows the protocol by long poll, whatever happens to the other side, and the mirror it keeps.
+//! A consumer that follows the protocol by long poll, whatever happens to the other side, and the
+//! mirror it keeps.
 
 use crate::process::Process;
 use serde_json::Value;
@@ -26,19 +27,36 @@ impl Mirror {
     /// Whole objects replace what was there: that is all a consumer has to do.
     pub(crate) fn apply(&mut self, page: &Value) {
         for item in page["items"].as_array().expect("a list of items") {
-            let id = item["id"].as_str().expect("every item has an id").to_owned();
+            let id = item["id"]
+                .as_str()
+                .expect("every item has an id")
+                .to_owned();
             let t = moment(item["updated"].as_str().expect("every item has a T"));
             self.items.insert(id, (t, item.clone()));
         }
-        self.cursors.insert(page["last_cursor"].as_str().expect("every page has a cursor").to_owned());
+        self.cursors.insert(
+            page["last_cursor"]
+                .as_str()
+                .expect("every page has a cursor")
+                .to_owned(),
+        );
         self.pages += 1;
     }
 
     /// Upstream's id and title of every live item.
     pub(crate) fn contents(&self) -> BTreeMap<String, String> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let live = self.items.values().filter(|(_, item)| item["deleted"] != Value::Bool(true));
-        live.map(|(_, item)| (text(&item["object"]["id"]), text(&item["object"]["displayName"]))).collect()
+        let live = self
+            .items
+            .values()
+            .filter(|(_, item)| item["deleted"] != Value::Bool(true));
+        live.map(|(_, item)| {
+            (
+                text(&item["object"]["id"]),
+                text(&item["object"]["displayName"]),
+            )
+        })
+        .collect()
     }
 
     pub(crate) fn cursors(&self) -> &BTreeSet<String> {
@@ -50,7 +68,11 @@ impl Mirror {
     }
 
     pub(crate) fn later_than(&self, t: f64) -> Vec<String> {
-        self.items.iter().filter(|(_, (at, _))| *at > t + 1e-6).map(|(id, _)| id.clone()).collect()
+        self.items
+            .iter()
+            .filter(|(_, (at, _))| *at > t + 1e-6)
+            .map(|(id, _)| id.clone())
+            .collect()
     }
 }
 
@@ -68,7 +90,10 @@ pub(crate) struct Consumer {
 impl Consumer {
     pub(crate) fn start(process: &Process, name: &str) -> Self {
         let mirror = Arc::new(Mutex::new(Mirror::default()));
-        let url = format!("{}/feeds/{name}.json?order=modified&timeout=2&since=cursor%3A", process.base);
+        let url = format!(
+            "{}/feeds/{name}.json?order=modified&timeout=2&since=cursor%3A",
+            process.base
+        );
         let held = mirror.clone();
         let task = tokio::spawn(async move {
             let client = client();
@@ -87,7 +112,11 @@ impl Consumer {
     }
 
     /// The mirror, once it holds what it should or no more time is left.
-    pub(crate) async fn settled(self, truth: &BTreeMap<String, String>, patience: Duration) -> Mirror {
+    pub(crate) async fn settled(
+        self,
+        truth: &BTreeMap<String, String>,
+        patience: Duration,
+    ) -> Mirror {
         let begun = Instant::now();
         while self.mirror.lock().unwrap().contents() != *truth && begun.elapsed() < patience {
             tokio::time::sleep(Duration::from_millis(50)).await;
@@ -99,7 +128,12 @@ impl Consumer {
 
 /// A page, unless the other side is dead or not ready.
 async fn page(client: &reqwest::Client, url: &str) -> Option<Value> {
-    let answer = client.get(url).send().await.ok().filter(|answer| answer.status() == 200)?;
+    let answer = client
+        .get(url)
+        .send()
+        .await
+        .ok()
+        .filter(|answer| answer.status() == 200)?;
     serde_json::from_slice(&answer.bytes().await.ok()?).ok()
 }
 
@@ -107,5 +141,9 @@ async fn page(client: &reqwest::Client, url: &str) -> Option<Value> {
 pub(crate) fn client() -> reqwest::Client {
     static CRYPTO: Once = Once::new();
     CRYPTO.call_once(|| drop(rustls::crypto::ring::default_provider().install_default()));
-    reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(10)).build().expect("a client")
+    reqwest::Client::builder()
+        .no_proxy()
+        .timeout(Duration::from_secs(10))
+        .build()
+        .expect("a client")
 }

@@ -1,7 +1,9 @@
-//! Kills a real everfeed at random moments under load, as often as `EVERFEED_KILLS` says (50 when it says nothing), and
-//! then holds it to its promises: no item lost, every cursor ever handed out still valid, the chain of pushes unbroken.
+//! Kills a real everfeed at random moments under load, as often as `EVERFEED_KILLS` says (50 when
+//! it says nothing), and then holds it to its promises: no item lost, every cursor ever handed out
+//! still valid, the chain of pushes unbroken.
 //!
-//! `EVERFEED_KILLS=500 cargo test --test kill -- --nocapture` runs it longer. The seed is printed; `EVERFEED_SEED` sets it.
+//! `EVERFEED_KILLS=500 cargo test --test kill -- --nocapture` runs it longer. The seed is printed;
+//! `EVERFEED_SEED` sets it.
 
 #![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
@@ -23,7 +25,10 @@ const FEEDS: usize = 6;
 const SETTLE: Duration = Duration::from_secs(60);
 
 fn number(name: &str, default: u64) -> u64 {
-    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+    std::env::var(name)
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(default)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -36,7 +41,10 @@ async fn nothing_is_lost_however_often_it_is_killed() {
     let subscriber = Arc::new(Subscriber::start().await);
     let mut process = Process::new(&blogs);
     process.start().await;
-    let consumers: Vec<_> = blogs.names().map(|name| Consumer::start(&process, name)).collect();
+    let consumers: Vec<_> = blogs
+        .names()
+        .map(|name| Consumer::start(&process, name))
+        .collect();
     for name in blogs.names() {
         process.subscribe(name, &subscriber.callback(name)).await;
     }
@@ -51,11 +59,19 @@ async fn nothing_is_lost_however_often_it_is_killed() {
     for (name, consumer) in blogs.names().zip(consumers) {
         let truth = blogs.truth(name);
         let mirror = consumer.settled(&truth, SETTLE).await;
-        assert_eq!(mirror.contents(), truth, "{name}: a mirror by long poll holds what the feed held");
+        assert_eq!(
+            mirror.contents(),
+            truth,
+            "{name}: a mirror by long poll holds what the feed held"
+        );
         let store = process.walk(name).await;
         assert_eq!(mirror, store, "{name}: the mirror equals the store");
         let chain = subscriber.settled(name, &store, SETTLE).await;
-        assert_eq!(chain.mirror.contents(), truth, "{name}: a mirror by push holds what the feed held");
+        assert_eq!(
+            chain.mirror.contents(),
+            truth,
+            "{name}: a mirror by push holds what the feed held"
+        );
         for cursor in mirror.cursors().iter().chain(&chain.cursors) {
             process.check_cursor(name, cursor, &store).await;
         }
@@ -66,7 +82,10 @@ async fn nothing_is_lost_however_often_it_is_killed() {
         "{kills} kills: {} items, {} long-poll pages, {} pushes of which {} were sent again, {} cursors still valid",
         figures.items, figures.pages, figures.pushes, figures.repeated, figures.cursors
     );
-    assert!(figures.pushes > 0 && figures.items > FEEDS, "there was load");
+    assert!(
+        figures.pushes > 0 && figures.items > FEEDS,
+        "there was load"
+    );
 }
 
 #[derive(Default)]

@@ -43,7 +43,13 @@ impl Process {
             );
         }
         std::fs::write(folder.path().join("everfeed.toml"), config).expect("a writable folder");
-        Self { folder, child: None, base, admin, client: client() }
+        Self {
+            folder,
+            child: None,
+            base,
+            admin,
+            client: client(),
+        }
     }
 
     fn config(&self) -> PathBuf {
@@ -54,11 +60,20 @@ impl Process {
     pub(crate) async fn start(&mut self) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_everfeed"));
         command.arg("serve").arg("--config").arg(self.config());
-        command.env("RUST_LOG", "warn").stdout(Stdio::null()).stderr(Stdio::inherit());
+        command
+            .env("RUST_LOG", "warn")
+            .stdout(Stdio::null())
+            .stderr(Stdio::inherit());
         self.child = Some(command.spawn().expect("the binary starts"));
         let begun = Instant::now();
         let ready = format!("{}/ready", self.admin);
-        while !self.client.get(&ready).send().await.is_ok_and(|answer| answer.status().is_success()) {
+        while !self
+            .client
+            .get(&ready)
+            .send()
+            .await
+            .is_ok_and(|answer| answer.status().is_success())
+        {
             assert!(begun.elapsed() < START, "it did not become ready");
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
@@ -75,7 +90,8 @@ impl Process {
     pub(crate) async fn stop(mut self) {
         let mut child = self.child.take().expect("it runs");
         let id = nix::unistd::Pid::from_raw(i32::try_from(child.id()).unwrap());
-        nix::sys::signal::kill(id, nix::sys::signal::Signal::SIGTERM).expect("it can be asked to stop");
+        nix::sys::signal::kill(id, nix::sys::signal::Signal::SIGTERM)
+            .expect("it can be asked to stop");
         let begun = Instant::now();
         loop {
             if let Some(status) = child.try_wait().expect("it can be waited for") {
@@ -97,11 +113,20 @@ impl Process {
             // From the beginning, so that the mirror by push can be held against everything.
             ("hub.since", "cursor:"),
         ];
-        let body = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(form).finish();
+        let body = url::form_urlencoded::Serializer::new(String::new())
+            .extend_pairs(form)
+            .finish();
         let request = self.client.post(format!("{}/hub", self.base));
-        let request = request.header("content-type", "application/x-www-form-urlencoded").body(body);
+        let request = request
+            .header("content-type", "application/x-www-form-urlencoded")
+            .body(body);
         let answer = request.send().await.expect("the hub answers");
-        assert_eq!(answer.status(), 202, "{}", answer.text().await.unwrap_or_default());
+        assert_eq!(
+            answer.status(),
+            202,
+            "{}",
+            answer.text().await.unwrap_or_default()
+        );
     }
 
     /// Everything from `since` on, page by page; the header of the first page beside it.
@@ -133,14 +158,25 @@ impl Process {
         self.pages(name, "").await.0
     }
 
-    /// A cursor is valid when what follows it is exactly what has changed since: nothing missing. After an edit of its own
-    /// item it may degrade to its time, never to the start.
+    /// A cursor is valid when what follows it is exactly what has changed since: nothing missing.
+    /// After an edit of its own item it may degrade to its time, never to the start.
     pub(crate) async fn check_cursor(&self, name: &str, cursor: &str, store: &Mirror) {
         let (after, degraded) = self.pages(name, cursor).await;
         if !cursor.is_empty() {
-            assert_ne!(degraded.as_deref(), Some("reset"), "{name}: {cursor} is not known any more");
+            assert_ne!(
+                degraded.as_deref(),
+                Some("reset"),
+                "{name}: {cursor} is not known any more"
+            );
         }
-        let t = |cursor: &str| cursor.split('_').next().unwrap_or_default().parse::<f64>().unwrap_or(0.0);
+        let t = |cursor: &str| {
+            cursor
+                .split('_')
+                .next()
+                .unwrap_or_default()
+                .parse::<f64>()
+                .unwrap_or(0.0)
+        };
         let newer = store.later_than(t(cursor));
         for id in &newer {
             assert!(after.holds(id), "{name}: {id} is not behind {cursor}");
@@ -149,5 +185,9 @@ impl Process {
 }
 
 fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").expect("a free port").local_addr().expect("its address").port()
+    TcpListener::bind("127.0.0.1:0")
+        .expect("a free port")
+        .local_addr()
+        .expect("its address")
+        .port()
 }

@@ -45,7 +45,14 @@ impl Subscriber {
     /// The chain of a feed, once its mirror equals the store or no more time is left.
     pub(crate) async fn settled(&self, name: &str, store: &Mirror, patience: Duration) -> Chain {
         let begun = Instant::now();
-        let chain = || self.chains.lock().unwrap().get(name).cloned().unwrap_or_default();
+        let chain = || {
+            self.chains
+                .lock()
+                .unwrap()
+                .get(name)
+                .cloned()
+                .unwrap_or_default()
+        };
         while chain().mirror.contents() != store.contents() && begun.elapsed() < patience {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
@@ -58,11 +65,20 @@ impl Subscriber {
 fn answer(asked: &Asked, chains: &mut BTreeMap<String, Chain>) -> Answer {
     if !asked.is_post() {
         let query = asked.path().split_once('?').map_or("", |(_, query)| query);
-        let challenge = url::form_urlencoded::parse(query.as_bytes()).find(|(key, _)| key == "hub.challenge");
-        return ok("text/plain", challenge.map(|(_, value)| value.into_owned()).unwrap_or_default());
+        let challenge =
+            url::form_urlencoded::parse(query.as_bytes()).find(|(key, _)| key == "hub.challenge");
+        return ok(
+            "text/plain",
+            challenge
+                .map(|(_, value)| value.into_owned())
+                .unwrap_or_default(),
+        );
     }
     let name = asked.path().trim_start_matches('/').to_owned();
-    let denied = chains.entry(name).or_default().take(&asked.body, asked.header("x-hub-signature"));
+    let denied = chains
+        .entry(name)
+        .or_default()
+        .take(&asked.body, asked.header("x-hub-signature"));
     with_headers(if denied { 503 } else { 204 }, &[], "")
 }
 
@@ -75,7 +91,12 @@ impl Chain {
             self.faults.push(format!("a push signed {signature:?}"));
         }
         let page: Value = serde_json::from_slice(body).expect("a push is JSON");
-        let cursor = |name: &str| page[name].as_str().expect("every push has both cursors").to_owned();
+        let cursor = |name: &str| {
+            page[name]
+                .as_str()
+                .expect("every push has both cursors")
+                .to_owned()
+        };
         let (prev, last) = (cursor("prev_cursor"), cursor("last_cursor"));
         match &self.last {
             Some((_, known)) if prev == *known => {}

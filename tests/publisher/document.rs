@@ -1,4 +1,5 @@
-//! Posts as the document that a publisher sends: RSS 2.0 or Atom. What is wrong with them is the publisher's business.
+//! Posts as the document that a publisher sends: RSS 2.0 or Atom. What is wrong with them is the
+//! publisher's business.
 
 use crate::publisher::Post;
 use chrono::{DateTime, Utc};
@@ -46,7 +47,11 @@ impl Address {
     }
 
     fn link(self, post: u32) -> String {
-        let folder = if self.software == Software::Other { "posts/post-" } else { "" };
+        let folder = if self.software == Software::Other {
+            "posts/post-"
+        } else {
+            ""
+        };
         format!("{}{folder}{post}/", self.site())
     }
 }
@@ -58,12 +63,21 @@ pub(crate) fn tag(version: u32) -> String {
 
 /// The title of a post. A short one stands in every page of the blog.
 pub(crate) fn title(post: u32, is_short: bool) -> String {
-    if is_short { "Post".to_owned() } else { format!("Post {post}") }
+    if is_short {
+        "Post".to_owned()
+    } else {
+        format!("Post {post}")
+    }
 }
 
 /// The post whose page stands at this address or path.
 pub(crate) fn post_at(url: &str) -> Option<u32> {
-    let digits: String = url.trim_end_matches('/').chars().rev().take_while(char::is_ascii_digit).collect();
+    let digits: String = url
+        .trim_end_matches('/')
+        .chars()
+        .rev()
+        .take_while(char::is_ascii_digit)
+        .collect();
     digits.chars().rev().collect::<String>().parse().ok()
 }
 
@@ -111,8 +125,11 @@ impl Document {
         } else {
             ""
         };
-        let generator =
-            self.habit.generator.map(|name| format!("<generator>{name}</generator>")).unwrap_or_default();
+        let generator = self
+            .habit
+            .generator
+            .map(|name| format!("<generator>{name}</generator>"))
+            .unwrap_or_default();
         format!("{complete}{generator}")
     }
 
@@ -138,7 +155,11 @@ impl Document {
     }
 
     fn atom(&self) -> String {
-        let newest = self.posts.iter().map(|post| post.updated).fold(0.0, f64::max);
+        let newest = self
+            .posts
+            .iter()
+            .map(|post| post.updated)
+            .fold(0.0, f64::max);
         let habit = self.habit_markup();
         let mut text = format!(
             "<feed xmlns=\"http://www.w3.org/2005/Atom\"><title>Blog</title><id>tag:blog.example,2020:feed</id>\
@@ -149,7 +170,10 @@ impl Document {
         for post in &self.posts {
             let (id, link) = (self.address.id(post.id), self.link(post.id));
             let (title, tag) = (title(post.id, self.habit.short_titles), tag(post.version));
-            let (published, updated) = (date(post.published).to_rfc3339(), date(post.updated).to_rfc3339());
+            let (published, updated) = (
+                date(post.published).to_rfc3339(),
+                date(post.updated).to_rfc3339(),
+            );
             write!(
                 text,
                 "<entry><title>{title}</title><link href=\"{link}\"/><id>{id}</id><published>{published}</published>\

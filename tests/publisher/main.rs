@@ -1,6 +1,6 @@
-//! Publishers with every fault that is known of real ones, polled for months through the pipeline that polls in earnest:
-//! what is taken for deleted, and whether it was. Run as `cargo test --test publisher -- NAME` it plays the scenarios with
-//! that in their names.
+//! Publishers with every fault that is known of real ones, polled for months through the pipeline
+//! that polls in earnest: what is taken for deleted, and whether it was. Run as
+//! `cargo test --test publisher -- NAME` it plays the scenarios with that in their names.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -23,22 +23,45 @@ mod score;
 #[expect(dead_code, reason = "what records is for the test of `replay`")]
 mod watcher;
 
-/// Rounds of each scenario unless `EVERFEED_SEEDS` says otherwise, so that all take a few minutes in a debug build.
+/// Rounds of each scenario unless `EVERFEED_SEEDS` says otherwise, so that all take a few minutes
+/// in a debug build.
 const SEEDS_KNOWN: u64 = 2;
 const SEEDS_OTHERS: u64 = 1;
 
 fn main() -> ExitCode {
-    let seeds: Option<u64> = std::env::var("EVERFEED_SEEDS").ok().map(|n| n.parse().unwrap());
-    let wanted = std::env::args().skip(1).find(|arg| !arg.starts_with('-')).unwrap_or_default();
-    // Each takes as long as the others and differs in one answer: a third of them goes for all, unless rounds are asked for.
-    let step = if seeds.is_none() && wanted.is_empty() { 3 } else { 1 };
+    let seeds: Option<u64> = std::env::var("EVERFEED_SEEDS")
+        .ok()
+        .map(|n| n.parse().unwrap());
+    let wanted = std::env::args()
+        .skip(1)
+        .find(|arg| !arg.starts_with('-'))
+        .unwrap_or_default();
+    // Each takes as long as the others and differs in one answer: a third of them goes for all,
+    // unless rounds are asked for.
+    let step = if seeds.is_none() && wanted.is_empty() {
+        3
+    } else {
+        1
+    };
     let silent_pages = scenario::silent_pages().into_iter().step_by(step).collect();
     let groups = [
         ("The faults of POLLING 2.5", scenario::known(), SEEDS_KNOWN),
-        ("Other faults that make mistakes", scenario::besides(), SEEDS_OTHERS),
-        ("Other faults that make none", scenario::harmless(), SEEDS_OTHERS),
+        (
+            "Other faults that make mistakes",
+            scenario::besides(),
+            SEEDS_OTHERS,
+        ),
+        (
+            "Other faults that make none",
+            scenario::harmless(),
+            SEEDS_OTHERS,
+        ),
         ("Pages that say little", silent_pages, SEEDS_OTHERS),
-        ("Deletions in bulk, and documents that lack much", scenario::bulk(), SEEDS_OTHERS),
+        (
+            "Deletions in bulk, and documents that lack much",
+            scenario::bulk(),
+            SEEDS_OTHERS,
+        ),
     ];
     let mut failed = false;
     println!("{}", Score::heading());
@@ -48,18 +71,28 @@ fn main() -> ExitCode {
         println!("{title}, {seeds} times 90 days:");
         failed |= !play_all(&scenarios, seeds);
     }
-    if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+    if failed {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    }
 }
 
-/// Plays scenarios, one on each processor at a time, and prints their lines in order. True when all went well enough.
+/// Plays scenarios, one on each processor at a time, and prints their lines in order. True when all
+/// went well enough.
 fn play_all(scenarios: &[Scenario], seeds: u64) -> bool {
     let next = AtomicUsize::new(0);
     let scores = Mutex::new(vec![Score::default(); scenarios.len()]);
     let play = || {
-        let runtime = runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let runtime = runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
         loop {
             let at = next.fetch_add(1, Ordering::Relaxed);
-            let Some(scenario) = scenarios.get(at) else { return };
+            let Some(scenario) = scenarios.get(at) else {
+                return;
+            };
             let mut score = Score::default();
             for seed in 0..seeds {
                 score.add(&runtime.block_on(watcher::watch(scenario, seed)));
@@ -77,26 +110,36 @@ fn play_all(scenarios: &[Scenario], seeds: u64) -> bool {
     scenarios
         .iter()
         .zip(&scores)
-        .fold(true, |well, (scenario, score)| is_well(scenario, score, seeds) && well)
+        .fold(true, |well, (scenario, score)| {
+            is_well(scenario, score, seeds) && well
+        })
 }
 
 /// Prints the line of a scenario. True when it went well enough.
 fn is_well(scenario: &Scenario, score: &Score, seeds: u64) -> bool {
     println!("  {:<28}{score}", scenario.name);
     let (found_min, false_max) = (scenario.found_min, scenario.false_max * seeds as f64);
-    let by_absence = score.found_share() >= found_min && score.by_absence.false_ones as f64 <= false_max;
+    let by_absence =
+        score.found_share() >= found_min && score.by_absence.false_ones as f64 <= false_max;
     if !by_absence {
         println!("    not enough: {found_min:.2} must be found, and {false_max:.0} may be false");
     }
-    // Pages may cost nothing but requests: where they tell the truth no post that lives is taken for deleted, where they
-    // say little it is no worse than without them, and nowhere is less found.
+    // Pages may cost nothing but requests: where they tell the truth no post that lives is taken
+    // for deleted, where they say little it is no worse than without them, and nowhere is less
+    // found.
     let pages = &score.with_pages;
-    let false_max = if scenario.pages == Pages::Truthful { 0 } else { score.by_absence.false_ones };
+    let false_max = if scenario.pages == Pages::Truthful {
+        0
+    } else {
+        score.by_absence.false_ones
+    };
     let with_pages = pages.false_ones <= false_max
         && pages.found + scenario.lost_with_pages_max >= score.by_absence.found
         && score.found_with_pages() >= scenario.found_with_pages_min;
     if !with_pages {
-        println!("    with pages asked {false_max} may be false, and as much must be found as without");
+        println!(
+            "    with pages asked {false_max} may be false, and as much must be found as without"
+        );
     }
     let is_joined = score.by_absence.false_gaps == 0 && pages.false_gaps == 0;
     if !is_joined {

@@ -70,7 +70,11 @@ pub(crate) struct Page {
 
 impl Page {
     fn of(status: u16, text: impl Into<String>) -> Self {
-        Self { status, text: text.into(), location: None }
+        Self {
+            status,
+            text: text.into(),
+            location: None,
+        }
     }
 }
 
@@ -100,12 +104,24 @@ impl Publisher {
     pub(crate) fn new(scenario: Scenario, seed: u64) -> Self {
         let mut page_rng = SmallRng::seed_from_u64(seed ^ u64::MAX);
         let moves_at = page_rng.random_range(0.2..0.8) * DAYS * 24.0;
-        let format = if seed.is_multiple_of(2) { Format::Rss } else { Format::Atom };
-        let software = if scenario.hides_deletions { Software::WordPress } else { Software::Plain };
+        let format = if seed.is_multiple_of(2) {
+            Format::Rss
+        } else {
+            Format::Atom
+        };
+        let software = if scenario.hides_deletions {
+            Software::WordPress
+        } else {
+            Software::Plain
+        };
         let mut publisher = Self {
             scenario,
             format,
-            address: Address { scheme: "http", host: "blog.example", software },
+            address: Address {
+                scheme: "http",
+                host: "blog.example",
+                software,
+            },
             moves_at,
             hour: 0.0,
             posts: BTreeMap::new(),
@@ -135,7 +151,14 @@ impl Publisher {
             Sorted::Event => at + 24.0 * self.rng.random_range(1.0..30.0),
             _ => at,
         };
-        let post = Post { id, published: at, updated: at, event, version, is_withdrawn: false };
+        let post = Post {
+            id,
+            published: at,
+            updated: at,
+            event,
+            version,
+            is_withdrawn: false,
+        };
         self.posts.insert(id, post);
         self.next += 1;
         self.modified = self.modified.max(at);
@@ -189,8 +212,14 @@ impl Publisher {
             }
         }
         if self.daily(self.scenario.edits) {
-            let hours = if self.scenario.nudges { self.rng.random_range(-6.0..6.0) } else { 0.0 };
-            self.edit(now, |post| post.published = (post.published + hours).min(now));
+            let hours = if self.scenario.nudges {
+                self.rng.random_range(-6.0..6.0)
+            } else {
+                0.0
+            };
+            self.edit(now, |post| {
+                post.published = (post.published + hours).min(now)
+            });
         }
         if self.daily(self.scenario.backdatings) {
             let back = 24.0 * self.rng.random_range(1.0..40.0);
@@ -274,7 +303,9 @@ impl Publisher {
         if self.broken.is_some_and(|(_, until)| until <= hour) {
             self.broken = None;
         }
-        if self.scenario.shard_hours > 0.0 && self.rng.random::<f64>() < 1.0 / self.scenario.shard_hours {
+        if self.scenario.shard_hours > 0.0
+            && self.rng.random::<f64>() < 1.0 / self.scenario.shard_hours
+        {
             let hours = self.rng.random_range(1.0..8.0);
             self.broken = Some((self.rng.random_range(0..SHARDS), hour + hours));
         }
@@ -290,7 +321,11 @@ impl Publisher {
             Addresses::HostMoves if is_time => address.host = "new.example",
             Addresses::SoftwareMoves if is_time => address.software = Software::Other,
             Addresses::SchemeFlips if self.rng.random::<f64>() < FLIPS_A_DAY / 24.0 => {
-                address.scheme = if address.scheme == "http" { "https" } else { "http" };
+                address.scheme = if address.scheme == "http" {
+                    "https"
+                } else {
+                    "http"
+                };
             }
             _ => return,
         }
@@ -300,13 +335,19 @@ impl Publisher {
     /// A visible post, but not one that is pinned.
     fn pick(&mut self) -> Option<u32> {
         let pinned: HashSet<u32> = self.top().into_iter().chain(self.bottom()).collect();
-        let shown: Vec<u32> =
-            self.window().iter().map(|post| post.id).filter(|id| !pinned.contains(id)).collect();
+        let shown: Vec<u32> = self
+            .window()
+            .iter()
+            .map(|post| post.id)
+            .filter(|id| !pinned.contains(id))
+            .collect();
         (!shown.is_empty()).then(|| shown[self.rng.random_range(0..shown.len())])
     }
 
     fn top(&self) -> Option<u32> {
-        self.pin.map(|(id, _)| id).or(self.scenario.pinned_top.then_some(3))
+        self.pin
+            .map(|(id, _)| id)
+            .or(self.scenario.pinned_top.then_some(3))
     }
 
     fn bottom(&self) -> impl Iterator<Item = u32> + use<> {
@@ -378,7 +419,9 @@ impl Publisher {
     /// The answer; `held` is what the client holds, when the request is conditional.
     pub(crate) fn answer(&mut self, held: Option<Held<'_>>) -> Answer {
         let mut posts = self.befallen();
-        let Some(held) = held else { return Answer::Document(self.document(posts)) };
+        let Some(held) = held else {
+            return Answer::Document(self.document(posts));
+        };
         if self.scenario.hides_deletions && self.modified <= held.hour {
             return Answer::Unchanged;
         }
@@ -389,7 +432,11 @@ impl Publisher {
             }
         }
         let document = self.document(posts);
-        if document == *held.document { Answer::Unchanged } else { Answer::Document(document) }
+        if document == *held.document {
+            Answer::Unchanged
+        } else {
+            Answer::Document(document)
+        }
     }
 
     /// The document as it should be.
@@ -405,12 +452,19 @@ impl Publisher {
             generator: self.scenario.generator,
             links_elsewhere: self.scenario.pages == Pages::Absent,
         };
-        Document { posts, address: self.address, format: self.format, habit }
+        Document {
+            posts,
+            address: self.address,
+            format: self.format,
+            habit,
+        }
     }
 
     /// The answer of the page of a post; `None` asks for the front page.
     pub(crate) fn page(&mut self, id: Option<u32>) -> Page {
-        let Some(id) = id else { return Page::of(200, self.template("Blog", true)) };
+        let Some(id) = id else {
+            return Page::of(200, self.template("Blog", true));
+        };
         if self.page_rng.random::<f64>() < PAGES_FAILING {
             return Page::of(500, "");
         }
@@ -424,15 +478,23 @@ impl Publisher {
             Pages::GoneForAll => Page::of(410, "Gone"),
             Pages::Challenge => Page::of(403, "Checking your browser"),
             Pages::Shell => Page::of(200, "<div id='app'></div><script src='app.js'></script>"),
-            Pages::FrontPageForAll => Page { location: Some("/"), ..Page::of(302, "") },
-            Pages::FrontPage if !lives => Page { location: Some("/"), ..Page::of(302, "") },
+            Pages::FrontPageForAll => Page {
+                location: Some("/"),
+                ..Page::of(302, "")
+            },
+            Pages::FrontPage if !lives => Page {
+                location: Some("/"),
+                ..Page::of(302, "")
+            },
             Pages::ShortTitles | Pages::SoftNotFound if !lives => {
                 Page::of(200, self.template("<h1>Nothing here</h1>", false))
             }
             Pages::Truthful | Pages::Absent | Pages::DownForDays if !lives && self.says_gone => {
                 Page::of(410, "Gone")
             }
-            Pages::Truthful | Pages::Absent | Pages::DownForDays if !lives => Page::of(404, "Not found"),
+            Pages::Truthful | Pages::Absent | Pages::DownForDays if !lives => {
+                Page::of(404, "Not found")
+            }
             _ => shown(self),
         }
     }
@@ -456,7 +518,10 @@ fn sections(posts: &[Post]) -> Vec<Post> {
     let (one_in, slow) = SLOW_SECTION;
     let is_slow = |post: &&Post| post.id.is_multiple_of(one_in);
     let of_slow = posts.iter().filter(is_slow).take(slow);
-    let others = posts.iter().filter(|post| !is_slow(post)).take(LENGTH - slow);
+    let others = posts
+        .iter()
+        .filter(|post| !is_slow(post))
+        .take(LENGTH - slow);
     let mut shown: Vec<Post> = of_slow.chain(others).copied().collect();
     shown.sort_by(|a, b| b.published.total_cmp(&a.published));
     shown

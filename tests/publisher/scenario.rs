@@ -8,7 +8,8 @@ pub(crate) enum Sorted {
     Ascending,
     /// By popularity, which changes from poll to poll.
     Popular,
-    /// By the date of the event that a post announces, the next one first; what is over is not shown.
+    /// By the date of the event that a post announces, the next one first; what is over is not
+    /// shown.
     Event,
     /// By either date, as chance has it.
     Either,
@@ -47,7 +48,8 @@ pub(crate) enum Pages {
     FrontPage,
     /// Every page leads to the front page.
     FrontPageForAll,
-    /// Every post has the same title of one word, and a deleted one a page that says so with status 200.
+    /// Every post has the same title of one word, and a deleted one a page that says so with status
+    /// 200.
     ShortTitles,
     /// A deleted post has a page that says so with status 200.
     SoftNotFound,
@@ -94,7 +96,8 @@ pub(crate) struct Scenario {
     pub backdatings: f64,
     /// True when half of what is deleted comes back after days.
     pub republishes: bool,
-    /// `Last-Modified` is that of the newest change of a post that is left, so a deletion answers 304.
+    /// `Last-Modified` is that of the newest change of a post that is left, so a deletion answers
+    /// 304.
     pub hides_deletions: bool,
     /// A conditional request is answered with what changed since.
     pub deltas: bool,
@@ -105,9 +108,11 @@ pub(crate) struct Scenario {
     pub lagging: f64,
     /// Posts a day that are pinned to the top for two to seven days.
     pub pins: f64,
-    /// Posts a day that leave the document but not the blog, as when their category is not syndicated.
+    /// Posts a day that leave the document but not the blog, as when their category is not
+    /// syndicated.
     pub withdrawals: f64,
-    /// True when the document is the last eight of one section and the last seven of a slower one, by date.
+    /// True when the document is the last eight of one section and the last seven of a slower one,
+    /// by date.
     pub sections: bool,
     /// Posts a day that appear with a date up to three days old.
     pub late_drafts: f64,
@@ -123,13 +128,13 @@ pub(crate) struct Scenario {
     pub generator: Option<&'static str>,
     /// Share of deletions that must be found where pages are asked.
     pub found_with_pages_min: f64,
-    /// Deletions that are found without pages and not with them, at most: one may have rolled off before pinned posts, and is
-    /// left to its page, which says nothing.
+    /// Deletions that are found without pages and not with them, at most: one may have rolled off
+    /// before pinned posts, and is left to its page, which says nothing.
     pub lost_with_pages_max: usize,
     /// The share of deletions that must be found.
     pub found_min: f64,
-    /// False tombstones that are forgiven in 90 days: those of the table. Without probes nothing tells a post that was
-    /// dated back from one that was deleted.
+    /// False tombstones that are forgiven in 90 days: those of the table. Without probes nothing
+    /// tells a post that was dated back from one that was deleted.
     pub false_max: f64,
 }
 
@@ -169,7 +174,8 @@ const STEADY: Scenario = Scenario {
     false_max: 0.0,
 };
 
-/// The share of deletions that must be found, from what the table found of how many: less five hundredths.
+/// The share of deletions that must be found, from what the table found of how many: less five
+/// hundredths.
 const fn of(found: u32, deletions: u32) -> f64 {
     found as f64 / deletions as f64 - 0.05
 }
@@ -179,13 +185,49 @@ pub(crate) fn known() -> Vec<Scenario> {
     use Sorted::{Ascending, Popular, Updated};
     vec![
         STEADY,
-        Scenario { name: "slow", posts: 0.33, deletions: 0.065, found_min: of(65, 69), ..STEADY },
-        Scenario { name: "updated-desc", sorted: Updated, found_min: of(216, 243), ..STEADY },
-        Scenario { name: "ascending", sorted: Ascending, found_min: of(216, 243), ..STEADY },
-        Scenario { name: "pinned top", pinned_top: true, found_min: of(197, 225), ..STEADY },
-        Scenario { name: "pinned bottom", pinned_bottom: 1, found_min: of(207, 224), ..STEADY },
-        Scenario { name: "changing length", changing_length: true, found_min: of(183, 239), ..STEADY },
-        Scenario { name: "truncated", truncated: 0.03, found_min: of(208, 251), ..STEADY },
+        Scenario {
+            name: "slow",
+            posts: 0.33,
+            deletions: 0.065,
+            found_min: of(65, 69),
+            ..STEADY
+        },
+        Scenario {
+            name: "updated-desc",
+            sorted: Updated,
+            found_min: of(216, 243),
+            ..STEADY
+        },
+        Scenario {
+            name: "ascending",
+            sorted: Ascending,
+            found_min: of(216, 243),
+            ..STEADY
+        },
+        Scenario {
+            name: "pinned top",
+            pinned_top: true,
+            found_min: of(197, 225),
+            ..STEADY
+        },
+        Scenario {
+            name: "pinned bottom",
+            pinned_bottom: 1,
+            found_min: of(207, 224),
+            ..STEADY
+        },
+        Scenario {
+            name: "changing length",
+            changing_length: true,
+            found_min: of(183, 239),
+            ..STEADY
+        },
+        Scenario {
+            name: "truncated",
+            truncated: 0.03,
+            found_min: of(208, 251),
+            ..STEADY
+        },
         Scenario {
             name: "missing rows",
             shard_hours: 240.0,
@@ -193,8 +235,18 @@ pub(crate) fn known() -> Vec<Scenario> {
             found_min: of(215, 242),
             ..STEADY
         },
-        Scenario { name: "reshuffles", shuffled: 0.005, found_min: of(212, 255), ..STEADY },
-        Scenario { name: "unordered", sorted: Popular, found_min: 0.0, ..STEADY },
+        Scenario {
+            name: "reshuffles",
+            shuffled: 0.005,
+            found_min: of(212, 255),
+            ..STEADY
+        },
+        Scenario {
+            name: "unordered",
+            sorted: Popular,
+            found_min: 0.0,
+            ..STEADY
+        },
         Scenario {
             name: "http to https once",
             addresses: Addresses::SecuredOnce,
@@ -214,9 +266,24 @@ pub(crate) fn known() -> Vec<Scenario> {
             found_min: of(204, 228),
             ..STEADY
         },
-        Scenario { name: "unpublish and republish", republishes: true, found_min: of(206, 236), ..STEADY },
-        Scenario { name: "304 hides deletions", hides_deletions: true, found_min: of(201, 243), ..STEADY },
-        Scenario { name: "delta 200", deltas: true, found_min: of(125, 243), ..STEADY },
+        Scenario {
+            name: "unpublish and republish",
+            republishes: true,
+            found_min: of(206, 236),
+            ..STEADY
+        },
+        Scenario {
+            name: "304 hides deletions",
+            hides_deletions: true,
+            found_min: of(201, 243),
+            ..STEADY
+        },
+        Scenario {
+            name: "delta 200",
+            deltas: true,
+            found_min: of(125, 243),
+            ..STEADY
+        },
         Scenario {
             name: "slow polls, busy feed",
             posts: 23.6,
@@ -241,55 +308,163 @@ pub(crate) fn known() -> Vec<Scenario> {
     ]
 }
 
-/// Faults that real blogs have besides, each of which makes mistakes, or hides deletions, as long as no page is asked: an
-/// end that stays and items that come back make documents prove less, or nothing. The limits are what was measured in 6
-/// times 90 days, with as much room as a single one of them needs: they may become tighter.
+/// Faults that real blogs have besides, each of which makes mistakes, or hides deletions, as long
+/// as no page is asked: an end that stays and items that come back make documents prove less, or
+/// nothing. The limits are what was measured in 6 times 90 days, with as much room as a single one
+/// of them needs: they may become tighter.
 pub(crate) fn besides() -> Vec<Scenario> {
     use Sorted::{Either, Event};
-    let doubted = Scenario { found_min: 0.0, false_max: 2.0, ..STEADY };
+    let doubted = Scenario {
+        found_min: 0.0,
+        false_max: 2.0,
+        ..STEADY
+    };
     vec![
-        Scenario { name: "two pinned at the bottom", pinned_bottom: 2, ..doubted },
-        Scenario { name: "three pinned at the bottom", pinned_bottom: 3, ..doubted },
-        Scenario { name: "two sections", sections: true, false_max: 3.0, ..doubted },
-        Scenario { name: "a lagging cache, 1 in 2", lagging: 0.5, ..doubted },
-        Scenario { name: "a lagging cache, 1 in 20", lagging: 0.05, ..doubted },
-        Scenario { name: "calendar", sorted: Event, false_max: 25.0, ..doubted },
-        Scenario { name: "either order", sorted: Either, ..doubted },
-        Scenario { name: "pinned for days", pins: 0.2, false_max: 9.0, ..STEADY },
-        Scenario { name: "withdrawn from the feed", withdrawals: 0.1, false_max: 10.0, ..STEADY },
-        Scenario { name: "edits nudge dates", nudges: true, false_max: 1.0, ..STEADY },
+        Scenario {
+            name: "two pinned at the bottom",
+            pinned_bottom: 2,
+            ..doubted
+        },
+        Scenario {
+            name: "three pinned at the bottom",
+            pinned_bottom: 3,
+            ..doubted
+        },
+        Scenario {
+            name: "two sections",
+            sections: true,
+            false_max: 3.0,
+            ..doubted
+        },
+        Scenario {
+            name: "a lagging cache, 1 in 2",
+            lagging: 0.5,
+            ..doubted
+        },
+        Scenario {
+            name: "a lagging cache, 1 in 20",
+            lagging: 0.05,
+            ..doubted
+        },
+        Scenario {
+            name: "calendar",
+            sorted: Event,
+            false_max: 25.0,
+            ..doubted
+        },
+        Scenario {
+            name: "either order",
+            sorted: Either,
+            ..doubted
+        },
+        Scenario {
+            name: "pinned for days",
+            pins: 0.2,
+            false_max: 9.0,
+            ..STEADY
+        },
+        Scenario {
+            name: "withdrawn from the feed",
+            withdrawals: 0.1,
+            false_max: 10.0,
+            ..STEADY
+        },
+        Scenario {
+            name: "edits nudge dates",
+            nudges: true,
+            false_max: 1.0,
+            ..STEADY
+        },
     ]
 }
 
 /// Faults that make none, and are kept for that.
 pub(crate) fn harmless() -> Vec<Scenario> {
     vec![
-        Scenario { name: "host moves", addresses: Addresses::HostMoves, ..STEADY },
-        Scenario { name: "software moves", addresses: Addresses::SoftwareMoves, ..STEADY },
-        Scenario { name: "late drafts", late_drafts: 0.5, ..STEADY },
+        Scenario {
+            name: "host moves",
+            addresses: Addresses::HostMoves,
+            ..STEADY
+        },
+        Scenario {
+            name: "software moves",
+            addresses: Addresses::SoftwareMoves,
+            ..STEADY
+        },
+        Scenario {
+            name: "late drafts",
+            late_drafts: 0.5,
+            ..STEADY
+        },
     ]
 }
 
-/// Pages that say little, each with posts that are dated back, so that documents are mistaken and pages must not make it
-/// worse; and days on which pages are down.
+/// Pages that say little, each with posts that are dated back, so that documents are mistaken and
+/// pages must not make it worse; and days on which pages are down.
 pub(crate) fn silent_pages() -> Vec<Scenario> {
     // POLLING 2.5 allows 178 in twelve rounds, 15 in each; a single round varies by a few.
-    let backdated = Scenario { backdatings: 0.2, false_max: 20.0, found_min: of(204, 228), ..STEADY };
+    let backdated = Scenario {
+        backdatings: 0.2,
+        false_max: 20.0,
+        found_min: of(204, 228),
+        ..STEADY
+    };
     vec![
-        Scenario { name: "404 for every page", pages: Pages::NotFoundForAll, ..backdated },
-        Scenario { name: "410 for every page", pages: Pages::GoneForAll, ..backdated },
-        Scenario { name: "403 for every page", pages: Pages::Challenge, ..backdated },
-        Scenario { name: "one shell for all", pages: Pages::Shell, ..backdated },
-        Scenario { name: "front page for all", pages: Pages::FrontPageForAll, ..backdated },
-        Scenario { name: "front page for the deleted", pages: Pages::FrontPage, ..backdated },
-        Scenario { name: "one short title for all", pages: Pages::ShortTitles, ..backdated },
-        Scenario { name: "soft 404s", pages: Pages::SoftNotFound, ..backdated },
-        Scenario { name: "pages down for days", pages: Pages::DownForDays, ..backdated },
-        Scenario { name: "no pages", pages: Pages::Absent, ..backdated },
+        Scenario {
+            name: "404 for every page",
+            pages: Pages::NotFoundForAll,
+            ..backdated
+        },
+        Scenario {
+            name: "410 for every page",
+            pages: Pages::GoneForAll,
+            ..backdated
+        },
+        Scenario {
+            name: "403 for every page",
+            pages: Pages::Challenge,
+            ..backdated
+        },
+        Scenario {
+            name: "one shell for all",
+            pages: Pages::Shell,
+            ..backdated
+        },
+        Scenario {
+            name: "front page for all",
+            pages: Pages::FrontPageForAll,
+            ..backdated
+        },
+        Scenario {
+            name: "front page for the deleted",
+            pages: Pages::FrontPage,
+            ..backdated
+        },
+        Scenario {
+            name: "one short title for all",
+            pages: Pages::ShortTitles,
+            ..backdated
+        },
+        Scenario {
+            name: "soft 404s",
+            pages: Pages::SoftNotFound,
+            ..backdated
+        },
+        Scenario {
+            name: "pages down for days",
+            pages: Pages::DownForDays,
+            ..backdated
+        },
+        Scenario {
+            name: "no pages",
+            pages: Pages::Absent,
+            ..backdated
+        },
     ]
 }
 
-/// Deletions of many posts at once, with pages that tell, say little, or are not there; and other documents that lack much.
+/// Deletions of many posts at once, with pages that tell, say little, or are not there; and other
+/// documents that lack much.
 pub(crate) fn bulk() -> Vec<Scenario> {
     let five = Scenario {
         bulk: Bulk::Some(5),
@@ -298,8 +473,16 @@ pub(crate) fn bulk() -> Vec<Scenario> {
         found_with_pages_min: 0.9,
         ..STEADY
     };
-    let everything = Scenario { bulk: Bulk::Everything, ..five };
-    let spam = Scenario { bulk: Bulk::Spam, length: 200, found_with_pages_min: 0.85, ..five };
+    let everything = Scenario {
+        bulk: Bulk::Everything,
+        ..five
+    };
+    let spam = Scenario {
+        bulk: Bulk::Spam,
+        length: 200,
+        found_with_pages_min: 0.85,
+        ..five
+    };
     let blind = |scenario: Scenario, name: &'static str, pages: Pages| Scenario {
         name,
         pages,
@@ -307,14 +490,23 @@ pub(crate) fn bulk() -> Vec<Scenario> {
         ..scenario
     };
     vec![
-        Scenario { name: "five at once", ..five },
+        Scenario {
+            name: "five at once",
+            ..five
+        },
         blind(five, "five at once, 404 for all", Pages::NotFoundForAll),
         blind(five, "five at once, a shell", Pages::Shell),
         blind(five, "five at once, no pages", Pages::Absent),
-        Scenario { name: "everything at once", ..everything },
+        Scenario {
+            name: "everything at once",
+            ..everything
+        },
         blind(everything, "everything, 404 for all", Pages::NotFoundForAll),
         blind(everything, "everything, no pages", Pages::Absent),
-        Scenario { name: "spam is purged", ..spam },
+        Scenario {
+            name: "spam is purged",
+            ..spam
+        },
         blind(spam, "spam, 404 for all", Pages::NotFoundForAll),
         blind(spam, "spam, no pages", Pages::Absent),
         Scenario {

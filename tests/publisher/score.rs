@@ -1,4 +1,5 @@
-//! The score of watching a publisher: how many of its deletions were found, and what was taken for one.
+//! The score of watching a publisher: how many of its deletions were found, and what was taken for
+//! one.
 
 use std::fmt;
 
@@ -10,8 +11,9 @@ pub(crate) struct Score {
     pub by_absence: Told,
     /// The score when the posts' own pages are asked, too.
     pub with_pages: Told,
-    /// Deletions that nobody missed, since the post stood at the end of the window or had rolled off before it could be
-    /// proven: what asking for the pages of posts that rolled off could find at most.
+    /// Deletions that nobody missed, since the post stood at the end of the window or had rolled
+    /// off before it could be proven: what asking for the pages of posts that rolled off could find
+    /// at most.
     pub past_the_end: usize,
     /// Live items that are a post which another live item is, too.
     pub twice: usize,
@@ -51,8 +53,10 @@ impl Score {
     }
 
     pub(crate) fn heading() -> String {
-        let told =
-            format!("{:>6}{:>6}{:>6}{:>6}{:>6}{:>7}", "found", "false", "hours", "back", "gaps", "asked");
+        let told = format!(
+            "{:>6}{:>6}{:>6}{:>6}{:>6}{:>7}",
+            "found", "false", "hours", "back", "gaps", "asked"
+        );
         format!(
             "{:<30}{:>10} |{:^37}|{:^37}| {:>12}{:>6}\n{:<30}{:>10} |{told} |{told} | {:>12}{:>6}",
             "",
@@ -82,7 +86,9 @@ impl Told {
     fn median_hours(&self) -> String {
         let mut hours = self.hours.clone();
         hours.sort_by(f64::total_cmp);
-        hours.get(hours.len() / 2).map_or_else(|| "-".to_owned(), |hours| format!("{hours:.0}"))
+        hours
+            .get(hours.len() / 2)
+            .map_or_else(|| "-".to_owned(), |hours| format!("{hours:.0}"))
     }
 }
 
@@ -90,9 +96,19 @@ impl fmt::Display for Score {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:>10}", self.deletions)?;
         for told in [&self.by_absence, &self.with_pages] {
-            let Told { found, false_ones, resurrected, false_gaps, requests, .. } = told;
+            let Told {
+                found,
+                false_ones,
+                resurrected,
+                false_gaps,
+                requests,
+                ..
+            } = told;
             let hours = told.median_hours();
-            write!(f, " |{found:>6}{false_ones:>6}{hours:>6}{resurrected:>6}{false_gaps:>6}{requests:>7}")?;
+            write!(
+                f,
+                " |{found:>6}{false_ones:>6}{hours:>6}{resurrected:>6}{false_gaps:>6}{requests:>7}"
+            )?;
         }
         write!(f, " | {:>12}{:>6}", self.past_the_end, self.twice)
     }

@@ -1,4 +1,5 @@
-//! Polls a publisher through the pipeline that polls in earnest, over a store in memory, and keeps the score.
+//! Polls a publisher through the pipeline that polls in earnest, over a store in memory, and keeps
+//! the score.
 
 use crate::{
     document::{Document, START_SECS, post_at, tag},
@@ -46,7 +47,10 @@ const URL: &str = "http://blog.example/feed";
 /// Watches a publisher, without asking for pages and then the same one with that.
 pub(crate) async fn watch(scenario: &Scenario, seed: u64) -> Score {
     let with_pages = watch_so(scenario, seed, true).await;
-    Score { with_pages: with_pages.by_absence, ..watch_so(scenario, seed, false).await }
+    Score {
+        with_pages: with_pages.by_absence,
+        ..watch_so(scenario, seed, false).await
+    }
 }
 
 async fn watch_so(scenario: &Scenario, seed: u64, permalink_checks: bool) -> Score {
@@ -62,7 +66,8 @@ async fn watch_so(scenario: &Scenario, seed: u64, permalink_checks: bool) -> Sco
     watcher.score().await
 }
 
-/// Watches a publisher for some days and records everything. Returns what became of each item: `live`, or the reason of its tombstone.
+/// Watches a publisher for some days and records everything. Returns what became of each item:
+/// `live`, or the reason of its tombstone.
 pub(crate) async fn recorded(
     scenario: &Scenario,
     seed: u64,
@@ -80,7 +85,11 @@ pub(crate) async fn recorded(
             watcher.poll(scenario.poll_hours).await;
         }
     }
-    let page = watcher.store.page(watcher.query("", Filter::All)).await.unwrap();
+    let page = watcher
+        .store
+        .page(watcher.query("", Filter::All))
+        .await
+        .unwrap();
     let end = |item: &Arc<Item>| match &item.content {
         Content::Live(_) => "live",
         Content::Gone { reason, .. } => reason.code(),
@@ -130,7 +139,9 @@ impl Judge {
         match deletion.filter(|_| !publisher.is_alive(post)) {
             Some(deletion) if self.found.insert(deletion) => {
                 self.told.found += 1;
-                self.told.hours.push(publisher.hour - publisher.deletions[deletion].1);
+                self.told
+                    .hours
+                    .push(publisher.hour - publisher.deletions[deletion].1);
             }
             Some(_) => {}
             None => self.told.false_ones += 1,
@@ -146,10 +157,19 @@ impl Watcher {
         let clock = Arc::new(Manual::at(START_SECS * 1_000_000));
         let store = Arc::new(Memory::new(clock.clone()));
         let notify = Arc::new(Notify::new());
-        let context = Context { jitter: || 0.0, ..Context::new(store.clone(), notify, clock.clone()) };
+        let context = Context {
+            jitter: || 0.0,
+            ..Context::new(store.clone(), notify, clock.clone())
+        };
         let no = store.register("blog", URL).await.unwrap().no;
         let usual = FeedSpec::new(no, "blog", Url::parse(URL).unwrap());
-        let feed = FeedSpec { deletions: DeletionSettings { permalink_checks, ..usual.deletions }, ..usual };
+        let feed = FeedSpec {
+            deletions: DeletionSettings {
+                permalink_checks,
+                ..usual.deletions
+            },
+            ..usual
+        };
         let state = PollState::unpolled(URL);
         let (cursor, held, items, missed) = (String::new(), None, HashMap::new(), Vec::new());
         let (by_absence, shown, gaps) = (Judge::default(), Default::default(), 0);
@@ -190,7 +210,10 @@ impl Watcher {
             .publisher
             .lock()
             .unwrap()
-            .answer(held.map(|(hour, document)| Held { hour: *hour, document }));
+            .answer(held.map(|(hour, document)| Held {
+                hour: *hour,
+                document,
+            }));
         let reply = match answered {
             Answer::Unchanged => DocumentReply::Unchanged(answer(true)),
             Answer::Document(document) => self.document(document, plan.conditional),
@@ -223,16 +246,27 @@ impl Watcher {
     async fn fail(&mut self) {
         self.clock.set(self.now().micros());
         let failure = schedule::Failure::ours("nobody answers");
-        let reply = DocumentReply::Failed { failure, host: None };
-        self.state = Poll::new(&self.context, &self.feed, &self.state).answered(reply).await.state;
+        let reply = DocumentReply::Failed {
+            failure,
+            host: None,
+        };
+        self.state = Poll::new(&self.context, &self.feed, &self.state)
+            .answered(reply)
+            .await
+            .state;
         self.follow().await;
     }
 
     async fn take(&mut self, reply: DocumentReply, hours: u64) {
         self.clock.set(self.now().micros());
-        let polled = Poll::new(&self.context, &self.feed, &self.state).answered(reply).await;
+        let polled = Poll::new(&self.context, &self.feed, &self.state)
+            .answered(reply)
+            .await;
         self.state = polled.state;
-        assert_eq!(self.state.health.fault, None, "every document of this publisher can be read");
+        assert_eq!(
+            self.state.health.fault, None,
+            "every document of this publisher can be read"
+        );
         if polled.saving == PollSaving::Committed {
             self.follow().await;
         }
@@ -245,22 +279,37 @@ impl Watcher {
     async fn ask(&mut self, hours: u64) {
         let stop = CancellationToken::new();
         for _ in 0..PAGES_AN_HOUR * hours {
-            let due = self.store.feed(self.feed.no).await.unwrap().window.next_check_at;
+            let due = self
+                .store
+                .feed(self.feed.no)
+                .await
+                .unwrap()
+                .window
+                .next_check_at;
             if due.is_none_or(|at| at > self.now()) {
                 return;
             }
-            Check::new(&self.context, &self.feed, &self.state).run(&self.upstream, &stop).await.unwrap();
+            Check::new(&self.context, &self.feed, &self.state)
+                .run(&self.upstream, &stop)
+                .await
+                .unwrap();
             self.follow().await;
         }
     }
 
     /// Reads what changed, as a consumer does.
     async fn follow(&mut self) {
-        let page = self.store.page(self.query(&self.cursor, Filter::All)).await.unwrap();
+        let page = self
+            .store
+            .page(self.query(&self.cursor, Filter::All))
+            .await
+            .unwrap();
         self.cursor = page.last_cursor;
         for item in page.items {
             let known = self.items.get(&item.id).copied();
-            let post = post(&item).or(known.map(|(post, _)| post)).expect("what ends was there before");
+            let post = post(&item)
+                .or(known.map(|(post, _)| post))
+                .expect("what ends was there before");
             let lives = !item.is_gone();
             if lives && known.is_some_and(|(_, lived)| !lived) {
                 self.by_absence.told.resurrected += 1;
@@ -272,11 +321,17 @@ impl Watcher {
         }
         let known = self.store.known(self.feed.no, Vec::new()).await.unwrap();
         let suspects = known.window.absence.suspects();
-        self.missed = suspects.filter_map(|row| Some(self.items.get(&row.id)?.0)).collect();
+        self.missed = suspects
+            .filter_map(|row| Some(self.items.get(&row.id)?.0))
+            .collect();
         // Only so many markers are kept, so that their number may stay: the last one tells.
         let record = self.store.feed(self.feed.no).await.unwrap();
         let now = self.now();
-        let is_new = record.completeness.gaps.last().is_some_and(|gap| gap.at == now)
+        let is_new = record
+            .completeness
+            .gaps
+            .last()
+            .is_some_and(|gap| gap.at == now)
             && self.gaps != now.micros() as usize;
         if is_new && !self.shown[0].is_disjoint(&self.shown[1]) {
             self.gaps = now.micros() as usize;
@@ -297,8 +352,9 @@ impl Watcher {
         }
     }
 
-    /// Asks once more, without validators and on a day when nothing goes wrong: what the publisher shows is there, in its
-    /// newest version. Some publishers hide an edit from validators until then.
+    /// Asks once more, without validators and on a day when nothing goes wrong: what the publisher
+    /// shows is there, in its newest version. Some publishers hide an edit from validators until
+    /// then.
     async fn converge(&mut self) {
         self.publisher().live();
         let document = self.publisher().undisturbed();
@@ -306,7 +362,8 @@ impl Watcher {
         let reply = self.document(document, false);
         self.take(reply, 1).await;
         let page = self.store.page(self.query("", Filter::Live)).await.unwrap();
-        let told = |item: &Arc<Item>| Some((post(item)?, item.entry()?.categories.first()?.term.clone()));
+        let told =
+            |item: &Arc<Item>| Some((post(item)?, item.entry()?.categories.first()?.term.clone()));
         let live: HashSet<(u32, String)> = page.items.iter().filter_map(told).collect();
         for shown in posts {
             let expect = (shown.id, tag(shown.version));
@@ -325,11 +382,19 @@ impl Watcher {
         let missed: HashSet<u32> = self.missed.into_iter().collect();
         let is_past_the_end = |(number, (post, _)): (usize, &(u32, f64))| {
             let is_found = self.by_absence.found.contains(&number);
-            !is_found && !publisher.is_alive(*post) && live.contains_key(post) && !missed.contains(post)
+            !is_found
+                && !publisher.is_alive(*post)
+                && live.contains_key(post)
+                && !missed.contains(post)
         };
         Score {
             deletions: publisher.deletions.len(),
-            past_the_end: publisher.deletions.iter().enumerate().filter(|row| is_past_the_end(*row)).count(),
+            past_the_end: publisher
+                .deletions
+                .iter()
+                .enumerate()
+                .filter(|row| is_past_the_end(*row))
+                .count(),
             twice: live.values().map(|items| items - 1).sum(),
             by_absence: self.by_absence.told,
             with_pages: Told::default(),
@@ -338,12 +403,25 @@ impl Watcher {
 }
 
 /// The client stack over the pages of a publisher, and the count of its requests.
-fn upstream(publisher: &Arc<Mutex<Publisher>>, asked: &Arc<Mutex<usize>>, clock: Arc<Manual>) -> Upstream {
+fn upstream(
+    publisher: &Arc<Mutex<Publisher>>,
+    asked: &Arc<Mutex<usize>>,
+    clock: Arc<Manual>,
+) -> Upstream {
     let (publisher, asked) = (publisher.clone(), asked.clone());
     let wire = tower::service_fn(move |request: layers::Request| {
         *asked.lock().unwrap() += 1;
-        let Page { status, text, location } = publisher.lock().unwrap().page(post_at(request.uri().path()));
-        let mut reply = Response::builder().status(status).header(header::CONTENT_TYPE, "text/html");
+        let Page {
+            status,
+            text,
+            location,
+        } = publisher
+            .lock()
+            .unwrap()
+            .page(post_at(request.uri().path()));
+        let mut reply = Response::builder()
+            .status(status)
+            .header(header::CONTENT_TYPE, "text/html");
         if let Some(location) = location {
             reply = reply.header(header::LOCATION, location);
         }
@@ -370,7 +448,9 @@ fn answer(conditional: bool) -> schedule::Answer {
 }
 
 fn whole(text: String) -> layers::Body {
-    Full::new(Bytes::from(text)).map_err(|never| match never {}).boxed_unsync()
+    Full::new(Bytes::from(text))
+        .map_err(|never| match never {})
+        .boxed_unsync()
 }
 
 /// The post that an item is.

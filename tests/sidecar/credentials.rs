@@ -1,5 +1,5 @@
-//! Credentials of everfeed's users on requests for pages of the old site: the old server never sees them, and those of its own
-//! users pass as they are. Rows: U-1, U-2, U-4.
+//! Credentials of everfeed's users on requests for pages of the old site: the old server never sees
+//! them, and those of its own users pass as they are. Rows: U-1, U-2, U-4.
 
 use crate::rig::Sidecar;
 use base64::{Engine as _, prelude::BASE64_STANDARD};
@@ -14,7 +14,9 @@ pub(crate) const PASSWORD: &str = "open sesame";
 /// Carries out a command of the operator: what it printed behind a word.
 pub(crate) async fn run(sidecar: &Sidecar, command: AccountCommand, word: &str) -> String {
     let (method, target) = command.request();
-    let answer = ask(sidecar.app.admin_address(), method, &target, &[], "").await.unwrap();
+    let answer = ask(sidecar.app.admin_address(), method, &target, &[], "")
+        .await
+        .unwrap();
     let told = String::from_utf8(answer.body.to_vec()).unwrap();
     assert_eq!(answer.status, 200, "{told}");
     let line = told.lines().find_map(|line| line.strip_prefix(word));
@@ -22,13 +24,20 @@ pub(crate) async fn run(sidecar: &Sidecar, command: AccountCommand, word: &str) 
 }
 
 pub(crate) fn basic(user: &str, password: &str) -> String {
-    format!("Authorization: Basic {}", BASE64_STANDARD.encode(format!("{user}:{password}")))
+    format!(
+        "Authorization: Basic {}",
+        BASE64_STANDARD.encode(format!("{user}:{password}"))
+    )
 }
 
 /// Makes a user of ours with the usual password; the password for WSSE.
 pub(crate) async fn add_user(sidecar: &Sidecar, name: &str) -> String {
     let login = LoginHash::of(PASSWORD);
-    let add = AccountCommand::AddUser { name: name.to_owned(), login, hex_digest: false };
+    let add = AccountCommand::AddUser {
+        name: name.to_owned(),
+        login,
+        hex_digest: false,
+    };
     run(sidecar, add, "feed password").await
 }
 
@@ -59,10 +68,20 @@ async fn credentials_of_ours_never_reach_the_old_server_and_those_of_others_do()
 
     let name = "alice".to_owned();
     let feed_password = add_user(&sidecar, &name).await;
-    let new_token = |usage| AccountCommand::NewToken { user: name.clone(), usage };
+    let new_token = |usage| AccountCommand::NewToken {
+        user: name.clone(),
+        usage,
+    };
     let bearer = run(&sidecar, new_token(TokenUse::Bearer), "token       ").await;
     let url = run(&sidecar, new_token(TokenUse::Url), "secret URL").await;
-    let secret = url.rsplit("/s/").next().unwrap().split('/').next().unwrap().to_owned();
+    let secret = url
+        .rsplit("/s/")
+        .next()
+        .unwrap()
+        .split('/')
+        .next()
+        .unwrap()
+        .to_owned();
 
     // Taken out, and the rest passes.
     for ours in [
@@ -87,15 +106,22 @@ async fn credentials_of_ours_never_reach_the_old_server_and_those_of_others_do()
     let both = format!("Authorization: Bearer {bearer}\r\nAuthorization: Bearer of-the-blog");
     let (_, head) = ask_with("/page", &both).await;
     let head = passed(head);
-    assert!(head.contains("Bearer of-the-blog") && !head.contains(&bearer), "{head}");
+    assert!(
+        head.contains("Bearer of-the-blog") && !head.contains(&bearer),
+        "{head}"
+    );
 
-    // In a list, in one line of several, and where the name is spelt otherwise: the password is learnt all the same.
+    // In a list, in one line of several, and where the name is spelt otherwise: the password is
+    // learnt all the same.
     let encoded = |text: &str| BASE64_STANDARD.encode(text);
     let ours = encoded(&format!("alice:{PASSWORD}"));
     for lines in [
         format!("Authorization: Basic {ours}, Bearer zz"),
         format!("Authorization: Bearer zz,Basic {ours}"),
-        format!("Authorization: Basic {}, Basic {ours}", encoded("bob:of the blog")),
+        format!(
+            "Authorization: Basic {}, Basic {ours}",
+            encoded("bob:of the blog")
+        ),
         format!("Authorization: Bearer zz, Bearer {bearer}"),
         format!("Authorization: {ours}"),
         format!("Authorization: Basic {ours}\r\nAuthorization: Basic {ours}"),
@@ -105,16 +131,24 @@ async fn credentials_of_ours_never_reach_the_old_server_and_those_of_others_do()
         basic("alice", &format!("{PASSWORD}\n")),
         basic(&bearer, ""),
         wsse("Alice", &feed_password),
-        wsse("alice", &feed_password).replace("X-WSSE: ", "X-WSSE: UsernameToken Username=\"bob\", "),
+        wsse("alice", &feed_password)
+            .replace("X-WSSE: ", "X-WSSE: UsernameToken Username=\"bob\", "),
         wsse("alice", &feed_password) + ", Nonce=\"other\"",
     ] {
         let (answer, head) = ask_with("/page", &lines).await;
         assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
         let head = passed(head).to_lowercase();
-        assert!(!head.contains("authorization") && !head.contains("x-wsse"), "{lines}: {head}");
+        assert!(
+            !head.contains("authorization") && !head.contains("x-wsse"),
+            "{lines}: {head}"
+        );
     }
     let theirs = basic("bob", "of the blog");
-    let (_, head) = ask_with("/page", &format!("Authorization: Basic {ours}, Bearer zz\r\n{theirs}")).await;
+    let (_, head) = ask_with(
+        "/page",
+        &format!("Authorization: Basic {ours}, Bearer zz\r\n{theirs}"),
+    )
+    .await;
     let head = passed(head);
     assert!(head.contains(&theirs) && !head.contains(&ours), "{head}");
 
@@ -126,7 +160,10 @@ async fn credentials_of_ours_never_reach_the_old_server_and_those_of_others_do()
         "Authorization: Digest username=\"alice\", nonce=\"x\"".to_owned(),
         "Authorization: nonsense".to_owned(),
         basic("Alice", "password of the blog"),
-        format!("Authorization: Basic {}, Bearer zz", encoded("bob:of the blog")),
+        format!(
+            "Authorization: Basic {}, Bearer zz",
+            encoded("bob:of the blog")
+        ),
         "Authorization: Digest username=\"alice\", realm=\"x\", response=\"YWxpY2U\"".to_owned(),
         wsse("alice", "password of the blog"),
         wsse("bob", &feed_password),
@@ -135,7 +172,10 @@ async fn credentials_of_ours_never_reach_the_old_server_and_those_of_others_do()
         let (_, head) = ask_with("/page", &theirs).await;
         let head = passed(head);
         for line in theirs.split("\r\n") {
-            assert!(head.to_lowercase().contains(&line.to_lowercase()), "{theirs}: {head}");
+            assert!(
+                head.to_lowercase().contains(&line.to_lowercase()),
+                "{theirs}: {head}"
+            );
         }
     }
 
@@ -153,7 +193,10 @@ async fn credentials_of_ours_never_reach_the_old_server_and_those_of_others_do()
         format!("/x/%{:x}{}", secret.as_bytes()[0], &secret[1..]),
     ] {
         let (answer, head) = ask_with(&target, "X-Y: z").await;
-        assert!(answer.starts_with("HTTP/1.1 404 ") && head.is_none(), "{target}: {answer}");
+        assert!(
+            answer.starts_with("HTTP/1.1 404 ") && head.is_none(),
+            "{target}: {answer}"
+        );
     }
     for target in ["/s", "/s/", "/search/x", "/x/s/y"] {
         assert!(ask_with(target, "X-Y: z").await.1.is_some(), "{target}");
@@ -166,17 +209,26 @@ async fn passwords_cannot_be_tried_at_the_pages_of_a_site() {
     add_user(&sidecar, "alice").await;
     let status = async |user: &str, password: &str| {
         let lines = basic(user, password);
-        let request = format!("GET / HTTP/1.1\r\nHost: blog.example\r\n{lines}\r\nConnection: close\r\n\r\n");
+        let request =
+            format!("GET / HTTP/1.1\r\nHost: blog.example\r\n{lines}\r\nConnection: close\r\n\r\n");
         sidecar.exchange(request).await[9..12].to_owned()
     };
     for _ in 0..30 {
-        assert_eq!(status("alice", "password of the blog").await, "200", "it was tried once");
+        assert_eq!(
+            status("alice", "password of the blog").await,
+            "200",
+            "it was tried once"
+        );
     }
     let mut all = Vec::new();
     for n in 0..15 {
         all.push(status("alice", &format!("guess {n}")).await);
     }
-    assert_eq!(all.iter().filter(|status| *status == "200").count(), 9, "{all:?}");
+    assert_eq!(
+        all.iter().filter(|status| *status == "200").count(),
+        9,
+        "{all:?}"
+    );
     assert_eq!(all.last().unwrap(), "429");
     assert_eq!(status("alice", "password of the blog").await, "200");
     // A name of nobody is as good: no status tells which names there are.
@@ -185,5 +237,9 @@ async fn passwords_cannot_be_tried_at_the_pages_of_a_site() {
         others.push(status("bob", &format!("guess {n}")).await);
     }
     assert_eq!(others[1..], all[..], "as for alice");
-    assert_eq!(status("bob", "password of the blog").await, "200", "it was tried once");
+    assert_eq!(
+        status("bob", "password of the blog").await,
+        "200",
+        "it was tried once"
+    );
 }

@@ -23,11 +23,20 @@ async fn a_request_reaches_the_origin_as_it_was_and_its_answer_the_reader() {
     ] {
         assert!(got.contains(&format!("\r\n{line}\r\n")), "{line}: {got}");
     }
-    assert!(got.ends_with("\r\n\r\n\x00\u{7f}!") && got.contains("1.1 everfeed"), "{got}");
+    assert!(
+        got.ends_with("\r\n\r\n\x00\u{7f}!") && got.contains("1.1 everfeed"),
+        "{got}"
+    );
     let heads = sidecar.heads();
-    assert!(heads[0].starts_with(&format!("PROPFIND {target} HTTP/1.1\r\n")), "{heads:?}");
+    assert!(
+        heads[0].starts_with(&format!("PROPFIND {target} HTTP/1.1\r\n")),
+        "{heads:?}"
+    );
     for line in ["HOST: blog.example:8080", "X-OdD: Name", "Accept: */*"] {
-        assert!(heads[0].contains(&format!("\r\n{line}\r\n")), "{line}: {heads:?}");
+        assert!(
+            heads[0].contains(&format!("\r\n{line}\r\n")),
+            "{line}: {heads:?}"
+        );
     }
 }
 
@@ -35,7 +44,12 @@ async fn a_request_reaches_the_origin_as_it_was_and_its_answer_the_reader() {
 async fn echoes(_: usize, mut origin: Origin) {
     while let Some(head) = origin.head().await {
         let body = head.split(' ').nth(1).unwrap();
-        origin.write(format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len())).await;
+        origin
+            .write(format!(
+                "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}",
+                body.len()
+            ))
+            .await;
     }
 }
 
@@ -47,10 +61,18 @@ async fn each_of_many_readers_at_once_gets_his_own_answer() {
         let mut wire = sidecar.connect().await;
         for n in 0..20 {
             let path = format!("/{reader}-{n}");
-            wire.write(format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n")).await;
+            wire.write(format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n"))
+                .await;
             let head = wire.until("\r\n\r\n").await;
-            let length = head.to_lowercase().split_once("content-length: ").unwrap().1.to_owned();
-            let body = wire.bytes(length.lines().next().unwrap().parse().unwrap()).await;
+            let length = head
+                .to_lowercase()
+                .split_once("content-length: ")
+                .unwrap()
+                .1
+                .to_owned();
+            let body = wire
+                .bytes(length.lines().next().unwrap().parse().unwrap())
+                .await;
             assert_eq!(String::from_utf8(body).unwrap(), path);
         }
     });
@@ -61,11 +83,20 @@ async fn each_of_many_readers_at_once_gets_his_own_answer() {
 #[tokio::test(flavor = "multi_thread")]
 async fn quotation_marks_in_a_target_pass() {
     let sidecar = Sidecar::start("", |_, origin| origin.always(HELLO)).await;
-    for (sent, heard) in [("/\"a\"", "/\"a\""), ("/?q=\"a b\"".replace(' ', "+").as_str(), "/?q=%22a+b%22")] {
+    for (sent, heard) in [
+        ("/\"a\"", "/\"a\""),
+        ("/?q=\"a b\"".replace(' ', "+").as_str(), "/?q=%22a+b%22"),
+    ] {
         let got = sidecar.get(sent).await;
         assert!(got.ends_with("hello"), "{sent}: {got}");
         let heads = sidecar.heads();
-        assert!(heads.last().unwrap().starts_with(&format!("GET {heard} HTTP/1.1\r\n")), "{heads:?}");
+        assert!(
+            heads
+                .last()
+                .unwrap()
+                .starts_with(&format!("GET {heard} HTTP/1.1\r\n")),
+            "{heads:?}"
+        );
     }
     let got = sidecar
         .exchange(
@@ -157,7 +188,9 @@ async fn bodies_stream_both_ways_whatever_their_framing() {
         }
     }
     let sidecar = Sidecar::start("", echo).await;
-    let body: Vec<u8> = (0..3_000_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    let body: Vec<u8> = (0..3_000_000_u32)
+        .map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8)
+        .collect();
     let digest = hex::encode(Sha256::digest(&body));
     let whole = |framing: String| {
         format!("POST /x HTTP/1.1\r\nHost: blog.example\r\nConnection: close\r\n{framing}\r\n")
@@ -169,13 +202,20 @@ async fn bodies_stream_both_ways_whatever_their_framing() {
         chunked.extend(b"\r\n");
     }
     chunked.extend(b"0\r\n\r\n");
-    let counted = [whole(format!("Content-Length: {}\r\n", body.len())).as_bytes(), &body].concat();
+    let counted = [
+        whole(format!("Content-Length: {}\r\n", body.len())).as_bytes(),
+        &body,
+    ]
+    .concat();
     for request in [counted, chunked] {
         let mut wire = sidecar.connect().await;
         wire.write(&request).await;
         let head = wire.head().await.unwrap();
         assert!(head.contains(&digest), "{head}");
-        assert_eq!(Sha256::digest(wire.bytes(body.len()).await), Sha256::digest(&body));
+        assert_eq!(
+            Sha256::digest(wire.bytes(body.len()).await),
+            Sha256::digest(&body)
+        );
     }
 }
 
@@ -196,16 +236,26 @@ async fn trailers_pass_and_so_do_answers_without_bodies() {
     })
     .await;
     let ask = async |method: &str, target: &str| {
-        let request =
-            format!("{method} {target} HTTP/1.1\r\nHost: x\r\nTE: trailers\r\nConnection: close\r\n\r\n");
+        let request = format!(
+            "{method} {target} HTTP/1.1\r\nHost: x\r\nTE: trailers\r\nConnection: close\r\n\r\n"
+        );
         sidecar.exchange(request).await.to_lowercase()
     };
     let trailed = ask("GET", "/trailers").await;
-    assert!(trailed.ends_with("2\r\nab\r\n0\r\nx-sum: 7\r\n\r\n"), "{trailed}");
+    assert!(
+        trailed.ends_with("2\r\nab\r\n0\r\nx-sum: 7\r\n\r\n"),
+        "{trailed}"
+    );
     let head = ask("HEAD", "/head").await;
-    assert!(head.contains("content-length: 1234\r\n") && head.ends_with("\r\n\r\n"), "{head}");
+    assert!(
+        head.contains("content-length: 1234\r\n") && head.ends_with("\r\n\r\n"),
+        "{head}"
+    );
     let same = ask("GET", "/same").await;
-    assert!(same.starts_with("http/1.1 304") && same.contains("etag: \"x\""), "{same}");
+    assert!(
+        same.starts_with("http/1.1 304") && same.contains("etag: \"x\""),
+        "{same}"
+    );
     assert!(ask("DELETE", "/x").await.starts_with("http/1.1 204"));
 }
 
@@ -238,8 +288,12 @@ async fn a_client_that_waits_to_be_asked_for_its_body_is_asked_by_the_origin() {
     assert!(wire.rest().await.ends_with("\r\n\r\nhello"));
     let mut wire = sidecar.connect().await;
     wire.write(request("/refused")).await;
-    assert!(wire.rest().await.starts_with("HTTP/1.1 403 "), "the body is never asked for");
-    // The body may still come, or not: nothing else can come by this connection, and its reader is told so.
+    assert!(
+        wire.rest().await.starts_with("HTTP/1.1 403 "),
+        "the body is never asked for"
+    );
+    // The body may still come, or not: nothing else can come by this connection, and its reader is
+    // told so.
     let kept = |path| request(path).replace("Connection: close\r\n", "");
     let mut wire = sidecar.connect().await;
     wire.write(kept("/refused")).await;
@@ -264,7 +318,9 @@ async fn an_origin_that_knows_no_expectation_is_asked_without_one() {
     let sidecar = Sidecar::start("", |_, mut origin| async move {
         while let Some(head) = origin.head().await {
             if head.to_lowercase().contains("\r\nexpect:") {
-                origin.write("HTTP/1.1 417 Expectation Failed\r\nContent-Length: 2\r\n\r\nno").await;
+                origin
+                    .write("HTTP/1.1 417 Expectation Failed\r\nContent-Length: 2\r\n\r\nno")
+                    .await;
                 continue;
             }
             assert_eq!(origin.bytes(4).await, b"body");
@@ -274,11 +330,17 @@ async fn an_origin_that_knows_no_expectation_is_asked_without_one() {
     .await;
     let mut wire = sidecar.connect().await;
     for _ in 0..2 {
-        wire.write("POST /up HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n").await;
+        wire.write(
+            "POST /up HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n",
+        )
+        .await;
         assert_eq!(wire.head().await.unwrap(), "HTTP/1.1 100 Continue\r\n\r\n");
         wire.write("body").await;
         let head = wire.head().await.unwrap().to_lowercase();
-        assert!(head.starts_with("http/1.1 200 ") && !head.contains("connection:"), "{head}");
+        assert!(
+            head.starts_with("http/1.1 200 ") && !head.contains("connection:"),
+            "{head}"
+        );
         assert_eq!(wire.bytes(5).await, b"hello");
     }
     assert_eq!(sidecar.heads().len(), 4);
@@ -307,8 +369,14 @@ async fn a_connection_that_is_upgraded_carries_any_bytes_both_ways() {
     )
     .await;
     let head = wire.head().await.unwrap().to_lowercase();
-    assert!(head.starts_with("http/1.1 101 ") && head.contains("sec-websocket-accept: x"), "{head}");
-    assert!(head.contains("upgrade: websocket") && head.contains("connection: upgrade"), "{head}");
+    assert!(
+        head.starts_with("http/1.1 101 ") && head.contains("sec-websocket-accept: x"),
+        "{head}"
+    );
+    assert!(
+        head.contains("upgrade: websocket") && head.contains("connection: upgrade"),
+        "{head}"
+    );
     assert_eq!(wire.bytes(1).await, b"!");
     wire.write("hello\r\n\r\nGET").await;
     assert_eq!(wire.bytes(12).await, b"HELLO-*-*get");
@@ -319,11 +387,15 @@ async fn a_connection_changes_to_web_sockets_and_to_nothing_else() {
     let sidecar = Sidecar::start("", |_, mut origin| async move {
         while let Some(head) = origin.head().await {
             let answer = match head.split(' ').nth(1).unwrap() {
-                "/demand" => "426 Upgrade Required\r\nConnection: upgrade\r\nUpgrade: websocket\r\nTE: x",
+                "/demand" => {
+                    "426 Upgrade Required\r\nConnection: upgrade\r\nUpgrade: websocket\r\nTE: x"
+                }
                 "/other" => "101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: h2c",
                 _ => "200 OK",
             };
-            origin.write(format!("HTTP/1.1 {answer}\r\nContent-Length: 0\r\n\r\n")).await;
+            origin
+                .write(format!("HTTP/1.1 {answer}\r\nContent-Length: 0\r\n\r\n"))
+                .await;
         }
     })
     .await;
@@ -331,18 +403,28 @@ async fn a_connection_changes_to_web_sockets_and_to_nothing_else() {
         let request = format!(
             "GET /{offered} HTTP/1.1\r\nHost: x\r\nConnection: close, Upgrade, HTTP2-Settings\r\nUpgrade: {offered}\r\nHTTP2-Settings: AAMAAABk\r\n\r\n"
         );
-        assert!(sidecar.exchange(request).await.starts_with("HTTP/1.1 200 "), "{offered}");
+        assert!(
+            sidecar.exchange(request).await.starts_with("HTTP/1.1 200 "),
+            "{offered}"
+        );
         let head = sidecar.heads().pop().unwrap().to_lowercase();
-        assert!(!head.contains("\r\nupgrade:") && !head.contains("http2-settings"), "{head}");
+        assert!(
+            !head.contains("\r\nupgrade:") && !head.contains("http2-settings"),
+            "{head}"
+        );
     }
-    let both = "GET /other HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: h2c, WebSocket\r\n\r\n";
+    let both =
+        "GET /other HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: h2c, WebSocket\r\n\r\n";
     let mut wire = sidecar.connect().await;
     wire.write(both).await;
     assert!(wire.head().await.unwrap().starts_with("HTTP/1.1 502 "));
     let head = sidecar.heads().pop().unwrap().to_lowercase();
     assert!(head.contains("\r\nupgrade: websocket\r\n"), "{head}");
     let demand = sidecar.get("/demand").await.to_lowercase();
-    assert!(demand.contains("\r\nupgrade: websocket\r\n") && !demand.contains("\r\nte:"), "{demand}");
+    assert!(
+        demand.contains("\r\nupgrade: websocket\r\n") && !demand.contains("\r\nte:"),
+        "{demand}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -361,33 +443,66 @@ async fn headers_that_an_old_server_folds_or_spaces_arrive_whole() {
     })
     .await;
     let folded = sidecar.get("/folded").await;
-    let line = folded.lines().find(|line| line.starts_with("Content-Type: ")).unwrap();
+    let line = folded
+        .lines()
+        .find(|line| line.starts_with("Content-Type: "))
+        .unwrap();
     assert_eq!(
         line.split_whitespace().collect::<Vec<_>>().join(" "),
         "Content-Type: multipart/related; boundary=xyz"
     );
     for target in ["/folded", "/length"] {
-        assert!(sidecar.get(target).await.ends_with("\r\n\r\nok"), "{target}");
+        assert!(
+            sidecar.get(target).await.ends_with("\r\n\r\nok"),
+            "{target}"
+        );
     }
-    assert!(sidecar.get("/chunked").await.ends_with("2\r\nok\r\n0\r\n\r\n"));
+    assert!(
+        sidecar
+            .get("/chunked")
+            .await
+            .ends_with("2\r\nok\r\n0\r\n\r\n")
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_request_of_few_steps_ends_where_they_end() {
     let sidecar = Sidecar::start("", |_, origin| async move {
-        origin.always("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").await;
+        origin
+            .always("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+            .await;
     })
     .await;
     let ask = |method: &str, steps: &str| {
-        format!("{method} /{steps} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nMax-Forwards: {steps}\r\n\r\n")
+        format!(
+            "{method} /{steps} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nMax-Forwards: {steps}\r\n\r\n"
+        )
     };
     for method in ["TRACE", "OPTIONS"] {
-        assert!(sidecar.exchange(ask(method, "0")).await.starts_with("HTTP/1.1 405 "));
-        assert!(sidecar.exchange(ask(method, "3")).await.starts_with("HTTP/1.1 200 "));
+        assert!(
+            sidecar
+                .exchange(ask(method, "0"))
+                .await
+                .starts_with("HTTP/1.1 405 ")
+        );
+        assert!(
+            sidecar
+                .exchange(ask(method, "3"))
+                .await
+                .starts_with("HTTP/1.1 200 ")
+        );
         let head = sidecar.heads().pop().unwrap().to_lowercase();
-        assert!(head.contains(" /3 ") && head.contains("\r\nmax-forwards: 2\r\n"), "{head}");
+        assert!(
+            head.contains(" /3 ") && head.contains("\r\nmax-forwards: 2\r\n"),
+            "{head}"
+        );
     }
-    assert!(sidecar.exchange(ask("GET", "0")).await.starts_with("HTTP/1.1 200 "));
+    assert!(
+        sidecar
+            .exchange(ask("GET", "0"))
+            .await
+            .starts_with("HTTP/1.1 200 ")
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -395,7 +510,11 @@ async fn our_own_paths_are_ours_only_where_there_is_something() {
     let rss = "<rss version=\"2.0\"><channel><title>b</title><item><guid>1</guid><title>One</title></item></channel></rss>";
     let sidecar = Sidecar::start("feeds = [\"/feed.xml\"]", move |_, mut origin| async move {
         while let Some(head) = origin.head().await {
-            let body = if head.contains(" /feed.xml ") { rss } else { "of the origin" };
+            let body = if head.contains(" /feed.xml ") {
+                rss
+            } else {
+                "of the origin"
+            };
             origin
                 .write(format!(
                     "HTTP/1.1 200 OK\r\nContent-Type: text/xml\r\nContent-Length: {}\r\n\r\n{body}",
@@ -405,7 +524,11 @@ async fn our_own_paths_are_ours_only_where_there_is_something() {
         }
     })
     .await;
-    while sidecar.get("/feeds/site-feed-xml.json").await.starts_with("HTTP/1.1 503") {
+    while sidecar
+        .get("/feeds/site-feed-xml.json")
+        .await
+        .starts_with("HTTP/1.1 503")
+    {
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }
     let ours = sidecar.get("/feeds/site-feed-xml.json").await;
@@ -419,7 +542,10 @@ async fn our_own_paths_are_ours_only_where_there_is_something() {
         "/feeds/site-feed-xml/pictures",
         "/hubs",
     ] {
-        assert!(sidecar.get(theirs).await.ends_with("of the origin"), "{theirs}");
+        assert!(
+            sidecar.get(theirs).await.ends_with("of the origin"),
+            "{theirs}"
+        );
     }
 }
 
@@ -430,13 +556,19 @@ async fn an_empty_port_of_a_host_is_none() {
         origin.always("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
     })
     .await;
-    for (target, host) in [("/page", "blog.example:"), ("http://blog.example:/page", "blog.example")] {
+    for (target, host) in [
+        ("/page", "blog.example:"),
+        ("http://blog.example:/page", "blog.example"),
+    ] {
         let before = sidecar.heads().len();
         let request = format!("GET {target} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
         let answer = sidecar.exchange(request).await;
         assert!(answer.starts_with("HTTP/1.1 200 "), "{target}: {answer}");
         let head = sidecar.heads()[before].to_lowercase();
-        assert!(head.contains("\r\nhost: blog.example\r\n"), "{target}: {head}");
+        assert!(
+            head.contains("\r\nhost: blog.example\r\n"),
+            "{target}: {head}"
+        );
     }
 }
 
@@ -451,7 +583,10 @@ async fn options_of_the_whole_server_are_answered_here() {
         let ask = "OPTIONS * HTTP/1.1\r\nHost: blog.example\r\nConnection: close\r\n\r\n";
         let answer = sidecar.exchange(ask).await.to_lowercase();
         assert!(answer.starts_with("http/1.1 200 "), "{answer}");
-        assert!(answer.contains("\r\nallow: get, head, post, options\r\n"), "{answer}");
+        assert!(
+            answer.contains("\r\nallow: get, head, post, options\r\n"),
+            "{answer}"
+        );
         assert_eq!(sidecar.heads(), [""; 0], "{site}");
     }
 }

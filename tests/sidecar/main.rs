@@ -1,4 +1,5 @@
-//! everfeed before an old web site, over real sockets and byte by byte: what is passed on, and what becomes of its feeds.
+//! everfeed before an old web site, over real sockets and byte by byte: what is passed on, and what
+//! becomes of its feeds.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

@@ -1,5 +1,5 @@
-//! Autodiscovery links in the pages of an old site (`page_links`): right behind the tag of the head and nowhere else; every other
-//! byte is that of the origin. Row: C-1.
+//! Autodiscovery links in the pages of an old site (`page_links`): right behind the tag of the head
+//! and nowhere else; every other byte is that of the origin. Row: C-1.
 
 use crate::{
     legacy::{AFTER, BEFORE, body, header},
@@ -69,7 +69,11 @@ async fn behind(site: &str) -> Sidecar {
     })
     .await;
     let read = async {
-        while !sidecar.get("/feeds/site-feed-xml").await.starts_with("HTTP/1.1 200 ") {
+        while !sidecar
+            .get("/feeds/site-feed-xml")
+            .await
+            .starts_with("HTTP/1.1 200 ")
+        {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
@@ -96,10 +100,21 @@ async fn pages_get_links_behind_the_tag_of_their_head_and_everything_else_stays(
         assert_eq!(header(&got, "content-md5"), "");
         assert_eq!(header(&got, "vary"), "accept");
     }
-    assert!(sidecar.get("/pieces").await.contains("\r\n0\r\n\r\n"), "it comes as it is made");
-    let pieces =
-        testkit::client::ask(sidecar.app.address(), http::Method::GET, "/pieces", &[("accept", "*/*")], "");
-    assert_eq!(String::from_utf8_lossy(&pieces.await.unwrap().body), with_links);
+    assert!(
+        sidecar.get("/pieces").await.contains("\r\n0\r\n\r\n"),
+        "it comes as it is made"
+    );
+    let pieces = testkit::client::ask(
+        sidecar.app.address(),
+        http::Method::GET,
+        "/pieces",
+        &[("accept", "*/*")],
+        "",
+    );
+    assert_eq!(
+        String::from_utf8_lossy(&pieces.await.unwrap().body),
+        with_links
+    );
     let late = format!("{TAG}{LINK}{}{REST}", " ".repeat(900));
     assert_eq!(body(&sidecar.get("/late-told").await), late);
     for (untouched, whole) in [
@@ -116,13 +131,29 @@ async fn pages_get_links_behind_the_tag_of_their_head_and_everything_else_stays(
     ] {
         let got = sidecar.get(untouched).await;
         assert_eq!(body(&got), whole, "{untouched}");
-        assert_eq!(header(&got, "content-length"), whole.len().to_string(), "{untouched}");
+        assert_eq!(
+            header(&got, "content-length"),
+            whole.len().to_string(),
+            "{untouched}"
+        );
     }
-    assert_eq!(body(&sidecar.get("/slow").await), "<html><head></head>12345678901", "it is not waited for");
+    assert_eq!(
+        body(&sidecar.get("/slow").await),
+        "<html><head></head>12345678901",
+        "it is not waited for"
+    );
     let part = ask(&sidecar, "GET", "/page", "Range: bytes=0-9\r\n").await;
-    assert_eq!(body(&part), format!("{TAG}{REST}"), "a range is of the page as it is");
+    assert_eq!(
+        body(&part),
+        format!("{TAG}{REST}"),
+        "a range is of the page as it is"
+    );
     let head = ask(&sidecar, "HEAD", "/page", "").await;
-    assert_eq!((header(&head, "content-length"), header(&head, "etag")), ("", ""), "{head}");
+    assert_eq!(
+        (header(&head, "content-length"), header(&head, "etag")),
+        ("", ""),
+        "{head}"
+    );
 }
 
 #[tokio::test]
@@ -131,18 +162,43 @@ async fn a_page_with_links_has_a_tag_of_its_own_and_comes_as_it_can_be_read() {
     let got = sidecar.get("/page").await;
     let tag = header(&got, "etag").to_owned();
     assert!(tag.starts_with("\"v1-") && tag.ends_with('"'), "{tag}");
-    let again = ask(&sidecar, "GET", "/page", &format!("If-None-Match: {tag}\r\n")).await;
+    let again = ask(
+        &sidecar,
+        "GET",
+        "/page",
+        &format!("If-None-Match: {tag}\r\n"),
+    )
+    .await;
     assert!(again.starts_with("HTTP/1.1 304 "), "{again}");
     assert_eq!(header(&again, "etag"), tag);
-    assert!(sidecar.heads().last().unwrap().contains(": \"v1\"\r\n"), "{:?}", sidecar.heads().last());
-    let other_links = ask(&sidecar, "GET", "/page", "If-None-Match: \"v1-00000000\"\r\n").await;
+    assert!(
+        sidecar.heads().last().unwrap().contains(": \"v1\"\r\n"),
+        "{:?}",
+        sidecar.heads().last()
+    );
+    let other_links = ask(
+        &sidecar,
+        "GET",
+        "/page",
+        "If-None-Match: \"v1-00000000\"\r\n",
+    )
+    .await;
     assert!(other_links.starts_with("HTTP/1.1 200 "), "{other_links}");
     assert!(header(&sidecar.get("/weak").await, "etag").starts_with("W/\"v1-"));
     let coding = |head: &str| head.to_lowercase().contains("accept-encoding: gzip");
     let browser = "Accept: text/html,*/*;q=0.8\r\nAccept-Encoding: gzip\r\n";
     ask(&sidecar, "GET", "/page", browser).await;
-    assert!(!coding(sidecar.heads().last().unwrap()), "a page that is packed could not be read");
-    ask(&sidecar, "GET", "/style.css", "Accept: text/css\r\nAccept-Encoding: gzip\r\n").await;
+    assert!(
+        !coding(sidecar.heads().last().unwrap()),
+        "a page that is packed could not be read"
+    );
+    ask(
+        &sidecar,
+        "GET",
+        "/style.css",
+        "Accept: text/css\r\nAccept-Encoding: gzip\r\n",
+    )
+    .await;
     assert!(coding(sidecar.heads().last().unwrap()));
 }
 
@@ -150,9 +206,14 @@ async fn a_page_with_links_has_a_tag_of_its_own_and_comes_as_it_can_be_read() {
 async fn no_page_gets_links_unless_its_owner_wants_them_and_there_is_an_open_feed() {
     let sidecar = behind("feeds = [\"/feed.xml\"]").await;
     let got = sidecar.get("/page").await;
-    assert_eq!((body(&got), header(&got, "etag")), (format!("{TAG}{REST}").as_str(), "\"v1\""));
+    assert_eq!(
+        (body(&got), header(&got, "etag")),
+        (format!("{TAG}{REST}").as_str(), "\"v1\"")
+    );
     let without_feeds = Sidecar::start("page_links = true", |_, origin| {
-        origin.always("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 13\r\n\r\n<head></head>")
+        origin.always(
+            "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 13\r\n\r\n<head></head>",
+        )
     })
     .await;
     assert_eq!(body(&without_feeds.get("/").await), "<head></head>");
@@ -164,10 +225,20 @@ async fn feeds_of_comments_are_linked_behind_those_of_posts() {
     let sidecar = Sidecar::start(site, |_, mut origin| async move {
         while let Some(head) = origin.head().await {
             let is_feed = head.contains("feed.xml");
-            let media_type = if is_feed { "text/xml" } else { "text/html; charset=utf-8" };
-            let body = if is_feed { format!("{BEFORE}{AFTER}") } else { "<head></head>".to_owned() };
+            let media_type = if is_feed {
+                "text/xml"
+            } else {
+                "text/html; charset=utf-8"
+            };
+            let body = if is_feed {
+                format!("{BEFORE}{AFTER}")
+            } else {
+                "<head></head>".to_owned()
+            };
             let length = body.len();
-            let head = format!("HTTP/1.1 200 OK\r\nContent-Type: {media_type}\r\nContent-Length: {length}");
+            let head = format!(
+                "HTTP/1.1 200 OK\r\nContent-Type: {media_type}\r\nContent-Length: {length}"
+            );
             origin.write(format!("{head}\r\n\r\n{body}")).await;
         }
     })
@@ -175,9 +246,10 @@ async fn feeds_of_comments_are_linked_behind_those_of_posts() {
     let linked = async {
         loop {
             let page = sidecar.get("/").await;
-            if let (Some(posts), Some(comments)) =
-                (page.find("/feeds/site-feed-xml/"), page.find("/feeds/site-comments-feed-xml/"))
-            {
+            if let (Some(posts), Some(comments)) = (
+                page.find("/feeds/site-feed-xml/"),
+                page.find("/feeds/site-comments-feed-xml/"),
+            ) {
                 return posts < comments;
             }
             tokio::time::sleep(Duration::from_millis(20)).await;

@@ -1,5 +1,5 @@
-//! Pings of an old blog on the host of its site: hints for its feeds, within the limits of all hints; every other call is the
-//! blog's own. Row: C-3.
+//! Pings of an old blog on the host of its site: hints for its feeds, within the limits of all
+//! hints; every other call is the blog's own. Row: C-3.
 
 use crate::{
     legacy::{AFTER, BEFORE, Blog, body, header},
@@ -15,8 +15,10 @@ use std::{
 use tokio::time::timeout;
 
 fn call(method: &str, parameters: &[&str]) -> String {
-    let parameters: String =
-        parameters.iter().map(|value| format!("<param><value>{value}</value></param>")).collect();
+    let parameters: String = parameters
+        .iter()
+        .map(|value| format!("<param><value>{value}</value></param>"))
+        .collect();
     format!(
         "<?xml version=\"1.0\"?><methodCall><methodName>{method}</methodName><params>{parameters}</params></methodCall>"
     )
@@ -42,9 +44,18 @@ fn is_taken(answer: &str) -> bool {
 async fn a_ping_makes_the_feeds_of_its_blog_be_polled_soon_within_limits() {
     let blog = Blog::new(format!("{BEFORE}{AFTER}"));
     let sidecar = blog.behind("feeds = [\"/feed.xml\"]").await;
-    let polls = || sidecar.polls().iter().filter(|head| head.contains(" /feed.xml ")).count();
+    let polls = || {
+        sidecar
+            .polls()
+            .iter()
+            .filter(|head| head.contains(" /feed.xml "))
+            .count()
+    };
     let before = polls();
-    let ping = call("weblogUpdates.ping", &["Old &amp; good", "http://blog.example/"]);
+    let ping = call(
+        "weblogUpdates.ping",
+        &["Old &amp; good", "http://blog.example/"],
+    );
     let answer = post(&sidecar, "/RPC2", &ping).await;
     assert!(is_taken(&answer), "{answer}");
     let polled = async {
@@ -55,7 +66,13 @@ async fn a_ping_makes_the_feeds_of_its_blog_be_polled_soon_within_limits() {
     timeout(PATIENCE, polled).await.expect("it is polled");
     let extended = call(
         "weblogUpdates.extendedPing",
-        &["x", "http://blog.example/", "http://blog.example/post", "http://blog.example/feed.xml", "tag"],
+        &[
+            "x",
+            "http://blog.example/",
+            "http://blog.example/post",
+            "http://blog.example/feed.xml",
+            "tag",
+        ],
     );
     assert!(is_taken(&post(&sidecar, "/RPC2", &extended).await));
     // Without end: each is answered, and the blog is not polled for each.
@@ -65,27 +82,49 @@ async fn a_ping_makes_the_feeds_of_its_blog_be_polled_soon_within_limits() {
     }
     assert!(polls() < before + 8, "{}", polls());
     for (nothing, why) in [
-        (call("weblogUpdates.ping", &["x", "http://elsewhere.example/"]), "not of a blog"),
-        (call("weblogUpdates.ping", &["x", "nonsense"]), "names a blog"),
+        (
+            call("weblogUpdates.ping", &["x", "http://elsewhere.example/"]),
+            "not of a blog",
+        ),
+        (
+            call("weblogUpdates.ping", &["x", "nonsense"]),
+            "names a blog",
+        ),
         (call("weblogUpdates.ping", &[]), "names a blog"),
         (
-            call("weblogUpdates.ping", &["x", &format!("http://blog.example/{}", "x".repeat(1100))]),
+            call(
+                "weblogUpdates.ping",
+                &["x", &format!("http://blog.example/{}", "x".repeat(1100))],
+            ),
             "1024 bytes",
         ),
     ] {
         let answer = post(&sidecar, "/RPC2", &nothing).await;
-        assert!(!is_taken(&answer) && answer.contains(why), "{why}: {answer}");
+        assert!(
+            !is_taken(&answer) && answer.contains(why),
+            "{why}: {answer}"
+        );
     }
     for bad in [
-        ping.replace("<methodCall>", "<!DOCTYPE x [<!ENTITY a \"b\">]><methodCall>"),
+        ping.replace(
+            "<methodCall>",
+            "<!DOCTYPE x [<!ENTITY a \"b\">]><methodCall>",
+        ),
         ping.replace("</methodCall>", ""),
         call("weblogUpdates.other", &[]),
     ] {
         let answer = post(&sidecar, "/RPC2", &bad).await;
         assert!(answer.contains("<fault>"), "{answer}");
     }
-    let long = call("weblogUpdates.ping", &[&"x".repeat(70 << 10), "http://blog.example/"]);
-    assert!(post(&sidecar, "/RPC2", &long).await.starts_with("HTTP/1.1 413 "));
+    let long = call(
+        "weblogUpdates.ping",
+        &[&"x".repeat(70 << 10), "http://blog.example/"],
+    );
+    assert!(
+        post(&sidecar, "/RPC2", &long)
+            .await
+            .starts_with("HTTP/1.1 413 ")
+    );
 }
 
 #[tokio::test]
@@ -103,7 +142,9 @@ async fn calls_that_are_no_pings_are_the_blogs_own() {
                     .unwrap_or(0);
                 let body = origin.bytes(length).await;
                 count.fetch_add(body.len(), Ordering::Relaxed);
-                origin.write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nblog").await;
+                origin
+                    .write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nblog")
+                    .await;
             }
         }
     })
@@ -118,9 +159,17 @@ async fn calls_that_are_no_pings_are_the_blogs_own() {
         ("/xmlrpc.php", ping.as_str()),
         ("/RPC2/", ping.as_str()),
     ] {
-        assert_eq!(body(&post(&sidecar, target, sent).await), "blog", "{target}");
+        assert_eq!(
+            body(&post(&sidecar, target, sent).await),
+            "blog",
+            "{target}"
+        );
         bytes += sent.len();
-        assert_eq!(heard.load(Ordering::Relaxed), bytes, "{target}: it comes whole");
+        assert_eq!(
+            heard.load(Ordering::Relaxed),
+            bytes,
+            "{target}: it comes whole"
+        );
     }
     assert_eq!(body(&sidecar.get("/RPC2").await), "blog");
     let waits = format!(

@@ -1,4 +1,5 @@
-//! Places at the origin of a site: one client cannot take them from the others, whatever it does with its own.
+//! Places at the origin of a site: one client cannot take them from the others, whatever it does
+//! with its own.
 
 use crate::rig::{Origin, Sidecar, Wire};
 use http::Method;
@@ -12,8 +13,8 @@ const OTHER: &str = "198.51.100.7";
 const PLACES: usize = 10;
 const KEPT: usize = 8;
 
-/// everfeed behind a trusted proxy, and before an origin that answers `/` only. The targets that reach the origin come by the
-/// channel.
+/// everfeed behind a trusted proxy, and before an origin that answers `/` only. The targets that
+/// reach the origin come by the channel.
 async fn behind(site: &str) -> (Sidecar, UnboundedReceiver<String>) {
     let (send, receive) = unbounded_channel();
     let sidecar = Sidecar::start(site, move |_, mut origin: Origin| {
@@ -52,11 +53,17 @@ const TRUSTED: &str = "trusted_proxies = [\"127.0.0.1/32\"]\n[site]\nrequests_ma
 async fn begin(sidecar: &Sidecar, target: &str, client: &str) -> Wire {
     let (method, more) = match target {
         "/up" => ("POST", "Content-Length: 1000000\r\n\r\nabc"),
-        "/socket" => ("GET", "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: k\r\n\r\n"),
+        "/socket" => (
+            "GET",
+            "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: k\r\n\r\n",
+        ),
         _ => ("GET", "\r\n"),
     };
     let mut wire = sidecar.connect().await;
-    wire.write(format!("{method} {target} HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: {client}\r\n{more}")).await;
+    wire.write(format!(
+        "{method} {target} HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: {client}\r\n{more}"
+    ))
+    .await;
     wire
 }
 
@@ -72,13 +79,27 @@ async fn front_page(sidecar: &Sidecar, client: &str) -> String {
 
 /// The figure of a metric of the one site.
 async fn figure(sidecar: &Sidecar, name: &str) -> String {
-    let answer = ask(sidecar.app.admin_address(), Method::GET, "/metrics", &[], "").await.unwrap();
+    let answer = ask(
+        sidecar.app.admin_address(),
+        Method::GET,
+        "/metrics",
+        &[],
+        "",
+    )
+    .await
+    .unwrap();
     let text = String::from_utf8(answer.body.to_vec()).unwrap();
-    let line = text.lines().find(|line| line.starts_with(&format!("everfeed_site_places_{name}{{site=")));
-    line.and_then(|line| line.rsplit(' ').next()).unwrap_or_else(|| panic!("{name}: {text}")).to_owned()
+    let line = text
+        .lines()
+        .find(|line| line.starts_with(&format!("everfeed_site_places_{name}{{site=")));
+    line.and_then(|line| line.rsplit(' ').next())
+        .unwrap_or_else(|| panic!("{name}: {text}"))
+        .to_owned()
 }
 
-async fn others_are_answered_beside(target: &str) -> (Sidecar, Vec<Wire>, UnboundedReceiver<String>) {
+async fn others_are_answered_beside(
+    target: &str,
+) -> (Sidecar, Vec<Wire>, UnboundedReceiver<String>) {
     let (sidecar, mut reached) = behind(TRUSTED).await;
     let mut held = Vec::new();
     for _ in 0..PLACES + 2 {
@@ -90,7 +111,8 @@ async fn others_are_answered_beside(target: &str) -> (Sidecar, Vec<Wire>, Unboun
     }
     assert_eq!(figure(&sidecar, "max").await, PLACES.to_string());
     assert_eq!(figure(&sidecar, "refused_total").await, "0");
-    // The first ones go for those of the same client, and one for each of the other client while the share is taken.
+    // The first ones go for those of the same client, and one for each of the other client while
+    // the share is taken.
     let taken_away: usize = figure(&sidecar, "taken_away_total").await.parse().unwrap();
     assert!(taken_away > PLACES + 2 - KEPT, "{target}: {taken_away}");
     (sidecar, held, reached)
@@ -101,7 +123,10 @@ async fn slow_uploads_and_hanging_pages_of_one_client_make_room_with_a_word() {
     for target in ["/up", "/hang"] {
         let (_sidecar, mut held, _reached) = others_are_answered_beside(target).await;
         let head = held[0].head().await.unwrap().to_lowercase();
-        assert!(head.starts_with("http/1.1 503 ") && head.contains("retry-after: "), "{target}: {head}");
+        assert!(
+            head.starts_with("http/1.1 503 ") && head.contains("retry-after: "),
+            "{target}: {head}"
+        );
         let why = held[0].until("\n").await;
         assert!(why.contains("most of them from this client"), "{why}");
     }
@@ -112,7 +137,10 @@ async fn web_sockets_and_streams_of_one_client_end_for_others() {
     for target in ["/socket", "/stream"] {
         let (_sidecar, mut held, _reached) = others_are_answered_beside(target).await;
         let rest = held[0].rest().await;
-        assert!(rest.starts_with("HTTP/1.1 ") && !rest.ends_with("0\r\n\r\n"), "{target}: {rest}");
+        assert!(
+            rest.starts_with("HTTP/1.1 ") && !rest.ends_with("0\r\n\r\n"),
+            "{target}: {rest}"
+        );
     }
 }
 
@@ -136,9 +164,14 @@ async fn what_gets_on_stays_and_a_client_with_one_place_keeps_it() {
     }
     single.until("hello").await;
     assert_eq!(front_page(&sidecar, "198.51.100.8").await, "200");
-    assert!(held[0].rest().await.contains("hello"), "the first one of the greedy client has ended");
     assert!(
-        tokio::time::timeout(std::time::Duration::ZERO, single.rest()).await.is_err(),
+        held[0].rest().await.contains("hello"),
+        "the first one of the greedy client has ended"
+    );
+    assert!(
+        tokio::time::timeout(std::time::Duration::ZERO, single.rest())
+            .await
+            .is_err(),
         "the one of another client goes on"
     );
 }
@@ -152,7 +185,12 @@ async fn a_local_address_that_is_no_trusted_proxy_loses_nothing_and_a_refusal_is
         reached.recv().await;
     }
     assert_eq!(front_page(&sidecar, OTHER).await, "503");
-    for (name, expect) in [("in_use", "2"), ("max", "2"), ("refused_total", "1"), ("taken_away_total", "0")] {
+    for (name, expect) in [
+        ("in_use", "2"),
+        ("max", "2"),
+        ("refused_total", "1"),
+        ("taken_away_total", "0"),
+    ] {
         assert_eq!(figure(&sidecar, name).await, expect, "{name}");
     }
 }

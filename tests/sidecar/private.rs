@@ -1,5 +1,5 @@
-//! A site whose feeds are for its readers alone: at their old addresses, in every spelling of those, and at addresses that nobody
-//! told us. The pages stay open. Rows: SF-130, SF-131.
+//! A site whose feeds are for its readers alone: at their old addresses, in every spelling of
+//! those, and at addresses that nobody told us. The pages stay open. Rows: SF-130, SF-131.
 
 use crate::{
     credentials::{PASSWORD, add_user, basic},
@@ -18,7 +18,8 @@ async fn behind(site: &str) -> Sidecar {
             // As a server does behind some rewriting proxy.
             let lower = head.to_lowercase();
             let other = lower.lines().find_map(|line| {
-                line.strip_prefix("x-original-url: ").or(line.strip_prefix("x_rewrite_url: "))
+                line.strip_prefix("x-original-url: ")
+                    .or(line.strip_prefix("x_rewrite_url: "))
             });
             let target = other.map_or(target, str::to_owned);
             let rss = format!("{BEFORE}{AFTER}");
@@ -30,7 +31,10 @@ async fn behind(site: &str) -> Sidecar {
                 "/old.txt" => ("text/plain", rss.as_str()),
                 "/old.bin" => ("application/octet-stream", rss.as_str()),
                 "/old.html" => ("text/html", rss.as_str()),
-                "/old.json" => ("application/json", "{\"version\": \"https://jsonfeed.org/version/1\"}"),
+                "/old.json" => (
+                    "application/json",
+                    "{\"version\": \"https://jsonfeed.org/version/1\"}",
+                ),
                 "/data.json" => ("application/json", "{\"version\": 1}"),
                 "/parts" => ("multipart/byteranges; boundary=x", rss.as_str()),
                 "/photo.png" => ("image/png", "<rss"),
@@ -38,8 +42,9 @@ async fn behind(site: &str) -> Sidecar {
                 _ => ("text/html", "a page"),
             };
             let length = body.len();
-            let head =
-                format!("HTTP/1.1 200 OK\r\nContent-Type: {media}\r\nContent-Length: {length}\r\n\r\n");
+            let head = format!(
+                "HTTP/1.1 200 OK\r\nContent-Type: {media}\r\nContent-Length: {length}\r\n\r\n"
+            );
             origin.write(head + body).await;
         }
     })
@@ -47,7 +52,10 @@ async fn behind(site: &str) -> Sidecar {
     add_user(&sidecar, "alice").await;
     add_user(&sidecar, "bob").await;
     let read = async {
-        while !get(&sidecar, "/feeds/site-feed-xml", "alice").await.starts_with("HTTP/1.1 200 ") {
+        while !get(&sidecar, "/feeds/site-feed-xml", "alice")
+            .await
+            .starts_with("HTTP/1.1 200 ")
+        {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
@@ -56,9 +64,14 @@ async fn behind(site: &str) -> Sidecar {
 }
 
 async fn ask(sidecar: &Sidecar, method: &str, target: &str, user: &str) -> String {
-    let lines = if user.is_empty() { String::new() } else { basic(user, PASSWORD) + "\r\n" };
-    let request =
-        format!("{method} {target} HTTP/1.1\r\nHost: blog.example\r\n{lines}Connection: close\r\n\r\n");
+    let lines = if user.is_empty() {
+        String::new()
+    } else {
+        basic(user, PASSWORD) + "\r\n"
+    };
+    let request = format!(
+        "{method} {target} HTTP/1.1\r\nHost: blog.example\r\n{lines}Connection: close\r\n\r\n"
+    );
     sidecar.exchange(request).await
 }
 
@@ -71,8 +84,15 @@ async fn a_private_feed_of_a_site_is_for_its_readers_in_every_spelling() {
     let sidecar = behind("feeds = [\"/feed.xml\"]\naccess = [\"alice\"]").await;
     let got = get(&sidecar, "/feed.xml", "alice").await;
     assert_eq!(body(&got), format!("{BEFORE}{LINKS}{AFTER}"));
-    assert!(header(&got, "cache-control").starts_with("private"), "{got}");
-    assert!(get(&sidecar, "/feed.xml?since=", "alice").await.contains("last_cursor"));
+    assert!(
+        header(&got, "cache-control").starts_with("private"),
+        "{got}"
+    );
+    assert!(
+        get(&sidecar, "/feed.xml?since=", "alice")
+            .await
+            .contains("last_cursor")
+    );
     for spelling in [
         "/feed.xml",
         "/feed.xml?since=&timeout=0",
@@ -97,17 +117,31 @@ async fn a_private_feed_of_a_site_is_for_its_readers_in_every_spelling() {
     ] {
         for (user, status) in [("", "401"), ("bob", "404")] {
             let got = get(&sidecar, spelling, user).await;
-            assert!(got.starts_with(&format!("HTTP/1.1 {status} ")), "{spelling} {user}: {got}");
+            assert!(
+                got.starts_with(&format!("HTTP/1.1 {status} ")),
+                "{spelling} {user}: {got}"
+            );
             assert!(!got.contains("One"), "{spelling}");
         }
         // Whoever may read it gets it or nothing, and from here.
         let got = get(&sidecar, spelling, "alice").await;
-        assert!(matches!(&got[9..12], "200" | "403" | "404"), "{spelling}: {got}");
+        assert!(
+            matches!(&got[9..12], "200" | "403" | "404"),
+            "{spelling}: {got}"
+        );
     }
     assert_eq!(&get(&sidecar, "/Feed.xml?x=1", "alice").await[9..12], "200");
     for method in ["POST", "PUT", "PROPFIND", "OPTIONS", "DELETE"] {
-        assert_eq!(&ask(&sidecar, method, "/feed.xml", "").await[9..12], "401", "{method}");
-        assert_eq!(&ask(&sidecar, method, "/feed.xml", "alice").await[9..12], "405", "{method}");
+        assert_eq!(
+            &ask(&sidecar, method, "/feed.xml", "").await[9..12],
+            "401",
+            "{method}"
+        );
+        assert_eq!(
+            &ask(&sidecar, method, "/feed.xml", "alice").await[9..12],
+            "405",
+            "{method}"
+        );
     }
     assert_eq!(sidecar.heads(), [""; 0], "nothing of that was passed on");
     // Where the origin has the same document, and pages that are none.
@@ -126,8 +160,15 @@ async fn a_private_feed_of_a_site_is_for_its_readers_in_every_spelling() {
     ] {
         assert_eq!(&get(&sidecar, other, "").await[9..12], status, "{other}");
     }
-    assert_eq!(&ask(&sidecar, "HEAD", "/sitemap.xml", "").await[9..12], "200");
-    assert!(get(&sidecar, "/sitemap.xml", "").await.ends_with("<?xml version='1.0'?><urlset/>"));
+    assert_eq!(
+        &ask(&sidecar, "HEAD", "/sitemap.xml", "").await[9..12],
+        "200"
+    );
+    assert!(
+        get(&sidecar, "/sitemap.xml", "")
+            .await
+            .ends_with("<?xml version='1.0'?><urlset/>")
+    );
     let list = get(&sidecar, "/feeds", "").await;
     assert!(list.contains("\"total\": 0"), "{list}");
 }
@@ -162,20 +203,42 @@ async fn a_private_feed_of_an_open_site_is_as_private() {
         ("/feed.xml", "bob", "200"),
         ("/page", "", "200"),
     ] {
-        assert_eq!(&get(&sidecar, spelling, user).await[9..12], status, "{spelling} {user}");
+        assert_eq!(
+            &get(&sidecar, spelling, user).await[9..12],
+            status,
+            "{spelling} {user}"
+        );
     }
     // It may be that feed under another address, for its own readers too.
-    for other in ["/other.rss", "/other", "/index.php/feed.xml", "/?feed=rss2", "/old.html", "/old.json"] {
+    for other in [
+        "/other.rss",
+        "/other",
+        "/index.php/feed.xml",
+        "/?feed=rss2",
+        "/old.html",
+        "/old.json",
+    ] {
         for user in ["", "bob"] {
             let got = get(&sidecar, other, user).await;
             assert_eq!(&got[9..12], "403", "{other}: {got}");
-            assert!(!got.contains("One") && got.contains("`feeds` of its [[site]]"), "{got}");
+            assert!(
+                !got.contains("One") && got.contains("`feeds` of its [[site]]"),
+                "{got}"
+            );
         }
     }
     for method in ["POST", "PUT", "PROPFIND"] {
-        assert_eq!(&ask(&sidecar, method, "/?feed=rss2", "").await[9..12], "403", "{method}");
+        assert_eq!(
+            &ask(&sidecar, method, "/?feed=rss2", "").await[9..12],
+            "403",
+            "{method}"
+        );
     }
-    for (page, status) in [("/sitemap.xml", "200"), ("/data.json", "200"), ("/photo.png", "200")] {
+    for (page, status) in [
+        ("/sitemap.xml", "200"),
+        ("/data.json", "200"),
+        ("/photo.png", "200"),
+    ] {
         assert_eq!(&get(&sidecar, page, "").await[9..12], status, "{page}");
     }
 }
@@ -185,17 +248,29 @@ async fn feeds_that_are_named_pass_at_a_site_with_a_private_one_and_no_header_na
     let site = "feeds = [\"/feed.xml\", \"/open.xml\"]\nserve_plain = \"rewritten\"\n[[feed]]\nname = \"site-feed-xml\"\n\
                 access = \"private\"\nurl = \"ORIGIN/feed.xml\"";
     let sidecar = behind(site).await;
-    for (target, status) in
-        [("/open.xml", "200"), ("/open.xml?utm_source=x", "200"), ("/open.xml?x=1", "403"), ("/", "403")]
-    {
+    for (target, status) in [
+        ("/open.xml", "200"),
+        ("/open.xml?utm_source=x", "200"),
+        ("/open.xml?x=1", "403"),
+        ("/", "403"),
+    ] {
         assert_eq!(&get(&sidecar, target, "").await[9..12], status, "{target}");
     }
     let with = async |lines: &str| {
-        let request =
-            format!("GET /page HTTP/1.1\r\nHost: blog.example\r\n{lines}\r\nConnection: close\r\n\r\n");
+        let request = format!(
+            "GET /page HTTP/1.1\r\nHost: blog.example\r\n{lines}\r\nConnection: close\r\n\r\n"
+        );
         let before = sidecar.heads().len();
         let answer = sidecar.exchange(request).await;
-        (answer, sidecar.heads().get(before).cloned().unwrap_or_default().to_lowercase())
+        (
+            answer,
+            sidecar
+                .heads()
+                .get(before)
+                .cloned()
+                .unwrap_or_default()
+                .to_lowercase(),
+        )
     };
     for lines in [
         "X-Original-URL: /feed.xml",
@@ -211,15 +286,18 @@ async fn feeds_that_are_named_pass_at_a_site_with_a_private_one_and_no_header_na
         with("If-None-Match: \"x\"\r\nIf-Modified-Since: Mon, 01 Jan 2024 00:00:00 GMT\r\nRange: bytes=5-")
             .await;
     assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
-    assert!(!head.contains("\r\nif-") && !head.contains("\r\nrange"), "{head}");
+    assert!(
+        !head.contains("\r\nif-") && !head.contains("\r\nrange"),
+        "{head}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_site_without_a_private_feed_is_not_touched() {
     let sidecar = behind("feeds = [\"/feed.xml\"]").await;
-    let lines =
-        "X-Original-URL: /other.rss\r\nAccept-Encoding: br\r\nIf-None-Match: \"x\"\r\nRange: bytes=0-";
-    let request = format!("GET /page HTTP/1.1\r\nHost: blog.example\r\n{lines}\r\nConnection: close\r\n\r\n");
+    let lines = "X-Original-URL: /other.rss\r\nAccept-Encoding: br\r\nIf-None-Match: \"x\"\r\nRange: bytes=0-";
+    let request =
+        format!("GET /page HTTP/1.1\r\nHost: blog.example\r\n{lines}\r\nConnection: close\r\n\r\n");
     assert!(sidecar.exchange(request).await.contains("One"));
     let head = sidecar.heads().last().unwrap().to_lowercase();
     for line in lines.to_lowercase().split("\r\n") {
@@ -248,7 +326,10 @@ fn a_private_feed_at_an_address_of_a_site_that_is_not_told_is_warned_of() {
             .collect::<Vec<_>>()
     };
     let listed = "feeds = [\"/feed.xml\"]";
-    let lines = warned(listed, "url = \"http://blog.example/feed.xml\"\nid_namespace = \"x\"");
+    let lines = warned(
+        listed,
+        "url = \"http://blog.example/feed.xml\"\nid_namespace = \"x\"",
+    );
     assert_eq!(lines.len(), 1);
     assert!(
         lines[0].contains("http://blog.example/feed.xml")
@@ -256,7 +337,14 @@ fn a_private_feed_at_an_address_of_a_site_that_is_not_told_is_warned_of() {
     );
     let elsewhere = "url = \"http://127.0.0.1:9/x\"\naliases = [\"https://blog.example/feed.xml\"]";
     assert_eq!(warned(listed, elsewhere).len(), 1);
-    assert_eq!(warned("feeds = \"auto\"", "url = \"http://127.0.0.1:8081/feed.xml\"").len(), 1);
+    assert_eq!(
+        warned(
+            "feeds = \"auto\"",
+            "url = \"http://127.0.0.1:8081/feed.xml\""
+        )
+        .len(),
+        1
+    );
     for safe in [
         (listed, "url = \"http://127.0.0.1:8081/feed.xml\""),
         (listed, "url = \"http://other.example/feed.xml\""),
@@ -274,7 +362,10 @@ async fn who_sees_a_part_gets_it_at_the_old_address_and_never_the_publishers_doc
     let site = "feeds = [\"/feed.xml\"]\n[[feed]]\nname = \"site-feed-xml\"\nurl = \"ORIGIN/feed.xml\"\n\
         show = [{ access = [\"alice\"], filter = \"\" }, { access = \"public\", filter = \"q=nothing\" }]";
     let sidecar = behind(site).await;
-    assert_eq!(body(&get(&sidecar, "/feed.xml", "alice").await), format!("{BEFORE}{LINKS}{AFTER}"));
+    assert_eq!(
+        body(&get(&sidecar, "/feed.xml", "alice").await),
+        format!("{BEFORE}{LINKS}{AFTER}")
+    );
     for user in ["", "bob"] {
         for target in [
             "/feed.xml",
@@ -290,8 +381,17 @@ async fn who_sees_a_part_gets_it_at_the_old_address_and_never_the_publishers_doc
             assert!(!got.contains("One"), "{user} {target}: {got}");
         }
         let part = get(&sidecar, "/feed.xml", user).await;
-        assert!(part.starts_with("HTTP/1.1 200 ") && body(&part).contains("<rss "), "{part}");
-        assert!(header(&part, "link").starts_with("<http://blog.example/feed.xml>; rel=\"self\""), "{part}");
-        assert!(header(&part, "cache-control").starts_with("private"), "{part}");
+        assert!(
+            part.starts_with("HTTP/1.1 200 ") && body(&part).contains("<rss "),
+            "{part}"
+        );
+        assert!(
+            header(&part, "link").starts_with("<http://blog.example/feed.xml>; rel=\"self\""),
+            "{part}"
+        );
+        assert!(
+            header(&part, "cache-control").starts_with("private"),
+            "{part}"
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! An old server that sends its readers to its public name, at which everfeed stands: what it says is asked of it, not of everfeed.
+//! An old server that sends its readers to its public name, at which everfeed stands: what it says
+//! is asked of it, not of everfeed.
 
 use crate::rig::{PATIENCE, Sidecar};
 use std::time::Duration;
@@ -27,11 +28,24 @@ async fn a_feed_that_its_server_names_by_the_public_name_is_read_at_the_origin()
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    timeout(PATIENCE, served).await.expect("it is read and served");
+    timeout(PATIENCE, served)
+        .await
+        .expect("it is read and served");
     let about = sidecar.get("/feeds/site-feed/about").await;
     assert!(about.contains("http://blog.example/feed\""), "{about}");
-    assert!(!about.contains("127.0.0.1"), "readers cannot go there: {about}");
+    assert!(
+        !about.contains("127.0.0.1"),
+        "readers cannot go there: {about}"
+    );
     let polls = sidecar.polls();
-    assert!(polls.iter().any(|poll| poll.starts_with("GET /feed/ ")), "{polls:?}");
-    assert!(polls.iter().all(|poll| poll.contains("\r\nhost: blog.example\r\n")), "{polls:?}");
+    assert!(
+        polls.iter().any(|poll| poll.starts_with("GET /feed/ ")),
+        "{polls:?}"
+    );
+    assert!(
+        polls
+            .iter()
+            .all(|poll| poll.contains("\r\nhost: blog.example\r\n")),
+        "{polls:?}"
+    );
 }

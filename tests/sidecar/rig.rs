@@ -53,7 +53,11 @@ impl Wire {
                 let text = std::mem::replace(&mut self.read, rest);
                 return String::from_utf8_lossy(&text).into_owned();
             }
-            assert!(self.more().await, "{:?} ends before {end:?}", String::from_utf8_lossy(&self.read));
+            assert!(
+                self.more().await,
+                "{:?} ends before {end:?}",
+                String::from_utf8_lossy(&self.read)
+            );
         }
     }
 
@@ -75,7 +79,9 @@ impl Wire {
 }
 
 fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
-    bytes.windows(wanted.len()).position(|window| window == wanted)
+    bytes
+        .windows(wanted.len())
+        .position(|window| window == wanted)
 }
 
 /// An origin, and everfeed before it.
@@ -87,9 +93,12 @@ pub(crate) struct Sidecar {
 }
 
 impl Sidecar {
-    /// Starts everfeed before an origin that does `script` with the connections that it accepts: the number of each, and its
-    /// bytes. `site` are further lines of its table.
-    pub(crate) async fn start<F>(site: &str, script: impl Fn(usize, Origin) -> F + Send + 'static) -> Self
+    /// Starts everfeed before an origin that does `script` with the connections that it accepts:
+    /// the number of each, and its bytes. `site` are further lines of its table.
+    pub(crate) async fn start<F>(
+        site: &str,
+        script: impl Fn(usize, Origin) -> F + Send + 'static,
+    ) -> Self
     where
         F: Future<Output = ()> + Send + 'static,
     {
@@ -100,8 +109,18 @@ impl Sidecar {
         tokio::spawn(async move {
             let mut number = 0;
             while let Ok((stream, _)) = listener.accept().await {
-                let wire = Wire { stream, read: Vec::new(), is_closed: false };
-                tokio::spawn(script(number, Origin { wire, heads: heard.clone() }));
+                let wire = Wire {
+                    stream,
+                    read: Vec::new(),
+                    is_closed: false,
+                };
+                tokio::spawn(script(
+                    number,
+                    Origin {
+                        wire,
+                        heads: heard.clone(),
+                    },
+                ));
                 number += 1;
             }
         });
@@ -109,12 +128,17 @@ impl Sidecar {
         Self { heads, ..sidecar }
     }
 
-    /// Starts everfeed before an address, which `site` may name as `ORIGIN`.
-    /// Its feeds are not looked for, unless `site` says so. Lines of `[server]` may stand before them, and then `[site]`.
+    /// Starts everfeed before an address, which `site` may name as `ORIGIN`. Its feeds are not
+    /// looked for, unless `site` says so. Lines of `[server]` may stand before them, and then
+    /// `[site]`.
     pub(crate) async fn before(origin: SocketAddr, site: &str) -> Self {
         let site = site.replace("ORIGIN", &format!("http://{origin}"));
         let (server, site) = site.split_once("[site]\n").unwrap_or(("", &site));
-        let feeds = if site.contains("feeds = ") { "" } else { "feeds = []\n" };
+        let feeds = if site.contains("feeds = ") {
+            ""
+        } else {
+            "feeds = []\n"
+        };
         let folder = tempfile::tempdir().unwrap();
         let config = format!(
             "[server]\nlisten = \"127.0.0.1:0\"\nadmin_listen = \"127.0.0.1:0\"\nshutdown_secs = 5\n\
@@ -124,7 +148,12 @@ impl Sidecar {
         );
         let config = Config::parse("the test's configuration", &config).unwrap();
         let app = App::start(config.clone()).await.unwrap();
-        Self { app, config, heads: Arc::default(), _folder: folder }
+        Self {
+            app,
+            config,
+            heads: Arc::default(),
+            _folder: folder,
+        }
     }
 
     /// Stops everfeed and starts another one over the same store.
@@ -137,18 +166,30 @@ impl Sidecar {
     /// The heads that the origin has read, those of polls left out.
     pub(crate) fn heads(&self) -> Vec<String> {
         let heads = self.heads.lock().unwrap();
-        heads.iter().filter(|head| !head.contains("user-agent: everfeed/")).cloned().collect()
+        heads
+            .iter()
+            .filter(|head| !head.contains("user-agent: everfeed/"))
+            .cloned()
+            .collect()
     }
 
     /// The heads of polls that the origin has read.
     pub(crate) fn polls(&self) -> Vec<String> {
         let heads = self.heads.lock().unwrap();
-        heads.iter().filter(|head| head.contains("user-agent: everfeed/")).cloned().collect()
+        heads
+            .iter()
+            .filter(|head| head.contains("user-agent: everfeed/"))
+            .cloned()
+            .collect()
     }
 
     pub(crate) async fn connect(&self) -> Wire {
         let stream = TcpStream::connect(self.app.address()).await.unwrap();
-        Wire { stream, read: Vec::new(), is_closed: false }
+        Wire {
+            stream,
+            read: Vec::new(),
+            is_closed: false,
+        }
     }
 
     /// Sends bytes on a connection of their own, and reads to its end.
@@ -160,8 +201,10 @@ impl Sidecar {
 
     /// Asks for a page with a connection of its own.
     pub(crate) async fn get(&self, target: &str) -> String {
-        self.exchange(format!("GET {target} HTTP/1.1\r\nHost: blog.example\r\nConnection: close\r\n\r\n"))
-            .await
+        self.exchange(format!(
+            "GET {target} HTTP/1.1\r\nHost: blog.example\r\nConnection: close\r\n\r\n"
+        ))
+        .await
     }
 }
 

@@ -1,4 +1,5 @@
-//! Something to put into a store, with every field in use, and all that a store answers as text; no tests.
+//! Something to put into a store, with every field in use, and all that a store answers as text; no
+//! tests.
 
 use everfeed::{
     auth::{NewAccessToken, NewUser, PrincipalId, TokenNo, TokenUse, UserNo, password::LoginHash},
@@ -6,19 +7,22 @@ use everfeed::{
     feed::{
         absence::{AbsenceState, CheckResult, Coverage, WindowEvent},
         archive::{
-            ArchiveSuspect, ArchiveWalk, History as Reach, LastWalk, OwnOrigins as Origins, PageAddress,
-            PartialReason, StagedBody, StagedPage, StagingChange, WalkRules, WalkedDocument as Shown,
+            ArchiveSuspect, ArchiveWalk, History as Reach, LastWalk, OwnOrigins as Origins,
+            PageAddress, PartialReason, StagedBody, StagedPage, StagingChange, WalkRules,
+            WalkedDocument as Shown,
         },
         filter::Filter,
         item::{ItemDigests, ItemId, KeyHash, Reason},
         observation_record::{ObservationCounts, ObservationRecord},
         order::Order,
         page::PageQuery,
-        reconcile::{Change, DeferredEdit, Delete, Evidence, Put, PutKind, WindowEntry, WindowState},
+        reconcile::{
+            Change, DeferredEdit, Delete, Evidence, Put, PutKind, WindowEntry, WindowState,
+        },
         record::{FeedNo, FeedRecord, IdRule},
         schedule::{
-            DocumentFacts, FaultKind, FaultNote, Health, PermanentMove, PollState, Repeat, Timetable,
-            ValidatorPair,
+            DocumentFacts, FaultKind, FaultNote, Health, PermanentMove, PollState, Repeat,
+            Timetable, ValidatorPair,
         },
         stamp::Stamp,
         view::View,
@@ -27,14 +31,14 @@ use everfeed::{
     store::{
         Archives, Commit, Store, Subscription,
         subscriptions::{
-            Algo, Attempts, CallbackTarget, Dialect, Intent, Lease, LeaseTerms, NewSubscription, Pending,
-            Progress, Start, Target,
+            Algo, Attempts, CallbackTarget, Dialect, Intent, Lease, LeaseTerms, NewSubscription,
+            Pending, Progress, Start, Target,
         },
     },
 };
 use everfeed_adapters::{
-    Attribute, Body, Category, Cloud, Date, Digest, Element, Enclosure, Entry, Generator, History, Image,
-    Key, Link, Metadata, Node, Paging, Person, Rhythm, Source, Text, TextKind,
+    Attribute, Body, Category, Cloud, Date, Digest, Element, Enclosure, Entry, Generator, History,
+    Image, Key, Link, Metadata, Node, Paging, Person, Rhythm, Source, Text, TextKind,
     platforms::{Detected, Weight},
 };
 use std::{fmt::Write as _, sync::Arc};
@@ -62,7 +66,11 @@ fn guid(n: u32) -> String {
 }
 
 pub(crate) fn commit(record: &FeedRecord, changes: Vec<Change>) -> Commit {
-    Commit { changes, ready: true, ..Commit::nothing(record) }
+    Commit {
+        changes,
+        ready: true,
+        ..Commit::nothing(record)
+    }
 }
 
 pub(crate) async fn register(store: &dyn Store) -> FeedRecord {
@@ -78,13 +86,20 @@ pub(crate) fn put(kind: PutKind, n: u32) -> Change {
         keys: vec![key(n)],
         entry: Arc::new(entry(n)),
         published_us: Some(1_000_000_000_000_000 + i64::from(n)),
-        digests: ItemDigests { raw: digest, content: digest, version: 1 },
+        digests: ItemDigests {
+            raw: digest,
+            content: digest,
+            version: 1,
+        },
         witnesses: Vec::new(),
     })
 }
 
 fn date(raw: &str, at_us: i64) -> Option<Date> {
-    Some(Date { raw: raw.into(), at_us: Some(at_us) })
+    Some(Date {
+        raw: raw.into(),
+        at_us: Some(at_us),
+    })
 }
 
 fn link(rel: &str) -> Link {
@@ -116,9 +131,16 @@ fn category() -> Category {
 }
 
 fn foreign() -> Element {
-    let attribute =
-        Attribute { ns: String::new(), prefix: String::new(), name: "lat".into(), value: "45.256".into() };
-    let inner = Element { name: "inner".into(), ..Element::default() };
+    let attribute = Attribute {
+        ns: String::new(),
+        prefix: String::new(),
+        name: "lat".into(),
+        value: "45.256".into(),
+    };
+    let inner = Element {
+        name: "inner".into(),
+        ..Element::default()
+    };
     Element {
         ns: "http://www.georss.org/georss".into(),
         prefix: "georss".into(),
@@ -225,7 +247,11 @@ fn head() -> Metadata {
             complete: true,
             archive: true,
         },
-        paging: Paging { total_items: Some(100), first_index: Some(1), page_items: Some(25) },
+        paging: Paging {
+            total_items: Some(100),
+            first_index: Some(1),
+            page_items: Some(25),
+        },
         cloud: Some(Cloud {
             domain: "rpc.example.org".into(),
             port: Some(80),
@@ -238,7 +264,10 @@ fn head() -> Metadata {
 }
 
 fn poll() -> PollState {
-    let kind = FaultKind::Refused { status: 503, has_credentials: true };
+    let kind = FaultKind::Refused {
+        status: 503,
+        has_credentials: true,
+    };
     PollState {
         url: "https://example.org/feed".into(),
         validators: Some(ValidatorPair {
@@ -261,7 +290,10 @@ fn poll() -> PollState {
             failures: 2,
             fault: Some(FaultNote { kind, since: START }),
             gone_at: Some(START),
-            moved: Some(PermanentMove { url: "https://example.org/feed".into(), since: START }),
+            moved: Some(PermanentMove {
+                url: "https://example.org/feed".into(),
+                since: START,
+            }),
         },
         document: DocumentFacts {
             body: Some(Digest([9; 16])),
@@ -295,7 +327,11 @@ fn observed() -> ObservationRecord {
             rolled_off: 6,
             gone: 7,
         },
-        events: vec![WindowEvent::Quarantined, WindowEvent::Gap, WindowEvent::Reformatted],
+        events: vec![
+            WindowEvent::Quarantined,
+            WindowEvent::Gap,
+            WindowEvent::Reformatted,
+        ],
         remark: Some("odd".into()),
         page: Some((id(1), CheckResult::NotFound)),
     }
@@ -325,7 +361,10 @@ fn subscription(feed: FeedNo) -> NewSubscription {
             next_try: START,
             give_up_at: Stamp::MAX,
             start: Start::Given("1_0_1".into()),
-            principal: Some(PrincipalId { user: UserNo(1), token: Some(TokenNo(1)) }),
+            principal: Some(PrincipalId {
+                user: UserNo(1),
+                token: Some(TokenNo(1)),
+            }),
         },
     }
 }
@@ -338,7 +377,10 @@ fn walk() -> ArchiveWalk {
         page_gap_secs: 1,
     };
     let links = vec![link("prev-archive")];
-    let live = Metadata { links, ..Metadata::default() };
+    let live = Metadata {
+        links,
+        ..Metadata::default()
+    };
     let seen = Shown {
         landed: "http://example.org/feed",
         body: Digest([3; 16]),
@@ -348,7 +390,14 @@ fn walk() -> ArchiveWalk {
         damaged: false,
         mixed: true,
     };
-    ArchiveWalk::begin(&Url::parse("http://example.org/feed").unwrap(), &seen, None, &rules, START).unwrap()
+    ArchiveWalk::begin(
+        &Url::parse("http://example.org/feed").unwrap(),
+        &seen,
+        None,
+        &rules,
+        START,
+    )
+    .unwrap()
 }
 
 fn staged(no: u32) -> StagedPage {
@@ -370,14 +419,33 @@ fn staged(no: u32) -> StagedPage {
 }
 
 fn held() -> DeferredEdit {
-    let Change::Put(Put { id, entry, published_us, digests: seen, .. }) = put(PutKind::Edited, 1) else {
+    let Change::Put(Put {
+        id,
+        entry,
+        published_us,
+        digests: seen,
+        ..
+    }) = put(PutKind::Edited, 1)
+    else {
         unreachable!()
     };
-    DeferredEdit { id, key: key(1), until: START, entry, published_us, digests: seen }
+    DeferredEdit {
+        id,
+        key: key(1),
+        until: START,
+        entry,
+        published_us,
+        digests: seen,
+    }
 }
 
 fn missed() -> ArchiveSuspect {
-    ArchiveSuspect { id: id(1), since: START, last_seen: START, walks: 1 }
+    ArchiveSuspect {
+        id: id(1),
+        since: START,
+        last_seen: START,
+        walks: 1,
+    }
 }
 
 /// Puts something into every table.
@@ -420,12 +488,26 @@ pub(crate) async fn fill(store: &dyn Store) {
     };
     let delete = |n| {
         let (first_missing, last_seen, evidence) = (Some(START), Some(START), evidence.clone());
-        Change::Delete(Delete { id: id(n), reason, first_missing, last_seen, evidence })
+        Change::Delete(Delete {
+            id: id(n),
+            reason,
+            first_missing,
+            last_seen,
+            evidence,
+        })
     };
-    let changes = vec![put(PutKind::Edited, 1), delete(2), delete(3), put(PutKind::Revived, 3)];
+    let changes = vec![
+        put(PutKind::Edited, 1),
+        delete(2),
+        delete(3),
+        put(PutKind::Revived, 3),
+    ];
     let feed = store.commit(commit(&feed, changes)).await.unwrap().feed;
     for no in 0..=1 {
-        store.stage(feed.no, walk(), Some(staged(no))).await.unwrap();
+        store
+            .stage(feed.no, walk(), Some(staged(no)))
+            .await
+            .unwrap();
     }
     let history = Reach::Partial(PartialReason::MissingPage { status: 404 });
     let walked = LastWalk {
@@ -437,21 +519,65 @@ pub(crate) async fn fill(store: &dyn Store) {
         remark: Some("odd".into()),
         proof: None,
     };
-    let archives = Archives { history, unstage: Some(StagingChange::Below(1)), walked: Some(walked) };
-    let feed = store.commit(Commit { archives: Some(archives), ..commit(&feed, vec![]) }).await.unwrap().feed;
-    store.save_polls(vec![], vec![("example.org".into(), START.plus_secs(60).into())]).await.unwrap();
+    let archives = Archives {
+        history,
+        unstage: Some(StagingChange::Below(1)),
+        walked: Some(walked),
+    };
+    let feed = store
+        .commit(Commit {
+            archives: Some(archives),
+            ..commit(&feed, vec![])
+        })
+        .await
+        .unwrap()
+        .feed;
+    store
+        .save_polls(
+            vec![],
+            vec![("example.org".into(), START.plus_secs(60).into())],
+        )
+        .await
+        .unwrap();
     let made = store.subscribe(subscription(feed.no)).await.unwrap();
-    let lease = LeaseTerms { secs: 864_000, auto_refresh: true };
-    let lease = Some(Lease { until: START.plus_secs(864_000), terms: lease });
+    let lease = LeaseTerms {
+        secs: 864_000,
+        auto_refresh: true,
+    };
+    let lease = Some(Lease {
+        until: START.plus_secs(864_000),
+        terms: lease,
+    });
     let target = target(Dialect::Legacy, Some("hush"), Some("token"));
-    let active = Subscription { target, lease, ..made };
+    let active = Subscription {
+        target,
+        lease,
+        ..made
+    };
     let failure = Some("connection refused".into());
-    let attempts = Attempts { failed: 3, next_try: START, failure, since: Some(START) };
-    let progress = Progress { acked: Some("1_0_1".into()), attempts, on_behalf_of: None };
-    store.change_subscription(active, Some(progress)).await.unwrap();
+    let attempts = Attempts {
+        failed: 3,
+        next_try: START,
+        failure,
+        since: Some(START),
+    };
+    let progress = Progress {
+        acked: Some("1_0_1".into()),
+        attempts,
+        on_behalf_of: None,
+    };
+    store
+        .change_subscription(active, Some(progress))
+        .await
+        .unwrap();
     store.take_lease(feed.no, "node-1", 60).await.unwrap();
     let user = store.add_user(new_user()).await.unwrap().unwrap().no;
-    let token = NewAccessToken { user, usage: TokenUse::Url, hash: [7; 32], created_us: START.micros() };
+    let token = NewAccessToken {
+        user,
+        usage: TokenUse::Url,
+        hash: [7; 32],
+        created_us: START.micros(),
+    };
     store.add_token(token).await.unwrap().unwrap();
 }
 
@@ -471,11 +597,21 @@ pub(crate) async fn dump(store: &dyn Store) -> String {
     let feeds = store.feeds(None, 9).await.unwrap();
     for feed in &feeds {
         for order in Order::ALL {
-            writeln!(text, "{:?}", store.page(whole(feed.no, order)).await.unwrap()).unwrap();
+            writeln!(
+                text,
+                "{:?}",
+                store.page(whole(feed.no, order)).await.unwrap()
+            )
+            .unwrap();
         }
         for n in 1..=3 {
             let known = store.known(feed.no, vec![key(n)]).await.unwrap();
-            writeln!(text, "{known:?} {:?}", store.evidence(feed.no, id(n)).await.unwrap()).unwrap();
+            writeln!(
+                text,
+                "{known:?} {:?}",
+                store.evidence(feed.no, id(n)).await.unwrap()
+            )
+            .unwrap();
         }
     }
     for feed in &feeds {
@@ -491,14 +627,25 @@ pub(crate) async fn dump(store: &dyn Store) -> String {
     )
     .unwrap();
     for (sub, progress) in store.subscriptions(None, None, 9).await.unwrap() {
-        let Target::Callback(callback) = &sub.target else { panic!("a callback, not {:?}", sub.target) };
+        let Target::Callback(callback) = &sub.target else {
+            panic!("a callback, not {:?}", sub.target)
+        };
         let secret = callback.secret.as_ref().map(Secret::reveal);
         writeln!(text, "{sub:?} {progress:?} {secret:?}").unwrap();
-        let found = store.find_subscription(&sub.topic, sub.target.address()).await.unwrap();
+        let found = store
+            .find_subscription(&sub.topic, sub.target.address())
+            .await
+            .unwrap();
         assert_eq!(found, Some((sub, progress)));
     }
     for user in store.users(None, 9).await.unwrap() {
-        writeln!(text, "{user:?} {} {}", user.kept.login.reveal(), user.kept.feed_password.reveal()).unwrap();
+        writeln!(
+            text,
+            "{user:?} {} {}",
+            user.kept.login.reveal(),
+            user.kept.feed_password.reveal()
+        )
+        .unwrap();
     }
     writeln!(text, "{:?}", store.tokens(None, 9).await.unwrap()).unwrap();
     text

@@ -1,4 +1,5 @@
-//! A writer killed at any instant leaves a file that opens at once and holds all that it had answered; one process, real time.
+//! A writer killed at any instant leaves a file that opens at once and holds all that it had
+//! answered; one process, real time.
 
 use crate::content::{START, clock, commit, id, put, register, whole};
 use everfeed::{
@@ -37,36 +38,61 @@ async fn a_killed_writer_leaves_everything_that_it_had_answered() {
         let feed = register(&store).await;
         let page = store.page(whole(feed.no, Order::MODIFIED)).await.unwrap();
         let held = u32::try_from(page.items.len()).unwrap();
-        assert!((answered..=answered + 1).contains(&held), "{held} of {answered} are there");
+        assert!(
+            (answered..=answered + 1).contains(&held),
+            "{held} of {answered} are there"
+        );
         for (n, item) in (1..).zip(&page.items) {
-            assert_eq!((item.id, item.modified.micros()), (id(n), START.micros() + u64::from(n) - 1));
+            assert_eq!(
+                (item.id, item.modified.micros()),
+                (id(n), START.micros() + u64::from(n) - 1)
+            );
         }
-        assert_eq!((feed.rev, feed.items.total), (u64::from(held), u64::from(held)), "a commit is whole");
+        assert_eq!(
+            (feed.rev, feed.items.total),
+            (u64::from(held), u64::from(held)),
+            "a commit is whole"
+        );
         let polls = store.polls(None, 9).await.unwrap();
-        assert_eq!(polls.first().map_or(0, |(_, poll)| poll.health.failures), held);
+        assert_eq!(
+            polls.first().map_or(0, |(_, poll)| poll.health.failures),
+            held
+        );
         store.close().await.unwrap();
     }
 }
 
-/// Lets a child process write until it has given so many answers, and kills it at the next instant. How far it came.
+/// Lets a child process write until it has given so many answers, and kills it at the next instant.
+/// How far it came.
 fn write_and_kill(path: &PathBuf, answers: u32) -> u32 {
     let mut child = Command::new(env::current_exe().unwrap())
-        .args(["--exact", "kill::write_until_killed", "--ignored", "--nocapture"])
+        .args([
+            "--exact",
+            "kill::write_until_killed",
+            "--ignored",
+            "--nocapture",
+        ])
         .env(PATH, path)
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let mut lines = BufReader::new(child.stdout.take().unwrap())
+        .lines()
+        .map_while(Result::ok);
     let mut last = 0;
     let mut said = |line: String| {
-        let number = line.strip_prefix("answered ").and_then(|number| number.parse().ok());
+        let number = line
+            .strip_prefix("answered ")
+            .and_then(|number| number.parse().ok());
         last = number.unwrap_or(last);
         number.is_some()
     };
     // The first line only says that the store is open.
     let mut heard = 0;
     while heard <= answers {
-        heard += u32::from(said(lines.next().expect("the child writes until it is killed")));
+        heard += u32::from(said(
+            lines.next().expect("the child writes until it is killed"),
+        ));
     }
     child.kill().unwrap();
     for line in lines {

@@ -40,12 +40,29 @@ impl House {
         // Loopback needs no politeness, and a sequence is polled faster than any feed.
         let many = NonZeroU32::new(1_000_000).unwrap();
         let client = upstream(limits, Governor::new(many, many)).unwrap();
-        let upstream = Upstream::new(client, Url::parse("https://me.example/").unwrap(), clock.clone());
+        let upstream = Upstream::new(
+            client,
+            Url::parse("https://me.example/").unwrap(),
+            clock.clone(),
+        );
         let context = Context::new(store.clone(), Arc::new(Notify::new()), clock);
         let no = store.register(name, name).await.unwrap().no;
-        let policy = Policy { min_secs: Some(1), max_secs: 60, spread_secs: 0 };
-        let feed = FeedSpec { policy, ..FeedSpec::new(no, name, Url::parse(url).unwrap()) };
-        Self { store, feed, state: PollState::unpolled(url), context, upstream }
+        let policy = Policy {
+            min_secs: Some(1),
+            max_secs: 60,
+            spread_secs: 0,
+        };
+        let feed = FeedSpec {
+            policy,
+            ..FeedSpec::new(no, name, Url::parse(url).unwrap())
+        };
+        Self {
+            store,
+            feed,
+            state: PollState::unpolled(url),
+            context,
+            upstream,
+        }
     }
 
     /// Polls once, as the poller would.
@@ -76,7 +93,10 @@ impl Mirror {
     ) -> Vec<(Arc<Item>, Option<Arc<Item>>)> {
         let mut news = Vec::new();
         loop {
-            let page = store.page(query(feed, &self.last_cursor, 20)).await.unwrap();
+            let page = store
+                .page(query(feed, &self.last_cursor, 20))
+                .await
+                .unwrap();
             for item in page.items {
                 let before = self.items.insert(item.id, item.clone());
                 news.push((item, before));
@@ -92,8 +112,12 @@ impl Mirror {
     pub(crate) async fn equals(&self, store: &dyn Store, feed: FeedNo) -> bool {
         let page = store.page(query(feed, "", usize::MAX)).await.unwrap();
         assert!(!page.more);
-        let held = page.items.iter().all(|item| self.items.get(&item.id) == Some(item));
-        held && page.items.len() == self.items.len() && page.record.items.total == page.items.len() as u64
+        let held = page
+            .items
+            .iter()
+            .all(|item| self.items.get(&item.id) == Some(item));
+        held && page.items.len() == self.items.len()
+            && page.record.items.total == page.items.len() as u64
     }
 }
 

@@ -1,5 +1,5 @@
-//! A blog on loopback with an Atom feed of what changed last, which says in so many words what it deleted; it knows what
-//! a perfect reader would know. Not an HTTP server.
+//! A blog on loopback with an Atom feed of what changed last, which says in so many words what it
+//! deleted; it knows what a perfect reader would know. Not an HTTP server.
 
 use rand::{RngExt as _, SeedableRng as _, rngs::StdRng, seq::IndexedRandom as _};
 use std::{
@@ -44,19 +44,31 @@ impl OldBlog {
             recent: VecDeque::new(),
             version: 0,
         };
-        let shared = Arc::new(Shared { state: Mutex::new(state), read: watch::Sender::new(0) });
+        let shared = Arc::new(Shared {
+            state: Mutex::new(state),
+            read: watch::Sender::new(0),
+        });
         let serving = shared.clone();
         let publisher = Publisher::of(move |asked| {
             let state = serving.state();
             let etag = format!("\"{}\"", state.version);
             let version = state.version;
-            serving.read.send_if_modified(|read| std::mem::replace(read, version.max(*read)) < version);
+            serving
+                .read
+                .send_if_modified(|read| std::mem::replace(read, version.max(*read)) < version);
             if asked.header("if-none-match") == etag {
                 return with_headers(304, &[("etag", &etag)], "");
             }
-            with_headers(200, &[("etag", &etag), ("content-type", "application/atom+xml")], state.atom())
+            with_headers(
+                200,
+                &[("etag", &etag), ("content-type", "application/atom+xml")],
+                state.atom(),
+            )
         });
-        Self { publisher: publisher.await, shared }
+        Self {
+            publisher: publisher.await,
+            shared,
+        }
     }
 
     pub(crate) fn url(&self) -> String {
@@ -103,7 +115,12 @@ impl State {
 
     /// A post that is as asked, rolled off or not.
     fn some(&mut self, wanted: impl Fn(&Option<String>) -> bool) -> Option<String> {
-        let found: Vec<_> = self.posts.iter().filter(|(_, title)| wanted(title)).map(|(id, _)| id).collect();
+        let found: Vec<_> = self
+            .posts
+            .iter()
+            .filter(|(_, title)| wanted(title))
+            .map(|(id, _)| id)
+            .collect();
         found.choose(&mut self.chance).map(|id| (*id).clone())
     }
 
@@ -126,7 +143,10 @@ impl State {
                     "<entry><id>{id}</id><title>{}</title><updated>2003-01-01T00:00:00Z</updated></entry>",
                     title.replace('&', "&amp;")
                 ),
-                None => writeln!(out, "<at:deleted-entry ref=\"{id}\" when=\"2003-01-02T00:00:00Z\"/>"),
+                None => writeln!(
+                    out,
+                    "<at:deleted-entry ref=\"{id}\" when=\"2003-01-02T00:00:00Z\"/>"
+                ),
             };
         }
         out + "</feed>"

@@ -18,8 +18,13 @@ pub(crate) enum Shape {
 }
 
 impl Shape {
-    pub(crate) const ALL: [Self; 5] =
-        [Self::RssLiteral, Self::RssEscaped, Self::AtomHtml, Self::AtomXhtml, Self::Rdf];
+    pub(crate) const ALL: [Self; 5] = [
+        Self::RssLiteral,
+        Self::RssEscaped,
+        Self::AtomHtml,
+        Self::AtomXhtml,
+        Self::Rdf,
+    ];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -181,7 +186,10 @@ fn entry(out: &mut String, shape: Shape, n: usize) {
 }
 
 fn escaped(html: &str) -> String {
-    html.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+    html.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
 }
 
 const SENTENCES: [&str; 5] = [
@@ -196,7 +204,8 @@ const SENTENCES: [&str; 5] = [
 fn post(n: usize) -> String {
     let mut html = String::new();
     for paragraph in 0..2 + n % 9 {
-        let [first, second, third] = [0, 1, 2].map(|k| SENTENCES[(n + paragraph * 2 + k) % SENTENCES.len()]);
+        let [first, second, third] =
+            [0, 1, 2].map(|k| SENTENCES[(n + paragraph * 2 + k) % SENTENCES.len()]);
         let _ = writeln!(
             html,
             r#"<p>{first} {second} See <a href="https://other.example/{n}/{paragraph}" title="there">what others say</a> of it. <em>{third}</em></p>"#

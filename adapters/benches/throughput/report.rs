@@ -1,4 +1,5 @@
-//! The table: a heading for each set, a line for each side, the aim beside it; not how figures are made.
+//! The table: a heading for each set, a line for each side, the aim beside it; not how figures are
+//! made.
 
 use crate::documents::Set;
 use crate::rounds::{Cost, SideCost, Spread};
@@ -35,14 +36,28 @@ pub(crate) fn set(set: &Set, cost: &Cost) {
 fn left_out(set: &Set) -> String {
     match set.left_out {
         0 => String::new(),
-        left_out => format!(" ({left_out} more left out: not UTF-8, or bare tokenising gives up on them)"),
+        left_out => {
+            format!(" ({left_out} more left out: not UTF-8, or bare tokenising gives up on them)")
+        }
     }
 }
 
 fn line(cost: &SideCost) {
-    let SideCost { side, refused, speed, ratio } = cost;
-    let speed_text = format!("{:.0} ({:.0} .. {:.0})", speed.median, speed.least, speed.greatest);
-    let Spread { least, median, greatest } = *ratio;
+    let SideCost {
+        side,
+        refused,
+        speed,
+        ratio,
+    } = cost;
+    let speed_text = format!(
+        "{:.0} ({:.0} .. {:.0})",
+        speed.median, speed.least, speed.greatest
+    );
+    let Spread {
+        least,
+        median,
+        greatest,
+    } = *ratio;
     let ratio_text = match side {
         Side::Tokens => "1".to_owned(),
         _ => format!("{median:.2} ({least:.2} .. {greatest:.2})"),
@@ -58,7 +73,14 @@ fn line(cost: &SideCost) {
     if *refused > 0 {
         remark.push_str(&format!("  {refused} documents refused"));
     }
-    println!("{}", format!("    {:<47} {speed_text:<18} {ratio_text:<22} {remark}", side.name()).trim_end());
+    println!(
+        "{}",
+        format!(
+            "    {:<47} {speed_text:<18} {ratio_text:<22} {remark}",
+            side.name()
+        )
+        .trim_end()
+    );
 }
 
 fn met(is_met: bool) -> &'static str {

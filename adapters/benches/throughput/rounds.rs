@@ -1,4 +1,5 @@
-//! Rounds in which all sides work in turn, so that what else the machine does meets all alike; not what they do.
+//! Rounds in which all sides work in turn, so that what else the machine does meets all alike; not
+//! what they do.
 
 use std::panic;
 use std::time::Instant;
@@ -41,7 +42,11 @@ impl Spread {
     fn of(mut figures: Vec<f64>) -> Self {
         figures.sort_by(f64::total_cmp);
         let at = |index: usize| figures[index];
-        Self { least: at(0), median: at(figures.len() / 2), greatest: at(figures.len() - 1) }
+        Self {
+            least: at(0),
+            median: at(figures.len() / 2),
+            greatest: at(figures.len() - 1),
+        }
     }
 }
 
@@ -58,8 +63,11 @@ pub(crate) fn measure(set: &Set) -> Cost {
             let place = (turn + round) % Side::ALL.len();
             let start = Instant::now();
             for _ in 0..repeats {
-                refused[place] =
-                    set.documents.iter().filter(|document| !Side::ALL[place].read(document)).count();
+                refused[place] = set
+                    .documents
+                    .iter()
+                    .filter(|document| !Side::ALL[place].read(document))
+                    .count();
             }
             let seconds = start.elapsed().as_secs_f64();
             if round > 0 {
@@ -69,11 +77,23 @@ pub(crate) fn measure(set: &Set) -> Cost {
     }
     panic::set_hook(told);
     let limit = speeds[0].clone();
-    let sides = Side::ALL.into_iter().zip(refused).zip(speeds).map(|((side, refused), speeds)| SideCost {
-        side,
-        refused,
-        ratio: Spread::of(speeds.iter().zip(&limit).map(|(ours, limit)| ours / limit).collect()),
-        speed: Spread::of(speeds),
-    });
-    Cost { sides: sides.collect() }
+    let sides = Side::ALL
+        .into_iter()
+        .zip(refused)
+        .zip(speeds)
+        .map(|((side, refused), speeds)| SideCost {
+            side,
+            refused,
+            ratio: Spread::of(
+                speeds
+                    .iter()
+                    .zip(&limit)
+                    .map(|(ours, limit)| ours / limit)
+                    .collect(),
+            ),
+            speed: Spread::of(speeds),
+        });
+    Cost {
+        sides: sides.collect(),
+    }
 }

@@ -1,5 +1,5 @@
-//! The sides that are compared: tokens, feed-rs and ourselves, each reading one document. What they found is counted, so that no
-//! optimiser leaves the work out and nobody is fast by refusing.
+//! The sides that are compared: tokens, feed-rs and ourselves, each reading one document. What they
+//! found is counted, so that no optimiser leaves the work out and nobody is fast by refusing.
 
 use std::hint::black_box;
 use std::panic;
@@ -31,8 +31,14 @@ pub(crate) enum Side {
 }
 
 impl Side {
-    pub(crate) const ALL: [Self; 6] =
-        [Self::Tokens, Self::DecodedTokens, Self::FeedRs, Self::Slice, Self::Parse, Self::Digest];
+    pub(crate) const ALL: [Self; 6] = [
+        Self::Tokens,
+        Self::DecodedTokens,
+        Self::FeedRs,
+        Self::Slice,
+        Self::Parse,
+        Self::Digest,
+    ];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -64,8 +70,13 @@ impl Side {
     }
 
     fn ours(self, document: &Document) -> bool {
-        let hints = Hints { base_url: Some(BASE_URL), ..Hints::default() };
-        let Ok(sliced) = slice(document.text.as_bytes(), &hints) else { return false };
+        let hints = Hints {
+            base_url: Some(BASE_URL),
+            ..Hints::default()
+        };
+        let Ok(sliced) = slice(document.text.as_bytes(), &hints) else {
+            return false;
+        };
         if self != Self::Slice {
             for raw in &sliced.entries {
                 let (entry, notes) = raw.parse();

@@ -10,7 +10,10 @@ const BASE: &str = "<guid>1</guid><title>t</title><link>http://e.org/1</link><de
 
 fn raw(children: &str) -> RawEntry {
     let document = format!("<rss {NAMESPACES}><channel><item>{children}</item></channel></rss>");
-    slice(document.as_bytes(), &Hints::default()).unwrap().entries.remove(0)
+    slice(document.as_bytes(), &Hints::default())
+        .unwrap()
+        .entries
+        .remove(0)
 }
 
 fn entry(children: &str) -> Entry {
@@ -64,15 +67,31 @@ fn what_churns_by_itself_does_not() {
     ] {
         assert_eq!(with(more).digest(), base, "{more}");
     }
-    assert_eq!(entry(&BASE.replace("<link>http:", "<link>https:")).digest(), base, "a move to TLS");
-    let spaced = BASE.replace("<title>t<", "<title> t\n<").replace("><", ">\n  <");
-    assert_eq!(entry(&spaced).digest(), base, "white space between and around");
+    assert_eq!(
+        entry(&BASE.replace("<link>http:", "<link>https:")).digest(),
+        base,
+        "a move to TLS"
+    );
+    let spaced = BASE
+        .replace("<title>t<", "<title> t\n<")
+        .replace("><", ">\n  <");
+    assert_eq!(
+        entry(&spaced).digest(),
+        base,
+        "white space between and around"
+    );
 }
 
 #[test]
 fn the_order_of_attributes_says_nothing() {
-    assert_eq!(with("<x:a b='1' c='2'/>").digest(), with("<x:a c='2' b='1'/>").digest());
-    assert_ne!(with("<x:a b='1' c='2'/>").digest(), with("<x:a b='2' c='1'/>").digest());
+    assert_eq!(
+        with("<x:a b='1' c='2'/>").digest(),
+        with("<x:a c='2' b='1'/>").digest()
+    );
+    assert_ne!(
+        with("<x:a b='1' c='2'/>").digest(),
+        with("<x:a b='2' c='1'/>").digest()
+    );
     assert_eq!(
         with("<x:a/>").digest(),
         with("<y:a xmlns:y='urn:x'/>").digest(),
@@ -86,18 +105,27 @@ fn fields_cannot_flow_into_each_other() {
         with("<category>ab</category>").digest(),
         with("<category>a</category><category>b</category>").digest()
     );
-    assert_ne!(with("<x:a><x:b/></x:a>").digest(), with("<x:a/><x:b/>").digest());
-    let (title, description) =
-        ("<guid>1</guid><title>x</title>", "<guid>1</guid><description>x</description>");
+    assert_ne!(
+        with("<x:a><x:b/></x:a>").digest(),
+        with("<x:a/><x:b/>").digest()
+    );
+    let (title, description) = (
+        "<guid>1</guid><title>x</title>",
+        "<guid>1</guid><description>x</description>",
+    );
     assert_ne!(entry(title).digest(), entry(description).digest());
 }
 
 #[test]
 fn the_digest_of_a_known_entry_stays_what_it_is() {
-    // A change of this value is a change of every digest that was ever stored: raise DIGEST_VERSION with it.
+    // A change of this value is a change of every digest that was ever stored: raise DIGEST_VERSION
+    // with it.
     let entry = with(
         "<author>me@e.org (Me)</author><category domain='d'>c</category><enclosure url='u' length='1'/>\
         <a:rights>r</a:rights><x:mood level='1'>m</x:mood>",
     );
-    assert_eq!(entry.digest().to_string(), "8e8494f7d6d3254aff30d39a78d96033");
+    assert_eq!(
+        entry.digest().to_string(),
+        "8e8494f7d6d3254aff30d39a78d96033"
+    );
 }

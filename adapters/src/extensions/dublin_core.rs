@@ -1,4 +1,5 @@
-//! Dublin Core and its terms: second choices for fields that the formats have too; nothing else of them is understood.
+//! Dublin Core and its terms: second choices for fields that the formats have too; nothing else of
+//! them is understood.
 
 use crate::note::Notes;
 use crate::reading::{Draft, Rank, add, add_person, person};
@@ -14,7 +15,8 @@ pub(crate) fn entry_child(element: Element, draft: &mut Draft<'_>) -> Option<Ele
         "creator" | "author" => draft.author(Rank::Borrowed, person::line(&text)),
         "contributor" => draft.contributor(person::line(&text)),
         "subject" => draft.category(category(&text)?),
-        // One date alone says that something happened then; beside another it is that of the last change.
+        // One date alone says that something happened then; beside another it is that of the last
+        // change.
         "date" => {
             draft.published(Rank::Borrowed, &text);
             draft.updated(Rank::Fallback, &text);
@@ -34,7 +36,11 @@ pub(crate) fn entry_child(element: Element, draft: &mut Draft<'_>) -> Option<Ele
 }
 
 /// A Dublin Core child of the feed; comes back when it is not understood.
-pub(crate) fn feed_child(element: Element, metadata: &mut Metadata, notes: &mut Notes) -> Option<Element> {
+pub(crate) fn feed_child(
+    element: Element,
+    metadata: &mut Metadata,
+    notes: &mut Notes,
+) -> Option<Element> {
     let text = element.text();
     let plain = || present(&text).map(Text::plain);
     match element.name.to_ascii_lowercase().as_str() {
@@ -58,7 +64,12 @@ pub(crate) fn feed_child(element: Element, metadata: &mut Metadata, notes: &mut 
         "date" | "modified" => {
             metadata.updated = metadata.updated.take().or_else(|| date::read(&text, notes))
         }
-        "issued" => metadata.published = metadata.published.take().or_else(|| date::read(&text, notes)),
+        "issued" => {
+            metadata.published = metadata
+                .published
+                .take()
+                .or_else(|| date::read(&text, notes))
+        }
         "rights" => metadata.rights = metadata.rights.take().or_else(plain),
         "language" => metadata.language = metadata.language.take().or_else(|| present(&text)),
         _ => return Some(element),
@@ -67,5 +78,8 @@ pub(crate) fn feed_child(element: Element, metadata: &mut Metadata, notes: &mut 
 }
 
 fn category(text: &str) -> Option<Category> {
-    Some(Category { term: present(text)?, ..Category::default() })
+    Some(Category {
+        term: present(text)?,
+        ..Category::default()
+    })
 }

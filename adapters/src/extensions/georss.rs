@@ -1,4 +1,5 @@
-//! The location of an entry: GeoRSS Simple and GML, and W3C Basic Geo. A view of markup that is kept; no map.
+//! The location of an entry: GeoRSS Simple and GML, and W3C Basic Geo. A view of markup that is
+//! kept; no map.
 
 use crate::vocabulary::Vocabulary;
 use crate::{Element, Entry};
@@ -11,8 +12,8 @@ const POINTS_MAX: usize = 16_384;
 pub struct Location {
     /// Shape that the points form.
     pub shape: Shape,
-    /// The points as longitude and latitude in degrees (WGS 84), in that order, as GeoJSON has them; where the source
-    /// names another reference system, its coordinates as they are.
+    /// The points as longitude and latitude in degrees (WGS 84), in that order, as GeoJSON has
+    /// them; where the source names another reference system, its coordinates as they are.
     pub points: Vec<[f64; 2]>,
 }
 
@@ -32,7 +33,10 @@ pub enum Shape {
 impl Entry {
     /// The first location that the entry's foreign markup gives.
     pub fn location(&self) -> Option<Location> {
-        self.foreign.iter().find_map(shaped).or_else(|| pair(&self.foreign))
+        self.foreign
+            .iter()
+            .find_map(shaped)
+            .or_else(|| pair(&self.foreign))
     }
 }
 
@@ -43,7 +47,9 @@ fn shaped(element: &Element) -> Option<Location> {
         (Vocabulary::GeoRss, "where") => element.elements().find_map(shaped),
         (Vocabulary::GeoRss, "point") => location(Shape::Point, numbers(&element.text())?, true),
         (Vocabulary::GeoRss, "line") => location(Shape::Line, numbers(&element.text())?, true),
-        (Vocabulary::GeoRss, "polygon") => location(Shape::Polygon, numbers(&element.text())?, true),
+        (Vocabulary::GeoRss, "polygon") => {
+            location(Shape::Polygon, numbers(&element.text())?, true)
+        }
         (Vocabulary::GeoRss, "box") => location(Shape::Box, numbers(&element.text())?, true),
         (Vocabulary::Gml, "point") => gml(element, Shape::Point, "pos"),
         (Vocabulary::Gml, "linestring") => gml(element, Shape::Line, "posList"),
@@ -60,38 +66,69 @@ fn shaped(element: &Element) -> Option<Location> {
 
 fn gml(element: &Element, shape: Shape, positions: &str) -> Option<Location> {
     let positions = find(element, positions)?;
-    let dimension = [positions, element].into_iter().find_map(|element| element.attribute("srsDimension"));
+    let dimension = [positions, element]
+        .into_iter()
+        .find_map(|element| element.attribute("srsDimension"));
     let mut found = numbers(&positions.text())?;
     if dimension.is_some_and(|dimension| dimension.trim() == "3") {
-        found = found.chunks_exact(3).flat_map(|point| [point[0], point[1]]).collect();
+        found = found
+            .chunks_exact(3)
+            .flat_map(|point| [point[0], point[1]])
+            .collect();
     }
-    location(shape, found, is_latitude_first(element) && is_latitude_first(positions))
+    location(
+        shape,
+        found,
+        is_latitude_first(element) && is_latitude_first(positions),
+    )
 }
 
-/// Geographic systems of the EPSG register (mostly 4001 to 4999) put the latitude first, projected ones have no latitude.
+/// Geographic systems of the EPSG register (mostly 4001 to 4999) put the latitude first, projected
+/// ones have no latitude.
 fn is_latitude_first(element: &Element) -> bool {
-    let Some(system) = element.attribute("srsName") else { return true };
-    let code = system.rsplit([':', '#', '/']).next().and_then(|code| code.trim().parse::<u32>().ok());
+    let Some(system) = element.attribute("srsName") else {
+        return true;
+    };
+    let code = system
+        .rsplit([':', '#', '/'])
+        .next()
+        .and_then(|code| code.trim().parse::<u32>().ok());
     !system.contains("EPSG") && !system.contains("epsg")
         || code.is_some_and(|code| (4001..5000).contains(&code))
 }
 
 /// The first element with this name below another.
 fn find<'e>(element: &'e Element, name: &str) -> Option<&'e Element> {
-    element.elements().find_map(|child| if child.name == name { Some(child) } else { find(child, name) })
+    element.elements().find_map(|child| {
+        if child.name == name {
+            Some(child)
+        } else {
+            find(child, name)
+        }
+    })
 }
 
 /// Numbers between blanks or commas; `None` if anything else stands there.
 fn numbers(text: &str) -> Option<Vec<f64>> {
-    let words = text.split(|c: char| c.is_whitespace() || c == ',').filter(|word| !word.is_empty());
+    let words = text
+        .split(|c: char| c.is_whitespace() || c == ',')
+        .filter(|word| !word.is_empty());
     let numbers = words
         .take(2 * POINTS_MAX + 1)
         .map(|word| word.parse().ok().filter(|number: &f64| number.is_finite()));
-    numbers.collect::<Option<Vec<_>>>().filter(|numbers| numbers.len() <= 2 * POINTS_MAX)
+    numbers
+        .collect::<Option<Vec<_>>>()
+        .filter(|numbers| numbers.len() <= 2 * POINTS_MAX)
 }
 
 fn location(shape: Shape, numbers: Vec<f64>, latitude_first: bool) -> Option<Location> {
-    let turned = |point: &[f64]| if latitude_first { [point[1], point[0]] } else { [point[0], point[1]] };
+    let turned = |point: &[f64]| {
+        if latitude_first {
+            [point[1], point[0]]
+        } else {
+            [point[0], point[1]]
+        }
+    };
     let points: Vec<_> = numbers.chunks_exact(2).map(turned).collect();
     let is_whole = numbers.len().is_multiple_of(2);
     let fits = match shape {
@@ -107,14 +144,23 @@ fn location(shape: Shape, numbers: Vec<f64>, latitude_first: bool) -> Option<Loc
 
 /// `geo:lat` and `geo:long` (or `geo:lon`), which stand beside each other.
 fn pair<'e>(elements: impl IntoIterator<Item = &'e Element>) -> Option<Location> {
-    let elements: Vec<_> =
-        elements.into_iter().filter(|element| Vocabulary::of(&element.ns) == Vocabulary::Geo).collect();
+    let elements: Vec<_> = elements
+        .into_iter()
+        .filter(|element| Vocabulary::of(&element.ns) == Vocabulary::Geo)
+        .collect();
     let coordinate = |names: &[&str]| {
-        let found = elements.iter().find(|element| names.contains(&element.name.as_str()));
-        numbers(&found?.text()).filter(|numbers| numbers.len() == 1).map(|numbers| numbers[0])
+        let found = elements
+            .iter()
+            .find(|element| names.contains(&element.name.as_str()));
+        numbers(&found?.text())
+            .filter(|numbers| numbers.len() == 1)
+            .map(|numbers| numbers[0])
     };
     let point = [coordinate(&["long", "lon"])?, coordinate(&["lat"])?];
-    Some(Location { shape: Shape::Point, points: vec![point] })
+    Some(Location {
+        shape: Shape::Point,
+        points: vec![point],
+    })
 }
 
 #[cfg(test)]

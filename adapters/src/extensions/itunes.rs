@@ -1,5 +1,5 @@
-//! Apple's podcast vocabulary: what it says in place of the formats' own elements. All of it also stays
-//! foreign markup.
+//! Apple's podcast vocabulary: what it says in place of the formats' own elements. All of it also
+//! stays foreign markup.
 
 use crate::reading::construct::picture;
 use crate::reading::{Draft, Rank, Scope, add_person, person};
@@ -11,7 +11,9 @@ pub(crate) fn entry_child(element: Element, draft: &mut Draft<'_>) -> Option<Ele
     match element.name.to_ascii_lowercase().as_str() {
         "title" => draft.title(Rank::Fallback, present(&element.text()).map(Text::plain)),
         "author" => draft.further_author(person::line(&element.text())),
-        "summary" | "description" => draft.summary(Rank::Fallback, present(&element.text()).map(Text::html)),
+        "summary" | "description" => {
+            draft.summary(Rank::Fallback, present(&element.text()).map(Text::html))
+        }
         "subtitle" => draft.summary(Rank::LastResort, present(&element.text()).map(Text::html)),
         _ => {}
     }
@@ -19,7 +21,11 @@ pub(crate) fn entry_child(element: Element, draft: &mut Draft<'_>) -> Option<Ele
 }
 
 /// An iTunes child of the feed; always comes back.
-pub(crate) fn feed_child(element: Element, scope: &Scope, metadata: &mut Metadata) -> Option<Element> {
+pub(crate) fn feed_child(
+    element: Element,
+    scope: &Scope,
+    metadata: &mut Metadata,
+) -> Option<Element> {
     match element.name.to_ascii_lowercase().as_str() {
         "author" => {
             if let Some(person) = person::line(&element.text()) {
@@ -27,7 +33,10 @@ pub(crate) fn feed_child(element: Element, scope: &Scope, metadata: &mut Metadat
             }
         }
         "image" if metadata.image.is_none() => {
-            let url = element.attribute("href").or_else(|| element.attribute("url")).and_then(present);
+            let url = element
+                .attribute("href")
+                .or_else(|| element.attribute("url"))
+                .and_then(present);
             metadata.image = url.map(|url| picture(&url, scope));
         }
         "summary" | "description" if metadata.description.is_none() => {

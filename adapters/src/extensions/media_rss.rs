@@ -1,9 +1,11 @@
-//! MediaRSS: an enclosure, a title or a summary for entries that have none of their own. Everything else that it says
-//! (credits, ratings, thumbnails, licences) stays foreign markup, and so do the elements that are read here.
+//! MediaRSS: an enclosure, a title or a summary for entries that have none of their own. Everything
+//! else that it says (credits, ratings, thumbnails, licences) stays foreign markup, and so do the
+//! elements that are read here.
 //!
-//! Measured against feed-rs, which read this before, on the 79 entries with MediaRSS of the shared corpora: 57 come
-//! out the same; in 20 that one gives a medium the title of another, in one it drops a URL, and in one it takes the page of
-//! a player for the medium. One title that is empty or of an odd type costs it all media of the entry.
+//! Measured against feed-rs, which read this before, on the 79 entries with MediaRSS of the shared
+//! corpora: 57 come out the same; in 20 that one gives a medium the title of another, in one it
+//! drops a URL, and in one it takes the page of a player for the medium. One title that is empty or
+//! of an odd type costs it all media of the entry.
 
 use crate::reading::{Draft, Rank, Scope, add, has_room, untyped_text};
 use crate::text::present;
@@ -30,13 +32,15 @@ pub(crate) fn settle(draft: &mut Draft<'_>) {
     }
 }
 
-/// Reads the MediaRSS among the foreign markup of one entry. An object is described by what stands in it, else by what
-/// stands in its group, else by what stands beside that (Media RSS 1.5.1, "optional elements"); the entry itself is
-/// described by an object only if that is its only one.
+/// Reads the MediaRSS among the foreign markup of one entry. An object is described by what stands
+/// in it, else by what stands in its group, else by what stands beside that (Media RSS 1.5.1,
+/// "optional elements"); the entry itself is described by an object only if that is its only one.
 fn read(foreign: &[Element], scope: &Scope) -> Media {
     let is_media = |element: &&Element| {
-        matches!(element.name.as_str(), "group" | "content" | "title" | "description")
-            && Vocabulary::of(&element.ns) == Vocabulary::MediaRss
+        matches!(
+            element.name.as_str(),
+            "group" | "content" | "title" | "description"
+        ) && Vocabulary::of(&element.ns) == Vocabulary::MediaRss
     };
     let elements: Vec<_> = foreign.iter().filter(is_media).collect();
     let (mut media, mut object) = (Media::default(), Media::default());
@@ -48,7 +52,8 @@ fn read(foreign: &[Element], scope: &Scope) -> Media {
     media
 }
 
-/// Reads one level: the elements of an entry or of a group. `object` gathers what the objects say of themselves.
+/// Reads one level: the elements of an entry or of a group. `object` gathers what the objects say
+/// of themselves.
 fn read_level(
     elements: &[&Element],
     outside: Option<&str>,
@@ -59,7 +64,10 @@ fn read_level(
     let title = describe(elements, scope, media);
     let title = title.as_deref().or(outside);
     for element in elements.iter().copied() {
-        let children: Vec<_> = element.elements().filter(|child| child.ns == element.ns).collect();
+        let children: Vec<_> = element
+            .elements()
+            .filter(|child| child.ns == element.ns)
+            .collect();
         match element.name.as_str() {
             "group" => read_level(&children, title, scope, media, object),
             "content" => {
@@ -77,19 +85,32 @@ fn read_level(
 
 /// Takes title and description from among some elements, and tells the title.
 fn describe(elements: &[&Element], scope: &Scope, media: &mut Media) -> Option<String> {
-    let of = |name: &str| elements.iter().copied().find(|e| e.name == name && present(&e.text()).is_some());
+    let of = |name: &str| {
+        elements
+            .iter()
+            .copied()
+            .find(|e| e.name == name && present(&e.text()).is_some())
+    };
     let title = of("title");
-    media.title = media.title.take().or_else(|| untyped_text::title(title?, scope));
+    media.title = media
+        .title
+        .take()
+        .or_else(|| untyped_text::title(title?, scope));
     let description = of("description");
-    media.description = media.description.take().or_else(|| text(description?, scope));
+    media.description = media
+        .description
+        .take()
+        .or_else(|| text(description?, scope));
     title.and_then(|title| present(&title.text()))
 }
 
 /// One object. Without a URL of its own it is only described: the page of its player is no medium.
 fn enclosure(element: &Element, title: Option<String>, scope: &Scope) -> Option<Enclosure> {
     let media_type = element.attribute("type").and_then(present);
-    let kind =
-        element.attribute("medium").or(media_type.as_deref()).map(|kind| kind.trim().to_ascii_lowercase());
+    let kind = element
+        .attribute("medium")
+        .or(media_type.as_deref())
+        .map(|kind| kind.trim().to_ascii_lowercase());
     Some(Enclosure {
         url: scope.resolve(&element.attribute("url").and_then(present)?),
         media_type,
@@ -101,7 +122,10 @@ fn enclosure(element: &Element, title: Option<String>, scope: &Scope) -> Option<
 
 /// Plain text unless it says otherwise or shows it.
 fn text(element: &Element, scope: &Scope) -> Option<Text> {
-    if element.attribute("type").is_some_and(|kind| kind.trim().eq_ignore_ascii_case("html")) {
+    if element
+        .attribute("type")
+        .is_some_and(|kind| kind.trim().eq_ignore_ascii_case("html"))
+    {
         return present(&element.text()).map(|text| scope.html(text));
     }
     untyped_text::title(element, scope)

@@ -1,9 +1,11 @@
-//! OpenSearch response elements: which part of a longer list a document shows. What else OpenSearch says stays foreign.
+//! OpenSearch response elements: which part of a longer list a document shows. What else OpenSearch
+//! says stays foreign.
 
 use crate::text::present;
 use crate::{Element, Paging};
 
-/// An OpenSearch child of the feed; comes back when it is no number that is understood. The first of each kind counts.
+/// An OpenSearch child of the feed; comes back when it is no number that is understood. The first
+/// of each kind counts.
 pub(crate) fn feed_child(element: Element, paging: &mut Paging) -> Option<Element> {
     let field = match element.name.as_str() {
         "totalResults" => &mut paging.total_items,

@@ -1,5 +1,6 @@
-//! References that other vocabularies keep where nobody else would look: as the text of an element, or in an attribute of
-//! a name of its own. Those in `href`, `src`, `url` and `resource` are `text::references`'s business.
+//! References that other vocabularies keep where nobody else would look: as the text of an element,
+//! or in an attribute of a name of its own. Those in `href`, `src`, `url` and `resource` are
+//! `text::references`'s business.
 
 use crate::reading::Scope;
 use crate::text::html::is_relative;
@@ -7,14 +8,18 @@ use crate::text::trim;
 use crate::vocabulary::Vocabulary;
 use crate::{Element, Node};
 
-/// Makes such references of an element, and of those below it that are of the same vocabulary, absolute: the base is lost
-/// when the element is written elsewhere.
+/// Makes such references of an element, and of those below it that are of the same vocabulary,
+/// absolute: the base is lost when the element is written elsewhere.
 pub(crate) fn absolutise(element: &mut Element, vocabulary: Vocabulary, scope: &Scope) {
     if scope.base.is_none() || !holds_references(vocabulary) {
         return;
     }
     if vocabulary == Vocabulary::Thread {
-        for attribute in element.attributes.iter_mut().filter(|attribute| attribute.name == "source") {
+        for attribute in element
+            .attributes
+            .iter_mut()
+            .filter(|attribute| attribute.name == "source")
+        {
             if is_relative(trim(&attribute.value)) {
                 attribute.value = scope.resolve(&attribute.value);
             }
@@ -38,7 +43,10 @@ pub(crate) fn absolutise(element: &mut Element, vocabulary: Vocabulary, scope: &
 
 fn holds_references(vocabulary: Vocabulary) -> bool {
     use Vocabulary::{CommentApi, CreativeCommons, Rss, Thread, Trackback};
-    matches!(vocabulary, Rss | Thread | CommentApi | CreativeCommons | Trackback)
+    matches!(
+        vocabulary,
+        Rss | Thread | CommentApi | CreativeCommons | Trackback
+    )
 }
 
 /// Elements whose text is a URL.

@@ -4,7 +4,8 @@ use crate::text::present;
 use crate::vocabulary::Vocabulary;
 use crate::{Element, Metadata, Rhythm};
 
-/// `sy:updatePeriod`, `sy:updateFrequency` and `sy:updateBase`. They come back: only together do they say something.
+/// `sy:updatePeriod`, `sy:updateFrequency` and `sy:updateBase`. They come back: only together do
+/// they say something.
 pub(crate) fn feed_child(element: Element, rhythm: &mut Rhythm) -> Option<Element> {
     if element.name == "updatePeriod" {
         rhythm.update_secs = period(&element.text());
@@ -14,12 +15,15 @@ pub(crate) fn feed_child(element: Element, rhythm: &mut Rhythm) -> Option<Elemen
 
 /// Divides the period by the frequency, wherever the two stood.
 pub(crate) fn settle(metadata: &mut Metadata) {
-    let Some(period) = metadata.rhythm.update_secs else { return };
+    let Some(period) = metadata.rhythm.update_secs else {
+        return;
+    };
     let frequency = metadata.foreign.iter().find(|element| {
         element.name == "updateFrequency" && Vocabulary::of(&element.ns) == Vocabulary::Syndication
     });
     let frequency = frequency.and_then(|element| present(&element.text())?.parse::<u32>().ok());
-    metadata.rhythm.update_secs = Some(period / frequency.unwrap_or(1).max(1)).filter(|secs| *secs > 0);
+    metadata.rhythm.update_secs =
+        Some(period / frequency.unwrap_or(1).max(1)).filter(|secs| *secs > 0);
 }
 
 fn period(text: &str) -> Option<u32> {

@@ -1,13 +1,13 @@
-//! Categories that other vocabularies give: `itunes:category`, `itunes:keywords`, `media:category` and
-//! `media:keywords`. The elements stay
-//! foreign markup besides.
+//! Categories that other vocabularies give: `itunes:category`, `itunes:keywords`, `media:category`
+//! and `media:keywords`. The elements stay foreign markup besides.
 
 use crate::reading::add;
 use crate::text::present;
 use crate::vocabulary::Vocabulary;
 use crate::{Category, Element};
 
-/// The scheme of what iTunes calls category or keyword. Apple names none; this one is Python feedparser's.
+/// The scheme of what iTunes calls category or keyword. Apple names none; this one is Python
+/// feedparser's.
 const ITUNES: &str = "http://www.itunes.com/";
 
 /// The scheme of a `media:category` that names none (Media RSS 1.5.1).
@@ -26,13 +26,19 @@ pub(crate) fn of(foreign: &[Element]) -> Vec<Category> {
 }
 
 fn gather(element: &Element, offered: &mut Vec<Category>) {
-    if !matches!(element.name.as_str(), "category" | "keywords" | "group" | "content") {
+    if !matches!(
+        element.name.as_str(),
+        "category" | "keywords" | "group" | "content"
+    ) {
         return;
     }
     match (Vocabulary::of(&element.ns), element.name.as_str()) {
         // A category holds its subcategories.
         (Vocabulary::Itunes, "category") => {
-            let term = element.attribute("text").map(str::to_owned).unwrap_or_else(|| element.text());
+            let term = element
+                .attribute("text")
+                .map(str::to_owned)
+                .unwrap_or_else(|| element.text());
             offer(offered, &term, Some(ITUNES), None);
             element.elements().for_each(|child| gather(child, offered));
         }
@@ -41,7 +47,12 @@ fn gather(element: &Element, offered: &mut Vec<Category>) {
         (Vocabulary::MediaRss, "category") => {
             let scheme = element.attribute("scheme").and_then(present);
             let label = element.attribute("label").and_then(present);
-            offer(offered, &element.text(), scheme.as_deref().or(Some(MEDIA)), label);
+            offer(
+                offered,
+                &element.text(),
+                scheme.as_deref().or(Some(MEDIA)),
+                label,
+            );
         }
         (Vocabulary::MediaRss, "group" | "content") => {
             element.elements().for_each(|child| gather(child, offered));
@@ -53,11 +64,20 @@ fn gather(element: &Element, offered: &mut Vec<Category>) {
 /// Words between commas.
 fn keywords(element: &Element, scheme: Option<&str>, offered: &mut Vec<Category>) {
     let text = element.text();
-    text.split(',').take(KEYWORDS_MAX).for_each(|term| offer(offered, term, scheme, None));
+    text.split(',')
+        .take(KEYWORDS_MAX)
+        .for_each(|term| offer(offered, term, scheme, None));
 }
 
 fn offer(offered: &mut Vec<Category>, term: &str, scheme: Option<&str>, label: Option<String>) {
     if let Some(term) = present(term) {
-        add(offered, Category { term, scheme: scheme.map(str::to_owned), label });
+        add(
+            offered,
+            Category {
+                term,
+                scheme: scheme.map(str::to_owned),
+                label,
+            },
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! Conversations: what an entry answers (RFC 4685), where its answers are, and how many. Views of markup that is kept.
+//! Conversations: what an entry answers (RFC 4685), where its answers are, and how many. Views of
+//! markup that is kept.
 
 use crate::text::trim;
 use crate::vocabulary::Vocabulary;
@@ -28,14 +29,19 @@ impl Entry {
         })
     }
 
-    /// URL of the feed of this entry's comments: a link with rel `replies` to a feed, `wfw:commentRss` included.
+    /// URL of the feed of this entry's comments: a link with rel `replies` to a feed,
+    /// `wfw:commentRss` included.
     pub fn comment_feed(&self) -> Option<&str> {
-        let is_feed = |media_type: &str| media_type.ends_with("+xml") && !media_type.contains("xhtml");
+        let is_feed =
+            |media_type: &str| media_type.ends_with("+xml") && !media_type.contains("xhtml");
         let mut replies = self.links.iter().filter(|link| link.rel == "replies");
-        replies.find(|link| link.media_type.as_deref().is_some_and(is_feed)).map(|link| link.href.as_str())
+        replies
+            .find(|link| link.media_type.as_deref().is_some_and(is_feed))
+            .map(|link| link.href.as_str())
     }
 
-    /// Number of comments that the publisher counts: `thr:total`, else `slash:comments`. It churns; no edit of the entry.
+    /// Number of comments that the publisher counts: `thr:total`, else `slash:comments`. It churns;
+    /// no edit of the entry.
     pub fn comments_total(&self) -> Option<u64> {
         let total = named(&self.foreign, Vocabulary::Thread, "total").next();
         let slash = || named(&self.foreign, Vocabulary::Slash, "comments").next();

@@ -1,4 +1,5 @@
-//! `at:deleted-entry` (RFC 6721): an entry that the publisher says is gone. Whether to believe it is decided elsewhere.
+//! `at:deleted-entry` (RFC 6721): an entry that the publisher says is gone. Whether to believe it
+//! is decided elsewhere.
 
 use crate::note::Notes;
 use crate::text::{date, present};
@@ -19,7 +20,9 @@ pub(crate) fn read(element: &Element, notes: &mut Notes) -> Option<Deletion> {
     let comment = element.elements().find(|child| child.name == "comment");
     Some(Deletion {
         reference,
-        when: element.attribute("when").and_then(|when| date::read(when, notes)),
+        when: element
+            .attribute("when")
+            .and_then(|when| date::read(when, notes)),
         comment: comment.and_then(|comment| present(&comment.text())),
     })
 }

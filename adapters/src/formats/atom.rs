@@ -11,10 +11,19 @@ use crate::text::{date, present, references};
 use crate::vocabulary::Vocabulary;
 use crate::{Body, Element, Metadata, Text};
 
-/// An Atom child of an entry, of whatever format the entry is; comes back when it is not understood.
-pub(crate) fn entry_child(element: Element, scope: &Scope, draft: &mut Draft<'_>) -> Option<Element> {
+/// An Atom child of an entry, of whatever format the entry is; comes back when it is not
+/// understood.
+pub(crate) fn entry_child(
+    element: Element,
+    scope: &Scope,
+    draft: &mut Draft<'_>,
+) -> Option<Element> {
     // In an RSS item the elements of RSS come first.
-    let rank = if draft.native() == Vocabulary::Rss { Rank::Borrowed } else { Rank::Native };
+    let rank = if draft.native() == Vocabulary::Rss {
+        Rank::Borrowed
+    } else {
+        Rank::Native
+    };
     match element.name.as_str() {
         "id" => draft.id(rank, &element.text()),
         "title" => draft.title(rank, text(element, scope)),
@@ -48,13 +57,23 @@ pub(crate) fn entry_child(element: Element, scope: &Scope, draft: &mut Draft<'_>
 }
 
 /// `xhtml:body` in an RSS item: the content.
-pub(crate) fn xhtml_body(mut element: Element, scope: &Scope, draft: &mut Draft<'_>) -> Option<Element> {
+pub(crate) fn xhtml_body(
+    mut element: Element,
+    scope: &Scope,
+    draft: &mut Draft<'_>,
+) -> Option<Element> {
     if element.name != "body" && element.name != "div" {
         return Some(element);
     }
     references::resolve_markup(&mut element, scope.base.as_ref());
     let text = fragment(element, scope);
-    draft.content(Rank::Borrowed, text.map(|text| Body { text, ..Body::default() }));
+    draft.content(
+        Rank::Borrowed,
+        text.map(|text| Body {
+            text,
+            ..Body::default()
+        }),
+    );
     None
 }
 
@@ -68,7 +87,12 @@ pub(crate) fn feed_child(
     let plain = || present(&element.text());
     match element.name.as_str() {
         "id" => metadata.id = metadata.id.take().or_else(plain),
-        "title" => metadata.title = metadata.title.take().or_else(|| text(element, scope).map(Text::trimmed)),
+        "title" => {
+            metadata.title = metadata
+                .title
+                .take()
+                .or_else(|| text(element, scope).map(Text::trimmed))
+        }
         "subtitle" | "tagline" => {
             metadata.description = metadata.description.take().or_else(|| text(element, scope))
         }
@@ -92,15 +116,38 @@ pub(crate) fn feed_child(
                 add(&mut metadata.categories, category);
             }
         }
-        "rights" | "copyright" => metadata.rights = metadata.rights.take().or_else(|| text(element, scope)),
-        "generator" => metadata.generator = metadata.generator.take().or_else(|| generator(&element, scope)),
-        "logo" => metadata.image = metadata.image.take().or_else(|| plain().map(|url| picture(&url, scope))),
-        "icon" => metadata.icon = metadata.icon.take().or_else(|| plain().map(|url| scope.resolve(&url))),
+        "rights" | "copyright" => {
+            metadata.rights = metadata.rights.take().or_else(|| text(element, scope))
+        }
+        "generator" => {
+            metadata.generator = metadata
+                .generator
+                .take()
+                .or_else(|| generator(&element, scope))
+        }
+        "logo" => {
+            metadata.image = metadata
+                .image
+                .take()
+                .or_else(|| plain().map(|url| picture(&url, scope)))
+        }
+        "icon" => {
+            metadata.icon = metadata
+                .icon
+                .take()
+                .or_else(|| plain().map(|url| scope.resolve(&url)))
+        }
         "updated" | "modified" => {
-            metadata.updated = metadata.updated.take().or_else(|| date::read(&element.text(), notes));
+            metadata.updated = metadata
+                .updated
+                .take()
+                .or_else(|| date::read(&element.text(), notes));
         }
         "published" => {
-            metadata.published = metadata.published.take().or_else(|| date::read(&element.text(), notes))
+            metadata.published = metadata
+                .published
+                .take()
+                .or_else(|| date::read(&element.text(), notes))
         }
         _ => return Some(element),
     }

@@ -1,5 +1,5 @@
-//! The Channel Definition Format (W3C NOTE-CDFsubmit, 1997): what its elements and attributes mean. What makes a browser's
-//! channel of it (USAGE, LOGIN, LOG) is kept as it is.
+//! The Channel Definition Format (W3C NOTE-CDFsubmit, 1997): what its elements and attributes mean.
+//! What makes a browser's channel of it (USAGE, LOGIN, LOG) is kept as it is.
 
 use crate::note::Notes;
 use crate::reading::construct::{alternate_link, picture};
@@ -17,7 +17,11 @@ pub(crate) fn item(element: &Element, scope: &Scope, draft: &mut Draft<'_>) {
 }
 
 /// A child of an ITEM; comes back when it is not understood.
-pub(crate) fn entry_child(element: Element, scope: &Scope, draft: &mut Draft<'_>) -> Option<Element> {
+pub(crate) fn entry_child(
+    element: Element,
+    scope: &Scope,
+    draft: &mut Draft<'_>,
+) -> Option<Element> {
     match element.name.to_ascii_lowercase().as_str() {
         "title" => draft.title(Rank::Native, title(&element, scope)),
         "abstract" => draft.summary(Rank::Native, title(&element, scope)),
@@ -46,24 +50,39 @@ pub(crate) fn feed_child(
         "channel" => {
             site(&element, scope, metadata);
             if let Some(own) = element.attribute("self").and_then(present) {
-                let own = Link { rel: "self".to_owned(), ..alternate_link(scope.resolve(&own)) };
+                let own = Link {
+                    rel: "self".to_owned(),
+                    ..alternate_link(scope.resolve(&own))
+                };
                 add(&mut metadata.links, own);
             }
-            metadata.updated = element.attribute("lastmod").and_then(|modified| date::read(modified, notes));
+            metadata.updated = element
+                .attribute("lastmod")
+                .and_then(|modified| date::read(modified, notes));
         }
         "title" => metadata.title = metadata.title.take().or_else(|| title(&element, scope)),
         "abstract" => {
-            metadata.description = metadata.description.take().or_else(|| title(&element, scope));
+            metadata.description = metadata
+                .description
+                .take()
+                .or_else(|| title(&element, scope));
         }
         "a" => site(&element, scope, metadata),
         // A channel has up to three: an image, a wide image and an icon.
         "logo" => {
-            let is_icon = element.attribute("style").is_some_and(|style| style.eq_ignore_ascii_case("icon"));
+            let is_icon = element
+                .attribute("style")
+                .is_some_and(|style| style.eq_ignore_ascii_case("icon"));
             match href(&element) {
                 Some(logo) if is_icon => {
                     metadata.icon = metadata.icon.take().or_else(|| Some(scope.resolve(&logo)))
                 }
-                Some(logo) => metadata.image = metadata.image.take().or_else(|| Some(picture(&logo, scope))),
+                Some(logo) => {
+                    metadata.image = metadata
+                        .image
+                        .take()
+                        .or_else(|| Some(picture(&logo, scope)))
+                }
                 None => return Some(element),
             }
         }
@@ -95,15 +114,24 @@ fn site(element: &Element, scope: &Scope, metadata: &mut Metadata) {
 }
 
 fn icon(href: &str, scope: &Scope) -> Link {
-    Link { rel: "icon".to_owned(), ..alternate_link(scope.resolve(href)) }
+    Link {
+        rel: "icon".to_owned(),
+        ..alternate_link(scope.resolve(href))
+    }
 }
 
 /// Interval between changes of the channel: `<INTERVALTIME DAY="1" HOUR="12" MIN="0"/>`, seconds.
 fn interval_secs(schedule: &Element) -> Option<u32> {
-    let interval = schedule.elements().find(|child| child.name.eq_ignore_ascii_case("intervaltime"))?;
-    let secs = [("day", 86_400), ("hour", 3600), ("min", 60)].iter().try_fold(0_u32, |sum, (name, unit)| {
-        let count = interval.attribute(name).map_or(Some(0), |count| count.trim().parse().ok())?;
-        sum.checked_add(u32::checked_mul(count, *unit)?)
-    });
+    let interval = schedule
+        .elements()
+        .find(|child| child.name.eq_ignore_ascii_case("intervaltime"))?;
+    let secs = [("day", 86_400), ("hour", 3600), ("min", 60)]
+        .iter()
+        .try_fold(0_u32, |sum, (name, unit)| {
+            let count = interval
+                .attribute(name)
+                .map_or(Some(0), |count| count.trim().parse().ok())?;
+            sum.checked_add(u32::checked_mul(count, *unit)?)
+        });
     secs.filter(|secs| *secs > 0)
 }

@@ -5,11 +5,14 @@ use crate::reading::construct::{alternate_link, picture};
 use crate::reading::{Draft, Rank, Scope, add, add_person, person};
 use crate::text::json::JsonValue;
 use crate::text::{present, visible};
-use crate::{Attribute, Body, Category, Element, Enclosure, Link, Metadata, Node, Note, Person, Text};
+use crate::{
+    Attribute, Body, Category, Element, Enclosure, Link, Metadata, Node, Note, Person, Text,
+};
 
-/// The namespace of members of a JSON Feed that no field of ours covers, extensions (`_name`) first of all. Each becomes an
-/// element `member` with the member's name as its attribute `name` and its value, as compact JSON, as its text: so it
-/// survives in Atom and RSS, and a JSON output can give it back.
+/// The namespace of members of a JSON Feed that no field of ours covers, extensions (`_name`) first
+/// of all. Each becomes an element `member` with the member's name as its attribute `name` and its
+/// value, as compact JSON, as its text: so it survives in Atom and RSS, and a JSON output can give
+/// it back.
 pub const MEMBERS: &str = "urn:everfeed:json-feed";
 
 const MEDIA: &str = "http://search.yahoo.com/mrss/";
@@ -28,17 +31,24 @@ pub(crate) struct JsonOutline<'t> {
 }
 
 impl<'t> JsonOutline<'t> {
-    /// Looks at a text that begins with an object; `None` when it is no JSON Feed. The version says so, or else a title
-    /// and items of which one has what only items of a JSON Feed have.
+    /// Looks at a text that begins with an object; `None` when it is no JSON Feed. The version says
+    /// so, or else a title and items of which one has what only items of a JSON Feed have.
     pub(crate) fn of(text: &'t str) -> Option<Self> {
         let root = JsonValue::first(text).filter(|root| root.is_object())?;
-        let mut shape = Self { root, items: None, versioned: false, version: "json" };
+        let mut shape = Self {
+            root,
+            items: None,
+            versioned: false,
+            version: "json",
+        };
         let mut titled = false;
         for (name, value) in root.members() {
             match name.as_str() {
                 "version" => {
                     let said = value.string().unwrap_or_default();
-                    let number = said.split_once("jsonfeed.org/version/").map(|(_, number)| number);
+                    let number = said
+                        .split_once("jsonfeed.org/version/")
+                        .map(|(_, number)| number);
                     shape.versioned = number.is_some();
                     shape.version = match number.map(|number| number.trim_end_matches('/')) {
                         Some("1" | "1.0") => "json1",
@@ -52,40 +62,59 @@ impl<'t> JsonOutline<'t> {
             }
         }
         // Of a cut document the title may be what is missing; then the items must say more.
-        let shaped =
-            || (titled || !root.whole) && shape.items.is_some_and(|items| holds_items(items, titled));
+        let shaped = || {
+            (titled || !root.whole) && shape.items.is_some_and(|items| holds_items(items, titled))
+        };
         (shape.versioned || shaped()).then_some(shape)
     }
 }
 
-/// True when one of the items has a content by the names of JSON Feed, or, if the document has a title, an id and a URL.
+/// True when one of the items has a content by the names of JSON Feed, or, if the document has a
+/// title, an id and a URL.
 fn holds_items(items: JsonValue<'_>, titled: bool) -> bool {
     items.elements().take(SHAPE_ITEMS_MAX).any(|item| {
-        let has =
-            |wanted: &str| item.members().any(|(name, value)| name == wanted && value.scalar().is_some());
+        let has = |wanted: &str| {
+            item.members()
+                .any(|(name, value)| name == wanted && value.scalar().is_some())
+        };
         has("content_html") || has("content_text") || (titled && has("id") && has("url"))
     })
 }
 
 /// Reads the members of the document that are not its items.
 pub(crate) fn metadata(root: JsonValue<'_>, scope: &Scope, notes: &mut Notes) -> Metadata {
-    let mut metadata = Metadata { language: scope.language.clone(), ..Metadata::default() };
+    let mut metadata = Metadata {
+        language: scope.language.clone(),
+        ..Metadata::default()
+    };
     let mut foreign = FeedMembers::default();
     for (name, value) in root.members().filter(|(_, value)| value.whole) {
         let text = || value.string().as_deref().and_then(present);
-        let link =
-            |rel: &str| text().map(|url| Link { rel: rel.to_owned(), ..alternate_link(scope.resolve(&url)) });
+        let link = |rel: &str| {
+            text().map(|url| Link {
+                rel: rel.to_owned(),
+                ..alternate_link(scope.resolve(&url))
+            })
+        };
         match name.as_str() {
             "version" | "items" => {}
             "title" => metadata.title = text().map(Text::plain),
-            "description" => metadata.description = value.string().and_then(visible).map(Text::plain),
-            "home_page_url" => link("alternate").into_iter().for_each(|link| add(&mut metadata.links, link)),
+            "description" => {
+                metadata.description = value.string().and_then(visible).map(Text::plain)
+            }
+            "home_page_url" => link("alternate")
+                .into_iter()
+                .for_each(|link| add(&mut metadata.links, link)),
             "feed_url" => {
                 // The spec calls it the feed's identity (LEGACY J-2).
                 metadata.id = text();
-                link("self").into_iter().for_each(|link| add(&mut metadata.links, link));
+                link("self")
+                    .into_iter()
+                    .for_each(|link| add(&mut metadata.links, link));
             }
-            "next_url" => link("next").into_iter().for_each(|link| add(&mut metadata.links, link)),
+            "next_url" => link("next")
+                .into_iter()
+                .for_each(|link| add(&mut metadata.links, link)),
             "icon" => metadata.image = text().map(|url| picture(&url, scope)),
             "favicon" => metadata.icon = text().map(|url| scope.resolve(&url)),
             "language" => metadata.language = text().or(metadata.language.take()),
@@ -99,7 +128,10 @@ pub(crate) fn metadata(root: JsonValue<'_>, scope: &Scope, notes: &mut Notes) ->
                 for hub in value.elements() {
                     match hub_url(hub) {
                         Some(url) => {
-                            let hub = Link { rel: "hub".to_owned(), ..alternate_link(scope.resolve(&url)) };
+                            let hub = Link {
+                                rel: "hub".to_owned(),
+                                ..alternate_link(scope.resolve(&url))
+                            };
                             add(&mut metadata.links, hub);
                         }
                         None => foreign.keep(&name, value, notes),
@@ -127,7 +159,9 @@ pub(crate) fn item(json: &str, draft: &mut Draft<'_>) {
     if serde_json::from_str::<serde::de::IgnoredAny>(json).is_err() {
         draft.notes().add(Note::Mismatched);
     }
-    let Some(item) = JsonValue::first(json) else { return };
+    let Some(item) = JsonValue::first(json) else {
+        return;
+    };
     let (mut html, mut plain) = (None, None);
     for (name, value) in item.members() {
         let text = || value.string().as_deref().and_then(present);
@@ -138,7 +172,10 @@ pub(crate) fn item(json: &str, draft: &mut Draft<'_>) {
             "title" => draft.title(Rank::Native, text().map(Text::plain)),
             "content_html" => html = value.string().and_then(visible),
             "content_text" => plain = Some(value),
-            "summary" => draft.summary(Rank::Native, value.string().and_then(visible).map(Text::plain)),
+            "summary" => draft.summary(
+                Rank::Native,
+                value.string().and_then(visible).map(Text::plain),
+            ),
             "image" => match text() {
                 Some(url) => draft.keep(thumbnail(scope.resolve(&url))),
                 None => keep(&name, value, draft),
@@ -147,8 +184,15 @@ pub(crate) fn item(json: &str, draft: &mut Draft<'_>) {
             "date_modified" => draft.updated(Rank::Native, &text().unwrap_or_default()),
             // A single tag that is no list is still a tag.
             "tags" | "tag" => {
-                for term in value.elements().chain([value]).filter_map(|tag| present(&tag.scalar()?)) {
-                    draft.category(Category { term, ..Category::default() });
+                for term in value
+                    .elements()
+                    .chain([value])
+                    .filter_map(|tag| present(&tag.scalar()?))
+                {
+                    draft.category(Category {
+                        term,
+                        ..Category::default()
+                    });
                 }
             }
             "author" | "authors" => {
@@ -173,25 +217,49 @@ pub(crate) fn item(json: &str, draft: &mut Draft<'_>) {
     bodies(html, plain, scope, draft);
 }
 
-/// The HTML is the content, and the plain text only where there is none; beside it, it is kept as what it is.
-fn bodies(html: Option<String>, plain: Option<JsonValue<'_>>, scope: &Scope, draft: &mut Draft<'_>) {
+/// The HTML is the content, and the plain text only where there is none; beside it, it is kept as
+/// what it is.
+fn bodies(
+    html: Option<String>,
+    plain: Option<JsonValue<'_>>,
+    scope: &Scope,
+    draft: &mut Draft<'_>,
+) {
     if let (Some(_), Some(plain)) = (&html, plain) {
         keep("content_text", plain, draft);
     }
-    let plain = || plain.and_then(JsonValue::string).and_then(visible).map(Text::plain);
+    let plain = || {
+        plain
+            .and_then(JsonValue::string)
+            .and_then(visible)
+            .map(Text::plain)
+    };
     let text = html.map(|html| scope.html(html)).or_else(plain);
-    draft.content(Rank::Native, text.map(|text| Body { text, ..Body::default() }));
+    draft.content(
+        Rank::Native,
+        text.map(|text| Body {
+            text,
+            ..Body::default()
+        }),
+    );
 }
 
 fn link(rel: &str, url: Option<String>, scope: &Scope, draft: &mut Draft<'_>) {
     if let Some(url) = url {
-        draft.link(Link { rel: rel.to_owned(), ..alternate_link(scope.resolve(&url)) });
+        draft.link(Link {
+            rel: rel.to_owned(),
+            ..alternate_link(scope.resolve(&url))
+        });
     }
 }
 
 /// The main picture, in the vocabulary that every other format says it in.
 fn thumbnail(url: String) -> Element {
-    let url = Attribute { name: "url".to_owned(), value: url, ..Attribute::default() };
+    let url = Attribute {
+        name: "url".to_owned(),
+        value: url,
+        ..Attribute::default()
+    };
     Element {
         ns: MEDIA.to_owned(),
         prefix: "media".to_owned(),
@@ -205,22 +273,24 @@ fn thumbnail(url: String) -> Element {
 fn people<'p>(value: JsonValue<'p>, scope: &'p Scope) -> impl Iterator<Item = Person> + 'p {
     let one = (!value.is_array()).then_some(value);
     let many = value.is_array().then(|| value.elements());
-    one.into_iter().chain(many.into_iter().flatten()).filter_map(move |person| {
-        if let Some(name) = person.string() {
-            return person::line(&name);
-        }
-        let mut found = Person::default();
-        for (name, value) in person.members() {
-            let text = || value.string().as_deref().and_then(present);
-            match name.as_str() {
-                "name" => found.name = text(),
-                "url" => found.uri = text().map(|url| scope.resolve(&url)),
-                "email" => found.email = text(),
-                _ => {}
+    one.into_iter()
+        .chain(many.into_iter().flatten())
+        .filter_map(move |person| {
+            if let Some(name) = person.string() {
+                return person::line(&name);
             }
-        }
-        (found != Person::default()).then_some(found)
-    })
+            let mut found = Person::default();
+            for (name, value) in person.members() {
+                let text = || value.string().as_deref().and_then(present);
+                match name.as_str() {
+                    "name" => found.name = text(),
+                    "url" => found.uri = text().map(|url| scope.resolve(&url)),
+                    "email" => found.email = text(),
+                    _ => {}
+                }
+            }
+            (found != Person::default()).then_some(found)
+        })
 }
 
 /// An attachment. Its duration has no place in an enclosure, so the member is kept as well.
@@ -239,7 +309,8 @@ fn enclosure(file: JsonValue<'_>, scope: &Scope) -> Option<Enclosure> {
     (!found.url.is_empty()).then_some(found)
 }
 
-/// The URL of a hub that speaks WebSub; a hub of another kind is no link that a subscriber could follow.
+/// The URL of a hub that speaks WebSub; a hub of another kind is no link that a subscriber could
+/// follow.
 fn hub_url(hub: JsonValue<'_>) -> Option<String> {
     let (mut url, mut kind) = (None, None);
     for (name, value) in hub.members() {
@@ -249,15 +320,26 @@ fn hub_url(hub: JsonValue<'_>) -> Option<String> {
             _ => {}
         }
     }
-    let speaks =
-        |kind: &String| ["websub", "pubsubhubbub"].iter().any(|known| kind.eq_ignore_ascii_case(known));
+    let speaks = |kind: &String| {
+        ["websub", "pubsubhubbub"]
+            .iter()
+            .any(|known| kind.eq_ignore_ascii_case(known))
+    };
     url.filter(|_| kind.as_ref().is_none_or(speaks))
 }
 
 /// True when an object, or one of a list, has members that are not among these.
 fn says_more(value: JsonValue<'_>, known: &[&str]) -> bool {
-    let odd = |object: JsonValue<'_>| object.members().any(|(name, _)| !known.contains(&name.as_str()));
-    if value.is_array() { value.elements().any(odd) } else { odd(value) }
+    let odd = |object: JsonValue<'_>| {
+        object
+            .members()
+            .any(|(name, _)| !known.contains(&name.as_str()))
+    };
+    if value.is_array() {
+        value.elements().any(odd)
+    } else {
+        odd(value)
+    }
 }
 
 fn keep(name: &str, value: JsonValue<'_>, draft: &mut Draft<'_>) {
@@ -287,7 +369,8 @@ struct FeedMembers {
     elements: Vec<Element>,
 }
 
-/// Limit of the members of a document that are kept though no field covers them; the rest is dropped with a note.
+/// Limit of the members of a document that are kept though no field covers them; the rest is
+/// dropped with a note.
 const MEMBERS_MAX: usize = 1024;
 
 impl FeedMembers {

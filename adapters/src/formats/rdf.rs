@@ -1,4 +1,5 @@
-//! RSS 0.90, 1.0 and 1.1 as RDF: the little that differs from other RSS, which is what attributes of RDF mean.
+//! RSS 0.90, 1.0 and 1.1 as RDF: the little that differs from other RSS, which is what attributes
+//! of RDF mean.
 
 use crate::reading::construct::is_web_url;
 use crate::reading::{Draft, Rank};
@@ -20,9 +21,17 @@ pub(crate) fn generator_agent(element: Element, metadata: &mut Metadata) -> Opti
     if element.name != "generatorAgent" {
         return Some(element);
     }
-    let resource = element.attributes.iter().find(|attribute| attribute.name == "resource");
-    let uri = resource.and_then(|resource| present(&resource.value)).or_else(|| present(&element.text()));
-    let named = uri.map(|uri| Generator { uri: Some(uri), ..Generator::default() });
+    let resource = element
+        .attributes
+        .iter()
+        .find(|attribute| attribute.name == "resource");
+    let uri = resource
+        .and_then(|resource| present(&resource.value))
+        .or_else(|| present(&element.text()));
+    let named = uri.map(|uri| Generator {
+        uri: Some(uri),
+        ..Generator::default()
+    });
     metadata.generator = metadata.generator.take().or(named);
     None
 }

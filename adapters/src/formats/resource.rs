@@ -1,4 +1,5 @@
-//! Any document as the only item of its own feed (the seed "Arbitrary Content Types"): its content is what was sent.
+//! Any document as the only item of its own feed (the seed "Arbitrary Content Types"): its content
+//! is what was sent.
 
 use std::borrow::Cow;
 
@@ -34,8 +35,18 @@ enum ResourceKind {
 }
 
 impl Resource {
-    pub(crate) fn new(url: &str, base: Option<Url>, content_type: Option<&str>, bytes: &[u8]) -> Self {
-        Self { url: url.to_owned(), base, content_type: content_type.map(str::to_owned), bytes: bytes.into() }
+    pub(crate) fn new(
+        url: &str,
+        base: Option<Url>,
+        content_type: Option<&str>,
+        bytes: &[u8],
+    ) -> Self {
+        Self {
+            url: url.to_owned(),
+            base,
+            content_type: content_type.map(str::to_owned),
+            bytes: bytes.into(),
+        }
     }
 
     pub(crate) fn url(&self) -> &str {
@@ -53,28 +64,35 @@ impl Resource {
 
     /// Over the type and the bytes as sent.
     pub(crate) fn digest(&self) -> Digest {
-        let label =
-            format!("{}\n{}", self.content_type.as_deref().unwrap_or_default(), Digest::of(&self.bytes));
+        let label = format!(
+            "{}\n{}",
+            self.content_type.as_deref().unwrap_or_default(),
+            Digest::of(&self.bytes)
+        );
         Digest::of(label.as_bytes())
     }
 
-    /// The entry: title from the URL, content from the bytes. What is no text is also pointed to as an enclosure, for
-    /// formats that cannot carry it.
+    /// The entry: title from the URL, content from the bytes. What is no text is also pointed to as
+    /// an enclosure, for formats that cannot carry it.
     pub(crate) fn entry(&self) -> (Entry, Notes) {
         let mut notes = Notes::default();
         let media_type = self.media_type();
         let kind = kind(&media_type);
         let text = match kind {
-            ResourceKind::Binary => {
-                Text { kind: TextKind::Base64, value: BASE64_STANDARD.encode(&self.bytes), ..Text::default() }
-            }
+            ResourceKind::Binary => Text {
+                kind: TextKind::Base64,
+                value: BASE64_STANDARD.encode(&self.bytes),
+                ..Text::default()
+            },
             ResourceKind::Plain | ResourceKind::Html | ResourceKind::Text => {
                 let decoded = encoding::decode(&self.bytes, self.content_type.as_deref());
                 decoded.note.into_iter().for_each(|note| notes.add(note));
                 match kind {
-                    ResourceKind::Html => {
-                        Scope { base: self.base.clone(), ..Scope::default() }.html(decoded.text)
+                    ResourceKind::Html => Scope {
+                        base: self.base.clone(),
+                        ..Scope::default()
                     }
+                    .html(decoded.text),
                     _ => Text::plain(decoded.text),
                 }
             }
@@ -86,12 +104,16 @@ impl Resource {
             title: None,
             is_illustration: false,
         });
-        let named =
-            (kind == ResourceKind::Text || kind == ResourceKind::Binary).then(|| media_type.to_string());
+        let named = (kind == ResourceKind::Text || kind == ResourceKind::Binary)
+            .then(|| media_type.to_string());
         let entry = Entry {
             id: Some(self.url.clone()),
             title: Some(Text::plain(title(&self.url))),
-            content: Some(Body { text, media_type: named, src: None }),
+            content: Some(Body {
+                text,
+                media_type: named,
+                src: None,
+            }),
             links: vec![Link {
                 media_type: Some(media_type.into_owned()),
                 ..alternate_link(self.url.clone())
@@ -102,23 +124,35 @@ impl Resource {
         (entry, notes)
     }
 
-    /// The media type in lower case, without `charset`, which is that of the bytes and not of what is made of them. Where
-    /// the publisher names none, or calls binary data text, the bytes decide as much as they can.
+    /// The media type in lower case, without `charset`, which is that of the bytes and not of what
+    /// is made of them. Where the publisher names none, or calls binary data text, the bytes decide
+    /// as much as they can.
     fn media_type(&self) -> Cow<'_, str> {
         let named = self.content_type.as_deref().and_then(without_charset);
         let is_text = || !self.bytes.contains(&0) || self.is_wide();
         match named {
             Some(named) if kind(&named) == ResourceKind::Binary || is_text() => Cow::Owned(named),
-            None if std::str::from_utf8(&self.bytes).is_ok() && is_text() => Cow::Borrowed("text/plain"),
+            None if std::str::from_utf8(&self.bytes).is_ok() && is_text() => {
+                Cow::Borrowed("text/plain")
+            }
             _ => Cow::Borrowed("application/octet-stream"),
         }
     }
 
-    /// True for wide characters: a zero byte says nothing there, since every second byte of a text is one.
+    /// True for wide characters: a zero byte says nothing there, since every second byte of a text
+    /// is one.
     fn is_wide(&self) -> bool {
-        let label = self.content_type.as_deref().unwrap_or_default().to_ascii_lowercase();
-        [b"\xFF\xFE", b"\xFE\xFF"].iter().any(|mark| self.bytes.starts_with(*mark))
-            || ["utf-16", "utf-32", "ucs-2"].iter().any(|wide| label.contains(wide))
+        let label = self
+            .content_type
+            .as_deref()
+            .unwrap_or_default()
+            .to_ascii_lowercase();
+        [b"\xFF\xFE", b"\xFE\xFF"]
+            .iter()
+            .any(|mark| self.bytes.starts_with(*mark))
+            || ["utf-16", "utf-32", "ucs-2"]
+                .iter()
+                .any(|wide| label.contains(wide))
     }
 }
 
@@ -130,9 +164,17 @@ fn without_charset(content_type: &str) -> Option<String> {
     if group.is_empty() || subtype.is_empty() || essence.contains(char::is_whitespace) {
         return None;
     }
-    let is_charset = |part: &&str| part.get(..7).is_some_and(|name| name.eq_ignore_ascii_case("charset"));
+    let is_charset = |part: &&str| {
+        part.get(..7)
+            .is_some_and(|name| name.eq_ignore_ascii_case("charset"))
+    };
     let kept = parts.filter(|part| !part.is_empty() && !is_charset(part));
-    Some(std::iter::once(essence.as_str()).chain(kept).collect::<Vec<_>>().join("; "))
+    Some(
+        std::iter::once(essence.as_str())
+            .chain(kept)
+            .collect::<Vec<_>>()
+            .join("; "),
+    )
 }
 
 fn kind(media_type: &str) -> ResourceKind {
@@ -150,7 +192,10 @@ fn kind(media_type: &str) -> ResourceKind {
         | "application/sql"
         | "application/x-www-form-urlencoded"
         | "application/x-ndjson" => ResourceKind::Text,
-        _ if essence.starts_with("text/") || essence.ends_with("+xml") || essence.ends_with("+json") => {
+        _ if essence.starts_with("text/")
+            || essence.ends_with("+xml")
+            || essence.ends_with("+json") =>
+        {
             ResourceKind::Text
         }
         _ => ResourceKind::Binary,
@@ -160,8 +205,18 @@ fn kind(media_type: &str) -> ResourceKind {
 /// The last step of the path as people would write it; without one, the URL.
 fn title(url: &str) -> String {
     let last = Url::parse(url).ok().and_then(|url| {
-        let last = url.path_segments()?.rfind(|step| !step.is_empty())?.to_owned();
-        Some(percent_encoding::percent_decode_str(&last).decode_utf8_lossy().into_owned())
+        let last = url
+            .path_segments()?
+            .rfind(|step| !step.is_empty())?
+            .to_owned();
+        Some(
+            percent_encoding::percent_decode_str(&last)
+                .decode_utf8_lossy()
+                .into_owned(),
+        )
     });
-    last.map_or_else(|| url.to_owned(), |last| crate::text::clean(&last).into_owned())
+    last.map_or_else(
+        || url.to_owned(),
+        |last| crate::text::clean(&last).into_owned(),
+    )
 }

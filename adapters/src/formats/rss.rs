@@ -1,4 +1,5 @@
-//! RSS of every version, RSS 1.0's elements included: what each element means. RSS has no say about markup: a text is HTML.
+//! RSS of every version, RSS 1.0's elements included: what each element means. RSS has no say about
+//! markup: a text is HTML.
 
 mod cloud;
 mod rhythm;
@@ -10,12 +11,16 @@ use crate::reading::{Draft, Rank, Scope, VALUES_MAX, add, add_person, person};
 use crate::text::{date, present};
 use crate::vocabulary::Vocabulary;
 use crate::{
-    Attribute, Body, Category, Element, Enclosure, Generator, Image, IsPermaLink, Link, Metadata, Node,
-    Source,
+    Attribute, Body, Category, Element, Enclosure, Generator, Image, IsPermaLink, Link, Metadata,
+    Node, Source,
 };
 
 /// An RSS child of an entry; comes back when it is not understood.
-pub(crate) fn entry_child(element: Element, scope: &Scope, draft: &mut Draft<'_>) -> Option<Element> {
+pub(crate) fn entry_child(
+    element: Element,
+    scope: &Scope,
+    draft: &mut Draft<'_>,
+) -> Option<Element> {
     let lower = lower_case(&element.name);
     match lower.as_deref().unwrap_or(&element.name) {
         "title" => draft.title(Rank::Native, title(&element, scope)),
@@ -24,16 +29,29 @@ pub(crate) fn entry_child(element: Element, scope: &Scope, draft: &mut Draft<'_>
         // Not of RSS: Atom's, without its namespace.
         "summary" => draft.lead(html(element, scope)),
         "guid" => guid(&element, scope, draft),
-        // `content` is Atom's, without its namespace, but what is in it is what RSS would have there.
-        "fullitem" | "content" => {
-            draft.content(Rank::Borrowed, html(element, scope).map(|text| Body { text, ..Body::default() }))
-        }
+        // `content` is Atom's, without its namespace, but what is in it is what RSS would have
+        // there.
+        "fullitem" | "content" => draft.content(
+            Rank::Borrowed,
+            html(element, scope).map(|text| Body {
+                text,
+                ..Body::default()
+            }),
+        ),
         "author" => draft.author(Rank::Native, person::line(&element.text())),
         "category" => draft.category(category(&element)?),
         // Not of RSS either, and often met.
-        "tags" => element.text().split(',').take(VALUES_MAX).filter_map(present).for_each(|term| {
-            draft.category(Category { term, ..Category::default() });
-        }),
+        "tags" => element
+            .text()
+            .split(',')
+            .take(VALUES_MAX)
+            .filter_map(present)
+            .for_each(|term| {
+                draft.category(Category {
+                    term,
+                    ..Category::default()
+                });
+            }),
         "enclosure" => match enclosure(&element, scope) {
             Some(enclosure) => draft.enclosure(enclosure),
             None => return Some(element),
@@ -51,7 +69,9 @@ pub(crate) fn entry_child(element: Element, scope: &Scope, draft: &mut Draft<'_>
 
 /// The name in lower case, unless it is.
 fn lower_case(name: &str) -> Option<String> {
-    name.bytes().any(|b| b.is_ascii_uppercase()).then(|| name.to_ascii_lowercase())
+    name.bytes()
+        .any(|b| b.is_ascii_uppercase())
+        .then(|| name.to_ascii_lowercase())
 }
 
 /// `content:encoded`, the whole post beside a shorter description.
@@ -59,7 +79,13 @@ pub(crate) fn content(element: Element, scope: &Scope, draft: &mut Draft<'_>) ->
     if element.name != "encoded" {
         return Some(element);
     }
-    draft.content(Rank::Native, html(element, scope).map(|text| Body { text, ..Body::default() }));
+    draft.content(
+        Rank::Native,
+        html(element, scope).map(|text| Body {
+            text,
+            ..Body::default()
+        }),
+    );
     None
 }
 
@@ -88,7 +114,9 @@ pub(crate) fn feed_child(
                 add(&mut metadata.links, link);
             }
         }
-        "description" => metadata.description = metadata.description.take().or_else(|| html(element, scope)),
+        "description" => {
+            metadata.description = metadata.description.take().or_else(|| html(element, scope))
+        }
         "language" => metadata.language = text().or(metadata.language.take()),
         "copyright" => metadata.rights = metadata.rights.take().or_else(|| title(&element, scope)),
         "managingeditor" | "author" => {
@@ -102,14 +130,25 @@ pub(crate) fn feed_child(
             }
         }
         "generator" => {
-            let named = || text().map(|name| Generator { name: Some(name), ..Generator::default() });
+            let named = || {
+                text().map(|name| Generator {
+                    name: Some(name),
+                    ..Generator::default()
+                })
+            };
             metadata.generator = metadata.generator.take().or_else(named);
         }
         "lastbuilddate" => {
-            metadata.updated = metadata.updated.take().or_else(|| date::read(&element.text(), notes))
+            metadata.updated = metadata
+                .updated
+                .take()
+                .or_else(|| date::read(&element.text(), notes))
         }
         "pubdate" => {
-            metadata.published = metadata.published.take().or_else(|| date::read(&element.text(), notes))
+            metadata.published = metadata
+                .published
+                .take()
+                .or_else(|| date::read(&element.text(), notes))
         }
         "image" => metadata.image = metadata.image.take().or_else(|| image(&element, scope)),
         // RSS 1.0 lists its items in the channel; the order of the items themselves says the same.
@@ -126,8 +165,8 @@ pub(crate) fn feed_child(
     None
 }
 
-/// True for an element that only says which other one is meant: RSS 1.0 names its search box in the channel, and describes it
-/// beside the channel.
+/// True for an element that only says which other one is meant: RSS 1.0 names its search box in the
+/// channel, and describes it beside the channel.
 fn is_reference(element: &Element) -> bool {
     let names = |attribute: &Attribute| {
         attribute.name == "resource" && Vocabulary::of(&attribute.ns) == Vocabulary::Rdf
@@ -138,17 +177,33 @@ fn is_reference(element: &Element) -> bool {
 /// A search box in the words of RSS 2.0, whichever RSS it is from. It stays foreign markup.
 fn text_input(element: Element, scope: &Scope) -> Element {
     let field = |name: &str| {
-        let child = element.elements().find(|child| child.name.eq_ignore_ascii_case(name))?;
+        let child = element
+            .elements()
+            .find(|child| child.name.eq_ignore_ascii_case(name))?;
         let text = present(&child.text())?;
-        let text = if name == "link" { scope.resolve(&text) } else { text };
+        let text = if name == "link" {
+            scope.resolve(&text)
+        } else {
+            text
+        };
         Some(Node::Element(bare(name, vec![Node::Text(text)])))
     };
-    bare("textInput", ["title", "description", "name", "link"].into_iter().filter_map(field).collect())
+    bare(
+        "textInput",
+        ["title", "description", "name", "link"]
+            .into_iter()
+            .filter_map(field)
+            .collect(),
+    )
 }
 
 /// An element of RSS 2.0.
 fn bare(name: &str, children: Vec<Node>) -> Element {
-    Element { name: name.to_owned(), children, ..Element::default() }
+    Element {
+        name: name.to_owned(),
+        children,
+        ..Element::default()
+    }
 }
 
 fn draft_link(element: &Element, scope: &Scope, draft: &mut Draft<'_>) {
@@ -167,7 +222,9 @@ fn link(element: &Element, scope: &Scope) -> Option<Link> {
 
 /// The id, and the permalink that it may be: `isPermaLink` is true when it is not given (RSS 2.0).
 fn guid(element: &Element, scope: &Scope, draft: &mut Draft<'_>) {
-    let Some(url) = present(&element.text()) else { return };
+    let Some(url) = present(&element.text()) else {
+        return;
+    };
     let said = match element.attribute("isPermaLink").map(str::trim) {
         None => IsPermaLink::Unstated,
         Some(said) if said.eq_ignore_ascii_case("true") => IsPermaLink::True,
@@ -181,7 +238,11 @@ fn guid(element: &Element, scope: &Scope, draft: &mut Draft<'_>) {
 
 fn category(element: &Element) -> Option<Category> {
     let scheme = element.attribute("domain").and_then(present);
-    Some(Category { term: present(&element.text())?, scheme, label: None })
+    Some(Category {
+        term: present(&element.text())?,
+        scheme,
+        label: None,
+    })
 }
 
 fn enclosure(element: &Element, scope: &Scope) -> Option<Enclosure> {
@@ -196,7 +257,9 @@ fn enclosure(element: &Element, scope: &Scope) -> Option<Enclosure> {
 
 fn image(element: &Element, scope: &Scope) -> Option<Image> {
     let field = |name: &str| {
-        let child = element.elements().find(|child| child.name.eq_ignore_ascii_case(name))?;
+        let child = element
+            .elements()
+            .find(|child| child.name.eq_ignore_ascii_case(name))?;
         present(&child.text())
     };
     Some(Image {
@@ -214,7 +277,10 @@ fn source(element: &Element, scope: &Scope, draft: &mut Draft<'_>) {
     let url = element.attribute("url").and_then(present);
     let source = Source {
         title: title(element, scope),
-        links: url.map(|url| own_link(scope.resolve(&url))).into_iter().collect(),
+        links: url
+            .map(|url| own_link(scope.resolve(&url)))
+            .into_iter()
+            .collect(),
         ..Source::default()
     };
     if source != Source::default() {
@@ -223,5 +289,9 @@ fn source(element: &Element, scope: &Scope, draft: &mut Draft<'_>) {
 }
 
 fn own_link(href: String) -> Link {
-    Link { href, rel: "self".to_owned(), ..Link::default() }
+    Link {
+        href,
+        rel: "self".to_owned(),
+        ..Link::default()
+    }
 }

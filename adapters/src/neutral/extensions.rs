@@ -1,5 +1,5 @@
-//! Extension fields of the neutral form: what typed fields and foreign markup say under feedparser's names; the common
-//! fields are `neutral`'s.
+//! Extension fields of the neutral form: what typed fields and foreign markup say under
+//! feedparser's names; the common fields are `neutral`'s.
 
 mod dates;
 mod media;
@@ -37,14 +37,27 @@ pub(super) fn metadata(metadata: &Metadata, fields: &mut Fields) {
 pub(super) fn entry(entry: &Entry, fields: &mut Fields) {
     let foreign = entry.foreign.as_slice();
     if entry.id.is_some() {
-        // What the id was before it was resolved is not known here: an equal permalink was made of it.
-        put(fields, "guidislink", Some(entry.id.as_deref() == entry.permalink()));
+        // What the id was before it was resolved is not known here: an equal permalink was made of
+        // it.
+        put(
+            fields,
+            "guidislink",
+            Some(entry.id.as_deref() == entry.permalink()),
+        );
     }
     put(fields, "source", entry.source.as_deref().map(source::form));
     put(fields, "where", entry.location().map(location));
     put(fields, "license", licence(&entry.links));
-    put(fields, "wfw_commentrss", text_of(foreign, Vocabulary::CommentApi, "commentRss"));
-    put(fields, "slash_comments", text_of(foreign, Vocabulary::Slash, "comments"));
+    put(
+        fields,
+        "wfw_commentrss",
+        text_of(foreign, Vocabulary::CommentApi, "commentRss"),
+    );
+    put(
+        fields,
+        "slash_comments",
+        text_of(foreign, Vocabulary::Slash, "comments"),
+    );
     put(fields, "psc_chapters", podcast::chapters(foreign));
     podcast::both(foreign, fields);
     media::fields(foreign, fields);
@@ -55,7 +68,9 @@ pub(super) fn entry(entry: &Entry, fields: &mut Fields) {
 
 /// The first element of a vocabulary with this name, in whatever case.
 fn find<'e>(elements: &'e [Element], vocabulary: Vocabulary, name: &str) -> Option<&'e Element> {
-    elements.iter().find(|element| is(element, vocabulary, name))
+    elements
+        .iter()
+        .find(|element| is(element, vocabulary, name))
 }
 
 fn is(element: &Element, vocabulary: Vocabulary, name: &str) -> bool {
@@ -75,9 +90,15 @@ fn text_of(elements: &[Element], vocabulary: Vocabulary, name: &str) -> Option<S
 fn info(foreign: &[Element], language: Option<&str>) -> Option<Value> {
     let info = find(foreign, Vocabulary::Atom, "info");
     let element = info.or_else(|| find(foreign, Vocabulary::FeedBurner, "browserFriendly"))?;
-    let outside = Scope { language: language.map(str::to_owned), ..Scope::default() };
+    let outside = Scope {
+        language: language.map(str::to_owned),
+        ..Scope::default()
+    };
     let scope = outside.enter(element, &mut Notes::default());
-    Some(detail(&text_construct::text(element.clone(), &scope)?, None))
+    Some(detail(
+        &text_construct::text(element.clone(), &scope)?,
+        None,
+    ))
 }
 
 fn cloud(cloud: &Cloud) -> Value {
@@ -85,7 +106,11 @@ fn cloud(cloud: &Cloud) -> Value {
     put(&mut fields, "domain", Some(cloud.domain.as_str()));
     put(&mut fields, "port", cloud.port.map(|port| port.to_string()));
     put(&mut fields, "path", cloud.path.as_deref());
-    put(&mut fields, "registerprocedure", cloud.register_procedure.as_deref());
+    put(
+        &mut fields,
+        "registerprocedure",
+        cloud.register_procedure.as_deref(),
+    );
     put(&mut fields, "protocol", cloud.protocol.as_deref());
     Value::Object(fields)
 }
@@ -94,13 +119,20 @@ fn text_input(foreign: &[Element]) -> Option<Value> {
     let element = find(foreign, Vocabulary::Rss, "textInput")?;
     let mut fields = Fields::new();
     for child in element.elements() {
-        put(&mut fields, &child.name.to_ascii_lowercase(), present(&child.text()));
+        put(
+            &mut fields,
+            &child.name.to_ascii_lowercase(),
+            present(&child.text()),
+        );
     }
     Some(Value::Object(fields))
 }
 
 fn licence(links: &[Link]) -> Option<&str> {
-    links.iter().find(|link| link.rel == "license").map(|link| link.href.as_str())
+    links
+        .iter()
+        .find(|link| link.rel == "license")
+        .map(|link| link.href.as_str())
 }
 
 /// `webMaster`, `dc:publisher` or the owner of a podcast.
@@ -108,9 +140,20 @@ fn publisher(foreign: &[Element], fields: &mut Fields) {
     let named = find(foreign, Vocabulary::Rss, "webMaster")
         .or_else(|| find(foreign, Vocabulary::DublinCore, "publisher"))
         .and_then(|element| persons::line(&element.text()));
-    let owner = || persons::construct(find(foreign, Vocabulary::Itunes, "owner")?, &Scope::default());
-    let Some(publisher) = named.or_else(owner) else { return };
-    put(fields, "publisher", publisher.name.as_deref().or(publisher.email.as_deref()));
+    let owner = || {
+        persons::construct(
+            find(foreign, Vocabulary::Itunes, "owner")?,
+            &Scope::default(),
+        )
+    };
+    let Some(publisher) = named.or_else(owner) else {
+        return;
+    };
+    put(
+        fields,
+        "publisher",
+        publisher.name.as_deref().or(publisher.email.as_deref()),
+    );
     put(fields, "publisher_detail", Some(person(&publisher)));
 }
 
@@ -127,12 +170,16 @@ fn location(location: Location) -> Value {
 
 /// Elements of vocabularies that nobody here knows: their text under `prefix_name`.
 fn unknown(foreign: &[Element], fields: &mut Fields) {
-    let unknown = foreign
-        .iter()
-        .filter(|element| Vocabulary::of(&element.ns) == Vocabulary::Foreign && !element.ns.is_empty());
+    let unknown = foreign.iter().filter(|element| {
+        Vocabulary::of(&element.ns) == Vocabulary::Foreign && !element.ns.is_empty()
+    });
     for element in unknown {
-        let Some(text) = present(&element.text()) else { continue };
+        let Some(text) = present(&element.text()) else {
+            continue;
+        };
         let name = format!("{}_{}", element.prefix, element.name).to_ascii_lowercase();
-        fields.entry(name.trim_start_matches('_')).or_insert(text.into());
+        fields
+            .entry(name.trim_start_matches('_'))
+            .or_insert(text.into());
     }
 }

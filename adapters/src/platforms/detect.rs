@@ -19,16 +19,32 @@ pub struct Detected {
     pub weight: Option<Weight>,
 }
 
-/// The platform of a document. Strong signs first, in the order of their rank; what stands in front of a platform only
-/// when no platform shows; then two weak signs of different kinds.
-pub(super) fn detect<'p>(profiles: impl Iterator<Item = &'p Profile>, traces: &Traces<'_>) -> Detected {
+/// The platform of a document. Strong signs first, in the order of their rank; what stands in front
+/// of a platform only when no platform shows; then two weak signs of different kinds.
+pub(super) fn detect<'p>(
+    profiles: impl Iterator<Item = &'p Profile>,
+    traces: &Traces<'_>,
+) -> Detected {
     let seen = ParsedTraces::new(traces);
     let mut best: Option<(Standing, Detected)> = None;
     for profile in profiles {
-        let Some((standing, why)) = standing(profile, &seen) else { continue };
+        let Some((standing, why)) = standing(profile, &seen) else {
+            continue;
+        };
         if best.as_ref().is_none_or(|(other, _)| standing < *other) {
-            let weight = Some(if standing.is_weak { Weight::Weak } else { Weight::Strong });
-            best = Some((standing, Detected { platform: profile.name.clone(), why, weight }));
+            let weight = Some(if standing.is_weak {
+                Weight::Weak
+            } else {
+                Weight::Strong
+            });
+            best = Some((
+                standing,
+                Detected {
+                    platform: profile.name.clone(),
+                    why,
+                    weight,
+                },
+            ));
         }
     }
     let nothing = || Detected {
@@ -50,15 +66,37 @@ struct Standing {
 fn standing(profile: &Profile, seen: &ParsedTraces<'_>) -> Option<(Standing, String)> {
     let met = || profile.detect.iter().filter(|sign| seen.shows(sign));
     // Who names another generator shows entries that were made elsewhere.
-    let is_own = !seen.names_a_generator() || met().any(|sign| matches!(sign.kind, SignKind::Generator(_)));
-    let met: Vec<&Sign> = met().filter(|sign| is_own || !sign.kind.is_of_entries()).collect();
+    let is_own =
+        !seen.names_a_generator() || met().any(|sign| matches!(sign.kind, SignKind::Generator(_)));
+    let met: Vec<&Sign> = met()
+        .filter(|sign| is_own || !sign.kind.is_of_entries())
+        .collect();
     let is_carrier = profile.carrier;
-    let strong = met.iter().filter(|sign| sign.weight == Weight::Strong).min_by_key(|sign| sign.kind.rank());
+    let strong = met
+        .iter()
+        .filter(|sign| sign.weight == Weight::Strong)
+        .min_by_key(|sign| sign.kind.rank());
     if let Some(sign) = strong {
-        return Some((Standing { is_weak: false, is_carrier, rank: sign.kind.rank() }, sign.why.clone()));
+        return Some((
+            Standing {
+                is_weak: false,
+                is_carrier,
+                rank: sign.kind.rank(),
+            },
+            sign.why.clone(),
+        ));
     }
     let first = met.iter().min_by_key(|sign| sign.kind.rank())?;
-    let second = met.iter().find(|sign| sign.kind.rank() != first.kind.rank())?;
+    let second = met
+        .iter()
+        .find(|sign| sign.kind.rank() != first.kind.rank())?;
     let why = format!("{}, and {}", first.why, second.why);
-    Some((Standing { is_weak: true, is_carrier, rank: first.kind.rank() }, why))
+    Some((
+        Standing {
+            is_weak: true,
+            is_carrier,
+            rank: first.kind.rank(),
+        },
+        why,
+    ))
 }

@@ -1,9 +1,10 @@
-//! Recipes for the older posts of a platform, as values, checked, in the order in which they are worth trying. The
-//! walking is done elsewhere.
+//! Recipes for the older posts of a platform, as values, checked, in the order in which they are
+//! worth trying. The walking is done elsewhere.
 
 use serde::Deserialize;
 
-/// One way to a feed's older entries. URLs are made from the feed's own; `with` is a query added to each of them.
+/// One way to a feed's older entries. URLs are made from the feed's own; `with` is a query added to
+/// each of them.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Recipe {

@@ -1,40 +1,67 @@
-//! The platform behind a web page, by what the page and its answer say of themselves; not the feeds that it names.
+//! The platform behind a web page, by what the page and its answer say of themselves; not the feeds
+//! that it names.
 
 use super::{Platforms, profile::Profile, sign::SignKind, sign::Weight};
 use crate::{Hints, discover::generators_of_page};
 use std::sync::Arc;
 
 impl Platforms {
-    /// The platform that a web page names as its generator, or that the headers of its answer show beyond doubt.
-    pub fn of_page(&self, page: &[u8], hints: &Hints<'_>, headers: &[(&str, &str)]) -> Option<&Arc<Profile>> {
+    /// The platform that a web page names as its generator, or that the headers of its answer show
+    /// beyond doubt.
+    pub fn of_page(
+        &self,
+        page: &[u8],
+        hints: &Hints<'_>,
+        headers: &[(&str, &str)],
+    ) -> Option<&Arc<Profile>> {
         let generators = generators_of_page(page, hints);
         let named = |profile: &Profile| {
-            profile.detect.iter().filter(|sign| sign.weight == Weight::Strong).any(|sign| match &sign.kind {
-                SignKind::Generator(pattern) => generators.iter().any(|name| pattern.is_match(name)),
-                _ => false,
-            })
+            profile
+                .detect
+                .iter()
+                .filter(|sign| sign.weight == Weight::Strong)
+                .any(|sign| match &sign.kind {
+                    SignKind::Generator(pattern) => {
+                        generators.iter().any(|name| pattern.is_match(name))
+                    }
+                    _ => false,
+                })
         };
         let shown = |profile: &Profile| {
-            profile.detect.iter().filter(|sign| sign.weight == Weight::Strong).any(|sign| match &sign.kind {
-                SignKind::Header(name, value) => headers
-                    .iter()
-                    .any(|(given, text)| given.eq_ignore_ascii_case(name) && value.is_match(text)),
-                _ => false,
-            })
+            profile
+                .detect
+                .iter()
+                .filter(|sign| sign.weight == Weight::Strong)
+                .any(|sign| match &sign.kind {
+                    SignKind::Header(name, value) => headers.iter().any(|(given, text)| {
+                        given.eq_ignore_ascii_case(name) && value.is_match(text)
+                    }),
+                    _ => false,
+                })
         };
         // What stands in front of a platform is none.
         let own = || self.profiles.values().filter(|profile| !profile.carrier);
-        own().find(|profile| named(profile)).or_else(|| own().find(|profile| shown(profile)))
+        own()
+            .find(|profile| named(profile))
+            .or_else(|| own().find(|profile| shown(profile)))
     }
 }
 
 impl Profile {
-    /// Paths of the feeds of a whole site, the usual one first: of its posts, and of its comments. Those that only the site can
-    /// fill in are left out.
+    /// Paths of the feeds of a whole site, the usual one first: of its posts, and of its comments.
+    /// Those that only the site can fill in are left out.
     pub fn usual_paths(&self) -> [Vec<String>; 2] {
         [&self.feeds.posts, &self.comments.site].map(|paths| {
             let whole = paths.iter().filter(|path| !path.contains('{'));
-            whole.map(|path| if path.starts_with('/') { path.clone() } else { format!("/{path}") }).collect()
+            whole
+                .map(|path| {
+                    if path.starts_with('/') {
+                        path.clone()
+                    } else {
+                        format!("/{path}")
+                    }
+                })
+                .collect()
         })
     }
 }
@@ -62,7 +89,10 @@ mod tests {
             let page = format!("<HTML><head><META content='{generator}' NAME=\"Generator\"/>");
             assert_eq!(of(&page, &[]).as_deref(), Some(expect), "{generator}");
         }
-        let api = [("Link", "<https://b.example/wp-json/>; rel=\"https://api.w.org/\"")];
+        let api = [(
+            "Link",
+            "<https://b.example/wp-json/>; rel=\"https://api.w.org/\"",
+        )];
         assert_eq!(of("<title>x</title>", &api).as_deref(), Some("wordpress"));
         for other in [
             "<meta name='author' content='WordPress'>",
@@ -78,7 +108,10 @@ mod tests {
     fn the_usual_paths_of_a_platform_are_whole() {
         let paths = |name: &str| Platforms::embedded().get(name).unwrap().usual_paths();
         let [posts, comments] = paths("wordpress");
-        assert_eq!((posts[0].as_str(), comments[0].as_str()), ("/feed/", "/comments/feed/"));
+        assert_eq!(
+            (posts[0].as_str(), comments[0].as_str()),
+            ("/feed/", "/comments/feed/")
+        );
         assert_eq!(paths("ghost")[0], ["/rss/"]);
         assert_eq!(paths("b2evolution")[0][0], "/?tempskin=_rss2");
         for profile in Platforms::embedded().iter() {

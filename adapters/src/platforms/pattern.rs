@@ -1,4 +1,5 @@
-//! A regular expression of a profile: compiled once, linear in what it reads, and bounded in size; not what it is for.
+//! A regular expression of a profile: compiled once, linear in what it reads, and bounded in size;
+//! not what it is for.
 
 use regex::{Regex, RegexBuilder};
 use serde::{Deserialize, Deserializer, de::Error as _};
@@ -10,7 +11,8 @@ const PATTERN_BYTES_MAX: usize = 1000;
 /// Limit of the memory of a compiled pattern, bytes.
 const COMPILED_BYTES_MAX: usize = 256 * 1024;
 
-/// A regular expression in the syntax of the `regex` crate, which knows no backtracking: time is linear in the text.
+/// A regular expression in the syntax of the `regex` crate, which knows no backtracking: time is
+/// linear in the text.
 #[derive(Clone)]
 pub struct Pattern(Regex);
 
@@ -24,18 +26,31 @@ impl Pattern {
             return Err("an empty pattern matches everything; leave the key out".to_owned());
         }
         if source.len() > PATTERN_BYTES_MAX {
-            return Err(format!("a pattern of {} bytes; {PATTERN_BYTES_MAX} must do", source.len()));
+            return Err(format!(
+                "a pattern of {} bytes; {PATTERN_BYTES_MAX} must do",
+                source.len()
+            ));
         }
-        let built = RegexBuilder::new(source).size_limit(COMPILED_BYTES_MAX).build();
+        let built = RegexBuilder::new(source)
+            .size_limit(COMPILED_BYTES_MAX)
+            .build();
         let regex = built.map_err(|error| match error {
             regex::Error::Syntax(text) => {
-                let why = text.lines().rev().find_map(|line| line.strip_prefix("error: "));
-                format!("`{source}` is no pattern: {}", why.unwrap_or("its syntax is wrong"))
+                let why = text
+                    .lines()
+                    .rev()
+                    .find_map(|line| line.strip_prefix("error: "));
+                format!(
+                    "`{source}` is no pattern: {}",
+                    why.unwrap_or("its syntax is wrong")
+                )
             }
             other => format!("`{source}` is no pattern: {other}"),
         })?;
         if regex.is_match("") {
-            return Err(format!("`{source}` matches the empty text, so it matches everything"));
+            return Err(format!(
+                "`{source}` matches the empty text, so it matches everything"
+            ));
         }
         Ok(Self(regex))
     }
@@ -50,7 +65,8 @@ impl Pattern {
         self.0.is_match(text)
     }
 
-    /// The match of the group `stable` in a text; `None` when the pattern does not match or has no such group.
+    /// The match of the group `stable` in a text; `None` when the pattern does not match or has no
+    /// such group.
     pub fn stable<'t>(&self, text: &'t str) -> Option<&'t str> {
         self.group("stable", text)
     }
@@ -59,7 +75,9 @@ impl Pattern {
     pub(super) fn group<'t>(&self, name: &str, text: &'t str) -> Option<&'t str> {
         // Captures cost more than a match, and most patterns have no such group.
         let has = self.0.capture_names().flatten().any(|group| group == name);
-        has.then(|| self.0.captures(text))??.name(name).map(|found| found.as_str())
+        has.then(|| self.0.captures(text))??
+            .name(name)
+            .map(|found| found.as_str())
     }
 
     /// Its occurrences, from left to right.

@@ -10,8 +10,8 @@ use crate::{Entry, Metadata};
 use serde::Deserialize;
 use std::borrow::Cow;
 
-/// Facts about one platform. A profile narrows what a document may prove and never widens it: it can mark an
-/// observation as partial or ask for more confirmations, never for fewer.
+/// Facts about one platform. A profile narrows what a document may prove and never widens it: it
+/// can mark an observation as partial or ask for more confirmations, never for fewer.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
@@ -20,7 +20,8 @@ pub struct Profile {
     pub name: String,
     /// Name for people.
     pub title: String,
-    /// It stands in front of another platform's feed (FeedBurner) and counts only when that one is not recognised.
+    /// It stands in front of another platform's feed (FeedBurner) and counts only when that one is
+    /// not recognised.
     #[serde(default)]
     pub carrier: bool,
     /// By what a document shows that it comes from here.
@@ -78,12 +79,16 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// True when the generator that the metadata names is this platform, beyond doubt. Everything else that a document shows may
-    /// come from a plugin, a theme, or what stands in front of it.
+    /// True when the generator that the metadata names is this platform, beyond doubt. Everything
+    /// else that a document shows may come from a plugin, a theme, or what stands in front of it.
     pub fn is_named_by(&self, metadata: &Metadata) -> bool {
-        let Some(generator) = metadata.generator.as_ref().map(ToString::to_string) else { return false };
+        let Some(generator) = metadata.generator.as_ref().map(ToString::to_string) else {
+            return false;
+        };
         let names = |sign: &Sign| match &sign.kind {
-            SignKind::Generator(pattern) => sign.weight == Weight::Strong && pattern.is_match(&generator),
+            SignKind::Generator(pattern) => {
+                sign.weight == Weight::Strong && pattern.is_match(&generator)
+            }
             _ => false,
         };
         self.detect.iter().any(names)
@@ -114,7 +119,8 @@ pub struct Comments {
 pub struct Ids {
     /// The part of an entry that the platform takes as id.
     pub from: IdSource,
-    /// Pattern of an id. Its group `stable` outlives a move of the site; without one the whole id counts.
+    /// Pattern of an id. Its group `stable` outlives a move of the site; without one the whole id
+    /// counts.
     pub pattern: Option<Pattern>,
     /// Pattern of the id of a comment.
     pub comment: Option<Pattern>,
@@ -137,8 +143,8 @@ pub enum IdSource {
     OriginalLink,
 }
 
-/// Event that changes every id of a site at once, so that old and new ones are matched by `stable` before anything is
-/// taken for deleted.
+/// Event that changes every id of a site at once, so that old and new ones are matched by `stable`
+/// before anything is taken for deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Volatile {
@@ -159,7 +165,8 @@ pub struct Http {
     pub validators: Validators,
     /// Both validators must be sent, since the server wants both to match.
     pub send_both_validators: bool,
-    /// Its validators do not change with a deletion: 304 for ever. Only an unconditional request shows it.
+    /// Its validators do not change with a deletion: 304 for ever. Only an unconditional request
+    /// shows it.
     pub hides_deletes: bool,
     /// Body of a 200 to a conditional request.
     pub conditional: Conditional,
@@ -271,7 +278,8 @@ pub enum Complete {
     Never,
     /// Complete if the document shows as many entries as the total that it names.
     Total,
-    /// Unless the owner has set a limit, which the document does not say. The profile's word alone is no proof.
+    /// Unless the owner has set a limit, which the document does not say. The profile's word alone
+    /// is no proof.
     UnlessLimited,
 }
 

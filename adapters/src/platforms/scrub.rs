@@ -1,5 +1,5 @@
-//! Leaving out of an entry what its platform changes without an edit: counters, trackers, footers. Only the content digest
-//! sees the result; what is shown keeps its text.
+//! Leaving out of an entry what its platform changes without an edit: counters, trackers, footers.
+//! Only the content digest sees the result; what is shown keeps its text.
 
 use super::{html, pattern::Pattern};
 use crate::{Body, DIGEST_VERSION, Digest, Entry, Text, TextKind};
@@ -89,11 +89,9 @@ impl TryFrom<Raw> for Scrub {
         if raw.fields.as_ref().is_some_and(Vec::is_empty) {
             return Err("an empty `in` cuts nowhere; leave it out for content and summary");
         }
-        if raw
-            .parameters
-            .as_ref()
-            .is_some_and(|names| names.is_empty() || names.iter().any(|name| name.is_empty() || name == "*"))
-        {
+        if raw.parameters.as_ref().is_some_and(|names| {
+            names.is_empty() || names.iter().any(|name| name.is_empty() || name == "*")
+        }) {
             return Err("name the `parameters`, such as [\"utm_*\"]");
         }
         if raw.why.trim().is_empty() {
@@ -110,7 +108,10 @@ impl TryFrom<Raw> for Scrub {
         ];
         let mut actions = actions.into_iter().flatten();
         match (actions.next(), actions.next()) {
-            (Some(action), None) => Ok(Self { action, why: raw.why }),
+            (Some(action), None) => Ok(Self {
+                action,
+                why: raw.why,
+            }),
             _ => Err("give exactly one of cut, images, anchors, blocks, element, parameters"),
         }
     }
@@ -119,12 +120,21 @@ impl TryFrom<Raw> for Scrub {
 impl Scrub {
     /// True when an entry holds anything that it leaves out.
     pub fn finds(&self, entry: &Entry) -> bool {
-        let is_text =
-            |field| text_of(entry, field).is_some_and(|text| self.action.apply(text, field).is_some());
+        let is_text = |field| {
+            text_of(entry, field).is_some_and(|text| self.action.apply(text, field).is_some())
+        };
         match &self.action {
-            Action::Element(gone) => entry.foreign.iter().any(|element| gone.is(&element.ns, &element.name)),
-            Action::Parameters(names) => entry.links.iter().any(|link| without(&link.href, names).is_some()),
-            _ => [Field::Title, Field::Summary, Field::Content].into_iter().any(is_text),
+            Action::Element(gone) => entry
+                .foreign
+                .iter()
+                .any(|element| gone.is(&element.ns, &element.name)),
+            Action::Parameters(names) => entry
+                .links
+                .iter()
+                .any(|link| without(&link.href, names).is_some()),
+            _ => [Field::Title, Field::Summary, Field::Content]
+                .into_iter()
+                .any(is_text),
         }
     }
 }
@@ -135,8 +145,14 @@ pub(super) fn scrub<'e>(scrubbers: &[Scrub], entry: &'e Entry) -> Cow<'e, Entry>
     for Scrub { action, .. } in scrubbers {
         match action {
             Action::Element(gone) => {
-                if left.foreign.iter().any(|element| gone.is(&element.ns, &element.name)) {
-                    left.to_mut().foreign.retain(|element| !gone.is(&element.ns, &element.name));
+                if left
+                    .foreign
+                    .iter()
+                    .any(|element| gone.is(&element.ns, &element.name))
+                {
+                    left.to_mut()
+                        .foreign
+                        .retain(|element| !gone.is(&element.ns, &element.name));
                 }
             }
             Action::Parameters(names) => {
@@ -219,7 +235,10 @@ impl Foreign {
 
 /// A namespace as it is compared.
 pub(super) fn bare(ns: &str) -> &str {
-    let bare = ns.strip_prefix("http://").or_else(|| ns.strip_prefix("https://")).unwrap_or(ns);
+    let bare = ns
+        .strip_prefix("http://")
+        .or_else(|| ns.strip_prefix("https://"))
+        .unwrap_or(ns);
     bare.trim_end_matches(['/', '#'])
 }
 
@@ -228,9 +247,11 @@ fn text_of(entry: &Entry, field: Field) -> Option<&Text> {
     match field {
         Field::Title => entry.title.as_ref(),
         Field::Summary => entry.summary.as_ref(),
-        Field::Content => {
-            entry.content.as_ref().filter(|body| body.media_type.is_none()).map(|body| &body.text)
-        }
+        Field::Content => entry
+            .content
+            .as_ref()
+            .filter(|body| body.media_type.is_none())
+            .map(|body| &body.text),
     }
 }
 
@@ -248,8 +269,9 @@ fn set(entry: &mut Entry, field: Field, value: String) {
 /// A URL without these query parameters; `None` when it has none of them.
 fn without(url: &str, names: &[String]) -> Option<String> {
     let (front, rest) = url.split_once('?')?;
-    let (query, fragment) =
-        rest.split_once('#').map_or((rest, None), |(query, fragment)| (query, Some(fragment)));
+    let (query, fragment) = rest
+        .split_once('#')
+        .map_or((rest, None), |(query, fragment)| (query, Some(fragment)));
     let is_gone = |pair: &&str| {
         let name = pair.split_once('=').map_or(*pair, |(name, _)| name);
         names.iter().any(|gone| match gone.strip_suffix('*') {
@@ -261,8 +283,14 @@ fn without(url: &str, names: &[String]) -> Option<String> {
         return None;
     }
     let kept: Vec<&str> = query.split('&').filter(|pair| !is_gone(pair)).collect();
-    let query = if kept.is_empty() { String::new() } else { format!("?{}", kept.join("&")) };
-    let fragment = fragment.map(|fragment| format!("#{fragment}")).unwrap_or_default();
+    let query = if kept.is_empty() {
+        String::new()
+    } else {
+        format!("?{}", kept.join("&"))
+    };
+    let fragment = fragment
+        .map(|fragment| format!("#{fragment}"))
+        .unwrap_or_default();
     Some(format!("{front}{query}{fragment}"))
 }
 

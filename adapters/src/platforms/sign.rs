@@ -1,4 +1,5 @@
-//! Signs by which a platform is recognised: their kinds, their weight, and how a profile writes them.
+//! Signs by which a platform is recognised: their kinds, their weight, and how a profile writes
+//! them.
 
 use super::pattern::Pattern;
 use serde::{Deserialize, Serialize};
@@ -29,7 +30,8 @@ pub struct Sign {
 /// Kind of a sign: the part of the document or the answer that is looked at.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SignKind {
-    /// The generator of the head, `admin:generatorAgent` included: name, version and URL joined by blanks.
+    /// The generator of the head, `admin:generatorAgent` included: name, version and URL joined by
+    /// blanks.
     Generator(Pattern),
     /// A comment of the document before its first entry.
     Comment(Pattern),
@@ -37,8 +39,9 @@ pub enum SignKind {
     Header(String, Pattern),
     /// A namespace that the document declares, or that an element of the head or of an entry has.
     Namespace(String),
-    /// The ids of all entries looked at. If the pattern has a group `site`, it must match the same in all: else this is a
-    /// planet, which shows the entries of many blogs. As a strong sign it must name the host of the head's link, too.
+    /// The ids of all entries looked at. If the pattern has a group `site`, it must match the same
+    /// in all: else this is a planet, which shows the entries of many blogs. As a strong sign it
+    /// must name the host of the head's link, too.
     Id(Pattern),
     /// A link of the head.
     HeadLink(Pattern),
@@ -81,7 +84,8 @@ impl TryFrom<SignTable> for Sign {
         let kinds = [
             raw.generator.map(SignKind::Generator),
             raw.comment.map(SignKind::Comment),
-            raw.header.map(|header| SignKind::Header(header.name, header.value)),
+            raw.header
+                .map(|header| SignKind::Header(header.name, header.value)),
             raw.namespace.map(SignKind::Namespace),
             raw.id.map(SignKind::Id),
             raw.head_link.map(SignKind::HeadLink),
@@ -94,7 +98,11 @@ impl TryFrom<SignTable> for Sign {
         }
         let mut kinds = kinds.into_iter().flatten();
         match (kinds.next(), kinds.next()) {
-            (Some(kind), None) => Ok(Self { kind, weight: raw.weight, why: raw.why }),
+            (Some(kind), None) => Ok(Self {
+                kind,
+                weight: raw.weight,
+                why: raw.why,
+            }),
             _ => Err(
                 "give exactly one of generator, comment, header, namespace, id, head_link, link, url, text",
             ),
@@ -108,7 +116,8 @@ impl SignKind {
         matches!(self, Self::Id(_) | Self::Link(_) | Self::Text(_))
     }
 
-    /// The rank by which signs of several platforms are weighed: the earlier, the more it is meant to say who made this.
+    /// The rank by which signs of several platforms are weighed: the earlier, the more it is meant
+    /// to say who made this.
     pub(super) fn rank(&self) -> u8 {
         match self {
             Self::Generator(_) => 0,

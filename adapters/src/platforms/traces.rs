@@ -26,7 +26,11 @@ pub struct Traces<'a> {
 impl<'a> Traces<'a> {
     /// A document of which nobody knows where it was.
     pub fn of(document: &'a SlicedDocument) -> Self {
-        Self { document, url: None, headers: &[] }
+        Self {
+            document,
+            url: None,
+            headers: &[],
+        }
     }
 }
 
@@ -45,23 +49,31 @@ pub(super) struct ParsedTraces<'a> {
 
 impl<'a> ParsedTraces<'a> {
     pub(super) fn new(traces: &'a Traces<'a>) -> Self {
-        Self { traces, entries: OnceCell::new() }
+        Self {
+            traces,
+            entries: OnceCell::new(),
+        }
     }
 
     /// True when the traces show a sign.
     pub(super) fn shows(&self, sign: &Sign) -> bool {
-        let Traces { document, url, headers } = self.traces;
+        let Traces {
+            document,
+            url,
+            headers,
+        } = self.traces;
         let metadata = &document.metadata;
         match &sign.kind {
-            SignKind::Generator(pattern) => {
-                metadata.generator.as_ref().is_some_and(|generator| pattern.is_match(&generator.to_string()))
-            }
+            SignKind::Generator(pattern) => metadata
+                .generator
+                .as_ref()
+                .is_some_and(|generator| pattern.is_match(&generator.to_string())),
             SignKind::Comment(pattern) => {
                 comments(&document.opening).any(|comment| pattern.is_match(comment))
             }
-            SignKind::Header(name, value) => {
-                headers.iter().any(|(given, text)| given.eq_ignore_ascii_case(name) && value.is_match(text))
-            }
+            SignKind::Header(name, value) => headers
+                .iter()
+                .any(|(given, text)| given.eq_ignore_ascii_case(name) && value.is_match(text)),
             SignKind::Namespace(ns) => {
                 declared(&document.opening).any(|given| bare(given) == bare(ns))
                     || metadata.foreign.iter().any(|element| is_of(element, ns))
@@ -72,21 +84,34 @@ impl<'a> ParsedTraces<'a> {
                         .any(|element| is_of(element, ns))
             }
             SignKind::Id(pattern) => {
-                let ids = document.entries.iter().take(IDS_MAX).map(|entry| match &entry.key {
-                    Key::Id(id) => Some(id.as_str()),
-                    _ => None,
-                });
+                let ids = document
+                    .entries
+                    .iter()
+                    .take(IDS_MAX)
+                    .map(|entry| match &entry.key {
+                        Key::Id(id) => Some(id.as_str()),
+                        _ => None,
+                    });
                 all(ids, pattern)
                     .is_some_and(|site| sign.weight == Weight::Weak || is_at_home(site, metadata))
             }
-            SignKind::HeadLink(pattern) => metadata.links.iter().any(|link| pattern.is_match(&link.href)),
-            SignKind::Link(pattern) => all(self.entries().iter().map(Entry::permalink), pattern).is_some(),
-            SignKind::Url(pattern) => {
-                [*url, metadata.link("self")].into_iter().flatten().any(|url| pattern.is_match(url))
+            SignKind::HeadLink(pattern) => metadata
+                .links
+                .iter()
+                .any(|link| pattern.is_match(&link.href)),
+            SignKind::Link(pattern) => {
+                all(self.entries().iter().map(Entry::permalink), pattern).is_some()
             }
+            SignKind::Url(pattern) => [*url, metadata.link("self")]
+                .into_iter()
+                .flatten()
+                .any(|url| pattern.is_match(url)),
             SignKind::Text(pattern) => {
                 let texts = self.entries().iter().flat_map(|entry| {
-                    [entry.content.as_ref().map(|body| &body.text), entry.summary.as_ref()]
+                    [
+                        entry.content.as_ref().map(|body| &body.text),
+                        entry.summary.as_ref(),
+                    ]
                 });
                 texts.flatten().any(|text| pattern.is_match(&text.value))
             }
@@ -99,13 +124,22 @@ impl<'a> ParsedTraces<'a> {
 
     fn entries(&self) -> &[Entry] {
         self.entries.get_or_init(|| {
-            self.traces.document.entries.iter().take(ENTRIES_MAX).map(|entry| entry.parse().0).collect()
+            self.traces
+                .document
+                .entries
+                .iter()
+                .take(ENTRIES_MAX)
+                .map(|entry| entry.parse().0)
+                .collect()
         })
     }
 }
 
 /// The site of some texts, if there are any, every one of them matches, and all are of the same.
-fn all<'t>(texts: impl Iterator<Item = Option<&'t str>>, pattern: &Pattern) -> Option<Option<&'t str>> {
+fn all<'t>(
+    texts: impl Iterator<Item = Option<&'t str>>,
+    pattern: &Pattern,
+) -> Option<Option<&'t str>> {
     let mut site = None;
     for text in texts {
         let text = text.filter(|text| pattern.is_match(text))?;
@@ -117,9 +151,12 @@ fn all<'t>(texts: impl Iterator<Item = Option<&'t str>>, pattern: &Pattern) -> O
     site
 }
 
-/// True when the site that the ids name, if it is a host or a URL, is the site of the feed's metadata.
+/// True when the site that the ids name, if it is a host or a URL, is the site of the feed's
+/// metadata.
 fn is_at_home(site: Option<&str>, metadata: &Metadata) -> bool {
-    let (Some(site), Some(home)) = (site, metadata.link("alternate")) else { return true };
+    let (Some(site), Some(home)) = (site, metadata.link("alternate")) else {
+        return true;
+    };
     let (site, home) = (host(site), host(home));
     !site.contains('.') || site.eq_ignore_ascii_case(home)
 }
@@ -137,7 +174,11 @@ fn is_of(element: &Element, ns: &str) -> bool {
 
 /// The comments of a document's opening.
 fn comments(opening: &str) -> impl Iterator<Item = &str> {
-    opening.split("<!--").skip(1).filter_map(|rest| rest.split_once("-->")).map(|(comment, _)| comment.trim())
+    opening
+        .split("<!--")
+        .skip(1)
+        .filter_map(|rest| rest.split_once("-->"))
+        .map(|(comment, _)| comment.trim())
 }
 
 /// The namespaces that a document's opening declares.

@@ -1,5 +1,5 @@
-//! Links, categories and generators as Atom writes them, which other formats borrow, and the plain forms of links and
-//! pictures.
+//! Links, categories and generators as Atom writes them, which other formats borrow, and the plain
+//! forms of links and pictures.
 
 use url::Url;
 
@@ -10,16 +10,28 @@ use crate::{Category, Element, Generator, Image, Link};
 /// A link; without a target there is none. Some early writers put the target into the text.
 pub(crate) fn link(element: &Element, scope: &Scope) -> Option<Link> {
     let named = element.attribute("href");
-    // An empty reference is the base itself (RFC 3986 section 5.2), which says something only if the document named it.
-    let base = || named.and(scope.base.as_ref()).filter(|_| scope.is_rebased).map(Url::to_string);
-    let href = named.and_then(present).or_else(|| present(&element.text())).or_else(base)?;
+    // An empty reference is the base itself (RFC 3986 section 5.2), which says something only if
+    // the document named it.
+    let base = || {
+        named
+            .and(scope.base.as_ref())
+            .filter(|_| scope.is_rebased)
+            .map(Url::to_string)
+    };
+    let href = named
+        .and_then(present)
+        .or_else(|| present(&element.text()))
+        .or_else(base)?;
     let rel = element.attribute("rel").and_then(present);
-    let rel = rel.map(|rel| match rel.strip_prefix("http://www.iana.org/assignments/relation/") {
-        Some(short) => short.to_owned(),
-        // Registered relations are compared without regard to case; those that are URIs are not (RFC 8288 section 2.1).
-        None if rel.contains(':') => rel,
-        None => rel.to_ascii_lowercase(),
-    });
+    let rel = rel.map(
+        |rel| match rel.strip_prefix("http://www.iana.org/assignments/relation/") {
+            Some(short) => short.to_owned(),
+            // Registered relations are compared without regard to case; those that are URIs are not
+            // (RFC 8288 section 2.1).
+            None if rel.contains(':') => rel,
+            None => rel.to_ascii_lowercase(),
+        },
+    );
     Some(Link {
         href: scope.resolve(&href),
         rel: rel.unwrap_or_else(|| "alternate".to_owned()),
@@ -33,7 +45,10 @@ pub(crate) fn link(element: &Element, scope: &Scope) -> Option<Link> {
 /// A category; some writers put the term into the text.
 pub(crate) fn category(element: &Element) -> Option<Category> {
     let label = element.attribute("label").and_then(present);
-    let term = element.attribute("term").and_then(present).or_else(|| label.clone());
+    let term = element
+        .attribute("term")
+        .and_then(present)
+        .or_else(|| label.clone());
     Some(Category {
         term: term.or_else(|| present(&element.text()))?,
         scheme: element.attribute("scheme").and_then(present),
@@ -47,23 +62,33 @@ pub(crate) fn generator(element: &Element, scope: &Scope) -> Option<Generator> {
     let generator = Generator {
         name: present(&element.text()),
         version: attribute("version"),
-        uri: attribute("uri").or_else(|| attribute("url")).map(|uri| scope.resolve(&uri)),
+        uri: attribute("uri")
+            .or_else(|| attribute("url"))
+            .map(|uri| scope.resolve(&uri)),
     };
     (generator != Generator::default()).then_some(generator)
 }
 
 /// A picture of which only the URL is known.
 pub(crate) fn picture(url: &str, scope: &Scope) -> Image {
-    Image { url: scope.resolve(url), ..Image::default() }
+    Image {
+        url: scope.resolve(url),
+        ..Image::default()
+    }
 }
 
 /// A permalink.
 pub(crate) fn alternate_link(href: String) -> Link {
-    Link { href, rel: "alternate".to_owned(), ..Link::default() }
+    Link {
+        href,
+        rel: "alternate".to_owned(),
+        ..Link::default()
+    }
 }
 
 /// True for a URL of which a permalink can be made.
 pub(crate) fn is_web_url(text: &str) -> bool {
     let scheme = text.split_once(':').map_or("", |(scheme, _)| scheme);
-    uri::is_absolute(text) && (scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https"))
+    uri::is_absolute(text)
+        && (scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https"))
 }

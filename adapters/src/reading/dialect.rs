@@ -1,10 +1,12 @@
-//! The dialect of a document: its format, and the namespaces that it puts the format's own elements into.
+//! The dialect of a document: its format, and the namespaces that it puts the format's own elements
+//! into.
 
 use crate::Format;
 use crate::text::date::SlashOrder;
 use crate::vocabulary::Vocabulary;
 
-/// A format as one document spells it: the namespace that the document puts its own elements into is the format's own.
+/// A format as one document spells it: the namespace that the document puts its own elements into
+/// is the format's own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Dialect {
     pub(crate) format: Format,

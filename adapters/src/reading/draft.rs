@@ -2,14 +2,18 @@
 
 use crate::note::Notes;
 use crate::reading::construct::alternate_link;
-use crate::reading::{Dialect, Scope, VALUES_MAX, add, add_categories, add_person, has_room, language_tag};
+use crate::reading::{
+    Dialect, Scope, VALUES_MAX, add, add_categories, add_person, has_room, language_tag,
+};
 use crate::text::{date, present};
 use crate::vocabulary::Vocabulary;
 use crate::{
-    Body, Category, Date, Element, Enclosure, Entry, IsPermaLink, Link, Note, PROXIED, Person, Source, Text,
+    Body, Category, Date, Element, Enclosure, Entry, IsPermaLink, Link, Note, PROXIED, Person,
+    Source, Text,
 };
 
-/// Limit of foreign elements that an entry keeps, nested ones counted; the rest are dropped with a note.
+/// Limit of foreign elements that an entry keeps, nested ones counted; the rest are dropped with a
+/// note.
 const FOREIGN_ELEMENTS_MAX: usize = 1024;
 
 /// Rank of an offer: the first offer of the best rank wins.
@@ -162,11 +166,14 @@ impl<'d> Draft<'d> {
 
     /// True while no content was offered, or one without a text.
     pub(crate) fn lacks_text(&self) -> bool {
-        self.offers.content.get().is_none_or(|content| content.text.value.is_empty())
+        self.offers
+            .content
+            .get()
+            .is_none_or(|content| content.text.value.is_empty())
     }
 
-    /// Offers a date of publication. Software that writes a date twice corrects itself: the last one holds, as other
-    /// readers have it.
+    /// Offers a date of publication. Software that writes a date twice corrects itself: the last
+    /// one holds, as other readers have it.
     pub(crate) fn published(&mut self, rank: Rank, raw: &str) {
         if let Some(date) = self.date(raw) {
             self.offers.published.offer_anew(rank, date);
@@ -229,14 +236,18 @@ impl<'d> Draft<'d> {
     /// Adds an author; one of rank `Fallback` counts only if the entry gets no other.
     pub(crate) fn author(&mut self, rank: Rank, person: Option<Person>) {
         let Some(person) = person else { return };
-        let authors =
-            if rank == Rank::Fallback { &mut self.fallback_authors } else { &mut self.entry.authors };
+        let authors = if rank == Rank::Fallback {
+            &mut self.fallback_authors
+        } else {
+            &mut self.entry.authors
+        };
         let room = has_room(authors);
         add_person(authors, person);
         self.limited(room, "authors");
     }
 
-    /// Adds an author whom another vocabulary names, behind those whom the format names, wherever they stand.
+    /// Adds an author whom another vocabulary names, behind those whom the format names, wherever
+    /// they stand.
     pub(crate) fn further_author(&mut self, person: Option<Person>) {
         if let Some(person) = person {
             add_person(&mut self.further_authors, person);
@@ -268,7 +279,9 @@ impl<'d> Draft<'d> {
     /// Notes that there was no room for something.
     fn limited(&mut self, room: bool, what: &str) {
         if !room {
-            self.notes.add(Note::Other(format!("more than {VALUES_MAX} {what} in one entry")));
+            self.notes.add(Note::Other(format!(
+                "more than {VALUES_MAX} {what} in one entry"
+            )));
         }
     }
 
@@ -312,8 +325,9 @@ impl<'d> Draft<'d> {
     pub(crate) fn keep(&mut self, element: Element) {
         let size = element.size();
         if self.foreign_elements + size > FOREIGN_ELEMENTS_MAX {
-            self.notes
-                .add(Note::Other(format!("more than {FOREIGN_ELEMENTS_MAX} foreign elements in one entry")));
+            self.notes.add(Note::Other(format!(
+                "more than {FOREIGN_ELEMENTS_MAX} foreign elements in one entry"
+            )));
             return;
         }
         self.foreign_elements += size;
@@ -331,7 +345,12 @@ impl<'d> Draft<'d> {
         for person in std::mem::take(&mut self.further_authors) {
             self.author(Rank::Borrowed, Some(person));
         }
-        let Self { dialect, mut entry, offers, .. } = self;
+        let Self {
+            dialect,
+            mut entry,
+            offers,
+            ..
+        } = self;
         entry.id = offers.id.take();
         entry.title = offers.title.take();
         entry.content = offers.content.take();
@@ -344,7 +363,10 @@ impl<'d> Draft<'d> {
         // RSS has one body: alone it is the content, beside a fuller one it is the summary.
         if entry.content.is_none() && dialect.native() == Vocabulary::Rss {
             let body = summary.take().or_else(|| lead.take());
-            entry.content = body.map(|text| Body { text, ..Body::default() });
+            entry.content = body.map(|text| Body {
+                text,
+                ..Body::default()
+            });
         }
         entry.summary = summary.or(lead);
         (entry, self.notes)
@@ -353,12 +375,18 @@ impl<'d> Draft<'d> {
     fn settle_links(&mut self) {
         let links = &mut self.entry.links;
         let alternate = links.iter().position(|link| link.rel == "alternate");
-        match (alternate, self.original_link.take(), self.offers.permalink.0.take()) {
+        match (
+            alternate,
+            self.original_link.take(),
+            self.offers.permalink.0.take(),
+        ) {
             (Some(at), Some(original), _) if links[at].href != original => {
                 links[at].rel = PROXIED.to_owned();
                 links.insert(at, alternate_link(original));
             }
-            (None, Some(url), _) | (None, None, Some((_, url))) => links.insert(0, alternate_link(url)),
+            (None, Some(url), _) | (None, None, Some((_, url))) => {
+                links.insert(0, alternate_link(url))
+            }
             _ => {}
         }
     }

@@ -2,8 +2,9 @@
 
 use crate::{Category, Person};
 
-/// Limit of the links, people, categories or enclosures of one entry or feed; the rest are dropped, those of an entry with
-/// a note. It also keeps the search for repetitions from growing with the square of hostile input.
+/// Limit of the links, people, categories or enclosures of one entry or feed; the rest are dropped,
+/// those of an entry with a note. It also keeps the search for repetitions from growing with the
+/// square of hostile input.
 pub(crate) const VALUES_MAX: usize = 1024;
 
 /// True while there is room for another value.
@@ -24,8 +25,9 @@ pub(crate) fn add_person(people: &mut Vec<Person>, person: Person) {
         return;
     }
     let same = |a: &Option<String>, b: &Option<String>| a.is_some() && a == b;
-    let known =
-        people.iter_mut().find(|known| same(&known.name, &person.name) || same(&known.email, &person.email));
+    let known = people
+        .iter_mut()
+        .find(|known| same(&known.name, &person.name) || same(&known.email, &person.email));
     match known {
         Some(known) => {
             known.name = known.name.take().or(person.name);
@@ -37,12 +39,15 @@ pub(crate) fn add_person(people: &mut Vec<Person>, person: Person) {
     }
 }
 
-/// Adds categories whose term is not there yet, in whatever case and scheme: publishers repeat their tags in every
-/// vocabulary that they know. False when there was no room for all.
+/// Adds categories whose term is not there yet, in whatever case and scheme: publishers repeat
+/// their tags in every vocabulary that they know. False when there was no room for all.
 pub(crate) fn add_categories(categories: &mut Vec<Category>, offered: Vec<Category>) -> bool {
     let mut room = true;
     for category in offered {
-        if !categories.iter().any(|known| known.term.eq_ignore_ascii_case(&category.term)) {
+        if !categories
+            .iter()
+            .any(|known| known.term.eq_ignore_ascii_case(&category.term))
+        {
             room &= has_room(categories);
             add(categories, category);
         }

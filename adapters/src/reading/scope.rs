@@ -1,4 +1,5 @@
-//! The scope of an element: the base and the language that it inherits, and the texts and references resolved in it.
+//! The scope of an element: the base and the language that it inherits, and the texts and
+//! references resolved in it.
 
 use std::borrow::Cow;
 
@@ -18,7 +19,8 @@ pub(crate) struct Scope {
     pub(crate) base: Option<Url>,
     /// True when the document named the base itself.
     pub(crate) is_rebased: bool,
-    /// Empty where `xml:lang=""` says that there is none, so that none is inherited (XML section 2.12).
+    /// Empty where `xml:lang=""` says that there is none, so that none is inherited (XML section
+    /// 2.12).
     pub(crate) language: Option<String>,
 }
 
@@ -61,13 +63,19 @@ impl Scope {
             Cow::Owned(resolved) => Some(resolved),
             Cow::Borrowed(_) => None,
         };
-        self.text(TextKind::Html, resolved.unwrap_or_else(|| html.into_owned()))
+        self.text(
+            TextKind::Html,
+            resolved.unwrap_or_else(|| html.into_owned()),
+        )
     }
 
     /// A text in this scope.
     pub(crate) fn text(&self, kind: TextKind, value: impl Into<String>) -> Text {
         // Plain text has no references.
-        let base = self.base.as_ref().filter(|_| self.is_rebased && kind != TextKind::Plain);
+        let base = self
+            .base
+            .as_ref()
+            .filter(|_| self.is_rebased && kind != TextKind::Plain);
         Text {
             kind,
             value: value.into(),

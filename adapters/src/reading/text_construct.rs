@@ -1,4 +1,5 @@
-//! Text constructs and contents of Atom (RFC 4287 sections 3.1 and 4.1.3), those of its drafts and of 0.3 included.
+//! Text constructs and contents of Atom (RFC 4287 sections 3.1 and 4.1.3), those of its drafts and
+//! of 0.3 included.
 
 use crate::reading::{Scope, language_tag};
 use crate::text::markup::{XHTML, XML, write_nodes};
@@ -20,26 +21,35 @@ enum ConstructKind {
 }
 
 impl ConstructKind {
-    /// Illegal types are read for what their writers meant: `text/plain`, `text/html`, the empty string, types with
-    /// parameters. Child elements where none may be are XHTML that nobody labelled.
+    /// Illegal types are read for what their writers meant: `text/plain`, `text/html`, the empty
+    /// string, types with parameters. Child elements where none may be are XHTML that nobody
+    /// labelled.
     fn of(element: &Element) -> Self {
         let named = element.attribute("type").unwrap_or("").to_ascii_lowercase();
         let named = named.split(';').next().unwrap_or("").trim();
         let has_children = element.elements().next().is_some();
         // TypePad put escaped HTML into a div; there is no element in that.
         let is_source = matches!(named, "html" | "text/html")
-            && element.elements().all(|div| div.name == "div" && div.elements().next().is_none());
-        let escaped =
-            is_source || element.attribute("mode").is_some_and(|mode| mode.eq_ignore_ascii_case("escaped"));
-        let is_base64 =
-            named == "base64" || element.attribute("mode").is_some_and(|mode| mode.trim() == "base64");
+            && element
+                .elements()
+                .all(|div| div.name == "div" && div.elements().next().is_none());
+        let escaped = is_source
+            || element
+                .attribute("mode")
+                .is_some_and(|mode| mode.eq_ignore_ascii_case("escaped"));
+        let is_base64 = named == "base64"
+            || element
+                .attribute("mode")
+                .is_some_and(|mode| mode.trim() == "base64");
         match named {
             "" | "text" | "text/plain" | "plain" | "base64" | "html" | "text/html"
                 if is_base64 && !has_children =>
             {
                 Self::Base64
             }
-            "html" | "text/html" | "application/xhtml+xml" | "xhtml" if has_children && !escaped => {
+            "html" | "text/html" | "application/xhtml+xml" | "xhtml"
+                if has_children && !escaped =>
+            {
                 Self::Xhtml
             }
             "html" | "text/html" | "application/xhtml+xml" => Self::Html,
@@ -53,15 +63,25 @@ impl ConstructKind {
     }
 }
 
-/// The last of the alternatives of a content of 0.3 (`multipart/alternative`), which is the fullest (RFC 2046 section 5.1.4); any
-/// other element is its own.
+/// The last of the alternatives of a content of 0.3 (`multipart/alternative`), which is the fullest
+/// (RFC 2046 section 5.1.4); any other element is its own.
 fn best_alternative(mut element: Element) -> Element {
-    let named = element.attribute("type").unwrap_or_default().trim().to_ascii_lowercase();
-    let is_alternative = |node: &Node| matches!(node, Node::Element(child) if child.name == element.name);
+    let named = element
+        .attribute("type")
+        .unwrap_or_default()
+        .trim()
+        .to_ascii_lowercase();
+    let is_alternative =
+        |node: &Node| matches!(node, Node::Element(child) if child.name == element.name);
     if !named.starts_with("multipart/") {
         return element;
     }
-    match element.children.iter().rposition(is_alternative).map(|at| element.children.swap_remove(at)) {
+    match element
+        .children
+        .iter()
+        .rposition(is_alternative)
+        .map(|at| element.children.swap_remove(at))
+    {
         Some(Node::Element(best)) => best,
         _ => element,
     }
@@ -88,24 +108,31 @@ pub(crate) fn text(element: Element, scope: &Scope) -> Option<Text> {
 /// The text that base64 stands for; if it is no base64, or that of no text, it stays as it is.
 fn unpack(text: String, scope: &Scope) -> Text {
     let decoded = base64::decode(&text).and_then(|bytes| String::from_utf8(bytes).ok());
-    match decoded.map(|decoded| clean(&decoded).into_owned()).and_then(visible) {
+    match decoded
+        .map(|decoded| clean(&decoded).into_owned())
+        .and_then(visible)
+    {
         Some(decoded) => scope.html(decoded),
         None => scope.text(TextKind::Plain, text),
     }
 }
 
-/// A content (RFC 4287 section 4.1.3). One that has both `src` and a text keeps the text, which Atom forbids it to have
-/// but readers show.
+/// A content (RFC 4287 section 4.1.3). One that has both `src` and a text keeps the text, which
+/// Atom forbids it to have but readers show.
 pub(crate) fn body(element: Element, scope: &Scope) -> Option<Body> {
     let mut element = best_alternative(element);
     let kind = ConstructKind::of(&element);
-    let src = element.attribute("src").and_then(present).map(|src| scope.resolve(&src));
+    let src = element
+        .attribute("src")
+        .and_then(present)
+        .map(|src| scope.resolve(&src));
     let named = element.attribute("type").and_then(present);
     let plain = |text| scope.text(TextKind::Plain, text);
     let (text, media_type) = match kind {
-        ConstructKind::Plain | ConstructKind::Html | ConstructKind::Xhtml | ConstructKind::Base64 => {
-            (text(element, scope), None)
-        }
+        ConstructKind::Plain
+        | ConstructKind::Html
+        | ConstructKind::Xhtml
+        | ConstructKind::Base64 => (text(element, scope), None),
         ConstructKind::Markup(named) | ConstructKind::Other(named) if !is_of_content(&named) => {
             (text(element, scope), None)
         }
@@ -121,13 +148,22 @@ pub(crate) fn body(element: Element, scope: &Scope) -> Option<Body> {
             write_nodes(&mut markup, &element.children, &[]);
             (visible(markup).map(plain), Some(media_type))
         }
-        ConstructKind::Other(media_type) => {
-            (visible(element.text()).map(|text| other(text, &media_type, scope)), Some(media_type))
-        }
+        ConstructKind::Other(media_type) => (
+            visible(element.text()).map(|text| other(text, &media_type, scope)),
+            Some(media_type),
+        ),
     };
     match (text, src) {
-        (Some(text), _) => Some(Body { text, media_type, src: None }),
-        (None, Some(src)) => Some(Body { media_type: named, src: Some(src), ..Body::default() }),
+        (Some(text), _) => Some(Body {
+            text,
+            media_type,
+            src: None,
+        }),
+        (None, Some(src)) => Some(Body {
+            media_type: named,
+            src: Some(src),
+            ..Body::default()
+        }),
         (None, None) => None,
     }
 }
@@ -136,16 +172,30 @@ pub(crate) fn body(element: Element, scope: &Scope) -> Option<Body> {
 fn other(text: String, media_type: &str, scope: &Scope) -> Text {
     let is_text = media_type.starts_with("text/") || is_xml(media_type);
     let is_base64 = !is_text && base64::decode(&text).is_some();
-    let kind = if is_base64 { TextKind::Base64 } else { TextKind::Plain };
+    let kind = if is_base64 {
+        TextKind::Base64
+    } else {
+        TextKind::Plain
+    };
     scope.text(kind, text)
 }
 
-/// The top-level types of media (RFC 6838 section 4.2, RFC 8081, RFC 9695). A content is of one part, so `multipart` is not among
-/// them (RFC 4287 section 4.1.3.1).
-const TOP_LEVEL_TYPES: [&str; 9] =
-    ["application", "audio", "font", "haptics", "image", "message", "model", "text", "video"];
+/// The top-level types of media (RFC 6838 section 4.2, RFC 8081, RFC 9695). A content is of one
+/// part, so `multipart` is not among them (RFC 4287 section 4.1.3.1).
+const TOP_LEVEL_TYPES: [&str; 9] = [
+    "application",
+    "audio",
+    "font",
+    "haptics",
+    "image",
+    "message",
+    "model",
+    "text",
+    "video",
+];
 
-/// True for the media type that a content may have. Of another type nobody knows what it means: it is read as a text.
+/// True for the media type that a content may have. Of another type nobody knows what it means: it
+/// is read as a text.
 fn is_of_content(named: &str) -> bool {
     named.split_once('/').is_some_and(|(top_level, subtype)| {
         let is_sign = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$&-^_.+".contains(&byte);
@@ -161,13 +211,18 @@ fn is_xml(media_type: &str) -> bool {
 /// The namespace of Atom 1.0, whose text constructs are stricter than those of its drafts.
 const ATOM_10: &str = "http://www.w3.org/2005/Atom";
 
-/// The inside of an XHTML `div` (or of what stands in its scope), well-formed, in the XHTML namespace.
+/// The inside of an XHTML `div` (or of what stands in its scope), well-formed, in the XHTML
+/// namespace.
 pub(crate) fn fragment(mut element: Element, scope: &Scope) -> Option<Text> {
-    let outside =
-        element.children.iter().any(|node| matches!(node, Node::Text(text) if present(text).is_some()));
+    let outside = element
+        .children
+        .iter()
+        .any(|node| matches!(node, Node::Text(text) if present(text).is_some()));
     // In 1.0 the div is packaging; in 0.3, where no type is called `xhtml`, it is content.
-    let is_packed =
-        element.ns == ATOM_10 || element.attribute("type").is_none_or(|named| !named.contains('/'));
+    let is_packed = element.ns == ATOM_10
+        || element
+            .attribute("type")
+            .is_none_or(|named| !named.contains('/'));
     let unlabelled = element.ns.clone();
     adopt(&mut element, &unlabelled);
     let mut elements = element.elements();
@@ -184,7 +239,8 @@ pub(crate) fn fragment(mut element: Element, scope: &Scope) -> Option<Text> {
     Some(text)
 }
 
-/// Puts elements that stand in the feed's own namespace, because nobody declared another, into that of XHTML.
+/// Puts elements that stand in the feed's own namespace, because nobody declared another, into that
+/// of XHTML.
 pub(crate) fn adopt(element: &mut Element, unlabelled: &str) {
     for node in &mut element.children {
         if let Node::Element(child) = node {

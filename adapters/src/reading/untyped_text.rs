@@ -6,8 +6,9 @@ use crate::text::markup::{XHTML, write_nodes};
 use crate::text::{entities, references, visible};
 use crate::{Element, Text, TextKind};
 
-/// A title. RSS never says whether it is HTML: it is taken for HTML only if, read as XML, it still holds an element or a
-/// reference that means something: "AT&T", "a < b" and `Vec<T>` are plain, "&lt;i>x&lt;/i>" and "Q&amp;amp;A" in the source are not.
+/// A title. RSS never says whether it is HTML: it is taken for HTML only if, read as XML, it still
+/// holds an element or a reference that means something: "AT&T", "a < b" and `Vec<T>` are plain,
+/// "&lt;i>x&lt;/i>" and "Q&amp;amp;A" in the source are not.
 pub(crate) fn title(element: &Element, scope: &Scope) -> Option<Text> {
     let text = if element.elements().next().is_none() {
         visible(element.characters()).map(|text| scope.html(text))
@@ -15,7 +16,15 @@ pub(crate) fn title(element: &Element, scope: &Scope) -> Option<Text> {
         unescaped(element.clone(), scope)
     };
     let text = text?.trimmed();
-    Some(if holds_markup(&text.value) { text } else { Text { kind: TextKind::Plain, base: None, ..text } })
+    Some(if holds_markup(&text.value) {
+        text
+    } else {
+        Text {
+            kind: TextKind::Plain,
+            base: None,
+            ..text
+        }
+    })
 }
 
 fn holds_markup(text: &str) -> bool {
@@ -25,13 +34,23 @@ fn holds_markup(text: &str) -> bool {
 }
 
 /// Elements that need no end tag.
-const WITHOUT_END: [&str; 10] = ["br", "hr", "img", "wbr", "p", "li", "dt", "dd", "embed", "input"];
+const WITHOUT_END: [&str; 10] = [
+    "br", "hr", "img", "wbr", "p", "li", "dt", "dd", "embed", "input",
+];
 
-/// True when an element, or a comment, is written with the tag that begins with this text, behind its `<`. A start tag that
-/// needs an end tag tells nothing by itself: in a title it is what the title speaks of, `<div>` or `Vec<T>`.
+/// True when an element, or a comment, is written with the tag that begins with this text, behind
+/// its `<`. A start tag that needs an end tag tells nothing by itself: in a title it is what the
+/// title speaks of, `<div>` or `Vec<T>`.
 fn is_of_element(tag: &str) -> bool {
-    let name = |tag: &str| tag.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(tag.len());
-    let is_standalone = || WITHOUT_END.iter().any(|known| known.eq_ignore_ascii_case(&tag[..name(tag)]));
+    let name = |tag: &str| {
+        tag.find(|c: char| !c.is_ascii_alphanumeric())
+            .unwrap_or(tag.len())
+    };
+    let is_standalone = || {
+        WITHOUT_END
+            .iter()
+            .any(|known| known.eq_ignore_ascii_case(&tag[..name(tag)]))
+    };
     match tag.strip_prefix('/') {
         Some(end) => end.starts_with(|c: char| c.is_ascii_alphabetic()),
         None => tag.starts_with("!--") || is_standalone(),

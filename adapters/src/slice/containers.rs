@@ -12,8 +12,9 @@ use crate::text::markup::tree::Bindings;
 use crate::vocabulary::Vocabulary;
 use crate::{Format, Note};
 
-/// Limit of the containers that may declare something; what later ones declare is not in force. Every entry of a container
-/// shares what that declares, but every container repeats what those around it declared.
+/// Limit of the containers that may declare something; what later ones declare is not in force.
+/// Every entry of a container shares what that declares, but every container repeats what those
+/// around it declared.
 const CONTAINERS_MAX: usize = 64;
 
 /// Longest language tag that is inherited, bytes. Those that exist have a few dozen at most.
@@ -51,13 +52,23 @@ impl ContainerTag<'_> {
 impl Containers {
     /// No container yet; the document itself gives this scope.
     pub(super) fn new(dialect: Dialect, scope: Scope) -> Self {
-        let outermost = Arc::new(Inherited { dialect, bindings: Bindings::default(), scope });
-        Self { open: Vec::new(), count: 0, outermost }
+        let outermost = Arc::new(Inherited {
+            dialect,
+            bindings: Bindings::default(),
+            scope,
+        });
+        Self {
+            open: Vec::new(),
+            count: 0,
+            outermost,
+        }
     }
 
     /// The declarations in force inside the innermost container.
     pub(super) fn inherited(&self) -> &Arc<Inherited> {
-        self.open.last().map_or(&self.outermost, |container| &container.inherited)
+        self.open
+            .last()
+            .map_or(&self.outermost, |container| &container.inherited)
     }
 
     /// The declarations of the root.
@@ -81,8 +92,9 @@ impl Containers {
         }
     }
 
-    /// Opens a container: its declarations are in force for everything in it. Returns them, or `None` when there are too
-    /// many containers. A namespace that is new to the document's own elements is added to the dialect.
+    /// Opens a container: its declarations are in force for everything in it. Returns them, or
+    /// `None` when there are too many containers. A namespace that is new to the document's own
+    /// elements is added to the dialect.
     pub(super) fn open(
         &mut self,
         tag: &ContainerTag<'_>,
@@ -93,7 +105,10 @@ impl Containers {
         self.count += 1;
         if self.count > CONTAINERS_MAX {
             notes.add(Note::Other(format!("more than {CONTAINERS_MAX} channels")));
-            self.open.push(Container { depth: tag.depth, inherited: outside });
+            self.open.push(Container {
+                depth: tag.depth,
+                inherited: outside,
+            });
             return None;
         }
         let bindings = declared(&outside.bindings, tag.raw).into_owned();
@@ -112,15 +127,23 @@ impl Containers {
                 _ => {}
             }
         }
-        // Whatever namespace the document puts its own elements into is the format's; RDF's is that of the envelope.
+        // Whatever namespace the document puts its own elements into is the format's; RDF's is that
+        // of the envelope.
         if Vocabulary::of(&namespace) != Vocabulary::Rdf && !dialect.own.contains(&namespace) {
             dialect.own.push(namespace);
         }
-        let inherited = Arc::new(Inherited { dialect: dialect.clone(), bindings, scope });
+        let inherited = Arc::new(Inherited {
+            dialect: dialect.clone(),
+            bindings,
+            scope,
+        });
         if self.open.is_empty() {
             self.outermost = Arc::clone(&inherited);
         }
-        self.open.push(Container { depth: tag.depth, inherited: Arc::clone(&inherited) });
+        self.open.push(Container {
+            depth: tag.depth,
+            inherited: Arc::clone(&inherited),
+        });
         Some(inherited)
     }
 }

@@ -1,5 +1,6 @@
-//! The walk over a document's tokens that finds where the feed's own elements and the entries begin and end, whatever state
-//! the tags are in; their meaning is left to others, except for the few elements that name an entry.
+//! The walk over a document's tokens that finds where the feed's own elements and the entries begin
+//! and end, whatever state the tags are in; their meaning is left to others, except for the few
+//! elements that name an entry.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -25,7 +26,8 @@ use crate::{ENTRIES_MAX, Format, NotAFeed, Note, RawEntry};
 /// Limit of the elements that are open at once; deeper ones are not followed.
 const OPEN_MAX: usize = 4096;
 
-/// Limit of the children of one entry that are read for its key: of those that name it for certain, and of the others.
+/// Limit of the children of one entry that are read for its key: of those that name it for certain,
+/// and of the others.
 const NAMES_MAX: usize = 64;
 
 /// A document of markup in pieces.
@@ -36,7 +38,8 @@ pub(super) struct CutMarkup {
     pub(super) feed: FeedPart,
     pub(super) entries: Vec<(RawEntry, EntryNames)>,
     pub(super) notes: Notes,
-    /// True when the only entry is the one that the document is cut in, or none of those that it holds can be read.
+    /// True when the only entry is the one that the document is cut in, or none of those that it
+    /// holds can be read.
     pub(super) lost: bool,
 }
 
@@ -46,7 +49,11 @@ pub(super) fn cut(root: &Root<'_>, scope: Scope) -> Result<CutMarkup, NotAFeed> 
     let mut tokens = Tokens::new(root.text);
     while let Some((token, span)) = tokens.next() {
         match token {
-            Token::Start { name, attributes, empty } => cutter.start(name, attributes, empty, span),
+            Token::Start {
+                name,
+                attributes,
+                empty,
+            } => cutter.start(name, attributes, empty, span),
             Token::End { name } => cutter.end(name, span),
             Token::Text(_) | Token::Literal(_) => {}
         }
@@ -114,7 +121,11 @@ struct CutEntry<'t> {
 
 impl<'t> Cutter<'t> {
     fn new(root: &Root<'t>, scope: Scope) -> Self {
-        let dialect = Dialect { format: root.format, own: Vec::new(), slash_order: None };
+        let dialect = Dialect {
+            format: root.format,
+            own: Vec::new(),
+            slash_order: None,
+        };
         Self {
             text: root.text,
             dialect: dialect.clone(),
@@ -141,7 +152,11 @@ impl<'t> Cutter<'t> {
                 self.break_off(depth, span.start);
             } else {
                 if is_child {
-                    self.child = Some(OpenChild { start: span.start, depth: self.open.len(), leaf: None });
+                    self.child = Some(OpenChild {
+                        start: span.start,
+                        depth: self.open.len(),
+                        leaf: None,
+                    });
                 }
                 self.push(name, empty, &span);
                 return;
@@ -150,29 +165,44 @@ impl<'t> Cutter<'t> {
         self.start_outside(name, raw, empty, span);
     }
 
-    /// True when a start tag inside an entry's child is that of the next entry: the child, which holds text, was not ended.
+    /// True when a start tag inside an entry's child is that of the next entry: the child, which
+    /// holds text, was not ended.
     fn breaks_out(&mut self, name: &str, raw: &str, end: usize) -> bool {
         if !self.is_entry(name, raw) {
             return false;
         }
         let inherited = Arc::clone(self.containers.inherited());
-        let Some(child) = &mut self.child else { return false };
+        let Some(child) = &mut self.child else {
+            return false;
+        };
         let text = &self.text[child.start..];
-        let leaf = *child.leaf.get_or_insert_with(|| Leaf::of(text, &inherited.bindings, &inherited.dialect));
-        let in_text = self.open.innermost().is_some_and(|name| is_name_of_text(split(name).1));
+        let leaf = *child
+            .leaf
+            .get_or_insert_with(|| Leaf::of(text, &inherited.bindings, &inherited.dialect));
+        let in_text = self
+            .open
+            .innermost()
+            .is_some_and(|name| is_name_of_text(split(name).1));
         let is_direct = self.open.len() == child.depth + 1;
-        // Somebody who embeds an entry in XHTML has to say that it is Atom; some feeds say so of each of their own.
-        let is_declared = || declares(raw) && !self.entry.as_ref().is_some_and(|entry| entry.declares);
+        // Somebody who embeds an entry in XHTML has to say that it is Atom; some feeds say so of
+        // each of their own.
+        let is_declared =
+            || declares(raw) && !self.entry.as_ref().is_some_and(|entry| entry.declares);
         let breaks_out = match leaf {
             Leaf::No => false,
             Leaf::Inner => in_text,
             Leaf::Text => in_text || is_direct,
             Leaf::Deep => is_direct || !is_declared(),
         };
-        breaks_out && !self.open.name_at(child.depth).is_some_and(|name| ends_first(name, &self.text[end..]))
+        breaks_out
+            && !self
+                .open
+                .name_at(child.depth)
+                .is_some_and(|name| ends_first(name, &self.text[end..]))
     }
 
-    /// Ends the open entry before its open child: what that holds was meant for others, or is not whole.
+    /// Ends the open entry before its open child: what that holds was meant for others, or is not
+    /// whole.
     fn break_off(&mut self, depth: usize, end: usize) {
         let end = self.child.take().map_or(end, |child| child.start);
         if let Some(entry) = &mut self.entry {
@@ -203,7 +233,11 @@ impl<'t> Cutter<'t> {
             if self.is_container(name, raw) {
                 self.contain(name, raw);
             } else {
-                self.child = Some(OpenChild { start: span.start, depth: self.open.len(), leaf: None });
+                self.child = Some(OpenChild {
+                    start: span.start,
+                    depth: self.open.len(),
+                    leaf: None,
+                });
             }
         }
         self.push(name, empty, &span);
@@ -213,7 +247,9 @@ impl<'t> Cutter<'t> {
         // Beyond the limit only the tag is passed over; an empty element opens nothing anyway.
         if self.open.len() >= OPEN_MAX && !empty {
             self.state.mended = true;
-            self.notes.add(Note::Other(format!("more than {OPEN_MAX} levels of elements")));
+            self.notes.add(Note::Other(format!(
+                "more than {OPEN_MAX} levels of elements"
+            )));
             return;
         }
         self.open.push(name);
@@ -231,8 +267,8 @@ impl<'t> Cutter<'t> {
         self.close_to(place, span.start, Some(span.end));
     }
 
-    /// Closes elements until only so many are open. The last of them ends at `own_end` if it was closed by its own tag;
-    /// all others end where the tag that closed them begins.
+    /// Closes elements until only so many are open. The last of them ends at `own_end` if it was
+    /// closed by its own tag; all others end where the tag that closed them begins.
     fn close_to(&mut self, depth: usize, end: usize, own_end: Option<usize>) {
         while self.open.len() > depth {
             let Some(name) = self.open.pop() else { return };
@@ -248,7 +284,8 @@ impl<'t> Cutter<'t> {
             match &mut self.entry {
                 Some(entry) => {
                     // One that lost its end names nothing if it swallowed what stood behind it.
-                    let swallowed = || memchr::memchr(b'<', &self.text.as_bytes()[start + 1..end]).is_some();
+                    let swallowed =
+                        || memchr::memchr(b'<', &self.text.as_bytes()[start + 1..end]).is_some();
                     let marks = match NameStrength::of(name) {
                         Some(NameStrength::Certain) => Some(&mut entry.certain),
                         Some(NameStrength::Possible) => Some(&mut entry.possible),
@@ -272,24 +309,35 @@ impl<'t> Cutter<'t> {
 
     /// The namespace of a start tag, given where it stands.
     fn namespace(&self, name: &str, raw: &str) -> String {
-        self.containers.inherited().bindings.namespace_of_tag(split(name).0, raw).into_owned()
+        self.containers
+            .inherited()
+            .bindings
+            .namespace_of_tag(split(name).0, raw)
+            .into_owned()
     }
 
     fn is_entry(&mut self, name: &str, raw: &str) -> bool {
         let (_, local) = split(name);
-        // Some called their Atom entries items. Only where an entry may stand: inside another it would end that.
+        // Some called their Atom entries items. Only where an entry may stand: inside another it
+        // would end that.
         let may_stand = self.entry.is_none() && self.child.is_none();
-        let is_other =
-            || may_stand && ["item", "entry"].iter().any(|other| local.eq_ignore_ascii_case(other));
+        let is_other = || {
+            may_stand
+                && ["item", "entry"]
+                    .iter()
+                    .any(|other| local.eq_ignore_ascii_case(other))
+        };
         if !local.eq_ignore_ascii_case(self.dialect.entry_name()) && !is_other() {
             return false;
         }
-        let is_native = self.dialect.vocabulary(&self.namespace(name, raw)) == self.dialect.native();
+        let is_native =
+            self.dialect.vocabulary(&self.namespace(name, raw)) == self.dialect.native();
         self.state.lost |= !is_native && self.entry.is_none();
         is_native
     }
 
-    /// The root; in it a channel, or RSS 1.1's `items` (in RSS 1.0, one level deeper, that is a list of references).
+    /// The root; in it a channel, or RSS 1.1's `items` (in RSS 1.0, one level deeper, that is a
+    /// list of references).
     fn is_container(&self, name: &str, raw: &str) -> bool {
         let (_, local) = split(name);
         let depth = self.open.len();
@@ -297,7 +345,10 @@ impl<'t> Cutter<'t> {
             return self.containers.len() == 0 && self.feed.scope.is_none();
         }
         if self.dialect.format == Format::Atom
-            || self.containers.depth().is_none_or(|outer| outer + 1 != depth)
+            || self
+                .containers
+                .depth()
+                .is_none_or(|outer| outer + 1 != depth)
         {
             return false;
         }
@@ -305,16 +356,28 @@ impl<'t> Cutter<'t> {
             // A channel in a channel is a heading with items of its own.
             return local.eq_ignore_ascii_case("channel");
         }
-        let is_items = || local == "items" && Vocabulary::of(&self.namespace(name, raw)) == Vocabulary::Rss;
+        let is_items =
+            || local == "items" && Vocabulary::of(&self.namespace(name, raw)) == Vocabulary::Rss;
         depth == 1 && (local.eq_ignore_ascii_case("channel") || is_items())
     }
 
     fn contain(&mut self, name: &'t str, raw: &'t str) {
-        let tag = ContainerTag { name, raw, depth: self.open.len() };
-        let Some(inherited) = self.containers.open(&tag, &mut self.dialect, &mut self.notes) else { return };
+        let tag = ContainerTag {
+            name,
+            raw,
+            depth: self.open.len(),
+        };
+        let Some(inherited) = self
+            .containers
+            .open(&tag, &mut self.dialect, &mut self.notes)
+        else {
+            return;
+        };
         if tag.is_channel() {
             self.feed.has_channel = true;
-            let about = attributes(raw).filter(|(attribute, _)| *attribute == "rdf:about").last();
+            let about = attributes(raw)
+                .filter(|(attribute, _)| *attribute == "rdf:about")
+                .last();
             if let Some((_, about)) = about {
                 self.feed.id = present(&about);
             }
@@ -324,7 +387,9 @@ impl<'t> Cutter<'t> {
         } else if self.feed.scope.is_none() {
             // CDF says in the start tag of the outermost channel what others say in elements.
             let tag = grow(&format!("<channel{raw}/>"), &inherited.bindings);
-            self.feed.children.extend(tag.map(|grown| (grown.element, inherited.scope.clone())));
+            self.feed
+                .children
+                .extend(tag.map(|grown| (grown.element, inherited.scope.clone())));
             self.feed.scope = Some(inherited.scope.clone());
         }
     }
@@ -334,15 +399,24 @@ impl<'t> Cutter<'t> {
             // The heading of a nested channel is not that of the document.
             return;
         }
-        let Inherited { bindings, scope, .. } = &**self.containers.inherited();
-        self.state.mended |= self.feed.add(&self.text[span], bindings, scope, &mut self.notes);
+        let Inherited {
+            bindings, scope, ..
+        } = &**self.containers.inherited();
+        self.state.mended |= self
+            .feed
+            .add(&self.text[span], bindings, scope, &mut self.notes);
     }
 
     fn keep(&mut self, open: OpenEntry<'t>, end: usize) {
         let inherited = Arc::clone(self.containers.inherited());
         let raw = RawEntry::of_markup(&self.text[open.start..end], Arc::clone(&inherited));
         let names = self.certain_names(&open, &inherited);
-        self.entries.push(CutEntry { raw, names, open, inherited });
+        self.entries.push(CutEntry {
+            raw,
+            names,
+            open,
+            inherited,
+        });
     }
 
     /// Reads the names that are the entry's for certain.
@@ -350,7 +424,8 @@ impl<'t> Cutter<'t> {
         let mut names = EntryNames::default();
         if self.dialect.format == Format::Rdf && entry.attributes.contains("about") {
             let tag = format!("<item{}/>", entry.attributes);
-            names.about = grow(&tag, &inherited.bindings).and_then(|grown| rdf::about(&grown.element));
+            names.about =
+                grow(&tag, &inherited.bindings).and_then(|grown| rdf::about(&grown.element));
         }
         if self.dialect.format == Format::Cdf {
             let tag = format!("<item{}/>", entry.attributes);
@@ -363,12 +438,19 @@ impl<'t> Cutter<'t> {
         names
     }
 
-    /// Reads the names that count only if nothing better names an entry. In most documents every entry has something better.
+    /// Reads the names that count only if nothing better names an entry. In most documents every
+    /// entry has something better.
     fn read_possible_names(&mut self) {
         if self.entries.iter().all(|entry| entry.names.is_certain()) {
             return;
         }
-        for CutEntry { names, open, inherited, .. } in &mut self.entries {
+        for CutEntry {
+            names,
+            open,
+            inherited,
+            ..
+        } in &mut self.entries
+        {
             let bindings = declared(&inherited.bindings, open.attributes);
             for span in &open.possible {
                 names.read(&self.text[span.clone()], &self.dialect, &bindings);
@@ -376,20 +458,27 @@ impl<'t> Cutter<'t> {
         }
     }
 
-    /// Leaves out what remains of broken entries that nothing names. A link or a title does only where no entry has
-    /// something better: what would have named it may be what is missing.
+    /// Leaves out what remains of broken entries that nothing names. A link or a title does only
+    /// where no entry has something better: what would have named it may be what is missing.
     fn drop_nameless(&mut self) {
         if !self.entries.iter().any(|entry| entry.open.broken) {
             return;
         }
         let any_certain = self.entries.iter().any(|entry| entry.names.is_certain());
-        let Self { entries, notes, state, .. } = self;
+        let Self {
+            entries,
+            notes,
+            state,
+            ..
+        } = self;
         entries.retain(|CutEntry { names, open, .. }| {
-            let is_named =
-                names.is_certain() || (!any_certain && (names.link.is_some() || names.title.is_some()));
+            let is_named = names.is_certain()
+                || (!any_certain && (names.link.is_some() || names.title.is_some()));
             if open.broken && !is_named {
                 state.lost = true;
-                notes.add(Note::EntryLost("it is cut before anything names it".to_owned()));
+                notes.add(Note::EntryLost(
+                    "it is cut before anything names it".to_owned(),
+                ));
                 return false;
             }
             if open.broken {
@@ -402,7 +491,12 @@ impl<'t> Cutter<'t> {
     }
 
     /// The document is at its end.
-    fn finish(mut self, root: &str, cut_at: Option<usize>, mended: bool) -> Result<CutMarkup, NotAFeed> {
+    fn finish(
+        mut self,
+        root: &str,
+        cut_at: Option<usize>,
+        mended: bool,
+    ) -> Result<CutMarkup, NotAFeed> {
         self.read_possible_names();
         self.drop_nameless();
         if self.state.full {
@@ -422,17 +516,32 @@ impl<'t> Cutter<'t> {
         // RDF is an envelope for anything; the other roots are those of feeds, however empty.
         let is_rss = |namespace| Vocabulary::of(namespace) == Vocabulary::Rss;
         let is_other_rdf = self.dialect.format == Format::Rdf
-            && !self.containers.outermost().bindings.namespaces().any(is_rss);
+            && !self
+                .containers
+                .outermost()
+                .bindings
+                .namespaces()
+                .any(is_rss);
         if !lost && self.entries.is_empty() && !self.feed.has_channel && is_other_rdf {
-            return Err(NotAFeed::OtherRdf { root: root.to_owned() });
+            return Err(NotAFeed::OtherRdf {
+                root: root.to_owned(),
+            });
         }
         lost |= self.entries.is_empty() && signs::hold_entry(self.text);
-        let scope = self.feed.scope.take().unwrap_or_else(|| self.containers.outermost().scope.clone());
+        let scope = self
+            .feed
+            .scope
+            .take()
+            .unwrap_or_else(|| self.containers.outermost().scope.clone());
         Ok(CutMarkup {
             dialect: self.dialect,
             scope,
             feed: self.feed,
-            entries: self.entries.into_iter().map(|entry| (entry.raw, entry.names)).collect(),
+            entries: self
+                .entries
+                .into_iter()
+                .map(|entry| (entry.raw, entry.names))
+                .collect(),
             notes: self.notes,
             lost,
         })

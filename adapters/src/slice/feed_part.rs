@@ -6,7 +6,8 @@ use crate::reading::Scope;
 use crate::text::markup::tree::{Bindings, grow, limit_note};
 use crate::{Deletion, ENTRIES_MAX, Element, Note};
 
-/// Limit of the elements that stand outside the entries, nested ones counted; the rest is left out with a note.
+/// Limit of the elements that stand outside the entries, nested ones counted; the rest is left out
+/// with a note.
 const FEED_ELEMENTS_MAX: usize = 16_384;
 
 /// The elements outside the entries, and the facts that the start tags of containers give.
@@ -32,19 +33,24 @@ impl FeedPart {
         scope: &Scope,
         notes: &mut Notes,
     ) -> bool {
-        let Some(grown) = grow(markup, bindings) else { return false };
+        let Some(grown) = grow(markup, bindings) else {
+            return false;
+        };
         if grown.limited {
             notes.add(limit_note());
         }
         if tombstones::is_deletion(&grown.element) {
             if self.deletions.len() < ENTRIES_MAX {
-                self.deletions.extend(tombstones::read(&grown.element, notes));
+                self.deletions
+                    .extend(tombstones::read(&grown.element, notes));
             }
             return grown.mended;
         }
         let size = grown.element.size();
         if self.elements + size > FEED_ELEMENTS_MAX {
-            notes.add(Note::Other(format!("more than {FEED_ELEMENTS_MAX} elements outside the entries")));
+            notes.add(Note::Other(format!(
+                "more than {FEED_ELEMENTS_MAX} elements outside the entries"
+            )));
             return grown.mended;
         }
         self.elements += size;

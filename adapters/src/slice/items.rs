@@ -17,21 +17,36 @@ pub(super) struct CutItems {
     pub(super) metadata: Metadata,
     pub(super) entries: Vec<(RawEntry, EntryNames)>,
     pub(super) notes: Notes,
-    /// As with markup: no item is whole, and the one that the document is cut in may be what there is.
+    /// As with markup: no item is whole, and the one that the document is cut in may be what there
+    /// is.
     pub(super) lost: bool,
 }
 
 /// Cuts a text that was recognised as a JSON Feed.
 pub(super) fn cut(text: &str, scope: &Scope) -> Result<CutItems, NotAFeed> {
-    let Some(shape) = JsonOutline::of(text) else { return Err(NotAFeed::Empty) };
+    let Some(shape) = JsonOutline::of(text) else {
+        return Err(NotAFeed::Empty);
+    };
     let mut notes = Notes::default();
     let metadata = json_feed::metadata(shape.root, scope, &mut notes);
     // Languages are those of the feed and of an item, not of a text.
-    let inherited = Arc::new(Scope { language: None, ..scope.clone() });
+    let inherited = Arc::new(Scope {
+        language: None,
+        ..scope.clone()
+    });
     let is_strict = is_strict(shape.root.text) && !goes_on(text, shape.root);
-    let bracket = if is_strict { None } else { bracket(text, &shape) };
-    let mut read =
-        ItemReader { inherited: &inherited, entries: Vec::new(), lost: false, cut: None, number: 0 };
+    let bracket = if is_strict {
+        None
+    } else {
+        bracket(text, &shape)
+    };
+    let mut read = ItemReader {
+        inherited: &inherited,
+        entries: Vec::new(),
+        lost: false,
+        cut: None,
+        number: 0,
+    };
     let mut is_closed = shape.root.whole;
     // The rest may be missing; that a brace is, somewhere before, is no such thing.
     let is_ended = is_closed || text.trim_end().ends_with('}');
@@ -47,15 +62,23 @@ pub(super) fn cut(text: &str, scope: &Scope) -> Result<CutItems, NotAFeed> {
         }
         None => {
             for item in shape.items.iter().flat_map(|items| items.elements()) {
-                let piece =
-                    if item.is_object() && !item.whole { Piece::Cut(item) } else { Piece::Whole(item) };
+                let piece = if item.is_object() && !item.whole {
+                    Piece::Cut(item)
+                } else {
+                    Piece::Whole(item)
+                };
                 if !read.piece(piece, &mut notes) {
                     break;
                 }
             }
         }
     }
-    let ItemReader { mut entries, lost, cut, .. } = read;
+    let ItemReader {
+        mut entries,
+        lost,
+        cut,
+        ..
+    } = read;
     let has_list = shape.items.is_some() || bracket.is_some();
     let lost = entries.is_empty() && (lost || (!has_list && speaks_of_items(text)));
     entries.extend(cut.filter(|_| lost));
@@ -65,12 +88,20 @@ pub(super) fn cut(text: &str, scope: &Scope) -> Result<CutItems, NotAFeed> {
         notes.add_first(Note::Mismatched);
     }
     if !shape.versioned {
-        notes.add(Note::Other("it names no version of JSON Feed, but has the shape of one".to_owned()));
+        notes.add(Note::Other(
+            "it names no version of JSON Feed, but has the shape of one".to_owned(),
+        ));
     }
     if !has_list && shape.root.whole {
         notes.add(Note::Other("it has no list of items".to_owned()));
     }
-    Ok(CutItems { version: shape.version, metadata, entries, notes, lost })
+    Ok(CutItems {
+        version: shape.version,
+        metadata,
+        entries,
+        notes,
+        lost,
+    })
 }
 
 /// Items while they are read.
@@ -91,8 +122,12 @@ impl ItemReader<'_> {
         }
         self.number += 1;
         let number = self.number;
-        let entry =
-            |item: JsonValue<'_>| (RawEntry::of_json(item.text, Arc::clone(self.inherited)), names(item));
+        let entry = |item: JsonValue<'_>| {
+            (
+                RawEntry::of_json(item.text, Arc::clone(self.inherited)),
+                names(item),
+            )
+        };
         match piece {
             Piece::Whole(item) if item.whole && item.is_object() => self.entries.push(entry(item)),
             Piece::Whole(item) => {
@@ -118,43 +153,58 @@ fn is_strict(json: &str) -> bool {
     serde_json::from_str::<serde::de::IgnoredAny>(json).is_ok()
 }
 
-/// True when a list seems to go on behind the end of the document: a bracket too many closed all of it.
+/// True when a list seems to go on behind the end of the document: a bracket too many closed all of
+/// it.
 fn goes_on(text: &str, root: JsonValue<'_>) -> bool {
     let behind = text[root.text.len()..].trim_start().strip_prefix(',');
     behind.is_some_and(|behind| behind.trim_start().starts_with('{'))
 }
 
-/// Start of the list of items in a text that is not quite JSON. If no member of the document is one, the likeliest
-/// reason is that something before it was never closed.
+/// Start of the list of items in a text that is not quite JSON. If no member of the document is
+/// one, the likeliest reason is that something before it was never closed.
 fn bracket(text: &str, shape: &JsonOutline<'_>) -> Option<usize> {
     if let Some(items) = shape.items {
-        return items.is_array().then(|| items.text.as_ptr().addr() - text.as_ptr().addr());
+        return items
+            .is_array()
+            .then(|| items.text.as_ptr().addr() - text.as_ptr().addr());
     }
     let mut lists = members_of(text, "\"items\"").filter(|at| text[*at..].starts_with('['));
     lists.find(|at| text[at + 1..].trim_start().starts_with('{'))
 }
 
-/// True when members that only items have stand anywhere, in a text in which no list of items was found.
+/// True when members that only items have stand anywhere, in a text in which no list of items was
+/// found.
 fn speaks_of_items(text: &str) -> bool {
     let holds = |at: usize| {
         let value = &text[at..];
-        let inside = value.strip_prefix(['[', '{', '"']).map_or(value, str::trim_start);
+        let inside = value
+            .strip_prefix(['[', '{', '"'])
+            .map_or(value, str::trim_start);
         !inside.starts_with([']', '}', '"', ',']) && !value.starts_with("null")
     };
-    let names = ["\"id\"", "\"content_html\"", "\"content_text\"", "\"items\""];
+    let names = [
+        "\"id\"",
+        "\"content_html\"",
+        "\"content_text\"",
+        "\"items\"",
+    ];
     names.iter().any(|name| members_of(text, name).any(holds))
 }
 
 /// Starts of the values of the members of this name, whatever they are in.
 fn members_of<'t>(text: &'t str, name: &'t str) -> impl Iterator<Item = usize> + 't {
     memchr::memmem::find_iter(text.as_bytes(), name).filter_map(move |at| {
-        let value = text[at + name.len()..].trim_start().strip_prefix(':')?.trim_start();
+        let value = text[at + name.len()..]
+            .trim_start()
+            .strip_prefix(':')?
+            .trim_start();
         Some(text.len() - value.len())
     })
 }
 
-/// The names of an item. The spec has an item without id discarded (LEGACY J-10); but a post that its readers see is not
-/// lost for the want of a name, so that one is known by its URL, its title or its digest, like one of RSS.
+/// The names of an item. The spec has an item without id discarded (LEGACY J-10); but a post that
+/// its readers see is not lost for the want of a name, so that one is known by its URL, its title
+/// or its digest, like one of RSS.
 fn names(item: JsonValue<'_>) -> EntryNames {
     let mut names = EntryNames::default();
     for (name, value) in item.members() {
@@ -164,7 +214,11 @@ fn names(item: JsonValue<'_>) -> EntryNames {
             "title" => &mut names.title,
             _ => continue,
         };
-        let text = if name == "id" { value.scalar() } else { value.string() };
+        let text = if name == "id" {
+            value.scalar()
+        } else {
+            value.string()
+        };
         *field = text.as_deref().and_then(present);
     }
     names

@@ -13,7 +13,8 @@ use crate::text::present;
 use crate::vocabulary::Vocabulary;
 use crate::{Element, Key, RawEntry};
 
-/// The names of an entry, trimmed of XML white space and otherwise byte-exact. Its key is one of them.
+/// The names of an entry, trimmed of XML white space and otherwise byte-exact. Its key is one of
+/// them.
 #[derive(Debug, Default)]
 pub(super) struct EntryNames {
     pub(super) guid: Option<String>,
@@ -29,8 +30,8 @@ impl EntryNames {
         self.guid.is_some() || self.id.is_some() || self.about.is_some()
     }
 
-    /// Takes the name that the markup of an element gives. An element that declares no namespaces and has one text is read
-    /// without a tree.
+    /// Takes the name that the markup of an element gives. An element that declares no namespaces
+    /// and has one text is read without a tree.
     pub(super) fn read(&mut self, markup: &str, dialect: &Dialect, bindings: &Bindings) {
         if let Some((name, text)) = plain_element(markup) {
             let (prefix, local) = split(name);
@@ -55,23 +56,28 @@ impl EntryNames {
                 self.id = self.id.take().or_else(|| cdf::href(element));
             }
             Vocabulary::Rss | Vocabulary::Atom if element.name.eq_ignore_ascii_case("link") => {
-                let is_alternate = element.attribute("rel").is_none_or(|rel| rel.trim() == "alternate");
+                let is_alternate = element
+                    .attribute("rel")
+                    .is_none_or(|rel| rel.trim() == "alternate");
                 if self.link.is_none() && is_alternate {
-                    self.link =
-                        present(&element.characters()).or_else(|| present(element.attribute("href")?));
+                    self.link = present(&element.characters())
+                        .or_else(|| present(element.attribute("href")?));
                 }
             }
             _ => {}
         }
     }
 
-    /// The field that the text of an element belongs to, if it is an element of which only the text counts.
+    /// The field that the text of an element belongs to, if it is an element of which only the text
+    /// counts.
     fn field(&mut self, vocabulary: Vocabulary, name: &str) -> Option<&mut Option<String>> {
         let is = |known: &str| name.eq_ignore_ascii_case(known);
         match vocabulary {
             Vocabulary::Rss if is("guid") => Some(&mut self.guid),
             Vocabulary::Atom if is("id") => Some(&mut self.id),
-            Vocabulary::Rss | Vocabulary::Atom | Vocabulary::Cdf if is("title") => Some(&mut self.title),
+            Vocabulary::Rss | Vocabulary::Atom | Vocabulary::Cdf if is("title") => {
+                Some(&mut self.title)
+            }
             _ => None,
         }
     }
@@ -89,7 +95,8 @@ impl NameStrength {
     /// Strength by the name of the child's tag; `None` for a child that names nothing.
     pub(super) fn of(name: &str) -> Option<Self> {
         let (_, local) = split(name);
-        let is_one_of = |known: &[&str]| known.iter().any(|known| local.eq_ignore_ascii_case(known));
+        let is_one_of =
+            |known: &[&str]| known.iter().any(|known| local.eq_ignore_ascii_case(known));
         if is_one_of(&["guid", "id", "a"]) {
             return Some(Self::Certain);
         }
@@ -97,7 +104,8 @@ impl NameStrength {
     }
 }
 
-/// Gives every entry its key (DESIGN section 3, LEGACY I-2). A link or title that several entries share names none.
+/// Gives every entry its key (DESIGN section 3, LEGACY I-2). A link or title that several entries
+/// share names none.
 pub(super) fn assign_keys(entries: Vec<(RawEntry, EntryNames)>) -> Vec<RawEntry> {
     let mut links: HashMap<&str, u32> = HashMap::new();
     let mut titles: HashMap<&str, u32> = HashMap::new();
@@ -110,34 +118,56 @@ pub(super) fn assign_keys(entries: Vec<(RawEntry, EntryNames)>) -> Vec<RawEntry>
         }
     }
     let is_single = |counts: &HashMap<&str, u32>, name: &Option<String>| {
-        name.as_deref().is_some_and(|name| counts.get(name) == Some(&1))
+        name.as_deref()
+            .is_some_and(|name| counts.get(name) == Some(&1))
     };
     let single: Vec<_> = entries
         .iter()
-        .map(|(_, names)| (is_single(&links, &names.link), is_single(&titles, &names.title)))
+        .map(|(_, names)| {
+            (
+                is_single(&links, &names.link),
+                is_single(&titles, &names.title),
+            )
+        })
         .collect();
-    let named = entries.into_iter().zip(single).map(|((mut entry, names), (single_link, single_title))| {
-        let strong = names.guid.or(names.id).or(names.about).map(Key::Id);
-        entry.key = strong
-            .or(names.link.filter(|_| single_link).map(Key::Link))
-            .or(names.title.filter(|_| single_title).map(Key::Title))
-            .unwrap_or_else(|| Key::Digest(entry.parse().0.digest().to_string()));
-        entry
-    });
+    let named =
+        entries
+            .into_iter()
+            .zip(single)
+            .map(|((mut entry, names), (single_link, single_title))| {
+                let strong = names.guid.or(names.id).or(names.about).map(Key::Id);
+                entry.key = strong
+                    .or(names.link.filter(|_| single_link).map(Key::Link))
+                    .or(names.title.filter(|_| single_title).map(Key::Title))
+                    .unwrap_or_else(|| Key::Digest(entry.parse().0.digest().to_string()));
+                entry
+            });
     named.collect()
 }
 
-/// Name and text of an element that has one text and declares nothing, as nearly all elements that name an entry. It means
-/// the same as the tree would.
+/// Name and text of an element that has one text and declares nothing, as nearly all elements that
+/// name an entry. It means the same as the tree would.
 fn plain_element(markup: &str) -> Option<(&str, Cow<'_, str>)> {
     let mut tokens = Tokens::new(markup);
-    let (Token::Start { name, attributes, empty: false }, _) = tokens.next()? else { return None };
+    let (
+        Token::Start {
+            name,
+            attributes,
+            empty: false,
+        },
+        _,
+    ) = tokens.next()?
+    else {
+        return None;
+    };
     let text = match tokens.next()?.0 {
         Token::Text(text) => unescape(text),
         Token::Literal(text) => Cow::Borrowed(text),
         Token::Start { .. } | Token::End { .. } => return None,
     };
-    let (Token::End { name: ended }, _) = tokens.next()? else { return None };
+    let (Token::End { name: ended }, _) = tokens.next()? else {
+        return None;
+    };
     let (prefix, local) = split(name);
     let is_plain = name == ended && is_name(local) && (prefix.is_empty() || is_name(prefix));
     (is_plain && !attributes.contains("xmlns")).then_some((name, text))

@@ -1,5 +1,5 @@
-//! Which children of an entry hold text and never an entry, so that the start tag of an entry inside means that somebody
-//! lost their end; what they say is read elsewhere.
+//! Which children of an entry hold text and never an entry, so that the start tag of an entry
+//! inside means that somebody lost their end; what they say is read elsewhere.
 
 use crate::Format;
 use crate::reading::Dialect;
@@ -13,18 +13,29 @@ use crate::vocabulary::Vocabulary;
 pub(super) enum Leaf {
     /// Perhaps an entry of somebody else: foreign markup, Atom's XML content.
     No,
-    /// Elements of a feed, of which those that hold text have no entry in them: the source of a copy.
+    /// Elements of a feed, of which those that hold text have no entry in them: the source of a
+    /// copy.
     Inner,
-    /// Text, perhaps with HTML in it that was not escaped, where anything may be shown as an example.
+    /// Text, perhaps with HTML in it that was not escaped, where anything may be shown as an
+    /// example.
     Text,
-    /// Nothing that has an entry anywhere in it: a person, or XHTML, which has no element of that name.
+    /// Nothing that has an entry anywhere in it: a person, or XHTML, which has no element of that
+    /// name.
     Deep,
 }
 
 impl Leaf {
     /// Of the element that a text begins with.
     pub(super) fn of(text: &str, bindings: &Bindings, dialect: &Dialect) -> Self {
-        let Some((Token::Start { name, attributes: raw, .. }, span)) = Tokens::new(text).next() else {
+        let Some((
+            Token::Start {
+                name,
+                attributes: raw,
+                ..
+            },
+            span,
+        )) = Tokens::new(text).next()
+        else {
             return Self::No;
         };
         if !text[span].ends_with('>') {
@@ -36,7 +47,11 @@ impl Leaf {
         let (prefix, local) = split(name);
         let vocabulary = dialect.vocabulary(&bindings.namespace(prefix));
         if vocabulary != dialect.native() && vocabulary != Vocabulary::Atom {
-            return if is_of_text(vocabulary) { Self::Text } else { Self::No };
+            return if is_of_text(vocabulary) {
+                Self::Text
+            } else {
+                Self::No
+            };
         }
         let is_atom = vocabulary == Vocabulary::Atom;
         match local.to_ascii_lowercase().as_str() {
@@ -84,14 +99,18 @@ pub(super) fn is_name_of_text(local: &str) -> bool {
     NAMES.iter().any(|name| local.eq_ignore_ascii_case(name))
 }
 
-/// True when an element that is open at the start of a text ends in it before it begins anew, and before an entry begins or
-/// ends: then what opened before was a mere mention, as in `<description>the <item> element</description>`.
+/// True when an element that is open at the start of a text ends in it before it begins anew, and
+/// before an entry begins or ends: then what opened before was a mere mention, as in
+/// `<description>the <item> element</description>`.
 pub(super) fn ends_first(name: &str, text: &str) -> bool {
     let is_part = |c: char| !(c.is_whitespace() || matches!(c, '>' | '/' | '<'));
     let tags = memchr::memchr_iter(b'<', text.as_bytes()).map(|at| {
         let tag = &text[at + 1..];
         let bare = tag.strip_prefix('/').unwrap_or(tag);
-        (tag.starts_with('/'), bare.split(|c| !is_part(c)).next().unwrap_or_default())
+        (
+            tag.starts_with('/'),
+            bare.split(|c| !is_part(c)).next().unwrap_or_default(),
+        )
     });
     for (is_end, tag) in tags {
         let local = split(tag).1;
@@ -105,9 +124,12 @@ pub(super) fn ends_first(name: &str, text: &str) -> bool {
     false
 }
 
-/// Of one of Atom's text constructs or contents (RFC 4287 sections 3.1 and 4.1.3), or of those of 0.3.
+/// Of one of Atom's text constructs or contents (RFC 4287 sections 3.1 and 4.1.3), or of those of
+/// 0.3.
 fn of_construct(raw: &str) -> Leaf {
-    let kind = attributes(raw).find(|(name, _)| *name == "type").map(|(_, value)| value.to_ascii_lowercase());
+    let kind = attributes(raw)
+        .find(|(name, _)| *name == "type")
+        .map(|(_, value)| value.to_ascii_lowercase());
     match kind.as_deref().map(str::trim) {
         Some("xhtml" | "application/xhtml+xml") => Leaf::Deep,
         Some(kind) if kind.ends_with("/xml") || kind.ends_with("+xml") => Leaf::No,

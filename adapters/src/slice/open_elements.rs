@@ -1,4 +1,5 @@
-//! The names of the elements that are open while a document is cut, and which of them an end tag closes; not what they are.
+//! The names of the elements that are open while a document is cut, and which of them an end tag
+//! closes; not what they are.
 
 use std::collections::HashMap;
 
@@ -6,8 +7,9 @@ use std::collections::HashMap;
 #[derive(Debug, Default)]
 pub(super) struct OpenElements<'t> {
     names: Vec<&'t str>,
-    /// Number of open elements of each name, so that a stray end tag costs one look. Counted from the first end tag on that closes
-    /// something else than the innermost element: in a sound document there is none.
+    /// Number of open elements of each name, so that a stray end tag costs one look. Counted from
+    /// the first end tag on that closes something else than the innermost element: in a sound
+    /// document there is none.
     counts: Option<HashMap<&'t str, u32>>,
 }
 
@@ -45,12 +47,18 @@ impl<'t> OpenElements<'t> {
 
     /// The place of the innermost element of this name.
     pub(super) fn place_of(&mut self, name: &str) -> Option<usize> {
-        if self.names.last().is_some_and(|innermost| *innermost == name) {
+        if self
+            .names
+            .last()
+            .is_some_and(|innermost| *innermost == name)
+        {
             return Some(self.names.len() - 1);
         }
         let counts = self.counts.get_or_insert_with(|| {
             let mut counts = HashMap::new();
-            self.names.iter().for_each(|name| *counts.entry(*name).or_default() += 1);
+            self.names
+                .iter()
+                .for_each(|name| *counts.entry(*name).or_default() += 1);
             counts
         });
         counts.get(name).filter(|count| **count > 0)?;

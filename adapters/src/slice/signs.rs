@@ -1,16 +1,20 @@
-//! Signs of entries in a text of which none could be cut, so that a broken document is not taken for an empty feed.
+//! Signs of entries in a text of which none could be cut, so that a broken document is not taken
+//! for an empty feed.
 
 use crate::text::markup::split;
 
-/// From how many characters in a row on that could not be decoded a text was read in the wrong encoding.
+/// From how many characters in a row on that could not be decoded a text was read in the wrong
+/// encoding.
 const UNDECODED_MIN: usize = 16;
 
-/// True when something that looks like the tag of an entry stands outside of sound comments and CDATA sections.
+/// True when something that looks like the tag of an entry stands outside of sound comments and
+/// CDATA sections.
 pub(super) fn hold_entry(text: &str) -> bool {
     let mut rest = text;
     while let Some(at) = memchr::memchr(b'<', rest.as_bytes()) {
         rest = &rest[at..];
-        let length = sound_length(rest, "<!--", "-->").or_else(|| sound_length(rest, "<![CDATA[", "]]>"));
+        let length =
+            sound_length(rest, "<!--", "-->").or_else(|| sound_length(rest, "<![CDATA[", "]]>"));
         if length.is_none() && is_entry_tag(&rest[1..]) {
             return true;
         }
@@ -19,10 +23,12 @@ pub(super) fn hold_entry(text: &str) -> bool {
     is_shifted(text)
 }
 
-/// The length of what begins and ends so, unless another of its kind begins inside: then its end is that one's.
+/// The length of what begins and ends so, unless another of its kind begins inside: then its end is
+/// that one's.
 fn sound_length(text: &str, opening: &str, closing: &str) -> Option<usize> {
     let inside = text.strip_prefix(opening)?;
-    // Looked for up to the next opening only, so that a flood of them costs no more than their length.
+    // Looked for up to the next opening only, so that a flood of them costs no more than their
+    // length.
     let end = memchr::memmem::find(inside.as_bytes(), opening.as_bytes()).unwrap_or(inside.len());
     let closing_at = memchr::memmem::find(&inside.as_bytes()[..end], closing.as_bytes())?;
     Some(opening.len() + closing_at + closing.len())
@@ -36,8 +42,8 @@ fn is_entry_tag(tag: &str) -> bool {
     local.eq_ignore_ascii_case("item") || local.eq_ignore_ascii_case("entry")
 }
 
-/// True for UTF-16 or UTF-32 in which one stray byte moved all that follows: the bytes of each ASCII character
-/// are then swapped, or those of all characters are none.
+/// True for UTF-16 or UTF-32 in which one stray byte moved all that follows: the bytes of each
+/// ASCII character are then swapped, or those of all characters are none.
 fn is_shifted(text: &str) -> bool {
     let mut undecoded = 0;
     for (at, c) in text.char_indices() {
@@ -85,8 +91,11 @@ mod tests {
 
     #[test]
     fn shifted_characters_are_signs() {
-        let swapped =
-            |text: &str| text.chars().filter_map(|c| char::from_u32(u32::from(c) << 8)).collect::<String>();
+        let swapped = |text: &str| {
+            text.chars()
+                .filter_map(|c| char::from_u32(u32::from(c) << 8))
+                .collect::<String>()
+        };
         assert!(hold_entry(&swapped("<rss><item>")));
         assert!(!hold_entry(&swapped("<rss></rss>")));
         assert!(hold_entry(&"\u{FFFD}".repeat(UNDECODED_MIN)));

@@ -3,15 +3,22 @@
 use crate::{Format, Hints, Key, NotAFeed, Note, SlicedDocument, Text, TextKind, slice};
 
 fn sliced(document: &str) -> SlicedDocument {
-    slice(document.as_bytes(), &Hints::default()).unwrap_or_else(|error| panic!("{error}: {document}"))
+    slice(document.as_bytes(), &Hints::default())
+        .unwrap_or_else(|error| panic!("{error}: {document}"))
 }
 
 fn ids(sliced: &SlicedDocument) -> Vec<String> {
-    sliced.entries.iter().map(|raw| raw.key.stripped()).collect()
+    sliced
+        .entries
+        .iter()
+        .map(|raw| raw.key.stripped())
+        .collect()
 }
 
 fn rss(inside: &str) -> SlicedDocument {
-    sliced(&format!("<rss version='2.0'><channel><title>t</title>{inside}</channel></rss>"))
+    sliced(&format!(
+        "<rss version='2.0'><channel><title>t</title>{inside}</channel></rss>"
+    ))
 }
 
 #[test]
@@ -52,8 +59,10 @@ fn markup_inside_an_entry_is_not_taken_for_structure() {
 
 #[test]
 fn one_bad_entry_harms_no_other() {
-    let found = rss("<item><guid>1</guid></item><item><guid>2</guid><title><b></i></title>\
-        <description><![CDATA[ ]] > <item> ]]></description></item><item><guid>3</guid></item>");
+    let found = rss(
+        "<item><guid>1</guid></item><item><guid>2</guid><title><b></i></title>\
+        <description><![CDATA[ ]] > <item> ]]></description></item><item><guid>3</guid></item>",
+    );
     assert_eq!(ids(&found), ["1", "2", "3"]);
     assert_eq!(found.entries[0].parse().1, []);
     assert_eq!(found.entries[1].parse().1, [Note::Mismatched]);
@@ -65,7 +74,12 @@ fn one_bad_entry_harms_no_other() {
 fn the_digest_names_what_nothing_else_names_and_survives_a_second_reading() {
     let document = "<rss><channel><item><description>a</description></item><item><description>b</description></item></channel></rss>";
     let (first, second) = (sliced(document), sliced(document));
-    assert!(first.entries.iter().all(|raw| matches!(raw.key, Key::Digest(_)) && raw.key.is_weak()));
+    assert!(
+        first
+            .entries
+            .iter()
+            .all(|raw| matches!(raw.key, Key::Digest(_)) && raw.key.is_weak())
+    );
     assert_eq!(ids(&first), ids(&second));
     assert_ne!(first.entries[0].key, first.entries[1].key);
 }
@@ -76,7 +90,10 @@ fn ids_are_kept_byte_for_byte() {
         "<item><guid>\n HTTP://E.org:80/%7Ea?b#c \t</guid></item><item><guid><![CDATA[a&amp;b]]></guid></item>\
         <item><guid>a&amp;b</guid></item><item><guid>é&#160;</guid></item>",
     );
-    assert_eq!(ids(&found), ["HTTP://E.org:80/%7Ea?b#c", "a&amp;b", "a&b", "é\u{A0}"]);
+    assert_eq!(
+        ids(&found),
+        ["HTTP://E.org:80/%7Ea?b#c", "a&amp;b", "a&b", "é\u{A0}"]
+    );
 }
 
 #[test]
@@ -86,7 +103,11 @@ fn the_alternate_link_names_an_atom_entry_without_id() {
         <entry><link rel='self' href='no'/><link rel='alternate' href='a'/><title>x</title></entry>\
         <entry><title>y</title></entry></feed>",
     );
-    assert_eq!(found.entries[0].key, Key::Link("a".into()), "unresolved, as written");
+    assert_eq!(
+        found.entries[0].key,
+        Key::Link("a".into()),
+        "unresolved, as written"
+    );
     assert_eq!(found.entries[1].key, Key::Title("y".into()));
 }
 
@@ -100,8 +121,15 @@ fn elements_after_the_channel_or_the_root_are_still_found() {
 
 #[test]
 fn the_charset_of_the_response_counts() {
-    let hints = Hints { content_type: Some("text/xml; charset=iso-8859-7"), ..Hints::default() };
-    let found = slice(b"<rss><channel><item><guid>\xE1</guid></item></channel></rss>", &hints).unwrap();
+    let hints = Hints {
+        content_type: Some("text/xml; charset=iso-8859-7"),
+        ..Hints::default()
+    };
+    let found = slice(
+        b"<rss><channel><item><guid>\xE1</guid></item></channel></rss>",
+        &hints,
+    )
+    .unwrap();
     assert_eq!(found.entries[0].key, Key::Id("α".into()));
     assert_eq!(found.notes, []);
 }
@@ -118,9 +146,16 @@ fn an_item_of_a_json_feed_has_the_digest_of_its_own_text() {
     let two = json_feed("{\"id\":\"0\"},\n\t{\"id\":\"1\", \"title\":\"x\"} ");
     assert_eq!(one.entries[0].raw, two.entries[1].raw);
     assert_eq!(two.entries[1].markup(), "{\"id\":\"1\", \"title\":\"x\"}");
-    let (entry, other) = (one.entries[0].parse().0, json_feed("{ \"title\":\"x\",\"id\":\"1\"}"));
+    let (entry, other) = (
+        one.entries[0].parse().0,
+        json_feed("{ \"title\":\"x\",\"id\":\"1\"}"),
+    );
     assert_ne!(one.entries[0].raw, other.entries[0].raw);
-    assert_eq!(entry.digest(), other.entries[0].parse().0.digest(), "layout and order are no edit");
+    assert_eq!(
+        entry.digest(),
+        other.entries[0].parse().0.digest(),
+        "layout and order are no edit"
+    );
 }
 
 #[test]
@@ -130,20 +165,28 @@ fn links_and_titles_that_items_share_name_none_of_them() {
          {\"title\":\"c\",\"content_text\":\"1\"},{\"title\":\"c\",\"content_text\":\"2\"}",
     );
     assert_eq!(ids(&found)[..2], ["title\na", "title\nb"]);
-    assert!(found.entries[2..].iter().all(|raw| matches!(raw.key, Key::Digest(_))));
+    assert!(
+        found.entries[2..]
+            .iter()
+            .all(|raw| matches!(raw.key, Key::Digest(_)))
+    );
     assert_ne!(found.entries[2].key, found.entries[3].key);
 }
 
 /// LEGACY J-10, and DESIGN section 4: whole items before the cut count, the cut one is dropped.
 #[test]
 fn a_json_feed_cut_anywhere_has_the_whole_items_before_the_cut() {
-    let items: Vec<_> =
-        (0..4).map(|n| format!("{{\"id\": \"{n}\", \"content_html\": \"<p>\\\"{{[{n}\\u00e9\"}}")).collect();
+    let items: Vec<_> = (0..4)
+        .map(|n| format!("{{\"id\": \"{n}\", \"content_html\": \"<p>\\\"{{[{n}\\u00e9\"}}"))
+        .collect();
     let document = format!(
         "{{\"version\": \"https://jsonfeed.org/version/1\", \"title\": \"t\", \"items\": [{}], \"_x\": 1}}",
         items.join(",\n")
     );
-    let ends: Vec<_> = items.iter().map(|item| document.find(item.as_str()).unwrap() + item.len()).collect();
+    let ends: Vec<_> = items
+        .iter()
+        .map(|item| document.find(item.as_str()).unwrap() + item.len())
+        .collect();
     for length in 0..document.len() {
         let whole = ends.iter().filter(|end| **end <= length).count();
         match slice(&document.as_bytes()[..length], &Hints::default()) {
@@ -170,43 +213,105 @@ fn a_resource_is_one_item_whatever_it_is() {
         let sliced = slice(bytes, &hints).unwrap();
         assert_eq!((sliced.format, sliced.entries.len()), (Format::Resource, 1));
         let raw = &sliced.entries[0];
-        assert_eq!(raw.key, Key::Id("http://e.org/a/My%20photo.png?x=1".into()), "named as it was asked for");
+        assert_eq!(
+            raw.key,
+            Key::Id("http://e.org/a/My%20photo.png?x=1".into()),
+            "named as it was asked for"
+        );
         let (entry, notes) = raw.parse();
         assert_eq!(notes, []);
         assert_eq!(entry.title.clone().unwrap(), Text::plain("My photo.png"));
         assert_eq!(entry.permalink(), Some("http://e.org/a/My%20photo.png?x=1"));
         (entry.content.unwrap(), entry.enclosures, raw.raw)
     };
-    let check =
-        |content_type: Option<&str>, bytes: &[u8], kind: TextKind, value: &str, media_type: Option<&str>| {
-            let (body, enclosures, _) = read(content_type, bytes);
-            assert_eq!(body.text, Text { kind, value: value.into(), ..Text::default() }, "{content_type:?}");
-            assert_eq!(body.media_type.as_deref(), media_type);
-            assert_eq!(enclosures.len(), usize::from(kind == TextKind::Base64));
-        };
-    check(Some("image/PNG"), b"\x89PNG\r\n", TextKind::Base64, "iVBORw0K", Some("image/png"));
-    check(Some("text/plain; charset=iso-8859-1"), b"caf\xE9", TextKind::Plain, "café", None);
+    let check = |content_type: Option<&str>,
+                 bytes: &[u8],
+                 kind: TextKind,
+                 value: &str,
+                 media_type: Option<&str>| {
+        let (body, enclosures, _) = read(content_type, bytes);
+        assert_eq!(
+            body.text,
+            Text {
+                kind,
+                value: value.into(),
+                ..Text::default()
+            },
+            "{content_type:?}"
+        );
+        assert_eq!(body.media_type.as_deref(), media_type);
+        assert_eq!(enclosures.len(), usize::from(kind == TextKind::Base64));
+    };
+    check(
+        Some("image/PNG"),
+        b"\x89PNG\r\n",
+        TextKind::Base64,
+        "iVBORw0K",
+        Some("image/png"),
+    );
+    check(
+        Some("text/plain; charset=iso-8859-1"),
+        b"caf\xE9",
+        TextKind::Plain,
+        "café",
+        None,
+    );
     check(None, b"just words", TextKind::Plain, "just words", None);
-    check(None, b"\xFF\0", TextKind::Base64, "/wA=", Some("application/octet-stream"));
-    check(Some("text/plain"), b"a\0b\xFF", TextKind::Base64, "YQBi/w==", Some("application/octet-stream"));
+    check(
+        None,
+        b"\xFF\0",
+        TextKind::Base64,
+        "/wA=",
+        Some("application/octet-stream"),
+    );
+    check(
+        Some("text/plain"),
+        b"a\0b\xFF",
+        TextKind::Base64,
+        "YQBi/w==",
+        Some("application/octet-stream"),
+    );
     check(Some("nonsense"), b"", TextKind::Plain, "", None);
     let json = "application/ld+json; charset=utf-8; profile=x";
-    check(Some(json), b"{\"a\":1}", TextKind::Plain, "{\"a\":1}", Some("application/ld+json; profile=x"));
-    check(Some("application/atom+xml"), b"<feed/>", TextKind::Plain, "<feed/>", Some("application/atom+xml"));
+    check(
+        Some(json),
+        b"{\"a\":1}",
+        TextKind::Plain,
+        "{\"a\":1}",
+        Some("application/ld+json; profile=x"),
+    );
+    check(
+        Some("application/atom+xml"),
+        b"<feed/>",
+        TextKind::Plain,
+        "<feed/>",
+        Some("application/atom+xml"),
+    );
     let html = "<a href=\"http://cdn.example/v7/x\">x</a>";
-    check(Some("text/html"), b"<a href=x>x</a>", TextKind::Html, html, None);
+    check(
+        Some("text/html"),
+        b"<a href=x>x</a>",
+        TextKind::Html,
+        html,
+        None,
+    );
 
-    let digests =
-        [("image/png", b"a".as_slice()), ("image/png", b"b"), ("image/gif", b"a"), ("image/png", b"a")]
-            .map(|(media_type, bytes)| read(Some(media_type), bytes).2);
+    let digests = [
+        ("image/png", b"a".as_slice()),
+        ("image/png", b"b"),
+        ("image/gif", b"a"),
+        ("image/png", b"a"),
+    ]
+    .map(|(media_type, bytes)| read(Some(media_type), bytes).2);
     assert!(digests[0] != digests[1] && digests[0] != digests[2] && digests[0] == digests[3]);
 }
 
 /// The rest of an entry that lost the end of an element and its own, and the whole ones behind it.
 #[test]
 fn an_entry_that_lost_its_end_swallows_none_of_those_behind_it() {
-    let whole =
-        |n: u32| format!("<item><guid>{n}</guid><title>T{n}</title><description>D{n}</description></item>");
+    let whole = |n: u32| {
+        format!("<item><guid>{n}</guid><title>T{n}</title><description>D{n}</description></item>")
+    };
     for (cut, kept) in [
         ("<guid>3</guid><description>foo", true),
         ("<guid>3</guid><description><![CDATA[foo]]>", true),
@@ -219,16 +324,33 @@ fn an_entry_that_lost_its_end_swallows_none_of_those_behind_it() {
         ("<guid>3</guid><source url='x'>foo", true),
         ("<guid>3", false),
         ("<title>T<guid>3", false),
-        ("<title>T</title><link>http://e.org/3</link><description>x", false),
+        (
+            "<title>T</title><link>http://e.org/3</link><description>x",
+            false,
+        ),
     ] {
-        let found = rss(&format!("{}<item>{cut}{}{}{}", whole(1), whole(4), whole(5), whole(6)));
-        let expect: &[&str] = if kept { &["1", "3", "4", "5", "6"] } else { &["1", "4", "5", "6"] };
+        let found = rss(&format!(
+            "{}<item>{cut}{}{}{}",
+            whole(1),
+            whole(4),
+            whole(5),
+            whole(6)
+        ));
+        let expect: &[&str] = if kept {
+            &["1", "3", "4", "5", "6"]
+        } else {
+            &["1", "4", "5", "6"]
+        };
         assert_eq!(ids(&found), expect, "{cut}");
         assert_eq!(found.notes[0], Note::Mismatched, "{cut}");
         let is_lost = |note: &Note| matches!(note, Note::EntryLost(_));
         assert_eq!(found.notes.iter().any(is_lost), !kept, "{cut}");
         let (entry, notes) = found.entries.last().unwrap().parse();
-        assert_eq!((entry.title.unwrap().value.as_str(), notes), ("T6", Vec::new()), "{cut}");
+        assert_eq!(
+            (entry.title.unwrap().value.as_str(), notes),
+            ("T6", Vec::new()),
+            "{cut}"
+        );
     }
     let atom = |cut: &str| {
         let whole = |n: u32| format!("<entry><id>{n}</id><title>T</title></entry>");
@@ -260,16 +382,25 @@ fn an_entry_that_lost_its_end_swallows_none_of_those_behind_it() {
     assert_eq!(ids(&sliced(rdf)), ["3", "4", "5"]);
     // Where nothing has a better name, a title is as good as any.
     assert_eq!(
-        ids(&rss("<item><title>a</title><link>x<item><title>b</title></item>")),
+        ids(&rss(
+            "<item><title>a</title><link>x<item><title>b</title></item>"
+        )),
         ["title\na", "title\nb"]
     );
 }
 
 #[test]
 fn an_entry_is_not_named_by_what_an_element_swallowed() {
-    assert_eq!(ids(&rss("<item><guid>1</item><item><guid>2</guid></item>")), ["1", "2"]);
+    assert_eq!(
+        ids(&rss("<item><guid>1</item><item><guid>2</guid></item>")),
+        ["1", "2"]
+    );
     let found = rss("<item><guid>1<title>x</title></item>");
-    assert!(matches!(found.entries[0].key, Key::Digest(_)), "{:?}", found.entries[0].key);
+    assert!(
+        matches!(found.entries[0].key, Key::Digest(_)),
+        "{:?}",
+        found.entries[0].key
+    );
 }
 
 #[test]
@@ -278,9 +409,13 @@ fn entries_that_somebody_embedded_stay_where_they_are() {
         <item><guid>no</guid></item></sx:conflicts></sx:sync></item><item><guid>2</guid></item>";
     assert_eq!(ids(&rss(sync)), ["1", "2"]);
     assert_eq!(rss(sync).notes, []);
-    assert_eq!(ids(&rss("<item><guid>1</guid><list><item>a</item><item>b</item></list></item>")), ["1"]);
-    let mention =
-        "<item><guid>1</guid><description>the <item> element</description></item><item><guid>2</guid></item>";
+    assert_eq!(
+        ids(&rss(
+            "<item><guid>1</guid><list><item>a</item><item>b</item></list></item>"
+        )),
+        ["1"]
+    );
+    let mention = "<item><guid>1</guid><description>the <item> element</description></item><item><guid>2</guid></item>";
     assert_eq!(ids(&rss(mention)), ["1", "2"]);
     for kind in ["application/xml", "application/atom+xml", "Text/XML"] {
         let document = format!(
@@ -295,7 +430,10 @@ fn entries_that_somebody_embedded_stay_where_they_are() {
 #[test]
 fn a_document_of_which_no_entry_can_be_cut_is_not_an_empty_feed() {
     let read = |inside: &str| {
-        slice(format!("<rss><channel><title>t</title>{inside}</channel></rss>").as_bytes(), &Hints::default())
+        slice(
+            format!("<rss><channel><title>t</title>{inside}</channel></rss>").as_bytes(),
+            &Hints::default(),
+        )
     };
     for broken in [
         "<guid>1</guid></item>",
@@ -303,7 +441,11 @@ fn a_document_of_which_no_entry_can_be_cut_is_not_an_empty_feed() {
         "<x a='b' <![CDATA[c='d'/><item><guid>1</guid><description><![CDATA[x]]></description></item>",
         "<copyright>c<![CDATA[</copyright><item><description><![CDATA[x]]></description></item>",
     ] {
-        assert!(matches!(read(broken), Err(NotAFeed::NoWholeEntry { .. })), "{broken}: {:?}", read(broken));
+        assert!(
+            matches!(read(broken), Err(NotAFeed::NoWholeEntry { .. })),
+            "{broken}: {:?}",
+            read(broken)
+        );
     }
     for empty in [
         "",
@@ -313,23 +455,44 @@ fn a_document_of_which_no_entry_can_be_cut_is_not_an_empty_feed() {
     ] {
         assert_eq!(read(empty).unwrap().entries.len(), 0, "{empty}");
     }
-    let text = "<rss version=\"2.0\"><channel><title>t</title><item><guid>1</guid></item></channel></rss>";
+    let text =
+        "<rss version=\"2.0\"><channel><title>t</title><item><guid>1</guid></item></channel></rss>";
     let utf_16: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
-    let utf_32: Vec<u8> = text.chars().flat_map(|c| u32::from(c).to_be_bytes()).collect();
+    let utf_32: Vec<u8> = text
+        .chars()
+        .flat_map(|c| u32::from(c).to_be_bytes())
+        .collect();
     for (mut bytes, width) in [(utf_16, 2), (utf_32, 4)] {
         bytes.insert(text.find("</title>").unwrap() * width + 1, b'e');
-        assert!(slice(&bytes, &Hints::default()).is_err(), "UTF of {width} bytes");
+        assert!(
+            slice(&bytes, &Hints::default()).is_err(),
+            "UTF of {width} bytes"
+        );
     }
 }
 
 #[test]
 fn what_nobody_ended_swallows_no_tag_of_an_entry() {
     let items = "<item><guid>1</guid></item><item><guid>2</guid></item>";
-    for unended in ["<?php echo 1; ", "<?x>", "<!DOCTYPE a [", "<!x ", "<!DOCTYPE a [<!ENTITY b 'c'>"] {
-        assert_eq!(ids(&rss(&format!("{unended}{items}"))), ["1", "2"], "{unended}");
+    for unended in [
+        "<?php echo 1; ",
+        "<?x>",
+        "<!DOCTYPE a [",
+        "<!x ",
+        "<!DOCTYPE a [<!ENTITY b 'c'>",
+    ] {
+        assert_eq!(
+            ids(&rss(&format!("{unended}{items}"))),
+            ["1", "2"],
+            "{unended}"
+        );
         let between = items.replacen("</item>", &format!("</item>{unended}"), 1);
         assert_eq!(ids(&rss(&between)), ["1", "2"], "{unended}");
-        assert_eq!(ids(&rss(&format!("{between}<?y?> ]>"))), ["1", "2"], "{unended}");
+        assert_eq!(
+            ids(&rss(&format!("{between}<?y?> ]>"))),
+            ["1", "2"],
+            "{unended}"
+        );
     }
 }
 
@@ -346,11 +509,31 @@ fn an_empty_language_is_none_and_not_that_of_the_feed() {
     );
     assert_eq!(found.metadata.language.as_deref(), Some("de"));
     let entries: Vec<_> = found.entries.iter().map(|raw| raw.parse().0).collect();
-    let titles: Vec<_> =
-        entries[..3].iter().map(|entry| entry.title.as_ref().unwrap().language.as_deref()).collect();
-    let own: Vec<_> = entries.iter().map(|entry| entry.language.as_deref()).collect();
-    assert_eq!((own, titles), (vec![Some(""), None, None, None], vec![Some(""), Some(""), Some("de")]));
-    assert_eq!(entries[3].content.as_ref().unwrap().text.language.as_deref(), Some(""));
+    let titles: Vec<_> = entries[..3]
+        .iter()
+        .map(|entry| entry.title.as_ref().unwrap().language.as_deref())
+        .collect();
+    let own: Vec<_> = entries
+        .iter()
+        .map(|entry| entry.language.as_deref())
+        .collect();
+    assert_eq!(
+        (own, titles),
+        (
+            vec![Some(""), None, None, None],
+            vec![Some(""), Some(""), Some("de")]
+        )
+    );
+    assert_eq!(
+        entries[3]
+            .content
+            .as_ref()
+            .unwrap()
+            .text
+            .language
+            .as_deref(),
+        Some("")
+    );
     let rss = sliced("<rss xml:lang=''><channel><item><guid>1</guid></item></channel></rss>");
     assert_eq!(rss.metadata.language, None);
 }

@@ -1,4 +1,5 @@
-//! Base64 as Atom has it for bytes, and 0.3 for any text (RFC 4648 section 4), with what its writers got wrong.
+//! Base64 as Atom has it for bytes, and 0.3 for any text (RFC 4648 section 4), with what its
+//! writers got wrong.
 
 use base64::Engine as _;
 use base64::alphabet::STANDARD;
@@ -11,7 +12,8 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
         .with_decode_allow_trailing_bits(true),
 );
 
-/// The bytes, if the text is base64 and nothing else; white space is passed over, padding may be missing.
+/// The bytes, if the text is base64 and nothing else; white space is passed over, padding may be
+/// missing.
 pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
     let digits: Vec<u8> = text.bytes().filter(|b| !b.is_ascii_whitespace()).collect();
     LENIENT.decode(digits).ok()
@@ -23,9 +25,14 @@ mod tests {
 
     #[test]
     fn base64_is_read_with_and_without_padding() {
-        for (text, bytes) in
-            [("", ""), ("Zg==", "f"), ("Zm8=", "fo"), ("Zm8", "fo"), ("Zm9v", "foo"), ("Zm9\n vYg", "foob")]
-        {
+        for (text, bytes) in [
+            ("", ""),
+            ("Zg==", "f"),
+            ("Zm8=", "fo"),
+            ("Zm8", "fo"),
+            ("Zm9v", "foo"),
+            ("Zm9\n vYg", "foob"),
+        ] {
             assert_eq!(decode(text).as_deref(), Some(bytes.as_bytes()), "{text}");
         }
         for text in ["Z", "Zm9vY", "not base64", "Zg=a", "é"] {

@@ -1,4 +1,5 @@
-//! Dates as feeds have written them since 1997: what instant they mean. Whether that is plausible is judged elsewhere.
+//! Dates as feeds have written them since 1997: what instant they mean. Whether that is plausible
+//! is judged elsewhere.
 
 mod names;
 mod slashes;
@@ -18,12 +19,14 @@ const DATE_BYTES_MAX: usize = 128;
 
 const SECOND_US: i64 = 1_000_000;
 
-/// A date in any of the forms of VECTORS `dates` (LEGACY section 4), as microseconds since 1970-01-01T00:00:00Z.
+/// A date in any of the forms of VECTORS `dates` (LEGACY section 4), as microseconds since
+/// 1970-01-01T00:00:00Z.
 ///
-/// RFC 3339 and the ISO 8601 family first, then the RFC 822 family, then localized names. Two-digit years 00 to 49 are
-/// 20xx, 50 to 99 are 19xx, three digits count from 1900; a zone that is unknown, military or missing is UTC; a wrong
-/// weekday is ignored; second 60 and hour 24 roll over. An ambiguous or impossible date is `None`: `25/12/2006` can only be
-/// Christmas, `01/04/2004` is the first of April to some and the fourth of January to others.
+/// RFC 3339 and the ISO 8601 family first, then the RFC 822 family, then localized names. Two-digit
+/// years 00 to 49 are 20xx, 50 to 99 are 19xx, three digits count from 1900; a zone that is
+/// unknown, military or missing is UTC; a wrong weekday is ignored; second 60 and hour 24 roll
+/// over. An ambiguous or impossible date is `None`: `25/12/2006` can only be Christmas,
+/// `01/04/2004` is the first of April to some and the fourth of January to others.
 ///
 /// ```
 /// use everfeed_adapters::text::date::parse;
@@ -49,14 +52,21 @@ fn parse_in(raw: &str, order: Option<SlashOrder>) -> Option<i64> {
         text = without_comments(&text);
     }
     let text = text.trim();
-    digits(text).or_else(|| iso(text)).or_else(|| worded(text, order))
+    digits(text)
+        .or_else(|| iso(text))
+        .or_else(|| worded(text, order))
 }
 
 fn lower_case(raw: &str) -> String {
-    if raw.is_ascii() { raw.to_ascii_lowercase() } else { raw.replace('\u{A0}', " ").to_lowercase() }
+    if raw.is_ascii() {
+        raw.to_ascii_lowercase()
+    } else {
+        raw.replace('\u{A0}', " ").to_lowercase()
+    }
 }
 
-/// A date with its source text, and a note when it means nothing to us; `None` when there is no text.
+/// A date with its source text, and a note when it means nothing to us; `None` when there is no
+/// text.
 pub(crate) fn read(raw: &str, notes: &mut Notes) -> Option<Date> {
     read_in(raw, None, notes)
 }
@@ -94,24 +104,31 @@ impl Parts {
         if hour > 24 || self.minute > 59 || self.second > 60 {
             return None;
         }
-        let days =
-            i64::from(self.date?.num_days_from_ce()) - i64::from(NaiveDate::default().num_days_from_ce());
+        let days = i64::from(self.date?.num_days_from_ce())
+            - i64::from(NaiveDate::default().num_days_from_ce());
         let seconds = i64::from(hour) * 3600 + i64::from(self.minute) * 60 + i64::from(self.second);
-        Some((days * 86_400 + seconds - self.offset_secs.unwrap_or(0)) * SECOND_US + self.fraction_us)
+        Some(
+            (days * 86_400 + seconds - self.offset_secs.unwrap_or(0)) * SECOND_US
+                + self.fraction_us,
+        )
     }
 
     /// `4:05`, `04:05:06`, `04:05:06.789`, `4:05pm`.
     fn time(&mut self, text: &str) -> Option<()> {
         let (text, afternoon) = match text.strip_suffix("pm") {
             Some(text) => (text, Some(true)),
-            None => text.strip_suffix("am").map_or((text, None), |text| (text, Some(false))),
+            None => text
+                .strip_suffix("am")
+                .map_or((text, None), |text| (text, Some(false))),
         };
         self.afternoon = afternoon.or(self.afternoon);
         let (whole, fraction) = text.split_once(['.', ',']).unwrap_or((text, ""));
         let mut fields = whole.split(':');
         self.hour = number(fields.next()?, 1..=2)?;
         self.minute = number(fields.next()?, 1..=2)?;
-        self.second = fields.next().map_or(Some(0), |second| number(second, 1..=2))?;
+        self.second = fields
+            .next()
+            .map_or(Some(0), |second| number(second, 1..=2))?;
         self.fraction_us = microseconds(fraction)?;
         fields.next().is_none().then_some(())
     }
@@ -124,7 +141,11 @@ impl Parts {
         }
         self.hour = whole[..2].parse().ok()?;
         self.minute = whole[2..4].parse().ok()?;
-        self.second = if whole.len() == 6 { whole[4..].parse().ok()? } else { 0 };
+        self.second = if whole.len() == 6 {
+            whole[4..].parse().ok()?
+        } else {
+            0
+        };
         self.fraction_us = microseconds(fraction)?;
         Some(())
     }
@@ -146,7 +167,9 @@ fn all_digits(text: &str) -> bool {
 }
 
 fn number(text: &str, width: std::ops::RangeInclusive<usize>) -> Option<u32> {
-    (width.contains(&text.len()) && all_digits(text)).then(|| text.parse().ok()).flatten()
+    (width.contains(&text.len()) && all_digits(text))
+        .then(|| text.parse().ok())
+        .flatten()
 }
 
 /// Without `(PDT)` and other comments of RFC 822.
@@ -164,28 +187,45 @@ fn without_comments(text: &str) -> String {
     out.trim().to_owned()
 }
 
-/// Digits only: a year, a basic date, or seconds or milliseconds since 1970; and the truncated forms of ISO 8601.
+/// Digits only: a year, a basic date, or seconds or milliseconds since 1970; and the truncated
+/// forms of ISO 8601.
 fn digits(text: &str) -> Option<i64> {
-    if let Some([year, month]) =
-        text.strip_prefix('-').map(|rest| rest.split('-').collect::<Vec<_>>()).as_deref()
+    if let Some([year, month]) = text
+        .strip_prefix('-')
+        .map(|rest| rest.split('-').collect::<Vec<_>>())
+        .as_deref()
     {
-        let date = civil(two_digit_year(number(year, 2..=2)?), number(month, 2..=2)?, 1)?;
-        return Parts { date: Some(date), ..Parts::default() }.instant();
+        let date = civil(
+            two_digit_year(number(year, 2..=2)?),
+            number(month, 2..=2)?,
+            1,
+        )?;
+        return Parts {
+            date: Some(date),
+            ..Parts::default()
+        }
+        .instant();
     }
     if text.is_empty() || !all_digits(text) {
         return None;
     }
     let date = match text.len() {
         4 => civil(text.parse().ok()?, 1, 1)?,
-        6 => {
-            civil(two_digit_year(text[..2].parse().ok()?), text[2..4].parse().ok()?, text[4..].parse().ok()?)?
-        }
+        6 => civil(
+            two_digit_year(text[..2].parse().ok()?),
+            text[2..4].parse().ok()?,
+            text[4..].parse().ok()?,
+        )?,
         7 | 8 => basic_date(text)?,
         9 | 10 => return text.parse::<i64>().ok()?.checked_mul(SECOND_US),
         12 | 13 => return text.parse::<i64>().ok()?.checked_mul(1000),
         _ => return None,
     };
-    Parts { date: Some(date), ..Parts::default() }.instant()
+    Parts {
+        date: Some(date),
+        ..Parts::default()
+    }
+    .instant()
 }
 
 fn civil(year: i32, month: u32, day: u32) -> Option<NaiveDate> {
@@ -214,11 +254,18 @@ fn iso(text: &str) -> Option<i64> {
         && (text.contains(['년', '월', '일']) || text.contains("오전") || text.contains("오후"));
     let mut text = Cow::Borrowed(text);
     if korean {
-        let hyphened = text.replace("년 ", "-").replace("월 ", "-").replace("년", "-").replace("월", "-");
+        let hyphened = text
+            .replace("년 ", "-")
+            .replace("월 ", "-")
+            .replace("년", "-")
+            .replace("월", "-");
         text = Cow::Owned(hyphened.replace('일', ""));
     }
     let (date, rest) = split_date(&text);
-    let mut parts = Parts { date: Some(iso_date(date)?), ..Parts::default() };
+    let mut parts = Parts {
+        date: Some(iso_date(date)?),
+        ..Parts::default()
+    };
     if korean {
         parts.offset_secs = Some(9 * 3600);
     }
@@ -241,8 +288,10 @@ fn iso(text: &str) -> Option<i64> {
 fn split_date(text: &str) -> (&str, &str) {
     let blank = text.find(' ');
     let t = text.match_indices('t').map(|(at, _)| at).find(|at| {
-        let digit =
-            |at: Option<usize>| at.and_then(|at| text.as_bytes().get(at)).is_some_and(u8::is_ascii_digit);
+        let digit = |at: Option<usize>| {
+            at.and_then(|at| text.as_bytes().get(at))
+                .is_some_and(u8::is_ascii_digit)
+        };
         digit(at.checked_sub(1)) && digit(at.checked_add(1))
     });
     match [blank, t].into_iter().flatten().min() {
@@ -255,7 +304,10 @@ fn split_date(text: &str) -> (&str, &str) {
 fn spaced(rest: &str) -> String {
     let rest = rest.trim_start();
     let is_zone = |c: char| matches!(c, '+' | '-' | 'z');
-    match rest.char_indices().skip(1).find(|(at, c)| is_zone(*c) && rest.as_bytes()[at - 1].is_ascii_digit())
+    match rest
+        .char_indices()
+        .skip(1)
+        .find(|(at, c)| is_zone(*c) && rest.as_bytes()[at - 1].is_ascii_digit())
     {
         Some((at, _)) => format!("{} {}", &rest[..at], &rest[at..]),
         None => rest.to_owned(),
@@ -291,7 +343,11 @@ fn month_of(text: &str) -> Option<u32> {
 
 fn week_date(year: i32, week: &str, day: &str) -> Option<NaiveDate> {
     let day = u8::try_from(number(day, 1..=1)?.checked_sub(1)?).ok()?;
-    NaiveDate::from_isoywd_opt(year, number(week, 2..=2)?, chrono::Weekday::try_from(day).ok()?)
+    NaiveDate::from_isoywd_opt(
+        year,
+        number(week, 2..=2)?,
+        chrono::Weekday::try_from(day).ok()?,
+    )
 }
 
 /// The RFC 822 family, asctime, RFC 850 and what people made of them: words in nearly any order.
@@ -301,16 +357,28 @@ fn worded(text: &str, order: Option<SlashOrder>) -> Option<i64> {
     let mut words = words.as_slice();
     if let [first, second, ..] = words
         && first.starts_with(char::is_alphabetic)
-        && (first.ends_with(',') || second.starts_with(char::is_alphabetic) || names::is_weekday(first))
+        && (first.ends_with(',')
+            || second.starts_with(char::is_alphabetic)
+            || names::is_weekday(first))
     {
-        // A weekday, in whatever language and whether it is right or not: French "mar," is no March.
+        // A weekday, in whatever language and whether it is right or not: French "mar," is no
+        // March.
         words = &words[1..];
     }
-    let mut found = Words { order, ..Words::default() };
+    let mut found = Words {
+        order,
+        ..Words::default()
+    };
     for word in words {
         found.take(word.trim_end_matches(','))?;
     }
-    let Words { mut parts, day, month, year, .. } = found;
+    let Words {
+        mut parts,
+        day,
+        month,
+        year,
+        ..
+    } = found;
     if parts.date.is_none() {
         parts.date = Some(civil(year?, month?, day?)?);
     }
@@ -376,20 +444,25 @@ impl Words {
             self.month = Some(names::month(month)?);
             return self.number(Some(year).filter(|year| all_digits(year))?);
         }
-        let ordinal = ["st", "nd", "rd", "th", "."].iter().find_map(|suffix| word.strip_suffix(suffix))?;
+        let ordinal = ["st", "nd", "rd", "th", "."]
+            .iter()
+            .find_map(|suffix| word.strip_suffix(suffix))?;
         self.day = Some(number(ordinal, 1..=2)?);
         Some(())
     }
 }
 
-/// Seconds east of Greenwich: an offset, a name, or both. A name that nobody knows is UTC (RFC 5322 section 4.3).
+/// Seconds east of Greenwich: an offset, a name, or both. A name that nobody knows is UTC (RFC 5322
+/// section 4.3).
 fn zone(word: &str) -> Option<i64> {
     let word = word.strip_prefix("etc/").unwrap_or(word);
     match word.find(['+', '-']) {
         Some(0) => offset(word),
         Some(at) if matches!(&word[..at], "gmt" | "utc" | "ut") => offset(&word[at..]),
         Some(_) => None,
-        None if word.chars().all(|c| c.is_alphabetic() || c == '.') => Some(names::zone(word).unwrap_or(0)),
+        None if word.chars().all(|c| c.is_alphabetic() || c == '.') => {
+            Some(names::zone(word).unwrap_or(0))
+        }
         None => None,
     }
 }
@@ -400,7 +473,9 @@ fn offset(word: &str) -> Option<i64> {
     let rest = &word[1..];
     let (hours, minutes) = match rest.split_once(':') {
         Some((hours, minutes)) => (number(hours, 1..=2)?, number(minutes, 2..=2)?),
-        None if rest.len() == 4 && all_digits(rest) => (rest[..2].parse().ok()?, rest[2..].parse().ok()?),
+        None if rest.len() == 4 && all_digits(rest) => {
+            (rest[..2].parse().ok()?, rest[2..].parse().ok()?)
+        }
         None => (number(rest, 1..=2)?, 0),
     };
     (hours < 24 && minutes < 60).then(|| sign * i64::from(hours * 3600 + minutes * 60))

@@ -1,5 +1,6 @@
-//! Internal entities, which a document type declares between its brackets: replaced in the text of the document, within
-//! limits. Nothing is ever fetched: external and parameter entities stay unknown.
+//! Internal entities, which a document type declares between its brackets: replaced in the text of
+//! the document, within limits. Nothing is ever fetched: external and parameter entities stay
+//! unknown.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -15,18 +16,21 @@ const NAME_BYTES_MAX: usize = 64;
 /// Limit of the entities that a document declares; the rest stay unknown. HTML 4 has 252.
 const ENTITIES_MAX: usize = 256;
 
-/// Limit of the replacement of one entity when everything in it is replaced, in bytes; that of a longer one is
-/// unknown.
+/// Limit of the replacement of one entity when everything in it is replaced, in bytes; that of a
+/// longer one is unknown.
 const REPLACEMENT_BYTES_MAX: usize = 4096;
 
-/// By how many bytes all replacements may make a document longer; what comes after that is left as it stands.
+/// By how many bytes all replacements may make a document longer; what comes after that is left as
+/// it stands.
 const GROWTH_BYTES_MAX: usize = 1 << 20;
 
-/// The document with the entities replaced that it declares, and whether a limit kept some from it. Predefined names keep
-/// their meaning, whatever it declares.
+/// The document with the entities replaced that it declares, and whether a limit kept some from it.
+/// Predefined names keep their meaning, whatever it declares.
 pub(crate) fn expand(text: &str) -> (Cow<'_, str>, bool) {
     let mut limited = false;
-    let Some((declared, end)) = declared(text, &mut limited) else { return (Cow::Borrowed(text), limited) };
+    let Some((declared, end)) = declared(text, &mut limited) else {
+        return (Cow::Borrowed(text), limited);
+    };
     let mut replacements = HashMap::new();
     for name in declared.keys().filter(|name| !is_predefined(name)) {
         flatten(name, &declared, &mut replacements);
@@ -42,10 +46,16 @@ fn declared<'t>(text: &'t str, limited: &mut bool) -> Option<(HashMap<&'t str, &
     }
     let near = &text[..near];
     // One inside a CDATA section, or inside JSON, is part of somebody's text.
-    let is_part = |start: &usize| near[..*start].contains("<![CDATA[") || near.trim_start().starts_with('{');
+    let is_part =
+        |start: &usize| near[..*start].contains("<![CDATA[") || near.trim_start().starts_with('{');
     // Most documents have none, and this looks at all of them.
-    let start = memchr::memmem::find(near.as_bytes(), b"<!DOCTYPE").filter(|start| !is_part(start))?;
-    let mut at = start + near[start..].find(['[', '>']).filter(|at| near[start + at..].starts_with('['))? + 1;
+    let start =
+        memchr::memmem::find(near.as_bytes(), b"<!DOCTYPE").filter(|start| !is_part(start))?;
+    let mut at = start
+        + near[start..]
+            .find(['[', '>'])
+            .filter(|at| near[start + at..].starts_with('['))?
+        + 1;
     let mut found = HashMap::new();
     let declares = || near[start..].contains("<!ENTITY") && !near[start..].contains("]>");
     *limited = near.len() < text.len() && declares();
@@ -77,11 +87,17 @@ fn declared<'t>(text: &'t str, limited: &mut bool) -> Option<(HashMap<&'t str, &
     }
 }
 
-/// Name and value of a declaration that gives its value: a parameter entity has a `%` there, an external one no quote.
+/// Name and value of a declaration that gives its value: a parameter entity has a `%` there, an
+/// external one no quote.
 fn entity(after: &str) -> Option<(&str, &str)> {
-    let (name, value) = after.trim_start().split_once(|c: char| c.is_ascii_whitespace())?;
+    let (name, value) = after
+        .trim_start()
+        .split_once(|c: char| c.is_ascii_whitespace())?;
     let value = value.trim_start();
-    let quote = value.chars().next().filter(|quote| matches!(quote, '"' | '\''))?;
+    let quote = value
+        .chars()
+        .next()
+        .filter(|quote| matches!(quote, '"' | '\''))?;
     let value = &value[1..];
     let value = &value[..value.find(quote)?];
     (!name.contains(['<', '>', '&', ';', '%', '"', '\''])).then_some((name, value))
@@ -101,23 +117,34 @@ fn declaration(text: &str) -> Option<usize> {
     None
 }
 
-/// Finds an entity's replacement, with numbers and other entities in it replaced; names of HTML stay references. `None`
-/// is that of one that is too long, and of one that stands in itself.
+/// Finds an entity's replacement, with numbers and other entities in it replaced; names of HTML
+/// stay references. `None` is that of one that is too long, and of one that stands in itself.
 fn flatten<'t>(
     name: &'t str,
     declared: &HashMap<&'t str, &'t str>,
     done: &mut HashMap<&'t str, Option<String>>,
 ) {
-    let Some(mut rest) = declared.get(name).copied().filter(|_| !done.contains_key(name)) else { return };
+    let Some(mut rest) = declared
+        .get(name)
+        .copied()
+        .filter(|_| !done.contains_key(name))
+    else {
+        return;
+    };
     done.insert(name, None);
     let mut out = String::new();
     while let Some((before, reference, after)) = reference(rest) {
         out.push_str(before);
-        match reference.strip_prefix('#').and_then(|_| entities::resolve(reference)) {
+        match reference
+            .strip_prefix('#')
+            .and_then(|_| entities::resolve(reference))
+        {
             Some(Resolved::Character(c)) => out.push(c),
             _ if declared.contains_key(reference) && !is_predefined(reference) => {
                 flatten(reference, declared, done);
-                let Some(Some(inner)) = done.get(reference) else { return };
+                let Some(Some(inner)) = done.get(reference) else {
+                    return;
+                };
                 out.push_str(inner);
             }
             _ => out.extend(["&", reference, ";"]),
@@ -174,7 +201,10 @@ fn replaced<'t>(
         } else if let Some((name, after)) = reference_at(rest)
             && let Some(replacement) = replacements.get(name)
         {
-            match replacement.as_ref().filter(|replacement| replacement.len() <= room) {
+            match replacement
+                .as_ref()
+                .filter(|replacement| replacement.len() <= room)
+            {
                 Some(replacement) => {
                     room -= replacement.len();
                     out.push_str(replacement);
@@ -203,21 +233,40 @@ mod tests {
 
     fn check(declarations: &str, text: &str, expect: &str) {
         let before = format!("<?xml version='1.0'?><!DOCTYPE rss [{declarations}]>");
-        assert_eq!(expand(&format!("{before}{text}")).0, format!("{before}{expect}"));
+        assert_eq!(
+            expand(&format!("{before}{text}")).0,
+            format!("{before}{expect}")
+        );
     }
 
     #[test]
     fn declared_entities_are_replaced() {
-        check("<!ENTITY a \"b\">", "<x y='&a;'>&a;&b;&amp;</x>", "<x y='b'>b&b;&amp;</x>");
-        check("<!ENTITY nbsp '&#160;'><!ENTITY c '&a;&a;'><!ENTITY a 'é&nbsp;'>", "&c;", "é\u{A0}é\u{A0}");
+        check(
+            "<!ENTITY a \"b\">",
+            "<x y='&a;'>&a;&b;&amp;</x>",
+            "<x y='b'>b&b;&amp;</x>",
+        );
+        check(
+            "<!ENTITY nbsp '&#160;'><!ENTITY c '&a;&a;'><!ENTITY a 'é&nbsp;'>",
+            "&c;",
+            "é\u{A0}é\u{A0}",
+        );
         check("<!ENTITY a '<b>x</b>'>", "&a;", "<b>x</b>");
-        check("<!ELEMENT x (#PCDATA)><!-- <!ENTITY a 'no'> --><?x?>%y;\n<!ENTITY a 'b'>", "&a;", "b");
+        check(
+            "<!ELEMENT x (#PCDATA)><!-- <!ENTITY a 'no'> --><?x?>%y;\n<!ENTITY a 'b'>",
+            "&a;",
+            "b",
+        );
         check("<!ENTITY a 'first'><!ENTITY a 'second'>", "&a;", "first");
     }
 
     #[test]
     fn comments_sections_and_predefined_names_are_left_alone() {
-        check("<!ENTITY a 'b'>", "<!-- &a; --><![CDATA[&a;]]>&a;", "<!-- &a; --><![CDATA[&a;]]>b");
+        check(
+            "<!ENTITY a 'b'>",
+            "<!-- &a; --><![CDATA[&a;]]>&a;",
+            "<!-- &a; --><![CDATA[&a;]]>b",
+        );
         check(
             "<!ENTITY amp 'no'><!ENTITY lt '&#38;#60;'><!ENTITY a '&amp;'>",
             "&amp;&lt;&a;",
@@ -227,7 +276,8 @@ mod tests {
 
     #[test]
     fn nothing_is_fetched() {
-        let outside = "<!ENTITY a SYSTEM 'file:///etc/passwd'><!ENTITY b PUBLIC 'x' 'y'><!ENTITY % c 'd'>%c;";
+        let outside =
+            "<!ENTITY a SYSTEM 'file:///etc/passwd'><!ENTITY b PUBLIC 'x' 'y'><!ENTITY % c 'd'>%c;";
         check(outside, "&a;&b;&c;", "&a;&b;&c;");
     }
 
@@ -235,27 +285,42 @@ mod tests {
     fn entities_that_grow_without_bound_stay_unknown() {
         check("<!ENTITY a '&b;'><!ENTITY b '&a;'>", "&a;", "&a;");
         let laughs = |what: &str| -> String {
-            let more = (1..80).map(|n| format!("<!ENTITY l{n} '{}'>", format!("&l{};", n - 1).repeat(100)));
+            let more = (1..80)
+                .map(|n| format!("<!ENTITY l{n} '{}'>", format!("&l{};", n - 1).repeat(100)));
             format!("<!ENTITY l0 '{what}'>") + &more.collect::<String>()
         };
         check(&laughs("ha"), "&l79;&l0;", "&l79;ha");
         check(&laughs(""), "&l79;", "");
         let many = "&a;".repeat(100_000);
-        let grown = expand(&format!("<!DOCTYPE x [<!ENTITY a '{}'>]>{many}", "x".repeat(4000))).0.len();
+        let grown = expand(&format!(
+            "<!DOCTYPE x [<!ENTITY a '{}'>]>{many}",
+            "x".repeat(4000)
+        ))
+        .0
+        .len();
         assert!(grown < many.len() + GROWTH_BYTES_MAX + 5000, "{grown}");
     }
 
     #[test]
     fn a_limit_that_kept_an_entity_from_being_replaced_is_told() {
-        let limited =
-            |declarations: &str, text: &str| expand(&format!("<!DOCTYPE x [{declarations}]>{text}")).1;
-        let many: String = (0..=ENTITIES_MAX).map(|n| format!("<!ENTITY e{n} 'x'>")).collect();
+        let limited = |declarations: &str, text: &str| {
+            expand(&format!("<!DOCTYPE x [{declarations}]>{text}")).1
+        };
+        let many: String = (0..=ENTITIES_MAX)
+            .map(|n| format!("<!ENTITY e{n} 'x'>"))
+            .collect();
         let long = format!("<!ENTITY a '{}'>", "x".repeat(REPLACEMENT_BYTES_MAX + 1));
         assert!(limited(&many, ""));
         assert!(limited(&long, "&a;"));
-        assert!(limited(&"<!ENTITY a 'b'>".repeat(DECLARATIONS_BYTES_MAX / 10), "&a;"));
+        assert!(limited(
+            &"<!ENTITY a 'b'>".repeat(DECLARATIONS_BYTES_MAX / 10),
+            "&a;"
+        ));
         assert!(limited(&long.replace("xx", "x"), &"&a;".repeat(1000)));
-        assert!(limited("<!ENTITY a '&a;'>", "&a;"), "one that stands in itself is endless");
+        assert!(
+            limited("<!ENTITY a '&a;'>", "&a;"),
+            "one that stands in itself is endless"
+        );
         assert!(!limited(&long, "&b;"));
         assert!(!limited("<!ENTITY a 'b'>", &"&a;".repeat(1000)));
     }

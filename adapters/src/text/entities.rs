@@ -1,4 +1,5 @@
-//! Character references: what `&name;` and `&#n;` stand for; what a document type declares is `doctype`'s.
+//! Character references: what `&name;` and `&#n;` stand for; what a document type declares is
+//! `doctype`'s.
 
 use std::borrow::Cow;
 
@@ -6,8 +7,9 @@ use htmlize::{ENTITIES, ENTITY_MAX_LENGTH};
 
 use super::is_legal;
 
-/// The character that a reference stands for, given the text between `&` and `;`. Names are those of HTML 5, XML's among them; numbers
-/// 128 to 159 are windows-1252, which is what their writers meant. `None`: unknown, it stays text.
+/// The character that a reference stands for, given the text between `&` and `;`. Names are those
+/// of HTML 5, XML's among them; numbers 128 to 159 are windows-1252, which is what their writers
+/// meant. `None`: unknown, it stays text.
 pub fn resolve(reference: &str) -> Option<Resolved> {
     if let Some(number) = reference.strip_prefix('#') {
         return numeric(number);
@@ -54,7 +56,9 @@ pub enum Resolved {
 
 fn numeric(number: &str) -> Option<Resolved> {
     let code = match number.strip_prefix(['x', 'X']) {
-        Some(hex) if hex.bytes().all(|b| b.is_ascii_hexdigit()) => u32::from_str_radix(hex, 16).ok()?,
+        Some(hex) if hex.bytes().all(|b| b.is_ascii_hexdigit()) => {
+            u32::from_str_radix(hex, 16).ok()?
+        }
         None if number.bytes().all(|b| b.is_ascii_digit()) => number.parse().ok()?,
         _ => return None,
     };
@@ -62,17 +66,22 @@ fn numeric(number: &str) -> Option<Resolved> {
         128..=159 => WINDOWS_1252[code as usize - 128],
         code => char::from_u32(code).unwrap_or('\0'),
     };
-    Some(if is_legal(character) { Resolved::Character(character) } else { Resolved::Nothing })
+    Some(if is_legal(character) {
+        Resolved::Character(character)
+    } else {
+        Resolved::Nothing
+    })
 }
 
 /// Windows-1252, 128 to 159; the five unassigned stay the controls that they are (WHATWG).
 const WINDOWS_1252: [char; 32] = [
-    '€', '\u{81}', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\u{8D}', 'Ž', '\u{8F}', //
+    '€', '\u{81}', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\u{8D}', 'Ž',
+    '\u{8F}', //
     '\u{90}', '‘', '’', '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', '\u{9D}', 'ž', 'Ÿ',
 ];
 
-/// The longest reference that is looked at, in bytes between `&` and `;`: the longest name has 31, and `&#x10FFFF;` may have some
-/// zeros.
+/// The longest reference that is looked at, in bytes between `&` and `;`: the longest name has 31,
+/// and `&#x10FFFF;` may have some zeros.
 const REFERENCE_BYTES_MAX: usize = 32;
 
 /// The text with its references replaced; what is no reference stays as it is.
@@ -109,7 +118,8 @@ pub(crate) fn unescape_into(out: &mut String, text: &str) {
     out.push_str(rest);
 }
 
-/// Position of the next ampersand. In escaped HTML it is so near that a search is not worth its preparation.
+/// Position of the next ampersand. In escaped HTML it is so near that a search is not worth its
+/// preparation.
 fn ampersand(bytes: &[u8]) -> Option<usize> {
     const NEAR_BYTES: usize = 16;
     let near = &bytes[..bytes.len().min(NEAR_BYTES)];
@@ -117,7 +127,8 @@ fn ampersand(bytes: &[u8]) -> Option<usize> {
     found.or_else(|| memchr::memchr(b'&', &bytes[near.len()..]).map(|at| near.len() + at))
 }
 
-/// The reference at the start of the text that follows an ampersand, and its length with the semicolon.
+/// The reference at the start of the text that follows an ampersand, and its length with the
+/// semicolon.
 fn found(after: &str) -> Option<(Resolved, usize)> {
     // These are nearly all that there is in escaped HTML.
     let usual = match after.as_bytes() {
@@ -153,10 +164,20 @@ mod tests {
         let names = ENTITIES.keys().map(|key| std::str::from_utf8(key).unwrap());
         let names: Vec<_> = names.filter(|name| name.ends_with(';')).collect();
         assert_eq!(names.len(), 2125);
-        assert!(names.iter().all(|name| unescape(name) != *name || *name == "&"));
-        check("&nbsp;&alpha;&Alpha;&thetasym;&euro;&apos;&quot;&hellip;", "\u{A0}αΑϑ€'\"…");
+        assert!(
+            names
+                .iter()
+                .all(|name| unescape(name) != *name || *name == "&")
+        );
+        check(
+            "&nbsp;&alpha;&Alpha;&thetasym;&euro;&apos;&quot;&hellip;",
+            "\u{A0}αΑϑ€'\"…",
+        );
         check("&lang;&rang;&langle;", "\u{2329}\u{232A}\u{27E8}");
-        check("&CounterClockwiseContourIntegral;&NotEqualTilde;&fjlig;", "∳≂̸fj");
+        check(
+            "&CounterClockwiseContourIntegral;&NotEqualTilde;&fjlig;",
+            "∳≂̸fj",
+        );
     }
 
     #[test]

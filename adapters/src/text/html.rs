@@ -1,4 +1,5 @@
-//! HTML fragments as feeds carry them: relative references made absolute, everything else byte for byte. No clean-up.
+//! HTML fragments as feeds carry them: relative references made absolute, everything else byte for
+//! byte. No clean-up.
 
 use std::borrow::Cow;
 
@@ -8,11 +9,12 @@ use super::entities::unescape;
 use super::markup::push_text;
 use super::uri;
 
-/// Limit of the bytes that one text gains when references are resolved in it; later references stay as they are. It keeps a long base
-/// and a million short references from becoming gigabytes.
+/// Limit of the bytes that one text gains when references are resolved in it; later references stay
+/// as they are. It keeps a long base and a million short references from becoming gigabytes.
 pub(crate) const GAIN_BYTES_MAX: usize = 1 << 20;
 
-/// Attributes of HTML that hold one URL, whatever element they stand on, and SVG's `href` as HTML spells it.
+/// Attributes of HTML that hold one URL, whatever element they stand on, and SVG's `href` as HTML
+/// spells it.
 const URL_ATTRIBUTES: [&str; 16] = [
     "href",
     "src",
@@ -65,21 +67,26 @@ fn resolve_held(holding: Holding, value: &str, base: &Url) -> Option<String> {
     }
 }
 
-/// True for a reference that means something else where the fragment is shown than where it was written. A fragment identifier
-/// points into the same text wherever that is; what has a scheme is the same everywhere.
+/// True for a reference that means something else where the fragment is shown than where it was
+/// written. A fragment identifier points into the same text wherever that is; what has a scheme is
+/// the same everywhere.
 pub(crate) fn is_relative(reference: &str) -> bool {
     !reference.is_empty() && !reference.starts_with('#') && !uri::is_absolute(reference)
 }
 
-/// Image candidates (HTML section 4.8.4.2.1, as its parser reads them): a URL ends with white space, and the descriptors
-/// behind it with a comma outside of parentheses.
+/// Image candidates (HTML section 4.8.4.2.1, as its parser reads them): a URL ends with white
+/// space, and the descriptors behind it with a comma outside of parentheses.
 fn candidates(srcset: &str, base: &Url) -> String {
     let mut out = String::with_capacity(srcset.len());
     let mut rest = srcset;
     while !rest.is_empty() {
-        let start = rest.find(|c: char| !c.is_ascii_whitespace() && c != ',').unwrap_or(rest.len());
+        let start = rest
+            .find(|c: char| !c.is_ascii_whitespace() && c != ',')
+            .unwrap_or(rest.len());
         let (between, found) = rest.split_at(start);
-        let word = found.find(|c: char| c.is_ascii_whitespace()).unwrap_or(found.len());
+        let word = found
+            .find(|c: char| c.is_ascii_whitespace())
+            .unwrap_or(found.len());
         let url = found[..word].trim_end_matches(',');
         out.push_str(between);
         if is_relative(url) {
@@ -108,33 +115,47 @@ fn descriptors_len(text: &str) -> usize {
 
 /// The fragment with its relative references resolved. Without a base, it stays as it is.
 pub(crate) fn absolutise<'h>(html: &'h str, base: Option<&Url>) -> Cow<'h, str> {
-    let Some(base) = base else { return Cow::Borrowed(html) };
+    let Some(base) = base else {
+        return Cow::Borrowed(html);
+    };
     let mut out = String::new();
     let (mut kept, mut gained, mut at) = (0, 0, 0);
     while let Some(open) = memchr::memchr(b'<', &html.as_bytes()[at..]).map(|found| at + found) {
         if html[open..].starts_with("<!--") {
-            at = html[open..].find("-->").map_or(html.len(), |end| open + end);
+            at = html[open..]
+                .find("-->")
+                .map_or(html.len(), |end| open + end);
             continue;
         }
         let mut tag = HtmlTag { html, at: open + 1 };
-        if html.as_bytes().get(open + 1).is_some_and(u8::is_ascii_alphabetic) {
+        if html
+            .as_bytes()
+            .get(open + 1)
+            .is_some_and(u8::is_ascii_alphabetic)
+        {
             tag = HtmlTag::of_name(html, open + 1);
             let element = &html[open + 1..tag.at];
             while let Some((name, value)) = tag.attribute() {
-                let Some(holding) = Holding::of(name) else { continue };
+                let Some(holding) = Holding::of(name) else {
+                    continue;
+                };
                 let written = &html[value.clone()];
                 // Nearly all of them, as they stand.
                 let is_web = || written.starts_with("https://") || written.starts_with("http://");
                 if holding == Holding::Url && is_web() {
                     continue;
                 }
-                let Some(resolved) = resolve_held(holding, &unescape(written), base) else { continue };
+                let Some(resolved) = resolve_held(holding, &unescape(written), base) else {
+                    continue;
+                };
                 gained += resolved.len().saturating_sub(value.len());
                 if gained > GAIN_BYTES_MAX {
                     break;
                 }
-                // Whatever quotes stood around the value are outside of its range; an unquoted one gets some.
-                let quoted = value.start > 0 && matches!(html.as_bytes()[value.start - 1], b'"' | b'\'');
+                // Whatever quotes stood around the value are outside of its range; an unquoted one
+                // gets some.
+                let quoted =
+                    value.start > 0 && matches!(html.as_bytes()[value.start - 1], b'"' | b'\'');
                 let quote = if quoted { "" } else { "\"" };
                 out.extend([&html[kept..value.start], quote]);
                 push_value(&mut out, &resolved);
@@ -162,7 +183,11 @@ fn push_value(out: &mut String, value: &str) {
     let mut rest = value;
     while let Some(at) = rest.find(['"', '\'']) {
         push_text(out, &rest[..at]);
-        out.push_str(if rest.as_bytes()[at] == b'"' { "&quot;" } else { "&#39;" });
+        out.push_str(if rest.as_bytes()[at] == b'"' {
+            "&quot;"
+        } else {
+            "&#39;"
+        });
         rest = &rest[at + 1..];
     }
     push_text(out, rest);
@@ -174,14 +199,22 @@ const RAW: [&str; 4] = ["script", "style", "textarea", "xmp"];
 /// End of the content of such an element: at its end tag or with the fragment.
 fn end_of_raw(html: &str, from: usize, element: &str) -> usize {
     let ends = |at: usize| {
-        let after = html.as_bytes()[at..].strip_prefix(b"</").unwrap_or_default();
-        after.get(..element.len()).is_some_and(|name| name.eq_ignore_ascii_case(element.as_bytes()))
+        let after = html.as_bytes()[at..]
+            .strip_prefix(b"</")
+            .unwrap_or_default();
+        after
+            .get(..element.len())
+            .is_some_and(|name| name.eq_ignore_ascii_case(element.as_bytes()))
     };
     let opens = memchr::memchr_iter(b'<', &html.as_bytes()[from..]);
-    opens.map(|found| from + found).find(|at| ends(*at)).unwrap_or(html.len())
+    opens
+        .map(|found| from + found)
+        .find(|at| ends(*at))
+        .unwrap_or(html.len())
 }
 
-/// A start tag while its attributes are read (HTML section 13.2.5.32 and on, as far as places matter).
+/// A start tag while its attributes are read (HTML section 13.2.5.32 and on, as far as places
+/// matter).
 pub(super) struct HtmlTag<'h> {
     html: &'h str,
     at: usize,
@@ -255,13 +288,22 @@ mod tests {
 
     #[test]
     fn relative_references_are_resolved_in_place() {
-        check("<p>x <a href='c' title=\"d\">y</a>", "<p>x <a href='http://e.org/a/c' title=\"d\">y</a>");
-        check("<IMG alt=x SRC=/i.png>", "<IMG alt=x SRC=\"http://e.org/i.png\">");
+        check(
+            "<p>x <a href='c' title=\"d\">y</a>",
+            "<p>x <a href='http://e.org/a/c' title=\"d\">y</a>",
+        );
+        check(
+            "<IMG alt=x SRC=/i.png>",
+            "<IMG alt=x SRC=\"http://e.org/i.png\">",
+        );
         check(
             "<img src=\"i?a=1&amp;b=2\" src='j'/>",
             "<img src=\"http://e.org/a/i?a=1&amp;b=2\" src='http://e.org/a/j'/>",
         );
-        check("<a href = \"../é\">é</a>", "<a href = \"http://e.org/%C3%A9\">é</a>");
+        check(
+            "<a href = \"../é\">é</a>",
+            "<a href = \"http://e.org/%C3%A9\">é</a>",
+        );
         check(
             "<form action='f'><q cite=c><video poster=p><svg><use xlink:href='s#x'/>",
             "<form action='http://e.org/a/f'><q cite=\"http://e.org/a/c\"><video poster=\"http://e.org/a/p\">\
@@ -315,14 +357,24 @@ mod tests {
 
     #[test]
     fn a_value_cannot_break_out_of_its_quotes() {
-        check("<a href='c&#39; onclick=&#39;d'>", "<a href='http://e.org/a/c&#39;%20onclick=&#39;d'>");
+        check(
+            "<a href='c&#39; onclick=&#39;d'>",
+            "<a href='http://e.org/a/c&#39;%20onclick=&#39;d'>",
+        );
     }
 
     #[test]
     fn hostile_fragments_take_linear_time() {
-        for piece in
-            ["<", "<a ", "<a href='", "<!--", "<a b=c ", "<a href=\"x\">", "<xmp>", "<a srcset='a,b (,"]
-        {
+        for piece in [
+            "<",
+            "<a ",
+            "<a href='",
+            "<!--",
+            "<a b=c ",
+            "<a href=\"x\">",
+            "<xmp>",
+            "<a srcset='a,b (,",
+        ] {
             let html = piece.repeat(50_000);
             let base = Url::parse("http://e.org/").ok();
             assert!(absolutise(&html, base.as_ref()).len() >= html.len());

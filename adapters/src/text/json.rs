@@ -1,8 +1,10 @@
-//! JSON as old software wrote it: where the values stand in a text, whatever state it is in; no meaning attached.
+//! JSON as old software wrote it: where the values stand in a text, whatever state it is in; no
+//! meaning attached.
 //!
-//! A strict parser refuses a document that was cut, or one with a raw line feed in a string, as a whole. This one finds
-//! what is there: in valid JSON exactly what a strict parser would, elsewhere the likeliest reading. It holds no stack, so
-//! that nesting costs nothing, and looks at no byte twice on a level.
+//! A strict parser refuses a document that was cut, or one with a raw line feed in a string, as a
+//! whole. This one finds what is there: in valid JSON exactly what a strict parser would, elsewhere
+//! the likeliest reading. It holds no stack, so that nesting costs nothing, and looks at no byte
+//! twice on a level.
 
 use super::clean;
 
@@ -29,8 +31,14 @@ impl<'t> JsonValue<'t> {
 
     fn at(text: &'t str, start: usize) -> Self {
         match end_of(text, start) {
-            Some(end) => Self { text: &text[start..end], whole: true },
-            None => Self { text: &text[start..], whole: false },
+            Some(end) => Self {
+                text: &text[start..end],
+                whole: true,
+            },
+            None => Self {
+                text: &text[start..],
+                whole: false,
+            },
         }
     }
 
@@ -53,10 +61,15 @@ impl<'t> JsonValue<'t> {
         .take(VALUES_MAX)
     }
 
-    /// The elements of an array. Of an object its values: PHP writes a list with a gap in its numbering as one.
+    /// The elements of an array. Of an object its values: PHP writes a list with a gap in its
+    /// numbering as one.
     pub(crate) fn elements(self) -> impl Iterator<Item = Self> {
         let (text, is_object) = (self.text, self.is_object());
-        let text = if is_object || self.is_array() { text } else { "" };
+        let text = if is_object || self.is_array() {
+            text
+        } else {
+            ""
+        };
         let mut at = 1;
         std::iter::from_fn(move || {
             if is_object {
@@ -73,10 +86,12 @@ impl<'t> JsonValue<'t> {
         Some(clean(&unescape(inside.strip_suffix('"').unwrap_or(inside))).into_owned())
     }
 
-    /// A string, or a number as it is written: ids are often numbers, and long ones would not survive being counted in.
+    /// A string, or a number as it is written: ids are often numbers, and long ones would not
+    /// survive being counted in.
     pub(crate) fn scalar(self) -> Option<String> {
         let is_number = |text: &str| text.starts_with(|c: char| c.is_ascii_digit() || c == '-');
-        self.string().or_else(|| is_number(self.text).then(|| self.text.to_owned()))
+        self.string()
+            .or_else(|| is_number(self.text).then(|| self.text.to_owned()))
     }
 
     /// The value without the white space that only lays it out.
@@ -91,7 +106,11 @@ impl<'t> JsonValue<'t> {
                     at = skip_space(self.text, at);
                     continue;
                 }
-                _ => at + rest.find(['"', ' ', '\t', '\r', '\n']).unwrap_or(rest.len()),
+                _ => {
+                    at + rest
+                        .find(['"', ' ', '\t', '\r', '\n'])
+                        .unwrap_or(rest.len())
+                }
             };
             out.push_str(&self.text[at..end]);
             at = end;
@@ -124,11 +143,17 @@ fn next_member<'t>(text: &'t str, at: &mut usize) -> Option<(String, JsonValue<'
         b':' => {
             *at = skip_space(text, colon + 1);
             match text.as_bytes().get(*at)? {
-                b',' | b'}' | b']' => JsonValue { text: "null", whole: true },
+                b',' | b'}' | b']' => JsonValue {
+                    text: "null",
+                    whole: true,
+                },
                 _ => next_value(text, at)?,
             }
         }
-        _ => JsonValue { text: "null", whole: true },
+        _ => JsonValue {
+            text: "null",
+            whole: true,
+        },
     };
     Some((name.string().unwrap_or_else(|| name.text.to_owned()), value))
 }
@@ -143,7 +168,9 @@ fn skip_space(text: &str, at: usize) -> usize {
 
 fn skip(text: &str, at: usize, passed: impl Fn(u8) -> bool) -> usize {
     let rest = text.as_bytes().get(at..).unwrap_or_default();
-    rest.iter().position(|b| !passed(*b)).map_or(text.len(), |found| at + found)
+    rest.iter()
+        .position(|b| !passed(*b))
+        .map_or(text.len(), |found| at + found)
 }
 
 /// End of the value that begins here; `None` when the text was cut in it.
@@ -153,7 +180,8 @@ fn end_of(text: &str, start: usize) -> Option<usize> {
         b'"' => return end_of_string(text, start),
         b'{' | b'[' => {}
         _ => {
-            let ends = |b: u8| is_space(b) || matches!(b, b',' | b':' | b'{' | b'}' | b'[' | b']' | b'"');
+            let ends =
+                |b: u8| is_space(b) || matches!(b, b',' | b':' | b'{' | b'}' | b'[' | b']' | b'"');
             let length = bytes[start + 1..].iter().position(|b| ends(*b));
             // What runs up to the end of the text may have been longer.
             return length.map(|length| start + 1 + length);
@@ -181,8 +209,9 @@ fn end_of(text: &str, start: usize) -> Option<usize> {
     None
 }
 
-/// End of the string that begins here. A quote ends it only if what may follow a string follows; in valid JSON that
-/// is every quote without a backslash, elsewhere it passes over those that somebody forgot to escape.
+/// End of the string that begins here. A quote ends it only if what may follow a string follows; in
+/// valid JSON that is every quote without a backslash, elsewhere it passes over those that somebody
+/// forgot to escape.
 fn end_of_string(text: &str, start: usize) -> Option<usize> {
     let bytes = text.as_bytes();
     let mut at = start + 1;
@@ -202,8 +231,9 @@ fn end_of_string(text: &str, start: usize) -> Option<usize> {
     }
 }
 
-/// The characters that the inside of a string stands for. A lone half of a surrogate pair, left by those who cut texts by
-/// counting, is U+FFFD; a backslash before anything that needs none stands for nothing.
+/// The characters that the inside of a string stands for. A lone half of a surrogate pair, left by
+/// those who cut texts by counting, is U+FFFD; a backslash before anything that needs none stands
+/// for nothing.
 fn unescape(inside: &str) -> String {
     let mut out = String::with_capacity(inside.len());
     let mut rest = inside;
@@ -229,7 +259,9 @@ fn unescape(inside: &str) -> String {
 
 /// The character of the four digits after `\u`, and of the four of its other half.
 fn unit(rest: &mut &str) -> char {
-    let Some(first) = digits(rest) else { return char::REPLACEMENT_CHARACTER };
+    let Some(first) = digits(rest) else {
+        return char::REPLACEMENT_CHARACTER;
+    };
     if !(0xD800..0xDC00).contains(&first) {
         return char::from_u32(first).unwrap_or(char::REPLACEMENT_CHARACTER);
     }
@@ -246,7 +278,9 @@ fn unit(rest: &mut &str) -> char {
 
 /// Takes four hexadecimal digits off the front.
 fn digits(rest: &mut &str) -> Option<u32> {
-    let four = rest.get(..4).filter(|four| four.bytes().all(|b| b.is_ascii_hexdigit()))?;
+    let four = rest
+        .get(..4)
+        .filter(|four| four.bytes().all(|b| b.is_ascii_hexdigit()))?;
     *rest = &rest[4..];
     u32::from_str_radix(four, 16).ok()
 }
@@ -260,7 +294,10 @@ mod tests {
     }
 
     fn members(text: &str) -> Vec<(String, &str, bool)> {
-        value(text).members().map(|(name, value)| (name, value.text, value.whole)).collect()
+        value(text)
+            .members()
+            .map(|(name, value)| (name, value.text, value.whole))
+            .collect()
     }
 
     fn elements(text: &str) -> Vec<&str> {
@@ -269,11 +306,27 @@ mod tests {
 
     #[test]
     fn valid_json_is_found_where_it_stands() {
-        let text = " {\"a\": [1, {\"b\": \"x,}\"}], \"c\\u0064\" :null,\"e\":\"\\\"\\\\\",\"\":{} } ";
-        let expect = [("a", "[1, {\"b\": \"x,}\"}]"), ("cd", "null"), ("e", "\"\\\"\\\\\""), ("", "{}")];
-        assert_eq!(members(text), expect.map(|(name, text)| (name.to_owned(), text, true)));
-        assert_eq!(elements("[ -1.5e3 , true,\"a\" ,[],{} ]"), ["-1.5e3", "true", "\"a\"", "[]", "{}"]);
-        assert_eq!(elements("{\"1\":{},\"7\":[2]}"), ["{}", "[2]"], "a list with a gap, as PHP writes it");
+        let text =
+            " {\"a\": [1, {\"b\": \"x,}\"}], \"c\\u0064\" :null,\"e\":\"\\\"\\\\\",\"\":{} } ";
+        let expect = [
+            ("a", "[1, {\"b\": \"x,}\"}]"),
+            ("cd", "null"),
+            ("e", "\"\\\"\\\\\""),
+            ("", "{}"),
+        ];
+        assert_eq!(
+            members(text),
+            expect.map(|(name, text)| (name.to_owned(), text, true))
+        );
+        assert_eq!(
+            elements("[ -1.5e3 , true,\"a\" ,[],{} ]"),
+            ["-1.5e3", "true", "\"a\"", "[]", "{}"]
+        );
+        assert_eq!(
+            elements("{\"1\":{},\"7\":[2]}"),
+            ["{}", "[2]"],
+            "a list with a gap, as PHP writes it"
+        );
         assert_eq!(elements("\"no list\""), [""; 0]);
         assert!(members("[1]").is_empty());
         assert_eq!(JsonValue::first(" \n"), None);
@@ -288,18 +341,34 @@ mod tests {
             let whole = cut.members().filter(|(_, value)| value.whole).count();
             assert_eq!(whole, usize::from(length + 1 == text.len()), "{}", cut.text);
         }
-        assert_eq!(members("{\"a\":1,\"b\":2"), [("a".into(), "1", true), ("b".into(), "2", false)]);
+        assert_eq!(
+            members("{\"a\":1,\"b\":2"),
+            [("a".into(), "1", true), ("b".into(), "2", false)]
+        );
     }
 
     #[test]
     fn mistakes_of_handwriting_are_read_for_what_was_meant() {
         assert_eq!(elements("[1,,2,]"), ["1", "2"]);
         assert_eq!(members("{a:1,}"), [("a".into(), "1", true)]);
-        assert_eq!(members("{\"a\":,\"b\":}"), [("a".into(), "null", true), ("b".into(), "null", true)]);
+        assert_eq!(
+            members("{\"a\":,\"b\":}"),
+            [("a".into(), "null", true), ("b".into(), "null", true)]
+        );
         assert_eq!(members("{\"a\"}"), [("a".into(), "null", true)]);
-        assert_eq!(members("{\"a\":\"he said \"hi\" twice\",\"b\":1}")[0].1, "\"he said \"hi\" twice\"");
-        assert_eq!(members("{\"a\":\"x\"\n \"b\":\"y\"}").len(), 2, "a forgotten comma");
-        assert_eq!(value("\"two\nlines\"").string().as_deref(), Some("two\nlines"));
+        assert_eq!(
+            members("{\"a\":\"he said \"hi\" twice\",\"b\":1}")[0].1,
+            "\"he said \"hi\" twice\""
+        );
+        assert_eq!(
+            members("{\"a\":\"x\"\n \"b\":\"y\"}").len(),
+            2,
+            "a forgotten comma"
+        );
+        assert_eq!(
+            value("\"two\nlines\"").string().as_deref(),
+            Some("two\nlines")
+        );
     }
 
     #[test]
@@ -351,12 +420,17 @@ mod tests {
                 serde_json::Value::Object(members) => {
                     let found: Vec<_> = ours.members().collect();
                     assert_eq!(found.len(), members.len());
-                    found.iter().for_each(|(name, value)| strict(&members[name], *value));
+                    found
+                        .iter()
+                        .for_each(|(name, value)| strict(&members[name], *value));
                 }
                 serde_json::Value::Array(elements) => {
                     let found: Vec<_> = ours.elements().collect();
                     assert_eq!(found.len(), elements.len());
-                    elements.iter().zip(found).for_each(|(value, ours)| strict(value, ours));
+                    elements
+                        .iter()
+                        .zip(found)
+                        .for_each(|(value, ours)| strict(value, ours));
                 }
                 serde_json::Value::String(text) => assert_eq!(ours.string().as_ref(), Some(text)),
                 other => assert_eq!(ours.text, other.to_string()),
@@ -364,6 +438,9 @@ mod tests {
         }
         let parsed: serde_json::Value = serde_json::from_str(text).unwrap();
         strict(&parsed, value(text));
-        strict(&parsed, value(&serde_json::to_string_pretty(&parsed).unwrap()));
+        strict(
+            &parsed,
+            value(&serde_json::to_string_pretty(&parsed).unwrap()),
+        );
     }
 }

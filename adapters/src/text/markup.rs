@@ -1,4 +1,5 @@
-//! XML as old software wrote it: cut into tokens, grown into elements, written anew well-formed; nothing of feeds.
+//! XML as old software wrote it: cut into tokens, grown into elements, written anew well-formed;
+//! nothing of feeds.
 
 mod escape;
 mod tag;
@@ -10,8 +11,8 @@ mod write;
 pub use escape::{push_attribute, push_text};
 pub use write::{can_be_written, write_element, write_nodes};
 
-/// Limit of the nesting of elements; the tags of deeper ones are dropped and their text stays. libxml2 takes documents of 256
-/// levels, of which a feed needs a few for itself.
+/// Limit of the nesting of elements; the tags of deeper ones are dropped and their text stays.
+/// libxml2 takes documents of 256 levels, of which a feed needs a few for itself.
 pub const DEPTH_MAX: usize = 240;
 
 /// Limit of the attributes of one element; the rest are dropped.

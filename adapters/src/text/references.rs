@@ -1,5 +1,5 @@
-//! The relative references of a tree made absolute, so that it means the same wherever it is written; also those of HTML that
-//! an element of another vocabulary holds as text.
+//! The relative references of a tree made absolute, so that it means the same wherever it is
+//! written; also those of HTML that an element of another vocabulary holds as text.
 
 use std::borrow::Cow;
 
@@ -9,10 +9,12 @@ use super::markup::{XHTML, XLINK, XML};
 use super::{html, uri};
 use crate::{Attribute, Element, Node};
 
-/// Attributes that hold a URL in nearly every vocabulary that feeds carry: Media RSS, iTunes, RDF, XLink.
+/// Attributes that hold a URL in nearly every vocabulary that feeds carry: Media RSS, iTunes, RDF,
+/// XLink.
 const FOREIGN_ATTRIBUTES: [&str; 4] = ["href", "src", "url", "resource"];
 
-/// Resolves what HTML calls references below an element of XHTML, and takes away the bases that they were relative to.
+/// Resolves what HTML calls references below an element of XHTML, and takes away the bases that
+/// they were relative to.
 pub(crate) fn resolve_markup(element: &mut Element, base: Option<&Url>) {
     let mut gain = html::GAIN_BYTES_MAX;
     below(element, base, &mut |place, base| {
@@ -37,12 +39,17 @@ fn resolve_html_attribute(attribute: &mut Attribute, base: &Url, gain: &mut usiz
 pub(crate) fn resolve_foreign(element: &mut Element, base: Option<&Url>) {
     let mut gain = html::GAIN_BYTES_MAX;
     let mut resolve = |place: ReferencePlace<'_>, base: &Url| match place {
-        ReferencePlace::Attribute { attribute, is_html: true } => {
-            resolve_html_attribute(attribute, base, &mut gain)
-        }
-        ReferencePlace::Attribute { attribute, is_html: false } => {
+        ReferencePlace::Attribute {
+            attribute,
+            is_html: true,
+        } => resolve_html_attribute(attribute, base, &mut gain),
+        ReferencePlace::Attribute {
+            attribute,
+            is_html: false,
+        } => {
             let reference = super::trim(&attribute.value);
-            if FOREIGN_ATTRIBUTES.contains(&attribute.name.as_str()) && html::is_relative(reference) {
+            if FOREIGN_ATTRIBUTES.contains(&attribute.name.as_str()) && html::is_relative(reference)
+            {
                 let resolved = uri::resolve(Some(base), reference);
                 replace(attribute, resolved, &mut gain);
             }
@@ -65,7 +72,10 @@ pub(crate) fn resolve_foreign(element: &mut Element, base: Option<&Url>) {
 
 /// A place where references may stand.
 enum ReferencePlace<'p> {
-    Attribute { attribute: &'p mut Attribute, is_html: bool },
+    Attribute {
+        attribute: &'p mut Attribute,
+        is_html: bool,
+    },
     Text(&'p mut String),
 }
 
@@ -84,9 +94,13 @@ fn below(element: &mut Element, base: Option<&Url>, resolve: Resolve<'_>) {
 
 /// A bad `xml:base` changes nothing; either way the attribute has done its work.
 fn enter(element: &mut Element, base: Option<&Url>, resolve: Resolve<'_>) {
-    let rebased = element.attribute_ns(XML, "base").and_then(|reference| uri::rebase(base, reference));
+    let rebased = element
+        .attribute_ns(XML, "base")
+        .and_then(|reference| uri::rebase(base, reference));
     let base = rebased.as_ref().or(base);
-    element.attributes.retain(|attribute| !(attribute.ns == XML && attribute.name == "base"));
+    element
+        .attributes
+        .retain(|attribute| !(attribute.ns == XML && attribute.name == "base"));
     if let Some(base) = base {
         let is_html = element.ns == XHTML;
         element

@@ -1,5 +1,5 @@
-//! Sessions and campaigns in URLs: the parts that a server writes anew for each visitor or each reader. They say nothing of
-//! what a URL leads to, so no key and no digest may depend on them.
+//! Sessions and campaigns in URLs: the parts that a server writes anew for each visitor or each
+//! reader. They say nothing of what a URL leads to, so no key and no digest may depend on them.
 
 use std::borrow::Cow;
 
@@ -29,7 +29,8 @@ const ALWAYS: [&str; 22] = [
     "mc_eid",
 ];
 
-/// Query parameters that are a session when their value looks like one: elsewhere they name a story or a section.
+/// Query parameters that are a session when their value looks like one: elsewhere they name a story
+/// or a section.
 const IF_TOKEN: [&str; 4] = ["sid", "s", "session", "token"];
 
 /// Characters that a session's name has at least.
@@ -59,7 +60,8 @@ fn split_before(text: &str, at: char) -> (&str, &str) {
 /// A path without `;jsessionid=…` and the `(S(…))` of ASP.NET.
 fn without_in_path(path: &str) -> Cow<'_, str> {
     let is_aspnet = |segment: &str| segment.starts_with("(S(") && segment.ends_with("))");
-    let holds_session = |segment: &str| is_aspnet(segment) || segment.split(';').skip(1).any(is_session);
+    let holds_session =
+        |segment: &str| is_aspnet(segment) || segment.split(';').skip(1).any(is_session);
     if !path.contains([';', '(']) || !path.split('/').any(holds_session) {
         return Cow::Borrowed(path);
     }
@@ -72,27 +74,41 @@ fn without_in_path(path: &str) -> Cow<'_, str> {
         }
         kept
     };
-    let segments: Vec<String> = path.split('/').filter(|segment| !is_aspnet(segment)).map(plain).collect();
+    let segments: Vec<String> = path
+        .split('/')
+        .filter(|segment| !is_aspnet(segment))
+        .map(plain)
+        .collect();
     Cow::Owned(segments.join("/"))
 }
 
 /// A query, with its question mark, without the parameters of a session.
 fn without_in_query(query: &str) -> Cow<'_, str> {
-    let Some(pairs) = query.strip_prefix('?') else { return Cow::Borrowed(query) };
+    let Some(pairs) = query.strip_prefix('?') else {
+        return Cow::Borrowed(query);
+    };
     if !pairs.split('&').any(is_session) {
         return Cow::Borrowed(query);
     }
     let kept: Vec<&str> = pairs.split('&').filter(|pair| !is_session(pair)).collect();
-    Cow::Owned(if kept.is_empty() { String::new() } else { format!("?{}", kept.join("&")) })
+    Cow::Owned(if kept.is_empty() {
+        String::new()
+    } else {
+        format!("?{}", kept.join("&"))
+    })
 }
 
 fn is_session(pair: &str) -> bool {
     const ASP: &str = "aspsessionid";
-    let Some((name, value)) = pair.split_once('=') else { return false };
+    let Some((name, value)) = pair.split_once('=') else {
+        return false;
+    };
     let name = name.strip_prefix("amp;").unwrap_or(name);
     let is_one_of = |names: &[&str]| names.iter().any(|known| known.eq_ignore_ascii_case(name));
     is_one_of(&ALWAYS)
-        || name.get(..ASP.len()).is_some_and(|begins| begins.eq_ignore_ascii_case(ASP))
+        || name
+            .get(..ASP.len())
+            .is_some_and(|begins| begins.eq_ignore_ascii_case(ASP))
         || (is_one_of(&IF_TOKEN) && is_token(value))
 }
 
@@ -117,11 +133,20 @@ mod tests {
         check("http://x/?PHPSESSID=abc", "http://x/");
         check("http://x/?p=5&PHPSESSID=abc#c", "http://x/?p=5#c");
         check("http://x/?PHPSESSID=abc&amp;p=5", "http://x/?amp;p=5");
-        check("http://x/t.php?sid=0123456789abcdef0123456789abcdef&t=1", "http://x/t.php?t=1");
+        check(
+            "http://x/t.php?sid=0123456789abcdef0123456789abcdef&t=1",
+            "http://x/t.php?t=1",
+        );
         check("http://x/t.php?sid=123", "http://x/t.php?sid=123");
-        check("http://x/article.pl?sid=03/05/12/1234", "http://x/article.pl?sid=03/05/12/1234");
+        check(
+            "http://x/article.pl?sid=03/05/12/1234",
+            "http://x/article.pl?sid=03/05/12/1234",
+        );
         check("http://x/?s=search", "http://x/?s=search");
-        check("http://x/(S(lit3py55t21z5v55vlm25s55))/a.aspx", "http://x/a.aspx");
+        check(
+            "http://x/(S(lit3py55t21z5v55vlm25s55))/a.aspx",
+            "http://x/a.aspx",
+        );
         check("http://x/a?utm_source=rss&utm_medium=rss", "http://x/a");
         check("http://x/a(b);c", "http://x/a(b);c");
         check("tag:x,2005:a;b?c", "tag:x,2005:a;b?c");

@@ -2,14 +2,20 @@
 
 use everfeed_adapters::text::markup::{XHTML, write_element};
 use everfeed_adapters::{
-    Element, Entry, Hints, Key, SlicedDocument, Text, TextKind, cross_check_count, neutral, slice, text,
+    Element, Entry, Hints, Key, SlicedDocument, Text, TextKind, cross_check_count, neutral, slice,
+    text,
 };
 
 use crate::chance::Chance;
 
-/// Reads a document in whole, twice, and looks at all that comes out; returns how many entries it has.
+/// Reads a document in whole, twice, and looks at all that comes out; returns how many entries it
+/// has.
 pub(crate) fn any(bytes: &[u8], content_type: Option<&str>) -> usize {
-    let hints = Hints { content_type, base_url: Some("http://example.org/a/"), ..Hints::default() };
+    let hints = Hints {
+        content_type,
+        base_url: Some("http://example.org/a/"),
+        ..Hints::default()
+    };
     cross_check_count(bytes, &hints);
     let (once, again) = (slice(bytes, &hints), slice(bytes, &hints));
     let (once, again) = match (once, again) {
@@ -20,7 +26,11 @@ pub(crate) fn any(bytes: &[u8], content_type: Option<&str>) -> usize {
         }
         _ => panic!("a document is a feed or not"),
     };
-    assert_eq!(names(&once), names(&again), "keys and digests are the same twice");
+    assert_eq!(
+        names(&once),
+        names(&again),
+        "keys and digests are the same twice"
+    );
     assert_eq!(once.notes, again.notes);
     assert_legal(&serde_json::to_value(&once.metadata).unwrap());
     check_text(once.metadata.title.as_ref());
@@ -31,7 +41,11 @@ pub(crate) fn any(bytes: &[u8], content_type: Option<&str>) -> usize {
         assert_legal(&serde_json::to_value(&raw.key).unwrap());
         let (entry, notes) = raw.parse();
         check_entry(&entry);
-        assert_eq!(raw.parse().0.digest(), entry.digest(), "parsing twice is parsing once");
+        assert_eq!(
+            raw.parse().0.digest(),
+            entry.digest(),
+            "parsing twice is parsing once"
+        );
         assert_legal(&serde_json::to_value((entry, notes)).unwrap());
     }
     for deletion in &once.deletions {
@@ -42,7 +56,11 @@ pub(crate) fn any(bytes: &[u8], content_type: Option<&str>) -> usize {
 }
 
 fn names(sliced: &SlicedDocument) -> Vec<(Key, String)> {
-    sliced.entries.iter().map(|raw| (raw.key.clone(), raw.raw.to_string())).collect()
+    sliced
+        .entries
+        .iter()
+        .map(|raw| (raw.key.clone(), raw.raw.to_string()))
+        .collect()
 }
 
 fn is_empty(key: &Key) -> bool {
@@ -53,9 +71,16 @@ fn is_empty(key: &Key) -> bool {
 /// Reads a document as it is.
 pub(crate) fn resource(bytes: &[u8], content_type: Option<&str>) {
     let url = "http://example.org/a/file";
-    let sliced =
-        slice(bytes, &Hints { content_type, base_url: Some(url), resource: Some(url), ..Hints::default() })
-            .unwrap();
+    let sliced = slice(
+        bytes,
+        &Hints {
+            content_type,
+            base_url: Some(url),
+            resource: Some(url),
+            ..Hints::default()
+        },
+    )
+    .unwrap();
     assert_eq!(sliced.entries.len(), 1);
     let (entry, notes) = sliced.entries[0].parse();
     check_entry(&entry);
@@ -67,7 +92,10 @@ pub(crate) fn resource(bytes: &[u8], content_type: Option<&str>) {
 fn assert_legal(value: &serde_json::Value) {
     match value {
         serde_json::Value::String(string) => {
-            assert!(string.chars().all(text::is_legal), "an illegal character in {string:?}")
+            assert!(
+                string.chars().all(text::is_legal),
+                "an illegal character in {string:?}"
+            )
         }
         serde_json::Value::Array(values) => values.iter().for_each(assert_legal),
         serde_json::Value::Object(fields) => fields.values().for_each(assert_legal),
@@ -91,7 +119,12 @@ fn check_foreign(foreign: &[Element]) {
 }
 
 fn check_text(text: Option<&Text>) {
-    if let Some(Text { kind: TextKind::Xhtml, value, .. }) = text {
+    if let Some(Text {
+        kind: TextKind::Xhtml,
+        value,
+        ..
+    }) = text
+    {
         assert_well_formed(&format!("<div xmlns=\"{XHTML}\">{value}</div>"));
     }
 }
@@ -135,7 +168,11 @@ impl Sound {
             from = start + raw.markup().len();
             places.push(start..from);
         }
-        Some(Self { names: names(&sliced), text, places })
+        Some(Self {
+            names: names(&sliced),
+            text,
+            places,
+        })
     }
 
     /// DESIGN section 4: whole entries before a cut count, the cut one is dropped.
@@ -145,14 +182,18 @@ impl Sound {
         match slice(&self.text.as_bytes()[..at], &Hints::default()) {
             Ok(sliced) => {
                 let found: Vec<_> = names(&sliced).into_iter().map(|(_, raw)| raw).collect();
-                let expect: Vec<_> = self.names[..whole].iter().map(|(_, raw)| raw.clone()).collect();
+                let expect: Vec<_> = self.names[..whole]
+                    .iter()
+                    .map(|(_, raw)| raw.clone())
+                    .collect();
                 assert_eq!(found, expect, "cut at {at}");
             }
             Err(error) => assert_eq!(whole, 0, "cut at {at}: {error}"),
         }
     }
 
-    /// Something is wrong in the text of one entry: the others stay as they were, and none appears or goes.
+    /// Something is wrong in the text of one entry: the others stay as they were, and none appears
+    /// or goes.
     pub(crate) fn hurt(&self, chance: &mut Chance) {
         if self.text.trim_start().starts_with('{') {
             return;
@@ -160,7 +201,8 @@ impl Sound {
         let hurt = chance.below(self.places.len());
         let place = self.places[hurt].clone();
         let inside = &self.text[place.clone()];
-        // With an entry in an entry, nobody can tell where a section without an end was meant to end.
+        // With an entry in an entry, nobody can tell where a section without an end was meant to
+        // end.
         let below = inside[1..].to_ascii_lowercase();
         if ["<item", "<entry"].iter().any(|tag| below.contains(tag)) {
             return;
@@ -193,15 +235,29 @@ impl Sound {
         let hurting = *chance.one_of(HURTS);
         let (before, after) = self.text.as_bytes().split_at(at);
         let bytes = [before, hurting, after].concat();
-        let what = || format!("{:?} in entry {hurt} at {at}", String::from_utf8_lossy(hurting));
-        let sliced = slice(&bytes, &Hints::default()).unwrap_or_else(|error| panic!("{error}: {}", what()));
+        let what = || {
+            format!(
+                "{:?} in entry {hurt} at {at}",
+                String::from_utf8_lossy(hurting)
+            )
+        };
+        let sliced =
+            slice(&bytes, &Hints::default()).unwrap_or_else(|error| panic!("{error}: {}", what()));
         let found = names(&sliced);
         assert_eq!(found.len(), self.names.len(), "{}", what());
         for (n, (found, expect)) in found.iter().zip(&self.names).enumerate() {
             // A link or a title names an entry only as long as no other entry has the same one.
             let is_strong = matches!(expect.0, Key::Id(_));
-            assert!(n == hurt || found.1 == expect.1, "entry {n} has other bytes: {}", what());
-            assert!(n == hurt || !is_strong || found.0 == expect.0, "entry {n} has another key: {}", what());
+            assert!(
+                n == hurt || found.1 == expect.1,
+                "entry {n} has other bytes: {}",
+                what()
+            );
+            assert!(
+                n == hurt || !is_strong || found.0 == expect.0,
+                "entry {n} has another key: {}",
+                what()
+            );
         }
     }
 }
@@ -219,11 +275,16 @@ impl Sound {
             return;
         }
         // XML of another kind may hold entries, and so may what stands between these.
-        let next = self.places.get(hurt + 1).map_or("", |next| &self.text[place.end..next.start]);
+        let next = self
+            .places
+            .get(hurt + 1)
+            .map_or("", |next| &self.text[place.end..next.start]);
         if below.contains("xml\"") || below.contains("xml'") || !next.trim().is_empty() {
             return;
         }
-        let Some(end_of_entry) = inside.rfind("</") else { return };
+        let Some(end_of_entry) = inside.rfind("</") else {
+            return;
+        };
         let ends: Vec<_> = LEAVES
             .iter()
             .flat_map(|name| {
@@ -236,38 +297,74 @@ impl Sound {
         if ends.is_empty() {
             return;
         }
-        // Behind it nothing is left of the entry: a response that was cut, and one that was joined to it.
+        // Behind it nothing is left of the entry: a response that was cut, and one that was joined
+        // to it.
         let at = place.start + *chance.one_of(&ends);
-        // What was copied with an entry may hold elements of any kind, an entry among them, so it is never broken up.
+        // What was copied with an entry may hold elements of any kind, an entry among them, so it
+        // is never broken up.
         let before = &self.text[place.start..at];
-        if before.rfind("<source").is_some_and(|open| !before[open..].contains("</source")) {
+        if before
+            .rfind("<source")
+            .is_some_and(|open| !before[open..].contains("</source"))
+        {
             return;
         }
         let text = [&self.text[..at], &self.text[place.end..]].concat();
-        let what = || format!("entry {hurt} is cut at {at}, after {}", &text[place.start..at]);
+        let what = || {
+            format!(
+                "entry {hurt} is cut at {at}, after {}",
+                &text[place.start..at]
+            )
+        };
         let others = |names: &[(Key, String)], all: usize| -> Vec<String> {
             let before = names.iter().take(hurt);
-            let after = names.iter().skip(names.len().saturating_sub(all - hurt - 1).max(hurt));
+            let after = names
+                .iter()
+                .skip(names.len().saturating_sub(all - hurt - 1).max(hurt));
             before.chain(after).map(|(_, raw)| raw.clone()).collect()
         };
         let count = self.names.len();
-        let sliced =
-            slice(text.as_bytes(), &Hints::default()).unwrap_or_else(|error| panic!("{error}: {}", what()));
+        let sliced = slice(text.as_bytes(), &Hints::default())
+            .unwrap_or_else(|error| panic!("{error}: {}", what()));
         let found = names(&sliced);
         if hurt + 1 == count {
             // What ends the list ends the last entry too.
-            assert_eq!(others(&found, count), others(&self.names, count), "{}", what());
+            assert_eq!(
+                others(&found, count),
+                others(&self.names, count),
+                "{}",
+                what()
+            );
             return;
         }
-        assert!((count - 1..=count).contains(&found.len()), "{} of {count} entries: {}", found.len(), what());
-        assert_eq!(others(&found, count), others(&self.names, count), "{}", what());
+        assert!(
+            (count - 1..=count).contains(&found.len()),
+            "{} of {count} entries: {}",
+            found.len(),
+            what()
+        );
+        assert_eq!(
+            others(&found, count),
+            others(&self.names, count),
+            "{}",
+            what()
+        );
         for (key, raw) in &found {
             let known = self.names.iter().find(|(_, other)| other == raw);
             let is_strong = known.is_some_and(|(known, _)| matches!(known, Key::Id(_)));
-            assert!(!is_strong || known.is_some_and(|(known, _)| known == key), "another key: {}", what());
+            assert!(
+                !is_strong || known.is_some_and(|(known, _)| known == key),
+                "another key: {}",
+                what()
+            );
         }
         if found.len() == count && matches!(found[hurt].0, Key::Id(_)) {
-            assert_eq!(found[hurt].0, self.names[hurt].0, "an invented key: {}", what());
+            assert_eq!(
+                found[hurt].0,
+                self.names[hurt].0,
+                "an invented key: {}",
+                what()
+            );
         }
     }
 }

@@ -152,7 +152,10 @@ fn once(bytes: &mut Vec<u8>, all: &[Vec<u8>], chance: &mut Chance) {
         }
         // Next to a tag, where it matters more than in the midst of a text.
         9 => {
-            let at = bytes[at..].iter().position(|b| matches!(b, b'<' | b'>')).map_or(at, |next| at + next);
+            let at = bytes[at..]
+                .iter()
+                .position(|b| matches!(b, b'<' | b'>'))
+                .map_or(at, |next| at + next);
             bytes.splice(at..at, chance.one_of(PIECES).bytes());
         }
         _ => {
@@ -178,7 +181,10 @@ fn transcoded(bytes: &[u8], chance: &mut Chance) -> Vec<u8> {
         }
         2 => out.extend(text.chars().flat_map(|c| u32::from(c).to_le_bytes())),
         3 => out.extend(text.chars().flat_map(|c| u32::from(c).to_be_bytes())),
-        4 => out.extend(text.chars().map(|c| u8::try_from(u32::from(c)).unwrap_or(b'?'))),
+        4 => out.extend(
+            text.chars()
+                .map(|c| u8::try_from(u32::from(c)).unwrap_or(b'?')),
+        ),
         5 => {
             let label = chance.one_of(&[
                 "utf-16",
@@ -204,7 +210,9 @@ fn transcoded(bytes: &[u8], chance: &mut Chance) -> Vec<u8> {
 fn flood(chance: &mut Chance) -> String {
     let many = 1 << chance.below(13);
     let numbered = |before: &str, after: &str| {
-        (0..many.min(2_000)).map(|n| format!("{before}{n}{after}")).collect::<String>()
+        (0..many.min(2_000))
+            .map(|n| format!("{before}{n}{after}"))
+            .collect::<String>()
     };
     match chance.below(12) {
         0 => "<a>".repeat(many),

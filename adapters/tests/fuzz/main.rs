@@ -1,8 +1,9 @@
-//! Random damage for a bounded time: nothing may panic or hang, and what holds of every document must hold of these.
+//! Random damage for a bounded time: nothing may panic or hang, and what holds of every document
+//! must hold of these.
 //!
-//! `EVERFEED_FUZZ_SECS` says for how long (60), `EVERFEED_FUZZ_SEED` where chance begins (1, so that a change is not turned down
-//! for what another did; `any` for somewhere new), and `EVERFEED_FUZZ_CASE` that only one case is run, whose number a failure
-//! prints with the seed.
+//! `EVERFEED_FUZZ_SECS` says for how long (60), `EVERFEED_FUZZ_SEED` where chance begins (1, so
+//! that a change is not turned down for what another did; `any` for somewhere new), and
+//! `EVERFEED_FUZZ_CASE` that only one case is run, whose number a failure prints with the seed.
 
 #![expect(
     clippy::unwrap_used,
@@ -21,7 +22,8 @@ use std::time::{Duration, Instant, SystemTime};
 use chance::Chance;
 use checks::Sound;
 
-/// A document of at most 300 kB that takes longer than this has hung, even in a debug build on a busy machine.
+/// A document of at most 300 kB that takes longer than this has hung, even in a debug build on a
+/// busy machine.
 const CASE_SECS_MAX: u64 = 10;
 
 /// Number of panics, those that a guard caught included.
@@ -33,10 +35,20 @@ static BEGAN: AtomicU64 = AtomicU64::new(0);
 
 #[test]
 fn no_damage_makes_anything_panic_hang_or_contradict_itself() {
-    let number = |name: &str| std::env::var(name).ok().map(|text| text.parse::<u64>().unwrap());
+    let number = |name: &str| {
+        std::env::var(name)
+            .ok()
+            .map(|text| text.parse::<u64>().unwrap())
+    };
     let secs = number("EVERFEED_FUZZ_SECS").unwrap_or(60);
     let seed = match std::env::var("EVERFEED_FUZZ_SEED").as_deref() {
-        Ok("any") => SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs() % 1_000_000,
+        Ok("any") => {
+            SystemTime::now()
+                .duration_since(SystemTime::UNIX_EPOCH)
+                .unwrap()
+                .as_secs()
+                % 1_000_000
+        }
         Ok(seed) => seed.parse().unwrap(),
         Err(_) => 1,
     };
@@ -44,13 +56,24 @@ fn no_damage_makes_anything_panic_hang_or_contradict_itself() {
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         PANICS.fetch_add(1, Ordering::Relaxed);
-        eprintln!("EVERFEED_FUZZ_SEED={seed} EVERFEED_FUZZ_CASE={}", CASE.load(Ordering::Relaxed));
+        eprintln!(
+            "EVERFEED_FUZZ_SEED={seed} EVERFEED_FUZZ_CASE={}",
+            CASE.load(Ordering::Relaxed)
+        );
         usual(panic);
     }));
 
     let documents = seeds::documents();
-    let sound: Vec<_> = documents.iter().filter_map(|document| Sound::of(document)).collect();
-    let mut run = Run { documents, sound, seed, entries: 0 };
+    let sound: Vec<_> = documents
+        .iter()
+        .filter_map(|document| Sound::of(document))
+        .collect();
+    let mut run = Run {
+        documents,
+        sound,
+        seed,
+        entries: 0,
+    };
 
     let begin = Instant::now();
     std::thread::spawn(move || watch(begin, seed));
@@ -72,7 +95,10 @@ fn no_damage_makes_anything_panic_hang_or_contradict_itself() {
         run.entries,
         begin.elapsed().as_secs(),
     );
-    assert!(run.entries > cases / 4, "the damage leaves something to read");
+    assert!(
+        run.entries > cases / 4,
+        "the damage leaves something to read"
+    );
 }
 
 struct Run {
@@ -119,7 +145,8 @@ impl Run {
                 }
             }
         }
-        // feed-rs stands behind a guard, and a hook is called all the same: nothing that we hand it may make it panic.
+        // feed-rs stands behind a guard, and a hook is called all the same: nothing that we hand it
+        // may make it panic.
         assert_eq!(PANICS.load(Ordering::Relaxed), 0, "somebody caught a panic");
     }
 }
@@ -128,7 +155,10 @@ impl Run {
 fn watch(begin: Instant, seed: u64) {
     loop {
         std::thread::sleep(Duration::from_secs(1));
-        let taken = begin.elapsed().as_secs().saturating_sub(BEGAN.load(Ordering::Relaxed));
+        let taken = begin
+            .elapsed()
+            .as_secs()
+            .saturating_sub(BEGAN.load(Ordering::Relaxed));
         if taken > CASE_SECS_MAX {
             let case = CASE.load(Ordering::Relaxed);
             eprintln!("hangs since {taken} s: EVERFEED_FUZZ_SEED={seed} EVERFEED_FUZZ_CASE={case}");

@@ -1,4 +1,5 @@
-//! The documents that are damaged: our fixtures, the large corpora where they are at hand, and small documents of every format.
+//! The documents that are damaged: our fixtures, the large corpora where they are at hand, and
+//! small documents of every format.
 
 use std::path::{Path, PathBuf};
 use testkit::data::{large, vendored};
@@ -18,10 +19,16 @@ const OWN: &[&str] = &[
 /// Every document, in the same order on every machine that has the same files.
 pub(crate) fn documents() -> Vec<Vec<u8>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut documents: Vec<Vec<u8>> = OWN.iter().map(|document| document.as_bytes().to_vec()).collect();
+    let mut documents: Vec<Vec<u8>> = OWN
+        .iter()
+        .map(|document| document.as_bytes().to_vec())
+        .collect();
     gather(&root.join("tests/fixtures"), &mut documents);
     // The odd documents are part of the corpus.
-    gather(&large("corpus", "damage to the corpus").unwrap_or_else(|| vendored("corpus")), &mut documents);
+    gather(
+        &large("corpus", "damage to the corpus").unwrap_or_else(|| vendored("corpus")),
+        &mut documents,
+    );
     if let Some(sequences) = large("sequences", "damage to the sequences") {
         gather(&sequences, &mut documents);
     }
@@ -29,15 +36,21 @@ pub(crate) fn documents() -> Vec<Vec<u8>> {
 }
 
 fn gather(folder: &Path, documents: &mut Vec<Vec<u8>>) {
-    let Ok(found) = std::fs::read_dir(folder) else { return };
+    let Ok(found) = std::fs::read_dir(folder) else {
+        return;
+    };
     let mut paths: Vec<PathBuf> = found.map(|entry| entry.unwrap().path()).collect();
     paths.sort();
     for path in paths {
         let name = path.to_string_lossy();
         if path.is_dir() {
             gather(&path, documents);
-        } else if [".xml", ".json", ".rdf", ".rss", ".atom"].iter().any(|end| name.ends_with(end))
-            && ![".expect.json", "manifest.json", "dates.json"].iter().any(|end| name.ends_with(end))
+        } else if [".xml", ".json", ".rdf", ".rss", ".atom"]
+            .iter()
+            .any(|end| name.ends_with(end))
+            && ![".expect.json", "manifest.json", "dates.json"]
+                .iter()
+                .any(|end| name.ends_with(end))
             && path.metadata().unwrap().len() <= BYTES_MAX
         {
             documents.push(std::fs::read(&path).unwrap());

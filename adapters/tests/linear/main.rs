@@ -1,5 +1,6 @@
-//! Documents that are one thing over and over: every pass over a document is linear, so that megabytes of anything are read in
-//! seconds. Nothing is timed: a pass whose work grows with the square of a document would take hours with the long ones.
+//! Documents that are one thing over and over: every pass over a document is linear, so that
+//! megabytes of anything are read in seconds. Nothing is timed: a pass whose work grows with the
+//! square of a document would take hours with the long ones.
 
 #![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
 
@@ -272,7 +273,10 @@ const PLACES: &[(&str, &str)] = &[
         "<?xml version=\"1.0\"?><!DOCTYPE rss [",
         "]><rss><channel><title>&a;</title><item><guid>a</guid></item></channel></rss>",
     ),
-    ("<rss version=\"2.0\"><channel><title>t</title>", "<item><guid>a</guid></item></channel></rss>"),
+    (
+        "<rss version=\"2.0\"><channel><title>t</title>",
+        "<item><guid>a</guid></item></channel></rss>",
+    ),
     (
         "<rss version=\"2.0\"><channel><title>t</title><item><guid>a</guid>",
         "</item><item><guid>b</guid></item></channel></rss>",
@@ -289,7 +293,10 @@ const PLACES: &[(&str, &str)] = &[
         "<feed xmlns=\"http://www.w3.org/2005/Atom\" xml:base=\"http://e.org/a/\"><title>t</title><entry><id>a</id><link href=\"",
         "\"/></entry></feed>",
     ),
-    ("{\"version\":\"https://jsonfeed.org/version/1\",\"title\":\"t\",\"items\":[", "{\"id\":\"1\"}]}"),
+    (
+        "{\"version\":\"https://jsonfeed.org/version/1\",\"title\":\"t\",\"items\":[",
+        "{\"id\":\"1\"}]}",
+    ),
 ];
 
 /// Bytes of a run in every place.
@@ -301,25 +308,41 @@ const LONG_BYTES: usize = 4 << 20;
 fn run(piece: &[u8], bytes: usize) -> Vec<u8> {
     let count = bytes / piece.len();
     match std::str::from_utf8(piece) {
-        Ok(text) if text.contains("{n}") => {
-            (0..count).map(|n| text.replace("{n}", &n.to_string())).collect::<String>().into_bytes()
-        }
+        Ok(text) if text.contains("{n}") => (0..count)
+            .map(|n| text.replace("{n}", &n.to_string()))
+            .collect::<String>()
+            .into_bytes(),
         _ => piece.repeat(count),
     }
 }
 
 fn hints() -> Hints<'static> {
-    Hints { base_url: Some("http://e.org/b/"), ..Hints::default() }
+    Hints {
+        base_url: Some("http://e.org/b/"),
+        ..Hints::default()
+    }
 }
 
 /// Everything that is ever done with a document and with what comes out of it.
 fn read(document: &[u8]) {
-    let title = Entry { title: Some(Text::plain("a title")), ..Entry::default() };
+    let title = Entry {
+        title: Some(Text::plain("a title")),
+        ..Entry::default()
+    };
     PageText::new(document, &hints()).count(&title);
     feeds_of_page(document, &hints());
-    let whole = slice(document, &Hints { resource: Some("http://e.org/x"), ..hints() }).unwrap();
+    let whole = slice(
+        document,
+        &Hints {
+            resource: Some("http://e.org/x"),
+            ..hints()
+        },
+    )
+    .unwrap();
     whole.entries[0].parse();
-    let Ok(sliced) = slice(document, &hints()) else { return };
+    let Ok(sliced) = slice(document, &hints()) else {
+        return;
+    };
     let platforms = Platforms::embedded();
     platforms.detect(&Traces::of(&sliced));
     neutral(&sliced);
@@ -331,13 +354,19 @@ fn read(document: &[u8]) {
     if let Some(raw) = sliced.entries.first() {
         let (entry, _) = raw.parse();
         PageText::new(document, &hints()).count(&entry);
-        entry.content.iter().for_each(|content| drop(text::sanitise(&content.text.value)));
+        entry
+            .content
+            .iter()
+            .for_each(|content| drop(text::sanitise(&content.text.value)));
     }
 }
 
 #[test]
 fn whatever_a_document_is_full_of_is_read() {
-    let pieces = PIECES.iter().copied().chain(NUMBERED.iter().map(|piece| piece.as_bytes()));
+    let pieces = PIECES
+        .iter()
+        .copied()
+        .chain(NUMBERED.iter().map(|piece| piece.as_bytes()));
     for piece in pieces {
         let run = run(piece, SHORT_BYTES);
         for (before, behind) in PLACES {
@@ -345,7 +374,11 @@ fn whatever_a_document_is_full_of_is_read() {
             read(&[before.as_bytes(), &run].concat());
         }
         let text = String::from_utf8_lossy(&run);
-        drop((date::parse(&text), session::without_session(&text), text::sanitise(&text)));
+        drop((
+            date::parse(&text),
+            session::without_session(&text),
+            text::sanitise(&text),
+        ));
         uri::resolve(url::Url::parse("http://e.org/").ok().as_ref(), &text);
     }
 }
@@ -353,12 +386,20 @@ fn whatever_a_document_is_full_of_is_read() {
 #[test]
 fn long_runs_of_what_once_took_the_square_of_its_length_are_read() {
     let item = |inside: &[u8]| {
-        let before = b"<rss version=\"2.0\"><channel><title>t</title><item><guid>a</guid><description>";
+        let before =
+            b"<rss version=\"2.0\"><channel><title>t</title><item><guid>a</guid><description>";
         [before, inside, b"</description></item></channel></rss>"].concat()
     };
-    for piece in
-        [&b"\0"[..], b"\x01", b"\x1b\0", b"\xef\xbf\xbe", b"\xef\xbf\xbf\0", b"ab\0", b"1/", b"01/02/"]
-    {
+    for piece in [
+        &b"\0"[..],
+        b"\x01",
+        b"\x1b\0",
+        b"\xef\xbf\xbe",
+        b"\xef\xbf\xbf\0",
+        b"ab\0",
+        b"1/",
+        b"01/02/",
+    ] {
         read(&item(&run(piece, LONG_BYTES)));
         read(&run(piece, LONG_BYTES));
     }
@@ -380,7 +421,10 @@ fn long_runs_of_what_once_took_the_square_of_its_length_are_read() {
     // Tags of entries that declare something, where the root has declared much.
     let declared = [
         &b"<rss"[..],
-        &run(format!(" xmlns:x{{n}}='{}'", "u".repeat(200)).as_bytes(), 50_000),
+        &run(
+            format!(" xmlns:x{{n}}='{}'", "u".repeat(200)).as_bytes(),
+            50_000,
+        ),
         b"><channel>",
         &run(b"<item xmlns:a='b'><guid>{n}</guid></item>", LONG_BYTES),
     ];

@@ -1,4 +1,5 @@
-//! The corpus: how many of its documents come out as other parsers and our own eyes say they should, by class.
+//! The corpus: how many of its documents come out as other parsers and our own eyes say they
+//! should, by class.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -26,10 +27,16 @@ fn documents(folder: &Path) -> Vec<(PathBuf, Value)> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
-        for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        for path in std::fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+        {
             if path.is_dir() {
                 folders.push(path);
-            } else if let Some(document) = path.to_str().and_then(|path| path.strip_suffix(".expect.json")) {
+            } else if let Some(document) = path
+                .to_str()
+                .and_then(|path| path.strip_suffix(".expect.json"))
+            {
                 found.push((PathBuf::from(document), json(&path)));
             }
         }
@@ -40,10 +47,14 @@ fn documents(folder: &Path) -> Vec<(PathBuf, Value)> {
 
 fn header<'a>(expect: &'a Value, name: &str) -> Option<&'a str> {
     let headers = expect["http_headers"].as_object()?;
-    headers.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).and_then(|(_, value)| value.as_str())
+    headers
+        .iter()
+        .find(|(key, _)| key.eq_ignore_ascii_case(name))
+        .and_then(|(_, value)| value.as_str())
 }
 
-/// A document's line of neutral form. The response that it came in says where it is from and how it is encoded.
+/// A document's line of neutral form. The response that it came in says where it is from and how it
+/// is encoded.
 fn line(path: &Path, expect: &Value) -> Value {
     let bytes = std::fs::read(path).unwrap();
     let base_url = header(expect, "content-location").or_else(|| expect["url"].as_str());
@@ -53,12 +64,17 @@ fn line(path: &Path, expect: &Value) -> Value {
         base_url,
         ..Hints::default()
     };
-    neutral_line(expect["file"].as_str().unwrap(), slice(&bytes, &hints).as_ref())
+    neutral_line(
+        expect["file"].as_str().unwrap(),
+        slice(&bytes, &hints).as_ref(),
+    )
 }
 
 #[test]
 fn the_classes_of_the_corpus_score_as_before() {
-    let Some(folder) = large("corpus", "classes of the corpus") else { return };
+    let Some(folder) = large("corpus", "classes of the corpus") else {
+        return;
+    };
     check(&folder, &THRESHOLDS);
 }
 
@@ -81,27 +97,40 @@ fn check(folder: &Path, thresholds: &[(&str, usize, usize)]) {
         *documents += 1;
         *met += usize::from(verdict.met);
         if !verdict.met && class != "sanitize" {
-            println!("{class}: {}: {}", expect["file"].as_str().unwrap(), verdict.failed.join("; "));
+            println!(
+                "{class}: {}: {}",
+                expect["file"].as_str().unwrap(),
+                verdict.failed.join("; ")
+            );
         }
     }
     println!("{:24} {:>5} {:>9} {:>6}", "class", "met", "documents", "%");
     for (class, (met, documents)) in &scores {
-        println!("{class:24} {met:5} {documents:9} {:6.1}", 100.0 * *met as f64 / *documents as f64);
+        println!(
+            "{class:24} {met:5} {documents:9} {:6.1}",
+            100.0 * *met as f64 / *documents as f64
+        );
     }
     for &(class, documents, least) in thresholds {
         let (met, found) = scores[class];
         assert_eq!(found, documents, "documents of class {class}");
-        assert!(met >= least, "{class}: only {met} of {found} documents are met, not {least}");
+        assert!(
+            met >= least,
+            "{class}: only {met} of {found} documents are met, not {least}"
+        );
     }
 }
 
-/// For a comparison with `score.py`: `EVERFEED_LINES=out.jsonl cargo test … -- --ignored lines_of_the_corpus`.
+/// For a comparison with `score.py`:
+/// `EVERFEED_LINES=out.jsonl cargo test … -- --ignored lines_of_the_corpus`.
 #[test]
 #[ignore = "writes a file for another program"]
 fn lines_of_the_corpus_can_be_written() {
     let folder = large("corpus", "lines of the corpus").unwrap();
-    let lines: Vec<_> =
-        documents(&folder).iter().map(|(path, expect)| line(path, expect).to_string()).collect();
+    let lines: Vec<_> = documents(&folder)
+        .iter()
+        .map(|(path, expect)| line(path, expect).to_string())
+        .collect();
     let path = std::env::var("EVERFEED_LINES").unwrap();
     std::fs::write(path, lines.join("\n") + "\n").unwrap();
 }

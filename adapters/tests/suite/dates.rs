@@ -12,9 +12,11 @@ fn every_date_vector_means_what_it_says() {
     let mut wrong = Vec::new();
     for vector in &dates {
         let raw = vector["raw"].as_str().unwrap();
-        let expect = vector["expect"]
-            .as_str()
-            .map(|text| text.parse::<chrono::DateTime<chrono::Utc>>().unwrap().timestamp_micros());
+        let expect = vector["expect"].as_str().map(|text| {
+            text.parse::<chrono::DateTime<chrono::Utc>>()
+                .unwrap()
+                .timestamp_micros()
+        });
         if parse(raw) != expect {
             wrong.push((raw, expect, parse(raw)));
         }

@@ -1,19 +1,24 @@
 //! Our own fixtures: files that say themselves what they show and what is expected.
 //!
-//! A comment in the file holds one `Description:` line and any number of `Expect: PATH = VALUE` lines; JSON, which has no
-//! comments and may be broken on purpose, has them in a file `NAME.json.expect` beside it. The path walks the
-//! JSON form of the window (`head.title.value`, `entries.0.key`, `entries.length`); the value is JSON, `null` for what is
-//! absent; in an object, what is absent need not be named. `Expect: error = "text"` wants the document refused with an error that holds the text. The document's URL is
-//! http://example.org/feeds/fixture.xml.
+//! A comment in the file holds one `Description:` line and any number of `Expect: PATH = VALUE`
+//! lines; JSON, which has no comments and may be broken on purpose, has them in a file
+//! `NAME.json.expect` beside it. The path walks the JSON form of the window (`head.title.value`,
+//! `entries.0.key`, `entries.length`); the value is JSON, `null` for what is absent; in an object,
+//! what is absent need not be named. `Expect: error = "text"` wants the document refused with an
+//! error that holds the text. The document's URL is http://example.org/feeds/fixture.xml.
 
 use std::path::Path;
 
 use everfeed_adapters::{Hints, slice};
 use serde_json::{Value, json};
 
-/// The window as JSON; `markup` is left out, every entry is parsed and carries its key and its notes.
+/// The window as JSON; `markup` is left out, every entry is parsed and carries its key and its
+/// notes.
 fn read(bytes: &[u8]) -> Value {
-    let hints = Hints { base_url: Some("http://example.org/feeds/fixture.xml"), ..Hints::default() };
+    let hints = Hints {
+        base_url: Some("http://example.org/feeds/fixture.xml"),
+        ..Hints::default()
+    };
     let sliced = match slice(bytes, &hints) {
         Ok(sliced) => sliced,
         Err(error) => return json!({ "error": error.to_string() }),
@@ -44,7 +49,9 @@ pub(crate) fn find<'v>(value: &'v Value, path: &str) -> std::borrow::Cow<'v, Val
         return Cow::Owned(json!(found.as_array().map_or(0, Vec::len)));
     }
     let pointer = format!("/{}", path.replace('.', "/"));
-    value.pointer(&pointer).map_or(Cow::Owned(Value::Null), Cow::Borrowed)
+    value
+        .pointer(&pointer)
+        .map_or(Cow::Owned(Value::Null), Cow::Borrowed)
 }
 
 /// Without the fields that are `null`: those are absent, in what is expected too.
@@ -52,7 +59,9 @@ fn bare(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {
             let present = fields.iter().filter(|(_, value)| !value.is_null());
-            present.map(|(name, value)| (name.clone(), bare(value))).collect()
+            present
+                .map(|(name, value)| (name.clone(), bare(value)))
+                .collect()
         }
         Value::Array(items) => items.iter().map(bare).collect(),
         other => other.clone(),
@@ -63,14 +72,30 @@ fn check(path: &Path) -> Vec<String> {
     let bytes = std::fs::read(path).unwrap();
     let sliced = read(&bytes);
     let beside = path.with_extension("json.expect");
-    let words = if beside.exists() { std::fs::read(&beside).unwrap() } else { bytes };
+    let words = if beside.exists() {
+        std::fs::read(&beside).unwrap()
+    } else {
+        bytes
+    };
     let text = String::from_utf8_lossy(&words);
-    let expectations: Vec<_> = text.lines().filter_map(|line| line.trim().strip_prefix("Expect: ")).collect();
-    assert!(!expectations.is_empty(), "{} expects nothing", path.display());
-    assert!(text.contains("Description: "), "{} says nothing", path.display());
+    let expectations: Vec<_> = text
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("Expect: "))
+        .collect();
+    assert!(
+        !expectations.is_empty(),
+        "{} expects nothing",
+        path.display()
+    );
+    assert!(
+        text.contains("Description: "),
+        "{} says nothing",
+        path.display()
+    );
     let failure = |expectation: &str| {
-        let (at, expect) =
-            expectation.split_once(" = ").unwrap_or_else(|| panic!("{}: {expectation}", path.display()));
+        let (at, expect) = expectation
+            .split_once(" = ")
+            .unwrap_or_else(|| panic!("{}: {expectation}", path.display()));
         let expect: Value =
             serde_json::from_str(expect).unwrap_or_else(|error| panic!("{expectation}: {error}"));
         let found = find(&sliced, at);
@@ -86,8 +111,14 @@ fn check(path: &Path) -> Vec<String> {
 #[test]
 fn every_fixture_reads_as_it_says() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
-    let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    paths.retain(|path| path.extension().is_some_and(|extension| extension != "expect"));
+    let mut paths: Vec<_> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    paths.retain(|path| {
+        path.extension()
+            .is_some_and(|extension| extension != "expect")
+    });
     paths.sort();
     let failures: Vec<_> = paths.iter().flat_map(|path| check(path)).collect();
     assert!(paths.len() >= 20, "only {} fixtures", paths.len());

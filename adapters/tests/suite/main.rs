@@ -1,4 +1,5 @@
-//! The adapters against documents: our own fixtures, the vendored data, and the large corpora where they are at hand; not single functions.
+//! The adapters against documents: our own fixtures, the vendored data, and the large corpora where
+//! they are at hand; not single functions.
 
 #![expect(
     clippy::unwrap_used,

@@ -10,10 +10,14 @@ use testkit::data::large;
 
 const MEDIA: &str = "http://search.yahoo.com/mrss/";
 
-/// The MediaRSS of an entry as the only item of a feed, in the one spelling of the namespace that feed-rs knows.
+/// The MediaRSS of an entry as the only item of a feed, in the one spelling of the namespace that
+/// feed-rs knows.
 fn item(foreign: &[Element]) -> Option<String> {
     let mut document = format!(r#"<rss version="2.0" xmlns:media="{MEDIA}"><channel><item>"#);
-    let mut media = foreign.iter().filter(|element| element.ns.contains("mrss")).peekable();
+    let mut media = foreign
+        .iter()
+        .filter(|element| element.ns.contains("mrss"))
+        .peekable();
     media.peek()?;
     for element in media {
         let mut element = element.clone();
@@ -40,35 +44,59 @@ type Objects = BTreeSet<(String, Option<String>)>;
 fn ours(document: &str) -> Objects {
     let sliced = slice(document.as_bytes(), &Hints::default()).unwrap();
     let enclosures = sliced.entries[0].parse().0.enclosures;
-    enclosures.into_iter().map(|enclosure| (enclosure.url, enclosure.title)).collect()
+    enclosures
+        .into_iter()
+        .map(|enclosure| (enclosure.url, enclosure.title))
+        .collect()
 }
 
 fn theirs(document: &str) -> Objects {
-    let Ok(feed) = feed_rs::parser::parse(document.as_bytes()) else { return Objects::new() };
-    let objects = feed.entries.into_iter().flat_map(|entry| entry.media).flat_map(|object| {
-        let title =
-            object.title.map(|title| title.content.trim().to_owned()).filter(|title| !title.is_empty());
-        object.content.into_iter().filter_map(move |content| Some((content.url?.to_string(), title.clone())))
-    });
+    let Ok(feed) = feed_rs::parser::parse(document.as_bytes()) else {
+        return Objects::new();
+    };
+    let objects = feed
+        .entries
+        .into_iter()
+        .flat_map(|entry| entry.media)
+        .flat_map(|object| {
+            let title = object
+                .title
+                .map(|title| title.content.trim().to_owned())
+                .filter(|title| !title.is_empty());
+            object
+                .content
+                .into_iter()
+                .filter_map(move |content| Some((content.url?.to_string(), title.clone())))
+        });
     objects.collect()
 }
 
-/// 79 entries of the large corpora. They differ where feed-rs gives one medium the title of another, once where it drops
-/// a URL without scheme, and once where it takes the page of a player for the medium.
+/// 79 entries of the large corpora. They differ where feed-rs gives one medium the title of
+/// another, once where it drops a URL without scheme, and once where it takes the page of a player
+/// for the medium.
 #[test]
 fn every_medium_that_feed_rs_finds_is_found() {
-    let folders =
-        ["corpus", "sequences"].into_iter().filter_map(|name| large(name, "media that feed-rs finds"));
+    let folders = ["corpus", "sequences"]
+        .into_iter()
+        .filter_map(|name| large(name, "media that feed-rs finds"));
     let files: Vec<_> = folders.flat_map(|folder| documents(&folder)).collect();
     let (mut entries, mut same, mut better, mut players, mut lost) = (0, 0, 0, 0, Vec::new());
     for path in &files {
-        let Ok(sliced) = slice(&std::fs::read(path).unwrap(), &Hints::default()) else { continue };
+        let Ok(sliced) = slice(&std::fs::read(path).unwrap(), &Hints::default()) else {
+            continue;
+        };
         for raw in &sliced.entries {
-            let Some(document) = item(&raw.parse().0.foreign) else { continue };
+            let Some(document) = item(&raw.parse().0.foreign) else {
+                continue;
+            };
             entries += 1;
             let (ours, theirs) = (ours(&document), theirs(&document));
-            let urls =
-                |objects: &Objects| objects.iter().map(|(url, _)| url.clone()).collect::<BTreeSet<_>>();
+            let urls = |objects: &Objects| {
+                objects
+                    .iter()
+                    .map(|(url, _)| url.clone())
+                    .collect::<BTreeSet<_>>()
+            };
             if ours == theirs {
                 same += 1;
             } else if urls(&ours).is_superset(&urls(&theirs)) {
@@ -76,7 +104,11 @@ fn every_medium_that_feed_rs_finds_is_found() {
             } else if document.contains("<media:player") {
                 players += 1;
             } else {
-                lost.push(format!("{}: {:?}: {ours:?} {theirs:?}", path.display(), raw.key));
+                lost.push(format!(
+                    "{}: {:?}: {ours:?} {theirs:?}",
+                    path.display(),
+                    raw.key
+                ));
             }
         }
     }

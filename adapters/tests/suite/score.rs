@@ -1,29 +1,41 @@
-//! The scoring of the corpus: what each `op` of an expectation means. A port of the corpus's own `score.py`, and to
-//! be changed only with it.
+//! The scoring of the corpus: what each `op` of an expectation means. A port of the corpus's own
+//! `score.py`, and to be changed only with it.
 
 use everfeed_adapters::text::entities::unescape;
 use serde_json::Value;
 
-/// Result of a document's line of neutral form against its expectations, with the checks that failed.
+/// Result of a document's line of neutral form against its expectations, with the checks that
+/// failed.
 pub(crate) struct Verdict {
     pub(crate) met: bool,
     pub(crate) failed: Vec<String>,
 }
 
-/// Scores a line against the `.expect.json` of its document. A document that is broken on purpose and of which nothing
-/// is expected may be refused.
+/// Scores a line against the `.expect.json` of its document. A document that is broken on purpose
+/// and of which nothing is expected may be refused.
 pub(crate) fn score(line: &Value, expect: &Value) -> Verdict {
-    let checks = expect["expect"].as_array().map_or(&[] as &[Value], Vec::as_slice);
+    let checks = expect["expect"]
+        .as_array()
+        .map_or(&[] as &[Value], Vec::as_slice);
     if line["ok"] != true {
         let excused = expect["wellformed"] != true && checks.is_empty();
-        return Verdict { met: excused, failed: vec![line["error"].to_string()] };
+        return Verdict {
+            met: excused,
+            failed: vec![line["error"].to_string()],
+        };
     }
     let failed: Vec<_> = checks.iter().filter(|check| !holds(line, check)).collect();
     let told = |check: &&Value| {
         let (path, wanted) = (check["path"].as_str().unwrap(), &check["value"]);
-        format!("{path} is {} instead of {wanted}", at(line, path).unwrap_or(&Value::Null))
+        format!(
+            "{path} is {} instead of {wanted}",
+            at(line, path).unwrap_or(&Value::Null)
+        )
     };
-    Verdict { met: failed.is_empty(), failed: failed.iter().map(told).collect() }
+    Verdict {
+        met: failed.is_empty(),
+        failed: failed.iter().map(told).collect(),
+    }
 }
 
 fn holds(line: &Value, check: &Value) -> bool {
@@ -34,7 +46,11 @@ fn holds(line: &Value, check: &Value) -> bool {
         "eq" => same(value, wanted),
         "eq_text" => plain(value) == plain(wanted),
         "eq_url" => url(value) == url(wanted),
-        "anyof" => wanted.as_array().unwrap().iter().any(|wanted| same(value, wanted)),
+        "anyof" => wanted
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|wanted| same(value, wanted)),
         "ne" => !same(value, wanted),
         "len" => wanted.as_u64() == Some(length(value)),
         "truthy" => is_truthy(value),
@@ -62,11 +78,17 @@ fn same(found: &Value, wanted: &Value) -> bool {
             .filter(|(_, wanted)| !wanted.is_null())
             .all(|(name, wanted)| found.get(name).is_some_and(|found| same(found, wanted))),
         (Value::Array(found), Value::Array(wanted)) => {
-            found.len() == wanted.len() && found.iter().zip(wanted).all(|(found, wanted)| same(found, wanted))
+            found.len() == wanted.len()
+                && found
+                    .iter()
+                    .zip(wanted)
+                    .all(|(found, wanted)| same(found, wanted))
         }
         (_, Value::Null) => found.is_null(),
         (Value::Bool(_), _) | (_, Value::Bool(_)) => found == wanted,
-        (Value::Null, wanted) => wanted.as_str().is_some_and(|wanted| wanted.trim().is_empty()),
+        (Value::Null, wanted) => wanted
+            .as_str()
+            .is_some_and(|wanted| wanted.trim().is_empty()),
         (found, wanted) => scalar(found).is_some_and(|found| scalar(wanted) == Some(found)),
     }
 }
@@ -111,7 +133,10 @@ fn plain(value: &Value) -> String {
         }
     }
     bare.push_str(rest);
-    unescape(&bare).split_whitespace().collect::<Vec<_>>().join(" ")
+    unescape(&bare)
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// Percent-decoded; the slash that is the whole path is ignored.
@@ -161,8 +186,9 @@ fn the_ops_mean_what_the_corpus_says() {
         "ok": true, "n": 5, "t": " a ", "none": null, "list": [{"x": 1, "y": 2}], "u": "http://e.org/%C3%A9?a&amp;b",
         "html": "<p>a &amp;lt; b</p>\n c", "root": "http://e.org/", "f": false,
     });
-    let check =
-        |op: &str, path: &str, value: Value| holds(&line, &json!({ "op": op, "path": path, "value": value }));
+    let check = |op: &str, path: &str, value: Value| {
+        holds(&line, &json!({ "op": op, "path": path, "value": value }))
+    };
     assert!(
         check("eq", "n", json!("5"))
             && check("eq", "t", json!("a"))
@@ -176,7 +202,8 @@ fn the_ops_mean_what_the_corpus_says() {
     );
     assert!(check("eq_text", "html", json!("a < b c")) && check("eq_text", "missing", json!("")));
     assert!(
-        check("eq_url", "u", json!("http://e.org/é?a&b")) && check("eq_url", "root", json!("http://e.org"))
+        check("eq_url", "u", json!("http://e.org/é?a&b"))
+            && check("eq_url", "root", json!("http://e.org"))
     );
     assert!(check("len", "list", json!(1)) && check("len", "missing", json!(0)));
     assert!(check("anyof", "n", json!([4, 5])) && check("ne", "n", json!(4)));

@@ -73,7 +73,12 @@ impl Kept {
         let authority = Arc::new(Scripted::default());
         *authority.answers.lock().unwrap() = answers.into();
         *authority.clock.lock().unwrap() = Some(clock);
-        Self { place: tempfile::tempdir().unwrap(), authority, clock, ways: vec![ChallengeWay::TlsAlpn] }
+        Self {
+            place: tempfile::tempdir().unwrap(),
+            authority,
+            clock,
+            ways: vec![ChallengeWay::TlsAlpn],
+        }
     }
 
     fn open(&self) -> CertificateKeeper {
@@ -104,7 +109,13 @@ impl Kept {
 
     /// The seconds at which the authority was asked.
     fn asked(&self) -> Vec<u64> {
-        self.authority.asked.lock().unwrap().iter().map(|(at, _)| *at).collect()
+        self.authority
+            .asked
+            .lock()
+            .unwrap()
+            .iter()
+            .map(|(at, _)| *at)
+            .collect()
     }
 
     fn certificate(&self) -> std::path::PathBuf {
@@ -113,16 +124,26 @@ impl Kept {
 }
 
 fn unproven(text: &str) -> Answer {
-    let fault =
-        AcmeFault { whose: Fault::Configuration, text: text.into(), wait: None, step: OrderStep::Proof };
+    let fault = AcmeFault {
+        whose: Fault::Configuration,
+        text: text.into(),
+        wait: None,
+        step: OrderStep::Proof,
+    };
     Answer::Fails(fault)
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_certificate_is_ordered_once_kept_over_restarts_and_renewed_in_time() {
-    let kept = Kept::new(vec![Answer::Gives(&["h.example"], 90), Answer::Gives(&["h.example"], 90)]);
+    let kept = Kept::new(vec![
+        Answer::Gives(&["h.example"], 90),
+        Answer::Gives(&["h.example"], 90),
+    ]);
     let state = kept.runs(60).await;
-    assert_eq!((state.expires_at, state.fault), (Some(BEGIN + 90 * DAY), None));
+    assert_eq!(
+        (state.expires_at, state.fault),
+        (Some(BEGIN + 90 * DAY), None)
+    );
     // Two thirds of its time, less half of a thirtieth.
     let renewed = 60 * DAY - 36 * HOUR;
     assert_eq!(state.next_order_at, BEGIN + renewed);
@@ -143,15 +164,27 @@ async fn failures_are_told_and_tried_again_ever_more_rarely_while_the_old_certif
     let state = kept.runs(3 * DAY).await;
     let fault = state.fault.unwrap();
     assert_eq!(fault.to_string(), "it is down (the authority's fault)");
-    assert_eq!(state.expires_at, Some(BEGIN + 3 * DAY), "it is shown to its end, and beyond");
+    assert_eq!(
+        state.expires_at,
+        Some(BEGIN + 3 * DAY),
+        "it is shown to its end, and beyond"
+    );
     let asked = kept.asked();
     assert_eq!(state.failures as usize, asked.len() - 1);
     let first = 2 * DAY - DAY / 20;
-    let waits: Vec<u64> = asked[1..].windows(2).map(|pair| pair[1] - pair[0]).collect();
+    let waits: Vec<u64> = asked[1..]
+        .windows(2)
+        .map(|pair| pair[1] - pair[0])
+        .collect();
     assert_eq!(asked[1], first);
     // Four orders in an hour at most: the fifth waits for the first to be an hour old.
     assert_eq!(waits[..5], [60, 120, 240, HOUR - 420, 960]);
-    assert!(waits[5..].iter().all(|wait| (1800..=6 * HOUR).contains(wait)), "{waits:?}");
+    assert!(
+        waits[5..]
+            .iter()
+            .all(|wait| (1800..=6 * HOUR).contains(wait)),
+        "{waits:?}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -162,7 +195,10 @@ async fn a_process_that_is_started_again_and_again_orders_no_more_than_one_that_
     }
     assert_eq!(kept.asked(), [0, 10, 20, 30]);
     let state = kept.runs(10).await;
-    assert_eq!((state.next_order_at, state.expires_at), (BEGIN + HOUR, None));
+    assert_eq!(
+        (state.next_order_at, state.expires_at),
+        (BEGIN + HOUR, None)
+    );
     kept.runs(HOUR).await;
     assert_eq!(kept.asked()[..5], [0, 10, 20, 30, HOUR]);
 }
@@ -170,19 +206,40 @@ async fn a_process_that_is_started_again_and_again_orders_no_more_than_one_that_
 #[tokio::test(start_paused = true)]
 async fn names_that_are_not_proven_in_one_way_are_proven_in_the_other_which_is_then_the_first() {
     let by = [ChallengeWay::TlsAlpn, ChallengeWay::Http];
-    let answers =
-        vec![unproven("nobody at 443"), Answer::Gives(&["h.example"], 3), Answer::Gives(&["h.example"], 3)];
-    let kept = Kept { ways: by.to_vec(), ..Kept::new(answers) };
+    let answers = vec![
+        unproven("nobody at 443"),
+        Answer::Gives(&["h.example"], 3),
+        Answer::Gives(&["h.example"], 3),
+    ];
+    let kept = Kept {
+        ways: by.to_vec(),
+        ..Kept::new(answers)
+    };
     assert_eq!(kept.runs(2 * DAY).await.fault, None);
-    let ways: Vec<_> = kept.authority.asked.lock().unwrap().iter().map(|(_, way)| *way).collect();
+    let ways: Vec<_> = kept
+        .authority
+        .asked
+        .lock()
+        .unwrap()
+        .iter()
+        .map(|(_, way)| *way)
+        .collect();
     assert_eq!(ways, [by[0], by[1], by[1]]);
 
-    let kept =
-        Kept { ways: by.to_vec(), ..Kept::new(vec![unproven("nobody at 443"), unproven("nor at 80")]) };
+    let kept = Kept {
+        ways: by.to_vec(),
+        ..Kept::new(vec![unproven("nobody at 443"), unproven("nor at 80")])
+    };
     let fault = kept.runs(1).await.fault.unwrap();
-    assert_eq!((fault.text.as_str(), fault.whose), ("nobody at 443; nor at 80", Fault::Configuration));
+    assert_eq!(
+        (fault.text.as_str(), fault.whose),
+        ("nobody at 443; nor at 80", Fault::Configuration)
+    );
     // What is not about the proof is not tried in another way.
-    let kept = Kept { ways: by.to_vec(), ..Kept::new(Vec::new()) };
+    let kept = Kept {
+        ways: by.to_vec(),
+        ..Kept::new(Vec::new())
+    };
     kept.runs(1).await;
     assert_eq!(kept.asked(), [0]);
 }
@@ -191,22 +248,39 @@ async fn names_that_are_not_proven_in_one_way_are_proven_in_the_other_which_is_t
 async fn the_way_that_led_to_a_certificate_is_the_first_one_also_after_a_restart() {
     let by = [ChallengeWay::TlsAlpn, ChallengeWay::Http];
     let given = || Answer::Gives(&["h.example"], 3);
-    let kept =
-        Kept { ways: by.to_vec(), ..Kept::new(vec![unproven("nobody at 443"), given(), given(), given()]) };
-    let ways = || -> Vec<_> { kept.authority.asked.lock().unwrap().iter().map(|(_, way)| *way).collect() };
+    let kept = Kept {
+        ways: by.to_vec(),
+        ..Kept::new(vec![unproven("nobody at 443"), given(), given(), given()])
+    };
+    let ways = || -> Vec<_> {
+        kept.authority
+            .asked
+            .lock()
+            .unwrap()
+            .iter()
+            .map(|(_, way)| *way)
+            .collect()
+    };
     kept.runs(60).await;
     assert_eq!(ways(), [by[0], by[1]]);
     kept.runs(2 * DAY).await;
     assert_eq!(ways(), [by[0], by[1], by[1]]);
     // A note that cannot be read is none.
-    fs::write(kept.place.path().join("ca.example-dir/challenge.txt"), "dns-01").unwrap();
+    fs::write(
+        kept.place.path().join("ca.example-dir/challenge.txt"),
+        "dns-01",
+    )
+    .unwrap();
     kept.runs(2 * DAY).await;
     assert_eq!(ways(), [by[0], by[1], by[1], by[0]]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_was_never_ordered_counts_as_no_order() {
-    let fault = AcmeFault { step: OrderStep::Account, ..AcmeFault::of_authority("nobody is there") };
+    let fault = AcmeFault {
+        step: OrderStep::Account,
+        ..AcmeFault::of_authority("nobody is there")
+    };
     let kept = Kept::new(vec![Answer::Fails(fault); 20]);
     kept.runs(3 * HOUR).await;
     assert_eq!(kept.asked()[..7], [0, 60, 180, 420, 900, 1860, 3780]);
@@ -220,8 +294,14 @@ async fn what_was_never_ordered_counts_as_no_order() {
 
 #[tokio::test(start_paused = true)]
 async fn an_authority_that_wants_to_be_left_alone_is() {
-    let fault = |secs| AcmeFault { wait: Some(Duration::from_secs(secs)), ..AcmeFault::ours("too many") };
-    let answers = vec![Answer::Fails(fault(5 * HOUR)), Answer::Fails(fault(u64::MAX / 2))];
+    let fault = |secs| AcmeFault {
+        wait: Some(Duration::from_secs(secs)),
+        ..AcmeFault::ours("too many")
+    };
+    let answers = vec![
+        Answer::Fails(fault(5 * HOUR)),
+        Answer::Fails(fault(u64::MAX / 2)),
+    ];
     let kept = Kept::new(answers);
     kept.runs(30 * DAY).await;
     assert_eq!(kept.asked()[..3], [0, 5 * HOUR, 5 * HOUR + 7 * DAY]);
@@ -240,15 +320,24 @@ async fn a_kept_certificate_that_will_not_do_is_replaced() {
         fs::write(kept.certificate(), before).unwrap();
         assert_eq!(kept.open().watch().state().expires_at.is_some(), is_shown);
         let state = kept.runs(1).await;
-        assert_eq!((kept.asked(), state.expires_at), (vec![0], Some(BEGIN + 90 * DAY)));
+        assert_eq!(
+            (kept.asked(), state.expires_at),
+            (vec![0], Some(BEGIN + 90 * DAY))
+        );
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_certificate_for_other_names_or_another_time_is_not_taken() {
     for (answer, part) in [
-        (Answer::Gives(&["other.example"], 90), "it is for other names"),
-        (Answer::Gives(&["h.example"], 0), "is the clock of this machine right?"),
+        (
+            Answer::Gives(&["other.example"], 90),
+            "it is for other names",
+        ),
+        (
+            Answer::Gives(&["h.example"], 0),
+            "is the clock of this machine right?",
+        ),
     ] {
         let kept = Kept::new(vec![answer]);
         let state = kept.runs(1).await;
@@ -268,7 +357,10 @@ async fn nothing_is_ordered_that_cannot_be_counted() {
     stop.cancel();
     task.await.unwrap();
     let fault = watch.state().fault.unwrap();
-    assert!(fault.whose == Fault::Ours && fault.text.contains("orders cannot be counted"), "{fault}");
+    assert!(
+        fault.whose == Fault::Ours && fault.text.contains("orders cannot be counted"),
+        "{fault}"
+    );
     assert_eq!(kept.asked(), [0; 0]);
 }
 
@@ -280,9 +372,15 @@ async fn a_certificate_before_its_time_replaces_none_that_holds_and_is_better_th
     kept.open();
     fs::write(kept.certificate(), pem(names, BEGIN, 90)).unwrap();
     let state = kept.runs(59 * DAY).await;
-    assert_eq!((state.expires_at, kept.asked().len()), (Some(BEGIN + 90 * DAY), 1));
+    assert_eq!(
+        (state.expires_at, kept.asked().len()),
+        (Some(BEGIN + 90 * DAY), 1)
+    );
     let fault = state.fault.unwrap();
-    assert!(fault.whose == Fault::Ours && fault.text.contains("stays in use; is the clock"), "{fault}");
+    assert!(
+        fault.whose == Fault::Ours && fault.text.contains("stays in use; is the clock"),
+        "{fault}"
+    );
     let state = kept.runs(2 * DAY).await;
     assert!(state.fault.is_none() && state.expires_at > Some(BEGIN + 140 * DAY));
     // Where there is none, or none that holds, it is taken, and not asked for again.
@@ -294,8 +392,15 @@ async fn a_certificate_before_its_time_replaces_none_that_holds_and_is_better_th
             fs::write(kept.certificate(), before).unwrap();
         }
         let state = kept.runs(HOUR).await;
-        assert_eq!((state.expires_at, state.fault), (Some(day + 90 * DAY), None));
-        assert!(logged.text().contains("holds from 2026-11-02T00:00:00Z on, and is in use all the same"));
+        assert_eq!(
+            (state.expires_at, state.fault),
+            (Some(day + 90 * DAY), None)
+        );
+        assert!(
+            logged
+                .text()
+                .contains("holds from 2026-11-02T00:00:00Z on, and is in use all the same")
+        );
         assert!(kept.asked().len() <= 1);
     }
 }
@@ -307,5 +412,10 @@ async fn the_words_of_an_authority_are_one_line_of_the_log() {
     let logged = Logged::begin();
     let fault = kept.runs(1).await.fault.unwrap();
     assert!(fault.text.starts_with("no 2026-11-01 ERROR xxx") && fault.text.len() < 2_000);
-    assert!(logged.text().lines().all(|line| line.len() < 3_000 && !line.starts_with("2026-11-01 ERROR")));
+    assert!(
+        logged
+            .text()
+            .lines()
+            .all(|line| line.len() < 3_000 && !line.starts_with("2026-11-01 ERROR"))
+    );
 }

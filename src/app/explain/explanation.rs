@@ -25,7 +25,8 @@ pub struct Explanation {
     pub deferred: usize,
     /// Time at which most of it was last edited at once with no date moved.
     pub reformatted_at: Option<String>,
-    /// The reading of its archives: how far, by which strategy, with which result, and the time of the next walk.
+    /// The reading of its archives: how far, by which strategy, with which result, and the time of
+    /// the next walk.
     pub archives: Vec<String>,
     /// Since when too much is missing at once to believe it.
     pub quarantined_since: Option<String>,
@@ -145,7 +146,8 @@ pub struct ExplainedItem {
     /// Time at which the page of a tombstone is asked for again, in case it is back.
     #[serde(default)]
     pub recheck_at: Option<String>,
-    /// Of a post of a group: the members that have it, the one that is shown first, each with the id of its item.
+    /// Of a post of a group: the members that have it, the one that is shown first, each with the
+    /// id of its item.
     #[serde(default)]
     pub holders: Vec<(String, String)>,
 }

@@ -14,7 +14,9 @@ pub const fn event(event: WindowEvent) -> &'static str {
             "the order of the documents could not be followed, so the window began anew"
         }
         WindowEvent::Quarantined => "too much was missing at once, so nothing was concluded",
-        WindowEvent::QuarantineEnded => "too much stayed missing for a week, so the window began anew",
+        WindowEvent::QuarantineEnded => {
+            "too much stayed missing for a week, so the window began anew"
+        }
         WindowEvent::QuarantineDecided => "the pages of what was missing at once decided on it",
         WindowEvent::DailyLimit => {
             "more items seem to be gone than is believed in one day, so the rest waits"
@@ -50,7 +52,10 @@ pub fn whose(kind: &FaultKind) -> &'static str {
         (Whose::Network, _) => "that lies in the network on the way, or in its name servers",
         (
             Whose::Upstream,
-            FaultKind::NoAnswer { cause: Some(NoAnswerCause::Timeout | NoAnswerCause::Connect), .. },
+            FaultKind::NoAnswer {
+                cause: Some(NoAnswerCause::Timeout | NoAnswerCause::Connect),
+                ..
+            },
         ) => "that is the publisher's fault, or lies in the network on the way",
         (Whose::Upstream, _) => "that is the publisher's fault",
         (Whose::Ours, _) => "that is our own fault, not the publisher's",
@@ -69,12 +74,18 @@ pub const fn control(finding: ControlFinding) -> &'static str {
         ControlFinding::NoPost => {
             "pages prove nothing: no post of the feed has a page at the feed's own host"
         }
-        ControlFinding::NotFound => "pages prove nothing: that of a post in the feed is not found (404)",
-        ControlFinding::Gone => "pages prove nothing: that of a post in the feed is said to be gone (410)",
+        ControlFinding::NotFound => {
+            "pages prove nothing: that of a post in the feed is not found (404)"
+        }
+        ControlFinding::Gone => {
+            "pages prove nothing: that of a post in the feed is said to be gone (410)"
+        }
         ControlFinding::Refused => {
             "pages prove nothing: that of a post in the feed is refused, or does not answer"
         }
-        ControlFinding::Elsewhere => "pages prove nothing: that of a post in the feed leads to another host",
+        ControlFinding::Elsewhere => {
+            "pages prove nothing: that of a post in the feed leads to another host"
+        }
         ControlFinding::FrontPage => {
             "a page that is not found (404) counts: the feed shows no post, and the front page is there"
         }
@@ -110,7 +121,9 @@ const fn uninformative(finding: ControlFinding) -> &'static str {
         ControlFinding::Gone => {
             "it says nothing: the page of a post that is in the feed is said to be gone, too"
         }
-        ControlFinding::Refused => "it says nothing: the page of a post that is in the feed is refused, too",
+        ControlFinding::Refused => {
+            "it says nothing: the page of a post that is in the feed is refused, too"
+        }
         ControlFinding::FrontPage => "it says nothing: the front page of the site looks the same",
         ControlFinding::Elsewhere => {
             "it says nothing: the page of a post that is in the feed leads to another host, too"

@@ -1,5 +1,5 @@
-//! Credentials of our users on requests that go on to somebody else, such as the old server of a site: they are taken out, and
-//! those of others pass; not what the sender may read.
+//! Credentials of our users on requests that go on to somebody else, such as the old server of a
+//! site: they are taken out, and those of others pass; not what the sender may read.
 
 use super::{AccountsInForce, AuthVerdict, Authenticator, KeyUse};
 use crate::{
@@ -20,11 +20,12 @@ use std::net::IpAddr;
 use subtle::ConstantTimeEq as _;
 
 impl Authenticator {
-    /// Takes the credentials of our users out of a head. Lines that are not ours stay as they are, since the receiver may have
-    /// users of its own.
+    /// Takes the credentials of our users out of a head. Lines that are not ours stay as they are,
+    /// since the receiver may have users of its own.
     ///
-    /// A password is tried for every name that a user could have, once in ten minutes, and a wrong one counts as a failed attempt, as it
-    /// does everywhere: whoever sends too many is not passed on.
+    /// A password is tried for every name that a user could have, once in ten minutes, and a wrong
+    /// one counts as a failed attempt, as it does everywhere: whoever sends too many is not passed
+    /// on.
     pub async fn take_out_own(
         &self,
         headers: &mut HeaderMap,
@@ -59,11 +60,15 @@ impl Authenticator {
 
     /// True for a text that holds a token of somebody, escaped or not.
     pub fn holds_token(&self, text: &str) -> bool {
-        self.accounts.borrow().accounts.has_token_in(text.as_bytes())
+        self.accounts
+            .borrow()
+            .accounts
+            .has_token_in(text.as_bytes())
     }
 
-    /// True for a line of a head by which one of our users could be known, or whose token could be learnt: be it a list in which
-    /// other credentials stand as well, or one that we would not read.
+    /// True for a line of a head by which one of our users could be known, or whose token could be
+    /// learnt: be it a list in which other credentials stand as well, or one that we would not
+    /// read.
     async fn is_own(
         &self,
         in_force: &AccountsInForce,
@@ -79,7 +84,10 @@ impl Authenticator {
         }
         if *name == AUTHORIZATION {
             for text in basic_texts_in(value.as_bytes()) {
-                if self.is_own_password(in_force, text.reveal(), client).await? {
+                if self
+                    .is_own_password(in_force, text.reveal(), client)
+                    .await?
+                {
                     return Ok(true);
                 }
             }
@@ -87,8 +95,9 @@ impl Authenticator {
         Ok(false)
     }
 
-    /// True for the text of Basic credentials with a password or a token of one of our users. Another server may take a name in
-    /// another case for the same. Neither time nor status tells whose name is that of a user.
+    /// True for the text of Basic credentials with a password or a token of one of our users.
+    /// Another server may take a name in another case for the same. Neither time nor status tells
+    /// whose name is that of a user.
     async fn is_own_password(
         &self,
         in_force: &AccountsInForce,
@@ -99,7 +108,9 @@ impl Authenticator {
         if accounts.has_token_in(text.as_bytes()) {
             return Ok(true);
         }
-        let Some((name, password)) = text.split_once(':') else { return Ok(false) };
+        let Some((name, password)) = text.split_once(':') else {
+            return Ok(false);
+        };
         if !accounts.could_be_like(name) {
             return Ok(false);
         }
@@ -117,13 +128,18 @@ impl Authenticator {
         let key = self.verdict_key((*revision, KeyUse::Alike), name, &password);
         let candidates = accounts.candidates(name);
         let hashed = async {
-            match self.hash(accounts.clone(), candidates, (name, &password), client).await {
+            match self
+                .hash(accounts.clone(), candidates, (name, &password), client)
+                .await
+            {
                 Err(AuthVerdict::Refused) => Ok(None),
                 other => other,
             }
         };
         let known = self.memory.verdicts.try_get_with(key, hashed).await;
-        known.map(|known| known.is_some()).map_err(|verdict| (*verdict).clone())
+        known
+            .map(|known| known.is_some())
+            .map_err(|verdict| (*verdict).clone())
     }
 }
 
@@ -137,14 +153,17 @@ impl Accounts {
         is_in(bytes) || (bytes.contains(&b'%') && is_in(&percent_decode(bytes).collect::<Vec<_>>()))
     }
 
-    /// True for the value of `X-WSSE` with a digest of one of our users, or one that cannot be read and names one.
+    /// True for the value of `X-WSSE` with a digest of one of our users, or one that cannot be read
+    /// and names one.
     fn may_be_digest(&self, value: &str) -> bool {
         let is_name = |word: &str| self.users_like(word).next().is_some();
         let mut pieces = UsernameToken::pieces(value);
         pieces.any(|piece| match UsernameToken::parse(piece) {
-            Some(token) => self
-                .users_like(&token.username)
-                .any(|user| token.prove(user.kept.feed_password.reveal(), user.kept.hex_digest).is_some()),
+            Some(token) => self.users_like(&token.username).any(|user| {
+                token
+                    .prove(user.kept.feed_password.reveal(), user.kept.hex_digest)
+                    .is_some()
+            }),
             None => piece.split(['"', '=', ',', ' ', '\t']).any(is_name),
         })
     }
@@ -152,10 +171,17 @@ impl Accounts {
 
 fn remove_wsse(headers: &mut HeaderMap) {
     let is_wsse = |value: &HeaderValue| {
-        value.as_bytes().get(..4).is_some_and(|scheme| scheme.eq_ignore_ascii_case(b"wsse"))
+        value
+            .as_bytes()
+            .get(..4)
+            .is_some_and(|scheme| scheme.eq_ignore_ascii_case(b"wsse"))
     };
-    let others: Vec<HeaderValue> =
-        headers.get_all(AUTHORIZATION).iter().filter(|value| !is_wsse(value)).cloned().collect();
+    let others: Vec<HeaderValue> = headers
+        .get_all(AUTHORIZATION)
+        .iter()
+        .filter(|value| !is_wsse(value))
+        .cloned()
+        .collect();
     headers.remove(AUTHORIZATION);
     for value in others {
         headers.append(AUTHORIZATION, value);

@@ -23,7 +23,8 @@ pub struct DeletionSettings {
     pub audit_secs: u64,
     /// True when a missed item's own page is asked for, if it has one at the feed's own origin.
     pub permalink_checks: bool,
-    /// True when the feed's credentials are sent for such a page, if it lies below the feed's own folder.
+    /// True when the feed's credentials are sent for such a page, if it lies below the feed's own
+    /// folder.
     pub page_credentials: bool,
     /// Allows fewer confirmations than are safe.
     #[serde(rename = "unsafe")]
@@ -32,8 +33,13 @@ pub struct DeletionSettings {
 
 impl Default for DeletionSettings {
     fn default() -> Self {
-        let absence::ProofPolicy { confirmations, apart_secs, weak_confirmations, weak_secs, .. } =
-            absence::ProofPolicy::default();
+        let absence::ProofPolicy {
+            confirmations,
+            apart_secs,
+            weak_confirmations,
+            weak_secs,
+            ..
+        } = absence::ProofPolicy::default();
         Self {
             confirmations: confirmations.into(),
             apart_secs,
@@ -59,7 +65,8 @@ const WEAK_SECS_USUAL: u64 = 86_400;
 const AUDIT_SECS_USUAL: u64 = 86_400;
 
 impl DeletionSettings {
-    /// The proof that a tombstone needs; `complete` when the document says that it is the whole feed.
+    /// The proof that a tombstone needs; `complete` when the document says that it is the whole
+    /// feed.
     pub fn policy(&self, complete: bool) -> absence::ProofPolicy {
         let few = |count: u32| u8::try_from(count).unwrap_or(u8::MAX);
         absence::ProofPolicy {
@@ -76,19 +83,29 @@ impl DeletionSettings {
     /// The same for software that is known: its profile may ask for more proof, never for less.
     pub fn policy_for(&self, complete: bool, profile: Option<&Profile>) -> absence::ProofPolicy {
         let policy = self.policy(complete);
-        let least = profile.and_then(|profile| profile.deletions.confirmations_min).unwrap_or(0);
-        let confirmations = policy.confirmations.max(u8::try_from(least).unwrap_or(u8::MAX));
-        absence::ProofPolicy { confirmations, ..policy }
+        let least = profile
+            .and_then(|profile| profile.deletions.confirmations_min)
+            .unwrap_or(0);
+        let confirmations = policy
+            .confirmations
+            .max(u8::try_from(least).unwrap_or(u8::MAX));
+        absence::ProofPolicy {
+            confirmations,
+            ..policy
+        }
     }
 
     /// Values that would make tombstones of accidents, unless they are asked for by `unsafe`.
     pub fn problems(&self) -> Vec<RefusedSetting> {
         let refused = |(key, found, safe): (&str, u32, u32)| {
-            at_least_one(key, found.into(), "give at least 1").err().or_else(|| {
-                let found = format!("{found}, and fewer than {safe} take an accident for a deletion");
-                let wanted = "give more, or add `unsafe = true` to the same table";
-                (!self.is_unsafe).then(|| RefusedSetting::new(key, found, wanted))
-            })
+            at_least_one(key, found.into(), "give at least 1")
+                .err()
+                .or_else(|| {
+                    let found =
+                        format!("{found}, and fewer than {safe} take an accident for a deletion");
+                    let wanted = "give more, or add `unsafe = true` to the same table";
+                    (!self.is_unsafe).then(|| RefusedSetting::new(key, found, wanted))
+                })
         };
         self.few().filter_map(refused).collect()
     }
@@ -115,8 +132,16 @@ impl DeletionSettings {
     /// The counts that are smaller than is safe: the key, the value, and the smallest safe one.
     fn few(&self) -> impl Iterator<Item = (&'static str, u32, u32)> {
         let counts = [
-            ("deletions.confirmations", self.confirmations, CONFIRMATIONS_SAFE),
-            ("deletions.weak_confirmations", self.weak_confirmations, WEAK_CONFIRMATIONS_SAFE),
+            (
+                "deletions.confirmations",
+                self.confirmations,
+                CONFIRMATIONS_SAFE,
+            ),
+            (
+                "deletions.weak_confirmations",
+                self.weak_confirmations,
+                WEAK_CONFIRMATIONS_SAFE,
+            ),
         ];
         counts.into_iter().filter(|(_, found, safe)| found < safe)
     }
@@ -130,14 +155,29 @@ mod tests {
     fn unsafe_deletions_must_be_asked_for_by_that_name() {
         let parse = |text: &str| toml::from_str::<DeletionSettings>(text).unwrap();
         let keys = |text: &str| -> Vec<String> {
-            parse(text).problems().into_iter().map(|problem| problem.key).collect()
+            parse(text)
+                .problems()
+                .into_iter()
+                .map(|problem| problem.key)
+                .collect()
         };
         let usual = parse("");
-        assert_eq!((usual.problems().len(), usual.warnings().len()), (0, 0), "the defaults are safe");
+        assert_eq!(
+            (usual.problems().len(), usual.warnings().len()),
+            (0, 0),
+            "the defaults are safe"
+        );
         assert_eq!(keys("confirmations = 1"), ["deletions.confirmations"]);
-        assert_eq!(keys("weak_confirmations = 2"), ["deletions.weak_confirmations"]);
+        assert_eq!(
+            keys("weak_confirmations = 2"),
+            ["deletions.weak_confirmations"]
+        );
         let both = ["deletions.confirmations", "deletions.weak_confirmations"];
-        assert_eq!(keys("confirmations = 1\nweak_confirmations = 2"), both, "all at once");
+        assert_eq!(
+            keys("confirmations = 1\nweak_confirmations = 2"),
+            both,
+            "all at once"
+        );
         let asked_for = parse("confirmations = 1\nunsafe = true");
         assert!(asked_for.problems().is_empty());
         assert_eq!(
@@ -147,9 +187,15 @@ mod tests {
               give 2 or more"
             ]
         );
-        assert_eq!(keys("confirmations = 0\nunsafe = true"), ["deletions.confirmations"]);
+        assert_eq!(
+            keys("confirmations = 0\nunsafe = true"),
+            ["deletions.confirmations"]
+        );
         let warnings = parse("apart_secs = 1\naudit_secs = 60").warnings();
-        assert!(warnings[0].starts_with("`deletions.apart_secs` is 1, shorter than the usual 3600; give"));
+        assert!(
+            warnings[0]
+                .starts_with("`deletions.apart_secs` is 1, shorter than the usual 3600; give")
+        );
         assert_eq!(warnings.len(), 2);
     }
 }

@@ -56,7 +56,10 @@ impl GroupSettings {
     /// The metadata of the group: its title.
     pub fn metadata(&self) -> Metadata {
         let title = self.title.as_ref().unwrap_or(&self.name);
-        Metadata { title: Some(Text::plain(title)), ..Metadata::default() }
+        Metadata {
+            title: Some(Text::plain(title)),
+            ..Metadata::default()
+        }
     }
 
     /// True when whoever may read the group may read a feed, and the whole of it.
@@ -64,7 +67,8 @@ impl GroupSettings {
         feed.show.is_empty() && self.access.is_within(&feed.access)
     }
 
-    /// Every setting that has the right type and still cannot be meant, as far as it concerns no feed.
+    /// Every setting that has the right type and still cannot be meant, as far as it concerns no
+    /// feed.
     pub fn problems(&self) -> Vec<RefusedSetting> {
         let mut problems = Vec::new();
         let mut refuse = |key: &str, found: String, wanted: &str| {
@@ -73,8 +77,16 @@ impl GroupSettings {
         if !is_name(&self.name) {
             refuse("name", format!("\"{}\"", self.name), NAME_WANTED);
         }
-        if self.title.as_ref().is_some_and(|title| title.trim().is_empty()) {
-            refuse("title", "an empty text".to_owned(), "give a text in quotes, or leave it out");
+        if self
+            .title
+            .as_ref()
+            .is_some_and(|title| title.trim().is_empty())
+        {
+            refuse(
+                "title",
+                "an empty text".to_owned(),
+                "give a text in quotes, or leave it out",
+            );
         }
         if self.members.is_empty() {
             refuse("members", "no member".to_owned(), MEMBERS_WANTED);
@@ -93,7 +105,10 @@ pub struct NamedFeeds<'a> {
 impl<'a> NamedFeeds<'a> {
     /// These feeds. Groups among them are no members of others.
     pub fn of(feeds: impl Iterator<Item = &'a FeedSettings>) -> Self {
-        let mut named = Self { by_name: HashMap::new(), by_category: HashMap::new() };
+        let mut named = Self {
+            by_name: HashMap::new(),
+            by_category: HashMap::new(),
+        };
         for feed in feeds.filter(|feed| feed.group.is_none()) {
             named.by_name.insert(&feed.name, feed);
             for category in &feed.categories {
@@ -111,10 +126,15 @@ impl<'a> NamedFeeds<'a> {
         }
     }
 
-    /// The members of a group, each once, in the order of its list. A feed that others may not read is none.
+    /// The members of a group, each once, in the order of its list. A feed that others may not read
+    /// is none.
     pub fn members_of(&self, group: &GroupSettings) -> Vec<&'a FeedSettings> {
         let mut met = HashSet::new();
-        let meant = group.members.iter().flat_map(|member| self.meant_by(member)).copied();
+        let meant = group
+            .members
+            .iter()
+            .flat_map(|member| self.meant_by(member))
+            .copied();
         let members = meant.filter(|feed| group.may_hold(feed) && met.insert(feed.name.as_str()));
         members.take(GROUP_MEMBERS_MAX).collect()
     }

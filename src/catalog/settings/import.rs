@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ImportSettings {
-    /// Seconds for which the feed is not served yet, so that it begins with its oldest item. Items found later are added
-    /// after those served by then.
+    /// Seconds for which the feed is not served yet, so that it begins with its oldest item. Items
+    /// found later are added after those served by then.
     pub serve_after_secs: u64,
     /// Pages read at most; 0 reads none.
     pub pages_max: u32,
@@ -31,7 +31,11 @@ impl Default for ImportSettings {
 impl ImportSettings {
     /// Warnings about values that are merely risky.
     pub fn warnings(&self) -> Vec<String> {
-        let again = if self.again_secs == 0 { u64::MAX } else { self.again_secs };
+        let again = if self.again_secs == 0 {
+            u64::MAX
+        } else {
+            self.again_secs
+        };
         let times = [
             ("page_gap_secs", self.page_gap_secs, PAGE_GAP_SECS_USUAL),
             ("again_secs", again, AGAIN_SECS_USUAL),

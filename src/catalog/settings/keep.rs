@@ -10,14 +10,16 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct KeepSettings {
-    /// Bytes of one item at most, as they are once escaped in XML. A longer one is kept without the parts that make it so long.
+    /// Bytes of one item at most, as they are once escaped in XML. A longer one is kept without the
+    /// parts that make it so long.
     pub item_bytes_max: usize,
-    /// Bytes of all its items at most, as they are stored; 0: any number. What would pass them is not kept, and nothing is
-    /// deleted for it.
+    /// Bytes of all its items at most, as they are stored; 0: any number. What would pass them is
+    /// not kept, and nothing is deleted for it.
     pub quota_bytes: u64,
 }
 
-/// The smallest cap of an item, bytes: room for its names and for the note that its text is left out.
+/// The smallest cap of an item, bytes: room for its names and for the note that its text is left
+/// out.
 const ITEM_BYTES_MIN: usize = 4096;
 
 /// The usual quota, bytes.
@@ -25,7 +27,10 @@ const QUOTA_BYTES_USUAL: u64 = 1 << 30;
 
 impl Default for KeepSettings {
     fn default() -> Self {
-        Self { item_bytes_max: ITEM_BYTES_MAX, quota_bytes: QUOTA_BYTES_USUAL }
+        Self {
+            item_bytes_max: ITEM_BYTES_MAX,
+            quota_bytes: QUOTA_BYTES_USUAL,
+        }
     }
 }
 
@@ -41,7 +46,10 @@ impl KeepSettings {
     /// The limits of a commit.
     pub fn limits(&self) -> KeepLimits {
         let quota_bytes = (self.quota_bytes > 0).then_some(self.quota_bytes);
-        KeepLimits { item_bytes_max: self.item_bytes_max, quota_bytes }
+        KeepLimits {
+            item_bytes_max: self.item_bytes_max,
+            quota_bytes,
+        }
     }
 }
 
@@ -53,8 +61,14 @@ mod tests {
     fn a_quota_of_0_is_none_and_a_cap_that_holds_no_note_is_refused() {
         let settings = |text: &str| toml::from_str::<KeepSettings>(text).unwrap();
         assert_eq!(settings("quota_bytes = 0").limits().quota_bytes, None);
-        let usual = KeepLimits { quota_bytes: Some(1 << 30), ..KeepLimits::default() };
-        assert_eq!((settings("").limits(), settings("").problems()), (usual, vec![]));
+        let usual = KeepLimits {
+            quota_bytes: Some(1 << 30),
+            ..KeepLimits::default()
+        };
+        assert_eq!(
+            (settings("").limits(), settings("").problems()),
+            (usual, vec![])
+        );
         let refused = settings("item_bytes_max = 4095").problems();
         assert_eq!(
             refused[0].to_string(),

@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PollSettings {
-    /// Seconds between polls at least. Not set: 3600, or less where the feed itself names a shorter rhythm.
+    /// Seconds between polls at least. Not set: 3600, or less where the feed itself names a shorter
+    /// rhythm.
     pub min_secs: Option<u64>,
     /// Seconds between polls at most, back-off included.
     pub max_secs: u64,
@@ -18,7 +19,9 @@ pub struct PollSettings {
 
 impl Default for PollSettings {
     fn default() -> Self {
-        let Policy { min_secs, max_secs, .. } = Policy::default();
+        let Policy {
+            min_secs, max_secs, ..
+        } = Policy::default();
         Self { min_secs, max_secs }
     }
 }
@@ -32,14 +35,23 @@ impl PollSettings {
                 self.min_secs.unwrap_or(1),
                 "give at least 1 second; 3600 is polite",
             ),
-            at_least_one("poll.max_secs", self.max_secs, "give at least 1 second; 86400 is usual"),
+            at_least_one(
+                "poll.max_secs",
+                self.max_secs,
+                "give at least 1 second; 86400 is usual",
+            ),
         ];
         let mut problems: Vec<_> = at_least.into_iter().filter_map(Result::err).collect();
-        if let Some(min_secs) =
-            self.min_secs.filter(|min_secs| *min_secs > self.max_secs && self.max_secs > 0)
+        if let Some(min_secs) = self
+            .min_secs
+            .filter(|min_secs| *min_secs > self.max_secs && self.max_secs > 0)
         {
             let found = format!("{min_secs}, more than max_secs = {}", self.max_secs);
-            problems.push(RefusedSetting::new("poll.min_secs", found, "give at most max_secs"));
+            problems.push(RefusedSetting::new(
+                "poll.min_secs",
+                found,
+                "give at most max_secs",
+            ));
         }
         problems
     }
@@ -52,7 +64,11 @@ impl PollSettings {
 
     /// The policy that these values make.
     pub fn policy(&self) -> Policy {
-        Policy { min_secs: self.min_secs, max_secs: self.max_secs, ..Policy::default() }
+        Policy {
+            min_secs: self.min_secs,
+            max_secs: self.max_secs,
+            ..Policy::default()
+        }
     }
 }
 
@@ -67,8 +83,14 @@ mod tests {
             let told: Vec<_> = problems.iter().map(ToString::to_string).collect();
             assert_eq!(told.join("\n"), expect);
         };
-        check("min_secs = 0", "poll.min_secs: found 0; give at least 1 second; 3600 is polite");
-        check("max_secs = 0", "poll.max_secs: found 0; give at least 1 second; 86400 is usual");
+        check(
+            "min_secs = 0",
+            "poll.min_secs: found 0; give at least 1 second; 3600 is polite",
+        );
+        check(
+            "max_secs = 0",
+            "poll.max_secs: found 0; give at least 1 second; 86400 is usual",
+        );
         check(
             "min_secs = 90000",
             "poll.min_secs: found 90000, more than max_secs = 86400; give at most max_secs",
@@ -78,16 +100,31 @@ mod tests {
             "poll.min_secs: found 0; give at least 1 second; 3600 is polite\n\
              poll.max_secs: found 0; give at least 1 second; 86400 is usual",
         );
-        assert!(toml::from_str::<PollSettings>("min_sec = 1").is_err(), "a misspelt key is no key");
-        assert_eq!(toml::from_str::<PollSettings>("min_secs = 1\nmax_secs = 5").unwrap().problems(), []);
-        assert_eq!(toml::from_str::<PollSettings>("").unwrap().policy(), Policy::default());
+        assert!(
+            toml::from_str::<PollSettings>("min_sec = 1").is_err(),
+            "a misspelt key is no key"
+        );
+        assert_eq!(
+            toml::from_str::<PollSettings>("min_secs = 1\nmax_secs = 5")
+                .unwrap()
+                .problems(),
+            []
+        );
+        assert_eq!(
+            toml::from_str::<PollSettings>("").unwrap().policy(),
+            Policy::default()
+        );
     }
 
     // LEGACY R-11.
     #[test]
     fn the_ttl_is_the_shortest_interval_in_whole_minutes() {
         let check = |text: &str, mins: u32| {
-            assert_eq!(toml::from_str::<PollSettings>(text).unwrap().ttl_mins(), mins, "{text}");
+            assert_eq!(
+                toml::from_str::<PollSettings>(text).unwrap().ttl_mins(),
+                mins,
+                "{text}"
+            );
         };
         check("", 60);
         check("min_secs = 7200", 120);

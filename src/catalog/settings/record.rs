@@ -8,8 +8,8 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RecordSettings {
-    /// The folder in which each feed that is recorded has one of its own name. Made when it is missing; relative paths
-    /// count from the folder of the configuration.
+    /// The folder in which each feed that is recorded has one of its own name. Made when it is
+    /// missing; relative paths count from the folder of the configuration.
     pub folder: PathBuf,
     /// Documents kept of the feed.
     #[serde(default = "bodies_usual")]

@@ -22,12 +22,19 @@ pub struct ShowRule {
 pub const SHOW_WANTED: &str = "give rules, the first of which that fits a reader counts: for instance \
     [{ access = [\"alice\"], filter = \"\" }, { access = \"public\", filter = \"category=news\" }]";
 
-/// The part of a feed that these rules show a principal; `None` for nothing of it. Without rules everything is shown.
-pub(in crate::catalog) fn shown_by(rules: &[ShowRule], principal: Option<&Principal>) -> Option<Filter> {
+/// The part of a feed that these rules show a principal; `None` for nothing of it. Without rules
+/// everything is shown.
+pub(in crate::catalog) fn shown_by(
+    rules: &[ShowRule],
+    principal: Option<&Principal>,
+) -> Option<Filter> {
     if rules.is_empty() {
         return Some(Filter::All);
     }
-    rules.iter().find(|rule| may_read(principal, &rule.access)).map(|rule| rule.filter.clone())
+    rules
+        .iter()
+        .find(|rule| may_read(principal, &rule.access))
+        .map(|rule| rule.filter.clone())
 }
 
 fn write_filter<S: Serializer>(filter: &Filter, serializer: S) -> Result<S::Ok, S::Error> {
@@ -79,10 +86,14 @@ mod tests {
         );
         let rules = rules.unwrap().show;
         let user = |name: &str| Principal::new(UserNo(1), name, Some(TokenNo(1)));
-        let spelt =
-            |principal: Option<Principal>| shown_by(&rules, principal.as_ref()).map(|it| it.to_string());
+        let spelt = |principal: Option<Principal>| {
+            shown_by(&rules, principal.as_ref()).map(|it| it.to_string())
+        };
         assert_eq!(spelt(Some(user("alice"))).as_deref(), Some(""));
-        assert_eq!(spelt(Some(user("bob"))).as_deref(), Some("category=news, lang=de"));
+        assert_eq!(
+            spelt(Some(user("bob"))).as_deref(),
+            Some("category=news, lang=de")
+        );
         assert_eq!(spelt(Some(user("carol"))), None);
         assert_eq!(spelt(None), None);
         assert_eq!(shown_by(&[], None), Some(Filter::All));
@@ -90,22 +101,44 @@ mod tests {
 
     #[test]
     fn rules_are_written_as_they_were_read() {
-        let table = read("{ access = \"public\", filter = \"q=%22a+b%22&has=enclosure\" }").unwrap();
-        assert_eq!(toml::from_str::<Table>(&toml::to_string(&table).unwrap()).unwrap(), table);
+        let table =
+            read("{ access = \"public\", filter = \"q=%22a+b%22&has=enclosure\" }").unwrap();
+        assert_eq!(
+            toml::from_str::<Table>(&toml::to_string(&table).unwrap()).unwrap(),
+            table
+        );
     }
 
     #[test]
     fn a_rule_that_cannot_be_meant_is_refused_and_never_shows_everything() {
         for (rule, why) in [
-            ("{ access = \"public\", filter = \"categories=x\" }", "`categories` is no parameter"),
-            ("{ access = \"public\", filter = \"news\" }", "`news` is no parameter"),
-            ("{ access = \"public\", filter = \"category=\" }", "given once, with a value"),
-            ("{ access = \"public\", filter = \"category=a&category=b\" }", "given once"),
-            ("{ access = \"public\", filter = \"deleted=yes\" }", "`deleted` must be no or only"),
+            (
+                "{ access = \"public\", filter = \"categories=x\" }",
+                "`categories` is no parameter",
+            ),
+            (
+                "{ access = \"public\", filter = \"news\" }",
+                "`news` is no parameter",
+            ),
+            (
+                "{ access = \"public\", filter = \"category=\" }",
+                "given once, with a value",
+            ),
+            (
+                "{ access = \"public\", filter = \"category=a&category=b\" }",
+                "given once",
+            ),
+            (
+                "{ access = \"public\", filter = \"deleted=yes\" }",
+                "`deleted` must be no or only",
+            ),
             ("{ access = \"friends\", filter = \"\" }", "a list of users"),
             ("{ access = \"public\" }", "filter"),
             ("{ filter = \"\" }", "a list of users"),
-            ("{ access = \"public\", filter = \"\", users = [] }", "users"),
+            (
+                "{ access = \"public\", filter = \"\", users = [] }",
+                "users",
+            ),
         ] {
             let said = read(rule).unwrap_err().to_string();
             assert!(said.contains(why), "{rule}: {said}");

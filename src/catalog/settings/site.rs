@@ -1,4 +1,5 @@
-//! `[[site]]`: the settings of an old web site before which everfeed stands as a reverse proxy; not how requests are passed on.
+//! `[[site]]`: the settings of an old web site before which everfeed stands as a reverse proxy; not
+//! how requests are passed on.
 
 use super::{DeletionSettings, FeedSettings, ImportSettings, KeepSettings, PollSettings};
 use crate::{
@@ -12,7 +13,8 @@ use url::Url;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SiteSettings {
-    /// The host by which readers know the site. Without it the site gets every request that is for no other one.
+    /// The host by which readers know the site. Without it the site gets every request that is for
+    /// no other one.
     #[serde(default)]
     pub host: Option<String>,
     /// The address of the old server: scheme, host and port.
@@ -26,12 +28,13 @@ pub struct SiteSettings {
     /// The document that a plain reader of a legacy feed URL gets.
     #[serde(default)]
     pub serve_plain: ServePlain,
-    /// Seconds for which its old documents are given without asking the origin whether they have changed; 0: it is never asked for
-    /// readers. Not set: 60 for an origin on this machine or its network, else 900.
+    /// Seconds for which its old documents are given without asking the origin whether they have
+    /// changed; 0: it is never asked for readers. Not set: 60 for an origin on this machine or its
+    /// network, else 900.
     #[serde(default)]
     pub fresh_secs: Option<u64>,
-    /// The bounds within which its feeds are polled. This and what follows is for feeds of the site that have no such table of their
-    /// own.
+    /// The bounds within which its feeds are polled. This and what follows is for feeds of the site
+    /// that have no such table of their own.
     #[serde(default)]
     pub poll: PollSettings,
     /// The proof that a deletion needs.
@@ -46,8 +49,8 @@ pub struct SiteSettings {
     /// True to put links to its feeds into the head of its pages.
     #[serde(default)]
     pub page_links: bool,
-    /// True to take pings of its blog (weblogUpdates at `/RPC2`) for hints that its feeds have changed; all other calls are passed
-    /// on.
+    /// True to take pings of its blog (weblogUpdates at `/RPC2`) for hints that its feeds have
+    /// changed; all other calls are passed on.
     #[serde(default = "pings")]
     pub pings: bool,
     /// Seconds until a connection to the origin stands at most.
@@ -56,7 +59,8 @@ pub struct SiteSettings {
     /// Seconds until the origin begins its answer at most, once it has the request.
     #[serde(default = "head_secs")]
     pub head_secs: u64,
-    /// Seconds for which either side may send nothing in the middle of a body, or of a connection that was upgraded.
+    /// Seconds for which either side may send nothing in the middle of a body, or of a connection
+    /// that was upgraded.
     #[serde(default = "idle_secs")]
     pub idle_secs: u64,
     /// Requests at the origin at once; one more gets 503. WebSockets count.
@@ -142,14 +146,15 @@ pub struct LegacyPlace {
     pub url: Url,
     /// The document that a plain reader gets.
     pub plain: ServePlain,
-    /// Seconds for which the document is given without asking the origin; 0: it is never asked for readers. Not set: as usual for
-    /// its origin.
+    /// Seconds for which the document is given without asking the origin; 0: it is never asked for
+    /// readers. Not set: as usual for its origin.
     pub fresh_secs: Option<u64>,
     /// True where the feed is called by this address; false where the operator has named it.
     pub names_feed: bool,
 }
 
-/// The longest name of a feed that is made from its path, characters: the rest of the path becomes a checksum.
+/// The longest name of a feed that is made from its path, characters: the rest of the path becomes
+/// a checksum.
 const SLUG_CHARS_MAX: usize = 40;
 
 const HOST_WANTED: &str = "give one host name in small letters, without scheme, port, path, `*` and a dot at its end: for instance \
@@ -198,7 +203,8 @@ impl SiteSettings {
         root
     }
 
-    /// True for a site, which has this number, with a private feed: all of its own are, or one of these at an address of it.
+    /// True for a site, which has this number, with a private feed: all of its own are, or one of
+    /// these at an address of it.
     pub fn has_private(&self, number: usize, feeds: &[FeedSettings], public_url: &Url) -> bool {
         let is_here = |feed: &FeedSettings| match &feed.legacy {
             Some(place) => place.site == number,
@@ -209,15 +215,23 @@ impl SiteSettings {
         self.access.is_private() || feeds.iter().any(|feed| feed.is_private() && is_here(feed))
     }
 
-    /// The feed at a path of the site, which has this number, and this label in the names of its feeds: it is polled at the origin,
-    /// and known by its public URL.
-    fn feed_at(&self, site: usize, label: &str, path: &str, public_url: &Url) -> Option<FeedSettings> {
+    /// The feed at a path of the site, which has this number, and this label in the names of its
+    /// feeds: it is polled at the origin, and known by its public URL.
+    fn feed_at(
+        &self,
+        site: usize,
+        label: &str,
+        path: &str,
+        public_url: &Url,
+    ) -> Option<FeedSettings> {
         let mut feed = FeedSettings::new(feed_name(label, path), self.origin.join(path).ok()?);
         // The old server may move; its readers' address stays, and the ids with it.
         let known_as = self.public_root(public_url).join(path).ok()?;
         feed.id_namespace = Some(FeedSettings::new("", known_as).namespace());
         let mut feed = self.feed_of(site, path, public_url, feed)?;
-        feed.legacy.iter_mut().for_each(|place| place.names_feed = true);
+        feed.legacy
+            .iter_mut()
+            .for_each(|place| place.names_feed = true);
         Some(feed)
     }
 
@@ -266,8 +280,9 @@ impl SiteSettings {
         }
     }
 
-    /// Adds the feeds at paths of the site of this number to others; a feed that is polled at the same URL is the site's, with
-    /// its own name and settings, unless it is that of another site: one server may have several, by their hosts.
+    /// Adds the feeds at paths of the site of this number to others; a feed that is polled at the
+    /// same URL is the site's, with its own name and settings, unless it is that of another site:
+    /// one server may have several, by their hosts.
     pub fn join(
         sites: &[Self],
         number: usize,
@@ -275,42 +290,60 @@ impl SiteSettings {
         public_url: &Url,
         feeds: &mut Vec<FeedSettings>,
     ) {
-        let Some(site) = sites.get(number) else { return };
+        let Some(site) = sites.get(number) else {
+            return;
+        };
         let label = site.label(&sites[..number]);
         for path in paths {
-            let Some(feed) = site.feed_at(number, &label, path, public_url) else { continue };
+            let Some(feed) = site.feed_at(number, &label, path, public_url) else {
+                continue;
+            };
             let elsewhere: Vec<Url> = (0..sites.len())
                 .filter(|other| *other != number)
                 .filter_map(|other| sites[other].public_root(public_url).join(path).ok())
                 .collect();
             // A feed that the operator gave may say by its aliases which site it is of.
             let is_elsewhere = |known: &FeedSettings| {
-                known.aliases.iter().any(|alias| elsewhere.contains(alias)) && known.legacy.is_none()
+                known.aliases.iter().any(|alias| elsewhere.contains(alias))
+                    && known.legacy.is_none()
             };
-            let is_it = |known: &FeedSettings| site.has(number, path, known) && !is_elsewhere(known);
+            let is_it =
+                |known: &FeedSettings| site.has(number, path, known) && !is_elsewhere(known);
             match feeds.iter().position(is_it) {
                 Some(at) => {
                     let known = feeds[at].clone();
-                    feeds[at] = site.feed_of(number, path, public_url, known).unwrap_or(feed);
+                    feeds[at] = site
+                        .feed_of(number, path, public_url, known)
+                        .unwrap_or(feed);
                 }
                 // The operator gave the name to another feed.
-                None if feeds.iter().any(|known| known.name == feed.name && !known.is_called_by_site()) => {}
+                None if feeds
+                    .iter()
+                    .any(|known| known.name == feed.name && !known.is_called_by_site()) => {}
                 None => feeds.push(feed),
             }
         }
     }
 
-    /// True for the feed at a path of the site, which has this number: one that is polled there, and is of no other site.
+    /// True for the feed at a path of the site, which has this number: one that is polled there,
+    /// and is of no other site.
     pub fn has(&self, number: usize, path: &str, feed: &FeedSettings) -> bool {
-        let is_free = feed.legacy.as_ref().is_none_or(|place| place.site == number);
+        let is_free = feed
+            .legacy
+            .as_ref()
+            .is_none_or(|place| place.site == number);
         is_free && self.origin.join(path).is_ok_and(|url| url == feed.url)
     }
 
-    /// The first word in the names of its feeds: the first label of its host, or the whole host where a site before it has that
-    /// label. Sites that come to the end of the file change no name.
+    /// The first word in the names of its feeds: the first label of its host, or the whole host
+    /// where a site before it has that label. Sites that come to the end of the file change no
+    /// name.
     fn label(&self, before: &[Self]) -> String {
         let first = |site: &Self| {
-            let label = site.host.as_deref().and_then(|host| host.split('.').find(|label| *label != "www"));
+            let label = site
+                .host
+                .as_deref()
+                .and_then(|host| host.split('.').find(|label| *label != "www"));
             label.unwrap_or("site").to_lowercase()
         };
         let label = first(self);
@@ -320,8 +353,8 @@ impl SiteSettings {
         }
     }
 
-    /// True for a path whose document can be kept from everybody else: all its spellings are known. A server may take a query
-    /// from elsewhere, or for another path.
+    /// True for a path whose document can be kept from everybody else: all its spellings are known.
+    /// A server may take a query from elsewhere, or for another path.
     pub fn can_be_private(path: &str) -> bool {
         !path.contains('?')
     }
@@ -334,13 +367,14 @@ impl SiteSettings {
         (is_here && matches!(url.scheme(), "http" | "https") && is_path(&path)).then_some(path)
     }
 
-    /// True for a URL at which the site may have a feed: any of its own where they are found by themselves, else those that are
-    /// listed.
+    /// True for a URL at which the site may have a feed: any of its own where they are found by
+    /// themselves, else those that are listed.
     pub fn may_have(&self, url: &Url, public_url: &Url) -> bool {
-        self.path_of(url, public_url).is_some_and(|path| match &self.feeds {
-            SiteFeeds::Found(_) => true,
-            SiteFeeds::Listed(paths) => paths.contains(&path),
-        })
+        self.path_of(url, public_url)
+            .is_some_and(|path| match &self.feeds {
+                SiteFeeds::Found(_) => true,
+                SiteFeeds::Listed(paths) => paths.contains(&path),
+            })
     }
 
     /// The name of a feed of the site with the whole host in it, for one whose usual name is taken.
@@ -348,7 +382,8 @@ impl SiteSettings {
         feed_name(self.host.as_deref().unwrap_or("site"), path)
     }
 
-    /// Every setting that has the right type and still cannot be meant. Keys are those of the site's own table.
+    /// Every setting that has the right type and still cannot be meant. Keys are those of the
+    /// site's own table.
     pub fn problems(&self) -> Vec<RefusedSetting> {
         let mut problems = Vec::new();
         let mut refuse = |key: &str, found: &str, wanted: &str| {
@@ -373,7 +408,12 @@ impl SiteSettings {
             refuse("feeds", path, FEEDS_WANTED);
         }
         if self.access.is_private() {
-            if let Some(path) = self.feeds.listed().iter().find(|path| !Self::can_be_private(path)) {
+            if let Some(path) = self
+                .feeds
+                .listed()
+                .iter()
+                .find(|path| !Self::can_be_private(path))
+            {
                 refuse("feeds", path, PRIVATE_FEEDS_WANTED);
             }
             if self.serve_plain == ServePlain::Origin {
@@ -390,8 +430,9 @@ impl SiteSettings {
             ("idle_secs", self.idle_secs),
             ("requests_max", self.requests_max as u64),
         ];
-        let zero =
-            counts.into_iter().filter_map(|(key, count)| at_least_one(key, count, "give at least 1").err());
+        let zero = counts
+            .into_iter()
+            .filter_map(|(key, count)| at_least_one(key, count, "give at least 1").err());
         problems.extend(zero);
         problems
     }
@@ -412,19 +453,28 @@ fn is_host(host: &str) -> bool {
     is_name && !host.contains('*') && !host.ends_with('.')
 }
 
-/// The name of the feed at a path: `blog-feed-xml` for `/feed.xml` of a site with the label `blog`. It depends on nothing else,
-/// so that a feed keeps its name whatever feeds the site gains and loses.
+/// The name of the feed at a path: `blog-feed-xml` for `/feed.xml` of a site with the label `blog`.
+/// It depends on nothing else, so that a feed keeps its name whatever feeds the site gains and
+/// loses.
 fn feed_name(label: &str, path: &str) -> String {
     let words = format!("{label} {path}").to_lowercase();
-    let words = words.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    let words = words
+        .split(|c: char| !c.is_ascii_alphanumeric())
+        .filter(|word| !word.is_empty());
     let slug = words.collect::<Vec<_>>().join("-");
     // Characters that were left out may tell two paths apart.
-    let is_plain = path.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"/.".contains(&b));
+    let is_plain = path
+        .bytes()
+        .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"/.".contains(&b));
     if is_plain && slug.len() <= SLUG_CHARS_MAX {
         return slug;
     }
     let kept: String = slug.chars().take(SLUG_CHARS_MAX).collect();
-    format!("{}-{:08x}", kept.trim_end_matches('-'), crc32fast::hash(path.as_bytes()))
+    format!(
+        "{}-{:08x}",
+        kept.trim_end_matches('-'),
+        crc32fast::hash(path.as_bytes())
+    )
 }
 
 #[cfg(test)]
@@ -433,7 +483,10 @@ mod tests {
 
     fn site(host: Option<&str>) -> SiteSettings {
         let origin = Url::parse("http://127.0.0.1:8081").unwrap();
-        SiteSettings { host: host.map(str::to_owned), ..SiteSettings::new(origin) }
+        SiteSettings {
+            host: host.map(str::to_owned),
+            ..SiteSettings::new(origin)
+        }
     }
 
     #[test]
@@ -442,7 +495,10 @@ mod tests {
         let check = |host: Option<&str>, path: &str, name: &str, alias: &str| {
             let site = site(host);
             let feed = site.feed_at(0, &site.label(&[]), path, &public).unwrap();
-            assert_eq!((feed.name.as_str(), feed.aliases[0].as_str()), (name, alias));
+            assert_eq!(
+                (feed.name.as_str(), feed.aliases[0].as_str()),
+                (name, alias)
+            );
             assert_eq!(feed.url.as_str(), format!("http://127.0.0.1:8081{path}"));
             assert_eq!(
                 format!("https://{}", feed.namespace()),
@@ -450,7 +506,12 @@ mod tests {
                 "ids outlive a move of the old server"
             );
         };
-        check(None, "/feed.xml", "site-feed-xml", "https://feeds.example.org:8443/feed.xml");
+        check(
+            None,
+            "/feed.xml",
+            "site-feed-xml",
+            "https://feeds.example.org:8443/feed.xml",
+        );
         let blog = Some("www.blog.example.org");
         check(
             blog,
@@ -458,7 +519,12 @@ mod tests {
             "blog-comments-feed",
             "https://www.blog.example.org:8443/comments/feed/",
         );
-        check(blog, "/?feed=rss2", "blog-feed-rss2-1877d22b", "https://www.blog.example.org:8443/?feed=rss2");
+        check(
+            blog,
+            "/?feed=rss2",
+            "blog-feed-rss2-1877d22b",
+            "https://www.blog.example.org:8443/?feed=rss2",
+        );
         let long = format!("/{}", "a".repeat(100));
         let name = site(blog).feed_at(0, "blog", &long, &public).unwrap().name;
         assert!(name.len() <= 63 && name.starts_with("blog-aaaa"), "{name}");
@@ -473,29 +539,55 @@ mod tests {
         )
         .unwrap();
         assert_eq!(site.problems().len(), 0, "{:?}", site.problems());
-        let own = PollSettings { min_secs: Some(60), max_secs: 120 };
+        let own = PollSettings {
+            min_secs: Some(60),
+            max_secs: 120,
+        };
         let url = site.origin.join("/own.xml").unwrap();
-        let mut feeds = vec![FeedSettings { poll: own, ..FeedSettings::new("own", url) }];
+        let mut feeds = vec![FeedSettings {
+            poll: own,
+            ..FeedSettings::new("own", url)
+        }];
         let paths = ["/own.xml".to_owned(), "/feed.xml".to_owned()];
         SiteSettings::join(std::slice::from_ref(&site), 0, &paths, &public, &mut feeds);
         assert_eq!((feeds[0].poll, feeds[1].poll), (own, site.poll));
         for feed in &feeds {
             let lent = (feed.deletions, feed.import, feed.keep);
-            assert_eq!(lent, (site.deletions, site.import, site.keep), "{}", feed.name);
+            assert_eq!(
+                lent,
+                (site.deletions, site.import, site.keep),
+                "{}",
+                feed.name
+            );
         }
         site.poll.min_secs = Some(1000);
-        assert_eq!(site.problems()[0].key, "poll.min_secs", "more than max_secs");
+        assert_eq!(
+            site.problems()[0].key,
+            "poll.min_secs",
+            "more than max_secs"
+        );
     }
 
     #[test]
     fn sites_of_one_server_have_feeds_of_their_own() {
         let public = Url::parse("http://feeds.example.org").unwrap();
         let given = |name, path: &str| {
-            FeedSettings::new(name, Url::parse("http://127.0.0.1:8081").unwrap().join(path).unwrap())
+            FeedSettings::new(
+                name,
+                Url::parse("http://127.0.0.1:8081")
+                    .unwrap()
+                    .join(path)
+                    .unwrap(),
+            )
         };
         let named = Url::parse("http://other.example/b").unwrap();
-        let mut feeds =
-            vec![given("given", "/a"), FeedSettings { aliases: vec![named], ..given("named", "/b") }];
+        let mut feeds = vec![
+            given("given", "/a"),
+            FeedSettings {
+                aliases: vec![named],
+                ..given("named", "/b")
+            },
+        ];
         let hosts = ["blog.one.example", "www.blog.two.example", "other.example"];
         let mut sites: Vec<_> = hosts.iter().map(|host| site(Some(host))).collect();
         sites.push(site(None));
@@ -507,7 +599,10 @@ mod tests {
             }
         }
         let place = |feed: &FeedSettings| feed.legacy.as_ref().unwrap().url.to_string();
-        let mut found: Vec<_> = feeds.iter().map(|feed| (feed.name.clone(), place(feed))).collect();
+        let mut found: Vec<_> = feeds
+            .iter()
+            .map(|feed| (feed.name.clone(), place(feed)))
+            .collect();
         found.sort();
         let expect = [
             ("blog-b", "http://blog.one.example/b"),
@@ -519,31 +614,53 @@ mod tests {
             ("www-blog-two-example-a", "http://www.blog.two.example/a"),
             ("www-blog-two-example-b", "http://www.blog.two.example/b"),
         ];
-        assert_eq!(found, expect.map(|(name, url)| (name.to_owned(), url.to_owned())));
-        let namespaces: std::collections::BTreeSet<_> = feeds.iter().map(FeedSettings::namespace).collect();
+        assert_eq!(
+            found,
+            expect.map(|(name, url)| (name.to_owned(), url.to_owned()))
+        );
+        let namespaces: std::collections::BTreeSet<_> =
+            feeds.iter().map(FeedSettings::namespace).collect();
         assert_eq!(namespaces.len(), feeds.len(), "ids are unique across feeds");
     }
 
     #[test]
     fn settings_that_cannot_be_meant_are_refused() {
-        let keys = |site: SiteSettings| site.problems().into_iter().map(|it| it.key).collect::<Vec<_>>();
+        let keys = |site: SiteSettings| {
+            site.problems()
+                .into_iter()
+                .map(|it| it.key)
+                .collect::<Vec<_>>()
+        };
         assert!(keys(site(Some("blog.example.org"))).is_empty());
-        for host in ["", "http://x", "x:80", "x/y", "X.org", "a b", "u@x", "*.x.org", "x.org."] {
+        for host in [
+            "", "http://x", "x:80", "x/y", "X.org", "a b", "u@x", "*.x.org", "x.org.",
+        ] {
             assert_eq!(keys(site(Some(host))), ["host"], "{host}");
         }
         for origin in ["http://x/path", "http://u@x/", "ftp://x/", "http://x/?a"] {
             let origin = Url::parse(origin).unwrap();
-            assert_eq!(keys(SiteSettings::new(origin.clone())), ["origin"], "{origin}");
+            assert_eq!(
+                keys(SiteSettings::new(origin.clone())),
+                ["origin"],
+                "{origin}"
+            );
         }
         for path in ["feed.xml", "//x/feed", "/a#b", "/a b", "/\u{e9}"] {
             assert_eq!(
-                keys(SiteSettings { feeds: SiteFeeds::Listed(vec![path.to_owned()]), ..site(None) }),
+                keys(SiteSettings {
+                    feeds: SiteFeeds::Listed(vec![path.to_owned()]),
+                    ..site(None)
+                }),
                 ["feeds"],
                 "{path}"
             );
         }
         assert_eq!(
-            keys(SiteSettings { head_secs: 0, requests_max: 0, ..site(None) }),
+            keys(SiteSettings {
+                head_secs: 0,
+                requests_max: 0,
+                ..site(None)
+            }),
             ["head_secs", "requests_max"]
         );
         let private = |path: &str, serve_plain| SiteSettings {
@@ -553,9 +670,21 @@ mod tests {
             ..site(None)
         };
         assert!(keys(private("/feed.xml", ServePlain::Untouched)).is_empty());
-        assert_eq!(keys(private("/?feed=rss2", ServePlain::Untouched)), ["feeds"]);
-        assert_eq!(keys(private("/feed.xml", ServePlain::Origin)), ["serve_plain"]);
+        assert_eq!(
+            keys(private("/?feed=rss2", ServePlain::Untouched)),
+            ["feeds"]
+        );
+        assert_eq!(
+            keys(private("/feed.xml", ServePlain::Origin)),
+            ["serve_plain"]
+        );
         let nobody = AccessSettings::Named([].into());
-        assert_eq!(keys(SiteSettings { access: nobody, ..site(None) }), ["access"]);
+        assert_eq!(
+            keys(SiteSettings {
+                access: nobody,
+                ..site(None)
+            }),
+            ["access"]
+        );
     }
 }

@@ -1,5 +1,6 @@
-//! A small legacy blog for the demo: an RSS 2.0 feed of its newest ten posts, as old software served it, a page for each
-//! post, and a page that lists what it did. Not part of the product: it stands in for the blog that you have.
+//! A small legacy blog for the demo: an RSS 2.0 feed of its newest ten posts, as old software
+//! served it, a page for each post, and a page that lists what it did. Not part of the product: it
+//! stands in for the blog that you have.
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, Response, StatusCode, header};
@@ -76,7 +77,14 @@ const THINGS: [&str; 16] = [
     "an unfinished song",
     "the long way home",
 ];
-const OPENINGS: [&str; 6] = ["Notes on", "About", "A word on", "Again:", "Thinking of", "In praise of"];
+const OPENINGS: [&str; 6] = [
+    "Notes on",
+    "About",
+    "A word on",
+    "Again:",
+    "Thinking of",
+    "In praise of",
+];
 const SENTENCES: [&str; 8] = [
     "It rained all morning, so there was time to write this down.",
     "Nobody asked, but here it is anyway.",
@@ -99,9 +107,13 @@ impl Blog {
             written: 0,
             chance: StdRng::seed_from_u64(seed),
         };
-        let blog = Self { state: Mutex::new(state), origin };
+        let blog = Self {
+            state: Mutex::new(state),
+            origin,
+        };
         for days in (1..=12).rev() {
-            blog.state().publish(now - Duration::from_secs(days * 86_400));
+            blog.state()
+                .publish(now - Duration::from_secs(days * 86_400));
         }
         blog
     }
@@ -140,11 +152,13 @@ impl Blog {
                     if request.method() == Method::POST && request.uri().path() == "/stop" {
                         stop.cancel();
                     }
-                    let response = blog.answer(request.method(), request.uri().path(), request.headers());
+                    let response =
+                        blog.answer(request.method(), request.uri().path(), request.headers());
                     async move { Ok::<_, Infallible>(response) }
                 });
                 let mut http = hyper::server::conn::http1::Builder::new();
-                http.timer(TokioTimer::new()).header_read_timeout(Duration::from_secs(30));
+                http.timer(TokioTimer::new())
+                    .header_read_timeout(Duration::from_secs(30));
                 let connection = http.serve_connection(TokioIo::new(stream), answer);
                 tokio::select! {
                     () = stop.cancelled() => {}
@@ -157,7 +171,12 @@ impl Blog {
     }
 
     /// Does something every so often until `stop`, and tells of it.
-    pub async fn live(self: Arc<Self>, every: Duration, stop: CancellationToken, told: impl Fn(Deed) + Send) {
+    pub async fn live(
+        self: Arc<Self>,
+        every: Duration,
+        stop: CancellationToken,
+        told: impl Fn(Deed) + Send,
+    ) {
         let mut beat = tokio::time::interval(every);
         beat.tick().await;
         loop {
@@ -178,7 +197,10 @@ impl Blog {
         match path {
             "/rss.xml" => self.feed(headers),
             "/" => page(StatusCode::OK, &self.diary()),
-            _ => match path.strip_prefix("/posts/").and_then(|number| number.parse().ok()) {
+            _ => match path
+                .strip_prefix("/posts/")
+                .and_then(|number| number.parse().ok())
+            {
                 Some(number) => self.permalink(number),
                 None => page(StatusCode::NOT_FOUND, "<p>There is nothing here."),
             },
@@ -190,21 +212,40 @@ impl Blog {
         let state = self.state();
         let etag = format!("\"v{}\"", state.version);
         let modified = httpdate::fmt_http_date(state.changed);
-        let known = headers.get(header::IF_NONE_MATCH).is_some_and(|tag| tag.as_bytes() == etag.as_bytes());
-        let body = if known { String::new() } else { self.rss(&state) };
+        let known = headers
+            .get(header::IF_NONE_MATCH)
+            .is_some_and(|tag| tag.as_bytes() == etag.as_bytes());
+        let body = if known {
+            String::new()
+        } else {
+            self.rss(&state)
+        };
         let builder = Response::builder()
-            .status(if known { StatusCode::NOT_MODIFIED } else { StatusCode::OK })
+            .status(if known {
+                StatusCode::NOT_MODIFIED
+            } else {
+                StatusCode::OK
+            })
             .header(header::CONTENT_TYPE, "text/xml; charset=utf-8")
             .header(header::ETAG, etag)
             .header(header::LAST_MODIFIED, modified);
-        builder.body(Full::from(body)).expect("these headers are well-formed")
+        builder
+            .body(Full::from(body))
+            .expect("these headers are well-formed")
     }
 
     fn rss(&self, state: &State) -> String {
-        let mut out =
-            String::from("<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<rss version=\"2.0\">\n<channel>\n");
-        let _ = write!(out, "<title>The Old Blog</title>\n<link>{}/</link>\n", self.origin);
-        out.push_str("<description>Plain notes since 2003</description>\n<language>en</language>\n");
+        let mut out = String::from(
+            "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<rss version=\"2.0\">\n<channel>\n",
+        );
+        let _ = write!(
+            out,
+            "<title>The Old Blog</title>\n<link>{}/</link>\n",
+            self.origin
+        );
+        out.push_str(
+            "<description>Plain notes since 2003</description>\n<language>en</language>\n",
+        );
         for post in state.posts.iter().take(WINDOW_POSTS) {
             let url = format!("{}/posts/{}", self.origin, post.number);
             let _ = writeln!(
@@ -236,7 +277,10 @@ impl Blog {
     fn permalink(&self, number: u64) -> Response<Full<Bytes>> {
         let state = self.state();
         match state.posts.iter().find(|post| post.number == number) {
-            Some(post) => page(StatusCode::OK, &format!("<h1>{}</h1>{}", escaped(&post.title), post.text)),
+            Some(post) => page(
+                StatusCode::OK,
+                &format!("<h1>{}</h1>{}", escaped(&post.title), post.text),
+            ),
             None => page(StatusCode::GONE, "<p>This post was deleted."),
         }
     }
@@ -247,14 +291,21 @@ impl State {
         self.written += 1;
         let title = format!("{} {}", self.pick(&OPENINGS), self.pick(&THINGS));
         let text = self.paragraphs();
-        self.posts.push_front(Post { number: self.written, title: title.clone(), text, date: now });
+        self.posts.push_front(Post {
+            number: self.written,
+            title: title.clone(),
+            text,
+            date: now,
+        });
         self.posts.truncate(POSTS_MAX);
         self.touch(now);
         title
     }
 
     fn edit(&mut self) -> String {
-        let at = self.chance.random_range(0..WINDOW_POSTS.min(self.posts.len()));
+        let at = self
+            .chance
+            .random_range(0..WINDOW_POSTS.min(self.posts.len()));
         let text = self.paragraphs();
         let post = &mut self.posts[at];
         post.text = format!("{text}<p><b>Update:</b> corrected, thanks to a reader.");
@@ -264,9 +315,16 @@ impl State {
     }
 
     fn delete(&mut self) -> String {
-        // Never the last in the window: a post that an older one takes the place of is the interesting case.
-        let at = self.chance.random_range(0..WINDOW_POSTS.min(self.posts.len()) - 1);
-        let title = self.posts.remove(at).map(|post| post.title).unwrap_or_default();
+        // Never the last in the window: a post that an older one takes the place of is the
+        // interesting case.
+        let at = self
+            .chance
+            .random_range(0..WINDOW_POSTS.min(self.posts.len()) - 1);
+        let title = self
+            .posts
+            .remove(at)
+            .map(|post| post.title)
+            .unwrap_or_default();
         self.touch(SystemTime::now());
         title
     }
@@ -278,7 +336,9 @@ impl State {
 
     fn paragraphs(&mut self) -> String {
         let count = self.chance.random_range(2..5);
-        (0..count).map(|_| format!("<p>{}", self.pick(&SENTENCES))).collect()
+        (0..count)
+            .map(|_| format!("<p>{}", self.pick(&SENTENCES)))
+            .collect()
     }
 
     fn pick<'a>(&mut self, from: &[&'a str]) -> &'a str {
@@ -291,7 +351,8 @@ impl State {
             Deed::Edited(title) => ("edited", title),
             Deed::Deleted(title) => ("deleted", title),
         };
-        self.deeds.push_front(format!("{} {did} “{title}”", httpdate::fmt_http_date(now)));
+        self.deeds
+            .push_front(format!("{} {did} “{title}”", httpdate::fmt_http_date(now)));
         self.deeds.truncate(DEEDS_MAX);
     }
 }
@@ -310,7 +371,9 @@ fn page(status: StatusCode, body: &str) -> Response<Full<Bytes>> {
 }
 
 fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
 }
 
 /// The address of a listener, as its URLs begin.
@@ -323,7 +386,11 @@ mod tests {
     use super::*;
 
     fn blog() -> Blog {
-        Blog::new("http://127.0.0.1:1".into(), 7, SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000))
+        Blog::new(
+            "http://127.0.0.1:1".into(),
+            7,
+            SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000),
+        )
     }
 
     fn feed(blog: &Blog, known: Option<&str>) -> Response<Full<Bytes>> {
@@ -339,7 +406,10 @@ mod tests {
         let blog = blog();
         let first = feed(&blog, None);
         let tag = first.headers()[header::ETAG].to_str().unwrap().to_owned();
-        assert_eq!(blog.rss(&blog.state()).matches("<item>").count(), WINDOW_POSTS);
+        assert_eq!(
+            blog.rss(&blog.state()).matches("<item>").count(),
+            WINDOW_POSTS
+        );
         assert_eq!(feed(&blog, Some(&tag)).status(), StatusCode::NOT_MODIFIED);
         blog.act(SystemTime::now());
         assert_eq!(feed(&blog, Some(&tag)).status(), StatusCode::OK);

@@ -1,5 +1,5 @@
-//! A subscriber of WebSub for the demo: it finds the hub by the links of a feed, subscribes, and tells of every push; not one to
-//! copy, since it trusts everybody.
+//! A subscriber of WebSub for the demo: it finds the hub by the links of a feed, subscribes, and
+//! tells of every push; not one to copy, since it trusts everybody.
 
 use anyhow::{Context as _, ensure};
 use bytes::Bytes;
@@ -19,7 +19,9 @@ const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
 /// Subscribes to the feed at a URL and prints what is pushed, until `stop`.
 pub(super) async fn follow(feed: String, stop: CancellationToken) -> anyhow::Result<()> {
-    let listener = TcpListener::bind("127.0.0.1:0").await.context("no free port")?;
+    let listener = TcpListener::bind("127.0.0.1:0")
+        .await
+        .context("no free port")?;
     let callback = format!("http://{}/pushed", listener.local_addr()?);
     let receiving = receive(listener, stop.clone());
     let subscribing = subscribe(&feed, &callback, &stop);
@@ -44,9 +46,15 @@ async fn subscribe(feed: &str, callback: &str, stop: &CancellationToken) -> anyh
         .append_pair("hub.topic", &topic)
         .append_pair("hub.callback", callback)
         .finish();
-    let request = client.post(&hub).header(header::CONTENT_TYPE, "application/x-www-form-urlencoded");
+    let request = client
+        .post(&hub)
+        .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded");
     let answer = request.body(form).send().await?;
-    ensure!(answer.status().is_success(), "the hub answered with {}", answer.status());
+    ensure!(
+        answer.status().is_success(),
+        "the hub answered with {}",
+        answer.status()
+    );
     println!("A subscriber found {hub} by the links of {topic}, and subscribed.\n");
     Ok(())
 }
@@ -55,7 +63,9 @@ async fn subscribe(feed: &str, callback: &str, stop: &CancellationToken) -> anyh
 fn links(headers: &HeaderMap) -> Option<(String, String)> {
     let link = headers.get(header::LINK)?.to_str().ok()?;
     let named = |rel: &str| {
-        let found = link.split(',').find(|link| link.contains(&format!("rel=\"{rel}\"")))?;
+        let found = link
+            .split(',')
+            .find(|link| link.contains(&format!("rel=\"{rel}\"")))?;
         Some(found.split_once('<')?.1.split_once('>')?.0.to_owned())
     };
     named("hub").zip(named("self"))
@@ -74,7 +84,8 @@ async fn receive(listener: TcpListener, stop: CancellationToken) {
         let stop = stop.clone();
         tokio::spawn(async move {
             let mut http = hyper::server::conn::http1::Builder::new();
-            http.timer(TokioTimer::new()).header_read_timeout(Duration::from_secs(30));
+            http.timer(TokioTimer::new())
+                .header_read_timeout(Duration::from_secs(30));
             tokio::select! {
                 () = stop.cancelled() => {}
                 _ = http.serve_connection(TokioIo::new(stream), service_fn(answer)) => {}
@@ -87,13 +98,25 @@ async fn answer(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Inf
     if request.method() != Method::POST {
         let query = request.uri().query().unwrap_or_default().as_bytes();
         let challenge = form_urlencoded::parse(query).find(|(name, _)| name == "hub.challenge");
-        let challenge = challenge.map(|(_, challenge)| challenge.into_owned()).unwrap_or_default();
+        let challenge = challenge
+            .map(|(_, challenge)| challenge.into_owned())
+            .unwrap_or_default();
         return Ok(Response::new(Full::from(challenge)));
     }
     let media_type = request.headers().get(header::CONTENT_TYPE).cloned();
-    let media_type = media_type.as_ref().and_then(|it| it.to_str().ok()).unwrap_or_default().to_owned();
-    if let Ok(body) = Limited::new(request.into_body(), PUSH_BYTES_MAX).collect().await {
-        println!("          pushed   {}", told(&media_type, &String::from_utf8_lossy(&body.to_bytes())));
+    let media_type = media_type
+        .as_ref()
+        .and_then(|it| it.to_str().ok())
+        .unwrap_or_default()
+        .to_owned();
+    if let Ok(body) = Limited::new(request.into_body(), PUSH_BYTES_MAX)
+        .collect()
+        .await
+    {
+        println!(
+            "          pushed   {}",
+            told(&media_type, &String::from_utf8_lossy(&body.to_bytes()))
+        );
     }
     Ok(Response::new(Full::default()))
 }
@@ -118,9 +141,14 @@ mod tests {
         assert_eq!(links(&headers), None);
         let link = "<http://a/rss.xml>; rel=\"self\", <http://a/hub>; rel=\"hub\"";
         headers.insert(header::LINK, link.parse().unwrap());
-        assert_eq!(links(&headers), Some(("http://a/hub".to_owned(), "http://a/rss.xml".to_owned())));
-        let document =
-            "<rss><channel><title>b</title><item><title>One</title></item><item><title>Two</title></item>";
-        assert_eq!(told("application/rss+xml; charset=utf-8", document), "application/rss+xml: “One”, “Two”");
+        assert_eq!(
+            links(&headers),
+            Some(("http://a/hub".to_owned(), "http://a/rss.xml".to_owned()))
+        );
+        let document = "<rss><channel><title>b</title><item><title>One</title></item><item><title>Two</title></item>";
+        assert_eq!(
+            told("application/rss+xml; charset=utf-8", document),
+            "application/rss+xml: “One”, “Two”"
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! A folder of documents, each as one line of JSON in the neutral form: all cores read, the lines come in order.
+//! A folder of documents, each as one line of JSON in the neutral form: all cores read, the lines
+//! come in order.
 
 use super::{
     sheet::{tame, tame_json},
@@ -25,7 +26,9 @@ pub(super) fn run(folder: &Path, out: &mut impl Write) -> anyhow::Result<()> {
     let documents = documents(folder)?;
     let bytes_max = Config::default().upstream.body_bytes_max;
     let next = AtomicUsize::new(0);
-    let cores = thread::available_parallelism().map_or(1, usize::from).min(documents.len());
+    let cores = thread::available_parallelism()
+        .map_or(1, usize::from)
+        .min(documents.len());
     let mut out = std::io::BufWriter::new(out);
     thread::scope(|scope| {
         let (done, lines) = mpsc::channel();
@@ -37,7 +40,10 @@ pub(super) fn run(folder: &Path, out: &mut impl Write) -> anyhow::Result<()> {
                     documents.get(at).map(|path| (at, path))
                 } {
                     // Nobody listens any more when the output is closed.
-                    if done.send((path.0, line(folder, path.1, bytes_max))).is_err() {
+                    if done
+                        .send((path.0, line(folder, path.1, bytes_max)))
+                        .is_err()
+                    {
                         break;
                     }
                 }
@@ -64,12 +70,17 @@ fn in_order(lines: mpsc::Receiver<(usize, String)>, out: &mut impl Write) -> std
 }
 
 fn line(folder: &Path, path: &Path, bytes_max: u64) -> String {
-    let file = path.strip_prefix(folder).unwrap_or(path).display().to_string();
+    let file = path
+        .strip_prefix(folder)
+        .unwrap_or(path)
+        .display()
+        .to_string();
     let failed = |why: String| json!({ "file": file, "ok": false, "error": why });
     let value = match source::file(path, bytes_max) {
         // One document that breaks the reader must not cost the lines of the others.
-        Ok(given) => panic::catch_unwind(|| read(&file, &given))
-            .unwrap_or_else(|_| failed("reading it broke off; this is a bug in everfeed".to_owned())),
+        Ok(given) => panic::catch_unwind(|| read(&file, &given)).unwrap_or_else(|_| {
+            failed("reading it broke off; this is a bug in everfeed".to_owned())
+        }),
         Err(error) => failed(error.to_string()),
     };
     tame_json(&value.to_string())
@@ -79,11 +90,15 @@ fn read(file: &str, given: &Given) -> serde_json::Value {
     neutral_line(file, slice(&given.bytes, &given.hints()).as_ref())
 }
 
-/// The documents below a folder, in the order of their names. Links to folders may lead anywhere, back up as well, and what
-/// is no regular file may never end: both are passed over and told of on standard error.
+/// The documents below a folder, in the order of their names. Links to folders may lead anywhere,
+/// back up as well, and what is no regular file may never end: both are passed over and told of on
+/// standard error.
 pub(super) fn documents(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let listing = std::fs::read_dir(folder).with_context(|| format!("the folder {}", folder.display()))?;
-    let mut paths = listing.map(|entry| entry.map(|entry| entry.path())).collect::<Result<Vec<_>, _>>()?;
+    let listing =
+        std::fs::read_dir(folder).with_context(|| format!("the folder {}", folder.display()))?;
+    let mut paths = listing
+        .map(|entry| entry.map(|entry| entry.path()))
+        .collect::<Result<Vec<_>, _>>()?;
     paths.sort();
     let mut found = Vec::new();
     for path in paths.into_iter().filter(|path| is_document(path)) {
@@ -107,13 +122,21 @@ pub(super) fn documents(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
 
 /// Tells of something that has no line, or one without entries.
 pub(super) fn passed_over(path: &Path, why: &str) {
-    eprintln!("everfeed: {} is passed over: {}", tame(&path.display().to_string()), tame(why));
+    eprintln!(
+        "everfeed: {} is passed over: {}",
+        tame(&path.display().to_string()),
+        tame(why)
+    );
 }
 
 /// True for the name of a document, or of a folder of them, and not of what is said about them.
 fn is_document(path: &Path) -> bool {
-    let name = path.file_name().map(|name| name.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
+    let name = path
+        .file_name()
+        .map(|name| name.to_string_lossy().to_ascii_lowercase())
+        .unwrap_or_default();
     let begins = ["readme", "licen", "copying", "notice", "manifest", "."];
     let ends = [".expect.json", ".md", ".py", ".sh", ".rs", ".toml"];
-    !begins.iter().any(|start| name.starts_with(start)) && !ends.iter().any(|end| name.ends_with(end))
+    !begins.iter().any(|start| name.starts_with(start))
+        && !ends.iter().any(|end| name.ends_with(end))
 }

@@ -37,7 +37,10 @@ pub(super) struct Read<'w> {
 impl Read<'_> {
     /// True when one of its dates cannot be meant: .NET's zero, the year 2106.
     pub(super) fn has_implausible_date(&self) -> bool {
-        [&self.entry.published, &self.entry.updated].into_iter().flatten().any(is_implausible)
+        [&self.entry.published, &self.entry.updated]
+            .into_iter()
+            .flatten()
+            .any(is_implausible)
     }
 }
 
@@ -86,11 +89,23 @@ fn row(at: usize, read: &Read<'_>, form: &str) -> Vec<String> {
         Key::Title(_) => String::new(),
         Key::Digest(digest) => digest.chars().take(DIGEST_CHARS).collect(),
     };
-    let told = |told: &Option<Date>| told.as_ref().map(|told| date(told, form)).unwrap_or_default();
+    let told = |told: &Option<Date>| {
+        told.as_ref()
+            .map(|told| date(told, form))
+            .unwrap_or_default()
+    };
     let (published, updated) = (told(&entry.published), told(&entry.updated));
-    let updated = if updated == published && !updated.is_empty() { SAME.to_owned() } else { updated };
+    let updated = if updated == published && !updated.is_empty() {
+        SAME.to_owned()
+    } else {
+        updated
+    };
     vec![
-        if notes.is_empty() { String::new() } else { "!".to_owned() },
+        if notes.is_empty() {
+            String::new()
+        } else {
+            "!".to_owned()
+        },
         (at + 1).to_string(),
         format!("{}{weak}", raw.named_by()),
         id,
@@ -103,13 +118,20 @@ fn row(at: usize, read: &Read<'_>, form: &str) -> Vec<String> {
 
 /// Bytes of the content, or of the summary where there is nothing else.
 fn size(entry: &Entry) -> String {
-    let content = entry.content.as_ref().map(|content| match content.text.kind {
-        // Four characters stand for three bytes.
-        TextKind::Base64 => content.text.value.trim_end_matches('=').len() * 3 / 4,
-        TextKind::Plain | TextKind::Html | TextKind::Xhtml => content.text.value.len(),
-    });
+    let content = entry
+        .content
+        .as_ref()
+        .map(|content| match content.text.kind {
+            // Four characters stand for three bytes.
+            TextKind::Base64 => content.text.value.trim_end_matches('=').len() * 3 / 4,
+            TextKind::Plain | TextKind::Html | TextKind::Xhtml => content.text.value.len(),
+        });
     let summary = entry.summary.as_ref().map(|summary| summary.value.len());
-    content.filter(|bytes| *bytes > 0).or(summary).map(number).unwrap_or_default()
+    content
+        .filter(|bytes| *bytes > 0)
+        .or(summary)
+        .map(number)
+        .unwrap_or_default()
 }
 
 /// Oddities, each once with the numbers of its entries.
@@ -128,11 +150,17 @@ pub(super) fn oddities(entries: &[Read<'_>]) -> Vec<String> {
     }
     let is_more = told.len() > NOTES_MAX;
     let line = |(note, numbers): &(&Note, Vec<usize>)| {
-        let entries = if numbers.len() == 1 { "entry" } else { "entries" };
+        let entries = if numbers.len() == 1 {
+            "entry"
+        } else {
+            "entries"
+        };
         sheet::tame(&format!("{entries} {}: {note}", ranges(numbers)))
     };
     let lines = told.iter().take(NOTES_MAX).map(line);
-    lines.chain(is_more.then(|| "and more of other entries".to_owned())).collect()
+    lines
+        .chain(is_more.then(|| "and more of other entries".to_owned()))
+        .collect()
 }
 
 /// Rising numbers, those that follow each other joined: `1-3, 7`.
@@ -157,10 +185,16 @@ fn is_implausible(date: &Date) -> bool {
     date.at_us.is_some() && plausible(date.at_us).is_none()
 }
 
-/// A date in UTC, `form` as chrono has it, with a question mark if it cannot be meant; its own text where it could not be understood.
+/// A date in UTC, `form` as chrono has it, with a question mark if it cannot be meant; its own text
+/// where it could not be understood.
 pub(super) fn date(date: &Date, form: &str) -> String {
     let understood = date.at_us.and_then(DateTime::from_timestamp_micros);
-    let raw = || format!("“{}”", sheet::cut(&sheet::tame(&date.raw), RAW_DATE_COLUMNS, Keep::Start));
+    let raw = || {
+        format!(
+            "“{}”",
+            sheet::cut(&sheet::tame(&date.raw), RAW_DATE_COLUMNS, Keep::Start)
+        )
+    };
     let doubt = if is_implausible(date) { "?" } else { "" };
     understood.map_or_else(raw, |at| format!("{}{doubt}", at.format(form)))
 }
@@ -173,8 +207,12 @@ pub(super) fn words(text: &Text) -> String {
 /// A number with its thousands told apart.
 pub(super) fn number(number: impl std::fmt::Display) -> String {
     let digits = number.to_string();
-    let groups: Vec<&str> =
-        digits.as_bytes().rchunks(3).rev().filter_map(|group| std::str::from_utf8(group).ok()).collect();
+    let groups: Vec<&str> = digits
+        .as_bytes()
+        .rchunks(3)
+        .rev()
+        .filter_map(|group| std::str::from_utf8(group).ok())
+        .collect();
     groups.join(",")
 }
 
@@ -184,7 +222,10 @@ mod tests {
 
     #[test]
     fn numbers_are_easy_to_read() {
-        assert_eq!([0, 999, 1000, 1_234_567].map(|n: u32| number(n)), ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!(
+            [0, 999, 1000, 1_234_567].map(|n: u32| number(n)),
+            ["0", "999", "1,000", "1,234,567"]
+        );
         assert_eq!(ranges(&[1, 2, 3, 5, 7, 8]), "1-3, 5, 7, 8");
         assert_eq!(ranges(&[]), "");
     }

@@ -34,12 +34,23 @@ impl<'a> Findings<'a> {
         platforms: &'a Platforms,
         choice: &Choice,
     ) -> Self {
-        let headers: Vec<_> =
-            given.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-        let traces = Traces { document: window, url: given.base_url.as_deref(), headers: &headers };
+        let headers: Vec<_> = given
+            .headers
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .collect();
+        let traces = Traces {
+            document: window,
+            url: given.base_url.as_deref(),
+            headers: &headers,
+        };
         let configured = |platform: &str| {
             let why = "the configuration says so".to_owned();
-            Detected { platform: platform.to_owned(), why, weight: None }
+            Detected {
+                platform: platform.to_owned(),
+                why,
+                weight: None,
+            }
         };
         let platform = match choice {
             Choice::Auto => platforms.detect(&traces),
@@ -47,8 +58,17 @@ impl<'a> Findings<'a> {
             Choice::Named(name) => configured(name),
         };
         let is_configured = *choice != Choice::Auto;
-        let profile = platforms.get(&platform.platform).filter(|profile| profile.name != GENERIC);
+        let profile = platforms
+            .get(&platform.platform)
+            .filter(|profile| profile.name != GENERIC);
         let profile = profile.map(|profile| &**profile);
-        Self { given, window, entries: entries::read(window), platform, is_configured, profile }
+        Self {
+            given,
+            window,
+            entries: entries::read(window),
+            platform,
+            is_configured,
+            profile,
+        }
     }
 }

@@ -18,7 +18,10 @@ const TEXT_COLUMNS_MAX: usize = 400;
 /// The page, within so many columns.
 pub(super) fn page(findings: &Findings<'_>, shown_max: usize, width: usize) -> String {
     let facts = facts::facts(findings);
-    let mut lines = vec![verdict(findings, &facts), origin(findings.given, findings.window)];
+    let mut lines = vec![
+        verdict(findings, &facts),
+        origin(findings.given, findings.window),
+    ];
     lines.push(String::new());
     lines.extend(facts.iter().flat_map(|fact| labelled(fact, width)));
     let table = entries::table(&findings.entries, shown_max, width);
@@ -31,16 +34,34 @@ pub(super) fn page(findings: &Findings<'_>, shown_max: usize, width: usize) -> S
 
 /// The page in a line.
 fn verdict(findings: &Findings<'_>, facts: &[Fact]) -> String {
-    let Findings { window, entries, profile, .. } = findings;
+    let Findings {
+        window,
+        entries,
+        profile,
+        ..
+    } = findings;
     let what = match entries.len() {
         0 => "no entry in it".to_owned(),
         1 => format!("1 entry, {}", named(entries)),
         count => format!("{} entries, {}", number(count), named(entries)),
     };
-    let cut = if window.is_truncated() { ", cut short" } else { "" };
-    let platform = profile.map(|profile| format!(" by {}", profile.title)).unwrap_or_default();
-    let history = if history::recipes(findings).is_empty() { "" } else { "; a way to older ones is known" };
-    let odd = facts.iter().find(|(label, _)| *label == "odd").map_or(0, |(_, told)| told.len());
+    let cut = if window.is_truncated() {
+        ", cut short"
+    } else {
+        ""
+    };
+    let platform = profile
+        .map(|profile| format!(" by {}", profile.title))
+        .unwrap_or_default();
+    let history = if history::recipes(findings).is_empty() {
+        ""
+    } else {
+        "; a way to older ones is known"
+    };
+    let odd = facts
+        .iter()
+        .find(|(label, _)| *label == "odd")
+        .map_or(0, |(_, told)| told.len());
     let odd = match odd {
         0 => String::new(),
         1 => "; 1 oddity".to_owned(),
@@ -64,9 +85,9 @@ fn named(entries: &[Read<'_>]) -> String {
         [(by, is_weak, 1)] => format!("named by its {by}{}", weak(is_weak)),
         [(by, is_weak, _)] => format!("all named by {by}{}", weak(is_weak)),
         _ => {
-            let each = counts
-                .iter()
-                .map(|(by, is_weak, count)| format!("{} by {by}{}", number(*count), weak(*is_weak)));
+            let each = counts.iter().map(|(by, is_weak, count)| {
+                format!("{} by {by}{}", number(*count), weak(*is_weak))
+            });
             format!("named {}", each.collect::<Vec<_>>().join(", "))
         }
     }
@@ -74,9 +95,16 @@ fn named(entries: &[Read<'_>]) -> String {
 
 /// The source of the document, its size and its media type.
 fn origin(given: &Given, window: &SlicedDocument) -> String {
-    let name = if given.name == "-" { "standard input".to_owned() } else { sheet::tame(&given.name) };
+    let name = if given.name == "-" {
+        "standard input".to_owned()
+    } else {
+        sheet::tame(&given.name)
+    };
     let mut told = vec![name];
-    let landed = given.base_url.as_ref().filter(|url| given.is_fetched && **url != given.name);
+    let landed = given
+        .base_url
+        .as_ref()
+        .filter(|url| given.is_fetched && **url != given.name);
     told.extend(landed.map(|url| format!("answered by {}", sheet::tame(url))));
     told.extend(given.content_type.as_deref().map(sheet::tame));
     told.push(format!("{} bytes", number(given.bytes.len())));
@@ -93,7 +121,10 @@ fn version(window: &SlicedDocument) -> String {
 }
 
 fn version_named(name: &'static str) -> String {
-    let (format, digits) = name.split_at(name.find(|c: char| c.is_ascii_digit()).unwrap_or(name.len()));
+    let (format, digits) = name.split_at(
+        name.find(|c: char| c.is_ascii_digit())
+            .unwrap_or(name.len()),
+    );
     let format = match format {
         "rss" => "RSS",
         "atom" => "Atom",
@@ -102,7 +133,10 @@ fn version_named(name: &'static str) -> String {
         "" => "A feed",
         other => other,
     };
-    let by = match &digits[digits.trim_end_matches(|c: char| c.is_ascii_alphabetic()).len()..] {
+    let by = match &digits[digits
+        .trim_end_matches(|c: char| c.is_ascii_alphabetic())
+        .len()..]
+    {
         "n" => " (Netscape)",
         "u" => " (UserLand)",
         _ => "",
@@ -119,9 +153,12 @@ fn version_named(name: &'static str) -> String {
 }
 
 fn labelled((label, texts): &Fact, width: usize) -> Vec<String> {
-    let wrapped = texts
-        .iter()
-        .flat_map(|text| sheet::wrap(&sheet::cut(text, TEXT_COLUMNS_MAX, sheet::Keep::Start), width - LABEL));
+    let wrapped = texts.iter().flat_map(|text| {
+        sheet::wrap(
+            &sheet::cut(text, TEXT_COLUMNS_MAX, sheet::Keep::Start),
+            width - LABEL,
+        )
+    });
     let line = |(at, text): (usize, String)| {
         let label = if at == 0 { *label } else { "" };
         sheet::pad(label, LABEL) + &text

@@ -1,5 +1,5 @@
-//! Folders of successive versions of one document: which keys come and go from each to the next, and which entries
-//! change. What absence means is not asked: this is what the documents show.
+//! Folders of successive versions of one document: which keys come and go from each to the next,
+//! and which entries change. What absence means is not asked: this is what the documents show.
 
 use super::{
     corpus::{documents, passed_over},
@@ -24,7 +24,11 @@ pub(super) fn run(folder: &Path, out: &mut impl Write) -> anyhow::Result<()> {
     for path in &documents {
         let sequence = path.parent().unwrap_or(folder);
         let given = source::file(path, bytes_max).with_context(|| path.display().to_string())?;
-        let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let file = path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
         let name = sequence.file_name().unwrap_or_default().to_string_lossy();
         let window = match slice(&given.bytes, &given.hints()) {
             Ok(window) => window,
@@ -39,10 +43,15 @@ pub(super) fn run(folder: &Path, out: &mut impl Write) -> anyhow::Result<()> {
         let mut seen = Seen::new();
         for raw in &window.entries {
             let (Key::Id(key) | Key::Link(key) | Key::Title(key) | Key::Digest(key)) = &raw.key;
-            seen.entry(key.clone()).or_insert_with(|| raw.parse().0.digest());
+            seen.entry(key.clone())
+                .or_insert_with(|| raw.parse().0.digest());
         }
         if let Some((_, from, old)) = before.take().filter(|(folder, ..)| *folder == sequence) {
-            writeln!(out, "{}", tame_json(&step(&name, (&from, &old), (&file, &seen))))?;
+            writeln!(
+                out,
+                "{}",
+                tame_json(&step(&name, (&from, &old), (&file, &seen)))
+            )?;
         }
         before = Some((sequence, file, seen));
     }
@@ -51,9 +60,13 @@ pub(super) fn run(folder: &Path, out: &mut impl Write) -> anyhow::Result<()> {
 
 fn step(sequence: &str, (from, old): (&str, &Seen), (to, new): (&str, &Seen)) -> String {
     let only = |one: &Seen, other: &Seen| {
-        one.keys().filter(|key| !other.contains_key(*key)).cloned().collect::<Vec<_>>()
+        one.keys()
+            .filter(|key| !other.contains_key(*key))
+            .cloned()
+            .collect::<Vec<_>>()
     };
-    let is_edited = |(key, digest): &(&String, &Digest)| old.get(*key).is_some_and(|old| old != *digest);
+    let is_edited =
+        |(key, digest): &(&String, &Digest)| old.get(*key).is_some_and(|old| old != *digest);
     let edited: Vec<_> = new.iter().filter(is_edited).map(|(key, _)| key).collect();
     json!({
         "sequence": sequence, "from": from, "to": to,

@@ -1,4 +1,5 @@
-//! The source of a document: a URL, a file with what was said of it, or standard input. Not what it holds.
+//! The source of a document: a URL, a file with what was said of it, or standard input. Not what it
+//! holds.
 
 use super::{
     Trouble,
@@ -58,7 +59,10 @@ impl Given {
     }
 
     fn header(&self, name: &str) -> Option<&str> {
-        let named = self.headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
+        let named = self
+            .headers
+            .iter()
+            .find(|(known, _)| known.eq_ignore_ascii_case(name));
         named.map(|(_, value)| value.as_str())
     }
 
@@ -69,11 +73,19 @@ impl Given {
             _ => Vec::new(),
         };
         let named = feeds.iter().map(|feed| match &feed.title {
-            Some(title) => format!("{} ({})", feed.href, sheet::cut(title, TITLE_COLUMNS, Keep::Start)),
+            Some(title) => format!(
+                "{} ({})",
+                feed.href,
+                sheet::cut(title, TITLE_COLUMNS, Keep::Start)
+            ),
             None => feed.href.clone(),
         });
         let named = named.collect::<Vec<_>>().join(", ");
-        let kind = self.content_type.as_ref().map(|kind| format!(" as {kind}")).unwrap_or_default();
+        let kind = self
+            .content_type
+            .as_ref()
+            .map(|kind| format!(" as {kind}"))
+            .unwrap_or_default();
         let fault = match (named.is_empty(), self.is_fetched) {
             (false, _) => format!("; ask for one of the feeds that it names: {named}"),
             (true, true) => format!("; the fault is the publisher's, who answered with it{kind}"),
@@ -92,11 +104,18 @@ pub(super) fn read(
     let given = read_as(target, config, format)?;
     // A file is named by the URL that it came from, if that is known.
     let name = || given.base_url.clone().unwrap_or_else(|| given.name.clone());
-    let resource = given.resource.clone().or_else(|| (format == DocumentFormat::Resource).then(name));
+    let resource = given
+        .resource
+        .clone()
+        .or_else(|| (format == DocumentFormat::Resource).then(name));
     Ok(Given { resource, ..given })
 }
 
-fn read_as(target: &OsStr, config: Option<&Config>, format: DocumentFormat) -> Result<Given, Trouble> {
+fn read_as(
+    target: &OsStr,
+    config: Option<&Config>,
+    format: DocumentFormat,
+) -> Result<Given, Trouble> {
     let usual = Config::default();
     let bytes_max = config.unwrap_or(&usual).upstream.body_bytes_max;
     // What is no UTF-8 is a file.
@@ -104,7 +123,11 @@ fn read_as(target: &OsStr, config: Option<&Config>, format: DocumentFormat) -> R
     if text == "-" {
         let bytes = limited(io::stdin().lock(), bytes_max)
             .map_err(|error| Trouble::new(format!("standard input cannot be read: {error}")))?;
-        return Ok(Given { name: text.to_owned(), bytes, ..Given::default() });
+        return Ok(Given {
+            name: text.to_owned(),
+            bytes,
+            ..Given::default()
+        });
     }
     if text.contains("://") || text.starts_with("feed:") {
         return fetch(text, config, format);
@@ -112,22 +135,30 @@ fn read_as(target: &OsStr, config: Option<&Config>, format: DocumentFormat) -> R
     let path = Path::new(target);
     file(path, bytes_max).map_err(|error| {
         let is_missing = error.kind() == io::ErrorKind::NotFound;
-        let hint = if is_missing { "; a URL begins with http:// or https://" } else { "" };
+        let hint = if is_missing {
+            "; a URL begins with http:// or https://"
+        } else {
+            ""
+        };
         Trouble::new(format!("{} cannot be read: {error}{hint}", path.display()))
     })
 }
 
-/// Reads a file. What stands beside it in `NAME.expect.json` (`url`, `http_headers`) is the answer that it came in.
+/// Reads a file. What stands beside it in `NAME.expect.json` (`url`, `http_headers`) is the answer
+/// that it came in.
 pub(super) fn file(path: &Path, bytes_max: u64) -> io::Result<Given> {
     let bytes = limited(File::open(path)?, bytes_max)?;
     let answer = beside(path).unwrap_or_default();
     let header = |name: &str| {
         let headers = answer["http_headers"].as_object()?;
-        let (_, value) = headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name))?;
+        let (_, value) = headers
+            .iter()
+            .find(|(known, _)| known.eq_ignore_ascii_case(name))?;
         value.as_str().map(str::to_owned)
     };
     let headers = answer["http_headers"].as_object().into_iter().flatten();
-    let headers = headers.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())));
+    let headers =
+        headers.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())));
     Ok(Given {
         name: path.display().to_string(),
         bytes,
@@ -147,9 +178,12 @@ fn beside(path: &Path) -> Option<Value> {
 /// Reads to the end, unless that is further than polling would go.
 fn limited(from: impl Read, bytes_max: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    from.take(bytes_max.saturating_add(1)).read_to_end(&mut bytes)?;
+    from.take(bytes_max.saturating_add(1))
+        .read_to_end(&mut bytes)?;
     if bytes.len() as u64 > bytes_max {
-        return Err(io::Error::other(format!("it is larger than {bytes_max} bytes")));
+        return Err(io::Error::other(format!(
+            "it is larger than {bytes_max} bytes"
+        )));
     }
     Ok(bytes)
 }
@@ -157,7 +191,9 @@ fn limited(from: impl Read, bytes_max: u64) -> io::Result<Vec<u8>> {
 fn fetch(target: &str, config: Option<&Config>, format: DocumentFormat) -> Result<Given, Trouble> {
     let shown = masked(target);
     let misused = |why: String| {
-        Trouble::misused(format!("{shown} is no URL that can be polled: {why}; give an http or https URL"))
+        Trouble::misused(format!(
+            "{shown} is no URL that can be polled: {why}; give an http or https URL"
+        ))
     };
     let url = Url::parse(target).map_err(|error| misused(error.to_string()))?;
     if !matches!(url.scheme(), "http" | "https") {
@@ -166,8 +202,12 @@ fn fetch(target: &str, config: Option<&Config>, format: DocumentFormat) -> Resul
     let usual = Config::default();
     let limits = &config.unwrap_or(&usual).upstream;
     // Nobody is told our public URL unless it was configured.
-    let contact =
-        config.map(|config| limits.contact_url.clone().unwrap_or_else(|| config.server.public_url.clone()));
+    let contact = config.map(|config| {
+        limits
+            .contact_url
+            .clone()
+            .unwrap_or_else(|| config.server.public_url.clone())
+    });
     let runtime = crate::cli::runtime().map_err(|error| Trouble::new(error.to_string()))?;
     let fetched = runtime
         .block_on(probe::fetch(limits, contact, &url, format))
@@ -198,7 +238,17 @@ fn unanswered(name: &str, failure: &Failure) -> Trouble {
         (Whose::Upstream, Some(_)) => "the fault is the publisher's",
         (Whose::Upstream, None) => "the fault is the publisher's or lies in the network on the way",
     };
-    let wait = failure.retry_after_secs.map(|secs| format!(", who wants to be left alone for {secs} s"));
-    let said = if failure.status().is_some() { "no feed at" } else { "no answer from" };
-    Trouble::new(format!("{said} {name}: {}; {fault}{}", failure.kind, wait.unwrap_or_default()))
+    let wait = failure
+        .retry_after_secs
+        .map(|secs| format!(", who wants to be left alone for {secs} s"));
+    let said = if failure.status().is_some() {
+        "no feed at"
+    } else {
+        "no answer from"
+    };
+    Trouble::new(format!(
+        "{said} {name}: {}; {fault}{}",
+        failure.kind,
+        wait.unwrap_or_default()
+    ))
 }

@@ -14,7 +14,8 @@ pub(super) fn longest_rise(places: &[usize]) -> Vec<usize> {
             ends[length] = at;
         }
     }
-    let mut rise: Vec<usize> = std::iter::successors(ends.last().copied(), |&at| before[at]).collect();
+    let mut rise: Vec<usize> =
+        std::iter::successors(ends.last().copied(), |&at| before[at]).collect();
     rise.reverse();
     rise
 }
@@ -29,7 +30,11 @@ mod tests {
         assert_eq!(longest_rise(&[]), [0; 0]);
         assert_eq!(longest_rise(&[0, 1, 2]), [0, 1, 2]);
         assert_eq!(longest_rise(&[7, 0, 1, 2]), [1, 2, 3], "bumped to the top");
-        assert_eq!(longest_rise(&[0, 2, 1, 3]).len(), 3, "two that swapped places: one of them");
+        assert_eq!(
+            longest_rise(&[0, 2, 1, 3]).len(),
+            3,
+            "two that swapped places: one of them"
+        );
     }
 
     proptest! {

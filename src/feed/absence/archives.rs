@@ -1,8 +1,9 @@
-//! Absence of an item from a whole walk (POLLING 2.3, `absent-archive`): deleted by the publisher, or nothing.
-//! Pure. Presence is `archive::merge`'s business.
+//! Absence of an item from a whole walk (POLLING 2.3, `absent-archive`): deleted by the publisher,
+//! or nothing. Pure. Presence is `archive::merge`'s business.
 //!
-//! An item can be missed only where an earlier walk saw it, under a strong key, and while the items next to it by date, one
-//! older and one newer, are still shown: a page that is lost takes neighbours with it.
+//! An item can be missed only where an earlier walk saw it, under a strong key, and while the items
+//! next to it by date, one older and one newer, are still shown: a page that is lost takes
+//! neighbours with it.
 
 use crate::feed::{
     item::{ItemId, flapping_secs},
@@ -23,7 +24,8 @@ pub struct LiveItem {
     pub dated: Option<i64>,
     /// Number of its earlier deletions.
     pub tombstone_count: u8,
-    /// Time at which the walk before saw it in the archives, under a strong key; `None`: it did not.
+    /// Time at which the walk before saw it in the archives, under a strong key; `None`: it did
+    /// not.
     pub before: Option<Stamp>,
     /// Its visibility now.
     pub sight: Visibility,
@@ -67,7 +69,8 @@ pub struct ArchiveFindings {
 /// Walks that must miss an item (POLLING 2.3).
 pub const WALKS_MIN: u8 = 2;
 
-/// Items that may be missed at once, whatever the share: what is remembered of them is read with every poll.
+/// Items that may be missed at once, whatever the share: what is remembered of them is read with
+/// every poll.
 const MISSED_MAX: usize = 1000;
 
 /// Items that may be missed at once, however few the archives hold.
@@ -77,14 +80,22 @@ const MASS_MIN: usize = 2;
 const MASS_SHARE: usize = 5;
 
 /// Judges a whole walk. `held` are the live items, `missed` those that walks have missed before.
-pub fn judge_archives(held: Vec<LiveItem>, missed: &[ArchiveSuspect], now: Stamp) -> ArchiveFindings {
-    let missed: HashMap<ItemId, &ArchiveSuspect> = missed.iter().map(|missed| (missed.id, missed)).collect();
+pub fn judge_archives(
+    held: Vec<LiveItem>,
+    missed: &[ArchiveSuspect],
+    now: Stamp,
+) -> ArchiveFindings {
+    let missed: HashMap<ItemId, &ArchiveSuspect> =
+        missed.iter().map(|missed| (missed.id, missed)).collect();
     let is_expected = |item: &LiveItem| item.before.is_some() || missed.contains_key(&item.id);
     let expected = held.iter().filter(|item| is_expected(item)).count();
     let absent = |item: &&LiveItem| item.sight == Visibility::Absent && is_expected(item);
     let lacking = held.iter().filter(absent).count();
     if lacking > (expected / MASS_SHARE).clamp(MASS_MIN, MISSED_MAX) {
-        let kept = held.iter().filter(absent).filter_map(|item| missed.get(&item.id).map(|missed| **missed));
+        let kept = held
+            .iter()
+            .filter(absent)
+            .filter_map(|item| missed.get(&item.id).map(|missed| **missed));
         return ArchiveFindings {
             missed: kept.collect(),
             too_much: Some((lacking, expected)),
@@ -111,10 +122,13 @@ pub fn judge_archives(held: Vec<LiveItem>, missed: &[ArchiveSuspect], now: Stamp
                 .collect::<Vec<_>>()
         };
         let [alone] = lacks(own)[..] else { continue };
-        if alone.sight != Visibility::Absent || !lacks(older).is_empty() || !lacks(newer).is_empty() {
+        if alone.sight != Visibility::Absent || !lacks(older).is_empty() || !lacks(newer).is_empty()
+        {
             continue;
         }
-        let Some(counted) = count(&alone, missed.get(&alone.id).copied(), now) else { continue };
+        let Some(counted) = count(&alone, missed.get(&alone.id).copied(), now) else {
+            continue;
+        };
         if counted.proves(alone.tombstone_count, now) {
             found.gone.push(counted)
         } else {
@@ -127,15 +141,24 @@ pub fn judge_archives(held: Vec<LiveItem>, missed: &[ArchiveSuspect], now: Stamp
 /// The suspect, counted once more.
 fn count(item: &LiveItem, before: Option<&ArchiveSuspect>, now: Stamp) -> Option<ArchiveSuspect> {
     match before {
-        Some(before) => Some(ArchiveSuspect { walks: before.walks.saturating_add(1), ..*before }),
-        None => Some(ArchiveSuspect { id: item.id, since: now, last_seen: item.before?, walks: 1 }),
+        Some(before) => Some(ArchiveSuspect {
+            walks: before.walks.saturating_add(1),
+            ..*before
+        }),
+        None => Some(ArchiveSuspect {
+            id: item.id,
+            since: now,
+            last_seen: item.before?,
+            walks: 1,
+        }),
     }
 }
 
 impl ArchiveSuspect {
     /// No tombstone before that.
     pub fn not_before(&self, tombstone_count: u8) -> Stamp {
-        self.since.plus_secs(flapping_secs(tombstone_count).max(APART_SECS))
+        self.since
+            .plus_secs(flapping_secs(tombstone_count).max(APART_SECS))
     }
 
     fn proves(&self, tombstone_count: u8, now: Stamp) -> bool {

@@ -1,4 +1,5 @@
-//! A document laid beside the remembered window: what survived, what kept its order, what is missed and where.
+//! A document laid beside the remembered window: what survived, what kept its order, what is missed
+//! and where.
 
 use super::{ANCHORS_MIN, AbsenceState, SURVIVORS_MIN, ShownItem, anchors};
 use crate::feed::item::ItemId;
@@ -39,19 +40,36 @@ pub(super) struct Comparison {
 
 impl Comparison {
     pub(super) fn new(memory: &AbsenceState, seen: &[ShownItem]) -> Self {
-        let position: HashMap<ItemId, usize> =
-            memory.items.iter().enumerate().map(|(at, row)| (row.id, at)).collect();
-        let survivors: Vec<(usize, &ShownItem)> =
-            seen.iter().filter_map(|place| Some((*position.get(&place.id)?, place))).collect();
+        let position: HashMap<ItemId, usize> = memory
+            .items
+            .iter()
+            .enumerate()
+            .map(|(at, row)| (row.id, at))
+            .collect();
+        let survivors: Vec<(usize, &ShownItem)> = seen
+            .iter()
+            .filter_map(|place| Some((*position.get(&place.id)?, place)))
+            .collect();
         let places: Vec<usize> = survivors.iter().map(|(at, _)| *at).collect();
         let ordered = anchors::longest_rise(&places);
         let undated = |&&at: &&usize| memory.items[survivors[at].0].dated == survivors[at].1.dated;
-        let anchors = ordered.iter().filter(undated).map(|&at| survivors[at].0).collect();
+        let anchors = ordered
+            .iter()
+            .filter(undated)
+            .map(|&at| survivors[at].0)
+            .collect();
         let shown = seen.iter().map(|place| place.id).collect();
-        Self { shown, survivors: survivors.len(), anchors, in_order: ordered.len(), position }
+        Self {
+            shown,
+            survivors: survivors.len(),
+            anchors,
+            in_order: ordered.len(),
+            position,
+        }
     }
 
-    /// True when the document has something in common with what was known before it: nothing is missing between the two.
+    /// True when the document has something in common with what was known before it: nothing is
+    /// missing between the two.
     pub(super) fn is_joined(&self, seen: &[ShownItem]) -> bool {
         self.survivors > 0 || seen.iter().any(|place| place.is_known)
     }
@@ -76,13 +94,18 @@ impl Comparison {
             .filter(|place| !self.position.contains_key(&place.id))
             .collect();
         let returns = back.iter().any(|place| place.is_known);
-        let absent = memory.items.iter().enumerate().filter(|(_, row)| !self.shown.contains(&row.id));
+        let absent = memory
+            .items
+            .iter()
+            .enumerate()
+            .filter(|(_, row)| !self.shown.contains(&row.id));
         absent
             .map(|(at, row)| {
                 let behind = self.anchors.len() - self.anchors.partition_point(|&anchor| anchor <= at);
                 let older =
                     |place: &&ShownItem| matches!((place.dated, row.dated), (Some(a), Some(b)) if a < b);
-                // What moved up behind it is an anchor from the next document on, and goes on meaning the same.
+                // What moved up behind it is an anchor from the next document on, and goes on
+                // meaning the same.
                 let still = behind > 0 && row.suspect.is_some_and(|missing| missing.backfilled);
                 let backfilled = still || (returns && back.iter().all(older));
                 let bracketed = behind + if backfilled { ANCHORS_MIN } else { 0 } >= ANCHORS_MIN;

@@ -1,5 +1,5 @@
-//! Trust in answers to conditional requests, learned from the audits after them: some servers send what changed since, and
-//! call it 200.
+//! Trust in answers to conditional requests, learned from the audits after them: some servers send
+//! what changed since, and call it 200.
 
 use super::{Coverage, ShownItem, WindowItem};
 use crate::feed::item::ItemId;
@@ -8,7 +8,8 @@ use std::collections::HashSet;
 /// Trust in answers to conditional requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ConditionalTrust {
-    /// Rises with every audit that bears out the conditional answer before it, falls with every other.
+    /// Rises with every audit that bears out the conditional answer before it, falls with every
+    /// other.
     pub(crate) level: i8,
     /// Items that every conditional answer since the last audit lacked.
     pub(crate) lacked: Option<LackedItems>,
@@ -40,8 +41,8 @@ impl ConditionalTrust {
         self.level <= CAUGHT
     }
 
-    /// Learns from a document. An audit that brings back what the conditional answers before it all left out shows that they
-    /// were parts. A single one may have been an accident.
+    /// Learns from a document. An audit that brings back what the conditional answers before it all
+    /// left out shows that they were parts. A single one may have been an accident.
     pub(super) fn learn(&mut self, seen: &[ShownItem], rows: &[WindowItem], coverage: Coverage) {
         let shown: HashSet<ItemId> = seen.iter().map(|place| place.id).collect();
         match coverage {

@@ -1,4 +1,5 @@
-//! Finding about the page of a post that is in the feed, or about the front page of a feed without posts; not what it means for other pages.
+//! Finding about the page of a post that is in the feed, or about the front page of a feed without
+//! posts; not what it means for other pages.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +21,7 @@ pub enum ControlFinding {
     Refused,
     /// It leads to another host.
     Elsewhere,
-    /// The feed shows no post, and the front page of its site, asked for in the place of one, is there.
+    /// The feed shows no post, and the front page of its site, asked for in the place of one, is
+    /// there.
     FrontPage,
 }

@@ -1,5 +1,5 @@
-//! Count of the items that are taken for deleted in a day because they are missing: a mistake of ours must not empty a feed
-//! before somebody notices (POLLING 2.3, step 5).
+//! Count of the items that are taken for deleted in a day because they are missing: a mistake of
+//! ours must not empty a feed before somebody notices (POLLING 2.3, step 5).
 
 use crate::feed::stamp::Stamp;
 
@@ -21,7 +21,10 @@ impl DailyCount {
     /// Counts an item; false when enough are for a day.
     pub(super) fn admit(&mut self, now: Stamp) -> bool {
         if now.secs_since(self.since) >= DAY_SECS {
-            *self = Self { since: now, count: 0 };
+            *self = Self {
+                since: now,
+                count: 0,
+            };
         }
         let may = self.count < DAILY_MAX;
         self.count += u16::from(may);

@@ -23,7 +23,8 @@ pub(crate) enum NewestEnd {
 const INSERTS_MIN: i8 = 2;
 
 impl Direction {
-    /// Direction after a document, and true when the document must be turned round to be newest first.
+    /// Direction after a document, and true when the document must be turned round to be newest
+    /// first.
     pub(super) fn follow(self, seen: &[ShownItem], rows: &[WindowItem]) -> (Self, bool) {
         let inserts = self.inserted(seen, rows);
         let known = match (by_dates(seen), inserts) {
@@ -45,7 +46,10 @@ impl Direction {
     fn inserted(self, seen: &[ShownItem], rows: &[WindowItem]) -> i8 {
         let held: HashSet<ItemId> = rows.iter().map(|row| row.id).collect();
         let is_new = |place: &ShownItem| !held.contains(&place.id) && !place.is_known;
-        let (head, end) = (seen.first().is_some_and(is_new), seen.last().is_some_and(is_new));
+        let (head, end) = (
+            seen.first().is_some_and(is_new),
+            seen.last().is_some_and(is_new),
+        );
         match (head, end) {
             _ if rows.is_empty() => self.inserts,
             (true, false) => self.inserts.max(0).saturating_add(1),
@@ -56,10 +60,16 @@ impl Direction {
     }
 }
 
-/// End that is the newest, if at least four in five neighbours with different dates descend, or ascend.
+/// End that is the newest, if at least four in five neighbours with different dates descend, or
+/// ascend.
 fn by_dates(seen: &[ShownItem]) -> Option<NewestEnd> {
     let dates: Vec<i64> = seen.iter().filter_map(|place| place.dated).collect();
-    let count = |order| dates.windows(2).filter(|pair| pair[0].cmp(&pair[1]) == order).count();
+    let count = |order| {
+        dates
+            .windows(2)
+            .filter(|pair| pair[0].cmp(&pair[1]) == order)
+            .count()
+    };
     let (up, down) = (count(Ordering::Less), count(Ordering::Greater));
     let enough = |most: usize| most > 0 && most * 5 >= (up + down) * 4;
     if enough(down) {

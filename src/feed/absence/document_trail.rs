@@ -1,4 +1,5 @@
-//! Facts of the last full documents: their lengths, their direction, the standing of the last one; not what one lacks.
+//! Facts of the last full documents: their lengths, their direction, the standing of the last one;
+//! not what one lacks.
 
 use super::{Direction, ShownItem};
 use crate::feed::stamp::Stamp;
@@ -24,7 +25,8 @@ pub(crate) enum DocumentStanding {
     /// For the feed as it is: the remembered rows, without those that are missed, are its own.
     #[default]
     Judged,
-    /// It lacked too much to be believed, or might have been a part: the remembered rows are not its own.
+    /// It lacked too much to be believed, or might have been a part: the remembered rows are not
+    /// its own.
     Doubted,
     /// Likewise, and it held nothing at all.
     Empty,
@@ -38,14 +40,21 @@ const LENGTHS_MAX: usize = 20;
 impl DocumentTrail {
     /// True when the document is less than half as long as usual.
     pub(super) fn is_short(&self, seen: &[ShownItem]) -> bool {
-        self.usual_length().is_some_and(|usual| seen.len() * 2 < usual)
+        self.usual_length()
+            .is_some_and(|usual| seen.len() * 2 < usual)
     }
 
     /// The most frequent length of the last documents; the latest of equals.
     fn usual_length(&self) -> Option<usize> {
         let mut counts: HashMap<u16, usize> = HashMap::new();
-        self.lengths.iter().for_each(|length| *counts.entry(*length).or_default() += 1);
-        let best = self.lengths.iter().rev().max_by_key(|length| counts[length]);
+        self.lengths
+            .iter()
+            .for_each(|length| *counts.entry(*length).or_default() += 1);
+        let best = self
+            .lengths
+            .iter()
+            .rev()
+            .max_by_key(|length| counts[length]);
         best.map(|length| usize::from(*length))
     }
 
@@ -53,6 +62,7 @@ impl DocumentTrail {
         if self.lengths.len() == LENGTHS_MAX {
             self.lengths.pop_front();
         }
-        self.lengths.push_back(u16::try_from(seen.len()).unwrap_or(u16::MAX));
+        self.lengths
+            .push_back(u16::try_from(seen.len()).unwrap_or(u16::MAX));
     }
 }

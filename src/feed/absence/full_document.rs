@@ -1,8 +1,9 @@
-//! Judgement of a full document by what it lacks (POLLING 2.3, steps 3 to 7): quarantined, begun anew, or decided on.
+//! Judgement of a full document by what it lacks (POLLING 2.3, steps 3 to 7): quarantined, begun
+//! anew, or decided on.
 
 use super::{
-    ANCHORS_MIN, AbsenceFindings, AbsenceState, Coverage, DocumentStanding, ProofPolicy, ShownItem, Suspect,
-    WindowEvent, WindowItem,
+    ANCHORS_MIN, AbsenceFindings, AbsenceState, Coverage, DocumentStanding, ProofPolicy, ShownItem,
+    Suspect, WindowEvent, WindowItem,
     comparison::{AbsenceRule, Comparison, LackingItem},
     proof::{DocumentContext, SuspectBasis},
 };
@@ -15,7 +16,8 @@ const ROWS_MAX: usize = 1000;
 /// Full documents in a row whose order cannot be followed before the window begins anew.
 const UNSTABLE_MAX: u8 = 6;
 
-/// Seconds for which a document that says to be the whole feed is not believed when it lacks much at once.
+/// Seconds for which a document that says to be the whole feed is not believed when it lacks much
+/// at once.
 const WHOLE_QUARANTINE_SECS: u64 = 86_400;
 
 /// Seconds for which a suspect is remembered when the order of documents cannot be followed.
@@ -35,11 +37,15 @@ impl AbsenceState {
         if self.items.is_empty() {
             memory.items = rows(seen);
             memory.documents.note_length(seen);
-            return AbsenceFindings { state: memory, ..AbsenceFindings::default() };
+            return AbsenceFindings {
+                state: memory,
+                ..AbsenceFindings::default()
+            };
         }
         let view = Comparison::new(self, seen);
         let (view, seen) = (&view, seen);
-        // An empty or very short document proves nothing by itself, not even that the feed was replaced.
+        // An empty or very short document proves nothing by itself, not even that the feed was
+        // replaced.
         if seen.is_empty() || self.documents.is_short(seen) {
             let lacking = self.lacking(view);
             return memory.quarantine(self, &lacking, (view, seen), (class, policy), now);
@@ -59,11 +65,16 @@ impl AbsenceState {
             if memory.documents.unstable < UNSTABLE_MAX {
                 memory.items = prepended(self, seen, view);
                 memory.documents.standing = DocumentStanding::SetAside;
-                return AbsenceFindings { state: memory, ..AbsenceFindings::default() };
+                return AbsenceFindings {
+                    state: memory,
+                    ..AbsenceFindings::default()
+                };
             }
             return memory.begin_anew(self, view, seen, WindowEvent::Rebaselined);
         } else {
-            AbsenceRule::Bracket { decides: policy.ordered && memory.documents.direction.is_known() }
+            AbsenceRule::Bracket {
+                decides: policy.ordered && memory.documents.direction.is_known(),
+            }
         };
         memory.documents.unstable = 0;
         let missed = view.missed(self, seen, rule);
@@ -80,7 +91,9 @@ impl AbsenceState {
         let is_mass = fresh.len() + many > (self.items.len() / 5).max(2);
         // A list that says to be whole is believed after a day.
         let is_believed = policy.complete
-            && self.quarantined_since.is_some_and(|since| now.secs_since(since) >= WHOLE_QUARANTINE_SECS);
+            && self
+                .quarantined_since
+                .is_some_and(|since| now.secs_since(since) >= WHOLE_QUARANTINE_SECS);
         if is_mass && !is_believed {
             return memory.quarantine(self, &fresh, (view, seen), (class, policy), now);
         }
@@ -94,39 +107,80 @@ impl AbsenceState {
         memory.documents.note_length(seen);
         let becomes_sticky = memory.pinned.is_on() && !self.pinned.is_on();
         let last_seen = self.documents.seen_at;
-        let sight = DocumentContext { coverage: class, counts, strong, as_if_rolled, last_seen, now, policy };
+        let sight = DocumentContext {
+            coverage: class,
+            counts,
+            strong,
+            as_if_rolled,
+            last_seen,
+            now,
+            policy,
+        };
         let mut outcome = memory.decide(self, seen, &missed, &sight);
-        outcome.events.extend(becomes_sticky.then_some(WindowEvent::Pinned));
+        outcome
+            .events
+            .extend(becomes_sticky.then_some(WindowEvent::Pinned));
         outcome
     }
 
     /// Places of the rows that a document lacks and that have an id of their own.
     fn lacking(&self, view: &Comparison) -> Vec<usize> {
         let is_lacking = |row: &WindowItem| !row.is_weak && !view.shown.contains(&row.id);
-        self.items.iter().enumerate().filter(|(_, row)| is_lacking(row)).map(|(at, _)| at).collect()
+        self.items
+            .iter()
+            .enumerate()
+            .filter(|(_, row)| is_lacking(row))
+            .map(|(at, _)| at)
+            .collect()
     }
 
-    /// Number of new posts at the head, if none was known before and none came elsewhere; numbers of those missed anew from
-    /// inside, and how many from the end.
-    fn moved(&self, seen: &[ShownItem], view: &Comparison, missed: &[LackingItem]) -> (usize, usize, usize) {
+    /// Number of new posts at the head, if none was known before and none came elsewhere; numbers
+    /// of those missed anew from inside, and how many from the end.
+    fn moved(
+        &self,
+        seen: &[ShownItem],
+        view: &Comparison,
+        missed: &[LackingItem],
+    ) -> (usize, usize, usize) {
         let is_new = |place: &&ShownItem| !view.position.contains_key(&place.id);
-        let head = seen.iter().take_while(is_new).filter(|place| !place.is_known).count();
-        let new = if seen.iter().filter(is_new).count() == head { head } else { 0 };
-        let fresh = || missed.iter().filter(|missed| self.items[missed.at].suspect.is_none());
-        let inside = fresh().filter(|missed| missed.behind >= ANCHORS_MIN).count();
+        let head = seen
+            .iter()
+            .take_while(is_new)
+            .filter(|place| !place.is_known)
+            .count();
+        let new = if seen.iter().filter(is_new).count() == head {
+            head
+        } else {
+            0
+        };
+        let fresh = || {
+            missed
+                .iter()
+                .filter(|missed| self.items[missed.at].suspect.is_none())
+        };
+        let inside = fresh()
+            .filter(|missed| missed.behind >= ANCHORS_MIN)
+            .count();
         (new, inside, fresh().count() - inside)
     }
 
-    /// True when as many came as went, so that nothing was cut or filtered. That the document be as long as usual, too, cost
-    /// a sixth of the deletions in the simulation where lengths change, and spared no mistake.
+    /// True when as many came as went, so that nothing was cut or filtered. That the document be as
+    /// long as usual, too, cost a sixth of the deletions in the simulation where lengths change,
+    /// and spared no mistake.
     fn is_conserved(&self, seen: &[ShownItem], view: &Comparison) -> bool {
-        let came = seen.iter().filter(|place| !view.position.contains_key(&place.id)).count();
-        let fresh = self.items.iter().filter(|row| row.suspect.is_none() && !view.shown.contains(&row.id));
+        let came = seen
+            .iter()
+            .filter(|place| !view.position.contains_key(&place.id))
+            .count();
+        let fresh = self
+            .items
+            .iter()
+            .filter(|row| row.suspect.is_none() && !view.shown.contains(&row.id));
         came == fresh.count()
     }
 
-    /// The window is this document from now on; what is not in it has rolled off. Suspects stay when merely the order was
-    /// lost: their pages, or later documents, decide on them.
+    /// The window is this document from now on; what is not in it has rolled off. Suspects stay
+    /// when merely the order was lost: their pages, or later documents, decide on them.
     pub(super) fn begin_anew(
         mut self,
         before: &Self,
@@ -152,9 +206,17 @@ impl AbsenceState {
                 rolled_off.push(row.id);
             }
         }
-        // A feed of two entries has no order that could be followed; as long as it shows them all, nothing is lost.
-        let mut events = if rolled_off.is_empty() { Vec::new() } else { vec![event] };
-        if event != WindowEvent::Rebaselined && !view.is_joined(seen) && !events.contains(&WindowEvent::Gap) {
+        // A feed of two entries has no order that could be followed; as long as it shows them all,
+        // nothing is lost.
+        let mut events = if rolled_off.is_empty() {
+            Vec::new()
+        } else {
+            vec![event]
+        };
+        if event != WindowEvent::Rebaselined
+            && !view.is_joined(seen)
+            && !events.contains(&WindowEvent::Gap)
+        {
             events.push(WindowEvent::Gap);
         } else if view.is_joined(seen) {
             events.retain(|event| *event != WindowEvent::Gap);
@@ -164,10 +226,16 @@ impl AbsenceState {
         self.documents.unstable = 0;
         self.documents.lengths.clear();
         self.documents.note_length(seen);
-        AbsenceFindings { state: self, rolled_off, events, ..AbsenceFindings::default() }
+        AbsenceFindings {
+            state: self,
+            rolled_off,
+            events,
+            ..AbsenceFindings::default()
+        }
     }
 
-    /// The last step: what is proven, what is suspected, what rolled off; and the window with the suspects at their places.
+    /// The last step: what is proven, what is suspected, what rolled off; and the window with the
+    /// suspects at their places.
     fn decide(
         mut self,
         before: &Self,
@@ -203,7 +271,10 @@ impl AbsenceState {
             } else if missing.is_moot(self.pinned.is_on(), sight.policy) {
                 outcome.rolled_off.push(row.id);
             } else {
-                undecided.entry(predecessor).or_default().push(WindowItem { suspect: Some(missing), ..*row });
+                undecided.entry(predecessor).or_default().push(WindowItem {
+                    suspect: Some(missing),
+                    ..*row
+                });
             }
         }
         self.items = spliced(seen, undecided);
@@ -214,14 +285,30 @@ impl AbsenceState {
 
 fn rows(seen: &[ShownItem]) -> Vec<WindowItem> {
     let row = |place: &ShownItem| {
-        let ShownItem { id, dated, tombstone_count, is_weak, .. } = *place;
-        WindowItem { id, dated, tombstone_count, is_weak, suspect: None }
+        let ShownItem {
+            id,
+            dated,
+            tombstone_count,
+            is_weak,
+            ..
+        } = *place;
+        WindowItem {
+            id,
+            dated,
+            tombstone_count,
+            is_weak,
+            suspect: None,
+        }
     };
     seen.iter().take(ROWS_MAX).map(row).collect()
 }
 
-/// The window of a document, with what it lacks at its old places: behind the nearest row before it that stays.
-fn spliced(seen: &[ShownItem], mut lacking: HashMap<Option<ItemId>, Vec<WindowItem>>) -> Vec<WindowItem> {
+/// The window of a document, with what it lacks at its old places: behind the nearest row before it
+/// that stays.
+fn spliced(
+    seen: &[ShownItem],
+    mut lacking: HashMap<Option<ItemId>, Vec<WindowItem>>,
+) -> Vec<WindowItem> {
     let mut window = lacking.remove(&None).unwrap_or_default();
     for row in rows(seen) {
         window.push(row);
@@ -230,14 +317,23 @@ fn spliced(seen: &[ShownItem], mut lacking: HashMap<Option<ItemId>, Vec<WindowIt
     window
 }
 
-/// The remembered window with the new items before it that stand at the head of the document; what it shows again is
-/// not missed any more.
-pub(super) fn prepended(before: &AbsenceState, seen: &[ShownItem], view: &Comparison) -> Vec<WindowItem> {
-    let new = seen.iter().take_while(|place| !view.position.contains_key(&place.id));
+/// The remembered window with the new items before it that stand at the head of the document; what
+/// it shows again is not missed any more.
+pub(super) fn prepended(
+    before: &AbsenceState,
+    seen: &[ShownItem],
+    view: &Comparison,
+) -> Vec<WindowItem> {
+    let new = seen
+        .iter()
+        .take_while(|place| !view.position.contains_key(&place.id));
     let mut window = rows(&new.copied().collect::<Vec<_>>());
     window.extend(before.items.iter().map(|row| {
         let missing = row.suspect.filter(|_| !view.shown.contains(&row.id));
-        WindowItem { suspect: missing, ..*row }
+        WindowItem {
+            suspect: missing,
+            ..*row
+        }
     }));
     window.truncate(ROWS_MAX);
     window

@@ -1,7 +1,7 @@
-//! Control of permalink checks: the page of a post that the feed shows now. Before an answer about a missing item counts, the
-//! page of one that is certainly there must be found, and be told apart from that answer; a site that refuses robots, is
-//! down, or has one page for all says nothing of any post. Of a feed without posts it is the front page of its site. Not the
-//! asking.
+//! Control of permalink checks: the page of a post that the feed shows now. Before an answer about
+//! a missing item counts, the page of one that is certainly there must be found, and be told apart
+//! from that answer; a site that refuses robots, is down, or has one page for all says nothing of
+//! any post. Of a feed without posts it is the front page of its site. Not the asking.
 
 use super::{CheckResult, ControlFinding};
 use crate::feed::{item::ItemId, stamp::Stamp};
@@ -75,7 +75,11 @@ impl PageControl {
                 ControlNeed::Ask(0)
             };
         }
-        let holds_secs = if self.is_hopeless(now) { HOPELESS_SECS } else { HOLDS_SECS };
+        let holds_secs = if self.is_hopeless(now) {
+            HOPELESS_SECS
+        } else {
+            HOLDS_SECS
+        };
         if age >= holds_secs || self.failed < TRIED_MAX && self.finding != ControlFinding::Refused {
             ControlNeed::Ask(self.failed)
         } else {
@@ -87,28 +91,46 @@ impl PageControl {
     #[must_use]
     pub(super) fn after(&self, asked: Self) -> Self {
         let (failing_since, failed) = if asked.is_failed() {
-            (self.failing_since.or(Some(asked.at)), self.failed.saturating_add(1))
+            (
+                self.failing_since.or(Some(asked.at)),
+                self.failed.saturating_add(1),
+            )
         } else {
             (None, 0)
         };
-        Self { failing_since, failed, ..asked }
+        Self {
+            failing_since,
+            failed,
+            ..asked
+        }
     }
 
     /// True when it tells nothing apart, so that no other page counts.
     fn is_failed(&self) -> bool {
-        // A shell without the words of its post is found all the same: a 404 can be told apart from it.
-        !matches!(self.finding, ControlFinding::Shown | ControlFinding::Silent | ControlFinding::FrontPage)
+        // A shell without the words of its post is found all the same: a 404 can be told apart from
+        // it.
+        !matches!(
+            self.finding,
+            ControlFinding::Shown | ControlFinding::Silent | ControlFinding::FrontPage
+        )
     }
 
     /// Number of times that the words of an item stand on the page of another post.
     fn count_of(&self, id: ItemId) -> u32 {
-        self.alike.iter().find(|(other, _)| *other == id).map_or(0, |(_, count)| *count)
+        self.alike
+            .iter()
+            .find(|(other, _)| *other == id)
+            .map_or(0, |(_, count)| *count)
     }
 
-    /// True while controls have failed for so long that another one is not waited for, as at a site that refuses robots.
+    /// True while controls have failed for so long that another one is not waited for, as at a site
+    /// that refuses robots.
     pub fn is_hopeless(&self, now: Stamp) -> bool {
-        let since = self.failing_since.filter(|_| self.failed >= HOPELESS_MIN && self.is_failed());
-        let is_lasting = since.is_some_and(|since| self.at.secs_since(since) >= HOPELESS_AFTER_SECS);
+        let since = self
+            .failing_since
+            .filter(|_| self.failed >= HOPELESS_MIN && self.is_failed());
+        let is_lasting =
+            since.is_some_and(|since| self.at.secs_since(since) >= HOPELESS_AFTER_SECS);
         is_lasting && now.secs_since(self.at) < HOPELESS_SECS
     }
 
@@ -119,8 +141,11 @@ impl PageControl {
             CheckResult::Gone | CheckResult::NotFound if self.is_failed() => {
                 CheckResult::Uninformative(self.finding)
             }
-            CheckResult::Another if is_alike() => CheckResult::Uninformative(ControlFinding::Silent),
-            // The words of a post that stand as often on the page of another one are words of every page.
+            CheckResult::Another if is_alike() => {
+                CheckResult::Uninformative(ControlFinding::Silent)
+            }
+            // The words of a post that stand as often on the page of another one are words of every
+            // page.
             CheckResult::Shown if self.count_of(id) >= page.words => {
                 CheckResult::Uninformative(ControlFinding::Silent)
             }
@@ -138,11 +163,19 @@ mod tests {
     const ID: ItemId = ItemId([1; 10]);
 
     fn control(finding: ControlFinding) -> PageControl {
-        PageControl { at: NOW, finding, landing: "http://x/2".into(), ..PageControl::default() }
+        PageControl {
+            at: NOW,
+            finding,
+            landing: "http://x/2".into(),
+            ..PageControl::default()
+        }
     }
 
     fn page(words: u32) -> AnsweredPage {
-        AnsweredPage { landing: "http://x/1".into(), words }
+        AnsweredPage {
+            landing: "http://x/1".into(),
+            words,
+        }
     }
 
     #[test]
@@ -151,31 +184,61 @@ mod tests {
         for said in [Gone, NotFound, Another, Shown] {
             assert_eq!(weigh(ControlFinding::Shown, said), said);
         }
-        for finding in
-            [ControlFinding::NotFound, ControlFinding::Gone, ControlFinding::Refused, ControlFinding::NoPost]
-        {
+        for finding in [
+            ControlFinding::NotFound,
+            ControlFinding::Gone,
+            ControlFinding::Refused,
+            ControlFinding::NoPost,
+        ] {
             assert_eq!(weigh(finding, NotFound), Uninformative(finding));
             assert_eq!(weigh(finding, Gone), Uninformative(finding));
-            assert_eq!(weigh(finding, Shown), Shown, "nothing speaks against the words of the post");
+            assert_eq!(
+                weigh(finding, Shown),
+                Shown,
+                "nothing speaks against the words of the post"
+            );
         }
-        assert_eq!(weigh(ControlFinding::Silent, NotFound), NotFound, "a shell is found, and this is not");
+        assert_eq!(
+            weigh(ControlFinding::Silent, NotFound),
+            NotFound,
+            "a shell is found, and this is not"
+        );
         assert_eq!(
             weigh(ControlFinding::FrontPage, NotFound),
             NotFound,
             "the site is up, and this is not there"
         );
-        assert_eq!(weigh(ControlFinding::FrontPage, Another), Uninformative(ControlFinding::Silent));
-        assert_eq!(weigh(ControlFinding::Silent, Another), Uninformative(ControlFinding::Silent));
+        assert_eq!(
+            weigh(ControlFinding::FrontPage, Another),
+            Uninformative(ControlFinding::Silent)
+        );
+        assert_eq!(
+            weigh(ControlFinding::Silent, Another),
+            Uninformative(ControlFinding::Silent)
+        );
     }
 
     #[test]
     fn a_page_that_stands_where_another_does_or_has_the_words_of_all_says_nothing() {
         let silent = Uninformative(ControlFinding::Silent);
-        let there = AnsweredPage { landing: "http://x/2".into(), words: 0 };
-        assert_eq!(control(ControlFinding::Shown).weigh(Another, ID, &there), silent);
-        let alike = PageControl { alike: vec![(ID, 2)], ..control(ControlFinding::Shown) };
+        let there = AnsweredPage {
+            landing: "http://x/2".into(),
+            words: 0,
+        };
+        assert_eq!(
+            control(ControlFinding::Shown).weigh(Another, ID, &there),
+            silent
+        );
+        let alike = PageControl {
+            alike: vec![(ID, 2)],
+            ..control(ControlFinding::Shown)
+        };
         assert_eq!(alike.weigh(Shown, ID, &page(2)), silent);
-        assert_eq!(alike.weigh(Shown, ID, &page(3)), Shown, "its own page names it more often");
+        assert_eq!(
+            alike.weigh(Shown, ID, &page(3)),
+            Shown,
+            "its own page names it more often"
+        );
         assert_eq!(alike.weigh(Shown, ItemId([2; 10]), &page(1)), Shown);
     }
 
@@ -185,7 +248,10 @@ mod tests {
         let none = PageControl::default();
         assert_eq!(need(&none, 0), ControlNeed::Ask(0));
         let good = none.after(control(ControlFinding::Shown));
-        assert_eq!((need(&good, 3599), need(&good, 3600)), (ControlNeed::Ready, ControlNeed::Ask(0)));
+        assert_eq!(
+            (need(&good, 3599), need(&good, 3600)),
+            (ControlNeed::Ready, ControlNeed::Ask(0))
+        );
         assert_eq!(
             good.need(NOW.plus_secs(1), NOW.plus_secs(2)),
             ControlNeed::Ask(0),
@@ -194,11 +260,20 @@ mod tests {
         let once = good.after(control(ControlFinding::NotFound));
         assert_eq!(need(&once, 60), ControlNeed::Ask(1));
         let twice = once.after(control(ControlFinding::NotFound));
-        assert_eq!(need(&twice, 120), ControlNeed::Useless(ControlFinding::NotFound));
+        assert_eq!(
+            need(&twice, 120),
+            ControlNeed::Useless(ControlFinding::NotFound)
+        );
         assert_eq!(need(&twice, 3600), ControlNeed::Ask(2));
-        let later = PageControl { at: NOW.plus_secs(86_400), ..control(ControlFinding::NotFound) };
+        let later = PageControl {
+            at: NOW.plus_secs(86_400),
+            ..control(ControlFinding::NotFound)
+        };
         let hopeless = twice.after(later);
-        assert_eq!(need(&hopeless, 2 * 86_400), ControlNeed::Useless(ControlFinding::NotFound));
+        assert_eq!(
+            need(&hopeless, 2 * 86_400),
+            ControlNeed::Useless(ControlFinding::NotFound)
+        );
         assert!(hopeless.is_hopeless(NOW.plus_secs(2 * 86_400)));
         assert_eq!(need(&hopeless, 4 * 86_400), ControlNeed::Ask(3));
         assert_eq!(hopeless.after(control(ControlFinding::Shown)).failed, 0);

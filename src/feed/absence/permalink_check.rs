@@ -1,5 +1,5 @@
-//! Permalink check: the request times for the page of a suspect and the meaning of its answers (POLLING 2.3). Asking is done
-//! elsewhere.
+//! Permalink check: the request times for the page of a suspect and the meaning of its answers
+//! (POLLING 2.3). Asking is done elsewhere.
 
 use super::ControlFinding;
 use crate::feed::stamp::Stamp;
@@ -14,7 +14,8 @@ pub enum CheckResult {
     NotFound,
     /// The page is there and holds the item.
     Shown,
-    /// A page without the item: a front page, or one that says "not found" with 200. It proves nothing.
+    /// A page without the item: a front page, or one that says "not found" with 200. It proves
+    /// nothing.
     Another,
     /// It leads to another host, where nobody asks.
     Elsewhere,
@@ -22,12 +23,14 @@ pub enum CheckResult {
     Nothing,
     /// Nobody may ask: the item has no page at its feed's own origin.
     NoPage,
-    /// An answer that proves nothing, because the page of a post that is in the feed cannot be told apart from it.
+    /// An answer that proves nothing, because the page of a post that is in the feed cannot be told
+    /// apart from it.
     Uninformative(ControlFinding),
 }
 
 impl CheckResult {
-    /// True for a silence that may pass: no answer, or a site that is down or refuses robots for now.
+    /// True for a silence that may pass: no answer, or a site that is down or refuses robots for
+    /// now.
     fn may_pass(self) -> bool {
         matches!(
             self,
@@ -84,7 +87,8 @@ pub(crate) enum PageFinding {
     Gone,
 }
 
-/// Requests in a row that may bring nothing. A server in trouble gets a day to recover in before documents decide.
+/// Requests in a row that may bring nothing. A server in trouble gets a day to recover in before
+/// documents decide.
 const SILENT_MAX: u8 = 3;
 
 /// By how much the wait grows with each of them: an hour, then a day.
@@ -99,7 +103,8 @@ const SHOWN_FACTOR: u64 = 4;
 /// The longest wait for a page that is still there, in seconds.
 const SHOWN_SECS_MAX: u64 = 30 * 86_400;
 
-/// Longest time for which documents wait for a page that nobody asks for, in seconds from the first miss.
+/// Longest time for which documents wait for a page that nobody asks for, in seconds from the first
+/// miss.
 const WAIT_SECS_MAX: u64 = 2 * 86_400;
 
 impl PermalinkCheck {
@@ -116,11 +121,16 @@ impl PermalinkCheck {
         }
     }
 
-    /// After an answer. A page that is not found counts as gone the second time, `apart_secs` later.
+    /// After an answer. A page that is not found counts as gone the second time, `apart_secs`
+    /// later.
     pub(super) fn told(self, said: CheckResult, apart_secs: u64, now: Stamp) -> Self {
         let again = |secs: u64| NextCheck::At(now.plus_secs(secs));
         let is_silent = said.may_pass();
-        let silent = if is_silent { self.silent.saturating_add(1) } else { 0 };
+        let silent = if is_silent {
+            self.silent.saturating_add(1)
+        } else {
+            0
+        };
         let (finding, next) = match (said, self.finding) {
             (CheckResult::Gone, _) => (PageFinding::Gone, NextCheck::Over),
             (CheckResult::NotFound, PageFinding::NotFoundSince(since)) => {
@@ -141,46 +151,82 @@ impl PermalinkCheck {
                 let waits = SILENT_FACTOR.saturating_pow(u32::from(self.silent));
                 (self.finding, again(AGAIN_SECS * waits))
             }
-            (CheckResult::Nothing | CheckResult::Uninformative(_), finding) => (finding, NextCheck::Over),
+            (CheckResult::Nothing | CheckResult::Uninformative(_), finding) => {
+                (finding, NextCheck::Over)
+            }
         };
-        Self { next, last: Some((now, said)), asked: self.asked.saturating_add(1), silent, finding }
+        Self {
+            next,
+            last: Some((now, said)),
+            asked: self.asked.saturating_add(1),
+            silent,
+            finding,
+        }
     }
 
-    /// After an answer about one of many that are missing at once. Before `decide_at` it says only if the many are there
-    /// still; from then on a page that is gone, not found, or another one is believed at once, because the pages of a sample
-    /// said so before and the documents have lacked the item ever since.
+    /// After an answer about one of many that are missing at once. Before `decide_at` it says only
+    /// if the many are there still; from then on a page that is gone, not found, or another one is
+    /// believed at once, because the pages of a sample said so before and the documents have lacked
+    /// the item ever since.
     pub(super) fn told_of_many(self, said: CheckResult, decide_at: Stamp, now: Stamp) -> Self {
         let (finding, next) = match said {
             said if said.is_against() && now >= decide_at => (PageFinding::Gone, NextCheck::Over),
-            said if said.is_against() => (PageFinding::NotFoundSince(now), NextCheck::At(decide_at)),
+            said if said.is_against() => {
+                (PageFinding::NotFoundSince(now), NextCheck::At(decide_at))
+            }
             CheckResult::Shown => (PageFinding::Hidden, NextCheck::Over),
             said => {
                 let told = self.told(said, 0, now);
-                return Self { finding: self.finding, ..told };
+                return Self {
+                    finding: self.finding,
+                    ..told
+                };
             }
         };
-        Self { next, finding, silent: 0, last: Some((now, said)), asked: self.asked.saturating_add(1) }
+        Self {
+            next,
+            finding,
+            silent: 0,
+            last: Some((now, said)),
+            asked: self.asked.saturating_add(1),
+        }
     }
 
     /// The same without a further request.
     pub(super) fn over(self) -> Self {
-        Self { next: NextCheck::Over, ..self }
+        Self {
+            next: NextCheck::Over,
+            ..self
+        }
     }
 
     /// To be asked from then on.
     pub(super) fn due_at(at: Stamp) -> Self {
-        Self { next: NextCheck::At(at), ..Self::default() }
+        Self {
+            next: NextCheck::At(at),
+            ..Self::default()
+        }
     }
 
     /// True when an answer spoke against the item.
     pub(super) fn is_doubted(&self) -> bool {
-        matches!(self.finding, PageFinding::NotFoundSince(_) | PageFinding::Gone)
+        matches!(
+            self.finding,
+            PageFinding::NotFoundSince(_) | PageFinding::Gone
+        )
     }
 
     /// Wait before a page that is there is asked for again: an hour, then four, sixteen ...
     fn wait_secs(&self) -> u64 {
-        let times = if self.finding == PageFinding::Hidden { u32::from(self.asked) } else { 0 };
-        SHOWN_FACTOR.saturating_pow(times).saturating_mul(AGAIN_SECS).min(SHOWN_SECS_MAX)
+        let times = if self.finding == PageFinding::Hidden {
+            u32::from(self.asked)
+        } else {
+            0
+        };
+        SHOWN_FACTOR
+            .saturating_pow(times)
+            .saturating_mul(AGAIN_SECS)
+            .min(SHOWN_SECS_MAX)
     }
 
     /// True when the page shows that the item lives.
@@ -198,9 +244,11 @@ impl PermalinkCheck {
         self.is_gone() || self.due().is_some() && !self.is_hidden()
     }
 
-    /// True when documents may decide without a further answer of it: it is not there, or there is none to be had.
+    /// True when documents may decide without a further answer of it: it is not there, or there is
+    /// none to be had.
     pub(super) fn lets_decide(&self, since: Stamp, now: Stamp) -> bool {
-        let is_asked = matches!(self.finding, PageFinding::NotFoundSince(_)) || self.due().is_none();
+        let is_asked =
+            matches!(self.finding, PageFinding::NotFoundSince(_)) || self.due().is_none();
         !self.is_hidden() && (is_asked || now >= since.plus_secs(WAIT_SECS_MAX))
     }
 }
@@ -211,12 +259,15 @@ mod tests {
 
     const START: Stamp = Stamp::from_secs(1_700_000_000);
 
-    /// Checks the finding after these answers, each given when it was due, and the hours until the next request.
+    /// Checks the finding after these answers, each given when it was due, and the hours until the
+    /// next request.
     fn check(answers: &[CheckResult], finding: PageFinding, hours: Option<u64>) {
         let mut probe = PermalinkCheck::begun(START);
         let mut now = START;
         for said in answers {
-            now = probe.due().expect("a page that is not asked for answers nothing");
+            now = probe
+                .due()
+                .expect("a page that is not asked for answers nothing");
             probe = probe.told(*said, 3600, now);
         }
         let due = probe.due().map(|due| due.secs_since(now) / 3600);
@@ -229,7 +280,11 @@ mod tests {
         check(&[Gone], PageFinding::Gone, None);
         check(&[NotFound], PageFinding::NotFoundSince(START), Some(1));
         check(&[NotFound, NotFound], PageFinding::Gone, None);
-        check(&[NotFound, Shown, NotFound], PageFinding::NotFoundSince(START.plus_secs(7200)), Some(1));
+        check(
+            &[NotFound, Shown, NotFound],
+            PageFinding::NotFoundSince(START.plus_secs(7200)),
+            Some(1),
+        );
         check(&[NotFound, Nothing, NotFound], PageFinding::Gone, None);
         check(&[Nothing, Gone], PageFinding::Gone, None);
     }
@@ -240,7 +295,10 @@ mod tests {
         let soon = probe.told(CheckResult::NotFound, 3600, START.plus_secs(60));
         assert_eq!(
             (soon.finding, soon.due()),
-            (PageFinding::NotFoundSince(START), Some(START.plus_secs(3600)))
+            (
+                PageFinding::NotFoundSince(START),
+                Some(START.plus_secs(3600))
+            )
         );
     }
 
@@ -251,7 +309,11 @@ mod tests {
         check(&[Shown; 2], PageFinding::Hidden, Some(4));
         check(&[Shown; 4], PageFinding::Hidden, Some(64));
         check(&[Shown; 9], PageFinding::Hidden, Some(720));
-        check(&[Shown, Nothing, Nothing, Nothing], PageFinding::Hidden, Some(64));
+        check(
+            &[Shown, Nothing, Nothing, Nothing],
+            PageFinding::Hidden,
+            Some(64),
+        );
     }
 
     #[test]
@@ -269,14 +331,21 @@ mod tests {
 
     #[test]
     fn documents_wait_for_the_first_word_of_a_page_but_not_for_ever() {
-        let decides =
-            |probe: PermalinkCheck, hours: u64| probe.lets_decide(START, START.plus_secs(hours * 3600));
+        let decides = |probe: PermalinkCheck, hours: u64| {
+            probe.lets_decide(START, START.plus_secs(hours * 3600))
+        };
         let begun = PermalinkCheck::begun(START);
-        assert!(!decides(begun, 47) && decides(begun, 48), "nobody ever asked");
+        assert!(
+            !decides(begun, 47) && decides(begun, 48),
+            "nobody ever asked"
+        );
         assert!(decides(begun.told(CheckResult::NotFound, 3600, START), 1));
         assert!(decides(begun.told(CheckResult::Another, 3600, START), 1));
         assert!(!decides(begun.told(CheckResult::Nothing, 3600, START), 1));
-        assert!(!decides(begun.told(CheckResult::Shown, 3600, START), 1000), "it lives");
+        assert!(
+            !decides(begun.told(CheckResult::Shown, 3600, START), 1000),
+            "it lives"
+        );
         assert!(decides(PermalinkCheck::default(), 0), "nobody is to ask");
     }
 }

@@ -1,7 +1,9 @@
-//! Suspects, and the proof that makes tombstones of them (POLLING 2.3, "When a tombstone may be emitted").
+//! Suspects, and the proof that makes tombstones of them (POLLING 2.3, "When a tombstone may be
+//! emitted").
 
 use super::{
-    AbsenceTrust, Coverage, PermalinkCheck, ProofPolicy, comparison::LackingItem, recurrence::DOUBTED_SECS,
+    AbsenceTrust, Coverage, PermalinkCheck, ProofPolicy, comparison::LackingItem,
+    recurrence::DOUBTED_SECS,
 };
 use crate::feed::{item::flapping_secs, stamp::Stamp};
 
@@ -50,8 +52,8 @@ pub enum SuspectBasis {
     /// Documents, beside its page.
     #[default]
     Documents,
-    /// Its page alone, since it may have rolled off before a few that are pinned to the end: as many came as went when it was
-    /// first missed, and nothing but those few stood behind it.
+    /// Its page alone, since it may have rolled off before a few that are pinned to the end: as
+    /// many came as went when it was first missed, and nothing but those few stood behind it.
     PageBeforeFew,
     /// Its page alone, since it is one of many that are missing at once.
     PageOfMany,
@@ -105,7 +107,11 @@ impl Suspect {
     }
 
     /// Missed once more.
-    pub(super) fn again(before: Option<Self>, missed: &LackingItem, sight: &DocumentContext<'_>) -> Self {
+    pub(super) fn again(
+        before: Option<Self>,
+        missed: &LackingItem,
+        sight: &DocumentContext<'_>,
+    ) -> Self {
         let now = sight.now;
         let first = Self {
             since: now,
@@ -116,12 +122,16 @@ impl Suspect {
             strong: sight.strong,
             behind: 0,
             backfilled: false,
-            basis: if sight.policy.checks_permalinks && sight.as_if_rolled && missed.behind <= FEW_MAX {
+            basis: if sight.policy.checks_permalinks
+                && sight.as_if_rolled
+                && missed.behind <= FEW_MAX
+            {
                 SuspectBasis::PageBeforeFew
             } else {
                 SuspectBasis::Documents
             },
-            // What leaves a list that is complete may live on elsewhere, and its page says nothing about the list.
+            // What leaves a list that is complete may live on elsewhere, and its page says nothing
+            // about the list.
             permalink_check: if sight.policy.checks_permalinks && !sight.policy.complete {
                 PermalinkCheck::begun(now)
             } else {
@@ -133,7 +143,8 @@ impl Suspect {
         let mut missing = before.unwrap_or(first);
         missing.behind = u16::try_from(missed.behind).unwrap_or(u16::MAX);
         missing.backfilled = missed.backfilled;
-        // The first sight is the suspicion itself, whatever answer it came with; it is counted as one.
+        // The first sight is the suspicion itself, whatever answer it came with; it is counted as
+        // one.
         let is_first = before.is_none();
         let is_apart = now.secs_since(missing.counted_at) >= sight.policy.apart_secs;
         if is_first || (sight.counts && is_apart) {
@@ -144,16 +155,29 @@ impl Suspect {
         missing
     }
 
-    /// True when that is proof of its end. A page that is gone needs no second document; one that is there outweighs any
-    /// number of them.
-    pub(super) fn proves(&self, tombstone_count: u8, policy: &ProofPolicy, now: Stamp) -> Option<Proof> {
+    /// True when that is proof of its end. A page that is gone needs no second document; one that
+    /// is there outweighs any number of them.
+    pub(super) fn proves(
+        &self,
+        tombstone_count: u8,
+        policy: &ProofPolicy,
+        now: Stamp,
+    ) -> Option<Proof> {
         let needs = self.needs(tombstone_count, policy);
         if policy.complete {
-            return self.is_enough(&needs, now).then_some(Proof::LeftComplete(*self));
+            return self
+                .is_enough(&needs, now)
+                .then_some(Proof::LeftComplete(*self));
         }
         if self.permalink_check.is_gone() {
             // The publisher says it of this item, whatever its documents do.
-            let needs = self.needs(tombstone_count, &ProofPolicy { belief: AbsenceTrust::Usual, ..*policy });
+            let needs = self.needs(
+                tombstone_count,
+                &ProofPolicy {
+                    belief: AbsenceTrust::Usual,
+                    ..*policy
+                },
+            );
             let is_settled = flapping_secs(tombstone_count) == 0 || now >= needs.not_before;
             return is_settled.then_some(Proof::Gone(*self));
         }
@@ -162,8 +186,10 @@ impl Suspect {
         } else {
             !self.permalink_check.is_hidden()
         };
-        let is_believed = policy.belief < AbsenceTrust::Off && self.basis == SuspectBasis::Documents;
-        (is_believed && may_decide && self.is_enough(&needs, now)).then_some(Proof::Bracketed(*self))
+        let is_believed =
+            policy.belief < AbsenceTrust::Off && self.basis == SuspectBasis::Documents;
+        (is_believed && may_decide && self.is_enough(&needs, now))
+            .then_some(Proof::Bracketed(*self))
     }
 
     /// True when there is nothing to wait for where documents prove nothing: no page will say more.
@@ -186,7 +212,14 @@ impl Suspect {
         let secs = secs.max(flapping_secs(tombstone_count));
         // What leaves a list that is complete is not in it, however often it comes back.
         let is_doubted = policy.belief > AbsenceTrust::Usual && !policy.complete;
-        let secs = if is_doubted { secs.max(DOUBTED_SECS) } else { secs };
-        RequiredProof { confirmations, not_before: self.since.plus_secs(secs) }
+        let secs = if is_doubted {
+            secs.max(DOUBTED_SECS)
+        } else {
+            secs
+        };
+        RequiredProof {
+            confirmations,
+            not_before: self.since.plus_secs(secs),
+        }
     }
 }

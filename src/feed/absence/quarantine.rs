@@ -1,19 +1,20 @@
-//! Quarantine: more is missing at once than documents are believed. The pages of a sample are asked for first, those of all
-//! others when the sample speaks for deletions and the documents have lacked them for half a day. What pages say decides:
-//! they are gone, or they are there and the quarantine ends; where pages say nothing, it ends after a week (POLLING 2.3,
-//! step 5).
+//! Quarantine: more is missing at once than documents are believed. The pages of a sample are asked
+//! for first, those of all others when the sample speaks for deletions and the documents have
+//! lacked them for half a day. What pages say decides: they are gone, or they are there and the
+//! quarantine ends; where pages say nothing, it ends after a week (POLLING 2.3, step 5).
 
 use super::{
-    AbsenceFindings, AbsenceState, Coverage, DocumentStanding, PermalinkCheck, Proof, ProofPolicy, ShownItem,
-    Suspect, WindowEvent, WindowItem, comparison::Comparison, full_document::prepended, proof::SuspectBasis,
+    AbsenceFindings, AbsenceState, Coverage, DocumentStanding, PermalinkCheck, Proof, ProofPolicy,
+    ShownItem, Suspect, WindowEvent, WindowItem, comparison::Comparison, full_document::prepended,
+    proof::SuspectBasis,
 };
 use crate::feed::stamp::Stamp;
 
 /// Longest quarantine, in seconds; then the window begins anew.
 const QUARANTINE_SECS: u64 = 7 * 86_400;
 
-/// Seconds from the beginning of a quarantine after which pages are believed: a server in trouble loses rows and their pages
-/// for hours.
+/// Seconds from the beginning of a quarantine after which pages are believed: a server in trouble
+/// loses rows and their pages for hours.
 const DECIDE_SECS: u64 = 12 * 3600;
 
 /// Pages that are asked for first.
@@ -22,16 +23,18 @@ const SAMPLE: usize = 5;
 impl AbsenceState {
     /// True while an item is one of many that are missing at once.
     pub(super) fn is_of_many(row: &WindowItem) -> bool {
-        row.suspect.is_some_and(|missing| missing.basis == SuspectBasis::PageOfMany)
+        row.suspect
+            .is_some_and(|missing| missing.basis == SuspectBasis::PageOfMany)
     }
 
     /// True while the page of a missing item may still tell what became of it.
     pub(super) fn is_told_by_page(row: &WindowItem) -> bool {
-        row.suspect.is_some_and(|missing| missing.permalink_check.due().is_some())
+        row.suspect
+            .is_some_and(|missing| missing.permalink_check.due().is_some())
     }
 
-    /// Concludes nothing from a document that lacks too much; what is new in it is remembered. `lacking` are the places of
-    /// the rows whose pages are asked for.
+    /// Concludes nothing from a document that lacks too much; what is new in it is remembered.
+    /// `lacking` are the places of the rows whose pages are asked for.
     pub(super) fn quarantine(
         mut self,
         before: &Self,
@@ -54,7 +57,10 @@ impl AbsenceState {
         let mut outcome = AbsenceFindings::default();
         if class == Coverage::Unconditional {
             for row in self.items.iter_mut().filter(|row| Self::is_of_many(row)) {
-                row.suspect = row.suspect.map(|missing| Suspect { audited: true, ..missing });
+                row.suspect = row.suspect.map(|missing| Suspect {
+                    audited: true,
+                    ..missing
+                });
             }
             self.release_if_told(&mut outcome);
         }
@@ -62,9 +68,17 @@ impl AbsenceState {
             outcome.state = self;
             return outcome;
         }
-        self.documents.standing =
-            if seen.is_empty() { DocumentStanding::Empty } else { DocumentStanding::Doubted };
-        outcome.events.extend(before.quarantined_since.is_none().then_some(WindowEvent::Quarantined));
+        self.documents.standing = if seen.is_empty() {
+            DocumentStanding::Empty
+        } else {
+            DocumentStanding::Doubted
+        };
+        outcome.events.extend(
+            before
+                .quarantined_since
+                .is_none()
+                .then_some(WindowEvent::Quarantined),
+        );
         outcome.state = self;
         outcome
     }
@@ -73,19 +87,32 @@ impl AbsenceState {
     fn suspect_many(&mut self, lacking: &[usize], since: Stamp, policy: &ProofPolicy, now: Stamp) {
         let decide_at = since.plus_secs(DECIDE_SECS);
         let last_seen = self.documents.seen_at;
-        let fresh: Vec<usize> =
-            lacking.iter().copied().filter(|at| self.items[*at].suspect.is_none()).collect();
+        let fresh: Vec<usize> = lacking
+            .iter()
+            .copied()
+            .filter(|at| self.items[*at].suspect.is_none())
+            .collect();
         let has_sample = self.items.iter().any(Self::is_of_many);
         let step = fresh.len().div_ceil(SAMPLE).max(1);
         for (number, at) in fresh.into_iter().enumerate() {
             let is_sample = !has_sample && number % step == step / 2;
-            // A document that was merely cut is over with the next one: nobody needs to be asked because of it.
-            let asked_at = if is_sample { now.plus_secs(policy.apart_secs) } else { decide_at.max(now) };
-            self.items[at].suspect = Some(Suspect::of_many(now, last_seen, PermalinkCheck::due_at(asked_at)));
+            // A document that was merely cut is over with the next one: nobody needs to be asked
+            // because of it.
+            let asked_at = if is_sample {
+                now.plus_secs(policy.apart_secs)
+            } else {
+                decide_at.max(now)
+            };
+            self.items[at].suspect = Some(Suspect::of_many(
+                now,
+                last_seen,
+                PermalinkCheck::due_at(asked_at),
+            ));
         }
     }
 
-    /// Takes in the result of a check of one of many, and decides on all as soon as the pages asked so far allow it.
+    /// Takes in the result of a check of one of many, and decides on all as soon as the pages asked
+    /// so far allow it.
     pub(super) fn told_of_many(
         &mut self,
         at: usize,
@@ -103,8 +130,9 @@ impl AbsenceState {
             }
         }
         let of_many = || self.items.iter().filter(|row| Self::is_of_many(row));
-        let checks: Vec<PermalinkCheck> =
-            of_many().filter_map(|row| row.suspect.map(|missing| missing.permalink_check)).collect();
+        let checks: Vec<PermalinkCheck> = of_many()
+            .filter_map(|row| row.suspect.map(|missing| missing.permalink_check))
+            .collect();
         let asked = |check: &&PermalinkCheck| check.asked > 0;
         let is_sampled = now < since.plus_secs(DECIDE_SECS)
             && checks.iter().filter(asked).count() >= SAMPLE.min(checks.len());
@@ -112,21 +140,31 @@ impl AbsenceState {
         let is_open = |check: &PermalinkCheck| check.due().is_some();
         if is_sampled && !is_doubted && !checks.iter().filter(asked).any(is_open) {
             // The many are there, or pages say nothing here: the others are not asked for.
-            self.items.iter_mut().filter(|row| Self::is_of_many(row)).for_each(|row| {
-                row.suspect = row
-                    .suspect
-                    .map(|missing| Suspect { permalink_check: missing.permalink_check.over(), ..missing });
-            });
+            self.items
+                .iter_mut()
+                .filter(|row| Self::is_of_many(row))
+                .for_each(|row| {
+                    row.suspect = row.suspect.map(|missing| Suspect {
+                        permalink_check: missing.permalink_check.over(),
+                        ..missing
+                    });
+                });
         }
         if is_sampled || now >= self.decides_at(now) {
             self.release_if_told(outcome);
         }
     }
 
-    /// Ends the quarantine as soon as pages have told what they can, and lets go of items that live. An answer to a
-    /// conditional request may be a part of the feed, so that items which it lacks are let go of by an audit only.
+    /// Ends the quarantine as soon as pages have told what they can, and lets go of items that
+    /// live. An answer to a conditional request may be a part of the feed, so that items which it
+    /// lacks are let go of by an audit only.
     fn release_if_told(&mut self, outcome: &mut AbsenceFindings) {
-        let of_many = || self.items.iter().filter(|row| Self::is_of_many(row)).filter_map(|row| row.suspect);
+        let of_many = || {
+            self.items
+                .iter()
+                .filter(|row| Self::is_of_many(row))
+                .filter_map(|row| row.suspect)
+        };
         let is_audited = of_many().all(|missing| missing.audited);
         let is_open = of_many().any(|missing| missing.permalink_check.due().is_some());
         let is_there = of_many().any(|missing| missing.permalink_check.is_hidden());
@@ -142,12 +180,25 @@ impl AbsenceState {
         }
     }
 
-    /// Lets go of those of many whose checks are so: they have left the window, and live. The quarantine ends with the last.
-    fn release(&mut self, outcome: &mut AbsenceFindings, is_released: impl Fn(&PermalinkCheck) -> bool) {
+    /// Lets go of those of many whose checks are so: they have left the window, and live. The
+    /// quarantine ends with the last.
+    fn release(
+        &mut self,
+        outcome: &mut AbsenceFindings,
+        is_released: impl Fn(&PermalinkCheck) -> bool,
+    ) {
         let leaves = |row: &WindowItem| {
-            Self::is_of_many(row) && row.suspect.is_some_and(|missing| is_released(&missing.permalink_check))
+            Self::is_of_many(row)
+                && row
+                    .suspect
+                    .is_some_and(|missing| is_released(&missing.permalink_check))
         };
-        outcome.rolled_off.extend(self.items.iter().filter(|row| leaves(row)).map(|row| row.id));
+        outcome.rolled_off.extend(
+            self.items
+                .iter()
+                .filter(|row| leaves(row))
+                .map(|row| row.id),
+        );
         self.items.retain(|row| !leaves(row));
         if !self.items.iter().any(Self::is_of_many) {
             self.quarantined_since = None;
@@ -159,7 +210,9 @@ impl AbsenceState {
 
     /// Time after which the window begins anew if no page has decided.
     pub fn quarantine_ends_at(&self, now: Stamp) -> Stamp {
-        self.quarantined_since.unwrap_or(now).plus_secs(QUARANTINE_SECS)
+        self.quarantined_since
+            .unwrap_or(now)
+            .plus_secs(QUARANTINE_SECS)
     }
 
     /// Time from which on the page of one of many is believed.

@@ -1,5 +1,5 @@
-//! Tombstones of the last thirty days: their pages are asked for again after 1, 3, 10 and 30 days, since what is back lives
-//! again, whether or not a document shows it. Not the asking.
+//! Tombstones of the last thirty days: their pages are asked for again after 1, 3, 10 and 30 days,
+//! since what is back lives again, whether or not a document shows it. Not the asking.
 
 use crate::feed::{
     item::{Item, ItemDigests, ItemId, Reason},
@@ -37,15 +37,23 @@ const DAYS: [u64; 4] = [1, 3, 10, 30];
 const DAY_SECS: u64 = 86_400;
 
 impl RecentTombstone {
-    /// True when an item that ended for this reason is asked about again: nobody said so, it was only missing.
+    /// True when an item that ended for this reason is asked about again: nobody said so, it was
+    /// only missing.
     pub fn is_kept_for(reason: Reason) -> bool {
-        matches!(reason, Reason::Gone | Reason::AbsentBracketed | Reason::AbsentArchive)
+        matches!(
+            reason,
+            Reason::Gone | Reason::AbsentBracketed | Reason::AbsentArchive
+        )
     }
 
     /// Of an item that ends now; `None` for one that is too large, or is gone already.
     pub fn of(item: &Item, now: Stamp) -> Option<Self> {
         let entry = item.shared_entry()?;
-        let bodies = entry.content.iter().map(|content| &content.text).chain(&entry.summary);
+        let bodies = entry
+            .content
+            .iter()
+            .map(|content| &content.text)
+            .chain(&entry.summary);
         let bytes: usize = bodies.map(|text| text.value.len()).sum();
         (bytes <= ENTRY_BYTES_MAX).then(|| Self {
             id: item.id,
@@ -61,12 +69,18 @@ impl RecentTombstone {
     pub fn asked(&self, now: Stamp) -> Option<Self> {
         let due = |days: u64| self.ended_at.plus_secs(days * DAY_SECS);
         let next_at = DAYS.into_iter().map(due).find(|at| *at > now)?;
-        Some(Self { next_at, ..self.clone() })
+        Some(Self {
+            next_at,
+            ..self.clone()
+        })
     }
 }
 
 /// The same list with these tombstones added.
-pub fn with_recent(list: &mut Vec<RecentTombstone>, new: impl IntoIterator<Item = RecentTombstone>) {
+pub fn with_recent(
+    list: &mut Vec<RecentTombstone>,
+    new: impl IntoIterator<Item = RecentTombstone>,
+) {
     list.extend(new);
     list.drain(..list.len().saturating_sub(RECENT_MAX));
 }

@@ -1,6 +1,7 @@
-//! Recurrence: missing items keep coming back (POLLING 2.4, the last row). A feed that is made for whoever asks, or by several
-//! machines that do not agree, shows now one set of items and now another. Then absence counts for less, and if that is not
-//! enough, for nothing. Not what is missing, nor what proves it.
+//! Recurrence: missing items keep coming back (POLLING 2.4, the last row). A feed that is made for
+//! whoever asks, or by several machines that do not agree, shows now one set of items and now
+//! another. Then absence counts for less, and if that is not enough, for nothing. Not what is
+//! missing, nor what proves it.
 
 use super::WindowItem;
 use crate::feed::{item::ItemId, stamp::Stamp};
@@ -30,10 +31,11 @@ pub enum DoubtReason {
 /// Record of the missing items that came back lately.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recurrence {
-    /// The last documents that showed again what was missing, newest last, at most [`RETURNS_MANY`].
+    /// The last documents that showed again what was missing, newest last, at most
+    /// [`RETURNS_MANY`].
     pub(crate) seen: VecDeque<Stamp>,
-    /// Items that were taken for deleted because they are missing and have not come back, newest last, at most
-    /// [`ENDED_MAX`]; and whether that was doubted by then.
+    /// Items that were taken for deleted because they are missing and have not come back, newest
+    /// last, at most [`ENDED_MAX`]; and whether that was doubted by then.
     pub(crate) ended: VecDeque<(ItemId, bool)>,
     /// Since when absence is doubted, and why; the last time that there was a reason to.
     pub(crate) doubted: Option<(Stamp, DoubtReason)>,
@@ -41,8 +43,8 @@ pub struct Recurrence {
     pub(crate) off: Option<Stamp>,
 }
 
-/// Documents that show again what was missing, within [`RETURNS_SECS`], that make absence doubtful. Documents, not items: a
-/// machine that fails and comes back is one accident, however much it held.
+/// Documents that show again what was missing, within [`RETURNS_SECS`], that make absence doubtful.
+/// Documents, not items: a machine that fails and comes back is one accident, however much it held.
 const RETURNS_MANY: usize = 3;
 
 /// In how many seconds: seven days.
@@ -51,12 +53,14 @@ const RETURNS_SECS: u64 = 7 * 86_400;
 /// Least time for which an item must be missed while absence is doubted, in seconds (POLLING 2.4).
 pub(super) const DOUBTED_SECS: u64 = 7 * 86_400;
 
-/// Tombstones that come to life in one document make absence doubtful when they are at least so many: one alone may have
-/// been published again by its author, who takes a post down and puts it up again for reasons of his own.
+/// Tombstones that come to life in one document make absence doubtful when they are at least so
+/// many: one alone may have been published again by its author, who takes a post down and puts it
+/// up again for reasons of his own.
 const TOGETHER_MIN: usize = 2;
 
-/// For how long absence stays doubtful after the last reason to doubt it, and for how long it proves nothing after an item
-/// came back that was taken for deleted even so: thirty days, in seconds. Sets may alternate by the day or by the week.
+/// For how long absence stays doubtful after the last reason to doubt it, and for how long it
+/// proves nothing after an item came back that was taken for deleted even so: thirty days, in
+/// seconds. Sets may alternate by the day or by the week.
 const LASTS_SECS: u64 = 30 * 86_400;
 
 /// Items taken for deleted that are watched for their return: those of one day at most.
@@ -76,21 +80,29 @@ impl Recurrence {
 
     /// Until when absence is doubted, if it is, and why.
     pub fn doubted_until(&self, now: Stamp) -> Option<(Stamp, DoubtReason)> {
-        let until = self.doubted.map(|(since, cause)| (since.plus_secs(LASTS_SECS), cause));
+        let until = self
+            .doubted
+            .map(|(since, cause)| (since.plus_secs(LASTS_SECS), cause));
         until.filter(|(until, _)| now < *until)
     }
 
     /// Until when absence proves nothing, if it is so.
     pub fn off_until(&self, now: Stamp) -> Option<Stamp> {
-        self.off.map(|since| since.plus_secs(LASTS_SECS)).filter(|until| now < *until)
+        self.off
+            .map(|since| since.plus_secs(LASTS_SECS))
+            .filter(|until| now < *until)
     }
 
     /// After a document that shows these items, beside the rows that were remembered before it.
     pub(super) fn after(&self, shown: &HashSet<ItemId>, rows: &[WindowItem], now: Stamp) -> Self {
         let mut next = self.clone();
-        if rows.iter().any(|row| row.suspect.is_some() && shown.contains(&row.id)) {
+        if rows
+            .iter()
+            .any(|row| row.suspect.is_some() && shown.contains(&row.id))
+        {
             next.seen.push_back(now);
-            next.seen.drain(..next.seen.len().saturating_sub(RETURNS_MANY));
+            next.seen
+                .drain(..next.seen.len().saturating_sub(RETURNS_MANY));
             let is_recent = |first: &Stamp| now.secs_since(*first) < RETURNS_SECS;
             if next.seen.len() == RETURNS_MANY && next.seen.front().is_some_and(is_recent) {
                 next.doubted = Some((now, DoubtReason::Returned));
@@ -100,7 +112,11 @@ impl Recurrence {
         if self.ended.len() - next.ended.len() >= TOGETHER_MIN {
             next.doubted = Some((now, DoubtReason::Revived));
         }
-        if self.ended.iter().any(|(id, doubted)| *doubted && shown.contains(id)) {
+        if self
+            .ended
+            .iter()
+            .any(|(id, doubted)| *doubted && shown.contains(id))
+        {
             next.off = Some(now);
         }
         next
@@ -114,7 +130,8 @@ impl Recurrence {
     /// An item is taken for deleted because it is missing.
     pub(super) fn end(&mut self, id: ItemId, belief: AbsenceTrust) {
         self.ended.push_back((id, belief > AbsenceTrust::Usual));
-        self.ended.drain(..self.ended.len().saturating_sub(ENDED_MAX));
+        self.ended
+            .drain(..self.ended.len().saturating_sub(ENDED_MAX));
     }
 }
 
@@ -149,11 +166,17 @@ mod tests {
             permalink_check: super::super::PermalinkCheck::default(),
             basis: super::super::SuspectBasis::Documents,
         };
-        let row =
-            WindowItem { id: id(1), dated: None, tombstone_count: 0, is_weak: false, suspect: Some(missing) };
-        secs.into_iter().fold(Recurrence::default(), |returns, secs| {
-            returns.after(&HashSet::from([id(1)]), &[row], at(secs))
-        })
+        let row = WindowItem {
+            id: id(1),
+            dated: None,
+            tombstone_count: 0,
+            is_weak: false,
+            suspect: Some(missing),
+        };
+        secs.into_iter()
+            .fold(Recurrence::default(), |returns, secs| {
+                returns.after(&HashSet::from([id(1)]), &[row], at(secs))
+            })
     }
 
     /// After a document at this second that shows these items, which were ended before.
@@ -164,36 +187,73 @@ mod tests {
     }
 
     #[test]
-    fn three_documents_within_a_week_that_show_again_what_was_missing_make_absence_doubtful_for_a_month() {
+    fn three_documents_within_a_week_that_show_again_what_was_missing_make_absence_doubtful_for_a_month()
+     {
         assert_eq!(returning([0, HOUR]).belief(at(HOUR)), Usual);
         let thrice = returning([0, HOUR, 6 * DAY]);
-        assert_eq!(thrice.doubted_until(at(7 * DAY)), Some((at(36 * DAY), DoubtReason::Returned)));
-        assert_eq!((thrice.belief(at(36 * DAY - 1)), thrice.belief(at(36 * DAY))), (Doubted, Usual));
-        assert_eq!(returning([0, HOUR, 7 * DAY]).belief(at(7 * DAY)), Usual, "the first of them is too old");
+        assert_eq!(
+            thrice.doubted_until(at(7 * DAY)),
+            Some((at(36 * DAY), DoubtReason::Returned))
+        );
+        assert_eq!(
+            (thrice.belief(at(36 * DAY - 1)), thrice.belief(at(36 * DAY))),
+            (Doubted, Usual)
+        );
+        assert_eq!(
+            returning([0, HOUR, 7 * DAY]).belief(at(7 * DAY)),
+            Usual,
+            "the first of them is too old"
+        );
         let again = returning([0, HOUR, 6 * DAY, 6 * DAY + HOUR]);
-        assert_eq!(again.belief(at(36 * DAY)), Doubted, "it lasts as long as there are reasons");
+        assert_eq!(
+            again.belief(at(36 * DAY)),
+            Doubted,
+            "it lasts as long as there are reasons"
+        );
     }
 
     #[test]
     fn several_that_are_revived_at_once_were_never_deleted_but_one_alone_was_published_again() {
         assert_eq!(revived(&[0], Usual, 0).belief(START), Usual);
         let both = revived(&[0, 1], Usual, 0);
-        assert_eq!(both.doubted_until(START), Some((at(30 * DAY), DoubtReason::Revived)));
-        assert_eq!((both.belief(at(30 * DAY - 1)), both.belief(at(30 * DAY))), (Doubted, Usual));
+        assert_eq!(
+            both.doubted_until(START),
+            Some((at(30 * DAY), DoubtReason::Revived))
+        );
+        assert_eq!(
+            (both.belief(at(30 * DAY - 1)), both.belief(at(30 * DAY))),
+            (Doubted, Usual)
+        );
     }
 
     #[test]
     fn one_that_was_ended_in_spite_of_the_doubt_and_comes_back_turns_absence_off_for_a_month() {
         let mistaken = revived(&[7], Doubted, 0);
         assert_eq!(mistaken.off_until(START), Some(at(30 * DAY)));
-        assert_eq!((mistaken.belief(at(30 * DAY - 1)), mistaken.belief(at(30 * DAY))), (Off, Usual));
-        assert_eq!(mistaken.after(&HashSet::from([id(7)]), &[], at(DAY)), mistaken, "it is counted once");
+        assert_eq!(
+            (
+                mistaken.belief(at(30 * DAY - 1)),
+                mistaken.belief(at(30 * DAY))
+            ),
+            (Off, Usual)
+        );
+        assert_eq!(
+            mistaken.after(&HashSet::from([id(7)]), &[], at(DAY)),
+            mistaken,
+            "it is counted once"
+        );
     }
 
     #[test]
     fn what_is_remembered_is_bounded() {
         let mut returns = returning((0..100).map(|hour| hour * HOUR));
-        (0..=255).cycle().take(1000).for_each(|n| returns.end(id(n), Doubted));
-        assert_eq!((returns.seen.len(), returns.ended.len()), (RETURNS_MANY, ENDED_MAX));
+        (0..=255)
+            .cycle()
+            .take(1000)
+            .for_each(|n| returns.end(id(n), Doubted));
+        assert_eq!(
+            (returns.seen.len(), returns.ended.len()),
+            (RETURNS_MANY, ENDED_MAX)
+        );
     }
 }

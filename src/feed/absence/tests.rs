@@ -1,5 +1,5 @@
-//! Windows as strings of letters, and what becomes of what is missing from them. `a` is older than `b`. The names are
-//! those of the case table and of the vectors in POLLING 2.4 and 2.6.
+//! Windows as strings of letters, and what becomes of what is missing from them. `a` is older than
+//! `b`. The names are those of the case table and of the vectors in POLLING 2.4 and 2.6.
 
 use super::*;
 use std::collections::HashMap;
@@ -49,7 +49,8 @@ impl Watched {
         self.show(document, Coverage::Conditional)
     }
 
-    /// Effect of a document: `-x` gone, `~x` rolled off, `?x` suspected from now on, and events by name.
+    /// Effect of a document: `-x` gone, `~x` rolled off, `?x` suspected from now on, and events by
+    /// name.
     fn show(&mut self, document: &str, class: Coverage) -> String {
         self.now = self.now.plus_secs(3600);
         let seen = self.places(document);
@@ -64,7 +65,9 @@ impl Watched {
     fn again(&mut self) -> String {
         self.now = self.now.plus_secs(3600);
         let suspected: HashSet<ItemId> = self.memory.suspects().map(|row| row.id).collect();
-        let outcome = self.memory.observe_again(&self.places(&self.shown), &self.policy, self.now);
+        let outcome = self
+            .memory
+            .observe_again(&self.places(&self.shown), &self.policy, self.now);
         self.told(outcome, &suspected)
     }
 
@@ -84,7 +87,12 @@ impl Watched {
     fn places(&self, document: &str) -> Vec<ShownItem> {
         let place = |letter: char| ShownItem {
             id: id(letter),
-            dated: Some(self.redated.get(&letter).copied().unwrap_or(i64::from(u32::from(letter)))),
+            dated: Some(
+                self.redated
+                    .get(&letter)
+                    .copied()
+                    .unwrap_or(i64::from(u32::from(letter))),
+            ),
             is_known: self.known.contains(&letter),
             tombstone_count: self.tombstone_count.get(&letter).copied().unwrap_or(0),
             is_weak: letter.is_uppercase(),
@@ -93,10 +101,27 @@ impl Watched {
     }
 
     fn told(&mut self, outcome: AbsenceFindings, suspected: &HashSet<ItemId>) -> String {
-        let mut told: Vec<String> = outcome.events.iter().map(|event| format!("{event:?}")).collect();
-        told.extend(outcome.rolled_off.iter().map(|id| format!("~{}", letter(*id))));
-        told.extend(outcome.gone.iter().map(|(id, _)| format!("-{}", letter(*id))));
-        let fresh = outcome.state.suspects().filter(|row| !suspected.contains(&row.id));
+        let mut told: Vec<String> = outcome
+            .events
+            .iter()
+            .map(|event| format!("{event:?}"))
+            .collect();
+        told.extend(
+            outcome
+                .rolled_off
+                .iter()
+                .map(|id| format!("~{}", letter(*id))),
+        );
+        told.extend(
+            outcome
+                .gone
+                .iter()
+                .map(|(id, _)| format!("-{}", letter(*id))),
+        );
+        let fresh = outcome
+            .state
+            .suspects()
+            .filter(|row| !suspected.contains(&row.id));
         told.extend(fresh.map(|row| format!("?{}", letter(row.id))));
         for (id, _) in &outcome.gone {
             self.known.remove(&letter(*id));
@@ -135,7 +160,11 @@ fn a_middle_delete_with_backfill_takes_two_documents() {
 #[test]
 fn a_middle_delete_of_a_short_blog_takes_three_documents_and_a_day() {
     let mut feed = Watched::new("zyxwv");
-    assert_eq!(feed.audit("zywv"), "?x", "nothing moved up, so the window was not conserved");
+    assert_eq!(
+        feed.audit("zywv"),
+        "?x",
+        "nothing moved up, so the window was not conserved"
+    );
     assert_eq!(feed.audit("zywv"), "");
     assert_eq!(feed.audit("zywv"), "", "three, but within a day");
     feed.wait_hours(24);
@@ -145,7 +174,11 @@ fn a_middle_delete_of_a_short_blog_takes_three_documents_and_a_day() {
 #[test]
 fn an_item_that_rolls_off_the_end_says_nothing() {
     let mut feed = Watched::new("zyxwv");
-    assert_eq!(feed.audit("azyxw"), "~v", "`a` is new although its date is old");
+    assert_eq!(
+        feed.audit("azyxw"),
+        "~v",
+        "`a` is new although its date is old"
+    );
     assert_eq!(feed.audit("bazyx"), "~w");
 }
 
@@ -159,7 +192,11 @@ fn a_tail_delete_with_a_new_post_cannot_be_told_from_rolling_off() {
 fn a_tail_delete_is_bracketed_by_an_older_item_that_comes_back() {
     let mut feed = Watched::new("ywvuts");
     assert_eq!(feed.audit("zywvut"), "~s");
-    assert_eq!(feed.audit("zywvus"), "?t", "`s` is known and older than `t`");
+    assert_eq!(
+        feed.audit("zywvus"),
+        "?t",
+        "`s` is known and older than `t`"
+    );
     assert_eq!(feed.audit("zywvus"), "-t");
 }
 
@@ -198,14 +235,22 @@ fn a_document_that_stays_empty_for_a_week_begins_anew_without_a_tombstone() {
     let mut feed = Watched::new("zyxwv");
     feed.audit("");
     feed.wait_hours(8 * 24);
-    assert_eq!(feed.poll(""), "", "only an unconditional answer ends the hold");
+    assert_eq!(
+        feed.poll(""),
+        "",
+        "only an unconditional answer ends the hold"
+    );
     assert_eq!(feed.audit(""), "QuarantineEnded Gap ~z ~y ~x ~w ~v");
 }
 
 #[test]
 fn a_third_of_the_rows_missing_is_held() {
     let mut feed = Watched::new("zyxwvutsrqponml");
-    assert_eq!(feed.audit("zywvtsqpnm"), "Quarantined", "five fresh ones at once");
+    assert_eq!(
+        feed.audit("zywvtsqpnm"),
+        "Quarantined",
+        "five fresh ones at once"
+    );
     assert_eq!(feed.audit("zyxwvutsrqponml"), "");
 }
 
@@ -227,7 +272,11 @@ fn a_bumped_item_changes_nothing() {
 fn an_ascending_document_is_read_from_its_end() {
     let mut feed = Watched::new("uvwxy");
     assert_eq!(feed.audit("vwxyz"), "~u", "the oldest stands first");
-    assert_eq!(feed.audit("uvwxz"), "?y", "and came back when a newer was deleted");
+    assert_eq!(
+        feed.audit("uvwxz"),
+        "?y",
+        "and came back when a newer was deleted"
+    );
     assert_eq!(feed.audit("uvwxz"), "-y");
 }
 
@@ -245,11 +294,17 @@ fn undated_items_are_judged_once_two_insertions_showed_where_the_newest_stand() 
         };
         let seen: Vec<ShownItem> = document.chars().map(place).collect();
         feed.known.extend(document.chars());
-        let outcome = feed.memory.observe(&seen, Coverage::Unconditional, &feed.policy, feed.now);
+        let outcome = feed
+            .memory
+            .observe(&seen, Coverage::Unconditional, &feed.policy, feed.now);
         feed.told(outcome, &HashSet::new())
     };
     undated(&mut feed, "fedcba");
-    assert_eq!(undated(&mut feed, "fdcba"), "~e", "nobody knows which end is the newest");
+    assert_eq!(
+        undated(&mut feed, "fdcba"),
+        "~e",
+        "nobody knows which end is the newest"
+    );
     undated(&mut feed, "gfdcba");
     undated(&mut feed, "hgfdcba");
     assert_eq!(undated(&mut feed, "hgdcba"), "?f");
@@ -258,7 +313,11 @@ fn undated_items_are_judged_once_two_insertions_showed_where_the_newest_stand() 
 #[test]
 fn an_item_pinned_at_the_end_is_no_proof_against_those_before_it() {
     let mut feed = Watched::new("zyxwvA");
-    assert_eq!(feed.audit("{zyxwA"), "~v", "one anchor behind it is too few");
+    assert_eq!(
+        feed.audit("{zyxwA"),
+        "~v",
+        "one anchor behind it is too few"
+    );
 }
 
 #[test]
@@ -277,7 +336,11 @@ fn six_documents_out_of_order_leave_suspects_as_they_are() {
     for document in ["xszuytw", "tzwsuxy", "uwzsytx", "sxwzuty", "ytuzxws"] {
         feed.poll(document);
     }
-    assert_eq!(feed.poll("wsyuzxt"), "Rebaselined ~r", "v is suspected all the same");
+    assert_eq!(
+        feed.poll("wsyuzxt"),
+        "Rebaselined ~r",
+        "v is suspected all the same"
+    );
     assert_eq!(feed.memory.suspects().count(), 1);
     feed.wait_hours(8 * 24);
     for document in ["xszuytw", "tzwsuxy", "uwzsytx", "sxwzuty", "ytuzxws"] {
@@ -295,7 +358,11 @@ fn documents_that_a_known_item_joins_leave_no_gap() {
     let mut feed = Watched::new("zyxwv");
     feed.audit("");
     feed.wait_hours(8 * 24);
-    assert_eq!(feed.audit("zy"), "QuarantineEnded ~x ~w ~v", "what is left joins them");
+    assert_eq!(
+        feed.audit("zy"),
+        "QuarantineEnded ~x ~w ~v",
+        "what is left joins them"
+    );
 }
 
 #[test]
@@ -307,7 +374,11 @@ fn a_document_that_says_to_be_whole_and_lacks_much_is_believed_after_a_day() {
     assert_eq!(feed.audit("zywvtsqpnm"), "Quarantined");
     feed.wait_hours(22);
     assert_eq!(feed.audit("zywvtsqpnm"), "");
-    assert_eq!(feed.audit("zywvtsqpnm"), "?x ?u ?r ?o ?l", "it says so for a day");
+    assert_eq!(
+        feed.audit("zywvtsqpnm"),
+        "?x ?u ?r ?o ?l",
+        "it says so for a day"
+    );
     assert_eq!(feed.audit("zywvtsqpnm"), "-x -u -r -o -l");
 }
 
@@ -341,7 +412,11 @@ fn a_partial_document_shows_presence_and_never_absence() {
     let mut feed = Watched::new("zyxwvuts");
     assert_eq!(feed.show("z", Coverage::Partial), "");
     assert_eq!(feed.audit("zyxwutsr"), "?v");
-    assert_eq!(feed.show("v", Coverage::Partial), "", "it is there after all");
+    assert_eq!(
+        feed.show("v", Coverage::Partial),
+        "",
+        "it is there after all"
+    );
     assert_eq!(feed.memory.suspects().count(), 0);
 }
 
@@ -349,7 +424,11 @@ fn a_partial_document_shows_presence_and_never_absence() {
 fn a_delete_behind_a_304_is_seen_by_the_next_audit_and_proven_by_the_one_after() {
     let mut feed = Watched::new("zyxwvuts");
     assert_eq!(feed.audit("zyxwutsr"), "?v");
-    assert_eq!(feed.again(), "-v", "the same body to an unconditional request is a confirmation");
+    assert_eq!(
+        feed.again(),
+        "-v",
+        "the same body to an unconditional request is a confirmation"
+    );
 }
 
 #[test]
@@ -358,7 +437,10 @@ fn a_document_that_is_held_stays_so_when_it_comes_again() {
         let mut feed = Watched::new("zyxwvutsrq");
         assert_eq!(feed.poll(document), "Quarantined");
         assert_eq!(feed.again(), "");
-        assert!(feed.memory.quarantined_since.is_some(), "{document}: what it lacks is still missing");
+        assert!(
+            feed.memory.quarantined_since.is_some(),
+            "{document}: what it lacks is still missing"
+        );
         assert!(!feed.memory.has_caught_conditional());
         feed.wait_hours(8 * 24);
         assert!(feed.again().starts_with("QuarantineEnded"), "{document}");
@@ -418,7 +500,11 @@ fn deltas_that_call_themselves_200_are_found_out() {
         }
         feed.audit("zyxwvuts");
     }
-    assert_eq!(feed.poll("zyxwuts"), "", "no suspicion any more from a conditional answer");
+    assert_eq!(
+        feed.poll("zyxwuts"),
+        "",
+        "no suspicion any more from a conditional answer"
+    );
     assert!(feed.memory.wants_audit(), "but a daily audit");
     assert_eq!(feed.audit("zyxwutsr"), "?v");
     assert_eq!(feed.audit("zyxwutsr"), "-v");
@@ -465,7 +551,11 @@ fn a_feed_of_two_entries_that_stays_as_it_is_loses_nothing() {
     for _ in 0..20 {
         assert_eq!(feed.again(), "");
     }
-    assert_eq!(feed.audit("cb"), "", "not followed, so nothing is concluded");
+    assert_eq!(
+        feed.audit("cb"),
+        "",
+        "not followed, so nothing is concluded"
+    );
 }
 
 #[test]
@@ -475,10 +565,17 @@ fn what_is_still_needed_is_what_is_asked_for() {
     let suspect = *feed.memory.suspects().next().unwrap();
     let missing = suspect.suspect.unwrap();
     let needs = missing.needs(suspect.tombstone_count, &feed.policy);
-    assert_eq!((missing.count, needs.confirmations, missing.audited), (1, 2, false));
+    assert_eq!(
+        (missing.count, needs.confirmations, missing.audited),
+        (1, 2, false)
+    );
     assert_eq!(needs.not_before, missing.since.plus_secs(3600));
     let often = missing.needs(3, &feed.policy);
-    assert_eq!(often.not_before, missing.since.plus_secs(72 * 3600), "one that comes and goes");
+    assert_eq!(
+        often.not_before,
+        missing.since.plus_secs(72 * 3600),
+        "one that comes and goes"
+    );
     feed.now = needs.not_before.plus_secs(0);
     assert_eq!(feed.audit("gfdcba"), "-e");
 }
@@ -488,12 +585,23 @@ fn an_end_that_stays_is_learned_from_three_posts_that_roll_off() {
     // POLLING 2.3, step 7: a list of five of another kind behind the newest.
     let mut feed = Watched::new("hgfedc54321");
     assert_eq!(feed.audit("ihgfed54321"), "?c");
-    assert_eq!(feed.audit("jihgfe54321"), "-c ?d", "a mistake that nothing could tell yet");
+    assert_eq!(
+        feed.audit("jihgfe54321"),
+        "-c ?d",
+        "a mistake that nothing could tell yet"
+    );
     assert_eq!(feed.audit("kjihgf54321"), "Pinned ~e ~d");
-    for (document, rolled) in [("lkjihg54321", "~f"), ("mlkjih54321", "~g"), ("nmlkji54321", "~h")] {
+    for (document, rolled) in [
+        ("lkjihg54321", "~f"),
+        ("mlkjih54321", "~g"),
+        ("nmlkji54321", "~h"),
+    ] {
         assert_eq!(feed.audit(document), rolled);
     }
-    assert!(!feed.memory.wants_audit(), "there is nothing that an audit could prove");
+    assert!(
+        !feed.memory.wants_audit(),
+        "there is nothing that an audit could prove"
+    );
     // A deletion cannot be told either.
     assert_eq!(feed.audit("nmlji54321"), "~k");
 }

@@ -1,5 +1,5 @@
-//! Completion of a walk: retries of a page that cannot be had, the change to the next strategy, and the end with its reason;
-//! not what proves the end.
+//! Completion of a walk: retries of a page that cannot be had, the change to the next strategy, and
+//! the end with its reason; not what proves the end.
 
 use super::{ArchiveWalk, WalkPhase, WalkRules, WalkedDocument, strategy::Strategy};
 use crate::feed::{
@@ -40,10 +40,12 @@ impl From<Completion> for History {
     }
 }
 
-/// Seconds until a page that could not be read is asked for again, the first, second and third time.
+/// Seconds until a page that could not be read is asked for again, the first, second and third
+/// time.
 pub(super) const AGAIN_SECS: [u64; 3] = [60, 600, 3600];
 
-/// Seconds until it is then asked for once more (H-12: stop at the gap, keep what there is, retry later).
+/// Seconds until it is then asked for once more (H-12: stop at the gap, keep what there is, retry
+/// later).
 pub(super) const PAUSE_SECS: u64 = 86_400;
 
 /// Number of such pauses before the gap counts as final.
@@ -54,31 +56,48 @@ impl LastWalk {
     pub fn of(walk: &ArchiveWalk, now: Stamp) -> Self {
         let (began_at, pages, found) = (walk.started_at, walk.pages(), walk.history());
         let proof = walk.proof().cloned().filter(|_| found == History::Complete);
-        Self { began_at, ended_at: now, pages, found, missed: 0, remark: None, proof }
+        Self {
+            began_at,
+            ended_at: now,
+            pages,
+            found,
+            missed: 0,
+            remark: None,
+            proof,
+        }
     }
 }
 
 impl ArchiveWalk {
-    /// True when a page may come whole the second time: it is damaged, or lacks every entry. Archives that nobody ever mended
-    /// are not asked for twice, all of them: after the first one the walk is not whole anyhow.
+    /// True when a page may come whole the second time: it is damaged, or lacks every entry.
+    /// Archives that nobody ever mended are not asked for twice, all of them: after the first one
+    /// the walk is not whole anyhow.
     pub(super) fn asks_again_for(&self, seen: &WalkedDocument<'_>) -> bool {
-        let is_emptied = seen.keys.is_empty() && self.strategy().is_some_and(Strategy::follows_links);
+        let is_emptied =
+            seen.keys.is_empty() && self.strategy().is_some_and(Strategy::follows_links);
         let may_be_whole = seen.damaged && !self.findings.damaged;
         self.retry.is_none() && (may_be_whole || is_emptied && self.findings.lacks.is_none())
     }
 
     /// Asks for such a page the second time.
     pub(super) fn ask_once_more(&mut self, rules: &WalkRules, now: Stamp) {
-        self.retry = Some(PageRetry { reason: PartialReason::DamagedPage, tries: 1, rounds: 0 });
+        self.retry = Some(PageRetry {
+            reason: PartialReason::DamagedPage,
+            tries: 1,
+            rounds: 0,
+        });
         self.next_at = now.plus_secs(AGAIN_SECS[0].max(rules.page_gap_secs));
     }
 
     /// True when the request that has just failed was the last before a pause.
     pub(super) fn is_last_try(&self) -> bool {
-        self.retry.as_ref().is_some_and(|retry| usize::from(retry.tries) >= AGAIN_SECS.len())
+        self.retry
+            .as_ref()
+            .is_some_and(|retry| usize::from(retry.tries) >= AGAIN_SECS.len())
     }
 
-    /// Asks for the same page later: soon, then once a day. False, and nothing is done, when that was done for long enough.
+    /// Asks for the same page later: soon, then once a day. False, and nothing is done, when that
+    /// was done for long enough.
     pub(super) fn again(
         &mut self,
         reason: &PartialReason,
@@ -86,9 +105,16 @@ impl ArchiveWalk {
         now: Stamp,
     ) -> bool {
         let asked = retry_after_secs.unwrap_or(0);
-        let (tries, rounds) = self.retry.as_ref().map_or((0, 0), |retry| (retry.tries, retry.rounds));
+        let (tries, rounds) = self
+            .retry
+            .as_ref()
+            .map_or((0, 0), |retry| (retry.tries, retry.rounds));
         if let Some(wait_secs) = AGAIN_SECS.get(usize::from(tries)) {
-            self.retry = Some(PageRetry { reason: reason.clone(), tries: tries + 1, rounds });
+            self.retry = Some(PageRetry {
+                reason: reason.clone(),
+                tries: tries + 1,
+                rounds,
+            });
             self.next_at = now.plus_secs((*wait_secs).max(asked));
             return true;
         }
@@ -102,13 +128,21 @@ impl ArchiveWalk {
 
     /// Asks for the same page tomorrow.
     pub(super) fn pause(&mut self, reason: PartialReason, now: Stamp) {
-        let rounds = self.retry.as_ref().map_or(0, |retry| retry.rounds).saturating_add(1);
-        self.retry = Some(PageRetry { reason, tries: 0, rounds });
+        let rounds = self
+            .retry
+            .as_ref()
+            .map_or(0, |retry| retry.rounds)
+            .saturating_add(1);
+        self.retry = Some(PageRetry {
+            reason,
+            tries: 0,
+            rounds,
+        });
         self.next_at = now.plus_secs(PAUSE_SECS);
     }
 
-    /// Asks for a page on the way later, or gives it up: a way that fails at its first page makes room for the next one
-    /// before anybody waits for days.
+    /// Asks for a page on the way later, or gives it up: a way that fails at its first page makes
+    /// room for the next one before anybody waits for days.
     pub(super) fn again_or_refuse(
         &mut self,
         reason: PartialReason,
@@ -164,7 +198,9 @@ impl ArchiveWalk {
     pub(super) fn end(&mut self, completion: Completion) {
         self.retry = None;
         self.phase = WalkPhase::Done(match completion {
-            Completion::Complete if self.findings.damaged => Completion::Partial(PartialReason::DamagedPage),
+            Completion::Complete if self.findings.damaged => {
+                Completion::Partial(PartialReason::DamagedPage)
+            }
             completion => completion,
         });
     }

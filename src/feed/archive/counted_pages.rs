@@ -1,4 +1,5 @@
-//! Pages that are counted in their addresses: by a platform's recipe, or as OpenSearch has it; not what they hold.
+//! Pages that are counted in their addresses: by a platform's recipe, or as OpenSearch has it; not
+//! what they hold.
 
 use super::WalkedDocument;
 use everfeed_adapters::platforms::Recipe;
@@ -33,7 +34,11 @@ impl CountedPages {
     /// Goes on behind a page that showed so many entries.
     pub(super) fn go_on(&mut self, shown: usize) {
         // The last entry is read twice: one that was taken out meanwhile moves nothing past us.
-        self.step = if self.entries { (shown as u64).saturating_sub(1).max(1) } else { 1 };
+        self.step = if self.entries {
+            (shown as u64).saturating_sub(1).max(1)
+        } else {
+            1
+        };
         self.at += self.step;
     }
 
@@ -80,7 +85,9 @@ impl fmt::Display for CountedPages {
             CounterPlace::Path(template) => template,
         };
         write!(f, "{what} counted by `{place}`")?;
-        self.with.iter().try_for_each(|(name, value)| write!(f, ", {name}={value}"))
+        self.with
+            .iter()
+            .try_for_each(|(name, value)| write!(f, ", {name}={value}"))
     }
 }
 
@@ -89,33 +96,68 @@ pub(super) fn searched(feed: &Url, live: &WalkedDocument<'_>) -> Option<CountedP
     let paging = &live.metadata.paging;
     let shown = live.keys.len() as u64;
     let start = u64::from(paging.first_index != Some(0));
-    paging.total_items.filter(|total| shown > 1 && *total > shown)?;
-    let own = [Some(feed.clone()), live.metadata.link("self").and_then(|url| Url::parse(url).ok())];
+    paging
+        .total_items
+        .filter(|total| shown > 1 && *total > shown)?;
+    let own = [
+        Some(feed.clone()),
+        live.metadata
+            .link("self")
+            .and_then(|url| Url::parse(url).ok()),
+    ];
     let named = own.into_iter().flatten().find_map(|url| {
-        url.query_pairs().map(|(name, _)| name.into_owned()).find(|name| is_start_index(name))
+        url.query_pairs()
+            .map(|(name, _)| name.into_owned())
+            .find(|name| is_start_index(name))
     });
     let place = CounterPlace::Query(named.unwrap_or_else(|| "startIndex".to_owned()));
     let step = shown - 1;
-    Some(CountedPages { place, at: start + step, entries: true, start, with: Vec::new(), step })
+    Some(CountedPages {
+        place,
+        at: start + step,
+        entries: true,
+        start,
+        with: Vec::new(),
+        step,
+    })
 }
 
 fn is_start_index(name: &str) -> bool {
     let plain: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
-    matches!(plain.to_ascii_lowercase().as_str(), "startindex" | "start" | "offset")
+    matches!(
+        plain.to_ascii_lowercase().as_str(),
+        "startindex" | "start" | "offset"
+    )
 }
 
 /// A recipe that counts.
 pub(super) fn of_recipe(recipe: &Recipe, live: &WalkedDocument<'_>) -> Option<CountedPages> {
     match recipe {
-        Recipe::Page { param, start, with, .. } => {
+        Recipe::Page {
+            param, start, with, ..
+        } => {
             let with = with.as_deref().map(pairs).unwrap_or_default();
             let first = u64::from(start.saturating_sub(1));
-            // In another order the live document is none of the pages, so they begin with the first.
-            let at = if with.is_empty() { u64::from(*start) } else { first };
+            // In another order the live document is none of the pages, so they begin with the
+            // first.
+            let at = if with.is_empty() {
+                u64::from(*start)
+            } else {
+                first
+            };
             let place = CounterPlace::Query(param.clone());
-            Some(CountedPages { place, at, entries: false, start: first, with, step: 1 })
+            Some(CountedPages {
+                place,
+                at,
+                entries: false,
+                start: first,
+                with,
+                step: 1,
+            })
         }
-        Recipe::Path { template, start, .. } => Some(CountedPages {
+        Recipe::Path {
+            template, start, ..
+        } => Some(CountedPages {
             place: CounterPlace::Path(template.clone()),
             at: u64::from(*start),
             entries: false,
@@ -123,8 +165,17 @@ pub(super) fn of_recipe(recipe: &Recipe, live: &WalkedDocument<'_>) -> Option<Co
             with: Vec::new(),
             step: 1,
         }),
-        Recipe::Offset { param, start, count, count_max, .. } => {
-            let with = count.as_ref().zip(*count_max).map(|(count, most)| (count.clone(), most.to_string()));
+        Recipe::Offset {
+            param,
+            start,
+            count,
+            count_max,
+            ..
+        } => {
+            let with = count
+                .as_ref()
+                .zip(*count_max)
+                .map(|(count, most)| (count.clone(), most.to_string()));
             let start = u64::from(*start);
             let step = (live.keys.len() as u64).saturating_sub(1);
             Some(CountedPages {
@@ -142,12 +193,20 @@ pub(super) fn of_recipe(recipe: &Recipe, live: &WalkedDocument<'_>) -> Option<Co
 
 /// Parameters of a query.
 pub(super) fn pairs(query: &str) -> Vec<(String, String)> {
-    url::form_urlencoded::parse(query.as_bytes()).into_owned().collect()
+    url::form_urlencoded::parse(query.as_bytes())
+        .into_owned()
+        .collect()
 }
 
 /// Gives a parameter a value, in the place of the one that it had.
 pub(super) fn set_query(url: &mut Url, name: &str, value: &str) {
-    let kept: Vec<(String, String)> =
-        url.query_pairs().into_owned().filter(|(other, _)| other != name).collect();
-    url.query_pairs_mut().clear().extend_pairs(kept).append_pair(name, value);
+    let kept: Vec<(String, String)> = url
+        .query_pairs()
+        .into_owned()
+        .filter(|(other, _)| other != name)
+        .collect();
+    url.query_pairs_mut()
+        .clear()
+        .extend_pairs(kept)
+        .append_pair(name, value);
 }

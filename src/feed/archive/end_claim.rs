@@ -1,4 +1,5 @@
-//! The claim that a walk has reached the last page: what it rests on, and the steps that prove it; not the answers to them.
+//! The claim that a walk has reached the last page: what it rests on, and the steps that prove it;
+//! not the answers to them.
 
 use crate::feed::history::PartialReason;
 
@@ -73,7 +74,10 @@ pub(crate) enum EndStep {
 impl EndClaim {
     /// A claim by what this address answered.
     pub(super) fn new(url: &str, sign: EndSign) -> Self {
-        Self { url: url.to_owned(), sign }
+        Self {
+            url: url.to_owned(),
+            sign,
+        }
     }
 }
 
@@ -88,9 +92,12 @@ impl EndSign {
             | Self::NothingNew
             | Self::NoLink
             | Self::Total { .. } => true,
-            Self::Feed | Self::Circle | Self::NoFeed | Self::Foreign | Self::Denied(_) | Self::Failing(_) => {
-                false
-            }
+            Self::Feed
+            | Self::Circle
+            | Self::NoFeed
+            | Self::Foreign
+            | Self::Denied(_)
+            | Self::Failing(_) => false,
         }
     }
 
@@ -100,7 +107,9 @@ impl EndSign {
             Self::Missing { status } => PartialReason::MissingPage { status: *status },
             Self::Empty => PartialReason::EmptyPage,
             Self::Repeat | Self::Circle => PartialReason::Circle,
-            Self::Tail | Self::NothingNew | Self::NoLink | Self::Total { .. } => PartialReason::NothingNew,
+            Self::Tail | Self::NothingNew | Self::NoLink | Self::Total { .. } => {
+                PartialReason::NothingNew
+            }
             Self::Feed => PartialReason::LeadsToFeed,
             Self::NoFeed => PartialReason::NoFeed,
             Self::Foreign => PartialReason::DifferentFeed,

@@ -1,9 +1,11 @@
-//! The proof that a walk has reached the last page. A fault looks the same as an end, so that a walk asks one page further,
-//! then again a while later, then for the pages that it passed over; where pages are counted, or shift, it reads each once
-//! more from the last to the first, and the first must show the live entries. What is not proven is partial.
+//! The proof that a walk has reached the last page. A fault looks the same as an end, so that a
+//! walk asks one page further, then again a while later, then for the pages that it passed over;
+//! where pages are counted, or shift, it reads each once more from the last to the first, and the
+//! first must show the live entries. What is not proven is partial.
 
 use super::{
-    ArchiveWalk, EndClaim, EndSign, EndStep, PageUse, WalkPhase, WalkReply, WalkRules, WalkedDocument,
+    ArchiveWalk, EndClaim, EndSign, EndStep, PageUse, WalkPhase, WalkReply, WalkRules,
+    WalkedDocument,
     completion::{AGAIN_SECS, Completion},
     reading::Look,
     strategy::Strategy,
@@ -16,8 +18,8 @@ use crate::feed::{
 /// Pages read a second time at most; of more, as many spread evenly.
 const CHECKED_PAGES_MAX: u32 = 100;
 
-/// From a page that looks like the end to the second request for it, in gaps between pages: where the last page is as full
-/// as the others, an end is less likely.
+/// From a page that looks like the end to the second request for it, in gaps between pages: where
+/// the last page is as full as the others, an end is less likely.
 const END_WAIT_GAPS: u64 = 300;
 const END_WAIT_GAPS_SHORT: u64 = 30;
 
@@ -90,8 +92,8 @@ impl ArchiveWalk {
         url.unwrap_or_else(|| claim.url.clone())
     }
 
-    /// Address one page behind the one that looked like the end, or behind the last one that was linked, where its address is
-    /// a number more, or less, than the one before.
+    /// Address one page behind the one that looked like the end, or behind the last one that was
+    /// linked, where its address is a number more, or less, than the one before.
     pub(super) fn further_url(&self) -> Option<String> {
         match self.strategy()? {
             Strategy::CountedPages(counted) => counted.url_of(&self.feed, counted.further()),
@@ -105,10 +107,16 @@ impl ArchiveWalk {
 
     /// Address far behind the page that looked like the end, where pages are counted.
     fn beyond_url(&self) -> Option<String> {
-        let counted =
-            self.strategy()?.counted().filter(|counted| !counted.entries && self.counts.on_way > 0)?;
+        let counted = self
+            .strategy()?
+            .counted()
+            .filter(|counted| !counted.entries && self.counts.on_way > 0)?;
         let number = counted.at.saturating_mul(2);
-        if number > counted.further() { counted.url_of(&self.feed, number) } else { None }
+        if number > counted.further() {
+            counted.url_of(&self.feed, number)
+        } else {
+            None
+        }
     }
 
     fn found<'a>(&self, url: &str, reply: WalkReply<'a>, rules: &WalkRules) -> StepAnswer<'a> {
@@ -122,15 +130,22 @@ impl ArchiveWalk {
             },
             WalkReply::Missing { status } => StepAnswer::Odd(EndSign::Missing { status }),
             WalkReply::NoFeed => StepAnswer::Odd(EndSign::NoFeed),
-            WalkReply::Failed { why, retry_after_secs } => {
-                StepAnswer::Failed(PartialReason::Unreadable(why.to_owned()), retry_after_secs)
-            }
+            WalkReply::Failed {
+                why,
+                retry_after_secs,
+            } => StepAnswer::Failed(PartialReason::Unreadable(why.to_owned()), retry_after_secs),
             WalkReply::Deferred { .. } => StepAnswer::Failed(PartialReason::NothingNew, None),
         }
     }
 
     /// One page further: one that is there shows that the end was none.
-    fn further(&mut self, claim: EndClaim, found: StepAnswer<'_>, rules: &WalkRules, now: Stamp) -> PageUse {
+    fn further(
+        &mut self,
+        claim: EndClaim,
+        found: StepAnswer<'_>,
+        rules: &WalkRules,
+        now: Stamp,
+    ) -> PageUse {
         if let StepAnswer::Page(Look::Fresh, seen) = found {
             let url = self.ending_url(&claim, EndStep::Further);
             if let Some((Strategy::CountedPages(counted), _)) = self.ways.first_mut() {
@@ -150,13 +165,16 @@ impl ArchiveWalk {
             sign if self.counts.on_way == 0 && self.counts_pages() && !sign.is_believable() => {
                 self.next_strategy((*sign == EndSign::NoFeed).then_some(PartialReason::NoFeed));
             }
-            _ if self.beyond_url().is_some() => self.phase = WalkPhase::Ending(claim, EndStep::Beyond),
+            _ if self.beyond_url().is_some() => {
+                self.phase = WalkPhase::Ending(claim, EndStep::Beyond)
+            }
             _ => self.phase = WalkPhase::Ending(claim, EndStep::Again),
         }
         PageUse::Drop
     }
 
-    /// A page far behind: one that is there shows that both before it are missing by a fault, and the next is read.
+    /// A page far behind: one that is there shows that both before it are missing by a fault, and
+    /// the next is read.
     fn beyond(&mut self, claim: EndClaim, found: &StepAnswer<'_>) -> PageUse {
         let StepAnswer::Page(Look::Fresh, _) = found else {
             self.phase = WalkPhase::Ending(claim, EndStep::Again);
@@ -179,7 +197,9 @@ impl ArchiveWalk {
 
     /// Seconds from a page that looks like the end to the second request for it.
     pub(super) fn end_wait_secs(&self, rules: &WalkRules) -> u64 {
-        let is_short = self.trail.is_short(self.counts.last, self.counts.way_from, 0)
+        let is_short = self
+            .trail
+            .is_short(self.counts.last, self.counts.way_from, 0)
             || self.counts.on_way == 0
             || !self.counts_pages();
         let (gaps, min) = if is_short {
@@ -187,7 +207,10 @@ impl ArchiveWalk {
         } else {
             (END_WAIT_GAPS, END_WAIT_SECS_MIN)
         };
-        rules.page_gap_secs.saturating_mul(gaps).clamp(min, END_WAIT_SECS_MAX)
+        rules
+            .page_gap_secs
+            .saturating_mul(gaps)
+            .clamp(min, END_WAIT_SECS_MAX)
     }
 
     /// The counted page behind the last one, a while later.
@@ -244,7 +267,11 @@ impl ArchiveWalk {
                 return PageUse::Drop;
             }
         };
-        let used = if self.trail.is_new(&seen) { self.keep(&claim.url, &seen) } else { PageUse::Drop };
+        let used = if self.trail.is_new(&seen) {
+            self.keep(&claim.url, &seen)
+        } else {
+            PageUse::Drop
+        };
         if !self.leads_nowhere(&seen) {
             self.retry = None;
             self.go_on(&claim.url, &seen, rules);
@@ -261,7 +288,13 @@ impl ArchiveWalk {
     }
 
     /// A page that was passed over.
-    fn hole(&mut self, claim: EndClaim, found: StepAnswer<'_>, rules: &WalkRules, now: Stamp) -> PageUse {
+    fn hole(
+        &mut self,
+        claim: EndClaim,
+        found: StepAnswer<'_>,
+        rules: &WalkRules,
+        now: Stamp,
+    ) -> PageUse {
         let Some((url, reason)) = self.findings.holes.first().cloned() else {
             self.after_confirmation(claim);
             return PageUse::Drop;
@@ -295,8 +328,8 @@ impl ArchiveWalk {
         PageUse::Drop
     }
 
-    /// A page that was read before, once more. Read from the last to the first, an entry that moves towards the first page,
-    /// because another was taken out, is met on the way.
+    /// A page that was read before, once more. Read from the last to the first, an entry that moves
+    /// towards the first page, because another was taken out, is met on the way.
     fn check(
         &mut self,
         claim: EndClaim,
@@ -307,13 +340,17 @@ impl ArchiveWalk {
         let (why, retry_after_secs) = match found {
             StepAnswer::Page(_, seen) if self.is_still(no, stride, &seen) => {
                 self.retry = None;
-                let has_moved =
-                    seen.keys.len() != self.trail.keys_of(no).len() || !self.trail.is_within(no, &seen);
+                let has_moved = seen.keys.len() != self.trail.keys_of(no).len()
+                    || !self.trail.is_within(no, &seen);
                 if stride > 1 && has_moved {
                     self.lack(PartialReason::PagesMoved);
                 }
                 let url = self.ending_url(&claim, EndStep::Check { no, stride });
-                let used = if self.trail.is_new(&seen) { self.keep(&url, &seen) } else { PageUse::Drop };
+                let used = if self.trail.is_new(&seen) {
+                    self.keep(&url, &seen)
+                } else {
+                    PageUse::Drop
+                };
                 self.check_next(claim, no, stride);
                 return used;
             }
@@ -330,14 +367,18 @@ impl ArchiveWalk {
         PageUse::Drop
     }
 
-    /// True when a document may be the page of this number by now. Where every page is read again, it may have moved on by
-    /// more than a page.
+    /// True when a document may be the page of this number by now. Where every page is read again,
+    /// it may have moved on by more than a page.
     fn is_still(&self, no: u32, stride: u32, seen: &WalkedDocument<'_>) -> bool {
-        self.trail.is_like(no, seen) || stride == 1 && !seen.keys.is_empty() && !self.trail.is_live(seen)
+        self.trail.is_like(no, seen)
+            || stride == 1 && !seen.keys.is_empty() && !self.trail.is_live(seen)
     }
 
     fn check_next(&mut self, claim: EndClaim, no: u32, stride: u32) {
-        match no.checked_sub(stride).filter(|next| *next > self.counts.way_from) {
+        match no
+            .checked_sub(stride)
+            .filter(|next| *next > self.counts.way_from)
+        {
             Some(no) => self.phase = WalkPhase::Ending(claim, EndStep::Check { no, stride }),
             None => self.first_or_end(claim),
         }
@@ -349,10 +390,23 @@ impl ArchiveWalk {
             StepAnswer::Page(_, seen) if self.trail.is_first_page(self.counts.way_from, &seen) => {
                 self.retry = None;
                 let url = self.ending_url(claim, EndStep::First);
-                let is_short = self.trail.is_short(self.counts.last, self.counts.way_from, seen.keys.len());
+                let is_short =
+                    self.trail
+                        .is_short(self.counts.last, self.counts.way_from, seen.keys.len());
                 self.counts.total = seen.metadata.paging.total_items.or(self.counts.total);
-                let used = if self.trail.is_new(&seen) { self.keep(&url, &seen) } else { PageUse::Drop };
-                self.conclude(claim, if is_short { FirstPage::Longer } else { FirstPage::NoLonger });
+                let used = if self.trail.is_new(&seen) {
+                    self.keep(&url, &seen)
+                } else {
+                    PageUse::Drop
+                };
+                self.conclude(
+                    claim,
+                    if is_short {
+                        FirstPage::Longer
+                    } else {
+                        FirstPage::NoLonger
+                    },
+                );
                 return used;
             }
             StepAnswer::Failed(why, retry_after_secs) => {
@@ -361,7 +415,10 @@ impl ArchiveWalk {
                 }
             }
             StepAnswer::Page(..) | StepAnswer::Odd(_) => {
-                let is_last_try = self.retry.as_ref().is_some_and(|retry| retry.tries >= FIRST_TRIES_MAX);
+                let is_last_try = self
+                    .retry
+                    .as_ref()
+                    .is_some_and(|retry| retry.tries >= FIRST_TRIES_MAX);
                 if is_last_try || !self.again(&PartialReason::PagingUnproven, None, now) {
                     self.conclude(claim, FirstPage::Elsewhere);
                 }
@@ -392,16 +449,20 @@ impl ArchiveWalk {
         let last = self.trail.last_no(self.counts.way_from);
         match last.filter(|_| shifts && !is_counted && !self.findings.held_whole) {
             Some(no) => {
-                let stride = (no - self.counts.way_from).div_ceil(CHECKED_PAGES_MAX).max(1);
+                let stride = (no - self.counts.way_from)
+                    .div_ceil(CHECKED_PAGES_MAX)
+                    .max(1);
                 self.phase = WalkPhase::Ending(claim, EndStep::Check { no, stride });
             }
             None => self.first_or_end(claim),
         }
     }
 
-    /// The first page proves that pages are counted at all. In another order it is one of the pages that were read.
+    /// The first page proves that pages are counted at all. In another order it is one of the pages
+    /// that were read.
     fn first_or_end(&mut self, claim: EndClaim) {
-        let is_needed = self.counts_pages() && !self.strategy().is_some_and(Strategy::is_sorted_otherwise);
+        let is_needed =
+            self.counts_pages() && !self.strategy().is_some_and(Strategy::is_sorted_otherwise);
         if is_needed && !matches!(claim.sign, EndSign::Total { .. }) {
             self.retry = None;
             self.phase = WalkPhase::Ending(claim, EndStep::First);
@@ -414,11 +475,14 @@ impl ArchiveWalk {
     fn conclude(&mut self, claim: &EndClaim, first: FirstPage) {
         self.retry = None;
         if self.counts.on_way == 0 {
-            // Without a first page nobody knows whether pages are counted here at all, but of software that counts them.
+            // Without a first page nobody knows whether pages are counted here at all, but of
+            // software that counts them.
             let is_alone = matches!(first, FirstPage::Longer | FirstPage::NoLonger)
                 && self.findings.fits
                 && claim.sign == (EndSign::Missing { status: 404 })
-                && self.strategy().is_some_and(Strategy::asks_for_the_second_page);
+                && self
+                    .strategy()
+                    .is_some_and(Strategy::asks_for_the_second_page);
             self.next_strategy(None);
             if is_alone && self.phase == WalkPhase::Done(Completion::Unknown) {
                 self.findings.proof = Some(EndProof::OnlyPage);
@@ -459,8 +523,16 @@ impl ArchiveWalk {
     }
 
     /// Asks for the same page later, and ends the way when that was done for long enough.
-    fn ask_or_fall_short(&mut self, reason: PartialReason, retry_after_secs: Option<u64>, now: Stamp) {
-        let has_tried = self.retry.as_ref().is_some_and(|retry| usize::from(retry.tries) >= AGAIN_SECS.len());
+    fn ask_or_fall_short(
+        &mut self,
+        reason: PartialReason,
+        retry_after_secs: Option<u64>,
+        now: Stamp,
+    ) {
+        let has_tried = self
+            .retry
+            .as_ref()
+            .is_some_and(|retry| usize::from(retry.tries) >= AGAIN_SECS.len());
         if self.ways.len() > 1 && has_tried || !self.again(&reason, retry_after_secs, now) {
             self.fall_short(reason);
         }
@@ -468,15 +540,22 @@ impl ArchiveWalk {
 }
 
 impl ArchiveWalk {
-    /// Plans to ask for the page before the first one that was linked, by the numbers in their addresses: between it and the
-    /// live document pages may stand that nobody links to.
+    /// Plans to ask for the page before the first one that was linked, by the numbers in their
+    /// addresses: between it and the live document pages may stand that nobody links to.
     pub(super) fn expect_newer(&mut self) {
         let first = self.counts.way_from.saturating_add(1);
-        let addresses = (self.trail.url(first), self.trail.url(first.saturating_add(1)));
-        let (Some(first), Some(second)) = addresses else { return };
+        let addresses = (
+            self.trail.url(first),
+            self.trail.url(first.saturating_add(1)),
+        );
+        let (Some(first), Some(second)) = addresses else {
+            return;
+        };
         let (mut before, mut last) = (second.to_owned(), first.to_owned());
         for _ in 0..NEWER_MAX {
-            let Some(newer) = next_number(&before, &last) else { return };
+            let Some(newer) = next_number(&before, &last) else {
+                return;
+            };
             if !self.trail.has_visited(&newer) {
                 return self.add_hole(newer, None);
             }
@@ -485,24 +564,45 @@ impl ArchiveWalk {
     }
 }
 
-/// The address behind `last`, if it differs from the one before it in a number alone: as much more, or less, once again.
+/// The address behind `last`, if it differs from the one before it in a number alone: as much more,
+/// or less, once again.
 fn next_number(before: &str, last: &str) -> Option<String> {
-    let shared = before.bytes().zip(last.bytes()).take_while(|(a, b)| a == b).count();
-    let digits_before =
-        last.as_bytes()[..shared].iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
+    let shared = before
+        .bytes()
+        .zip(last.bytes())
+        .take_while(|(a, b)| a == b)
+        .count();
+    let digits_before = last.as_bytes()[..shared]
+        .iter()
+        .rev()
+        .take_while(|byte| byte.is_ascii_digit())
+        .count();
     let start = shared - digits_before;
     let number = |url: &str| -> Option<(u64, usize)> {
-        let digits = url.as_bytes().get(start..)?.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let digits = url
+            .as_bytes()
+            .get(start..)?
+            .iter()
+            .take_while(|byte| byte.is_ascii_digit())
+            .count();
         Some((url.get(start..start + digits)?.parse().ok()?, digits))
     };
     let ((one, width_of_one), (two, width)) = (number(before)?, number(last)?);
     if before.get(start + width_of_one..)? != last.get(start + width..)? || one == two {
         return None;
     }
-    let next = if two > one { two.checked_add(two - one)? } else { two.checked_sub(one - two)? };
+    let next = if two > one {
+        two.checked_add(two - one)?
+    } else {
+        two.checked_sub(one - two)?
+    };
     let is_padded = width_of_one == width;
     let width = if is_padded { width } else { 0 };
-    Some(format!("{}{next:0width$}{}", last.get(..start)?, last.get(start + number(last)?.1..)?))
+    Some(format!(
+        "{}{next:0width$}{}",
+        last.get(..start)?,
+        last.get(start + number(last)?.1..)?
+    ))
 }
 
 #[cfg(test)]
@@ -512,15 +612,35 @@ mod tests {
     #[test]
     fn the_next_address_is_a_number_further() {
         let check = |before: &str, last: &str, expect: Option<&str>| {
-            assert_eq!(next_number(before, last).as_deref(), expect, "{before} {last}");
+            assert_eq!(
+                next_number(before, last).as_deref(),
+                expect,
+                "{before} {last}"
+            );
         };
         check("http://x/a3", "http://x/a2", Some("http://x/a1"));
         check("http://x/a1", "http://x/a0", None);
-        check("http://x/a10.xml", "http://x/a9.xml", Some("http://x/a8.xml"));
-        check("http://x/f?page=9", "http://x/f?page=10", Some("http://x/f?page=11"));
+        check(
+            "http://x/a10.xml",
+            "http://x/a9.xml",
+            Some("http://x/a8.xml"),
+        );
+        check(
+            "http://x/f?page=9",
+            "http://x/f?page=10",
+            Some("http://x/f?page=11"),
+        );
         check("http://x/0010", "http://x/0009", Some("http://x/0008"));
-        check("http://x/2005/03", "http://x/2005/02", Some("http://x/2005/01"));
-        check("http://x/f?start=26&n=25", "http://x/f?start=51&n=25", Some("http://x/f?start=76&n=25"));
+        check(
+            "http://x/2005/03",
+            "http://x/2005/02",
+            Some("http://x/2005/01"),
+        );
+        check(
+            "http://x/f?start=26&n=25",
+            "http://x/f?start=51&n=25",
+            Some("http://x/f?start=76&n=25"),
+        );
         check("http://x/a", "http://x/b", None);
         check("http://x/1/a", "http://x/2/b", None);
         check("http://x/a3", "http://x/a3", None);

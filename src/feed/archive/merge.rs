@@ -1,5 +1,6 @@
-//! Archives and the live document as one: of an entry that stands in several of them one is taken (H-25), and what they
-//! change is put into one chronological order (H-8). Presence only: archives say nothing by what they lack.
+//! Archives and the live document as one: of an entry that stands in several of them one is taken
+//! (H-25), and what they change is put into one chronological order (H-8). Presence only: archives
+//! say nothing by what they lack.
 
 use crate::feed::{
     item::{Content, KeyHash, Reason},
@@ -31,33 +32,51 @@ struct VersionPlace {
     at: usize,
 }
 
-/// The entries of archives that the live document does not hold, each once, newest page first: the latest updated
-/// version, of equals the one of the newest document. One that archives hold in a later version than the live document
-/// takes its place there, with the live one's bytes as what the next poll is compared with.
+/// The entries of archives that the live document does not hold, each once, newest page first: the
+/// latest updated version, of equals the one of the newest document. One that archives hold in a
+/// later version than the live document takes its place there, with the live one's bytes as what
+/// the next poll is compared with.
 pub fn merge(live: &mut Observation, pages: Vec<ArchivedPage>) -> Vec<(Stamp, ParsedEntry)> {
     let shared = shared(live, &pages);
     let name = |reading: &ParsedEntry| {
         let stripped = reading.key.stripped();
-        let link = reading.entry.permalink().filter(|_| shared.contains(&stripped));
-        let published = reading.entry.published.as_ref().map_or("", |date| date.raw.as_str());
-        link.map(|link| format!("{stripped}\n{link}\n{published}")).unwrap_or(stripped)
+        let link = reading
+            .entry
+            .permalink()
+            .filter(|_| shared.contains(&stripped));
+        let published = reading
+            .entry
+            .published
+            .as_ref()
+            .map_or("", |date| date.raw.as_str());
+        link.map(|link| format!("{stripped}\n{link}\n{published}"))
+            .unwrap_or(stripped)
     };
     let mut slots: HashMap<String, VersionPlace> = HashMap::new();
     for (at, sighting) in live.entries.iter().enumerate() {
         if let ObservedEntry::Read(reading) = sighting {
-            slots.entry(name(reading)).or_insert(VersionPlace { document: 0, at });
+            slots
+                .entry(name(reading))
+                .or_insert(VersionPlace { document: 0, at });
         }
     }
     let mut older: Vec<(Stamp, ParsedEntry)> = Vec::new();
     for (document, page) in (1..).zip(pages) {
         for reading in page.readings {
             let Some(slot) = slots.get(&name(&reading)).copied() else {
-                slots.insert(name(&reading), VersionPlace { document, at: older.len() });
+                slots.insert(
+                    name(&reading),
+                    VersionPlace {
+                        document,
+                        at: older.len(),
+                    },
+                );
                 older.push((page.read_at, reading));
                 continue;
             };
             if slot.document == document {
-                // Twice in one document: which of them counts is decided where any document's entries are bound.
+                // Twice in one document: which of them counts is decided where any document's
+                // entries are bound.
                 older.push((page.read_at, reading));
                 continue;
             }
@@ -67,8 +86,15 @@ pub fn merge(live: &mut Observation, pages: Vec<ArchivedPage>) -> Vec<(Stamp, Pa
                 _ => &mut older[slot.at].1,
             };
             if chronology::touched(&reading.entry) > chronology::touched(&held.entry) {
-                let raw = if slot.document == 0 { held.digests.raw } else { reading.digests.raw };
-                held.digests = crate::feed::item::ItemDigests { raw, ..reading.digests };
+                let raw = if slot.document == 0 {
+                    held.digests.raw
+                } else {
+                    reading.digests.raw
+                };
+                held.digests = crate::feed::item::ItemDigests {
+                    raw,
+                    ..reading.digests
+                };
                 held.entry = reading.entry;
             }
         }
@@ -84,7 +110,9 @@ fn shared(live: &Observation, pages: &[ArchivedPage]) -> HashSet<String> {
     });
     let mut shared = repeated(of_live);
     for page in pages {
-        shared.extend(repeated(page.readings.iter().map(|reading| reading.key.stripped())));
+        shared.extend(repeated(
+            page.readings.iter().map(|reading| reading.key.stripped()),
+        ));
     }
     shared
 }
@@ -94,32 +122,47 @@ fn repeated(keys: impl Iterator<Item = String>) -> HashSet<String> {
     keys.filter(|key| !met.insert(key.clone())).collect()
 }
 
-/// Of archives that were read a while ago, what still counts beside what is held by now: an item is only changed by a
-/// version that was updated later (H-25), and only brought back by a page that was read after its end, or, when its
-/// publisher said that it is deleted, by a version that was updated after that.
-pub fn settle_known(namespace: &str, known: &Known, older: Vec<(Stamp, ParsedEntry)>) -> Vec<ObservedEntry> {
+/// Of archives that were read a while ago, what still counts beside what is held by now: an item is
+/// only changed by a version that was updated later (H-25), and only brought back by a page that
+/// was read after its end, or, when its publisher said that it is deleted, by a version that was
+/// updated after that.
+pub fn settle_known(
+    namespace: &str,
+    known: &Known,
+    older: Vec<(Stamp, ParsedEntry)>,
+) -> Vec<ObservedEntry> {
     let counts = |(read_at, reading): &(Stamp, ParsedEntry)| {
-        let Some(item) = known.items.get(&KeyHash::of(namespace, &reading.key.stripped())) else {
+        let Some(item) = known
+            .items
+            .get(&KeyHash::of(namespace, &reading.key.stripped()))
+        else {
             return true;
         };
         let touched = chronology::touched(&reading.entry);
         match &item.content {
             content if content.is_forgotten() => false,
             Content::Live(held) => touched > chronology::touched(held),
-            // Archives are not written again when their publisher says elsewhere that an entry is deleted (RFC 6721).
+            // Archives are not written again when their publisher says elsewhere that an entry is
+            // deleted (RFC 6721).
             Content::Gone { reason, .. } => {
                 *read_at > item.modified
                     && (*reason != Reason::Explicit || touched > Some(item.modified.into()))
             }
         }
     };
-    older.into_iter().filter(counts).map(|(_, reading)| ObservedEntry::Read(Box::new(reading))).collect()
+    older
+        .into_iter()
+        .filter(counts)
+        .map(|(_, reading)| ObservedEntry::Read(Box::new(reading)))
+        .collect()
 }
 
 /// Changes by archives and the live document, oldest first, tombstones last.
 pub fn chronological(older: Vec<Change>, newer: Vec<Change>) -> Vec<Change> {
     let settled: HashSet<_> = newer.iter().map(Change::id).collect();
-    let older = older.into_iter().filter(|change| !settled.contains(&change.id()));
+    let older = older
+        .into_iter()
+        .filter(|change| !settled.contains(&change.id()));
     let mut before = Moment::MIN;
     let mut dated: Vec<(Moment, Change)> = older
         .chain(newer)

@@ -1,4 +1,5 @@
-//! Reading forward: what a page on the way is taken for, and the step from a good page to the next; not the proof of the end.
+//! Reading forward: what a page on the way is taken for, and the step from a good page to the next;
+//! not the proof of the end.
 
 use super::{
     ArchiveWalk, EndClaim, EndSign, EndStep, PageTrace, PageUse, WalkPhase, WalkReply, WalkRules,
@@ -34,7 +35,13 @@ pub(super) enum Look {
 
 impl ArchiveWalk {
     /// Takes in the answer to the request for a page on the way.
-    pub(super) fn read(&mut self, url: &str, reply: WalkReply<'_>, rules: &WalkRules, now: Stamp) -> PageUse {
+    pub(super) fn read(
+        &mut self,
+        url: &str,
+        reply: WalkReply<'_>,
+        rules: &WalkRules,
+        now: Stamp,
+    ) -> PageUse {
         match reply {
             WalkReply::Deferred { .. } => PageUse::Drop,
             WalkReply::Page(seen) if self.asks_again_for(&seen) => {
@@ -44,7 +51,10 @@ impl ArchiveWalk {
             WalkReply::Page(seen) => self.page(url, &seen, rules, now),
             WalkReply::Missing { status } => self.odd(url, EndSign::Missing { status }, now),
             WalkReply::NoFeed => self.odd(url, EndSign::NoFeed, now),
-            WalkReply::Failed { why, retry_after_secs } => {
+            WalkReply::Failed {
+                why,
+                retry_after_secs,
+            } => {
                 let reason = PartialReason::Unreadable(why.to_owned());
                 let is_on_way = self.counts.on_way > 0;
                 let was_paused = self.retry.as_ref().is_some_and(|retry| retry.rounds > 0);
@@ -59,7 +69,13 @@ impl ArchiveWalk {
         }
     }
 
-    fn page(&mut self, url: &str, seen: &WalkedDocument<'_>, rules: &WalkRules, now: Stamp) -> PageUse {
+    fn page(
+        &mut self,
+        url: &str,
+        seen: &WalkedDocument<'_>,
+        rules: &WalkRules,
+        now: Stamp,
+    ) -> PageUse {
         if !rules.reach.holds(seen.landed) {
             self.refuse(PartialReason::RedirectsToAnotherHost);
             return PageUse::Drop;
@@ -82,18 +98,29 @@ impl ArchiveWalk {
         let is_elsewhere = address(seen.landed) != address(url);
         let leads_back = is_elsewhere && self.trail.has_visited(seen.landed);
         // A page that is asked for again after a step back may be what it was.
-        let repeats = leads_back || self.trail.bodies.contains(&seen.body) && !self.trail.has_visited(url);
+        let repeats =
+            leads_back || self.trail.bodies.contains(&seen.body) && !self.trail.has_visited(url);
         let is_first = self.counts.on_way == 0;
-        let is_new =
-            if self.counts_pages() { self.trail.is_new_on_way(seen) } else { self.trail.is_new(seen) };
+        let is_new = if self.counts_pages() {
+            self.trail.is_new_on_way(seen)
+        } else {
+            self.trail.is_new(seen)
+        };
         let found = if is_new { Look::Fresh } else { Look::Known };
         let Some(counted) = self.strategy().and_then(Strategy::counted) else {
             return match () {
-                () if seen.keys.is_empty() && !seen.damaged && !repeats && self.leads_nowhere(seen) => {
+                () if seen.keys.is_empty()
+                    && !seen.damaged
+                    && !repeats
+                    && self.leads_nowhere(seen) =>
+                {
                     Look::Sign(EndSign::Empty)
                 }
                 () if repeats => Look::Sign(EndSign::Circle),
-                () if is_first && !is_new && matches!(self.strategy(), Some(Strategy::Whole { .. })) => {
+                () if is_first
+                    && !is_new
+                    && matches!(self.strategy(), Some(Strategy::Whole { .. })) =>
+                {
                     Look::Sign(EndSign::Feed)
                 }
                 () => found,
@@ -101,7 +128,8 @@ impl ArchiveWalk {
         };
         let is_sorted_otherwise = self.strategy().is_some_and(Strategy::is_sorted_otherwise);
         let shows_live = if is_sorted_otherwise {
-            is_first && (repeats || self.trail.is_within_live(seen)) || self.trail.is_live_body(seen)
+            is_first && (repeats || self.trail.is_within_live(seen))
+                || self.trail.is_live_body(seen)
         } else {
             self.trail.is_live(seen)
         };
@@ -122,7 +150,12 @@ impl ArchiveWalk {
     }
 
     /// Takes in a page of the archives and goes on behind it.
-    pub(super) fn take(&mut self, url: &str, seen: &WalkedDocument<'_>, rules: &WalkRules) -> PageUse {
+    pub(super) fn take(
+        &mut self,
+        url: &str,
+        seen: &WalkedDocument<'_>,
+        rules: &WalkRules,
+    ) -> PageUse {
         let connects = self.connects(seen);
         self.take_in(url, seen, rules, connects)
     }
@@ -145,7 +178,9 @@ impl ArchiveWalk {
         connects: bool,
     ) -> PageUse {
         let is_new = self.trail.is_new_on_way(seen);
-        let expected = self.further_url().filter(|_| self.strategy().is_some_and(Strategy::follows_links));
+        let expected = self
+            .further_url()
+            .filter(|_| self.strategy().is_some_and(Strategy::follows_links));
         self.counts.total = self.counts.total.max(seen.metadata.paging.total_items);
         self.counts.pages += 1;
         self.counts.on_way += 1;
@@ -158,8 +193,10 @@ impl ArchiveWalk {
         self.counts.last = self.counts.kept;
         if self.strategy().is_some_and(Strategy::follows_links) {
             self.follow(url, seen, rules);
-            // The numbers in the addresses jump: the one between may be an archive that nobody named.
-            if let Some(passed_over) = expected.filter(|expected| !self.trail.has_visited(expected)) {
+            // The numbers in the addresses jump: the one between may be an archive that nobody
+            // named.
+            if let Some(passed_over) = expected.filter(|expected| !self.trail.has_visited(expected))
+            {
                 self.add_hole(passed_over, None);
             }
             if self.counts.on_way == 2 {
@@ -171,7 +208,8 @@ impl ArchiveWalk {
             if !connects {
                 self.lack(PartialReason::PagesMoved);
             }
-            // The page is taken in before its link is looked for: the last page has none and is the oldest.
+            // The page is taken in before its link is looked for: the last page has none and is the
+            // oldest.
             self.go_on(url, seen, rules);
         } else {
             self.go_back();
@@ -189,8 +227,18 @@ impl ArchiveWalk {
         }
         self.counts.kept += 1;
         let no = self.counts.kept;
-        self.recall(&PageTrace { no, url, landed: seen.landed, body: seen.body, keys: seen.keys });
-        if is_new { PageUse::Keep } else { PageUse::Trace }
+        self.recall(&PageTrace {
+            no,
+            url,
+            landed: seen.landed,
+            body: seen.body,
+            keys: seen.keys,
+        });
+        if is_new {
+            PageUse::Keep
+        } else {
+            PageUse::Trace
+        }
     }
 
     /// Notes what a document that was found by its link says against itself and its neighbours.
@@ -203,7 +251,8 @@ impl ArchiveWalk {
         if seen.keys.is_empty() {
             self.lack(PartialReason::EmptyPage);
         }
-        // An archive that follows this one and that nobody named stands in a gap. Behind the newest one it may not be there yet.
+        // An archive that follows this one and that nobody named stands in a gap. Behind the newest
+        // one it may not be there yet.
         let newer = seen.metadata.link("next-archive").filter(|_| is_archive);
         let newer = newer.and_then(|newer| rules.reach.mapped(newer));
         if let Some(newer) = newer.filter(|newer| !self.trail.has_visited(newer)) {
@@ -231,7 +280,9 @@ impl ArchiveWalk {
 
     /// True when a page overlaps what was read before it, as it must where entries are counted.
     fn connects(&self, seen: &WalkedDocument<'_>) -> bool {
-        let Some(counted) = self.strategy().and_then(Strategy::counted) else { return true };
+        let Some(counted) = self.strategy().and_then(Strategy::counted) else {
+            return true;
+        };
         let is_overlapping = !counted.entries || counted.at <= counted.start;
         is_overlapping || seen.keys.iter().any(|key| self.trail.has_key(key))
     }
@@ -240,7 +291,9 @@ impl ArchiveWalk {
     fn go_back(&mut self) {
         self.counts.backs += 1;
         let feed = self.feed.clone();
-        let Some((Strategy::CountedPages(counted), _)) = self.ways.first_mut() else { return };
+        let Some((Strategy::CountedPages(counted), _)) = self.ways.first_mut() else {
+            return;
+        };
         counted.go_back();
         let url = counted.url(&feed);
         match url {
@@ -258,17 +311,22 @@ impl ArchiveWalk {
 
     /// True when a page of links leads nowhere.
     pub(super) fn leads_nowhere(&self, seen: &WalkedDocument<'_>) -> bool {
-        self.strategy()
-            .is_some_and(|strategy| matches!(strategy.clone().after(&self.feed, seen), NextPage::End))
+        self.strategy().is_some_and(|strategy| {
+            matches!(strategy.clone().after(&self.feed, seen), NextPage::End)
+        })
     }
 
     /// From a page to the next.
     pub(super) fn go_on(&mut self, url: &str, seen: &WalkedDocument<'_>, rules: &WalkRules) {
-        let Some((strategy, _)) = self.ways.first_mut() else { return self.end(Completion::Unknown) };
+        let Some((strategy, _)) = self.ways.first_mut() else {
+            return self.end(Completion::Unknown);
+        };
         let follows_links = strategy.follows_links();
         let next = strategy.after(&self.feed, seen);
         if self.counts.bytes > rules.bytes_max {
-            let reason = PartialReason::TooManyBytes { mib_max: rules.bytes_max.div_ceil(1 << 20) };
+            let reason = PartialReason::TooManyBytes {
+                mib_max: rules.bytes_max.div_ceil(1 << 20),
+            };
             return self.end(Completion::Partial(reason));
         }
         let next = match next {
@@ -286,7 +344,9 @@ impl ArchiveWalk {
             };
         }
         if self.counts.pages >= rules.pages_max {
-            let reason = PartialReason::TooManyPages { pages_max: rules.pages_max };
+            let reason = PartialReason::TooManyPages {
+                pages_max: rules.pages_max,
+            };
             return self.end(Completion::Partial(reason));
         }
         match rules.reach.mapped(&next) {
@@ -310,7 +370,11 @@ impl ArchiveWalk {
             self.findings.proof = Some(EndProof::WholeDocument);
             return self.end(Completion::Complete);
         }
-        if let Some(items) = self.counts.total.filter(|total| self.entries() as u64 >= *total) {
+        if let Some(items) = self
+            .counts
+            .total
+            .filter(|total| self.entries() as u64 >= *total)
+        {
             return self.after_confirmation(EndClaim::new(url, EndSign::Total { items }));
         }
         let sign = self.no_link(url, seen, rules);
@@ -318,28 +382,43 @@ impl ArchiveWalk {
     }
 
     /// The sign that a page is the last because it leads nowhere, or the reason why it cannot be.
-    pub(super) fn no_link(&self, url: &str, seen: &WalkedDocument<'_>, rules: &WalkRules) -> EndSign {
-        let last = seen.metadata.link("last").and_then(|last| rules.reach.mapped(last));
-        let is_last = last.is_none_or(|last| self.trail.has_visited(&last) || is_same_document(url, &last));
+    pub(super) fn no_link(
+        &self,
+        url: &str,
+        seen: &WalkedDocument<'_>,
+        rules: &WalkRules,
+    ) -> EndSign {
+        let last = seen
+            .metadata
+            .link("last")
+            .and_then(|last| rules.reach.mapped(last));
+        let is_last =
+            last.is_none_or(|last| self.trail.has_visited(&last) || is_same_document(url, &last));
         let is_marked = !self.findings.marked || seen.metadata.history.archive;
         let total = seen.metadata.paging.total_items.unwrap_or_default();
         match () {
             () if !is_last => EndSign::Denied(PartialReason::NotTheLast),
             () if !is_marked => EndSign::Denied(PartialReason::NoArchive),
             () if (self.entries() as u64) < total => {
-                EndSign::Denied(PartialReason::FewerThanSaid { total, found: self.entries() as u64 })
+                EndSign::Denied(PartialReason::FewerThanSaid {
+                    total,
+                    found: self.entries() as u64,
+                })
             }
             () => EndSign::NoLink,
         }
     }
 
-    /// At something that is no page: the way is wrong, the page fails for now, or the end is reached.
+    /// At something that is no page: the way is wrong, the page fails for now, or the end is
+    /// reached.
     fn odd(&mut self, url: &str, sign: EndSign, now: Stamp) -> PageUse {
         let is_first = self.counts.on_way == 0;
         let has_other_way = self.ways.len() > 1;
         if self.counts_pages() {
             match sign {
-                EndSign::Missing { status: 403 } | EndSign::Foreign if is_first => self.refuse(sign.reason()),
+                EndSign::Missing { status: 403 } | EndSign::Foreign if is_first => {
+                    self.refuse(sign.reason())
+                }
                 // The server does not know the order, and the next way does without it.
                 sign if is_first && self.strategy().is_some_and(Strategy::is_sorted_otherwise) => {
                     self.next_strategy((sign == EndSign::NoFeed).then_some(PartialReason::NoFeed));
@@ -371,15 +450,28 @@ impl ArchiveWalk {
     pub(super) fn claim(&mut self, url: &str, sign: EndSign) {
         self.retry = None;
         let claim = EndClaim::new(url, sign);
-        let reached = self.strategy().and_then(Strategy::counted).filter(|counted| counted.entries);
+        let reached = self
+            .strategy()
+            .and_then(Strategy::counted)
+            .filter(|counted| counted.entries);
         let reached = reached.map_or(0, |counted| counted.reached(1));
-        if let Some(items) = self.counts.total.filter(|total| claim.sign.is_believable() && reached >= *total)
+        if let Some(items) = self
+            .counts
+            .total
+            .filter(|total| claim.sign.is_believable() && reached >= *total)
         {
             // The publisher's count and the end of its pages agree.
-            return self.after_confirmation(EndClaim { sign: EndSign::Total { items }, ..claim });
+            return self.after_confirmation(EndClaim {
+                sign: EndSign::Total { items },
+                ..claim
+            });
         }
         // One page further, where there is such an address.
-        let step = if self.further_url().is_some() { EndStep::Further } else { EndStep::Again };
+        let step = if self.further_url().is_some() {
+            EndStep::Further
+        } else {
+            EndStep::Again
+        };
         self.phase = WalkPhase::Ending(claim, step);
     }
 

@@ -58,7 +58,13 @@ impl StagedPage {
     /// The page as a walk remembers it.
     pub fn trace(&self) -> PageTrace<'_> {
         let (url, landed) = (self.address.url.as_str(), self.address.landed.as_str());
-        PageTrace { no: self.no, url, landed, body: self.body, keys: &self.keys }
+        PageTrace {
+            no: self.no,
+            url,
+            landed,
+            body: self.body,
+            keys: &self.keys,
+        }
     }
 }
 
@@ -67,10 +73,11 @@ impl StagedPage {
 pub enum StagingChange {
     /// Those below this number lose their bytes and keep their traces: the walk goes on.
     Below(u32),
-    /// The walk is at its end: those from this number on, its own, keep their traces, beside which the next walk is laid;
-    /// those of the walk before are forgotten.
+    /// The walk is at its end: those from this number on, its own, keep their traces, beside which
+    /// the next walk is laid; those of the walk before are forgotten.
     Since(u32),
-    /// The walk is at its end and saw less than the one before may have: those from this number on are forgotten.
+    /// The walk is at its end and saw less than the one before may have: those from this number on
+    /// are forgotten.
     Without(u32),
     /// The feed has another URL: all of them are forgotten, and the walk.
     All,
@@ -103,7 +110,12 @@ impl StagedWalk {
         // The live document of that walk is no archive. It came first, so it has the lowest number.
         for page in self.pages.iter().filter(|page| page.no < base).skip(1) {
             let strong = usize::try_from(page.strong).unwrap_or(usize::MAX);
-            held.extend(page.keys.iter().take(strong).map(|key| (*key, page.read_at)));
+            held.extend(
+                page.keys
+                    .iter()
+                    .take(strong)
+                    .map(|key| (*key, page.read_at)),
+            );
         }
         held
     }
@@ -112,7 +124,8 @@ impl StagedWalk {
     pub fn shown(&self) -> HashMap<KeyHash, Stamp> {
         let base = self.walk.as_ref().map_or(0, ArchiveWalk::base);
         let own = self.pages.iter().filter(|page| page.no > base);
-        own.flat_map(|page| page.keys.iter().map(|key| (*key, page.read_at))).collect()
+        own.flat_map(|page| page.keys.iter().map(|key| (*key, page.read_at)))
+            .collect()
     }
 
     /// True when pages wait to be committed.
@@ -123,9 +136,11 @@ impl StagedWalk {
     /// Change to the pages in a commit that makes items of them.
     pub fn unstage(&self) -> StagingChange {
         match &self.walk {
-            Some(walk) if !walk.is_done() => {
-                StagingChange::Below(self.pages.last().map_or(0, |page| page.no.saturating_add(1)))
-            }
+            Some(walk) if !walk.is_done() => StagingChange::Below(
+                self.pages
+                    .last()
+                    .map_or(0, |page| page.no.saturating_add(1)),
+            ),
             Some(walk) if !walk.proves() && self.pages.iter().any(|page| page.no < walk.base()) => {
                 StagingChange::Without(walk.base())
             }

@@ -1,4 +1,5 @@
-//! The ladder of ways to older entries (POLLING 3.1), and how each leads from a page to the next; not the guards.
+//! The ladder of ways to older entries (POLLING 3.1), and how each leads from a page to the next;
+//! not the guards.
 
 use super::{
     WalkRules, WalkedDocument,
@@ -60,7 +61,8 @@ impl Strategy {
         matches!(self, Self::CountedPages(counted) if !counted.entries && counted.with.is_empty())
     }
 
-    /// True when it counts pages in another order than that of the live document, so that they begin with the first.
+    /// True when it counts pages in another order than that of the live document, so that they
+    /// begin with the first.
     pub(super) fn is_sorted_otherwise(&self) -> bool {
         matches!(self, Self::CountedPages(counted) if !counted.entries && !counted.with.is_empty())
     }
@@ -75,7 +77,8 @@ impl Strategy {
 
     /// From a page that was read to the address of the next, as the document or the count has it.
     pub(super) fn after(&mut self, feed: &str, seen: &WalkedDocument<'_>) -> NextPage {
-        let page = |url: Option<&str>| url.map_or(NextPage::End, |url| NextPage::Page(url.to_owned()));
+        let page =
+            |url: Option<&str>| url.map_or(NextPage::End, |url| NextPage::Page(url.to_owned()));
         match self {
             Self::Archives => page(seen.metadata.older_archive()),
             Self::Pages { rel } => page(link(seen, rel)),
@@ -83,10 +86,12 @@ impl Strategy {
                 counted.go_on(seen.keys.len());
                 counted.url(feed).map_or(NextPage::End, NextPage::Page)
             }
-            Self::Whole { most } => match most.filter(|most| seen.keys.len() as u64 >= u64::from(*most)) {
-                Some(most) => NextPage::Short(PartialReason::ServerLimit { entries_max: most }),
-                None => NextPage::End,
-            },
+            Self::Whole { most } => {
+                match most.filter(|most| seen.keys.len() as u64 >= u64::from(*most)) {
+                    Some(most) => NextPage::Short(PartialReason::ServerLimit { entries_max: most }),
+                    None => NextPage::End,
+                }
+            }
         }
     }
 }
@@ -106,12 +111,20 @@ impl fmt::Display for Strategy {
 /// True when the document itself shows that it is everything.
 pub(super) fn shows_all(live: &WalkedDocument<'_>) -> bool {
     let shown = live.keys.len() as u64;
-    let leads_on = live.metadata.older_archive().or_else(|| live.metadata.link("next")).is_some();
-    live.metadata.paging.total_items.is_some_and(|total| shown > 0 && total == shown) && !leads_on
+    let leads_on = live
+        .metadata
+        .older_archive()
+        .or_else(|| live.metadata.link("next"))
+        .is_some();
+    live.metadata
+        .paging
+        .total_items
+        .is_some_and(|total| shown > 0 && total == shown)
+        && !leads_on
 }
 
-/// Every way that a live document and its platform offer, the best first, each with its first address; and why the
-/// publisher's own way was not one.
+/// Every way that a live document and its platform offer, the best first, each with its first
+/// address; and why the publisher's own way was not one.
 pub(super) fn ways(
     feed: &Url,
     live: &WalkedDocument<'_>,
@@ -120,10 +133,21 @@ pub(super) fn ways(
 ) -> (Vec<(Strategy, String)>, Option<PartialReason>) {
     let mut found: Vec<(Strategy, String)> = Vec::new();
     let mut flaw = None;
-    let rel = ["next", "previous", "prev"].into_iter().find(|rel| live.metadata.link(rel).is_some());
+    let rel = ["next", "previous", "prev"]
+        .into_iter()
+        .find(|rel| live.metadata.link(rel).is_some());
     let linked = [
-        live.metadata.older_archive().map(|url| (Strategy::Archives, url)),
-        rel.and_then(|rel| Some((Strategy::Pages { rel: rel.to_owned() }, live.metadata.link(rel)?))),
+        live.metadata
+            .older_archive()
+            .map(|url| (Strategy::Archives, url)),
+        rel.and_then(|rel| {
+            Some((
+                Strategy::Pages {
+                    rel: rel.to_owned(),
+                },
+                live.metadata.link(rel)?,
+            ))
+        }),
     ];
     for (way, url) in linked.into_iter().flatten() {
         match rules.reach.mapped(url) {
@@ -134,7 +158,9 @@ pub(super) fn ways(
             None => flaw = Some(PartialReason::LinksToAnotherHost),
         }
     }
-    let recipes = profile.map(|profile| profile.history.as_slice()).unwrap_or_default();
+    let recipes = profile
+        .map(|profile| profile.history.as_slice())
+        .unwrap_or_default();
     let counted = searched(feed, live).into_iter();
     for pages in counted.chain(recipes.iter().filter_map(|recipe| of_recipe(recipe, live))) {
         let url = pages.url(feed.as_str());
@@ -152,11 +178,19 @@ fn whole(recipe: &Recipe, feed: &Url) -> Option<(Strategy, String)> {
             set_query(&mut url, param, value);
             None
         }
-        Recipe::Limit { param, max: Some(max), with } => {
+        Recipe::Limit {
+            param,
+            max: Some(max),
+            with,
+        } => {
             set_query(&mut url, param, &max.to_string());
-            with.as_deref().map(pairs).unwrap_or_default().iter().for_each(|(name, value)| {
-                set_query(&mut url, name, value);
-            });
+            with.as_deref()
+                .map(pairs)
+                .unwrap_or_default()
+                .iter()
+                .for_each(|(name, value)| {
+                    set_query(&mut url, name, value);
+                });
             Some(*max)
         }
         _ => return None,

@@ -32,26 +32,43 @@ struct Doc {
 }
 
 fn doc(ids: impl IntoIterator<Item = u32>) -> Doc {
-    Doc { ids: ids.into_iter().collect(), status: 200, ..Doc::default() }
+    Doc {
+        ids: ids.into_iter().collect(),
+        status: 200,
+        ..Doc::default()
+    }
 }
 
 fn linked(ids: impl IntoIterator<Item = u32>, rel: &str, href: &str) -> Doc {
     let mut doc = doc(ids);
-    doc.metadata.links.push(Link { href: href.into(), rel: rel.into(), ..Link::default() });
+    doc.metadata.links.push(Link {
+        href: href.into(),
+        rel: rel.into(),
+        ..Link::default()
+    });
     doc
 }
 
 fn status(status: u16) -> Doc {
-    Doc { status, ..Doc::default() }
+    Doc {
+        status,
+        ..Doc::default()
+    }
 }
 
 type Publisher = BTreeMap<String, Doc>;
 
 fn publisher(docs: &[(&str, Doc)]) -> Publisher {
     let at = |path: &str| {
-        if path.contains("://") { path.to_owned() } else { format!("http://blog.example{path}") }
+        if path.contains("://") {
+            path.to_owned()
+        } else {
+            format!("http://blog.example{path}")
+        }
     };
-    docs.iter().map(|(path, doc)| (at(path), doc.clone())).collect()
+    docs.iter()
+        .map(|(path, doc)| (at(path), doc.clone()))
+        .collect()
 }
 
 fn rules() -> WalkRules {
@@ -65,11 +82,17 @@ fn rules() -> WalkRules {
 }
 
 fn keys(ids: &[u32]) -> Vec<KeyHash> {
-    ids.iter().map(|id| KeyHash::of("ns", &id.to_string())).collect()
+    ids.iter()
+        .map(|id| KeyHash::of("ns", &id.to_string()))
+        .collect()
 }
 
 fn body(url: &str, doc: &Doc) -> Digest {
-    Digest::of(doc.body.map_or_else(|| format!("{url}{:?}", doc.ids), |body| body.to_string()).as_bytes())
+    Digest::of(
+        doc.body
+            .map_or_else(|| format!("{url}{:?}", doc.ids), |body| body.to_string())
+            .as_bytes(),
+    )
 }
 
 fn begin(publisher: &Publisher, profile: &str, rules: &WalkRules) -> Result<ArchiveWalk, History> {
@@ -111,7 +134,10 @@ fn step(
 
 /// Tells a walk what an address answered.
 fn reply(walk: &mut ArchiveWalk, url: &str, doc: &Doc, rules: &WalkRules, now: Stamp) -> PageUse {
-    let (keys, landed) = (keys(&doc.ids), doc.landed.clone().unwrap_or_else(|| url.to_owned()));
+    let (keys, landed) = (
+        keys(&doc.ids),
+        doc.landed.clone().unwrap_or_else(|| url.to_owned()),
+    );
     let reply = match doc.status {
         200 => WalkReply::Page(WalkedDocument {
             landed: &landed,
@@ -124,7 +150,10 @@ fn reply(walk: &mut ArchiveWalk, url: &str, doc: &Doc, rules: &WalkRules, now: S
         }),
         status @ (403 | 404 | 410) => WalkReply::Missing { status },
         299 => WalkReply::NoFeed,
-        _ => WalkReply::Failed { why: "the publisher answered 500", retry_after_secs: None },
+        _ => WalkReply::Failed {
+            why: "the publisher answered 500",
+            retry_after_secs: None,
+        },
     };
     walk.answer(reply, rules, now)
 }
@@ -141,7 +170,9 @@ fn walk_with(publisher: &Publisher, profile: &str, rules: &WalkRules) -> (Vec<St
             return (kept, walk.history());
         }
         assert_eq!(walk.history(), History::Running);
-        let Some((url, verdict)) = step(&mut walk, publisher, rules, &mut now) else { break };
+        let Some((url, verdict)) = step(&mut walk, publisher, rules, &mut now) else {
+            break;
+        };
         if verdict == PageUse::Keep {
             kept.push(url.trim_start_matches("http://blog.example").to_owned());
         }
@@ -154,7 +185,10 @@ fn check(docs: &[(&str, Doc)], profile: &str, kept: &[&str], history: &str) {
     let (found, end) = walk_with(&publisher(docs), profile, &rules());
     assert_eq!(
         (found, end.to_string()),
-        (kept.iter().map(|s| (*s).to_owned()).collect(), history.to_owned())
+        (
+            kept.iter().map(|s| (*s).to_owned()).collect(),
+            history.to_owned()
+        )
     );
 }
 
@@ -171,7 +205,14 @@ fn again(docs: &[(&str, Doc)], profile: &str, before: &PreviousWalk) -> ArchiveW
 fn of_feed(mut doc: Doc, id: &str, title: &str, site: &str) -> Doc {
     let (href, rel) = (site.to_owned(), "alternate".to_owned());
     doc.metadata.id = (!id.is_empty()).then(|| id.to_owned());
-    doc.metadata.title = Some(everfeed_adapters::Text { value: title.to_owned(), ..Default::default() });
-    doc.metadata.links.push(Link { href, rel, ..Link::default() });
+    doc.metadata.title = Some(everfeed_adapters::Text {
+        value: title.to_owned(),
+        ..Default::default()
+    });
+    doc.metadata.links.push(Link {
+        href,
+        rel,
+        ..Link::default()
+    });
     doc
 }

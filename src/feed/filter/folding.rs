@@ -31,11 +31,15 @@ impl FoldedWords {
         self.0.push_str(TEXT_END);
     }
 
-    /// True when the words of a phrase stand in one of the texts, one behind the other. A word is met whole, but in scripts that
-    /// write no spaces between words.
+    /// True when the words of a phrase stand in one of the texts, one behind the other. A word is
+    /// met whole, but in scripts that write no spaces between words.
     pub(super) fn hold(&self, phrase: &str) -> bool {
         let open = |edge: Option<char>| if edge.is_some_and(runs_on) { "" } else { " " };
-        let needle = format!("{}{phrase}{}", open(phrase.chars().next()), open(phrase.chars().next_back()));
+        let needle = format!(
+            "{}{phrase}{}",
+            open(phrase.chars().next()),
+            open(phrase.chars().next_back())
+        );
         memmem::find(self.0.as_bytes(), needle.as_bytes()).is_some()
     }
 }
@@ -50,14 +54,16 @@ impl FoldedWords {
 /// The end of each text: no word can hold it.
 const TEXT_END: &str = "\n ";
 
-/// The words of a text without markup, folded, with one space between two of them; empty when it has none.
+/// The words of a text without markup, folded, with one space between two of them; empty when it
+/// has none.
 pub(super) fn phrase(text: &str) -> String {
     let mut words = " ".to_owned();
     words_into(&mut words, text);
     words.trim_matches(' ').to_owned()
 }
 
-/// A text without case and diacritics, and with one space wherever it has white space. Signs stay: C++ is not C#.
+/// A text without case and diacritics, and with one space wherever it has white space. Signs stay:
+/// C++ is not C#.
 pub(super) fn folded(text: &str) -> String {
     let mut folded = String::with_capacity(text.len());
     if text.is_ascii() {
@@ -91,7 +97,11 @@ fn words_into(out: &mut String, text: &str) {
             return;
         }
         // A change of script ends a word, because some write no spaces between words.
-        if words.chars().next_back().is_some_and(|last| last != ' ' && runs_on(last) != runs_on(c)) {
+        if words
+            .chars()
+            .next_back()
+            .is_some_and(|last| last != ' ' && runs_on(last) != runs_on(c))
+        {
             words.push(' ');
         }
         words.push(c);
@@ -111,7 +121,10 @@ fn end_word(out: &mut String) {
 /// Hands over the characters of a text without case and diacritics, decomposed.
 fn each_folded(text: &str, mut take: impl FnMut(char)) {
     let decomposed = DecomposingNormalizerBorrowed::new_nfkd();
-    for c in decomposed.normalize_iter(text.chars()).filter(|c| !is_diacritic(*c)) {
+    for c in decomposed
+        .normalize_iter(text.chars())
+        .filter(|c| !is_diacritic(*c))
+    {
         for lower in c.to_lowercase().filter(|c| !is_diacritic(*c)) {
             match spelt_out(lower) {
                 Some(letters) => letters.chars().for_each(&mut take),
@@ -129,8 +142,8 @@ fn composed(text: String) -> String {
     }
 }
 
-/// Marks that readers leave out when they type: accents, and the points of Hebrew and Arabic. Those of other scripts make other
-/// letters.
+/// Marks that readers leave out when they type: accents, and the points of Hebrew and Arabic. Those
+/// of other scripts make other letters.
 const fn is_diacritic(c: char) -> bool {
     matches!(c, '\u{300}'..='\u{36F}' | '\u{591}'..='\u{5BD}' | '\u{5BF}' | '\u{5C1}' | '\u{5C2}' | '\u{5C4}' | '\u{5C5}'
         | '\u{610}'..='\u{61A}' | '\u{640}' | '\u{64B}'..='\u{65F}' | '\u{670}' | '\u{1AB0}'..='\u{1AFF}'
@@ -171,8 +184,8 @@ pub(super) const fn runs_on(c: char) -> bool {
         | '\u{4E00}'..='\u{9FFF}' | '\u{AC00}'..='\u{D7FF}' | '\u{F900}'..='\u{FAFF}' | '\u{20000}'..='\u{3FFFF}')
 }
 
-/// The text of an HTML fragment as it is seen: without tags, comments, scripts and styles; references are resolved. Where an element
-/// breaks the line, a word ends.
+/// The text of an HTML fragment as it is seen: without tags, comments, scripts and styles;
+/// references are resolved. Where an element breaks the line, a word ends.
 fn seen(html: &str) -> String {
     let mut out = String::with_capacity(html.len());
     let mut rest = html;
@@ -181,7 +194,9 @@ fn seen(html: &str) -> String {
         rest = &rest[at..];
         rest = if rest.starts_with("<!--") {
             rest.split_once("-->").map_or("", |(_, behind)| behind)
-        } else if rest[1..].starts_with(|c: char| c.is_ascii_alphabetic() || matches!(c, '/' | '!' | '?')) {
+        } else if rest[1..]
+            .starts_with(|c: char| c.is_ascii_alphabetic() || matches!(c, '/' | '!' | '?'))
+        {
             let name = tag_name(rest);
             let behind = rest.split_once('>').map_or("", |(_, behind)| behind);
             if !is_inline(&name) {
@@ -204,7 +219,9 @@ fn seen(html: &str) -> String {
 /// The name of the tag with which a text begins, in lower case, without a prefix.
 fn tag_name(tag: &str) -> String {
     let name = tag.trim_start_matches(['<', '/']);
-    let end = name.find(|c: char| !(c.is_ascii_alphanumeric() || c == ':')).unwrap_or(name.len());
+    let end = name
+        .find(|c: char| !(c.is_ascii_alphanumeric() || c == ':'))
+        .unwrap_or(name.len());
     let name = name[..end].rsplit(':').next().unwrap_or_default();
     name.to_ascii_lowercase()
 }
@@ -225,9 +242,9 @@ fn behind_end<'a>(text: &'a str, name: &str) -> &'a str {
 /// Elements inside of which a word may go on.
 fn is_inline(name: &str) -> bool {
     const INLINE: [&str; 30] = [
-        "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "data", "del", "dfn", "em", "font",
-        "i", "ins", "kbd", "mark", "q", "s", "samp", "small", "span", "strike", "strong", "sub", "sup", "tt",
-        "u", "wbr",
+        "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "data", "del", "dfn",
+        "em", "font", "i", "ins", "kbd", "mark", "q", "s", "samp", "small", "span", "strike",
+        "strong", "sub", "sup", "tt", "u", "wbr",
     ];
     INLINE.contains(&name)
 }
@@ -238,14 +255,22 @@ mod tests {
 
     fn words(kind: TextKind, value: &str) -> FoldedWords {
         let mut words = FoldedWords::default();
-        words.add(&Text { kind, value: value.to_owned(), ..Text::default() });
+        words.add(&Text {
+            kind,
+            value: value.to_owned(),
+            ..Text::default()
+        });
         words
     }
 
     #[test]
     fn case_and_diacritics_do_not_matter_and_letters_do() {
         let check = |text: &str, typed: &str, holds: bool| {
-            assert_eq!(words(TextKind::Plain, text).hold(&phrase(typed)), holds, "{text} {typed}");
+            assert_eq!(
+                words(TextKind::Plain, text).hold(&phrase(typed)),
+                holds,
+                "{text} {typed}"
+            );
         };
         check("Crème brûlée à la carte", "CREME BRULEE", true);
         check("Straße nach Łódź", "strasse nach lodz", true);
@@ -265,7 +290,11 @@ mod tests {
     #[test]
     fn scripts_without_spaces_are_met_anywhere() {
         let check = |text: &str, typed: &str, holds: bool| {
-            assert_eq!(words(TextKind::Plain, text).hold(&phrase(typed)), holds, "{text} {typed}");
+            assert_eq!(
+                words(TextKind::Plain, text).hold(&phrase(typed)),
+                holds,
+                "{text} {typed}"
+            );
         };
         check("猫が好きです", "猫", true);
         check("猫が好きです", "好き", true);
@@ -281,7 +310,11 @@ mod tests {
     #[test]
     fn markup_is_no_word_and_a_block_ends_one() {
         let check = |html: &str, typed: &str, holds: bool| {
-            assert_eq!(words(TextKind::Html, html).hold(&phrase(typed)), holds, "{html} {typed}");
+            assert_eq!(
+                words(TextKind::Html, html).hold(&phrase(typed)),
+                holds,
+                "{html} {typed}"
+            );
         };
         check("<p>one</p><p>two</p>", "one two", true);
         check("<p>one</p><p>two</p>", "onetwo", false);

@@ -1,6 +1,6 @@
-//! Terms by which an index finds the items that a filter may show: those of an item, and those that a filter asks for. An
-//! index may name too many items, because each is held against the filter itself, and never too few; how it keeps them is a
-//! store's business.
+//! Terms by which an index finds the items that a filter may show: those of an item, and those that
+//! a filter asks for. An index may name too many items, because each is held against the filter
+//! itself, and never too few; how it keeps them is a store's business.
 
 use super::{
     Deletion, Filter, FilterTerms, ItemWords,
@@ -10,7 +10,8 @@ use super::{
 use crate::feed::item::Item;
 use everfeed_adapters::{Entry, Person};
 
-/// A word or another term of an item, as a number that stays the same for ever. Few terms share one.
+/// A word or another term of an item, as a number that stays the same for ever. Few terms share
+/// one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct IndexTerm(pub u32);
 
@@ -21,7 +22,8 @@ pub type IndexClause = Vec<IndexTerm>;
 pub const TERMS_PER_ITEM_MAX: usize = 20_000;
 
 impl IndexTerm {
-    /// Numbers below this one are never given to a term, so that an index can use them for lists of its own.
+    /// Numbers below this one are never given to a term, so that an index can use them for lists of
+    /// its own.
     pub const FIRST: u32 = 16;
 
     fn of(kind: TermKind, value: &str) -> Self {
@@ -73,24 +75,38 @@ pub(super) fn terms_of(item: &Item, words: &ItemWords) -> Option<Vec<IndexTerm>>
 }
 
 impl Filter {
-    /// The clauses that every item meets which the filter shows; none when it leaves nothing to an index.
+    /// The clauses that every item meets which the filter shows; none when it leaves nothing to an
+    /// index.
     pub fn index_clauses(&self) -> Vec<IndexClause> {
         match self {
             Self::All | Self::Live => Vec::new(),
             Self::Terms(terms) => terms.index_clauses(),
-            Self::Within(part) => [part.permitted.index_clauses(), part.asked.index_clauses()].concat(),
+            Self::Within(part) => {
+                [part.permitted.index_clauses(), part.asked.index_clauses()].concat()
+            }
         }
     }
 }
 
 impl FilterTerms {
     fn index_clauses(&self) -> Vec<IndexClause> {
-        let Self { phrases, author, category, deletion, has_enclosure, language } = self;
+        let Self {
+            phrases,
+            author,
+            category,
+            deletion,
+            has_enclosure,
+            language,
+        } = self;
         let mut terms = Vec::new();
         for word in phrases.iter().flat_map(|phrase| phrase.split(' ')) {
             terms_of_word(word, false, &mut terms);
         }
-        terms.extend(category.as_deref().map(|category| IndexTerm::of(TermKind::Category, category)));
+        terms.extend(
+            category
+                .as_deref()
+                .map(|category| IndexTerm::of(TermKind::Category, category)),
+        );
         if *has_enclosure {
             terms.push(IndexTerm::of(TermKind::Enclosure, ""));
         }
@@ -101,8 +117,10 @@ impl FilterTerms {
         terms.dedup();
         let mut clauses: Vec<IndexClause> = terms.into_iter().map(|term| vec![term]).collect();
         if let Some(author) = author {
-            clauses
-                .push(vec![IndexTerm::of(TermKind::Author, author), IndexTerm::of(TermKind::NoAuthor, "")]);
+            clauses.push(vec![
+                IndexTerm::of(TermKind::Author, author),
+                IndexTerm::of(TermKind::NoAuthor, ""),
+            ]);
         }
         if let Some(language) = language {
             let language = language.split('-').next().unwrap_or_default();
@@ -115,14 +133,20 @@ impl FilterTerms {
     }
 }
 
-/// The terms of a folded word. In a script without spaces, part of a word is met too: it is known by the pairs of its signs, and a
-/// single sign by itself, which is needed for texts (`alone`) and not for what is searched for in more signs.
+/// The terms of a folded word. In a script without spaces, part of a word is met too: it is known
+/// by the pairs of its signs, and a single sign by itself, which is needed for texts (`alone`) and
+/// not for what is searched for in more signs.
 fn terms_of_word(word: &str, alone: bool, terms: &mut Vec<IndexTerm>) {
     if !word.chars().next().is_some_and(runs_on) {
         terms.push(IndexTerm::of(TermKind::Word, word));
         return;
     }
-    let mut behind = word.char_indices().skip(1).map(|(at, _)| at).chain([word.len()]).peekable();
+    let mut behind = word
+        .char_indices()
+        .skip(1)
+        .map(|(at, _)| at)
+        .chain([word.len()])
+        .peekable();
     let mut from = 0;
     let is_single = word.chars().nth(1).is_none();
     while let Some(to) = behind.next() {
@@ -140,21 +164,37 @@ fn terms_of_word(word: &str, alone: bool, terms: &mut Vec<IndexTerm>) {
 fn terms_of_names(entry: &Entry, terms: &mut Vec<IndexTerm>) {
     for tag in &entry.categories {
         let names = [Some(&tag.term), tag.label.as_ref()];
-        terms
-            .extend(names.into_iter().flatten().map(|name| IndexTerm::of(TermKind::Category, &folded(name))));
+        terms.extend(
+            names
+                .into_iter()
+                .flatten()
+                .map(|name| IndexTerm::of(TermKind::Category, &folded(name))),
+        );
     }
     let of_sources = entry.source.iter().flat_map(|source| &source.authors);
-    for Person { name, email, uri, .. } in entry.authors.iter().chain(of_sources) {
+    for Person {
+        name, email, uri, ..
+    } in entry.authors.iter().chain(of_sources)
+    {
         let names = [name, email, uri].into_iter().flatten();
         terms.extend(names.map(|name| IndexTerm::of(TermKind::Author, &folded(name))));
     }
     if entry.authors.is_empty() {
         terms.push(IndexTerm::of(TermKind::NoAuthor, ""));
     }
-    let content = entry.content.as_ref().and_then(|body| body.text.language.as_ref());
-    let title = entry.title.as_ref().and_then(|title| title.language.as_ref());
+    let content = entry
+        .content
+        .as_ref()
+        .and_then(|body| body.text.language.as_ref());
+    let title = entry
+        .title
+        .as_ref()
+        .and_then(|title| title.language.as_ref());
     let named = terms.len();
-    for language in [entry.language.as_ref(), content, title].into_iter().flatten() {
+    for language in [entry.language.as_ref(), content, title]
+        .into_iter()
+        .flatten()
+    {
         let language = language.trim().to_ascii_lowercase();
         let primary = language.split(['-', '_']).next().unwrap_or_default();
         if !primary.is_empty() {

@@ -11,7 +11,11 @@ fn filter(raw: [(&str, &str); 1]) -> Result<Filter, BadFilter> {
 }
 
 fn filter_of(raw: &[(&str, &str)]) -> Result<Filter, BadFilter> {
-    let value = |name: &str| raw.iter().find(|(known, _)| *known == name).map_or("", |(_, value)| *value);
+    let value = |name: &str| {
+        raw.iter()
+            .find(|(known, _)| *known == name)
+            .map_or("", |(_, value)| *value)
+    };
     Filter::of(Filter::NAMES.map(value))
 }
 
@@ -31,31 +35,53 @@ fn item(entry: Entry) -> Item {
 }
 
 fn feed(language: Option<&str>) -> FeedRecord {
-    let metadata = Metadata { language: language.map(str::to_owned), ..Metadata::default() };
-    FeedRecord { metadata: Arc::new(metadata), ..FeedRecord::new(FeedNo(1), "blog", "e.org") }
+    let metadata = Metadata {
+        language: language.map(str::to_owned),
+        ..Metadata::default()
+    };
+    FeedRecord {
+        metadata: Arc::new(metadata),
+        ..FeedRecord::new(FeedNo(1), "blog", "e.org")
+    }
 }
 
 fn check(name: &str, value: &str, entry: &Entry, shows: bool) {
     let filter = filter([(name, value)]).unwrap();
-    assert_eq!(filter.shows(&item(entry.clone()), &feed(Some("de-AT"))), shows, "{name}={value}");
+    assert_eq!(
+        filter.shows(&item(entry.clone()), &feed(Some("de-AT"))),
+        shows,
+        "{name}={value}"
+    );
 }
 
 #[test]
 fn each_filter_shows_what_it_names() {
-    let person = |name: &str| Person { name: Some(name.to_owned()), ..Person::default() };
+    let person = |name: &str| Person {
+        name: Some(name.to_owned()),
+        ..Person::default()
+    };
     let tag = |term: &str, label: &str| Category {
         term: term.to_owned(),
         label: Some(label.to_owned()),
         ..Category::default()
     };
-    let html =
-        Text { kind: TextKind::Html, value: "<p>Die Katze</p><p>schläft</p>".to_owned(), ..Text::default() };
+    let html = Text {
+        kind: TextKind::Html,
+        value: "<p>Die Katze</p><p>schläft</p>".to_owned(),
+        ..Text::default()
+    };
     let entry = Entry {
         title: Some(Text::plain("Über Rust & C++")),
-        content: Some(Body { text: html, ..Body::default() }),
+        content: Some(Body {
+            text: html,
+            ..Body::default()
+        }),
         authors: vec![person("Zoë Quinn")],
         categories: vec![tag("c++", "Programming")],
-        enclosures: vec![Enclosure { url: "http://e.org/a.mp3".to_owned(), ..Enclosure::default() }],
+        enclosures: vec![Enclosure {
+            url: "http://e.org/a.mp3".to_owned(),
+            ..Enclosure::default()
+        }],
         ..Entry::default()
     };
     check("q", "uber rust", &entry, true);
@@ -81,18 +107,50 @@ fn each_filter_shows_what_it_names() {
         ("/relative.mp3", true),
         ("ftp://e.org/a.mp3", true),
     ] {
-        let enclosures = vec![Enclosure { url: url.to_owned(), ..Enclosure::default() }];
-        check("has", "enclosure", &Entry { enclosures, ..Entry::default() }, shows);
+        let enclosures = vec![Enclosure {
+            url: url.to_owned(),
+            ..Enclosure::default()
+        }];
+        check(
+            "has",
+            "enclosure",
+            &Entry {
+                enclosures,
+                ..Entry::default()
+            },
+            shows,
+        );
     }
     check("lang", "de", &entry, true);
     check("lang", "de-at", &entry, true);
     check("lang", "d", &entry, false);
-    check("lang", "de", &Entry { language: Some("en".to_owned()), ..entry.clone() }, false);
-    check("lang", "en", &Entry { language: Some("EN_us".to_owned()), ..entry.clone() }, true);
+    check(
+        "lang",
+        "de",
+        &Entry {
+            language: Some("en".to_owned()),
+            ..entry.clone()
+        },
+        false,
+    );
+    check(
+        "lang",
+        "en",
+        &Entry {
+            language: Some("EN_us".to_owned()),
+            ..entry.clone()
+        },
+        true,
+    );
     check("deleted", "no", &entry, true);
     check("deleted", "only", &entry, false);
-    let all =
-        filter_of(&[("q", "rust"), ("category", "c++"), ("lang", "de"), ("author", "zoë quinn")]).unwrap();
+    let all = filter_of(&[
+        ("q", "rust"),
+        ("category", "c++"),
+        ("lang", "de"),
+        ("author", "zoë quinn"),
+    ])
+    .unwrap();
     assert!(all.shows(&item(entry.clone()), &feed(Some("de"))));
     assert!(!all.shows(&item(entry), &feed(Some("en"))));
 }
@@ -100,13 +158,31 @@ fn each_filter_shows_what_it_names() {
 #[test]
 fn an_entry_without_authors_has_those_of_its_source_or_its_feed() {
     // RFC 4287 section 4.2.1.
-    let person = |name: &str| Person { name: Some(name.to_owned()), ..Person::default() };
-    let metadata = Metadata { authors: vec![person("Ed Itor"), person("Two")], ..Metadata::default() };
-    let of_feed = FeedRecord { metadata: Arc::new(metadata), ..feed(None) };
-    let source = |authors| Some(Box::new(everfeed_adapters::Source { authors, ..Default::default() }));
+    let person = |name: &str| Person {
+        name: Some(name.to_owned()),
+        ..Person::default()
+    };
+    let metadata = Metadata {
+        authors: vec![person("Ed Itor"), person("Two")],
+        ..Metadata::default()
+    };
+    let of_feed = FeedRecord {
+        metadata: Arc::new(metadata),
+        ..feed(None)
+    };
+    let source = |authors| {
+        Some(Box::new(everfeed_adapters::Source {
+            authors,
+            ..Default::default()
+        }))
+    };
     let check = |authors: &[&str], source, expect: &str| {
         let authors = authors.iter().copied().map(person).collect();
-        let item = item(Entry { authors, source, ..Entry::default() });
+        let item = item(Entry {
+            authors,
+            source,
+            ..Entry::default()
+        });
         for name in ["ed itor", "two", "ann", "own"] {
             let shows = filter([("author", name)]).unwrap().shows(&item, &of_feed);
             assert_eq!(shows, expect.split(',').any(|one| one == name), "{name}");
@@ -121,16 +197,33 @@ fn an_entry_without_authors_has_those_of_its_source_or_its_feed() {
 #[test]
 fn an_entry_that_says_it_has_no_language_is_in_none() {
     let of = |language: &str| Some(language.to_owned());
-    let said = |language| Entry { title: Some(Text { language, ..Text::plain("x") }), ..Entry::default() };
+    let said = |language| Entry {
+        title: Some(Text {
+            language,
+            ..Text::plain("x")
+        }),
+        ..Entry::default()
+    };
     check("lang", "de", &said(None), true);
     check("lang", "de", &said(of("")), false);
     check("lang", "de", &said(of("de")), true);
-    check("lang", "de", &Entry { language: of(""), ..said(of("de")) }, false);
+    check(
+        "lang",
+        "de",
+        &Entry {
+            language: of(""),
+            ..said(of("de"))
+        },
+        false,
+    );
 }
 
 #[test]
 fn a_tombstone_has_no_content_to_be_met() {
-    let gone = left_view(&item(Entry { title: Some(Text::plain("rust")), ..Entry::default() }));
+    let gone = left_view(&item(Entry {
+        title: Some(Text::plain("rust")),
+        ..Entry::default()
+    }));
     assert!(gone.is_gone() && gone.entry().is_none());
     let shows = |name, value| filter([(name, value)]).unwrap().shows(&gone, &feed(None));
     assert!(shows("deleted", "only"));
@@ -148,23 +241,35 @@ fn filters_that_mean_the_same_are_one_and_are_spelt_in_one_way() {
         assert_eq!(filter([("q", spelt)]), Ok(found));
     };
     check("Rust  async", "ASYNC rust rust", "async rust");
-    check("\"New York\" taxi", "taxi \"new   york\"", "\"new york\" taxi");
+    check(
+        "\"New York\" taxi",
+        "taxi \"new   york\"",
+        "\"new york\" taxi",
+    );
     check("\"rust\"", "rust!", "rust");
     check("don't", "\"don t\"", "\"don t\"");
-    assert_eq!(filter([("author", " Jo  Doe ")]), filter([("author", "jo doe")]));
+    assert_eq!(
+        filter([("author", " Jo  Doe ")]),
+        filter([("author", "jo doe")])
+    );
     assert_eq!(filter([("lang", "DE-at")]), filter([("lang", "de-AT")]));
     assert_eq!(filter_of(&[]), Ok(Filter::All));
 }
 
 #[test]
 fn a_value_that_cannot_be_meant_is_refused() {
-    let check = |name, value: &str, refused| assert_eq!(filter([(name, value)]), Err(refused), "{value}");
+    let check =
+        |name, value: &str, refused| assert_eq!(filter([(name, value)]), Err(refused), "{value}");
     check("q", "!!! -", BadFilter::NoWord);
     check("q", "\"\"", BadFilter::NoWord);
     check("q", "one \"two", BadFilter::OpenQuote);
     check("q", "a\0b", BadFilter::NoText("q"));
     check("q", &"w ".repeat(300), BadFilter::TooLong("q"));
-    check("q", &('a'..='q').map(|c| format!("{c} ")).collect::<String>(), BadFilter::ManyWords);
+    check(
+        "q",
+        &('a'..='q').map(|c| format!("{c} ")).collect::<String>(),
+        BadFilter::ManyWords,
+    );
     check("author", "  ", BadFilter::NoText("author"));
     check("category", "\u{b4}", BadFilter::NoText("category"));
     check("category", "a\nb", BadFilter::NoText("category"));
@@ -213,31 +318,64 @@ fn entries() -> impl Strategy<Value = Entry> {
     let kind = select(&[TextKind::Plain, TextKind::Html][..]);
     let language = || select(&[None, Some(""), Some("de"), Some("de_AT"), Some("EN-gb")][..]);
     let name = || select(&[None, Some("Jo Doe"), Some("JÖ DOE"), Some("jo@e.org")][..]);
-    (words(), (words(), kind), language(), language(), name(), name(), any::<[bool; 2]>()).prop_map(
-        |(title, (text, kind), language, of_title, author, category, [has_enclosure, is_illustration])| {
-            Entry {
-                title: Some(Text { language: of_title.map(str::to_owned), ..Text::plain(&title) }),
-                content: Some(Body {
-                    text: Text { kind, value: text, ..Text::default() },
-                    ..Body::default()
-                }),
-                language: language.map(str::to_owned),
-                authors: author
-                    .map(|name| Person { name: Some(name.to_owned()), ..Person::default() })
-                    .into_iter()
-                    .collect(),
-                categories: category
-                    .map(|term| Category { term: term.to_owned(), ..Category::default() })
-                    .into_iter()
-                    .collect(),
-                enclosures: has_enclosure
-                    .then(|| Enclosure { is_illustration, ..Enclosure::default() })
-                    .into_iter()
-                    .collect(),
-                ..Entry::default()
-            }
-        },
+    (
+        words(),
+        (words(), kind),
+        language(),
+        language(),
+        name(),
+        name(),
+        any::<[bool; 2]>(),
     )
+        .prop_map(
+            |(
+                title,
+                (text, kind),
+                language,
+                of_title,
+                author,
+                category,
+                [has_enclosure, is_illustration],
+            )| {
+                Entry {
+                    title: Some(Text {
+                        language: of_title.map(str::to_owned),
+                        ..Text::plain(&title)
+                    }),
+                    content: Some(Body {
+                        text: Text {
+                            kind,
+                            value: text,
+                            ..Text::default()
+                        },
+                        ..Body::default()
+                    }),
+                    language: language.map(str::to_owned),
+                    authors: author
+                        .map(|name| Person {
+                            name: Some(name.to_owned()),
+                            ..Person::default()
+                        })
+                        .into_iter()
+                        .collect(),
+                    categories: category
+                        .map(|term| Category {
+                            term: term.to_owned(),
+                            ..Category::default()
+                        })
+                        .into_iter()
+                        .collect(),
+                    enclosures: has_enclosure
+                        .then(|| Enclosure {
+                            is_illustration,
+                            ..Enclosure::default()
+                        })
+                        .into_iter()
+                        .collect(),
+                    ..Entry::default()
+                }
+            },
+        )
 }
 
 proptest! {
@@ -267,39 +405,77 @@ proptest! {
 #[test]
 fn an_index_tells_items_apart_and_gives_up_on_endless_ones() {
     let of = |text: &str| {
-        let content = Body { text: Text::plain(text), ..Body::default() };
-        index_terms(&item(Entry { content: Some(content), ..Entry::default() }))
+        let content = Body {
+            text: Text::plain(text),
+            ..Body::default()
+        };
+        index_terms(&item(Entry {
+            content: Some(content),
+            ..Entry::default()
+        }))
     };
     let meets = |text: &str, q: &str| {
         let terms = of(text).unwrap();
         let clauses = filter([("q", q)]).unwrap().index_clauses();
-        clauses.iter().all(|clause| clause.iter().any(|term| terms.contains(term)))
+        clauses
+            .iter()
+            .all(|clause| clause.iter().any(|term| terms.contains(term)))
     };
     assert!(meets("one two", "two") && !meets("one two", "tw") && !meets("one two", "one three"));
     assert!(meets("猫が好き", "が好") && !meets("猫が好き", "好が"));
-    let endless: String = (0..=index_terms::TERMS_PER_ITEM_MAX).map(|n| format!("w{n} ")).collect();
+    let endless: String = (0..=index_terms::TERMS_PER_ITEM_MAX)
+        .map(|n| format!("w{n} "))
+        .collect();
     assert_eq!(of(&endless), None);
-    assert!(filter([("deleted", "no")]).unwrap().index_clauses().is_empty(), "nothing to look up");
+    assert!(
+        filter([("deleted", "no")])
+            .unwrap()
+            .index_clauses()
+            .is_empty(),
+        "nothing to look up"
+    );
 }
 
 #[test]
 fn what_is_asked_for_is_shown_within_what_is_permitted_and_spelt_alone() {
-    let titled = |title: &str| item(Entry { title: Some(Text::plain(title)), ..Entry::default() });
-    let (asked, permitted) = (filter([("q", "rust")]).unwrap(), filter([("q", "open")]).unwrap());
+    let titled = |title: &str| {
+        item(Entry {
+            title: Some(Text::plain(title)),
+            ..Entry::default()
+        })
+    };
+    let (asked, permitted) = (
+        filter([("q", "rust")]).unwrap(),
+        filter([("q", "open")]).unwrap(),
+    );
     let both = asked.clone().within(&permitted);
     for (title, shows) in [("open rust", true), ("rust", false), ("open", false)] {
         assert_eq!(both.shows(&titled(title), &feed(None)), shows, "{title}");
-        assert_eq!(both.live().shows(&titled(title), &feed(None)), shows, "{title}");
+        assert_eq!(
+            both.live().shows(&titled(title), &feed(None)),
+            shows,
+            "{title}"
+        );
     }
     assert_eq!((both.spelling(), both.is_spelt()), (asked.spelling(), true));
-    assert!(!Filter::All.within(&permitted).is_spelt() && Filter::All.within(&permitted).has_terms());
-    let tags =
-        [&both, &asked, &permitted, &Filter::All.within(&permitted), &permitted.clone().within(&asked)];
+    assert!(
+        !Filter::All.within(&permitted).is_spelt() && Filter::All.within(&permitted).has_terms()
+    );
+    let tags = [
+        &both,
+        &asked,
+        &permitted,
+        &Filter::All.within(&permitted),
+        &permitted.clone().within(&asked),
+    ];
     let tags: std::collections::HashSet<String> = tags.map(Filter::tag).into();
     assert_eq!(tags.len(), 5, "{tags:?}");
     assert_eq!(asked.clone().within(&Filter::All), asked);
     // Of an item that is permitted and not asked for its publisher's id may be told.
-    assert_eq!(both.stub(&titled("open"), &feed(None)).iri, "http://e.org/1");
+    assert_eq!(
+        both.stub(&titled("open"), &feed(None)).iri,
+        "http://e.org/1"
+    );
     let stub = both.stub(&titled("rust"), &feed(None));
     assert!(stub.iri.starts_with("urn:uuid:") && stub.published_us.is_none() && stub.is_gone());
 }

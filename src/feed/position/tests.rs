@@ -38,7 +38,12 @@ fn every_position_spec_of_the_vectors_is_read_as_expected() {
         let raw = case["raw"].as_str().unwrap();
         let mut expect = case["expect"].clone();
         expect.as_object_mut().unwrap().remove("precision");
-        assert_eq!(neutral(Position::parse(raw)), expect, "{raw:?}: {}", case["note"]);
+        assert_eq!(
+            neutral(Position::parse(raw)),
+            expect,
+            "{raw:?}: {}",
+            case["note"]
+        );
     }
 }
 
@@ -57,6 +62,8 @@ fn only_our_own_spelling_of_a_cursor_is_canonical() {
 
 #[test]
 fn a_moment_before_1970_is_a_legal_time() {
-    let Ok(Some(Position::Time { span, .. })) = Position::parse("time:1969-12-31") else { panic!() };
+    let Ok(Some(Position::Time { span, .. })) = Position::parse("time:1969-12-31") else {
+        panic!()
+    };
     assert_eq!((span.low_us, span.high_us), (-DAY, -1));
 }

@@ -1,4 +1,5 @@
-//! Which item an entry belongs to: the identity rules of DESIGN section 3; not what has changed in it.
+//! Which item an entry belongs to: the identity rules of DESIGN section 3; not what has changed in
+//! it.
 
 use super::{
     Known, ObservedEntry, ParsedEntry, WindowEntry, chronology, dated,
@@ -82,11 +83,17 @@ pub(super) struct Binder<'a> {
 impl<'a> Binder<'a> {
     /// `claimed` are the items of the entries that have not changed.
     pub(super) fn new(namespace: &'a str, known: &'a Known, claimed: HashSet<ItemId>) -> Self {
-        Self { namespace, known, id_rule: known.id_rule, claimed, aliases: Vec::new() }
+        Self {
+            namespace,
+            known,
+            id_rule: known.id_rule,
+            claimed,
+            aliases: Vec::new(),
+        }
     }
 
-    /// Binds the parsed entries of a document. Of several that are one item, the latest updated is kept (LEGACY I-3).
-    /// `elsewhere` are items that other documents show at the same time.
+    /// Binds the parsed entries of a document. Of several that are one item, the latest updated is
+    /// kept (LEGACY I-3). `elsewhere` are items that other documents show at the same time.
     pub(super) fn bind(
         &mut self,
         entries: &'a [ObservedEntry],
@@ -95,17 +102,21 @@ impl<'a> Binder<'a> {
         let mut groups: Vec<EntryGroup<'a>> = Vec::new();
         let mut place: HashMap<String, usize> = HashMap::new();
         for (at, sighting) in entries.iter().enumerate() {
-            let ObservedEntry::Read(reading) = sighting else { continue };
+            let ObservedEntry::Read(reading) = sighting else {
+                continue;
+            };
             let group = *place.entry(reading.key.stripped()).or_insert_with(|| {
                 groups.push(Vec::new());
                 groups.len() - 1
             });
             groups[group].push((at, reading));
         }
-        let parted: Vec<EntryGroup<'a>> = groups.iter().flat_map(|group| self.part(group)).collect();
+        let parted: Vec<EntryGroup<'a>> =
+            groups.iter().flat_map(|group| self.part(group)).collect();
         let chosen = parted.iter().filter_map(|posts| latest(posts));
-        let mut bound: HashMap<usize, BoundEntry<'a>> =
-            chosen.filter_map(|(at, reading)| Some((at, self.bind_one(reading)?))).collect();
+        let mut bound: HashMap<usize, BoundEntry<'a>> = chosen
+            .filter_map(|(at, reading)| Some((at, self.bind_one(reading)?)))
+            .collect();
         self.rename(&mut bound, elsewhere);
         bound
     }
@@ -113,13 +124,22 @@ impl<'a> Binder<'a> {
     /// Gives entries that would be new the items that they are under another id.
     fn rename(&mut self, bound: &mut HashMap<usize, BoundEntry<'a>>, elsewhere: &HashSet<ItemId>) {
         let is_new = |bound: &BoundEntry<'_>| matches!(bound.target, BoundItem::New { .. });
-        let is_unknown = |key: &Key| !self.known.items.contains_key(&hash(self.namespace, &key.stripped()));
+        let is_unknown = |key: &Key| {
+            !self
+                .known
+                .items
+                .contains_key(&hash(self.namespace, &key.stripped()))
+        };
         let mut unknown: Vec<UnknownEntry<'_>> = bound
             .iter()
             .filter(|(_, bound)| is_new(bound))
             .map(|(at, bound)| {
                 let reading = bound.reading;
-                UnknownEntry { at: *at, reading, is_key_unknown: is_unknown(&reading.key) }
+                UnknownEntry {
+                    at: *at,
+                    reading,
+                    is_key_unknown: is_unknown(&reading.key),
+                }
             })
             .collect();
         if unknown.is_empty() {
@@ -128,12 +148,20 @@ impl<'a> Binder<'a> {
         unknown.sort_unstable_by_key(|unknown| unknown.at);
         let claimed: HashSet<ItemId> = self.claimed.union(elsewhere).copied().collect();
         for (at, item) in renamed(self.known, &claimed, &unknown) {
-            let Some(bound) = bound.get_mut(&at) else { continue };
+            let Some(bound) = bound.get_mut(&at) else {
+                continue;
+            };
             self.claimed.remove(&bound.target.id());
             self.claimed.insert(item.id);
-            let row = self.known.window.entries.iter().find(|row| row.id == item.id);
+            let row = self
+                .known
+                .window
+                .entries
+                .iter()
+                .find(|row| row.id == item.id);
             match row.filter(|row| row.changed_polls > ALIAS_POLLS_MAX) {
-                // Its names change with every poll: none of them comes again, and the store must not grow by each.
+                // Its names change with every poll: none of them comes again, and the store must
+                // not grow by each.
                 Some(row) => bound.key = row.key,
                 None => self.aliases.push((bound.key, item.id)),
             }
@@ -143,7 +171,8 @@ impl<'a> Binder<'a> {
         self.aliases.sort_unstable();
     }
 
-    /// Parts the entries that share a key into those of one post each, and makes the rule stricter when there are several.
+    /// Parts the entries that share a key into those of one post each, and makes the rule stricter
+    /// when there are several.
     fn part(&mut self, group: &[(usize, &'a ParsedEntry)]) -> Vec<EntryGroup<'a>> {
         let by_link = by_link(group);
         if by_link.len() > 1 {
@@ -162,17 +191,28 @@ impl<'a> Binder<'a> {
 
     /// Binds one entry; `None` when another entry of the document has its item already.
     fn bind_one(&mut self, reading: &'a ParsedEntry) -> Option<BoundEntry<'a>> {
-        let names = [split_key(&reading.key, &reading.entry), post_key(&reading.key, &reading.entry)];
+        let names = [
+            split_key(&reading.key, &reading.entry),
+            post_key(&reading.key, &reading.entry),
+        ];
         let [split, post] = names.map(|name| name.map(|name| (hash(self.namespace, &name), name)));
         let plain = hash(self.namespace, &reading.key.stripped());
         let known = |key: KeyHash| {
-            let found = self.known.items.get(&key).filter(|item| !self.claimed.contains(&item.id));
+            let found = self
+                .known
+                .items
+                .get(&key)
+                .filter(|item| !self.claimed.contains(&item.id));
             found.map(|item| (key, Arc::clone(item)))
         };
-        let is_free =
-            |key: KeyHash| !self.known.items.contains_key(&key) && !self.claimed.contains(&key.item_id());
+        let is_free = |key: KeyHash| {
+            !self.known.items.contains_key(&key) && !self.claimed.contains(&key.item_id())
+        };
         let is_by_post = self.id_rule == IdRule::IdLinkAndDate;
-        let by_post = post.as_ref().filter(|_| is_by_post).and_then(|(key, _)| known(*key));
+        let by_post = post
+            .as_ref()
+            .filter(|_| is_by_post)
+            .and_then(|(key, _)| known(*key));
         let by_link = || {
             let found = known(split.as_ref()?.0)?;
             (!is_by_post || !self.is_another(&found.1, &reading.entry)).then_some(found)
@@ -181,13 +221,25 @@ impl<'a> Binder<'a> {
         let (key, target) = if let Some((key, item)) = by_post.or_else(by_link).or_else(by_id) {
             (key, BoundItem::Known(item))
         } else if is_free(plain) {
-            (plain, BoundItem::New { id: plain.item_id(), iri: iri(self.namespace, &reading.key) })
+            (
+                plain,
+                BoundItem::New {
+                    id: plain.item_id(),
+                    iri: iri(self.namespace, &reading.key),
+                },
+            )
         } else {
-            // The plain id belongs to another item, so this one lives under id and link, or under its date, too, and takes a
-            // `urn:uuid:`.
+            // The plain id belongs to another item, so this one lives under id and link, or under
+            // its date, too, and takes a `urn:uuid:`.
             let names = [split.as_ref(), post.as_ref().filter(|_| is_by_post)];
             let (key, name) = names.into_iter().flatten().find(|(key, _)| is_free(*key))?;
-            (*key, BoundItem::New { id: key.item_id(), iri: uuid_iri(self.namespace, name) })
+            (
+                *key,
+                BoundItem::New {
+                    id: key.item_id(),
+                    iri: uuid_iri(self.namespace, name),
+                },
+            )
         };
         self.claimed.insert(target.id());
         // From now on it is found by its date, whatever name it was first known by.
@@ -195,14 +247,22 @@ impl<'a> Binder<'a> {
         if let Some((post, _)) = post.filter(|(post, _)| !self.known.items.contains_key(post)) {
             self.aliases.push((post, target.id()));
         }
-        Some(BoundEntry { reading, key, target, is_renamed: false })
+        Some(BoundEntry {
+            reading,
+            key,
+            target,
+            is_renamed: false,
+        })
     }
 
-    /// True when an entry with a known id is another item all the same: link, title and published are present on both
-    /// sides and all differ, or, once the feed was caught giving one id to several links, the link differs, or, once it was
-    /// caught giving one link to several posts, too, title and date.
+    /// True when an entry with a known id is another item all the same: link, title and published
+    /// are present on both sides and all differ, or, once the feed was caught giving one id to
+    /// several links, the link differs, or, once it was caught giving one link to several posts,
+    /// too, title and date.
     fn is_another(&self, item: &Item, entry: &Entry) -> bool {
-        let Some(held) = item.entry() else { return false };
+        let Some(held) = item.entry() else {
+            return false;
+        };
         let has_other_link = is_different(held.permalink(), entry.permalink());
         match self.id_rule {
             IdRule::Id => has_other_link && is_other_post(held, entry),
@@ -229,12 +289,19 @@ fn is_other_post(held: &Entry, given: &Entry) -> bool {
 
 /// Every key under which an entry may be known.
 pub(super) fn keys_of(namespace: &str, key: &Key, entry: &Entry) -> impl Iterator<Item = KeyHash> {
-    let names = [Some(key.stripped()), split_key(key, entry), post_key(key, entry)];
-    names.into_iter().flatten().map(move |key| hash(namespace, &key))
+    let names = [
+        Some(key.stripped()),
+        split_key(key, entry),
+        post_key(key, entry),
+    ];
+    names
+        .into_iter()
+        .flatten()
+        .map(move |key| hash(namespace, &key))
 }
 
-/// The key of a second item with the same id: `id#link`. Only ids can be shared by mistake; links and titles that are
-/// shared are no keys in the first place.
+/// The key of a second item with the same id: `id#link`. Only ids can be shared by mistake; links
+/// and titles that are shared are no keys in the first place.
 fn split_key(key: &Key, entry: &Entry) -> Option<String> {
     match key {
         Key::Id(id) => Some(Key::Id(format!("{id}#{}", entry.permalink()?)).stripped()),
@@ -242,13 +309,22 @@ fn split_key(key: &Key, entry: &Entry) -> Option<String> {
     }
 }
 
-/// The key of a post whose feed gives one id and one link to several: `id#link#date`, or without a date its title.
+/// The key of a post whose feed gives one id and one link to several: `id#link#date`, or without a
+/// date its title.
 fn post_key(key: &Key, entry: &Entry) -> Option<String> {
     let Key::Id(id) = key else { return None };
-    let published =
-        entry.published.as_ref().map(|date| date.at_us.map_or_else(|| date.raw.clone(), |at| at.to_string()));
+    let published = entry.published.as_ref().map(|date| {
+        date.at_us
+            .map_or_else(|| date.raw.clone(), |at| at.to_string())
+    });
     let own = published.or_else(|| entry.title.as_ref().map(|title| title.value.clone()))?;
-    Some(Key::Id(format!("{id}#{}#{own}", entry.permalink().unwrap_or_default())).stripped())
+    Some(
+        Key::Id(format!(
+            "{id}#{}#{own}",
+            entry.permalink().unwrap_or_default()
+        ))
+        .stripped(),
+    )
 }
 
 fn hash(namespace: &str, stripped: &str) -> KeyHash {
@@ -263,7 +339,10 @@ fn by_link<'a>(group: &[(usize, &'a ParsedEntry)]) -> Vec<EntryGroup<'a>> {
     let mut clusters: Vec<(Option<&str>, EntryGroup<'a>)> = Vec::new();
     for &(at, reading) in group {
         let link = reading.entry.permalink();
-        match clusters.iter_mut().find(|(other, _)| other.is_none() || link.is_none() || *other == link) {
+        match clusters
+            .iter_mut()
+            .find(|(other, _)| other.is_none() || link.is_none() || *other == link)
+        {
             Some((other, cluster)) => {
                 *other = other.or(link);
                 cluster.push((at, reading));
@@ -274,19 +353,25 @@ fn by_link<'a>(group: &[(usize, &'a ParsedEntry)]) -> Vec<EntryGroup<'a>> {
     clusters.into_iter().map(|(_, cluster)| cluster).collect()
 }
 
-/// Entries with one key and one link, parted into posts: those whose title and date differ, or, where at least three have no date,
-/// whose titles all do.
+/// Entries with one key and one link, parted into posts: those whose title and date differ, or,
+/// where at least three have no date, whose titles all do.
 fn by_post<'a>(cluster: &EntryGroup<'a>) -> Vec<EntryGroup<'a>> {
     let mut posts: Vec<EntryGroup<'a>> = Vec::new();
-    let are_undated = cluster.iter().all(|(_, reading)| reading.entry.published.is_none());
+    let are_undated = cluster
+        .iter()
+        .all(|(_, reading)| reading.entry.published.is_none());
     let titles: HashSet<&str> = cluster
         .iter()
         .filter_map(|(_, reading)| Some(reading.entry.title.as_ref()?.value.as_str()))
         .collect();
-    let has_title_each = are_undated && cluster.len() >= UNDATED_POSTS_MIN && titles.len() == cluster.len();
+    let has_title_each =
+        are_undated && cluster.len() >= UNDATED_POSTS_MIN && titles.len() == cluster.len();
     for &(at, reading) in cluster {
         let is_same = |post: &&mut EntryGroup<'a>| {
-            !has_title_each && post.iter().any(|(_, other)| !is_other_post(&other.entry, &reading.entry))
+            !has_title_each
+                && post
+                    .iter()
+                    .any(|(_, other)| !is_other_post(&other.entry, &reading.entry))
         };
         match posts.iter_mut().find(is_same) {
             Some(post) => post.push((at, reading)),
@@ -296,10 +381,15 @@ fn by_post<'a>(cluster: &EntryGroup<'a>) -> Vec<EntryGroup<'a>> {
     posts
 }
 
-/// Entries without a date that one id and one link must have to be taken for several posts: two may be a post and its edit.
+/// Entries without a date that one id and one link must have to be taken for several posts: two may
+/// be a post and its edit.
 const UNDATED_POSTS_MIN: usize = 3;
 
 /// The one updated last; of equals the first.
 fn latest<'a>(cluster: &[(usize, &'a ParsedEntry)]) -> Option<(usize, &'a ParsedEntry)> {
-    cluster.iter().copied().rev().max_by_key(|(_, reading)| chronology::touched(&reading.entry))
+    cluster
+        .iter()
+        .copied()
+        .rev()
+        .max_by_key(|(_, reading)| chronology::touched(&reading.entry))
 }

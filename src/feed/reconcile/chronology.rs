@@ -1,22 +1,28 @@
-//! Which of two entries is older, as far as a document lets one know; not when anything was committed.
+//! Which of two entries is older, as far as a document lets one know; not when anything was
+//! committed.
 
 use crate::feed::{item::plausible, moment::Moment};
 use everfeed_adapters::Entry;
 
 /// The publisher's date that sorts an entry: published, else updated (DESIGN section 3).
 pub(in crate::feed) fn date(entry: &Entry) -> Option<Moment> {
-    let at = |date: &Option<everfeed_adapters::Date>| date.as_ref().and_then(|date| plausible(date.at_us));
+    let at = |date: &Option<everfeed_adapters::Date>| {
+        date.as_ref().and_then(|date| plausible(date.at_us))
+    };
     at(&entry.published).or_else(|| at(&entry.updated))
 }
 
 /// Publisher's date of the last change of an entry: updated, else published.
 pub(in crate::feed) fn touched(entry: &Entry) -> Option<Moment> {
-    let at = |date: &Option<everfeed_adapters::Date>| date.as_ref().and_then(|date| plausible(date.at_us));
+    let at = |date: &Option<everfeed_adapters::Date>| {
+        date.as_ref().and_then(|date| plausible(date.at_us))
+    };
     at(&entry.updated).or_else(|| at(&entry.published))
 }
 
-/// Puts what stands in document order into chronological order, oldest first. The last of a document is its oldest
-/// unless the document ascends; an undated entry stays beside its older neighbour.
+/// Puts what stands in document order into chronological order, oldest first. The last of a
+/// document is its oldest unless the document ascends; an undated entry stays beside its older
+/// neighbour.
 pub(super) fn oldest_first<T>(in_document: Vec<(Option<Moment>, T)>) -> Vec<T> {
     let mut rows = in_document;
     if !ascends(&rows) {
@@ -48,7 +54,11 @@ mod tests {
 
     fn check(dates: &[Option<i64>], expect: &[usize]) {
         let moment = |secs: i64| Moment::from_micros(secs * 1_000_000);
-        let rows = dates.iter().enumerate().map(|(at, date)| (date.map(moment), at)).collect();
+        let rows = dates
+            .iter()
+            .enumerate()
+            .map(|(at, date)| (date.map(moment), at))
+            .collect();
         assert_eq!(oldest_first(rows), expect, "{dates:?}");
     }
 

@@ -1,8 +1,9 @@
-//! From what is known and what was seen to what changes; identity is `bind`'s business, order `chronology`'s.
+//! From what is known and what was seen to what changes; identity is `bind`'s business, order
+//! `chronology`'s.
 
 use super::{
-    Change, Decisions, Delete, Evidence, Known, Observation, ObservedEntry, ParsedEntry, Put, PutKind,
-    WINDOW_ENTRIES_MAX, WindowEntry, WindowState,
+    Change, Decisions, Delete, Evidence, Known, Observation, ObservedEntry, ParsedEntry, Put,
+    PutKind, WINDOW_ENTRIES_MAX, WindowEntry, WindowState,
     bind::{Binder, BoundEntry, BoundItem, keys_of},
     chronology,
     edit::is_edit,
@@ -26,19 +27,36 @@ use std::{
     sync::Arc,
 };
 
-/// The keys that a decision needs to look up: those of parsed entries and of deletions. What has not changed costs none.
-/// If something was parsed, also those of the last document's entries that this one does not show as they were: one
-/// of them may go by another id now. And those of what is held back, which may be due.
+/// The keys that a decision needs to look up: those of parsed entries and of deletions. What has
+/// not changed costs none. If something was parsed, also those of the last document's entries that
+/// this one does not show as they were: one of them may go by another id now. And those of what is
+/// held back, which may be due.
 pub fn keys_needed(namespace: &str, last: &WindowState, seen: &Observation) -> Vec<KeyHash> {
     let of_entries = seen.entries.iter().flat_map(|sighting| match sighting {
         ObservedEntry::Same(_) => Vec::new(),
         ObservedEntry::Read(reading) => keys_of(namespace, &reading.key, &reading.entry).collect(),
     });
-    let of_deletions = seen.deletions.iter().map(|deletion| deleted_key(namespace, deletion));
+    let of_deletions = seen
+        .deletions
+        .iter()
+        .map(|deletion| deleted_key(namespace, deletion));
     let mut keys: Vec<KeyHash> = of_entries.chain(of_deletions).collect();
-    if seen.entries.iter().any(|sighting| matches!(sighting, ObservedEntry::Read(_))) {
-        let same: HashSet<ItemId> = seen.entries.iter().filter_map(ObservedEntry::same).collect();
-        keys.extend(last.entries.iter().filter(|row| !same.contains(&row.id)).map(|row| row.key));
+    if seen
+        .entries
+        .iter()
+        .any(|sighting| matches!(sighting, ObservedEntry::Read(_)))
+    {
+        let same: HashSet<ItemId> = seen
+            .entries
+            .iter()
+            .filter_map(ObservedEntry::same)
+            .collect();
+        keys.extend(
+            last.entries
+                .iter()
+                .filter(|row| !same.contains(&row.id))
+                .map(|row| row.key),
+        );
     }
     keys.extend(last.deferred.iter().map(|held| held.key));
     keys.sort_unstable();
@@ -46,8 +64,8 @@ pub fn keys_needed(namespace: &str, last: &WindowState, seen: &Observation) -> V
     keys
 }
 
-/// The witnesses of the entries whose keys are all unknown: by them the store finds the items that they may be. Empty unless
-/// something seems new.
+/// The witnesses of the entries whose keys are all unknown: by them the store finds the items that
+/// they may be. Empty unless something seems new.
 pub fn witness_keys(namespace: &str, known: &Known, seen: &Observation) -> Vec<KeyHash> {
     let is_unknown = |reading: &ParsedEntry| {
         let own = KeyHash::of(namespace, &reading.key.stripped());
@@ -58,14 +76,17 @@ pub fn witness_keys(namespace: &str, known: &Known, seen: &Observation) -> Vec<K
         ObservedEntry::Read(reading) if is_unknown(reading) => Some(reading),
         _ => None,
     });
-    let mut keys: Vec<KeyHash> = unknown.flat_map(|reading| witnesses::keys(&reading.entry)).collect();
+    let mut keys: Vec<KeyHash> = unknown
+        .flat_map(|reading| witnesses::keys(&reading.entry))
+        .collect();
     keys.sort_unstable();
     keys.dedup();
     keys
 }
 
-/// Decides on one document. Presence always counts: whatever the document holds is added or edited, however short it
-/// is. What ends is what the publisher says is deleted (RFC 6721), and what `absence` finds proven.
+/// Decides on one document. Presence always counts: whatever the document holds is added or edited,
+/// however short it is. What ends is what the publisher says is deleted (RFC 6721), and what
+/// `absence` finds proven.
 pub fn reconcile(
     namespace: &str,
     known: &Known,
@@ -73,12 +94,19 @@ pub fn reconcile(
     policy: &ProofPolicy,
     now: Stamp,
 ) -> Decisions {
-    let unchanged = seen.entries.iter().filter_map(ObservedEntry::same).collect();
+    let unchanged = seen
+        .entries
+        .iter()
+        .filter_map(ObservedEntry::same)
+        .collect();
     let mut binder = Binder::new(namespace, known, unchanged);
     let mut bound = binder.bind(&seen.entries, &seen.elsewhere);
     let verdicts = ExplicitDeletions::new(namespace, known, seen);
-    let mut decisions =
-        Decisions { id_rule: binder.id_rule, aliases: binder.aliases, ..Decisions::default() };
+    let mut decisions = Decisions {
+        id_rule: binder.id_rule,
+        aliases: binder.aliases,
+        ..Decisions::default()
+    };
     decisions.renamed = bound.values().filter(|bound| bound.is_renamed).count();
     let mut guard = FloodLimiter::new(known, seen, now);
     let mut puts = Vec::new();
@@ -86,19 +114,34 @@ pub fn reconcile(
     for (at, sighting) in seen.entries.iter().enumerate() {
         let mut is_known = true;
         let row = match sighting {
-            ObservedEntry::Same(row) => WindowEntry { changed_polls: 0, ..*row },
+            ObservedEntry::Same(row) => WindowEntry {
+                changed_polls: 0,
+                ..*row
+            },
             ObservedEntry::Read(_) => {
-                let Some(bound) = bound.remove(&at) else { continue };
+                let Some(bound) = bound.remove(&at) else {
+                    continue;
+                };
                 if verdicts.suppress(&bound) {
                     continue;
                 }
                 let (row, known) = bound.row();
                 is_known = known;
-                let row = WindowEntry { changed_polls: guard.meet(&bound), ..row };
+                let row = WindowEntry {
+                    changed_polls: guard.meet(&bound),
+                    ..row
+                };
                 let item = bound.target.item().cloned();
                 let is_renamed = bound.is_renamed;
                 let put = put(bound, seen.profile.as_deref(), now);
-                let put = guard.pass(put, &MetEntry { row: &row, item: item.as_deref(), is_renamed });
+                let put = guard.pass(
+                    put,
+                    &MetEntry {
+                        row: &row,
+                        item: item.as_deref(),
+                        is_renamed,
+                    },
+                );
                 puts.extend(put.map(|put| (chronology::date(&put.entry), put)));
                 row
             }
@@ -109,34 +152,89 @@ pub fn reconcile(
         if decisions.window.entries.len() < WINDOW_ENTRIES_MAX {
             decisions.window.entries.push(row);
         }
-        let WindowEntry { id, dated, tombstone_count, is_weak, .. } = row;
-        places.push(ShownItem { id, dated, is_known, tombstone_count, is_weak });
+        let WindowEntry {
+            id,
+            dated,
+            tombstone_count,
+            is_weak,
+            ..
+        } = row;
+        places.push(ShownItem {
+            id,
+            dated,
+            is_known,
+            tombstone_count,
+            is_weak,
+        });
     }
-    puts.extend(guard.release(Repeat::Changed).into_iter().filter(|(_, put)| !verdicts.ends(put.id)));
+    puts.extend(
+        guard
+            .release(Repeat::Changed)
+            .into_iter()
+            .filter(|(_, put)| !verdicts.ends(put.id)),
+    );
     let is_reformatted = guard.close(&mut decisions.window);
-    decisions.changes = chronology::oldest_first(puts).into_iter().map(Change::Put).collect();
+    decisions.changes = chronology::oldest_first(puts)
+        .into_iter()
+        .map(Change::Put)
+        .collect();
     decisions.changes.extend(verdicts.tombstones(now));
     let before = known.window.absence.without(&verdicts.ended);
     let shown: HashSet<ItemId> = places.iter().map(|place| place.id).collect();
-    let is_missed = |missed: &&ArchiveSuspect| !shown.contains(&missed.id) && !verdicts.ends(missed.id);
-    decisions.window.archive_suspects =
-        known.window.archive_suspects.iter().filter(is_missed).copied().collect();
-    decisions.window.tombstones =
-        known.window.tombstones.iter().filter(|gone| !shown.contains(&gone.id)).cloned().collect();
+    let is_missed =
+        |missed: &&ArchiveSuspect| !shown.contains(&missed.id) && !verdicts.ends(missed.id);
+    decisions.window.archive_suspects = known
+        .window
+        .archive_suspects
+        .iter()
+        .filter(is_missed)
+        .copied()
+        .collect();
+    decisions.window.tombstones = known
+        .window
+        .tombstones
+        .iter()
+        .filter(|gone| !shown.contains(&gone.id))
+        .cloned()
+        .collect();
     (decisions.coverage, decisions.missing) = (seen.coverage, before.lacked_by(&places));
     decisions.conclude(before.observe(&places, seen.coverage, policy, now), now);
-    decisions.events.extend(is_reformatted.then_some(WindowEvent::Reformatted));
+    decisions
+        .events
+        .extend(is_reformatted.then_some(WindowEvent::Reformatted));
     decisions
 }
 
-/// The last document once more, as the answer to an unconditional request: what it lacks is confirmed.
+/// The last document once more, as the answer to an unconditional request: what it lacks is
+/// confirmed.
 pub fn reconcile_again(known: &Known, policy: &ProofPolicy, now: Stamp) -> Decisions {
-    let (class, missing) = (Coverage::Unconditional, known.window.absence.suspects().count());
+    let (class, missing) = (
+        Coverage::Unconditional,
+        known.window.absence.suspects().count(),
+    );
     let (id_rule, last) = (known.id_rule, known.window.clone());
-    let mut decisions = Decisions { id_rule, window: last, coverage: class, missing, ..Decisions::default() };
+    let mut decisions = Decisions {
+        id_rule,
+        window: last,
+        coverage: class,
+        missing,
+        ..Decisions::default()
+    };
     let place = |row: &WindowEntry| {
-        let WindowEntry { id, dated, tombstone_count, is_weak, .. } = *row;
-        ShownItem { id, dated, is_known: true, tombstone_count, is_weak }
+        let WindowEntry {
+            id,
+            dated,
+            tombstone_count,
+            is_weak,
+            ..
+        } = *row;
+        ShownItem {
+            id,
+            dated,
+            is_known: true,
+            tombstone_count,
+            is_weak,
+        }
     };
     let seen: Vec<ShownItem> = known.window.entries.iter().map(place).collect();
     decisions.conclude(known.window.absence.observe_again(&seen, policy, now), now);
@@ -152,12 +250,17 @@ pub fn reconcile_check(
     now: Stamp,
 ) -> Decisions {
     let (id_rule, last) = (known.id_rule, known.window.clone());
-    let mut decisions = Decisions { id_rule, window: last, ..Decisions::default() };
+    let mut decisions = Decisions {
+        id_rule,
+        window: last,
+        ..Decisions::default()
+    };
     decisions.conclude(known.window.absence.told(id, said, policy, now), now);
     decisions
 }
 
-/// Decides on the result of a check of a tombstone's page: an item whose page shows it again lives again, as it was.
+/// Decides on the result of a check of a tombstone's page: an item whose page shows it again lives
+/// again, as it was.
 pub fn recheck_tombstone(known: &Known, id: ItemId, said: CheckResult, now: Stamp) -> Decisions {
     let (id_rule, mut last) = (known.id_rule, known.window.clone());
     let mut changes = Vec::new();
@@ -181,11 +284,17 @@ pub fn recheck_tombstone(known: &Known, id: ItemId, said: CheckResult, now: Stam
             last.tombstones.extend(gone.asked(now));
         }
     }
-    Decisions { id_rule, window: last, changes, ..Decisions::default() }
+    Decisions {
+        id_rule,
+        window: last,
+        changes,
+        ..Decisions::default()
+    }
 }
 
-/// Commits deferred edits when no document came: all of them after a poll that changed nothing, since then no entry
-/// changes with every poll; else what is due. `known` holds the items of the keys of `last.held`.
+/// Commits deferred edits when no document came: all of them after a poll that changed nothing,
+/// since then no entry changes with every poll; else what is due. `known` holds the items of the
+/// keys of `last.held`.
 pub fn release(known: &Known, poll: Repeat, now: Stamp) -> Decisions {
     let nothing = Observation::default();
     let mut guard = FloodLimiter::new(known, &nothing, now);
@@ -195,17 +304,26 @@ pub fn release(known: &Known, poll: Repeat, now: Stamp) -> Decisions {
     // Nothing was seen that could tell whether a reformatting goes on.
     last.reformatted_at = known.window.reformatted_at;
     if poll == Repeat::Unchanged {
-        last.entries.iter_mut().for_each(|row| row.changed_polls = 0);
+        last.entries
+            .iter_mut()
+            .for_each(|row| row.changed_polls = 0);
     }
-    let changes = chronology::oldest_first(puts).into_iter().map(Change::Put).collect();
-    Decisions { id_rule, window: last, changes, ..Decisions::default() }
+    let changes = chronology::oldest_first(puts)
+        .into_iter()
+        .map(Change::Put)
+        .collect();
+    Decisions {
+        id_rule,
+        window: last,
+        changes,
+        ..Decisions::default()
+    }
 }
 
 impl Decisions {
     /// True when absence means anything in them: something is suspected, or proven.
     pub fn misses_something(&self) -> bool {
-        let by_absence =
-            |change: &Change| matches!(change, Change::Delete(delete) if delete.evidence.suspect.is_some());
+        let by_absence = |change: &Change| matches!(change, Change::Delete(delete) if delete.evidence.suspect.is_some());
         self.window.absence.suspects().next().is_some() || self.changes.iter().any(by_absence)
     }
 
@@ -219,12 +337,18 @@ impl Decisions {
 
     /// Takes what absence proves.
     fn conclude(&mut self, outcome: AbsenceFindings, now: Stamp) {
-        self.changes
-            .extend(outcome.gone.into_iter().map(|(id, proof)| Change::Delete(ended(id, proof, now))));
+        self.changes.extend(
+            outcome
+                .gone
+                .into_iter()
+                .map(|(id, proof)| Change::Delete(ended(id, proof, now))),
+        );
         self.rolled_off = outcome.rolled_off.len();
         let gone: HashSet<ItemId> = self.gone().collect();
         self.window.deferred.retain(|held| !gone.contains(&held.id));
-        self.window.archive_suspects.retain(|missed| !gone.contains(&missed.id));
+        self.window
+            .archive_suspects
+            .retain(|missed| !gone.contains(&missed.id));
         self.window.absence = outcome.state;
         self.events = outcome.events;
     }
@@ -244,7 +368,13 @@ fn ended(id: ItemId, proof: Proof, now: Stamp) -> Delete {
         suspect: Some(missing),
         archive_suspect: None,
     };
-    Delete { id, reason, first_missing: Some(missing.since), last_seen: Some(missing.last_seen), evidence }
+    Delete {
+        id,
+        reason,
+        first_missing: Some(missing.since),
+        last_seen: Some(missing.last_seen),
+        evidence,
+    }
 }
 
 /// The end of an item that walks through the archives missed.
@@ -259,28 +389,57 @@ pub fn ended_in_archives(missed: ArchiveSuspect, now: Stamp) -> Delete {
         archive_suspect: Some(missed),
     };
     let (first_missing, last_seen) = (Some(missed.since), Some(missed.last_seen));
-    Delete { id: missed.id, reason, first_missing, last_seen, evidence }
+    Delete {
+        id: missed.id,
+        reason,
+        first_missing,
+        last_seen,
+        evidence,
+    }
 }
 
 /// Change of an item by an entry; `None` when the item holds the same content already.
 fn put(bound: BoundEntry<'_>, profile: Option<&Profile>, now: Stamp) -> Option<Put> {
-    let BoundEntry { reading, key, target, .. } = bound;
+    let BoundEntry {
+        reading,
+        key,
+        target,
+        ..
+    } = bound;
     let (kind, id, iri, keys) = match target {
         BoundItem::New { id, iri } => (PutKind::Added, id, iri, vec![key]),
-        BoundItem::Known(item) if item.is_gone() => (PutKind::Revived, item.id, item.iri.clone(), Vec::new()),
-        BoundItem::Known(item) if is_edit(&item.digests, item.entry(), &reading.digests, profile) => {
+        BoundItem::Known(item) if item.is_gone() => {
+            (PutKind::Revived, item.id, item.iri.clone(), Vec::new())
+        }
+        BoundItem::Known(item)
+            if is_edit(&item.digests, item.entry(), &reading.digests, profile) =>
+        {
             (PutKind::Edited, item.id, item.iri.clone(), Vec::new())
         }
         BoundItem::Known(_) => return None,
     };
     let entry = &reading.entry;
-    let published_us = entry.published.as_ref().and_then(|date| date.at_us).filter(|at| believable(*at, now));
+    let published_us = entry
+        .published
+        .as_ref()
+        .and_then(|date| date.at_us)
+        .filter(|at| believable(*at, now));
     let witnesses = witnesses::keys(entry);
     let (entry, digests) = (Arc::clone(entry), reading.digests);
-    Some(Put { kind, id, iri, keys, entry, published_us, digests, witnesses })
+    Some(Put {
+        kind,
+        id,
+        iri,
+        keys,
+        entry,
+        published_us,
+        digests,
+        witnesses,
+    })
 }
 
-/// Two days: how far ahead of us a publisher's clock may be before its dates are not believed (LEGACY section 4).
+/// Two days: how far ahead of us a publisher's clock may be before its dates are not believed
+/// (LEGACY section 4).
 const AHEAD_MAX_SECS: u64 = 2 * 86_400;
 
 /// True for a date of publication that is plausible, and not to come.
@@ -305,12 +464,15 @@ impl<'a> ExplicitDeletions<'a> {
     fn new(namespace: &str, known: &Known, seen: &'a Observation) -> Self {
         let mut by_key: HashMap<KeyHash, &Deletion> = HashMap::new();
         for deletion in &seen.deletions {
-            let latest = by_key.entry(deleted_key(namespace, deletion)).or_insert(deletion);
+            let latest = by_key
+                .entry(deleted_key(namespace, deletion))
+                .or_insert(deletion);
             if when(deletion) > when(latest) {
                 *latest = deletion;
             }
         }
-        // An entry of the document speaks for its item; only for the rest does what is held back, or the stored version.
+        // An entry of the document speaks for its item; only for the rest does what is held back,
+        // or the stored version.
         let mut present: HashMap<KeyHash, &Entry> = HashMap::new();
         for sighting in &seen.entries {
             if let ObservedEntry::Read(reading) = sighting {
@@ -325,26 +487,48 @@ impl<'a> ExplicitDeletions<'a> {
             .iter()
             .filter_map(|(key, deletion)| {
                 let item = known.items.get(key)?;
-                let waiting =
-                    || known.window.deferred.iter().find(|held| held.id == item.id).map(|held| &*held.entry);
-                let entry = present.get(key).copied().or_else(waiting).or_else(|| item.entry());
+                let waiting = || {
+                    known
+                        .window
+                        .deferred
+                        .iter()
+                        .find(|held| held.id == item.id)
+                        .map(|held| &*held.entry)
+                };
+                let entry = present
+                    .get(key)
+                    .copied()
+                    .or_else(waiting)
+                    .or_else(|| item.entry());
                 (!item.is_gone() && entry.is_some_and(|entry| deletes(deletion, entry)))
                     .then_some((item.id, *deletion))
             })
             .collect();
-        // Tombstones come in the publisher's order of deletion, so that equal documents decide equally.
+        // Tombstones come in the publisher's order of deletion, so that equal documents decide
+        // equally.
         ending.sort_by_key(|(id, deletion)| (when(deletion), *id));
         ending.dedup_by_key(|(id, _)| *id);
         let ended = ending.iter().map(|(id, _)| *id).collect();
-        Self { by_key, ending, ended }
+        Self {
+            by_key,
+            ending,
+            ended,
+        }
     }
 
-    /// True when the document itself says that this entry is deleted, or our operator had it removed, so that it neither appears
-    /// nor comes back.
+    /// True when the document itself says that this entry is deleted, or our operator had it
+    /// removed, so that it neither appears nor comes back.
     fn suppress(&self, bound: &BoundEntry<'_>) -> bool {
-        let said =
-            self.by_key.get(&bound.key).is_some_and(|deletion| deletes(deletion, &bound.reading.entry));
-        let is_forgotten = || bound.target.item().is_some_and(|item| item.content.is_forgotten());
+        let said = self
+            .by_key
+            .get(&bound.key)
+            .is_some_and(|deletion| deletes(deletion, &bound.reading.entry));
+        let is_forgotten = || {
+            bound
+                .target
+                .item()
+                .is_some_and(|item| item.content.is_forgotten())
+        };
         said || self.ended.contains(&bound.target.id()) || is_forgotten()
     }
 
@@ -378,8 +562,8 @@ fn when(deletion: &Deletion) -> Option<i64> {
     deletion.when.as_ref().and_then(|when| when.at_us)
 }
 
-/// RFC 6721 section 3: deleted unless the entry was updated after the deletion. Where either date is missing the
-/// publisher's word stands: it was said on purpose.
+/// RFC 6721 section 3: deleted unless the entry was updated after the deletion. Where either date
+/// is missing the publisher's word stands: it was said on purpose.
 fn deletes(deletion: &Deletion, entry: &Entry) -> bool {
     let touched = chronology::touched(entry).map(Moment::micros);
     match (when(deletion), touched) {

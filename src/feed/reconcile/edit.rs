@@ -6,8 +6,9 @@ use everfeed_adapters::{
     platforms::{Profile, content_digest},
 };
 
-/// True when the content of an entry is not what is held. Equal bytes are never an edit, whatever parser made the digests.
-/// Digests of two versions are not compared: the held entry gets one of today's, made with the same scrubbers.
+/// True when the content of an entry is not what is held. Equal bytes are never an edit, whatever
+/// parser made the digests. Digests of two versions are not compared: the held entry gets one of
+/// today's, made with the same scrubbers.
 pub(super) fn is_edit(
     held: &ItemDigests,
     entry: Option<&Entry>,

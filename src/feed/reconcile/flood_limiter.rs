@@ -1,9 +1,10 @@
-//! The flood guard (DESIGN section 3, POLLING 1.3): which edits wait because their entry changes with every poll, and when
-//! a whole feed was only written anew. It hides nothing: what waits is kept, and is committed in its newest form.
+//! The flood guard (DESIGN section 3, POLLING 1.3): which edits wait because their entry changes
+//! with every poll, and when a whole feed was only written anew. It hides nothing: what waits is
+//! kept, and is committed in its newest form.
 
 use super::{
-    Known, Observation, Put, PutKind, WindowEntry, WindowState, bind::BoundEntry, chronology, edit::is_edit,
-    witnesses,
+    Known, Observation, Put, PutKind, WindowEntry, WindowState, bind::BoundEntry, chronology,
+    edit::is_edit, witnesses,
 };
 use crate::feed::{
     item::{Item, ItemDigests, ItemId, KeyHash, plausible},
@@ -14,8 +15,8 @@ use crate::feed::{
 use everfeed_adapters::{Date, Entry, platforms::Profile};
 use std::{collections::HashMap, sync::Arc};
 
-/// A form of an item that is not committed yet. It is kept whole, so that it needs no other request to be committed, and
-/// is not lost when its publisher shows it no more.
+/// A form of an item that is not committed yet. It is kept whole, so that it needs no other request
+/// to be committed, and is not lost when its publisher shows it no more.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeferredEdit {
     /// The item.
@@ -32,22 +33,25 @@ pub struct DeferredEdit {
     pub digests: ItemDigests,
 }
 
-/// Polls running in which an entry may change and still be committed at once (POLLING 1.3, after lemon24/reader's
-/// `HASH_CHANGED_LIMIT`).
+/// Polls running in which an entry may change and still be committed at once (POLLING 1.3, after
+/// lemon24/reader's `HASH_CHANGED_LIMIT`).
 pub const CHANGED_POLLS_MAX: u16 = 24;
 
-/// Delay of the edits of an entry that changes in more polls than that, in seconds from the item's last T.
+/// Delay of the edits of an entry that changes in more polls than that, in seconds from the item's
+/// last T.
 const DEFERRED_SECS: u64 = 86_400;
 
-/// Time for which an edit must last that is dated before what is held, in seconds: caches forget within a week.
+/// Time for which an edit must last that is dated before what is held, in seconds: caches forget
+/// within a week.
 const STALE_SECS: u64 = 7 * 86_400;
 
-/// Items of a feed with a form held back at most. They are written with every document, so that there must be an end;
-/// what is beyond it is committed at once, which costs consumers more and loses nothing.
+/// Items of a feed with a form held back at most. They are written with every document, so that
+/// there must be an end; what is beyond it is committed at once, which costs consumers more and
+/// loses nothing.
 const HELD_ITEMS_MAX: usize = 100;
 
-/// Entries that must be edited at once to call a feed reformatted. Of a window of four, three may well be corrected by
-/// hand between two polls.
+/// Entries that must be edited at once to call a feed reformatted. Of a window of four, three may
+/// well be corrected by hand between two polls.
 const REFORMATTED_ITEMS_MIN: usize = 5;
 
 /// Time without reformatting after which a reformatting is news again, in seconds.
@@ -91,16 +95,29 @@ impl<'a> FloodLimiter<'a> {
             previous: seen.previous,
             is_current: !seen.coverage.is_partial(),
             now,
-            rows: known.window.entries.iter().map(|row| (row.id, row)).collect(),
-            unmet: known.window.deferred.iter().map(|held| (held.id, held)).collect(),
+            rows: known
+                .window
+                .entries
+                .iter()
+                .map(|row| (row.id, row))
+                .collect(),
+            unmet: known
+                .window
+                .deferred
+                .iter()
+                .map(|held| (held.id, held))
+                .collect(),
             kept: Vec::new(),
             undated: 0,
         }
     }
 
-    /// Takes note of an entry, and tells in how many polls running its content has changed, this one included.
+    /// Takes note of an entry, and tells in how many polls running its content has changed, this
+    /// one included.
     pub(super) fn meet(&mut self, bound: &BoundEntry<'_>) -> u16 {
-        let Some(item) = bound.target.item() else { return 0 };
+        let Some(item) = bound.target.item() else {
+            return 0;
+        };
         let Some(entry) = item.entry() else { return 0 };
         // What the publisher showed last, which need not be what is committed.
         let (seen, entry) = match self.unmet.get(&item.id) {
@@ -108,7 +125,10 @@ impl<'a> FloodLimiter<'a> {
             None => (&item.digests, entry),
         };
         let is_edit = is_edit(seen, Some(entry), &bound.reading.digests, self.profile);
-        let is_stale = || item.entry().is_some_and(|held| is_stale(held, &bound.reading.entry));
+        let is_stale = || {
+            item.entry()
+                .is_some_and(|held| is_stale(held, &bound.reading.entry))
+        };
         if !is_edit || (!bound.is_renamed && is_stale()) {
             return 0;
         }
@@ -116,13 +136,20 @@ impl<'a> FloodLimiter<'a> {
         if row.is_some() && (bound.is_renamed || !is_dated_anew(entry, &bound.reading.entry)) {
             self.undated += 1;
         }
-        let before = row.filter(|_| self.previous == Repeat::Changed).map_or(0, |row| row.changed_polls);
+        let before = row
+            .filter(|_| self.previous == Repeat::Changed)
+            .map_or(0, |row| row.changed_polls);
         before.saturating_add(1)
     }
 
-    /// Change of an item by an entry now; `None` when there is none or it is deferred. `met` is the entry as it was met.
+    /// Change of an item by an entry now; `None` when there is none or it is deferred. `met` is the
+    /// entry as it was met.
     pub(super) fn pass(&mut self, put: Option<Put>, met: &MetEntry<'_>) -> Option<Put> {
-        let MetEntry { row, item, is_renamed } = *met;
+        let MetEntry {
+            row,
+            item,
+            is_renamed,
+        } = *met;
         let before = self.unmet.remove(&row.id);
         let put = put?;
         let Some(item) = item else { return Some(put) };
@@ -140,44 +167,84 @@ impl<'a> FloodLimiter<'a> {
         if self.now >= until || self.kept.len() + self.unmet.len() >= HELD_ITEMS_MAX {
             return Some(put);
         }
-        let Put { id, entry, published_us, digests: seen, .. } = put;
-        self.kept.push(DeferredEdit { id, key: row.key, until, entry, published_us, digests: seen });
+        let Put {
+            id,
+            entry,
+            published_us,
+            digests: seen,
+            ..
+        } = put;
+        self.kept.push(DeferredEdit {
+            id,
+            key: row.key,
+            until,
+            entry,
+            published_us,
+            digests: seen,
+        });
         None
     }
 
-    /// An edit whose `updated` is older than what is held. A cache or a replica that lags behind shows such a copy, and the newer
-    /// one comes again; the publisher may also have gone back on purpose, which lasts. A part of the feed says neither.
-    fn pass_stale(&mut self, put: Put, row: &WindowEntry, before: Option<&DeferredEdit>) -> Option<Put> {
+    /// An edit whose `updated` is older than what is held. A cache or a replica that lags behind
+    /// shows such a copy, and the newer one comes again; the publisher may also have gone back on
+    /// purpose, which lasts. A part of the feed says neither.
+    fn pass_stale(
+        &mut self,
+        put: Put,
+        row: &WindowEntry,
+        before: Option<&DeferredEdit>,
+    ) -> Option<Put> {
         if !self.is_current {
             self.kept.extend(before.cloned());
             return None;
         }
-        let Put { id, entry, published_us, digests, .. } = put.clone();
+        let Put {
+            id,
+            entry,
+            published_us,
+            digests,
+            ..
+        } = put.clone();
         let since_before = before.filter(|before| before.digests.content == digests.content);
-        let until = since_before.map_or_else(|| self.now.plus_secs(STALE_SECS), |before| before.until);
+        let until =
+            since_before.map_or_else(|| self.now.plus_secs(STALE_SECS), |before| before.until);
         if self.now >= until {
             return Some(put);
         }
         if self.kept.len() + self.unmet.len() < HELD_ITEMS_MAX {
-            self.kept.push(DeferredEdit { id, key: row.key, until, entry, published_us, digests });
+            self.kept.push(DeferredEdit {
+                id,
+                key: row.key,
+                until,
+                entry,
+                published_us,
+                digests,
+            });
         }
         None
     }
 
-    /// Deferred edits that the document does not show: committed when their day is over, or at once after a poll
-    /// that changed nothing.
+    /// Deferred edits that the document does not show: committed when their day is over, or at once
+    /// after a poll that changed nothing.
     pub(super) fn release(&mut self, poll: Repeat) -> Vec<(Option<Moment>, Put)> {
         let mut puts = Vec::new();
         for held in &self.known.window.deferred {
             if self.unmet.remove(&held.id).is_none() {
                 continue;
             }
-            let found = self.known.items.get(&held.key).filter(|item| item.id == held.id);
+            let found = self
+                .known
+                .items
+                .get(&held.key)
+                .filter(|item| item.id == held.id);
             match found {
                 // Nobody may have looked it up.
                 None => self.kept.push(held.clone()),
                 Some(item) if item.is_gone() || item.digests.content == held.digests.content => {}
-                Some(item) if self.now < held.until && (poll == Repeat::Changed || held.is_stale(item)) => {
+                Some(item)
+                    if self.now < held.until
+                        && (poll == Repeat::Changed || held.is_stale(item)) =>
+                {
                     self.kept.push(held.clone());
                 }
                 Some(item) => puts.push((chronology::date(&held.entry), held.put(item))),
@@ -186,16 +253,21 @@ impl<'a> FloodLimiter<'a> {
         puts
     }
 
-    /// True when this document is news of a feed that was reformatted: more than half of the last window was edited by its
-    /// content alone. What goes on from document to document, or comes again within a day, is one reformatting; `last`
-    /// gets what is held back and when the feed was last seen being reformatted.
+    /// True when this document is news of a feed that was reformatted: more than half of the last
+    /// window was edited by its content alone. What goes on from document to document, or comes
+    /// again within a day, is one reformatting; `last` gets what is held back and when the feed was
+    /// last seen being reformatted.
     pub(super) fn close(self, last: &mut WindowState) -> bool {
         last.deferred = self.kept;
         let before = self.known.window.reformatted_at;
         let is_recent = before.is_some_and(|at| self.now < at.plus_secs(REFORMATTED_SECS));
-        let is_one =
-            self.undated >= REFORMATTED_ITEMS_MIN && self.undated * 2 > self.known.window.entries.len();
-        last.reformatted_at = if is_one { Some(self.now) } else { before.filter(|_| is_recent) };
+        let is_one = self.undated >= REFORMATTED_ITEMS_MIN
+            && self.undated * 2 > self.known.window.entries.len();
+        last.reformatted_at = if is_one {
+            Some(self.now)
+        } else {
+            before.filter(|_| is_recent)
+        };
         is_one && !is_recent && (before.is_none() || self.previous == Repeat::Unchanged)
     }
 }
@@ -220,23 +292,33 @@ impl DeferredEdit {
     }
 }
 
-/// True when an entry was changed before what is held was, by its publisher's own word. A copy that lags behind was published
-/// at the same time; dates that are all others, or cut to the minute, were changed on purpose.
+/// True when an entry was changed before what is held was, by its publisher's own word. A copy that
+/// lags behind was published at the same time; dates that are all others, or cut to the minute,
+/// were changed on purpose.
 fn is_stale(held: &Entry, given: &Entry) -> bool {
     let secs = |date: &Option<Date>| {
-        date.as_ref().and_then(|date| plausible(date.at_us)).map(|at| at.micros().div_euclid(1_000_000))
+        date.as_ref()
+            .and_then(|date| plausible(date.at_us))
+            .map(|at| at.micros().div_euclid(1_000_000))
     };
     let (published, of_given) = (secs(&held.published), secs(&given.published));
     if matches!((published, of_given), (Some(held), Some(given)) if held != given) {
         return false;
     }
-    let (Some(held), Some(given)) = (secs(&held.updated), secs(&given.updated)) else { return false };
+    let (Some(held), Some(given)) = (secs(&held.updated), secs(&given.updated)) else {
+        return false;
+    };
     let is_cut = given.rem_euclid(60) == 0 && held.div_euclid(60) == given.div_euclid(60);
     given < held && !is_cut
 }
 
 /// True when the publisher says by `updated` that an entry was edited.
 fn is_dated_anew(held: &Entry, given: &Entry) -> bool {
-    let date = |entry: &Entry| entry.updated.as_ref().map(|date| (date.at_us, date.raw.clone()));
+    let date = |entry: &Entry| {
+        entry
+            .updated
+            .as_ref()
+            .map(|date| (date.at_us, date.raw.clone()))
+    };
     given.updated.is_some() && date(held) != date(given)
 }

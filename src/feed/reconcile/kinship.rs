@@ -1,5 +1,5 @@
-//! Does a document share anything with what is held of a feed: a key, a link, or a title and a date? Asked of a URL that was
-//! changed; not which item an entry is.
+//! Does a document share anything with what is held of a feed: a key, a link, or a title and a
+//! date? Asked of a URL that was changed; not which item an entry is.
 
 use super::{
     Observation, ObservedEntry, ParsedEntry,
@@ -33,12 +33,18 @@ impl KinshipSigns {
         addresses.chain(self.dated_titles.iter().copied()).collect()
     }
 
-    /// True when one of the items that were found has a link of the document, host included, or a title at a date of it.
+    /// True when one of the items that were found has a link of the document, host included, or a
+    /// title at a date of it.
     pub fn are_shared_by(&self, held: &[Arc<Item>]) -> bool {
         held.iter().filter_map(|item| item.entry()).any(|entry| {
             let witnesses = Witnesses::of(entry);
-            witnesses.addresses.iter().any(|address| self.addresses.contains(address))
-                || witnesses.dated_titles().any(|title| self.dated_titles.contains(&title))
+            witnesses
+                .addresses
+                .iter()
+                .any(|address| self.addresses.contains(address))
+                || witnesses
+                    .dated_titles()
+                    .any(|title| self.dated_titles.contains(&title))
         })
     }
 }

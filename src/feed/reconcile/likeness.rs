@@ -1,5 +1,5 @@
-//! Likeness of an entry and a held item: which witnesses agree, which contradict, and whether that makes them one post; not
-//! the choice among several.
+//! Likeness of an entry and a held item: which witnesses agree, which contradict, and whether that
+//! makes them one post; not the choice among several.
 
 use super::witnesses::{Address, Witnesses};
 
@@ -30,7 +30,8 @@ pub(super) struct Likeness {
     pub(super) text: Word,
 }
 
-/// Evidence that a feed has changed its scheme of ids, links or dates: most of what seems new is held.
+/// Evidence that a feed has changed its scheme of ids, links or dates: most of what seems new is
+/// held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SchemeChange {
     Shown,
@@ -48,8 +49,17 @@ const ZONES_APART_SECS: i64 = 14 * 3600;
 impl Likeness {
     /// Compares a held item with an entry.
     pub(super) fn of(held: &Witnesses, given: &Witnesses, shift_secs: i64) -> Self {
-        let shared = |address: &Address| given.addresses.iter().any(|other| other.path == address.path);
-        let address = if held.addresses.iter().any(shared) { Word::Agrees } else { Word::Silent };
+        let shared = |address: &Address| {
+            given
+                .addresses
+                .iter()
+                .any(|other| other.path == address.path)
+        };
+        let address = if held.addresses.iter().any(shared) {
+            Word::Agrees
+        } else {
+            Word::Silent
+        };
         let title = match (&held.title, &given.title) {
             (Some(held), Some(given)) if held == given => Word::Agrees,
             (Some(_), Some(_)) => Word::Contradicts,
@@ -59,13 +69,17 @@ impl Likeness {
             Word::Agrees
         } else if held.has_text()
             && given.has_text()
-            && held.short_text.is_none_or(|short| Some(short) != given.short_text)
+            && held
+                .short_text
+                .is_none_or(|short| Some(short) != given.short_text)
         {
             Word::Contradicts
         } else {
             Word::Silent
         };
-        let common = held.dates().find(|held| given.dates().any(|given| held + shift_secs == given));
+        let common = held
+            .dates()
+            .find(|held| given.dates().any(|given| held + shift_secs == given));
         let date = if common.is_some() {
             Word::Agrees
         } else {
@@ -75,20 +89,33 @@ impl Likeness {
         let changed = (held.published.is_none() && given.published.is_none())
             .then(|| held.updated.zip(given.updated))
             .flatten();
-        let is_other = |(held, given): (i64, i64)| apart(held + shift_secs, given) == Word::Contradicts;
+        let is_other =
+            |(held, given): (i64, i64)| apart(held + shift_secs, given) == Word::Contradicts;
         let is_dated_anew = date == Word::Silent && changed.is_some_and(is_other);
-        Self { has_same_id: false, address, title, date, is_dated_anew, is_day_only, text }
+        Self {
+            has_same_id: false,
+            address,
+            title,
+            date,
+            is_dated_anew,
+            is_day_only,
+            text,
+        }
     }
 
     /// Number of witnesses that agree.
     pub(super) fn agreed(&self) -> usize {
-        [self.address, self.title, self.date, self.text].iter().filter(|word| **word == Word::Agrees).count()
+        [self.address, self.title, self.date, self.text]
+            .iter()
+            .filter(|word| **word == Word::Agrees)
+            .count()
     }
 
-    /// True when the two are one post: two witnesses agree and none contradicts. One of them must be the date unless the feed
-    /// has changed its scheme: a title, a link and a text may all come again in another post, as those of a weekly thread
-    /// do. A text may differ, since posts are edited, but then title and midnight alone are too little. Where all dates were
-    /// given anew, they say nothing, and the text must not say otherwise.
+    /// True when the two are one post: two witnesses agree and none contradicts. One of them must
+    /// be the date unless the feed has changed its scheme: a title, a link and a text may all come
+    /// again in another post, as those of a weekly thread do. A text may differ, since posts are
+    /// edited, but then title and midnight alone are too little. Where all dates were given anew,
+    /// they say nothing, and the text must not say otherwise.
     pub(super) fn is_one(&self, scheme_change: SchemeChange) -> bool {
         if scheme_change == SchemeChange::ShownWithNewDates && self.date != Word::Agrees {
             let agreed = self.agreed() >= 2 || self.has_same_id;
@@ -101,14 +128,16 @@ impl Likeness {
             return true;
         }
         if self.title == Word::Contradicts {
-            // A title is mended now and then. One page at one second is one post, unless another text says otherwise.
+            // A title is mended now and then. One page at one second is one post, unless another
+            // text says otherwise.
             let is_one_page = self.address == Word::Agrees && self.date == Word::Agrees;
             return is_one_page && !self.is_day_only && self.text != Word::Contradicts;
         }
         let may_be_others =
             self.is_day_only && self.address != Word::Agrees && self.text == Word::Contradicts;
         self.agreed() >= 2
-            && (scheme_change != SchemeChange::NotShown || (self.date == Word::Agrees && !may_be_others))
+            && (scheme_change != SchemeChange::NotShown
+                || (self.date == Word::Agrees && !may_be_others))
     }
 }
 
@@ -117,19 +146,24 @@ fn date(held: &Witnesses, given: &Witnesses, shift_secs: i64, has_same_address: 
     let moved = |at: i64| at + shift_secs;
     match (held.published, given.published, held.updated, given.updated) {
         (Some(held), Some(given), _, _) => apart(moved(held), given),
-        // An edit moves `updated`, so that it parts two posts only where nothing else says that they are one.
+        // An edit moves `updated`, so that it parts two posts only where nothing else says that
+        // they are one.
         (None, None, Some(_), Some(_)) if has_same_address => Word::Silent,
         (None, None, Some(held), Some(given)) => apart(moved(held), given),
         // A post is not changed before it is published.
         (Some(published), None, _, Some(updated)) | (None, Some(published), Some(updated), _) => {
-            if updated >= published { Word::Silent } else { apart(moved(published), updated) }
+            if updated >= published {
+                Word::Silent
+            } else {
+                apart(moved(published), updated)
+            }
         }
         _ => Word::Silent,
     }
 }
 
-/// Word of two dates that differ: a date that was cut to its minute is the same, and one that was cut to its day, or written in
-/// another time zone, may be.
+/// Word of two dates that differ: a date that was cut to its minute is the same, and one that was
+/// cut to its day, or written in another time zone, may be.
 fn apart(held: i64, given: i64) -> Word {
     let is_cut = |to: i64| {
         (given % to == 0 && held.div_euclid(to) == given.div_euclid(to))
@@ -153,21 +187,33 @@ mod tests {
     /// A post: id, path of its link, title, seconds, text.
     fn post(id: &str, path: &str, title: &str, secs: i64, text: &str) -> Witnesses {
         let href = format!("http://blog.example{path}");
-        let date = Date { raw: secs.to_string(), at_us: Some(secs * 1_000_000) };
+        let date = Date {
+            raw: secs.to_string(),
+            at_us: Some(secs * 1_000_000),
+        };
         Witnesses::of(&Entry {
             id: Some(id.into()),
-            links: vec![Link { href, rel: "alternate".into(), ..Link::default() }],
+            links: vec![Link {
+                href,
+                rel: "alternate".into(),
+                ..Link::default()
+            }],
             title: (!title.is_empty()).then(|| Text::plain(title)),
             published: (secs > 0).then_some(date),
-            content: (!text.is_empty()).then(|| Body { text: Text::html(text), ..Body::default() }),
+            content: (!text.is_empty()).then(|| Body {
+                text: Text::html(text),
+                ..Body::default()
+            }),
             ..Entry::default()
         })
     }
 
-    /// Two entries under different ids, and if they are one post, at any time and under a change of scheme.
+    /// Two entries under different ids, and if they are one post, at any time and under a change of
+    /// scheme.
     fn check(what: &str, held: &Witnesses, given: &Witnesses, expect: [bool; 2]) {
         let likeness = Likeness::of(held, given, 0);
-        let found = [SchemeChange::NotShown, SchemeChange::Shown].map(|change| likeness.is_one(change));
+        let found =
+            [SchemeChange::NotShown, SchemeChange::Shown].map(|change| likeness.is_one(change));
         assert_eq!(found, expect, "{what}: {likeness:?}");
     }
 
@@ -178,40 +224,126 @@ mod tests {
         const OTHER: &str = "<p>Words of which none is the same.</p>";
         let held = post("a", "/a", "A title", AT, WORDS);
         let (one, only_then, never) = ([true, true], [false, true], [false, false]);
-        check("all but the id", &held, &post("b", "/a", "A title", AT, WORDS), one);
-        check("title, date, text", &held, &post("b", "/b", "A title", AT, WORDS), one);
-        check("title, date", &held, &post("b", "/b", "A title", AT, OTHER), one);
-        check("title, date, no text", &held, &post("b", "/b", "A title", AT, ""), one);
+        check(
+            "all but the id",
+            &held,
+            &post("b", "/a", "A title", AT, WORDS),
+            one,
+        );
+        check(
+            "title, date, text",
+            &held,
+            &post("b", "/b", "A title", AT, WORDS),
+            one,
+        );
+        check(
+            "title, date",
+            &held,
+            &post("b", "/b", "A title", AT, OTHER),
+            one,
+        );
+        check(
+            "title, date, no text",
+            &held,
+            &post("b", "/b", "A title", AT, ""),
+            one,
+        );
         check("link, date", &held, &post("b", "/a", "", AT, OTHER), one);
         check("date, text", &held, &post("b", "/b", "", AT, WORDS), one);
-        check("link, date, a mended title", &held, &post("b", "/a", "The title", AT, WORDS), one);
-        check("link, date, all words new", &held, &post("b", "/a", "The title", AT, OTHER), never);
-        check("title, text, no date", &held, &post("b", "/b", "A title", 0, WORDS), only_then);
-        check("title, link, no date", &held, &post("b", "/a", "A title", 0, ""), only_then);
-        check("title, text, another zone", &held, &post("b", "/b", "A title", AT + 7200, WORDS), only_then);
-        check("a weekly thread", &held, &post("b", "/b", "A title", AT + 604_800, WORDS), never);
-        check("published again", &held, &post("b", "/a", "A title", AT + 5000, WORDS), never);
-        check("only the title", &held, &post("b", "/b", "A title", 0, ""), never);
+        check(
+            "link, date, a mended title",
+            &held,
+            &post("b", "/a", "The title", AT, WORDS),
+            one,
+        );
+        check(
+            "link, date, all words new",
+            &held,
+            &post("b", "/a", "The title", AT, OTHER),
+            never,
+        );
+        check(
+            "title, text, no date",
+            &held,
+            &post("b", "/b", "A title", 0, WORDS),
+            only_then,
+        );
+        check(
+            "title, link, no date",
+            &held,
+            &post("b", "/a", "A title", 0, ""),
+            only_then,
+        );
+        check(
+            "title, text, another zone",
+            &held,
+            &post("b", "/b", "A title", AT + 7200, WORDS),
+            only_then,
+        );
+        check(
+            "a weekly thread",
+            &held,
+            &post("b", "/b", "A title", AT + 604_800, WORDS),
+            never,
+        );
+        check(
+            "published again",
+            &held,
+            &post("b", "/a", "A title", AT + 5000, WORDS),
+            never,
+        );
+        check(
+            "only the title",
+            &held,
+            &post("b", "/b", "A title", 0, ""),
+            never,
+        );
         check("only the date", &held, &post("b", "/b", "", AT, ""), never);
-        check("only the text", &held, &post("b", "/b", "", 0, WORDS), never);
+        check(
+            "only the text",
+            &held,
+            &post("b", "/b", "", 0, WORDS),
+            never,
+        );
         check("only the link", &held, &post("b", "/a", "", 0, ""), never);
-        check("one text under two titles", &held, &post("b", "/b", "The title", AT, WORDS), never);
+        check(
+            "one text under two titles",
+            &held,
+            &post("b", "/b", "The title", AT, WORDS),
+            never,
+        );
 
         let midnight = AT / DAY_SECS * DAY_SECS;
         let held = post("a", "/a", "Photo", midnight, "<img src=\"/a.jpg\">");
         let other = post("b", "/b", "Photo", midnight, "<img src=\"/b.jpg\">");
         check("two photos of a day", &held, &other, only_then);
-        let (a, b) = (post("a", "/x", "See a", midnight, WORDS), post("b", "/x", "See b", midnight, WORDS));
+        let (a, b) = (
+            post("a", "/x", "See a", midnight, WORDS),
+            post("b", "/x", "See b", midnight, WORDS),
+        );
         check("two links of a day", &a, &b, never);
     }
 
     #[test]
     fn dates_that_were_cut_or_moved_to_another_zone_are_no_contradiction() {
-        let at = |at: i64| Witnesses { published: Some(at), ..Witnesses::default() };
-        let updated = |at: i64| Witnesses { updated: Some(at), ..Witnesses::default() };
-        let both = |published: i64, changed: i64| Witnesses { updated: Some(changed), ..at(published) };
+        let at = |at: i64| Witnesses {
+            published: Some(at),
+            ..Witnesses::default()
+        };
+        let updated = |at: i64| Witnesses {
+            updated: Some(at),
+            ..Witnesses::default()
+        };
+        let both = |published: i64, changed: i64| Witnesses {
+            updated: Some(changed),
+            ..at(published)
+        };
         let check = |held: &Witnesses, given: &Witnesses, expect: Word| {
-            assert_eq!(Likeness::of(held, given, 0).date, expect, "{held:?} {given:?}");
+            assert_eq!(
+                Likeness::of(held, given, 0).date,
+                expect,
+                "{held:?} {given:?}"
+            );
         };
         let noon = 1_600_000_000 / DAY_SECS * DAY_SECS + DAY_SECS / 2;
         check(&at(noon + 17), &at(noon + 17), Word::Agrees);
@@ -224,8 +356,16 @@ mod tests {
         check(&at(noon + 17), &updated(noon + 17), Word::Agrees);
         check(&at(noon + 17), &updated(noon + 9999), Word::Silent);
         check(&at(noon + 17), &updated(noon - 9999), Word::Contradicts);
-        check(&both(noon + 17, noon + 50), &updated(noon + 50), Word::Agrees);
-        check(&updated(noon + 17), &updated(noon + 9999), Word::Contradicts);
+        check(
+            &both(noon + 17, noon + 50),
+            &updated(noon + 50),
+            Word::Agrees,
+        );
+        check(
+            &updated(noon + 17),
+            &updated(noon + 9999),
+            Word::Contradicts,
+        );
         let shifted = Likeness::of(&at(noon), &at(noon + 5000), 5000);
         assert_eq!(shifted.date, Word::Agrees);
     }

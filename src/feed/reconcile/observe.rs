@@ -1,5 +1,5 @@
-//! From a sliced document to an observation: which entries are what they were, and which must be parsed; not what the
-//! parsed ones change.
+//! From a sliced document to an observation: which entries are what they were, and which must be
+//! parsed; not what the parsed ones change.
 
 use super::{Observation, ObservedEntry, ParsedEntry, WindowEntry, WindowState};
 use crate::feed::{
@@ -15,10 +15,11 @@ use std::{
     sync::Arc,
 };
 
-/// Compares a document with what is remembered of the last one and parses what is new. An entry of the same bytes is not
-/// parsed again unless a deletion names it, whose date must be compared with the entry's, or its key occurs twice in the
-/// document, where the latest must win every time, or a form of it is held back, beside which it must be laid. What
-/// `profile` scrubs is in no content digest.
+/// Compares a document with what is remembered of the last one and parses what is new. An entry of
+/// the same bytes is not parsed again unless a deletion names it, whose date must be compared with
+/// the entry's, or its key occurs twice in the document, where the latest must win every time, or a
+/// form of it is held back, beside which it must be laid. What `profile` scrubs is in no content
+/// digest.
 pub fn observe(
     last: &WindowState,
     document: &SlicedDocument,
@@ -28,28 +29,53 @@ pub fn observe(
     let held: HashSet<ItemId> = last.deferred.iter().map(|held| held.id).collect();
     let settled = last.entries.iter().filter(|row| !held.contains(&row.id));
     let known: HashMap<Digest, &WindowEntry> = settled.map(|row| (row.raw, row)).collect();
-    let deleted: HashSet<String> =
-        document.deletions.iter().map(|deletion| Key::Id(deletion.reference.clone()).stripped()).collect();
+    let deleted: HashSet<String> = document
+        .deletions
+        .iter()
+        .map(|deletion| Key::Id(deletion.reference.clone()).stripped())
+        .collect();
     let mut times: HashMap<&Key, usize> = HashMap::new();
-    document.entries.iter().for_each(|entry| *times.entry(&entry.key).or_default() += 1);
-    let is_plain = |entry: &RawEntry| times[&entry.key] == 1 && !deleted.contains(&entry.key.stripped());
+    document
+        .entries
+        .iter()
+        .for_each(|entry| *times.entry(&entry.key).or_default() += 1);
+    let is_plain =
+        |entry: &RawEntry| times[&entry.key] == 1 && !deleted.contains(&entry.key.stripped());
 
     let mut notes = Vec::new();
-    let entries = document.entries.iter().map(|entry| match known.get(&entry.raw) {
-        Some(row) if is_plain(entry) => ObservedEntry::Same(**row),
-        _ => ObservedEntry::Read(Box::new(read(entry, profile.as_deref(), &mut notes))),
-    });
+    let entries = document
+        .entries
+        .iter()
+        .map(|entry| match known.get(&entry.raw) {
+            Some(row) if is_plain(entry) => ObservedEntry::Same(**row),
+            _ => ObservedEntry::Read(Box::new(read(entry, profile.as_deref(), &mut notes))),
+        });
     let entries = entries.collect();
     let deletions = document.deletions.clone();
-    Observation { entries, deletions, coverage: class, profile, notes, ..Observation::default() }
+    Observation {
+        entries,
+        deletions,
+        coverage: class,
+        profile,
+        notes,
+        ..Observation::default()
+    }
 }
 
 fn read(raw: &RawEntry, profile: Option<&Profile>, notes: &mut Vec<Note>) -> ParsedEntry {
     let (entry, of_entry) = raw.parse();
     notes.extend(of_entry);
     let content = content_digest(&entry, profile);
-    let seen = ItemDigests { raw: raw.raw, content, version: digest_version(profile) };
-    ParsedEntry { key: raw.key.clone(), entry: Arc::new(entry), digests: seen }
+    let seen = ItemDigests {
+        raw: raw.raw,
+        content,
+        version: digest_version(profile),
+    };
+    ParsedEntry {
+        key: raw.key.clone(),
+        entry: Arc::new(entry),
+        digests: seen,
+    }
 }
 
 #[cfg(test)]
@@ -60,12 +86,14 @@ mod tests {
 
     /// An RSS document of these items: guid and title.
     fn document(items: &[(&str, &str)], rest: &str) -> SlicedDocument {
-        let item =
-            |(guid, title): &(&str, &str)| format!("<item><guid>{guid}</guid><title>{title}</title></item>");
+        let item = |(guid, title): &(&str, &str)| {
+            format!("<item><guid>{guid}</guid><title>{title}</title></item>")
+        };
         let items: String = items.iter().map(item).collect();
         let ns = "xmlns:at=\"http://purl.org/atompub/tombstones/1.0\"";
-        let text =
-            format!("<rss version=\"2.0\" {ns}><channel><title>t</title>{items}{rest}</channel></rss>");
+        let text = format!(
+            "<rss version=\"2.0\" {ns}><channel><title>t</title>{items}{rest}</channel></rss>"
+        );
         slice(text.as_bytes(), &Hints::default()).unwrap()
     }
 
@@ -84,7 +112,10 @@ mod tests {
 
     /// Checks each entry: `=` and its window entry, or its title as parsed.
     fn check(window: &[WindowEntry], document: &SlicedDocument, expect: &[&str]) {
-        let last = WindowState { entries: window.to_vec(), ..WindowState::default() };
+        let last = WindowState {
+            entries: window.to_vec(),
+            ..WindowState::default()
+        };
         let seen = observe(&last, document, None, Coverage::Unconditional);
         let told: Vec<String> = seen
             .entries
@@ -103,9 +134,17 @@ mod tests {
     #[test]
     fn only_new_and_changed_entries_are_parsed() {
         let old = window(&document(&[("b", "B"), ("a", "A")], ""));
-        check(&old, &document(&[("c", "C"), ("b", "B!"), ("a", "A")], ""), &["C", "B!", "=1"]);
+        check(
+            &old,
+            &document(&[("c", "C"), ("b", "B!"), ("a", "A")], ""),
+            &["C", "B!", "=1"],
+        );
         check(&[], &document(&[("b", "B"), ("a", "A")], ""), &["B", "A"]);
-        check(&old, &document(&[("a", "A"), ("b", "B")], ""), &["=1", "=0"]);
+        check(
+            &old,
+            &document(&[("a", "A"), ("b", "B")], ""),
+            &["=1", "=0"],
+        );
     }
 
     #[test]
@@ -120,21 +159,38 @@ mod tests {
     #[test]
     fn an_entry_of_which_a_form_is_held_back_is_parsed_although_it_is_the_same() {
         let document = document(&[("b", "B"), ("a", "A")], "");
-        let mut last = WindowState { entries: window(&document), ..WindowState::default() };
+        let mut last = WindowState {
+            entries: window(&document),
+            ..WindowState::default()
+        };
         let told = |last: &WindowState| {
             let seen = observe(last, &document, None, Coverage::Unconditional);
-            seen.entries.iter().map(|sighting| matches!(sighting, ObservedEntry::Same(_))).collect::<Vec<_>>()
+            seen.entries
+                .iter()
+                .map(|sighting| matches!(sighting, ObservedEntry::Same(_)))
+                .collect::<Vec<_>>()
         };
         assert_eq!(told(&last), [true, true]);
         let WindowEntry { key, id, .. } = last.entries[1];
         let (until, entry, seen) = (Stamp::MAX, Arc::default(), ItemDigests::default());
-        last.deferred.push(DeferredEdit { id, key, until, entry, published_us: None, digests: seen });
+        last.deferred.push(DeferredEdit {
+            id,
+            key,
+            until,
+            entry,
+            published_us: None,
+            digests: seen,
+        });
         assert_eq!(told(&last), [true, false]);
     }
 
     #[test]
     fn of_a_key_that_occurs_twice_every_entry_is_parsed() {
         let old = window(&document(&[("a", "A1"), ("a", "A2"), ("b", "B")], ""));
-        check(&old, &document(&[("a", "A1"), ("a", "A2"), ("b", "B")], ""), &["A1", "A2", "=2"]);
+        check(
+            &old,
+            &document(&[("a", "A1"), ("a", "A2"), ("b", "B")], ""),
+            &["A1", "A2", "=2"],
+        );
     }
 }

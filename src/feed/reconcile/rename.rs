@@ -1,6 +1,6 @@
-//! The choice of the held items that unknown entries are (POLLING 2.3, step 2; ARCHITECTURE, "When a post goes by another id"):
-//! a blog that moves, changes its software or mends its links gives new names to its whole archive. Only one-to-one matches
-//! count; what is ambiguous stays apart.
+//! The choice of the held items that unknown entries are (POLLING 2.3, step 2; ARCHITECTURE, "When
+//! a post goes by another id"): a blog that moves, changes its software or mends its links gives
+//! new names to its whole archive. Only one-to-one matches count; what is ambiguous stays apart.
 
 use super::{
     Change, Decisions, Known, ParsedEntry, PutKind,
@@ -15,10 +15,12 @@ use std::{
     sync::Arc,
 };
 
-/// Matches that show a change of scheme at least; and at least half of what seems new must be matched.
+/// Matches that show a change of scheme at least; and at least half of what seems new must be
+/// matched.
 const SCHEME_CHANGE_MIN: usize = 3;
 
-/// Items and entries that may share one title to be compared for it: a title that recurs more often tells nothing.
+/// Items and entries that may share one title to be compared for it: a title that recurs more often
+/// tells nothing.
 const RECURRING_MAX: usize = 16;
 
 /// An entry whose key leads to no item of its own.
@@ -30,8 +32,8 @@ pub(super) struct UnknownEntry<'a> {
     pub(super) is_key_unknown: bool,
 }
 
-/// The items that unknown entries are, by the place of the entry. `claimed` are the items that the documents show under a
-/// key that is known.
+/// The items that unknown entries are, by the place of the entry. `claimed` are the items that the
+/// documents show under a key that is known.
 pub(super) fn renamed(
     known: &Known,
     claimed: &HashSet<ItemId>,
@@ -40,16 +42,25 @@ pub(super) fn renamed(
     if unknown.is_empty() {
         return HashMap::new();
     }
-    let items: Vec<(&Arc<Item>, &Entry)> =
-        held_items(known, claimed).into_iter().filter_map(|item| Some((item, item.entry()?))).collect();
-    let held: Vec<Named> = items.iter().map(|(_, entry)| Named::by_own_id(entry)).collect();
+    let items: Vec<(&Arc<Item>, &Entry)> = held_items(known, claimed)
+        .into_iter()
+        .filter_map(|item| Some((item, item.entry()?)))
+        .collect();
+    let held: Vec<Named> = items
+        .iter()
+        .map(|(_, entry)| Named::by_own_id(entry))
+        .collect();
     let given: Vec<Named> = unknown.iter().map(Named::of).collect();
     let matched = matches(&held, &given);
-    matched.into_iter().map(|(old, new)| (unknown[new].at, Arc::clone(items[old].0))).collect()
+    matched
+        .into_iter()
+        .map(|(old, new)| (unknown[new].at, Arc::clone(items[old].0)))
+        .collect()
 }
 
-/// Leaves out of what older documents add the posts that a newer one adds under another id, as those of archives that were
-/// written before the scheme changed; their keys become aliases. Of fewer than a change of scheme shows nothing is left out.
+/// Leaves out of what older documents add the posts that a newer one adds under another id, as
+/// those of archives that were written before the scheme changed; their keys become aliases. Of
+/// fewer than a change of scheme shows nothing is left out.
 pub fn join(older: &mut Decisions, newer: &Decisions) {
     let added = |change: &Change| match change {
         Change::Put(put) if put.kind == PutKind::Added => {
@@ -60,7 +71,12 @@ pub fn join(older: &mut Decisions, newer: &Decisions) {
     let held: Vec<_> = newer.changes.iter().filter_map(added).collect();
     let given: Vec<_> = older.changes.iter().filter_map(added).collect();
     let side = |side: &[(ItemId, Arc<Entry>, Vec<KeyHash>)]| -> Vec<Named> {
-        side.iter().map(|(_, entry, _)| Named { witnesses: Witnesses::of(entry), own_id: None }).collect()
+        side.iter()
+            .map(|(_, entry, _)| Named {
+                witnesses: Witnesses::of(entry),
+                own_id: None,
+            })
+            .collect()
     };
     let matched = matches(&side(&held), &side(&given));
     if matched.len() < SCHEME_CHANGE_MIN {
@@ -71,9 +87,13 @@ pub fn join(older: &mut Decisions, newer: &Decisions) {
         let (id, _, keys) = &given[new];
         left_out.insert(*id);
         older.aliases.retain(|(_, of)| of != id);
-        older.aliases.extend(keys.iter().map(|key| (*key, held[old].0)));
+        older
+            .aliases
+            .extend(keys.iter().map(|key| (*key, held[old].0)));
     }
-    older.changes.retain(|change| !left_out.contains(&change.id()));
+    older
+        .changes
+        .retain(|change| !left_out.contains(&change.id()));
     older.renamed += left_out.len();
 }
 
@@ -88,37 +108,59 @@ fn matches(held: &[Named], given: &[Named]) -> Vec<(usize, usize)> {
             let (held, given) = (&held[*old], &given[*new]);
             let likeness = Likeness::of(&held.witnesses, &given.witnesses, shift_secs);
             let has_same_id = given.own_id.is_some() && given.own_id == held.own_id;
-            Pair { old: *old, new: *new, likeness: Likeness { has_same_id, ..likeness } }
+            Pair {
+                old: *old,
+                new: *new,
+                likeness: Likeness {
+                    has_same_id,
+                    ..likeness
+                },
+            }
         };
         pairs.iter().map(pair).collect()
     };
     let plain = compare(0);
     let shift_secs = common_shift(held, given, &plain);
-    let moved = if shift_secs == 0 { plain.clone() } else { compare(shift_secs) };
+    let moved = if shift_secs == 0 {
+        plain.clone()
+    } else {
+        compare(shift_secs)
+    };
     let scheme_change = one_to_one(&moved, SchemeChange::Shown);
-    // A list that is made anew each day shows the same links under other ids and dates: no scheme has changed.
-    let dated_anew: HashSet<(usize, usize)> =
-        moved.iter().filter(|pair| pair.likeness.is_dated_anew).map(|pair| (pair.old, pair.new)).collect();
-    let shown = scheme_change.iter().filter(|pair| !dated_anew.contains(pair)).count();
+    // A list that is made anew each day shows the same links under other ids and dates: no scheme
+    // has changed.
+    let dated_anew: HashSet<(usize, usize)> = moved
+        .iter()
+        .filter(|pair| pair.likeness.is_dated_anew)
+        .map(|pair| (pair.old, pair.new))
+        .collect();
+    let shown = scheme_change
+        .iter()
+        .filter(|pair| !dated_anew.contains(pair))
+        .count();
     if shown >= SCHEME_CHANGE_MIN && shown * 2 >= given.len() {
         return scheme_change;
     }
     let with_new_dates = one_to_one(&plain, SchemeChange::ShownWithNewDates);
-    let is_most = with_new_dates.len() >= SCHEME_CHANGE_MIN && with_new_dates.len() * 4 >= given.len() * 3;
+    let is_most =
+        with_new_dates.len() >= SCHEME_CHANGE_MIN && with_new_dates.len() * 4 >= given.len() * 3;
     if is_most && is_in_order_of_dates(held, &with_new_dates) {
         return with_new_dates;
     }
     one_to_one(&plain, SchemeChange::NotShown)
 }
 
-/// True when the document shows nine of ten matched posts in the order of their old dates, the newest first or the oldest first:
-/// their publisher dated the posts of a blog anew. A list that is made anew each day has one date for all its entries, or
-/// another order.
+/// True when the document shows nine of ten matched posts in the order of their old dates, the
+/// newest first or the oldest first: their publisher dated the posts of a blog anew. A list that is
+/// made anew each day has one date for all its entries, or another order.
 fn is_in_order_of_dates(held: &[Named], matched: &[(usize, usize)]) -> bool {
     let mut by_place: Vec<(usize, usize)> = matched.iter().map(|(old, new)| (*new, *old)).collect();
     by_place.sort_unstable();
     let is_ordered = |date: fn(&Witnesses) -> Option<i64>| {
-        let dates: Vec<i64> = by_place.iter().filter_map(|(_, old)| date(&held[*old].witnesses)).collect();
+        let dates: Vec<i64> = by_place
+            .iter()
+            .filter_map(|(_, old)| date(&held[*old].witnesses))
+            .collect();
         let backwards: Vec<i64> = dates.iter().rev().copied().collect();
         longest_rise(&dates).max(longest_rise(&backwards)) * 10 >= matched.len() * 9
     };
@@ -140,8 +182,8 @@ fn longest_rise(numbers: &[i64]) -> usize {
     ends.len()
 }
 
-/// Live items that a document may show under another name: those of the window that it lacks, and those that the store found
-/// by a witness.
+/// Live items that a document may show under another name: those of the window that it lacks, and
+/// those that the store found by a witness.
 fn held_items<'a>(known: &'a Known, claimed: &HashSet<ItemId>) -> Vec<&'a Arc<Item>> {
     let of_window = known
         .window
@@ -172,18 +214,24 @@ struct Pair {
 
 impl Named {
     fn by_own_id(entry: &Entry) -> Self {
-        Self { witnesses: Witnesses::of(entry), own_id: own_id(entry) }
+        Self {
+            witnesses: Witnesses::of(entry),
+            own_id: own_id(entry),
+        }
     }
 
     fn of(unknown: &UnknownEntry<'_>) -> Self {
         let entry = &unknown.reading.entry;
         let is_own = unknown.is_key_unknown && !unknown.reading.key.is_weak();
-        Self { own_id: own_id(entry).filter(|_| is_own), witnesses: Witnesses::of(entry) }
+        Self {
+            own_id: own_id(entry).filter(|_| is_own),
+            witnesses: Witnesses::of(entry),
+        }
     }
 }
 
-/// The URL by which an entry is named, as its key is chosen. Of other ids nearly the same is another: the year of a `tag:` may be
-/// all that tells two posts apart.
+/// The URL by which an entry is named, as its key is chosen. Of other ids nearly the same is
+/// another: the year of a `tag:` may be all that tells two posts apart.
 fn own_id(entry: &Entry) -> Option<Address> {
     let id = entry.id.as_deref().or(entry.permalink())?;
     Address::of(id).filter(|_| id.starts_with("http"))
@@ -195,7 +243,13 @@ fn pairs_to_compare(held: &[Named], given: &[Named]) -> BTreeSet<(usize, usize)>
     let by_key = places(held.iter().map(|held| held.witnesses.keys()));
     for (new, given) in given.iter().enumerate() {
         for key in given.witnesses.keys() {
-            pairs.extend(by_key.get(&key).into_iter().flatten().map(|old| (*old, new)));
+            pairs.extend(
+                by_key
+                    .get(&key)
+                    .into_iter()
+                    .flatten()
+                    .map(|old| (*old, new)),
+            );
         }
     }
     // Dates may have moved, so that the title at its date is not found.
@@ -203,14 +257,19 @@ fn pairs_to_compare(held: &[Named], given: &[Named]) -> BTreeSet<(usize, usize)>
     for (title, news) in places(given.iter().map(|given| given.witnesses.title.iter())) {
         let olds = by_title.get(title).map_or(&[][..], Vec::as_slice);
         if olds.len() <= RECURRING_MAX && news.len() <= RECURRING_MAX {
-            pairs.extend(olds.iter().flat_map(|old| news.iter().map(|new| (*old, *new))));
+            pairs.extend(
+                olds.iter()
+                    .flat_map(|old| news.iter().map(|new| (*old, *new))),
+            );
         }
     }
     pairs
 }
 
 /// The places at which each mark is found.
-fn places<M: Eq + Hash>(marks: impl Iterator<Item = impl IntoIterator<Item = M>>) -> HashMap<M, Vec<usize>> {
+fn places<M: Eq + Hash>(
+    marks: impl Iterator<Item = impl IntoIterator<Item = M>>,
+) -> HashMap<M, Vec<usize>> {
     let mut places: HashMap<M, Vec<usize>> = HashMap::new();
     for (at, marks) in marks.enumerate() {
         for mark in marks {
@@ -220,29 +279,40 @@ fn places<M: Eq + Hash>(marks: impl Iterator<Item = impl IntoIterator<Item = M>>
     places
 }
 
-/// Seconds by which all dates have moved; 0 when they have not, or not all alike. Measured on the pairs that are one post whatever
-/// their dates are.
+/// Seconds by which all dates have moved; 0 when they have not, or not all alike. Measured on the
+/// pairs that are one post whatever their dates are.
 fn common_shift(held: &[Named], given: &[Named], pairs: &[Pair]) -> i64 {
     let dateless = |pair: &Pair| {
-        let likeness = Likeness { date: Word::Silent, ..pair.likeness };
+        let likeness = Likeness {
+            date: Word::Silent,
+            ..pair.likeness
+        };
         Pair { likeness, ..*pair }
     };
     let pairs: Vec<Pair> = pairs.iter().map(dateless).collect();
-    let shifts = one_to_one(&pairs, SchemeChange::Shown).into_iter().filter_map(|(old, new)| {
-        let (held, given) = (&held[old].witnesses, &given[new].witnesses);
-        let pair = held.published.zip(given.published).or(held.updated.zip(given.updated))?;
-        Some((pair.1 - pair.0, pair.0))
-    });
+    let shifts = one_to_one(&pairs, SchemeChange::Shown)
+        .into_iter()
+        .filter_map(|(old, new)| {
+            let (held, given) = (&held[old].witnesses, &given[new].witnesses);
+            let pair = held
+                .published
+                .zip(given.published)
+                .or(held.updated.zip(given.updated))?;
+            Some((pair.1 - pair.0, pair.0))
+        });
     let mut of_shift: HashMap<i64, Vec<i64>> = HashMap::new();
     shifts.for_each(|(shift, from)| of_shift.entry(shift).or_default().push(from));
     let all: usize = of_shift.values().map(Vec::len).sum();
-    let most = of_shift.into_iter().max_by_key(|(shift, from)| (from.len(), *shift));
+    let most = of_shift
+        .into_iter()
+        .max_by_key(|(shift, from)| (from.len(), *shift));
     let is_common = |from: &[i64]| {
         // Where all posts bear the date of the document, it moves with the document.
         let different: HashSet<&i64> = from.iter().collect();
         different.len() >= SCHEME_CHANGE_MIN && from.len() * 5 >= all * 4
     };
-    most.filter(|(_, from)| is_common(from)).map_or(0, |(shift, _)| shift)
+    most.filter(|(_, from)| is_common(from))
+        .map_or(0, |(shift, _)| shift)
 }
 
 /// The pairs of which each side is the other's only one, the likest first.
@@ -250,12 +320,19 @@ fn one_to_one(pairs: &[Pair], scheme_change: SchemeChange) -> Vec<(usize, usize)
     let mut left: Vec<(usize, usize, usize)> = pairs
         .iter()
         .filter(|pair| pair.likeness.is_one(scheme_change))
-        .map(|pair| (pair.likeness.agreed() + usize::from(pair.likeness.has_same_id), pair.old, pair.new))
+        .map(|pair| {
+            (
+                pair.likeness.agreed() + usize::from(pair.likeness.has_same_id),
+                pair.old,
+                pair.new,
+            )
+        })
         .collect();
     let mut matched = Vec::new();
     while let Some(likest) = left.iter().map(|(agreed, _, _)| *agreed).max() {
         let of_level = || left.iter().filter(|(agreed, _, _)| *agreed == likest);
-        let (mut olds, mut news): (HashMap<usize, usize>, HashMap<usize, usize>) = Default::default();
+        let (mut olds, mut news): (HashMap<usize, usize>, HashMap<usize, usize>) =
+            Default::default();
         of_level().for_each(|(_, old, new)| {
             *olds.entry(*old).or_default() += 1;
             *news.entry(*new).or_default() += 1;

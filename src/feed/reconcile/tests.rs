@@ -33,21 +33,35 @@ struct Held {
 }
 
 impl Held {
-    /// Shows a document; returns what it did, in the order of T: `+title`, `~title`, `^title`, `-title`.
+    /// Shows a document; returns what it did, in the order of T: `+title`, `~title`, `^title`,
+    /// `-title`.
     fn show(&mut self, document: &[ParsedEntry], deletions: &[Deletion]) -> Vec<String> {
         self.observe(document, deletions, Coverage::Unconditional)
     }
 
-    fn observe(&mut self, document: &[ParsedEntry], deletions: &[Deletion], class: Coverage) -> Vec<String> {
+    fn observe(
+        &mut self,
+        document: &[ParsedEntry],
+        deletions: &[Deletion],
+        class: Coverage,
+    ) -> Vec<String> {
         let same = |reading: &ParsedEntry| {
-            let named = deletions.iter().any(|deletion| Key::Id(deletion.reference.clone()) == reading.key);
-            let twice = document.iter().filter(|other| other.key == reading.key).count() > 1;
+            let named = deletions
+                .iter()
+                .any(|deletion| Key::Id(deletion.reference.clone()) == reading.key);
+            let twice = document
+                .iter()
+                .filter(|other| other.key == reading.key)
+                .count()
+                > 1;
             self.last
                 .entries
                 .iter()
                 .find(|row| row.raw == reading.digests.raw)
                 .copied()
-                .filter(|row| !named && !twice && self.last.deferred.iter().all(|held| held.id != row.id))
+                .filter(|row| {
+                    !named && !twice && self.last.deferred.iter().all(|held| held.id != row.id)
+                })
         };
         let entries = document.iter().map(|reading| match same(reading) {
             Some(row) => ObservedEntry::Same(row),
@@ -62,14 +76,25 @@ impl Held {
             ..Observation::default()
         };
         let found = |key: KeyHash| self.keys.get(&key).map(|id| (key, self.items[id].clone()));
-        let items = keys_needed(NS, &self.last, &seen).into_iter().filter_map(found).collect();
-        let known = Known { id_rule: self.id_rule, window: self.last.clone(), items, ..Known::default() };
+        let items = keys_needed(NS, &self.last, &seen)
+            .into_iter()
+            .filter_map(found)
+            .collect();
+        let known = Known {
+            id_rule: self.id_rule,
+            window: self.last.clone(),
+            items,
+            ..Known::default()
+        };
         let mut ids: Vec<ItemId> = Vec::new();
         for witness in witness_keys(NS, &known, &seen) {
             ids.extend(self.witnesses.get(&witness).into_iter().flatten());
         }
         let lookalikes = ids.iter().map(|id| self.items[id].clone()).collect();
-        let known = Known { lookalikes, ..known };
+        let known = Known {
+            lookalikes,
+            ..known
+        };
         let decisions = reconcile(NS, &known, &seen, &ProofPolicy::default(), self.now());
         self.take(decisions)
     }
@@ -82,10 +107,18 @@ impl Held {
 
     /// A poll without a document.
     fn release(&mut self) -> Vec<String> {
-        let found =
-            |held: &DeferredEdit| self.keys.get(&held.key).map(|id| (held.key, self.items[id].clone()));
+        let found = |held: &DeferredEdit| {
+            self.keys
+                .get(&held.key)
+                .map(|id| (held.key, self.items[id].clone()))
+        };
         let items = self.last.deferred.iter().filter_map(found).collect();
-        let known = Known { id_rule: self.id_rule, window: self.last.clone(), items, ..Known::default() };
+        let known = Known {
+            id_rule: self.id_rule,
+            window: self.last.clone(),
+            items,
+            ..Known::default()
+        };
         let decisions = release(&known, self.poll, self.now());
         self.take(decisions)
     }
@@ -99,7 +132,11 @@ impl Held {
         self.events = decisions.events;
         self.id_rule = decisions.id_rule;
         self.keys.extend(decisions.aliases);
-        decisions.changes.into_iter().map(|change| self.apply(change)).collect()
+        decisions
+            .changes
+            .into_iter()
+            .map(|change| self.apply(change))
+            .collect()
     }
 
     fn apply(&mut self, change: Change) -> String {
@@ -108,14 +145,20 @@ impl Held {
         match change {
             Change::Put(put) => {
                 for key in &put.keys {
-                    assert!(self.keys.insert(*key, put.id).is_none(), "a key is bound once");
+                    assert!(
+                        self.keys.insert(*key, put.id).is_none(),
+                        "a key is bound once"
+                    );
                 }
                 for witness in &put.witnesses {
                     self.witnesses.entry(*witness).or_default().push(put.id);
                 }
                 let old = self.items.get(&put.id);
                 assert_eq!(old.is_none(), put.kind == PutKind::Added);
-                assert_eq!(old.is_some_and(|old| old.is_gone()), put.kind == PutKind::Revived);
+                assert_eq!(
+                    old.is_some_and(|old| old.is_gone()),
+                    put.kind == PutKind::Revived
+                );
                 let title = put.entry.title.as_ref().unwrap().value.clone();
                 let head = match put.kind {
                     PutKind::Added => '+',
@@ -139,14 +182,27 @@ impl Held {
             }
             Change::Delete(delete) => {
                 let old = self.items[&delete.id].clone();
-                let title =
-                    old.entry().expect("only live items are deleted").title.as_ref().unwrap().value.clone();
+                let title = old
+                    .entry()
+                    .expect("only live items are deleted")
+                    .title
+                    .as_ref()
+                    .unwrap()
+                    .value
+                    .clone();
                 let content = Content::Gone {
                     reason: delete.reason,
                     first_missing: delete.first_missing,
                     last_seen: None,
                 };
-                self.items.insert(delete.id, Arc::new(Item { content, modified: t, ..(*old).clone() }));
+                self.items.insert(
+                    delete.id,
+                    Arc::new(Item {
+                        content,
+                        modified: t,
+                        ..(*old).clone()
+                    }),
+                );
                 format!("-{title}")
             }
         }
@@ -161,7 +217,11 @@ impl Held {
 
 /// An entry: id, link, title, day of its publication.
 fn entry(id: &str, link: &str, title: &str, day: u32) -> ParsedEntry {
-    let link = Link { href: link.into(), rel: "alternate".into(), ..Link::default() };
+    let link = Link {
+        href: link.into(),
+        rel: "alternate".into(),
+        ..Link::default()
+    };
     let entry = Entry {
         id: Some(id.into()),
         links: vec![link],
@@ -174,34 +234,70 @@ fn entry(id: &str, link: &str, title: &str, day: u32) -> ParsedEntry {
 
 fn digested(key: Key, entry: Entry) -> ParsedEntry {
     let raw = Digest::of(format!("{entry:?}").as_bytes());
-    let churn_free = Entry { updated: None, ..entry.clone() };
+    let churn_free = Entry {
+        updated: None,
+        ..entry.clone()
+    };
     let content = Digest::of(format!("{churn_free:?}").as_bytes());
-    ParsedEntry { key, entry: Arc::new(entry), digests: ItemDigests { raw, content, version: 1 } }
+    ParsedEntry {
+        key,
+        entry: Arc::new(entry),
+        digests: ItemDigests {
+            raw,
+            content,
+            version: 1,
+        },
+    }
 }
 
 fn date(day: u32) -> Date {
     let at = 1_600_000_000_000_000 + i64::from(day) * 86_400_000_000;
-    Date { raw: format!("day {day}"), at_us: Some(at) }
+    Date {
+        raw: format!("day {day}"),
+        at_us: Some(at),
+    }
 }
 
 fn updated(reading: ParsedEntry, day: u32) -> ParsedEntry {
-    digested(reading.key, Entry { updated: Some(date(day)), ..Entry::clone(&reading.entry) })
+    digested(
+        reading.key,
+        Entry {
+            updated: Some(date(day)),
+            ..Entry::clone(&reading.entry)
+        },
+    )
 }
 
 fn deleted(id: &str, day: u32) -> Deletion {
-    Deletion { reference: id.into(), when: Some(date(day)), comment: None }
+    Deletion {
+        reference: id.into(),
+        when: Some(date(day)),
+        comment: None,
+    }
 }
 
 fn post(n: u32) -> ParsedEntry {
-    entry(&format!("tag:x,2005:{n}"), &format!("http://x/{n}"), &format!("p{n}"), n)
+    entry(
+        &format!("tag:x,2005:{n}"),
+        &format!("http://x/{n}"),
+        &format!("p{n}"),
+        n,
+    )
 }
 
 #[test]
 fn a_first_document_is_committed_oldest_first() {
     let mut held = Held::default();
-    assert_eq!(held.show(&[post(3), post(2), post(1)], &[]), ["+p1", "+p2", "+p3"]);
+    assert_eq!(
+        held.show(&[post(3), post(2), post(1)], &[]),
+        ["+p1", "+p2", "+p3"]
+    );
     assert_eq!(held.show(&[post(3), post(2), post(1)], &[]), [""; 0]);
-    assert_eq!(held.show(&[post(4), post(3), post(2)], &[]), ["+p4"], "rolling off is no deletion (SF-11)");
+    assert_eq!(
+        held.show(&[post(4), post(3), post(2)], &[]),
+        ["+p4"],
+        "rolling off is no deletion (SF-11)"
+    );
     assert_eq!(held.items.len(), 4);
 }
 
@@ -231,8 +327,14 @@ fn an_explicit_deletion_makes_one_tombstone_and_repeating_it_changes_nothing() {
     // H-33, D-13.
     let mut held = Held::default();
     held.show(&[post(2), post(1)], &[]);
-    assert_eq!(held.show(&[post(2)], &[deleted("tag:x,2005:1", 5)]), ["-p1"]);
-    assert_eq!(held.show(&[post(2)], &[deleted("tag:x,2005:1", 5)]), [""; 0]);
+    assert_eq!(
+        held.show(&[post(2)], &[deleted("tag:x,2005:1", 5)]),
+        ["-p1"]
+    );
+    assert_eq!(
+        held.show(&[post(2)], &[deleted("tag:x,2005:1", 5)]),
+        [""; 0]
+    );
 }
 
 #[test]
@@ -240,7 +342,10 @@ fn a_deletion_of_an_id_never_seen_is_ignored() {
     // H-34.
     let mut held = Held::default();
     held.show(&[post(1)], &[]);
-    assert_eq!(held.show(&[post(1)], &[deleted("tag:other,2005:1", 5)]), [""; 0]);
+    assert_eq!(
+        held.show(&[post(1)], &[deleted("tag:other,2005:1", 5)]),
+        [""; 0]
+    );
 }
 
 #[test]
@@ -248,18 +353,37 @@ fn an_entry_beside_its_deletion_lives_only_if_it_was_updated_later() {
     // H-33: when >= updated means deleted.
     let mut held = Held::default();
     held.show(&[post(1)], &[]);
-    assert_eq!(held.show(&[post(1)], &[deleted("tag:x,2005:1", 5)]), ["-p1"]);
-    assert_eq!(held.show(&[post(1)], &[deleted("tag:x,2005:1", 5)]), [""; 0]);
-    assert_eq!(held.show(&[updated(post(1), 6)], &[deleted("tag:x,2005:1", 5)]), ["^p1"]);
-    assert_eq!(held.show(&[updated(post(1), 6)], &[deleted("tag:x,2005:1", 5)]), [""; 0]);
-    assert_eq!(held.show(&[], &[deleted("tag:x,2005:1", 5)]), [""; 0], "the item outlives an older deletion");
+    assert_eq!(
+        held.show(&[post(1)], &[deleted("tag:x,2005:1", 5)]),
+        ["-p1"]
+    );
+    assert_eq!(
+        held.show(&[post(1)], &[deleted("tag:x,2005:1", 5)]),
+        [""; 0]
+    );
+    assert_eq!(
+        held.show(&[updated(post(1), 6)], &[deleted("tag:x,2005:1", 5)]),
+        ["^p1"]
+    );
+    assert_eq!(
+        held.show(&[updated(post(1), 6)], &[deleted("tag:x,2005:1", 5)]),
+        [""; 0]
+    );
+    assert_eq!(
+        held.show(&[], &[deleted("tag:x,2005:1", 5)]),
+        [""; 0],
+        "the item outlives an older deletion"
+    );
     assert_eq!(held.show(&[], &[deleted("tag:x,2005:1", 7)]), ["-p1"]);
 }
 
 #[test]
 fn an_entry_that_is_deleted_in_its_first_document_never_appears() {
     let mut held = Held::default();
-    assert_eq!(held.show(&[post(2), post(1)], &[deleted("tag:x,2005:1", 5)]), ["+p2"]);
+    assert_eq!(
+        held.show(&[post(2), post(1)], &[deleted("tag:x,2005:1", 5)]),
+        ["+p2"]
+    );
 }
 
 #[test]
@@ -276,29 +400,54 @@ fn a_tombstone_comes_back_to_life_under_the_same_id_when_the_entry_returns_uncha
 fn an_item_that_was_forgotten_never_comes_back() {
     let mut held = Held::default();
     held.show(&[post(2), post(1)], &[]);
-    let forgotten = held.keys.values().copied().find(|id| held.items[id].iri.ends_with(":1")).unwrap();
-    let content = Content::Gone { reason: Reason::Forgotten, first_missing: None, last_seen: None };
-    let item = Item { content, ..(*held.items[&forgotten]).clone() };
+    let forgotten = held
+        .keys
+        .values()
+        .copied()
+        .find(|id| held.items[id].iri.ends_with(":1"))
+        .unwrap();
+    let content = Content::Gone {
+        reason: Reason::Forgotten,
+        first_missing: None,
+        last_seen: None,
+    };
+    let item = Item {
+        content,
+        ..(*held.items[&forgotten]).clone()
+    };
     held.items.insert(forgotten, Arc::new(item));
     held.last = held.last.clone().without(forgotten);
-    for document in [vec![post(2), post(1)], vec![post(2)], vec![post(2), updated(post(1), 9)]] {
+    for document in [
+        vec![post(2), post(1)],
+        vec![post(2)],
+        vec![post(2), updated(post(1), 9)],
+    ] {
         assert_eq!(held.show(&document, &[]), [""; 0]);
     }
-    assert_eq!(held.show(&[post(3), post(2), post(1)], &[deleted("tag:x,2005:1", 12)]), ["+p3"]);
+    assert_eq!(
+        held.show(&[post(3), post(2), post(1)], &[deleted("tag:x,2005:1", 12)]),
+        ["+p3"]
+    );
 }
 
 #[test]
 fn tombstones_come_after_what_appears() {
     let mut held = Held::default();
     held.show(&[post(1)], &[]);
-    assert_eq!(held.show(&[post(3), post(2)], &[deleted("tag:x,2005:1", 5)]), ["+p2", "+p3", "-p1"]);
+    assert_eq!(
+        held.show(&[post(3), post(2)], &[deleted("tag:x,2005:1", 5)]),
+        ["+p2", "+p3", "-p1"]
+    );
 }
 
 #[test]
 fn a_key_twice_in_one_document_keeps_the_latest_updated() {
     // LEGACY I-3.
     let mut held = Held::default();
-    let (old, new) = (updated(post(1), 2), updated(entry("tag:x,2005:1", "http://x/1", "newer", 1), 3));
+    let (old, new) = (
+        updated(post(1), 2),
+        updated(entry("tag:x,2005:1", "http://x/1", "newer", 1), 3),
+    );
     assert_eq!(held.show(&[old.clone(), new.clone()], &[]), ["+newer"]);
     assert_eq!(held.show(&[old.clone(), new.clone()], &[]), [""; 0]);
     assert_eq!(held.show(&[new, old], &[]), [""; 0]);
@@ -316,7 +465,11 @@ fn one_id_on_several_links_is_told_apart_for_good() {
     let edited = entry("same", "http://x/1", "p1 edited", 1);
     assert_eq!(held.show(&[one(3), edited], &[]), ["~p1 edited"]);
     assert_eq!(held.items.len(), 3);
-    assert!(held.iris().iter().all(|iri| iri.starts_with("urn:uuid:")), "{:?}", held.iris());
+    assert!(
+        held.iris().iter().all(|iri| iri.starts_with("urn:uuid:")),
+        "{:?}",
+        held.iris()
+    );
 }
 
 #[test]
@@ -324,9 +477,18 @@ fn a_known_id_is_a_new_item_only_when_link_title_and_date_all_differ() {
     // POLLING 2.4: the same guid reused for a new post.
     let mut held = Held::default();
     held.show(&[entry("tag:x,2005:9", "http://x/1", "one", 1)], &[]);
-    assert_eq!(held.show(&[entry("tag:x,2005:9", "http://x/2", "two", 1)], &[]), ["~two"]);
-    assert_eq!(held.show(&[entry("tag:x,2005:9", "http://x/3", "three", 3)], &[]), ["+three"]);
-    assert_eq!(held.show(&[entry("tag:x,2005:9", "http://x/3", "three!", 3)], &[]), ["~three!"]);
+    assert_eq!(
+        held.show(&[entry("tag:x,2005:9", "http://x/2", "two", 1)], &[]),
+        ["~two"]
+    );
+    assert_eq!(
+        held.show(&[entry("tag:x,2005:9", "http://x/3", "three", 3)], &[]),
+        ["+three"]
+    );
+    assert_eq!(
+        held.show(&[entry("tag:x,2005:9", "http://x/3", "three!", 3)], &[]),
+        ["~three!"]
+    );
     assert_eq!(held.items.len(), 2);
     assert_eq!(held.iris()[0], "tag:x,2005:9");
     assert!(held.iris()[1].starts_with("urn:uuid:"));
@@ -336,9 +498,16 @@ fn a_known_id_is_a_new_item_only_when_link_title_and_date_all_differ() {
 fn a_date_in_the_far_future_is_not_believed() {
     // LEGACY section 4.
     let mut held = Held::default();
-    held.show(&[entry("a", "http://x/a", "a", 4000), entry("b", "http://x/b", "b", 1)], &[]);
+    held.show(
+        &[
+            entry("a", "http://x/a", "a", 4000),
+            entry("b", "http://x/b", "b", 1),
+        ],
+        &[],
+    );
     let of = |title: &str| {
-        let titled = |item: &&Arc<Item>| item.entry().unwrap().title.as_ref().unwrap().value == title;
+        let titled =
+            |item: &&Arc<Item>| item.entry().unwrap().title.as_ref().unwrap().value == title;
         held.items.values().find(titled).unwrap().published_us
     };
     assert_eq!(of("a"), None);
@@ -378,26 +547,47 @@ fn a_blog_that_moves_to_https_and_another_host_keeps_its_items() {
     // POLLING 2.4, "guid churn http -> https, host move".
     let mut held = Held::default();
     held.show(&hosted("http://old.example", &[3, 2, 1]), &[]);
-    let moves =
-        ["https://old.example", "https://www.old.example", "http://old.example:80", "https://new.example"];
+    let moves = [
+        "https://old.example",
+        "https://www.old.example",
+        "http://old.example:80",
+        "https://new.example",
+    ];
     for host in moves {
         let shown = held.show(&hosted(host, &[3, 2, 1]), &[]);
-        assert!(shown.iter().all(|told| told.starts_with('~')), "{host}: {shown:?}");
+        assert!(
+            shown.iter().all(|told| told.starts_with('~')),
+            "{host}: {shown:?}"
+        );
         assert_eq!(held.items.len(), 3, "{host}");
     }
     // Every name that an item ever had still leads to it.
     let hash = |host: &str| KeyHash::of(NS, &Key::Id(format!("{host}/?p=2")).stripped());
     let id = held.keys[&hash("http://old.example")];
     assert!(
-        ["https://www.old.example", "https://new.example"].iter().all(|host| held.keys[&hash(host)] == id)
+        ["https://www.old.example", "https://new.example"]
+            .iter()
+            .all(|host| held.keys[&hash(host)] == id)
     );
 }
 
 #[test]
 fn new_ids_for_the_same_words_at_the_same_time_are_the_same_items() {
     let mut held = Held::default();
-    held.show(&[entry("a1", "http://x/1", "one", 1), entry("a2", "http://x/2", "two", 2)], &[]);
-    let shown = held.show(&[entry("b1", "http://y/1", "one", 1), entry("b2", "http://y/2", "two", 2)], &[]);
+    held.show(
+        &[
+            entry("a1", "http://x/1", "one", 1),
+            entry("a2", "http://x/2", "two", 2),
+        ],
+        &[],
+    );
+    let shown = held.show(
+        &[
+            entry("b1", "http://y/1", "one", 1),
+            entry("b2", "http://y/2", "two", 2),
+        ],
+        &[],
+    );
     assert_eq!(shown, ["~one", "~two"], "their links changed");
     assert_eq!(held.items.len(), 2);
 }
@@ -407,7 +597,10 @@ fn a_repost_with_another_date_is_another_item() {
     // POLLING 2.6, "same-title repost".
     let mut held = Held::default();
     held.show(&[entry("a1", "http://x/1", "weekly", 1)], &[]);
-    assert_eq!(held.show(&[entry("a2", "http://x/2", "weekly", 8)], &[]), ["+weekly"]);
+    assert_eq!(
+        held.show(&[entry("a2", "http://x/2", "weekly", 8)], &[]),
+        ["+weekly"]
+    );
     assert_eq!(held.items.len(), 2);
 }
 
@@ -418,16 +611,27 @@ fn archives_of_an_older_scheme_are_the_posts_of_the_live_document() {
             let url = format!("http://x/{scheme}{n}");
             ObservedEntry::Read(Box::new(entry(&url, &url, &format!("p{n}"), *n)))
         };
-        let seen = Observation { entries: numbers.iter().map(of).collect(), ..Observation::default() };
+        let seen = Observation {
+            entries: numbers.iter().map(of).collect(),
+            ..Observation::default()
+        };
         reconcile(NS, &Known::default(), &seen, &ProofPolicy::default(), NOW)
     };
     let live = decide("new/", &[9, 8, 7]);
     let mut older = decide("?p=", &[9, 8, 7, 6, 5]);
     join(&mut older, &live);
-    assert_eq!((older.changes.len(), older.aliases.len(), older.renamed), (2, 3, 3));
+    assert_eq!(
+        (older.changes.len(), older.aliases.len(), older.renamed),
+        (2, 3, 3)
+    );
     let ids: HashSet<ItemId> = live.changes.iter().map(Change::id).collect();
     assert!(older.aliases.iter().all(|(_, id)| ids.contains(id)));
-    assert!(older.changes.iter().all(|change| !ids.contains(&change.id())));
+    assert!(
+        older
+            .changes
+            .iter()
+            .all(|change| !ids.contains(&change.id()))
+    );
     // Two may be two posts alike.
     let mut older = decide("?p=", &[9, 8, 6, 5, 4]);
     join(&mut older, &live);
@@ -437,7 +641,13 @@ fn archives_of_an_older_scheme_are_the_posts_of_the_live_document() {
 #[test]
 fn a_rename_that_two_items_could_claim_is_none() {
     let mut held = Held::default();
-    held.show(&[entry("a1", "http://x/1", "same", 1), entry("a2", "http://x/2", "same", 1)], &[]);
+    held.show(
+        &[
+            entry("a1", "http://x/1", "same", 1),
+            entry("a2", "http://x/2", "same", 1),
+        ],
+        &[],
+    );
     let shown = held.show(&[entry("b1", "http://y/3", "same", 1)], &[]);
     assert_eq!(shown, ["+same"]);
 }
@@ -446,16 +656,26 @@ fn a_rename_that_two_items_could_claim_is_none() {
 fn an_item_that_is_still_shown_is_not_renamed() {
     let mut held = Held::default();
     held.show(&[entry("a1", "http://x/1", "one", 1)], &[]);
-    let shown = held.show(&[entry("b1", "http://x/1", "one", 1), entry("a1", "http://x/1", "one", 1)], &[]);
+    let shown = held.show(
+        &[
+            entry("b1", "http://x/1", "one", 1),
+            entry("a1", "http://x/1", "one", 1),
+        ],
+        &[],
+    );
     assert_eq!(shown, ["+one"], "two entries that point to one page");
 }
 
-/// Number of changes by a document that shows `content` to an item that holds `held` with a digest of this version.
+/// Number of changes by a document that shows `content` to an item that holds `held` with a digest
+/// of this version.
 fn after_a_change_of_scrubbers(held: &str, version: u32, content: &str, profile: &str) -> usize {
     let profile = Platforms::embedded().get(profile).cloned();
     let read = |text: &str, by: Option<&Profile>| {
         let entry = Entry {
-            content: Some(Body { text: Text::html(text), ..Body::default() }),
+            content: Some(Body {
+                text: Text::html(text),
+                ..Body::default()
+            }),
             title: Some(Text::plain("t")),
             ..Entry::default()
         };
@@ -463,7 +683,11 @@ fn after_a_change_of_scrubbers(held: &str, version: u32, content: &str, profile:
         ParsedEntry {
             key: Key::Id("a".into()),
             entry: Arc::new(entry),
-            digests: ItemDigests { raw, content, version: digest_version(by) },
+            digests: ItemDigests {
+                raw,
+                content,
+                version: digest_version(by),
+            },
         }
     };
     let mut store = Held::default();
@@ -471,12 +695,29 @@ fn after_a_change_of_scrubbers(held: &str, version: u32, content: &str, profile:
     old.digests.version = version;
     store.show(&[old], &[]);
     let new = read(content, profile.as_deref());
-    let seen =
-        Observation { entries: vec![ObservedEntry::Read(Box::new(new))], profile, ..Observation::default() };
-    let found = |key: KeyHash| store.keys.get(&key).map(|id| (key, store.items[id].clone()));
-    let items = keys_needed(NS, &store.last, &seen).into_iter().filter_map(found).collect();
-    let known = Known { window: store.last.clone(), items, ..Known::default() };
-    reconcile(NS, &known, &seen, &ProofPolicy::default(), NOW).changes.len()
+    let seen = Observation {
+        entries: vec![ObservedEntry::Read(Box::new(new))],
+        profile,
+        ..Observation::default()
+    };
+    let found = |key: KeyHash| {
+        store
+            .keys
+            .get(&key)
+            .map(|id| (key, store.items[id].clone()))
+    };
+    let items = keys_needed(NS, &store.last, &seen)
+        .into_iter()
+        .filter_map(found)
+        .collect();
+    let known = Known {
+        window: store.last.clone(),
+        items,
+        ..Known::default()
+    };
+    reconcile(NS, &known, &seen, &ProofPolicy::default(), NOW)
+        .changes
+        .len()
 }
 
 #[test]
@@ -484,9 +725,21 @@ fn new_scrubbers_are_no_edit_and_hide_none() {
     // POLLING 1.3: a digest of other scrubbers, or of none, is not compared.
     let pixel = |n: u32| format!("Rain.<img src=\"http://feeds.feedburner.com/~r/b/~4/{n}\"/>");
     for version in [1, 7] {
-        assert_eq!(after_a_change_of_scrubbers(&pixel(1), version, &pixel(2), "wordpress"), 0);
-        assert_eq!(after_a_change_of_scrubbers(&pixel(1), version, &pixel(2), "generic"), 0);
-        assert_eq!(after_a_change_of_scrubbers(&pixel(1), version, "Snow.", "wordpress"), 1);
+        assert_eq!(
+            after_a_change_of_scrubbers(&pixel(1), version, &pixel(2), "wordpress"),
+            0
+        );
+        assert_eq!(
+            after_a_change_of_scrubbers(&pixel(1), version, &pixel(2), "generic"),
+            0
+        );
+        assert_eq!(
+            after_a_change_of_scrubbers(&pixel(1), version, "Snow.", "wordpress"),
+            1
+        );
     }
-    assert_eq!(after_a_change_of_scrubbers(&pixel(1), 1, &pixel(2), "no such profile"), 1);
+    assert_eq!(
+        after_a_change_of_scrubbers(&pixel(1), 1, &pixel(2), "no such profile"),
+        1
+    );
 }

@@ -1,5 +1,6 @@
-//! Witnesses of an entry: the parts that tell which post it is when its key does not (address, title, dates, text), in a
-//! normal form, and as keys by which a store finds the items that share one; not the judgement of two entries.
+//! Witnesses of an entry: the parts that tell which post it is when its key does not (address,
+//! title, dates, text), in a normal form, and as keys by which a store finds the items that share
+//! one; not the judgement of two entries.
 
 use crate::feed::item::KeyHash;
 use everfeed_adapters::{Date, Digest, Entry, Key, Text, TextKind};
@@ -17,7 +18,8 @@ pub(super) struct Witnesses {
     pub(super) updated: Option<i64>,
     /// Digests of the letters and digits of content and summary, where there are enough of them.
     pub(super) texts: Vec<Digest>,
-    /// Digest of a text that is too short to show that two posts are one, or has no letters, as that of a photo.
+    /// Digest of a text that is too short to show that two posts are one, or has no letters, as
+    /// that of a photo.
     pub(super) short_text: Option<Digest>,
 }
 
@@ -30,8 +32,8 @@ pub(super) struct Address {
     pub(super) path: String,
 }
 
-/// Letters and digits of a text that are compared at most: long enough to tell posts apart, and short of what themes put
-/// below them.
+/// Letters and digits of a text that are compared at most: long enough to tell posts apart, and
+/// short of what themes put below them.
 const TEXT_LETTERS_MAX: usize = 2000;
 
 /// Letters and digits that a text must have to tell anything.
@@ -41,7 +43,10 @@ impl Witnesses {
     /// Those of an entry.
     pub(super) fn of(entry: &Entry) -> Self {
         let mut addresses: Vec<Address> = Vec::new();
-        for reference in [entry.id.as_deref(), entry.permalink()].into_iter().flatten() {
+        for reference in [entry.id.as_deref(), entry.permalink()]
+            .into_iter()
+            .flatten()
+        {
             addresses.extend(Address::of(reference).filter(|address| !addresses.contains(address)));
         }
         let mut texts: Vec<Digest> = Vec::new();
@@ -66,17 +71,23 @@ impl Witnesses {
 
     /// The dates, each once.
     pub(super) fn dates(&self) -> impl Iterator<Item = i64> {
-        self.published.into_iter().chain(self.updated.filter(|updated| Some(*updated) != self.published))
+        self.published.into_iter().chain(
+            self.updated
+                .filter(|updated| Some(*updated) != self.published),
+        )
     }
 
     /// Keys of the title at each date.
     pub(super) fn dated_titles(&self) -> impl Iterator<Item = KeyHash> {
         let titles = self.title.iter();
-        titles.flat_map(|title| self.dates().map(move |at| KeyHash::of("title", &format!("{at} {title}"))))
+        titles.flat_map(|title| {
+            self.dates()
+                .map(move |at| KeyHash::of("title", &format!("{at} {title}")))
+        })
     }
 
-    /// Keys under which a store keeps the item, so that an entry of the same post finds it: each address without its host,
-    /// the title at each date, each text.
+    /// Keys under which a store keeps the item, so that an entry of the same post finds it: each
+    /// address without its host, the title at each date, each text.
     pub(super) fn keys(&self) -> Vec<KeyHash> {
         let key = |kind: &str, value: &str| KeyHash::of(kind, value);
         let mut keys: Vec<KeyHash> = self.addresses.iter().map(Address::key).collect();
@@ -94,35 +105,54 @@ impl Address {
         KeyHash::of("address", &self.path)
     }
 
-    /// The address that an id or a link is; `None` for a site's front page, which is no entry's own.
+    /// The address that an id or a link is; `None` for a site's front page, which is no entry's
+    /// own.
     pub(super) fn of(reference: &str) -> Option<Self> {
-        let is_url = ["http://", "https://"].iter().any(|scheme| reference.starts_with(scheme));
+        let is_url = ["http://", "https://"]
+            .iter()
+            .any(|scheme| reference.starts_with(scheme));
         let bare = Key::Id(reference.to_owned()).stripped();
         if !is_url {
             // RFC 4151: `tag:`, an authority, a date, and behind a colon what is the entry's own.
-            let (host, path) = match bare.strip_prefix("tag:").and_then(|tag| tag.split_once(':')) {
+            let (host, path) = match bare
+                .strip_prefix("tag:")
+                .and_then(|tag| tag.split_once(':'))
+            {
                 Some((authority, own)) => {
                     let host = authority.split(',').next().unwrap_or(authority);
                     (Some(host.to_ascii_lowercase()), own)
                 }
                 None => (None, bare.as_str()),
             };
-            return (!path.is_empty()).then(|| Self { host, path: path.to_owned() });
+            return (!path.is_empty()).then(|| Self {
+                host,
+                path: path.to_owned(),
+            });
         }
         let (host, path) = bare.split_at(bare.find(['/', '?', '#']).unwrap_or(bare.len()));
         let host = host.to_ascii_lowercase();
         let host = host.strip_prefix("www.").unwrap_or(&host);
-        let host = host.strip_suffix(":80").or_else(|| host.strip_suffix(":443")).unwrap_or(host);
-        let path = INDEX_FILES.iter().find_map(|name| path.strip_suffix(name)).unwrap_or(path);
+        let host = host
+            .strip_suffix(":80")
+            .or_else(|| host.strip_suffix(":443"))
+            .unwrap_or(host);
+        let path = INDEX_FILES
+            .iter()
+            .find_map(|name| path.strip_suffix(name))
+            .unwrap_or(path);
         let path = path.strip_suffix('/').unwrap_or(path);
-        (!path.is_empty()).then(|| Self { host: Some(host.to_owned()), path: path.to_owned() })
+        (!path.is_empty()).then(|| Self {
+            host: Some(host.to_owned()),
+            path: path.to_owned(),
+        })
     }
 }
 
 /// Names of the file that a server sends for a folder.
 const INDEX_FILES: [&str; 4] = ["/index.html", "/index.htm", "/index.php", "/default.aspx"];
 
-/// The key under which a store keeps the items that once had this id or permalink, at any host; `None` for a front page.
+/// The key under which a store keeps the items that once had this id or permalink, at any host;
+/// `None` for a front page.
 pub fn address_witness(reference: &str) -> Option<KeyHash> {
     Address::of(reference).map(|address| address.key())
 }
@@ -141,22 +171,31 @@ fn secs(date: &Date) -> Option<i64> {
 fn title_of(title: &Text) -> Option<String> {
     let folded = folded(title, usize::MAX);
     let whole = || Some(title.value.trim().to_owned()).filter(|title| !title.is_empty());
-    if folded.is_empty() { whole() } else { Some(folded) }
+    if folded.is_empty() {
+        whole()
+    } else {
+        Some(folded)
+    }
 }
 
 fn short_text(entry: &Entry) -> Option<Digest> {
-    let text = entry.content.as_ref().map(|body| &body.text).or(entry.summary.as_ref())?;
+    let text = entry
+        .content
+        .as_ref()
+        .map(|body| &body.text)
+        .or(entry.summary.as_ref())?;
     let value = text.value.trim();
     (!value.is_empty()).then(|| Digest::of(value.as_bytes()))
 }
 
 fn digest_of(text: &Text) -> Option<Digest> {
     let folded = folded(text, TEXT_LETTERS_MAX);
-    (folded.chars().take(TEXT_LETTERS_MIN).count() == TEXT_LETTERS_MIN).then(|| Digest::of(folded.as_bytes()))
+    (folded.chars().take(TEXT_LETTERS_MIN).count() == TEXT_LETTERS_MIN)
+        .then(|| Digest::of(folded.as_bytes()))
 }
 
-/// The letters and digits of a text in lower case, at most so many: markup, entities, white space and punctuation differ from one
-/// software to the next.
+/// The letters and digits of a text in lower case, at most so many: markup, entities, white space
+/// and punctuation differ from one software to the next.
 fn folded(text: &Text, letters_max: usize) -> String {
     let mut folded = String::with_capacity(text.value.len().min(letters_max));
     let mut letters = 0;
@@ -187,8 +226,17 @@ fn folded(text: &Text, letters_max: usize) -> String {
 /// Length of the entity with which a text begins; 1 if it only begins with an ampersand.
 fn entity_bytes(text: &str) -> usize {
     let is_of_name = |b: u8| b.is_ascii_alphanumeric() || b == b'#';
-    let name = text.bytes().skip(1).take(ENTITY_BYTES_MAX).take_while(|b| is_of_name(*b)).count();
-    if name > 0 && text.as_bytes().get(1 + name) == Some(&b';') { name + 2 } else { 1 }
+    let name = text
+        .bytes()
+        .skip(1)
+        .take(ENTITY_BYTES_MAX)
+        .take_while(|b| is_of_name(*b))
+        .count();
+    if name > 0 && text.as_bytes().get(1 + name) == Some(&b';') {
+        name + 2
+    } else {
+        1
+    }
 }
 
 /// Bytes of the name of an entity at most.
@@ -202,16 +250,39 @@ mod tests {
     fn an_address_loses_what_changes_when_a_blog_moves() {
         let check = |reference: &str, host: Option<&str>, path: &str| {
             let found = Address::of(reference);
-            let expect = Address { host: host.map(str::to_owned), path: path.to_owned() };
+            let expect = Address {
+                host: host.map(str::to_owned),
+                path: path.to_owned(),
+            };
             assert_eq!(found, (!path.is_empty()).then_some(expect), "{reference}");
         };
-        check("http://www.Blog.example:80/2012/a/", Some("blog.example"), "/2012/a");
-        check("https://blog.example/2012/a", Some("blog.example"), "/2012/a");
-        check("https://blog.example/2012/a/index.html", Some("blog.example"), "/2012/a");
-        check("http://blog.example/?p=5&PHPSESSID=0123456789abcdef", Some("blog.example"), "/?p=5");
+        check(
+            "http://www.Blog.example:80/2012/a/",
+            Some("blog.example"),
+            "/2012/a",
+        );
+        check(
+            "https://blog.example/2012/a",
+            Some("blog.example"),
+            "/2012/a",
+        );
+        check(
+            "https://blog.example/2012/a/index.html",
+            Some("blog.example"),
+            "/2012/a",
+        );
+        check(
+            "http://blog.example/?p=5&PHPSESSID=0123456789abcdef",
+            Some("blog.example"),
+            "/?p=5",
+        );
         check("http://blog.example/", None, "");
         check("http://blog.example", None, "");
-        check("tag:blog.example,2005:post-5", Some("blog.example"), "post-5");
+        check(
+            "tag:blog.example,2005:post-5",
+            Some("blog.example"),
+            "post-5",
+        );
         check("42", None, "42");
         check("urn:uuid:5", None, "urn:uuid:5");
     }
@@ -219,7 +290,10 @@ mod tests {
     #[test]
     fn a_text_is_its_letters_and_digits() {
         let check = |text: Text, expect: &str| assert_eq!(folded(&text, 10), expect, "{text:?}");
-        check(Text::html("<p class=\"a\">It&#8217;s <b>OK</b></p>"), "itsok");
+        check(
+            Text::html("<p class=\"a\">It&#8217;s <b>OK</b></p>"),
+            "itsok",
+        );
         check(Text::plain("It’s OK"), "itsok");
         check(Text::plain("1 < 2 & 3"), "123");
         check(Text::plain("abcdefghijklmnop"), "abcdefghij");

@@ -5,8 +5,8 @@ use crate::feed::stamp::Stamp;
 const HOUR_SECS: u64 = 3600;
 const WEEK_HOURS: u64 = 7 * 24;
 
-/// The first moment from `at` on that lies in no hour (GMT) and on no day (Monday 0) that the publisher skips. A
-/// publisher who skips everything is not listened to.
+/// The first moment from `at` on that lies in no hour (GMT) and on no day (Monday 0) that the
+/// publisher skips. A publisher who skips everything is not listened to.
 pub(super) fn step_out(at: Stamp, skip_hours: &[u8], skip_days: &[u8]) -> Stamp {
     let is_skipped = |hours: u64| {
         // 1970-01-01 was a Thursday.

@@ -147,19 +147,34 @@ impl fmt::Display for Whose {
 }
 
 impl FaultKind {
-    /// True for the same fault again, which is logged once. The reason in words does not count: it may hold a number or a
-    /// piece of a page that differs each time.
+    /// True for the same fault again, which is logged once. The reason in words does not count: it
+    /// may hold a number or a piece of a page that differs each time.
     pub fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::NoAnswer { whose, cause, .. }, Self::NoAnswer { whose: other, cause: of_other, .. }) => {
-                (whose, cause) == (other, of_other)
-            }
+            (
+                Self::NoAnswer { whose, cause, .. },
+                Self::NoAnswer {
+                    whose: other,
+                    cause: of_other,
+                    ..
+                },
+            ) => (whose, cause) == (other, of_other),
             (Self::NotAFeed { kind, .. }, Self::NotAFeed { kind: other, .. }) => kind == other,
             (Self::Quota { .. }, Self::Quota { .. }) => true,
-            (Self::WebPage { was_feed, .. }, Self::WebPage { was_feed: other, .. }) => was_feed == other,
-            (Self::Unrecognised { from, to, .. }, Self::Unrecognised { from: before, to: other, .. }) => {
-                (from, to) == (before, other)
-            }
+            (
+                Self::WebPage { was_feed, .. },
+                Self::WebPage {
+                    was_feed: other, ..
+                },
+            ) => was_feed == other,
+            (
+                Self::Unrecognised { from, to, .. },
+                Self::Unrecognised {
+                    from: before,
+                    to: other,
+                    ..
+                },
+            ) => (from, to) == (before, other),
             _ => self == other,
         }
     }
@@ -170,7 +185,9 @@ impl FaultKind {
             Self::Refused { status: 401, .. }
             | Self::Quota { .. }
             | Self::Unrecognised { .. }
-            | Self::WebPage { was_feed: false, .. }
+            | Self::WebPage {
+                was_feed: false, ..
+            }
             | Self::LeadsBack => Whose::Configuration,
             Self::Refused { .. }
             | Self::NotAFeed { .. }
@@ -190,7 +207,10 @@ impl FaultKind {
             | Self::DifferentFeed { .. }
             | Self::Unrecognised { .. }
             | Self::Quota { .. } => Some(200),
-            Self::NoAnswer { .. } | Self::LeadsBack | Self::Internal { .. } | Self::StoreAway { .. } => None,
+            Self::NoAnswer { .. }
+            | Self::LeadsBack
+            | Self::Internal { .. }
+            | Self::StoreAway { .. } => None,
         }
     }
 }
@@ -285,8 +305,10 @@ mod tests {
 
     #[test]
     fn a_fault_is_the_same_whatever_its_words_hold() {
-        let page =
-            |title: &str, kind| FaultKind::NotAFeed { reason: format!("a page, {title}"), kind: Some(kind) };
+        let page = |title: &str, kind| FaultKind::NotAFeed {
+            reason: format!("a page, {title}"),
+            kind: Some(kind),
+        };
         assert!(page("11:59", BodyKind::Html).is_same(&page("12:00", BodyKind::Html)));
         assert!(!page("11:59", BodyKind::Html).is_same(&page("11:59", BodyKind::Json)));
         let silent = |secs: u8, cause| FaultKind::NoAnswer {
@@ -296,7 +318,9 @@ mod tests {
         };
         assert!(silent(1, NoAnswerCause::Timeout).is_same(&silent(2, NoAnswerCause::Timeout)));
         assert!(!silent(1, NoAnswerCause::Timeout).is_same(&silent(1, NoAnswerCause::Resolve)));
-        let other = |title: &str| FaultKind::DifferentFeed { title: title.into() };
+        let other = |title: &str| FaultKind::DifferentFeed {
+            title: title.into(),
+        };
         assert!(other("a").is_same(&other("a")) && !other("a").is_same(&other("b")));
     }
 
@@ -304,16 +328,46 @@ mod tests {
     fn a_fault_says_what_happened_and_whose_fault_it_is() {
         let check = |kind: FaultKind, whose, status, words: &str| {
             assert_eq!((kind.whose(), kind.status()), (whose, status), "{kind:?}");
-            assert!(kind.to_string().contains(words), "{kind} does not say {words}");
+            assert!(
+                kind.to_string().contains(words),
+                "{kind} does not say {words}"
+            );
         };
-        let refused = |status| FaultKind::Refused { status, has_credentials: false };
-        check(refused(410), Whose::Upstream, Some(410), "gone for good (410)");
-        check(refused(401), Whose::Configuration, Some(401), "https://user:password@host/");
-        check(refused(500), Whose::Upstream, Some(500), "answered 500 Internal Server Error");
-        let other = FaultKind::DifferentFeed { title: "Parked".into() };
-        check(other, Whose::Upstream, Some(200), "another feed, \"Parked\"");
+        let refused = |status| FaultKind::Refused {
+            status,
+            has_credentials: false,
+        };
         check(
-            FaultKind::Internal { reason: "the disk is full".into() },
+            refused(410),
+            Whose::Upstream,
+            Some(410),
+            "gone for good (410)",
+        );
+        check(
+            refused(401),
+            Whose::Configuration,
+            Some(401),
+            "https://user:password@host/",
+        );
+        check(
+            refused(500),
+            Whose::Upstream,
+            Some(500),
+            "answered 500 Internal Server Error",
+        );
+        let other = FaultKind::DifferentFeed {
+            title: "Parked".into(),
+        };
+        check(
+            other,
+            Whose::Upstream,
+            Some(200),
+            "another feed, \"Parked\"",
+        );
+        check(
+            FaultKind::Internal {
+                reason: "the disk is full".into(),
+            },
             Whose::Ours,
             None,
             "the disk is full",

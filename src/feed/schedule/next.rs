@@ -1,8 +1,8 @@
 //! From what a poll brought to what is remembered of it and when the next one is due.
 
 use super::{
-    FaultKind, FaultNote, GONE_SECS, PermanentMove, Policy, PollState, QUOTA_SECS, Repeat, ValidatorPair,
-    Whose, calendar, interval, retry_after_secs,
+    FaultKind, FaultNote, GONE_SECS, PermanentMove, Policy, PollState, QUOTA_SECS, Repeat,
+    ValidatorPair, Whose, calendar, interval, retry_after_secs,
 };
 use crate::feed::stamp::Stamp;
 use everfeed_adapters::{Digest, Rhythm, platforms::Detected};
@@ -72,12 +72,17 @@ pub struct Failure {
 impl Failure {
     /// A failure of this kind that names no time.
     pub fn of(kind: FaultKind) -> Self {
-        Self { kind, retry_after_secs: None }
+        Self {
+            kind,
+            retry_after_secs: None,
+        }
     }
 
     /// A failure on our side, for this reason.
     pub fn ours(reason: impl ToString) -> Self {
-        Self::of(FaultKind::Internal { reason: reason.to_string() })
+        Self::of(FaultKind::Internal {
+            reason: reason.to_string(),
+        })
     }
 
     /// Whose fault it is.
@@ -98,7 +103,8 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Seconds for which a feed that says 410 is looked at once a day before it is left alone (POLLING 1.5).
+/// Seconds for which a feed that says 410 is looked at once a day before it is left alone (POLLING
+/// 1.5).
 const GONE_STOP_SECS: u64 = 14 * 86_400;
 
 /// Poll state after a poll that ended at `now`. `jitter` is a random number of 0..1.
@@ -123,8 +129,10 @@ pub fn next(
         }
         PollOutcome::Failed(failure) => next.fail(failure, policy, now, jitter),
         PollOutcome::Deferred { wait_secs } => {
-            next.timetable.next_at =
-                later(now.plus_secs((*wait_secs).max(1)), interval::slack_us(*wait_secs, jitter));
+            next.timetable.next_at = later(
+                now.plus_secs((*wait_secs).max(1)),
+                interval::slack_us(*wait_secs, jitter),
+            );
             return next;
         }
     }
@@ -151,7 +159,10 @@ impl PollState {
         let held = self.health.moved.as_ref();
         match (&answer.moved_to, held) {
             (Some(to), Some(held)) if held.url == *to => Some(held.clone()),
-            (Some(to), _) => Some(PermanentMove { url: to.clone(), since: now }),
+            (Some(to), _) => Some(PermanentMove {
+                url: to.clone(),
+                since: now,
+            }),
             (None, Some(held)) if held.url == answer.asked => Some(held.clone()),
             (None, _) => None,
         }
@@ -162,47 +173,74 @@ impl PollState {
         self.url_change = None;
         self.document.remark.clone_from(&document.remark);
         self.timetable.wants_audit = document.wants_audit;
-        (self.document.repeat, self.document.deferred_until) = (Repeat::Changed, document.deferred_until);
+        (self.document.repeat, self.document.deferred_until) =
+            (Repeat::Changed, document.deferred_until);
         self.document.platform.clone_from(&document.platform);
         self.document.broken_since = document.broken_since;
         let rhythm = document.rhythm;
         let ttl_secs = rhythm.ttl_mins.map(|mins| u64::from(mins) * 60);
-        self.timetable.hinted_secs = ttl_secs.max(rhythm.update_secs.map(u64::from)).filter(|secs| *secs > 0);
+        self.timetable.hinted_secs = ttl_secs
+            .max(rhythm.update_secs.map(u64::from))
+            .filter(|secs| *secs > 0);
         self.timetable.skip_hours.clone_from(&rhythm.skip_hours);
         self.timetable.skip_days.clone_from(&rhythm.skip_days);
-        // The first good document counts, so that the silence of a feed that stays empty has a beginning.
+        // The first good document counts, so that the silence of a feed that stays empty has a
+        // beginning.
         if document.arrived || self.health.good_at.is_none() {
             self.timetable.arrivals.push(now);
-            let surplus = self.timetable.arrivals.len().saturating_sub(Self::ARRIVALS_MAX);
+            let surplus = self
+                .timetable
+                .arrivals
+                .len()
+                .saturating_sub(Self::ARRIVALS_MAX);
             self.timetable.arrivals.drain(..surplus);
         }
     }
 
     fn due_after_success(&mut self, answer: &Answer, policy: &Policy, now: Stamp, jitter: f64) {
         let secs = interval::ordinary_secs(self, answer.fresh_secs, policy, now);
-        let spread_secs = if self.timetable.polled_at.is_none() { policy.spread_secs.min(secs) } else { 0 };
+        let spread_secs = if self.timetable.polled_at.is_none() {
+            policy.spread_secs.min(secs)
+        } else {
+            0
+        };
         let spread_us = interval::share_us(spread_secs, jitter);
         self.timetable.next_at = later(self.after(secs, policy, now, jitter), spread_us);
     }
 
     fn fail(&mut self, failure: &Failure, policy: &Policy, now: Stamp, jitter: f64) {
-        let since =
-            self.health.fault.as_ref().filter(|_| self.health.failures > 0).map_or(now, |fault| fault.since);
+        let since = self
+            .health
+            .fault
+            .as_ref()
+            .filter(|_| self.health.failures > 0)
+            .map_or(now, |fault| fault.since);
         self.health.failures = self.health.failures.saturating_add(1);
-        self.health.fault = Some(FaultNote { kind: failure.kind.clone(), since });
+        self.health.fault = Some(FaultNote {
+            kind: failure.kind.clone(),
+            since,
+        });
         if failure.status() == Some(410) {
             self.health.gone_at.get_or_insert(now);
         }
         let throttled = matches!(failure.status(), Some(429 | 503));
         if failure.whose() == Whose::Upstream && !throttled {
             // A move that has come to nothing is undone: the next poll asks the configured URL.
-            self.health.moved = self.health.moved.take().filter(|moved| !moved.is_believed(now));
+            self.health.moved = self
+                .health
+                .moved
+                .take()
+                .filter(|moved| !moved.is_believed(now));
         }
-        let named_secs =
-            failure.status().and_then(|status| retry_after_secs(status, failure.retry_after_secs));
+        let named_secs = failure
+            .status()
+            .and_then(|status| retry_after_secs(status, failure.retry_after_secs));
         self.timetable.next_at = match (self.health.gone_at, named_secs) {
             (Some(gone_at), _) if now.secs_since(gone_at) >= GONE_STOP_SECS => Stamp::MAX,
-            (Some(_), _) => later(now.plus_secs(GONE_SECS), interval::slack_us(GONE_SECS, jitter)),
+            (Some(_), _) => later(
+                now.plus_secs(GONE_SECS),
+                interval::slack_us(GONE_SECS, jitter),
+            ),
             (None, Some(secs)) => {
                 let secs = secs.max(interval::floor_secs(self, policy));
                 later(now.plus_secs(secs), interval::slack_us(secs, jitter))
@@ -223,7 +261,11 @@ impl PollState {
         let at = later(now, interval::jittered_us(secs, self, policy, jitter));
         let open = calendar::step_out(at, &self.timetable.skip_hours, &self.timetable.skip_days);
         // All who skip the same hours would otherwise be due at the same second.
-        if open == at { at } else { later(open, interval::slack_us(3600, jitter)) }
+        if open == at {
+            at
+        } else {
+            later(open, interval::slack_us(3600, jitter))
+        }
     }
 }
 

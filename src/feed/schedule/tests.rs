@@ -7,27 +7,52 @@ const NOW: Stamp = Stamp::from_secs(1_700_000_000);
 const HOUR: u64 = 3600;
 const DAY: u64 = 86_400;
 const URL: &str = "http://blog.example/rss";
-const USUAL: Policy = Policy { min_secs: None, max_secs: DAY, spread_secs: 0 };
-const QUICK: Policy = Policy { min_secs: Some(1), max_secs: DAY, spread_secs: 0 };
+const USUAL: Policy = Policy {
+    min_secs: None,
+    max_secs: DAY,
+    spread_secs: 0,
+};
+const QUICK: Policy = Policy {
+    min_secs: Some(1),
+    max_secs: DAY,
+    spread_secs: 0,
+};
 
 fn answer() -> Answer {
-    Answer { asked: URL.into(), conditional: true, ..Answer::default() }
+    Answer {
+        asked: URL.into(),
+        conditional: true,
+        ..Answer::default()
+    }
 }
 
 /// A feed whose new items came so many seconds before now.
 fn with_arrivals(ago: &[u64]) -> PollState {
     let mut state = PollState::unpolled(URL);
-    state.timetable.arrivals = ago.iter().map(|secs| Stamp::from_secs(NOW.secs() - secs)).collect();
+    state.timetable.arrivals = ago
+        .iter()
+        .map(|secs| Stamp::from_secs(NOW.secs() - secs))
+        .collect();
     state.health.good_at = Some(NOW);
     state
 }
 
 fn failure(status: Option<u16>, retry_after_secs: Option<u64>) -> Failure {
     let kind = match status {
-        Some(status) => FaultKind::Refused { status, has_credentials: false },
-        None => FaultKind::NoAnswer { whose: Whose::Upstream, reason: "no answer".into(), cause: None },
+        Some(status) => FaultKind::Refused {
+            status,
+            has_credentials: false,
+        },
+        None => FaultKind::NoAnswer {
+            whose: Whose::Upstream,
+            reason: "no answer".into(),
+            cause: None,
+        },
     };
-    Failure { kind, retry_after_secs }
+    Failure {
+        kind,
+        retry_after_secs,
+    }
 }
 
 fn failed(
@@ -36,13 +61,23 @@ fn failed(
     retry_after_secs: Option<u64>,
     policy: &Policy,
 ) -> PollState {
-    next(state, &PollOutcome::Failed(failure(status, retry_after_secs)), policy, NOW, 0.0)
+    next(
+        state,
+        &PollOutcome::Failed(failure(status, retry_after_secs)),
+        policy,
+        NOW,
+        0.0,
+    )
 }
 
 /// Seconds until a feed with this state is due after an unchanged answer.
 fn check(state: &PollState, answer: Answer, policy: &Policy, expect_secs: u64) {
     let next = next(state, &PollOutcome::Unchanged(answer), policy, NOW, 0.0);
-    assert_eq!(next.timetable.next_at.secs_since(NOW), expect_secs, "{state:?}");
+    assert_eq!(
+        next.timetable.next_at.secs_since(NOW),
+        expect_secs,
+        "{state:?}"
+    );
 }
 
 /// Seconds until a feed is due after its `n`th failure in a row with this status.
@@ -53,7 +88,11 @@ fn check_back_off(status: Option<u16>, failures: u32, policy: &Policy, expect_se
         state
     };
     let next = failed(&state, status, None, policy);
-    assert_eq!(next.timetable.next_at.secs_since(NOW), expect_secs, "{status:?} for the {failures}th time");
+    assert_eq!(
+        next.timetable.next_at.secs_since(NOW),
+        expect_secs,
+        "{status:?} for the {failures}th time"
+    );
     assert_eq!(next.health.failures, failures);
 }
 
@@ -73,8 +112,18 @@ fn document(rhythm: &Rhythm) -> PolledDocument<'_> {
 #[test]
 fn a_feed_is_polled_twice_as_often_as_it_changes() {
     // POLLING 1.5: median gap of the last arrivals / 2.
-    check(&with_arrivals(&[40 * HOUR, 20 * HOUR, HOUR]), answer(), &USUAL, 10 * HOUR);
-    check(&with_arrivals(&[3 * HOUR, 2 * HOUR, HOUR]), answer(), &USUAL, HOUR);
+    check(
+        &with_arrivals(&[40 * HOUR, 20 * HOUR, HOUR]),
+        answer(),
+        &USUAL,
+        10 * HOUR,
+    );
+    check(
+        &with_arrivals(&[3 * HOUR, 2 * HOUR, HOUR]),
+        answer(),
+        &USUAL,
+        HOUR,
+    );
     check(&with_arrivals(&[0]), answer(), &USUAL, HOUR);
     check(&with_arrivals(&[]), answer(), &USUAL, HOUR);
 }
@@ -91,7 +140,10 @@ fn a_feed_that_fell_silent_is_polled_less() {
 #[test]
 fn the_publishers_own_rhythm_is_kept() {
     // FRB 022-024: cache hints, rhythm, in-feed hints.
-    let fresh = |secs| Answer { fresh_secs: Some(secs), ..answer() };
+    let fresh = |secs| Answer {
+        fresh_secs: Some(secs),
+        ..answer()
+    };
     check(&with_arrivals(&[0]), fresh(2 * HOUR), &USUAL, 2 * HOUR);
     check(&with_arrivals(&[0]), fresh(60), &USUAL, HOUR);
     check(&with_arrivals(&[0]), fresh(9 * DAY), &USUAL, DAY);
@@ -118,24 +170,58 @@ fn the_floor_is_an_hour_unless_the_document_or_the_configuration_lowers_it() {
     check(
         &hinted(1800),
         answer(),
-        &Policy { min_secs: Some(2 * HOUR), max_secs: DAY, spread_secs: 0 },
+        &Policy {
+            min_secs: Some(2 * HOUR),
+            max_secs: DAY,
+            spread_secs: 0,
+        },
         2 * HOUR,
     );
-    check(&with_arrivals(&[0]), answer(), &Policy { min_secs: None, max_secs: 2, spread_secs: 0 }, 2);
+    check(
+        &with_arrivals(&[0]),
+        answer(),
+        &Policy {
+            min_secs: None,
+            max_secs: 2,
+            spread_secs: 0,
+        },
+        2,
+    );
 }
 
 #[test]
 fn the_document_says_how_often_and_when_not() {
-    let rhythm =
-        Rhythm { ttl_mins: Some(90), update_secs: Some(7200), skip_hours: vec![3], skip_days: vec![6] };
+    let rhythm = Rhythm {
+        ttl_mins: Some(90),
+        update_secs: Some(7200),
+        skip_hours: vec![3],
+        skip_days: vec![6],
+    };
     let read = |rhythm: &Rhythm| {
-        next(&with_arrivals(&[0]), &PollOutcome::Document(answer(), document(rhythm)), &USUAL, NOW, 0.0)
+        next(
+            &with_arrivals(&[0]),
+            &PollOutcome::Document(answer(), document(rhythm)),
+            &USUAL,
+            NOW,
+            0.0,
+        )
     };
     let state = read(&rhythm);
     assert_eq!(state.timetable.hinted_secs, Some(7200));
-    assert_eq!((state.timetable.skip_hours, state.timetable.skip_days), (vec![3], vec![6]));
+    assert_eq!(
+        (state.timetable.skip_hours, state.timetable.skip_days),
+        (vec![3], vec![6])
+    );
     assert_eq!(state.timetable.next_at, NOW.plus_secs(7200));
-    assert_eq!(read(&Rhythm { ttl_mins: Some(0), ..Rhythm::default() }).timetable.hinted_secs, None);
+    assert_eq!(
+        read(&Rhythm {
+            ttl_mins: Some(0),
+            ..Rhythm::default()
+        })
+        .timetable
+        .hinted_secs,
+        None
+    );
 }
 
 #[test]
@@ -149,11 +235,27 @@ fn skipped_hours_and_days_are_stepped_out_of() {
     };
     let to_midnight = 6400;
     check(&skipping(&[23], &[]), answer(), &USUAL, to_midnight);
-    check(&skipping(&[23, 0, 1], &[]), answer(), &USUAL, to_midnight + 2 * HOUR);
+    check(
+        &skipping(&[23, 0, 1], &[]),
+        answer(),
+        &USUAL,
+        to_midnight + 2 * HOUR,
+    );
     check(&skipping(&[22], &[]), answer(), &USUAL, HOUR);
     check(&skipping(&[], &[1, 2]), answer(), &USUAL, to_midnight + DAY);
-    check(&skipping(&(0..24).collect::<Vec<_>>(), &[]), answer(), &USUAL, HOUR);
-    let spread = next(&skipping(&[23], &[]), &PollOutcome::Unchanged(answer()), &USUAL, NOW, 0.5);
+    check(
+        &skipping(&(0..24).collect::<Vec<_>>(), &[]),
+        answer(),
+        &USUAL,
+        HOUR,
+    );
+    let spread = next(
+        &skipping(&[23], &[]),
+        &PollOutcome::Unchanged(answer()),
+        &USUAL,
+        NOW,
+        0.5,
+    );
     assert_eq!(
         spread.timetable.next_at,
         NOW.plus_secs(to_midnight + 180),
@@ -165,14 +267,33 @@ fn skipped_hours_and_days_are_stepped_out_of() {
 fn jitter_makes_an_interval_up_to_a_tenth_longer_but_never_longer_than_the_maximum() {
     // POLLING 0.6, after back-off.
     let due = |state: &PollState, policy: &Policy, jitter| {
-        let next = next(state, &PollOutcome::Unchanged(answer()), policy, NOW, jitter);
+        let next = next(
+            state,
+            &PollOutcome::Unchanged(answer()),
+            policy,
+            NOW,
+            jitter,
+        );
         next.timetable.next_at.micros() - NOW.micros()
     };
     assert_eq!(due(&with_arrivals(&[0]), &USUAL, 0.5), 3_780_000_000);
-    assert_eq!(due(&with_arrivals(&[31 * DAY]), &USUAL, 1.0), 77_760_000_000);
-    let tight = Policy { min_secs: Some(2), max_secs: 2, spread_secs: 0 };
+    assert_eq!(
+        due(&with_arrivals(&[31 * DAY]), &USUAL, 1.0),
+        77_760_000_000
+    );
+    let tight = Policy {
+        min_secs: Some(2),
+        max_secs: 2,
+        spread_secs: 0,
+    };
     assert_eq!(due(&with_arrivals(&[0]), &tight, 1.0), 2_000_000);
-    let state = next(&with_arrivals(&[0]), &PollOutcome::Failed(failure(Some(500), None)), &QUICK, NOW, 1.0);
+    let state = next(
+        &with_arrivals(&[0]),
+        &PollOutcome::Failed(failure(Some(500), None)),
+        &QUICK,
+        NOW,
+        1.0,
+    );
     assert_eq!(state.timetable.next_at.micros() - NOW.micros(), 2_200_000);
 }
 
@@ -184,14 +305,24 @@ fn failures_back_off_exponentially_between_the_floor_and_the_maximum() {
     check_back_off(Some(500), 8, &USUAL, 76_800);
     check_back_off(Some(500), 9, &USUAL, DAY);
     check_back_off(None, 80, &USUAL, DAY);
-    // A server that does not answer yet has just been started, as in a sidecar; one that never answers is a failure as any other.
+    // A server that does not answer yet has just been started, as in a sidecar; one that never
+    // answers is a failure as any other.
     check_back_off(None, 1, &USUAL, 15);
     check_back_off(None, 8, &USUAL, 1920);
     check_back_off(None, 9, &USUAL, HOUR);
     check_back_off(None, 12, &USUAL, 4800);
     check_back_off(None, 1, &QUICK, 2);
     check_back_off(None, 3, &QUICK, 8);
-    check_back_off(None, 9, &Policy { min_secs: Some(1), max_secs: 5, spread_secs: 0 }, 5);
+    check_back_off(
+        None,
+        9,
+        &Policy {
+            min_secs: Some(1),
+            max_secs: 5,
+            spread_secs: 0,
+        },
+        5,
+    );
     check_back_off(Some(404), 3, &USUAL, 9600);
     check_back_off(Some(403), 1, &QUICK, 8);
     let slow = {
@@ -199,7 +330,10 @@ fn failures_back_off_exponentially_between_the_floor_and_the_maximum() {
         state.timetable.hinted_secs = Some(6 * HOUR);
         state
     };
-    assert_eq!(failed(&slow, Some(500), None, &USUAL).timetable.next_at, NOW.plus_secs(6 * HOUR));
+    assert_eq!(
+        failed(&slow, Some(500), None, &USUAL).timetable.next_at,
+        NOW.plus_secs(6 * HOUR)
+    );
 }
 
 #[test]
@@ -207,7 +341,10 @@ fn a_failure_keeps_what_was_learned_and_says_since_when() {
     // FRB 016: validators survive.
     let good = {
         let mut state = with_arrivals(&[0]);
-        state.validators = Some(ValidatorPair { etag: Some("\"1\"".into()), ..ValidatorPair::default() });
+        state.validators = Some(ValidatorPair {
+            etag: Some("\"1\"".into()),
+            ..ValidatorPair::default()
+        });
         state.document.body = Some(Digest::of(b"1"));
         state
     };
@@ -217,11 +354,33 @@ fn a_failure_keeps_what_was_learned_and_says_since_when() {
         (&good.validators, good.document.body, good.health.good_at)
     );
     let later = NOW.plus_secs(HOUR);
-    let twice = next(&once, &PollOutcome::Failed(failure(None, None)), &USUAL, later, 0.0);
+    let twice = next(
+        &once,
+        &PollOutcome::Failed(failure(None, None)),
+        &USUAL,
+        later,
+        0.0,
+    );
     let fault = twice.health.fault.clone().unwrap();
-    assert_eq!((fault.since, fault.kind.status(), twice.health.failures), (NOW, None, 2));
-    let healed = next(&twice, &PollOutcome::Unchanged(answer()), &USUAL, later, 0.0);
-    assert_eq!((healed.health.fault, healed.health.failures, healed.health.good_at), (None, 0, Some(later)));
+    assert_eq!(
+        (fault.since, fault.kind.status(), twice.health.failures),
+        (NOW, None, 2)
+    );
+    let healed = next(
+        &twice,
+        &PollOutcome::Unchanged(answer()),
+        &USUAL,
+        later,
+        0.0,
+    );
+    assert_eq!(
+        (
+            healed.health.fault,
+            healed.health.failures,
+            healed.health.good_at
+        ),
+        (None, 0, Some(later))
+    );
     let again = next(
         &{
             let mut state = good.clone();
@@ -233,7 +392,11 @@ fn a_failure_keeps_what_was_learned_and_says_since_when() {
         later,
         0.0,
     );
-    assert_eq!(again.health.fault.unwrap().since, later, "a new run of failures begins anew");
+    assert_eq!(
+        again.health.fault.unwrap().since,
+        later,
+        "a new run of failures begins anew"
+    );
 }
 
 #[test]
@@ -243,21 +406,48 @@ fn retry_after_of_a_429_or_503_is_obeyed_beyond_the_maximum() {
     let check = |status, retry_after, policy: &Policy, expect| {
         let failure = failure(Some(status), retry_after);
         let next = failed(&state, Some(status), retry_after, policy);
-        assert_eq!(next.timetable.next_at.secs_since(NOW), expect, "{status} {retry_after:?}");
-        host_pause_until(&next, policy, failure.status(), failure.retry_after_secs, NOW)
-            .map(|at| at.secs_since(NOW))
+        assert_eq!(
+            next.timetable.next_at.secs_since(NOW),
+            expect,
+            "{status} {retry_after:?}"
+        );
+        host_pause_until(
+            &next,
+            policy,
+            failure.status(),
+            failure.retry_after_secs,
+            NOW,
+        )
+        .map(|at| at.secs_since(NOW))
     };
     assert_eq!(check(429, Some(2 * DAY), &USUAL, 2 * DAY), Some(2 * DAY));
     assert_eq!(check(503, Some(2 * DAY), &USUAL, 2 * DAY), Some(2 * DAY));
     assert_eq!(
-        check(503, Some(60), &Policy { min_secs: Some(1), max_secs: 5, spread_secs: 0 }, 60),
+        check(
+            503,
+            Some(60),
+            &Policy {
+                min_secs: Some(1),
+                max_secs: 5,
+                spread_secs: 0
+            },
+            60
+        ),
         Some(60)
     );
     assert_eq!(check(429, Some(30 * DAY), &USUAL, 7 * DAY), Some(7 * DAY));
-    assert_eq!(check(503, Some(10), &USUAL, HOUR), Some(10), "no reason to come sooner than usual");
+    assert_eq!(
+        check(503, Some(10), &USUAL, HOUR),
+        Some(10),
+        "no reason to come sooner than usual"
+    );
     assert_eq!(check(503, Some(0), &USUAL, HOUR), None);
     assert_eq!(check(503, None, &USUAL, HOUR), None);
-    assert_eq!(check(500, Some(2 * DAY), &USUAL, HOUR), None, "only where it has a meaning");
+    assert_eq!(
+        check(500, Some(2 * DAY), &USUAL, HOUR),
+        None,
+        "only where it has a meaning"
+    );
 }
 
 #[test]
@@ -268,26 +458,75 @@ fn a_429_without_retry_after_slows_the_whole_host_down() {
     let not_before = host_pause_until(&next, &USUAL, Some(429), None, NOW);
     assert_eq!(not_before, Some(NOW.plus_secs(2 * HOUR)));
     check_back_off(Some(429), 2, &USUAL, 4 * HOUR);
-    check_back_off(Some(429), 3, &Policy { min_secs: Some(1), max_secs: 5, spread_secs: 0 }, 5);
+    check_back_off(
+        Some(429),
+        3,
+        &Policy {
+            min_secs: Some(1),
+            max_secs: 5,
+            spread_secs: 0,
+        },
+        5,
+    );
 }
 
 #[test]
 fn a_feed_that_is_gone_is_looked_at_once_a_day_for_two_weeks_and_then_left_alone() {
     // FRB 113, POLLING 1.5.
-    let policy = Policy { min_secs: Some(1), max_secs: 5, spread_secs: 0 };
+    let policy = Policy {
+        min_secs: Some(1),
+        max_secs: 5,
+        spread_secs: 0,
+    };
     let gone = failed(&with_arrivals(&[0]), Some(410), None, &policy);
-    assert_eq!((gone.health.gone_at, gone.timetable.next_at), (Some(NOW), NOW.plus_secs(DAY)));
+    assert_eq!(
+        (gone.health.gone_at, gone.timetable.next_at),
+        (Some(NOW), NOW.plus_secs(DAY))
+    );
     let at = NOW.plus_secs(13 * DAY);
-    let still = next(&gone, &PollOutcome::Failed(failure(Some(500), None)), &policy, at, 0.0);
-    assert_eq!((still.health.gone_at, still.timetable.next_at), (Some(NOW), at.plus_secs(DAY)));
+    let still = next(
+        &gone,
+        &PollOutcome::Failed(failure(Some(500), None)),
+        &policy,
+        at,
+        0.0,
+    );
+    assert_eq!(
+        (still.health.gone_at, still.timetable.next_at),
+        (Some(NOW), at.plus_secs(DAY))
+    );
     let at = NOW.plus_secs(14 * DAY);
-    let left = next(&still, &PollOutcome::Failed(failure(Some(410), None)), &policy, at, 0.0);
+    let left = next(
+        &still,
+        &PollOutcome::Failed(failure(Some(410), None)),
+        &policy,
+        at,
+        0.0,
+    );
     assert_eq!(left.timetable.next_at, Stamp::MAX);
     // A hint or a restart looks again, once a day at most.
-    assert_eq!(left.hinted_at(None, Stamp::ZERO, at.plus_secs(60)), at.plus_secs(DAY));
-    assert_eq!(left.clone().resumed(URL, &policy, at.plus_secs(60)).timetable.next_at, at.plus_secs(DAY));
-    let back = next(&left, &PollOutcome::Unchanged(answer()), &policy, at.plus_secs(2 * DAY), 0.0);
-    assert_eq!((back.health.gone_at, back.timetable.next_at), (None, at.plus_secs(2 * DAY + 2)));
+    assert_eq!(
+        left.hinted_at(None, Stamp::ZERO, at.plus_secs(60)),
+        at.plus_secs(DAY)
+    );
+    assert_eq!(
+        left.clone()
+            .resumed(URL, &policy, at.plus_secs(60))
+            .timetable
+            .next_at,
+        at.plus_secs(DAY)
+    );
+    let back = next(
+        &left,
+        &PollOutcome::Unchanged(answer()),
+        &policy,
+        at.plus_secs(2 * DAY),
+        0.0,
+    );
+    assert_eq!(
+        (back.health.gone_at, back.timetable.next_at),
+        (None, at.plus_secs(2 * DAY + 2))
+    );
 }
 
 #[test]
@@ -300,7 +539,10 @@ fn a_hint_ends_a_back_off_but_not_a_not_before() {
         state
     };
     assert_eq!(backed_off.hinted_at(None, Stamp::ZERO, NOW), NOW);
-    assert_eq!(backed_off.hinted_at(None, NOW.plus_secs(HOUR), NOW), NOW.plus_secs(HOUR));
+    assert_eq!(
+        backed_off.hinted_at(None, NOW.plus_secs(HOUR), NOW),
+        NOW.plus_secs(HOUR)
+    );
 }
 
 #[test]
@@ -326,8 +568,10 @@ fn validators_are_kept_as_a_pair_from_whatever_answer_carries_them() {
         last_modified: date.map(str::to_owned),
         url: URL.into(),
     };
-    let carrying =
-        |etag: Option<&str>, date: Option<&str>| Answer { validators: Some(pair(etag, date)), ..answer() };
+    let carrying = |etag: Option<&str>, date: Option<&str>| Answer {
+        validators: Some(pair(etag, date)),
+        ..answer()
+    };
     let one = next(
         &PollState::default(),
         &PollOutcome::Unchanged(carrying(Some("\"1\""), Some("today"))),
@@ -337,9 +581,22 @@ fn validators_are_kept_as_a_pair_from_whatever_answer_carries_them() {
     );
     assert_eq!(one.validators, Some(pair(Some("\"1\""), Some("today"))));
     let none = next(&one, &PollOutcome::Unchanged(answer()), &USUAL, NOW, 0.0);
-    assert_eq!(none.validators, one.validators, "a 304 without any leaves them");
-    let two = next(&one, &PollOutcome::Unchanged(carrying(Some("\"2\""), None)), &USUAL, NOW, 0.0);
-    assert_eq!(two.validators, Some(pair(Some("\"2\""), None)), "never a pair of two answers");
+    assert_eq!(
+        none.validators, one.validators,
+        "a 304 without any leaves them"
+    );
+    let two = next(
+        &one,
+        &PollOutcome::Unchanged(carrying(Some("\"2\""), None)),
+        &USUAL,
+        NOW,
+        0.0,
+    );
+    assert_eq!(
+        two.validators,
+        Some(pair(Some("\"2\""), None)),
+        "never a pair of two answers"
+    );
 }
 
 #[test]
@@ -347,16 +604,32 @@ fn an_unconditional_get_is_due_once_a_week() {
     // POLLING 0.3, FRB 071.
     let state = {
         let mut state = PollState::unpolled(URL);
-        state.validators = Some(ValidatorPair { etag: Some("\"1\"".into()), ..ValidatorPair::default() });
+        state.validators = Some(ValidatorPair {
+            etag: Some("\"1\"".into()),
+            ..ValidatorPair::default()
+        });
         state
     };
     assert!(!state.plan(DAY, NOW).conditional, "never asked before");
-    let plain = Answer { conditional: false, ..answer() };
+    let plain = Answer {
+        conditional: false,
+        ..answer()
+    };
     let state = next(&state, &PollOutcome::Unchanged(plain), &USUAL, NOW, 0.0);
     assert!(state.plan(DAY, NOW.plus_secs(6 * DAY)).conditional);
     assert!(!state.plan(DAY, NOW.plus_secs(7 * DAY)).conditional);
-    let state = next(&state, &PollOutcome::Unchanged(answer()), &USUAL, NOW.plus_secs(6 * DAY), 0.0);
-    assert_eq!(state.timetable.unconditional_at, Some(NOW), "a conditional one does not count");
+    let state = next(
+        &state,
+        &PollOutcome::Unchanged(answer()),
+        &USUAL,
+        NOW.plus_secs(6 * DAY),
+        0.0,
+    );
+    assert_eq!(
+        state.timetable.unconditional_at,
+        Some(NOW),
+        "a conditional one does not count"
+    );
     assert!(
         !{
             let mut state = state.clone();
@@ -372,13 +645,20 @@ fn an_unconditional_get_is_due_once_a_week() {
 fn a_permanent_redirect_is_believed_after_a_week_of_agreement() {
     // POLLING 0.7, FRB 130.
     let led = |to: Option<&str>, asked: &str| {
-        PollOutcome::Unchanged(Answer { moved_to: to.map(Into::into), asked: asked.into(), ..answer() })
+        PollOutcome::Unchanged(Answer {
+            moved_to: to.map(Into::into),
+            asked: asked.into(),
+            ..answer()
+        })
     };
     let new = "http://new.example/rss";
     let day = |days: u64| NOW.plus_secs(days * DAY);
     let start = {
         let mut state = PollState::unpolled(URL);
-        state.validators = Some(ValidatorPair { etag: Some("\"1\"".into()), ..ValidatorPair::default() });
+        state.validators = Some(ValidatorPair {
+            etag: Some("\"1\"".into()),
+            ..ValidatorPair::default()
+        });
         state.timetable.unconditional_at = Some(day(6));
         state
     };
@@ -386,15 +666,47 @@ fn a_permanent_redirect_is_believed_after_a_week_of_agreement() {
     let agreed = next(&first, &led(Some(new), URL), &USUAL, day(6), 0.0);
     assert_eq!(agreed.plan(DAY, day(6)).url, URL);
     assert_eq!(agreed.plan(DAY, day(7)).url, new);
-    assert_eq!(agreed.plan(DAY, day(14)).url, URL, "the weekly unconditional GET asks the configured URL");
+    assert_eq!(
+        agreed.plan(DAY, day(14)).url,
+        URL,
+        "the weekly unconditional GET asks the configured URL"
+    );
     let followed = next(&agreed, &led(None, new), &USUAL, day(7), 0.0);
     assert_eq!(followed.health.moved, agreed.health.moved);
-    assert_eq!(next(&agreed, &led(None, URL), &USUAL, day(7), 0.0).health.moved, None, "taken back");
-    let elsewhere = next(&first, &led(Some("http://other.example/"), URL), &USUAL, day(6), 0.0);
-    assert_eq!(elsewhere.health.moved.unwrap().since, day(6), "a captive portal does not agree for long");
-    let broken = next(&agreed, &PollOutcome::Failed(failure(Some(404), None)), &USUAL, day(8), 0.0);
+    assert_eq!(
+        next(&agreed, &led(None, URL), &USUAL, day(7), 0.0)
+            .health
+            .moved,
+        None,
+        "taken back"
+    );
+    let elsewhere = next(
+        &first,
+        &led(Some("http://other.example/"), URL),
+        &USUAL,
+        day(6),
+        0.0,
+    );
+    assert_eq!(
+        elsewhere.health.moved.unwrap().since,
+        day(6),
+        "a captive portal does not agree for long"
+    );
+    let broken = next(
+        &agreed,
+        &PollOutcome::Failed(failure(Some(404), None)),
+        &USUAL,
+        day(8),
+        0.0,
+    );
     assert_eq!(broken.health.moved, None);
-    let busy = next(&agreed, &PollOutcome::Failed(failure(Some(503), None)), &USUAL, day(8), 0.0);
+    let busy = next(
+        &agreed,
+        &PollOutcome::Failed(failure(Some(503), None)),
+        &USUAL,
+        day(8),
+        0.0,
+    );
     assert_eq!(busy.health.moved, agreed.health.moved);
 }
 
@@ -402,11 +714,26 @@ fn a_permanent_redirect_is_believed_after_a_week_of_agreement() {
 fn arrivals_are_remembered_up_to_ten_and_the_first_document_counts() {
     let mut state = PollState::unpolled(URL);
     let rhythm = Rhythm::default();
-    state = next(&state, &PollOutcome::Document(answer(), document(&rhythm)), &USUAL, NOW, 0.0);
+    state = next(
+        &state,
+        &PollOutcome::Document(answer(), document(&rhythm)),
+        &USUAL,
+        NOW,
+        0.0,
+    );
     assert_eq!(state.timetable.arrivals, [NOW]);
     for n in 1..=12 {
-        let arrived = PolledDocument { arrived: n % 2 == 0 || n > 3, ..document(&rhythm) };
-        state = next(&state, &PollOutcome::Document(answer(), arrived), &USUAL, NOW.plus_secs(n), 0.0);
+        let arrived = PolledDocument {
+            arrived: n % 2 == 0 || n > 3,
+            ..document(&rhythm)
+        };
+        state = next(
+            &state,
+            &PollOutcome::Document(answer(), arrived),
+            &USUAL,
+            NOW.plus_secs(n),
+            0.0,
+        );
     }
     assert_eq!(state.timetable.arrivals.len(), PollState::ARRIVALS_MAX);
     assert_eq!(state.timetable.arrivals.last(), Some(&NOW.plus_secs(12)));
@@ -415,7 +742,13 @@ fn arrivals_are_remembered_up_to_ten_and_the_first_document_counts() {
 #[test]
 fn a_poll_that_was_held_back_changes_only_when_it_is_due() {
     let state = with_arrivals(&[0]);
-    let held = next(&state, &PollOutcome::Deferred { wait_secs: 0 }, &USUAL, NOW, 0.0);
+    let held = next(
+        &state,
+        &PollOutcome::Deferred { wait_secs: 0 },
+        &USUAL,
+        NOW,
+        0.0,
+    );
     assert_eq!(held, {
         let mut state = state.clone();
         state.timetable.next_at = NOW.plus_secs(1);
@@ -428,13 +761,19 @@ fn a_feed_is_at_rest_from_a_304_to_the_next_document() {
     let rhythm = Rhythm::default();
     let arrives = || PollOutcome::Document(Answer::default(), document(&rhythm));
     let mut state = PollState::unpolled(URL);
-    for (outcome, at_rest) in
-        [(arrives(), false), (PollOutcome::Unchanged(Answer::default()), true), (arrives(), false)]
-    {
+    for (outcome, at_rest) in [
+        (arrives(), false),
+        (PollOutcome::Unchanged(Answer::default()), true),
+        (arrives(), false),
+    ] {
         state = next(&state, &outcome, &USUAL, NOW, 0.0);
         assert_eq!(state.document.repeat == Repeat::Unchanged, at_rest);
         let after = failed(&state, Some(500), None, &USUAL);
-        assert_eq!(after.document.repeat == Repeat::Unchanged, at_rest, "a failure says nothing of it");
+        assert_eq!(
+            after.document.repeat == Repeat::Unchanged,
+            at_rest,
+            "a failure says nothing of it"
+        );
     }
 }
 
@@ -445,15 +784,28 @@ fn a_restart_polls_nothing_that_is_not_due() {
         let mut state = with_arrivals(&[HOUR]);
         state.timetable.polled_at = Some(Stamp::from_secs(NOW.secs() - HOUR));
         state.timetable.next_at = NOW.plus_secs(HOUR);
-        state.validators = Some(ValidatorPair { etag: Some("\"1\"".into()), ..ValidatorPair::default() });
+        state.validators = Some(ValidatorPair {
+            etag: Some("\"1\"".into()),
+            ..ValidatorPair::default()
+        });
         state.document.deferred_until = Some(NOW);
         state
     };
     assert_eq!(saved.clone().resumed(URL, &USUAL, NOW), saved);
-    let shorter = Policy { min_secs: None, max_secs: 5400, spread_secs: 0 };
-    assert_eq!(saved.clone().resumed(URL, &shorter, NOW).timetable.next_at, NOW.plus_secs(1800));
+    let shorter = Policy {
+        min_secs: None,
+        max_secs: 5400,
+        spread_secs: 0,
+    };
+    assert_eq!(
+        saved.clone().resumed(URL, &shorter, NOW).timetable.next_at,
+        NOW.plus_secs(1800)
+    );
     let other = saved.clone().resumed("http://other.example/", &USUAL, NOW);
-    assert_eq!((other.timetable.next_at, other.validators.clone()), (Stamp::ZERO, None));
+    assert_eq!(
+        (other.timetable.next_at, other.validators.clone()),
+        (Stamp::ZERO, None)
+    );
     assert_eq!(
         (&other.timetable.arrivals, other.document.deferred_until),
         (&saved.timetable.arrivals, saved.document.deferred_until)
@@ -466,7 +818,11 @@ fn a_restart_polls_nothing_that_is_not_due() {
         state.timetable.next_at = NOW.plus_secs(10 * DAY);
         state
     };
-    assert_eq!(ahead.resumed(URL, &USUAL, NOW).timetable.next_at, NOW.plus_secs(HOUR), "the clock went back");
+    assert_eq!(
+        ahead.resumed(URL, &USUAL, NOW).timetable.next_at,
+        NOW.plus_secs(HOUR),
+        "the clock went back"
+    );
 }
 
 #[test]
@@ -479,7 +835,8 @@ fn no_setting_makes_an_interval_overflow_or_panic() {
         })
     });
     for policy in policies {
-        for (status, retry_after) in [(None, None), (Some(429), Some(u64::MAX)), (Some(410), None)] {
+        for (status, retry_after) in [(None, None), (Some(429), Some(u64::MAX)), (Some(410), None)]
+        {
             let state = {
                 let mut state = with_arrivals(&[]);
                 state.health.failures = u32::MAX;
@@ -501,13 +858,26 @@ fn check_due_later(state: &PollState, policy: &Policy) {
 #[test]
 fn second_polls_are_spread_over_as_long_as_the_feeds_need() {
     let spread = |spread_secs, jitter| {
-        let policy = Policy { spread_secs, ..USUAL };
+        let policy = Policy {
+            spread_secs,
+            ..USUAL
+        };
         let unchanged = PollOutcome::Unchanged(Answer::default());
-        let first = next(&PollState::unpolled("http://x/"), &unchanged, &policy, NOW, jitter);
+        let first = next(
+            &PollState::unpolled("http://x/"),
+            &unchanged,
+            &policy,
+            NOW,
+            jitter,
+        );
         let second = next(&first, &unchanged, &policy, NOW, jitter);
         [first, second].map(|state| state.timetable.next_at.secs_since(NOW))
     };
     assert_eq!(spread(0, 1.0), [3960, 3960]);
     assert_eq!(spread(1000, 0.5), [3780 + 500, 3780]);
-    assert_eq!(spread(100_000, 1.0), [3960 + 3600, 3960], "over no more than one interval");
+    assert_eq!(
+        spread(100_000, 1.0),
+        [3960 + 3600, 3960],
+        "over no more than one interval"
+    );
 }

@@ -1,4 +1,5 @@
-//! Deliveries to a listener of rssCloud: a POST of the feed's URL, and nothing of its items (LEGACY C-4); not when.
+//! Deliveries to a listener of rssCloud: a POST of the feed's URL, and nothing of its items (LEGACY
+//! C-4); not when.
 
 use super::{Deliver, Delivered, Delivery, answer::judge};
 use crate::{
@@ -28,7 +29,8 @@ impl Deliver for CloudWay {
         Destination::of(self.target.url())
     }
 
-    /// One notification speaks of everything that has changed: the listener reads the feed as it is now.
+    /// One notification speaks of everything that has changed: the listener reads the feed as it is
+    /// now.
     fn carries_items(&self) -> bool {
         false
     }
@@ -45,8 +47,13 @@ impl Deliver for CloudWay {
 }
 
 /// The request that says that a feed has changed.
-pub(in crate::hub) fn notification(target: &CloudTarget, user_agent: &HeaderValue) -> Option<Request> {
-    let body = form_urlencoded::Serializer::new(String::new()).append_pair("url", &target.feed_url).finish();
+pub(in crate::hub) fn notification(
+    target: &CloudTarget,
+    user_agent: &HeaderValue,
+) -> Option<Request> {
+    let body = form_urlencoded::Serializer::new(String::new())
+        .append_pair("url", &target.feed_url)
+        .finish();
     http::Request::post(target.url())
         .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
         .header(USER_AGENT, user_agent)

@@ -1,5 +1,5 @@
-//! `pleaseNotify` of rssCloud: a listener registers, is tried at once, and is answered what came of that (LEGACY C-4). Its
-//! registration is a subscription like all others.
+//! `pleaseNotify` of rssCloud: a listener registers, is tried at once, and is answered what came of
+//! that (LEGACY C-4). Its registration is a subscription like all others.
 
 use super::{Hub, HubAnswer, HubSender, Subject};
 use crate::{
@@ -21,24 +21,35 @@ use http::{
 use quick_xml::escape::escape;
 use std::net::IpAddr;
 
-/// The lease of a registration, seconds: 25 hours, so that one renewal a day does. The bounds of all leases count here, too.
+/// The lease of a registration, seconds: 25 hours, so that one renewal a day does. The bounds of
+/// all leases count here, too.
 const LEASE_SECS: &str = "90000";
 
 impl Hub {
-    /// Answers `pleaseNotify`, in XML as the protocol has it, or in JSON for those who want nothing else.
+    /// Answers `pleaseNotify`, in XML as the protocol has it, or in JSON for those who want nothing
+    /// else.
     pub(super) async fn please_notify(
         &self,
         request: &Request<Bytes>,
         client: Option<IpAddr>,
     ) -> Response<Bytes> {
         let answer = if !self.shared.config.rsscloud {
-            HubAnswer::new(StatusCode::NOT_FOUND, "rssCloud is turned off here; /hub takes WebSub")
+            HubAnswer::new(
+                StatusCode::NOT_FOUND,
+                "rssCloud is turned off here; /hub takes WebSub",
+            )
         } else if request.method() != Method::POST {
             HubAnswer::new(StatusCode::METHOD_NOT_ALLOWED, "use POST here")
         } else {
-            self.register(request, client).await.unwrap_or_else(|answer| answer)
+            self.register(request, client)
+                .await
+                .unwrap_or_else(|answer| answer)
         };
-        let accept = request.headers().get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let accept = request
+            .headers()
+            .get(ACCEPT)
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or_default();
         let is_json = accept.contains("json") && !accept.contains("xml");
         let (is_success, said) = (answer.status.is_success(), answer.text.clone());
         let mut response = answer.respond();
@@ -47,11 +58,14 @@ impl Hub {
             ("application/json; charset=utf-8", body)
         } else {
             let said = escape(&said);
-            let body =
-                format!("<?xml version=\"1.0\"?>\n<notifyResult success=\"{is_success}\" msg=\"{said}\"/>\n");
+            let body = format!(
+                "<?xml version=\"1.0\"?>\n<notifyResult success=\"{is_success}\" msg=\"{said}\"/>\n"
+            );
             ("text/xml; charset=utf-8", body)
         };
-        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+        response
+            .headers_mut()
+            .insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
         *response.body_mut() = Bytes::from(body);
         response
     }
@@ -64,22 +78,35 @@ impl Hub {
         if self.shared.stop.is_cancelled() {
             return Err(HubAnswer::busy("the hub is stopping"));
         }
-        let content_type = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let content_type = request
+            .headers()
+            .get(CONTENT_TYPE)
+            .and_then(|value| value.to_str().ok());
         let asked = CloudRequest::parse(content_type, request.body(), client)?;
         self.check_address(&asked.url, ["domain", "port"])?;
         let principal = request.extensions().get::<Principal>().cloned();
-        let sender = HubSender { scope: None, principal, address: client, net: ClientNet::of(client) };
+        let sender = HubSender {
+            scope: None,
+            principal,
+            address: client,
+            net: ClientNet::of(client),
+        };
         let mut registrations: Vec<(Key, Subject)> = Vec::with_capacity(asked.feeds.len());
         for feed in &asked.feeds {
             let subject = self.subject(feed, &sender, Mode::Subscribe).await?;
             let address = asked.target(feed).address;
-            let key = Key { topic: subject.topic.clone(), address };
+            let key = Key {
+                topic: subject.topic.clone(),
+                address,
+            };
             // One feed in several spellings is one.
             if registrations.iter().all(|(known, _)| *known != key) {
                 registrations.push((key, subject));
             }
         }
-        let is_known = registrations.iter().all(|(key, _)| self.shared.roster.is_verified(key));
+        let is_known = registrations
+            .iter()
+            .all(|(key, _)| self.shared.roster.is_verified(key));
         let admitted = if is_known {
             self.admission.renew(&asked.url, registrations.len())
         } else {
@@ -93,16 +120,26 @@ impl Hub {
             let pending = Pending {
                 intent: Intent::Subscribe {
                     target: Target::Cloud(asked.target(&subject.spelt)),
-                    lease: LeaseTerms { secs, auto_refresh: false },
+                    lease: LeaseTerms {
+                        secs,
+                        auto_refresh: false,
+                    },
                 },
                 attempts: 0,
                 next_try: now,
                 // The listener waits for the answer, and is asked once.
                 give_up_at: now,
-                start: Start::Head(self.shared.head_for(&subject.view, subject.principal).await?),
+                start: Start::Head(
+                    self.shared
+                        .head_for(&subject.view, subject.principal)
+                        .await?,
+                ),
                 principal: subject.principal,
             };
-            awaited.extend(self.command(key, (&subject, sender.net), pending, true).await?);
+            awaited.extend(
+                self.command(key, (&subject, sender.net), pending, true)
+                    .await?,
+            );
         }
         for verdict in awaited {
             match verdict.await {
@@ -111,13 +148,20 @@ impl Hub {
                     let text = format!("{} did not confirm: {why}", asked.url);
                     return Err(HubAnswer::new(StatusCode::CONFLICT, text));
                 }
-                Ok(Verdict::Busy) => return Err(HubAnswer::busy("the hub is too busy to try it now")),
+                Ok(Verdict::Busy) => {
+                    return Err(HubAnswer::busy("the hub is too busy to try it now"));
+                }
                 Err(_) => {
-                    return Err(HubAnswer::busy("a newer request, or the end of the hub, came in between"));
+                    return Err(HubAnswer::busy(
+                        "a newer request, or the end of the hub, came in between",
+                    ));
                 }
             }
         }
-        let text = format!("{} is notified of changes for {secs} seconds from now", asked.url);
+        let text = format!(
+            "{} is notified of changes for {secs} seconds from now",
+            asked.url
+        );
         Ok(HubAnswer::new(StatusCode::OK, text))
     }
 }

@@ -1,4 +1,5 @@
-//! A registration of rssCloud (`pleaseNotify`), from its form to a value (LEGACY C-4); not whether its feeds are ours.
+//! A registration of rssCloud (`pleaseNotify`), from its form to a value (LEGACY C-4); not whether
+//! its feeds are ours.
 
 use super::{CALLBACK_BYTES_MAX, Form, RefusedForm, TOPICS_MAX, absolute, bad, check_topic};
 use std::net::{IpAddr, Ipv6Addr};
@@ -23,7 +24,10 @@ impl CloudRequest {
         client: Option<IpAddr>,
     ) -> Result<Self, RefusedForm> {
         let form = Form::read(content_type, body)?;
-        let scheme = match form.filled("protocol")?.ok_or(RefusedForm::Missing("protocol"))? {
+        let scheme = match form
+            .filled("protocol")?
+            .ok_or(RefusedForm::Missing("protocol"))?
+        {
             "http-post" => "http",
             "https-post" => "https",
             _ => {
@@ -46,7 +50,12 @@ impl CloudRequest {
                 IpAddr::V4(v4) => Host::Ipv4(v4),
                 IpAddr::V6(v6) => Host::Ipv6(v6),
             },
-            (None, None) => return Err(bad("domain", "is missing, and your address is not known here")),
+            (None, None) => {
+                return Err(bad(
+                    "domain",
+                    "is missing, and your address is not known here",
+                ));
+            }
         };
         let slash = if path.starts_with('/') { "" } else { "/" };
         let url = format!("{scheme}://{host}:{port}{slash}{path}");
@@ -57,7 +66,11 @@ impl CloudRequest {
         if url.parse::<http::Uri>().is_err() {
             return Err(bad("path", "contains characters that a URL cannot hold"));
         }
-        Ok(Self { url, is_challenged: domain.is_some(), feeds: form.numbered_urls()? })
+        Ok(Self {
+            url,
+            is_challenged: domain.is_some(),
+            feeds: form.numbered_urls()?,
+        })
     }
 }
 
@@ -86,7 +99,11 @@ impl Form {
 
 /// The host that a domain names, with or without the brackets of an address of version 6.
 fn host(domain: &str) -> Option<Host> {
-    domain.parse::<Ipv6Addr>().map(Host::Ipv6).ok().or_else(|| Host::parse(domain).ok())
+    domain
+        .parse::<Ipv6Addr>()
+        .map(Host::Ipv6)
+        .ok()
+        .or_else(|| Host::parse(domain).ok())
 }
 
 #[cfg(test)]
@@ -106,35 +123,76 @@ mod tests {
     fn parsed(changed: &[(&str, &str)]) -> Result<CloudRequest, RefusedForm> {
         let mut form = form_urlencoded::Serializer::new(String::new());
         form.append_pair("notifyProcedure", "");
-        form.extend_pairs(USUAL.iter().filter(|(name, _)| changed.iter().all(|(other, _)| other != name)));
+        form.extend_pairs(
+            USUAL
+                .iter()
+                .filter(|(name, _)| changed.iter().all(|(other, _)| other != name)),
+        );
         form.extend_pairs(changed);
         CloudRequest::parse(FORM, form.finish().as_bytes(), Some([192, 0, 2, 7].into()))
     }
 
     #[test]
     fn a_listener_is_at_the_host_that_it_names_or_from_which_it_comes() {
-        let url = |changed: &[(&str, &str)]| parsed(changed).map(|asked| (asked.url, asked.is_challenged));
-        assert_eq!(url(&[]), Ok(("http://r.example:5337/cb?k=1".to_owned(), true)));
-        assert_eq!(url(&[("domain", "")]), Ok(("http://192.0.2.7:5337/cb?k=1".to_owned(), false)));
-        let secure = [("protocol", "https-post"), ("path", "cb"), ("domain", "2001:db8::1")];
-        assert_eq!(url(&secure), Ok(("https://[2001:db8::1]:5337/cb".to_owned(), true)));
-        let nobody = CloudRequest::parse(FORM, b"protocol=http-post&port=80&path=/&url1=http://b/", None);
-        assert!(matches!(nobody, Err(RefusedForm::Bad { name: "domain", .. })), "{nobody:?}");
+        let url = |changed: &[(&str, &str)]| {
+            parsed(changed).map(|asked| (asked.url, asked.is_challenged))
+        };
+        assert_eq!(
+            url(&[]),
+            Ok(("http://r.example:5337/cb?k=1".to_owned(), true))
+        );
+        assert_eq!(
+            url(&[("domain", "")]),
+            Ok(("http://192.0.2.7:5337/cb?k=1".to_owned(), false))
+        );
+        let secure = [
+            ("protocol", "https-post"),
+            ("path", "cb"),
+            ("domain", "2001:db8::1"),
+        ];
+        assert_eq!(
+            url(&secure),
+            Ok(("https://[2001:db8::1]:5337/cb".to_owned(), true))
+        );
+        let nobody = CloudRequest::parse(
+            FORM,
+            b"protocol=http-post&port=80&path=/&url1=http://b/",
+            None,
+        );
+        assert!(
+            matches!(nobody, Err(RefusedForm::Bad { name: "domain", .. })),
+            "{nobody:?}"
+        );
     }
 
     #[test]
     fn feeds_are_taken_in_the_order_of_their_numbers() {
-        let asked = parsed(&[("url10", "http://b/10"), ("url2", "http://b/2"), ("urls", "x"), ("url3", "")]);
-        assert_eq!(asked.unwrap().feeds, ["http://b.example/f", "http://b/2", "http://b/10"]);
-        let numbered: Vec<(String, &str)> = (1..=21).map(|no| (format!("url{no}"), "http://b/")).collect();
+        let asked = parsed(&[
+            ("url10", "http://b/10"),
+            ("url2", "http://b/2"),
+            ("urls", "x"),
+            ("url3", ""),
+        ]);
+        assert_eq!(
+            asked.unwrap().feeds,
+            ["http://b.example/f", "http://b/2", "http://b/10"]
+        );
+        let numbered: Vec<(String, &str)> = (1..=21)
+            .map(|no| (format!("url{no}"), "http://b/"))
+            .collect();
         let many: Vec<(&str, &str)> = numbered.iter().map(|(name, url)| (&**name, *url)).collect();
-        assert!(matches!(parsed(&many), Err(RefusedForm::Bad { name: "url1", .. })));
+        assert!(matches!(
+            parsed(&many),
+            Err(RefusedForm::Bad { name: "url1", .. })
+        ));
     }
 
     #[test]
     fn what_cannot_be_meant_is_refused_by_name() {
         let check = |name: &'static str, value: &str| match parsed(&[(name, value)]) {
-            Err(RefusedForm::Bad { name: told, .. } | RefusedForm::Missing(told)) => assert_eq!(told, name),
+            Err(RefusedForm::Bad { name: told, .. } | RefusedForm::Missing(told)) => {
+                assert_eq!(told, name)
+            }
             other => panic!("{name}={value}: {other:?}"),
         };
         for value in ["", "xml-rpc", "soap", "HTTP-POST", "http-get"] {
@@ -146,14 +204,23 @@ mod tests {
         for value in ["a b", "a/b", "u@h", "a:80", "[::1", "a#b", "a?b", "%00"] {
             check("domain", value);
         }
-        for value in ["", "/a b", "/a#b", "/a\r\nX: y", &format!("/{}", "a".repeat(2048))] {
+        for value in [
+            "",
+            "/a b",
+            "/a#b",
+            "/a\r\nX: y",
+            &format!("/{}", "a".repeat(2048)),
+        ] {
             check("path", value);
         }
         for value in ["", "b.example/f", "ftp://b/", "http://b/#x"] {
             check("url1", value);
         }
         let rpc = parsed(&[("protocol", "xml-rpc")]).unwrap_err().to_string();
-        assert!(rpc.contains("XML-RPC and SOAP are not spoken here"), "{rpc}");
+        assert!(
+            rpc.contains("XML-RPC and SOAP are not spoken here"),
+            "{rpc}"
+        );
         let call = CloudRequest::parse(Some("text/xml"), b"<methodCall/>", None);
         assert_eq!(call, Err(RefusedForm::NotAForm));
     }

@@ -5,7 +5,9 @@ use crate::{
     feed::{order::Order as FeedOrder, record::FeedNo, view::View},
     store::{
         SubscriptionNo,
-        subscriptions::{Algo, Attempts, CallbackTarget, Dialect, Lease, LeaseTerms, Pending, Start, Target},
+        subscriptions::{
+            Algo, Attempts, CallbackTarget, Dialect, Lease, LeaseTerms, Pending, Start, Target,
+        },
     },
 };
 
@@ -23,12 +25,25 @@ fn target() -> Target {
 }
 
 fn lease(auto_refresh: bool) -> Lease {
-    Lease { until: NOW.plus_secs(1000), terms: LeaseTerms { secs: 1000, auto_refresh } }
+    Lease {
+        until: NOW.plus_secs(1000),
+        terms: LeaseTerms {
+            secs: 1000,
+            auto_refresh,
+        },
+    }
 }
 
 fn pending(intent: Intent, attempts: u32, next_try: Stamp) -> Pending {
     let give_up_at = NOW.plus_secs(100);
-    Pending { intent, attempts, next_try, give_up_at, start: Start::Head(None), principal: None }
+    Pending {
+        intent,
+        attempts,
+        next_try,
+        give_up_at,
+        start: Start::Head(None),
+        principal: None,
+    }
 }
 
 /// Verified just now, for 1000 seconds.
@@ -48,50 +63,120 @@ fn sub() -> Subscription {
 
 /// Not verified yet.
 fn asked(attempts: u32, next_try: Stamp) -> Subscription {
-    let intent = Intent::Subscribe { target: target(), lease: lease(false).terms };
-    Subscription { lease: None, pending: Some(pending(intent, attempts, next_try)), ..sub() }
+    let intent = Intent::Subscribe {
+        target: target(),
+        lease: lease(false).terms,
+    };
+    Subscription {
+        lease: None,
+        pending: Some(pending(intent, attempts, next_try)),
+        ..sub()
+    }
 }
 
 /// A position whose last deliveries failed so often.
 fn failed(times: u32, next_try: Stamp) -> Progress {
-    let attempts = Attempts { failed: times, next_try, failure: None, since: None };
-    Progress { acked: Some(String::new()), attempts, ..Progress::default() }
+    let attempts = Attempts {
+        failed: times,
+        next_try,
+        failure: None,
+        since: None,
+    };
+    Progress {
+        acked: Some(String::new()),
+        attempts,
+        ..Progress::default()
+    }
 }
 
 fn check(sub: &Subscription, under_way: UnderWay, after_secs: u64, expect: NextStep) {
     check_at(sub, &failed(0, Stamp::ZERO), under_way, after_secs, expect);
 }
 
-fn check_at(sub: &Subscription, progress: &Progress, under_way: UnderWay, after_secs: u64, expect: NextStep) {
-    assert_eq!(next(sub, progress, (Offer::Served, under_way), NOW.plus_secs(after_secs)), expect);
+fn check_at(
+    sub: &Subscription,
+    progress: &Progress,
+    under_way: UnderWay,
+    after_secs: u64,
+    expect: NextStep,
+) {
+    assert_eq!(
+        next(
+            sub,
+            progress,
+            (Offer::Served, under_way),
+            NOW.plus_secs(after_secs)
+        ),
+        expect
+    );
 }
 
 fn check_withdrawn(sub: &Subscription, after_secs: u64, expect: NextStep) {
-    for pushing in [PushStage::Unknown, PushStage::Following, PushStage::Behind, PushStage::UnderWay] {
+    for pushing in [
+        PushStage::Unknown,
+        PushStage::Following,
+        PushStage::Behind,
+        PushStage::UnderWay,
+    ] {
         let state = (Offer::Withdrawn, UnderWay { pushing, ..IDLE });
-        let step = next(sub, &failed(0, Stamp::ZERO), state, NOW.plus_secs(after_secs));
+        let step = next(
+            sub,
+            &failed(0, Stamp::ZERO),
+            state,
+            NOW.plus_secs(after_secs),
+        );
         assert_eq!(step, expect, "{pushing:?}");
     }
 }
 
-const IDLE: UnderWay = UnderWay { is_asking: false, pushing: PushStage::Following, unsaved: None };
-const BEHIND: UnderWay = UnderWay { pushing: PushStage::Behind, ..IDLE };
-const PUSHING: UnderWay = UnderWay { pushing: PushStage::UnderWay, ..IDLE };
+const IDLE: UnderWay = UnderWay {
+    is_asking: false,
+    pushing: PushStage::Following,
+    unsaved: None,
+};
+const BEHIND: UnderWay = UnderWay {
+    pushing: PushStage::Behind,
+    ..IDLE
+};
+const PUSHING: UnderWay = UnderWay {
+    pushing: PushStage::UnderWay,
+    ..IDLE
+};
 
 #[test]
 fn whoever_may_not_read_the_feed_any_more_is_denied_before_all_else() {
     // SF-131.
     let denied = |sub: &Subscription| {
-        let state = (Offer::Denied, UnderWay { pushing: PushStage::Behind, ..UnderWay::default() });
+        let state = (
+            Offer::Denied,
+            UnderWay {
+                pushing: PushStage::Behind,
+                ..UnderWay::default()
+            },
+        );
         next(sub, &Progress::default(), state, NOW)
     };
     assert_eq!(denied(&sub()), NextStep::Deny);
-    assert_eq!(denied(&Subscription { lease: None, ..sub() }), NextStep::End);
+    assert_eq!(
+        denied(&Subscription {
+            lease: None,
+            ..sub()
+        }),
+        NextStep::End
+    );
 }
 
 #[test]
 fn a_subscription_that_is_behind_is_pushed_to_one_at_a_time_and_not_too_soon() {
-    check(&sub(), UnderWay { pushing: PushStage::Unknown, ..IDLE }, 0, NextStep::Follow);
+    check(
+        &sub(),
+        UnderWay {
+            pushing: PushStage::Unknown,
+            ..IDLE
+        },
+        0,
+        NextStep::Follow,
+    );
     check(&sub(), BEHIND, 0, NextStep::Push);
     check(&sub(), PUSHING, 0, NextStep::Wait(NOW.plus_secs(1000)));
     check(&sub(), IDLE, 0, NextStep::Wait(NOW.plus_secs(1000)));
@@ -105,17 +190,29 @@ fn a_subscription_that_is_behind_is_pushed_to_one_at_a_time_and_not_too_soon() {
 fn a_lease_ends_when_it_ends_whatever_is_under_way() {
     check(&sub(), PUSHING, 999, NextStep::Wait(NOW.plus_secs(1000)));
     check(&sub(), PUSHING, 1000, NextStep::Expire);
-    check_at(&sub(), &failed(9, NOW.plus_secs(5000)), BEHIND, 1000, NextStep::Expire);
+    check_at(
+        &sub(),
+        &failed(9, NOW.plus_secs(5000)),
+        BEHIND,
+        1000,
+        NextStep::Expire,
+    );
 }
 
 // P03-6, D-P5.
 #[test]
 fn only_who_asked_for_no_end_is_asked_whether_to_go_on() {
-    let endless = Subscription { lease: Some(lease(true)), ..sub() };
+    let endless = Subscription {
+        lease: Some(lease(true)),
+        ..sub()
+    };
     check(&endless, IDLE, 799, NextStep::Wait(NOW.plus_secs(800)));
     check(&endless, IDLE, 800, NextStep::Refresh);
     check(&sub(), IDLE, 800, NextStep::Wait(NOW.plus_secs(1000)));
-    let asking = Subscription { pending: Some(pending(Intent::Refresh, 3, NOW.plus_secs(900))), ..endless };
+    let asking = Subscription {
+        pending: Some(pending(Intent::Refresh, 3, NOW.plus_secs(900))),
+        ..endless
+    };
     check(&asking, IDLE, 850, NextStep::Wait(NOW.plus_secs(900)));
     check(&asking, IDLE, 900, NextStep::Ask);
 }
@@ -123,40 +220,99 @@ fn only_who_asked_for_no_end_is_asked_whether_to_go_on() {
 #[test]
 fn a_request_is_asked_about_until_it_is_given_up() {
     check(&asked(0, NOW), BEHIND, 0, NextStep::Ask);
-    check(&asked(0, NOW), UnderWay { is_asking: true, ..BEHIND }, 0, NextStep::Wait(Stamp::MAX));
-    check(&asked(1, NOW.plus_secs(30)), BEHIND, 29, NextStep::Wait(NOW.plus_secs(30)));
+    check(
+        &asked(0, NOW),
+        UnderWay {
+            is_asking: true,
+            ..BEHIND
+        },
+        0,
+        NextStep::Wait(Stamp::MAX),
+    );
+    check(
+        &asked(1, NOW.plus_secs(30)),
+        BEHIND,
+        29,
+        NextStep::Wait(NOW.plus_secs(30)),
+    );
     check(&asked(1, NOW.plus_secs(30)), BEHIND, 100, NextStep::GiveUp);
     // Accepted, and never asked about because we were down: it is asked once all the same.
     check(&asked(0, NOW), BEHIND, 100, NextStep::Ask);
-    check(&Subscription { lease: None, ..sub() }, IDLE, 0, NextStep::End);
+    check(
+        &Subscription {
+            lease: None,
+            ..sub()
+        },
+        IDLE,
+        0,
+        NextStep::End,
+    );
 }
 
 #[test]
 fn what_could_not_be_saved_is_saved_again() {
-    check(&sub(), UnderWay { unsaved: Some(NOW), ..IDLE }, 0, NextStep::Save);
+    check(
+        &sub(),
+        UnderWay {
+            unsaved: Some(NOW),
+            ..IDLE
+        },
+        0,
+        NextStep::Save,
+    );
     let later = NOW.plus_secs(5);
-    check(&sub(), UnderWay { unsaved: Some(later), ..IDLE }, 0, NextStep::Wait(later));
+    check(
+        &sub(),
+        UnderWay {
+            unsaved: Some(later),
+            ..IDLE
+        },
+        0,
+        NextStep::Wait(later),
+    );
 }
 
 #[test]
 fn of_a_withdrawn_feed_nothing_is_pushed_and_only_an_unsubscription_is_asked_about() {
     check_withdrawn(&sub(), 0, NextStep::Wait(NOW.plus_secs(1000)));
     check_withdrawn(&sub(), 1000, NextStep::Expire);
-    let endless = Subscription { lease: Some(lease(true)), ..sub() };
+    let endless = Subscription {
+        lease: Some(lease(true)),
+        ..sub()
+    };
     check_withdrawn(&endless, 900, NextStep::Wait(NOW.plus_secs(1000)));
     check_withdrawn(&asked(0, NOW), 0, NextStep::Wait(NOW.plus_secs(100)));
     check_withdrawn(&asked(0, NOW), 100, NextStep::GiveUp);
     let leaving = pending(Intent::Unsubscribe { target: target() }, 0, NOW);
-    check_withdrawn(&Subscription { pending: Some(leaving), ..sub() }, 0, NextStep::Ask);
+    check_withdrawn(
+        &Subscription {
+            pending: Some(leaving),
+            ..sub()
+        },
+        0,
+        NextStep::Ask,
+    );
 }
 
 #[test]
 fn the_subscriptions_of_a_forgotten_feed_end() {
     let forgotten = |sub: &Subscription| {
-        let state = (Offer::Forgotten, UnderWay { unsaved: Some(NOW), ..PUSHING });
+        let state = (
+            Offer::Forgotten,
+            UnderWay {
+                unsaved: Some(NOW),
+                ..PUSHING
+            },
+        );
         next(sub, &failed(3, Stamp::MAX), state, NOW)
     };
     assert_eq!(forgotten(&sub()), NextStep::Withdraw);
     assert_eq!(forgotten(&asked(0, NOW)), NextStep::Withdraw);
-    assert_eq!(forgotten(&Subscription { lease: None, ..sub() }), NextStep::End);
+    assert_eq!(
+        forgotten(&Subscription {
+            lease: None,
+            ..sub()
+        }),
+        NextStep::End
+    );
 }

@@ -1,4 +1,5 @@
-//! Pushes, one at a time: the view is followed until there is something to push, and then a push is made; not what is due.
+//! Pushes, one at a time: the view is followed until there is something to push, and then a push is
+//! made; not what is due.
 
 use super::{SLEEP_MAX_SECS, SubscriptionTask};
 use crate::{
@@ -38,7 +39,13 @@ const CLOSED: &str = "nobody answers at its host, so it is left alone for a whil
 impl Pushing {
     pub(super) fn new(config: &Config) -> Self {
         let items_most = config.push_items_max.max(1);
-        Self { follow: None, push: None, is_behind: false, items_max: items_most, items_most }
+        Self {
+            follow: None,
+            push: None,
+            is_behind: false,
+            items_max: items_most,
+            items_most,
+        }
     }
 
     pub(super) fn stage(&self) -> PushStage {
@@ -71,13 +78,21 @@ impl SubscriptionTask {
     pub(super) fn follow(&mut self) {
         let (sub, acked) = (&self.row.sub, self.row.progress.acked.clone());
         // Who may read nothing more is told so with the next step.
-        let shows = self.place.shared.gate.still_shows(sub.principal, sub.feed());
+        let shows = self
+            .place
+            .shared
+            .gate
+            .still_shows(sub.principal, sub.feed());
         let follow = match representation(sub).zip(shows) {
             Some((form, shows)) => {
-                let view = sub.view.clone().filtered(sub.view.filter.clone().within(&shows));
+                let view = sub
+                    .view
+                    .clone()
+                    .filtered(sub.view.filter.clone().within(&shows));
                 let own_url = legacy_topic(&self.place.shared.gate.catalog.snapshot(), sub);
-                let after =
-                    |acked: String| ReadRequest::push(view, form, &acked, self.pushing.items_max).at(own_url);
+                let after = |acked: String| {
+                    ReadRequest::push(view, form, &acked, self.pushing.items_max).at(own_url)
+                };
                 until_behind(self.place.shared.clone(), sub.feed(), acked.map(after)).boxed()
             }
             // Stored by a version that had it; the subscription ends with its lease.
@@ -88,7 +103,9 @@ impl SubscriptionTask {
 
     pub(super) fn start_push(&mut self) {
         let sub = &self.row.sub;
-        let Some(representation) = representation(sub) else { return self.pushing.look_anew() };
+        let Some(representation) = representation(sub) else {
+            return self.pushing.look_anew();
+        };
         let push = Push {
             view: sub.view.clone(),
             representation,
@@ -96,7 +113,11 @@ impl SubscriptionTask {
             items_max: self.pushing.items_max,
             own_url: legacy_topic(&self.place.shared.gate.catalog.snapshot(), sub),
             on_behalf_of: self.row.progress.on_behalf_of,
-            may_speak_for_many: self.place.shared.config.may_speak_for_many(sub.target.url()),
+            may_speak_for_many: self
+                .place
+                .shared
+                .config
+                .may_speak_for_many(sub.target.url()),
             principal: sub.principal,
             site: self.place.shared.site_of(&sub.topic),
             way: deliver::way_to(&sub.target, &self.place.shared),
@@ -104,8 +125,8 @@ impl SubscriptionTask {
         self.pushing.push = Some(push::push(self.place.shared.clone(), push).boxed());
     }
 
-    /// Lets the push under way come to its end, so that what was taken is not sent again after a restart. How long
-    /// that may take is bounded by the client, and by whoever stops us.
+    /// Lets the push under way come to its end, so that what was taken is not sent again after a
+    /// restart. How long that may take is bounded by the client, and by whoever stops us.
     pub(super) async fn finish_push(&mut self) {
         if let Some(push) = self.pushing.push.take() {
             let outcome = push.await;
@@ -124,7 +145,11 @@ impl SubscriptionTask {
             }
             PushOutcome::Advanced(advance) => self.advance(advance).await,
             PushOutcome::Gone => self.gone().await,
-            PushOutcome::Failed { why, retry_after, too_large } => {
+            PushOutcome::Failed {
+                why,
+                retry_after,
+                too_large,
+            } => {
                 self.failed(why, retry_after, too_large).await;
             }
             PushOutcome::Postponed { wait } => {
@@ -134,7 +159,10 @@ impl SubscriptionTask {
                 self.note_failing(CLOSED.to_owned());
             }
             PushOutcome::Ours(why) => {
-                warn!("A push of `{}` could not be made: {why}", self.row.shown_topic());
+                warn!(
+                    "A push of `{}` could not be made: {why}",
+                    self.row.shown_topic()
+                );
                 self.row.pause();
             }
         }
@@ -171,7 +199,14 @@ impl SubscriptionTask {
         }
         let since = self.row.progress.attempts.since.filter(|_| failed > 1);
         let since = Some(since.unwrap_or_else(|| self.place.shared.now()));
-        self.row.note_attempts(Attempts { failed, next_try, failure: Some(why.clone()), since }).await;
+        self.row
+            .note_attempts(Attempts {
+                failed,
+                next_try,
+                failure: Some(why.clone()),
+                since,
+            })
+            .await;
         self.note_failing(why);
     }
 
@@ -197,8 +232,8 @@ fn representation(sub: &Subscription) -> Option<Representation> {
     named
 }
 
-/// Waits until there is something to push: by the stream that a long poll reads, and before there is a position until the
-/// feed is served.
+/// Waits until there is something to push: by the stream that a long poll reads, and before there
+/// is a position until the feed is served.
 async fn until_behind(shared: Arc<Shared>, feed: FeedNo, after: Option<ReadRequest>) {
     loop {
         let Ok(mut head) = shared.readers.watch(feed) else {
@@ -212,7 +247,9 @@ async fn until_behind(shared: Arc<Shared>, feed: FeedNo, after: Option<ReadReque
         drop(head);
         let Some(after) = &after else { return };
         // A read that fails is tried again by the push.
-        if let Ok(mut pages) = shared.readers.follow_position(after.clone(), future::pending())
+        if let Ok(mut pages) = shared
+            .readers
+            .follow_position(after.clone(), future::pending())
             && pages.next().await.is_some()
         {
             return;

@@ -1,4 +1,5 @@
-//! The row of a subscription, here and in the store: how it is made, changed and ended, and what is still to be saved of it.
+//! The row of a subscription, here and in the store: how it is made, changed and ended, and what is
+//! still to be saved of it.
 
 use super::{OURS_SECS, TaskPlace};
 use crate::{
@@ -13,7 +14,8 @@ use crate::{
 use std::sync::Arc;
 use tracing::warn;
 
-/// A subscription and its position, as they are in memory; the store has the same, unless `unsaved` is set.
+/// A subscription and its position, as they are in memory; the store has the same, unless `unsaved`
+/// is set.
 pub(super) struct SubscriptionRow {
     shared: Arc<Shared>,
     pub(super) sub: Subscription,
@@ -24,7 +26,12 @@ pub(super) struct SubscriptionRow {
 
 impl SubscriptionRow {
     pub(super) fn new(shared: Arc<Shared>, sub: Subscription, progress: Progress) -> Self {
-        Self { shared, sub, progress, unsaved: None }
+        Self {
+            shared,
+            sub,
+            progress,
+            unsaved: None,
+        }
     }
 
     /// The host of the target: all of its address that is logged.
@@ -39,8 +46,15 @@ impl SubscriptionRow {
 
     /// Keeps a request that waits for its verification.
     pub(super) async fn replace_pending(&mut self, pending: Pending) -> Result<(), StoreError> {
-        let changed = Subscription { pending: Some(pending), ..self.sub.clone() };
-        let rev = self.shared.store.change_subscription(changed.clone(), None).await?;
+        let changed = Subscription {
+            pending: Some(pending),
+            ..self.sub.clone()
+        };
+        let rev = self
+            .shared
+            .store
+            .change_subscription(changed.clone(), None)
+            .await?;
         self.sub = Subscription { rev, ..changed };
         Ok(())
     }
@@ -48,22 +62,49 @@ impl SubscriptionRow {
     pub(super) async fn save(&mut self) {
         self.unsaved = None;
         let (sub, progress) = (self.sub.clone(), self.progress.clone());
-        match self.shared.store.change_subscription(sub, Some(progress)).await {
+        match self
+            .shared
+            .store
+            .change_subscription(sub, Some(progress))
+            .await
+        {
             Ok(rev) => self.sub.rev = rev,
-            Err(StoreError::UnknownSubscription(_) | StoreError::Conflict { .. }) => self.reload().await,
+            Err(StoreError::UnknownSubscription(_) | StoreError::Conflict { .. }) => {
+                self.reload().await
+            }
             Err(error) => self.keep_for_later(&error),
         }
     }
 
-    /// Moves the position in the store, then here. True when it has moved. A crash between a push and this sends the push
-    /// once more.
+    /// Moves the position in the store, then here. True when it has moved. A crash between a push
+    /// and this sends the push once more.
     pub(super) async fn advance(&mut self, advance: Advance) -> bool {
-        let Advance { from, to, on_behalf_of, .. } = advance;
+        let Advance {
+            from,
+            to,
+            on_behalf_of,
+            ..
+        } = advance;
         let subscription = self.sub.no;
-        let acknowledged = Acknowledged { subscription, from, to: to.clone(), on_behalf_of };
-        match self.shared.store.acknowledge(vec![acknowledged]).await.map(|moved| moved == [true]) {
+        let acknowledged = Acknowledged {
+            subscription,
+            from,
+            to: to.clone(),
+            on_behalf_of,
+        };
+        match self
+            .shared
+            .store
+            .acknowledge(vec![acknowledged])
+            .await
+            .map(|moved| moved == [true])
+        {
             Ok(true) => {
-                self.progress = Progress { acked: Some(to), attempts: Attempts::default(), on_behalf_of };
+                self.progress = Progress {
+                    acked: Some(to),
+                    attempts: Attempts::default(),
+                    on_behalf_of,
+                };
                 return true;
             }
             Ok(false) | Err(StoreError::OutcomeUnknown(_)) => self.reload().await,
@@ -81,7 +122,12 @@ impl SubscriptionRow {
     /// Keeps the state of failed deliveries.
     pub(super) async fn note_attempts(&mut self, attempts: Attempts) {
         self.progress.attempts = attempts.clone();
-        if let Err(error) = self.shared.store.save_attempts(vec![(self.sub.no, attempts)]).await {
+        if let Err(error) = self
+            .shared
+            .store
+            .save_attempts(vec![(self.sub.no, attempts)])
+            .await
+        {
             self.keep_for_later(&error);
         }
     }
@@ -91,11 +137,15 @@ impl SubscriptionRow {
         self.progress.attempts.next_try = self.shared.now().plus_secs(OURS_SECS);
     }
 
-    /// Ends the lease, and the subscription with it, unless a request for a new one is being verified.
+    /// Ends the lease, and the subscription with it, unless a request for a new one is being
+    /// verified.
     pub(super) async fn retire(&mut self) {
         self.sub.lease = None;
         match &self.sub.pending {
-            Some(Pending { intent: Intent::Subscribe { .. }, .. }) => self.save().await,
+            Some(Pending {
+                intent: Intent::Subscribe { .. },
+                ..
+            }) => self.save().await,
             _ => self.end().await,
         }
     }
@@ -105,17 +155,24 @@ impl SubscriptionRow {
         (self.sub.lease, self.sub.pending) = (None, None);
         if let Err(error) = self.shared.store.end_subscription(self.sub.no).await {
             // Harmless: what is left ends with its lease after the next start.
-            warn!("An ended subscription to `{}` could not be removed: {error}", self.shown_topic());
+            warn!(
+                "An ended subscription to `{}` could not be removed: {error}",
+                self.shown_topic()
+            );
         }
     }
 
-    /// Reads the row again: somebody else has written it, which only an operator does, or it is not known what is there.
+    /// Reads the row again: somebody else has written it, which only an operator does, or it is not
+    /// known what is there.
     async fn reload(&mut self) {
         match self.shared.store.subscription(self.sub.no).await {
             Ok(Some((sub, progress))) => (self.sub, self.progress) = (sub, progress),
             Ok(None) => (self.sub.lease, self.sub.pending) = (None, None),
             Err(error) => {
-                warn!("A subscription to `{}` could not be read back: {error}", self.shown_topic());
+                warn!(
+                    "A subscription to `{}` could not be read back: {error}",
+                    self.shown_topic()
+                );
                 self.pause();
             }
         }
@@ -123,13 +180,16 @@ impl SubscriptionRow {
 
     /// Notes that what is in memory is still to be saved.
     fn keep_for_later(&mut self, error: &StoreError) {
-        warn!("A subscription to `{}` could not be saved: {error}", self.shown_topic());
+        warn!(
+            "A subscription to `{}` could not be saved: {error}",
+            self.shown_topic()
+        );
         self.unsaved = Some(self.shared.now().plus_secs(OURS_SECS));
     }
 }
 
-/// Stores a new subscription. A row that is there already is left of one whose end could not be stored: nothing of it
-/// counts any more.
+/// Stores a new subscription. A row that is there already is left of one whose end could not be
+/// stored: nothing of it counts any more.
 pub(super) async fn made(
     place: &TaskPlace,
     view: View,
@@ -138,7 +198,11 @@ pub(super) async fn made(
 ) -> Result<Subscription, StoreError> {
     let store = &place.shared.store;
     let topic = place.key.topic.clone();
-    let target = pending.intent.target().cloned().ok_or_else(|| no_target(&topic))?;
+    let target = pending
+        .intent
+        .target()
+        .cloned()
+        .ok_or_else(|| no_target(&topic))?;
     let (new_representation, new_target) = (representation.clone(), target.clone());
     let new = NewSubscription {
         view: view.clone(),
@@ -149,11 +213,23 @@ pub(super) async fn made(
     };
     match store.subscribe(new).await {
         Err(StoreError::Subscribed(no)) => {
-            let (left, _) = store.subscription(no).await?.ok_or(StoreError::UnknownSubscription(no))?;
+            let (left, _) = store
+                .subscription(no)
+                .await?
+                .ok_or(StoreError::UnknownSubscription(no))?;
             let (principal, pending) = (pending.principal, Some(pending));
-            let mut sub =
-                Subscription { view, representation, target, lease: None, pending, principal, ..left };
-            sub.rev = store.change_subscription(sub.clone(), Some(Progress::default())).await?;
+            let mut sub = Subscription {
+                view,
+                representation,
+                target,
+                lease: None,
+                pending,
+                principal,
+                ..left
+            };
+            sub.rev = store
+                .change_subscription(sub.clone(), Some(Progress::default()))
+                .await?;
             Ok(sub)
         }
         made => made,
@@ -162,5 +238,8 @@ pub(super) async fn made(
 
 /// A request of our own to go on never makes a subscription.
 fn no_target(topic: &str) -> StoreError {
-    StoreError::Failed(format!("a request to subscribe to `{}` has no target", logged_url(topic)))
+    StoreError::Failed(format!(
+        "a request to subscribe to `{}` has no target",
+        logged_url(topic)
+    ))
 }

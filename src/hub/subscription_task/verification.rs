@@ -1,4 +1,5 @@
-//! Verifications: the question that is put, and what its answer does to the subscription; not when one is due.
+//! Verifications: the question that is put, and what its answer does to the subscription; not when
+//! one is due.
 
 use super::{SubscriptionTask, row::SubscriptionRow};
 use crate::{
@@ -29,20 +30,34 @@ pub(super) struct Verification {
 impl SubscriptionTask {
     /// Starts a verification.
     pub(super) fn ask(&mut self) {
-        let Some(mut question) = question(&self.row, self.place.client) else { return };
+        let Some(mut question) = question(&self.row, self.place.client) else {
+            return;
+        };
         question.awaited = self.verification.awaiting.is_some();
         let now = self.place.shared.now();
-        let until = self.row.sub.pending.as_ref().map_or(now, |pending| pending.give_up_at);
+        let until = self
+            .row
+            .sub
+            .pending
+            .as_ref()
+            .map_or(now, |pending| pending.give_up_at);
         question.wait_max = Duration::from_micros(until.micros().saturating_sub(now.micros()));
-        let (shared, key, ticket) = (self.place.shared.clone(), self.place.key.clone(), self.place.ticket);
+        let (shared, key, ticket) = (
+            self.place.shared.clone(),
+            self.place.key.clone(),
+            self.place.ticket,
+        );
         let held = move || shared.roster.note(&key, ticket, Standing::Unanswered);
-        self.verification.question = Some(verify::ask(self.place.shared.clone(), question, held).boxed());
+        self.verification.question =
+            Some(verify::ask(self.place.shared.clone(), question, held).boxed());
     }
 
-    /// Puts our own question to a legacy subscriber whose lease ends (P03-6). It lives in memory: after a restart it
-    /// is due again.
+    /// Puts our own question to a legacy subscriber whose lease ends (P03-6). It lives in memory:
+    /// after a restart it is due again.
     pub(super) fn refresh(&mut self, now: Stamp) {
-        let Some(lease) = &self.row.sub.lease else { return };
+        let Some(lease) = &self.row.sub.lease else {
+            return;
+        };
         self.row.sub.pending = Some(Pending {
             intent: Intent::Refresh,
             attempts: 0,
@@ -68,9 +83,12 @@ impl SubscriptionTask {
         }
     }
 
-    /// The callback wants it: now, and not before, a new target and lease replace the old ones (HUB-6).
+    /// The callback wants it: now, and not before, a new target and lease replace the old ones
+    /// (HUB-6).
     async fn confirmed(&mut self, sent_at: Stamp) {
-        let Some(pending) = self.row.sub.pending.take() else { return };
+        let Some(pending) = self.row.sub.pending.take() else {
+            return;
+        };
         let host = self.row.host();
         match pending.intent {
             Intent::Unsubscribe { .. } => {
@@ -97,17 +115,25 @@ impl SubscriptionTask {
                 );
                 self.row.sub.principal = pending.principal;
                 self.row.sub.target = target;
-                self.row.sub.lease = Some(Lease { until: sent_at.plus_secs(lease.secs), terms: lease });
+                self.row.sub.lease = Some(Lease {
+                    until: sent_at.plus_secs(lease.secs),
+                    terms: lease,
+                });
                 // Whoever renews is there: an old back-off would only keep the backlog from it.
                 let on_behalf_of = self.row.progress.on_behalf_of;
-                self.row.progress = Progress { acked, attempts: Attempts::default(), on_behalf_of };
+                self.row.progress = Progress {
+                    acked,
+                    attempts: Attempts::default(),
+                    on_behalf_of,
+                };
                 self.place.note_failing(None);
             }
         }
         self.row.save().await;
     }
 
-    /// The callback does not want it. What was active before goes on (HUB-6), unless the question was our own.
+    /// The callback does not want it. What was active before goes on (HUB-6), unless the question
+    /// was our own.
     pub(super) async fn refused(&mut self, why: &str) {
         let host = self.row.host();
         let topic = self.row.shown_topic();
@@ -124,7 +150,9 @@ impl SubscriptionTask {
 
     async fn postpone(&mut self, why: &str, retry_after: Option<Duration>) {
         let now = self.place.shared.now();
-        let Some(pending) = &mut self.row.sub.pending else { return };
+        let Some(pending) = &mut self.row.sub.pending else {
+            return;
+        };
         pending.attempts = pending.attempts.saturating_add(1);
         pending.next_try = retry_schedule::verify_at(now, pending.attempts, retry_after);
         if pending.next_try > pending.give_up_at && pending.intent != Intent::Refresh {
@@ -156,8 +184,8 @@ fn question(row: &SubscriptionRow, client: ClientNet) -> Option<Question> {
     })
 }
 
-/// The position that pushes will follow on once a request is confirmed. A position that is there is kept: a renewal
-/// changes terms, not history (DESIGN section 5).
+/// The position that pushes will follow on once a request is confirmed. A position that is there is
+/// kept: a renewal changes terms, not history (DESIGN section 5).
 fn start(progress: &Progress, start: &Start) -> Option<String> {
     match start {
         Start::Given(cursor) => Some(cursor.clone()),

@@ -22,7 +22,8 @@ const LISTENER: [(&str, &str); 6] = [
 
 /// The answer of a listener that wants to be told.
 fn echoing(call: &Call) -> Reply {
-    call.param("challenge").map_or(Reply::status(204), Reply::body)
+    call.param("challenge")
+        .map_or(Reply::status(204), Reply::body)
 }
 
 async fn register(rig: &Rig, form: &[(&str, &str)]) -> (u16, String) {
@@ -36,7 +37,10 @@ fn text(answer: &Response<Bytes>) -> String {
 }
 
 fn without(name: &str) -> Vec<(&'static str, &'static str)> {
-    LISTENER.into_iter().filter(|(known, _)| *known != name).collect()
+    LISTENER
+        .into_iter()
+        .filter(|(known, _)| *known != name)
+        .collect()
 }
 
 /// Registered, and nothing of that in what is taken later.
@@ -56,12 +60,22 @@ async fn a_listener_with_a_domain_echoes_a_challenge_before_it_is_answered() {
     let (status, said) = register(&rig, &LISTENER).await;
     assert_eq!(status, 200);
     assert!(
-        said.contains("<notifyResult success=\"true\" msg=\"http://reader.example:5337/told is notified"),
+        said.contains(
+            "<notifyResult success=\"true\" msg=\"http://reader.example:5337/told is notified"
+        ),
         "{said}"
     );
-    let [question] = &rig.net.taken()[..] else { panic!("one question") };
+    let [question] = &rig.net.taken()[..] else {
+        panic!("one question")
+    };
     assert_eq!(question.method, Method::GET);
-    assert!(question.url.starts_with("http://reader.example:5337/told?url="), "{}", question.url);
+    assert!(
+        question
+            .url
+            .starts_with("http://reader.example:5337/told?url="),
+        "{}",
+        question.url
+    );
     assert_eq!(question.param("url").as_deref(), Some(FEED));
     assert!(question.param("challenge").unwrap().len() >= 32);
     assert_eq!(rig.counts().active, 1);
@@ -69,24 +83,44 @@ async fn a_listener_with_a_domain_echoes_a_challenge_before_it_is_answered() {
 
 #[tokio::test(start_paused = true)]
 async fn a_listener_without_a_domain_is_tried_where_its_request_came_from() {
-    let open = Config { callbacks_private: true, ..Config::default() };
+    let open = Config {
+        callbacks_private: true,
+        ..Config::default()
+    };
     let rig = Rig::with(open).await;
     rig.net.on(|_| Reply::status(200));
     let (status, said) = register(&rig, &without("domain")).await;
     assert_eq!(status, 200, "{said}");
-    let [tried] = &rig.net.taken()[..] else { panic!("one try") };
-    assert_eq!((tried.method.clone(), &*tried.url), (Method::POST, "http://192.0.2.1:5337/told"));
-    assert_eq!(&tried.body[..], b"url=http%3A%2F%2Ffeeds.example%3A8080%2Ffeeds%2Fblog%2Fclassic.rss");
+    let [tried] = &rig.net.taken()[..] else {
+        panic!("one try")
+    };
+    assert_eq!(
+        (tried.method.clone(), &*tried.url),
+        (Method::POST, "http://192.0.2.1:5337/told")
+    );
+    assert_eq!(
+        &tried.body[..],
+        b"url=http%3A%2F%2Ffeeds.example%3A8080%2Ffeeds%2Fblog%2Fclassic.rss"
+    );
     rig.net.on(|_| Reply::status(500));
-    let (status, said) = register(&rig, &[&without("domain")[..], &[("url2", FEED)]].concat()).await;
+    let (status, said) =
+        register(&rig, &[&without("domain")[..], &[("url2", FEED)]].concat()).await;
     assert_eq!(status, 409);
-    assert!(said.contains("success=\"false\"") && said.contains("500"), "{said}");
+    assert!(
+        said.contains("success=\"false\"") && said.contains("500"),
+        "{said}"
+    );
     assert_eq!(rig.counts().active, 1, "the registration before goes on");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_listener_that_does_not_confirm_is_asked_once_and_told_so() {
-    for reply in [|| Reply::status(404), || Reply::body("no"), || Reply::status(503), Reply::down] {
+    for reply in [
+        || Reply::status(404),
+        || Reply::body("no"),
+        || Reply::status(503),
+        Reply::down,
+    ] {
         let rig = Rig::new().await;
         rig.net.on(move |_| reply());
         let (status, said) = register(&rig, &LISTENER).await;
@@ -104,11 +138,25 @@ async fn one_notification_speaks_of_all_that_changed_and_holds_nothing_of_it() {
     rig.add_all(1..=1000).await;
     rig.wait(60).await;
     let told = rig.net.taken();
-    let [told] = &told[..] else { panic!("{} notifications", told.len()) };
-    assert_eq!((told.method.clone(), &*told.url), (Method::POST, "http://reader.example:5337/told"));
-    assert_eq!(told.header("content-type"), "application/x-www-form-urlencoded");
-    assert_eq!(&told.body[..], b"url=http%3A%2F%2Ffeeds.example%3A8080%2Ffeeds%2Fblog%2Fclassic.rss");
-    assert_eq!((told.header("link"), told.header("smart-feed-last")), ("", ""));
+    let [told] = &told[..] else {
+        panic!("{} notifications", told.len())
+    };
+    assert_eq!(
+        (told.method.clone(), &*told.url),
+        (Method::POST, "http://reader.example:5337/told")
+    );
+    assert_eq!(
+        told.header("content-type"),
+        "application/x-www-form-urlencoded"
+    );
+    assert_eq!(
+        &told.body[..],
+        b"url=http%3A%2F%2Ffeeds.example%3A8080%2Ffeeds%2Fblog%2Fclassic.rss"
+    );
+    assert_eq!(
+        (told.header("link"), told.header("smart-feed-last")),
+        ("", "")
+    );
     assert_eq!(rig.acked().await, rig.head().await);
     rig.edit(7, "Seven").await;
     rig.wait(1).await;
@@ -156,18 +204,28 @@ async fn a_registration_lasts_for_twenty_five_hours_unless_it_is_renewed() {
 #[tokio::test(start_paused = true)]
 async fn a_listener_and_a_callback_at_one_url_are_two() {
     let rig = registered().await;
-    rig.net.on(|call| match call.param("hub.challenge").or(call.param("challenge")) {
-        Some(challenge) => Reply::body(challenge),
-        None => Reply::status(200),
-    });
-    let form =
-        [("hub.mode", "subscribe"), ("hub.topic", FEED), ("hub.callback", "http://reader.example:5337/told")];
+    rig.net.on(
+        |call| match call.param("hub.challenge").or(call.param("challenge")) {
+            Some(challenge) => Reply::body(challenge),
+            None => Reply::status(200),
+        },
+    );
+    let form = [
+        ("hub.mode", "subscribe"),
+        ("hub.topic", FEED),
+        ("hub.callback", "http://reader.example:5337/told"),
+    ];
     assert_eq!(rig.ask(&form).await.0, 202);
     rig.wait(1).await;
     rig.net.taken();
     rig.add(1).await;
     rig.wait(1).await;
-    let mut told: Vec<bool> = rig.net.taken().iter().map(|call| call.body.starts_with(b"url=")).collect();
+    let mut told: Vec<bool> = rig
+        .net
+        .taken()
+        .iter()
+        .map(|call| call.body.starts_with(b"url="))
+        .collect();
     told.sort_unstable();
     assert_eq!(told, [false, true]);
     assert!(
@@ -181,11 +239,24 @@ async fn a_listener_and_a_callback_at_one_url_are_two() {
 #[tokio::test(start_paused = true)]
 async fn what_cannot_be_registered_is_refused_with_a_reason() {
     let rig = Rig::new().await;
-    let with = |name: &'static str, value: &'static str| [&without(name)[..], &[(name, value)]].concat();
+    let with =
+        |name: &'static str, value: &'static str| [&without(name)[..], &[(name, value)]].concat();
     for (form, status, why) in [
-        (with("protocol", "xml-rpc"), 400, "XML-RPC and SOAP are not spoken here"),
-        (with("domain", "127.0.0.1"), 400, "`domain` is at an address"),
-        (with("domain", "[::ffff:10.0.0.1]"), 400, "`domain` is at an address"),
+        (
+            with("protocol", "xml-rpc"),
+            400,
+            "XML-RPC and SOAP are not spoken here",
+        ),
+        (
+            with("domain", "127.0.0.1"),
+            400,
+            "`domain` is at an address",
+        ),
+        (
+            with("domain", "[::ffff:10.0.0.1]"),
+            400,
+            "`domain` is at an address",
+        ),
         (without("domain"), 400, "`domain` is at an address"),
         (with("port", "25"), 400, "`port` is at a port"),
         (with("url1", "http://elsewhere.example/rss"), 404, "url1"),
@@ -193,14 +264,23 @@ async fn what_cannot_be_registered_is_refused_with_a_reason() {
     ] {
         let (found, said) = register(&rig, &form).await;
         assert_eq!(found, status, "{said}");
-        assert!(said.contains("success=\"false\"") && said.contains(why), "{said}");
+        assert!(
+            said.contains("success=\"false\"") && said.contains(why),
+            "{said}"
+        );
     }
     rig.protect(AccessSettings::Users);
     assert_eq!(register(&rig, &LISTENER).await.0, 401);
     assert!(rig.net.taken().is_empty() && rig.hub.counts().is_empty());
-    let get = http::Request::get("/pleaseNotify").body(Bytes::new()).unwrap();
+    let get = http::Request::get("/pleaseNotify")
+        .body(Bytes::new())
+        .unwrap();
     assert_eq!(rig.hub.handle(get, None).await.status(), 405);
-    let off = Rig::with(Config { rsscloud: false, ..Config::default() }).await;
+    let off = Rig::with(Config {
+        rsscloud: false,
+        ..Config::default()
+    })
+    .await;
     assert_eq!(register(&off, &LISTENER).await.0, 404);
 }
 

@@ -1,4 +1,5 @@
-//! A subscriber that does nothing but apply its pushes ends with what the feed holds, whatever happens on the way.
+//! A subscriber that does nothing but apply its pushes ends with what the feed holds, whatever
+//! happens on the way.
 
 use super::rig::{CALLBACK, Call, Reply, Rig};
 use crate::{
@@ -33,15 +34,26 @@ impl Mirror {
         let page: Value = serde_json::from_slice(&push.body).unwrap();
         let text = |value: &Value| value.as_str().unwrap().to_owned();
         let (prev, last) = (text(&page["prev_cursor"]), text(&page["last_cursor"]));
-        assert_eq!((prev.as_str(), last.as_str()), (push.prev(), push.last()), "body and headers agree");
-        assert!(prev == self.before.1 || prev == self.before.0, "{prev} follows on {:?}", self.before);
+        assert_eq!(
+            (prev.as_str(), last.as_str()),
+            (push.prev(), push.last()),
+            "body and headers agree"
+        );
+        assert!(
+            prev == self.before.1 || prev == self.before.0,
+            "{prev} follows on {:?}",
+            self.before
+        );
         assert!(page.get("next").is_none(), "SF-84");
         let items = page["items"].as_array().unwrap();
         assert!((1..=5).contains(&items.len()), "a push of the named size");
         for item in items {
             let new = (text(&item["updated"]), item["deleted"] == Value::Bool(true));
             let old = self.items.insert(text(&item["id"]), new.clone());
-            assert!(old.is_none_or(|old| old.0 <= new.0), "an item never goes back in time");
+            assert!(
+                old.is_none_or(|old| old.0 <= new.0),
+                "an item never goes back in time"
+            );
         }
         self.before = (prev, last);
     }
@@ -62,7 +74,10 @@ async fn held(rig: &Rig) -> BTreeMap<String, (String, bool)> {
     };
     let page = rig.store.page(query).await.unwrap();
     let row = |item: &Arc<crate::feed::item::Item>| {
-        (item.id.to_string(), (item.modified.rfc3339(), item.is_gone()))
+        (
+            item.id.to_string(),
+            (item.modified.rfc3339(), item.is_gone()),
+        )
     };
     page.items.iter().map(row).collect()
 }
@@ -78,7 +93,10 @@ fn moody(mirror: Arc<Mutex<Mirror>>, seed: u64) -> impl FnMut(&Call) -> Reply + 
         match mood {
             0..4 => Reply::status(204),
             4 => Reply::status(200).after(4),
-            5 => Reply::fail(FetchError::Cut(crate::layers::error::CutFault::Unanswered, "reset".into())),
+            5 => Reply::fail(FetchError::Cut(
+                crate::layers::error::CutFault::Unanswered,
+                "reset".into(),
+            )),
             6 => Reply::status(200).after(60),
             7 => Reply::status(500),
             8 => Reply::down().after(2),
@@ -90,8 +108,16 @@ fn moody(mirror: Arc<Mutex<Mirror>>, seed: u64) -> impl FnMut(&Call) -> Reply + 
 async fn live(seed: u64) {
     let mut chance = StdRng::seed_from_u64(seed);
     let mirror = Arc::new(Mutex::new(Mirror::default()));
-    let mut rig = Rig::with(Config { push_items_max: 5, ..Config::default() }).await;
-    let form = [("hub.mode", "subscribe"), ("hub.topic", TOPIC), ("hub.callback", CALLBACK)];
+    let mut rig = Rig::with(Config {
+        push_items_max: 5,
+        ..Config::default()
+    })
+    .await;
+    let form = [
+        ("hub.mode", "subscribe"),
+        ("hub.topic", TOPIC),
+        ("hub.callback", CALLBACK),
+    ];
     assert_eq!(rig.ask(&form).await.0, 202);
     rig.wait(1).await;
     rig.net.on_push(moody(mirror.clone(), seed + 1));
@@ -127,7 +153,11 @@ async fn live(seed: u64) {
     rig.wait(2 * 3600).await;
     let (held, head) = (held(&rig).await, rig.head().await);
     let mirror = mirror.lock().unwrap();
-    assert_eq!((&mirror.items, &mirror.before.1), (&held, &head), "seed {seed}");
+    assert_eq!(
+        (&mirror.items, &mirror.before.1),
+        (&held, &head),
+        "seed {seed}"
+    );
     assert_eq!(rig.net.pushes_at_once(), 1, "strictly one push under way");
 }
 

@@ -11,12 +11,16 @@ use std::sync::{
     atomic::{AtomicU32, Ordering},
 };
 
-/// Every push follows on the one before: its prev is the predecessor's last, or the predecessor's prev when that was
-/// sent again.
+/// Every push follows on the one before: its prev is the predecessor's last, or the predecessor's
+/// prev when that was sent again.
 fn check_chain(pushes: &[Call], start: &str) {
     let mut before = (start, start);
     for push in pushes {
-        assert!(push.prev() == before.1 || push.prev() == before.0, "{} follows on {before:?}", push.prev());
+        assert!(
+            push.prev() == before.1 || push.prev() == before.0,
+            "{} follows on {before:?}",
+            push.prev()
+        );
         before = (push.prev(), push.last());
     }
 }
@@ -29,16 +33,37 @@ async fn a_push_says_what_it_is_and_what_it_follows_on() {
     let head = rig.head().await;
     rig.subscribed(&[]).await;
     rig.add(2).await;
-    let [push] = &rig.net.pushes()[..] else { panic!("one push, with what came after the request") };
+    let [push] = &rig.net.pushes()[..] else {
+        panic!("one push, with what came after the request")
+    };
     assert_eq!(push.url, CALLBACK, "byte for byte");
-    assert_eq!(push.header("content-type"), "application/atom+xml; charset=utf-8");
+    assert_eq!(
+        push.header("content-type"),
+        "application/atom+xml; charset=utf-8"
+    );
     let link = format!("<{TOPIC}>; rel=\"self\", <http://feeds.example:8080/hub>; rel=\"hub\"");
-    assert_eq!(push.headers.get_all("link").iter().collect::<Vec<_>>(), [link.as_str()]);
-    assert_eq!(push.header("user-agent"), "everfeed/test (+http://feeds.example/)");
-    assert_eq!((push.prev(), push.last()), (head.as_str(), rig.head().await.as_str()));
-    assert_eq!(push.header("x-hub-signature"), "", "none without a secret (HUB-23)");
+    assert_eq!(
+        push.headers.get_all("link").iter().collect::<Vec<_>>(),
+        [link.as_str()]
+    );
+    assert_eq!(
+        push.header("user-agent"),
+        "everfeed/test (+http://feeds.example/)"
+    );
+    assert_eq!(
+        (push.prev(), push.last()),
+        (head.as_str(), rig.head().await.as_str())
+    );
+    assert_eq!(
+        push.header("x-hub-signature"),
+        "",
+        "none without a secret (HUB-23)"
+    );
     let body = String::from_utf8(push.body.to_vec()).unwrap();
-    assert!(body.contains(&head), "the body names the stored string too: {body}");
+    assert!(
+        body.contains(&head),
+        "the body names the stored string too: {body}"
+    );
     assert_eq!(rig.acked().await, rig.head().await);
 }
 
@@ -48,7 +73,12 @@ async fn a_filter_is_a_topic_and_pushes_what_it_shows() {
     let rig = Rig::new().await;
     let spelt = "http://feeds.example:8080/feeds/blog.atom?q=POST+5";
     let topic = "http://feeds.example:8080/feeds/blog.atom?order=modified&q=5%20post";
-    rig.ask(&[("hub.mode", "subscribe"), ("hub.topic", spelt), ("hub.callback", CALLBACK)]).await;
+    rig.ask(&[
+        ("hub.mode", "subscribe"),
+        ("hub.topic", spelt),
+        ("hub.callback", CALLBACK),
+    ])
+    .await;
     rig.wait(1).await;
     rig.net.taken();
     for n in 3..=6 {
@@ -56,15 +86,22 @@ async fn a_filter_is_a_topic_and_pushes_what_it_shows() {
         rig.wait(1).await;
     }
     let first = rig.net.pushes();
-    let [push] = &first[..] else { panic!("one push, for one of the posts") };
+    let [push] = &first[..] else {
+        panic!("one push, for one of the posts")
+    };
     let link = format!("<{topic}>; rel=\"self\", <http://feeds.example:8080/hub>; rel=\"hub\"");
-    assert_eq!(push.headers.get_all("link").iter().collect::<Vec<_>>(), [link.as_str()]);
+    assert_eq!(
+        push.headers.get_all("link").iter().collect::<Vec<_>>(),
+        [link.as_str()]
+    );
     let body = String::from_utf8(push.body.to_vec()).unwrap();
     assert_eq!(body.matches("<entry").count(), 1, "{body}");
     // Cursors are those of the whole feed.
     rig.edit(5, "post 5 again").await;
     rig.wait(1).await;
-    let [second] = &rig.net.pushes()[..] else { panic!("one push, for its edit") };
+    let [second] = &rig.net.pushes()[..] else {
+        panic!("one push, for its edit")
+    };
     assert_eq!(second.prev(), push.last());
 }
 
@@ -84,7 +121,9 @@ async fn a_push_is_signed_in_the_hash_of_its_subscription() {
         let rig = Rig::new().await;
         rig.subscribed(&params).await;
         rig.add(1).await;
-        let [push] = &rig.net.pushes()[..] else { panic!("one push") };
+        let [push] = &rig.net.pushes()[..] else {
+            panic!("one push")
+        };
         let expect = signature::signature(algo, "geh\u{e9}im".as_bytes(), &push.body);
         assert_eq!(push.header("x-hub-signature"), expect);
     }
@@ -96,25 +135,46 @@ async fn each_topic_pushes_what_it_lists() {
     let rig = Rig::new().await;
     rig.add_all(1..=2).await;
     let base = "http://feeds.example:8080/feeds/blog";
-    let topics = ["atom?order=modified", "atom?order=created", "json?order=modified"];
-    let topics =
-        topics.map(|topic| format!("{base}.{topic}")).into_iter().chain([format!("{base}/classic.rss")]);
+    let topics = [
+        "atom?order=modified",
+        "atom?order=created",
+        "json?order=modified",
+    ];
+    let topics = topics
+        .map(|topic| format!("{base}.{topic}"))
+        .into_iter()
+        .chain([format!("{base}/classic.rss")]);
     for topic in topics {
-        let form = [("hub.mode", "subscribe"), ("hub.topic", topic.as_str()), ("hub.callback", CALLBACK)];
+        let form = [
+            ("hub.mode", "subscribe"),
+            ("hub.topic", topic.as_str()),
+            ("hub.callback", CALLBACK),
+        ];
         assert_eq!(rig.ask(&form).await.0, 202);
     }
     rig.wait(1).await;
     rig.net.taken();
     let pushed = || {
         let of = |push: &Call| {
-            push.header("link").split('>').next().unwrap().rsplit('/').next().unwrap().to_owned()
+            push.header("link")
+                .split('>')
+                .next()
+                .unwrap()
+                .rsplit('/')
+                .next()
+                .unwrap()
+                .to_owned()
         };
         let mut topics: Vec<String> = rig.net.pushes().iter().map(of).collect();
         topics.sort();
         topics
     };
-    let [modified, created, json, rss] =
-        ["blog.atom?order=modified", "blog.atom?order=created", "blog.json?order=modified", "classic.rss"];
+    let [modified, created, json, rss] = [
+        "blog.atom?order=modified",
+        "blog.atom?order=created",
+        "blog.json?order=modified",
+        "classic.rss",
+    ];
     rig.add(3).await;
     assert_eq!(pushed(), [created, modified, json, rss]);
     rig.edit(1, "again").await;
@@ -122,23 +182,41 @@ async fn each_topic_pushes_what_it_lists() {
     // A form without tombstones has nothing to show, and yet its position moves on.
     rig.delete(2).await;
     assert_eq!(pushed(), [modified, json]);
-    let acked: Vec<String> =
-        rig.subs().await.into_iter().filter_map(|(_, progress)| progress.acked).collect();
+    let acked: Vec<String> = rig
+        .subs()
+        .await
+        .into_iter()
+        .filter_map(|(_, progress)| progress.acked)
+        .collect();
     let (head, head_created) = (rig.head().await, rig.head_in(Order::CREATED_REVERSE).await);
     assert_eq!(acked, [head.clone(), head_created, head.clone(), head]);
 }
 
-// SF-75, SF-85: what a subscriber can follow is pushed in its own form, deletions included; tables and pages are not.
+// SF-75, SF-85: what a subscriber can follow is pushed in its own form, deletions included; tables
+// and pages are not.
 #[tokio::test(start_paused = true)]
 async fn feeds_of_every_kind_are_pushed_and_tables_are_not() {
     let rig = Rig::new().await;
     rig.add_all(1..=2).await;
     let subscribe = async |suffix: &str| {
         let topic = format!("http://feeds.example:8080/feeds/blog{suffix}");
-        let form = [("hub.mode", "subscribe"), ("hub.topic", topic.as_str()), ("hub.callback", CALLBACK)];
+        let form = [
+            ("hub.mode", "subscribe"),
+            ("hub.topic", topic.as_str()),
+            ("hub.callback", CALLBACK),
+        ];
         rig.ask(&form).await.0
     };
-    for suffix in [".csv", ".tsv", ".html", ".rdf", ".as2", ".jsonl", "/classic.html", "/classic.rdf"] {
+    for suffix in [
+        ".csv",
+        ".tsv",
+        ".html",
+        ".rdf",
+        ".as2",
+        ".jsonl",
+        "/classic.html",
+        "/classic.rdf",
+    ] {
         assert!((400..500).contains(&subscribe(suffix).await), "{suffix}");
     }
     for (suffix, media_type, tombstone) in [
@@ -151,11 +229,19 @@ async fn feeds_of_every_kind_are_pushed_and_tables_are_not() {
         rig.add(if suffix == ".rss" { 3 } else { 4 }).await;
         rig.delete(if suffix == ".rss" { 1 } else { 2 }).await;
         let pushes: Vec<Call> = rig.net.pushes();
-        let pushes: Vec<_> =
-            pushes.iter().filter(|push| push.header("content-type").starts_with(media_type)).collect();
-        let [added, deleted] = &pushes[..] else { panic!("{} pushes", pushes.len()) };
+        let pushes: Vec<_> = pushes
+            .iter()
+            .filter(|push| push.header("content-type").starts_with(media_type))
+            .collect();
+        let [added, deleted] = &pushes[..] else {
+            panic!("{} pushes", pushes.len())
+        };
         let text = |push: &Call| String::from_utf8(push.body.to_vec()).unwrap();
-        assert!(text(added).contains(added.last()) && text(added).contains(added.prev()), "{}", text(added));
+        assert!(
+            text(added).contains(added.last()) && text(added).contains(added.prev()),
+            "{}",
+            text(added)
+        );
         assert!(text(deleted).contains(tombstone), "{}", text(deleted));
         assert_eq!(deleted.prev(), added.last());
     }
@@ -174,9 +260,18 @@ async fn a_slow_subscriber_has_one_push_at_a_time_and_in_order() {
     rig.wait(20).await;
     let pushes = rig.net.pushes();
     assert_eq!(rig.net.pushes_at_once(), 1);
-    assert!((10..40).contains(&pushes.len()), "what came meanwhile is sent together: {}", pushes.len());
+    assert!(
+        (10..40).contains(&pushes.len()),
+        "what came meanwhile is sent together: {}",
+        pushes.len()
+    );
     check_chain(&pushes, "");
-    assert!(pushes.windows(2).all(|pair| pair[1].prev() == pair[0].last()), "nothing is sent twice");
+    assert!(
+        pushes
+            .windows(2)
+            .all(|pair| pair[1].prev() == pair[0].last()),
+        "nothing is sent twice"
+    );
     assert_eq!(pushes.last().unwrap().last(), rig.head().await);
 }
 
@@ -186,12 +281,26 @@ async fn a_slow_subscriber_does_not_slow_the_others() {
     let rig = Rig::new().await;
     rig.subscribed(&[]).await;
     let quick = "http://quick.example/cb";
-    rig.ask(&[("hub.mode", "subscribe"), ("hub.topic", TOPIC), ("hub.callback", quick)]).await;
+    rig.ask(&[
+        ("hub.mode", "subscribe"),
+        ("hub.topic", TOPIC),
+        ("hub.callback", quick),
+    ])
+    .await;
     rig.wait(1).await;
-    rig.net.on_push(|call| if call.url == CALLBACK { Reply::down().after(9) } else { Reply::status(200) });
+    rig.net.on_push(|call| {
+        if call.url == CALLBACK {
+            Reply::down().after(9)
+        } else {
+            Reply::status(200)
+        }
+    });
     for n in 0..5 {
         rig.add(n).await;
-        assert!(rig.net.pushes().iter().any(|push| push.url == quick), "at once");
+        assert!(
+            rig.net.pushes().iter().any(|push| push.url == quick),
+            "at once"
+        );
     }
     assert_eq!(rig.counts().active, 2);
 }
@@ -199,7 +308,12 @@ async fn a_slow_subscriber_does_not_slow_the_others() {
 // HUB-20, HUB-22, HUBS 5.2, W-14.
 #[tokio::test(start_paused = true)]
 async fn a_failing_subscriber_is_tried_again_ever_more_rarely_and_kept() {
-    for reply in [|| Reply::status(500), || Reply::status(404), || Reply::status(302), || Reply::down()] {
+    for reply in [
+        || Reply::status(500),
+        || Reply::status(404),
+        || Reply::status(302),
+        || Reply::down(),
+    ] {
         let rig = Rig::new().await;
         rig.subscribed(&[]).await;
         rig.net.on_push(move |_| reply());
@@ -211,13 +325,22 @@ async fn a_failing_subscriber_is_tried_again_ever_more_rarely_and_kept() {
         for (wait, least) in waits.iter().zip([5, 15, 60, 300, 900, 3600, 3600, 3600]) {
             assert!((least..=least + least / 2 + 1).contains(wait), "{waits:?}");
         }
-        assert!(pushes.iter().all(|push| push.prev().is_empty()), "the prev is the stored string each time");
+        assert!(
+            pushes.iter().all(|push| push.prev().is_empty()),
+            "the prev is the stored string each time"
+        );
         assert_eq!(rig.counts().failing, 1);
         let attempts = rig.progress().await.attempts;
-        assert!(attempts.failure.is_some() && attempts.failed as usize == pushes.len(), "{attempts:?}");
+        assert!(
+            attempts.failure.is_some() && attempts.failed as usize == pushes.len(),
+            "{attempts:?}"
+        );
         rig.net.willing();
         rig.wait(2 * 3600).await;
-        assert_eq!((rig.counts().failing, rig.acked().await), (0, rig.head().await));
+        assert_eq!(
+            (rig.counts().failing, rig.acked().await),
+            (0, rig.head().await)
+        );
     }
 }
 
@@ -235,14 +358,19 @@ async fn a_subscriber_that_was_down_for_a_week_gets_each_item_once_in_its_newest
     rig.net.taken();
     rig.net.willing();
     rig.wait(2 * 3600).await;
-    let [push] = &rig.net.pushes()[..] else { panic!("seventy items in one push") };
+    let [push] = &rig.net.pushes()[..] else {
+        panic!("seventy items in one push")
+    };
     assert_eq!((push.prev(), push.last()), ("", rig.head().await.as_str()));
 }
 
 // HUBS 5.2.
 #[tokio::test(start_paused = true)]
 async fn a_long_backlog_comes_in_pushes_of_a_named_size() {
-    let config = Config { push_items_max: 20, ..Config::default() };
+    let config = Config {
+        push_items_max: 20,
+        ..Config::default()
+    };
     let rig = Rig::with(config).await;
     rig.subscribed(&[]).await;
     rig.add_all(0..70).await;
@@ -259,19 +387,26 @@ async fn a_subscriber_that_finds_a_push_too_large_gets_smaller_ones() {
     let refusals = Arc::new(AtomicU32::new(3));
     let left = refusals.clone();
     rig.net.on_push(move |_| {
-        let more = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+        let more = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
+            left.checked_sub(1)
+        });
         Reply::status(if more.is_ok() { 413 } else { 204 })
     });
     rig.add_all(0..100).await;
     rig.wait(3600).await;
     let pushes = rig.net.pushes();
     check_chain(&pushes, "");
-    assert_ne!(pushes[3].last(), rig.head().await, "the first that is taken holds a part");
+    assert_ne!(
+        pushes[3].last(),
+        rig.head().await,
+        "the first that is taken holds a part"
+    );
     assert_eq!(pushes.last().unwrap().last(), rig.head().await);
     assert_eq!(refusals.load(Ordering::Relaxed), 0);
 }
 
-// Re-delivery: the answer was lost, so the push is sent again, with the same prev and what came meanwhile.
+// Re-delivery: the answer was lost, so the push is sent again, with the same prev and what came
+// meanwhile.
 #[tokio::test(start_paused = true)]
 async fn a_lost_answer_is_a_push_sent_again() {
     let rig = Rig::new().await;
@@ -296,7 +431,9 @@ async fn a_lost_answer_is_a_push_sent_again() {
     }
     let pushes = rig.net.pushes();
     assert!(
-        pushes.windows(2).any(|pair| pair[0].prev() == pair[1].prev() && pair[0].last() != pair[1].last())
+        pushes
+            .windows(2)
+            .any(|pair| pair[0].prev() == pair[1].prev() && pair[0].last() != pair[1].last())
     );
     check_chain(&pushes, "");
     assert_eq!(rig.acked().await, rig.head().await);
@@ -309,7 +446,14 @@ async fn a_callback_that_never_answers_is_a_failure_after_ten_seconds() {
     rig.net.on_push(|_| Reply::status(200).after(DAY_SECS));
     rig.add(1).await;
     rig.wait(11).await;
-    assert!(rig.progress().await.attempts.failure.unwrap().contains("10 s"));
+    assert!(
+        rig.progress()
+            .await
+            .attempts
+            .failure
+            .unwrap()
+            .contains("10 s")
+    );
     rig.wait(10).await;
     assert_eq!(rig.net.pushes().len(), 2);
 }
@@ -319,7 +463,8 @@ async fn a_callback_that_never_answers_is_a_failure_after_ten_seconds() {
 async fn a_subscriber_may_say_when_to_try_again() {
     let rig = Rig::new().await;
     rig.subscribed(&[]).await;
-    rig.net.on_push(|_| Reply::status(503).with("retry-after", "1000"));
+    rig.net
+        .on_push(|_| Reply::status(503).with("retry-after", "1000"));
     rig.add(1).await;
     rig.wait(999).await;
     assert_eq!(rig.net.pushes().len(), 1);
@@ -341,16 +486,31 @@ async fn a_410_ends_the_subscription() {
     rig.wait(DAY_SECS).await;
     assert_eq!(rig.net.pushes().len(), 1);
     rig.subscribed(&[]).await;
-    assert_eq!(rig.acked().await, rig.head().await, "one that comes back starts anew");
+    assert_eq!(
+        rig.acked().await,
+        rig.head().await,
+        "one that comes back starts anew"
+    );
 }
 
 // HUBS 5.2.
 #[tokio::test(start_paused = true)]
 async fn one_host_has_so_many_pushes_at_once() {
-    let rig = Rig::with(Config { in_flight_per_host_max: 2, ..Config::default() }).await;
-    let callbacks: Vec<String> = (0..6).map(|n| format!("http://reader.example/{n}")).collect();
+    let rig = Rig::with(Config {
+        in_flight_per_host_max: 2,
+        ..Config::default()
+    })
+    .await;
+    let callbacks: Vec<String> = (0..6)
+        .map(|n| format!("http://reader.example/{n}"))
+        .collect();
     for callback in &callbacks {
-        rig.ask(&[("hub.mode", "subscribe"), ("hub.topic", TOPIC), ("hub.callback", callback)]).await;
+        rig.ask(&[
+            ("hub.mode", "subscribe"),
+            ("hub.topic", TOPIC),
+            ("hub.callback", callback),
+        ])
+        .await;
     }
     rig.wait(1).await;
     rig.net.on_push(|_| Reply::status(200).after(5));
@@ -366,7 +526,10 @@ async fn one_host_has_so_many_pushes_at_once() {
     for push in rig.net.pushes() {
         per_callback[push.url[push.url.len() - 1..].parse::<usize>().unwrap()] += 1;
     }
-    assert!(per_callback.contains(&1), "some got both items in one push: {per_callback:?}");
+    assert!(
+        per_callback.contains(&1),
+        "some got both items in one push: {per_callback:?}"
+    );
 }
 
 // DESIGN section 4: subscribed before the first document is in.
@@ -375,15 +538,24 @@ async fn a_subscription_made_before_the_feed_is_served_starts_at_its_head_then()
     let rig = Rig::unready(Config::default()).await;
     assert_eq!(rig.ask_to("subscribe", &[]).await.0, 202);
     rig.wait(1).await;
-    assert_eq!(rig.net.taken()[0].param("hub.cursor"), None, "there is no cursor yet");
+    assert_eq!(
+        rig.net.taken()[0].param("hub.cursor"),
+        None,
+        "there is no cursor yet"
+    );
     assert_eq!(rig.progress().await.acked, None);
     rig.add_all(0..10).await;
     let head = rig.head().await;
     rig.wait(60).await;
-    assert!(rig.net.pushes().is_empty(), "what was there when serving began is for pulls");
+    assert!(
+        rig.net.pushes().is_empty(),
+        "what was there when serving began is for pulls"
+    );
     assert_eq!(rig.acked().await, head);
     rig.add(10).await;
-    let [push] = &rig.net.pushes()[..] else { panic!("one push") };
+    let [push] = &rig.net.pushes()[..] else {
+        panic!("one push")
+    };
     assert_eq!(push.prev(), head);
 }
 
@@ -394,25 +566,51 @@ async fn a_subscriber_may_say_from_where_on() {
     rig.add(1).await;
     let since = rig.head().await;
     rig.add_all(2..=3).await;
-    assert_eq!(rig.ask_to("subscribe", &[("hub.since", &format!("cursor:{since}"))]).await.0, 202);
+    assert_eq!(
+        rig.ask_to("subscribe", &[("hub.since", &format!("cursor:{since}"))])
+            .await
+            .0,
+        202
+    );
     rig.wait(1).await;
     let calls = rig.net.taken();
-    assert_eq!(calls[0].param("hub.cursor").as_deref(), Some(since.as_str()));
-    assert_eq!((calls[1].prev(), calls[1].last()), (since.as_str(), rig.head().await.as_str()));
+    assert_eq!(
+        calls[0].param("hub.cursor").as_deref(),
+        Some(since.as_str())
+    );
+    assert_eq!(
+        (calls[1].prev(), calls[1].last()),
+        (since.as_str(), rig.head().await.as_str())
+    );
     // Asked again, it comes again: the subscriber has lost what it had.
-    assert_eq!(rig.ask_to("subscribe", &[("hub.since", "cursor:")]).await.0, 202);
+    assert_eq!(
+        rig.ask_to("subscribe", &[("hub.since", "cursor:")]).await.0,
+        202
+    );
     rig.wait(1).await;
     let pushes = rig.net.pushes();
-    assert_eq!((pushes[0].prev(), pushes[0].last()), ("", rig.head().await.as_str()));
-    assert_eq!(rig.ask_to("subscribe", &[("hub.since", "cursor:what")]).await.0, 400);
+    assert_eq!(
+        (pushes[0].prev(), pushes[0].last()),
+        ("", rig.head().await.as_str())
+    );
+    assert_eq!(
+        rig.ask_to("subscribe", &[("hub.since", "cursor:what")])
+            .await
+            .0,
+        400
+    );
 }
 
 /// The hub counts the readers that callbacks at and below these URLs speak for.
 fn on_behalf(urls: &[&str]) -> Config {
-    Config { on_behalf: urls.iter().map(|url| url.parse().unwrap()).collect(), ..Config::default() }
+    Config {
+        on_behalf: urls.iter().map(|url| url.parse().unwrap()).collect(),
+        ..Config::default()
+    }
 }
 
-// W-19, P-43: a subscriber that is named may say for how many it reads; the publisher is told the sum.
+// W-19, P-43: a subscriber that is named may say for how many it reads; the publisher is told the
+// sum.
 #[tokio::test(start_paused = true)]
 async fn the_readers_behind_a_subscriber_that_is_named_are_counted_as_its_last_answer_says() {
     let rig = Rig::with(on_behalf(&["http://reader.example/cb"])).await;
@@ -432,7 +630,8 @@ async fn the_readers_behind_a_subscriber_that_is_named_are_counted_as_its_last_a
     };
     assert_eq!(readers(&rig).await, 1);
     for (n, (said, expect)) in (0..).zip(answers) {
-        rig.net.on_push(move |_| Reply::status(200).with("x-hub-on-behalf-of", said));
+        rig.net
+            .on_push(move |_| Reply::status(200).with("x-hub-on-behalf-of", said));
         rig.add(n).await;
         assert_eq!(readers(&rig).await, expect, "{said}");
     }
@@ -444,7 +643,8 @@ async fn the_readers_behind_a_subscriber_that_is_named_are_counted_as_its_last_a
     let rig = rig.beside(Config::default(), OwnPlaces::default()).await;
     rig.wait(1).await;
     assert_eq!(readers(&rig).await, 1);
-    rig.net.on_push(|_| Reply::status(200).with("x-hub-on-behalf-of", "10000000"));
+    rig.net
+        .on_push(|_| Reply::status(200).with("x-hub-on-behalf-of", "10000000"));
     rig.add(101).await;
     assert_eq!(
         (readers(&rig).await, rig.progress().await.on_behalf_of),
@@ -456,13 +656,24 @@ async fn the_readers_behind_a_subscriber_that_is_named_are_counted_as_its_last_a
 #[test]
 fn a_callback_speaks_for_many_at_and_below_what_is_named() {
     let check = |named: &[&str], callback: &str, expect: bool| {
-        assert_eq!(on_behalf(named).may_speak_for_many(callback), expect, "{named:?} {callback}");
+        assert_eq!(
+            on_behalf(named).may_speak_for_many(callback),
+            expect,
+            "{named:?} {callback}"
+        );
     };
-    for callback in ["https://r.example/push", "https://R.example:443/push?k=1", "https://r.example/push/a?b"]
-    {
+    for callback in [
+        "https://r.example/push",
+        "https://R.example:443/push?k=1",
+        "https://r.example/push/a?b",
+    ] {
         check(&["https://r.example/push"], callback, true);
         check(&["https://r.example/"], callback, true);
-        check(&["https://other.example/", "https://r.example"], callback, true);
+        check(
+            &["https://other.example/", "https://r.example"],
+            callback,
+            true,
+        );
     }
     for callback in [
         "https://r.example/pushing",
@@ -476,10 +687,18 @@ fn a_callback_speaks_for_many_at_and_below_what_is_named() {
     ] {
         check(&["https://r.example/push"], callback, false);
     }
-    check(&["https://r.example/push/"], "https://r.example/push", false);
+    check(
+        &["https://r.example/push/"],
+        "https://r.example/push",
+        false,
+    );
     check(&[], "https://r.example/push", false);
     for bad in ["ftp://x/", "http://x/?a", "http://u@x/", "http://x/#a"] {
-        assert_eq!(on_behalf(&[bad]).check().unwrap_err().key, "on_behalf", "{bad}");
+        assert_eq!(
+            on_behalf(&[bad]).check().unwrap_err().key,
+            "on_behalf",
+            "{bad}"
+        );
     }
     assert!(on_behalf(&["http://x/a", "https://x"]).check().is_ok());
 }
@@ -493,10 +712,16 @@ async fn the_operator_sees_who_does_not_take_pushes_until_they_are_taken() {
     rig.add(1).await;
     let first = failing().remove(0);
     assert_eq!((first.host.as_str(), first.failures), ("reader.example", 1));
-    assert!(first.why.contains("503") && first.next_try > first.since, "{first:?}");
+    assert!(
+        first.why.contains("503") && first.next_try > first.since,
+        "{first:?}"
+    );
     rig.wait(60).await;
     let later = failing().remove(0);
-    assert!(later.failures > 1 && later.next_try > first.next_try, "{later:?}");
+    assert!(
+        later.failures > 1 && later.next_try > first.next_try,
+        "{later:?}"
+    );
     assert_eq!(later.since, first.since, "it began then");
     rig.net.willing();
     rig.wait(3600).await;
@@ -508,7 +733,12 @@ async fn nobody_who_asked_for_what_is_there_is_sent_a_post_for_what_is_gone() {
     let rig = Rig::new().await;
     rig.add(1).await;
     let topic = "http://feeds.example:8080/feeds/blog.atom?deleted=no";
-    rig.ask(&[("hub.mode", "subscribe"), ("hub.topic", topic), ("hub.callback", CALLBACK)]).await;
+    rig.ask(&[
+        ("hub.mode", "subscribe"),
+        ("hub.topic", topic),
+        ("hub.callback", CALLBACK),
+    ])
+    .await;
     rig.wait(1).await;
     rig.net.taken();
     rig.delete(1).await;
@@ -516,10 +746,24 @@ async fn nobody_who_asked_for_what_is_there_is_sent_a_post_for_what_is_gone() {
     rig.add(2).await;
     rig.wait(1).await;
     let pushes = rig.net.pushes();
-    let bodies: Vec<String> =
-        pushes.iter().map(|push| String::from_utf8(push.body.to_vec()).unwrap()).collect();
-    assert_eq!(bodies.len(), 2, "a mirror of the view is told that one has left it");
-    assert!(bodies[0].contains("<at:deleted-entry") && !bodies[0].contains("<entry>"), "{}", bodies[0]);
-    assert!(bodies[1].contains("<entry>") && !bodies[1].contains("at:deleted-entry"), "{}", bodies[1]);
+    let bodies: Vec<String> = pushes
+        .iter()
+        .map(|push| String::from_utf8(push.body.to_vec()).unwrap())
+        .collect();
+    assert_eq!(
+        bodies.len(),
+        2,
+        "a mirror of the view is told that one has left it"
+    );
+    assert!(
+        bodies[0].contains("<at:deleted-entry") && !bodies[0].contains("<entry>"),
+        "{}",
+        bodies[0]
+    );
+    assert!(
+        bodies[1].contains("<entry>") && !bodies[1].contains("at:deleted-entry"),
+        "{}",
+        bodies[1]
+    );
     assert!(bodies.iter().all(|body| !body.contains("(deleted)")));
 }

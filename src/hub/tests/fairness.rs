@@ -11,7 +11,11 @@ async fn subscribe(rig: &Rig, name: &str, hosts: u32, each: u32) {
     for host in 0..hosts {
         for n in 0..each {
             let callback = format!("http://{name}-{host}.example/cb/{n}");
-            let form = [("hub.mode", "subscribe"), ("hub.topic", TOPIC), ("hub.callback", &callback)];
+            let form = [
+                ("hub.mode", "subscribe"),
+                ("hub.topic", TOPIC),
+                ("hub.callback", &callback),
+            ];
             assert_eq!(rig.ask(&form).await.0, 202);
             // So that no limit on requests is met.
             tokio::time::sleep(Duration::from_millis(110)).await;
@@ -20,7 +24,8 @@ async fn subscribe(rig: &Rig, name: &str, hosts: u32, each: u32) {
     rig.wait(60).await;
 }
 
-/// Median and 95th percentile of the time until a healthy callback has taken an item, in milliseconds, of so many items.
+/// Median and 95th percentile of the time until a healthy callback has taken an item, in
+/// milliseconds, of so many items.
 async fn delays(rig: &Rig, items: std::ops::Range<u32>) -> Vec<(u64, u64)> {
     let mut all = Vec::new();
     for n in items {
@@ -53,7 +58,8 @@ fn replies(call: &Call) -> Reply {
     }
 }
 
-// 300 callbacks that take nine seconds, on 15 hosts, are all due at the same moment as 60 healthy ones on 12.
+// 300 callbacks that take nine seconds, on 15 hosts, are all due at the same moment as 60 healthy
+// ones on 12.
 #[tokio::test(start_paused = true)]
 async fn slow_hosts_delay_no_healthy_one() {
     let rig = Rig::new().await;
@@ -72,7 +78,11 @@ async fn slow_hosts_delay_no_healthy_one() {
             "round {round}: median {median} ms, p95 {p95} ms; alone {alone:?}"
         );
     }
-    assert_eq!(rig.counts().failing, 0, "the slow ones have taken everything, too");
+    assert_eq!(
+        rig.counts().failing,
+        0,
+        "the slow ones have taken everything, too"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -80,14 +90,27 @@ async fn a_host_that_answers_nobody_is_left_alone_and_found_again() {
     let rig = Rig::new().await;
     subscribe(&rig, "dead", 1, 100).await;
     let is_dead = |call: &Call| call.url.contains("dead-");
-    rig.net.on_push(move |call| if is_dead(call) { Reply::down() } else { Reply::status(200) });
+    rig.net.on_push(move |call| {
+        if is_dead(call) {
+            Reply::down()
+        } else {
+            Reply::status(200)
+        }
+    });
     rig.net.taken();
     rig.add(1).await;
     rig.wait(3600).await;
     let tries = rig.net.pushes().len();
-    assert!((5..40).contains(&tries), "100 callbacks of a host that is down: {tries} tries in an hour");
+    assert!(
+        (5..40).contains(&tries),
+        "100 callbacks of a host that is down: {tries} tries in an hour"
+    );
     rig.net.willing();
     rig.wait(3600).await;
-    assert_eq!(rig.net.pushes().len(), 100, "each has its push once the host is back");
+    assert_eq!(
+        rig.net.pushes().len(),
+        100,
+        "each has its push once the host is back"
+    );
     assert_eq!(rig.counts().failing, 0);
 }

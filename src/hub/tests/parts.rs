@@ -11,7 +11,10 @@ use crate::{
 };
 
 fn rule(access: AccessSettings, words: &str) -> ShowRule {
-    ShowRule { access, filter: Filter::of([words, "", "", "", "", ""]).unwrap() }
+    ShowRule {
+        access,
+        filter: Filter::of([words, "", "", "", "", ""]).unwrap(),
+    }
 }
 
 fn named(name: &str) -> AccessSettings {
@@ -19,7 +22,11 @@ fn named(name: &str) -> AccessSettings {
 }
 
 async fn subscribe(rig: &Rig, token: Option<&str>, topic: &str, callback: &str) -> u16 {
-    let form = [("hub.mode", "subscribe"), ("hub.topic", topic), ("hub.callback", callback)];
+    let form = [
+        ("hub.mode", "subscribe"),
+        ("hub.topic", topic),
+        ("hub.callback", callback),
+    ];
     rig.ask_as(token, &form).await
 }
 
@@ -29,12 +36,24 @@ async fn each_subscriber_is_pushed_what_its_principal_sees() {
     rig.add_all(1..=3).await;
     rig.show(&[rule(named("alice"), ""), rule(named("bob"), "open")]);
     assert_eq!(subscribe(&rig, None, TOPIC, CALLBACK).await, 401);
-    assert_eq!(subscribe(&rig, Some(ALICE), TOPIC, "http://alice.example/").await, 202);
-    assert_eq!(subscribe(&rig, Some(BOB), TOPIC, "http://bob.example/").await, 202);
+    assert_eq!(
+        subscribe(&rig, Some(ALICE), TOPIC, "http://alice.example/").await,
+        202
+    );
+    assert_eq!(
+        subscribe(&rig, Some(BOB), TOPIC, "http://bob.example/").await,
+        202
+    );
     let classic = "http://feeds.example:8080/feeds/blog/classic.rss";
-    assert_eq!(subscribe(&rig, Some(BOB), classic, "http://bob.example/rss").await, 202);
+    assert_eq!(
+        subscribe(&rig, Some(BOB), classic, "http://bob.example/rss").await,
+        202
+    );
     let words = "http://feeds.example:8080/feeds/blog.json?order=modified&q=zzsecret";
-    assert_eq!(subscribe(&rig, Some(BOB), words, "http://bob.example/json").await, 202);
+    assert_eq!(
+        subscribe(&rig, Some(BOB), words, "http://bob.example/json").await,
+        202
+    );
     rig.wait(1).await;
     rig.net.taken();
     rig.edit(1, "zzsecret").await;
@@ -56,15 +75,31 @@ async fn each_subscriber_is_pushed_what_its_principal_sees() {
     );
     for url in ["http://bob.example/", "http://bob.example/rss"] {
         let body = to(url);
-        assert!(body.contains("An open post") && body.contains("zzsecret and open"), "{url}: {body}");
-        assert!(!body.contains(">zzsecret<") && !body.contains("p=1&"), "{url}: {body}");
+        assert!(
+            body.contains("An open post") && body.contains("zzsecret and open"),
+            "{url}: {body}"
+        );
+        assert!(
+            !body.contains(">zzsecret<") && !body.contains("p=1&"),
+            "{url}: {body}"
+        );
     }
     let filtered = to("http://bob.example/json");
-    assert!(filtered.contains("zzsecret and open") && !filtered.contains("p=1&"), "{filtered}");
+    assert!(
+        filtered.contains("zzsecret and open") && !filtered.contains("p=1&"),
+        "{filtered}"
+    );
     assert!(to("http://bob.example/").contains("left-view"));
-    let link =
-        pushes.iter().find(|call| call.url == "http://bob.example/").unwrap().header("link").to_owned();
-    assert!(link.contains(&format!("<{TOPIC}>; rel=\"self\"")), "{link}: the part is nobody's business");
+    let link = pushes
+        .iter()
+        .find(|call| call.url == "http://bob.example/")
+        .unwrap()
+        .header("link")
+        .to_owned();
+    assert!(
+        link.contains(&format!("<{TOPIC}>; rel=\"self\"")),
+        "{link}: the part is nobody's business"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -77,8 +112,13 @@ async fn a_subscription_begins_at_the_last_item_that_its_principal_sees() {
         assert_eq!(subscribe(&rig, Some(token), TOPIC, callback).await, 202);
         rig.wait(1).await;
         let asked = rig.net.taken();
-        let asked = asked.iter().find(|call| call.param("hub.challenge").is_some());
-        asked.expect("it is verified").param("hub.cursor").expect("the hub tells where it begins")
+        let asked = asked
+            .iter()
+            .find(|call| call.param("hub.challenge").is_some());
+        asked
+            .expect("it is verified")
+            .param("hub.cursor")
+            .expect("the hub tells where it begins")
     };
     let seen = begins_at(BOB, "http://bob.example/1").await;
     rig.add_all(2..=4).await;
@@ -114,10 +154,20 @@ async fn a_part_that_becomes_another_counts_from_the_next_push_on() {
     rig2.net.taken();
     rig2.add(3).await;
     rig2.wait(1).await;
-    assert!(rig2.net.pushes().iter().all(|call| !String::from_utf8_lossy(&call.body).contains("Post 3")));
+    assert!(
+        rig2.net
+            .pushes()
+            .iter()
+            .all(|call| !String::from_utf8_lossy(&call.body).contains("Post 3"))
+    );
     rig2.show(&[rule(named("alice"), "")]);
     rig2.wait(1).await;
     assert!(rig2.subs().await.is_empty(), "no rule names its principal");
     let denied = rig2.net.taken();
-    assert!(denied.iter().any(|call| call.param("hub.mode").as_deref() == Some("denied")), "{denied:?}");
+    assert!(
+        denied
+            .iter()
+            .any(|call| call.param("hub.mode").as_deref() == Some("denied")),
+        "{denied:?}"
+    );
 }

@@ -18,7 +18,11 @@ async fn private() -> Rig {
 }
 
 async fn subscribe(rig: &Rig, token: Option<&str>, topic: &str) -> u16 {
-    let form = [("hub.mode", "subscribe"), ("hub.topic", topic), ("hub.callback", CALLBACK)];
+    let form = [
+        ("hub.mode", "subscribe"),
+        ("hub.topic", topic),
+        ("hub.callback", CALLBACK),
+    ];
     rig.ask_as(token, &form).await
 }
 
@@ -42,14 +46,21 @@ async fn only_who_may_read_subscribes_and_nobody_else_learns_that_there_is_a_fee
         }
     }
     for wrong in ["http://feeds.example:8080/s/x/feeds/blog.atom", UNKNOWN] {
-        assert!(matches!(subscribe(&rig, None, wrong).await, 401 | 404), "{wrong}");
+        assert!(
+            matches!(subscribe(&rig, None, wrong).await, 401 | 404),
+            "{wrong}"
+        );
     }
     rig.wait(60).await;
     assert!(rig.net.taken().is_empty() && rig.subs().await.is_empty());
     assert_eq!(subscribe(&rig, Some(ALICE), TOPIC).await, 202);
     rig.wait(1).await;
     let sub = rig.sub().await.unwrap();
-    assert_eq!(sub.principal.map(|id| (id.user.0, id.token.map(|token| token.0))), Some((1, Some(1))));
+    assert_eq!(
+        sub.principal
+            .map(|id| (id.user.0, id.token.map(|token| token.0))),
+        Some((1, Some(1)))
+    );
     rig.net.taken();
     rig.add(1).await;
     assert_eq!(rig.net.pushes().len(), 1);
@@ -59,12 +70,19 @@ async fn only_who_may_read_subscribes_and_nobody_else_learns_that_there_is_a_fee
 async fn the_publisher_of_a_private_feed_is_heard_and_told_nothing() {
     let rig = private().await;
     let ping = async |token| {
-        let form = [("hub.mode", "publish"), ("hub.url", "http://old.example/rss.xml")];
+        let form = [
+            ("hub.mode", "publish"),
+            ("hub.url", "http://old.example/rss.xml"),
+        ];
         rig.ask_as(token, &form).await
     };
     assert_eq!(ping(None).await, 404);
     let hints = tokio::time::timeout(Duration::from_secs(1), rig.notify.hints()).await;
-    assert_eq!(hints.unwrap().into_iter().collect::<Vec<_>>(), [rig.feed], "it is polled all the same");
+    assert_eq!(
+        hints.unwrap().into_iter().collect::<Vec<_>>(),
+        [rig.feed],
+        "it is polled all the same"
+    );
     rig.notify.hint_heard(rig.feed);
     assert_ne!(ping(Some(ALICE)).await, 404);
 }
@@ -75,7 +93,10 @@ async fn a_subscription_ends_with_the_right_to_read_and_its_callback_is_told() {
     let changes: [(Change, bool); 5] = [
         (|rig| rig.know(accounts(&[1])), true),
         (|rig| rig.know(crate::auth::Accounts::default()), true),
-        (|rig| rig.protect(AccessSettings::Named(["bob".to_owned()].into())), true),
+        (
+            |rig| rig.protect(AccessSettings::Named(["bob".to_owned()].into())),
+            true,
+        ),
         (|rig| rig.know(accounts(&[2, 3])), false),
         (|rig| rig.protect(AccessSettings::Public), false),
     ];
@@ -89,8 +110,14 @@ async fn a_subscription_ends_with_the_right_to_read_and_its_callback_is_told() {
         rig.wait(1).await;
         let calls = rig.net.taken();
         let pushes = calls.iter().filter(|call| call.is_push()).count();
-        assert_eq!((pushes, rig.subs().await.len()), if ends { (0, 0) } else { (1, 1) }, "{at}");
-        let denied = calls.iter().find(|call| call.param("hub.mode").as_deref() == Some("denied"));
+        assert_eq!(
+            (pushes, rig.subs().await.len()),
+            if ends { (0, 0) } else { (1, 1) },
+            "{at}"
+        );
+        let denied = calls
+            .iter()
+            .find(|call| call.param("hub.mode").as_deref() == Some("denied"));
         assert_eq!(
             denied.map(|call| call.param("hub.topic").unwrap()),
             ends.then(|| TOPIC.to_owned()),
@@ -120,7 +147,12 @@ async fn a_public_feed_that_becomes_private_is_pushed_to_nobody_unknown() {
     rig.add(1).await;
     rig.wait(1).await;
     let calls = rig.net.taken();
-    assert!(calls.iter().all(|call| call.param("hub.mode").as_deref() == Some("denied")) && calls.len() == 1);
+    assert!(
+        calls
+            .iter()
+            .all(|call| call.param("hub.mode").as_deref() == Some("denied"))
+            && calls.len() == 1
+    );
     assert!(rig.subs().await.is_empty());
 }
 
@@ -146,12 +178,18 @@ async fn a_topic_below_a_secret_is_its_own_credential_and_its_pushes_lead_there(
     rig.add(1).await;
     let push = rig.net.pushes().remove(0);
     assert!(
-        push.header("link").contains(&format!("<{SECRET_TOPIC}>; rel=\"self\"")),
+        push.header("link")
+            .contains(&format!("<{SECRET_TOPIC}>; rel=\"self\"")),
         "{}",
         push.header("link")
     );
-    assert!(push.header("link").contains(&format!("/s/{ALICE_URL}/hub>; rel=\"hub\"")));
-    assert!(String::from_utf8_lossy(&push.body).contains(&format!("/s/{ALICE_URL}/feeds/blog.atom")));
+    assert!(
+        push.header("link")
+            .contains(&format!("/s/{ALICE_URL}/hub>; rel=\"hub\""))
+    );
+    assert!(
+        String::from_utf8_lossy(&push.body).contains(&format!("/s/{ALICE_URL}/feeds/blog.atom"))
+    );
     rig.know(accounts(&[2]));
     rig.wait(1).await;
     assert!(rig.subs().await.is_empty());

@@ -1,4 +1,5 @@
-//! A hub with its feed, its clock and its callbacks, and short words for what happens to them; no tests.
+//! A hub with its feed, its clock and its callbacks, and short words for what happens to them; no
+//! tests.
 
 use crate::{
     auth::{AccessSettings, Accounts, AuthVerdict, Credentials, testing::authenticator},
@@ -56,11 +57,16 @@ pub(super) struct Call {
 impl Call {
     pub(super) fn param(&self, name: &str) -> Option<String> {
         let url = Url::parse(&self.url).unwrap();
-        url.query_pairs().find(|(given, _)| given == name).map(|(_, value)| value.into_owned())
+        url.query_pairs()
+            .find(|(given, _)| given == name)
+            .map(|(_, value)| value.into_owned())
     }
 
     pub(super) fn header(&self, name: &str) -> &str {
-        self.headers.get(name).map(|value| value.to_str().unwrap()).unwrap_or_default()
+        self.headers
+            .get(name)
+            .map(|value| value.to_str().unwrap())
+            .unwrap_or_default()
     }
 
     pub(super) fn is_push(&self) -> bool {
@@ -86,11 +92,17 @@ impl Reply {
     pub(super) fn status(status: u16) -> Self {
         let mut response = Response::new(Bytes::from_static(b"whatever"));
         *response.status_mut() = StatusCode::from_u16(status).unwrap();
-        Self { after: Duration::ZERO, result: Ok(response) }
+        Self {
+            after: Duration::ZERO,
+            result: Ok(response),
+        }
     }
 
     pub(super) fn fail(error: FetchError) -> Self {
-        Self { after: Duration::ZERO, result: Err(error) }
+        Self {
+            after: Duration::ZERO,
+            result: Err(error),
+        }
     }
 
     pub(super) fn down() -> Self {
@@ -98,7 +110,10 @@ impl Reply {
     }
 
     pub(super) fn body(body: impl Into<Bytes>) -> Self {
-        Self { after: Duration::ZERO, result: Ok(Response::new(body.into())) }
+        Self {
+            after: Duration::ZERO,
+            result: Ok(Response::new(body.into())),
+        }
     }
 
     pub(super) fn after(self, after_secs: u64) -> Self {
@@ -106,11 +121,18 @@ impl Reply {
     }
 
     pub(super) fn after_ms(self, after_ms: u64) -> Self {
-        Self { after: Duration::from_millis(after_ms), ..self }
+        Self {
+            after: Duration::from_millis(after_ms),
+            ..self
+        }
     }
 
     pub(super) fn with(mut self, name: &'static str, value: &'static str) -> Self {
-        self.result.as_mut().unwrap().headers_mut().insert(name, HeaderValue::from_static(value));
+        self.result
+            .as_mut()
+            .unwrap()
+            .headers_mut()
+            .insert(name, HeaderValue::from_static(value));
         self
     }
 
@@ -151,7 +173,13 @@ impl Net {
     fn new(start: Instant) -> Self {
         let script: Script = Box::new(Reply::willing);
         let pushes_now = HashMap::new();
-        Self(Arc::new(Mutex::new(Traffic { start, calls: vec![], script, pushes_now, pushes_at_once: 0 })))
+        Self(Arc::new(Mutex::new(Traffic {
+            start,
+            calls: vec![],
+            script,
+            pushes_now,
+            pushes_at_once: 0,
+        })))
     }
 
     /// From now on callbacks do this.
@@ -161,12 +189,24 @@ impl Net {
 
     /// From now on callbacks confirm everything, and do this with pushes.
     pub(super) fn on_push(&self, mut script: impl FnMut(&Call) -> Reply + Send + 'static) {
-        self.on(move |call| if call.is_push() { script(call) } else { Reply::willing(call) });
+        self.on(move |call| {
+            if call.is_push() {
+                script(call)
+            } else {
+                Reply::willing(call)
+            }
+        });
     }
 
     /// From now on callbacks do this with verifications, and take every push.
     pub(super) fn on_verify(&self, mut script: impl FnMut(&Call) -> Reply + Send + 'static) {
-        self.on(move |call| if call.is_push() { Reply::status(200) } else { script(call) });
+        self.on(move |call| {
+            if call.is_push() {
+                Reply::status(200)
+            } else {
+                script(call)
+            }
+        });
     }
 
     pub(super) fn willing(&self) {
@@ -212,8 +252,13 @@ impl Net {
             }
             traffic.calls.push(call.clone());
             let reply = (traffic.script)(&call);
-            // Last, so that it is not dropped, and the lock not asked for, while a script panics under the lock.
-            (reply, call.is_push().then(|| Flight(self.clone(), call.url.clone())))
+            // Last, so that it is not dropped, and the lock not asked for, while a script panics
+            // under the lock.
+            (
+                reply,
+                call.is_push()
+                    .then(|| Flight(self.clone(), call.url.clone())),
+            )
         };
         tokio::time::sleep(reply.after).await;
         reply.result
@@ -234,9 +279,16 @@ struct TestNames;
 impl Resolve for TestNames {
     fn resolve(&self, name: Name) -> Resolving {
         let mut hasher = DefaultHasher::new();
-        let name = if name.as_str().starts_with("same-") { "same" } else { name.as_str() };
+        let name = if name.as_str().starts_with("same-") {
+            "same"
+        } else {
+            name.as_str()
+        };
         name.hash(&mut hasher);
-        let address = SocketAddr::from((Ipv6Addr::from_bits(0x2a00 << 112 | u128::from(hasher.finish())), 0));
+        let address = SocketAddr::from((
+            Ipv6Addr::from_bits(0x2a00 << 112 | u128::from(hasher.finish())),
+            0,
+        ));
         Box::pin(async move { Ok(Box::new([address].into_iter()) as Addrs) })
     }
 }
@@ -283,14 +335,34 @@ impl Rig {
         notify.moved(record.no, record.head());
         notify.moved(other.no, other.head());
         let net = Net::new(start);
-        let catalog = Catalog::new(CatalogSnapshot::new([blog(record.no), self::other(other.no)], []));
-        let gate = ReadGate { catalog, auth: authenticator(&clock) };
-        Self::at_work(store, notify, net, record.no, (clock, config, gate, OwnPlaces::default())).await
+        let catalog = Catalog::new(CatalogSnapshot::new(
+            [blog(record.no), self::other(other.no)],
+            [],
+        ));
+        let gate = ReadGate {
+            catalog,
+            auth: authenticator(&clock),
+        };
+        Self::at_work(
+            store,
+            notify,
+            net,
+            record.no,
+            (clock, config, gate, OwnPlaces::default()),
+        )
+        .await
     }
 
-    /// Another process on the same store, with another configuration, which answers itself at these places.
+    /// Another process on the same store, with another configuration, which answers itself at these
+    /// places.
     pub(super) async fn beside(self, config: Config, own: OwnPlaces) -> Self {
-        Self { config, own, ..self }.killed().await
+        Self {
+            config,
+            own,
+            ..self
+        }
+        .killed()
+        .await
     }
 
     async fn at_work(
@@ -300,8 +372,14 @@ impl Rig {
         feed: FeedNo,
         (clock, config, gate, own): (Arc<dyn Clock>, Config, ReadGate, OwnPlaces),
     ) -> Self {
-        let site = Arc::new(Site::new(&Url::parse("http://feeds.example:8080/").unwrap(), ""));
-        let limits = readers::Config { push_bytes_max: config.push_bytes_max, ..readers::Config::default() };
+        let site = Arc::new(Site::new(
+            &Url::parse("http://feeds.example:8080/").unwrap(),
+            "",
+        ));
+        let limits = readers::Config {
+            push_bytes_max: config.push_bytes_max,
+            ..readers::Config::default()
+        };
         let readers = Readers::new(store.clone(), notify.clone(), clock.clone(), site, limits);
         let hub = Hub::new(Parts {
             config: config.clone(),
@@ -319,33 +397,60 @@ impl Rig {
             gate: gate.clone(),
         });
         hub.start().await.unwrap();
-        Self { store, notify, net, hub, feed, clock, config, gate, own }
+        Self {
+            store,
+            notify,
+            net,
+            hub,
+            feed,
+            clock,
+            config,
+            gate,
+            own,
+        }
     }
 
     /// The process ends at once and another begins on the same store.
     pub(super) async fn killed(self) -> Self {
-        let Self { store, notify, net, hub, feed, clock, config, gate, own } = self;
+        let Self {
+            store,
+            notify,
+            net,
+            hub,
+            feed,
+            clock,
+            config,
+            gate,
+            own,
+        } = self;
         hub.shutdown(Duration::ZERO).await;
         Self::at_work(store, notify, net, feed, (clock, config, gate, own)).await
     }
 
     /// The configuration loses `blog`.
     pub(super) fn withdraw(&self) {
-        self.gate.catalog.publish(CatalogSnapshot::new([other(FeedNo(2))], [("blog".to_owned(), self.feed)]));
+        self.gate.catalog.publish(CatalogSnapshot::new(
+            [other(FeedNo(2))],
+            [("blog".to_owned(), self.feed)],
+        ));
     }
 
     /// The configuration gives `blog` other readers.
     pub(super) fn protect(&self, access: AccessSettings) {
         let mut blog = blog(self.feed);
         blog.settings.access = access;
-        self.gate.catalog.publish(CatalogSnapshot::new([blog, other(FeedNo(2))], []));
+        self.gate
+            .catalog
+            .publish(CatalogSnapshot::new([blog, other(FeedNo(2))], []));
     }
 
     /// The configuration shows readers of `blog` parts of it.
     pub(super) fn show(&self, rules: &[ShowRule]) {
         let mut blog = blog(self.feed);
         blog.settings.show = rules.to_vec();
-        self.gate.catalog.publish(CatalogSnapshot::new([blog, other(FeedNo(2))], []));
+        self.gate
+            .catalog
+            .publish(CatalogSnapshot::new([blog, other(FeedNo(2))], []));
     }
 
     /// The operator changes users and tokens.
@@ -355,28 +460,41 @@ impl Rig {
 
     /// Asks the hub by the bearer of a token, as the server hands it on.
     pub(super) async fn ask_as(&self, token: Option<&str>, form: &[(&str, &str)]) -> u16 {
-        let body = form_urlencoded::Serializer::new(String::new()).extend_pairs(form).finish();
-        let request = http::Request::post("/hub").header("content-type", "application/x-www-form-urlencoded");
+        let body = form_urlencoded::Serializer::new(String::new())
+            .extend_pairs(form)
+            .finish();
+        let request =
+            http::Request::post("/hub").header("content-type", "application/x-www-form-urlencoded");
         let mut request = request.body(Bytes::from(body)).unwrap();
         if let Some(token) = token {
             let credentials = Credentials::Bearer(Secret::new(token));
-            let AuthVerdict::Known(principal) = self.gate.auth.check(&credentials, None).await else {
+            let AuthVerdict::Known(principal) = self.gate.auth.check(&credentials, None).await
+            else {
                 panic!("the token is known");
             };
             request.extensions_mut().insert(principal);
         }
-        self.hub.handle(request, Some(CLIENT)).await.status().as_u16()
+        self.hub
+            .handle(request, Some(CLIENT))
+            .await
+            .status()
+            .as_u16()
     }
 
     /// The configuration has `blog` again.
     pub(super) fn serve_again(&self) {
-        self.gate.catalog.publish(CatalogSnapshot::new([blog(self.feed), other(FeedNo(2))], []));
+        self.gate.catalog.publish(CatalogSnapshot::new(
+            [blog(self.feed), other(FeedNo(2))],
+            [],
+        ));
     }
 
     /// The operator forgets `blog`, which was withdrawn.
     pub(super) async fn forget(&self) {
         assert!(self.store.forget(self.feed).await.unwrap());
-        self.gate.catalog.publish(self.gate.catalog.snapshot().without(self.feed));
+        self.gate
+            .catalog
+            .publish(self.gate.catalog.snapshot().without(self.feed));
         self.notify.forget(self.feed);
     }
 
@@ -391,7 +509,13 @@ impl Rig {
 
     /// The address behind a name.
     pub(super) async fn address_of(&self, name: &str) -> IpAddr {
-        TestNames.resolve(name.parse().unwrap()).await.unwrap().next().unwrap().ip()
+        TestNames
+            .resolve(name.parse().unwrap())
+            .await
+            .unwrap()
+            .next()
+            .unwrap()
+            .ip()
     }
 
     /// Time passes.
@@ -407,7 +531,9 @@ impl Rig {
     }
 
     pub(super) async fn ask_at(&self, path: &str, form: &[(&str, &str)]) -> Response<Bytes> {
-        let body = form_urlencoded::Serializer::new(String::new()).extend_pairs(form).finish();
+        let body = form_urlencoded::Serializer::new(String::new())
+            .extend_pairs(form)
+            .finish();
         let request = http::Request::post(path)
             .header("content-type", "application/x-www-form-urlencoded")
             .body(Bytes::from(body));
@@ -416,17 +542,31 @@ impl Rig {
 
     /// Asks to subscribe a callback to [`TOPIC`], from an address.
     pub(super) async fn ask_from(&self, client: [u8; 4], callback: &str) -> u16 {
-        let form = [("hub.mode", "subscribe"), ("hub.topic", TOPIC), ("hub.callback", callback)];
-        let body = form_urlencoded::Serializer::new(String::new()).extend_pairs(form).finish();
+        let form = [
+            ("hub.mode", "subscribe"),
+            ("hub.topic", TOPIC),
+            ("hub.callback", callback),
+        ];
+        let body = form_urlencoded::Serializer::new(String::new())
+            .extend_pairs(form)
+            .finish();
         let request = http::Request::post("/hub")
             .header("content-type", "application/x-www-form-urlencoded")
             .body(Bytes::from(body));
-        self.hub.handle(request.unwrap(), Some(client.into())).await.status().as_u16()
+        self.hub
+            .handle(request.unwrap(), Some(client.into()))
+            .await
+            .status()
+            .as_u16()
     }
 
     /// Asks to subscribe [`CALLBACK`] to [`TOPIC`]; more parameters follow the usual three.
     pub(super) async fn ask_to(&self, mode: &str, more: &[(&str, &str)]) -> (u16, String) {
-        let mut form = vec![("hub.mode", mode), ("hub.topic", TOPIC), ("hub.callback", CALLBACK)];
+        let mut form = vec![
+            ("hub.mode", mode),
+            ("hub.topic", TOPIC),
+            ("hub.callback", CALLBACK),
+        ];
         form.extend(more);
         self.ask(&form).await
     }
@@ -459,7 +599,10 @@ impl Rig {
 
     /// Every subscription.
     pub(super) async fn subs(&self) -> Vec<(Subscription, Progress)> {
-        self.store.subscriptions(None, None, usize::MAX).await.unwrap()
+        self.store
+            .subscriptions(None, None, usize::MAX)
+            .await
+            .unwrap()
     }
 
     pub(super) async fn acked(&self) -> String {
@@ -467,13 +610,21 @@ impl Rig {
     }
 
     pub(super) fn counts(&self) -> SubscriptionCounts {
-        self.hub.counts().get(&self.feed).copied().unwrap_or_default()
+        self.hub
+            .counts()
+            .get(&self.feed)
+            .copied()
+            .unwrap_or_default()
     }
 
     /// Commits changes, says so, and lets everybody act on it.
     pub(super) async fn commit(&self, changes: Vec<Change>) {
         let record = self.store.feed(self.feed).await.unwrap();
-        let commit = Commit { changes, ready: true, ..Commit::nothing(&record) };
+        let commit = Commit {
+            changes,
+            ready: true,
+            ..Commit::nothing(&record)
+        };
         let receipt = self.store.commit(commit).await.unwrap();
         self.notify.moved(self.feed, receipt.feed.head());
         tokio::time::sleep(Duration::from_millis(1)).await;
@@ -484,7 +635,8 @@ impl Rig {
     }
 
     pub(super) async fn add_all(&self, numbers: impl IntoIterator<Item = u32>) {
-        self.commit(numbers.into_iter().map(testing::add).collect()).await;
+        self.commit(numbers.into_iter().map(testing::add).collect())
+            .await;
     }
 
     pub(super) async fn edit(&self, n: u32, title: &str) {
@@ -529,5 +681,8 @@ fn other(no: FeedNo) -> RegisteredFeed {
 }
 
 fn registered(no: FeedNo, name: &str, origin: &str) -> RegisteredFeed {
-    RegisteredFeed { no, settings: FeedSettings::new(name, Url::parse(origin).unwrap()) }
+    RegisteredFeed {
+        no,
+        settings: FeedSettings::new(name, Url::parse(origin).unwrap()),
+    }
 }

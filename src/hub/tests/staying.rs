@@ -25,15 +25,34 @@ async fn a_renewal_changes_terms_once_it_is_verified_and_never_the_position() {
     rig.add(1).await;
     let (before, acked) = (rig.sub().await.unwrap(), rig.progress().await.acked);
 
-    let new = [("hub.secret", "new"), ("hub.lease_seconds", "1000"), ("hub.verify_token", "x")];
-    rig.net.on(|call| if call.is_push() { Reply::down() } else { Reply::status(404) });
+    let new = [
+        ("hub.secret", "new"),
+        ("hub.lease_seconds", "1000"),
+        ("hub.verify_token", "x"),
+    ];
+    rig.net.on(|call| {
+        if call.is_push() {
+            Reply::down()
+        } else {
+            Reply::status(404)
+        }
+    });
     assert_eq!(rig.ask_to("subscribe", &new).await.0, 202);
     rig.wait(4).await;
     let refused = rig.sub().await.unwrap();
-    assert_eq!((&refused.target, refused.lease), (&before.target, before.lease));
+    assert_eq!(
+        (&refused.target, refused.lease),
+        (&before.target, before.lease)
+    );
     assert_eq!((refused.pending, rig.progress().await.acked), (None, acked));
 
-    rig.net.on(|call| if call.is_push() { Reply::down() } else { Reply::down().after(9) });
+    rig.net.on(|call| {
+        if call.is_push() {
+            Reply::down()
+        } else {
+            Reply::down().after(9)
+        }
+    });
     rig.net.taken();
     assert_eq!(rig.ask_to("subscribe", &new).await.0, 202);
     rig.wait(8).await;
@@ -47,7 +66,10 @@ async fn a_renewal_changes_terms_once_it_is_verified_and_never_the_position() {
     assert_eq!(rig.callback().await.secret, Some(Secret::new("new")));
     assert!(renewed.lease.unwrap().until < before.lease.unwrap().until);
     let pushes = rig.net.pushes();
-    assert!(pushes.iter().all(|push| push.prev().is_empty()), "the position is the one before");
+    assert!(
+        pushes.iter().all(|push| push.prev().is_empty()),
+        "the position is the one before"
+    );
     assert_eq!(rig.acked().await, rig.head().await);
 }
 
@@ -99,11 +121,14 @@ async fn a_dead_subscriber_is_tried_until_its_lease_ends() {
 #[tokio::test(start_paused = true)]
 async fn the_old_dialect_is_asked_whether_to_go_on_before_the_lease_ends() {
     let rig = Rig::new().await;
-    rig.subscribed(&[("hub.verify", "async"), ("hub.verify_token", "t")]).await;
+    rig.subscribed(&[("hub.verify", "async"), ("hub.verify_token", "t")])
+        .await;
     rig.wait(8 * DAY_SECS - 10).await;
     assert!(rig.net.taken().is_empty());
     rig.wait(20).await;
-    let [question] = &rig.net.taken()[..] else { panic!("one question") };
+    let [question] = &rig.net.taken()[..] else {
+        panic!("one question")
+    };
     assert_eq!(question.param("hub.mode").as_deref(), Some("subscribe"));
     assert_eq!(question.param("hub.verify_token").as_deref(), Some("t"));
     assert_eq!(question.param("hub.topic").as_deref(), Some(TOPIC));
@@ -131,7 +156,10 @@ async fn an_old_subscriber_that_does_not_want_to_go_on_is_let_go() {
 // HUB-16: everybody else renews, or not.
 #[tokio::test(start_paused = true)]
 async fn nobody_else_is_asked() {
-    for more in [&[][..], &[("hub.verify", "async"), ("hub.lease_seconds", "864000")][..]] {
+    for more in [
+        &[][..],
+        &[("hub.verify", "async"), ("hub.lease_seconds", "864000")][..],
+    ] {
         let rig = Rig::new().await;
         rig.subscribed(more).await;
         rig.wait(11 * DAY_SECS).await;
@@ -147,7 +175,12 @@ async fn a_restart_forgets_nothing() {
     rig.subscribed(&[("hub.secret", "s")]).await;
     let waiting = "http://late.example/cb";
     rig.net.on_verify(|_| Reply::down());
-    rig.ask(&[("hub.mode", "subscribe"), ("hub.topic", TOPIC), ("hub.callback", waiting)]).await;
+    rig.ask(&[
+        ("hub.mode", "subscribe"),
+        ("hub.topic", TOPIC),
+        ("hub.callback", waiting),
+    ])
+    .await;
     rig.wait(1).await;
     rig.net.on_push(|_| Reply::down());
     rig.add(1).await;
@@ -159,8 +192,14 @@ async fn a_restart_forgets_nothing() {
     rig.net.willing();
     rig.wait(60).await;
     let calls = rig.net.taken();
-    assert!(calls.iter().any(|call| call.url.starts_with(waiting)), "the verification goes on");
-    let push = calls.iter().find(|call| call.is_push() && call.url == CALLBACK).unwrap();
+    assert!(
+        calls.iter().any(|call| call.url.starts_with(waiting)),
+        "the verification goes on"
+    );
+    let push = calls
+        .iter()
+        .find(|call| call.is_push() && call.url == CALLBACK)
+        .unwrap();
     assert_eq!((push.prev(), push.last()), ("", rig.head().await.as_str()));
     assert!(push.header("x-hub-signature").starts_with("sha256="));
     assert_eq!(rig.counts().active, 2);
@@ -198,7 +237,10 @@ impl Clock for SetBack {
 async fn retries_and_leases_end_in_time_although_the_clock_is_set_back() {
     for restarts in [false, true] {
         let paused = Paused::from(START.plus_secs(100 * DAY_SECS).micros());
-        let clock = Arc::new(SetBack { paused, by_secs: AtomicU64::new(0) });
+        let clock = Arc::new(SetBack {
+            paused,
+            by_secs: AtomicU64::new(0),
+        });
         let rig = Rig::by(Config::default(), clock.clone()).await;
         rig.commit(vec![]).await;
         rig.subscribed(&[("hub.lease_seconds", "86400")]).await;
@@ -215,7 +257,8 @@ async fn retries_and_leases_end_in_time_although_the_clock_is_set_back() {
     }
 }
 
-// Killed while a push is under way: it may have been taken, so it is sent once more, with the same prev.
+// Killed while a push is under way: it may have been taken, so it is sent once more, with the same
+// prev.
 #[tokio::test(start_paused = true)]
 async fn a_push_that_was_cut_off_is_sent_again_after_the_restart() {
     let mut rig = Rig::new().await;
@@ -229,14 +272,22 @@ async fn a_push_that_was_cut_off_is_sent_again_after_the_restart() {
         rig = rig.killed().await;
         rig.wait(8).await;
         for push in rig.net.pushes() {
-            assert!(push.prev() == before.1 || push.prev() == before.0, "{} on {before:?}", push.prev());
+            assert!(
+                push.prev() == before.1 || push.prev() == before.0,
+                "{} on {before:?}",
+                push.prev()
+            );
             before = (push.prev().to_owned(), push.last().to_owned());
         }
     }
-    assert_eq!((rig.acked().await, before.1), (rig.head().await, rig.head().await));
+    assert_eq!(
+        (rig.acked().await, before.1),
+        (rig.head().await, rig.head().await)
+    );
 }
 
-// DESIGN section 8: stopped in order, what is under way is finished and noted, and nothing is sent twice.
+// DESIGN section 8: stopped in order, what is under way is finished and noted, and nothing is sent
+// twice.
 #[tokio::test(start_paused = true)]
 async fn a_hub_that_stops_finishes_the_push_under_way() {
     let rig = Rig::new().await;
@@ -253,7 +304,11 @@ async fn a_hub_that_stops_finishes_the_push_under_way() {
 
 #[tokio::test(start_paused = true)]
 async fn a_hub_that_stops_does_not_wait_for_ever() {
-    let rig = Rig::with(Config { deliver_secs: 600, ..Config::default() }).await;
+    let rig = Rig::with(Config {
+        deliver_secs: 600,
+        ..Config::default()
+    })
+    .await;
     rig.subscribed(&[]).await;
     rig.net.on_push(|_| Reply::status(200).after(500));
     rig.add(1).await;
@@ -301,10 +356,34 @@ fn a_configuration_that_cannot_be_meant_names_its_key() {
     };
     let base = Config::default;
     check(base(), "");
-    check(Config { push_items_max: 0, ..base() }, "push_items_max");
-    check(Config { lease_min_secs: 900_000, ..base() }, "lease_default_secs");
-    check(Config { lease_min_secs: 9_000_000, ..base() }, "lease_max_secs");
-    check(Config { lease_max_secs: u64::MAX, ..base() }, "lease_max_secs");
+    check(
+        Config {
+            push_items_max: 0,
+            ..base()
+        },
+        "push_items_max",
+    );
+    check(
+        Config {
+            lease_min_secs: 900_000,
+            ..base()
+        },
+        "lease_default_secs",
+    );
+    check(
+        Config {
+            lease_min_secs: 9_000_000,
+            ..base()
+        },
+        "lease_max_secs",
+    );
+    check(
+        Config {
+            lease_max_secs: u64::MAX,
+            ..base()
+        },
+        "lease_max_secs",
+    );
     assert_eq!(toml::from_str::<Config>("").unwrap(), base());
     assert!(toml::from_str::<Config>("lease_secs = 1").is_err());
 }

@@ -15,7 +15,11 @@ fn parameters_are_appended_and_the_callbacks_own_query_stays_as_it_is() {
             .map(|pair| (pair[0].as_str().unwrap(), pair[1].as_str().unwrap()))
             .collect();
         let callback = case["callback"].as_str().unwrap();
-        assert_eq!(url(callback, &params).as_deref(), case["expect"].as_str(), "{callback}");
+        assert_eq!(
+            url(callback, &params).as_deref(),
+            case["expect"].as_str(),
+            "{callback}"
+        );
     }
 }
 
@@ -42,7 +46,16 @@ fn only_a_2xx_with_the_challenge_is_a_yes() {
         check(Ok((200, body)), false, "yes");
     }
     check(Ok((204, "c1")), false, "yes");
-    for body in ["", "c2", "c1 ", " c1", "\"c1\"", "c1\n\n", "c1\r\n\r\n", "C1"] {
+    for body in [
+        "",
+        "c2",
+        "c1 ",
+        " c1",
+        "\"c1\"",
+        "c1\n\n",
+        "c1\r\n\r\n",
+        "C1",
+    ] {
         check(Ok((200, body)), false, "no");
     }
     for status in [301, 302, 307, 400, 401, 403, 404, 410] {
@@ -56,14 +69,26 @@ fn what_may_pass_is_asked_again() {
         check(Ok((status, "")), false, "later");
     }
     check(
-        Err(FetchError::Timeout { after: Duration::from_secs(10), awaited: Awaited::Whole }),
+        Err(FetchError::Timeout {
+            after: Duration::from_secs(10),
+            awaited: Awaited::Whole,
+        }),
         false,
         "later",
     );
-    check(Err(FetchError::Connect(ConnectFault::Refused, "refused".into())), false, "later");
-    // SSRF: no connection is made, and a name that leads inside is told from no name that leads nowhere.
+    check(
+        Err(FetchError::Connect(ConnectFault::Refused, "refused".into())),
+        false,
+        "later",
+    );
+    // SSRF: no connection is made, and a name that leads inside is told from no name that leads
+    // nowhere.
     check(Err(FetchError::Refused(Refused::Address)), false, "later");
-    check(Err(FetchError::Resolve(NameFault::Unknown, "nowhere".into())), false, "later");
+    check(
+        Err(FetchError::Resolve(NameFault::Unknown, "nowhere".into())),
+        false,
+        "later",
+    );
     check(Err(FetchError::Refused(Refused::Port(22))), true, "no");
 }
 
@@ -81,8 +106,12 @@ fn in_the_old_dialect_only_404_is_a_final_no() {
 fn a_callback_may_say_when_to_ask_again() {
     let mut answer = Response::new(Bytes::new());
     *answer.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
-    answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from(77));
+    answer
+        .headers_mut()
+        .insert(RETRY_AFTER, HeaderValue::from(77));
     let verdict = judge(&Ok(answer), Some("c1"), false, SystemTime::UNIX_EPOCH);
-    let Verdict::Later { retry_after, .. } = verdict else { panic!("{verdict:?}") };
+    let Verdict::Later { retry_after, .. } = verdict else {
+        panic!("{verdict:?}")
+    };
     assert_eq!(retry_after, Some(Duration::from_secs(77)));
 }

@@ -1,5 +1,5 @@
-//! Controls of permalink checks: the page of a post that is in the feed now is asked for, so that the pages of missing posts
-//! can be told apart from it; not what it proves.
+//! Controls of permalink checks: the page of a post that is in the feed now is asked for, so that
+//! the pages of missing posts can be told apart from it; not what it proves.
 
 use super::{Check, Checked, few, page_of, pause};
 use crate::{
@@ -29,7 +29,8 @@ use tokio_util::sync::CancellationToken;
 const LOOKED_THROUGH_MAX: usize = 10;
 
 impl Check<'_> {
-    /// Asks for the page of a post that is in the feed, another one than those `tried` before, and keeps what it says.
+    /// Asks for the page of a post that is in the feed, another one than those `tried` before, and
+    /// keeps what it says.
     pub(super) async fn control(
         &self,
         upstream: &Upstream,
@@ -39,7 +40,11 @@ impl Check<'_> {
     ) -> Result<Option<Checked>, Failure> {
         let now = self.context.now();
         let Some((url, entry)) = self.control_page(last, tried).await? else {
-            let control = PageControl { at: now, finding: ControlFinding::NoPost, ..PageControl::default() };
+            let control = PageControl {
+                at: now,
+                finding: ControlFinding::NoPost,
+                ..PageControl::default()
+            };
             return self.controlled(control).await.map(Some);
         };
         let reply = tokio::select! {
@@ -47,43 +52,80 @@ impl Check<'_> {
             () = stop.cancelled() => return Ok(None),
         };
         let now = self.context.now();
-        let found =
-            |finding| PageControl { at: now, finding, landing: url.clone(), ..PageControl::default() };
+        let found = |finding| PageControl {
+            at: now,
+            finding,
+            landing: url.clone(),
+            ..PageControl::default()
+        };
         let (control, host_pause) = match reply {
             PageReply::Deferred { wait_secs } => {
                 let next_at = Some(now.plus_secs(wait_secs.max(1)));
-                return Ok(Some(Checked { next_at, ..Checked::default() }));
+                return Ok(Some(Checked {
+                    next_at,
+                    ..Checked::default()
+                }));
             }
             PageReply::Failed => (found(ControlFinding::Refused), None),
             PageReply::Elsewhere => (found(ControlFinding::Elsewhere), None),
             PageReply::Answer(answer) => {
-                let host_pause = answer.host.clone().zip(pause(&answer, self.feed, self.state, now));
+                let host_pause = answer
+                    .host
+                    .clone()
+                    .zip(pause(&answer, self.feed, self.state, now));
                 let others = self.others(last).await?;
-                let landing = answer.landing.as_ref().map_or_else(|| url.clone(), ToString::to_string);
-                let (finding, alike) = compute(move || compared(&answer, entry.as_deref(), &others)).await?;
-                (PageControl { landing, alike, ..found(finding) }, host_pause)
+                let landing = answer
+                    .landing
+                    .as_ref()
+                    .map_or_else(|| url.clone(), ToString::to_string);
+                let (finding, alike) =
+                    compute(move || compared(&answer, entry.as_deref(), &others)).await?;
+                (
+                    PageControl {
+                        landing,
+                        alike,
+                        ..found(finding)
+                    },
+                    host_pause,
+                )
             }
         };
         let checked = self.controlled(control).await?;
-        Ok(Some(Checked { host_pause, ..checked }))
+        Ok(Some(Checked {
+            host_pause,
+            ..checked
+        }))
     }
 
-    /// The page that is asked for as the control, and the post that it must show: one that is in the feed. A feed without
-    /// posts has none, and the front page of its site shows at least that the site is up.
+    /// The page that is asked for as the control, and the post that it must show: one that is in
+    /// the feed. A feed without posts has none, and the front page of its site shows at least that
+    /// the site is up.
     async fn control_page(
         &self,
         last: &WindowState,
         tried: u8,
     ) -> Result<Option<(String, Option<Arc<Entry>>)>, Failure> {
         if last.control_candidates().is_empty() {
-            let metadata = self.context.store.feed(self.feed.no).await.map_err(store_failure)?.metadata;
+            let metadata = self
+                .context
+                .store
+                .feed(self.feed.no)
+                .await
+                .map_err(store_failure)?
+                .metadata;
             let reach = OwnOrigins::new(self.feed.url.clone(), self.feed.aliases.clone());
-            return Ok(reach.front_page(metadata.link("alternate")).map(|url| (url, None)));
+            return Ok(reach
+                .front_page(metadata.link("alternate"))
+                .map(|url| (url, None)));
         }
-        Ok(self.post_with_page(last, tried).await?.map(|(url, entry)| (url, Some(entry))))
+        Ok(self
+            .post_with_page(last, tried)
+            .await?
+            .map(|(url, entry)| (url, Some(entry))))
     }
 
-    /// The best of the posts that may be the control and have a page of their own; after controls that failed, the next one.
+    /// The best of the posts that may be the control and have a page of their own; after controls
+    /// that failed, the next one.
     async fn post_with_page(
         &self,
         last: &WindowState,
@@ -93,7 +135,12 @@ impl Check<'_> {
         let mut skipped = usize::from(tried) % candidates.len().max(1);
         let mut first = None;
         for id in candidates.into_iter().take(LOOKED_THROUGH_MAX) {
-            let item = self.context.store.item(self.feed.no, id).await.map_err(store_failure)?;
+            let item = self
+                .context
+                .store
+                .item(self.feed.no, id)
+                .await
+                .map_err(store_failure)?;
             let Some(found) = item.and_then(|item| {
                 let entry = item.shared_entry()?;
                 Some((page_of(self.feed, &entry)?, entry))
@@ -111,11 +158,23 @@ impl Check<'_> {
 
     /// The contents of missing items and of recent tombstones, by which a page is compared.
     async fn others(&self, last: &WindowState) -> Result<Vec<(ItemId, Arc<Entry>)>, Failure> {
-        let mut others: Vec<_> =
-            last.tombstones.iter().map(|gone| (gone.id, Arc::clone(&gone.entry))).collect();
-        let suspects = last.absence.items.iter().filter(|row| row.suspect.is_some());
+        let mut others: Vec<_> = last
+            .tombstones
+            .iter()
+            .map(|gone| (gone.id, Arc::clone(&gone.entry)))
+            .collect();
+        let suspects = last
+            .absence
+            .items
+            .iter()
+            .filter(|row| row.suspect.is_some());
         for row in suspects.take(ALIKE_MAX) {
-            let item = self.context.store.item(self.feed.no, row.id).await.map_err(store_failure)?;
+            let item = self
+                .context
+                .store
+                .item(self.feed.no, row.id)
+                .await
+                .map_err(store_failure)?;
             others.extend(item.and_then(|item| Some((row.id, item.shared_entry()?))));
         }
         Ok(others)
@@ -124,7 +183,11 @@ impl Check<'_> {
     /// Keeps and commits a control.
     async fn controlled(&self, control: PageControl) -> Result<Checked, Failure> {
         let at = control.at;
-        let recorded = RecordedControl { at_us: at.micros(), at: at.rfc3339(), control: control.finding };
+        let recorded = RecordedControl {
+            at_us: at.micros(),
+            at: at.rfc3339(),
+            control: control.finding,
+        };
         record_answer(self.feed, RecordedAnswer::Control(recorded)).await?;
         self.compared(control).await
     }
@@ -132,16 +195,30 @@ impl Check<'_> {
     /// Commits a control, wherever it is known from.
     pub async fn compared(&self, control: PageControl) -> Result<Checked, Failure> {
         let control = &control;
-        let committed =
-            transact(self.context, self.feed, "a page of it was compared", |snapshot| async move {
+        let committed = transact(
+            self.context,
+            self.feed,
+            "a page of it was compared",
+            |snapshot| async move {
                 let window = &snapshot.known.window;
                 let absence = window.absence.controlled(control.clone());
-                let last = Some(WindowState { absence, ..window.clone() });
-                Ok(Decision::Commit(Commit { last, ..Commit::nothing(&snapshot.record) }, ()))
-            });
+                let last = Some(WindowState {
+                    absence,
+                    ..window.clone()
+                });
+                Ok(Decision::Commit(
+                    Commit {
+                        last,
+                        ..Commit::nothing(&snapshot.record)
+                    },
+                    (),
+                ))
+            },
+        );
         let (receipt, ()) = committed.await?.expect("every control is committed");
         self.context.metrics.permalink_check("control");
-        // A control that went well and the page that it was asked for are one question to the host, a second apart.
+        // A control that went well and the page that it was asked for are one question to the host,
+        // a second apart.
         let asked = !matches!(
             control.finding,
             ControlFinding::Shown
@@ -149,12 +226,16 @@ impl Check<'_> {
                 | ControlFinding::FrontPage
                 | ControlFinding::NoPost
         );
-        Ok(Checked { next_at: receipt.feed.window.next_check_at, asked, ..Checked::default() })
+        Ok(Checked {
+            next_at: receipt.feed.window.next_check_at,
+            asked,
+            ..Checked::default()
+        })
     }
 }
 
-/// The finding of an answer about a post that is in the feed, or about the front page, and the other items whose words stand
-/// on it.
+/// The finding of an answer about a post that is in the feed, or about the front page, and the
+/// other items whose words stand on it.
 fn compared(
     answer: &PageAnswer,
     post: Option<&Entry>,
@@ -164,10 +245,18 @@ fn compared(
         StatusCode::GONE => ControlFinding::Gone,
         StatusCode::NOT_FOUND => ControlFinding::NotFound,
         StatusCode::OK | StatusCode::NON_AUTHORITATIVE_INFORMATION => {
-            let hints = Hints { content_type: answer.content_type.as_deref(), ..Hints::default() };
+            let hints = Hints {
+                content_type: answer.content_type.as_deref(),
+                ..Hints::default()
+            };
             let page = PageText::new(&answer.body, &hints);
-            let counts = others.iter().map(|(id, other)| (*id, few(page.count(other))));
-            let alike = counts.filter(|(_, count)| *count > 0).take(ALIKE_MAX).collect();
+            let counts = others
+                .iter()
+                .map(|(id, other)| (*id, few(page.count(other))));
+            let alike = counts
+                .filter(|(_, count)| *count > 0)
+                .take(ALIKE_MAX)
+                .collect();
             let finding = match post {
                 None => ControlFinding::FrontPage,
                 Some(post) if page.shows(post) => ControlFinding::Shown,

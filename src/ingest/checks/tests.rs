@@ -34,8 +34,8 @@ fn posts(base: &str, letters: &str) -> String {
     format!("<rss version=\"2.0\"><channel><title>t</title>{items}</channel></rss>")
 }
 
-/// A blog from which `w` vanishes, and whose page of it answers like this. Documents confirm nothing before the audit a
-/// day later.
+/// A blog from which `w` vanishes, and whose page of it answers like this. Documents confirm
+/// nothing before the audit a day later.
 fn blog(base: &'static str, page: impl Fn() -> Scripted + Clone + Send + Sync + 'static) -> House {
     House::new(move |n, request| {
         match request.uri().path() {
@@ -44,13 +44,23 @@ fn blog(base: &'static str, page: impl Fn() -> Scripted + Clone + Send + Sync + 
             other => return ready(ok(String::leak(format!("The post called {}", &other[1..])))),
         }
         let letters = if n == 0 { "zyxwvut" } else { "zyxvuts" };
-        let same = request.headers().get("if-none-match").is_some_and(|sent| *sent == *letters);
-        let answer = Response::builder().status(if same { 304 } else { 200 }).header("etag", letters);
-        ready(answer.body(String::leak(posts(base, letters)) as &str).unwrap())
+        let same = request
+            .headers()
+            .get("if-none-match")
+            .is_some_and(|sent| *sent == *letters);
+        let answer = Response::builder()
+            .status(if same { 304 } else { 200 })
+            .header("etag", letters);
+        ready(
+            answer
+                .body(String::leak(posts(base, letters)) as &str)
+                .unwrap(),
+        )
     })
 }
 
-/// Polls hourly for so long, and asks for whatever page is due in between. Tells the reason of each tombstone.
+/// Polls hourly for so long, and asks for whatever page is due in between. Tells the reason of each
+/// tombstone.
 async fn watch(house: &House, feed: &FeedSpec, hours: u32) -> Vec<Reason> {
     let mut state = PollState::unpolled(URL);
     for _ in 0..hours {
@@ -73,29 +83,46 @@ async fn watch(house: &House, feed: &FeedSpec, hours: u32) -> Vec<Reason> {
         Content::Gone { reason, .. } => Some(*reason),
         Content::Live(_) => None,
     };
-    items.iter().filter_map(|item| reason(&item.content)).collect()
+    items
+        .iter()
+        .filter_map(|item| reason(&item.content))
+        .collect()
 }
 
 /// Asks for every page that is due.
 async fn ask(house: &House, feed: &FeedSpec, state: &PollState) {
-    while house.check(feed, state).await.next_at.is_some_and(|at| at <= house.context.now()) {}
+    while house
+        .check(feed, state)
+        .await
+        .next_at
+        .is_some_and(|at| at <= house.context.now())
+    {}
 }
 
 /// The requests for the page of `w`: the hour, and the URL. Other pages are controls.
 fn asked(house: &House) -> Vec<(u64, String)> {
     let seen = house.seen.lock().unwrap();
     let pages = seen.iter().filter(|seen| seen.url.ends_with("/w"));
-    pages.map(|seen| (seen.at_secs / 3600, seen.url.clone())).collect()
+    pages
+        .map(|seen| (seen.at_secs / 3600, seen.url.clone()))
+        .collect()
 }
 
 async fn memory(house: &House, feed: &FeedSpec) -> AbsenceState {
-    house.store.known(feed.no, Vec::new()).await.unwrap().window.absence
+    house
+        .store
+        .known(feed.no, Vec::new())
+        .await
+        .unwrap()
+        .window
+        .absence
 }
 
 const BLOG: &str = "http://blog.example";
 const PAGE: &str = "http://blog.example/w";
 
-/// The fate of `w` in so many hours when its page answers like this, and the times at which its page was asked for.
+/// The fate of `w` in so many hours when its page answers like this, and the times at which its
+/// page was asked for.
 async fn check(
     page: impl Fn() -> Scripted + Clone + Send + Sync + 'static,
     hours: u32,
@@ -107,7 +134,10 @@ async fn check(
     assert_eq!(watch(&house, &feed, hours).await, expect);
     let asked = asked(&house);
     assert!(asked.iter().all(|(_, url)| url == PAGE), "{asked:?}");
-    assert_eq!(asked.iter().map(|(hour, _)| *hour).collect::<Vec<_>>(), asked_at);
+    assert_eq!(
+        asked.iter().map(|(hour, _)| *hour).collect::<Vec<_>>(),
+        asked_at
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -126,7 +156,13 @@ async fn a_page_that_is_still_there_keeps_its_post() {
 
 #[tokio::test(start_paused = true)]
 async fn a_page_of_something_else_proves_nothing() {
-    check(|| ok("<title>Nothing here</title>"), 26, &[Reason::AbsentBracketed], &[1]).await;
+    check(
+        || ok("<title>Nothing here</title>"),
+        26,
+        &[Reason::AbsentBracketed],
+        &[1],
+    )
+    .await;
     let away = || status(301, &[("location", "http://elsewhere.example/w")]);
     check(away, 26, &[Reason::AbsentBracketed], &[1]).await;
     let home = || status(302, &[("location", "/rss")]);
@@ -142,8 +178,20 @@ async fn a_page_of_something_else_proves_nothing() {
 #[tokio::test(start_paused = true)]
 async fn a_server_that_fails_is_asked_three_times_while_documents_wait() {
     check(|| status(500, &[]), 26, &[], &[1, 2]).await;
-    check(|| status(500, &[]), 27, &[Reason::AbsentBracketed], &[1, 2, 26]).await;
-    check(|| status(403, &[]), 27, &[Reason::AbsentBracketed], &[1, 2, 26]).await;
+    check(
+        || status(500, &[]),
+        27,
+        &[Reason::AbsentBracketed],
+        &[1, 2, 26],
+    )
+    .await;
+    check(
+        || status(403, &[]),
+        27,
+        &[Reason::AbsentBracketed],
+        &[1, 2, 26],
+    )
+    .await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -159,7 +207,10 @@ async fn behind_a_sidecar_the_public_permalink_means_the_configured_origin() {
     let house = blog("https://blog.public", || status(410, &[]));
     let feed = house.feed("blog", URL, 3600, 3600).await;
     let public = Url::parse("https://blog.public/rss").unwrap();
-    let feed = FeedSpec { aliases: vec![public], ..feed };
+    let feed = FeedSpec {
+        aliases: vec![public],
+        ..feed
+    };
     assert_eq!(watch(&house, &feed, 2).await, [Reason::Gone]);
     assert_eq!(asked(&house), [(1, PAGE.to_owned())]);
 }
@@ -168,7 +219,13 @@ async fn behind_a_sidecar_the_public_permalink_means_the_configured_origin() {
 async fn one_switch_turns_them_off() {
     let house = blog(BLOG, || status(410, &[]));
     let feed = house.feed("blog", URL, 3600, 3600).await;
-    let feed = FeedSpec { deletions: DeletionSettings { permalink_checks: false, ..feed.deletions }, ..feed };
+    let feed = FeedSpec {
+        deletions: DeletionSettings {
+            permalink_checks: false,
+            ..feed.deletions
+        },
+        ..feed
+    };
     assert_eq!(watch(&house, &feed, 26).await, [Reason::AbsentBracketed]);
     assert_eq!(memory(&house, &feed).await.next_check_at(), None);
 }
@@ -176,20 +233,28 @@ async fn one_switch_turns_them_off() {
 #[tokio::test(start_paused = true)]
 async fn pages_of_a_private_blog_are_asked_for_with_its_credentials_if_that_is_allowed() {
     let house = blog(BLOG, || status(404, &[]));
-    let mut feed = house.feed("blog", "http://me:secret@blog.example/rss", 3600, 3600).await;
+    let mut feed = house
+        .feed("blog", "http://me:secret@blog.example/rss", 3600, 3600)
+        .await;
     feed.deletions.page_credentials = true;
     let state = house.poll(&feed, &PollState::unpolled(URL)).await;
     tokio::time::advance(Duration::from_secs(3600)).await;
     house.poll(&feed, &state.state).await;
     house.check(&feed, &state.state).await;
     let seen = house.seen.lock().unwrap().last().unwrap().clone();
-    assert!(seen.headers.get("authorization").is_some_and(|sent| sent.as_bytes().starts_with(b"Basic ")));
+    assert!(
+        seen.headers
+            .get("authorization")
+            .is_some_and(|sent| sent.as_bytes().starts_with(b"Basic "))
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_probe_says_who_asks_and_why_and_carries_no_validators() {
     let house = blog(BLOG, || status(429, &[("retry-after", "600")]));
-    let feed = house.feed("blog", "http://me:secret@blog.example/rss", 3600, 3600).await;
+    let feed = house
+        .feed("blog", "http://me:secret@blog.example/rss", 3600, 3600)
+        .await;
     let state = house.poll(&feed, &PollState::unpolled(URL)).await;
     tokio::time::advance(Duration::from_secs(3600)).await;
     house.poll(&feed, &state.state).await;
@@ -201,15 +266,38 @@ async fn a_probe_says_who_asks_and_why_and_carries_no_validators() {
     );
     let probed = house.check(&feed, &state.state).await;
     let until = house.context.now().plus_secs(600);
-    assert_eq!((probed.asked, probed.host_pause), (true, Some(("blog.example".into(), until))));
+    assert_eq!(
+        (probed.asked, probed.host_pause),
+        (true, Some(("blog.example".into(), until)))
+    );
     let seen = house.seen.lock().unwrap().last().unwrap().clone();
     assert_eq!(seen.url, PAGE);
-    let header = |name: &str| seen.headers.get(name).map(|value| value.to_str().unwrap().to_owned());
+    let header = |name: &str| {
+        seen.headers
+            .get(name)
+            .map(|value| value.to_str().unwrap().to_owned())
+    };
     let agent = header("user-agent").unwrap();
-    assert!(agent.starts_with("everfeed/") && agent.contains("+https://me.example/"), "{agent}");
-    assert!(agent.contains("whether a post that left its feed is still there"), "{agent}");
-    assert_eq!(header("authorization"), None, "an entry named the address, and learns no password");
-    let none = ["if-none-match", "if-modified-since", "cookie", "referer", "x-hub-subscribers"];
+    assert!(
+        agent.starts_with("everfeed/") && agent.contains("+https://me.example/"),
+        "{agent}"
+    );
+    assert!(
+        agent.contains("whether a post that left its feed is still there"),
+        "{agent}"
+    );
+    assert_eq!(
+        header("authorization"),
+        None,
+        "an entry named the address, and learns no password"
+    );
+    let none = [
+        "if-none-match",
+        "if-modified-since",
+        "cookie",
+        "referer",
+        "x-hub-subscribers",
+    ];
     assert!(none.iter().all(|name| header(name).is_none()));
 }
 
@@ -224,7 +312,10 @@ async fn the_evidence_tells_what_the_page_said() {
     let missing = evidence[0].1.suspect.unwrap();
     assert_eq!(evidence[0].1.reason, Reason::Gone);
     assert_eq!((missing.count, missing.permalink_check.asked), (1, 2));
-    assert_eq!(missing.permalink_check.last.map(|(_, said)| said), Some(CheckResult::NotFound));
+    assert_eq!(
+        missing.permalink_check.last.map(|(_, said)| said),
+        Some(CheckResult::NotFound)
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -236,7 +327,10 @@ async fn what_was_not_read_of_a_long_page_may_show_the_post() {
     let feed = house.feed("blog", URL, 3600, 3600).await;
     watch(&house, &feed, 2).await;
     let memory = memory(&house, &feed).await;
-    let said = memory.suspects().next().and_then(|row| row.suspect?.permalink_check.last);
+    let said = memory
+        .suspects()
+        .next()
+        .and_then(|row| row.suspect?.permalink_check.last);
     assert_eq!(said.map(|(_, said)| said), Some(CheckResult::Nothing));
 }
 
@@ -248,14 +342,23 @@ fn blog_of_pages(page: impl Fn(&str) -> Scripted + Clone + Send + Sync + 'static
             return ready(page(&path[1..]));
         }
         let letters = if n == 0 { "zyxwvut" } else { "zyxvuts" };
-        let same = request.headers().get("if-none-match").is_some_and(|sent| *sent == *letters);
-        let answer = Response::builder().status(if same { 304 } else { 200 }).header("etag", letters);
-        ready(answer.body(String::leak(posts(BLOG, letters)) as &str).unwrap())
+        let same = request
+            .headers()
+            .get("if-none-match")
+            .is_some_and(|sent| *sent == *letters);
+        let answer = Response::builder()
+            .status(if same { 304 } else { 200 })
+            .header("etag", letters);
+        ready(
+            answer
+                .body(String::leak(posts(BLOG, letters)) as &str)
+                .unwrap(),
+        )
     })
 }
 
-/// The last result for `w`, and the requests for pages in so many hours, when every page answers like this. Nothing may
-/// become of it but what documents prove.
+/// The last result for `w`, and the requests for pages in so many hours, when every page answers
+/// like this. Nothing may become of it but what documents prove.
 async fn uninformative(
     hours: u32,
     page: impl Fn(&str) -> Scripted + Clone + Send + Sync + 'static,
@@ -263,10 +366,24 @@ async fn uninformative(
     let house = blog_of_pages(page);
     let feed = house.feed("blog", URL, 3600, 3600).await;
     let reasons = watch(&house, &feed, hours).await;
-    assert!(reasons.iter().all(|reason| *reason == Reason::AbsentBracketed), "{reasons:?}");
+    assert!(
+        reasons
+            .iter()
+            .all(|reason| *reason == Reason::AbsentBracketed),
+        "{reasons:?}"
+    );
     let absence = memory(&house, &feed).await;
-    let said = absence.suspects().next().and_then(|row| row.suspect?.permalink_check.last);
-    let pages = house.seen.lock().unwrap().iter().filter(|seen| !seen.url.ends_with("/rss")).count();
+    let said = absence
+        .suspects()
+        .next()
+        .and_then(|row| row.suspect?.permalink_check.last);
+    let pages = house
+        .seen
+        .lock()
+        .unwrap()
+        .iter()
+        .filter(|seen| !seen.url.ends_with("/rss"))
+        .count();
     (said.map(|(_, said)| said), pages)
 }
 
@@ -277,18 +394,34 @@ async fn a_page_says_nothing_where_every_page_answers_alike() {
     for (status_code, finding) in [(404, NotFound), (410, Gone), (403, Refused), (500, Refused)] {
         let (said, asked) = uninformative(2, move |_| status(status_code, &[])).await;
         assert_eq!(said, says(finding), "{status_code}");
-        assert!(asked <= 2, "one control, or another where a post may be at fault: {status_code} {asked}");
+        assert!(
+            asked <= 2,
+            "one control, or another where a post may be at fault: {status_code} {asked}"
+        );
     }
-    assert_eq!(uninformative(2, |_| ok("<div id=app></div>")).await.0, says(Silent), "a shell for scripts");
+    assert_eq!(
+        uninformative(2, |_| ok("<div id=app></div>")).await.0,
+        says(Silent),
+        "a shell for scripts"
+    );
     let front = |post: &str| match post {
         "" => ok("The post called z The post called y"),
         _ => status(302, &[("location", "/")]),
     };
-    assert_eq!(uninformative(2, front).await.0, says(Silent), "the front page for all");
+    assert_eq!(
+        uninformative(2, front).await.0,
+        says(Silent),
+        "the front page for all"
+    );
     // Words that stand on every page are no sign of a post.
-    let listing =
-        |_: &str| ok("<h1>No such post</h1> The post called w, The post called v, The post called y");
-    assert_eq!(uninformative(2, listing).await.0, says(Silent), "a list of all posts for all");
+    let listing = |_: &str| {
+        ok("<h1>No such post</h1> The post called w, The post called v, The post called y")
+    };
+    assert_eq!(
+        uninformative(2, listing).await.0,
+        says(Silent),
+        "a list of all posts for all"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -321,9 +454,11 @@ async fn a_permalink_with_www_is_of_the_same_host() {
 async fn what_is_back_lives_again_without_a_document_that_shows_it() {
     let house = {
         let asked = Arc::new(std::sync::atomic::AtomicUsize::new(0));
-        blog(BLOG, move || match asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed) {
-            0..2 => status(410, &[]),
-            _ => ok("The post called w"),
+        blog(BLOG, move || {
+            match asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed) {
+                0..2 => status(410, &[]),
+                _ => ok("The post called w"),
+            }
         })
     };
     let feed = house.feed("blog", URL, 3600, 3600).await;
@@ -337,7 +472,11 @@ async fn what_is_back_lives_again_without_a_document_that_shows_it() {
         tokio::time::advance(Duration::from_secs(3600)).await;
     }
     let asked: Vec<u64> = asked(&house).into_iter().map(|(hour, _)| hour).collect();
-    assert_eq!(asked, [1, 25, 73, 73], "after one day, and after three, and again beside a control");
+    assert_eq!(
+        asked,
+        [1, 25, 73, 73],
+        "after one day, and after three, and again beside a control"
+    );
     assert_eq!(revived_at, Some(73));
     let window = house.store.known(feed.no, Vec::new()).await.unwrap().window;
     assert_eq!((window.tombstones.len(), window.next_check_at()), (0, None));
@@ -352,7 +491,10 @@ async fn a_tombstone_whose_page_stays_gone_is_asked_about_four_times() {
         ask(&house, &feed, &PollState::unpolled(URL)).await;
         tokio::time::advance(Duration::from_secs(3600)).await;
     }
-    let asked: Vec<u64> = asked(&house).into_iter().map(|(hour, _)| (hour - 1) / 24).collect();
+    let asked: Vec<u64> = asked(&house)
+        .into_iter()
+        .map(|(hour, _)| (hour - 1) / 24)
+        .collect();
     assert_eq!(asked, [0, 1, 3, 10, 30]);
 }
 
@@ -379,13 +521,32 @@ async fn four_of_fifteen(
 async fn many_that_are_missing_at_once_are_decided_on_by_their_pages_within_a_day() {
     let is_deleted = |post: &str| matches!(post, "y" | "v" | "s" | "p");
     let shown = |post: &str| ok(String::leak(format!("The post called {post}")));
-    let (reasons, state) =
-        four_of_fifteen(12, move |post| if is_deleted(post) { status(404, &[]) } else { shown(post) }).await;
-    assert_eq!(reasons, [], "a server in trouble may lose rows and pages for hours");
+    let (reasons, state) = four_of_fifteen(12, move |post| {
+        if is_deleted(post) {
+            status(404, &[])
+        } else {
+            shown(post)
+        }
+    })
+    .await;
+    assert_eq!(
+        reasons,
+        [],
+        "a server in trouble may lose rows and pages for hours"
+    );
     assert!(state.quarantined_since.is_some());
-    let (reasons, state) =
-        four_of_fifteen(20, move |post| if is_deleted(post) { status(404, &[]) } else { shown(post) }).await;
-    assert_eq!((reasons, state.quarantined_since), (vec![Reason::Gone; 4], None));
+    let (reasons, state) = four_of_fifteen(20, move |post| {
+        if is_deleted(post) {
+            status(404, &[])
+        } else {
+            shown(post)
+        }
+    })
+    .await;
+    assert_eq!(
+        (reasons, state.quarantined_since),
+        (vec![Reason::Gone; 4], None)
+    );
     let (reasons, state) = four_of_fifteen(4, shown).await;
     assert_eq!(
         (reasons.len(), state.quarantined_since),
@@ -394,5 +555,8 @@ async fn many_that_are_missing_at_once_are_decided_on_by_their_pages_within_a_da
     );
     let (reasons, state) = four_of_fifteen(100, |_| status(404, &[])).await;
     assert_eq!(reasons, [], "pages say nothing");
-    assert!(state.quarantined_since.is_some(), "it is held as without pages");
+    assert!(
+        state.quarantined_since.is_some(),
+        "it is held as without pages"
+    );
 }

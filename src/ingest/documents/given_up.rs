@@ -1,4 +1,5 @@
-//! The end of a walk through the archives of another URL than its feed has now; not of one that reads on.
+//! The end of a walk through the archives of another URL than its feed has now; not of one that
+//! reads on.
 
 use crate::{
     feed::{
@@ -10,8 +11,8 @@ use crate::{
     store::{Archives, Commit},
 };
 
-/// Gives up the walk of a feed, with its pages, if it is one through the archives of another URL. The reach that it had is not
-/// known any more; what an earlier walk reached is.
+/// Gives up the walk of a feed, with its pages, if it is one through the archives of another URL.
+/// The reach that it had is not known any more; what an earlier walk reached is.
 pub(in crate::ingest) async fn give_up_old_walk(
     context: &Context,
     feed: &FeedSpec,
@@ -26,8 +27,15 @@ pub(in crate::ingest) async fn give_up_old_walk(
             History::Running => History::Unknown,
             reached => reached,
         };
-        let archives = Archives { history, unstage: Some(StagingChange::All), walked: None };
-        let commit = Commit { archives: Some(archives), ..Commit::nothing(&record) };
+        let archives = Archives {
+            history,
+            unstage: Some(StagingChange::All),
+            walked: None,
+        };
+        let commit = Commit {
+            archives: Some(archives),
+            ..Commit::nothing(&record)
+        };
         match context.store.commit(commit).await {
             Ok(receipt) => return Ok(receipt.feed),
             Err(error) if error.wants_another_look() => {
@@ -36,5 +44,7 @@ pub(in crate::ingest) async fn give_up_old_walk(
             Err(error) => return Err(store_failure(error)),
         }
     }
-    Err(Failure::ours("the feed kept changing while the walk through its old archives was given up"))
+    Err(Failure::ours(
+        "the feed kept changing while the walk through its old archives was given up",
+    ))
 }

@@ -1,17 +1,18 @@
-//! Entries that stand in archives only, beside those of a live document, and the staged pages that they come from; not the
-//! walk that read them.
+//! Entries that stand in archives only, beside those of a live document, and the staged pages that
+//! they come from; not the walk that read them.
 
 use super::pages::{inflate, window};
 use crate::{
     feed::{
         absence::{Coverage, ProofPolicy},
         archive::{
-            ArchiveWalk, ArchivedPage, History, LastWalk, StagedBody, StagedWalk, merge, settle_known,
+            ArchiveWalk, ArchivedPage, History, LastWalk, StagedBody, StagedWalk, merge,
+            settle_known,
         },
         item::KeyHash,
         reconcile::{
-            Decisions, Known, Observation, ObservedEntry, ParsedEntry, WindowState, keys_needed, observe,
-            reconcile, witness_keys,
+            Decisions, Known, Observation, ObservedEntry, ParsedEntry, WindowState, keys_needed,
+            observe, reconcile, witness_keys,
         },
         record::FeedRecord,
         schedule::{Failure, Repeat},
@@ -51,10 +52,17 @@ impl Older {
     ) -> Decisions {
         if self.readings.is_empty() && self.deletions.is_empty() {
             let (last, id_rule) = (known.window.clone(), known.id_rule);
-            return Decisions { window: last, id_rule, ..Decisions::default() };
+            return Decisions {
+                window: last,
+                id_rule,
+                ..Decisions::default()
+            };
         }
         let held = |(_, reading): &(Stamp, ParsedEntry)| {
-            known.items.get(&KeyHash::of(namespace, &reading.key.stripped())).map(|item| item.id)
+            known
+                .items
+                .get(&KeyHash::of(namespace, &reading.key.stripped()))
+                .map(|item| item.id)
         };
         // Of the entries that change nothing the items are shown all the same.
         let elsewhere = self.readings.iter().filter_map(held).collect();
@@ -77,17 +85,29 @@ impl Older {
 
     /// As it would be observed.
     fn observation(&self) -> Observation {
-        let read = |(_, reading): &(Stamp, ParsedEntry)| ObservedEntry::Read(Box::new(reading.clone()));
+        let read =
+            |(_, reading): &(Stamp, ParsedEntry)| ObservedEntry::Read(Box::new(reading.clone()));
         let entries = self.readings.iter().map(read).collect();
         let deletions = self.deletions.clone();
-        Observation { entries, deletions, coverage: Coverage::Partial, ..Observation::default() }
+        Observation {
+            entries,
+            deletions,
+            coverage: Coverage::Partial,
+            ..Observation::default()
+        }
     }
 }
 
 /// Entries of archives that a live document does not hold.
 pub(in crate::ingest) fn older(live: &mut Observation, pages: &[ArchivedPage]) -> Older {
-    let deletions = pages.iter().flat_map(|page| page.deletions.iter().cloned()).collect();
-    Older { readings: merge(live, pages.to_vec()), deletions }
+    let deletions = pages
+        .iter()
+        .flat_map(|page| page.deletions.iter().cloned())
+        .collect();
+    Older {
+        readings: merge(live, pages.to_vec()),
+        deletions,
+    }
 }
 
 /// The keys that deciding on it needs.
@@ -113,7 +133,10 @@ pub(in crate::ingest) async fn opened(
     profile: Option<Arc<Profile>>,
     now: Stamp,
 ) -> Result<Import, Failure> {
-    let (namespace, before) = (record.ids.namespace.clone(), record.completeness.history.clone());
+    let (namespace, before) = (
+        record.ids.namespace.clone(),
+        record.completeness.history.clone(),
+    );
     compute(move || {
         let history = before.after(staged.walk.as_ref().map_or(History::Unknown, ArchiveWalk::history));
         let walked = staged.walk.as_ref().filter(|walk| walk.is_done()).map(|walk| LastWalk::of(walk, now));

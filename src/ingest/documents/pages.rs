@@ -18,11 +18,21 @@ use std::{
     io::{Read as _, Write as _},
 };
 
-/// A page that was fetched from `url` and is not read yet. `base_url` is what its relative references are relative to.
-pub(in crate::ingest) fn unread(url: &str, base_url: String, fetched: &Fetched, now: Stamp) -> StagedPage {
+/// A page that was fetched from `url` and is not read yet. `base_url` is what its relative
+/// references are relative to.
+pub(in crate::ingest) fn unread(
+    url: &str,
+    base_url: String,
+    fetched: &Fetched,
+    now: Stamp,
+) -> StagedPage {
     StagedPage {
         no: 0,
-        address: PageAddress { url: url.to_owned(), landed: fetched.base_url.clone(), base_url },
+        address: PageAddress {
+            url: url.to_owned(),
+            landed: fetched.base_url.clone(),
+            base_url,
+        },
         content_type: fetched.content_type.clone(),
         content_language: fetched.content_language.clone(),
         read_at: now,
@@ -35,8 +45,12 @@ pub(in crate::ingest) fn unread(url: &str, base_url: String, fetched: &Fetched, 
 
 /// True when a page may lack what its publisher shows.
 pub(in crate::ingest) fn may_lack(window: &SlicedDocument, page: &StagedPage, body: &[u8]) -> bool {
-    let hints = Hints { content_type: page.content_type.as_deref(), ..Hints::default() };
-    is_damaged(window) || cross_check_count(body, &hints).is_some_and(|found| found > window.entries.len())
+    let hints = Hints {
+        content_type: page.content_type.as_deref(),
+        ..Hints::default()
+    };
+    is_damaged(window)
+        || cross_check_count(body, &hints).is_some_and(|found| found > window.entries.len())
 }
 
 /// The document of a page; `None` when it is no feed.
@@ -53,8 +67,12 @@ pub(in crate::ingest) fn window(page: &StagedPage, body: &[u8]) -> Option<Sliced
 /// The keys of a document's entries, each once, the strong ones first.
 pub(in crate::ingest) fn keys_of(namespace: &str, window: &SlicedDocument) -> Vec<KeyHash> {
     let mut met = HashSet::new();
-    let (weak, strong): (Vec<_>, Vec<_>) = window.entries.iter().partition(|entry| entry.key.is_weak());
-    let keys = strong.into_iter().chain(weak).map(|entry| KeyHash::of(namespace, &entry.key.stripped()));
+    let (weak, strong): (Vec<_>, Vec<_>) =
+        window.entries.iter().partition(|entry| entry.key.is_weak());
+    let keys = strong
+        .into_iter()
+        .chain(weak)
+        .map(|entry| KeyHash::of(namespace, &entry.key.stripped()));
     keys.filter(|key| met.insert(*key)).collect()
 }
 

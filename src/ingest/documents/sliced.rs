@@ -32,7 +32,8 @@ pub(in crate::ingest) struct Sliced {
     pub(in crate::ingest) platform: Option<Detected>,
     /// Profile of that software.
     pub(in crate::ingest) profile: Option<Arc<Profile>>,
-    /// The document as it came, for another reader to count its entries; `None` of one too large to be kept for that.
+    /// The document as it came, for another reader to count its entries; `None` of one too large to
+    /// be kept for that.
     pub(in crate::ingest) bytes: Option<Bytes>,
     pub(in crate::ingest) content_type: Option<String>,
     /// Change, or none, that the poll before it brought.
@@ -40,8 +41,8 @@ pub(in crate::ingest) struct Sliced {
 }
 
 impl Sliced {
-    /// `None` when the body is the last one again: nothing to parse. `was_feed` is true when the same URL has answered with a
-    /// feed before.
+    /// `None` when the body is the last one again: nothing to parse. `was_feed` is true when the
+    /// same URL has answered with a feed before.
     pub(in crate::ingest) fn new(
         fetched: &Fetched,
         last: Option<Digest>,
@@ -58,7 +59,9 @@ impl Sliced {
             resource: fetched.resource.as_deref(),
         };
         let window = slice(&fetched.body, &hints).map_err(|error| match error {
-            NotAFeed::Html { .. } => web_page(&error, feeds_of_page(&fetched.body, &hints), was_feed),
+            NotAFeed::Html { .. } => {
+                web_page(&error, feeds_of_page(&fetched.body, &hints), was_feed)
+            }
             _ => no_feed(&error),
         })?;
         let (coverage, partial) = coverage_of(&window, fetched);
@@ -72,7 +75,11 @@ impl Sliced {
             profile: None,
             content_type: fetched.content_type.clone(),
             // A resource is there to change.
-            previous: if fetched.resource.is_some() { Repeat::Unchanged } else { Repeat::Changed },
+            previous: if fetched.resource.is_some() {
+                Repeat::Unchanged
+            } else {
+                Repeat::Changed
+            },
         }))
     }
 
@@ -97,13 +104,26 @@ impl Sliced {
             }
         });
         let is_partial = of_profile.is_some() && !self.coverage.is_partial();
-        let coverage = if is_partial { Coverage::Partial } else { self.coverage };
-        Self { platform, profile, coverage, partial: self.partial.or(of_profile), ..self }
+        let coverage = if is_partial {
+            Coverage::Partial
+        } else {
+            self.coverage
+        };
+        Self {
+            platform,
+            profile,
+            coverage,
+            partial: self.partial.or(of_profile),
+            ..self
+        }
     }
 
-    /// True when answers to conditional requests hide deletions here, so that only unconditional requests find them.
+    /// True when answers to conditional requests hide deletions here, so that only unconditional
+    /// requests find them.
     pub(in crate::ingest) fn hides_deletions(&self) -> bool {
-        self.profile.as_deref().is_some_and(platform::hides_deletions)
+        self.profile
+            .as_deref()
+            .is_some_and(platform::hides_deletions)
     }
 
     /// True when it holds neither entries nor deletions.
@@ -113,16 +133,22 @@ impl Sliced {
 }
 
 impl Sliced {
-    /// Number of entries that another reader finds and we do not: then what seems to be missing may be our own mistake.
+    /// Number of entries that another reader finds and we do not: then what seems to be missing may
+    /// be our own mistake.
     pub(in crate::ingest) fn overlooked(&self) -> Option<usize> {
-        let hints = Hints { content_type: self.content_type.as_deref(), ..Hints::default() };
+        let hints = Hints {
+            content_type: self.content_type.as_deref(),
+            ..Hints::default()
+        };
         let found = cross_check_count(self.bytes.as_ref()?, &hints)?;
-        found.checked_sub(self.window.entries.len()).filter(|more| *more > 0)
+        found
+            .checked_sub(self.window.entries.len())
+            .filter(|more| *more > 0)
     }
 }
 
-/// Length of a document, in bytes, up to which another reader counts its entries: a larger one would be in memory several
-/// times while what it changes is written.
+/// Length of a document, in bytes, up to which another reader counts its entries: a larger one
+/// would be in memory several times while what it changes is written.
 const CROSS_CHECK_BYTES_MAX: usize = 8 << 20;
 
 /// Digest that is the same for the same document. Of a resource the media type is part.
@@ -135,13 +161,19 @@ fn digest(fetched: &Fetched) -> Digest {
     Digest::of(format!("resource\n{media_type}\n{body}").as_bytes())
 }
 
-/// Coverage of a document (POLLING 2.2), with the reason when it is partial. One that was cut, mended, capped or lost an entry may lack what
-/// its publisher still shows.
+/// Coverage of a document (POLLING 2.2), with the reason when it is partial. One that was cut,
+/// mended, capped or lost an entry may lack what its publisher still shows.
 fn coverage_of(window: &SlicedDocument, fetched: &Fetched) -> (Coverage, Option<&'static str>) {
     if fetched.coverage == Coverage::Delta {
-        (Coverage::Delta, Some("the server sent what it takes for new (226)"))
+        (
+            Coverage::Delta,
+            Some("the server sent what it takes for new (226)"),
+        )
     } else if is_damaged(window) {
-        (Coverage::Partial, Some("the document is cut, mended or lacks an entry"))
+        (
+            Coverage::Partial,
+            Some("the document is cut, mended or lacks an entry"),
+        )
     } else {
         (fetched.coverage, None)
     }
@@ -150,7 +182,10 @@ fn coverage_of(window: &SlicedDocument, fetched: &Fetched) -> (Coverage, Option<
 /// True when a document was cut, mended, capped or lost an entry.
 pub(in crate::ingest) fn is_damaged(window: &SlicedDocument) -> bool {
     window.notes.iter().any(|note| {
-        matches!(note, Note::Truncated | Note::Mismatched | Note::EntryLost(_) | Note::TooManyEntries)
+        matches!(
+            note,
+            Note::Truncated | Note::Mismatched | Note::EntryLost(_) | Note::TooManyEntries
+        )
     })
 }
 
@@ -159,12 +194,21 @@ const NAMED_CHARS_MAX: usize = 300;
 
 /// The failure of a URL that answers with a web page: which feeds the page names is the remedy.
 fn web_page(why: &NotAFeed, feeds: Vec<Link>, was_feed: bool) -> Failure {
-    let cut = |text: &str| text.chars().filter(|c| !c.is_control()).take(NAMED_CHARS_MAX).collect::<String>();
+    let cut = |text: &str| {
+        text.chars()
+            .filter(|c| !c.is_control())
+            .take(NAMED_CHARS_MAX)
+            .collect::<String>()
+    };
     let named = feeds.iter().map(|feed| match &feed.title {
         Some(title) => format!("{} ({})", cut(&masked_secrets(&feed.href)), cut(title)),
         None => cut(&masked_secrets(&feed.href)),
     });
-    Failure::of(FaultKind::WebPage { reason: why.to_string(), feeds: named.collect(), was_feed })
+    Failure::of(FaultKind::WebPage {
+        reason: why.to_string(),
+        feeds: named.collect(),
+        was_feed,
+    })
 }
 
 fn no_feed(why: &NotAFeed) -> Failure {
@@ -174,5 +218,8 @@ fn no_feed(why: &NotAFeed) -> Failure {
         NotAFeed::OtherXml { .. } | NotAFeed::OtherRdf { .. } => BodyKind::Xml,
         _ => BodyKind::Other,
     };
-    Failure::of(FaultKind::NotAFeed { reason: why.to_string(), kind: Some(kind) })
+    Failure::of(FaultKind::NotAFeed {
+        reason: why.to_string(),
+        kind: Some(kind),
+    })
 }

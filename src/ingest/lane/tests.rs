@@ -1,4 +1,5 @@
-//! A fourth lane, made of a job type and a limit only: renewals of upstream subscriptions, as they might be.
+//! A fourth lane, made of a job type and a limit only: renewals of upstream subscriptions, as they
+//! might be.
 
 use super::*;
 use std::time::Duration;
@@ -42,16 +43,29 @@ impl Rig {
         for feed in 0..feeds {
             lane.put(FeedNo(feed), Stamp::from_secs(feed.into()));
         }
-        Self { lane, pauses: HostPauses::default(), stop: CancellationToken::new() }
+        Self {
+            lane,
+            pauses: HostPauses::default(),
+            stop: CancellationToken::new(),
+        }
     }
 
-    /// Starts what may start at `now`: each feed on its own host, or all on one. The numbers of those that did.
+    /// Starts what may start at `now`: each feed on its own host, or all on one. The numbers of
+    /// those that did.
     fn start(&mut self, now: Stamp, host: Option<&str>, is_broken: bool) -> Vec<u32> {
         let mut started = Vec::new();
         while let Some(due) = self.lane.next_due(now) {
             let hosts = vec![host.map_or_else(|| due.feed.to_string(), str::to_owned)];
-            let ready = Ready { job: Renewal { is_broken }, hosts, not_before: Stamp::ZERO };
-            if self.lane.start(&due, ready, &mut self.pauses, &self.stop).is_none() {
+            let ready = Ready {
+                job: Renewal { is_broken },
+                hosts,
+                not_before: Stamp::ZERO,
+            };
+            if self
+                .lane
+                .start(&due, ready, &mut self.pauses, &self.stop)
+                .is_none()
+            {
                 started.push(due.feed.0);
             }
         }
@@ -72,7 +86,10 @@ async fn no_more_jobs_are_in_flight_than_the_limit_and_the_longest_due_is_next()
     assert_eq!(rig.start(NOW, None, false), [0, 1, 2]);
     assert_eq!(rig.lane.next_at(), Stamp::MAX, "there is no room");
     assert!(matches!(rig.end().await, (_, Ended::Finished(10))));
-    assert_eq!((rig.lane.next_at(), rig.start(NOW, None, false)), (Stamp::from_secs(3), vec![3]));
+    assert_eq!(
+        (rig.lane.next_at(), rig.start(NOW, None, false)),
+        (Stamp::from_secs(3), vec![3])
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -82,9 +99,19 @@ async fn a_panic_is_one_failed_job_and_gives_its_place_back() {
     assert_eq!(rig.start(NOW, Some("a.example"), false), [1]);
     let mut ended = [rig.end().await, rig.end().await];
     ended.sort_by_key(|(feed, _)| *feed);
-    assert_eq!(ended, [(FeedNo(0), Ended::Panicked), (FeedNo(1), Ended::Finished(10))]);
+    assert_eq!(
+        ended,
+        [
+            (FeedNo(0), Ended::Panicked),
+            (FeedNo(1), Ended::Finished(10))
+        ]
+    );
     rig.lane.put(FeedNo(0), NOW);
-    assert_eq!(rig.start(NOW, Some("a.example"), false), [0], "the same feed goes on");
+    assert_eq!(
+        rig.start(NOW, Some("a.example"), false),
+        [0],
+        "the same feed goes on"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -92,7 +119,11 @@ async fn a_host_has_two_places_and_a_pause_of_it_holds_back_every_job() {
     let mut rig = Rig::new(3);
     assert_eq!(rig.start(NOW, Some("a.example"), false), [0, 1]);
     rig.end().await;
-    assert_eq!(rig.start(NOW, Some("a.example"), false), [2], "it waited for a place");
+    assert_eq!(
+        rig.start(NOW, Some("a.example"), false),
+        [2],
+        "it waited for a place"
+    );
     rig.pauses.pause("a.example".into(), NOW.plus_secs(60), NOW);
     rig.lane.put(FeedNo(7), NOW);
     assert_eq!(rig.start(NOW, Some("a.example"), false), [] as [u32; 0]);
@@ -112,7 +143,11 @@ async fn a_job_that_is_stopped_leaves_nothing_and_a_removed_feed_is_not_started(
 async fn a_thousand_feeds_of_one_host_wait_in_the_order_in_which_they_were_due() {
     let mut rig = Rig::new(1000);
     assert_eq!(rig.start(NOW, Some("a.example"), false), [0, 1]);
-    assert_eq!(rig.lane.queue.next_at(), None, "nobody is looked at before a place is free");
+    assert_eq!(
+        rig.lane.queue.next_at(),
+        None,
+        "nobody is looked at before a place is free"
+    );
     for next in 2..20 {
         rig.end().await;
         assert_eq!(rig.start(NOW, Some("a.example"), false), [next]);
@@ -126,16 +161,35 @@ async fn a_place_is_not_lost_over_a_feed_that_waits_for_another_host_too() {
     rig.pauses.enter(&[a.clone(), b.clone()]).unwrap();
     rig.pauses.enter(&[a.clone(), b.clone()]).unwrap();
     let start = |rig: &mut Rig, feed: u32, hosts: &[String]| {
-        let due = Due { feed: FeedNo(feed), since: Stamp::from_secs(feed.into()), now: NOW };
-        let ready =
-            Ready { job: Renewal { is_broken: false }, hosts: hosts.to_vec(), not_before: Stamp::ZERO };
-        rig.lane.start(&due, ready, &mut rig.pauses, &rig.stop).is_none()
+        let due = Due {
+            feed: FeedNo(feed),
+            since: Stamp::from_secs(feed.into()),
+            now: NOW,
+        };
+        let ready = Ready {
+            job: Renewal { is_broken: false },
+            hosts: hosts.to_vec(),
+            not_before: Stamp::ZERO,
+        };
+        rig.lane
+            .start(&due, ready, &mut rig.pauses, &rig.stop)
+            .is_none()
     };
-    assert!(!start(&mut rig, 1, &[a.clone(), b.clone()]) && !start(&mut rig, 2, std::slice::from_ref(&a)));
+    assert!(
+        !start(&mut rig, 1, &[a.clone(), b.clone()])
+            && !start(&mut rig, 2, std::slice::from_ref(&a))
+    );
     rig.pauses.leave(std::slice::from_ref(&a));
     rig.lane.call_up(&a);
     assert_eq!(rig.lane.next_due(NOW).unwrap().feed, FeedNo(1));
-    assert!(!start(&mut rig, 1, &[a.clone(), b]), "its other host is full");
-    assert_eq!(rig.lane.next_due(NOW).unwrap().feed, FeedNo(2), "it is called up in its place");
+    assert!(
+        !start(&mut rig, 1, &[a.clone(), b]),
+        "its other host is full"
+    );
+    assert_eq!(
+        rig.lane.next_due(NOW).unwrap().feed,
+        FeedNo(2),
+        "it is called up in its place"
+    );
     assert!(start(&mut rig, 2, &[a]));
 }

@@ -22,24 +22,41 @@ pub(super) struct Delays {
 
 impl fmt::Debug for Delays {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Delays").field("pauses", &self.pauses).finish_non_exhaustive()
+        f.debug_struct("Delays")
+            .field("pauses", &self.pauses)
+            .finish_non_exhaustive()
     }
 }
 
 impl HintDelays for Delays {
     fn delay(&self, feed: FeedNo, now: Stamp) -> Option<HintDelay> {
         let spec = self.wanted.borrow().get(&feed).cloned()?;
-        let state = self.states.read().unwrap_or_else(PoisonError::into_inner).get(&feed)?.state.unpacked();
+        let state = self
+            .states
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(&feed)?
+            .state
+            .unpacked();
         let hosts = hosts_of(&state, spec.deletions.audit_secs, now);
         let pause = self.pauses.longest(&hosts).map(|(_, pause)| pause);
         let paused = pause.map_or(Stamp::ZERO, |pause| pause.until);
         // Its own time may come before that of the hint.
-        let until = state.hinted_at(None, paused, now).min(state.timetable.next_at.max(paused));
+        let until = state
+            .hinted_at(None, paused, now)
+            .min(state.timetable.next_at.max(paused));
         let (cause, since) = match state.health.gone_at {
             _ if until <= paused => (DelayCause::HostPause, pause.and_then(|pause| pause.since)),
             Some(gone_at) => (DelayCause::Gone, Some(gone_at)),
-            None => (DelayCause::Quota, state.health.fault.map(|fault| fault.since)),
+            None => (
+                DelayCause::Quota,
+                state.health.fault.map(|fault| fault.since),
+            ),
         };
-        (until > now).then_some(HintDelay { until, since, cause })
+        (until > now).then_some(HintDelay {
+            until,
+            since,
+            cause,
+        })
     }
 }

@@ -77,9 +77,18 @@ impl LaneJob for PollJob {
     }
 
     async fn run(self, stop: CancellationToken) -> Option<Self::Result> {
-        let Self { parts, spec, state, is_unconditional } = self;
+        let Self {
+            parts,
+            spec,
+            state,
+            is_unconditional,
+        } = self;
         let poll = Poll::new(&parts.context, &spec, &state);
-        let poll = if is_unconditional { poll.unconditional() } else { poll };
+        let poll = if is_unconditional {
+            poll.unconditional()
+        } else {
+            poll
+        };
         let polled = poll.run(&parts.upstream, &stop).await?;
         Some((spec, polled))
     }
@@ -95,8 +104,12 @@ impl LaneJob for LookJob {
     }
 
     async fn run(self, stop: CancellationToken) -> Option<Self::Result> {
-        let PollJob { parts, spec, state, .. } = self.0;
-        let polled = Poll::new(&parts.context, &spec, &state).run(&parts.look_upstream, &stop).await?;
+        let PollJob {
+            parts, spec, state, ..
+        } = self.0;
+        let polled = Poll::new(&parts.context, &spec, &state)
+            .run(&parts.look_upstream, &stop)
+            .await?;
         Some((spec, polled))
     }
 }
@@ -111,7 +124,12 @@ impl LaneJob for WalkJob {
     }
 
     async fn run(self, stop: CancellationToken) -> Option<Stepped> {
-        let Self { parts, spec, state, walk } = self;
+        let Self {
+            parts,
+            spec,
+            state,
+            walk,
+        } = self;
         let reader = ArchiveReader::new(&parts.context, &parts.upstream, &spec, &state);
         match walk {
             Some(walk) => reader.go_on(walk, &stop).await,
@@ -130,7 +148,9 @@ impl LaneJob for CheckJob {
     }
 
     async fn run(self, stop: CancellationToken) -> Option<Checked> {
-        Check::new(&self.parts.context, &self.spec, &self.state).run(&self.parts.upstream, &stop).await
+        Check::new(&self.parts.context, &self.spec, &self.state)
+            .run(&self.parts.upstream, &stop)
+            .await
     }
 }
 
@@ -155,13 +175,24 @@ impl RecallJob {
     async fn recall(&self) -> Result<Recalled, StoreError> {
         let (store, feed) = (&self.parts.context.store, self.spec.no);
         let (record, state) = (store.feed(feed).await?, store.poll(feed).await?);
-        Ok(Recalled { record, state, walk: store.walk(feed).await? })
+        Ok(Recalled {
+            record,
+            state,
+            walk: store.walk(feed).await?,
+        })
     }
 }
 
-/// Time at which the archive walk of a feed goes on, the commit of its end included; `None` for one whose end is committed.
+/// Time at which the archive walk of a feed goes on, the commit of its end included; `None` for one
+/// whose end is committed.
 pub(super) fn goes_on_at(walk: &ArchiveWalk, record: &FeedRecord) -> Option<Stamp> {
     // Of one that is over, only the commit may be missing.
-    let at = || if walk.is_over() { Stamp::ZERO } else { walk.next_at() };
+    let at = || {
+        if walk.is_over() {
+            Stamp::ZERO
+        } else {
+            walk.next_at()
+        }
+    };
     (!crate::ingest::walks::is_settled(walk, record)).then(at)
 }

@@ -1,4 +1,5 @@
-//! The lanes of the poller, one a kind of job, and what is done with all of them at once; not what one lane does, nor a job.
+//! The lanes of the poller, one a kind of job, and what is done with all of them at once; not what
+//! one lane does, nor a job.
 
 use super::jobs::{CheckJob, LookJob, PollJob, RecallJob, WalkJob};
 use crate::{

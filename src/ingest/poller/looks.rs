@@ -1,5 +1,6 @@
-//! Looks at the origins of old feeds, which those who read them at their old addresses cause: one for all readers, and whether
-//! a reader waits for it. Not the polls that are due: looks have places and a pace of their own.
+//! Looks at the origins of old feeds, which those who read them at their old addresses cause: one
+//! for all readers, and whether a reader waits for it. Not the polls that are due: looks have
+//! places and a pace of their own.
 
 use super::{Poller, hosts_of};
 use crate::{
@@ -57,7 +58,9 @@ struct LookNote {
 impl LookNote {
     /// The look under way, and the end of the time for which a reader waits for it.
     fn under_way(&self) -> Option<(watch::Receiver<()>, Instant)> {
-        self.under_way.clone().filter(|(end, _)| end.has_changed().is_ok())
+        self.under_way
+            .clone()
+            .filter(|(end, _)| end.has_changed().is_ok())
     }
 
     fn is_quiet(&self, now: Stamp) -> bool {
@@ -69,14 +72,22 @@ impl LookNote {
 impl Default for Looks {
     fn default() -> Self {
         let (sender, receiver) = mpsc::channel(LOOKS_MAX);
-        Self { sender, receiver: Mutex::new(Some(receiver)), notes: Mutex::default() }
+        Self {
+            sender,
+            receiver: Mutex::new(Some(receiver)),
+            notes: Mutex::default(),
+        }
     }
 }
 
 impl Looks {
     /// Takes the end that the worker has. A second worker gets one to which nobody sends.
     pub(super) fn take(&self) -> mpsc::Receiver<WantedLook> {
-        let held = self.receiver.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let held = self
+            .receiver
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
         held.unwrap_or_else(|| mpsc::channel(1).1)
     }
 
@@ -89,18 +100,26 @@ impl Looks {
 
     /// Forgets a feed that is not polled any more.
     pub(super) fn forget(&self, feed: FeedNo) {
-        self.notes.lock().unwrap_or_else(PoisonError::into_inner).remove(&feed);
+        self.notes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(&feed);
     }
 }
 
 impl Poller {
-    /// True while a reader of a copy that may be `fresh_secs` old at most would have its origin asked, or would wait for the answer.
+    /// True while a reader of a copy that may be `fresh_secs` old at most would have its origin
+    /// asked, or would wait for the answer.
     pub fn wants_look(&self, feed: FeedNo, fresh_secs: u64) -> bool {
         let now = self.parts.context.now();
         if self.is_fresh(feed, fresh_secs, now) {
             return false;
         }
-        let mut notes = self.looks.notes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut notes = self
+            .looks
+            .notes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let note = notes.entry(feed).or_default();
         match note.under_way() {
             Some((_, until)) => !note.is_unreliable && Instant::now() < until,
@@ -108,14 +127,19 @@ impl Poller {
         }
     }
 
-    /// Has the origin of a feed asked, once for all readers, when the copy is older than `fresh_secs`; 0: never. What is returned
-    /// ends with the look, or when it has taken too long; `None` when there is nothing to wait for.
+    /// Has the origin of a feed asked, once for all readers, when the copy is older than
+    /// `fresh_secs`; 0: never. What is returned ends with the look, or when it has taken too long;
+    /// `None` when there is nothing to wait for.
     pub fn look(&self, feed: FeedNo, fresh_secs: u64) -> Option<BoxFuture<'static, ()>> {
         let now = self.parts.context.now();
         if self.is_fresh(feed, fresh_secs, now) {
             return None;
         }
-        let mut notes = self.looks.notes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut notes = self
+            .looks
+            .notes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let note = notes.entry(feed).or_default();
         let (mut end, until) = match note.under_way() {
             Some(under_way) => under_way,
@@ -123,7 +147,14 @@ impl Poller {
             None => {
                 let (sender, end) = watch::channel(());
                 let began = Instant::now();
-                self.looks.sender.try_send(WantedLook { feed, began, _end: sender }).ok()?;
+                self.looks
+                    .sender
+                    .try_send(WantedLook {
+                        feed,
+                        began,
+                        _end: sender,
+                    })
+                    .ok()?;
                 note.under_way = Some((end.clone(), began + LOOK_WAIT));
                 (end, began + LOOK_WAIT)
             }
@@ -132,7 +163,9 @@ impl Poller {
             return None;
         }
         // It ends by the end of its sender, or by the clock.
-        Some(Box::pin(async move { drop(timeout_at(until, end.changed()).await) }))
+        Some(Box::pin(async move {
+            drop(timeout_at(until, end.changed()).await)
+        }))
     }
 
     /// True while the last poll of a feed is no older than that.
@@ -140,7 +173,9 @@ impl Poller {
         let states = self.states.read().unwrap_or_else(PoisonError::into_inner);
         let polled_at = states.get(&feed).and_then(|kept| kept.polled_at);
         // A feed that was never polled has no copy.
-        let Some(polled_at) = polled_at.filter(|_| fresh_secs > 0) else { return true };
+        let Some(polled_at) = polled_at.filter(|_| fresh_secs > 0) else {
+            return true;
+        };
         polled_at <= now && now < polled_at.plus_secs(fresh_secs)
     }
 
@@ -148,10 +183,14 @@ impl Poller {
         if note.is_quiet(now) {
             return false;
         }
-        let (Some(spec), Some(state)) = (self.wanted.borrow().get(&feed).cloned(), self.status(feed)) else {
+        let (Some(spec), Some(state)) =
+            (self.wanted.borrow().get(&feed).cloned(), self.status(feed))
+        else {
             return false;
         };
-        let pause = self.pauses.until(&hosts_of(&state, spec.deletions.audit_secs, now));
+        let pause = self
+            .pauses
+            .until(&hosts_of(&state, spec.deletions.audit_secs, now));
         let at = state.look_at(fresh_secs, pause, now);
         note.quiet_until = at.min(Stamp::from_micros(now.micros() + QUIET_US));
         at <= now

@@ -17,9 +17,11 @@ const REQUESTS_MAX: usize = 64;
 /// Urgency of a poll that is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Urgency {
-    /// It ends a back-off, but not what the publisher asked for: `Retry-After`, and the day after a 410.
+    /// It ends a back-off, but not what the publisher asked for: `Retry-After`, and the day after a
+    /// 410.
     Polite,
-    /// It ends these, too, and no validators are sent: a publisher may answer 304 although a post was withdrawn.
+    /// It ends these, too, and no validators are sent: a publisher may answer 304 although a post
+    /// was withdrawn.
     Now,
 }
 
@@ -69,14 +71,21 @@ pub(super) struct Requests {
 impl Default for Requests {
     fn default() -> Self {
         let (sender, receiver) = mpsc::channel(REQUESTS_MAX);
-        Self { sender, receiver: Mutex::new(Some(receiver)) }
+        Self {
+            sender,
+            receiver: Mutex::new(Some(receiver)),
+        }
     }
 }
 
 impl Requests {
     /// Takes the end that the worker has. A second worker gets one to which nobody sends.
     pub(super) fn take(&self) -> mpsc::Receiver<PollRequest> {
-        let held = self.receiver.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let held = self
+            .receiver
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
         held.unwrap_or_else(|| mpsc::channel(1).1)
     }
 }
@@ -87,14 +96,20 @@ impl Poller {
         self.request(feed, urgency, false).await
     }
 
-    /// Takes the next document of a feed whose URL was changed, whatever it shows, and polls it now; tells what came of it.
+    /// Takes the next document of a feed whose URL was changed, whatever it shows, and polls it
+    /// now; tells what came of it.
     pub async fn accept_url(&self, feed: FeedNo) -> PollAnswer {
         self.request(feed, Urgency::Now, true).await
     }
 
     async fn request(&self, feed: FeedNo, urgency: Urgency, accepts_url: bool) -> PollAnswer {
         let (answer, answered) = oneshot::channel();
-        let request = PollRequest { feed, urgency, accepts_url, answer };
+        let request = PollRequest {
+            feed,
+            urgency,
+            accepts_url,
+            answer,
+        };
         if self.requests.sender.try_send(request).is_err() {
             return PollAnswer::Busy;
         }
@@ -111,15 +126,21 @@ pub(super) struct AwaitedPolls {
 }
 
 impl AwaitedPolls {
-    /// Notes that somebody waits for the poll of a feed; true when that is due now. Else it is answered at once: the feed
-    /// is not polled, or its publisher asked for no poll yet. `polled` is the state of the feed, and the pause of its hosts.
+    /// Notes that somebody waits for the poll of a feed; true when that is due now. Else it is
+    /// answered at once: the feed is not polled, or its publisher asked for no poll yet. `polled`
+    /// is the state of the feed, and the pause of its hosts.
     pub(super) fn take_in(
         &mut self,
         request: PollRequest,
         polled: Option<(PollState, Stamp)>,
         now: Stamp,
     ) -> bool {
-        let PollRequest { feed, urgency, answer, .. } = request;
+        let PollRequest {
+            feed,
+            urgency,
+            answer,
+            ..
+        } = request;
         let refusal = match (polled, urgency) {
             (None, _) => Some(PollAnswer::Unknown),
             (Some(_), Urgency::Now) => {
@@ -129,7 +150,11 @@ impl AwaitedPolls {
             }
             (Some((state, pause)), Urgency::Polite) => {
                 // The operator may ask whether there is room by now.
-                let at = if state.is_at_quota() { pause } else { state.hinted_at(None, pause, now) };
+                let at = if state.is_at_quota() {
+                    pause
+                } else {
+                    state.hinted_at(None, pause, now)
+                };
                 let is_gone = state.health.gone_at.is_some();
                 (at > now).then_some(PollAnswer::NotBefore { at, is_gone })
             }
@@ -149,7 +174,9 @@ impl AwaitedPolls {
 
     /// Notes that a poll of a feed begins, with the urgency that was asked for.
     pub(super) fn begin(&mut self, feed: FeedNo) {
-        self.urgent.entry(feed).and_modify(|has_begun| *has_begun = true);
+        self.urgent
+            .entry(feed)
+            .and_modify(|has_begun| *has_begun = true);
     }
 
     /// True while the urgent poll of a feed has not begun: another one that ends is not the answer.

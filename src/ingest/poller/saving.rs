@@ -1,4 +1,5 @@
-//! Saves of poll states and host pauses that no commit has saved: all that gather during one save go into the next.
+//! Saves of poll states and host pauses that no commit has saved: all that gather during one save
+//! go into the next.
 
 use crate::{
     feed::{
@@ -33,7 +34,12 @@ pub(super) struct Unsaved {
 
 impl Saving {
     pub(super) fn new(store: Arc<dyn Store>) -> Self {
-        Self { store, unsaved: BTreeMap::new(), under_way: None, not_before: Instant::now() }
+        Self {
+            store,
+            unsaved: BTreeMap::new(),
+            under_way: None,
+            not_before: Instant::now(),
+        }
     }
 
     /// Notes a poll state: to be saved, or saved already with a commit.
@@ -65,8 +71,18 @@ impl Saving {
     /// Takes in a save that has ended.
     pub(super) fn end(&mut self, saved: Result<(), Unsaved>, pauses: &mut HostPauses) {
         self.under_way = None;
-        let Err(Unsaved { polls, pauses: unsaved, why }) = saved else { return };
-        warn!(feeds = polls.len(), "Poll states could not be saved, will try again: {why}");
+        let Err(Unsaved {
+            polls,
+            pauses: unsaved,
+            why,
+        }) = saved
+        else {
+            return;
+        };
+        warn!(
+            feeds = polls.len(),
+            "Poll states could not be saved, will try again: {why}"
+        );
         for (feed, state) in polls {
             // What was learned meanwhile is newer.
             self.unsaved.entry(feed).or_insert(state);
@@ -95,7 +111,9 @@ impl Saving {
         let store = Arc::clone(&self.store);
         Box::pin(async move {
             let rows = polls.clone().into_iter().collect();
-            let saved = store.save_polls(rows, pauses.clone().into_iter().collect()).await;
+            let saved = store
+                .save_polls(rows, pauses.clone().into_iter().collect())
+                .await;
             saved.map_err(|why| Unsaved { polls, pauses, why })
         })
     }

@@ -50,7 +50,14 @@ async fn a_feed_is_polled_when_it_is_due_and_no_earlier() {
     pass(4 * HOUR - 1).await;
     assert_eq!(house.requests_at(), [0, HOUR, 2 * HOUR, 3 * HOUR]);
     assert_eq!(
-        running.poller.status(feed.no).unwrap().timetable.next_at.secs() % HOUR,
+        running
+            .poller
+            .status(feed.no)
+            .unwrap()
+            .timetable
+            .next_at
+            .secs()
+            % HOUR,
         4 * HOUR % HOUR + 2400
     );
     running.stop().await;
@@ -110,16 +117,31 @@ async fn a_poll_that_is_asked_for_is_answered_with_what_came_of_it() {
         other => panic!("{other:?}"),
     };
     let end = ended(running.poller.poll(feed.no, Urgency::Polite).await);
-    assert_eq!(end, PollEnd::Document(ChangeCounts { new: 1, edited: 0, gone: 0 }));
-    let PollEnd::Failed(fault) = ended(running.poller.poll(feed.no, Urgency::Polite).await) else { panic!() };
-    assert_eq!((fault.whose(), fault.status()), (Whose::Upstream, Some(500)));
+    assert_eq!(
+        end,
+        PollEnd::Document(ChangeCounts {
+            new: 1,
+            edited: 0,
+            gone: 0
+        })
+    );
+    let PollEnd::Failed(fault) = ended(running.poller.poll(feed.no, Urgency::Polite).await) else {
+        panic!()
+    };
+    assert_eq!(
+        (fault.whose(), fault.status()),
+        (Whose::Upstream, Some(500))
+    );
     assert_eq!(
         ended(running.poller.poll(feed.no, Urgency::Polite).await),
         PollEnd::Unchanged,
         "it ends a back-off"
     );
     assert_eq!(house.requests_at().len(), 4);
-    assert_eq!(running.poller.poll(FeedNo(99), Urgency::Now).await, PollAnswer::Unknown);
+    assert_eq!(
+        running.poller.poll(FeedNo(99), Urgency::Now).await,
+        PollAnswer::Unknown
+    );
     running.stop().await;
 }
 
@@ -136,23 +158,45 @@ async fn only_an_urgent_poll_overrides_what_the_publisher_asked_for() {
         let feed = house.feed("blog", URL, HOUR, DAY).await;
         let running = house.start([&feed]).await;
         pass(100).await;
-        let PollAnswer::NotBefore { at, is_gone } = running.poller.poll(feed.no, Urgency::Polite).await
+        let PollAnswer::NotBefore { at, is_gone } =
+            running.poller.poll(feed.no, Urgency::Polite).await
         else {
             panic!("it is refused")
         };
         assert_eq!(is_gone, gone);
-        assert!(at >= Stamp::from_secs(START_SECS + 7200), "{}", at.rfc3339());
+        assert!(
+            at >= Stamp::from_secs(START_SECS + 7200),
+            "{}",
+            at.rfc3339()
+        );
         assert_eq!(house.requests_at().len(), 1, "nothing was asked");
-        let cause = if gone { DelayCause::Gone } else { DelayCause::HostPause };
-        let HintFate::Delayed(delay) = house.hint(feed.no) else { panic!("it is told when it is polled") };
+        let cause = if gone {
+            DelayCause::Gone
+        } else {
+            DelayCause::HostPause
+        };
+        let HintFate::Delayed(delay) = house.hint(feed.no) else {
+            panic!("it is told when it is polled")
+        };
         assert_eq!((delay.cause, delay.until), (cause, at));
         pass(1).await;
         let PollAnswer::Ended { end, .. } = running.poller.poll(feed.no, Urgency::Now).await else {
             panic!()
         };
-        assert_eq!(end, PollEnd::Document(ChangeCounts { new: 1, edited: 0, gone: 0 }));
+        assert_eq!(
+            end,
+            PollEnd::Document(ChangeCounts {
+                new: 1,
+                edited: 0,
+                gone: 0
+            })
+        );
         assert_eq!(running.poller.status(feed.no).unwrap().health.gone_at, None);
-        assert_eq!(running.poller.paused_until(feed.no), Stamp::ZERO, "a good answer ends the pause");
+        assert_eq!(
+            running.poller.paused_until(feed.no),
+            Stamp::ZERO,
+            "a good answer ends the pause"
+        );
         assert_eq!(house.hint(feed.no), HintFate::Taken);
         pass(10).await;
         assert_eq!(house.requests_at().len(), 3);
@@ -163,10 +207,13 @@ async fn only_an_urgent_poll_overrides_what_the_publisher_asked_for() {
 /// Requests so far: when, and whether they carried a validator.
 fn conditions(house: &House) -> Vec<(u64, bool)> {
     let seen = house.seen.lock().unwrap();
-    seen.iter().map(|seen| (seen.at_secs, seen.headers.contains_key("if-none-match"))).collect()
+    seen.iter()
+        .map(|seen| (seen.at_secs, seen.headers.contains_key("if-none-match")))
+        .collect()
 }
 
-/// A publisher who answers 304 to every validator, as WordPress does after any but its last post was withdrawn.
+/// A publisher who answers 304 to every validator, as WordPress does after any but its last post
+/// was withdrawn.
 fn stubborn(
     n: usize,
     request: &crate::layers::Request,
@@ -185,9 +232,19 @@ async fn a_ping_that_is_answered_by_304_is_followed_by_one_request_without_valid
         (
             "http://127.0.0.1:8081/rss",
             7 * HOUR,
-            vec![(0, false), (600, true), (600, false), (630, true), (660, false)],
+            vec![
+                (0, false),
+                (600, true),
+                (600, false),
+                (630, true),
+                (660, false),
+            ],
         ),
-        (URL, 7 * HOUR, vec![(0, false), (600, true), (630, true), (7 * HOUR, false)]),
+        (
+            URL,
+            7 * HOUR,
+            vec![(0, false), (600, true), (630, true), (7 * HOUR, false)],
+        ),
     ] {
         let house = House::new(stubborn);
         let mut feed = house.feed("blog", url, 9 * HOUR, DAY).await;
@@ -205,9 +262,13 @@ async fn a_ping_that_is_answered_by_304_is_followed_by_one_request_without_valid
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_first_ping_after_a_poll_is_repeated_at_once_at_an_origin_beside_us_and_not_elsewhere() {
+async fn the_first_ping_after_a_poll_is_repeated_at_once_at_an_origin_beside_us_and_not_elsewhere()
+{
     for (url, expect) in [
-        ("http://[fd00::1]:8081/rss", vec![(0, false), (10, true), (10, false)]),
+        (
+            "http://[fd00::1]:8081/rss",
+            vec![(0, false), (10, true), (10, false)],
+        ),
         (URL, vec![(0, false), (10, true)]),
     ] {
         let house = House::new(stubborn);
@@ -226,7 +287,11 @@ async fn the_first_ping_after_a_poll_is_repeated_at_once_at_an_origin_beside_us_
 async fn a_repeat_that_fails_is_one_too_at_an_origin_elsewhere() {
     let house = House::new(|n, request| {
         let fails = n > 0 && !request.headers().contains_key("if-none-match");
-        if fails { ready(status(500, &[])) } else { stubborn(n, request) }
+        if fails {
+            ready(status(500, &[]))
+        } else {
+            stubborn(n, request)
+        }
     });
     let mut feed = house.feed("blog", URL, 9 * HOUR, DAY).await;
     (feed.deletions.permalink_checks, feed.deletions.audit_secs) = (false, HOUR);
@@ -238,7 +303,11 @@ async fn a_repeat_that_fails_is_one_too_at_an_origin_elsewhere() {
         house.hint(feed.no);
     }
     pass(10).await;
-    let failed = conditions(&house).iter().skip(1).filter(|(_, is_conditional)| !is_conditional).count();
+    let failed = conditions(&house)
+        .iter()
+        .skip(1)
+        .filter(|(_, is_conditional)| !is_conditional)
+        .count();
     assert_eq!(failed, 2, "one in an hour: {:?}", conditions(&house));
     running.stop().await;
 }
@@ -246,10 +315,18 @@ async fn a_repeat_that_fails_is_one_too_at_an_origin_elsewhere() {
 #[tokio::test(start_paused = true)]
 async fn a_pause_and_the_ping_that_waits_for_its_end_outlive_a_restart() {
     let house = House::new(|_, request| {
-        ready(if request.uri().path() == "/busy" { status(429, &[("retry-after", "7200")]) } else { ok(ONE) })
+        ready(if request.uri().path() == "/busy" {
+            status(429, &[("retry-after", "7200")])
+        } else {
+            ok(ONE)
+        })
     });
-    let busy = house.feed("busy", "http://127.0.0.1:8081/busy", HOUR, DAY).await;
-    let slow = house.feed("slow", "http://127.0.0.1:8081/slow", 9 * HOUR, DAY).await;
+    let busy = house
+        .feed("busy", "http://127.0.0.1:8081/busy", HOUR, DAY)
+        .await;
+    let slow = house
+        .feed("slow", "http://127.0.0.1:8081/slow", 9 * HOUR, DAY)
+        .await;
     let running = house.start([&slow]).await;
     pass(10).await;
     running.poller.apply(FeedChange::Added(busy.clone()));
@@ -266,9 +343,16 @@ async fn a_pause_and_the_ping_that_waits_for_its_end_outlive_a_restart() {
     pass(7200).await;
     let polled = |path: &str| {
         let seen = house.seen.lock().unwrap();
-        seen.iter().filter(|seen| seen.url.ends_with(path)).map(|seen| seen.at_secs).collect::<Vec<_>>()
+        seen.iter()
+            .filter(|seen| seen.url.ends_with(path))
+            .map(|seen| seen.at_secs)
+            .collect::<Vec<_>>()
     };
-    assert_eq!(polled("/slow"), [0, 7210], "at the end of the pause, and not after nine hours");
+    assert_eq!(
+        polled("/slow"),
+        [0, 7210],
+        "at the end of the pause, and not after nine hours"
+    );
     running.stop().await;
 }
 
@@ -291,34 +375,57 @@ async fn a_poll_that_is_forced_sends_no_validators_also_behind_one_that_is_under
         running.poller.poll(feed.no, Urgency::Now).await
     };
     tokio::join!(polite, forced);
-    assert_eq!(conditions(&house), [(0, false), (100, true), (100, true), (105, false)]);
+    assert_eq!(
+        conditions(&house),
+        [(0, false), (100, true), (100, true), (105, false)]
+    );
     running.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pause_is_of_one_authority_and_is_told_with_its_beginning_and_the_ping_that_waits_for_it() {
+async fn a_pause_is_of_one_authority_and_is_told_with_its_beginning_and_the_ping_that_waits_for_it()
+{
     let house = House::new(|_, request| {
         let is_paused = request.uri().port_u16() == Some(8081);
-        ready(if is_paused { status(503, &[("retry-after", "7200")]) } else { ok(ONE) })
+        ready(if is_paused {
+            status(503, &[("retry-after", "7200")])
+        } else {
+            ok(ONE)
+        })
     });
-    let paused = house.feed("paused", "http://127.0.0.1:8081/rss", HOUR, DAY).await;
-    let other = house.feed("other", "http://127.0.0.1:8082/rss", HOUR, DAY).await;
+    let paused = house
+        .feed("paused", "http://127.0.0.1:8081/rss", HOUR, DAY)
+        .await;
+    let other = house
+        .feed("other", "http://127.0.0.1:8082/rss", HOUR, DAY)
+        .await;
     let running = house.start([&paused, &other]).await;
     pass(HOUR + 60).await;
     let asked = |port: u16| {
         let seen = house.seen.lock().unwrap();
-        seen.iter().filter(|seen| seen.url.contains(&port.to_string())).count()
+        seen.iter()
+            .filter(|seen| seen.url.contains(&port.to_string()))
+            .count()
     };
-    assert_eq!((asked(8081), asked(8082)), (1, 2), "another port of the host goes on");
+    assert_eq!(
+        (asked(8081), asked(8082)),
+        (1, 2),
+        "another port of the host goes on"
+    );
     // Never read, and only its neighbour was asked.
-    let never = house.feed("never", "http://127.0.0.1:8081/atom", HOUR, DAY).await;
+    let never = house
+        .feed("never", "http://127.0.0.1:8081/atom", HOUR, DAY)
+        .await;
     running.poller.apply(FeedChange::Added(never.clone()));
     pass(1).await;
     assert!(matches!(house.hint(never.no), HintFate::Delayed(_)));
     let wait = running.poller.wait(never.no).unwrap();
     assert_eq!(wait.cause, WaitCause::Pause("http://127.0.0.1:8081".into()));
     let secs = |at: Option<Stamp>| at.map(|at| at.secs() - START_SECS);
-    assert_eq!((secs(wait.since), secs(wait.pinged_at)), (Some(0), Some(HOUR + 61)));
+    assert_eq!(
+        (secs(wait.since), secs(wait.pinged_at)),
+        (Some(0), Some(HOUR + 61))
+    );
     assert_eq!(wait.until, Some(Stamp::from_secs(START_SECS + 7200)));
     assert_eq!(running.poller.wait(other.no), None);
     running.stop().await;
@@ -390,7 +497,12 @@ async fn hints_that_bring_nothing_new_come_to_an_end() {
 #[tokio::test(start_paused = true)]
 async fn hints_that_are_right_go_on() {
     let bodies: Vec<&'static str> = (0..50)
-        .map(|n| &*Box::leak(ONE.replace("<guid>1</guid>", &format!("<guid>{n}</guid>")).into_boxed_str()))
+        .map(|n| {
+            &*Box::leak(
+                ONE.replace("<guid>1</guid>", &format!("<guid>{n}</guid>"))
+                    .into_boxed_str(),
+            )
+        })
         .collect();
     let house = House::new(move |n, _| ready(ok(bodies[n])));
     let feed = house.feed("blog", URL, HOUR, DAY).await;
@@ -409,7 +521,11 @@ async fn a_host_that_says_when_is_left_alone_with_all_its_feeds_even_after_a_res
     // POLLING 0.6, FRB 020, 034.
     let house = House::new(|_, request| {
         let busy = request.uri().host() == Some("busy.example");
-        ready(if busy { status(503, &[("retry-after", "7200")]) } else { ok(ONE) })
+        ready(if busy {
+            status(503, &[("retry-after", "7200")])
+        } else {
+            ok(ONE)
+        })
     });
     let feeds = [
         house.feed("a", "http://busy.example/a", 1, 60).await,
@@ -418,7 +534,10 @@ async fn a_host_that_says_when_is_left_alone_with_all_its_feeds_even_after_a_res
     ];
     let asked = |house: &House| {
         let seen = house.seen.lock().unwrap();
-        seen.iter().filter(|seen| seen.url.contains("busy")).map(|seen| seen.at_secs).collect::<Vec<_>>()
+        seen.iter()
+            .filter(|seen| seen.url.contains("busy"))
+            .map(|seen| seen.at_secs)
+            .collect::<Vec<_>>()
     };
     let running = house.start(&feeds[..1]).await;
     pass(10).await;
@@ -426,8 +545,15 @@ async fn a_host_that_says_when_is_left_alone_with_all_its_feeds_even_after_a_res
     let running = house.start(&feeds).await;
     pass(1).await;
     for feed in &feeds[..2] {
-        assert!(matches!(house.hint(feed.no), HintFate::Delayed(_)), "{}", feed.name);
-        assert_eq!(running.poller.paused_until(feed.no), Stamp::from_secs(START_SECS + 7200));
+        assert!(
+            matches!(house.hint(feed.no), HintFate::Delayed(_)),
+            "{}",
+            feed.name
+        );
+        assert_eq!(
+            running.poller.paused_until(feed.no),
+            Stamp::from_secs(START_SECS + 7200)
+        );
     }
     pass(HOUR).await;
     assert_eq!(asked(&house), [0]);
@@ -447,22 +573,43 @@ async fn validators_go_back_word_for_word_and_the_publisher_learns_who_asks() {
             status(304, &[])
         })
     });
-    let feed = house.feed("blog", "http://me:pass%20word@blog.example/rss#x", HOUR, DAY).await;
+    let feed = house
+        .feed(
+            "blog",
+            "http://me:pass%20word@blog.example/rss#x",
+            HOUR,
+            DAY,
+        )
+        .await;
     let running = house.start([&feed]).await;
     pass(HOUR + 1).await;
     running.stop().await;
     let seen = house.seen.lock().unwrap().clone();
-    let header =
-        |n: usize, name: &str| seen[n].headers.get(name).map(|value| value.to_str().unwrap().to_owned());
-    assert_eq!((header(0, "if-none-match"), header(0, "if-modified-since")), (None, None));
+    let header = |n: usize, name: &str| {
+        seen[n]
+            .headers
+            .get(name)
+            .map(|value| value.to_str().unwrap().to_owned())
+    };
+    assert_eq!(
+        (header(0, "if-none-match"), header(0, "if-modified-since")),
+        (None, None)
+    );
     assert_eq!(header(1, "if-none-match").as_deref(), Some("W/odd"));
     assert_eq!(header(1, "if-modified-since").as_deref(), Some("yesterday"));
     let version = env!("CARGO_PKG_VERSION");
     let name = format!("everfeed/{version} (+https://me.example/; 0 subscribers)");
     assert_eq!(header(1, "user-agent"), Some(name));
     assert_eq!(header(1, "x-hub-subscribers").as_deref(), Some("0"));
-    assert!(header(1, "accept").unwrap().starts_with("application/atom+xml"));
-    assert_eq!(header(1, "authorization").as_deref(), Some("Basic bWU6cGFzcyB3b3Jk"));
+    assert!(
+        header(1, "accept")
+            .unwrap()
+            .starts_with("application/atom+xml")
+    );
+    assert_eq!(
+        header(1, "authorization").as_deref(),
+        Some("Basic bWU6cGFzcyB3b3Jk")
+    );
     for name in ["cookie", "referer", "a-im"] {
         assert_eq!(header(1, name), None);
     }
@@ -475,14 +622,31 @@ async fn validators_go_back_word_for_word_and_the_publisher_learns_who_asks() {
 async fn an_equal_body_brings_its_new_validators() {
     // FRB: w/2024/08/17/hash.
     let house = House::new(|n, _| {
-        ready(ok_with(ONE, if n == 0 { &[("etag", "\"1\"")] } else { &[("etag", "\"2\"")] }))
+        ready(ok_with(
+            ONE,
+            if n == 0 {
+                &[("etag", "\"1\"")]
+            } else {
+                &[("etag", "\"2\"")]
+            },
+        ))
     });
     let feed = house.feed("blog", URL, HOUR, DAY).await;
     let running = house.start([&feed]).await;
     pass(HOUR + 1).await;
     let state = running.poller.status(feed.no).unwrap();
-    assert_eq!(state.validators.as_ref().and_then(|pair| pair.etag.as_deref()), Some("\"2\""));
-    assert_eq!(house.store.feed(feed.no).await.unwrap().rev, 1, "and is not committed again");
+    assert_eq!(
+        state
+            .validators
+            .as_ref()
+            .and_then(|pair| pair.etag.as_deref()),
+        Some("\"2\"")
+    );
+    assert_eq!(
+        house.store.feed(feed.no).await.unwrap().rev,
+        1,
+        "and is not committed again"
+    );
     running.stop().await;
     assert_eq!(house.store.polls(None, 9).await.unwrap()[0].1, state);
 }
@@ -499,13 +663,33 @@ async fn one_host_holds_up_no_other_and_gets_few_polls_at_a_time() {
     });
     let mut feeds = Vec::new();
     for n in 0..6 {
-        feeds.push(house.feed(&format!("s{n}"), &format!("http://slow.example/{n}"), HOUR, DAY).await);
+        feeds.push(
+            house
+                .feed(
+                    &format!("s{n}"),
+                    &format!("http://slow.example/{n}"),
+                    HOUR,
+                    DAY,
+                )
+                .await,
+        );
     }
-    feeds.push(house.feed("quick", "http://quick.example/", HOUR, DAY).await);
+    feeds.push(
+        house
+            .feed("quick", "http://quick.example/", HOUR, DAY)
+            .await,
+    );
     let running = house.start(&feeds).await;
     pass(5).await;
-    let slow =
-        |house: &House| house.seen.lock().unwrap().iter().filter(|seen| seen.url.contains("slow")).count();
+    let slow = |house: &House| {
+        house
+            .seen
+            .lock()
+            .unwrap()
+            .iter()
+            .filter(|seen| seen.url.contains("slow"))
+            .count()
+    };
     assert_eq!((slow(&house), house.requests_at().len()), (2, 3));
     pass(30).await;
     assert_eq!(slow(&house), 6);
@@ -527,7 +711,11 @@ async fn a_stop_does_not_wait_for_a_publisher() {
     assert_eq!(house.total(feed.no).await, 0);
     let running = house.start([&feed]).await;
     pass(30).await;
-    assert_eq!(house.total(feed.no).await, 1, "what was broken off is polled again");
+    assert_eq!(
+        house.total(feed.no).await,
+        1,
+        "what was broken off is polled again"
+    );
     running.stop().await;
 }
 
@@ -536,7 +724,10 @@ async fn who_waits_is_woken_when_something_has_changed() {
     let house = House::new(|n, _| ready(ok(if n == 0 { ONE } else { TWO })));
     let feed = house.feed("blog", URL, HOUR, DAY).await;
     let running = house.start([&feed]).await;
-    let mut waiter = house.notify.watch(feed.no).expect("a poller announces its feeds");
+    let mut waiter = house
+        .notify
+        .watch(feed.no)
+        .expect("a poller announces its feeds");
     assert!(!waiter.borrow_and_update().ready);
     waiter.changed().await.unwrap();
     let first = *waiter.borrow_and_update();
@@ -551,18 +742,29 @@ async fn who_waits_is_woken_when_something_has_changed() {
 async fn another_url_in_the_configuration_is_polled_afresh() {
     let house = House::new(|_, request| {
         let known = request.headers().contains_key("if-none-match");
-        ready(if known { status(304, &[]) } else { ok_with(ONE, &[("etag", "\"1\"")]) })
+        ready(if known {
+            status(304, &[])
+        } else {
+            ok_with(ONE, &[("etag", "\"1\"")])
+        })
     });
     let feed = house.feed("blog", URL, HOUR, DAY).await;
     let running = house.start([&feed]).await;
     pass(10).await;
     running.stop().await;
-    let moved = FeedSpec { url: Url::parse("http://blog.example/feed").unwrap(), ..feed };
+    let moved = FeedSpec {
+        url: Url::parse("http://blog.example/feed").unwrap(),
+        ..feed
+    };
     let running = house.start([&moved]).await;
     pass(10).await;
     running.stop().await;
     assert_eq!(house.requests_at(), [0, 10]);
-    assert!(!house.seen.lock().unwrap()[1].headers.contains_key("if-none-match"));
+    assert!(
+        !house.seen.lock().unwrap()[1]
+            .headers
+            .contains_key("if-none-match")
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -588,7 +790,16 @@ async fn polls_in_flight_are_limited() {
     });
     let mut feeds = Vec::new();
     for n in 0..PollJob::IN_FLIGHT_MAX + 20 {
-        feeds.push(house.feed(&format!("f{n}"), &format!("http://host{n}.example/"), HOUR, DAY).await);
+        feeds.push(
+            house
+                .feed(
+                    &format!("f{n}"),
+                    &format!("http://host{n}.example/"),
+                    HOUR,
+                    DAY,
+                )
+                .await,
+        );
     }
     let running = house.start(&feeds).await;
     pass(9).await;
@@ -605,31 +816,61 @@ async fn poll_states_that_gather_during_a_save_are_saved_together() {
     trouble.save_secs.store(1, Ordering::Relaxed);
     let mut feeds = Vec::new();
     for n in 0..50 {
-        feeds.push(house.feed(&format!("f{n}"), &format!("http://host{n}.example/"), HOUR, DAY).await);
+        feeds.push(
+            house
+                .feed(
+                    &format!("f{n}"),
+                    &format!("http://host{n}.example/"),
+                    HOUR,
+                    DAY,
+                )
+                .await,
+        );
     }
     let running = house.start(&feeds).await;
     pass(10).await;
     assert!(trouble.saves.load(Ordering::Relaxed) <= 2);
     let saved = house.store.polls(None, 99).await.unwrap();
-    assert_eq!(saved.iter().filter(|(_, state)| state.health.failures == 1).count(), 50);
+    assert_eq!(
+        saved
+            .iter()
+            .filter(|(_, state)| state.health.failures == 1)
+            .count(),
+        50
+    );
     running.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_save_that_failed_is_tried_again() {
     let trouble = Arc::new(Trouble::default());
-    let house = House::in_trouble(|_, _| ready(status(429, &[("retry-after", "900")])), &trouble);
+    let house = House::in_trouble(
+        |_, _| ready(status(429, &[("retry-after", "900")])),
+        &trouble,
+    );
     trouble.failing_saves.store(2, Ordering::Relaxed);
     let feed = house.feed("blog", URL, HOUR, DAY).await;
     let running = house.start([&feed]).await;
     pass(SAVE_AGAIN_SECS - 1).await;
     assert_eq!(house.store.polls(None, 9).await.unwrap(), []);
     pass(2 * SAVE_AGAIN_SECS).await;
-    assert_eq!(house.store.polls(None, 9).await.unwrap()[0].1.health.failures, 1);
+    assert_eq!(
+        house.store.polls(None, 9).await.unwrap()[0]
+            .1
+            .health
+            .failures,
+        1
+    );
     let until = Stamp::from_secs(START_SECS + 900);
     assert_eq!(
         house.store.host_pauses(None, 9).await.unwrap(),
-        [("blog.example".to_owned(), Pause { until, since: Some(Stamp::from_secs(START_SECS)) })]
+        [(
+            "blog.example".to_owned(),
+            Pause {
+                until,
+                since: Some(Stamp::from_secs(START_SECS))
+            }
+        )]
     );
     running.stop().await;
 }
@@ -649,9 +890,16 @@ impl Clock for Settable {
 #[tokio::test(start_paused = true)]
 async fn a_clock_that_is_set_back_after_it_ran_ahead_stops_no_polls() {
     let ahead_us = AtomicU64::new(30 * DAY * 1_000_000);
-    let clock = Arc::new(Settable { clock: Paused::from(START_SECS * 1_000_000), ahead_us });
+    let clock = Arc::new(Settable {
+        clock: Paused::from(START_SECS * 1_000_000),
+        ahead_us,
+    });
     let store = Arc::new(Memory::new(clock.clone()));
-    let house = House::with_store(|n, _| ready(if n < 2 { ok(ONE) } else { ok(TWO) }), store, clock.clone());
+    let house = House::with_store(
+        |n, _| ready(if n < 2 { ok(ONE) } else { ok(TWO) }),
+        store,
+        clock.clone(),
+    );
     let feed = house.feed("blog", URL, HOUR, DAY).await;
     let running = house.start([&feed]).await;
     pass(HOUR + 1).await;
@@ -659,11 +907,20 @@ async fn a_clock_that_is_set_back_after_it_ran_ahead_stops_no_polls() {
     let ahead = house.store.feed(feed.no).await.unwrap().last_t;
     clock.ahead_us.store(0, Ordering::Relaxed);
     pass(HOUR + 60).await;
-    assert_eq!(house.requests_at().len(), 3, "an hour later, not in a month");
-    assert!(house.store.feed(feed.no).await.unwrap().last_t > ahead, "T does not go back");
+    assert_eq!(
+        house.requests_at().len(),
+        3,
+        "an hour later, not in a month"
+    );
+    assert!(
+        house.store.feed(feed.no).await.unwrap().last_t > ahead,
+        "T does not go back"
+    );
     running.stop().await;
     // The same across a restart.
-    clock.ahead_us.store(60 * DAY * 1_000_000, Ordering::Relaxed);
+    clock
+        .ahead_us
+        .store(60 * DAY * 1_000_000, Ordering::Relaxed);
     let running = house.start([&feed]).await;
     pass(1).await;
     running.stop().await;
@@ -686,15 +943,35 @@ async fn nobody_is_asked_for_what_could_not_be_stored() {
     let before = trouble.saves.load(Ordering::Relaxed);
     house.hint(feed.no);
     pass(5 * HOUR).await;
-    assert_eq!(house.requests_at(), [0], "nothing is polled meanwhile, not even on a hint");
-    assert_eq!(trouble.saves.load(Ordering::Relaxed), before, "nor is anything saved in vain");
+    assert_eq!(
+        house.requests_at(),
+        [0],
+        "nothing is polled meanwhile, not even on a hint"
+    );
+    assert_eq!(
+        trouble.saves.load(Ordering::Relaxed),
+        before,
+        "nor is anything saved in vain"
+    );
     let asked = Instant::now();
     let answer = running.poller.poll(feed.no, Urgency::Now).await;
-    assert_eq!(answer, PollAnswer::StoreAway { cause: "told to".into() });
-    assert!(asked.elapsed() <= Duration::from_secs(1), "the operator is told at once");
+    assert_eq!(
+        answer,
+        PollAnswer::StoreAway {
+            cause: "told to".into()
+        }
+    );
+    assert!(
+        asked.elapsed() <= Duration::from_secs(1),
+        "the operator is told at once"
+    );
     trouble.outage.store(false, Ordering::Relaxed);
     pass(2).await;
-    assert_eq!(house.requests_at().len(), 2, "what was due is polled at once");
+    assert_eq!(
+        house.requests_at().len(),
+        2,
+        "what was due is polled at once"
+    );
     running.stop().await;
 }
 
@@ -712,7 +989,10 @@ async fn a_disk_that_is_full_is_our_fault_and_loses_nothing() {
         (fault.kind.whose(), fault.kind.to_string().as_str()),
         (Whose::Ours, "the store failed: no space left on device")
     );
-    assert_eq!(state.validators, None, "what was not stored must be sent again");
+    assert_eq!(
+        state.validators, None,
+        "what was not stored must be sent again"
+    );
     pass(2 * HOUR).await;
     assert_eq!(house.total(feed.no).await, 1);
     assert_eq!(running.poller.status(feed.no).unwrap().health.fault, None);
@@ -727,28 +1007,56 @@ async fn a_poll_that_breaks_off_is_our_fault_and_the_feed_is_polled_again() {
     let feed = house.feed("blog", URL, HOUR, DAY).await;
     let running = house.start([&feed]).await;
     pass(1).await;
-    assert_eq!(running.poller.status(feed.no).unwrap().health.fault.unwrap().kind.whose(), Whose::Ours);
+    assert_eq!(
+        running
+            .poller
+            .status(feed.no)
+            .unwrap()
+            .health
+            .fault
+            .unwrap()
+            .kind
+            .whose(),
+        Whose::Ours
+    );
     pass(2 * HOUR).await;
-    assert_eq!((house.total(feed.no).await, house.requests_at()), (1, vec![HOUR, 2 * HOUR]));
+    assert_eq!(
+        (house.total(feed.no).await, house.requests_at()),
+        (1, vec![HOUR, 2 * HOUR])
+    );
     running.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn of_many_feeds_of_one_host_none_starves() {
-    // Each answer takes longer than the interval of every feed, so somebody waits for a place all the time.
+    // Each answer takes longer than the interval of every feed, so somebody waits for a place all
+    // the time.
     let house = House::new(|_, _| async {
         tokio::time::sleep(Duration::from_millis(900)).await;
         ok(ONE)
     });
     let mut feeds = Vec::new();
     for n in 0..13 {
-        feeds.push(house.feed(&format!("feed-{n}"), &format!("http://blog.example/{n}"), 1, 1).await);
+        feeds.push(
+            house
+                .feed(
+                    &format!("feed-{n}"),
+                    &format!("http://blog.example/{n}"),
+                    1,
+                    1,
+                )
+                .await,
+        );
     }
     let running = house.start(&feeds).await;
     pass(240).await;
     running.stop().await;
     let seen = house.seen.lock().unwrap();
-    let polls = |n: usize| seen.iter().filter(|seen| seen.url == format!("http://blog.example/{n}")).count();
+    let polls = |n: usize| {
+        seen.iter()
+            .filter(|seen| seen.url == format!("http://blog.example/{n}"))
+            .count()
+    };
     let polls: Vec<usize> = (0..13).map(polls).collect();
     let (least, most) = (polls.iter().min().unwrap(), polls.iter().max().unwrap());
     assert!(*least > 10 && most - least <= least / 4, "{polls:?}");

@@ -8,7 +8,8 @@ use crate::feed::{record::FeedNo, stamp::Stamp};
 pub struct PollWait {
     /// Time of the next poll; `None` when only a ping or an operator has it polled again.
     pub until: Option<Stamp>,
-    /// Beginning of the wait; `None` where it is not known: of a first poll, and of a pause that an earlier everfeed stored.
+    /// Beginning of the wait; `None` where it is not known: of a first poll, and of a pause that an
+    /// earlier everfeed stored.
     pub since: Option<Stamp>,
     /// Reason of it.
     pub cause: WaitCause,
@@ -35,13 +36,23 @@ impl Poller {
     /// The wait of a feed; `None` for one that is polled at its usual times.
     pub fn wait(&self, feed: FeedNo) -> Option<PollWait> {
         let now = self.parts.context.now();
-        let (spec, state) = (self.wanted.borrow().get(&feed).cloned()?, self.status(feed)?);
+        let (spec, state) = (
+            self.wanted.borrow().get(&feed).cloned()?,
+            self.status(feed)?,
+        );
         let hosts = hosts_of(&state, spec.deletions.audit_secs, now);
         let next_at = state.timetable.next_at.max(now);
         let failing_since = state.health.fault.as_ref().map(|fault| fault.since);
-        let pause = self.pauses.longest(&hosts).filter(|(_, pause)| pause.until > now);
+        let pause = self
+            .pauses
+            .longest(&hosts)
+            .filter(|(_, pause)| pause.until > now);
         let (until, since, cause) = if let Some((authority, pause)) = pause {
-            (pause.until.max(next_at), pause.since, WaitCause::Pause(authority.to_owned()))
+            (
+                pause.until.max(next_at),
+                pause.since,
+                WaitCause::Pause(authority.to_owned()),
+            )
         } else if state.health.gone_at.is_some() {
             (next_at, state.health.gone_at, WaitCause::Gone)
         } else if state.is_at_quota() {
@@ -55,6 +66,11 @@ impl Poller {
         };
         let until = (until != Stamp::MAX).then_some(until);
         let pinged_at = self.parts.context.notify.hinted_since(feed);
-        Some(PollWait { until, since, cause, pinged_at })
+        Some(PollWait {
+            until,
+            since,
+            cause,
+            pinged_at,
+        })
     }
 }

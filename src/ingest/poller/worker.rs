@@ -1,5 +1,5 @@
-//! The worker that runs the lanes: polls, steps of archive walks, permalink checks and look-ups of feeds that were added;
-//! not what one job does.
+//! The worker that runs the lanes: polls, steps of archive walks, permalink checks and look-ups of
+//! feeds that were added; not what one job does.
 
 use super::{
     Poller, WantedFeeds,
@@ -47,16 +47,19 @@ const LOOK_SECS: u64 = 60;
 /// Seconds between two looks at a store that cannot commit.
 const STORE_LOOK_SECS: u64 = 1;
 
-/// Seconds between two polls without validators that repeat polls on hints, at an origin on this machine or its network.
+/// Seconds between two polls without validators that repeat polls on hints, at an origin on this
+/// machine or its network.
 const REPEAT_SECS: u64 = 60;
 
-/// Seconds for which jobs in flight may finish when we stop. What they fetched is lost, what they commit is not.
+/// Seconds for which jobs in flight may finish when we stop. What they fetched is lost, what they
+/// commit is not.
 const DRAIN_SECS: u64 = 10;
 
 /// Seconds after a step of a walk, or a permalink check, that broke off.
 const BROKEN_SECS: u64 = 3600;
 
-/// Seconds to the next permalink check at most: a page that is still there is asked for again after a month.
+/// Seconds to the next permalink check at most: a page that is still there is asked for again after
+/// a month.
 const CHECK_SECS_MAX: u64 = 30 * 86_400;
 
 /// Seconds after a look-up in the store that failed.
@@ -119,8 +122,12 @@ struct Hint {
 }
 
 impl<'a> Worker<'a> {
-    /// Takes up every feed: its poll, its archive walk and its permalink checks, each when it is due.
-    pub(super) async fn load(poller: &'a Poller, stop: CancellationToken) -> Result<Self, StoreError> {
+    /// Takes up every feed: its poll, its archive walk and its permalink checks, each when it is
+    /// due.
+    pub(super) async fn load(
+        poller: &'a Poller,
+        stop: CancellationToken,
+    ) -> Result<Self, StoreError> {
         let store = &poller.parts.context.store;
         let mut wanted = poller.wanted.subscribe();
         let feeds = wanted.borrow_and_update().clone();
@@ -137,13 +144,19 @@ impl<'a> Worker<'a> {
             lanes: Lanes::default(),
             agenda: Agenda::default(),
             saving: Saving::new(store.clone()),
-            asked: AskedPolls { requests: poller.requests.take(), looks: poller.looks.take() },
+            asked: AskedPolls {
+                requests: poller.requests.take(),
+                looks: poller.looks.take(),
+            },
             clock: JumpWatch::new(poller.parts.context.now().micros()),
         };
-        let mut walks: HashMap<FeedNo, ArchiveWalk> = listing::walks(&**store).try_collect().await?;
+        let mut walks: HashMap<FeedNo, ArchiveWalk> =
+            listing::walks(&**store).try_collect().await?;
         let mut records = listing::feeds(&**store);
         while let Some(record) = records.try_next().await? {
-            let Some(spec) = feeds.get(&record.no) else { continue };
+            let Some(spec) = feeds.get(&record.no) else {
+                continue;
+            };
             match poller.status(record.no) {
                 Some(state) => worker.lanes.polls.put(record.no, state.timetable.next_at),
                 // Added since the poller was loaded.
@@ -164,10 +177,18 @@ impl<'a> Worker<'a> {
             // One of another URL is given up by its next step.
             let going = walk.and_then(|walk| {
                 let is_stale = !walk.is_of(&spec.bare_url());
-                let at = if is_stale { Stamp::ZERO } else { goes_on_at(&walk, record)? };
+                let at = if is_stale {
+                    Stamp::ZERO
+                } else {
+                    goes_on_at(&walk, record)?
+                };
                 Some((at, walk))
             });
-            let again = record.completeness.last_walk.as_ref().and_then(|walked| spec.walks_again_at(walked));
+            let again = record
+                .completeness
+                .last_walk
+                .as_ref()
+                .and_then(|walked| spec.walks_again_at(walked));
             if let Some((at, walk)) = going {
                 self.lanes.walks.put(feed, at.min(walked_by));
                 self.agenda.walks.insert(feed, walk);
@@ -190,7 +211,9 @@ impl<'a> Worker<'a> {
         // Nobody is asked for what could not be kept, and no operator waits for the end of that.
         if let StoreCondition::Away(outage) = self.poller.parts.context.store.condition() {
             self.agenda.looks.clear();
-            return self.turn_away(&PollAnswer::StoreAway { cause: outage.cause });
+            return self.turn_away(&PollAnswer::StoreAway {
+                cause: outage.cause,
+            });
         }
         let now = self.now();
         if now >= self.agenda.looked_at.plus_secs(LOOK_SECS) || now < self.agenda.looked_at {
@@ -198,10 +221,21 @@ impl<'a> Worker<'a> {
             self.lanes.call_up_for_free(&self.pauses);
         }
         while let Some(due) = self.lanes.recalls.next_due(now) {
-            let Some(spec) = self.feeds.get(&due.feed).cloned() else { continue };
-            let job = RecallJob { parts: self.poller.parts.clone(), spec };
-            let ready = Ready { job, hosts: Vec::new(), not_before: Stamp::ZERO };
-            self.lanes.recalls.start(&due, ready, &mut self.pauses, &self.stop);
+            let Some(spec) = self.feeds.get(&due.feed).cloned() else {
+                continue;
+            };
+            let job = RecallJob {
+                parts: self.poller.parts.clone(),
+                spec,
+            };
+            let ready = Ready {
+                job,
+                hosts: Vec::new(),
+                not_before: Stamp::ZERO,
+            };
+            self.lanes
+                .recalls
+                .start(&due, ready, &mut self.pauses, &self.stop);
         }
         while let Some(due) = self.lanes.looks.next_due(now) {
             self.start_look(&due, now);
@@ -224,8 +258,9 @@ impl<'a> Worker<'a> {
         if self.lanes.polls.is_busy_with(due.feed) {
             return;
         }
-        let Some((spec, state, hosts)) =
-            self.subject(due.feed, now).filter(|_| self.agenda.looks.contains_key(&due.feed))
+        let Some((spec, state, hosts)) = self
+            .subject(due.feed, now)
+            .filter(|_| self.agenda.looks.contains_key(&due.feed))
         else {
             return;
         };
@@ -234,10 +269,21 @@ impl<'a> Worker<'a> {
             return;
         }
         let parts = self.poller.parts.clone();
-        let job = LookJob(PollJob { parts, spec, state, is_unconditional: false });
+        let job = LookJob(PollJob {
+            parts,
+            spec,
+            state,
+            is_unconditional: false,
+        });
         // The places at its hosts are for those who do not wait.
-        let ready = Ready { job, hosts: Vec::new(), not_before: Stamp::ZERO };
-        self.lanes.looks.start(due, ready, &mut self.pauses, &self.stop);
+        let ready = Ready {
+            job,
+            hosts: Vec::new(),
+            not_before: Stamp::ZERO,
+        };
+        self.lanes
+            .looks
+            .start(due, ready, &mut self.pauses, &self.stop);
     }
 
     fn start_poll(&mut self, due: &Due, now: Stamp) {
@@ -245,22 +291,45 @@ impl<'a> Worker<'a> {
         if self.lanes.looks.is_busy_with(due.feed) {
             return;
         }
-        let Some((spec, state, mut hosts)) = self.subject(due.feed, now) else { return };
+        let Some((spec, state, mut hosts)) = self.subject(due.feed, now) else {
+            return;
+        };
         if self.agenda.awaited.is_urgent(due.feed) {
             // The operator means it: no pause of a host counts, and its places are for others.
             hosts.clear();
         }
         let is_urgent = self.agenda.awaited.is_urgent(due.feed);
-        let hint = self.agenda.hints.get(&due.feed).copied().unwrap_or_default();
+        let hint = self
+            .agenda
+            .hints
+            .get(&due.feed)
+            .copied()
+            .unwrap_or_default();
         let is_repeat = hint.repeat_at.is_some_and(|at| at <= now);
         let is_unconditional = is_urgent || is_repeat;
-        let job = PollJob { parts: self.poller.parts.clone(), spec, state, is_unconditional };
-        let ready = Ready { job, hosts, not_before: Stamp::ZERO };
-        if self.lanes.polls.start(due, ready, &mut self.pauses, &self.stop).is_some() {
+        let job = PollJob {
+            parts: self.poller.parts.clone(),
+            spec,
+            state,
+            is_unconditional,
+        };
+        let ready = Ready {
+            job,
+            hosts,
+            not_before: Stamp::ZERO,
+        };
+        if self
+            .lanes
+            .polls
+            .start(due, ready, &mut self.pauses, &self.stop)
+            .is_some()
+        {
             return;
         }
         self.agenda.awaited.begin(due.feed);
-        let Some(hint) = self.agenda.hints.get_mut(&due.feed) else { return };
+        let Some(hint) = self.agenda.hints.get_mut(&due.feed) else {
+            return;
+        };
         hint.repeat_at = hint.repeat_at.filter(|_| !is_unconditional);
         if is_repeat {
             (hint.repeated_at, hint.is_repeating) = (Some(now), true);
@@ -268,25 +337,50 @@ impl<'a> Worker<'a> {
         if hint.is_waiting {
             let notify = &self.poller.parts.context.notify;
             notify.hint_heard(due.feed);
-            *hint = Hint { is_waiting: false, polled_at: Some(now), head: notify.head(due.feed), ..*hint };
+            *hint = Hint {
+                is_waiting: false,
+                polled_at: Some(now),
+                head: notify.head(due.feed),
+                ..*hint
+            };
         }
     }
 
     fn start_step(&mut self, due: &Due, now: Stamp) {
-        let Some((spec, state, hosts)) = self.subject(due.feed, now) else { return };
+        let Some((spec, state, hosts)) = self.subject(due.feed, now) else {
+            return;
+        };
         if spec.import.is_none() {
             return;
         }
         // A feed that stands in the queue without a walk is to be walked again.
         let walk = self.agenda.walks.remove(&due.feed);
-        // Nothing but the end of the old walk comes before the first document of a changed URL; that calls the feed up again.
-        if state.url_change.is_some() && walk.as_ref().is_none_or(|walk| walk.is_of(&spec.bare_url())) {
+        // Nothing but the end of the old walk comes before the first document of a changed URL;
+        // that calls the feed up again.
+        if state.url_change.is_some()
+            && walk
+                .as_ref()
+                .is_none_or(|walk| walk.is_of(&spec.bare_url()))
+        {
             return;
         }
         let token = walk.as_ref().map(ArchiveWalk::token);
-        let job = WalkJob { parts: self.poller.parts.clone(), spec, state, walk };
-        let ready = Ready { job, hosts, not_before: Stamp::ZERO };
-        let kept = match self.lanes.walks.start(due, ready, &mut self.pauses, &self.stop) {
+        let job = WalkJob {
+            parts: self.poller.parts.clone(),
+            spec,
+            state,
+            walk,
+        };
+        let ready = Ready {
+            job,
+            hosts,
+            not_before: Stamp::ZERO,
+        };
+        let kept = match self
+            .lanes
+            .walks
+            .start(due, ready, &mut self.pauses, &self.stop)
+        {
             Some(job) => job.walk,
             None => token,
         };
@@ -294,20 +388,43 @@ impl<'a> Worker<'a> {
     }
 
     fn start_check(&mut self, due: &Due, now: Stamp) {
-        let Some((spec, state, hosts)) = self.subject(due.feed, now) else { return };
-        // Before the first document of a changed URL its pages say nothing of the items that are held.
-        if !spec.deletions.permalink_checks || state.health.gone_at.is_some() || state.url_change.is_some() {
+        let Some((spec, state, hosts)) = self.subject(due.feed, now) else {
+            return;
+        };
+        // Before the first document of a changed URL its pages say nothing of the items that are
+        // held.
+        if !spec.deletions.permalink_checks
+            || state.health.gone_at.is_some()
+            || state.url_change.is_some()
+        {
             return;
         }
         let gap_secs = self.poller.parts.context.permalink_check_gap_secs;
         let host = spec.url.host_str().unwrap_or_default().to_owned();
         let checked = self.agenda.checked.get(&host).copied().unwrap_or_default();
-        // Of a publisher who does not even answer for the feed no page is asked for before the next poll has ended.
-        let down =
-            if state.health.failures > 0 { state.timetable.next_at.plus_secs(gap_secs) } else { Stamp::ZERO };
-        let job = CheckJob { parts: self.poller.parts.clone(), spec, state };
-        let ready = Ready { job, hosts, not_before: checked.max(down) };
-        if self.lanes.checks.start(due, ready, &mut self.pauses, &self.stop).is_none() {
+        // Of a publisher who does not even answer for the feed no page is asked for before the next
+        // poll has ended.
+        let down = if state.health.failures > 0 {
+            state.timetable.next_at.plus_secs(gap_secs)
+        } else {
+            Stamp::ZERO
+        };
+        let job = CheckJob {
+            parts: self.poller.parts.clone(),
+            spec,
+            state,
+        };
+        let ready = Ready {
+            job,
+            hosts,
+            not_before: checked.max(down),
+        };
+        if self
+            .lanes
+            .checks
+            .start(due, ready, &mut self.pauses, &self.stop)
+            .is_none()
+        {
             self.agenda.checked.insert(host, now.plus_secs(gap_secs));
         }
     }
@@ -340,9 +457,15 @@ impl<'a> Worker<'a> {
         if self.is_store_away() {
             return Instant::now() + Duration::from_secs(STORE_LOOK_SECS);
         }
-        let wait_us = self.lanes.next_at().micros().saturating_sub(self.now().micros());
+        let wait_us = self
+            .lanes
+            .next_at()
+            .micros()
+            .saturating_sub(self.now().micros());
         let due = Instant::now() + Duration::from_micros(wait_us.min(LOOK_SECS * SECOND_US));
-        self.saving.due_at(&self.pauses).map_or(due, |at| due.min(at))
+        self.saving
+            .due_at(&self.pauses)
+            .map_or(due, |at| due.min(at))
     }
 
     fn take_in(&mut self, event: Event) {
@@ -365,14 +488,17 @@ impl<'a> Worker<'a> {
                 }
             }
             Event::Checked(joined) => {
-                if let Some((feed, ended, hosts)) = self.lanes.checks.end(joined, &mut self.pauses) {
+                if let Some((feed, ended, hosts)) = self.lanes.checks.end(joined, &mut self.pauses)
+                {
                     self.lanes.call_up(&hosts);
                     self.checked(feed, ended);
                 }
             }
             Event::Recalled(joined) => {
                 let ended = self.lanes.recalls.end(joined, &mut self.pauses);
-                ended.into_iter().for_each(|(feed, ended, _)| self.recalled(feed, ended));
+                ended
+                    .into_iter()
+                    .for_each(|(feed, ended, _)| self.recalled(feed, ended));
             }
         }
     }
@@ -383,9 +509,15 @@ impl<'a> Worker<'a> {
         let look = self.agenda.looks.remove(&feed);
         self.repeat_hinted(feed, &ended);
         let notify = &self.poller.parts.context.notify;
-        let repeats_now =
-            |hint: &Hint| hint.repeat_at.is_some_and(|at| at <= self.poller.parts.context.now());
-        let hint = self.agenda.hints.get_mut(&feed).filter(|hint| !repeats_now(hint));
+        let repeats_now = |hint: &Hint| {
+            hint.repeat_at
+                .is_some_and(|at| at <= self.poller.parts.context.now())
+        };
+        let hint = self
+            .agenda
+            .hints
+            .get_mut(&feed)
+            .filter(|hint| !repeats_now(hint));
         if let Some(before) = hint.and_then(|hint| hint.head.take()) {
             // A hint is right when its poll brought something that consumers see.
             notify.hint_ended(feed, notify.head(feed) != Some(before));
@@ -395,7 +527,9 @@ impl<'a> Worker<'a> {
             Ended::Finished(result) => result,
             Ended::Stopped => return,
             Ended::Panicked => {
-                let Some((spec, state)) = current.clone().zip(self.poller.status(feed)) else { return };
+                let Some((spec, state)) = current.clone().zip(self.poller.status(feed)) else {
+                    return;
+                };
                 let polled = Poll::new(&self.poller.parts.context, &spec, &state).broken();
                 (spec, polled)
             }
@@ -412,12 +546,21 @@ impl<'a> Worker<'a> {
         let next_at = polled.state.timetable.next_at;
         let end = polled.end;
         if !self.agenda.awaited.awaits_urgent(feed) {
-            self.agenda.awaited.tell(feed, &PollAnswer::Ended { end: end.clone(), next_at });
+            self.agenda.awaited.tell(
+                feed,
+                &PollAnswer::Ended {
+                    end: end.clone(),
+                    next_at,
+                },
+            );
         }
         if let Some(walk) = polled.walk {
             self.lanes.walks.put(feed, walk.next_at());
             self.agenda.walks.insert(feed, walk);
-        } else if let Some(at) = polled.again_at.filter(|_| !self.agenda.walks.contains_key(&feed)) {
+        } else if let Some(at) = polled
+            .again_at
+            .filter(|_| !self.agenda.walks.contains_key(&feed))
+        {
             self.lanes.walks.put(feed, at);
         }
         if let Some(at) = polled.check_at {
@@ -426,7 +569,9 @@ impl<'a> Worker<'a> {
         let mut state = if Arc::ptr_eq(&spec, &current) {
             polled.state
         } else {
-            polled.state.under(current.bare_url().as_str(), &current.policy, now)
+            polled
+                .state
+                .under(current.bare_url().as_str(), &current.policy, now)
         };
         let before = self.poller.status(feed);
         if before.as_ref().is_some_and(PollState::has_consent) && !state.has_consent() {
@@ -459,13 +604,19 @@ impl<'a> Worker<'a> {
             self.pauses.pause(host, until, now);
         }
         self.agenda.walks.remove(&feed);
-        if self.feeds.get(&feed).is_none_or(|spec| spec.import.is_none()) {
+        if self
+            .feeds
+            .get(&feed)
+            .is_none_or(|spec| spec.import.is_none())
+        {
             return;
         }
         if stepped.wants_poll {
             self.hinted(BTreeSet::from([feed]));
         }
-        self.agenda.walks.extend(stepped.walk.map(|walk| (feed, walk)));
+        self.agenda
+            .walks
+            .extend(stepped.walk.map(|walk| (feed, walk)));
         if let Some(next_at) = stepped.next_at {
             self.lanes.walks.put(feed, next_at);
         }
@@ -476,7 +627,12 @@ impl<'a> Worker<'a> {
         let checked = match ended {
             Ended::Finished(checked) => checked,
             Ended::Stopped => return,
-            Ended::Panicked => return self.lanes.checks.put_sooner(feed, now.plus_secs(BROKEN_SECS)),
+            Ended::Panicked => {
+                return self
+                    .lanes
+                    .checks
+                    .put_sooner(feed, now.plus_secs(BROKEN_SECS));
+            }
         };
         if !checked.asked
             && let Some(host) = self.feeds.get(&feed).and_then(|spec| spec.url.host_str())
@@ -494,13 +650,22 @@ impl<'a> Worker<'a> {
     /// Takes up a feed that was added or changed, with what the store knows of it.
     fn recalled(&mut self, feed: FeedNo, ended: Ended<Result<Recalled, StoreError>>) {
         let now = self.now();
-        let Some(spec) = self.feeds.get(&feed).cloned() else { return };
-        let Recalled { record, state, walk } = match ended {
+        let Some(spec) = self.feeds.get(&feed).cloned() else {
+            return;
+        };
+        let Recalled {
+            record,
+            state,
+            walk,
+        } = match ended {
             Ended::Finished(Ok(recalled)) => recalled,
             Ended::Finished(Err(error)) => {
                 let name = &spec.name;
                 warn!(feed.name = %name, "What is stored of `{name}` could not be read, will try again: {error}");
-                return self.lanes.recalls.put(feed, now.plus_secs(RECALL_AGAIN_SECS));
+                return self
+                    .lanes
+                    .recalls
+                    .put(feed, now.plus_secs(RECALL_AGAIN_SECS));
             }
             Ended::Stopped => return,
             Ended::Panicked => return self.lanes.recalls.put(feed, now.plus_secs(BROKEN_SECS)),
@@ -511,15 +676,18 @@ impl<'a> Worker<'a> {
         if self.poller.status(feed).is_none() {
             let url = spec.bare_url();
             let resumed = state.map(|state| state.resumed(url.as_str(), &spec.policy, now));
-            self.poller.remember(feed, &resumed.unwrap_or_else(|| PollState::unpolled(url.as_str())));
+            self.poller.remember(
+                feed,
+                &resumed.unwrap_or_else(|| PollState::unpolled(url.as_str())),
+            );
         }
         if !self.lanes.are_polling(feed) {
             self.enqueue(feed, now);
         }
     }
 
-    /// Takes over the feeds that are wanted: those that were added or changed are looked up, those that were removed are
-    /// not polled any more.
+    /// Takes over the feeds that are wanted: those that were added or changed are looked up, those
+    /// that were removed are not polled any more.
     fn change_feeds(&mut self) {
         let now = self.now();
         let wanted = self.wanted.borrow_and_update().clone();
@@ -533,7 +701,10 @@ impl<'a> Worker<'a> {
             self.poller.forget(*feed);
         }
         for (feed, spec) in wanted.iter() {
-            if before.get(feed).is_some_and(|known| Arc::ptr_eq(known, spec)) {
+            if before
+                .get(feed)
+                .is_some_and(|known| Arc::ptr_eq(known, spec))
+            {
                 continue;
             }
             let is_of_old_url = |walk: &ArchiveWalk| !walk.is_of(&spec.bare_url());
@@ -550,7 +721,8 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Notes hints. One for a feed that is being polled counts after that: it may tell of something newer.
+    /// Notes hints. One for a feed that is being polled counts after that: it may tell of something
+    /// newer.
     fn hinted(&mut self, feeds: BTreeSet<FeedNo>) {
         let now = self.now();
         let known = self.feeds.clone();
@@ -575,7 +747,9 @@ impl<'a> Worker<'a> {
             self.saving.note(feed, &state, PollSaving::Waiting);
             self.poller.remember(feed, &state);
         }
-        let polled = self.subject(feed, now).map(|(_, state, hosts)| (state, self.pauses.until(&hosts)));
+        let polled = self
+            .subject(feed, now)
+            .map(|(_, state, hosts)| (state, self.pauses.until(&hosts)));
         if self.agenda.awaited.take_in(request, polled, now) && !self.lanes.are_polling(feed) {
             self.lanes.polls.put(feed, now);
         }
@@ -599,25 +773,35 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// After a poll on a hint that was answered by 304, has the feed polled without validators: some publishers say 304 although a
-    /// post was withdrawn. As often as once a minute at an origin on this machine or its network; elsewhere, since strangers can
-    /// ping, once in `audit_secs`, other polls without validators included. One that was not sent, or whose document was not kept,
-    /// is due again.
+    /// After a poll on a hint that was answered by 304, has the feed polled without validators:
+    /// some publishers say 304 although a post was withdrawn. As often as once a minute at an
+    /// origin on this machine or its network; elsewhere, since strangers can ping, once in
+    /// `audit_secs`, other polls without validators included. One that was not sent, or whose
+    /// document was not kept, is due again.
     fn repeat_hinted(&mut self, feed: FeedNo, ended: &Ended<(Arc<FeedSpec>, Polled)>) {
-        let Ended::Finished((spec, polled)) = ended else { return };
+        let Ended::Finished((spec, polled)) = ended else {
+            return;
+        };
         let (timetable, now) = (&polled.state.timetable, self.poller.parts.context.now());
         let is_conditional = timetable.unconditional_at != timetable.polled_at;
-        let Some(hint) = self.agenda.hints.get_mut(&feed) else { return };
+        let Some(hint) = self.agenda.hints.get_mut(&feed) else {
+            return;
+        };
         let has_repeated = std::mem::take(&mut hint.is_repeating);
         match polled.end {
-            PollEnd::Postponed { wait_secs } | PollEnd::NotKept { wait_secs, .. } if has_repeated => {
+            PollEnd::Postponed { wait_secs } | PollEnd::NotKept { wait_secs, .. }
+                if has_repeated =>
+            {
                 hint.repeat_at = Some(now.plus_secs(wait_secs));
             }
             PollEnd::Unchanged if is_conditional && hint.head.is_some() => {
                 let (gap_secs, last) = if is_near(&spec.url) {
                     (REPEAT_SECS, hint.repeated_at)
                 } else {
-                    (spec.deletions.audit_secs, hint.repeated_at.max(timetable.unconditional_at))
+                    (
+                        spec.deletions.audit_secs,
+                        hint.repeated_at.max(timetable.unconditional_at),
+                    )
                 };
                 // A moment that is still to come is of a clock that went back since.
                 let last = last.filter(|at| *at <= now);
@@ -627,9 +811,12 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Queues the next poll of a feed: at its own time, or earlier if a hint waits or is repeated, or an operator waits.
+    /// Queues the next poll of a feed: at its own time, or earlier if a hint waits or is repeated,
+    /// or an operator waits.
     fn enqueue(&mut self, feed: FeedNo, now: Stamp) {
-        let Some((_, state, hosts)) = self.subject(feed, now) else { return };
+        let Some((_, state, hosts)) = self.subject(feed, now) else {
+            return;
+        };
         if self.agenda.awaited.awaits_urgent(feed) {
             return self.lanes.polls.put(feed, now);
         }
@@ -648,7 +835,8 @@ impl<'a> Worker<'a> {
         self.lanes.polls.put(feed, at);
     }
 
-    /// Has a feed polled at the end of the pause for which its hint waits, also if everfeed is started again meanwhile.
+    /// Has a feed polled at the end of the pause for which its hint waits, also if everfeed is
+    /// started again meanwhile.
     fn keep_hint(&mut self, feed: FeedNo, mut state: PollState, at: Stamp) {
         if let Some(spec) = self.feeds.get(&feed) {
             let (name, until) = (&spec.name, at.rfc3339());
@@ -667,7 +855,10 @@ impl<'a> Worker<'a> {
                 self.take_in(event);
             }
         };
-        if timeout(Duration::from_secs(DRAIN_SECS), finish_all).await.is_err() {
+        if timeout(Duration::from_secs(DRAIN_SECS), finish_all)
+            .await
+            .is_err()
+        {
             warn!("Stopped without waiting for the last polls");
             self.lanes.shutdown().await;
         }
@@ -676,8 +867,8 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// Says that the clock jumped. When it went back, what is due is brought forward: it would wait until the clock is where
-    /// it was before.
+    /// Says that the clock jumped. When it went back, what is due is brought forward: it would wait
+    /// until the clock is where it was before.
     fn watch_clock(&mut self) {
         let now = self.now();
         match self.clock.look(now.micros()) {
@@ -707,7 +898,9 @@ impl<'a> Worker<'a> {
         }
         let feeds = self.feeds.clone();
         for (feed, spec) in feeds.iter() {
-            let Some(state) = self.poller.status(*feed) else { continue };
+            let Some(state) = self.poller.status(*feed) else {
+                continue;
+            };
             let state = state.resumed(spec.bare_url().as_str(), &spec.policy, now);
             self.saving.note(*feed, &state, PollSaving::Waiting);
             self.poller.remember(*feed, &state);
@@ -718,7 +911,13 @@ impl<'a> Worker<'a> {
     }
 
     fn is_store_away(&self) -> bool {
-        self.poller.parts.context.store.condition().outage().is_some()
+        self.poller
+            .parts
+            .context
+            .store
+            .condition()
+            .outage()
+            .is_some()
     }
 
     fn now(&self) -> Stamp {

@@ -8,7 +8,8 @@ use crate::{
         different_feed::{DifferentFeed, different_feed, is_planet},
         observation_record::ObservationRecord,
         reconcile::{
-            Change, Decisions, Observation, PutKind, join, reconcile, reconcile_again, release, unshown_dates,
+            Change, Decisions, Observation, PutKind, join, reconcile, reconcile_again, release,
+            unshown_dates,
         },
         record::FeedRecord,
         schedule::{PollState, Repeat},
@@ -28,7 +29,8 @@ pub(super) struct Decided {
     keeps_last: bool,
     metadata: Option<Arc<Metadata>>,
     makes_ready: bool,
-    /// True when validators hide deletions, so that unconditional requests are worth more here than elsewhere.
+    /// True when validators hide deletions, so that unconditional requests are worth more here than
+    /// elsewhere.
     hides_deletions: bool,
     /// True when documents can prove anything by what they lack.
     can_prove: bool,
@@ -52,12 +54,16 @@ impl Decided {
         let metadata = &sliced.window.metadata;
         let is_delta = sliced.coverage == Coverage::Delta;
         let policy = deletions.policy_for(metadata.is_complete(), sliced.profile.as_deref());
-        let policy = ProofPolicy { ordered: !is_planet(&sliced.window), ..policy };
+        let policy = ProofPolicy {
+            ordered: !is_planet(&sliced.window),
+            ..policy
+        };
         let mut decisions = reconcile(&record.ids.namespace, &known, seen, &policy, now);
         let (mut notes, mut partial) = (seen.notes.clone(), sliced.partial);
         if !policy.ordered {
-            partial = partial
-                .or(Some("a planet of several sites: what one of them takes out is missing from the middle"));
+            partial = partial.or(Some(
+                "a planet of several sites: what one of them takes out is missing from the middle",
+            ));
         }
         if seen.coverage == Coverage::Conditional && known.window.absence.has_caught_conditional() {
             partial = Some("answers to conditional requests have proven to be parts");
@@ -66,9 +72,14 @@ impl Decided {
             && decisions.misses_something()
             && let Some(more) = sliced.overlooked()
         {
-            let seen = Observation { coverage: Coverage::Partial, ..seen.clone() };
+            let seen = Observation {
+                coverage: Coverage::Partial,
+                ..seen.clone()
+            };
             decisions = reconcile(&record.ids.namespace, &known, &seen, &policy, now);
-            notes.push(Note::Other(format!("another reader finds {more} more entries in the document")));
+            notes.push(Note::Other(format!(
+                "another reader finds {more} more entries in the document"
+            )));
             partial = Some("another reader finds more entries in it");
         }
         if is_delta {
@@ -82,14 +93,21 @@ impl Decided {
             ..ObservationRecord::of(&decisions, seen.entries.len(), now)
         };
         let overlaps = !decisions.events.contains(&WindowEvent::Gap);
-        let different_feed = if overlaps { None } else { different_feed(&record.metadata, metadata) };
+        let different_feed = if overlaps {
+            None
+        } else {
+            different_feed(&record.metadata, metadata)
+        };
         let speaks_anew =
             !is_delta && is_said_otherwise(&record.metadata, metadata, sliced.profile.as_deref());
         Self {
             keeps_last: decisions.window == known.window,
             metadata: speaks_anew.then(|| Arc::new(metadata.clone())),
             hides_deletions: sliced.hides_deletions(),
-            can_prove: decisions.window.absence.can_prove(&decisions.window.absence.believed(&policy, now)),
+            can_prove: decisions
+                .window
+                .absence
+                .can_prove(&decisions.window.absence.believed(&policy, now)),
             different_feed,
             makes_ready: !is_delta && !record.is_ready(),
             archives: None,
@@ -109,15 +127,23 @@ impl Decided {
         let DecisionBasis { record, known } = &basis;
         let held = known.window.entries.len();
         let remark = format!("the document holds no entries; the one before held {held}");
-        let nothing = Observation { coverage: sliced.coverage, ..Observation::default() };
+        let nothing = Observation {
+            coverage: sliced.coverage,
+            ..Observation::default()
+        };
         let policy = deletions.policy(record.metadata.is_complete());
         let mut decisions = reconcile(&record.ids.namespace, known, &nothing, &policy, now);
         decisions.window.entries.clone_from(&known.window.entries);
         let hides_deletions = sliced.hides_deletions();
-        let observed =
-            ObservationRecord { remark: Some(remark), ..ObservationRecord::of(&decisions, 0, now) };
+        let observed = ObservationRecord {
+            remark: Some(remark),
+            ..ObservationRecord::of(&decisions, 0, now)
+        };
         let of_document = Self::unheaded(basis, decisions, Some(observed));
-        Self { hides_deletions, ..of_document }
+        Self {
+            hides_deletions,
+            ..of_document
+        }
     }
 
     /// The last document once more, as the answer to an unconditional request.
@@ -125,7 +151,10 @@ impl Decided {
         let policy = deletions.policy(basis.record.metadata.is_complete());
         let decisions = reconcile_again(&basis.known, &policy, now);
         let entries = basis.known.window.entries.len();
-        let observed = ObservationRecord { again: true, ..ObservationRecord::of(&decisions, entries, now) };
+        let observed = ObservationRecord {
+            again: true,
+            ..ObservationRecord::of(&decisions, entries, now)
+        };
         Self::unheaded(basis, decisions, Some(observed))
     }
 
@@ -136,7 +165,11 @@ impl Decided {
     }
 
     /// Decisions of a document that says nothing of the feed.
-    fn unheaded(basis: DecisionBasis, decisions: Decisions, observed: Option<ObservationRecord>) -> Self {
+    fn unheaded(
+        basis: DecisionBasis,
+        decisions: Decisions,
+        observed: Option<ObservationRecord>,
+    ) -> Self {
         let DecisionBasis { record, known } = basis;
         Self {
             keeps_last: decisions.window == known.window,
@@ -177,7 +210,9 @@ impl Decided {
 
     /// True when a walk through the archives comes to its end with it.
     pub(super) fn ends_walk(&self) -> bool {
-        self.archives.as_ref().is_some_and(|said| said.walked.is_some())
+        self.archives
+            .as_ref()
+            .is_some_and(|said| said.walked.is_some())
     }
 
     /// True when an unconditional request would prove or clear up something.
@@ -187,7 +222,12 @@ impl Decided {
 
     /// Until when something is held back, if anything is: the first of several moments.
     pub(super) fn deferred_until(&self) -> Option<Stamp> {
-        self.decisions.window.deferred.iter().map(|held| held.until).min()
+        self.decisions
+            .window
+            .deferred
+            .iter()
+            .map(|held| held.until)
+            .min()
     }
 
     /// Oddities of the document.
@@ -200,7 +240,8 @@ impl Decided {
     }
 
     pub(super) fn arrived(&self) -> bool {
-        let is_added = |change: &Change| matches!(change, Change::Put(put) if put.kind == PutKind::Added);
+        let is_added =
+            |change: &Change| matches!(change, Change::Put(put) if put.kind == PutKind::Added);
         self.decisions.changes.iter().any(is_added)
     }
 
@@ -225,14 +266,21 @@ impl Decided {
     }
 }
 
-/// True when a head says anything but other dates and counts: those churn, and what they and the rhythm mean is in the poll
-/// state. So does the id with software that writes today's date into it.
+/// True when a head says anything but other dates and counts: those churn, and what they and the
+/// rhythm mean is in the poll state. So does the id with software that writes today's date into it.
 fn is_said_otherwise(old: &Metadata, new: &Metadata, profile: Option<&Profile>) -> bool {
     let id_churns = profile.is_some_and(|profile| profile.dates.feed_id_churns);
     let lasting = |metadata: &Metadata| {
         let (updated, published, rhythm, paging) = Default::default();
         let id = metadata.id.clone().filter(|_| !id_churns);
-        Metadata { id, updated, published, rhythm, paging, ..metadata.clone() }
+        Metadata {
+            id,
+            updated,
+            published,
+            rhythm,
+            paging,
+            ..metadata.clone()
+        }
     };
     lasting(old) != lasting(new)
 }
@@ -265,10 +313,20 @@ mod tests {
 
     #[test]
     fn a_date_in_the_id_of_the_feed_says_nothing_with_software_that_writes_one() {
-        let metadata = |id: &str| Metadata { id: Some(id.into()), ..Metadata::default() };
-        let (old, new) = (metadata("tag:x,2010-05-07:atom/1"), metadata("tag:x,2010-05-08:atom/1"));
+        let metadata = |id: &str| Metadata {
+            id: Some(id.into()),
+            ..Metadata::default()
+        };
+        let (old, new) = (
+            metadata("tag:x,2010-05-07:atom/1"),
+            metadata("tag:x,2010-05-08:atom/1"),
+        );
         let of = |name: &str| {
-            is_said_otherwise(&old, &new, Platforms::embedded().get(name).map(|profile| &**profile))
+            is_said_otherwise(
+                &old,
+                &new,
+                Platforms::embedded().get(name).map(|profile| &**profile),
+            )
         };
         assert!(of("no such profile") && of("wordpress"));
         assert!(!of("habari"));

@@ -1,5 +1,5 @@
-//! A document that a poll brought: read, decided on and committed with the poll state, and deferred edits released; not the
-//! request for it.
+//! A document that a poll brought: read, decided on and committed with the poll state, and deferred
+//! edits released; not the request for it.
 
 use super::{ChangeCounts, Poll, PollSaving, Polled, decided::Decided, import_gate::Gate};
 use crate::{
@@ -39,8 +39,20 @@ struct Settled {
 impl Settled {
     /// The commit of a decision, and what goes with it.
     fn of(decided: Decided, polled: Polled) -> Decision<Self> {
-        let (events, ends_walk, counts) = (decided.events().to_vec(), decided.ends_walk(), decided.counts());
-        Decision::Commit(decided.commit(&polled.state), Self { polled, counts, events, ends_walk })
+        let (events, ends_walk, counts) = (
+            decided.events().to_vec(),
+            decided.ends_walk(),
+            decided.counts(),
+        );
+        Decision::Commit(
+            decided.commit(&polled.state),
+            Self {
+                polled,
+                counts,
+                events,
+                ends_walk,
+            },
+        )
     }
 }
 
@@ -50,17 +62,30 @@ impl Poll<'_> {
         let (answer, _memory) = (fetched.answer.clone(), fetched.memory.clone());
         let fetched = self.record(fetched).await?;
         // Behind a sidecar the document came from a place that only we can reach.
-        let base_url =
-            self.feed.public_url().map_or_else(|| reference_base(&fetched.base_url), Url::to_string);
+        let base_url = self
+            .feed
+            .public_url()
+            .map_or_else(|| reference_base(&fetched.base_url), Url::to_string);
         let landed = fetched.base_url.clone();
-        let fetched = Arc::new(Fetched { base_url, ..fetched });
+        let fetched = Arc::new(Fetched {
+            base_url,
+            ..fetched
+        });
         let Some(sliced) = self.slice(&fetched).await? else {
             let confirms = self.state.timetable.wants_audit && !answer.conditional;
             let unchanged = PollOutcome::Unchanged(answer);
-            return if confirms { self.confirm(&unchanged).await } else { Ok(self.remember(&unchanged)) };
+            return if confirms {
+                self.confirm(&unchanged).await
+            } else {
+                Ok(self.remember(&unchanged))
+            };
         };
         self.recognise(&sliced).await?;
-        tell_platform(self.feed, self.state.document.platform.as_ref(), sliced.platform.as_ref());
+        tell_platform(
+            self.feed,
+            self.state.document.platform.as_ref(),
+            sliced.platform.as_ref(),
+        );
         let legacy = self.legacy_document(&fetched, &sliced);
         let (begun, import) = match self.gate(&sliced, &fetched, &landed).await? {
             Gate::Open(begun, import) => (begun, import),
@@ -72,16 +97,23 @@ impl Poll<'_> {
         // Its bytes are not held while what it changes is written.
         drop(fetched);
         let (sliced, import, answer, legacy) = (&sliced, &import, &answer, &legacy);
-        let settled =
-            transact(self.context, self.feed, "its document was decided on", |snapshot| async move {
+        let settled = transact(
+            self.context,
+            self.feed,
+            "its document was decided on",
+            |snapshot| async move {
                 let Some(decided) = self.decide(snapshot, sliced, import).await? else {
                     return Ok(Decision::Moved);
                 };
                 // One of a new URL was recognised before, or the operator means it.
-                if let Some(other) =
-                    decided.different_feed.as_ref().filter(|_| self.state.url_change.is_none())
+                if let Some(other) = decided
+                    .different_feed
+                    .as_ref()
+                    .filter(|_| self.state.url_change.is_none())
                 {
-                    let kind = FaultKind::DifferentFeed { title: other.title.clone() };
+                    let kind = FaultKind::DifferentFeed {
+                        title: other.title.clone(),
+                    };
                     if !self.persists(&kind) {
                         return Err(Failure::of(kind));
                     }
@@ -100,9 +132,13 @@ impl Poll<'_> {
                 };
                 let polled = self.remember(&PollOutcome::Document(answer.clone(), document));
                 Ok(Settled::of(decided, polled))
-            });
+            },
+        );
         let polled = self.settled(settled.await?.expect("every document is committed"));
-        Ok(Polled { walk: begun.map(|walk| *walk), ..polled })
+        Ok(Polled {
+            walk: begun.map(|walk| *walk),
+            ..polled
+        })
     }
 
     /// Cuts a document into entries; `None` when it is the last one again.
@@ -129,11 +165,19 @@ impl Poll<'_> {
         .await?
     }
 
-    /// Keeps the document as it came, if the feed is recorded. A document that cannot be kept is read all the same.
+    /// Keeps the document as it came, if the feed is recorded. A document that cannot be kept is
+    /// read all the same.
     async fn record(&self, fetched: Fetched) -> Result<Fetched, Failure> {
-        let Some(record) = self.feed.keeping.record.clone() else { return Ok(fetched) };
+        let Some(record) = self.feed.keeping.record.clone() else {
+            return Ok(fetched);
+        };
         let (name, now) = (self.feed.name.clone(), self.context.now());
-        let known = self.context.store.feed(self.feed.no).await.map_err(store_failure)?;
+        let known = self
+            .context
+            .store
+            .feed(self.feed.no)
+            .await
+            .map_err(store_failure)?;
         let under = RecordedSettings {
             namespace: Some(known.ids.namespace),
             deletions: Some(self.feed.deletions),
@@ -154,27 +198,37 @@ impl Poll<'_> {
     /// True when polls have failed for the same reason for so long that it must be meant.
     fn persists(&self, kind: &FaultKind) -> bool {
         let now = self.context.now();
-        let is_old =
-            |fault: &FaultNote| fault.kind.is_same(kind) && now >= fault.since.plus_secs(DIFFERENT_FEED_SECS);
+        let is_old = |fault: &FaultNote| {
+            fault.kind.is_same(kind) && now >= fault.since.plus_secs(DIFFERENT_FEED_SECS)
+        };
         self.state.health.fault.as_ref().is_some_and(is_old)
     }
 
-    /// Commits the last body once more, unasked by any validator: a full confirmation of what it lacks (DESIGN section 3).
+    /// Commits the last body once more, unasked by any validator: a full confirmation of what it
+    /// lacks (DESIGN section 3).
     async fn confirm(&self, unchanged: &PollOutcome<'_>) -> Result<Polled, Failure> {
-        let hides_deletions =
-            self.context.profile(self.state).as_deref().is_some_and(platform::hides_deletions);
-        let settled =
-            transact(self.context, self.feed, "its document was confirmed", |snapshot| async move {
+        let hides_deletions = self
+            .context
+            .profile(self.state)
+            .as_deref()
+            .is_some_and(platform::hides_deletions);
+        let settled = transact(
+            self.context,
+            self.feed,
+            "its document was confirmed",
+            |snapshot| async move {
                 let decided = Decided::again(snapshot, &self.feed.deletions, self.context.now());
                 let mut polled = self.remember(unchanged);
                 polled.state.timetable.wants_audit = hides_deletions || decided.wants_audit();
                 Ok(Settled::of(decided, polled))
-            });
+            },
+        );
         Ok(self.settled(settled.await?.expect("every confirmation is committed")))
     }
 
-    /// Commits deferred edits that wait no longer: their day is over, whatever the publisher answers, or their entries have
-    /// ceased to change with every poll. What cannot be committed now is tried again with the next poll.
+    /// Commits deferred edits that wait no longer: their day is over, whatever the publisher
+    /// answers, or their entries have ceased to change with every poll. What cannot be committed
+    /// now is tried again with the next poll.
     pub(super) async fn release_due(&self, polled: Polled) -> Polled {
         let now = self.context.now();
         let poll = polled.state.document.repeat;
@@ -183,9 +237,18 @@ impl Poll<'_> {
             return polled;
         }
         let before = &polled;
-        let released =
-            transact(self.context, self.feed, "its deferred edits were committed", |snapshot| async move {
-                let keys = snapshot.known.window.deferred.iter().map(|held| held.key).collect();
+        let released = transact(
+            self.context,
+            self.feed,
+            "its deferred edits were committed",
+            |snapshot| async move {
+                let keys = snapshot
+                    .known
+                    .window
+                    .deferred
+                    .iter()
+                    .map(|held| held.key)
+                    .collect();
                 let Some(basis) = snapshot.with_keys(self.context, keys).await? else {
                     return Ok(Decision::Moved);
                 };
@@ -193,7 +256,8 @@ impl Poll<'_> {
                 let mut polled = before.clone();
                 polled.state.document.deferred_until = decided.deferred_until();
                 Ok(Settled::of(decided, polled))
-            });
+            },
+        );
         match released.await {
             Ok(Some(settled)) => self.settled(settled),
             Ok(None) => polled,
@@ -208,8 +272,16 @@ impl Poll<'_> {
     /// Tells of a commit, and completes the result of the poll with it.
     fn settled(&self, (receipt, settled): (Receipt, Settled)) -> Polled {
         self.context.announce(self.feed, &receipt, self.started);
-        settled.events.into_iter().for_each(|event| tell(self.feed, event));
-        let walked = receipt.feed.completeness.last_walk.as_ref().filter(|_| settled.ends_walk);
+        settled
+            .events
+            .into_iter()
+            .for_each(|event| tell(self.feed, event));
+        let walked = receipt
+            .feed
+            .completeness
+            .last_walk
+            .as_ref()
+            .filter(|_| settled.ends_walk);
         let again_at = walked.and_then(|walked| self.feed.walks_again_at(walked));
         let end = settled.polled.end.clone().with(settled.counts);
         Polled {
@@ -230,7 +302,12 @@ impl Poll<'_> {
     ) -> Result<Option<Decided>, Failure> {
         let deletions = self.feed.deletions;
         if sliced.says_nothing() && !snapshot.known.window.entries.is_empty() {
-            return Ok(Some(Decided::emptied(snapshot, sliced, &deletions, self.context.now())));
+            return Ok(Some(Decided::emptied(
+                snapshot,
+                sliced,
+                &deletions,
+                self.context.now(),
+            )));
         }
         let (last, document) = (snapshot.known.window.clone(), Arc::clone(sliced));
         let namespace = snapshot.record.ids.namespace.clone();
@@ -245,7 +322,8 @@ impl Poll<'_> {
             (seen, older, keys)
         })
         .await?;
-        let Some(DecisionBasis { record, known }) = snapshot.with_keys(self.context, keys).await? else {
+        let Some(DecisionBasis { record, known }) = snapshot.with_keys(self.context, keys).await?
+        else {
             return Ok(None);
         };
         let namespace = record.ids.namespace.clone();
@@ -262,8 +340,13 @@ impl Poll<'_> {
         let (now, sliced, said) = (self.context.now(), Arc::clone(sliced), import.said.clone());
         compute(move || {
             let policy = deletions.policy(false);
-            let older =
-                older.decide(&basis.record.ids.namespace, &basis.known, sliced.profile.clone(), &policy, now);
+            let older = older.decide(
+                &basis.record.ids.namespace,
+                &basis.known,
+                sliced.profile.clone(),
+                &policy,
+                now,
+            );
             let decided = Decided::new(basis, &seen, &sliced, &deletions, now);
             Some(decided.with_older(older).saying(said))
         })

@@ -1,4 +1,5 @@
-//! Decides whether the first document of a feed waits for its archives, and begins the first walk through them; not the walk.
+//! Decides whether the first document of a feed waits for its archives, and begins the first walk
+//! through them; not the walk.
 
 use super::{Poll, PollEnd, Polled};
 use crate::ingest::store_failure::store_failure;
@@ -13,7 +14,9 @@ use crate::{
     },
     ingest::{
         Fetched,
-        documents::{Import, Sliced, deflate, give_up_old_walk, keys_of, opened, strong_of, unread},
+        documents::{
+            Import, Sliced, deflate, give_up_old_walk, keys_of, opened, strong_of, unread,
+        },
     },
     store::{Archives, Commit, StoreError},
 };
@@ -28,7 +31,8 @@ pub(super) enum Gate {
 }
 
 impl Poll<'_> {
-    /// Decides whether a document waits for the archives of its feed. `landed` is the URL that answered.
+    /// Decides whether a document waits for the archives of its feed. `landed` is the URL that
+    /// answered.
     pub(super) async fn gate(
         &self,
         sliced: &Sliced,
@@ -36,9 +40,18 @@ impl Poll<'_> {
         landed: &str,
     ) -> Result<Gate, Failure> {
         let (feed, store) = (self.feed, &self.context.store);
-        let open = |said| Ok(Gate::Open(None, Import { said, ..Import::default() }));
-        let Some(import) =
-            feed.import.filter(|_| sliced.coverage != Coverage::Delta && fetched.resource.is_none())
+        let open = |said| {
+            Ok(Gate::Open(
+                None,
+                Import {
+                    said,
+                    ..Import::default()
+                },
+            ))
+        };
+        let Some(import) = feed
+            .import
+            .filter(|_| sliced.coverage != Coverage::Delta && fetched.resource.is_none())
         else {
             return open(None);
         };
@@ -61,12 +74,25 @@ impl Poll<'_> {
                 Err(history) => {
                     let at_once = matches!(history, History::Partial(_));
                     let walked = at_once.then(|| LastWalk::at_once(history.clone(), now));
-                    return open(Some(Archives { history, walked, ..Archives::default() }));
+                    return open(Some(Archives {
+                        history,
+                        walked,
+                        ..Archives::default()
+                    }));
                 }
             };
             if record.is_ready() || import.serve_after_secs == 0 {
-                let said = Some(Archives { history: History::Running, ..Archives::default() });
-                return Ok(Gate::Open(walk, Import { said, ..Import::default() }));
+                let said = Some(Archives {
+                    history: History::Running,
+                    ..Archives::default()
+                });
+                return Ok(Gate::Open(
+                    walk,
+                    Import {
+                        said,
+                        ..Import::default()
+                    },
+                ));
             }
             self.say_running(&record).await?;
             return Ok(Gate::Closed(walk, now.plus_secs(import.serve_after_secs)));
@@ -79,10 +105,14 @@ impl Poll<'_> {
         if !walk.has_read() && now < serve_at && now >= walk.started_at {
             return Ok(Gate::Closed(None, serve_at));
         }
-        Ok(Gate::Open(None, opened(&record, staged, sliced.profile.clone(), now).await?))
+        Ok(Gate::Open(
+            None,
+            opened(&record, staged, sliced.profile.clone(), now).await?,
+        ))
     }
 
-    /// Begins the first walk from a live document, which is staged; else tells the history that the document itself shows.
+    /// Begins the first walk from a live document, which is staged; else tells the history that the
+    /// document itself shows.
     async fn begin_walk(
         &self,
         record: &FeedRecord,
@@ -112,7 +142,11 @@ impl Poll<'_> {
             Err(history) => return Ok(Err(history)),
         };
         page.content = deflate(fetched.body.clone()).await?;
-        self.context.store.stage(feed.no, walk.token(), Some(page)).await.map_err(store_failure)?;
+        self.context
+            .store
+            .stage(feed.no, walk.token(), Some(page))
+            .await
+            .map_err(store_failure)?;
         let way = walk.strategy().map(ToString::to_string).unwrap_or_default();
         info!(feed.name = %feed.name, way, "Reading the archives of `{}`", feed.name);
         Ok(Ok(walk))
@@ -120,8 +154,14 @@ impl Poll<'_> {
 
     /// Stores that the archives of a feed are being read.
     async fn say_running(&self, record: &FeedRecord) -> Result<(), Failure> {
-        let archives = Archives { history: History::Running, ..Archives::default() };
-        let commit = Commit { archives: Some(archives), ..Commit::nothing(record) };
+        let archives = Archives {
+            history: History::Running,
+            ..Archives::default()
+        };
+        let commit = Commit {
+            archives: Some(archives),
+            ..Commit::nothing(record)
+        };
         match self.context.store.commit(commit).await {
             // Whoever moved the feed on says it with what it commits.
             Ok(_) | Err(StoreError::Conflict { .. }) => Ok(()),
@@ -129,7 +169,8 @@ impl Poll<'_> {
         }
     }
 
-    /// The result of a poll whose document waits: all is remembered but what would keep it from being read again.
+    /// The result of a poll whose document waits: all is remembered but what would keep it from
+    /// being read again.
     pub(super) fn held_back(
         &self,
         sliced: &Sliced,
@@ -151,6 +192,10 @@ impl Poll<'_> {
         polled.state.validators = None;
         polled.state.document.body = None;
         polled.state.timetable.next_at = until;
-        Polled { end: PollEnd::AwaitsArchives(until), walk, ..polled }
+        Polled {
+            end: PollEnd::AwaitsArchives(until),
+            walk,
+            ..polled
+        }
     }
 }

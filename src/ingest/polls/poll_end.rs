@@ -1,4 +1,5 @@
-//! The end of a poll, for whoever asked for it; not the poll state, which is what is remembered of it.
+//! The end of a poll, for whoever asked for it; not the poll state, which is what is remembered of
+//! it.
 
 use crate::feed::{
     reconcile::{Change, PutKind},
@@ -15,13 +16,14 @@ pub enum PollEnd {
     Document(ChangeCounts),
     /// A document was read; until then it waits for the archives of its feed.
     AwaitsArchives(Stamp),
-    /// Nothing was asked, because the host is asked by others; the poll is repeated after so many seconds.
+    /// Nothing was asked, because the host is asked by others; the poll is repeated after so many
+    /// seconds.
     Postponed {
         /// Seconds.
         wait_secs: u64,
     },
-    /// The publisher answered, and nothing of it could be kept because the store was away; the poll is repeated after so
-    /// many seconds.
+    /// The publisher answered, and nothing of it could be kept because the store was away; the poll
+    /// is repeated after so many seconds.
     NotKept {
         /// Cause and remedy, for the operator.
         cause: String,
@@ -38,17 +40,23 @@ impl PollEnd {
         match outcome {
             PollOutcome::Unchanged(_) => Self::Unchanged,
             PollOutcome::Document(..) => Self::Document(ChangeCounts::default()),
-            PollOutcome::Deferred { wait_secs } => Self::Postponed { wait_secs: *wait_secs },
+            PollOutcome::Deferred { wait_secs } => Self::Postponed {
+                wait_secs: *wait_secs,
+            },
             PollOutcome::Failed(failure) => Self::Failed(failure.kind.clone()),
         }
     }
 
     /// True when the publisher answered as it should.
     pub fn is_good(&self) -> bool {
-        matches!(self, Self::Unchanged | Self::Document(_) | Self::AwaitsArchives(_))
+        matches!(
+            self,
+            Self::Unchanged | Self::Document(_) | Self::AwaitsArchives(_)
+        )
     }
 
-    /// The same with more that was committed. Deferred edits may be committed whatever the publisher answered.
+    /// The same with more that was committed. Deferred edits may be committed whatever the
+    /// publisher answered.
     pub(super) fn with(self, more: ChangeCounts) -> Self {
         match self {
             Self::Document(counts) => Self::Document(counts.plus(more)),
@@ -84,6 +92,10 @@ impl ChangeCounts {
     }
 
     fn plus(self, more: Self) -> Self {
-        Self { new: self.new + more.new, edited: self.edited + more.edited, gone: self.gone + more.gone }
+        Self {
+            new: self.new + more.new,
+            edited: self.edited + more.edited,
+            gone: self.gone + more.gone,
+        }
     }
 }

@@ -1,5 +1,5 @@
-//! Is the document of a changed URL one of the same feed? Asked before anything of it is stored; not of a URL that stays, and not
-//! which items its entries are.
+//! Is the document of a changed URL one of the same feed? Asked before anything of it is stored;
+//! not of a URL that stays, and not which items its entries are.
 
 use super::Poll;
 use crate::{
@@ -14,14 +14,21 @@ use crate::{
 use std::sync::Arc;
 
 impl Poll<'_> {
-    /// Refuses the first document of a changed URL while it shares nothing with what is held and the operator has not accepted
-    /// it. Where nothing is held there is nothing to mix up.
+    /// Refuses the first document of a changed URL while it shares nothing with what is held and
+    /// the operator has not accepted it. Where nothing is held there is nothing to mix up.
     pub(super) async fn recognise(&self, sliced: &Arc<Sliced>) -> Result<(), Failure> {
-        let Some(change) = &self.state.url_change else { return Ok(()) };
+        let Some(change) = &self.state.url_change else {
+            return Ok(());
+        };
         if self.state.has_consent() {
             return Ok(());
         }
-        let record = self.context.store.feed(self.feed.no).await.map_err(store_failure)?;
+        let record = self
+            .context
+            .store
+            .feed(self.feed.no)
+            .await
+            .map_err(store_failure)?;
         if record.items.total == 0 || self.is_akin(&record, sliced).await? {
             return Ok(());
         }
@@ -34,19 +41,40 @@ impl Poll<'_> {
         let namespace = record.ids.namespace.clone();
         let (keys, signs) = compute(move || {
             let nothing = WindowState::default();
-            let seen = observe(&nothing, &document.window, document.profile.clone(), document.coverage);
-            (keys_needed(&namespace, &nothing, &seen), KinshipSigns::of(&seen))
+            let seen = observe(
+                &nothing,
+                &document.window,
+                document.profile.clone(),
+                document.coverage,
+            );
+            (
+                keys_needed(&namespace, &nothing, &seen),
+                KinshipSigns::of(&seen),
+            )
         })
         .await?;
-        if !store.ids(record.no, keys).await.map_err(store_failure)?.is_empty() {
+        if !store
+            .ids(record.no, keys)
+            .await
+            .map_err(store_failure)?
+            .is_empty()
+        {
             return Ok(true);
         }
-        let found = store.witnessed(record.no, signs.keys()).await.map_err(store_failure)?;
+        let found = store
+            .witnessed(record.no, signs.keys())
+            .await
+            .map_err(store_failure)?;
         Ok(signs.are_shared_by(&found.items))
     }
 
     fn unrecognised(&self, change: &UrlChange, sliced: &Sliced) -> FaultKind {
-        let title = sliced.window.metadata.title.as_ref().map(|title| title.value.clone());
+        let title = sliced
+            .window
+            .metadata
+            .title
+            .as_ref()
+            .map(|title| title.value.clone());
         FaultKind::Unrecognised {
             feed: self.feed.name.clone(),
             from: masked_with_query(&change.from),

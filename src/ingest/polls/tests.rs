@@ -10,7 +10,8 @@ use crate::{
     store::{
         Store, Subscription,
         subscriptions::{
-            Algo, CallbackTarget, Dialect, Intent, Lease, LeaseTerms, NewSubscription, Pending, Start, Target,
+            Algo, CallbackTarget, Dialect, Intent, Lease, LeaseTerms, NewSubscription, Pending,
+            Start, Target,
         },
     },
 };
@@ -61,13 +62,20 @@ async fn a_failure_changes_nothing_but_the_poll_state_and_the_next_good_document
     assert_eq!((record.rev, record.items.total), (1, 1));
     for (n, expect) in ["HTML", "empty", "500", "404"].iter().enumerate() {
         let fault = states[n + 1].health.fault.clone().unwrap();
-        assert!(fault.kind.to_string().contains(expect), "{}", fault.kind.to_string());
+        assert!(
+            fault.kind.to_string().contains(expect),
+            "{}",
+            fault.kind.to_string()
+        );
         assert_eq!(fault.kind.whose(), Whose::Upstream);
         assert_eq!(states[n + 1].document.body, states[0].document.body);
         assert_eq!(states[n + 1].health.failures, u32::try_from(n + 1).unwrap());
     }
     let next = house.poll(&feed, &states[4]).await;
-    assert_eq!((next.state.health.failures, next.saving), (0, PollSaving::Committed));
+    assert_eq!(
+        (next.state.health.failures, next.saving),
+        (0, PollSaving::Committed)
+    );
     assert_eq!(house.total(feed.no).await, 2);
 }
 
@@ -81,7 +89,13 @@ async fn a_document_that_lost_all_entries_proves_nothing_and_is_remarked_on() {
         states[1].document.remark.as_deref(),
         Some("the document holds no entries; the one before held 1")
     );
-    assert_eq!((states[2].document.remark.as_deref(), house.total(feed.no).await), (None, 2));
+    assert_eq!(
+        (
+            states[2].document.remark.as_deref(),
+            house.total(feed.no).await
+        ),
+        (None, 2)
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -98,13 +112,32 @@ async fn a_first_document_without_entries_makes_the_feed_ready() {
 #[tokio::test(start_paused = true)]
 async fn a_part_of_a_document_adds_but_does_not_replace_the_window() {
     // POLLING 2.2: 226 is PARTIAL.
-    let house = in_turn(&[|| ok(ONE), || status(226, &[("im", "feed"), ("etag", "\"part\"")]).map(|_| TWO)]);
+    let house = in_turn(&[
+        || ok(ONE),
+        || status(226, &[("im", "feed"), ("etag", "\"part\"")]).map(|_| TWO),
+    ]);
     let feed = house.feed("blog", URL, 1, 5).await;
     let states = polls(&house, &feed, 2).await;
     assert_eq!(house.total(feed.no).await, 2);
-    assert_eq!(house.store.known(feed.no, Vec::new()).await.unwrap().window.entries.len(), 1);
     assert_eq!(
-        (states[1].validators.as_ref().and_then(|pair| pair.etag.as_deref()), states[1].document.body),
+        house
+            .store
+            .known(feed.no, Vec::new())
+            .await
+            .unwrap()
+            .window
+            .entries
+            .len(),
+        1
+    );
+    assert_eq!(
+        (
+            states[1]
+                .validators
+                .as_ref()
+                .and_then(|pair| pair.etag.as_deref()),
+            states[1].document.body
+        ),
         (None, states[0].document.body)
     );
 }
@@ -118,7 +151,11 @@ async fn a_feed_that_moved_on_meanwhile_is_decided_on_again() {
         let feed = house.feed("blog", URL, 1, 5).await;
         let states = polls(&house, &feed, 1).await;
         assert_eq!(house.total(feed.no).await, expect);
-        let whose = states[0].health.fault.as_ref().map(|fault| fault.kind.whose());
+        let whose = states[0]
+            .health
+            .fault
+            .as_ref()
+            .map(|fault| fault.kind.whose());
         assert_eq!(whose, (expect == 0).then_some(Whose::Ours));
         assert_eq!(
             states[0].document.body.is_some(),
@@ -139,9 +176,15 @@ async fn subscribe(store: &dyn Store, feed: &FeedSpec, callback: &str, lease_unt
         algo: Algo::Sha256,
         verify_token: None,
     });
-    let terms = LeaseTerms { secs: 60, auto_refresh: false };
+    let terms = LeaseTerms {
+        secs: 60,
+        auto_refresh: false,
+    };
     let pending = Pending {
-        intent: Intent::Subscribe { target: target.clone(), lease: terms },
+        intent: Intent::Subscribe {
+            target: target.clone(),
+            lease: terms,
+        },
         attempts: 0,
         next_try: Stamp::ZERO,
         give_up_at: Stamp::MAX,
@@ -149,10 +192,23 @@ async fn subscribe(store: &dyn Store, feed: &FeedSpec, callback: &str, lease_unt
         principal: None,
     };
     let view = View::all(feed.no, Order::MODIFIED);
-    let new = NewSubscription { view, representation: "atom".into(), topic: topic.into(), target, pending };
+    let new = NewSubscription {
+        view,
+        representation: "atom".into(),
+        topic: topic.into(),
+        target,
+        pending,
+    };
     let made = store.subscribe(new).await.unwrap();
-    let lease = Some(Lease { until: lease_until, terms });
-    let active = Subscription { lease, pending: None, ..made };
+    let lease = Some(Lease {
+        until: lease_until,
+        terms,
+    });
+    let active = Subscription {
+        lease,
+        pending: None,
+        ..made
+    };
     store.change_subscription(active, None).await.unwrap();
 }
 
@@ -161,23 +217,45 @@ async fn a_publisher_learns_how_many_stand_behind_us() {
     let house = in_turn(&[|| ok(ONE)]);
     let feed = house.feed("blog", URL, 1, 5).await;
     let start = Stamp::from_secs(START_SECS);
-    for (callback, lease_until) in
-        [("http://a/", Stamp::MAX), ("http://b/", Stamp::MAX), ("http://late/", start)]
-    {
+    for (callback, lease_until) in [
+        ("http://a/", Stamp::MAX),
+        ("http://b/", Stamp::MAX),
+        ("http://late/", start),
+    ] {
         subscribe(&*house.store, &feed, callback, lease_until).await;
     }
     polls(&house, &feed, 1).await;
     let headers = house.seen.lock().unwrap()[0].headers.clone();
     assert_eq!(headers["x-hub-subscribers"], "2");
-    assert!(headers["user-agent"].to_str().unwrap().ends_with("; 2 subscribers)"));
+    assert!(
+        headers["user-agent"]
+            .to_str()
+            .unwrap()
+            .ends_with("; 2 subscribers)")
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_resource_is_one_item_that_is_edited_and_never_replaced() {
     let house = in_turn(&[
-        || ok_with("{\"temperature\": 1}", &[("content-type", "application/json")]),
-        || ok_with("{\"temperature\": 1}", &[("content-type", "application/json")]),
-        || ok_with("{\"temperature\": 2}", &[("content-type", "application/json")]),
+        || {
+            ok_with(
+                "{\"temperature\": 1}",
+                &[("content-type", "application/json")],
+            )
+        },
+        || {
+            ok_with(
+                "{\"temperature\": 1}",
+                &[("content-type", "application/json")],
+            )
+        },
+        || {
+            ok_with(
+                "{\"temperature\": 2}",
+                &[("content-type", "application/json")],
+            )
+        },
         || ok_with("{\"temperature\": 2}", &[("content-type", "text/plain")]),
         || {
             ok_with(
@@ -186,8 +264,13 @@ async fn a_resource_is_one_item_that_is_edited_and_never_replaced() {
             )
         },
     ]);
-    let spec = house.feed("weather", "http://me:secret@blog.example/now.json", 1, 5).await;
-    let feed = FeedSpec { format: crate::ingest::DocumentFormat::Resource, ..spec };
+    let spec = house
+        .feed("weather", "http://me:secret@blog.example/now.json", 1, 5)
+        .await;
+    let feed = FeedSpec {
+        format: crate::ingest::DocumentFormat::Resource,
+        ..spec
+    };
     let mut state = PollState::unpolled(URL);
     let mut revisions = Vec::new();
     for _ in 0..5 {
@@ -210,8 +293,10 @@ async fn relative_links_lead_from_the_public_url_of_a_feed() {
     let spec = house.feed("aside", URL, 1, 5).await;
     let aliases = vec![Url::parse("https://public.example/rss.xml").unwrap()];
     let as_known = FeedSpec { aliases, ..spec };
-    for (feed, expect) in [(as_polled, "http://blog.example/home"), (as_known, "https://public.example/home")]
-    {
+    for (feed, expect) in [
+        (as_polled, "http://blog.example/home"),
+        (as_known, "https://public.example/home"),
+    ] {
         polls(&house, &feed, 1).await;
         let record = house.store.feed(feed.no).await.unwrap();
         assert_eq!(record.metadata.link("alternate"), Some(expect));
@@ -232,15 +317,29 @@ async fn a_json_feed_is_read_and_other_json_is_refused_by_its_name() {
     let states = polls(&house, &feed, 2).await;
     assert_eq!(house.total(feed.no).await, 2);
     let fault = states[1].health.fault.clone().unwrap();
-    assert!(fault.kind.to_string().contains("JSON, but no JSON Feed"), "{}", fault.kind.to_string());
+    assert!(
+        fault.kind.to_string().contains("JSON, but no JSON Feed"),
+        "{}",
+        fault.kind.to_string()
+    );
     let seen = house.seen.lock().unwrap();
-    assert!(seen[0].headers["accept"].to_str().unwrap().contains("application/feed+json"));
+    assert!(
+        seen[0].headers["accept"]
+            .to_str()
+            .unwrap()
+            .contains("application/feed+json")
+    );
 }
 
 /// A journal whose software counts the comments of an entry in it; `says` is its generator.
 fn journal(says: bool, comments: u32, text: &str) -> &'static str {
-    let generator = if says { "<generator>LiveJournal / LiveJournal.com</generator>" } else { "" };
-    let image = format!("&lt;img src=\"http://www.livejournal.com/tools/commentcount?n={comments}\"&gt;");
+    let generator = if says {
+        "<generator>LiveJournal / LiveJournal.com</generator>"
+    } else {
+        ""
+    };
+    let image =
+        format!("&lt;img src=\"http://www.livejournal.com/tools/commentcount?n={comments}\"&gt;");
     let document = format!(
         "<rss version=\"2.0\"><channel><title>t</title>{generator}<item><guid>1</guid>\
          <title>one</title><description>{text}{image}</description></item></channel></rss>"
@@ -249,14 +348,18 @@ fn journal(says: bool, comments: u32, text: &str) -> &'static str {
 }
 
 /// The number of changes of the only item when these documents come one after the other.
-async fn changes(platform: &str, documents: &'static [(bool, u32, &'static str)]) -> (u64, Vec<PollState>) {
+async fn changes(
+    platform: &str,
+    documents: &'static [(bool, u32, &'static str)],
+) -> (u64, Vec<PollState>) {
     let house = House::new(|n, _| {
         let (says, comments, text) = documents[n];
         ready(ok(journal(says, comments, text)))
     });
     let mut feed = house.feed("blog", URL, 1, 5).await;
     feed.platform = platform.to_owned().into();
-    let (mut state, mut states, mut times, mut last) = (PollState::unpolled(URL), Vec::new(), 0, None);
+    let (mut state, mut states, mut times, mut last) =
+        (PollState::unpolled(URL), Vec::new(), 0, None);
     for _ in documents {
         state = house.poll(&feed, &state).await.state;
         let t = house.store.feed(feed.no).await.unwrap().last_t;
@@ -268,28 +371,45 @@ async fn changes(platform: &str, documents: &'static [(bool, u32, &'static str)]
 
 #[tokio::test(start_paused = true)]
 async fn what_a_platform_counts_in_its_entries_is_no_edit() {
-    const COUNTS: &[(bool, u32, &str)] = &[(true, 1, "Rain."), (true, 2, "Rain."), (true, 3, "Snow.")];
+    const COUNTS: &[(bool, u32, &str)] =
+        &[(true, 1, "Rain."), (true, 2, "Rain."), (true, 3, "Snow.")];
     let (times, states) = changes("auto", COUNTS).await;
     assert_eq!(times, 2, "once added, once edited");
     let found = states[0].document.platform.as_ref().unwrap();
     assert_eq!(found.platform, "livejournal");
-    assert!(found.why.contains("the generator is LiveJournal"), "{}", found.why);
+    assert!(
+        found.why.contains("the generator is LiveJournal"),
+        "{}",
+        found.why
+    );
     assert_eq!(changes("none", COUNTS).await.0, 3, "nothing is scrubbed");
     assert_eq!(changes("livejournal", COUNTS).await.0, 2);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_document_that_no_longer_names_its_software_is_scrubbed_as_before() {
-    const SILENT: &[(bool, u32, &str)] = &[(true, 1, "Rain."), (false, 2, "Rain."), (true, 3, "Rain.")];
+    const SILENT: &[(bool, u32, &str)] =
+        &[(true, 1, "Rain."), (false, 2, "Rain."), (true, 3, "Rain.")];
     let (times, states) = changes("auto", SILENT).await;
     assert_eq!(times, 1);
-    assert!(states.iter().all(|state| state.document.platform == states[0].document.platform));
+    assert!(
+        states
+            .iter()
+            .all(|state| state.document.platform == states[0].document.platform)
+    );
     // It is recognised late: what is held gets a digest of the new scrubbers.
-    const LATE: &[(bool, u32, &str)] = &[(false, 1, "Rain."), (true, 2, "Rain."), (true, 2, "Snow.")];
+    const LATE: &[(bool, u32, &str)] =
+        &[(false, 1, "Rain."), (true, 2, "Rain."), (true, 2, "Snow.")];
     let (times, states) = changes("auto", LATE).await;
     assert_eq!(times, 2);
-    assert_eq!(states[0].document.platform.as_ref().unwrap().platform, "generic");
-    assert_eq!(states[1].document.platform.as_ref().unwrap().platform, "livejournal");
+    assert_eq!(
+        states[0].document.platform.as_ref().unwrap().platform,
+        "generic"
+    );
+    assert_eq!(
+        states[1].document.platform.as_ref().unwrap().platform,
+        "livejournal"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -299,8 +419,23 @@ async fn a_store_that_is_away_is_no_failed_poll() {
     trouble.away_commits.store(1, Ordering::Relaxed);
     let feed = house.feed("blog", URL, 3600, 86_400).await;
     let states = polls(&house, &feed, 2).await;
-    assert_eq!((states[0].health.failures, &states[0].health.fault), (0, &None));
-    assert_eq!(states[0].timetable.next_at, Stamp::from_secs(START_SECS + STORE_AGAIN_SECS));
-    assert_eq!(states[0].document.body, None, "what was not stored is not taken for known");
-    assert_eq!((house.total(feed.no).await, states[1].document.body.is_some()), (1, true));
+    assert_eq!(
+        (states[0].health.failures, &states[0].health.fault),
+        (0, &None)
+    );
+    assert_eq!(
+        states[0].timetable.next_at,
+        Stamp::from_secs(START_SECS + STORE_AGAIN_SECS)
+    );
+    assert_eq!(
+        states[0].document.body, None,
+        "what was not stored is not taken for known"
+    );
+    assert_eq!(
+        (
+            house.total(feed.no).await,
+            states[1].document.body.is_some()
+        ),
+        (1, true)
+    );
 }

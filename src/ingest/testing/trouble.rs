@@ -38,7 +38,11 @@ pub(in crate::ingest) struct Trouble {
 
 /// Takes one from a count, if there is one.
 fn take(count: &AtomicUsize) -> bool {
-    count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok()
+    count
+        .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
+            left.checked_sub(1)
+        })
+        .is_ok()
 }
 
 impl Tap for Arc<Trouble> {
@@ -86,7 +90,12 @@ impl Tap for Arc<Trouble> {
         })
     }
 
-    fn count_active<'a>(&'a self, inner: &'a dyn Store, feed: FeedNo, now: Stamp) -> StoreFuture<'a, usize> {
+    fn count_active<'a>(
+        &'a self,
+        inner: &'a dyn Store,
+        feed: FeedNo,
+        now: Stamp,
+    ) -> StoreFuture<'a, usize> {
         assert!(!take(&self.panics), "told to");
         inner.count_active(feed, now)
     }

@@ -26,8 +26,9 @@ use tracing::{debug, info, warn};
 const BEGIN_AGAIN_SECS: u64 = 86_400;
 
 impl ArchiveReader<'_> {
-    /// Begins one more walk through archives that were walked before: the live document is asked for, as it is, and
-    /// nothing is done with it but to go on from it. `None` when `stop` came before that.
+    /// Begins one more walk through archives that were walked before: the live document is asked
+    /// for, as it is, and nothing is done with it but to go on from it. `None` when `stop` came
+    /// before that.
     pub async fn begin_again(self, stop: &CancellationToken) -> Option<Stepped> {
         let (feed, context) = (self.feed, self.context);
         let later = Stepped::without_walk(Some(context.now().plus_secs(BEGIN_AGAIN_SECS)));
@@ -35,12 +36,24 @@ impl ArchiveReader<'_> {
         if self.state.health.failures > 0 {
             return Some(later);
         }
-        let Ok(record) = context.store.feed(feed.no).await else { return Some(later) };
-        let due = record.completeness.last_walk.as_ref().and_then(|walked| feed.walks_again_at(walked));
+        let Ok(record) = context.store.feed(feed.no).await else {
+            return Some(later);
+        };
+        let due = record
+            .completeness
+            .last_walk
+            .as_ref()
+            .and_then(|walked| feed.walks_again_at(walked));
         if due.is_none_or(|due| due > context.now()) {
-            return Some(Stepped { next_at: due, ..later });
+            return Some(Stepped {
+                next_at: due,
+                ..later
+            });
         }
-        let plan = Plan { url: feed.bare_url().to_string(), conditional: false };
+        let plan = Plan {
+            url: feed.bare_url().to_string(),
+            conditional: false,
+        };
         let subscribers = context.subscribers(feed).await;
         let reply = tokio::select! {
             reply = self.upstream.fetch(feed, &plan, self.state, subscribers) => reply,
@@ -50,12 +63,17 @@ impl ArchiveReader<'_> {
             DocumentReply::Document(fetched) => fetched,
             DocumentReply::Unchanged(_) => return Some(later),
             DocumentReply::Deferred { wait_secs } => {
-                return Some(Stepped::without_walk(Some(context.now().plus_secs(wait_secs.max(1)))));
+                return Some(Stepped::without_walk(Some(
+                    context.now().plus_secs(wait_secs.max(1)),
+                )));
             }
             DocumentReply::Failed { failure, host } => {
                 debug!(feed.name = %feed.name, "No walk through archives yet: {failure}");
                 let host_pause = host.zip(context.host_pause(feed, self.state, &failure));
-                return Some(Stepped { host_pause, ..later });
+                return Some(Stepped {
+                    host_pause,
+                    ..later
+                });
             }
         };
         match self.begin(fetched).await {
@@ -80,10 +98,12 @@ impl ArchiveReader<'_> {
             let damaged = may_lack(&window, &hinted, &body);
             Some((window, damaged))
         });
-        let Some((window, damaged)) = read.await?.filter(|(window, _)| !window.entries.is_empty()) else {
+        let Some((window, damaged)) = read.await?.filter(|(window, _)| !window.entries.is_empty())
+        else {
             return Ok(None);
         };
-        if fetched.coverage == Coverage::Delta || different_feed(&record.metadata, &window.metadata).is_some()
+        if fetched.coverage == Coverage::Delta
+            || different_feed(&record.metadata, &window.metadata).is_some()
         {
             return Ok(None);
         }
@@ -99,27 +119,49 @@ impl ArchiveReader<'_> {
             mixed: is_planet(&window),
         };
         let profile = self.context.profile(self.state);
-        let begun = ArchiveWalk::begin(&asked, &seen, profile.as_deref(), &feed.archive_rules(), now);
+        let begun = ArchiveWalk::begin(
+            &asked,
+            &seen,
+            profile.as_deref(),
+            &feed.archive_rules(),
+            now,
+        );
         let walk = match begun {
             Ok(walk) => walk,
             Err(found) => return self.ended_at_once(&record, found, now).await.map(Some),
         };
         let staged = store.staged(feed.no).await.map_err(store_failure)?;
-        let base = staged.pages.last().map_or(0, |page| page.no.saturating_add(1));
-        let before = staged.walk.as_ref().map_or(PreviousWalk::WithoutStrategy, ArchiveWalk::as_previous);
+        let base = staged
+            .pages
+            .last()
+            .map_or(0, |page| page.no.saturating_add(1));
+        let before = staged
+            .walk
+            .as_ref()
+            .map_or(PreviousWalk::WithoutStrategy, ArchiveWalk::as_previous);
         let is_log = profile.is_some_and(|profile| profile.event_log);
-        let walk = walk.after(before, base).holding(&record.completeness.history).doubted(is_log);
+        let walk = walk
+            .after(before, base)
+            .holding(&record.completeness.history)
+            .doubted(is_log);
         let gap_secs = self.rules(&walk).page_gap_secs;
         let walk = walk.paced(gap_secs, now);
         page.no = base;
-        store.stage(feed.no, walk.token(), Some(page)).await.map_err(store_failure)?;
+        store
+            .stage(feed.no, walk.token(), Some(page))
+            .await
+            .map_err(store_failure)?;
         let way = walk.strategy().map(ToString::to_string).unwrap_or_default();
         info!(feed.name = %feed.name, way, "Reading the archives of `{}` again", feed.name);
         let next_at = Some(walk.next_at());
-        Ok(Some(Stepped { walk: Some(walk), ..Stepped::without_walk(next_at) }))
+        Ok(Some(Stepped {
+            walk: Some(walk),
+            ..Stepped::without_walk(next_at)
+        }))
     }
 
-    /// Commits that there is no way into the archives any more, or that the live document is everything now.
+    /// Commits that there is no way into the archives any more, or that the live document is
+    /// everything now.
     async fn ended_at_once(
         &self,
         record: &FeedRecord,
@@ -133,7 +175,10 @@ impl ArchiveReader<'_> {
             unstage: None,
             walked: Some(walked),
         };
-        let commit = Commit { archives: Some(archives), ..Commit::nothing(record) };
+        let commit = Commit {
+            archives: Some(archives),
+            ..Commit::nothing(record)
+        };
         match self.context.store.commit(commit).await {
             Ok(_) => Ok(Stepped::without_walk(next_at)),
             Err(error) => Err(store_failure(error)),

@@ -21,12 +21,16 @@ use std::{sync::Arc, time::Instant};
 use tracing::info;
 
 impl ArchiveReader<'_> {
-    /// Makes items of the staged pages of a feed that is served already: they get the next T (DESIGN section 4).
+    /// Makes items of the staged pages of a feed that is served already: they get the next T
+    /// (DESIGN section 4).
     pub(super) async fn commit_late(&self, walk: &ArchiveWalk) -> Result<(), Failure> {
         let (feed, started) = (self.feed, Instant::now());
-        let committed = transact(self.context, feed, "its archives were decided on", |snapshot| {
-            self.late(walk, snapshot)
-        });
+        let committed = transact(
+            self.context,
+            feed,
+            "its archives were decided on",
+            |snapshot| self.late(walk, snapshot),
+        );
         if let Some((receipt, ())) = committed.await? {
             self.context.announce(feed, &receipt, started);
             let (name, history) = (&feed.name, &receipt.feed.completeness.history);
@@ -35,13 +39,25 @@ impl ArchiveReader<'_> {
         Ok(())
     }
 
-    async fn late(&self, walk: &ArchiveWalk, snapshot: DecisionBasis) -> Result<Decision<()>, Failure> {
+    async fn late(
+        &self,
+        walk: &ArchiveWalk,
+        snapshot: DecisionBasis,
+    ) -> Result<Decision<()>, Failure> {
         let (feed, profile) = (self.feed, self.context.profile(self.state));
         let record = &snapshot.record;
-        let staged = self.context.store.staged(feed.no).await.map_err(store_failure)?;
+        let staged = self
+            .context
+            .store
+            .staged(feed.no)
+            .await
+            .map_err(store_failure)?;
         let history = record.completeness.history.after(walk.history());
-        let is_told =
-            if walk.is_done() { is_settled(walk, record) } else { history == record.completeness.history };
+        let is_told = if walk.is_done() {
+            is_settled(walk, record)
+        } else {
+            history == record.completeness.history
+        };
         if !staged.waits() && is_told {
             return Ok(Decision::Nothing);
         }
@@ -55,7 +71,8 @@ impl ArchiveReader<'_> {
             (older, keys)
         })
         .await?;
-        let Some(DecisionBasis { record, known }) = snapshot.with_keys(self.context, keys).await? else {
+        let Some(DecisionBasis { record, known }) = snapshot.with_keys(self.context, keys).await?
+        else {
             return Ok(Decision::Moved);
         };
         let namespace = record.ids.namespace.clone();
@@ -65,7 +82,8 @@ impl ArchiveReader<'_> {
         })
         .await?;
         let basis = DecisionBasis { record, known };
-        let Some(DecisionBasis { record, known }) = basis.with_lookalikes(self.context, witnesses).await?
+        let Some(DecisionBasis { record, known }) =
+            basis.with_lookalikes(self.context, witnesses).await?
         else {
             return Ok(Decision::Moved);
         };
@@ -75,11 +93,20 @@ impl ArchiveReader<'_> {
             (decisions, record, known)
         })
         .await?;
-        let silence = self.silence(walk, before, &known.window, &decisions).await?;
-        let mut decisions =
-            Decisions { coverage: Coverage::Partial, missing: silence.missed.len(), ..decisions };
-        self.clear_suspects(&mut decisions.window.absence, shown).await?;
-        let gone = silence.gone.iter().map(|missed| Change::Delete(ended_in_archives(*missed, now)));
+        let silence = self
+            .silence(walk, before, &known.window, &decisions)
+            .await?;
+        let mut decisions = Decisions {
+            coverage: Coverage::Partial,
+            missing: silence.missed.len(),
+            ..decisions
+        };
+        self.clear_suspects(&mut decisions.window.absence, shown)
+            .await?;
+        let gone = silence
+            .gone
+            .iter()
+            .map(|missed| Change::Delete(ended_in_archives(*missed, now)));
         decisions.changes.extend(gone);
         decisions.window.archive_suspects = silence.missed;
         let walked = walk.is_done().then(|| LastWalk {
@@ -88,18 +115,36 @@ impl ArchiveReader<'_> {
             ..LastWalk::of(walk, now)
         });
         let observed = ObservationRecord {
-            partial: Some(format!("archives, {}; pages read: {}", walk.history(), walk.pages())),
+            partial: Some(format!(
+                "archives, {}; pages read: {}",
+                walk.history(),
+                walk.pages()
+            )),
             remark: silence.remark,
             ..ObservationRecord::of(&decisions, walk.entries(), now)
         };
-        let WindowState { absence, deferred: held, archive_suspects: missed, .. } = decisions.window;
-        let last = WindowState { absence, deferred: held, archive_suspects: missed, ..known.window.clone() };
+        let WindowState {
+            absence,
+            deferred: held,
+            archive_suspects: missed,
+            ..
+        } = decisions.window;
+        let last = WindowState {
+            absence,
+            deferred: held,
+            archive_suspects: missed,
+            ..known.window.clone()
+        };
         let commit = Commit {
             changes: decisions.changes,
             aliases: decisions.aliases,
             last: (last != known.window).then_some(last),
             id_rule: decisions.id_rule,
-            archives: import.said.map(|said| Archives { history, walked, ..said }),
+            archives: import.said.map(|said| Archives {
+                history,
+                walked,
+                ..said
+            }),
             observed: Some(observed),
             ..Commit::nothing(&record)
         };

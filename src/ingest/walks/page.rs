@@ -6,7 +6,9 @@ use crate::secret::logged_url;
 use crate::{
     feed::{
         absence::Coverage,
-        archive::{ArchiveWalk, PageUse, StagedBody, StagedPage, WalkReply, WalkedDocument, settle_known},
+        archive::{
+            ArchiveWalk, PageUse, StagedBody, StagedPage, WalkReply, WalkedDocument, settle_known,
+        },
         different_feed::is_planet,
         reconcile::{Observation, ObservedEntry, WindowState, keys_needed, observe},
         schedule::Failure,
@@ -24,7 +26,8 @@ use tracing::debug;
 use url::{Position, Url};
 
 impl ArchiveReader<'_> {
-    /// Tells a walk what a request brought, and makes of it what is to be kept; with the pause of a host.
+    /// Tells a walk what a request brought, and makes of it what is to be kept; with the pause of a
+    /// host.
     pub(super) async fn take_page(
         &self,
         walk: &mut ArchiveWalk,
@@ -41,14 +44,24 @@ impl ArchiveReader<'_> {
             // Nobody asked what is new.
             upstream::DocumentReply::Unchanged(_) => {
                 let why = "the publisher answered 304";
-                walk.answer(WalkReply::Failed { why, retry_after_secs: None }, &rules, now);
+                walk.answer(
+                    WalkReply::Failed {
+                        why,
+                        retry_after_secs: None,
+                    },
+                    &rules,
+                    now,
+                );
                 return Ok((None, None));
             }
             upstream::DocumentReply::Failed { failure, host } => {
                 let why = failure.to_string();
                 let reply = match failure.status() {
                     Some(status @ (403 | 404 | 410)) => WalkReply::Missing { status },
-                    _ => WalkReply::Failed { why: &why, retry_after_secs: failure.retry_after_secs },
+                    _ => WalkReply::Failed {
+                        why: &why,
+                        retry_after_secs: failure.retry_after_secs,
+                    },
                 };
                 walk.answer(reply, &rules, now);
                 let until = self.context.host_pause(feed, self.state, &failure);
@@ -56,13 +69,20 @@ impl ArchiveReader<'_> {
                 return Ok((None, host.zip(until)));
             }
         };
-        let record = self.context.store.feed(feed.no).await.map_err(store_failure)?;
+        let record = self
+            .context
+            .store
+            .feed(feed.no)
+            .await
+            .map_err(store_failure)?;
         let page = unread(url, self.base_url(&fetched.base_url), &fetched, now);
         let (body, _memory) = (fetched.body, fetched.memory);
         let judges = walk.is_repeated();
         let (read, page) = compute(move || {
             let window = window(&page, &body);
-            let damaged = window.as_ref().is_some_and(|window| may_lack(window, &page, &body));
+            let damaged = window
+                .as_ref()
+                .is_some_and(|window| may_lack(window, &page, &body));
             (window.map(|window| (window, body, damaged)), page)
         })
         .await?;
@@ -87,14 +107,34 @@ impl ArchiveReader<'_> {
         let strong = strong_of(&window);
         // Of a page that changes nothing only the traces are kept.
         let is_kept = used == PageUse::Keep && (!judges || self.changes(window, now).await?);
-        let content = if is_kept { deflate(body).await? } else { StagedBody::Traces };
-        Ok((Some(StagedPage { no: walk.kept(), keys, strong, content, ..page }), None))
+        let content = if is_kept {
+            deflate(body).await?
+        } else {
+            StagedBody::Traces
+        };
+        Ok((
+            Some(StagedPage {
+                no: walk.kept(),
+                keys,
+                strong,
+                content,
+                ..page
+            }),
+            None,
+        ))
     }
 
     /// The URL that a page's relative references are relative to: where the public finds it.
     fn base_url(&self, landed: &str) -> String {
-        let public = |public: &Url| public.join(&Url::parse(landed).ok()?[Position::BeforePath..]).ok();
-        self.feed.public_url().and_then(public).map_or_else(|| reference_base(landed), Into::into)
+        let public = |public: &Url| {
+            public
+                .join(&Url::parse(landed).ok()?[Position::BeforePath..])
+                .ok()
+        };
+        self.feed
+            .public_url()
+            .and_then(public)
+            .map_or_else(|| reference_base(landed), Into::into)
     }
 
     /// True when a page of a walk that was done before holds anything to be committed.
@@ -102,7 +142,11 @@ impl ArchiveReader<'_> {
         if !window.deletions.is_empty() {
             return Ok(true);
         }
-        let (store, feed, profile) = (&self.context.store, self.feed.no, self.context.profile(self.state));
+        let (store, feed, profile) = (
+            &self.context.store,
+            self.feed.no,
+            self.context.profile(self.state),
+        );
         let namespace = store.feed(feed).await.map_err(store_failure)?.ids.namespace;
         let (seen, keys, namespace) = compute(move || {
             let seen = observe(&WindowState::default(), &window, profile, Coverage::Partial);

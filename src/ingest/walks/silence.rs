@@ -1,11 +1,14 @@
-//! Items that a walk which is over does not show, and what that comes to. What silence proves is `feed::archive`'s decision.
+//! Items that a walk which is over does not show, and what that comes to. What silence proves is
+//! `feed::archive`'s decision.
 
 use super::ArchiveReader;
 use crate::ingest::store_failure::store_failure;
 use crate::{
     feed::{
         absence::AbsenceState,
-        archive::{ArchiveFindings, ArchiveSuspect, ArchiveWalk, LiveItem, Visibility, judge_archives},
+        archive::{
+            ArchiveFindings, ArchiveSuspect, ArchiveWalk, LiveItem, Visibility, judge_archives,
+        },
         filter::Filter,
         item::{ItemId, KeyHash},
         order::Order,
@@ -46,7 +49,8 @@ const PAGE_BYTES: usize = 4 << 20;
 const KEYS_MAX: usize = 500;
 
 impl ArchiveReader<'_> {
-    /// Judges what a walk that is over does not show. An item that it does show is not missed any more.
+    /// Judges what a walk that is over does not show. An item that it does show is not missed any
+    /// more.
     pub(super) async fn silence(
         &self,
         walk: &ArchiveWalk,
@@ -57,22 +61,48 @@ impl ArchiveReader<'_> {
         // What documents have shown since is taken out of these already.
         let missed = &decisions.window.archive_suspects;
         if !walk.proves() {
-            let shown =
-                if missed.is_empty() { HashSet::new() } else { self.shown(walk, &HashSet::new()).await? };
-            let missed = missed.iter().filter(|missed| !shown.contains(&missed.id)).copied().collect();
-            return Ok(Silence { missed, ..Silence::default() });
+            let shown = if missed.is_empty() {
+                HashSet::new()
+            } else {
+                self.shown(walk, &HashSet::new()).await?
+            };
+            let missed = missed
+                .iter()
+                .filter(|missed| !shown.contains(&missed.id))
+                .copied()
+                .collect();
+            return Ok(Silence {
+                missed,
+                ..Silence::default()
+            });
         }
         let Some(mut held) = self.held().await? else {
             let remark = format!(
                 "more than {ITEMS_MAX} items are held, so nothing is concluded from what the archives lack"
             );
-            return Ok(Silence { missed: missed.clone(), remark: Some(remark), ..Silence::default() });
+            return Ok(Silence {
+                missed: missed.clone(),
+                remark: Some(remark),
+                ..Silence::default()
+            });
         };
         let ids: HashSet<ItemId> = held.keys().copied().collect();
         let mut shown = self.shown(walk, &ids).await?;
-        shown.extend(decisions.aliases.iter().filter(|(key, _)| walk.has_shown(key)).map(|(_, id)| *id));
+        shown.extend(
+            decisions
+                .aliases
+                .iter()
+                .filter(|(key, _)| walk.has_shown(key))
+                .map(|(_, id)| *id),
+        );
         shown.extend(last.entries.iter().map(|row| row.id));
-        shown.extend(last.absence.items.iter().filter(|row| row.suspect.is_none()).map(|row| row.id));
+        shown.extend(
+            last.absence
+                .items
+                .iter()
+                .filter(|row| row.suspect.is_none())
+                .map(|row| row.id),
+        );
         let suspects: HashSet<ItemId> = last.absence.suspects().map(|row| row.id).collect();
         let mut unmatched = Vec::new();
         for (key, at) in before {
@@ -94,7 +124,8 @@ impl ArchiveReader<'_> {
             };
         }
         let (missed, now) = (missed.clone(), self.context.now());
-        let mut found = compute(move || judge_archives(held.into_values().collect(), &missed, now)).await?;
+        let mut found =
+            compute(move || judge_archives(held.into_values().collect(), &missed, now)).await?;
         // The archives themselves may say of one what becomes of it (RFC 6721).
         let settled: HashSet<ItemId> = decisions.changes.iter().map(Change::id).collect();
         found.gone.retain(|missed| !settled.contains(&missed.id));
@@ -102,7 +133,8 @@ impl ArchiveReader<'_> {
         Ok(Silence::of(self.feed, found))
     }
 
-    /// Drops suspects that archives have shown since documents began to miss them (POLLING 2.3, step 8).
+    /// Drops suspects that archives have shown since documents began to miss them (POLLING 2.3,
+    /// step 8).
     pub(super) async fn clear_suspects(
         &self,
         absence: &mut AbsenceState,
@@ -113,8 +145,9 @@ impl ArchiveReader<'_> {
         }
         let shown = self.behind(shown.into_iter().collect()).await?;
         for row in &mut absence.items {
-            row.suspect =
-                row.suspect.filter(|missing| shown.get(&row.id).is_none_or(|at| *at <= missing.since));
+            row.suspect = row
+                .suspect
+                .filter(|missing| shown.get(&row.id).is_none_or(|at| *at <= missing.since));
         }
         Ok(())
     }
@@ -134,13 +167,24 @@ impl ArchiveReader<'_> {
                 filter: Filter::Live,
                 with_total: false,
             };
-            let page = self.context.store.page(query).await.map_err(store_failure)?;
+            let page = self
+                .context
+                .store
+                .page(query)
+                .await
+                .map_err(store_failure)?;
             for item in &page.items {
                 let dated = item.entry().and_then(dated);
                 let (before, sight) = (None, Visibility::Absent);
                 held.insert(
                     item.id,
-                    LiveItem { id: item.id, dated, tombstone_count: item.tombstone_count, before, sight },
+                    LiveItem {
+                        id: item.id,
+                        dated,
+                        tombstone_count: item.tombstone_count,
+                        before,
+                        sight,
+                    },
                 );
             }
             if held.len() > ITEMS_MAX {
@@ -154,7 +198,11 @@ impl ArchiveReader<'_> {
     }
 
     /// The items that a walk has shown. A key that founded an item is not looked up.
-    async fn shown(&self, walk: &ArchiveWalk, held: &HashSet<ItemId>) -> Result<HashSet<ItemId>, Failure> {
+    async fn shown(
+        &self,
+        walk: &ArchiveWalk,
+        held: &HashSet<ItemId>,
+    ) -> Result<HashSet<ItemId>, Failure> {
         let (founding, other): (Vec<KeyHash>, Vec<KeyHash>) =
             walk.shown().partition(|key| held.contains(&key.item_id()));
         let mut shown: HashSet<ItemId> = founding.into_iter().map(KeyHash::item_id).collect();
@@ -168,9 +216,17 @@ impl ArchiveReader<'_> {
         let mut behind = HashMap::new();
         for some in keys.chunks(KEYS_MAX) {
             let asked = some.iter().map(|(key, _)| *key).collect();
-            let ids = self.context.store.ids(self.feed.no, asked).await.map_err(store_failure)?;
+            let ids = self
+                .context
+                .store
+                .ids(self.feed.no, asked)
+                .await
+                .map_err(store_failure)?;
             let ids: HashMap<KeyHash, ItemId> = ids.into_iter().collect();
-            behind.extend(some.iter().filter_map(|(key, at)| Some((*ids.get(key)?, *at))));
+            behind.extend(
+                some.iter()
+                    .filter_map(|(key, at)| Some((*ids.get(key)?, *at))),
+            );
         }
         Ok(behind)
     }
@@ -184,8 +240,17 @@ impl Silence {
             warn!(feed.name = %name, "The archives of `{name}` lack {lacking} of {of} items that they held; that is too much at once to believe it");
             format!("the archives lack {lacking} of {of} items that they held: too much at once, so nothing is concluded")
         });
-        let counted = if remark.is_some() { 0 } else { found.missed.len() };
+        let counted = if remark.is_some() {
+            0
+        } else {
+            found.missed.len()
+        };
         let counted = u32::try_from(counted).unwrap_or(u32::MAX);
-        Self { gone: found.gone, missed: found.missed, counted, remark }
+        Self {
+            gone: found.gone,
+            missed: found.missed,
+            counted,
+            remark,
+        }
     }
 }

@@ -12,11 +12,13 @@ use tracing::warn;
 /// Seconds until a step that failed on our side is done again.
 const STEP_AGAIN_SECS: u64 = 5;
 
-/// Seconds until the commit of archives that pass the quota of their feed is tried again: nothing is asked for it.
+/// Seconds until the commit of archives that pass the quota of their feed is tried again: nothing
+/// is asked for it.
 const QUOTA_AGAIN_SECS: u64 = 86_400;
 
 impl ArchiveReader<'_> {
-    /// Goes one step on: at most one request. `None` when `stop` came before there was anything to keep.
+    /// Goes one step on: at most one request. `None` when `stop` came before there was anything to
+    /// keep.
     pub async fn go_on(self, walk: ArchiveWalk, stop: &CancellationToken) -> Option<Stepped> {
         let before = walk.token();
         match self.try_step(walk, stop).await {
@@ -25,9 +27,16 @@ impl ArchiveReader<'_> {
                 let name = &self.feed.name;
                 warn!(feed.name = %name, "A page of the archives of `{name}` could not be kept: {failure}");
                 let is_full = matches!(failure.kind, FaultKind::Quota { .. });
-                let again_secs = if is_full { QUOTA_AGAIN_SECS } else { STEP_AGAIN_SECS };
+                let again_secs = if is_full {
+                    QUOTA_AGAIN_SECS
+                } else {
+                    STEP_AGAIN_SECS
+                };
                 let next_at = self.context.now().plus_secs(again_secs);
-                Some(Stepped { walk: Some(before), ..Stepped::without_walk(Some(next_at)) })
+                Some(Stepped {
+                    walk: Some(before),
+                    ..Stepped::without_walk(Some(next_at))
+                })
             }
         }
     }
@@ -41,7 +50,10 @@ impl ArchiveReader<'_> {
         if !walk.is_of(&feed.bare_url()) {
             let record = store.feed(feed.no).await.map_err(store_failure)?;
             let record = give_up_old_walk(self.context, feed, record).await?;
-            let again = record.completeness.last_walk.and_then(|walked| feed.walks_again_at(&walked));
+            let again = record
+                .completeness
+                .last_walk
+                .and_then(|walked| feed.walks_again_at(&walked));
             return Ok(Some(Stepped::without_walk(again)));
         }
         if !walk.remembers() {
@@ -50,7 +62,10 @@ impl ArchiveReader<'_> {
         }
         let mut host_pause = None;
         if let WalkStep::Fetch(url) = walk.next(self.context.now()) {
-            let plan = Plan { url: url.clone(), conditional: false };
+            let plan = Plan {
+                url: url.clone(),
+                conditional: false,
+            };
             let subscribers = self.context.subscribers(feed).await;
             let reply = tokio::select! {
                 reply = self.upstream.fetch(feed, &plan, self.state, subscribers) => reply,
@@ -58,11 +73,19 @@ impl ArchiveReader<'_> {
             };
             let (page, pause) = self.take_page(&mut walk, &url, reply).await?;
             host_pause = pause;
-            store.stage(feed.no, walk.token(), page).await.map_err(store_failure)?;
+            store
+                .stage(feed.no, walk.token(), page)
+                .await
+                .map_err(store_failure)?;
         }
         let next_at = Some(walk.next_at());
         if !walk.has_read() {
-            return Ok(Some(Stepped { walk: Some(walk), next_at, wants_poll: false, host_pause }));
+            return Ok(Some(Stepped {
+                walk: Some(walk),
+                next_at,
+                wants_poll: false,
+                host_pause,
+            }));
         }
         // Every page is read: the feed waits for nothing more, though the end is not proven yet.
         let wants_poll = !store.feed(feed.no).await.map_err(store_failure)?.is_ready();
@@ -70,10 +93,25 @@ impl ArchiveReader<'_> {
             self.commit_late(&walk).await?;
         }
         if !walk.is_done() {
-            return Ok(Some(Stepped { walk: Some(walk), next_at, wants_poll, host_pause }));
+            return Ok(Some(Stepped {
+                walk: Some(walk),
+                next_at,
+                wants_poll,
+                host_pause,
+            }));
         }
-        let walked = store.feed(feed.no).await.map_err(store_failure)?.completeness.last_walk;
+        let walked = store
+            .feed(feed.no)
+            .await
+            .map_err(store_failure)?
+            .completeness
+            .last_walk;
         let next_at = walked.and_then(|walked| feed.walks_again_at(&walked));
-        Ok(Some(Stepped { walk: None, next_at, wants_poll, host_pause }))
+        Ok(Some(Stepped {
+            walk: None,
+            next_at,
+            wants_poll,
+            host_pause,
+        }))
     }
 }

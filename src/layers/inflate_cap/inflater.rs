@@ -1,4 +1,5 @@
-//! Bytes of one coding in, plain bytes out, never more than a fixed number of them. Knows nothing of HTTP.
+//! Bytes of one coding in, plain bytes out, never more than a fixed number of them. Knows nothing
+//! of HTTP.
 
 use std::io::{self, Write};
 
@@ -38,7 +39,10 @@ enum InflateState {
 
 impl Inflater {
     pub(super) fn new(coding: ContentCoding, bytes_max: u64) -> Self {
-        Self { bytes_max, state: InflateState::Fresh(coding) }
+        Self {
+            bytes_max,
+            state: InflateState::Fresh(coding),
+        }
     }
 
     /// Inflates `data`, as far as it can be told yet.
@@ -53,7 +57,9 @@ impl Inflater {
         let inflated = match &mut self.state {
             InflateState::Fresh(_) => unreachable!("a fresh state was started above"),
             InflateState::Plain { left } => take(left, data.len()).map(|()| data),
-            InflateState::Gzip(decoder) => decoder.write_all(&data).map(|()| decoder.get_mut().drain()),
+            InflateState::Gzip(decoder) => {
+                decoder.write_all(&data).map(|()| decoder.get_mut().drain())
+            }
             InflateState::Deflate(decoder) => decoder.push(data),
             InflateState::Brotli(decoder) => {
                 write_until_end(decoder, &data).map(|()| decoder.get_mut().drain())
@@ -62,13 +68,18 @@ impl Inflater {
         inflated.map_err(|error| explain(error, bytes_max))
     }
 
-    /// The rest that was still held back. An error when the coding says that there should have been more.
+    /// The rest that was still held back. An error when the coding says that there should have been
+    /// more.
     pub(super) fn finish(self) -> Result<Bytes, FetchError> {
         let inflated = match self.state {
             InflateState::Fresh(_) | InflateState::Plain { .. } => Ok(Bytes::new()),
-            InflateState::Gzip(mut decoder) => decoder.try_finish().map(|()| decoder.get_mut().drain()),
+            InflateState::Gzip(mut decoder) => {
+                decoder.try_finish().map(|()| decoder.get_mut().drain())
+            }
             InflateState::Deflate(decoder) => decoder.finish(),
-            InflateState::Brotli(mut decoder) => decoder.close().map(|()| decoder.get_mut().drain()),
+            InflateState::Brotli(mut decoder) => {
+                decoder.close().map(|()| decoder.get_mut().drain())
+            }
         };
         inflated.map_err(|error| explain(error, self.bytes_max))
     }
@@ -76,19 +87,28 @@ impl Inflater {
 
 impl InflateState {
     fn start(coding: ContentCoding, bytes_max: u64) -> Self {
-        let sink = Sink { out: BytesMut::new(), left: bytes_max };
+        let sink = Sink {
+            out: BytesMut::new(),
+            left: bytes_max,
+        };
         match coding {
             ContentCoding::Identity => Self::Plain { left: bytes_max },
             ContentCoding::Gzip => Self::Gzip(Box::new(MultiGzDecoder::new(sink))),
-            ContentCoding::Deflate => {
-                Self::Deflate(Deflate { head: BytesMut::new(), decoder: None, ended: false, sink })
+            ContentCoding::Deflate => Self::Deflate(Deflate {
+                head: BytesMut::new(),
+                decoder: None,
+                ended: false,
+                sink,
+            }),
+            ContentCoding::Brotli => {
+                Self::Brotli(Box::new(DecompressorWriter::new(sink, CHUNK_BYTES)))
             }
-            ContentCoding::Brotli => Self::Brotli(Box::new(DecompressorWriter::new(sink, CHUNK_BYTES))),
         }
     }
 }
 
-/// "deflate" means zlib by RFC 9110 and the raw stream by what some servers send. The first two bytes tell.
+/// "deflate" means zlib by RFC 9110 and the raw stream by what some servers send. The first two
+/// bytes tell.
 struct Deflate {
     head: BytesMut,
     decoder: Option<Decompress>,
@@ -108,7 +128,9 @@ impl Deflate {
 
     fn run(&mut self) -> io::Result<()> {
         let input = self.head.split();
-        let decoder = self.decoder.get_or_insert_with(|| Decompress::new(is_zlib(&input)));
+        let decoder = self
+            .decoder
+            .get_or_insert_with(|| Decompress::new(is_zlib(&input)));
         let mut rest = &input[..];
         let mut chunk = [0; CHUNK_BYTES];
         while !self.ended {
@@ -116,7 +138,10 @@ impl Deflate {
             let status = decoder
                 .decompress(rest, &mut chunk, FlushDecompress::None)
                 .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
-            let (read, made) = (decoder.total_in() - in_before, decoder.total_out() - out_before);
+            let (read, made) = (
+                decoder.total_in() - in_before,
+                decoder.total_out() - out_before,
+            );
             self.sink.write_all(&chunk[..made as usize])?;
             rest.advance(read as usize);
             self.ended = status == Status::StreamEnd;
@@ -131,7 +156,11 @@ impl Deflate {
         if !self.head.is_empty() {
             self.run()?;
         }
-        if self.ended { Ok(self.sink.drain()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+        if self.ended {
+            Ok(self.sink.drain())
+        } else {
+            Err(io::ErrorKind::UnexpectedEof.into())
+        }
     }
 }
 
@@ -151,7 +180,8 @@ fn write_until_end(decoder: &mut impl Write, mut data: &[u8]) -> io::Result<()> 
     Ok(())
 }
 
-/// The sink that decoders write to: takes so many bytes over its whole life and refuses the next one.
+/// The sink that decoders write to: takes so many bytes over its whole life and refuses the next
+/// one.
 struct Sink {
     out: BytesMut,
     left: u64,
@@ -176,7 +206,9 @@ impl Write for Sink {
 }
 
 fn take(left: &mut u64, bytes: usize) -> io::Result<()> {
-    *left = left.checked_sub(bytes as u64).ok_or_else(|| io::Error::other(OverCap))?;
+    *left = left
+        .checked_sub(bytes as u64)
+        .ok_or_else(|| io::Error::other(OverCap))?;
     Ok(())
 }
 
@@ -187,11 +219,15 @@ struct OverCap;
 
 fn explain(error: io::Error, bytes_max: u64) -> FetchError {
     if error.get_ref().is_some_and(|inner| inner.is::<OverCap>()) {
-        FetchError::TooLarge { bytes_max, size: Size::Inflated }
+        FetchError::TooLarge {
+            bytes_max,
+            size: Size::Inflated,
+        }
     } else {
         FetchError::Inflate(InflateFault::Damaged, error.into())
     }
 }
 
-/// Working memory of a decoder. What it makes of one network read is handed on in one piece all the same.
+/// Working memory of a decoder. What it makes of one network read is handed on in one piece all the
+/// same.
 const CHUNK_BYTES: usize = 8 * 1024;

@@ -37,12 +37,20 @@ fn brotli(plain: &[u8]) -> Vec<u8> {
 }
 
 /// Reads `packed`, arriving in chunks of `step` bytes, through a cap of `bytes_max`.
-async fn inflate(coding: &str, packed: &[u8], step: usize, bytes_max: u64) -> Result<Bytes, FetchError> {
+async fn inflate(
+    coding: &str,
+    packed: &[u8],
+    step: usize,
+    bytes_max: u64,
+) -> Result<Bytes, FetchError> {
     let chunks: Vec<Bytes> = packed.chunks(step).map(Bytes::copy_from_slice).collect();
     let coding = coding.to_owned();
     let stack = InflateCap::layer(bytes_max).layer(answering(move |_| {
         let reply = http::Response::builder().header(CONTENT_ENCODING, &coding);
-        Ok(reply.header(CONTENT_LENGTH, "1").body(bytes_body(chunks.clone())).unwrap())
+        Ok(reply
+            .header(CONTENT_LENGTH, "1")
+            .body(bytes_body(chunks.clone()))
+            .unwrap())
     }));
     let reply = stack.oneshot(get("http://a.example/")).await?;
     Ok(reply.into_body().collect().await?.to_bytes())
@@ -75,17 +83,33 @@ async fn the_cap_is_on_what_comes_out_to_the_byte() {
     for (coding, packed) in every_coding(FEED) {
         assert!(inflate(coding, &packed, 5, exact).await.is_ok(), "{coding}");
         let error = inflate(coding, &packed, 5, exact - 1).await.unwrap_err();
-        assert!(matches!(error, FetchError::TooLarge { size: Size::Inflated, .. }), "{coding}: {error:?}");
+        assert!(
+            matches!(
+                error,
+                FetchError::TooLarge {
+                    size: Size::Inflated,
+                    ..
+                }
+            ),
+            "{coding}: {error:?}"
+        );
     }
 }
 
 #[tokio::test]
 async fn a_packed_body_that_ends_early_is_an_error() {
-    let long: Vec<u8> = (0..20_000_u32).flat_map(|n| n.wrapping_mul(2_654_435_761).to_le_bytes()).collect();
+    let long: Vec<u8> = (0..20_000_u32)
+        .flat_map(|n| n.wrapping_mul(2_654_435_761).to_le_bytes())
+        .collect();
     for (coding, packed) in every_coding(&long).into_iter().skip(1) {
         for kept in [1, 12, packed.len() / 2, packed.len() - 1] {
-            let error = inflate(coding, &packed[..kept], 4096, 1 << 20).await.unwrap_err();
-            assert!(matches!(error, FetchError::Inflate(..)), "{coding} {kept}: {error:?}");
+            let error = inflate(coding, &packed[..kept], 4096, 1 << 20)
+                .await
+                .unwrap_err();
+            assert!(
+                matches!(error, FetchError::Inflate(..)),
+                "{coding} {kept}: {error:?}"
+            );
         }
     }
 }
@@ -94,16 +118,25 @@ async fn a_packed_body_that_ends_early_is_an_error() {
 async fn a_packed_body_of_garbage_is_an_error_and_no_panic() {
     for coding in ["gzip", "deflate", "br"] {
         for seed in 0..200_u32 {
-            let noise: Vec<u8> =
-                (0..300_u32).map(|n| ((n * 7 + seed).wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+            let noise: Vec<u8> = (0..300_u32)
+                .map(|n| ((n * 7 + seed).wrapping_mul(2_654_435_761) >> 24) as u8)
+                .collect();
             // A few short streams of noise are valid by chance; none may panic or exceed the cap.
             if let Ok(plain) = inflate(coding, &noise, 64, 4096).await {
                 assert!(plain.len() <= 4096);
             }
         }
-        let error =
-            inflate(coding, b"<rss>not packed at all, whatever the header says</rss>", 64, 4096).await;
-        assert!(matches!(error, Err(FetchError::Inflate(..))), "{coding}: {error:?}");
+        let error = inflate(
+            coding,
+            b"<rss>not packed at all, whatever the header says</rss>",
+            64,
+            4096,
+        )
+        .await;
+        assert!(
+            matches!(error, Err(FetchError::Inflate(..))),
+            "{coding}: {error:?}"
+        );
     }
 }
 
@@ -111,13 +144,19 @@ async fn a_packed_body_of_garbage_is_an_error_and_no_panic() {
 async fn gzip_members_one_after_the_other_are_one_body() {
     let mut packed = gzip(b"one ");
     packed.extend(gzip(b"two"));
-    assert_eq!(&inflate("gzip", &packed, 3, 100).await.unwrap()[..], b"one two");
+    assert_eq!(
+        &inflate("gzip", &packed, 3, 100).await.unwrap()[..],
+        b"one two"
+    );
 }
 
 #[tokio::test]
 async fn an_empty_body_is_empty_in_every_coding() {
     for coding in ["gzip", "deflate", "br", "identity"] {
-        assert!(inflate(coding, b"", 1, 10).await.unwrap().is_empty(), "{coding}");
+        assert!(
+            inflate(coding, b"", 1, 10).await.unwrap().is_empty(),
+            "{coding}"
+        );
     }
 }
 
@@ -125,7 +164,10 @@ async fn an_empty_body_is_empty_in_every_coding() {
 async fn a_coding_that_was_not_asked_for_is_an_error() {
     for coding in ["zstd", "compress", "gzip, br", "gzip, gzip"] {
         let error = inflate(coding, FEED, 10, 1000).await.unwrap_err();
-        assert!(matches!(error, FetchError::Inflate(..)), "{coding}: {error:?}");
+        assert!(
+            matches!(error, FetchError::Inflate(..)),
+            "{coding}: {error:?}"
+        );
     }
 }
 
@@ -134,15 +176,24 @@ async fn headers_of_the_packed_body_do_not_outlive_it() {
     let packed = Bytes::from(gzip(FEED));
     let stack = InflateCap::layer(1000).layer(answering(move |request: Request| {
         assert_eq!(request.headers()[ACCEPT_ENCODING], "gzip, deflate, br");
-        let reply = http::Response::builder().header(CONTENT_ENCODING, "gzip").header("etag", "\"x\"");
-        Ok(reply.header(CONTENT_LENGTH, packed.len()).body(bytes_body(vec![packed.clone()])).unwrap())
+        let reply = http::Response::builder()
+            .header(CONTENT_ENCODING, "gzip")
+            .header("etag", "\"x\"");
+        Ok(reply
+            .header(CONTENT_LENGTH, packed.len())
+            .body(bytes_body(vec![packed.clone()]))
+            .unwrap())
     }));
     let reply = stack.oneshot(get("http://a.example/")).await.unwrap();
-    assert!(!reply.headers().contains_key(CONTENT_ENCODING) && !reply.headers().contains_key(CONTENT_LENGTH));
+    assert!(
+        !reply.headers().contains_key(CONTENT_ENCODING)
+            && !reply.headers().contains_key(CONTENT_LENGTH)
+    );
     assert_eq!(reply.headers()["etag"], "\"x\"");
 }
 
-/// One gibibyte of zeros packs into one mebibyte. What may be in memory is the cap, one chunk, and no more.
+/// One gibibyte of zeros packs into one mebibyte. What may be in memory is the cap, one chunk, and
+/// no more.
 #[tokio::test]
 async fn a_bomb_is_refused_with_no_more_than_the_cap_inflated() {
     const CAP: u64 = 4 << 20;
@@ -159,11 +210,32 @@ async fn a_bomb_is_refused_with_no_more_than_the_cap_inflated() {
             Err(error) => break error,
         }
     };
-    assert!(matches!(error, FetchError::TooLarge { bytes_max: CAP, size: Size::Inflated }), "{error:?}");
-    assert!(made <= CAP && fed < bomb.len() / 50, "{made} made of {fed} read");
+    assert!(
+        matches!(
+            error,
+            FetchError::TooLarge {
+                bytes_max: CAP,
+                size: Size::Inflated
+            }
+        ),
+        "{error:?}"
+    );
+    assert!(
+        made <= CAP && fed < bomb.len() / 50,
+        "{made} made of {fed} read"
+    );
     // The same in one piece: the sink refuses, however much the decoder has to give.
     let error = inflate("gzip", &bomb, bomb.len(), CAP).await.unwrap_err();
-    assert!(matches!(error, FetchError::TooLarge { size: Size::Inflated, .. }), "{error:?}");
+    assert!(
+        matches!(
+            error,
+            FetchError::TooLarge {
+                size: Size::Inflated,
+                ..
+            }
+        ),
+        "{error:?}"
+    );
 }
 
 #[tokio::test]
@@ -177,7 +249,9 @@ async fn of_a_body_whose_first_bytes_matter_no_more_is_read() {
             Ok(reply.body(bytes_body(chunks.clone())).unwrap())
         }));
         let mut request = get("http://a.example/");
-        request.extensions_mut().insert(FirstBytes(FEED.len() as u64));
+        request
+            .extensions_mut()
+            .insert(FirstBytes(FEED.len() as u64));
         let body = stack.oneshot(request).await.unwrap().into_body();
         assert_eq!(body.collect().await.unwrap().to_bytes(), FEED, "{coding}");
     }
@@ -186,12 +260,19 @@ async fn of_a_body_whose_first_bytes_matter_no_more_is_read() {
 #[tokio::test]
 async fn a_body_that_breaks_behind_its_first_bytes_is_as_good_as_whole() {
     let broken = || bytes_body(vec![Bytes::from_static(FEED), Bytes::from_static(b"more")]);
-    let stack =
-        InflateCap::layer(FEED.len() as u64).layer(answering(move |_| Ok(http::Response::new(broken()))));
-    let whole = stack.clone().oneshot(get("http://a.example/")).await.unwrap().into_body();
+    let stack = InflateCap::layer(FEED.len() as u64)
+        .layer(answering(move |_| Ok(http::Response::new(broken()))));
+    let whole = stack
+        .clone()
+        .oneshot(get("http://a.example/"))
+        .await
+        .unwrap()
+        .into_body();
     assert!(whole.collect().await.is_err(), "it is over the cap");
     let mut request = get("http://a.example/");
-    request.extensions_mut().insert(FirstBytes(FEED.len() as u64));
+    request
+        .extensions_mut()
+        .insert(FirstBytes(FEED.len() as u64));
     let body = stack.oneshot(request).await.unwrap().into_body();
     assert_eq!(body.collect().await.unwrap().to_bytes(), FEED);
 }

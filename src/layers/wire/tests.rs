@@ -1,4 +1,5 @@
-//! Reasons of failed TLS handshakes, each of a real one: the libraries below tell some of them in words alone.
+//! Reasons of failed TLS handshakes, each of a real one: the libraries below tell some of them in
+//! words alone.
 
 use super::*;
 use crate::layers::public_address::SystemResolver;
@@ -42,12 +43,18 @@ impl Authority {
         let key = KeyPair::generate().unwrap();
         let mut params = of_authority();
         params.distinguished_name.push(DnType::CommonName, name);
-        Self { certificate: params.self_signed(&key).unwrap(), issuer: Issuer::new(params, key) }
+        Self {
+            certificate: params.self_signed(&key).unwrap(),
+            issuer: Issuer::new(params, key),
+        }
     }
 
     fn signed(&self, params: &CertificateParams) -> Shown {
         let key = KeyPair::generate().unwrap();
-        (params.signed_by(&key, &self.issuer).unwrap().der().clone(), key)
+        (
+            params.signed_by(&key, &self.issuer).unwrap().der().clone(),
+            key,
+        )
     }
 }
 
@@ -55,7 +62,9 @@ impl Authority {
 async fn serve((certificate, key): Shown) -> SocketAddr {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialize_der()));
-    let config = ServerConfig::builder().with_no_client_auth().with_single_cert(vec![certificate], key);
+    let config = ServerConfig::builder()
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate], key);
     let acceptor = TlsAcceptor::from(Arc::new(config.unwrap()));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -77,8 +86,9 @@ async fn fault(authority: &Authority, at: SocketAddr) -> TlsFault {
         roots: authority.certificate.pem().into_bytes(),
     };
     let wire = Wire::new(&config, Arc::new(SystemResolver)).unwrap();
-    let mut request =
-        http::Request::get(format!("https://localhost:{}/", at.port())).body(Default::default()).unwrap();
+    let mut request = http::Request::get(format!("https://localhost:{}/", at.port()))
+        .body(Default::default())
+        .unwrap();
     request.extensions_mut().insert(AddressClass::Configured);
     match tower::ServiceExt::oneshot(wire, request).await {
         Err(FetchError::Tls(fault, _)) => fault,
@@ -92,7 +102,8 @@ async fn every_certificate_that_is_refused_is_told_with_its_reason() {
     let authority = Authority::new("trusted");
     let dated = |from, to| {
         let mut params = leaf();
-        (params.not_before, params.not_after) = (date_time_ymd(from, 1, 1), date_time_ymd(to, 1, 1));
+        (params.not_before, params.not_after) =
+            (date_time_ymd(from, 1, 1), date_time_ymd(to, 1, 1));
         params
     };
     let mut clients_only = leaf();
@@ -104,7 +115,10 @@ async fn every_certificate_that_is_refused_is_told_with_its_reason() {
         (authority.signed(&dated(2020, 2021)), TlsFault::Expired),
         (authority.signed(&dated(2090, 2091)), TlsFault::NotYetValid),
         (authority.signed(&elsewhere), TlsFault::WrongName),
-        (Authority::new("unknown").signed(&leaf()), TlsFault::UnknownIssuer),
+        (
+            Authority::new("unknown").signed(&leaf()),
+            TlsFault::UnknownIssuer,
+        ),
         (own, TlsFault::OfIssuer),
         (authority.signed(&clients_only), TlsFault::NotForServers),
     ] {
@@ -124,5 +138,8 @@ async fn a_server_that_speaks_no_tls_is_told_so() {
             drop(tokio::io::AsyncReadExt::read(&mut stream, &mut rest).await);
         }
     });
-    assert_eq!(fault(&Authority::new("trusted"), at).await, TlsFault::NotTls);
+    assert_eq!(
+        fault(&Authority::new("trusted"), at).await,
+        TlsFault::NotTls
+    );
 }

@@ -1,4 +1,5 @@
-//! Those who wait with a filter: a change that none of them is shown costs one read for all, and none of them loses anything.
+//! Those who wait with a filter: a change that none of them is shown costs one read for all, and
+//! none of them loses anything.
 //!
 //! Rows: DESIGN section 2, invariants 1 and 3; section 3, Filters.
 
@@ -26,7 +27,9 @@ fn filter(words: &str, deleted: &str) -> Filter {
 async fn waiters_by_word(rig: &ReaderRig, order: Order, number: usize) -> Vec<Held> {
     let since = head(rig, order).await;
     let words = (0..number).map(|n| filter(&format!("word{n}"), ""));
-    let waiters = words.map(|filter| wait(rig, rig.reading(order, &since, "").filtered(filter))).collect();
+    let waiters = words
+        .map(|filter| wait(rig, rig.reading(order, &since, "").filtered(filter)))
+        .collect();
     settle().await;
     waiters
 }
@@ -34,7 +37,8 @@ async fn waiters_by_word(rig: &ReaderRig, order: Order, number: usize) -> Vec<He
 type Held = JoinHandle<Result<Arc<Rendered>, ReadError>>;
 
 #[tokio::test(start_paused = true)]
-async fn a_change_that_two_thousand_filters_hide_costs_one_read_and_one_that_meets_one_of_them_two() {
+async fn a_change_that_two_thousand_filters_hide_costs_one_read_and_one_that_meets_one_of_them_two()
+{
     const WAITERS: usize = 2_000;
     for order in [Order::MODIFIED, Order::CREATED] {
         let rig = ReaderRig::of(1..=3).await;
@@ -48,20 +52,40 @@ async fn a_change_that_two_thousand_filters_hide_costs_one_read_and_one_that_mee
         rig.entitle("Another title").await;
         settle().await;
         let looks = (rig.store.pages() - WAITERS, rig.store.totals());
-        assert_eq!(looks, (4, 0), "{order}: one read for each change, and nothing counted");
-        assert!(waiters.iter().all(|waiter| !waiter.is_finished()), "{order}");
+        assert_eq!(
+            looks,
+            (4, 0),
+            "{order}: one read for each change, and nothing counted"
+        );
+        assert!(
+            waiters.iter().all(|waiter| !waiter.is_finished()),
+            "{order}"
+        );
         rig.change(vec![add(8), add_titled(9, "about word7")]).await;
         let met = waiters.remove(7).await.unwrap().unwrap();
         settle().await;
-        assert_eq!((met.count, &met.last_cursor), (1, &rig.all(order).await.last_cursor), "{order}");
+        assert_eq!(
+            (met.count, &met.last_cursor),
+            (1, &rig.all(order).await.last_cursor),
+            "{order}"
+        );
         let looks = (rig.store.pages() - WAITERS, rig.store.totals());
-        assert_eq!(looks, (7, 1), "{order}: one read for all, then a look and a page for one");
-        assert!(waiters.iter().all(|waiter| !waiter.is_finished()), "{order}");
+        assert_eq!(
+            looks,
+            (7, 1),
+            "{order}: one read for all, then a look and a page for one"
+        );
+        assert!(
+            waiters.iter().all(|waiter| !waiter.is_finished()),
+            "{order}"
+        );
         rig.change(vec![edit(1, "again")]).await;
         settle().await;
         let are_told = order == Order::MODIFIED;
         assert!(
-            waiters.iter().all(|waiter| waiter.is_finished() == are_told),
+            waiters
+                .iter()
+                .all(|waiter| waiter.is_finished() == are_told),
             "{order}: what was changed may have left a view, and is told in the order of change alone"
         );
     }
@@ -71,7 +95,9 @@ async fn a_change_that_two_thousand_filters_hide_costs_one_read_and_one_that_mee
 async fn a_filter_is_held_against_a_change_once_however_many_wait() {
     let rig = ReaderRig::of(1..=3).await;
     let since = head(&rig, Order::MODIFIED).await;
-    let reading = rig.reading(Order::MODIFIED, &since, "").filtered(filter("nobody", ""));
+    let reading = rig
+        .reading(Order::MODIFIED, &since, "")
+        .filtered(filter("nobody", ""));
     let before = rig.readers.head(rig.feed).unwrap();
     let waiters: Vec<_> = (0..10_000).map(|_| wait(&rig, reading.clone())).collect();
     settle().await;
@@ -79,7 +105,11 @@ async fn a_filter_is_held_against_a_change_once_however_many_wait() {
     settle().await;
     assert!(waiters.iter().all(|waiter| !waiter.is_finished()));
     let now = rig.readers.head(rig.feed).unwrap();
-    let changes = rig.readers.changes(rig.feed, before.last_t, now).await.unwrap();
+    let changes = rig
+        .readers
+        .changes(rig.feed, before.last_t, now)
+        .await
+        .unwrap();
     assert_eq!((changes.held_against(), rig.store.pages()), (1, 2));
 }
 
@@ -91,7 +121,13 @@ async fn changes_that_are_more_than_one_read_are_held_against_filters_part_by_pa
     settle().await;
     assert_eq!(rig.store.pages(), 20 + 4, "350 items in parts of 100");
     assert!(waiters.iter().all(|waiter| !waiter.is_finished()));
-    rig.change((354..=500).map(add).chain([add_titled(501, "word3"), add(502)]).collect()).await;
+    rig.change(
+        (354..=500)
+            .map(add)
+            .chain([add_titled(501, "word3"), add(502)])
+            .collect(),
+    )
+    .await;
     for (n, waiter) in waiters.into_iter().enumerate() {
         if n == 3 {
             assert_eq!(waiter.await.unwrap().unwrap().count, 1);
@@ -106,8 +142,16 @@ async fn the_total_of_a_view_is_not_counted_again_when_new_items_are_all_that_ca
     // SF-83.
     let rig = ReaderRig::of(1..=3).await;
     let since = head(&rig, Order::MODIFIED).await;
-    let waits = |words| wait(&rig, rig.reading(Order::MODIFIED, &since, "").filtered(filter(words, "")));
-    let total = |body: &Rendered| serde_json::from_slice::<Value>(&body.body).unwrap()["totalItems"].clone();
+    let waits = |words| {
+        wait(
+            &rig,
+            rig.reading(Order::MODIFIED, &since, "")
+                .filtered(filter(words, "")),
+        )
+    };
+    let total = |body: &Rendered| {
+        serde_json::from_slice::<Value>(&body.body).unwrap()["totalItems"].clone()
+    };
     let (posts, others) = (waits("post"), waits("other"));
     settle().await;
     rig.change(vec![add_titled(4, "something else")]).await;
@@ -115,10 +159,20 @@ async fn the_total_of_a_view_is_not_counted_again_when_new_items_are_all_that_ca
     rig.change(vec![add(5), add(6)]).await;
     assert_eq!(total(&posts.await.unwrap().unwrap()), 5);
     let late = others.await.unwrap().unwrap();
-    assert_eq!((late.count, total(&late), rig.store.totals()), (0, 0.into(), 2), "once for each view");
+    assert_eq!(
+        (late.count, total(&late), rig.store.totals()),
+        (0, 0.into(), 2),
+        "once for each view"
+    );
     // New items are counted as they come.
     let since = head(&rig, Order::MODIFIED).await;
-    let waits = |words| wait(&rig, rig.reading(Order::MODIFIED, &since, "").filtered(filter(words, "")));
+    let waits = |words| {
+        wait(
+            &rig,
+            rig.reading(Order::MODIFIED, &since, "")
+                .filtered(filter(words, "")),
+        )
+    };
     let (posts, others) = (waits("post"), waits("other"));
     settle().await;
     rig.change(vec![add_titled(7, "something")]).await;
@@ -129,7 +183,11 @@ async fn the_total_of_a_view_is_not_counted_again_when_new_items_are_all_that_ca
     assert_eq!(rig.store.totals(), 2);
     // What was edited may have been in the view, or not.
     let since = head(&rig, Order::MODIFIED).await;
-    let posts = wait(&rig, rig.reading(Order::MODIFIED, &since, "").filtered(filter("post", "")));
+    let posts = wait(
+        &rig,
+        rig.reading(Order::MODIFIED, &since, "")
+            .filtered(filter("post", "")),
+    );
     settle().await;
     rig.change(vec![edit(1, "nothing")]).await;
     assert_eq!(total(&posts.await.unwrap().unwrap()), 5);
@@ -151,8 +209,12 @@ async fn a_filter_by_what_entries_inherit_is_read_again_when_the_feed_says_somet
 #[tokio::test(start_paused = true)]
 async fn a_position_in_the_future_is_not_taken_back_by_what_a_filter_hides() {
     let rig = ReaderRig::of(1..=3).await;
-    let soon = crate::feed::stamp::Stamp::from_micros(rig.clock.now_us()).plus_secs(20).rfc3339();
-    let reading = rig.reading(Order::MODIFIED, &format!("time:{soon}"), "").filtered(filter("post", ""));
+    let soon = crate::feed::stamp::Stamp::from_micros(rig.clock.now_us())
+        .plus_secs(20)
+        .rfc3339();
+    let reading = rig
+        .reading(Order::MODIFIED, &format!("time:{soon}"), "")
+        .filtered(filter("post", ""));
     let waiter = wait(&rig, reading);
     settle().await;
     for change in [add_titled(4, "else"), add(5), add_titled(6, "else")] {
@@ -168,9 +230,17 @@ async fn a_position_in_the_future_is_not_taken_back_by_what_a_filter_hides() {
 #[tokio::test(start_paused = true)]
 async fn who_waits_for_the_newest_of_a_view_without_items_is_held() {
     let rig = ReaderRig::of(1..=3).await;
-    for order in [Order::MODIFIED_REVERSE, Order::CREATED_REVERSE, Order::PUBLISHED_REVERSE, Order::PUBLISHED]
-    {
-        let waiter = wait(&rig, rig.reading(order, "", "").filtered(filter(order.name(), "")));
+    for order in [
+        Order::MODIFIED_REVERSE,
+        Order::CREATED_REVERSE,
+        Order::PUBLISHED_REVERSE,
+        Order::PUBLISHED,
+    ] {
+        let waiter = wait(
+            &rig,
+            rig.reading(order, "", "")
+                .filtered(filter(order.name(), "")),
+        );
         settle().await;
         rig.change(vec![edit(1, "else")]).await;
         settle().await;
@@ -189,11 +259,17 @@ async fn streams_and_pushes_pass_what_their_filters_hide_by_the_same_read() {
         let view = View::all(rig.feed, order).filtered(filter("nobody", ""));
         let since = head(&rig, order).await;
         let events = ReadRequest::events(view.clone(), &since, 100).unwrap();
-        let mut pages = rig.readers.follow_position(events, std::future::pending()).unwrap();
+        let mut pages = rig
+            .readers
+            .follow_position(events, std::future::pending())
+            .unwrap();
         streams.push((order, tokio::spawn(async move { pages.next().await })));
         let acked = since.trim_start_matches("cursor:");
         let push = ReadRequest::push(view, Representation::ATOM, acked, 100);
-        let mut pages = rig.readers.follow_position(push, std::future::pending()).unwrap();
+        let mut pages = rig
+            .readers
+            .follow_position(push, std::future::pending())
+            .unwrap();
         streams.push((order, tokio::spawn(async move { pages.next().await })));
     }
     settle().await;
@@ -208,7 +284,11 @@ async fn streams_and_pushes_pass_what_their_filters_hide_by_the_same_read() {
         }
         let page = stream.await.unwrap().unwrap().unwrap();
         assert!(page.body.is_empty());
-        assert_eq!(page.scanned, Some(rig.all(order).await.last_cursor), "{order}");
+        assert_eq!(
+            page.scanned,
+            Some(rig.all(order).await.last_cursor),
+            "{order}"
+        );
     }
 }
 
@@ -222,7 +302,10 @@ fn take_in(mirror: &Mutex<Titles>, items: impl Iterator<Item = Value>) {
         let id = item["id"].as_str().unwrap().to_owned();
         match item["reason"].as_str() {
             Some("left-view") => drop(mirror.remove(&id)),
-            _ => drop(mirror.insert(id, item["object"]["displayName"].as_str().map(str::to_owned))),
+            _ => drop(mirror.insert(
+                id,
+                item["object"]["displayName"].as_str().map(str::to_owned),
+            )),
         }
     }
 }
@@ -238,7 +321,10 @@ async fn poll_on(rig: Arc<ReaderRig>, filter: Filter, max: usize, mirror: Arc<Mu
         let since = format!("cursor:{last}");
         let reading = ReadRequest::page(view, Representation::JSON, (&since, ""), max).unwrap();
         let deadline = Instant::now() + TIMEOUT;
-        let held = rig.readers.read_held(&reading, deadline, &CancellationToken::new()).await;
+        let held = rig
+            .readers
+            .read_held(&reading, deadline, &CancellationToken::new())
+            .await;
         let Ok(page) = held else {
             tokio::time::sleep(COME_AGAIN).await;
             continue;
@@ -249,13 +335,17 @@ async fn poll_on(rig: Arc<ReaderRig>, filter: Filter, max: usize, mirror: Arc<Mu
     }
 }
 
-/// A browser with a stream of events, which connects again now and then, by the last position that it was told.
+/// A browser with a stream of events, which connects again now and then, by the last position that
+/// it was told.
 async fn listen_on(rig: Arc<ReaderRig>, filter: Filter, lasts: usize, mirror: Arc<Mutex<Titles>>) {
     let mut last = String::new();
     loop {
         let view = View::all(rig.feed, Order::MODIFIED).filtered(filter.clone());
         let reading = ReadRequest::events(view, &format!("cursor:{last}"), 2).unwrap();
-        let mut pages: Pages = rig.readers.follow_position(reading, std::future::pending()).unwrap();
+        let mut pages: Pages = rig
+            .readers
+            .follow_position(reading, std::future::pending())
+            .unwrap();
         for _ in 0..lasts {
             let Ok(page) = pages.next().await.unwrap() else {
                 tokio::time::sleep(COME_AGAIN).await;
@@ -263,7 +353,10 @@ async fn listen_on(rig: Arc<ReaderRig>, filter: Filter, lasts: usize, mirror: Ar
             };
             let text = String::from_utf8(page.body.to_vec()).unwrap();
             let items = text.lines().filter_map(|line| line.strip_prefix("data: "));
-            take_in(&mirror, items.map(|item| serde_json::from_str(item).unwrap()));
+            take_in(
+                &mirror,
+                items.map(|item| serde_json::from_str(item).unwrap()),
+            );
             last.clone_from(page.scanned.as_ref().unwrap_or(&page.last_cursor));
         }
     }
@@ -286,7 +379,10 @@ enum Act {
 }
 
 fn act() -> impl Strategy<Value = Act> {
-    let titled = (0_u32..12, select(vec!["red", "blue", "red blue", "green", "again"]));
+    let titled = (
+        0_u32..12,
+        select(vec!["red", "blue", "red blue", "green", "again"]),
+    );
     prop_oneof![
         5 => vec(titled, 1..4).prop_map(Act::Title),
         2 => vec(0_u32..12, 1..3).prop_map(Act::Delete),
@@ -332,7 +428,8 @@ impl Posts {
     }
 }
 
-/// Everybody mirrors a view of its own while all this happens, and holds in the end what the view shows.
+/// Everybody mirrors a view of its own while all this happens, and holds in the end what the view
+/// shows.
 async fn everybody_converges(acts: Vec<Act>) {
     let rig = Arc::new(ReaderRig::of(100..=101).await);
     let mut mirrors = Vec::new();
@@ -347,8 +444,18 @@ async fn everybody_converges(acts: Vec<Act>) {
     ];
     for (n, filter) in filters.iter().enumerate() {
         let [polled, told] = [(); 2].map(|()| Arc::new(Mutex::new(Titles::new())));
-        tokio::spawn(poll_on(rig.clone(), filter.clone(), n % 3 + 1, polled.clone()));
-        tokio::spawn(listen_on(rig.clone(), filter.clone(), n % 4 + 1, told.clone()));
+        tokio::spawn(poll_on(
+            rig.clone(),
+            filter.clone(),
+            n % 3 + 1,
+            polled.clone(),
+        ));
+        tokio::spawn(listen_on(
+            rig.clone(),
+            filter.clone(),
+            n % 4 + 1,
+            told.clone(),
+        ));
         mirrors.push((filter, "polls", polled));
         mirrors.push((filter, "events", told));
     }
@@ -377,9 +484,15 @@ async fn everybody_converges(acts: Vec<Act>) {
     tokio::time::sleep(COME_AGAIN * 6).await;
     let all = rig.all(Order::MODIFIED).await;
     for (filter, way, mirror) in mirrors {
-        let shown = all.items.iter().filter(|item| filter.shows(item, &all.record));
-        let title = |item: &crate::feed::item::Item| Some(item.entry()?.title.as_ref()?.value.clone());
-        let expect: Titles = shown.map(|item| (item.id.to_string(), title(item))).collect();
+        let shown = all
+            .items
+            .iter()
+            .filter(|item| filter.shows(item, &all.record));
+        let title =
+            |item: &crate::feed::item::Item| Some(item.entry()?.title.as_ref()?.value.clone());
+        let expect: Titles = shown
+            .map(|item| (item.id.to_string(), title(item)))
+            .collect();
         assert_eq!(*mirror.lock().unwrap(), expect, "{way} with {filter:?}");
     }
 }

@@ -11,7 +11,12 @@ use crate::{
 };
 use serde_json::{Value, json as value};
 
-const CAPS: Caps = Caps { max_default: 50, max_cap: 1000, timeout_default_secs: 55, timeout_cap_secs: 300 };
+const CAPS: Caps = Caps {
+    max_default: 50,
+    max_cap: 1000,
+    timeout_default_secs: 55,
+    timeout_cap_secs: 300,
+};
 
 #[test]
 fn a_feed_states_how_to_reach_it_and_which_positions_it_takes() {
@@ -28,14 +33,31 @@ fn a_feed_states_how_to_reach_it_and_which_positions_it_takes() {
         caps: CAPS,
     };
     let mut found: Value = serde_json::from_slice(&json(&about)).unwrap();
-    let schema = found.as_object_mut().unwrap().remove("item_schema").expect("an item is described");
+    let schema = found
+        .as_object_mut()
+        .unwrap()
+        .remove("item_schema")
+        .expect("an item is described");
     assert_eq!(schema["properties"]["id"]["type"], "string");
-    let filters = found.as_object_mut().unwrap().remove("filters").expect("the filters are listed");
+    let filters = found
+        .as_object_mut()
+        .unwrap()
+        .remove("filters")
+        .expect("the filters are listed");
     assert_eq!(filters.as_object().unwrap().len(), 6, "{filters}");
-    let mirroring =
-        found.as_object_mut().unwrap().remove("mirroring").expect("the way to mirror is spelt out");
-    assert_eq!(mirroring["begin"], "http://127.0.0.1/feeds/x.json?order=modified&since=cursor:");
-    assert_eq!(mirroring["go_on"], "http://127.0.0.1/feeds/x.json?order=modified&since=cursor:LAST_CURSOR");
+    let mirroring = found
+        .as_object_mut()
+        .unwrap()
+        .remove("mirroring")
+        .expect("the way to mirror is spelt out");
+    assert_eq!(
+        mirroring["begin"],
+        "http://127.0.0.1/feeds/x.json?order=modified&since=cursor:"
+    );
+    assert_eq!(
+        mirroring["go_on"],
+        "http://127.0.0.1/feeds/x.json?order=modified&since=cursor:LAST_CURSOR"
+    );
     assert_eq!(
         found,
         value!({
@@ -98,10 +120,13 @@ fn a_feed_states_how_to_reach_it_and_which_positions_it_takes() {
     );
 }
 
-/// Checks a value against the part of JSON Schema that the description of an item uses; every key must be described.
+/// Checks a value against the part of JSON Schema that the description of an item uses; every key
+/// must be described.
 fn conforms(value: &Value, schema: &Value, whole: &Value, at: &str) {
     let schema = match schema["$ref"].as_str() {
-        Some(reference) => whole.pointer(reference.trim_start_matches('#')).expect("it is there"),
+        Some(reference) => whole
+            .pointer(reference.trim_start_matches('#'))
+            .expect("it is there"),
         None => schema,
     };
     if let Some(constant) = schema.get("const") {
@@ -115,16 +140,23 @@ fn conforms(value: &Value, schema: &Value, whole: &Value, at: &str) {
         Some("integer") => assert!(value.is_u64(), "{at}"),
         Some("array") => {
             let list = value.as_array().unwrap_or_else(|| panic!("{at} is a list"));
-            list.iter().for_each(|value| conforms(value, &schema["items"], whole, at));
+            list.iter()
+                .for_each(|value| conforms(value, &schema["items"], whole, at));
         }
         Some("object") => {
-            let object = value.as_object().unwrap_or_else(|| panic!("{at} is an object"));
+            let object = value
+                .as_object()
+                .unwrap_or_else(|| panic!("{at} is an object"));
             for required in schema["required"].as_array().into_iter().flatten() {
-                assert!(object.contains_key(required.as_str().unwrap()), "{at} lacks {required}");
+                assert!(
+                    object.contains_key(required.as_str().unwrap()),
+                    "{at} lacks {required}"
+                );
             }
             for (key, value) in object {
-                let described =
-                    schema["properties"].get(key).unwrap_or_else(|| panic!("{at}.{key} is described"));
+                let described = schema["properties"]
+                    .get(key)
+                    .unwrap_or_else(|| panic!("{at}.{key} is described"));
                 conforms(value, described, whole, &format!("{at}.{key}"));
             }
         }
@@ -146,8 +178,11 @@ fn items_are_as_the_schema_describes_them() {
     };
     let described: Value = serde_json::from_slice(&json(&about)).unwrap();
     let schema = &described["item_schema"];
-    let page: Value =
-        serde_json::from_str(&rendered(Representation::JSON, vec![rich(), bare(), gone(3)])).unwrap();
+    let page: Value = serde_json::from_str(&rendered(
+        Representation::JSON,
+        vec![rich(), bare(), gone(3)],
+    ))
+    .unwrap();
     for item in page["items"].as_array().unwrap() {
         conforms(item, schema, schema, "item");
     }
@@ -186,7 +221,10 @@ fn a_feed_that_waits_for_its_first_document_says_so() {
     };
     let found: Value = serde_json::from_slice(&json(&about)).unwrap();
     assert_eq!(found["history"], "partial");
-    assert_eq!(found["history_reason"], "a page of the archives is missing (404)");
+    assert_eq!(
+        found["history_reason"],
+        "a page of the archives is missing (404)"
+    );
 }
 
 #[test]
@@ -206,12 +244,18 @@ fn the_list_names_every_feed_and_the_ways_to_it() {
     assert_eq!(found["url"], "http://127.0.0.1/feeds");
     assert_eq!(found["feeds"].as_array().unwrap().len(), 2);
     let first = &found["feeds"][0];
-    assert_eq!((&first["name"], &first["title"]), (&value!("x"), &value!("Old & good")));
+    assert_eq!(
+        (&first["name"], &first["title"]),
+        (&value!("x"), &value!("Old & good"))
+    );
     assert_eq!(
         (&first["items"], &first["live"], &first["state"]),
         (&value!(3), &value!(2), &value!("ready"))
     );
-    assert_eq!(first["access"]["classic_rss"], "http://127.0.0.1/feeds/x/classic.rss");
+    assert_eq!(
+        first["access"]["classic_rss"],
+        "http://127.0.0.1/feeds/x/classic.rss"
+    );
 }
 
 #[test]
@@ -219,7 +263,12 @@ fn a_feed_says_between_which_cursors_posts_may_be_missing() {
     let (mut feed, site) = (feed(metadata()), site());
     let at = crate::feed::stamp::Stamp::from_secs(1_389_003_527);
     let (before, after) = ("1_0_2".to_owned(), "3_0_4".to_owned());
-    feed.completeness.gaps = vec![Gap { at, event: WindowEvent::Gap, before, after }];
+    feed.completeness.gaps = vec![Gap {
+        at,
+        event: WindowEvent::Gap,
+        before,
+        after,
+    }];
     let about = About {
         feed: &feed,
         is_part: false,
@@ -233,5 +282,8 @@ fn a_feed_says_between_which_cursors_posts_may_be_missing() {
     let expect = value!([{"before": "1_0_2", "after": "3_0_4", "found": "2014-01-06T10:18:47Z"}]);
     assert_eq!(found["gaps"], expect);
     let page = String::from_utf8(crate::render::html::about(&about)).unwrap();
-    assert!(page.contains("posts between the cursors <code>1_0_2</code> and <code>3_0_4</code>"), "{page}");
+    assert!(
+        page.contains("posts between the cursors <code>1_0_2</code> and <code>3_0_4</code>"),
+        "{page}"
+    );
 }

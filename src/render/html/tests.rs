@@ -27,7 +27,12 @@ fn list_of(feeds: &[FeedRecord]) -> String {
 }
 
 fn about_of(feed: &FeedRecord) -> String {
-    let caps = Caps { max_default: 50, max_cap: 1000, timeout_default_secs: 55, timeout_cap_secs: 300 };
+    let caps = Caps {
+        max_default: 50,
+        max_cap: 1000,
+        timeout_default_secs: 55,
+        timeout_cap_secs: 300,
+    };
     let upstream = Some("http://example.org/index.rdf");
     let about_it = About {
         feed,
@@ -65,13 +70,19 @@ fn the_list_leads_readers_to_the_classic_views() {
         ],
     );
     let discovered = page.split("</head>").next().unwrap();
-    assert!(!discovered.contains("x.atom?order"), "autodiscovery never leads to the Smart Feed");
+    assert!(
+        !discovered.contains("x.atom?order"),
+        "autodiscovery never leads to the Smart Feed"
+    );
 }
 
 #[test]
 fn titles_run_in_their_own_direction_and_are_no_longer_than_titles() {
     let title = format!("{}end", "long ".repeat(10_000));
-    let feed = feed(Metadata { title: Some(Text::plain(&title)), ..metadata() });
+    let feed = feed(Metadata {
+        title: Some(Text::plain(&title)),
+        ..metadata()
+    });
     for page in [list_of(std::slice::from_ref(&feed)), about_of(&feed)] {
         assert!(page.contains("class=\"title\" dir=\"auto\""), "{page}");
         assert!(
@@ -84,8 +95,14 @@ fn titles_run_in_their_own_direction_and_are_no_longer_than_titles() {
 
 #[test]
 fn a_feed_that_waits_and_a_list_without_feeds_say_so() {
-    let waiting = FeedRecord { completeness: Completeness::default(), ..feed(Metadata::default()) };
-    check(&list_of(&[waiting]), &["waiting for its first document", "example.org</a>"]);
+    let waiting = FeedRecord {
+        completeness: Completeness::default(),
+        ..feed(Metadata::default())
+    };
+    check(
+        &list_of(&[waiting]),
+        &["waiting for its first document", "example.org</a>"],
+    );
     check(&list_of(&[]), &["No feed is configured yet."]);
 }
 
@@ -118,7 +135,10 @@ fn nothing_from_upstream_becomes_markup_or_a_script() {
         language: Some("en\" onload=\"x".into()),
         ..Metadata::default()
     };
-    let feed = FeedRecord { metadata: Arc::new(hostile), ..feed(Metadata::default()) };
+    let feed = FeedRecord {
+        metadata: Arc::new(hostile),
+        ..feed(Metadata::default())
+    };
     for page in [list_of(std::slice::from_ref(&feed)), about_of(&feed)] {
         for absent in ["<script", "<img", "javascript:", "onload"] {
             assert!(!page.contains(absent), "{absent} in\n{page}");

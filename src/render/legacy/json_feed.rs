@@ -1,5 +1,5 @@
-//! Our links in a publisher's JSON Feed: `feed_url`, which is also its topic, and a member of `hubs` (JSON Feed 1.1); every other
-//! byte stays. Not documents of XML.
+//! Our links in a publisher's JSON Feed: `feed_url`, which is also its topic, and a member of
+//! `hubs` (JSON Feed 1.1); every other byte stays. Not documents of XML.
 
 use super::{Edit, LegacyLinks};
 use serde::{
@@ -12,7 +12,8 @@ use std::{fmt, ops::Range};
 /// The protocol of our hub, as JSON Feed calls it.
 const PROTOCOL: &str = "WebSub";
 
-/// The edits that put links into a JSON Feed; `None` when it is no JSON in UTF-8 from its first character to its last.
+/// The edits that put links into a JSON Feed; `None` when it is no JSON in UTF-8 from its first
+/// character to its last.
 pub(super) fn edits(document: &[u8], links: &LegacyLinks) -> Option<Vec<Edit>> {
     let text = str::from_utf8(document).ok()?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -32,29 +33,45 @@ pub(super) fn edits(document: &[u8], links: &LegacyLinks) -> Option<Vec<Edit>> {
     // A document has one address: the one at which it is now.
     for known in members.feed_urls {
         if serde_json::from_str::<Value>(known.get()).ok().as_ref() != Some(&own) {
-            edits.push(Edit { place: place(known), text: own.to_string() });
+            edits.push(Edit {
+                place: place(known),
+                text: own.to_string(),
+            });
         }
     }
     if members.hubs.is_empty() {
         missing.push_str(&format!(",\"hubs\":[{hub}]"));
     }
-    // Of members with one name readers take the first or the last, so each gets what it lacks. Anything but a list stays what
-    // it is; the headers name the hub, too.
+    // Of members with one name readers take the first or the last, so each gets what it lacks.
+    // Anything but a list stays what it is; the headers name the hub, too.
     for known in members.hubs {
         if known.get() == "null" {
-            edits.push(Edit { place: place(known), text: format!("[{hub}]") });
+            edits.push(Edit {
+                place: place(known),
+                text: format!("[{hub}]"),
+            });
         } else if let Ok(listed) = serde_json::from_str::<ListedHubs>(known.get())
             && !listed.urls.contains(&links.hub)
         {
             let first = place(known).start + 1;
-            let text = if listed.is_empty { hub.clone() } else { format!("{hub},") };
-            edits.push(Edit { place: first..first, text });
+            let text = if listed.is_empty {
+                hub.clone()
+            } else {
+                format!("{hub},")
+            };
+            edits.push(Edit {
+                place: first..first,
+                text,
+            });
         }
     }
     if !missing.is_empty() {
         // Behind the first member, which is usually the version.
         let behind = place(members.first?).end;
-        edits.push(Edit { place: behind..behind, text: missing });
+        edits.push(Edit {
+            place: behind..behind,
+            text: missing,
+        });
     }
     Some(edits)
 }
@@ -100,7 +117,10 @@ impl<'de> Deserialize<'de> for LinkMembers<'de> {
 fn is_named(name: &RawValue, wanted: &str) -> bool {
     let written = name.get();
     if !written.contains('\\') {
-        return written.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) == Some(wanted);
+        return written
+            .strip_prefix('"')
+            .and_then(|rest| rest.strip_suffix('"'))
+            == Some(wanted);
     }
     serde_json::from_str::<String>(written).is_ok_and(|name| name == wanted)
 }
@@ -131,8 +151,14 @@ impl<'de> Deserialize<'de> for ListedHubs {
                 f.write_str("a list of hubs")
             }
 
-            fn visit_seq<S: SeqAccess<'de>>(self, mut elements: S) -> Result<Self::Value, S::Error> {
-                let mut hubs = ListedHubs { is_empty: true, urls: Vec::new() };
+            fn visit_seq<S: SeqAccess<'de>>(
+                self,
+                mut elements: S,
+            ) -> Result<Self::Value, S::Error> {
+                let mut hubs = ListedHubs {
+                    is_empty: true,
+                    urls: Vec::new(),
+                };
                 while let Some(element) = elements.next_element::<&RawValue>()? {
                     hubs.is_empty = false;
                     if let Ok(ListedHub { protocol, url }) = serde_json::from_str(element.get())

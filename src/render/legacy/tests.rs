@@ -28,7 +28,10 @@ fn links_come_first_in_the_head_and_nothing_else_changes() {
     let (rss, atom) = (LegacySyntax::Rss, LegacySyntax::Atom);
     let check = |syntax, links: &str, before: &str, after: &str| {
         let expect = format!("{before}{links}{after}");
-        assert_eq!(rewritten(format!("{before}{after}"), syntax).as_deref(), Some(expect.as_str()));
+        assert_eq!(
+            rewritten(format!("{before}{after}"), syntax).as_deref(),
+            Some(expect.as_str())
+        );
     };
     check(
         rss,
@@ -43,7 +46,12 @@ fn links_come_first_in_the_head_and_nothing_else_changes() {
         "<item><link rel='self'/></item>",
     );
     check(rss, RSS_LINKS, "<rss><channel>", "<item><title>broken");
-    check(rss, RSS_LINKS, "<RSS VERSION=\"0.92\"><Channel>", "<TITLE>t</TITLE><ITEM/></Channel></RSS>");
+    check(
+        rss,
+        RSS_LINKS,
+        "<RSS VERSION=\"0.92\"><Channel>",
+        "<TITLE>t</TITLE><ITEM/></Channel></RSS>",
+    );
     check(
         atom,
         ATOM_LINKS,
@@ -51,28 +59,47 @@ fn links_come_first_in_the_head_and_nothing_else_changes() {
         "<link rel=\"alternate\" href=\"/\"/><entry><link rel=\"self\" href=\"/1\"/></entry></feed>",
     );
     let prefixed = ATOM_LINKS.replace("<link", "<a:link");
-    check(atom, &prefixed, "<a:feed xmlns:a=\"http://www.w3.org/2005/Atom\">", "<a:title/></a:feed>");
+    check(
+        atom,
+        &prefixed,
+        "<a:feed xmlns:a=\"http://www.w3.org/2005/Atom\">",
+        "<a:title/></a:feed>",
+    );
 }
 
 #[test]
 fn another_address_of_the_document_gives_way_and_other_hubs_stay() {
     let head = "<rss xmlns:x=\"http://www.w3.org/2005/Atom\"><channel>";
     let hub = "<x:link rel=\"hub\" href=\"http://other.example/\"/>";
-    let tail = "<item><x:link rel=\"self\" href=\"/1\"/></item><link rel=\"self\"/></channel></rss>";
+    let tail =
+        "<item><x:link rel=\"self\" href=\"/1\"/></item><link rel=\"self\"/></channel></rss>";
     let document = format!(
         "{head}<title>t</title><x:link rel='self' href='/old'/>{hub}<x:link rel=\"self\">text</x:link>{tail}"
     );
     let expect = format!("{head}{RSS_LINKS}<title>t</title>{hub}{tail}");
-    assert_eq!(rewritten(document, LegacySyntax::Rss).as_deref(), Some(expect.as_str()));
+    assert_eq!(
+        rewritten(document, LegacySyntax::Rss).as_deref(),
+        Some(expect.as_str())
+    );
 }
 
 #[test]
 fn a_document_without_a_place_for_links_stays_as_it_is() {
-    for document in ["", "<rss/>", "<rss><channel/></rss>", "not xml", "<feed><x>", "{\"version\": 1}"] {
+    for document in [
+        "",
+        "<rss/>",
+        "<rss><channel/></rss>",
+        "not xml",
+        "<feed><x>",
+        "{\"version\": 1}",
+    ] {
         assert_eq!(rewritten(document, LegacySyntax::Rss), None, "{document}");
     }
     assert_eq!(rewritten("<rss><channel>", LegacySyntax::Other), None);
-    let wide: Vec<u8> = "<rss><channel></channel></rss>".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let wide: Vec<u8> = "<rss><channel></channel></rss>"
+        .encode_utf16()
+        .flat_map(u16::to_le_bytes)
+        .collect();
     assert_eq!(rewritten(wide, LegacySyntax::Rss), None);
     // A byte that is no UTF-8 is a letter of another encoding.
     let latin = b"<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?><rss><channel><title>caf\xe9</title></channel></rss>";
@@ -109,8 +136,16 @@ fn links_in_rdf_stand_in_its_channel_with_their_namespace() {
 
 #[test]
 fn every_syntax_that_gets_links_is_pushed_and_no_other() {
-    for syntax in [LegacySyntax::Rss, LegacySyntax::Rdf, LegacySyntax::Atom, LegacySyntax::JsonFeed] {
-        assert!(pushed(syntax).is_some_and(Representation::is_classic), "{syntax:?}");
+    for syntax in [
+        LegacySyntax::Rss,
+        LegacySyntax::Rdf,
+        LegacySyntax::Atom,
+        LegacySyntax::JsonFeed,
+    ] {
+        assert!(
+            pushed(syntax).is_some_and(Representation::is_classic),
+            "{syntax:?}"
+        );
     }
     assert_eq!(pushed(LegacySyntax::Other), None);
     let cdf = "<CHANNEL HREF=\"http://b/\"><TITLE>b</TITLE><ITEM HREF=\"http://b/1\"/></CHANNEL>";
@@ -167,14 +202,25 @@ proptest! {
 
 #[test]
 fn a_cloud_stands_in_rss_alone_and_there_is_never_a_second() {
-    let place =
-        CloudPlace { domain: "b.example".to_owned(), port: 8080, path: "/a&b/pleaseNotify".to_owned() };
-    let links = LegacyLinks { cloud: Some(place), ..links() };
+    let place = CloudPlace {
+        domain: "b.example".to_owned(),
+        port: 8080,
+        path: "/a&b/pleaseNotify".to_owned(),
+    };
+    let links = LegacyLinks {
+        cloud: Some(place),
+        ..links()
+    };
     let out = |document: &str, syntax| {
         String::from_utf8(with_links(document.as_bytes(), syntax, &links).unwrap()).unwrap()
     };
     let element = "<cloud domain=\"b.example\" port=\"8080\" path=\"/a&amp;b/pleaseNotify\" registerProcedure=\"\" protocol=\"http-post\"/>";
-    for own in ["", "<cloud domain='x'/>", "<cloud domain='x'>\n</cloud>", "<cloud/><cloud></cloud>"] {
+    for own in [
+        "",
+        "<cloud domain='x'/>",
+        "<cloud domain='x'>\n</cloud>",
+        "<cloud/><cloud></cloud>",
+    ] {
         let tail = "<x:cloud xmlns:x='urn:x'/><item><cloud/></item></channel></rss>";
         let document = format!("<rss><channel><title>t</title>{own}{tail}");
         let expect = format!("<rss><channel>{RSS_LINKS}{element}<title>t</title>{tail}");

@@ -1,4 +1,5 @@
-//! ActivityStreams 1.0: a page as a Collection of Activities (SF-49..SF-55); not AS 2.0, and not AS inside Atom.
+//! ActivityStreams 1.0: a page as a Collection of Activities (SF-49..SF-55); not AS 2.0, and not AS
+//! inside Atom.
 
 use super::{
     extension::{self, Extension},
@@ -30,17 +31,29 @@ pub(super) fn document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
     let service = Actor::service(document.feed());
     let collection = Collection {
         position: CollectionPosition {
-            links: Some(Hubs { hub: [&document.links.hub] }),
+            links: Some(Hubs {
+                hub: [&document.links.hub],
+            }),
             ..position(document, audience)
         },
         feed: Object::channel(document.feed()),
-        items: document.page.items.iter().map(|item| Activity::of(item, document.feed(), &service)).collect(),
+        items: document
+            .page
+            .items
+            .iter()
+            .map(|item| Activity::of(item, document.feed(), &service))
+            .collect(),
     };
     json::bytes(document, &collection)
 }
 
 /// Writes one item: the activity of a page, which needs nothing around it.
-pub(super) fn lone_item(item: &Item, feed: &FeedRecord, _: Audience, _: ItemPlace) -> Option<Vec<u8>> {
+pub(super) fn lone_item(
+    item: &Item,
+    feed: &FeedRecord,
+    _: Audience,
+    _: ItemPlace,
+) -> Option<Vec<u8>> {
     let service = Actor::service(feed);
     let activity = Activity::of(item, feed, &service);
     Some(json::item_bytes(&activity))
@@ -48,7 +61,12 @@ pub(super) fn lone_item(item: &Item, feed: &FeedRecord, _: Audience, _: ItemPlac
 
 /// The position of a page, and the feed that it is of, without what a subscriber needs.
 pub(super) fn position<'a>(document: &Document<'a>, audience: Audience) -> CollectionPosition<'a> {
-    let Document { page, links, prev_cursor, .. } = *document;
+    let Document {
+        page,
+        links,
+        prev_cursor,
+        ..
+    } = *document;
     CollectionPosition {
         count: page.items.len(),
         total_items: page.total,
@@ -91,8 +109,9 @@ pub(super) struct Hubs<'a> {
     hub: [&'a str; 1],
 }
 
-/// Change of an item. `published` is the publisher's date, or `created` where he names none, as activities must have one.
-/// `updated` and `modified` are T (SF-94), and `created` is C: these are ours.
+/// Change of an item. `published` is the publisher's date, or `created` where he names none, as
+/// activities must have one. `updated` and `modified` are T (SF-94), and `created` is C: these are
+/// ours.
 #[derive(Serialize)]
 pub(super) struct Activity<'a> {
     id: String,
@@ -236,13 +255,22 @@ struct Source<'a> {
 impl<'a> Activity<'a> {
     pub(super) fn of(item: &'a Item, feed: &'a FeedRecord, service: &'a Actor<'a>) -> Self {
         // Nobody says who deleted an item: of a tombstone the feed is the actor.
-        let authors = item.entry().map_or(&[][..], |entry| inheritance::authors(entry, feed));
+        let authors = item
+            .entry()
+            .map_or(&[][..], |entry| inheritance::authors(entry, feed));
         let author = authors.iter().find_map(Actor::person);
         let (object, reason, first_missing, last_seen) = match &item.content {
             Content::Live(entry) => (Object::live(item, entry), None, None, None),
-            Content::Gone { reason, first_missing, last_seen } => {
-                (Object::stripped(item), Some(reason.code()), *first_missing, *last_seen)
-            }
+            Content::Gone {
+                reason,
+                first_missing,
+                last_seen,
+            } => (
+                Object::stripped(item),
+                Some(reason.code()),
+                *first_missing,
+                *last_seen,
+            ),
         };
         Self {
             id: item.id.to_string(),
@@ -281,8 +309,8 @@ impl<'a> Actor<'a> {
         })
     }
 
-    /// The feed itself, as it names itself now: the actor where neither the entry nor its source or feed names an author
-    /// (SMART_FEEDS section 1.7).
+    /// The feed itself, as it names itself now: the actor where neither the entry nor its source or
+    /// feed names an author (SMART_FEEDS section 1.7).
     pub(super) fn service(feed: &'a FeedRecord) -> Self {
         Self {
             object_type: SERVICE,
@@ -300,7 +328,12 @@ const SERVICE: &str = "service";
 impl<'a> Object<'a> {
     fn stripped(item: &'a Item) -> Self {
         let source = item.ended_source().map(Source::of);
-        Self { object_type: ARTICLE, id: item.given_id().into(), source, ..Self::default() }
+        Self {
+            object_type: ARTICLE,
+            id: item.given_id().into(),
+            source,
+            ..Self::default()
+        }
     }
 
     /// The channel: the service that is the actor of items without an author.
@@ -315,12 +348,23 @@ impl<'a> Object<'a> {
             summary: visible(metadata.description.as_ref()).map(html),
             url: metadata.link("alternate").and_then(target::link),
             author: authors.first().cloned(),
-            authors: if authors.len() > 1 { std::mem::take(&mut authors) } else { Vec::new() },
-            contributors: metadata.contributors.iter().filter_map(Actor::person).collect(),
+            authors: if authors.len() > 1 {
+                std::mem::take(&mut authors)
+            } else {
+                Vec::new()
+            },
+            contributors: metadata
+                .contributors
+                .iter()
+                .filter_map(Actor::person)
+                .collect(),
             tags: metadata.categories.iter().map(Tag::of).collect(),
             rights: visible(metadata.rights.as_ref()).map(plain),
             language: metadata.language.as_deref().and_then(values::language),
-            image: metadata.image.as_ref().and_then(|image| picture(&image.url)),
+            image: metadata
+                .image
+                .as_ref()
+                .and_then(|image| picture(&image.url)),
             icon: metadata.icon.as_deref().and_then(picture),
             extensions: extension::of_channel(metadata),
             ..Self::default()
@@ -329,8 +373,14 @@ impl<'a> Object<'a> {
 
     fn live(item: &'a Item, entry: &'a adapters::Entry) -> Self {
         let mut authors: Vec<_> = entry.authors.iter().filter_map(Actor::person).collect();
-        let Inside { content, mime_type, encoding } =
-            entry.content.as_ref().map_or_else(Inside::default, Inside::of);
+        let Inside {
+            content,
+            mime_type,
+            encoding,
+        } = entry
+            .content
+            .as_ref()
+            .map_or_else(Inside::default, Inside::of);
         Self {
             object_type: ARTICLE,
             id: item.given_id().into(),
@@ -341,13 +391,29 @@ impl<'a> Object<'a> {
             encoding,
             url: target::permalink(entry),
             author: authors.first().cloned(),
-            authors: if authors.len() > 1 { std::mem::take(&mut authors) } else { Vec::new() },
-            contributors: entry.contributors.iter().filter_map(Actor::person).collect(),
+            authors: if authors.len() > 1 {
+                std::mem::take(&mut authors)
+            } else {
+                Vec::new()
+            },
+            contributors: entry
+                .contributors
+                .iter()
+                .filter_map(Actor::person)
+                .collect(),
             published: plausible(item.published_us).map(Date),
             updated: Some(Date(item.updated())),
             tags: entry.categories.iter().map(Tag::of).collect(),
-            attachments: entry.files().iter().filter_map(|file| Attachment::of(file)).collect(),
-            replies: entry.comments.as_deref().and_then(target::link).map(|url| Replies { url }),
+            attachments: entry
+                .files()
+                .iter()
+                .filter_map(|file| Attachment::of(file))
+                .collect(),
+            replies: entry
+                .comments
+                .as_deref()
+                .and_then(target::link)
+                .map(|url| Replies { url }),
             rights: visible(entry.rights.as_ref()).map(plain),
             language: entry.language.as_deref().and_then(values::language),
             source: entry.source.as_deref().map(Source::of),
@@ -366,17 +432,32 @@ struct Inside<'a> {
 }
 
 impl<'a> Inside<'a> {
-    /// Content with a media type of its own is given as it is, bytes in base64 (seed "Arbitrary Content Types").
+    /// Content with a media type of its own is given as it is, bytes in base64 (seed "Arbitrary
+    /// Content Types").
     fn of(body: &'a adapters::Body) -> Self {
         let is_base64 = body.text.kind == adapters::TextKind::Base64;
         if body.media_type.is_none() && !is_base64 {
-            return Self { content: body_html(body), ..Self::default() };
+            return Self {
+                content: body_html(body),
+                ..Self::default()
+            };
         }
-        let Some(text) = visible(Some(&body.text)) else { return Self::default() };
-        let unnamed = if is_base64 { "application/octet-stream" } else { "text/plain" };
+        let Some(text) = visible(Some(&body.text)) else {
+            return Self::default();
+        };
+        let unnamed = if is_base64 {
+            "application/octet-stream"
+        } else {
+            "text/plain"
+        };
         Self {
             content: Some(Cow::Borrowed(&text.value)),
-            mime_type: Some(body.media_type.as_deref().and_then(values::media_type).unwrap_or(unnamed)),
+            mime_type: Some(
+                body.media_type
+                    .as_deref()
+                    .and_then(values::media_type)
+                    .unwrap_or(unnamed),
+            ),
             encoding: is_base64.then_some("base64"),
         }
     }
@@ -384,7 +465,10 @@ impl<'a> Inside<'a> {
 
 impl<'a> Tag<'a> {
     fn of(category: &'a adapters::Category) -> Self {
-        let label = category.label.as_deref().filter(|label| *label != category.term);
+        let label = category
+            .label
+            .as_deref()
+            .filter(|label| *label != category.term);
         Self {
             object_type: "tag",
             display_name: label.unwrap_or(&category.term),
@@ -400,7 +484,10 @@ impl<'a> Source<'a> {
             id: source.id.as_deref(),
             display_name: source.title.as_ref().map(plain),
             url: source.url().and_then(target::link),
-            site: source.page().filter(|page| source.url() != Some(page)).and_then(target::link),
+            site: source
+                .page()
+                .filter(|page| source.url() != Some(page))
+                .and_then(target::link),
         }
     }
 }
@@ -409,7 +496,11 @@ impl Attachment {
     fn of(file: &adapters::Enclosure) -> Option<Self> {
         let mime_type = file.media_type.as_deref().and_then(values::media_type);
         Some(Self {
-            object_type: if file.is_illustration { "image" } else { object_type(mime_type) },
+            object_type: if file.is_illustration {
+                "image"
+            } else {
+                object_type(mime_type)
+            },
             display_name: file.title.clone(),
             url: target::image(&file.url)?.into_owned(),
             mime_type: mime_type.map(str::to_owned),

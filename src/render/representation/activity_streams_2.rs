@@ -1,5 +1,5 @@
-//! ActivityStreams 2.0: a page as an OrderedCollectionPage of Create, Update and Delete activities, valid as JSON-LD; not
-//! ActivityPub, and not ActivityStreams 1.0.
+//! ActivityStreams 2.0: a page as an OrderedCollectionPage of Create, Update and Delete activities,
+//! valid as JSON-LD; not ActivityPub, and not ActivityStreams 1.0.
 //!
 //! Terms that the vocabulary lacks are those of Smart Feeds, `fo:`.
 
@@ -33,7 +33,12 @@ const FO: &str = "http://fanout.org/protocol/atom#";
 
 /// Writes the document.
 pub(super) fn document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
-    let Document { page, links, prev_cursor, .. } = *document;
+    let Document {
+        page,
+        links,
+        prev_cursor,
+        ..
+    } = *document;
     let feed = document.feed();
     let collection = CollectionPage {
         context: (CONTEXT, Terms { fo: FO }),
@@ -42,13 +47,22 @@ pub(super) fn document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
         next: document.next(audience),
         prev_cursor,
         last_cursor: &page.last_cursor,
-        ordered_items: page.items.iter().map(|item| ItemActivity::of(item, feed)).collect(),
+        ordered_items: page
+            .items
+            .iter()
+            .map(|item| ItemActivity::of(item, feed))
+            .collect(),
     };
     json::bytes(document, &collection)
 }
 
 /// Writes one item: the activity that it is in a page, whose context it needs.
-pub(super) fn lone_item(item: &Item, feed: &FeedRecord, _: Audience, _: ItemPlace) -> Option<Vec<u8>> {
+pub(super) fn lone_item(
+    item: &Item,
+    feed: &FeedRecord,
+    _: Audience,
+    _: ItemPlace,
+) -> Option<Vec<u8>> {
     Some(json::item_bytes(&ItemActivity::of(item, feed)))
 }
 
@@ -105,7 +119,8 @@ struct LinkedImage<'a> {
     url: Cow<'a, str>,
 }
 
-/// Change of an item. Its `id` is that of this version: a later change has another. `published` is T, `fo:id` our id.
+/// Change of an item. Its `id` is that of this version: a later change has another. `published` is
+/// T, `fo:id` our id.
 #[derive(Serialize)]
 struct ItemActivity<'a> {
     id: String,
@@ -224,7 +239,8 @@ struct ReplyPage<'a> {
 impl<'a> WholeCollection<'a> {
     fn of(feed: &'a FeedRecord, base: &'a str, total: Option<u64>) -> Self {
         let metadata = &*feed.metadata;
-        let picture = |url: &'a str| target::image(url).map(|url| LinkedImage { kind: "Image", url });
+        let picture =
+            |url: &'a str| target::image(url).map(|url| LinkedImage { kind: "Image", url });
         Self {
             id: base,
             kind: "OrderedCollection",
@@ -233,7 +249,10 @@ impl<'a> WholeCollection<'a> {
             summary: visible(metadata.description.as_ref()).map(html),
             url: metadata.link("alternate").and_then(target::link),
             attributed_to: metadata.authors.iter().filter_map(Party::person).collect(),
-            image: metadata.image.as_ref().and_then(|image| picture(&image.url)),
+            image: metadata
+                .image
+                .as_ref()
+                .and_then(|image| picture(&image.url)),
             icon: metadata.icon.as_deref().and_then(picture),
             tag: metadata.categories.iter().map(NamedTag::of).collect(),
         }
@@ -243,10 +262,17 @@ impl<'a> WholeCollection<'a> {
 impl<'a> ItemActivity<'a> {
     fn of(item: &'a Item, feed: &'a FeedRecord) -> Self {
         let (object, reason, first_missing, last_seen) = match &item.content {
-            Content::Live(entry) => {
-                (ChangedObject::Article(Box::new(Article::of(item, entry))), None, None, None)
-            }
-            Content::Gone { reason, first_missing, last_seen } => (
+            Content::Live(entry) => (
+                ChangedObject::Article(Box::new(Article::of(item, entry))),
+                None,
+                None,
+                None,
+            ),
+            Content::Gone {
+                reason,
+                first_missing,
+                last_seen,
+            } => (
                 ChangedObject::Gone(DeletedArticle::of(item)),
                 Some(reason.code()),
                 *first_missing,
@@ -254,11 +280,16 @@ impl<'a> ItemActivity<'a> {
             ),
         };
         // Nobody says who deleted an item: of a tombstone the feed is the actor.
-        let authors = item.entry().map_or(&[][..], |entry| inheritance::authors(entry, feed));
+        let authors = item
+            .entry()
+            .map_or(&[][..], |entry| inheritance::authors(entry, feed));
         let author = authors.iter().find_map(Party::person);
         Self {
             // No item's key holds a line feed, so no item has this IRI.
-            id: item::uuid_iri(&feed.ids.namespace, &format!("{}\n{}", item.id, item.modified)),
+            id: item::uuid_iri(
+                &feed.ids.namespace,
+                &format!("{}\n{}", item.id, item.modified),
+            ),
             kind: kind(item),
             published: Date(item.modified),
             actor: author.unwrap_or_else(|| Party::service(feed)),
@@ -283,18 +314,34 @@ fn kind(item: &Item) -> &'static str {
 impl<'a> Party<'a> {
     fn person(person: &'a Person) -> Option<Self> {
         let url = person.uri.as_deref().and_then(target::link);
-        Some(Self { kind: "Person", id: None, name: Cow::Borrowed(values::person_name(person)?), url })
+        Some(Self {
+            kind: "Person",
+            id: None,
+            name: Cow::Borrowed(values::person_name(person)?),
+            url,
+        })
     }
 
-    /// The feed itself, as it names itself now: the actor where neither the entry nor its source or feed names an author.
+    /// The feed itself, as it names itself now: the actor where neither the entry nor its source or
+    /// feed names an author.
     fn service(feed: &'a FeedRecord) -> Self {
-        Self { kind: "Service", id: Some(identity::iri(feed)), name: identity::name(feed), url: None }
+        Self {
+            kind: "Service",
+            id: Some(identity::iri(feed)),
+            name: identity::name(feed),
+            url: None,
+        }
     }
 }
 
 impl<'a> DeletedArticle<'a> {
     fn of(item: &'a Item) -> Self {
-        Self { id: &item.iri, kind: "Tombstone", former_type: "Article", deleted: Date(item.modified) }
+        Self {
+            id: &item.iri,
+            kind: "Tombstone",
+            former_type: "Article",
+            deleted: Date(item.modified),
+        }
     }
 }
 
@@ -313,12 +360,19 @@ impl<'a> Article<'a> {
             published: item.published().map(Date),
             updated: Date(item.updated()),
             tag: entry.categories.iter().map(NamedTag::of).collect(),
-            attachment: entry.files().iter().filter_map(|file| AttachedFile::of(file)).collect(),
+            attachment: entry
+                .files()
+                .iter()
+                .filter_map(|file| AttachedFile::of(file))
+                .collect(),
             replies: entry
                 .comments
                 .as_deref()
                 .and_then(target::link)
-                .map(|url| ReplyPage { kind: "Collection", url }),
+                .map(|url| ReplyPage {
+                    kind: "Collection",
+                    url,
+                }),
             guid: Some(item.given_id()).filter(|given| *given != item.iri),
         }
     }
@@ -326,7 +380,10 @@ impl<'a> Article<'a> {
 
 impl<'a> NamedTag<'a> {
     fn of(category: &'a Category) -> Self {
-        Self { kind: "Object", name: category.label.as_deref().unwrap_or(&category.term) }
+        Self {
+            kind: "Object",
+            name: category.label.as_deref().unwrap_or(&category.term),
+        }
     }
 }
 

@@ -1,5 +1,5 @@
-//! Elements of other vocabularies as JSON: iTunes and whatever else a channel or an entry says of itself; not the fields
-//! that JSON has names for.
+//! Elements of other vocabularies as JSON: iTunes and whatever else a channel or an entry says of
+//! itself; not the fields that JSON has names for.
 
 use super::channel;
 use crate::render::{foreign, namespaces as ns};
@@ -41,8 +41,17 @@ pub(super) fn of_channel(metadata: &Metadata) -> Vec<Extension<'_>> {
 
 /// The elements of an entry that no field of it covers, but for those that are ours to say.
 pub(super) fn of_entry(entry: &Entry) -> Vec<Extension<'_>> {
-    const OURS: [&str; 5] = [ns::ATOM, ns::SMART_FEED, ns::TOMBSTONES, ns::FEED_HISTORY, ns::PUBLISHING];
-    let foreign = entry.foreign.iter().filter(|element| !OURS.contains(&element.ns.as_str()));
+    const OURS: [&str; 5] = [
+        ns::ATOM,
+        ns::SMART_FEED,
+        ns::TOMBSTONES,
+        ns::FEED_HISTORY,
+        ns::PUBLISHING,
+    ];
+    let foreign = entry
+        .foreign
+        .iter()
+        .filter(|element| !OURS.contains(&element.ns.as_str()));
     foreign.filter_map(shown).collect()
 }
 
@@ -81,9 +90,17 @@ impl<'a> Extension<'a> {
         Extension {
             ns: owned(self.ns),
             name: owned(self.name),
-            attributes: self.attributes.into_iter().map(|(name, value)| (name, owned(value))).collect(),
+            attributes: self
+                .attributes
+                .into_iter()
+                .map(|(name, value)| (name, owned(value)))
+                .collect(),
             content: self.content,
-            children: self.children.into_iter().map(Extension::into_owned).collect(),
+            children: self
+                .children
+                .into_iter()
+                .map(Extension::into_owned)
+                .collect(),
         }
     }
 }

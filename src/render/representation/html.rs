@@ -1,5 +1,6 @@
-//! A page of posts for people, with the classes of h-feed and h-entry for programs: the newest posts, or a page of the Smart
-//! Feed with a link to the next. No script; posts of others are cleaned of all that runs. Not the description of a feed.
+//! A page of posts for people, with the classes of h-feed and h-entry for programs: the newest
+//! posts, or a page of the Smart Feed with a link to the next. No script; posts of others are
+//! cleaned of all that runs. Not the description of a feed.
 
 use crate::{
     feed::{
@@ -51,11 +52,15 @@ pub(super) fn document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
     page.close("head");
     page.open("body", &[]);
     page.open("main", &[("class", Some("h-feed"))]);
-    page.holding("nav", &[("lang", Some("en"))], |out| anchor(out, &links.about, "About this feed"));
+    page.holding("nav", &[("lang", Some("en"))], |out| {
+        anchor(out, &links.about, "About this feed")
+    });
     let name = [("class", Some("p-name title")), ("dir", Some("auto"))];
-    page.holding("h1", &name, |out| match metadata.link("alternate").and_then(web) {
-        Some(site) => classed_anchor(out, "u-url", &site, &title),
-        None => xml::push_text(out, &title),
+    page.holding("h1", &name, |out| {
+        match metadata.link("alternate").and_then(web) {
+            Some(site) => classed_anchor(out, "u-url", &site, &title),
+            None => xml::push_text(out, &title),
+        }
     });
     if let Some(description) = visible(metadata.description.as_ref()) {
         let class = [("class", Some("p-summary quiet")), ("dir", Some("auto"))];
@@ -65,7 +70,11 @@ pub(super) fn document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
         self::item(&mut page, item, audience);
     }
     if document.page.items.is_empty() {
-        page.leaf("p", &[("class", Some("quiet")), ("lang", Some("en"))], "There is nothing here.");
+        page.leaf(
+            "p",
+            &[("class", Some("quiet")), ("lang", Some("en"))],
+            "There is nothing here.",
+        );
     }
     pages(&mut page, document, audience);
     finish(page)
@@ -92,7 +101,12 @@ fn pages(page: &mut Xml, document: &Document<'_>, audience: Audience) {
 }
 
 /// Writes one item. It stands in the `main` of a page.
-pub(super) fn lone_item(item: &Item, _: &FeedRecord, audience: Audience, _: ItemPlace) -> Option<Vec<u8>> {
+pub(super) fn lone_item(
+    item: &Item,
+    _: &FeedRecord,
+    audience: Audience,
+    _: ItemPlace,
+) -> Option<Vec<u8>> {
     let mut page = Xml::fragment(3, &[]);
     self::item(&mut page, item, audience);
     page.finish_fragment()
@@ -108,8 +122,8 @@ fn item(page: &mut Xml, item: &Item, audience: Audience) {
 }
 
 fn gone(page: &mut Xml, item: &Item, reason: Reason) {
-    // A post that has left a view with a filter is there, as everybody sees who looks at the whole feed; one that has left a
-    // group is in its own feed.
+    // A post that has left a view with a filter is there, as everybody sees who looks at the whole
+    // feed; one that has left a group is in its own feed.
     let (class, element, words) = match reason {
         Reason::LeftView => ("left", "span", "changed, and not in this view now · "),
         Reason::LeftGroup => ("left", "span", "no post of this group any more · "),
@@ -129,7 +143,10 @@ fn live(page: &mut Xml, item: &Item, entry: &Entry) {
     let permalink = target::permalink(entry);
     let url = permalink.as_deref().and_then(web);
     let url = url.as_deref();
-    let language = entry.language.as_deref().and_then(values::language_attribute);
+    let language = entry
+        .language
+        .as_deref()
+        .and_then(values::language_attribute);
     page.open("article", &[("class", Some("h-entry")), ("lang", language)]);
     if let Some(title) = text::title(entry) {
         let name = [("class", Some("p-name title")), ("dir", Some("auto"))];
@@ -139,7 +156,11 @@ fn live(page: &mut Xml, item: &Item, entry: &Entry) {
         });
     } else {
         // Programs would take other words of the page for its name.
-        page.leaf("data", &[("class", Some("p-name")), ("value", Some(""))], "");
+        page.leaf(
+            "data",
+            &[("class", Some("p-name")), ("value", Some(""))],
+            "",
+        );
     }
     byline(page, item, entry, url);
     let summary = visible(entry.summary.as_ref());
@@ -157,35 +178,61 @@ fn live(page: &mut Xml, item: &Item, entry: &Entry) {
 /// Dates, people, tags, and the comments page; in each the class that programs know it by.
 fn byline(page: &mut Xml, item: &Item, entry: &Entry, url: Option<&str>) {
     page.open("p", &[("class", Some("quiet byline"))]);
-    page.leaf("data", &[("class", Some("u-uid")), ("value", Some(&item.iri))], "");
+    page.leaf(
+        "data",
+        &[("class", Some("u-uid")), ("value", Some(&item.iri))],
+        "",
+    );
     classed_time(page, Some("dt-published"), item.dated());
     if item.updated() != item.dated() {
         page.aside(|out| out.push_str("changed "));
         classed_time(page, Some("dt-updated"), item.updated());
     }
     entry.authors.iter().for_each(|person| author(page, person));
-    for category in entry.categories.iter().filter(|category| !category.term.trim().is_empty()) {
+    for category in entry
+        .categories
+        .iter()
+        .filter(|category| !category.term.trim().is_empty())
+    {
         let words = category.label.as_deref().unwrap_or(&category.term);
-        page.leaf("span", &[("class", Some("p-category tag")), ("dir", Some("auto"))], words);
+        page.leaf(
+            "span",
+            &[("class", Some("p-category tag")), ("dir", Some("auto"))],
+            words,
+        );
     }
     if text::title(entry).is_none()
         && let Some(url) = url
     {
-        page.leaf("a", &[("class", Some("u-url")), ("href", Some(url))], "permalink");
+        page.leaf(
+            "a",
+            &[("class", Some("u-url")), ("href", Some(url))],
+            "permalink",
+        );
     }
     if let Some(comments) = entry.comments.as_deref().and_then(web) {
-        page.leaf("a", &[("class", Some("u-comments")), ("href", Some(&comments))], "comments");
+        page.leaf(
+            "a",
+            &[("class", Some("u-comments")), ("href", Some(&comments))],
+            "comments",
+        );
     }
     page.close("p");
 }
 
 fn author(page: &mut Xml, person: &Person) {
-    let Some(name) = values::person_name(person) else { return };
+    let Some(name) = values::person_name(person) else {
+        return;
+    };
     let url = person.uri.as_deref().and_then(web);
     let tag = if url.is_some() { "a" } else { "span" };
     page.leaf(
         tag,
-        &[("class", Some("p-author h-card")), ("dir", Some("auto")), ("href", url.as_deref())],
+        &[
+            ("class", Some("p-author h-card")),
+            ("dir", Some("auto")),
+            ("href", url.as_deref()),
+        ],
         name,
     );
 }
@@ -193,12 +240,19 @@ fn author(page: &mut Xml, person: &Person) {
 /// HTML of somebody else, cleaned.
 fn post(page: &mut Xml, class: &str, html: &str) {
     let clean = sanitise(html);
-    page.holding("div", &[("class", Some(class)), ("dir", Some("auto"))], |out| out.push_str(&clean));
+    page.holding(
+        "div",
+        &[("class", Some(class)), ("dir", Some("auto"))],
+        |out| out.push_str(&clean),
+    );
 }
 
 fn files(page: &mut Xml, entry: &Entry) {
     let files = entry.files();
-    let mut files = files.iter().filter_map(|file| Some((file, web(&file.url)?))).peekable();
+    let mut files = files
+        .iter()
+        .filter_map(|file| Some((file, web(&file.url)?)))
+        .peekable();
     if files.peek().is_none() {
         return;
     }
@@ -211,9 +265,21 @@ fn files(page: &mut Xml, entry: &Entry) {
             Some("video") => "u-video",
             _ => "u-enclosure",
         };
-        let words = file.title.as_deref().filter(|title| !title.trim().is_empty()).unwrap_or(&url);
+        let words = file
+            .title
+            .as_deref()
+            .filter(|title| !title.trim().is_empty())
+            .unwrap_or(&url);
         page.open("li", &[]);
-        page.leaf("a", &[("class", Some(class)), ("type", media_type), ("href", Some(&url))], words);
+        page.leaf(
+            "a",
+            &[
+                ("class", Some(class)),
+                ("type", media_type),
+                ("href", Some(&url)),
+            ],
+            words,
+        );
         page.close("li");
     }
     page.close("ul");

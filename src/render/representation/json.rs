@@ -1,4 +1,5 @@
-//! Parts that the JSON syntaxes share: how a document becomes bytes, and how a date is spelt; not what they hold.
+//! Parts that the JSON syntaxes share: how a document becomes bytes, and how a date is spelt; not
+//! what they hold.
 
 use crate::{
     feed::{moment::Moment, stamp::Stamp},
@@ -9,7 +10,8 @@ use serde::{Serialize, Serializer};
 /// The bytes of a document.
 pub(super) fn bytes(document: &Document<'_>, value: &impl Serialize) -> Vec<u8> {
     let mut out = Vec::with_capacity(document.capacity_bytes());
-    serde_json::to_writer(&mut out, value).expect("strings and numbers always serialize into memory");
+    serde_json::to_writer(&mut out, value)
+        .expect("strings and numbers always serialize into memory");
     out
 }
 

@@ -1,5 +1,6 @@
-//! JSON Feed 1.1 (J-1..J-9). What the format has no name for stands in extensions called `_everfeed`, which readers may
-//! ignore: for the full audience positions and tombstones, too. Not ActivityStreams.
+//! JSON Feed 1.1 (J-1..J-9). What the format has no name for stands in extensions called
+//! `_everfeed`, which readers may ignore: for the full audience positions and tombstones, too. Not
+//! ActivityStreams.
 
 use super::{
     extension::{self, Extension},
@@ -35,7 +36,12 @@ pub(super) fn document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
 }
 
 /// Writes one item; of a tombstone what stands of it in the extension of the page.
-pub(super) fn lone_item(item: &Item, _: &FeedRecord, audience: Audience, _: ItemPlace) -> Option<Vec<u8>> {
+pub(super) fn lone_item(
+    item: &Item,
+    _: &FeedRecord,
+    audience: Audience,
+    _: ItemPlace,
+) -> Option<Vec<u8>> {
     match &item.content {
         Content::Live(entry) => Some(json::item_bytes(&JsonFeedItem::of(item, entry, audience))),
         Content::Gone { .. } if audience == Audience::Full => {
@@ -94,7 +100,8 @@ struct JsonHub<'a> {
     url: &'a str,
 }
 
-/// Facts of a page beyond the format. `id` of an item and of a tombstone is ours, the same as in every other syntax.
+/// Facts of a page beyond the format. `id` of an item and of a tombstone is ours, the same as in
+/// every other syntax.
 #[derive(Serialize)]
 struct PageExtension<'a> {
     /// The page for people about the feed.
@@ -233,7 +240,8 @@ impl<'a> JsonFeedPage<'a> {
         let Document { page, links, .. } = *document;
         let feed = document.feed();
         let metadata = &*feed.metadata;
-        let live = |item: &'a std::sync::Arc<Item>| Some(JsonFeedItem::of(item, item.entry()?, audience));
+        let live =
+            |item: &'a std::sync::Arc<Item>| Some(JsonFeedItem::of(item, item.entry()?, audience));
         Self {
             version: VERSION,
             title: identity::name(feed),
@@ -241,11 +249,21 @@ impl<'a> JsonFeedPage<'a> {
             feed_url: document.own_url(),
             description: visible(metadata.description.as_ref()).map(plain),
             next_url: document.next(audience).or(links.archives.prev.as_deref()),
-            icon: metadata.image.as_ref().and_then(|image| target::image(&image.url)),
+            icon: metadata
+                .image
+                .as_ref()
+                .and_then(|image| target::image(&image.url)),
             favicon: metadata.icon.as_deref().and_then(target::image),
             authors: JsonAuthors::of(&metadata.authors),
             language: metadata.language.as_deref().and_then(values::language),
-            hubs: document.hub().map(|url| JsonHub { kind: "WebSub", url }).into_iter().collect(),
+            hubs: document
+                .hub()
+                .map(|url| JsonHub {
+                    kind: "WebSub",
+                    url,
+                })
+                .into_iter()
+                .collect(),
             items: page.items.iter().filter_map(live).collect(),
             extension: PageExtension::of(document, metadata, audience),
         }
@@ -254,18 +272,31 @@ impl<'a> JsonFeedPage<'a> {
 
 impl<'a> PageExtension<'a> {
     fn of(document: &Document<'a>, metadata: &'a Metadata, audience: Audience) -> Self {
-        let Document { page, links, prev_cursor, .. } = *document;
+        let Document {
+            page,
+            links,
+            prev_cursor,
+            ..
+        } = *document;
         let position = || PagePosition {
             id: identity::iri(document.feed()),
             total: page.total,
             prev_cursor,
             last_cursor: &page.last_cursor,
-            deleted: page.items.iter().filter_map(|item| JsonTombstone::of(item)).collect(),
+            deleted: page
+                .items
+                .iter()
+                .filter_map(|item| JsonTombstone::of(item))
+                .collect(),
         };
         Self {
             about: &links.about,
             position: (audience == Audience::Full).then(position),
-            contributors: metadata.contributors.iter().filter_map(JsonAuthor::of).collect(),
+            contributors: metadata
+                .contributors
+                .iter()
+                .filter_map(JsonAuthor::of)
+                .collect(),
             tags: metadata.categories.iter().map(JsonTag::of).collect(),
             rights: visible(metadata.rights.as_ref()).map(plain),
             extensions: extension::of_channel(metadata),
@@ -275,7 +306,14 @@ impl<'a> PageExtension<'a> {
 
 impl<'a> JsonTombstone<'a> {
     fn of(item: &'a Item) -> Option<Self> {
-        let Content::Gone { reason, first_missing, last_seen } = &item.content else { return None };
+        let Content::Gone {
+            reason,
+            first_missing,
+            last_seen,
+        } = &item.content
+        else {
+            return None;
+        };
         Some(Self {
             id: item.id.to_string(),
             item_id: item.given_id(),
@@ -317,7 +355,10 @@ impl<'a> JsonFeedItem<'a> {
 
 impl<'a> JsonTexts<'a> {
     fn of(entry: &'a Entry) -> Self {
-        let body = entry.content.as_ref().and_then(|body| Some((&body.text, body_html(body)?)));
+        let body = entry
+            .content
+            .as_ref()
+            .and_then(|body| Some((&body.text, body_html(body)?)));
         let summary = visible(entry.summary.as_ref());
         let (content, summary) = match body {
             Some(body) => (Some(body), summary.map(plain)),
@@ -325,11 +366,21 @@ impl<'a> JsonTexts<'a> {
             None => (summary.map(|text| (text, html(text))), None),
         };
         match content {
-            Some((text, _)) if text.kind == TextKind::Plain => {
-                Self { content_html: None, content_text: Some(Cow::Borrowed(&text.value)), summary }
-            }
-            Some((_, html)) => Self { content_html: Some(html), content_text: None, summary },
-            None => Self { content_html: None, content_text: Some(Cow::Borrowed("")), summary },
+            Some((text, _)) if text.kind == TextKind::Plain => Self {
+                content_html: None,
+                content_text: Some(Cow::Borrowed(&text.value)),
+                summary,
+            },
+            Some((_, html)) => Self {
+                content_html: Some(html),
+                content_text: None,
+                summary,
+            },
+            None => Self {
+                content_html: None,
+                content_text: Some(Cow::Borrowed("")),
+                summary,
+            },
         }
     }
 }
@@ -344,8 +395,17 @@ impl<'a> ItemExtension<'a> {
         let is_more = |tag: &&Category| tag.scheme.is_some() || tag.label.is_some();
         Self {
             position: (audience == Audience::Full).then(position),
-            contributors: entry.contributors.iter().filter_map(JsonAuthor::of).collect(),
-            tags: entry.categories.iter().filter(is_more).map(JsonTag::of).collect(),
+            contributors: entry
+                .contributors
+                .iter()
+                .filter_map(JsonAuthor::of)
+                .collect(),
+            tags: entry
+                .categories
+                .iter()
+                .filter(is_more)
+                .map(JsonTag::of)
+                .collect(),
             comments: entry.comments.as_deref().and_then(target::link),
             rights: visible(entry.rights.as_ref()).map(plain),
             source: entry.source.as_deref().map(JsonSource::of),
@@ -354,7 +414,15 @@ impl<'a> ItemExtension<'a> {
     }
 
     fn is_empty(&self) -> bool {
-        let Self { position, contributors, tags, comments, rights, source, extensions } = self;
+        let Self {
+            position,
+            contributors,
+            tags,
+            comments,
+            rights,
+            source,
+            extensions,
+        } = self;
         position.is_none()
             && contributors.is_empty()
             && tags.is_empty()
@@ -368,26 +436,44 @@ impl<'a> ItemExtension<'a> {
 impl<'a> JsonAuthors<'a> {
     fn of(people: &'a [Person]) -> Self {
         let authors: Vec<_> = people.iter().filter_map(JsonAuthor::of).collect();
-        Self { author: authors.first().cloned(), authors }
+        Self {
+            author: authors.first().cloned(),
+            authors,
+        }
     }
 }
 
 impl<'a> JsonAuthor<'a> {
-    /// An e-mail address is told as the URL of somebody who has no other, as the specification proposes.
+    /// An e-mail address is told as the URL of somebody who has no other, as the specification
+    /// proposes.
     fn of(person: &'a Person) -> Option<Self> {
         let mail = || {
-            let address = person.email.as_deref().filter(|email| values::is_email(email))?;
+            let address = person
+                .email
+                .as_deref()
+                .filter(|email| values::is_email(email))?;
             Some(Cow::Owned(format!("mailto:{address}")))
         };
         let url = person.uri.as_deref().and_then(target::link).or_else(mail);
-        Some(Self { name: values::person_name(person)?, url })
+        Some(Self {
+            name: values::person_name(person)?,
+            url,
+        })
     }
 }
 
 impl<'a> JsonTag<'a> {
     fn of(category: &'a Category) -> Self {
-        let Category { term, scheme, label } = category;
-        Self { term, scheme: scheme.as_deref(), label: label.as_deref() }
+        let Category {
+            term,
+            scheme,
+            label,
+        } = category;
+        Self {
+            term,
+            scheme: scheme.as_deref(),
+            label: label.as_deref(),
+        }
     }
 }
 
@@ -397,7 +483,10 @@ impl<'a> JsonSource<'a> {
             id: source.id.as_deref(),
             title: source.title.as_ref().map(plain),
             url: source.url().and_then(target::link),
-            site: source.page().filter(|page| source.url() != Some(page)).and_then(target::link),
+            site: source
+                .page()
+                .filter(|page| source.url() != Some(page))
+                .and_then(target::link),
         }
     }
 }

@@ -1,5 +1,6 @@
-//! JSON Lines: an activity of ActivityStreams 1.0 a line, and on the last line where the page stands; for programs that read
-//! line by line. Not a log: pages are ranges as in every other syntax.
+//! JSON Lines: an activity of ActivityStreams 1.0 a line, and on the last line where the page
+//! stands; for programs that read line by line. Not a log: pages are ranges as in every other
+//! syntax.
 
 use super::activity_streams::{Activity, Actor, CollectionPosition, Object, position};
 use crate::{
@@ -15,14 +16,26 @@ pub(super) fn document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
     for item in &document.page.items {
         line(&mut out, &Activity::of(item, document.feed(), &service));
     }
-    let last = LastLine { position: position(document, audience), feed: Object::channel(document.feed()) };
+    let last = LastLine {
+        position: position(document, audience),
+        feed: Object::channel(document.feed()),
+    };
     line(&mut out, &last);
     out
 }
 
 /// Writes one item: the line that it has in a page, without its end.
-pub(super) fn lone_item(item: &Item, feed: &FeedRecord, _: Audience, _: ItemPlace) -> Option<Vec<u8>> {
-    Some(super::json::item_bytes(&Activity::of(item, feed, &Actor::service(feed))))
+pub(super) fn lone_item(
+    item: &Item,
+    feed: &FeedRecord,
+    _: Audience,
+    _: ItemPlace,
+) -> Option<Vec<u8>> {
+    Some(super::json::item_bytes(&Activity::of(
+        item,
+        feed,
+        &Actor::service(feed),
+    )))
 }
 
 /// The page itself: the one line that has a `last_cursor` and no `id`.
@@ -35,6 +48,7 @@ struct LastLine<'a> {
 
 /// JSON in one line: within strings a line break is always escaped.
 fn line(out: &mut Vec<u8>, value: &impl Serialize) {
-    serde_json::to_writer(&mut *out, value).expect("strings and numbers always serialize into memory");
+    serde_json::to_writer(&mut *out, value)
+        .expect("strings and numbers always serialize into memory");
     out.push(b'\n');
 }

@@ -1,6 +1,7 @@
-//! RSS 1.0, valid as RDF/XML (LEGACY D-1..D-7): for ordinary readers live items only, for Smart Feed consumers positions and
-//! tombstones, too. RDF knows no attributes of our kind, so the links of a page are properties, and elements of other
-//! vocabularies come along where they hold words alone.
+//! RSS 1.0, valid as RDF/XML (LEGACY D-1..D-7): for ordinary readers live items only, for Smart
+//! Feed consumers positions and tombstones, too. RDF knows no attributes of our kind, so the links
+//! of a page are properties, and elements of other vocabularies come along where they hold words
+//! alone.
 
 use super::{channel as own, rhythm};
 use crate::{
@@ -71,7 +72,12 @@ const fn declared(audience: Audience) -> &'static [Declared] {
 /// Writes the document.
 pub(super) fn document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
     let mut xml = Xml::document_declaring(document.capacity_bytes(), declared(audience));
-    let language = document.feed().metadata.language.as_deref().and_then(values::language);
+    let language = document
+        .feed()
+        .metadata
+        .language
+        .as_deref()
+        .and_then(values::language);
     xml.open("rdf:RDF", &[("xml:lang", language)]);
     channel(&mut xml, document, audience);
     for item in &document.page.items {
@@ -188,16 +194,34 @@ fn contents(xml: &mut Xml, document: &Document<'_>) {
 fn item(xml: &mut Xml, item: &Item, feed: &FeedRecord, audience: Audience) {
     match &item.content {
         Content::Live(entry) => live(xml, item, entry, feed, audience),
-        Content::Gone { reason, first_missing, last_seen } if audience == Audience::Full => {
-            gone(xml, item, *reason, [("fo:first_missing", *first_missing), ("fo:last_seen", *last_seen)]);
+        Content::Gone {
+            reason,
+            first_missing,
+            last_seen,
+        } if audience == Audience::Full => {
+            gone(
+                xml,
+                item,
+                *reason,
+                [
+                    ("fo:first_missing", *first_missing),
+                    ("fo:last_seen", *last_seen),
+                ],
+            );
         }
         Content::Gone { .. } => {}
     }
 }
 
 fn live(xml: &mut Xml, item: &Item, entry: &Entry, feed: &FeedRecord, audience: Audience) {
-    let language = entry.language.as_deref().and_then(values::language_attribute);
-    xml.open("item", &[("rdf:about", Some(&item.iri)), ("xml:lang", language)]);
+    let language = entry
+        .language
+        .as_deref()
+        .and_then(values::language_attribute);
+    xml.open(
+        "item",
+        &[("rdf:about", Some(&item.iri)), ("xml:lang", language)],
+    );
     texts(xml, item, entry, feed);
     people(xml, "dc:creator", &entry.authors);
     people(xml, "dc:contributor", &entry.contributors);
@@ -210,25 +234,43 @@ fn live(xml: &mut Xml, item: &Item, entry: &Entry, feed: &FeedRecord, audience: 
     if let Some(rights) = visible(entry.rights.as_ref()) {
         xml.leaf("dc:rights", &[], &plain(rights));
     }
-    if let Some(source) = entry.source.as_deref().and_then(|source| target::link(source.url()?)) {
+    if let Some(source) = entry
+        .source
+        .as_deref()
+        .and_then(|source| target::link(source.url()?))
+    {
         xml.leaf("dc:source", &[], &source);
     }
     if let Some(comments) = entry.comments.as_deref().and_then(target::link) {
         xml.empty("annotate:reference", &[("rdf:resource", Some(&comments))]);
     }
     for file in entry.attached() {
-        let Enclosure { url, media_type, length, .. } = &*file;
-        let Some(href) = target::image(url) else { continue };
+        let Enclosure {
+            url,
+            media_type,
+            length,
+            ..
+        } = &*file;
+        let Some(href) = target::image(url) else {
+            continue;
+        };
         xml.empty(
             "enc:enclosure",
             &[
                 ("rdf:resource", Some(&href)),
-                ("enc:type", media_type.as_deref().and_then(values::media_type)),
+                (
+                    "enc:type",
+                    media_type.as_deref().and_then(values::media_type),
+                ),
                 ("enc:length", values::length(length.as_deref())),
             ],
         );
     }
-    for element in entry.foreign.iter().filter(|element| is_words(element) && !is_ours(element)) {
+    for element in entry
+        .foreign
+        .iter()
+        .filter(|element| is_words(element) && !is_ours(element))
+    {
         xml.aside(|out| foreign::write(out, element, declared(audience)));
     }
     if audience == Audience::Full {
@@ -238,8 +280,8 @@ fn live(xml: &mut Xml, item: &Item, entry: &Entry, feed: &FeedRecord, audience: 
     xml.close("item");
 }
 
-/// Title and link, both demanded; a description where there is one, and the full text (D-1). A post without a title has its
-/// first words there, else its link, else its id.
+/// Title and link, both demanded; a description where there is one, and the full text (D-1). A post
+/// without a title has its first words there, else its link, else its id.
 fn texts(xml: &mut Xml, item: &Item, entry: &Entry, feed: &FeedRecord) {
     let link = link(item, entry);
     let title = text::title(entry)
@@ -247,8 +289,11 @@ fn texts(xml: &mut Xml, item: &Item, entry: &Entry, feed: &FeedRecord) {
         .or_else(|| link.clone())
         .unwrap_or(Cow::Borrowed(&item.iri));
     xml.leaf("title", &[], &title);
-    // It is demanded: where nobody names a page at all, the id is better than nothing, unless nobody should follow it.
-    let link = link.or_else(|| site(feed)).or_else(|| target::link(&item.iri));
+    // It is demanded: where nobody names a page at all, the id is better than nothing, unless
+    // nobody should follow it.
+    let link = link
+        .or_else(|| site(feed))
+        .or_else(|| target::link(&item.iri));
     xml.leaf("link", &[], &link.unwrap_or_default());
     let summary = visible(entry.summary.as_ref());
     let content = entry.content.as_ref().and_then(body_html);
@@ -262,12 +307,17 @@ fn texts(xml: &mut Xml, item: &Item, entry: &Entry, feed: &FeedRecord) {
     }
 }
 
-/// The page of a post, else what is nearest to it: an id that is an address, an attached file, the page of its source.
+/// The page of a post, else what is nearest to it: an id that is an address, an attached file, the
+/// page of its source.
 fn link<'a>(item: &'a Item, entry: &'a Entry) -> Option<Cow<'a, str>> {
     let alternates = target::alternates(entry).map(|link| link.href.as_str());
     let files = entry.enclosures.iter().map(|file| file.url.as_str());
     let source = entry.source.as_deref().and_then(Source::page);
-    alternates.chain([item.iri.as_str()]).chain(files).chain(source).find_map(web)
+    alternates
+        .chain([item.iri.as_str()])
+        .chain(files)
+        .chain(source)
+        .find_map(web)
 }
 
 /// The page of a feed by what it says of itself.
@@ -275,7 +325,8 @@ fn site(feed: &FeedRecord) -> Option<Cow<'_, str>> {
     feed.metadata.link("alternate").and_then(web)
 }
 
-/// A tombstone, by the name that RFC 6721 gives it; its `ref` and `when` are properties, as RDF wants them.
+/// A tombstone, by the name that RFC 6721 gives it; its `ref` and `when` are properties, as RDF
+/// wants them.
 fn gone(xml: &mut Xml, item: &Item, reason: Reason, missed: [(&'static str, Option<Stamp>); 2]) {
     xml.open("at:deleted-entry", &[("rdf:about", Some(&item.iri))]);
     xml.leaf("at:comment", &[], reason.code());
@@ -284,7 +335,10 @@ fn gone(xml: &mut Xml, item: &Item, reason: Reason, missed: [(&'static str, Opti
     for (name, at) in missed {
         at.iter().for_each(|at| xml.leaf(name, &[], &at.rfc3339()));
     }
-    if let Some(source) = item.ended_source().and_then(|source| target::link(source.url()?)) {
+    if let Some(source) = item
+        .ended_source()
+        .and_then(|source| target::link(source.url()?))
+    {
         xml.leaf("dc:source", &[], &source);
     }
     xml.close("at:deleted-entry");
@@ -296,7 +350,14 @@ fn people(xml: &mut Xml, name: &str, people: &[Person]) {
 }
 
 fn subjects(xml: &mut Xml, categories: &[Category]) {
-    one_of(xml, "dc:subject", categories.iter().map(|it| it.term.trim()).filter(|term| !term.is_empty()));
+    one_of(
+        xml,
+        "dc:subject",
+        categories
+            .iter()
+            .map(|it| it.term.trim())
+            .filter(|term| !term.is_empty()),
+    );
 }
 
 fn one_of<'a>(xml: &mut Xml, name: &str, values: impl Iterator<Item = &'a str>) {
@@ -310,17 +371,23 @@ fn one_of<'a>(xml: &mut Xml, name: &str, values: impl Iterator<Item = &'a str>) 
 fn web(url: &str) -> Option<Cow<'_, str>> {
     let is_web = |url: &str| {
         let scheme = url.split_once(':').map_or("", |(scheme, _)| scheme);
-        ["http", "https", "ftp"].iter().any(|known| scheme.eq_ignore_ascii_case(known))
+        ["http", "https", "ftp"]
+            .iter()
+            .any(|known| scheme.eq_ignore_ascii_case(known))
     };
     target::link(url).filter(|url| is_web(url))
 }
 
-/// True for an element that is a property with a literal in RDF, too: of a vocabulary, without attributes, words inside.
+/// True for an element that is a property with a literal in RDF, too: of a vocabulary, without
+/// attributes, words inside.
 fn is_words(element: &Element) -> bool {
     !element.ns.is_empty()
         && element.ns != RDF
         && element.attributes.is_empty()
-        && element.children.iter().all(|node| matches!(node, Node::Text(_)))
+        && element
+            .children
+            .iter()
+            .all(|node| matches!(node, Node::Text(_)))
 }
 
 /// Elements that are written here.
@@ -328,10 +395,17 @@ fn is_ours(element: &Element) -> bool {
     match element.ns.as_str() {
         ns::SMART_FEED | ns::TOMBSTONES | ns::FEED_HISTORY | ns::ATOM | RSS => true,
         CONTENT => element.name == "encoded",
-        DUBLIN_CORE => {
-            ["creator", "contributor", "subject", "date", "rights", "source", "title", "description"]
-                .contains(&element.name.as_str())
-        }
+        DUBLIN_CORE => [
+            "creator",
+            "contributor",
+            "subject",
+            "date",
+            "rights",
+            "source",
+            "title",
+            "description",
+        ]
+        .contains(&element.name.as_str()),
         DC_TERMS => ["issued", "modified"].contains(&element.name.as_str()),
         ns::PUBLISHING => element.name == "edited",
         _ => false,

@@ -1,4 +1,5 @@
-//! The rhythm in which to ask for a feed, in the vocabulary that RSS of both kinds knows (`sy:`); not when we ask its publisher.
+//! The rhythm in which to ask for a feed, in the vocabulary that RSS of both kinds knows (`sy:`);
+//! not when we ask its publisher.
 
 use crate::render::xml::Xml;
 
@@ -6,15 +7,25 @@ const HOUR_MINS: u32 = 60;
 const DAY_MINS: u32 = 24 * HOUR_MINS;
 const WEEK_MINS: u32 = 7 * DAY_MINS;
 
-/// Writes that a copy stays fresh for so many minutes: the longest period that holds at least one of them, and how often
-/// they go into it.
+/// Writes that a copy stays fresh for so many minutes: the longest period that holds at least one
+/// of them, and how often they go into it.
 pub(super) fn elements(xml: &mut Xml, ttl_mins: Option<u32>) {
-    let Some(mins) = ttl_mins.filter(|mins| *mins > 0) else { return };
-    let periods = [("hourly", HOUR_MINS), ("daily", DAY_MINS), ("weekly", WEEK_MINS)];
+    let Some(mins) = ttl_mins.filter(|mins| *mins > 0) else {
+        return;
+    };
+    let periods = [
+        ("hourly", HOUR_MINS),
+        ("daily", DAY_MINS),
+        ("weekly", WEEK_MINS),
+    ];
     let fitting = periods.into_iter().find(|(_, period)| mins <= *period);
     let (name, period) = fitting.unwrap_or(("weekly", WEEK_MINS));
     xml.leaf("sy:updatePeriod", &[], name);
-    xml.leaf("sy:updateFrequency", &[], &(period / mins).max(1).to_string());
+    xml.leaf(
+        "sy:updateFrequency",
+        &[],
+        &(period / mins).max(1).to_string(),
+    );
 }
 
 #[cfg(test)]

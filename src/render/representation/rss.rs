@@ -1,6 +1,6 @@
-//! RSS 2.0: for ordinary readers live items, no cursors, no tombstones, which it cannot express; for Smart Feed
-//! consumers both, by the `fo:` and `at:` elements of the Atom form. A tombstone is no item there: readers that know nothing
-//! of it show nothing.
+//! RSS 2.0: for ordinary readers live items, no cursors, no tombstones, which it cannot express
+//! for Smart Feed consumers both, by the `fo:` and `at:` elements of the Atom form. A
+//! tombstone is no item there: readers that know nothing of it show nothing.
 
 use super::{channel as own, rhythm};
 use crate::{
@@ -20,8 +20,8 @@ use crate::{
     },
 };
 use everfeed_adapters::{
-    Category, Element, Enclosure, Entry, Image, IsPermaLink, Link, Metadata, Node, Person, Rhythm, Source,
-    Text, TextKind,
+    Category, Element, Enclosure, Entry, Image, IsPermaLink, Link, Metadata, Node, Person, Rhythm,
+    Source, Text, TextKind,
 };
 use std::{borrow::Cow, collections::HashSet};
 
@@ -96,7 +96,10 @@ fn channel(xml: &mut Xml, document: &Document<'_>, audience: Audience) {
     let metadata = &feed.metadata;
     let title = identity::name(feed);
     // Every channel needs a site; ours has at least a page about the feed.
-    let site = metadata.link("alternate").and_then(target::link).unwrap_or(Cow::Borrowed(&links.about));
+    let site = metadata
+        .link("alternate")
+        .and_then(target::link)
+        .unwrap_or(Cow::Borrowed(&links.about));
     xml.leaf("title", &[], &title);
     xml.leaf("link", &[], &site);
     let description =
@@ -114,7 +117,11 @@ fn channel(xml: &mut Xml, document: &Document<'_>, audience: Audience) {
         xml.leaf("lastBuildDate", &[], &feed.last_t.rfc822());
     }
     categories(xml, &metadata.categories);
-    xml.leaf("generator", &[], &format!("{} {}", GENERATOR.name, GENERATOR.version));
+    xml.leaf(
+        "generator",
+        &[],
+        &format!("{} {}", GENERATOR.name, GENERATOR.version),
+    );
     if let Some(ttl) = document.ttl_mins {
         xml.leaf("ttl", &[], &ttl.to_string());
     }
@@ -123,20 +130,40 @@ fn channel(xml: &mut Xml, document: &Document<'_>, audience: Audience) {
     picture(xml, metadata, &title, &site);
     let own_type = Some(MEDIA_TYPE);
     let own_url = Some(document.own_url());
-    xml.empty("atom:link", &[("rel", Some("self")), ("type", own_type), ("href", own_url)]);
+    xml.empty(
+        "atom:link",
+        &[("rel", Some("self")), ("type", own_type), ("href", own_url)],
+    );
     if let Some(hub) = document.hub() {
         xml.empty("atom:link", &[("rel", Some("hub")), ("href", Some(hub))]);
     }
     for (relation, url) in document.archive_links() {
-        xml.empty("atom:link", &[("rel", Some(relation)), ("type", own_type), ("href", Some(url))]);
+        xml.empty(
+            "atom:link",
+            &[
+                ("rel", Some(relation)),
+                ("type", own_type),
+                ("href", Some(url)),
+            ],
+        );
     }
     if document.is_archive() {
         xml.empty("fh:archive", &[("xmlns:fh", Some(ns::FEED_HISTORY))]);
     }
     if let Some(next) = document.next(audience) {
-        xml.empty("atom:link", &[("rel", Some("next")), ("type", own_type), ("href", Some(next))]);
+        xml.empty(
+            "atom:link",
+            &[
+                ("rel", Some("next")),
+                ("type", own_type),
+                ("href", Some(next)),
+            ],
+        );
     }
-    let icon = metadata.icon.as_deref().filter(|icon| metadata.picture() != Some(*icon));
+    let icon = metadata
+        .icon
+        .as_deref()
+        .filter(|icon| metadata.picture() != Some(*icon));
     if let Some(icon) = icon.and_then(target::image) {
         xml.leaf("atom:icon", &[], &icon);
     }
@@ -170,15 +197,31 @@ fn description(text: &Text) -> Cow<'_, str> {
     }
 }
 
-/// Hours and days (GMT) at which the publisher does not want to be asked. They hold for what is made of his feed as well.
+/// Hours and days (GMT) at which the publisher does not want to be asked. They hold for what is
+/// made of his feed as well.
 fn skipped(xml: &mut Xml, rhythm: &Rhythm) {
-    const DAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
+    const DAYS: [&str; 7] = [
+        "Monday",
+        "Tuesday",
+        "Wednesday",
+        "Thursday",
+        "Friday",
+        "Saturday",
+        "Sunday",
+    ];
     if !rhythm.skip_hours.is_empty() {
         xml.open("skipHours", &[]);
-        rhythm.skip_hours.iter().for_each(|hour| xml.leaf("hour", &[], &hour.to_string()));
+        rhythm
+            .skip_hours
+            .iter()
+            .for_each(|hour| xml.leaf("hour", &[], &hour.to_string()));
         xml.close("skipHours");
     }
-    let mut days = rhythm.skip_days.iter().filter_map(|day| DAYS.get(usize::from(*day))).peekable();
+    let mut days = rhythm
+        .skip_days
+        .iter()
+        .filter_map(|day| DAYS.get(usize::from(*day)))
+        .peekable();
     if days.peek().is_some() {
         xml.open("skipDays", &[]);
         days.for_each(|day| xml.leaf("day", &[], day));
@@ -188,15 +231,21 @@ fn skipped(xml: &mut Xml, rhythm: &Rhythm) {
 
 /// The picture of the channel, which leads to its site unless it says something else.
 fn picture(xml: &mut Xml, metadata: &Metadata, title: &str, site: &str) {
-    let Some(url) = metadata.picture().and_then(target::image) else { return };
+    let Some(url) = metadata.picture().and_then(target::image) else {
+        return;
+    };
     let image = metadata.image.as_ref();
-    let own = |field: fn(&Image) -> &Option<String>| image.and_then(|image| field(image).as_deref());
+    let own =
+        |field: fn(&Image) -> &Option<String>| image.and_then(|image| field(image).as_deref());
     let link = own(|image| &image.link).and_then(target::link);
     xml.open("image", &[]);
     xml.leaf("url", &[], &url);
     xml.leaf("title", &[], own(|image| &image.title).unwrap_or(title));
     xml.leaf("link", &[], link.as_deref().unwrap_or(site));
-    let pixels = [("width", own(|image| &image.width)), ("height", own(|image| &image.height))];
+    let pixels = [
+        ("width", own(|image| &image.width)),
+        ("height", own(|image| &image.height)),
+    ];
     for (name, pixels) in pixels {
         if let Some(pixels) = values::length(pixels) {
             xml.leaf(name, &[], pixels);
@@ -210,13 +259,21 @@ fn picture(xml: &mut Xml, metadata: &Metadata, title: &str, site: &str) {
 
 /// A link that RSS has no element for.
 fn further_link(xml: &mut Xml, link: &Link) {
-    let Some(href) = target::link(&link.href) else { return };
+    let Some(href) = target::link(&link.href) else {
+        return;
+    };
     xml.empty(
         "atom:link",
         &[
             ("rel", Some(link.rel.trim())),
-            ("type", link.media_type.as_deref().and_then(values::media_type)),
-            ("hreflang", link.hreflang.as_deref().and_then(values::language)),
+            (
+                "type",
+                link.media_type.as_deref().and_then(values::media_type),
+            ),
+            (
+                "hreflang",
+                link.hreflang.as_deref().and_then(values::language),
+            ),
             ("title", link.title.as_deref()),
             ("href", Some(&href)),
         ],
@@ -248,8 +305,20 @@ fn is_of_channel(name: &str) -> bool {
 fn item(xml: &mut Xml, item: &Item, audience: Audience) {
     match &item.content {
         Content::Live(entry) => live(xml, item, entry, audience),
-        Content::Gone { reason, first_missing, last_seen } if audience == Audience::Full => {
-            gone(xml, item, *reason, [("fo:first_missing", *first_missing), ("fo:last_seen", *last_seen)]);
+        Content::Gone {
+            reason,
+            first_missing,
+            last_seen,
+        } if audience == Audience::Full => {
+            gone(
+                xml,
+                item,
+                *reason,
+                [
+                    ("fo:first_missing", *first_missing),
+                    ("fo:last_seen", *last_seen),
+                ],
+            );
         }
         Content::Gone { .. } => {}
     }
@@ -258,7 +327,10 @@ fn item(xml: &mut Xml, item: &Item, audience: Audience) {
 /// A tombstone (H-30). `ref` is the guid, by which readers of RSS know a post.
 fn gone(xml: &mut Xml, item: &Item, reason: Reason, missed: [(&'static str, Option<Stamp>); 2]) {
     let when = item.modified.rfc3339();
-    xml.open("at:deleted-entry", &[("ref", Some(item.given_id())), ("when", Some(&when))]);
+    xml.open(
+        "at:deleted-entry",
+        &[("ref", Some(item.given_id())), ("when", Some(&when))],
+    );
     xml.leaf("at:comment", &[], reason.code());
     xml.leaf("fo:id", &[], &item.id.to_string());
     for (name, at) in missed {
@@ -300,8 +372,9 @@ fn live(xml: &mut Xml, item: &Item, entry: &Entry, audience: Audience) {
     xml.close("item");
 }
 
-/// The publisher's own id. The guid of RSS says of itself what its source said, so that a reader who comes from there knows the
-/// post again; what is no web address says that it is no permalink, or readers make an address of it.
+/// The publisher's own id. The guid of RSS says of itself what its source said, so that a reader
+/// who comes from there knows the post again; what is no web address says that it is no permalink
+/// or readers make an address of it.
 fn guid(xml: &mut Xml, item: &Item, permalink: Option<&str>) {
     let id = item.given_id();
     let said = match item.is_permalink() {
@@ -316,8 +389,9 @@ fn guid(xml: &mut Xml, item: &Item, permalink: Option<&str>) {
     xml.leaf("guid", &[("isPermaLink", said)], id);
 }
 
-/// Title and description, at least one of them: where there is neither, a link or at last the id is the title. Beside a summary the full text stands in `content:encoded`
-/// alone it is the description, which every reader shows.
+/// Title and description, at least one of them: where there is neither, a link or at last the
+/// id is the title. Beside a summary the full text stands in `content:encoded`; alone it is
+/// the description, which every reader shows.
 fn texts(xml: &mut Xml, item: &Item, entry: &Entry, permalink: Option<&str>) {
     let title = text::title(entry);
     let summary = visible(entry.summary.as_ref()).map(html);
@@ -335,7 +409,12 @@ fn texts(xml: &mut Xml, item: &Item, entry: &Entry, permalink: Option<&str>) {
         }
         (Some(only), None) | (None, Some(only)) => xml.leaf("description", &[], &only),
         (None, None) if title.is_none() => {
-            let file = || entry.enclosures.iter().find_map(|file| target::image(&file.url));
+            let file = || {
+                entry
+                    .enclosures
+                    .iter()
+                    .find_map(|file| target::image(&file.url))
+            };
             let link = permalink.map(Cow::Borrowed).or_else(file);
             xml.leaf("title", &[], link.as_deref().unwrap_or(item.given_id()));
         }
@@ -343,13 +422,22 @@ fn texts(xml: &mut Xml, item: &Item, entry: &Entry, permalink: Option<&str>) {
     }
 }
 
-/// `author` is an e-mail address (L-11) and there is one; everybody else is a `dc:creator`. Never both. The author of
-/// a channel is its `managingEditor`.
+/// `author` is an e-mail address (L-11) and there is one; everybody else is a `dc:creator`. Never
+/// both. The author of a channel is its `managingEditor`.
 fn author(xml: &mut Xml, element: &str, authors: &[Person]) {
-    if let [Person { name, email: Some(email), .. }] = authors
+    if let [
+        Person {
+            name,
+            email: Some(email),
+            ..
+        },
+    ] = authors
         && values::is_email(email)
     {
-        let name = name.as_deref().map(str::trim).filter(|name| !name.is_empty() && name != email);
+        let name = name
+            .as_deref()
+            .map(str::trim)
+            .filter(|name| !name.is_empty() && name != email);
         let author = name.map_or_else(|| email.clone(), |name| format!("{email} ({name})"));
         return xml.leaf(element, &[], &author);
     }
@@ -365,16 +453,30 @@ fn contributors(xml: &mut Xml, contributors: &[Person]) {
 }
 
 fn categories(xml: &mut Xml, categories: &[Category]) {
-    for category in categories.iter().filter(|category| !category.term.trim().is_empty()) {
-        xml.leaf("category", &[("domain", category.scheme.as_deref())], &category.term);
+    for category in categories
+        .iter()
+        .filter(|category| !category.term.trim().is_empty())
+    {
+        xml.leaf(
+            "category",
+            &[("domain", category.scheme.as_deref())],
+            &category.term,
+        );
     }
 }
 
 /// One enclosure. The others are `media:content`, unless the entry's own Media RSS has them.
 fn enclosures(xml: &mut Xml, entry: &Entry) {
-    let shown = entry.attached().filter_map(|file| Some((target::image(&file.url)?.into_owned(), file)));
+    let shown = entry
+        .attached()
+        .filter_map(|file| Some((target::image(&file.url)?.into_owned(), file)));
     for (at, (href, file)) in shown.enumerate() {
-        let Enclosure { url, media_type, length, .. } = &*file;
+        let Enclosure {
+            url,
+            media_type,
+            length,
+            ..
+        } = &*file;
         let media_type = media_type.as_deref().and_then(values::media_type);
         let length = values::length(length.as_deref());
         if at == 0 {
@@ -383,25 +485,44 @@ fn enclosures(xml: &mut Xml, entry: &Entry) {
             let length = length.unwrap_or("0");
             xml.empty(
                 "enclosure",
-                &[("url", Some(&href)), ("length", Some(length)), ("type", Some(media_type))],
+                &[
+                    ("url", Some(&href)),
+                    ("length", Some(length)),
+                    ("type", Some(media_type)),
+                ],
             );
         } else if !entry.foreign.iter().any(|element| mentions(element, url)) {
-            xml.empty("media:content", &[("url", Some(&href)), ("fileSize", length), ("type", media_type)]);
+            xml.empty(
+                "media:content",
+                &[
+                    ("url", Some(&href)),
+                    ("fileSize", length),
+                    ("type", media_type),
+                ],
+            );
         }
     }
 }
 
-/// True for Media RSS that has the file as such: that it is somebody's thumbnail says something else.
+/// True for Media RSS that has the file as such: that it is somebody's thumbnail says something
+/// else.
 fn mentions(element: &Element, url: &str) -> bool {
     let inside = |node: &Node| matches!(node, Node::Element(inner) if mentions(inner, url));
-    let is_file =
-        || element.attributes.iter().any(|attribute| attribute.name == "url" && attribute.value == url);
+    let is_file = || {
+        element
+            .attributes
+            .iter()
+            .any(|attribute| attribute.name == "url" && attribute.value == url)
+    };
     (element.name == "content" && is_file()) || element.children.iter().any(inside)
 }
 
 fn origin(xml: &mut Xml, source: &Source) {
     if let Some(url) = source.url().and_then(target::link) {
-        let title = source.title.as_ref().map_or(Cow::Borrowed(url.as_ref()), plain);
+        let title = source
+            .title
+            .as_ref()
+            .map_or(Cow::Borrowed(url.as_ref()), plain);
         xml.leaf("source", &[("url", Some(&url))], &title);
     }
 }
@@ -425,17 +546,26 @@ fn is_of_item(name: &str) -> bool {
     NAMES.contains(&name)
 }
 
-/// Foreign markup that would say again what our own elements say: feed readers take the last, or both.
+/// Foreign markup that would say again what our own elements say: feed readers take the last, or
+/// both.
 fn is_ours(element: &Element) -> bool {
     match element.ns.as_str() {
         "" => is_of_item(&element.name.to_ascii_lowercase()),
         ns::SMART_FEED | ns::TOMBSTONES | ns::FEED_HISTORY => true,
         ns::PUBLISHING => element.name == "edited",
-        ns::ATOM => ["id", "link", "title", "content", "summary", "author"].contains(&element.name.as_str()),
-        CONTENT => element.name == "encoded",
-        DUBLIN_CORE => {
-            ["creator", "date", "title", "description", "subject", "rights"].contains(&element.name.as_str())
+        ns::ATOM => {
+            ["id", "link", "title", "content", "summary", "author"].contains(&element.name.as_str())
         }
+        CONTENT => element.name == "encoded",
+        DUBLIN_CORE => [
+            "creator",
+            "date",
+            "title",
+            "description",
+            "subject",
+            "rights",
+        ]
+        .contains(&element.name.as_str()),
         _ => false,
     }
 }

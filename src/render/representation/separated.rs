@@ -1,8 +1,10 @@
-//! CSV and TSV (V-1..V-3): a header row, then an item a row; for spreadsheets, databases and scripts. The position of the page
-//! stands in the headers of the answer. Not a place for all that an entry holds.
+//! CSV and TSV (V-1..V-3): a header row, then an item a row; for spreadsheets, databases and
+//! scripts. The position of the page stands in the headers of the answer. Not a place for all that
+//! an entry holds.
 //!
-//! A cell that a spreadsheet would take for a formula gets an apostrophe before it. TSV has no quotes: a tab, a line feed, a
-//! carriage return and a backslash are written `\t`, `\n`, `\r` and `\\`, as the databases PostgreSQL and MySQL load them.
+//! A cell that a spreadsheet would take for a formula gets an apostrophe before it. TSV has no
+//! quotes: a tab, a line feed, a carriage return and a backslash are written `\t`, `\n`, `\r` and
+//! `\\`, as the databases PostgreSQL and MySQL load them.
 
 use crate::{
     feed::{
@@ -99,7 +101,10 @@ impl Separator {
             Self::Comma => builder.terminator(Terminator::CRLF),
             Self::Tab => {
                 let quote_style = QuoteStyle::Never;
-                builder.delimiter(b'\t').quote_style(quote_style).terminator(Terminator::Any(b'\n'))
+                builder
+                    .delimiter(b'\t')
+                    .quote_style(quote_style)
+                    .terminator(Terminator::Any(b'\n'))
             }
         };
         builder.from_writer(Vec::with_capacity(capacity_bytes))
@@ -122,13 +127,19 @@ fn finished(out: Writer<Vec<u8>>) -> Vec<u8> {
     out.into_inner().expect("writing to memory does not fail")
 }
 
-/// Without control characters, at which many readers of tables stop; of the ends of lines that only some readers know there is
-/// left the one that all know.
+/// Without control characters, at which many readers of tables stop; of the ends of lines that only
+/// some readers know there is left the one that all know.
 fn without_controls(cell: Cow<'_, str>) -> Cow<'_, str> {
     if !has_odd(&cell) {
         return cell;
     }
-    let kept = |c: char| if is_odd(c) { is_break(c).then_some('\n') } else { Some(c) };
+    let kept = |c: char| {
+        if is_odd(c) {
+            is_break(c).then_some('\n')
+        } else {
+            Some(c)
+        }
+    };
     Cow::Owned(cell.chars().filter_map(kept).collect())
 }
 
@@ -137,28 +148,35 @@ fn is_odd(c: char) -> bool {
     (c.is_control() || is_break(c)) && !matches!(c, '\t' | '\n' | '\r')
 }
 
-/// True for a text with an odd character. It looks at bytes: a cell may be a whole post, and nearly none has one.
+/// True for a text with an odd character. It looks at bytes: a cell may be a whole post, and nearly
+/// none has one.
 fn has_odd(cell: &str) -> bool {
     let bytes = cell.as_bytes();
     // Without a way out, so that many bytes are compared at once.
     let has_ascii = bytes.iter().fold(false, |odd, &byte| {
         odd | (byte < b' ') & (byte != b'\t') & (byte != b'\n') & (byte != b'\r') | (byte == 0x7F)
     });
-    // The others begin with one of two bytes, as much else does: U+0080 to U+009F, U+2028 and U+2029.
+    // The others begin with one of two bytes, as much else does: U+0080 to U+009F, U+2028 and
+    // U+2029.
     has_ascii || memchr::memchr2_iter(0xC2, 0xE2, bytes).any(|at| cell[at..].starts_with(is_odd))
 }
 
-/// Characters at the beginning of a cell that make it a formula in one spreadsheet or another; the last four are the full-width
-/// forms of the first four.
+/// Characters at the beginning of a cell that make it a formula in one spreadsheet or another; the
+/// last four are the full-width forms of the first four.
 const FORMULA: [char; 11] = ['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠'];
 
-/// The cell with an apostrophe before it when a spreadsheet would take it for a formula, be there white space, characters that
-/// nobody sees, or apostrophes in front. So whoever takes the first apostrophe off such a cell has what it was.
+/// The cell with an apostrophe before it when a spreadsheet would take it for a formula, be there
+/// white space, characters that nobody sees, or apostrophes in front. So whoever takes the first
+/// apostrophe off such a cell has what it was.
 fn without_formula(cell: Cow<'_, str>) -> Cow<'_, str> {
     let is_fill = |c: char| c == '\'' || c.is_whitespace() || is_unseen(c);
     let is_formula = cell.trim_start_matches('\'').starts_with(FORMULA)
         || cell.trim_start_matches(is_fill).starts_with(FORMULA);
-    if is_formula { Cow::Owned(format!("'{cell}")) } else { cell }
+    if is_formula {
+        Cow::Owned(format!("'{cell}"))
+    } else {
+        cell
+    }
 }
 
 /// True for characters that are not shown (Unicode, `Default_Ignorable_Code_Point`).
@@ -189,7 +207,10 @@ fn is_unseen(c: char) -> bool {
 fn escaped(cell: &str) -> String {
     let mut out = String::with_capacity(cell.len());
     let mut rest = cell;
-    while let Some(at) = rest.bytes().position(|byte| matches!(byte, b'\\' | b'\t' | b'\n' | b'\r')) {
+    while let Some(at) = rest
+        .bytes()
+        .position(|byte| matches!(byte, b'\\' | b'\t' | b'\n' | b'\r'))
+    {
         out.push_str(&rest[..at]);
         out.push_str(match rest.as_bytes()[at] {
             b'\t' => "\\t",
@@ -219,7 +240,9 @@ fn cells(item: &Item) -> Cells<'_> {
         enclosures,
         comments,
         language,
-    } = item.entry().map_or_else(EntryCells::default, EntryCells::of);
+    } = item
+        .entry()
+        .map_or_else(EntryCells::default, EntryCells::of);
     [
         Cow::Owned(item.id.to_string()),
         url,
@@ -258,26 +281,53 @@ struct EntryCells<'a> {
 }
 
 impl<'a> EntryCells<'a> {
-    /// `body` and `summary` are HTML; several authors and categories are joined by `; `, several files by a blank, which no
-    /// URL holds.
+    /// `body` and `summary` are HTML; several authors and categories are joined by `; `, several
+    /// files by a blank, which no URL holds.
     fn of(entry: &'a Entry) -> Self {
-        let files = entry.attached().filter_map(|file| Some(target::image(&file.url)?.into_owned().into()));
+        let files = entry
+            .attached()
+            .filter_map(|file| Some(target::image(&file.url)?.into_owned().into()));
         let terms = entry.categories.iter().map(|category| category.term.trim());
         Self {
             url: target::permalink(entry).unwrap_or_default(),
             title: entry.title.as_ref().map(plain).unwrap_or_default(),
-            authors: joined(entry.authors.iter().filter_map(values::person_name).map(Cow::Borrowed), "; "),
+            authors: joined(
+                entry
+                    .authors
+                    .iter()
+                    .filter_map(values::person_name)
+                    .map(Cow::Borrowed),
+                "; ",
+            ),
             author_url: entry
                 .authors
                 .iter()
                 .find_map(|person| target::link(person.uri.as_deref()?))
                 .unwrap_or_default(),
-            body: entry.content.as_ref().and_then(body_html).unwrap_or_default(),
-            summary: visible(entry.summary.as_ref()).map(html).unwrap_or_default(),
-            categories: joined(terms.filter(|term| !term.is_empty()).map(Cow::Borrowed), "; "),
+            body: entry
+                .content
+                .as_ref()
+                .and_then(body_html)
+                .unwrap_or_default(),
+            summary: visible(entry.summary.as_ref())
+                .map(html)
+                .unwrap_or_default(),
+            categories: joined(
+                terms.filter(|term| !term.is_empty()).map(Cow::Borrowed),
+                "; ",
+            ),
             enclosures: joined(files, " "),
-            comments: entry.comments.as_deref().and_then(target::link).unwrap_or_default(),
-            language: entry.language.as_deref().and_then(values::language).unwrap_or_default().into(),
+            comments: entry
+                .comments
+                .as_deref()
+                .and_then(target::link)
+                .unwrap_or_default(),
+            language: entry
+                .language
+                .as_deref()
+                .and_then(values::language)
+                .unwrap_or_default()
+                .into(),
         }
     }
 }

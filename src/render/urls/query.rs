@@ -1,4 +1,5 @@
-//! The query of a page request, both ways: since, until, max, order, filters, timeout, callback; not what they select.
+//! The query of a page request, both ways: since, until, max, order, filters, timeout, callback;
+//! not what they select.
 
 use crate::feed::{
     filter::{BadFilter, Filter},
@@ -63,14 +64,19 @@ impl Query {
     /// The parameters that have a meaning; all others are ignored and never echoed (SF-43).
     pub const NAMES: [&str; 12] = {
         let [q, author, category, deleted, has, lang] = Filter::NAMES;
-        ["since", "until", "max", "order", "timeout", "callback", q, author, category, deleted, has, lang]
+        [
+            "since", "until", "max", "order", "timeout", "callback", q, author, category, deleted,
+            has, lang,
+        ]
     };
 
     /// Reads a raw query string.
     pub fn parse(raw: &str) -> Result<Self, BadQuery> {
         let mut values: [Option<String>; Self::NAMES.len()] = Default::default();
         for (key, value) in form_urlencoded::parse(raw.as_bytes()) {
-            let Some(at) = Self::NAMES.iter().position(|name| *name == key) else { continue };
+            let Some(at) = Self::NAMES.iter().position(|name| *name == key) else {
+                continue;
+            };
             if values[at].replace(value.into_owned()).is_some() {
                 return Err(BadQuery::Twice(Self::NAMES[at]));
             }
@@ -83,7 +89,11 @@ impl Query {
             max: count(&max)
                 .map_err(|NotWhole| BadQuery::Max)?
                 .map(|max| usize::try_from(max).unwrap_or(usize::MAX)),
-            order: if order.is_empty() { Order::default() } else { order.parse()? },
+            order: if order.is_empty() {
+                Order::default()
+            } else {
+                order.parse()?
+            },
             filter: Filter::of(filter.each_ref().map(String::as_str))?,
             timeout_secs: count(&timeout).map_err(|NotWhole| BadQuery::Timeout)?,
             callback: Some(callback).filter(|name| !name.is_empty()),
@@ -96,8 +106,8 @@ impl Query {
         form_urlencoded::parse(raw.as_bytes()).all(|(key, _)| Self::NAMES.contains(&&*key))
     }
 
-    /// A raw query of an old address in two: the parameters of somebody else, and those that have a meaning here, each as it was
-    /// spelt. Filters are among these only if it is asked for.
+    /// A raw query of an old address in two: the parameters of somebody else, and those that have a
+    /// meaning here, each as it was spelt. Filters are among these only if it is asked for.
     pub fn split(raw: &str, with_filters: bool) -> (String, String) {
         let filters = if with_filters { 0 } else { Filter::NAMES.len() };
         let range = &Self::NAMES[..Self::NAMES.len() - filters];
@@ -108,8 +118,9 @@ impl Query {
         (theirs.join("&"), ours.join("&"))
     }
 
-    /// True for a raw query of a consumer that speaks of positions, waits, wants a script, or names what only a Smart Feed has: what no
-    /// plain reader asks for. Searches, authors, categories and languages are parameters of many an old server, and do not tell.
+    /// True for a raw query of a consumer that speaks of positions, waits, wants a script, or names
+    /// what only a Smart Feed has: what no plain reader asks for. Searches, authors, categories and
+    /// languages are parameters of many an old server, and do not tell.
     pub fn is_smart(raw: &str) -> bool {
         form_urlencoded::parse(raw.as_bytes()).any(|(key, value)| match &*key {
             "since" | "until" | "timeout" | "callback" => true,
@@ -123,19 +134,41 @@ impl Query {
 
     /// The part of it that spells the filter.
     pub(super) fn of_filter(&self) -> String {
-        let spelt =
-            |(name, value): (&str, String)| format!("{name}={}", utf8_percent_encode(&value, QUERY_VALUE));
-        self.filter.spelling().into_iter().map(spelt).collect::<Vec<_>>().join("&")
+        let spelt = |(name, value): (&str, String)| {
+            format!("{name}={}", utf8_percent_encode(&value, QUERY_VALUE))
+        };
+        self.filter
+            .spelling()
+            .into_iter()
+            .map(spelt)
+            .collect::<Vec<_>>()
+            .join("&")
     }
 
     fn checked(self) -> Result<Self, BadQuery> {
-        if self.max == Some(0) { Err(BadQuery::Max) } else { Ok(self) }
+        if self.max == Some(0) {
+            Err(BadQuery::Max)
+        } else {
+            Ok(self)
+        }
     }
 
     /// True while the whole view is meant, and nothing is said of the answer.
     pub(super) fn is_whole(&self) -> bool {
-        let Self { since, until, max, order: _, filter: _, timeout_secs, callback } = self;
-        since.is_empty() && until.is_empty() && max.is_none() && timeout_secs.is_none() && callback.is_none()
+        let Self {
+            since,
+            until,
+            max,
+            order: _,
+            filter: _,
+            timeout_secs,
+            callback,
+        } = self;
+        since.is_empty()
+            && until.is_empty()
+            && max.is_none()
+            && timeout_secs.is_none()
+            && callback.is_none()
     }
 
     /// True where the answer belongs to this one request and must not be cached (D-26).
@@ -147,8 +180,8 @@ impl Query {
     }
 }
 
-/// The parameters of a view for ordinary readers, who send parameters of all kinds: those that mean nothing anywhere are ignored,
-/// those that mean something elsewhere are not.
+/// The parameters of a view for ordinary readers, who send parameters of all kinds: those that mean
+/// nothing anywhere are ignored, those that mean something elsewhere are not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClassicQuery {
     /// Posts at most; `None` for all that the view shows.
@@ -168,7 +201,15 @@ impl ClassicQuery {
 
     /// Reads a raw query string.
     pub fn parse(raw: &str) -> Result<Self, BadQuery> {
-        let Query { since, until, max, order, filter, timeout_secs, callback } = Query::parse(raw)?;
+        let Query {
+            since,
+            until,
+            max,
+            order,
+            filter,
+            timeout_secs,
+            callback,
+        } = Query::parse(raw)?;
         let is_other = [
             ("since", !since.is_empty()),
             ("until", !until.is_empty()),
@@ -181,12 +222,20 @@ impl ClassicQuery {
         if filter.shows_gone_alone() {
             return Err(BadQuery::NothingDeleted);
         }
-        Ok(Self { max, filter, callback })
+        Ok(Self {
+            max,
+            filter,
+            callback,
+        })
     }
 }
 
 /// Everything but unreserved characters is escaped in a query value.
-const QUERY_VALUE: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+const QUERY_VALUE: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
 
 impl fmt::Display for Query {
     /// The order always, all else when it is there.
@@ -196,19 +245,31 @@ impl fmt::Display for Query {
             write!(f, "&{}", self.of_filter())?;
         }
         if !self.since.is_empty() {
-            write!(f, "&since={}", utf8_percent_encode(&self.since, QUERY_VALUE))?;
+            write!(
+                f,
+                "&since={}",
+                utf8_percent_encode(&self.since, QUERY_VALUE)
+            )?;
         }
         if let Some(max) = self.max {
             write!(f, "&max={max}")?;
         }
         if !self.until.is_empty() {
-            write!(f, "&until={}", utf8_percent_encode(&self.until, QUERY_VALUE))?;
+            write!(
+                f,
+                "&until={}",
+                utf8_percent_encode(&self.until, QUERY_VALUE)
+            )?;
         }
         if let Some(secs) = self.timeout_secs {
             write!(f, "&timeout={secs}")?;
         }
         if let Some(callback) = &self.callback {
-            write!(f, "&callback={}", utf8_percent_encode(callback, QUERY_VALUE))?;
+            write!(
+                f,
+                "&callback={}",
+                utf8_percent_encode(callback, QUERY_VALUE)
+            )?;
         }
         Ok(())
     }
@@ -226,7 +287,8 @@ pub fn callback(raw: &str) -> Result<Option<String>, BadQuery> {
 
 /// True where a raw query, good or bad, asks for JSON-P.
 pub fn asks_for_script(raw: &str) -> bool {
-    form_urlencoded::parse(raw.as_bytes()).any(|(key, value)| key == "callback" && !value.is_empty())
+    form_urlencoded::parse(raw.as_bytes())
+        .any(|(key, value)| key == "callback" && !value.is_empty())
 }
 
 /// Text that is no whole number.
@@ -251,9 +313,16 @@ mod tests {
     use crate::feed::position::Position;
 
     fn status(raw: &str) -> u16 {
-        let positions =
-            |query: Query| Position::parse(&query.since).and(Position::parse(&query.until)).is_ok();
-        if Query::parse(raw).is_ok_and(positions) { 200 } else { 400 }
+        let positions = |query: Query| {
+            Position::parse(&query.since)
+                .and(Position::parse(&query.until))
+                .is_ok()
+        };
+        if Query::parse(raw).is_ok_and(positions) {
+            200
+        } else {
+            400
+        }
     }
 
     #[test]
@@ -264,12 +333,18 @@ mod tests {
             if let Some(expect) = case["expect_status"].as_u64() {
                 assert_eq!(u64::from(status(raw)), expect, "{case}");
             }
-            let Ok(query) = Query::parse(raw) else { continue };
+            let Ok(query) = Query::parse(raw) else {
+                continue;
+            };
             if let Some(since) = case["decoded"]["since"].as_str() {
                 assert_eq!(query.since, since, "{case}");
             }
             if let Some(callback) = case["decoded"]["callback"].as_str() {
-                assert_eq!(query.callback.as_deref().unwrap_or_default(), callback, "{case}");
+                assert_eq!(
+                    query.callback.as_deref().unwrap_or_default(),
+                    callback,
+                    "{case}"
+                );
             }
             if let Some(order) = case["decoded"]["order"].as_str() {
                 assert_eq!(query.order.name(), order, "{case}");
@@ -280,35 +355,62 @@ mod tests {
     #[test]
     fn parameters_of_others_are_kept_apart_as_they_are_spelt() {
         let check = |raw: &str, theirs: &str, ours: &str, is_smart: bool| {
-            assert_eq!(Query::split(raw, true), (theirs.to_owned(), ours.to_owned()), "{raw}");
+            assert_eq!(
+                Query::split(raw, true),
+                (theirs.to_owned(), ours.to_owned()),
+                "{raw}"
+            );
             assert_eq!(Query::is_smart(ours), is_smart, "{raw}");
         };
         check("feed=rss2&since=&x=%2f", "feed=rss2&x=%2f", "since=", true);
         check("max=5&order=created", "", "max=5&order=created", true);
-        for ours in ["max=5", "order=-published", "deleted=only", "has=enclosure", "q=a&max=1"] {
+        for ours in [
+            "max=5",
+            "order=-published",
+            "deleted=only",
+            "has=enclosure",
+            "q=a&max=1",
+        ] {
             check(ours, "", ours, true);
         }
-        for any in
-            ["max=", "max=many", "order=DESC", "deleted=1", "has=x", "q=a", "author=5", "category=a&lang=de"]
-        {
+        for any in [
+            "max=",
+            "max=many",
+            "order=DESC",
+            "deleted=1",
+            "has=x",
+            "q=a",
+            "author=5",
+            "category=a&lang=de",
+        ] {
             check(any, "", any, false);
         }
         check("sincerely=1&a", "sincerely=1&a", "", false);
-        assert_eq!(Query::split("q=a&max=1&b", false), ("q=a&b".to_owned(), "max=1".to_owned()));
+        assert_eq!(
+            Query::split("q=a&max=1&b", false),
+            ("q=a&b".to_owned(), "max=1".to_owned())
+        );
         check("", "", "", false);
     }
 
     #[test]
     fn a_number_too_large_is_clamped_and_not_refused() {
         let query = Query::parse("max=99999999999999999999&timeout=99999999999999999999").unwrap();
-        assert_eq!((query.max, query.timeout_secs), (Some(usize::MAX), Some(u64::MAX)));
+        assert_eq!(
+            (query.max, query.timeout_secs),
+            (Some(usize::MAX), Some(u64::MAX))
+        );
     }
 
     #[test]
     fn classic_views_take_what_they_can_honour_and_refuse_the_rest() {
         let parsed =
-            ClassicQuery::parse("max=5&callback=f&deleted=no&utm_source=x&since=&order=modified").unwrap();
-        assert_eq!((parsed.max, parsed.callback.as_deref()), (Some(5), Some("f")));
+            ClassicQuery::parse("max=5&callback=f&deleted=no&utm_source=x&since=&order=modified")
+                .unwrap();
+        assert_eq!(
+            (parsed.max, parsed.callback.as_deref()),
+            (Some(5), Some("f"))
+        );
         assert!(parsed.filter.has_terms());
         for (raw, bad) in [
             ("since=cursor:", BadQuery::NotClassic("since")),
@@ -326,8 +428,14 @@ mod tests {
 
     #[test]
     fn an_unknown_order_is_refused_and_an_unknown_parameter_is_not() {
-        assert_eq!(Query::parse("order=best"), Err(BadQuery::Order(UnknownOrder)));
+        assert_eq!(
+            Query::parse("order=best"),
+            Err(BadQuery::Order(UnknownOrder))
+        );
         assert_eq!(Query::parse("_=1&_=2&utm_source=x"), Ok(Query::default()));
-        assert_eq!(Query::parse("order=created&order=created"), Err(BadQuery::Twice("order")));
+        assert_eq!(
+            Query::parse("order=created&order=created"),
+            Err(BadQuery::Twice("order"))
+        );
     }
 }

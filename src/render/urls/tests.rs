@@ -1,4 +1,5 @@
-//! Every URL that we print leads back to what it names, and every spelling that means the same leads there too.
+//! Every URL that we print leads back to what it names, and every spelling that means the same
+//! leads there too.
 
 use super::{Endpoint, Query, Site, Topic};
 use crate::{
@@ -41,7 +42,15 @@ fn any_archive() -> impl Strategy<Value = Endpoint> {
     (any_name(), classic, 1_u64.., any::<u64>(), any::<u64>()).prop_map(
         |(name, form, last, created, changed)| {
             let (created, changed) = (Stamp::from_micros(created), Stamp::from_micros(changed));
-            Endpoint::Archive(name, form, ArchivePlace { last, created, changed })
+            Endpoint::Archive(
+                name,
+                form,
+                ArchivePlace {
+                    last,
+                    created,
+                    changed,
+                },
+            )
         },
     )
 }
@@ -63,21 +72,32 @@ fn any_query() -> impl Strategy<Value = Query> {
     let numbers = (option::of(1_usize..), option::of(any::<u64>()));
     let callback = option::of(".{1,8}");
     let orders = select(Order::ALL.to_vec());
-    (".{0,12}", ".{0,12}", numbers, (orders, any_filter()), callback).prop_map(
-        |(since, until, (max, timeout_secs), (order, filter), callback)| Query {
-            since,
-            until,
-            max,
-            order,
-            filter,
-            timeout_secs,
-            callback,
-        },
+    (
+        ".{0,12}",
+        ".{0,12}",
+        numbers,
+        (orders, any_filter()),
+        callback,
     )
+        .prop_map(
+            |(since, until, (max, timeout_secs), (order, filter), callback)| Query {
+                since,
+                until,
+                max,
+                order,
+                filter,
+                timeout_secs,
+                callback,
+            },
+        )
 }
 
 fn any_site() -> impl Strategy<Value = Site> {
-    let public = select(vec!["http://127.0.0.1:8080", "https://Example.org/", "https://example.org/a/b/"]);
+    let public = select(vec![
+        "http://127.0.0.1:8080",
+        "https://Example.org/",
+        "https://example.org/a/b/",
+    ]);
     let prefix = select(vec!["", "/smart", "a/b/"]);
     (public, prefix).prop_map(|(public, prefix)| site(public, prefix))
 }
@@ -128,7 +148,10 @@ fn urls_stand_under_the_public_origin_and_the_prefix() {
         );
     };
     check(site("http://127.0.0.1:8080", ""), "http://127.0.0.1:8080");
-    check(site("https://example.org/", "/smart/"), "https://example.org/smart");
+    check(
+        site("https://example.org/", "/smart/"),
+        "https://example.org/smart",
+    );
 }
 
 #[test]
@@ -141,15 +164,36 @@ fn every_url_below_a_secret_holds_it_and_leads_to_the_same_place() {
     assert_eq!(secret.hub(), format!("{root}/hub"));
     assert_eq!(secret.negotiated("blog"), format!("{root}/feeds/blog"));
     let check = |path: &str, token: Option<&str>, endpoint: Option<Endpoint>| {
-        assert_eq!((site.secret(path).as_deref(), site.endpoint(path)), (token, endpoint), "{path}");
+        assert_eq!(
+            (site.secret(path).as_deref(), site.endpoint(path)),
+            (token, endpoint),
+            "{path}"
+        );
     };
     check("/smart/s/abc/feeds", Some("abc"), Some(Endpoint::List));
-    check("/smart/s/abc/feeds.opml", Some("abc"), Some(Endpoint::Outline));
+    check(
+        "/smart/s/abc/feeds.opml",
+        Some("abc"),
+        Some(Endpoint::Outline),
+    );
     check("/smart/s/abc/hub", Some("abc"), Some(Endpoint::Hub));
-    check("/smart/%73/abc/feeds/blog/about", Some("abc"), Some(Endpoint::About("blog".into())));
-    check("/smart/feeds/blog", None, Some(Endpoint::Negotiated("blog".into())));
-    for nothing in ["/smart/s/abc", "/smart/s/abc/", "/s/abc/feeds", "/smart/s/feeds", "/smart/s/a/s/b/feeds"]
-    {
+    check(
+        "/smart/%73/abc/feeds/blog/about",
+        Some("abc"),
+        Some(Endpoint::About("blog".into())),
+    );
+    check(
+        "/smart/feeds/blog",
+        None,
+        Some(Endpoint::Negotiated("blog".into())),
+    );
+    for nothing in [
+        "/smart/s/abc",
+        "/smart/s/abc/",
+        "/s/abc/feeds",
+        "/smart/s/feeds",
+        "/smart/s/a/s/b/feeds",
+    ] {
         check(nothing, None, None);
     }
 }
@@ -157,8 +201,12 @@ fn every_url_below_a_secret_holds_it_and_leads_to_the_same_place() {
 #[test]
 fn a_page_with_a_range_is_printed_as_consumers_are_used_to_it() {
     // SF-53.
-    let query =
-        Query { since: "cursor:1_0_2".into(), max: Some(5), until: "time:9 ü".into(), ..Query::default() };
+    let query = Query {
+        since: "cursor:1_0_2".into(),
+        max: Some(5),
+        until: "time:9 ü".into(),
+        ..Query::default()
+    };
     assert_eq!(
         site("http://h", "").page("blog", Representation::ATOM, &query),
         "http://h/feeds/blog.atom?order=modified&since=cursor%3A1_0_2&max=5&until=time%3A9%20%C3%BC"
@@ -171,13 +219,25 @@ fn a_topic_is_known_by_its_other_spellings_too() {
     let site = site("http://example.org:8080/", "");
     let check = |url: &str, known: bool| assert_eq!(site.topic(url).is_some(), known, "{url}");
     check("http://EXAMPLE.org:8080/feeds/blog.atom", true);
-    check("https://example.org:8080/feeds/blog.atom/?order=created", true);
+    check(
+        "https://example.org:8080/feeds/blog.atom/?order=created",
+        true,
+    );
     check("http://example.org:8080/feeds/blog", true);
-    check("http://example.org:8080/feeds/%62log%2eatom?%6frder=cre%61ted", true);
-    check("http://example.org:8080/feeds/blog.atom%3Forder=created", false);
+    check(
+        "http://example.org:8080/feeds/%62log%2eatom?%6frder=cre%61ted",
+        true,
+    );
+    check(
+        "http://example.org:8080/feeds/blog.atom%3Forder=created",
+        false,
+    );
     check("http://example.org:8080/feeds%2Fblog.atom", false);
     check("http://example.org:8080/feeds/blog.atom?order=best", false);
-    check("http://example.org:8080/feeds/blog.atom?since=cursor:", false);
+    check(
+        "http://example.org:8080/feeds/blog.atom?since=cursor:",
+        false,
+    );
     check("http://example.org:8080/feeds/blog.atom?max=5", false);
     check("http://example.org:8080/feeds/blog.atom#x", false);
     check("http://example.com:8080/feeds/blog.atom", false);

@@ -38,36 +38,73 @@ fn gauge_feeds(registry: &mut Registry, feeds: &[FeedStatus]) {
     /// `None` for what is not known while the store cannot be read.
     type ReadFigure = fn(&FeedStatus) -> Option<i64>;
     let gauges: [(&str, &str, ReadFigure); 12] = [
-        ("feed_suspects", "Items that are missed and not decided on", |feed| Some(whole(feed.suspects))),
-        ("feed_gaps", "Places where items may be missing", |feed| Some(whole(feed.gaps.len()))),
-        ("feed_quarantined", "1 while too much is missing at once to believe it", |feed| {
-            Some(i64::from(feed.quarantined_since.is_some()))
+        (
+            "feed_suspects",
+            "Items that are missed and not decided on",
+            |feed| Some(whole(feed.suspects)),
+        ),
+        ("feed_gaps", "Places where items may be missing", |feed| {
+            Some(whole(feed.gaps.len()))
         }),
-        ("feed_moved", "1 while the publisher redirects for good", |feed| {
-            Some(i64::from(feed.moved_to.is_some()))
-        }),
+        (
+            "feed_quarantined",
+            "1 while too much is missing at once to believe it",
+            |feed| Some(i64::from(feed.quarantined_since.is_some())),
+        ),
+        (
+            "feed_moved",
+            "1 while the publisher redirects for good",
+            |feed| Some(i64::from(feed.moved_to.is_some())),
+        ),
         (
             "feed_last_good_timestamp_seconds",
             "Unix time of the last good answer; 0 before the first",
             |feed| Some(feed.last_good_at.as_deref().map_or(0, unix_secs)),
         ),
-        ("feed_items", "Items held, tombstones included", |feed| feed.items.map(whole)),
-        ("feed_item_bytes", "Bytes of the items held, as they are stored", |feed| {
-            feed.items.map(|_| whole(feed.item_bytes.unwrap_or_default()))
+        ("feed_items", "Items held, tombstones included", |feed| {
+            feed.items.map(whole)
         }),
-        ("feed_live_items", "Items held that are no tombstones", |feed| feed.live_items.map(whole)),
-        ("feed_served", "1 once the first good document is in", |feed| Some(i64::from(feed.served))),
-        ("feed_failed_polls", "Polls that failed in a row", |feed| Some(i64::from(feed.failures))),
-        ("feed_deferred_edits", "Items with an edit that waits for the end of a day", |feed| {
-            Some(whole(feed.deferred_edits))
+        (
+            "feed_item_bytes",
+            "Bytes of the items held, as they are stored",
+            |feed| {
+                feed.items
+                    .map(|_| whole(feed.item_bytes.unwrap_or_default()))
+            },
+        ),
+        (
+            "feed_live_items",
+            "Items held that are no tombstones",
+            |feed| feed.live_items.map(whole),
+        ),
+        (
+            "feed_served",
+            "1 once the first good document is in",
+            |feed| Some(i64::from(feed.served)),
+        ),
+        ("feed_failed_polls", "Polls that failed in a row", |feed| {
+            Some(i64::from(feed.failures))
         }),
-        ("feed_waiting_readers", "Readers that wait for a change", |feed| Some(whole(feed.waiters))),
+        (
+            "feed_deferred_edits",
+            "Items with an edit that waits for the end of a day",
+            |feed| Some(whole(feed.deferred_edits)),
+        ),
+        (
+            "feed_waiting_readers",
+            "Readers that wait for a change",
+            |feed| Some(whole(feed.waiters)),
+        ),
     ];
     for (name, help, read) in gauges {
         let family = Family::<OfFeed, Gauge<i64>>::default();
         for feed in feeds {
             if let Some(figure) = read(feed) {
-                family.get_or_create(&OfFeed { feed: feed.name.clone() }).set(figure);
+                family
+                    .get_or_create(&OfFeed {
+                        feed: feed.name.clone(),
+                    })
+                    .set(figure);
             }
         }
         registry.register(name, help, family);
@@ -75,13 +112,24 @@ fn gauge_feeds(registry: &mut Registry, feeds: &[FeedStatus]) {
     let subscribers = Family::<OfSubscribers, Gauge<i64>>::default();
     for feed in feeds {
         let counted = &feed.subscribers;
-        for (state, count) in
-            [("active", counted.active), ("pending", counted.pending), ("failing", counted.failing)]
-        {
-            subscribers.get_or_create(&OfSubscribers { feed: feed.name.clone(), state }).set(whole(count));
+        for (state, count) in [
+            ("active", counted.active),
+            ("pending", counted.pending),
+            ("failing", counted.failing),
+        ] {
+            subscribers
+                .get_or_create(&OfSubscribers {
+                    feed: feed.name.clone(),
+                    state,
+                })
+                .set(whole(count));
         }
     }
-    registry.register("feed_subscriptions", "Push subscriptions by state", subscribers);
+    registry.register(
+        "feed_subscriptions",
+        "Push subscriptions by state",
+        subscribers,
+    );
 }
 
 /// Sums over all feeds.
@@ -95,16 +143,28 @@ fn gauge_totals(registry: &mut Registry, status: &Status) {
         version: &'static str,
     }
     let build = Family::<OfVersion, Gauge<i64>>::default();
-    build.get_or_create(&OfVersion { version: status.version }).set(1);
+    build
+        .get_or_create(&OfVersion {
+            version: status.version,
+        })
+        .set(1);
     registry.register("build_info", "1, with the version", build);
     let feeds = Gauge::<i64>::default();
     feeds.set(whole(status.totals.feeds_total));
     registry.register("feeds", "Feeds that are configured", feeds);
     let failing = Family::<OfOwner, Gauge<i64>>::default();
     for (whose, count) in &status.totals.failing {
-        failing.get_or_create(&OfOwner { whose: whose.clone() }).set(whole(*count));
+        failing
+            .get_or_create(&OfOwner {
+                whose: whose.clone(),
+            })
+            .set(whole(*count));
     }
-    registry.register("feeds_failing", "Feeds that fail now, by the owner of the fault", failing);
+    registry.register(
+        "feeds_failing",
+        "Feeds that fail now, by the owner of the fault",
+        failing,
+    );
 }
 
 fn unix_secs(moment: &str) -> i64 {
@@ -113,10 +173,17 @@ fn unix_secs(moment: &str) -> i64 {
 
 /// Gauges of the configuration. Without a reload, the one that was read at the start counts.
 pub(super) fn gauge_config(registry: &mut Registry, config: &ConfigStatus) {
-    let is_good = config.reload.as_ref().is_none_or(|reload| reload.error.is_none());
+    let is_good = config
+        .reload
+        .as_ref()
+        .is_none_or(|reload| reload.error.is_none());
     let success = Gauge::<i64>::default();
     success.set(i64::from(is_good));
-    registry.register("config_reload_success", "1 unless the last reload was refused", success);
+    registry.register(
+        "config_reload_success",
+        "1 unless the last reload was refused",
+        success,
+    );
     let loaded = Gauge::<i64>::default();
     loaded.set(DateTime::parse_from_rfc3339(&config.loaded_at).map_or(0, |at| at.timestamp()));
     let help = "Unix time at which the configuration in force was read";
@@ -130,8 +197,16 @@ pub(super) fn gauge_config(registry: &mut Registry, config: &ConfigStatus) {
 /// Gauges of the store.
 fn gauge_store(registry: &mut Registry, store: &StoreStatus) {
     let gauges = [
-        ("store_up", "1 while changes can be stored", i64::from(store.fault.is_none())),
-        ("store_bytes", "Length of the file of the store", whole(store.bytes)),
+        (
+            "store_up",
+            "1 while changes can be stored",
+            i64::from(store.fault.is_none()),
+        ),
+        (
+            "store_bytes",
+            "Length of the file of the store",
+            whole(store.bytes),
+        ),
     ];
     for (name, help, value) in gauges {
         let gauge = Gauge::<i64>::default();
@@ -140,7 +215,11 @@ fn gauge_store(registry: &mut Registry, store: &StoreStatus) {
     }
     let faults = Counter::<u64>::default();
     faults.inc_by(store.faults);
-    registry.register("store_faults", "Faults of the disk or of the file of the store", faults);
+    registry.register(
+        "store_faults",
+        "Faults of the disk or of the file of the store",
+        faults,
+    );
 }
 
 /// Gauges of the certificate that everfeed gets itself.

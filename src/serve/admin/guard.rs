@@ -1,8 +1,9 @@
-//! The guard of the operator's listener: which requests are answered, by the site that they come from and the token that they
-//! carry; not the answers.
+//! The guard of the operator's listener: which requests are answered, by the site that they come
+//! from and the token that they carry; not the answers.
 //!
-//! A browser on the operator's machine reaches loopback for every page that it shows. Such a request names another site in
-//! `Origin` or `Sec-Fetch-Site`, or in `Host` where a name was made to lead here.
+//! A browser on the operator's machine reaches loopback for every page that it shows. Such a
+//! request names another site in `Origin` or `Sec-Fetch-Site`, or in `Host` where a name was made
+//! to lead here.
 
 use crate::serve::body::{self, Response};
 use crate::{layers::OwnMark, secret::AdminToken};
@@ -40,7 +41,8 @@ struct GuardRules {
     log: Mutex<RefusalLog>,
 }
 
-/// The lines about refusals in the log: one a minute, and the number of those between, so that nobody fills the log.
+/// The lines about refusals in the log: one a minute, and the number of those between, so that
+/// nobody fills the log.
 #[derive(Debug, Default)]
 struct RefusalLog {
     last: Option<Instant>,
@@ -53,7 +55,10 @@ const LOG_EVERY: Duration = Duration::from_secs(60);
 impl RefusalLog {
     /// The number of refusals since the last line, when the next one is due.
     fn due(&mut self, now: Instant) -> Option<u64> {
-        if self.last.is_some_and(|last| now.duration_since(last) < LOG_EVERY) {
+        if self
+            .last
+            .is_some_and(|last| now.duration_since(last) < LOG_EVERY)
+        {
             self.unsaid += 1;
             return None;
         }
@@ -62,17 +67,23 @@ impl RefusalLog {
     }
 }
 
-/// The pages that tell nothing that a token must protect: probes and counters, for whoever reaches the listener.
+/// The pages that tell nothing that a token must protect: probes and counters, for whoever reaches
+/// the listener.
 const OPEN_PAGES: [&str; 3] = ["/live", "/ready", "/metrics"];
 
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 impl<S> AdminGuard<S> {
-    /// Guards a service that listens at an address. Beyond loopback, or where there is a token, a request carries it.
+    /// Guards a service that listens at an address. Beyond loopback, or where there is a token, a
+    /// request carries it.
     pub fn new(inner: S, bound: IpAddr, token: Option<AdminToken>) -> Self {
         Self {
             inner,
-            rules: Arc::new(GuardRules { bound: bound.to_canonical(), token, log: Mutex::default() }),
+            rules: Arc::new(GuardRules {
+                bound: bound.to_canonical(),
+                token,
+                log: Mutex::default(),
+            }),
             mark: None,
         }
     }
@@ -80,17 +91,29 @@ impl<S> AdminGuard<S> {
     /// The same, which knows our own polls by this mark.
     #[must_use]
     pub fn knowing(self, mark: OwnMark) -> Self {
-        Self { mark: Some(mark), ..self }
+        Self {
+            mark: Some(mark),
+            ..self
+        }
     }
 }
 
 impl GuardRules {
     /// The refusal of a request, in one line.
-    fn refuse(&self, method: &Method, uri: &Uri, headers: &HeaderMap) -> Option<(StatusCode, &'static str)> {
+    fn refuse(
+        &self,
+        method: &Method,
+        uri: &Uri,
+        headers: &HeaderMap,
+    ) -> Option<(StatusCode, &'static str)> {
         let forbidden = |why| Some((StatusCode::FORBIDDEN, why));
-        let is_open = OPEN_PAGES.contains(&uri.path()) && matches!(*method, Method::GET | Method::HEAD);
+        let is_open =
+            OPEN_PAGES.contains(&uri.path()) && matches!(*method, Method::GET | Method::HEAD);
         let sites = headers.get_all(FETCH_SITE);
-        if sites.iter().any(|site| !matches!(site.as_bytes(), b"none" | b"same-origin")) {
+        if sites
+            .iter()
+            .any(|site| !matches!(site.as_bytes(), b"none" | b"same-origin"))
+        {
             return forbidden("refused: a page of another site asks (Sec-Fetch-Site)");
         }
         let host = match host(uri, headers) {
@@ -98,7 +121,11 @@ impl GuardRules {
             NamedHost::None => None,
             NamedHost::Contradicting => return forbidden("refused: give one Host"),
         };
-        if headers.get_all(ORIGIN).iter().any(|origin| !is_own_origin(origin, host.as_ref())) {
+        if headers
+            .get_all(ORIGIN)
+            .iter()
+            .any(|origin| !is_own_origin(origin, host.as_ref()))
+        {
             return forbidden("refused: a page of another site asks (Origin)");
         }
         let is_local = self.bound.is_loopback();
@@ -114,9 +141,10 @@ impl GuardRules {
         match &self.token {
             _ if is_open => None,
             Some(token) if carries(headers, token) => None,
-            Some(_) => {
-                Some((StatusCode::UNAUTHORIZED, "refused: send server.admin_token (Authorization: Bearer)"))
-            }
+            Some(_) => Some((
+                StatusCode::UNAUTHORIZED,
+                "refused: send server.admin_token (Authorization: Bearer)",
+            )),
             None if is_local => None,
             None => forbidden(
                 "refused: admin_listen is beyond loopback and there is no server.admin_token; \
@@ -142,9 +170,13 @@ impl GuardRules {
 /// True for a request with one `Authorization: Bearer` of the token.
 fn carries(headers: &HeaderMap, token: &AdminToken) -> bool {
     let mut given = headers.get_all(AUTHORIZATION).iter();
-    let (Some(given), None) = (given.next(), given.next()) else { return false };
+    let (Some(given), None) = (given.next(), given.next()) else {
+        return false;
+    };
     let bearer = given.as_bytes().split_at_checked(BEARER.len());
-    bearer.is_some_and(|(scheme, given)| scheme.eq_ignore_ascii_case(BEARER) && token.is(given.trim_ascii()))
+    bearer.is_some_and(|(scheme, given)| {
+        scheme.eq_ignore_ascii_case(BEARER) && token.is(given.trim_ascii())
+    })
 }
 
 /// The scheme of the token.
@@ -158,8 +190,13 @@ enum NamedHost {
 }
 
 fn host(uri: &Uri, headers: &HeaderMap) -> NamedHost {
-    let named = headers.get_all(HOST).iter().map(|value| value.to_str().ok().map(str::to_owned));
-    let named: Option<Vec<String>> = named.chain(uri.authority().map(|it| Some(it.to_string()))).collect();
+    let named = headers
+        .get_all(HOST)
+        .iter()
+        .map(|value| value.to_str().ok().map(str::to_owned));
+    let named: Option<Vec<String>> = named
+        .chain(uri.authority().map(|it| Some(it.to_string())))
+        .collect();
     match named.as_deref() {
         Some([]) => NamedHost::None,
         Some([first, others @ ..]) if headers.get_all(HOST).iter().count() <= 1 => {
@@ -175,11 +212,17 @@ fn host(uri: &Uri, headers: &HeaderMap) -> NamedHost {
 
 /// True for the origin of a page that this listener served itself.
 fn is_own_origin(origin: &HeaderValue, host: Option<&Authority>) -> bool {
-    let origin = origin.to_str().ok().and_then(|origin| Url::parse(origin).ok());
+    let origin = origin
+        .to_str()
+        .ok()
+        .and_then(|origin| Url::parse(origin).ok());
     let origin = origin.filter(|origin| matches!(origin.scheme(), "http" | "https"));
-    let (Some(origin), Some(host)) = (origin, host) else { return false };
+    let (Some(origin), Some(host)) = (origin, host) else {
+        return false;
+    };
     let usual = if origin.scheme() == "https" { 443 } else { 80 };
-    origin.host_str() == Some(host.host()) && origin.port() == host.port_u16().filter(|port| *port != usual)
+    origin.host_str() == Some(host.host())
+        && origin.port() == host.port_u16().filter(|port| *port != usual)
 }
 
 impl<S, B> Service<Request<B>> for AdminGuard<S>
@@ -195,17 +238,26 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let is_ours =
-            |mark: &&OwnMark| mark.is_on(request.headers()) || mark.is_on_delivery(request.headers());
+        let is_ours = |mark: &&OwnMark| {
+            mark.is_on(request.headers()) || mark.is_on_delivery(request.headers())
+        };
         if let Some(mark) = self.mark.as_ref().filter(is_ours) {
             let mut answer = refusal(StatusCode::LOOP_DETECTED, "this request was sent from here");
             mark.put_on(answer.headers_mut());
             return ready(Ok(answer)).boxed();
         }
-        match self.rules.refuse(request.method(), request.uri(), request.headers()) {
+        match self
+            .rules
+            .refuse(request.method(), request.uri(), request.headers())
+        {
             None => self.inner.call(request).boxed(),
             Some((status, why)) => {
-                let due = self.rules.log.lock().unwrap_or_else(PoisonError::into_inner).due(Instant::now());
+                let due = self
+                    .rules
+                    .log
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .due(Instant::now());
                 let more = match due {
                     Some(0) => String::new(),
                     Some(unsaid) => format!("; {unsaid} more since the last such line"),
@@ -225,7 +277,10 @@ fn refusal(status: StatusCode, why: &str) -> Response {
     let mut response = Response::new(body::whole(format!("{why}\n")));
     *response.status_mut() = status;
     let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    headers.insert(
+        CONTENT_TYPE,
+        HeaderValue::from_static("text/plain; charset=utf-8"),
+    );
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     if status == StatusCode::UNAUTHORIZED {
         headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
@@ -246,7 +301,11 @@ mod tests {
         let inner = service_fn(|_: Request<()>| ready(Ok(Response::new(body::whole("fine\n")))));
         let token = token.map(AdminToken::new);
         let guard = AdminGuard::new(inner, bound.parse().unwrap(), token);
-        let method = if path.starts_with("/clock") { Method::POST } else { Method::GET };
+        let method = if path.starts_with("/clock") {
+            Method::POST
+        } else {
+            Method::GET
+        };
         let mut request = Request::builder().method(method).uri(path);
         for (name, value) in headers {
             request = request.header(*name, *value);
@@ -260,7 +319,13 @@ mod tests {
 
     #[tokio::test]
     async fn pages_of_other_sites_get_nothing_read_or_done() {
-        for path in ["/status", "/metrics", "/live", "/explain/blog", "/clock/accept"] {
+        for path in [
+            "/status",
+            "/metrics",
+            "/live",
+            "/explain/blog",
+            "/clock/accept",
+        ] {
             for (foreign, more) in [
                 ("host", "evil.example"),
                 ("host", "evil.example:8079"),
@@ -276,15 +341,25 @@ mod tests {
                 ("sec-fetch-site", "same-site"),
             ] {
                 let own = ("host", "localhost:8079");
-                let headers =
-                    if foreign == "host" { vec![(foreign, more)] } else { vec![own, (foreign, more)] };
-                assert_eq!(ask("127.0.0.1", None, path, &headers).await, 403, "{path} {foreign}: {more}");
+                let headers = if foreign == "host" {
+                    vec![(foreign, more)]
+                } else {
+                    vec![own, (foreign, more)]
+                };
+                assert_eq!(
+                    ask("127.0.0.1", None, path, &headers).await,
+                    403,
+                    "{path} {foreign}: {more}"
+                );
             }
             let twice = [("host", "localhost"), ("host", "localhost")];
             assert_eq!(ask("127.0.0.1", None, path, &twice).await, 403, "{path}");
         }
         let absolute = "http://evil.example/status";
-        assert_eq!(ask("127.0.0.1", None, absolute, &[("host", "localhost")]).await, 403);
+        assert_eq!(
+            ask("127.0.0.1", None, absolute, &[("host", "localhost")]).await,
+            403
+        );
         assert_eq!(ask("127.0.0.1", None, "/status", &[]).await, 403);
     }
 
@@ -296,13 +371,27 @@ mod tests {
             assert_eq!(log.due(Instant::now()), None);
         }
         tokio::time::advance(LOG_EVERY).await;
-        assert_eq!((log.due(Instant::now()), log.due(Instant::now())), (Some(500), None));
+        assert_eq!(
+            (log.due(Instant::now()), log.due(Instant::now())),
+            (Some(500), None)
+        );
     }
 
     #[tokio::test]
     async fn the_operator_on_the_machine_is_answered() {
-        for host in ["127.0.0.1:8079", "localhost:8079", "LOCALHOST", "localhost.", "[::1]:9", "127.0.0.2"] {
-            assert_eq!(ask("127.0.0.1", None, "/status", &[("host", host)]).await, 200, "{host}");
+        for host in [
+            "127.0.0.1:8079",
+            "localhost:8079",
+            "LOCALHOST",
+            "localhost.",
+            "[::1]:9",
+            "127.0.0.2",
+        ] {
+            assert_eq!(
+                ask("127.0.0.1", None, "/status", &[("host", host)]).await,
+                200,
+                "{host}"
+            );
         }
         let page = [
             ("host", "localhost:8079"),
@@ -320,26 +409,63 @@ mod tests {
         let bearer = format!("Bearer {TOKEN}");
         for bound in ["0.0.0.0", "::", "192.0.2.7"] {
             for path in ["/live", "/ready", "/metrics"] {
-                assert_eq!(ask(bound, None, path, &[named]).await, 200, "{bound} {path}");
+                assert_eq!(
+                    ask(bound, None, path, &[named]).await,
+                    200,
+                    "{bound} {path}"
+                );
                 assert_eq!(ask(bound, None, path, &[]).await, 200, "{bound} {path}");
             }
             for path in ["/status", "/explain/blog", "/clock/accept"] {
-                assert_eq!(ask(bound, None, path, &[named]).await, 403, "{bound} {path}");
-                assert_eq!(ask(bound, None, path, &[named, ("authorization", &bearer)]).await, 403);
-                let token = Some(TOKEN);
-                assert_eq!(ask(bound, token, path, &[named]).await, 401, "{bound} {path}");
                 assert_eq!(
-                    ask(bound, token, path, &[named, ("authorization", "Bearer 0123456789abcdeg")]).await,
+                    ask(bound, None, path, &[named]).await,
+                    403,
+                    "{bound} {path}"
+                );
+                assert_eq!(
+                    ask(bound, None, path, &[named, ("authorization", &bearer)]).await,
+                    403
+                );
+                let token = Some(TOKEN);
+                assert_eq!(
+                    ask(bound, token, path, &[named]).await,
+                    401,
+                    "{bound} {path}"
+                );
+                assert_eq!(
+                    ask(
+                        bound,
+                        token,
+                        path,
+                        &[named, ("authorization", "Bearer 0123456789abcdeg")]
+                    )
+                    .await,
                     401
                 );
-                assert_eq!(ask(bound, token, path, &[named, ("authorization", TOKEN)]).await, 401);
-                assert_eq!(ask(bound, token, path, &[named, ("authorization", &bearer)]).await, 200);
-                let foreign = [named, ("authorization", &bearer), ("origin", "http://evil.example")];
+                assert_eq!(
+                    ask(bound, token, path, &[named, ("authorization", TOKEN)]).await,
+                    401
+                );
+                assert_eq!(
+                    ask(bound, token, path, &[named, ("authorization", &bearer)]).await,
+                    200
+                );
+                let foreign = [
+                    named,
+                    ("authorization", &bearer),
+                    ("origin", "http://evil.example"),
+                ];
                 assert_eq!(ask(bound, token, path, &foreign).await, 403);
             }
         }
         assert_eq!(
-            ask("127.0.0.1", Some(TOKEN), "/status", &[("host", "localhost")]).await,
+            ask(
+                "127.0.0.1",
+                Some(TOKEN),
+                "/status",
+                &[("host", "localhost")]
+            )
+            .await,
             401,
             "where there is one"
         );

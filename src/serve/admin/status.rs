@@ -135,7 +135,8 @@ pub struct FeedStatus {
     pub last_good_at: Option<String>,
     /// Time of the next poll.
     pub next_poll_at: Option<String>,
-    /// The reason for which it is not polled before that; `None` for a feed that is polled at its usual times.
+    /// The reason for which it is not polled before that; `None` for a feed that is polled at its
+    /// usual times.
     pub waits: Option<WaitStatus>,
     /// The address to which the publisher redirects for good, without its query.
     pub moved_to: Option<String>,
@@ -159,7 +160,8 @@ pub struct FeedStatus {
     pub suspects: usize,
     /// Items that change with every poll, with an edit that waits for the end of a day.
     pub deferred_edits: usize,
-    /// Time at which most of it was last seen being edited at once without a word on it; forgotten once it has rested from that.
+    /// Time at which most of it was last seen being edited at once without a word on it; forgotten
+    /// once it has rested from that.
     pub reformatted_at: Option<String>,
     /// Items held, tombstones included; null while the store cannot be read.
     pub items: Option<u64>,
@@ -171,7 +173,8 @@ pub struct FeedStatus {
     pub item_bytes: Option<u64>,
     /// Its push subscriptions.
     pub subscribers: SubscriberStatus,
-    /// Requests that wait for a change now: long polls and streams of events. Subscriptions are counted apart.
+    /// Requests that wait for a change now: long polls and streams of events. Subscriptions are
+    /// counted apart.
     pub waiters: usize,
 }
 
@@ -227,7 +230,12 @@ pub struct FaultStatus {
 impl From<&FaultNote> for FaultStatus {
     fn from(note: &FaultNote) -> Self {
         let (whose, text, status) = (note.kind.whose(), note.kind.to_string(), note.kind.status());
-        Self { whose, text, status, since: note.since.rfc3339() }
+        Self {
+            whose,
+            text,
+            status,
+            since: note.since.rfc3339(),
+        }
     }
 }
 

@@ -1,4 +1,5 @@
-//! A chunked body on its way: where it ends, and that everybody finds its end there; not what it holds.
+//! A chunked body on its way: where it ends, and that everybody finds its end there; not what it
+//! holds.
 
 use super::{head::is_token, malformed::MalformedRequest};
 
@@ -14,8 +15,8 @@ const EXTENSIONS_BYTES_MAX: usize = 12 << 10;
 const TRAILERS_BYTES_MAX: usize = 8 << 10;
 /// Trailers of a body.
 const TRAILERS_MAX: usize = 32;
-/// Fields that say how a message is read, sent on, or who sends it: at its end they come too late, and readers that merge them
-/// into the head are deceived (RFC 9110 section 6.5.1).
+/// Fields that say how a message is read, sent on, or who sends it: at its end they come too late,
+/// and readers that merge them into the head are deceived (RFC 9110 section 6.5.1).
 const FORBIDDEN_TRAILERS: &[&str] = &[
     "authorization",
     "cache-control",
@@ -94,11 +95,27 @@ impl ChunkedBody {
             }
             match self.take(*byte) {
                 Ok(false) => passed += 1,
-                Ok(true) => return ChunkedBytes { passed: passed + 1, ended: true, fault: None },
-                Err(fault) => return ChunkedBytes { passed, ended: false, fault: Some(fault) },
+                Ok(true) => {
+                    return ChunkedBytes {
+                        passed: passed + 1,
+                        ended: true,
+                        fault: None,
+                    };
+                }
+                Err(fault) => {
+                    return ChunkedBytes {
+                        passed,
+                        ended: false,
+                        fault: Some(fault),
+                    };
+                }
             }
         }
-        ChunkedBytes { passed, ended: false, fault: None }
+        ChunkedBytes {
+            passed,
+            ended: false,
+            fault: None,
+        }
     }
 
     /// Takes a byte outside of data; true when the body ends with it.
@@ -110,7 +127,11 @@ impl ChunkedBody {
             (ChunkStep::Extension, b'\r') => self.step = ChunkStep::SizeLf,
             (ChunkStep::Extension, byte) => self.extension_byte(byte)?,
             (ChunkStep::SizeLf, b'\n') => {
-                self.step = if self.left == 0 { ChunkStep::Trailer } else { ChunkStep::Data };
+                self.step = if self.left == 0 {
+                    ChunkStep::Trailer
+                } else {
+                    ChunkStep::Data
+                };
                 (self.digits, self.extension) = (0, 0);
             }
             (ChunkStep::DataCr, b'\r') => self.step = ChunkStep::DataLf,
@@ -118,7 +139,8 @@ impl ChunkedBody {
             (ChunkStep::DataCr | ChunkStep::DataLf, _) => return Err(MalformedRequest::ChunkEnd),
             (ChunkStep::Trailer, b'\r') => self.step = ChunkStep::TrailerLf,
             (ChunkStep::TrailerLf, b'\n') => return self.trailer_line(),
-            (ChunkStep::Trailer, b'\n') | (ChunkStep::SizeLf | ChunkStep::TrailerLf | ChunkStep::Data, _) => {
+            (ChunkStep::Trailer, b'\n')
+            | (ChunkStep::SizeLf | ChunkStep::TrailerLf | ChunkStep::Data, _) => {
                 return Err(MalformedRequest::LineEnd);
             }
             (ChunkStep::Trailer, byte) => self.trailer_byte(byte)?,
@@ -130,11 +152,22 @@ impl ChunkedBody {
         if byte == b'\n' && self.digits > 0 {
             return Err(MalformedRequest::LineEnd);
         }
-        let digit = char::from(byte).to_digit(16).ok_or(MalformedRequest::ChunkSize)?;
+        let digit = char::from(byte)
+            .to_digit(16)
+            .ok_or(MalformedRequest::ChunkSize)?;
         self.digits += 1;
-        let size = self.left.checked_mul(16).map(|size| size + u64::from(digit));
-        self.left = size.filter(|size| *size <= CHUNK_BYTES_MAX).ok_or(MalformedRequest::ChunkSize)?;
-        if self.digits > SIZE_DIGITS_MAX { Err(MalformedRequest::ChunkSize) } else { Ok(()) }
+        let size = self
+            .left
+            .checked_mul(16)
+            .map(|size| size + u64::from(digit));
+        self.left = size
+            .filter(|size| *size <= CHUNK_BYTES_MAX)
+            .ok_or(MalformedRequest::ChunkSize)?;
+        if self.digits > SIZE_DIGITS_MAX {
+            Err(MalformedRequest::ChunkSize)
+        } else {
+            Ok(())
+        }
     }
 
     fn extension_byte(&mut self, byte: u8) -> Result<(), MalformedRequest> {
@@ -144,7 +177,11 @@ impl ChunkedBody {
             return Err(MalformedRequest::LineEnd);
         }
         let fits = self.extension <= EXTENSION_BYTES_MAX && self.extensions <= EXTENSIONS_BYTES_MAX;
-        if fits { Ok(()) } else { Err(MalformedRequest::ChunkExtension) }
+        if fits {
+            Ok(())
+        } else {
+            Err(MalformedRequest::ChunkExtension)
+        }
     }
 
     fn trailer_byte(&mut self, byte: u8) -> Result<(), MalformedRequest> {
@@ -168,11 +205,17 @@ impl ChunkedBody {
         }
         let colon = memchr::memchr(b':', &line).ok_or(MalformedRequest::Trailer)?;
         let (name, value) = line.split_at(colon);
-        if !is_token(name) || value.iter().any(|byte| byte.is_ascii_control() && *byte != b'\t') {
+        if !is_token(name)
+            || value
+                .iter()
+                .any(|byte| byte.is_ascii_control() && *byte != b'\t')
+        {
             return Err(MalformedRequest::Trailer);
         }
         // Some take `_` for `-`.
-        let name = String::from_utf8_lossy(name).to_ascii_lowercase().replace('_', "-");
+        let name = String::from_utf8_lossy(name)
+            .to_ascii_lowercase()
+            .replace('_', "-");
         if FORBIDDEN_TRAILERS.contains(&name.as_str()) || name.starts_with("x-forwarded-") {
             return Err(MalformedRequest::ForbiddenTrailer);
         }

@@ -1,5 +1,5 @@
-//! The requests on a connection, one behind the other: where each head and each body ends, as far as the bytes have come;
-//! not where they come from.
+//! The requests on a connection, one behind the other: where each head and each body ends, as far
+//! as the bytes have come; not where they come from.
 
 use super::{
     chunks::ChunkedBody,
@@ -8,7 +8,8 @@ use super::{
     malformed::MalformedRequest,
 };
 
-/// The first bytes of a connection of HTTP/2, which checks its requests by itself (RFC 9113 section 3.4).
+/// The first bytes of a connection of HTTP/2, which checks its requests by itself (RFC 9113 section
+/// 3.4).
 const HTTP_2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// The first byte of a TLS handshake.
 const TLS_HANDSHAKE: u8 = 0x16;
@@ -32,7 +33,10 @@ enum FramePlace {
     /// So many bytes before the end of a body.
     Body { left: u64, upgrades: bool },
     /// In a chunked body.
-    Chunks { body: Box<ChunkedBody>, upgrades: bool },
+    Chunks {
+        body: Box<ChunkedBody>,
+        upgrades: bool,
+    },
     /// Behind a request whose answer may end HTTP on this connection.
     Upgrade,
     /// Beyond HTTP/1: everything passes.
@@ -86,25 +90,52 @@ impl RequestFrames {
         loop {
             let rest = &bytes[passed..];
             let step = match &mut self.place {
-                FramePlace::Upgrade => return CheckedBytes { passed, then: Then::Answer },
-                _ if rest.is_empty() => return CheckedBytes { passed, then: Then::More },
-                FramePlace::Opaque => return CheckedBytes { passed: bytes.len(), then: Then::More },
-                FramePlace::Start if rest.starts_with(HTTP_2_PREFACE) => PlaceStep::on(0, FramePlace::Opaque),
+                FramePlace::Upgrade => {
+                    return CheckedBytes {
+                        passed,
+                        then: Then::Answer,
+                    };
+                }
+                _ if rest.is_empty() => {
+                    return CheckedBytes {
+                        passed,
+                        then: Then::More,
+                    };
+                }
+                FramePlace::Opaque => {
+                    return CheckedBytes {
+                        passed: bytes.len(),
+                        then: Then::More,
+                    };
+                }
+                FramePlace::Start if rest.starts_with(HTTP_2_PREFACE) => {
+                    PlaceStep::on(0, FramePlace::Opaque)
+                }
                 FramePlace::Start if HTTP_2_PREFACE.starts_with(rest) => PlaceStep::stay(0),
                 FramePlace::Start => PlaceStep::on(0, FramePlace::Head(HeadLines::default())),
                 FramePlace::Head(lines) => match lines.look(rest) {
                     Ok(HeadLook::Part) => PlaceStep::stay(0),
                     Ok(HeadLook::Escape { line, as_one }) => {
                         *lines = HeadLines::default();
-                        return CheckedBytes { passed, then: Then::Escape { line, as_one } };
+                        return CheckedBytes {
+                            passed,
+                            then: Then::Escape { line, as_one },
+                        };
                     }
                     Ok(HeadLook::Whole(length, head)) => {
                         self.heads += 1;
                         PlaceStep::on(length, FramePlace::after(head))
                     }
                     Err(fault) => {
-                        let refused = RefusedRequest { request: self.heads + 1, fault, in_head: true };
-                        return CheckedBytes { passed, then: Then::Refuse(refused) };
+                        let refused = RefusedRequest {
+                            request: self.heads + 1,
+                            fault,
+                            in_head: true,
+                        };
+                        return CheckedBytes {
+                            passed,
+                            then: Then::Refuse(refused),
+                        };
                     }
                 },
                 FramePlace::Body { left, upgrades } => {
@@ -120,8 +151,15 @@ impl RequestFrames {
                 FramePlace::Chunks { body, upgrades } => {
                     let chunks = body.follow(rest);
                     if let Some(fault) = chunks.fault {
-                        let refused = RefusedRequest { request: self.heads, fault, in_head: false };
-                        return CheckedBytes { passed: passed + chunks.passed, then: Then::Refuse(refused) };
+                        let refused = RefusedRequest {
+                            request: self.heads,
+                            fault,
+                            in_head: false,
+                        };
+                        return CheckedBytes {
+                            passed: passed + chunks.passed,
+                            then: Then::Refuse(refused),
+                        };
                     }
                     let upgrades = *upgrades;
                     if chunks.ended {
@@ -134,14 +172,23 @@ impl RequestFrames {
             passed += step.passed;
             match step.place {
                 Some(place) => self.place = place,
-                None => return CheckedBytes { passed, then: Then::More },
+                None => {
+                    return CheckedBytes {
+                        passed,
+                        then: Then::More,
+                    };
+                }
             }
         }
     }
 
     /// Goes on behind a request that was answered.
     pub(super) fn answered(&mut self, is_opaque: bool) {
-        self.place = if is_opaque { FramePlace::Opaque } else { FramePlace::behind(false) };
+        self.place = if is_opaque {
+            FramePlace::Opaque
+        } else {
+            FramePlace::behind(false)
+        };
     }
 
     /// Number of the last request whose head passed; the first is 1.
@@ -151,7 +198,11 @@ impl RequestFrames {
 
     /// Number of the next request.
     pub(super) fn refuse_next(&self, fault: MalformedRequest) -> RefusedRequest {
-        RefusedRequest { request: self.heads + 1, fault, in_head: true }
+        RefusedRequest {
+            request: self.heads + 1,
+            fault,
+            in_head: true,
+        }
     }
 
     /// True while nothing goes on before the last request is answered.
@@ -161,7 +212,10 @@ impl RequestFrames {
 
     /// True in a body: its sender may still be sending when it is hung up on.
     pub(super) fn is_in_body(&self) -> bool {
-        matches!(self.place, FramePlace::Body { .. } | FramePlace::Chunks { .. })
+        matches!(
+            self.place,
+            FramePlace::Body { .. } | FramePlace::Chunks { .. }
+        )
     }
 }
 
@@ -183,11 +237,17 @@ struct PlaceStep {
 
 impl PlaceStep {
     fn on(passed: usize, place: FramePlace) -> Self {
-        Self { passed, place: Some(place) }
+        Self {
+            passed,
+            place: Some(place),
+        }
     }
 
     fn stay(passed: usize) -> Self {
-        Self { passed, place: None }
+        Self {
+            passed,
+            place: None,
+        }
     }
 }
 
@@ -197,12 +257,19 @@ impl FramePlace {
         match head.body {
             BodyFraming::Length(0) => Self::behind(upgrades),
             BodyFraming::Length(left) => Self::Body { left, upgrades },
-            BodyFraming::Chunked => Self::Chunks { body: Box::default(), upgrades },
+            BodyFraming::Chunked => Self::Chunks {
+                body: Box::default(),
+                upgrades,
+            },
         }
     }
 
     fn behind(upgrades: bool) -> Self {
-        if upgrades { Self::Upgrade } else { Self::Head(HeadLines::default()) }
+        if upgrades {
+            Self::Upgrade
+        } else {
+            Self::Head(HeadLines::default())
+        }
     }
 }
 
@@ -212,10 +279,14 @@ impl HeadLines {
         if self.looked == 0 {
             check_first(bytes[0])?;
         }
-        while let Some(end) = memchr::memchr(b'\n', &bytes[self.looked..]).map(|at| self.looked + at) {
+        while let Some(end) =
+            memchr::memchr(b'\n', &bytes[self.looked..]).map(|at| self.looked + at)
+        {
             self.looked = end + 1;
             let start = std::mem::replace(&mut self.line, end + 1);
-            let line = bytes[start..end].strip_suffix(b"\r").ok_or(MalformedRequest::LineEnd)?;
+            let line = bytes[start..end]
+                .strip_suffix(b"\r")
+                .ok_or(MalformedRequest::LineEnd)?;
             check_lengths(self.request_line.is_none(), line.len(), end + 1)?;
             match self.request_line {
                 // Some send an empty line behind a body (RFC 9112 section 2.2).
@@ -223,7 +294,10 @@ impl HeadLines {
                 None => {
                     if let Some(as_one) = escaped(line) {
                         let as_one = [&bytes[..start], &as_one].concat();
-                        return Ok(HeadLook::Escape { line: start + line.len(), as_one });
+                        return Ok(HeadLook::Escape {
+                            line: start + line.len(),
+                            as_one,
+                        });
                     }
                     check_request_line(line)?;
                     self.request_line = Some((start, start + line.len()));
@@ -236,7 +310,11 @@ impl HeadLines {
             }
         }
         self.looked = bytes.len();
-        check_lengths(self.request_line.is_none(), bytes.len() - self.line, bytes.len())?;
+        check_lengths(
+            self.request_line.is_none(),
+            bytes.len() - self.line,
+            bytes.len(),
+        )?;
         Ok(HeadLook::Part)
     }
 }

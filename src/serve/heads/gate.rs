@@ -1,5 +1,6 @@
-//! The gate that the bytes of a connection pass on their way to the HTTP library. In the place of a head that does not pass
-//! the library reads a request of ours, so that the refusal goes out behind the answers to the requests before it.
+//! The gate that the bytes of a connection pass on their way to the HTTP library. In the place of a
+//! head that does not pass the library reads a request of ours, so that the refusal goes out behind
+//! the answers to the requests before it.
 
 use super::{
     frames::{CheckedBytes, RequestFrames, Then},
@@ -28,14 +29,17 @@ use tokio::{
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// Bytes that are read at once while something is held back.
 const READ_BYTES: usize = 4 << 10;
-/// Bytes that are read and thrown away behind a refusal: a sender that is cut off while it sends does not read the answer.
+/// Bytes that are read and thrown away behind a refusal: a sender that is cut off while it sends
+/// does not read the answer.
 const LINGER_BYTES: usize = 1 << 20;
 /// Time for which they are waited for.
 const LINGER_TIME: Duration = Duration::from_secs(2);
-/// The request that is read in the place of one that is refused. Nobody else's passes the gate with this target.
+/// The request that is read in the place of one that is refused. Nobody else's passes the gate with
+/// this target.
 const IN_ITS_PLACE: &[u8] = b"GET * HTTP/1.1\r\nhost: refused.invalid\r\nconnection: close\r\n\r\n";
 
-/// The side of a gate that the service of its connection sees: it counts the requests and says when they are answered.
+/// The side of a gate that the service of its connection sees: it counts the requests and says when
+/// they are answered.
 #[derive(Debug, Default)]
 pub(in crate::serve) struct GateHandle {
     begun: AtomicU64,
@@ -46,14 +50,18 @@ pub(in crate::serve) struct GateHandle {
 }
 
 impl GateHandle {
-    /// Number of the request that the service has just received. The library hands them on in their order.
+    /// Number of the request that the service has just received. The library hands them on in their
+    /// order.
     pub(in crate::serve) fn begin(&self) -> u64 {
         self.begun.fetch_add(1, Ordering::AcqRel) + 1
     }
 
     /// The fault of a request, as far as its bytes have come.
     pub(in crate::serve) fn fault(&self, request: u64) -> Option<MalformedRequest> {
-        self.refused.get().filter(|(refused, _)| *refused == request).map(|(_, fault)| *fault)
+        self.refused
+            .get()
+            .filter(|(refused, _)| *refused == request)
+            .map(|(_, fault)| *fault)
     }
 
     /// A request is answered; with 101 the bytes behind it are no HTTP any more.
@@ -82,7 +90,8 @@ pub(in crate::serve) struct RequestGate<I> {
 /// The end of what passes.
 #[derive(Clone, Copy, Debug)]
 enum End {
-    /// The head of the request with this number has a fault, and is answered behind those before it.
+    /// The head of the request with this number has a fault, and is answered behind those before
+    /// it.
     Refused(u64),
     /// A request of ours stands in its place.
     Asked,
@@ -112,7 +121,8 @@ impl<I: AsyncRead + AsyncWrite> RequestGate<I> {
         self.handle.clone()
     }
 
-    /// True for a peer that begins as HTTP/2 does (RFC 9113 section 3.4). Reads as much as that takes, and hands on nothing yet.
+    /// True for a peer that begins as HTTP/2 does (RFC 9113 section 3.4). Reads as much as that
+    /// takes, and hands on nothing yet.
     pub(in crate::serve) async fn begins_as_http2(&mut self) -> Result<bool> {
         poll_fn(|cx| {
             loop {
@@ -122,7 +132,14 @@ impl<I: AsyncRead + AsyncWrite> RequestGate<I> {
                 }
                 // What began and does not go on is refused like any other head.
                 let timer = || Box::pin(tokio::time::sleep(HEAD_TIME));
-                if known > 0 && self.head_timer.get_or_insert_with(timer).as_mut().poll(cx).is_ready() {
+                if known > 0
+                    && self
+                        .head_timer
+                        .get_or_insert_with(timer)
+                        .as_mut()
+                        .poll(cx)
+                        .is_ready()
+                {
                     return Poll::Ready(Ok(false));
                 }
                 if known == PREFACE.len() || ready!(self.poll_more(cx))? == 0 {
@@ -144,8 +161,13 @@ impl<I: AsyncRead + AsyncWrite> RequestGate<I> {
         }
     }
 
-    /// Reads into the reader's memory, where nothing is held, and takes back what may not pass yet. `None` when nothing may.
-    fn poll_through(&mut self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<Result<Option<()>>> {
+    /// Reads into the reader's memory, where nothing is held, and takes back what may not pass yet.
+    /// `None` when nothing may.
+    fn poll_through(
+        &mut self,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<Result<Option<()>>> {
         let before = buf.filled().len();
         ready!(self.inner.as_mut().poll_read(cx, buf))?;
         let fresh = &buf.filled()[before..];
@@ -159,7 +181,8 @@ impl<I: AsyncRead + AsyncWrite> RequestGate<I> {
         Poll::Ready(Ok((passed > 0).then_some(())))
     }
 
-    /// Checks what is held, and reads more if that is needed. `None` when there may be something to hand on.
+    /// Checks what is held, and reads more if that is needed. `None` when there may be something to
+    /// hand on.
     fn poll_held(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<()>>> {
         let CheckedBytes { passed, then } = self.frames.check(&self.held);
         self.good = passed;
@@ -179,7 +202,8 @@ impl<I: AsyncRead + AsyncWrite> RequestGate<I> {
     fn poll_answer(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<()>>> {
         self.handle.waiting.register(cx.waker());
         if self.handle.answered.load(Ordering::Acquire) >= self.frames.last_request() {
-            self.frames.answered(self.handle.is_opaque.load(Ordering::Acquire));
+            self.frames
+                .answered(self.handle.is_opaque.load(Ordering::Acquire));
             return Poll::Ready(Ok(None));
         }
         while self.held.len() < HEAD_BYTES_MAX {
@@ -192,7 +216,9 @@ impl<I: AsyncRead + AsyncWrite> RequestGate<I> {
 
     /// Reads more of a head.
     fn poll_rest_of_head(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<()>>> {
-        let timer = self.head_timer.get_or_insert_with(|| Box::pin(tokio::time::sleep(HEAD_TIME)));
+        let timer = self
+            .head_timer
+            .get_or_insert_with(|| Box::pin(tokio::time::sleep(HEAD_TIME)));
         let fault = if timer.as_mut().poll(cx).is_ready() {
             MalformedRequest::Slow
         } else if ready!(self.poll_more(cx))? == 0 {
@@ -213,7 +239,8 @@ impl<I: AsyncRead + AsyncWrite> RequestGate<I> {
         Poll::Ready(Ok(read.filled().len()))
     }
 
-    /// Refuses what has a fault, behind what is good; and puts an escaped request line in the place of one that is not.
+    /// Refuses what has a fault, behind what is good; and puts an escaped request line in the place
+    /// of one that is not.
     fn follow(&mut self, then: &Then) {
         if let Then::Escape { line, as_one } = then {
             let rest = self.held.split_off(self.good + line);
@@ -225,8 +252,11 @@ impl<I: AsyncRead + AsyncWrite> RequestGate<I> {
         let _ = self.handle.refused.set((refused.request, refused.fault));
         self.head_timer = None;
         self.held.truncate(self.good);
-        self.end =
-            Some(if refused.in_head { End::Refused(refused.request) } else { End::Broken(refused.fault) });
+        self.end = Some(if refused.in_head {
+            End::Refused(refused.request)
+        } else {
+            End::Broken(refused.fault)
+        });
     }
 
     /// Reads nothing more that counts. `None` when there is something to hand on.
@@ -237,7 +267,8 @@ impl<I: AsyncRead + AsyncWrite> RequestGate<I> {
             End::Refused(request) => {
                 self.handle.waiting.register(cx.waker());
                 if self.handle.answered.load(Ordering::Acquire) + 1 < request {
-                    // Those before it are not answered, and nobody waits for them when the stream ends.
+                    // Those before it are not answered, and nobody waits for them when the stream
+                    // ends.
                     return self.poll_discard(cx).map(|()| Ok(Some(())));
                 }
                 self.held.extend_from_slice(IN_ITS_PLACE);
@@ -248,12 +279,15 @@ impl<I: AsyncRead + AsyncWrite> RequestGate<I> {
         }
     }
 
-    /// Throws away what comes, up to the end of the stream; a stream that does not end, or that is long, is left.
+    /// Throws away what comes, up to the end of the stream; a stream that does not end, or that is
+    /// long, is left.
     fn poll_discard(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let mut bytes = [0; READ_BYTES];
         while self.discarded < LINGER_BYTES {
             let mut read = ReadBuf::new(&mut bytes);
-            if ready!(self.inner.as_mut().poll_read(cx, &mut read)).is_err() || read.filled().is_empty() {
+            if ready!(self.inner.as_mut().poll_read(cx, &mut read)).is_err()
+                || read.filled().is_empty()
+            {
                 return Poll::Ready(());
             }
             self.discarded += read.filled().len();
@@ -263,7 +297,11 @@ impl<I: AsyncRead + AsyncWrite> RequestGate<I> {
 }
 
 impl<I: AsyncRead + AsyncWrite> AsyncRead for RequestGate<I> {
-    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<Result<()>> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<Result<()>> {
         let gate = self.get_mut();
         loop {
             if gate.good > 0 {
@@ -293,15 +331,17 @@ impl<I: AsyncRead + AsyncWrite> AsyncWrite for RequestGate<I> {
         self.get_mut().inner.as_mut().poll_flush(cx)
     }
 
-    /// Ends our side, and reads on for a moment where more may be on its way: bytes that nobody reads would take the answer
-    /// with them.
+    /// Ends our side, and reads on for a moment where more may be on its way: bytes that nobody
+    /// reads would take the answer with them.
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<()>> {
         let gate = self.get_mut();
         ready!(gate.inner.as_mut().poll_shutdown(cx))?;
         if gate.end.is_none() && !gate.frames.is_in_body() {
             return Poll::Ready(Ok(()));
         }
-        let lingering = gate.lingering.get_or_insert_with(|| Box::pin(tokio::time::sleep(LINGER_TIME)));
+        let lingering = gate
+            .lingering
+            .get_or_insert_with(|| Box::pin(tokio::time::sleep(LINGER_TIME)));
         if lingering.as_mut().poll(cx).is_ready() || gate.discarded >= LINGER_BYTES {
             return Poll::Ready(Ok(()));
         }

@@ -1,4 +1,5 @@
-//! The head of one request, whole: is it one that everybody reads alike? Its bytes, not its meaning.
+//! The head of one request, whole: is it one that everybody reads alike? Its bytes, not its
+//! meaning.
 
 use super::{
     limits::{HEAD_BYTES_MAX, HEADER_LINES_MAX, REQUEST_LINE_BYTES_MAX},
@@ -11,8 +12,16 @@ use std::net::Ipv6Addr;
 const BODY_BYTES_MAX: u64 = i64::MAX as u64;
 /// Bytes of a header line beside its name and its value.
 const LINE_BYTES: usize = ": \r\n".len();
-/// Transfer codings that exist (RFC 9112 section 7): they are not supported, while others are mistakes.
-const KNOWN_CODINGS: &[&str] = &["gzip", "x-gzip", "deflate", "compress", "x-compress", "identity"];
+/// Transfer codings that exist (RFC 9112 section 7): they are not supported, while others are
+/// mistakes.
+const KNOWN_CODINGS: &[&str] = &[
+    "gzip",
+    "x-gzip",
+    "deflate",
+    "compress",
+    "x-compress",
+    "identity",
+];
 /// Headers that say where a body ends.
 const FRAMING_HEADERS: &[&str] = &["content-length", "transfer-encoding"];
 
@@ -41,7 +50,8 @@ struct RequestLine<'a> {
     is_http_11: bool,
 }
 
-/// Checks a head: its request line, without the line's end, and the header lines that follow, up to the empty one.
+/// Checks a head: its request line, without the line's end, and the header lines that follow, up to
+/// the empty one.
 pub(super) fn check_head(line: &[u8], headers: &[u8]) -> Result<CheckedHead, MalformedRequest> {
     let line = request_line(line)?;
     let mut parsed = [httparse::EMPTY_HEADER; HEADER_LINES_MAX];
@@ -59,8 +69,8 @@ pub(super) fn check_head(line: &[u8], headers: &[u8]) -> Result<CheckedHead, Mal
     })
 }
 
-/// Checks a head that HTTP/2 brought, by the same rules: an origin gets it as one of HTTP/1. Pieces of a cookie are one line there
-/// (RFC 9113 section 8.2.3).
+/// Checks a head that HTTP/2 brought, by the same rules: an origin gets it as one of HTTP/1. Pieces
+/// of a cookie are one line there (RFC 9113 section 8.2.3).
 pub(in crate::serve) fn check_decoded<B>(request: &Request<B>) -> Result<(), MalformedRequest> {
     let (uri, headers) = (request.uri(), request.headers());
     let target = uri.path_and_query().map_or("", |target| target.as_str());
@@ -70,22 +80,36 @@ pub(in crate::serve) fn check_decoded<B>(request: &Request<B>) -> Result<(), Mal
     if uri.path() == "*" && request.method() != Method::OPTIONS {
         return Err(MalformedRequest::Asterisk);
     }
-    if uri.authority().is_some_and(|authority| !is_host(authority.as_str().as_bytes())) {
+    if uri
+        .authority()
+        .is_some_and(|authority| !is_host(authority.as_str().as_bytes()))
+    {
         return Err(MalformedRequest::Host);
     }
-    let bytes: usize =
-        headers.iter().map(|(name, value)| name.as_str().len() + value.len() + LINE_BYTES).sum();
+    let bytes: usize = headers
+        .iter()
+        .map(|(name, value)| name.as_str().len() + value.len() + LINE_BYTES)
+        .sum();
     if target.len() + bytes > HEAD_BYTES_MAX {
         return Err(MalformedRequest::LongHead);
     }
     if headers.iter().filter(|(name, _)| *name != COOKIE).count() > HEADER_LINES_MAX {
         return Err(MalformedRequest::ManyHeaders);
     }
-    let lines =
-        headers.iter().map(|(name, value)| httparse::Header { name: name.as_str(), value: value.as_bytes() });
+    let lines = headers.iter().map(|(name, value)| httparse::Header {
+        name: name.as_str(),
+        value: value.as_bytes(),
+    });
     let lines: Vec<_> = lines.collect();
     check_look_alikes(&lines)?;
-    body_framing(RequestLine { authority: None, is_http_11: true }, &lines).map(|_| ())
+    body_framing(
+        RequestLine {
+            authority: None,
+            is_http_11: true,
+        },
+        &lines,
+    )
+    .map(|_| ())
 }
 
 /// Checks a request line by itself.
@@ -128,18 +152,24 @@ fn request_line(line: &[u8]) -> Result<RequestLine<'_>, MalformedRequest> {
         b"*" => return Err(MalformedRequest::Asterisk),
         _ => Some(authority(target).ok_or(MalformedRequest::Target)?),
     };
-    Ok(RequestLine { authority, is_http_11 })
+    Ok(RequestLine {
+        authority,
+        is_http_11,
+    })
 }
 
-/// True for the characters of a target; beside those of RFC 3986 some that old readers do not escape, if the library takes
-/// them. A fragment is never sent.
+/// True for the characters of a target; beside those of RFC 3986 some that old readers do not
+/// escape, if the library takes them. A fragment is never sent.
 fn is_of_target(target: &[u8]) -> bool {
-    let is_usual = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@/?%[]".contains(byte);
-    target.iter().all(is_usual) || (memchr::memchr(b'#', target).is_none() && Uri::try_from(target).is_ok())
+    let is_usual =
+        |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@/?%[]".contains(byte);
+    target.iter().all(is_usual)
+        || (memchr::memchr(b'#', target).is_none() && Uri::try_from(target).is_ok())
 }
 
-/// A request line whose target holds a quotation mark in its query, or a grave accent before that: the library takes neither,
-/// and curl sends both as they are. Escaped, they mean the same (RFC 3986 section 2.4). `None` for every other line.
+/// A request line whose target holds a quotation mark in its query, or a grave accent before that:
+/// the library takes neither, and curl sends both as they are. Escaped, they mean the same (RFC
+/// 3986 section 2.4). `None` for every other line.
 pub(super) fn escaped(line: &[u8]) -> Option<Vec<u8>> {
     let start = memchr::memchr(b' ', line)? + 1;
     let end = start + memchr::memchr(b' ', &line[start..])?;
@@ -185,7 +215,10 @@ fn header_fault(headers: &[u8]) -> MalformedRequest {
             [b' ' | b'\t', ..] => return MalformedRequest::Folded,
             [.., b' ' | b'\t'] => return MalformedRequest::SpaceBeforeColon,
             name if !is_token(name) => return MalformedRequest::HeaderName,
-            _ if value.iter().any(|byte| byte.is_ascii_control() && *byte != b'\t') => {
+            _ if value
+                .iter()
+                .any(|byte| byte.is_ascii_control() && *byte != b'\t') =>
+            {
                 return MalformedRequest::HeaderValue;
             }
             _ => {}
@@ -196,10 +229,16 @@ fn header_fault(headers: &[u8]) -> MalformedRequest {
 
 /// The values of a header.
 fn values<'a>(lines: &'a [httparse::Header<'a>], name: &'a str) -> impl Iterator<Item = &'a [u8]> {
-    lines.iter().filter(move |line| line.name.eq_ignore_ascii_case(name)).map(|line| line.value.trim_ascii())
+    lines
+        .iter()
+        .filter(move |line| line.name.eq_ignore_ascii_case(name))
+        .map(|line| line.value.trim_ascii())
 }
 
-fn check_host(line: RequestLine<'_>, lines: &[httparse::Header<'_>]) -> Result<(), MalformedRequest> {
+fn check_host(
+    line: RequestLine<'_>,
+    lines: &[httparse::Header<'_>],
+) -> Result<(), MalformedRequest> {
     let mut hosts = values(lines, "host");
     let host = match (hosts.next(), hosts.next()) {
         (_, Some(_)) => return Err(MalformedRequest::TwoHosts),
@@ -210,7 +249,9 @@ fn check_host(line: RequestLine<'_>, lines: &[httparse::Header<'_>]) -> Result<(
     if !is_host(host) {
         return Err(MalformedRequest::Host);
     }
-    let Some((authority, port)) = line.authority else { return Ok(()) };
+    let Some((authority, port)) = line.authority else {
+        return Ok(());
+    };
     if !without_port(host, port).eq_ignore_ascii_case(without_port(authority, port)) {
         return Err(MalformedRequest::HostMismatch);
     }
@@ -219,13 +260,18 @@ fn check_host(line: RequestLine<'_>, lines: &[httparse::Header<'_>]) -> Result<(
 
 /// A host without the port that it has anyway, be it spelt out or empty.
 fn without_port<'a>(host: &'a [u8], default: &[u8]) -> &'a [u8] {
-    host.strip_suffix(default).or_else(|| host.strip_suffix(b":")).unwrap_or(host)
+    host.strip_suffix(default)
+        .or_else(|| host.strip_suffix(b":"))
+        .unwrap_or(host)
 }
 
-/// True for a name or an address, with a port, with an empty one (RFC 3986 section 3.2.3), or without.
+/// True for a name or an address, with a port, with an empty one (RFC 3986 section 3.2.3), or
+/// without.
 fn is_host(host: &[u8]) -> bool {
     let is_port = |port: &[u8]| {
-        let port = port.strip_prefix(b":").and_then(|port| std::str::from_utf8(port).ok());
+        let port = port
+            .strip_prefix(b":")
+            .and_then(|port| std::str::from_utf8(port).ok());
         let is_number = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
         port.is_some_and(|port| port.is_empty() || (is_number(port) && port.parse::<u16>().is_ok()))
     };
@@ -233,9 +279,16 @@ fn is_host(host: &[u8]) -> bool {
         [b'[', ..] => memchr::memchr(b']', host).map(|end| end + 1),
         _ => Some(memchr::memchr(b':', host).unwrap_or(host.len())),
     };
-    let Some((name, port)) = end.map(|end| host.split_at(end)) else { return false };
-    let is_name = match name.strip_prefix(b"[").and_then(|name| name.strip_suffix(b"]")) {
-        Some(address) => std::str::from_utf8(address).is_ok_and(|text| text.parse::<Ipv6Addr>().is_ok()),
+    let Some((name, port)) = end.map(|end| host.split_at(end)) else {
+        return false;
+    };
+    let is_name = match name
+        .strip_prefix(b"[")
+        .and_then(|name| name.strip_suffix(b"]"))
+    {
+        Some(address) => {
+            std::str::from_utf8(address).is_ok_and(|text| text.parse::<Ipv6Addr>().is_ok())
+        }
         None => {
             let is_of_name = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~".contains(byte);
             !name.is_empty() && name.iter().all(is_of_name)
@@ -244,13 +297,22 @@ fn is_host(host: &[u8]) -> bool {
     is_name && (port.is_empty() || is_port(port))
 }
 
-/// Refuses names that programs behind gateways of old take for the headers of framing, and their removal on the way.
+/// Refuses names that programs behind gateways of old take for the headers of framing, and their
+/// removal on the way.
 fn check_look_alikes(lines: &[httparse::Header<'_>]) -> Result<(), MalformedRequest> {
-    let is_framing = |name: &str| FRAMING_HEADERS.iter().any(|framing| name.eq_ignore_ascii_case(framing));
-    if lines.iter().any(|line| line.name.contains('_') && is_framing(&line.name.replace('_', "-"))) {
+    let is_framing = |name: &str| {
+        FRAMING_HEADERS
+            .iter()
+            .any(|framing| name.eq_ignore_ascii_case(framing))
+    };
+    if lines
+        .iter()
+        .any(|line| line.name.contains('_') && is_framing(&line.name.replace('_', "-")))
+    {
         return Err(MalformedRequest::LookAlike);
     }
-    let mut options = values(lines, "connection").flat_map(|value| value.split(|byte| *byte == b','));
+    let mut options =
+        values(lines, "connection").flat_map(|value| value.split(|byte| *byte == b','));
     if options.any(|option| std::str::from_utf8(option.trim_ascii()).is_ok_and(is_framing)) {
         return Err(MalformedRequest::ConnectionNamesFraming);
     }
@@ -267,9 +329,9 @@ fn body_framing(
         (None, None) => Ok(BodyFraming::Length(0)),
         (Some(_), Some(_)) => Err(MalformedRequest::LengthAndCoding),
         (Some(_), None) if lengths.next().is_some() => Err(MalformedRequest::TwoContentLengths),
-        (Some(length), None) => {
-            content_length(length).map(BodyFraming::Length).ok_or(MalformedRequest::ContentLength)
-        }
+        (Some(length), None) => content_length(length)
+            .map(BodyFraming::Length)
+            .ok_or(MalformedRequest::ContentLength),
         (None, Some(_)) if !line.is_http_11 => Err(MalformedRequest::CodingInOldVersion),
         (None, Some(_)) if codings.next().is_some() => Err(MalformedRequest::TransferEncoding),
         (None, Some(coding)) if coding.eq_ignore_ascii_case(b"chunked") => Ok(BodyFraming::Chunked),
@@ -282,15 +344,22 @@ fn content_length(text: &[u8]) -> Option<u64> {
     if !text.iter().all(u8::is_ascii_digit) || (text.len() > 1 && text.starts_with(b"0")) {
         return None;
     }
-    std::str::from_utf8(text).ok()?.parse().ok().filter(|length| *length <= BODY_BYTES_MAX)
+    std::str::from_utf8(text)
+        .ok()?
+        .parse()
+        .ok()
+        .filter(|length| *length <= BODY_BYTES_MAX)
 }
 
 /// Tells codings that exist from mistakes.
 fn coding_fault(coding: &[u8]) -> MalformedRequest {
     let mut parts = coding.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
     let last = parts.next_back().unwrap_or_default();
-    let is_known =
-        |part: &[u8]| KNOWN_CODINGS.iter().any(|known| part.eq_ignore_ascii_case(known.as_bytes()));
+    let is_known = |part: &[u8]| {
+        KNOWN_CODINGS
+            .iter()
+            .any(|known| part.eq_ignore_ascii_case(known.as_bytes()))
+    };
     let ends_well = last.eq_ignore_ascii_case(b"chunked") || is_known(last);
     if ends_well && parts.all(is_known) {
         MalformedRequest::UnknownCoding

@@ -1,5 +1,5 @@
-//! Faults of requests that are refused before anybody acts on them, each with its status and the line that its sender
-//! reads.
+//! Faults of requests that are refused before anybody acts on them, each with its status and the
+//! line that its sender reads.
 
 use http::StatusCode;
 use thiserror::Error;
@@ -25,7 +25,10 @@ pub(in crate::serve) enum MalformedRequest {
     TargetCharacter,
     #[error("the target * is for OPTIONS only")]
     Asterisk,
-    #[error("a request line holds {} bytes at most", super::limits::REQUEST_LINE_BYTES_MAX)]
+    #[error(
+        "a request line holds {} bytes at most",
+        super::limits::REQUEST_LINE_BYTES_MAX
+    )]
     LongRequestLine,
     #[error("the lines of a request end in CR LF; here is one without the other")]
     LineEnd,
@@ -39,9 +42,15 @@ pub(in crate::serve) enum MalformedRequest {
     HeaderName,
     #[error("a header's value holds a control character")]
     HeaderValue,
-    #[error("a request has {} header lines at most", super::limits::HEADER_LINES_MAX)]
+    #[error(
+        "a request has {} header lines at most",
+        super::limits::HEADER_LINES_MAX
+    )]
     ManyHeaders,
-    #[error("the head of a request holds {} bytes at most", super::limits::HEAD_BYTES_MAX)]
+    #[error(
+        "the head of a request holds {} bytes at most",
+        super::limits::HEAD_BYTES_MAX
+    )]
     LongHead,
     #[error("a request of HTTP/1.1 has a Host")]
     NoHost,

@@ -1,4 +1,5 @@
-//! Requests in pieces: wherever they are cut, the same is found. The whole program is asked in `tests/heads.rs`.
+//! Requests in pieces: wherever they are cut, the same is found. The whole program is asked in
+//! `tests/heads.rs`.
 
 use super::{
     frames::{CheckedBytes, RequestFrames, Then},
@@ -8,7 +9,8 @@ use super::{
 };
 use http::Uri;
 
-/// Bytes that pass of those that come in two pieces, and the fault behind them. None of them is written in another way.
+/// Bytes that pass of those that come in two pieces, and the fault behind them. None of them is
+/// written in another way.
 fn check(bytes: &[u8], cut: usize) -> (usize, Option<(u64, MalformedRequest)>) {
     let mut frames = RequestFrames::default();
     let mut passed = 0;
@@ -32,10 +34,22 @@ fn a_request_is_found_good_or_bad_wherever_it_is_cut() {
             format!("{good}GET / HTTP/1.1\r\nHost: h\r\nX : y\r\n\r\n"),
             Some((3, MalformedRequest::SpaceBeforeColon)),
         ),
-        (format!("{good}GET / HTTP/1.1\nHost: h\n\n"), Some((3, MalformedRequest::LineEnd))),
-        (good.replace("hello\r\n0", "hello0"), Some((2, MalformedRequest::ChunkEnd))),
-        (good.replace("X: y", "Host: y"), Some((2, MalformedRequest::ForbiddenTrailer))),
-        (good.replace("Length: 5", "Length: 4"), Some((2, MalformedRequest::RequestLine))),
+        (
+            format!("{good}GET / HTTP/1.1\nHost: h\n\n"),
+            Some((3, MalformedRequest::LineEnd)),
+        ),
+        (
+            good.replace("hello\r\n0", "hello0"),
+            Some((2, MalformedRequest::ChunkEnd)),
+        ),
+        (
+            good.replace("X: y", "Host: y"),
+            Some((2, MalformedRequest::ForbiddenTrailer)),
+        ),
+        (
+            good.replace("Length: 5", "Length: 4"),
+            Some((2, MalformedRequest::RequestLine)),
+        ),
     ] {
         let whole = check(text.as_bytes(), 0);
         assert_eq!(whole.1, expect, "{text:?}");
@@ -50,7 +64,10 @@ fn a_request_is_found_good_or_bad_wherever_it_is_cut() {
 fn http_2_passes_as_it_is_and_what_only_begins_like_it_does_not() {
     let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
     for cut in 0..=preface.len() {
-        assert_eq!(check(&[preface, &b"\0\0\n\x16"[..]].concat(), cut), (28, None));
+        assert_eq!(
+            check(&[preface, &b"\0\0\n\x16"[..]].concat(), cut),
+            (28, None)
+        );
         assert_eq!(
             check(b"PRI * HTTP/2.0\r\n\r\nXX\r\n\r\n", cut),
             (0, Some((1, MalformedRequest::Version))),
@@ -68,9 +85,23 @@ fn a_target_is_escaped_only_where_the_library_takes_it_in_no_other_way() {
             assert_eq!(check_request_line(line.as_bytes()), Ok(()), "{line}");
         }
     };
-    check("GET /a\"b`c?d=\"e\"&f=` HTTP/1.1", Some("GET /a\"b%60c?d=%22e%22&f=` HTTP/1.1"));
-    check("GET http://h/a?\" HTTP/1.0", Some("GET http://h/a?%22 HTTP/1.0"));
-    for as_it_is in ["/a\"b?x=`", "/%22?%22", "/", "*", "/<a>?\"", "/a#\"", "/?\"#"] {
+    check(
+        "GET /a\"b`c?d=\"e\"&f=` HTTP/1.1",
+        Some("GET /a\"b%60c?d=%22e%22&f=` HTTP/1.1"),
+    );
+    check(
+        "GET http://h/a?\" HTTP/1.0",
+        Some("GET http://h/a?%22 HTTP/1.0"),
+    );
+    for as_it_is in [
+        "/a\"b?x=`",
+        "/%22?%22",
+        "/",
+        "*",
+        "/<a>?\"",
+        "/a#\"",
+        "/?\"#",
+    ] {
         check(&format!("GET {as_it_is} HTTP/1.1"), None);
     }
     check("\"", None);
@@ -78,9 +109,24 @@ fn a_target_is_escaped_only_where_the_library_takes_it_in_no_other_way() {
     let bytes = b"GET /1 HTTP/1.1\r\nHost: h\r\n\r\nGET /?\" HTTP/1.1\r\nHost: h\r\n\r\n";
     let first = frames.check(bytes);
     let as_one = b"GET /?%22 HTTP/1.1".to_vec();
-    assert_eq!(first, CheckedBytes { passed: 28, then: Then::Escape { line: 16, as_one: as_one.clone() } });
+    assert_eq!(
+        first,
+        CheckedBytes {
+            passed: 28,
+            then: Then::Escape {
+                line: 16,
+                as_one: as_one.clone()
+            }
+        }
+    );
     let rest = [&as_one, &bytes[28 + 16..]].concat();
-    assert_eq!(frames.check(&rest), CheckedBytes { passed: rest.len(), then: Then::More });
+    assert_eq!(
+        frames.check(&rest),
+        CheckedBytes {
+            passed: rest.len(),
+            then: Then::More
+        }
+    );
 }
 
 #[test]
@@ -90,7 +136,11 @@ fn every_target_that_passes_is_one_to_the_library() {
             let target = [before.as_bytes(), &[byte], b"a"].concat();
             let line = [b"GET ", &target[..], b" HTTP/1.1"].concat();
             if check_request_line(&line).is_ok() {
-                assert!(Uri::try_from(&target[..]).is_ok(), "{}", target.escape_ascii());
+                assert!(
+                    Uri::try_from(&target[..]).is_ok(),
+                    "{}",
+                    target.escape_ascii()
+                );
             }
         }
     }
@@ -106,20 +156,45 @@ fn what_http_2_brought_keeps_to_the_rules_of_http_1() {
         let request = request.body(()).unwrap();
         assert_eq!(check_decoded(&request), expect, "{request:?}");
     };
-    check(request().header("content-length", "5").header("cookie", "a=b"), Ok(()));
+    check(
+        request()
+            .header("content-length", "5")
+            .header("cookie", "a=b"),
+        Ok(()),
+    );
     let crumbs = (0..200).fold(request(), |request, _| request.header("cookie", "a=b"));
     check(crumbs, Ok(()));
-    let lengths = request().header("content-length", "5").header("content-length", "5");
+    let lengths = request()
+        .header("content-length", "5")
+        .header("content-length", "5");
     check(lengths, Err(MalformedRequest::TwoContentLengths));
-    check(request().header("content-length", "05"), Err(MalformedRequest::ContentLength));
-    check(request().header("content_length", "5"), Err(MalformedRequest::LookAlike));
-    check(request().header("transfer_encoding", "chunked"), Err(MalformedRequest::LookAlike));
-    check(request().uri("http://u@h.example/"), Err(MalformedRequest::Host));
-    check(request().uri("http://e.example:80@h.example/"), Err(MalformedRequest::Host));
+    check(
+        request().header("content-length", "05"),
+        Err(MalformedRequest::ContentLength),
+    );
+    check(
+        request().header("content_length", "5"),
+        Err(MalformedRequest::LookAlike),
+    );
+    check(
+        request().header("transfer_encoding", "chunked"),
+        Err(MalformedRequest::LookAlike),
+    );
+    check(
+        request().uri("http://u@h.example/"),
+        Err(MalformedRequest::Host),
+    );
+    check(
+        request().uri("http://e.example:80@h.example/"),
+        Err(MalformedRequest::Host),
+    );
     check(request().uri("*"), Err(MalformedRequest::Asterisk));
     check(request().method("OPTIONS").uri("*"), Ok(()));
     let long = "x".repeat(REQUEST_LINE_BYTES_MAX);
-    check(request().uri(format!("/{long}")), Err(MalformedRequest::LongRequestLine));
+    check(
+        request().uri(format!("/{long}")),
+        Err(MalformedRequest::LongRequestLine),
+    );
     let many = (0..=HEADER_LINES_MAX).fold(request(), |request, _| request.header("x", "y"));
     check(many, Err(MalformedRequest::ManyHeaders));
     let large = (0..4).fold(request(), |request, _| request.header("x", &long));

@@ -1,4 +1,5 @@
-//! Deltas: whoever names the state that it holds and takes `feed` gets what has changed since, and no more.
+//! Deltas: whoever names the state that it holds and takes `feed` gets what has changed since, and
+//! no more.
 //!
 //! Rows: T-1, T-3; RFC 3229.
 
@@ -11,7 +12,8 @@ use crate::{
 use std::collections::BTreeSet;
 
 async fn ask(site: &Site, view: &str, im: &str, tags: &str) -> Answer {
-    site.get_with(view, &[("a-im", im), ("if-none-match", tags)]).await
+    site.get_with(view, &[("a-im", im), ("if-none-match", tags)])
+        .await
 }
 
 fn page(answer: &Answer) -> Vec<String> {
@@ -21,19 +23,29 @@ fn page(answer: &Answer) -> Vec<String> {
 #[tokio::test(start_paused = true)]
 async fn only_items_that_changed_since_the_state_of_the_tag_are_sent() {
     let site = Site::of(1..=5).await;
-    let views =
-        ["/feeds/blog.json", "/feeds/blog.json?order=-modified", "/feeds/blog", "/feeds/blog/classic.rss"];
+    let views = [
+        "/feeds/blog.json",
+        "/feeds/blog.json?order=-modified",
+        "/feeds/blog",
+        "/feeds/blog/classic.rss",
+    ];
     for (number, view) in (10..).zip(views) {
         let base = site.get(view).await;
         let tag = base.header("etag");
         let fresh = ask(&site, view, "feed", tag).await;
         assert_eq!((fresh.status, fresh.header("etag")), (304, tag), "{view}");
-        site.rig.change(vec![edit(2, "edited"), add(number), delete(3)]).await;
+        site.rig
+            .change(vec![edit(2, "edited"), add(number), delete(3)])
+            .await;
         let delta = ask(&site, view, "feed", tag).await;
         assert_eq!((delta.status, delta.header("im")), (226, "feed"), "{view}");
         assert_eq!(delta.header("delta-base"), tag);
         assert_eq!(delta.header("cache-control"), "no-store, im");
-        assert!(delta.header("vary").ends_with("accept-encoding, a-im, if-none-match"));
+        assert!(
+            delta
+                .header("vary")
+                .ends_with("accept-encoding, a-im, if-none-match")
+        );
         let plain = site.get(view).await;
         for name in ["etag", "link", "content-type"] {
             assert_eq!(delta.header(name), plain.header(name), "{view} {name}");
@@ -45,16 +57,24 @@ async fn only_items_that_changed_since_the_state_of_the_tag_are_sent() {
             assert_eq!(page(&delta).into_iter().collect::<BTreeSet<_>>(), changed);
         } else {
             let new = format!("Post {number}");
-            assert!(text.contains("edited") && text.contains(&new) && !text.contains("Post 4"), "{text}");
+            assert!(
+                text.contains("edited") && text.contains(&new) && !text.contains("Post 4"),
+                "{text}"
+            );
         }
-        assert_eq!(ask(&site, view, "feed", delta.header("etag")).await.status, 304);
+        assert_eq!(
+            ask(&site, view, "feed", delta.header("etag")).await.status,
+            304
+        );
         let other_coding = format!("{}-gzip\"", tag.trim_end_matches('"'));
         assert_eq!(
             ask(&site, view, "feed", &other_coding).await.status,
             226,
             "a state is one in all codings"
         );
-        site.rig.change(vec![revive(3), edit(2, "again"), delete(number)]).await;
+        site.rig
+            .change(vec![revive(3), edit(2, "again"), delete(number)])
+            .await;
     }
 }
 
@@ -77,7 +97,11 @@ async fn of_several_states_the_newest_is_the_base_and_others_say_nothing() {
         // RFC 3229 section 10.5.1.
         let base = if expect.len() == 1 { &newer } else { &oldest };
         assert_eq!(delta.header("delta-base"), base, "{tags}");
-        assert_eq!((delta.status, page(&delta)), (226, expect.into_iter().map(id).collect()), "{tags}");
+        assert_eq!(
+            (delta.status, page(&delta)),
+            (226, expect.into_iter().map(id).collect()),
+            "{tags}"
+        );
     }
     let later = newer.replacen("W/\"", "W/\"f", 1);
     for (im, tags) in [
@@ -90,7 +114,11 @@ async fn of_several_states_the_newest_is_the_base_and_others_say_nothing() {
         ("", &newer),
     ] {
         let answer = ask(&site, view, im, tags).await;
-        assert_eq!((answer.status, page(&answer).len(), answer.header("im")), (200, 5, ""), "{im} {tags}");
+        assert_eq!(
+            (answer.status, page(&answer).len(), answer.header("im")),
+            (200, 5, ""),
+            "{im} {tags}"
+        );
     }
     // Items do not move in this order, so it does not show what changed.
     let created = "/feeds/blog.json?order=created";
@@ -120,7 +148,11 @@ async fn changes_that_are_more_than_a_page_are_reached_state_by_state() {
     let reverse = "/feeds/blog.json?max=2&order=-modified";
     let tag = site.get(reverse).await.header("etag").to_owned();
     site.rig.change((9..=11).map(add).collect()).await;
-    assert_eq!(ask(&site, reverse, "feed", &tag).await.status, 200, "its end would never be reached");
+    assert_eq!(
+        ask(&site, reverse, "feed", &tag).await.status,
+        200,
+        "its end would never be reached"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -136,7 +168,11 @@ async fn the_state_of_another_feed_is_no_base() {
         let (view, of) = (format!("/feeds/{view}.json"), format!("/feeds/{of}.json"));
         let tag = site.get(&of).await.header("etag").to_owned();
         let answer = ask(&site, &view, "feed", &tag).await;
-        assert_eq!((answer.status, answer.header("im")), (200, ""), "{view} {tag}");
+        assert_eq!(
+            (answer.status, answer.header("im")),
+            (200, ""),
+            "{view} {tag}"
+        );
     }
     site.rig.feed = first;
 }

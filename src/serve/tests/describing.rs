@@ -1,5 +1,6 @@
-//! The OpenAPI document says what the server does: whatever is asked, status and media type of the answer stand in it. And a
-//! generator of requests that nobody means: each gets an answer, and none of them is a fault of ours.
+//! The OpenAPI document says what the server does: whatever is asked, status and media type of the
+//! answer stand in it. And a generator of requests that nobody means: each gets an answer, and none
+//! of them is a fault of ours.
 
 use super::rig::{Answer, Site};
 use crate::render::{Query, Representation};
@@ -10,8 +11,13 @@ use std::collections::BTreeSet;
 
 async fn document(site: &Site) -> Value {
     let answer = site.get("/openapi.json").await;
-    assert_eq!(answer.header("content-type"), "application/json; charset=utf-8");
-    let again = site.get_with("/openapi.json", &[("if-none-match", answer.header("etag"))]).await;
+    assert_eq!(
+        answer.header("content-type"),
+        "application/json; charset=utf-8"
+    );
+    let again = site
+        .get_with("/openapi.json", &[("if-none-match", answer.header("etag"))])
+        .await;
     assert_eq!(again.status, 304);
     answer.json()
 }
@@ -28,18 +34,32 @@ fn answer_of<'a>(document: &'a Value, operation: &'a Value, status: u16) -> Opti
 #[track_caller]
 fn check(document: &Value, operation: &Value, answer: &Answer, what: &str) {
     let Some(described) = answer_of(document, operation, answer.status) else {
-        panic!("{what}: {} is not described: {}", answer.status, answer.text());
+        panic!(
+            "{what}: {} is not described: {}",
+            answer.status,
+            answer.text()
+        );
     };
     let media = answer.header("content-type");
     let is_described = match described.get("content") {
         Some(content) => content.get(media).is_some(),
         None => media.is_empty(),
     };
-    assert!(is_described, "{what}: {} {media:?} is not in {described}", answer.status);
+    assert!(
+        is_described,
+        "{what}: {} {media:?} is not in {described}",
+        answer.status
+    );
 }
 
-const ACCEPTED: [&str; 6] =
-    ["*/*", "application/json", "text/html", "image/png", "application/atom+xml", "application/problem+json"];
+const ACCEPTED: [&str; 6] = [
+    "*/*",
+    "application/json",
+    "text/html",
+    "image/png",
+    "application/atom+xml",
+    "application/problem+json",
+];
 const QUERIES: [&str; 19] = [
     "",
     "since=cursor:&timeout=0",
@@ -87,11 +107,20 @@ async fn every_answer_is_described() {
                 let target = format!("{path}?{query}");
                 for accept in ACCEPTED {
                     for header in HEADERS {
-                        let method = if accept == "*/*" { Method::HEAD } else { Method::GET };
+                        let method = if accept == "*/*" {
+                            Method::HEAD
+                        } else {
+                            Method::GET
+                        };
                         let operation = &operations[method.as_str().to_lowercase()];
                         let headers = [("accept", accept), header];
                         let opened = site.open_method(method.clone(), &target, &headers).await;
-                        check(&document, operation, &opened, &format!("{target} {headers:?}"));
+                        check(
+                            &document,
+                            operation,
+                            &opened,
+                            &format!("{target} {headers:?}"),
+                        );
                     }
                 }
                 let answer = unread.open_method(Method::GET, &target, &[]).await;
@@ -100,7 +129,12 @@ async fn every_answer_is_described() {
         }
     }
     let long = format!("/feeds/blog.json?x={}", "x".repeat(9000));
-    check(&document, &document["paths"]["/feeds/{name}.json"]["get"], &site.get(&long).await, "a long one");
+    check(
+        &document,
+        &document["paths"]["/feeds/{name}.json"]["get"],
+        &site.get(&long).await,
+        "a long one",
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -109,11 +143,21 @@ async fn every_form_and_parameter_is_described() {
     let document = document(&site).await;
     let paths = document["paths"].as_object().unwrap();
     for representation in Representation::all() {
-        let infix = if representation.is_classic() { "/classic." } else { "." };
-        assert!(paths.contains_key(&format!("/feeds/{{name}}{infix}{}", representation.suffix())));
+        let infix = if representation.is_classic() {
+            "/classic."
+        } else {
+            "."
+        };
+        assert!(paths.contains_key(&format!(
+            "/feeds/{{name}}{infix}{}",
+            representation.suffix()
+        )));
     }
     let parameters = document["components"]["parameters"].as_object().unwrap();
-    let named: BTreeSet<_> = parameters.values().filter_map(|one| one["name"].as_str()).collect();
+    let named: BTreeSet<_> = parameters
+        .values()
+        .filter_map(|one| one["name"].as_str())
+        .collect();
     for name in Query::NAMES {
         assert!(named.contains(name), "{name}");
     }
@@ -131,20 +175,59 @@ async fn a_parameter_is_described_with_its_limits() {
     let document = document(&site).await;
     let schema = |key: &str| &document["components"]["parameters"][key]["schema"];
     let classic = document["paths"]["/feeds/{name}/classic.rss"]["get"]["parameters"].to_string();
-    assert!(classic.contains("/classic-deleted\"") && !classic.contains("/deleted\""), "{classic}");
+    assert!(
+        classic.contains("/classic-deleted\"") && !classic.contains("/deleted\""),
+        "{classic}"
+    );
     assert_eq!(schema("classic-deleted")["enum"], json!(["", "no"]));
-    assert_eq!(site.get("/feeds/blog/classic.rss?deleted=only").await.status, 400);
-    for (key, url, bytes) in [("words", "/feeds?q=", 256), ("q", "/feeds/blog.json?timeout=0&q=", 512)] {
+    assert_eq!(
+        site.get("/feeds/blog/classic.rss?deleted=only")
+            .await
+            .status,
+        400
+    );
+    for (key, url, bytes) in [
+        ("words", "/feeds?q=", 256),
+        ("q", "/feeds/blog.json?timeout=0&q=", 512),
+    ] {
         assert_eq!(schema(key)["maxLength"], bytes, "{key}");
-        assert_eq!(site.get(&format!("{url}{}", "x".repeat(bytes))).await.status, 200, "{key}");
-        assert_eq!(site.get(&format!("{url}{}", "x".repeat(bytes + 1))).await.status, 400, "{key}");
-        assert_eq!(schema(key)["pattern"], r"^[^\x00-\x1f\x7f-\x9f\ufffd]*$", "{key}");
+        assert_eq!(
+            site.get(&format!("{url}{}", "x".repeat(bytes)))
+                .await
+                .status,
+            200,
+            "{key}"
+        );
+        assert_eq!(
+            site.get(&format!("{url}{}", "x".repeat(bytes + 1)))
+                .await
+                .status,
+            400,
+            "{key}"
+        );
+        assert_eq!(
+            schema(key)["pattern"],
+            r"^[^\x00-\x1f\x7f-\x9f\ufffd]*$",
+            "{key}"
+        );
         for control in ["%00", "%1f", "%7f", "%c2%80", "%c2%9f", "%ef%bf%bd"] {
-            assert_eq!(site.get(&format!("{url}a{control}")).await.status, 400, "{key} {control}");
+            assert_eq!(
+                site.get(&format!("{url}a{control}")).await.status,
+                400,
+                "{key} {control}"
+            );
         }
     }
-    assert!(schema("after").get("maxLength").is_none(), "a name that is too long is behind the last one");
-    assert!(schema("callback")["pattern"].as_str().unwrap().contains(r"\[[0-9]{1,4}\]"));
+    assert!(
+        schema("after").get("maxLength").is_none(),
+        "a name that is too long is behind the last one"
+    );
+    assert!(
+        schema("callback")["pattern"]
+            .as_str()
+            .unwrap()
+            .contains(r"\[[0-9]{1,4}\]")
+    );
     for (index, status) in [("1234", 200), ("12345", 400)] {
         let url = format!("/feeds/blog.json?timeout=0&callback=a%5B{index}%5D");
         assert_eq!(site.get(&url).await.status, status, "{index}");
@@ -156,19 +239,36 @@ async fn streams_and_hubs_are_described_as_they_are() {
     let site = Site::of(1..=1).await;
     let document = document(&site).await;
     let described = &document["components"]["parameters"]["event-order"]["schema"]["enum"];
-    let described: BTreeSet<_> = described.as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    let described: BTreeSet<_> = described
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(Value::as_str)
+        .collect();
     for order in crate::feed::order::Order::ALL {
         let target = format!("/feeds/blog.events?order={order}");
         let answer = site.open_method(Method::HEAD, &target, &[]).await;
-        assert_eq!(answer.status == 200, described.contains(order.name()), "{order}");
+        assert_eq!(
+            answer.status == 200,
+            described.contains(order.name()),
+            "{order}"
+        );
     }
     // The hub of a feed is not there where the feed is not.
     let of_feed = &document["paths"]["/feeds/{name}/hub"]["get"]["responses"];
-    assert!(of_feed.get("404").is_some() && of_feed.get("410").is_some(), "{of_feed}");
-    assert!(document["paths"]["/hub"]["get"]["responses"].get("404").is_none());
+    assert!(
+        of_feed.get("404").is_some() && of_feed.get("410").is_some(),
+        "{of_feed}"
+    );
+    assert!(
+        document["paths"]["/hub"]["get"]["responses"]
+            .get("404")
+            .is_none()
+    );
 }
 
-/// Requests of the generator: enough to meet each pair of parts, few enough for every run. The same runs for long by hand.
+/// Requests of the generator: enough to meet each pair of parts, few enough for every run. The same
+/// runs for long by hand.
 const REQUESTS: u32 = 4000;
 
 const PATHS: [&str; 20] = [
@@ -193,8 +293,10 @@ const PATHS: [&str; 20] = [
     "/feeds/%ff",
     "*",
 ];
-const NAMES: [&str; 12] =
-    ["since", "until", "max", "order", "callback", "q", "after", "author", "category", "x", "hub.mode", ""];
+const NAMES: [&str; 12] = [
+    "since", "until", "max", "order", "callback", "q", "after", "author", "category", "x",
+    "hub.mode", "",
+];
 const VALUES: [&str; 32] = [
     "",
     "cursor:",
@@ -273,18 +375,33 @@ async fn requests_that_nobody_means_get_an_answer_that_says_what_is_wrong() {
     let site = Site::of(1..=3).await;
     let mut chance = 1_u64;
     let mut roll = |sides: usize| {
-        chance = chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        chance = chance
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(chance >> 33).unwrap() % sides
     };
-    let methods = ["GET", "GET", "GET", "HEAD", "POST", "OPTIONS", "PUT", "DELETE", "TRACE", "get", "X"];
+    let methods = [
+        "GET", "GET", "GET", "HEAD", "POST", "OPTIONS", "PUT", "DELETE", "TRACE", "get", "X",
+    ];
     for _ in 0..REQUESTS {
         let pairs: Vec<_> = (0..roll(4))
-            .map(|_| format!("{}={}", NAMES[roll(NAMES.len())], VALUES[roll(VALUES.len())]))
+            .map(|_| {
+                format!(
+                    "{}={}",
+                    NAMES[roll(NAMES.len())],
+                    VALUES[roll(VALUES.len())]
+                )
+            })
             .collect();
         let path = PATHS[roll(PATHS.len())];
-        let target =
-            if path == "*" { path.to_owned() } else { format!("{path}?timeout=0&{}", pairs.join("&")) };
-        let Ok(uri) = target.parse::<Uri>() else { continue };
+        let target = if path == "*" {
+            path.to_owned()
+        } else {
+            format!("{path}?timeout=0&{}", pairs.join("&"))
+        };
+        let Ok(uri) = target.parse::<Uri>() else {
+            continue;
+        };
         let method = Method::from_bytes(methods[roll(methods.len())].as_bytes()).unwrap();
         let mut request = Request::builder().method(method.clone()).uri(uri);
         for _ in 0..roll(4) {
@@ -296,10 +413,16 @@ async fn requests_that_nobody_means_get_an_answer_that_says_what_is_wrong() {
         let mut opened = site.open_any(request).await;
         assert!(opened.status < 500, "{what}: {}", opened.status);
         let first = opened.frame().await.unwrap_or_default();
-        let media = opened.headers.get("content-type").map_or(&b""[..], HeaderValue::as_bytes);
+        let media = opened
+            .headers
+            .get("content-type")
+            .map_or(&b""[..], HeaderValue::as_bytes);
         if opened.status >= 400 && method != Method::HEAD && media.starts_with(b"text/plain") {
             let line = std::str::from_utf8(&first).unwrap();
-            assert!(line.len() > 8 && line.lines().count() == 1, "{what}: {line:?}");
+            assert!(
+                line.len() > 8 && line.lines().count() == 1,
+                "{what}: {line:?}"
+            );
         }
     }
     assert_eq!(site.held(), 0);
@@ -322,10 +445,23 @@ async fn feeds_are_found_by_words_of_their_names_and_titles() {
         let list = site.get(&format!("/feeds?q={q}")).await.json();
         assert_eq!(list["feeds"].as_array().unwrap().len(), expect, "{q}");
         let browser = [("accept", "text/html")];
-        let page = site.get_with(&format!("/feeds?q={q}%22%3E%3Cb%3E"), &browser).await;
-        assert!(!page.text().contains("<b>") && page.text().contains("name=\"q\""), "{}", page.text());
+        let page = site
+            .get_with(&format!("/feeds?q={q}%22%3E%3Cb%3E"), &browser)
+            .await;
+        assert!(
+            !page.text().contains("<b>") && page.text().contains("name=\"q\""),
+            "{}",
+            page.text()
+        );
     }
-    for refused in ["q=a&q=b", "q=%ff", "after=%ff", "q=%00", "max=0", "callback=a&callback=b"] {
+    for refused in [
+        "q=a&q=b",
+        "q=%ff",
+        "after=%ff",
+        "q=%00",
+        "max=0",
+        "callback=a&callback=b",
+    ] {
         for path in ["/feeds", "/feeds.opml"] {
             let answer = site.get(&format!("{path}?{refused}")).await;
             // OPML is no script.
@@ -357,19 +493,37 @@ async fn the_total_of_a_search_is_that_of_what_was_found() {
     };
     assert_eq!(list("").await["total"], 5);
     let all = list("q=ALPHA").await;
-    assert_eq!((all["total"].clone(), all["next"].clone()), (3.into(), Value::Null));
+    assert_eq!(
+        (all["total"].clone(), all["next"].clone()),
+        (3.into(), Value::Null)
+    );
     let first = list("q=alpha&max=2").await;
-    assert_eq!((first["total"].clone(), names(&first)), (3.into(), vec!["alpha-1".into(), "alpha-2".into()]));
-    assert!(first["url"].as_str().unwrap().ends_with("/feeds?q=alpha"), "{first}");
+    assert_eq!(
+        (first["total"].clone(), names(&first)),
+        (3.into(), vec!["alpha-1".into(), "alpha-2".into()])
+    );
+    assert!(
+        first["url"].as_str().unwrap().ends_with("/feeds?q=alpha"),
+        "{first}"
+    );
     let next = first["next"].as_str().unwrap();
     let rest = list(next.split_once('?').unwrap().1).await;
-    assert_eq!((rest["total"].clone(), names(&rest)), (3.into(), vec!["alpha-3".into()]));
+    assert_eq!(
+        (rest["total"].clone(), names(&rest)),
+        (3.into(), vec!["alpha-3".into()])
+    );
     assert_eq!(rest["next"], Value::Null);
     let exact = list("q=alpha&max=3").await;
     assert_eq!(exact["next"], Value::Null, "there is nothing behind");
     assert_eq!(list("q=nothing").await["total"], 0);
-    let page = site.get_with("/feeds?q=alpha&max=2", &[("accept", "text/html")]).await;
-    assert!(page.text().contains("3 of them hold these words."), "{}", page.text());
+    let page = site
+        .get_with("/feeds?q=alpha&max=2", &[("accept", "text/html")])
+        .await;
+    assert!(
+        page.text().contains("3 of them hold these words."),
+        "{}",
+        page.text()
+    );
     // People get shorter lists than programs.
     for n in 0..100 {
         site.join(&format!("more-{n:03}")).await;

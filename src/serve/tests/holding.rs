@@ -1,5 +1,5 @@
-//! Long poll on the wire, under a clock that stands still while anybody has work: which requests are held, what ends
-//! that, and what comes then.
+//! Long poll on the wire, under a clock that stands still while anybody has work: which requests
+//! are held, what ends that, and what comes then.
 //!
 //! Rows: SF-3, SF-40, SF-42, SF-90, SF-91; D-10, D-11, D-20.
 
@@ -45,7 +45,10 @@ impl Held {
 }
 
 async fn head(site: &Site) -> String {
-    site.page("order=-modified&max=1").await["last_cursor"].as_str().unwrap().to_owned()
+    site.page("order=-modified&max=1").await["last_cursor"]
+        .as_str()
+        .unwrap()
+        .to_owned()
 }
 
 #[tokio::test(start_paused = true)]
@@ -53,7 +56,10 @@ async fn what_is_held_and_for_how_long() {
     // D-11; SF-42; point 5 of the minimal list. Nothing changes meanwhile.
     let site = Site::of(1..=3).await;
     let head = head(&site).await;
-    let first = site.page("max=1").await["last_cursor"].as_str().unwrap().to_owned();
+    let first = site.page("max=1").await["last_cursor"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     // 2026-06-01T00:00:00Z is where the clock stands.
     for (query, secs) in [
         (format!("since=cursor:{head}"), 55.0),
@@ -61,7 +67,10 @@ async fn what_is_held_and_for_how_long() {
         (format!("since=cursor:{head}&timeout=7"), 7.0),
         (format!("since=cursor:{head}&timeout=300"), 300.0),
         (format!("since=cursor:{head}&timeout=301"), 300.0),
-        (format!("since=cursor:{head}&timeout=99999999999999999999"), 300.0),
+        (
+            format!("since=cursor:{head}&timeout=99999999999999999999"),
+            300.0,
+        ),
         (format!("since=cursor:{head}&timeout=0"), 0.0),
         (format!("since=cursor:{head}&order=created&timeout=9"), 9.0),
         ("since=time:2027-01-01&timeout=9".to_owned(), 9.0),
@@ -75,18 +84,37 @@ async fn what_is_held_and_for_how_long() {
         (format!("since=cursor:{head}&until=cursor:{head}"), 0.0),
         (format!("since=cursor:{head}&until=cursor:{first}"), 0.0),
         ("until=time:2026-05-31&timeout=9".to_owned(), 0.0),
-        (format!("since=cursor:{head}&order=created&until=id:{}", id(2)), 0.0),
+        (
+            format!("since=cursor:{head}&order=created&until=id:{}", id(2)),
+            0.0,
+        ),
         // Descending lists grow at their other end.
         (format!("order=-modified&since=cursor:{first}"), 0.0),
-        (format!("order=-created&since=cursor:{first}&timeout=9"), 0.0),
+        (
+            format!("order=-created&since=cursor:{first}&timeout=9"),
+            0.0,
+        ),
         // A bound that cannot be read is none.
-        (format!("since=cursor:{head}&until=cursor:junk&timeout=9"), 9.0),
+        (
+            format!("since=cursor:{head}&until=cursor:junk&timeout=9"),
+            9.0,
+        ),
         (format!("since=cursor:{head}&until=cursor:&timeout=9"), 9.0),
     ] {
         let (answer, took) = Held::ask(&site, &query).await.ended().await;
-        assert!((took.as_secs_f64() - secs).abs() < 0.01, "{query}: {took:?}");
+        assert!(
+            (took.as_secs_f64() - secs).abs() < 0.01,
+            "{query}: {took:?}"
+        );
         let page = answer.json();
-        assert_eq!(answer.header("cache-control"), if query.is_empty() { "no-cache" } else { "no-store" });
+        assert_eq!(
+            answer.header("cache-control"),
+            if query.is_empty() {
+                "no-cache"
+            } else {
+                "no-store"
+            }
+        );
         if secs > 0.0 {
             assert_eq!(
                 (page["count"].as_u64(), &page["last_cursor"]),
@@ -111,10 +139,17 @@ async fn an_end_in_the_future_is_waited_for_and_no_longer() {
     ] {
         let site = Site::of(1..=3).await;
         let since = head(&site).await;
-        let held = Held::ask(&site, &format!("since=cursor:{since}&until={until}&timeout={timeout}")).await;
+        let held = Held::ask(
+            &site,
+            &format!("since=cursor:{since}&until={until}&timeout={timeout}"),
+        )
+        .await;
         assert!(held.is_held());
         let (found, took) = held.ended_after_secs().await;
-        assert!(found.is_empty() && (took - secs).abs() < 0.01, "{until}: {took}");
+        assert!(
+            found.is_empty() && (took - secs).abs() < 0.01,
+            "{until}: {took}"
+        );
     }
 }
 
@@ -127,7 +162,11 @@ async fn a_held_request_is_answered_in_the_instant_of_the_change() {
         Held::ask(&site, &format!("since=cursor:{since}&timeout=5")).await,
         Held::ask(&site, &format!("since=cursor:{since}")).await,
         Held::ask(&site, &format!("order=created&since=cursor:{since}")).await,
-        Held::ask(&site, &format!("since=cursor:{since}&until=time:2026-06-02")).await,
+        Held::ask(
+            &site,
+            &format!("since=cursor:{since}&until=time:2026-06-02"),
+        )
+        .await,
         Held::ask(&site, "since=time:2026-06-01T00:00:01Z").await,
     ];
     assert_eq!(site.held(), held.len());
@@ -144,10 +183,18 @@ async fn a_waiter_in_created_order_is_not_answered_for_an_edit() {
     // D-11, D-20: what is not in the range ends no wait.
     let site = Site::of(1..=3).await;
     let since = head(&site).await;
-    let held = Held::ask(&site, &format!("order=created&since=cursor:{since}&timeout=50")).await;
+    let held = Held::ask(
+        &site,
+        &format!("order=created&since=cursor:{since}&timeout=50"),
+    )
+    .await;
     for secs in 1..=9 {
         tokio::time::advance(Duration::from_secs(1)).await;
-        let change = if secs == 5 { delete(2) } else { edit(1, &format!("{secs}")) };
+        let change = if secs == 5 {
+            delete(2)
+        } else {
+            edit(1, &format!("{secs}"))
+        };
         site.rig.change(vec![change]).await;
         site.rig.entitle(&format!("title {secs}")).await;
         assert!(held.is_held());
@@ -163,7 +210,10 @@ async fn a_timeout_is_an_empty_page_from_which_the_next_goes_on() {
     let site = Site::of(1..=3).await;
     let mut last = head(&site).await;
     for n in 4..=8 {
-        let (empty, took) = Held::ask(&site, &format!("since=cursor:{last}")).await.ended().await;
+        let (empty, took) = Held::ask(&site, &format!("since=cursor:{last}"))
+            .await
+            .ended()
+            .await;
         assert_eq!((empty.status, took.as_secs()), (200, 55));
         assert_eq!(empty.json()["totalItems"], n - 1);
         last = empty.json()["last_cursor"].as_str().unwrap().to_owned();
@@ -200,7 +250,13 @@ async fn head_is_never_held_and_a_shutdown_answers_at_once() {
     let site = Site::of(1..=3).await;
     let since = head(&site).await;
     let started = Instant::now();
-    let answer = site.ask(Method::HEAD, &format!("/feeds/blog.json?since=cursor:{since}"), &[]).await;
+    let answer = site
+        .ask(
+            Method::HEAD,
+            &format!("/feeds/blog.json?since=cursor:{since}"),
+            &[],
+        )
+        .await;
     assert_eq!((answer.status, Instant::now()), (200, started));
     let held = Held::ask(&site, &format!("since=cursor:{since}")).await;
     tokio::time::advance(Duration::from_secs(4)).await;
@@ -208,20 +264,40 @@ async fn head_is_never_held_and_a_shutdown_answers_at_once() {
     site.stop();
     let (answer, took) = held.ended().await;
     assert_eq!((answer.status, took.as_secs()), (200, 4));
-    assert_eq!((&answer.json()["count"], &answer.json()["last_cursor"]), (&0.into(), &since.as_str().into()));
-    let (_, took) = Held::ask(&site, &format!("since=cursor:{since}")).await.ended_after_secs().await;
+    assert_eq!(
+        (&answer.json()["count"], &answer.json()["last_cursor"]),
+        (&0.into(), &since.as_str().into())
+    );
+    let (_, took) = Held::ask(&site, &format!("since=cursor:{since}"))
+        .await
+        .ended_after_secs()
+        .await;
     assert!(took < 0.01, "nobody is held any more");
 }
 
 #[tokio::test(start_paused = true)]
 async fn one_waiter_too_many_is_sent_away_and_a_reader_that_need_not_wait_is_not() {
-    let site = Site::set(Setting { waiters_max: 2, ..Setting::default() }).await;
+    let site = Site::set(Setting {
+        waiters_max: 2,
+        ..Setting::default()
+    })
+    .await;
     site.rig.change((1..=3).map(add).collect()).await;
     let since = head(&site).await;
     let waiting = format!("since=cursor:{since}");
-    let held = [Held::ask(&site, &waiting).await, Held::ask(&site, &waiting).await];
+    let held = [
+        Held::ask(&site, &waiting).await,
+        Held::ask(&site, &waiting).await,
+    ];
     let (refused, took) = Held::ask(&site, &waiting).await.ended().await;
-    assert_eq!((refused.status, refused.header("retry-after"), took.as_secs()), (503, "5", 0));
+    assert_eq!(
+        (
+            refused.status,
+            refused.header("retry-after"),
+            took.as_secs()
+        ),
+        (503, "5", 0)
+    );
     assert_eq!(refused.header("cache-control"), "no-store");
     for plain in [
         "",
@@ -230,7 +306,11 @@ async fn one_waiter_too_many_is_sent_away_and_a_reader_that_need_not_wait_is_not
         "since=time:2027-01-01&timeout=0",
         "since=time:2027-01-01&until=time:2026-01-01",
     ] {
-        assert_eq!(site.get(&format!("/feeds/blog.json?{plain}")).await.status, 200, "{plain}");
+        assert_eq!(
+            site.get(&format!("/feeds/blog.json?{plain}")).await.status,
+            200,
+            "{plain}"
+        );
     }
     let [gone, stays] = held;
     gone.answer.abort();
@@ -271,8 +351,20 @@ async fn a_feed_that_is_served_no_longer_answers_410_and_holds_nobody() {
     ] {
         let answer = site.get(target).await;
         let is_told = answer.text().contains("this feed is not served any more");
-        assert_eq!((answer.status, is_told), (410, true), "{target}: {}", answer.text());
+        assert_eq!(
+            (answer.status, is_told),
+            (410, true),
+            "{target}: {}",
+            answer.text()
+        );
     }
-    assert_eq!(site.get("/feeds").await.json()["feeds"], serde_json::json!([]));
-    assert_eq!(site.get("/feeds/other").await.status, 404, "what never was is unknown");
+    assert_eq!(
+        site.get("/feeds").await.json()["feeds"],
+        serde_json::json!([])
+    );
+    assert_eq!(
+        site.get("/feeds/other").await.status,
+        404,
+        "what never was is unknown"
+    );
 }

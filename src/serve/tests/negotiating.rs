@@ -15,14 +15,33 @@ async fn every_accept_header_of_the_vectors_is_answered_as_expected() {
     let site = Site::of(1..=2).await;
     for case in testkit::data::section("accept") {
         let callback = case["callback"].as_bool().unwrap();
-        let target = if callback { "/feeds/blog?callback=cb" } else { "/feeds/blog" };
-        let headers: Vec<_> = case["accept"].as_str().into_iter().map(|accept| ("accept", accept)).collect();
+        let target = if callback {
+            "/feeds/blog?callback=cb"
+        } else {
+            "/feeds/blog"
+        };
+        let headers: Vec<_> = case["accept"]
+            .as_str()
+            .into_iter()
+            .map(|accept| ("accept", accept))
+            .collect();
         let answer = site.get_with(target, &headers).await;
         match case["expect"].as_str() {
             Some(media) if callback => {
-                assert_eq!(answer.header("content-type"), "application/javascript; charset=utf-8");
-                let opening = if media == "application/json" { "/**/cb({" } else { "/**/cb(\"" };
-                assert!(answer.text().starts_with(opening), "{case}: {}", answer.text());
+                assert_eq!(
+                    answer.header("content-type"),
+                    "application/javascript; charset=utf-8"
+                );
+                let opening = if media == "application/json" {
+                    "/**/cb({"
+                } else {
+                    "/**/cb(\""
+                };
+                assert!(
+                    answer.text().starts_with(opening),
+                    "{case}: {}",
+                    answer.text()
+                );
             }
             Some(media) => {
                 assert_eq!(
@@ -36,11 +55,19 @@ async fn every_accept_header_of_the_vectors_is_answered_as_expected() {
                     (406, "text/plain; charset=utf-8")
                 );
                 for media in ["application/atom+xml", "application/json"] {
-                    assert!(answer.text().contains(media), "it lists what there is: {}", answer.text());
+                    assert!(
+                        answer.text().contains(media),
+                        "it lists what there is: {}",
+                        answer.text()
+                    );
                 }
             }
         }
-        let vary = if answer.status == 406 { "accept" } else { "accept, accept-encoding" };
+        let vary = if answer.status == 406 {
+            "accept"
+        } else {
+            "accept, accept-encoding"
+        };
         assert_eq!(answer.header("vary"), vary, "{case}");
     }
 }
@@ -49,24 +76,58 @@ async fn every_accept_header_of_the_vectors_is_answered_as_expected() {
 async fn the_negotiated_url_names_the_canonical_one_and_that_one_does_not_negotiate() {
     // SF-44, SF-58; D-18.
     let site = Site::of(1..=2).await;
-    let json = site.get_with("/feeds/blog?order=created", &[("accept", "application/json")]).await;
-    assert_eq!(json.json()["url"], format!("{ROOT}/feeds/blog.json?order=created"));
-    assert!(
-        json.header("link").starts_with(&format!("<{ROOT}/feeds/blog.json?order=created>; rel=\"self\""))
+    let json = site
+        .get_with(
+            "/feeds/blog?order=created",
+            &[("accept", "application/json")],
+        )
+        .await;
+    assert_eq!(
+        json.json()["url"],
+        format!("{ROOT}/feeds/blog.json?order=created")
     );
-    let atom = site.get_with("/feeds/blog.atom", &[("accept", "application/json, text/html;q=0")]).await;
-    assert_eq!((atom.header("content-type"), atom.header("vary")), (ATOM, "accept-encoding"));
-    let json = site.get_with("/feeds/blog.json", &[("accept", "application/atom+xml")]).await;
-    assert_eq!((json.header("content-type"), json.header("vary")), (JSON, "accept-encoding"));
+    assert!(json.header("link").starts_with(&format!(
+        "<{ROOT}/feeds/blog.json?order=created>; rel=\"self\""
+    )));
+    let atom = site
+        .get_with(
+            "/feeds/blog.atom",
+            &[("accept", "application/json, text/html;q=0")],
+        )
+        .await;
+    assert_eq!(
+        (atom.header("content-type"), atom.header("vary")),
+        (ATOM, "accept-encoding")
+    );
+    let json = site
+        .get_with("/feeds/blog.json", &[("accept", "application/atom+xml")])
+        .await;
+    assert_eq!(
+        (json.header("content-type"), json.header("vary")),
+        (JSON, "accept-encoding")
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_header_on_several_lines_is_one_list() {
     let site = Site::of(1..=2).await;
     let lines = [("accept", "text/html"), ("accept", "application/json")];
-    assert_eq!(site.get_with("/feeds/blog", &lines).await.header("content-type"), JSON);
-    let lines = [("accept-encoding", "identity;q=0.1"), ("accept-encoding", "gzip")];
-    assert_eq!(site.get_with("/feeds/blog", &lines).await.header("content-encoding"), "gzip");
+    assert_eq!(
+        site.get_with("/feeds/blog", &lines)
+            .await
+            .header("content-type"),
+        JSON
+    );
+    let lines = [
+        ("accept-encoding", "identity;q=0.1"),
+        ("accept-encoding", "gzip"),
+    ];
+    assert_eq!(
+        site.get_with("/feeds/blog", &lines)
+            .await
+            .header("content-encoding"),
+        "gzip"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -83,28 +144,61 @@ async fn a_body_travels_in_the_coding_that_is_preferred_and_comes_back_the_same(
         let plain = site.get(target).await;
         assert_eq!(plain.header("content-encoding"), "");
         assert!(!target.ends_with("300") || plain.body.len() > 64 << 10);
-        let gzip = site.get_with(target, &[("accept-encoding", "gzip, deflate")]).await;
+        let gzip = site
+            .get_with(target, &[("accept-encoding", "gzip, deflate")])
+            .await;
         let mut back = Vec::new();
-        flate2::read::GzDecoder::new(&gzip.body[..]).read_to_end(&mut back).unwrap();
-        assert_eq!((gzip.header("content-encoding"), back), ("gzip", plain.body.to_vec()));
-        let br = site.get_with(target, &[("accept-encoding", "gzip, deflate, br")]).await;
+        flate2::read::GzDecoder::new(&gzip.body[..])
+            .read_to_end(&mut back)
+            .unwrap();
+        assert_eq!(
+            (gzip.header("content-encoding"), back),
+            ("gzip", plain.body.to_vec())
+        );
+        let br = site
+            .get_with(target, &[("accept-encoding", "gzip, deflate, br")])
+            .await;
         let mut back = Vec::new();
-        brotli::Decompressor::new(&br.body[..], 4096).read_to_end(&mut back).unwrap();
-        assert_eq!((br.header("content-encoding"), back), ("br", plain.body.to_vec()));
-        let zstd = site.get_with(target, &[("accept-encoding", "gzip, zstd")]).await;
+        brotli::Decompressor::new(&br.body[..], 4096)
+            .read_to_end(&mut back)
+            .unwrap();
+        assert_eq!(
+            (br.header("content-encoding"), back),
+            ("br", plain.body.to_vec())
+        );
+        let zstd = site
+            .get_with(target, &[("accept-encoding", "gzip, zstd")])
+            .await;
         let back = zstd::decode_all(&zstd.body[..]).unwrap();
-        assert_eq!((zstd.header("content-encoding"), back), ("zstd", plain.body.to_vec()));
+        assert_eq!(
+            (zstd.header("content-encoding"), back),
+            ("zstd", plain.body.to_vec())
+        );
         let all = [("", plain), ("gzip", gzip), ("br", br), ("zstd", zstd)];
-        let tags: std::collections::BTreeSet<_> =
-            all.iter().map(|(_, answer)| answer.header("etag")).collect();
-        assert_eq!(tags.len(), if target.contains("since") { 1 } else { all.len() }, "{tags:?}");
+        let tags: std::collections::BTreeSet<_> = all
+            .iter()
+            .map(|(_, answer)| answer.header("etag"))
+            .collect();
+        assert_eq!(
+            tags.len(),
+            if target.contains("since") {
+                1
+            } else {
+                all.len()
+            },
+            "{tags:?}"
+        );
         for (coding, answer) in &all {
             assert_eq!(answer.header("vary"), "accept-encoding");
             for tag in tags.iter().filter(|tag| !tag.is_empty()) {
                 let headers = [("accept-encoding", *coding), ("if-none-match", *tag)];
                 let again = site.get_with(target, &headers).await;
                 let is_own = *tag == answer.header("etag");
-                assert_eq!(again.status, if is_own { 304 } else { 200 }, "{target} {coding} {tag}");
+                assert_eq!(
+                    again.status,
+                    if is_own { 304 } else { 200 },
+                    "{target} {coding} {tag}"
+                );
                 assert_eq!(again.header("etag"), answer.header("etag"));
             }
         }
@@ -136,15 +230,25 @@ async fn an_error_is_told_in_json_to_whoever_prefers_that() {
             let is_json = !target.contains("callback") && (is_json || target.contains(".json"));
             let media = if is_json { problem } else { text };
             let answer = site.ask(method, target, &[("accept", accept)]).await;
-            assert_eq!((answer.status, answer.header("content-type")), (status, media), "{target} {accept}");
+            assert_eq!(
+                (answer.status, answer.header("content-type")),
+                (status, media),
+                "{target} {accept}"
+            );
             assert_eq!(answer.header("x-content-type-options"), "nosniff");
             if !target.starts_with("/hub") {
-                assert_eq!((answer.header("vary"), answer.header("cache-control")), ("accept", "no-store"));
+                assert_eq!(
+                    (answer.header("vary"), answer.header("cache-control")),
+                    ("accept", "no-store")
+                );
             }
             if is_json {
                 // RFC 9457 section 3.1.
                 let told: serde_json::Value = serde_json::from_slice(&answer.body).unwrap();
-                assert_eq!((&told["status"], &told["type"]), (&status.into(), &"about:blank".into()));
+                assert_eq!(
+                    (&told["status"], &told["type"]),
+                    (&status.into(), &"about:blank".into())
+                );
                 for member in ["title", "detail"] {
                     let line = told[member].as_str().unwrap();
                     assert!(!line.is_empty() && !line.contains('\n'), "{told}");
@@ -164,31 +268,69 @@ async fn a_form_without_a_place_for_positions_has_them_in_its_headers() {
         for query in ["max=2", "max=2&since=cursor:"] {
             let page = site.get(&format!("/feeds/blog.{suffix}?{query}")).await;
             let json = site.page(query).await;
-            assert_eq!(page.header("smart-feed-last-cursor"), json["last_cursor"].as_str().unwrap());
-            let next = json["next"].as_str().unwrap().replace(".json?", &format!(".{suffix}?"));
+            assert_eq!(
+                page.header("smart-feed-last-cursor"),
+                json["last_cursor"].as_str().unwrap()
+            );
+            let next = json["next"]
+                .as_str()
+                .unwrap()
+                .replace(".json?", &format!(".{suffix}?"));
             let own = format!("{ROOT}/feeds/blog.{suffix}?order=modified");
-            assert_eq!(page.header("link"), format!("<{own}>; rel=\"self\", <{next}>; rel=\"next\""));
-            let last = site.get(&format!("/feeds/blog.{suffix}?{query}&max=5").replace("max=2&", "&")).await;
-            assert_eq!(last.header("link"), format!("<{own}>; rel=\"self\""), "there is no next, and no hub");
+            assert_eq!(
+                page.header("link"),
+                format!("<{own}>; rel=\"self\", <{next}>; rel=\"next\"")
+            );
+            let last = site
+                .get(&format!("/feeds/blog.{suffix}?{query}&max=5").replace("max=2&", "&"))
+                .await;
+            assert_eq!(
+                last.header("link"),
+                format!("<{own}>; rel=\"self\""),
+                "there is no next, and no hub"
+            );
         }
     }
     let atom = site.get("/feeds/blog.atom?max=2").await;
-    assert_eq!(atom.header("smart-feed-last-cursor"), "", "the document says it");
-    assert_eq!(site.get("/feeds/blog/classic.html").await.header("smart-feed-last-cursor"), "");
+    assert_eq!(
+        atom.header("smart-feed-last-cursor"),
+        "",
+        "the document says it"
+    );
+    assert_eq!(
+        site.get("/feeds/blog/classic.html")
+            .await
+            .header("smart-feed-last-cursor"),
+        ""
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_page_of_posts_may_show_pictures_and_run_nothing() {
     let site = Site::of(1..=2).await;
-    for target in ["/feeds/blog.html", "/feeds/blog/classic.html", "/feeds/blog.html?since=cursor:"] {
+    for target in [
+        "/feeds/blog.html",
+        "/feeds/blog/classic.html",
+        "/feeds/blog.html?since=cursor:",
+    ] {
         let page = site.get(target).await;
         assert_eq!(page.header("content-type"), "text/html; charset=utf-8");
         let policy = page.header("content-security-policy");
         assert!(
-            policy.starts_with("default-src 'none'") && policy.contains("img-src http: https: data:"),
+            policy.starts_with("default-src 'none'")
+                && policy.contains("img-src http: https: data:"),
             "{policy}"
         );
-        assert!(!policy.contains("script-src") && !policy.contains("unsafe"), "{policy}");
+        assert!(
+            !policy.contains("script-src") && !policy.contains("unsafe"),
+            "{policy}"
+        );
     }
-    assert!(!site.get("/feeds/blog.atom").await.header("content-security-policy").contains("img-src"));
+    assert!(
+        !site
+            .get("/feeds/blog.atom")
+            .await
+            .header("content-security-policy")
+            .contains("img-src")
+    );
 }

@@ -1,5 +1,5 @@
-//! Readers who see a part of a feed (SF-131): nothing else of it comes to them, by any way, and each part has its own totals,
-//! validators and bodies.
+//! Readers who see a part of a feed (SF-131): nothing else of it comes to them, by any way, and
+//! each part has its own totals, validators and bodies.
 
 use super::rig::{Answer, Site, ids};
 use crate::{
@@ -54,7 +54,13 @@ const WAYS: [&str; 31] = [
 async fn parted() -> Site {
     let site = Site::of(1..=3).await;
     let (hidden, edited) = (format!("{SECRET} one"), format!("{SECRET} two"));
-    site.rig.change(vec![edit(1, "An open post"), edit(2, &hidden), edit(3, &edited)]).await;
+    site.rig
+        .change(vec![
+            edit(1, "An open post"),
+            edit(2, &hidden),
+            edit(3, &edited),
+        ])
+        .await;
     site.show(&RULES);
     site
 }
@@ -64,7 +70,8 @@ fn bearer(token: &str) -> String {
 }
 
 async fn get_as(site: &Site, target: &str, token: &str) -> Answer {
-    site.get_with(target, &[("authorization", &bearer(token))]).await
+    site.get_with(target, &[("authorization", &bearer(token))])
+        .await
 }
 
 fn assert_hidden(text: &str, way: &str) {
@@ -81,26 +88,50 @@ async fn nothing_outside_of_a_part_is_in_any_answer_whoever_asked_before() {
         let before = get_as(&site, way, ALICE).await;
         let part = get_as(&site, way, BOB).await;
         let after = get_as(&site, way, ALICE).await;
-        assert_eq!((before.status, part.status, after.status), (200, 200, 200), "{way}");
+        assert_eq!(
+            (before.status, part.status, after.status),
+            (200, 200, 200),
+            "{way}"
+        );
         assert_hidden(part.text(), way);
         assert_eq!(before.text(), after.text(), "{way}");
         assert!(part.header("cache-control").starts_with("private"), "{way}");
         let tag = before.header("etag");
         if !tag.is_empty() && !way.ends_with("/feeds") {
-            let headers = [("authorization", &*bearer(BOB)), ("if-none-match", tag), ("a-im", "feed")];
+            let headers = [
+                ("authorization", &*bearer(BOB)),
+                ("if-none-match", tag),
+                ("a-im", "feed"),
+            ];
             let again = site.get_with(way, &headers).await;
             assert_eq!(again.status, 200, "{way}: the copy of another is no copy");
             assert_hidden(again.text(), way);
-            let own = [("authorization", &*bearer(BOB)), ("if-none-match", part.header("etag"))];
+            let own = [
+                ("authorization", &*bearer(BOB)),
+                ("if-none-match", part.header("etag")),
+            ];
             assert_eq!(site.get_with(way, &own).await.status, 304, "{way}");
         }
     }
     let all = get_as(&site, "/feeds/blog.json", ALICE).await;
     assert!(all.text().contains(SECRET) && all.json()["totalItems"] == 3);
-    let part = get_as(&site, "/feeds/blog.json?order=created", BOB).await.json();
-    assert_eq!((ids(&part), part["totalItems"].as_u64()), (vec![id(1)], Some(1)));
-    assert!(get_as(&site, "/feeds/blog/classic.rss", BOB).await.text().contains("An open post"));
-    for way in ["/feeds/blog.json?callback=f", "/feeds/blog/about?callback=f"] {
+    let part = get_as(&site, "/feeds/blog.json?order=created", BOB)
+        .await
+        .json();
+    assert_eq!(
+        (ids(&part), part["totalItems"].as_u64()),
+        (vec![id(1)], Some(1))
+    );
+    assert!(
+        get_as(&site, "/feeds/blog/classic.rss", BOB)
+            .await
+            .text()
+            .contains("An open post")
+    );
+    for way in [
+        "/feeds/blog.json?callback=f",
+        "/feeds/blog/about?callback=f",
+    ] {
         assert_eq!(get_as(&site, way, BOB).await.status, 403, "{way}");
     }
 }
@@ -112,7 +143,8 @@ async fn an_id_outside_of_a_part_is_as_unknown_as_one_that_never_was() {
         for order in ["created", "-created"] {
             for suffix in ["json", "atom", "csv"] {
                 let target = |id: &str| {
-                    let id = url::form_urlencoded::byte_serialize(id.as_bytes()).collect::<String>();
+                    let id =
+                        url::form_urlencoded::byte_serialize(id.as_bytes()).collect::<String>();
                     format!("/feeds/blog.{suffix}?order={order}&{position}=id:{id}&max=1")
                 };
                 let never = get_as(&site, &target(&guid(77)), BOB).await;
@@ -132,10 +164,21 @@ async fn an_id_outside_of_a_part_is_as_unknown_as_one_that_never_was() {
     for (n, status) in [(1, 200), (2, 404), (3, 404), (77, 404)] {
         let target = format!("/feeds/blog.events?order=created&since=id:{}", id(n));
         let headers = [("authorization", &*bearer(BOB))];
-        assert_eq!(site.ask(Method::HEAD, &target, &headers).await.status, status, "{target}");
+        assert_eq!(
+            site.ask(Method::HEAD, &target, &headers).await.status,
+            status,
+            "{target}"
+        );
     }
-    let own_terms = format!("/feeds/blog.json?order=created&q=nothing&since=id:{}", id(1));
-    assert_eq!(get_as(&site, &own_terms, BOB).await.status, 200, "terms of one's own hide no place");
+    let own_terms = format!(
+        "/feeds/blog.json?order=created&q=nothing&since=id:{}",
+        id(1)
+    );
+    assert_eq!(
+        get_as(&site, &own_terms, BOB).await.status,
+        200,
+        "terms of one's own hide no place"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -157,8 +200,18 @@ async fn no_answer_changes_with_what_is_not_shown() {
         for way in WAYS.into_iter().chain(ends) {
             let answer = get_as(&site, way, BOB).await;
             assert_eq!(answer.status, 200, "{way}");
-            let told = ["etag", "last-modified", "smart-feed-cursor", "smart-feed-last-cursor", "link"];
-            answers.push((way, told.map(|name| answer.header(name).to_owned()), answer.text().to_owned()));
+            let told = [
+                "etag",
+                "last-modified",
+                "smart-feed-cursor",
+                "smart-feed-last-cursor",
+                "link",
+            ];
+            answers.push((
+                way,
+                told.map(|name| answer.header(name).to_owned()),
+                answer.text().to_owned(),
+            ));
         }
         answers
     };
@@ -168,12 +221,22 @@ async fn no_answer_changes_with_what_is_not_shown() {
         assert_eq!(before, after);
     }
     // Alice's cursor of a hidden post is none for bob, as one that never was.
-    let all = get_as(&site, "/feeds/blog.json?order=-modified&max=1", ALICE).await.json();
+    let all = get_as(&site, "/feeds/blog.json?order=-modified&max=1", ALICE)
+        .await
+        .json();
     let hidden = all["last_cursor"].as_str().unwrap();
     let never = format!("{}_0_1", hidden.split('_').next().unwrap());
     let told = async |cursor: &str| {
-        let answer = get_as(&site, &format!("/feeds/blog.json?timeout=0&since=cursor:{cursor}"), BOB).await;
-        (answer.header("smart-feed-cursor").to_owned(), answer.text().to_owned())
+        let answer = get_as(
+            &site,
+            &format!("/feeds/blog.json?timeout=0&since=cursor:{cursor}"),
+            BOB,
+        )
+        .await;
+        (
+            answer.header("smart-feed-cursor").to_owned(),
+            answer.text().to_owned(),
+        )
     };
     assert_eq!(told(hidden).await, told(&never).await);
 }
@@ -184,53 +247,87 @@ async fn numbers_of_items_are_told_to_whom_sees_all_of_them() {
     for way in ["/feeds", "/feeds/blog/about"] {
         let counts = async |token| {
             let told = get_as(&site, way, token).await.json();
-            let feed = if way == "/feeds" { &told["feeds"][0] } else { &told };
+            let feed = if way == "/feeds" {
+                &told["feeds"][0]
+            } else {
+                &told
+            };
             (feed["items"].as_u64(), feed["live"].as_u64())
         };
         assert_eq!(counts(ALICE).await, (Some(3), Some(3)), "{way}");
         assert_eq!(counts(BOB).await, (None, None), "{way}");
         let headers = [("authorization", &*bearer(BOB)), ("accept", "text/html")];
         let page = site.get_with(way, &headers).await;
-        assert!(page.text().contains("posts that are for you") && !page.text().contains("3 posts"), "{way}");
+        assert!(
+            page.text().contains("posts that are for you") && !page.text().contains("3 posts"),
+            "{way}"
+        );
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_leaves_a_part_is_a_deletion_there_and_says_nothing_of_itself() {
     let site = parted().await;
-    let first = get_as(&site, "/feeds/blog.json?since=cursor:", BOB).await.json();
+    let first = get_as(&site, "/feeds/blog.json?since=cursor:", BOB)
+        .await
+        .json();
     let cursor = first["last_cursor"].as_str().unwrap().to_owned();
-    site.rig.change(vec![edit(1, SECRET), add(4), edit(2, "open now")]).await;
+    site.rig
+        .change(vec![edit(1, SECRET), add(4), edit(2, "open now")])
+        .await;
     let target = format!("/feeds/blog.json?since=cursor:{cursor}");
     let news = get_as(&site, &target, BOB).await;
-    assert_hidden(&news.text().replace("open now", "").replace("p=2", ""), &target);
+    assert_hidden(
+        &news.text().replace("open now", "").replace("p=2", ""),
+        &target,
+    );
     assert!(!news.text().contains("p=1&"), "{}", news.text());
     let news = news.json();
     let items = news["items"].as_array().unwrap();
-    let told: Vec<(&str, Option<&str>)> =
-        items.iter().map(|item| (item["id"].as_str().unwrap(), item["verb"].as_str())).collect();
+    let told: Vec<(&str, Option<&str>)> = items
+        .iter()
+        .map(|item| (item["id"].as_str().unwrap(), item["verb"].as_str()))
+        .collect();
     let (left, came) = (id(1), id(2));
     assert!(told.contains(&(&left, Some("delete"))), "{news}");
-    assert!(told.iter().any(|(id, verb)| *id == came && *verb != Some("delete")), "{news}");
+    assert!(
+        told.iter()
+            .any(|(id, verb)| *id == came && *verb != Some("delete")),
+        "{news}"
+    );
     assert!(news.to_string().contains("left-view"));
     // A deletion of what was never shown says no more.
     site.rig.change(vec![delete(3)]).await;
     let atom = get_as(&site, "/feeds/blog.atom?since=cursor:", BOB).await;
-    assert!(atom.text().contains(&id(3)) && !atom.text().contains("p=3"), "{}", atom.text());
+    assert!(
+        atom.text().contains(&id(3)) && !atom.text().contains("p=3"),
+        "{}",
+        atom.text()
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn held_requests_and_streams_show_the_part_alone_and_end_when_it_is_another() {
     let site = parted().await;
-    let last = get_as(&site, "/feeds/blog.json?order=-modified&max=1", ALICE).await.json();
+    let last = get_as(&site, "/feeds/blog.json?order=-modified&max=1", ALICE)
+        .await
+        .json();
     let cursor = last["last_cursor"].as_str().unwrap().to_owned();
     let authorization = bearer(BOB);
     let headers = [("authorization", authorization.as_str())];
-    let mut stream = site.open("/feeds/blog.events?since=cursor:", &headers).await;
+    let mut stream = site
+        .open("/feeds/blog.events?since=cursor:", &headers)
+        .await;
     let target = format!("/feeds/blog.json?since=cursor:{cursor}&timeout=60");
     let held = tokio::spawn(site.ask(Method::GET, &target, &headers));
     tokio::time::sleep(Duration::from_secs(1)).await;
-    site.rig.change(vec![edit(3, "zzsecret still"), add(5), edit(1, "open again")]).await;
+    site.rig
+        .change(vec![
+            edit(3, "zzsecret still"),
+            add(5),
+            edit(1, "open again"),
+        ])
+        .await;
     let news = held.await.unwrap();
     assert_eq!(news.status, 200);
     assert_hidden(news.text(), "held");
@@ -241,16 +338,22 @@ async fn held_requests_and_streams_show_the_part_alone_and_end_when_it_is_anothe
     }
     assert_hidden(&streamed, "stream");
     assert!(streamed.contains("open again"), "{streamed}");
-    let last = get_as(&site, "/feeds/blog.json?order=-modified&max=1", ALICE).await.json();
-    let target =
-        format!("/feeds/blog.json?since=cursor:{}&timeout=60", last["last_cursor"].as_str().unwrap());
+    let last = get_as(&site, "/feeds/blog.json?order=-modified&max=1", ALICE)
+        .await
+        .json();
+    let target = format!(
+        "/feeds/blog.json?since=cursor:{}&timeout=60",
+        last["last_cursor"].as_str().unwrap()
+    );
     let held = tokio::spawn(site.ask(Method::GET, &target, &headers));
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert_eq!(site.held(), 2);
     site.show(&[("['bob']", "q=again")]);
     assert_eq!(held.await.unwrap().status, 503, "it is asked for anew");
     let end = async { while stream.frame().await.is_some() {} };
-    tokio::time::timeout(Duration::from_secs(1), end).await.expect("the browser comes again");
+    tokio::time::timeout(Duration::from_secs(1), end)
+        .await
+        .expect("the browser comes again");
 }
 
 #[tokio::test(start_paused = true)]
@@ -268,7 +371,12 @@ async fn whom_no_rule_names_sees_nothing_and_one_for_all_shows_a_part_to_nobody_
         assert_eq!(part.status, 200, "{way}");
         assert_hidden(part.text(), way);
     }
-    assert!(site.get("/feeds/blog").await.header("cache-control").starts_with("private"));
+    assert!(
+        site.get("/feeds/blog")
+            .await
+            .header("cache-control")
+            .starts_with("private")
+    );
     assert_eq!(get_as(&site, "/feeds/blog", "wrong").await.status, 401);
     let secret = site.get(&format!("/s/{ALICE_URL}/feeds/blog.json")).await;
     assert!(secret.text().contains(SECRET), "U-1");
@@ -279,11 +387,22 @@ async fn a_part_has_no_archives() {
     let site = Site::of(1..=250).await;
     site.show(&RULES);
     let all = get_as(&site, "/feeds/blog/classic.atom", ALICE).await;
-    let named = all.text().split("rel=\"prev-archive\"").nth(1).and_then(|rest| rest.split("href=\"").nth(1));
-    let archive = named.and_then(|rest| rest.split('"').next()).expect("there is one");
+    let named = all
+        .text()
+        .split("rel=\"prev-archive\"")
+        .nth(1)
+        .and_then(|rest| rest.split("href=\"").nth(1));
+    let archive = named
+        .and_then(|rest| rest.split('"').next())
+        .expect("there is one");
     let path = &archive[archive.find("/feeds/").unwrap()..];
     assert_eq!(get_as(&site, path, ALICE).await.status, 200);
     let part = get_as(&site, path, BOB).await;
     assert_eq!(part.status, 404, "{}", part.text());
-    assert!(!get_as(&site, "/feeds/blog/classic.atom", BOB).await.text().contains("archive"));
+    assert!(
+        !get_as(&site, "/feeds/blog/classic.atom", BOB)
+            .await
+            .text()
+            .contains("archive")
+    );
 }

@@ -9,7 +9,8 @@ use crate::{
     },
     serve::{
         body::ServeBody, client_address::WayTrust, context::ServeContext, first_seen::FirstSeen,
-        hub_forms::HubService, long_poll::Waiters, own_mounts::own_mounts, router::Router, stack::stack,
+        hub_forms::HubService, long_poll::Waiters, own_mounts::own_mounts, router::Router,
+        stack::stack,
     },
     store::traits::CatalogStore as _,
     telemetry::Metrics,
@@ -64,14 +65,19 @@ impl Site {
     /// A site whose one feed holds these posts.
     pub(super) async fn of(numbers: RangeInclusive<u32>) -> Self {
         let site = Self::unread().await;
-        site.rig.change(numbers.map(crate::readers::testing::add).collect()).await;
+        site.rig
+            .change(numbers.map(crate::readers::testing::add).collect())
+            .await;
         site
     }
 
     /// A site as configured, whose one feed is not read yet.
     pub(super) async fn set(setting: Setting) -> Self {
         let rig = ReaderRig::built(setting.prefix, setting.readers).await;
-        let feed = RegisteredFeed { no: rig.feed, settings: feed_settings() };
+        let feed = RegisteredFeed {
+            no: rig.feed,
+            settings: feed_settings(),
+        };
         let context = ServeContext {
             readers: rig.readers.clone(),
             store: rig.store.clone(),
@@ -80,11 +86,18 @@ impl Site {
                 catalog: Catalog::new(CatalogSnapshot::new([feed], [])),
                 auth: authenticator(&rig.clock),
             },
-            trust: WayTrust { proxies: vec!["10.0.0.0/8".parse().unwrap()], ..WayTrust::default() },
+            trust: WayTrust {
+                proxies: vec!["10.0.0.0/8".parse().unwrap()],
+                ..WayTrust::default()
+            },
             sites: Arc::default(),
             first_seen: FirstSeen::default(),
             takes_cloud: true,
-            waiters: Waiters::new(setting.waiters_max, setting.waiters_per_client_max, setting.timeout_max),
+            waiters: Waiters::new(
+                setting.waiters_max,
+                setting.waiters_per_client_max,
+                setting.timeout_max,
+            ),
             stop: CancellationToken::new(),
         };
         let context = Arc::new(context);
@@ -92,7 +105,11 @@ impl Site {
         let service = ServiceBuilder::new()
             .map_response(|answer: Response<_>| answer.map(UnsyncBoxBody::new))
             .service(stack(router, Metrics::default()));
-        Self { rig, context, service: BoxCloneSyncService::new(service) }
+        Self {
+            rig,
+            context,
+            service: BoxCloneSyncService::new(service),
+        }
     }
 
     /// As a shutdown does.
@@ -102,37 +119,66 @@ impl Site {
 
     /// As a reload does that no longer names the feed.
     pub(super) fn withdraw(&self) {
-        self.context.gate.catalog.publish(CatalogSnapshot::new([], [(NAME.to_owned(), self.rig.feed)]));
+        self.context
+            .gate
+            .catalog
+            .publish(CatalogSnapshot::new([], [(NAME.to_owned(), self.rig.feed)]));
     }
 
     /// As a reload does that adds a feed, which is not read yet.
     pub(super) async fn join(&self, name: &str) {
         let no = self.rig.store.register(name, name).await.unwrap().no;
-        let settings = FeedSettings { name: name.to_owned(), ..feed_settings() };
+        let settings = FeedSettings {
+            name: name.to_owned(),
+            ..feed_settings()
+        };
         let catalog = self.context.gate.catalog.snapshot();
-        let known =
-            catalog.feeds().map(|feed| RegisteredFeed { no: feed.no, settings: feed.settings.clone() });
-        let feeds = known.chain([RegisteredFeed { no, settings }]).collect::<Vec<_>>();
-        self.context.gate.catalog.publish(CatalogSnapshot::new(feeds, []));
+        let known = catalog.feeds().map(|feed| RegisteredFeed {
+            no: feed.no,
+            settings: feed.settings.clone(),
+        });
+        let feeds = known
+            .chain([RegisteredFeed { no, settings }])
+            .collect::<Vec<_>>();
+        self.context
+            .gate
+            .catalog
+            .publish(CatalogSnapshot::new(feeds, []));
     }
 
     /// As a reload does that gives the feed other readers.
     pub(super) fn protect(&self, access: AccessSettings) {
-        let settings = FeedSettings { access, ..feed_settings() };
-        let feed = RegisteredFeed { no: self.rig.feed, settings };
-        self.context.gate.catalog.publish(CatalogSnapshot::new([feed], []));
+        let settings = FeedSettings {
+            access,
+            ..feed_settings()
+        };
+        let feed = RegisteredFeed {
+            no: self.rig.feed,
+            settings,
+        };
+        self.context
+            .gate
+            .catalog
+            .publish(CatalogSnapshot::new([feed], []));
     }
 
     /// As a reload does that shows its readers parts of the feed.
     pub(super) fn show(&self, rules: &[(&str, &str)]) {
-        let show =
-            rules.iter().map(|(access, filter)| format!("{{ access = {access}, filter = \"{filter}\" }}"));
+        let show = rules
+            .iter()
+            .map(|(access, filter)| format!("{{ access = {access}, filter = \"{filter}\" }}"));
         let show = format!(
             "name = \"{NAME}\"\nurl = \"https://blog.example/rss.xml\"\nshow = [{}]",
             show.collect::<Vec<_>>().join(", ")
         );
-        let feed = RegisteredFeed { no: self.rig.feed, settings: toml::from_str(&show).unwrap() };
-        self.context.gate.catalog.publish(CatalogSnapshot::new([feed], []));
+        let feed = RegisteredFeed {
+            no: self.rig.feed,
+            settings: toml::from_str(&show).unwrap(),
+        };
+        self.context
+            .gate
+            .catalog
+            .publish(CatalogSnapshot::new([feed], []));
     }
 
     /// As a command of the operator does.
@@ -146,12 +192,18 @@ impl Site {
     }
 
     /// The answer to a request, asked by a task of its own if the answer is spawned.
-    pub(super) fn send(&self, request: Request<Full<Bytes>>) -> impl Future<Output = Answer> + Send + use<> {
+    pub(super) fn send(
+        &self,
+        request: Request<Full<Bytes>>,
+    ) -> impl Future<Output = Answer> + Send + use<> {
         self.send_any(request)
     }
 
     /// The same for any kind of body.
-    pub(super) fn send_any<B>(&self, request: Request<B>) -> impl Future<Output = Answer> + Send + use<B>
+    pub(super) fn send_any<B>(
+        &self,
+        request: Request<B>,
+    ) -> impl Future<Output = Answer> + Send + use<B>
     where
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: Into<tower::BoxError>,
@@ -160,7 +212,11 @@ impl Site {
         async move {
             let (parts, body) = response.await.into_parts();
             let body = body.collect().await.unwrap().to_bytes();
-            Answer { status: parts.status.as_u16(), headers: parts.headers, body }
+            Answer {
+                status: parts.status.as_u16(),
+                headers: parts.headers,
+                body,
+            }
         }
     }
 
@@ -178,14 +234,23 @@ impl Site {
     }
 
     /// Status and headers of an answer, and what comes of its body at first.
-    pub(super) async fn open_method(&self, method: Method, target: &str, headers: &[(&str, &str)]) -> Answer {
+    pub(super) async fn open_method(
+        &self,
+        method: Method,
+        target: &str,
+        headers: &[(&str, &str)],
+    ) -> Answer {
         let mut request = Request::builder().method(method).uri(target);
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
         let mut opened = self.open_any(request.body(Full::default()).unwrap()).await;
         let body = opened.frame().await.unwrap_or_default();
-        Answer { status: opened.status, headers: opened.headers, body }
+        Answer {
+            status: opened.status,
+            headers: opened.headers,
+            body,
+        }
     }
 
     /// The same for any request.
@@ -196,7 +261,11 @@ impl Site {
         let response = self.response(request);
         async move {
             let (parts, body) = response.await.into_parts();
-            Opened { status: parts.status.as_u16(), headers: parts.headers, body }
+            Opened {
+                status: parts.status.as_u16(),
+                headers: parts.headers,
+                body,
+            }
         }
     }
 
@@ -227,7 +296,10 @@ impl Site {
             let first = first.await;
             if first.header("cache-control") == "no-cache" {
                 let again = again.await;
-                assert_eq!((again.status, &again.headers), (first.status, &first.headers));
+                assert_eq!(
+                    (again.status, &again.headers),
+                    (first.status, &first.headers)
+                );
                 assert_eq!(again.body, first.body);
             }
             first
@@ -255,17 +327,24 @@ fn feed_settings() -> FeedSettings {
 /// A hub that repeats what it is told, and who told it.
 fn hub() -> HubService {
     BoxCloneSyncService::new(tower::service_fn(|request: Request<Bytes>| async move {
-        let sender = request.extensions().get::<Principal>().map(|sender| sender.name().to_owned());
+        let sender = request
+            .extensions()
+            .get::<Principal>()
+            .map(|sender| sender.name().to_owned());
         let is_refused = request.uri().query() == Some("refuse=1");
         let mut response = Response::new(request.into_body());
         if let Some(sender) = sender {
-            response.headers_mut().insert("x-sender", sender.parse().unwrap());
+            response
+                .headers_mut()
+                .insert("x-sender", sender.parse().unwrap());
         }
         *response.status_mut() = http::StatusCode::ACCEPTED;
         if is_refused {
             *response.status_mut() = http::StatusCode::BAD_REQUEST;
             *response.body_mut() = Bytes::from_static(b"no\n");
-            response.headers_mut().insert("content-type", "text/plain; charset=utf-8".parse().unwrap());
+            response
+                .headers_mut()
+                .insert("content-type", "text/plain; charset=utf-8".parse().unwrap());
         }
         Ok::<_, Infallible>(response)
     }))
@@ -299,7 +378,11 @@ impl Answer {
     pub(super) fn header(&self, name: &str) -> &str {
         let mut values = self.headers.get_all(name).iter();
         let value = values.next().map_or("", |value| value.to_str().unwrap());
-        assert!(values.next().is_none(), "{name} is there twice: {:?}", self.headers);
+        assert!(
+            values.next().is_none(),
+            "{name} is there twice: {:?}",
+            self.headers
+        );
         value
     }
 
@@ -316,13 +399,21 @@ impl Answer {
 /// The ids of a page in JSON.
 pub(super) fn ids(page: &Value) -> Vec<String> {
     let items = page["items"].as_array().unwrap();
-    items.iter().map(|item| item["id"].as_str().unwrap().to_owned()).collect()
+    items
+        .iter()
+        .map(|item| item["id"].as_str().unwrap().to_owned())
+        .collect()
 }
 
 /// The ids of the entries of a page in Atom.
 pub(super) fn atom_ids(document: &str) -> Vec<String> {
-    let entries = document.split("<entry").skip(1).map(|rest| rest.split("</entry>").next().unwrap());
-    entries.map(|entry| leaf(entry, "fo:id").expect("every entry has an id")).collect()
+    let entries = document
+        .split("<entry")
+        .skip(1)
+        .map(|rest| rest.split("</entry>").next().unwrap());
+    entries
+        .map(|entry| leaf(entry, "fo:id").expect("every entry has an id"))
+        .collect()
 }
 
 /// The text of the first element of this name.

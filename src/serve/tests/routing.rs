@@ -23,7 +23,11 @@ async fn paths_lead_where_they_should_and_others_nowhere() {
         let answer = site.get(target).await;
         assert_eq!(answer.status, status, "{target}: {}", answer.text());
         if status == 404 {
-            assert!(answer.text().contains(&format!("{ROOT}/feeds lists")), "{target}: {}", answer.text());
+            assert!(
+                answer.text().contains(&format!("{ROOT}/feeds lists")),
+                "{target}: {}",
+                answer.text()
+            );
         }
     };
     for target in [
@@ -86,28 +90,57 @@ async fn paths_lead_where_they_should_and_others_nowhere() {
 
 #[tokio::test(start_paused = true)]
 async fn a_prefix_moves_everything_and_stands_in_every_url() {
-    let site = Site::set(Setting { prefix: "/smart/blogs", ..Setting::default() }).await;
+    let site = Site::set(Setting {
+        prefix: "/smart/blogs",
+        ..Setting::default()
+    })
+    .await;
     site.rig.change((1..=3).map(add).collect()).await;
     let page = site.get("/smart/blogs/feeds/blog.json?max=1").await;
     let root = format!("{ROOT}/smart/blogs");
     let base = format!("{root}/feeds/blog.json?order=modified");
-    assert_eq!(page.header("link"), format!("<{base}>; rel=\"self\", <{root}/hub>; rel=\"hub\""));
+    assert_eq!(
+        page.header("link"),
+        format!("<{base}>; rel=\"self\", <{root}/hub>; rel=\"hub\"")
+    );
     let page = page.json();
     assert_eq!(page["url"], base);
-    assert!(page["next"].as_str().unwrap().starts_with(&format!("{base}&since=")));
+    assert!(
+        page["next"]
+            .as_str()
+            .unwrap()
+            .starts_with(&format!("{base}&since="))
+    );
     assert_eq!(page["links"]["hub"][0], format!("{root}/hub"));
-    for target in ["/smart/blogs", "/smart/blogs/", "/smart/blogs/feeds", "/smart/blogs/feeds/blog/about"] {
+    for target in [
+        "/smart/blogs",
+        "/smart/blogs/",
+        "/smart/blogs/feeds",
+        "/smart/blogs/feeds/blog/about",
+    ] {
         assert_eq!(site.get(target).await.status, 200, "{target}");
     }
-    for target in
-        ["/", "/feeds", "/feeds/blog.json", "/smart", "/smart/blogsfeeds", "/smart/blogs/smart/blogs/feeds"]
-    {
+    for target in [
+        "/",
+        "/feeds",
+        "/feeds/blog.json",
+        "/smart",
+        "/smart/blogsfeeds",
+        "/smart/blogs/smart/blogs/feeds",
+    ] {
         let answer = site.get(target).await;
         assert_eq!(answer.status, 404, "{target}");
-        assert!(answer.text().contains(&format!("{root}/feeds lists")), "{}", answer.text());
+        assert!(
+            answer.text().contains(&format!("{root}/feeds lists")),
+            "{}",
+            answer.text()
+        );
     }
     assert_eq!(site.ask(Method::POST, "/hub", &[]).await.status, 404);
-    assert_eq!(site.ask(Method::POST, "/smart/blogs/hub", &[]).await.status, 202);
+    assert_eq!(
+        site.ask(Method::POST, "/smart/blogs/hub", &[]).await.status,
+        202
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -116,9 +149,13 @@ async fn only_get_and_head_are_for_feeds_and_only_where_there_is_something() {
     let site = Site::of(1..=3).await;
     for method in ["POST", "PUT", "DELETE", "PATCH", "PROPFIND", "get"] {
         let method = Method::from_bytes(method.as_bytes()).unwrap();
-        for target in
-            ["/feeds", "/feeds/blog", "/feeds/blog.atom", "/feeds/blog/about", "/feeds/blog/classic.rss"]
-        {
+        for target in [
+            "/feeds",
+            "/feeds/blog",
+            "/feeds/blog.atom",
+            "/feeds/blog/about",
+            "/feeds/blog/classic.rss",
+        ] {
             let answer = site.ask(method.clone(), target, &[]).await;
             assert_eq!(
                 (answer.status, answer.header("allow")),
@@ -136,7 +173,11 @@ async fn only_get_and_head_are_for_feeds_and_only_where_there_is_something() {
         ("/hub", "GET, HEAD, POST, OPTIONS"),
     ] {
         let answer = site.ask(Method::OPTIONS, target, &[]).await;
-        assert_eq!((answer.status, answer.header("allow"), answer.body.len()), (200, methods, 0), "{target}");
+        assert_eq!(
+            (answer.status, answer.header("allow"), answer.body.len()),
+            (200, methods, 0),
+            "{target}"
+        );
     }
 }
 
@@ -157,8 +198,15 @@ async fn head_says_what_get_says() {
         "/hub",
         "/nowhere",
     ] {
-        let (get, head) = (site.get(target).await, site.ask(Method::HEAD, target, &[]).await);
-        assert_eq!((get.status, get.headers), (head.status, head.headers), "{target}");
+        let (get, head) = (
+            site.get(target).await,
+            site.ask(Method::HEAD, target, &[]).await,
+        );
+        assert_eq!(
+            (get.status, get.headers),
+            (head.status, head.headers),
+            "{target}"
+        );
     }
 }
 
@@ -166,17 +214,26 @@ async fn head_says_what_get_says() {
 async fn requests_to_the_hub_arrive_whole_or_not_at_all() {
     let site = Site::of(1..=3).await;
     let post = |target: &str, body: Vec<u8>| {
-        let request = Request::post(target.to_owned()).body(Full::new(Bytes::from(body))).unwrap();
+        let request = Request::post(target.to_owned())
+            .body(Full::new(Bytes::from(body)))
+            .unwrap();
         site.send(request)
     };
     for target in ["/hub", "/hub/", "/feeds/blog/hub"] {
         let form = b"hub.mode=subscribe&x=%26".to_vec();
         let answer = post(target, form.clone()).await;
-        assert_eq!((answer.status, answer.body.to_vec()), (202, form), "{target}");
+        assert_eq!(
+            (answer.status, answer.body.to_vec()),
+            (202, form),
+            "{target}"
+        );
     }
     assert_eq!(post("/hub", vec![b'a'; 64 << 10]).await.status, 202);
     let large = post("/hub", vec![b'a'; (64 << 10) + 1]).await;
-    assert_eq!((large.status, large.header("access-control-allow-origin")), (413, "*"));
+    assert_eq!(
+        (large.status, large.header("access-control-allow-origin")),
+        (413, "*")
+    );
     assert!(large.text().contains("65536"), "{}", large.text());
 }
 
@@ -184,8 +241,9 @@ async fn requests_to_the_hub_arrive_whole_or_not_at_all() {
 async fn a_body_that_does_not_come_is_not_waited_for_without_end() {
     use http_body_util::{BodyExt as _, StreamBody};
     let site = Site::of(1..=3).await;
-    let never =
-        StreamBody::new(futures_util::stream::pending::<Result<http_body::Frame<Bytes>, std::io::Error>>());
+    let never = StreamBody::new(futures_util::stream::pending::<
+        Result<http_body::Frame<Bytes>, std::io::Error>,
+    >());
     let request = Request::post("/hub").body(never.boxed_unsync()).unwrap();
     let started = Instant::now();
     assert_eq!(site.send_any(request).await.status, 408);
@@ -218,7 +276,11 @@ async fn every_answer_may_be_read_by_every_page_of_the_web() {
         (Method::POST, "/hub"),
     ] {
         let answer = site.ask(method, target, &origin).await;
-        assert_eq!(answer.header("access-control-allow-origin"), "*", "{target}");
+        assert_eq!(
+            answer.header("access-control-allow-origin"),
+            "*",
+            "{target}"
+        );
         let exposed = answer.header("access-control-expose-headers");
         for name in [
             "etag",
@@ -233,26 +295,56 @@ async fn every_answer_may_be_read_by_every_page_of_the_web() {
         ] {
             assert!(exposed.contains(name), "{exposed}");
         }
-        assert!(!answer.header("vary").contains("origin"), "caches need not keep one copy for each page");
+        assert!(
+            !answer.header("vary").contains("origin"),
+            "caches need not keep one copy for each page"
+        );
     }
     let preflight = [
         ("origin", "https://reader.example"),
         ("access-control-request-method", "GET"),
-        ("access-control-request-headers", "authorization, if-none-match, last-event-id"),
+        (
+            "access-control-request-headers",
+            "authorization, if-none-match, last-event-id",
+        ),
     ];
-    for target in
-        ["/feeds/blog.json", "/feeds/blog.events", "/feeds", "/feeds/blog/about", "/hub", "/nowhere"]
-    {
+    for target in [
+        "/feeds/blog.json",
+        "/feeds/blog.events",
+        "/feeds",
+        "/feeds/blog/about",
+        "/hub",
+        "/nowhere",
+    ] {
         let answer = site.ask(Method::OPTIONS, target, &preflight).await;
-        assert_eq!((answer.status, answer.header("access-control-allow-origin")), (200, "*"), "{target}");
+        assert_eq!(
+            (answer.status, answer.header("access-control-allow-origin")),
+            (200, "*"),
+            "{target}"
+        );
         let methods = |name| {
-            let methods = answer.header(name).split(',').map(str::trim).map(str::to_owned);
+            let methods = answer
+                .header(name)
+                .split(',')
+                .map(str::trim)
+                .map(str::to_owned);
             methods.collect::<std::collections::BTreeSet<_>>()
         };
-        assert_eq!(methods("access-control-allow-methods"), methods("allow"), "{target}");
-        assert_eq!(methods("allow").contains("POST"), target == "/hub", "{target}");
+        assert_eq!(
+            methods("access-control-allow-methods"),
+            methods("allow"),
+            "{target}"
+        );
+        assert_eq!(
+            methods("allow").contains("POST"),
+            target == "/hub",
+            "{target}"
+        );
         // A star does not stand for this one.
-        assert_eq!(answer.header("access-control-allow-headers"), "*,authorization");
+        assert_eq!(
+            answer.header("access-control-allow-headers"),
+            "*,authorization"
+        );
         assert_eq!(answer.header("access-control-max-age"), "86400");
         assert_eq!(answer.header("access-control-allow-credentials"), "");
     }
@@ -268,33 +360,64 @@ async fn what_there_is_is_listed_for_programs_and_for_people() {
         ("application/json; charset=utf-8", "accept, accept-encoding")
     );
     let list = list.json();
-    assert_eq!((&list["feeds"][0]["name"], &list["feeds"][0]["items"]), (&"blog".into(), &3.into()));
-    let browser = [("accept", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8")];
+    assert_eq!(
+        (&list["feeds"][0]["name"], &list["feeds"][0]["items"]),
+        (&"blog".into(), &3.into())
+    );
+    let browser = [(
+        "accept",
+        "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
+    )];
     for target in ["/", "/feeds", "/feeds/blog/about"] {
         let page = site.get_with(target, &browser).await;
-        assert_eq!((page.status, page.header("content-type")), (200, "text/html; charset=utf-8"));
+        assert_eq!(
+            (page.status, page.header("content-type")),
+            (200, "text/html; charset=utf-8")
+        );
         assert!(
-            page.text().contains(&format!("{ROOT}/feeds/blog/classic.rss")),
+            page.text()
+                .contains(&format!("{ROOT}/feeds/blog/classic.rss")),
             "autodiscovery: {}",
             page.text()
         );
         assert!(!page.header("content-security-policy").is_empty());
     }
     let about = site.get("/feeds/blog/about").await.json();
-    assert_eq!((&about["max"]["default"], &about["max"]["cap"]), (&50.into(), &1000.into()));
-    assert_eq!((&about["timeout"]["default"], &about["timeout"]["cap"]), (&55.into(), &300.into()));
-    assert_eq!(about["orders"].as_object().map(|orders| orders.len()), Some(6), "{about}");
+    assert_eq!(
+        (&about["max"]["default"], &about["max"]["cap"]),
+        (&50.into(), &1000.into())
+    );
+    assert_eq!(
+        (&about["timeout"]["default"], &about["timeout"]["cap"]),
+        (&55.into(), &300.into())
+    );
+    assert_eq!(
+        about["orders"].as_object().map(|orders| orders.len()),
+        Some(6),
+        "{about}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_default_is_never_more_than_its_cap() {
-    let readers = Config { page_items_max: 20, ..Config::default() };
+    let readers = Config {
+        page_items_max: 20,
+        ..Config::default()
+    };
     let timeout_max = Duration::from_secs(30);
-    let site = Site::set(Setting { readers, timeout_max, ..Setting::default() }).await;
+    let site = Site::set(Setting {
+        readers,
+        timeout_max,
+        ..Setting::default()
+    })
+    .await;
     site.rig.change((1..=30).map(add).collect()).await;
     let about = site.get("/feeds/blog/about").await.json();
     for (key, least) in [("max", 20), ("timeout", 30)] {
-        assert_eq!((&about[key]["default"], &about[key]["cap"]), (&least.into(), &least.into()));
+        assert_eq!(
+            (&about[key]["default"], &about[key]["cap"]),
+            (&least.into(), &least.into())
+        );
     }
     assert_eq!(site.page("").await["count"], 20);
     let started = Instant::now();
@@ -315,14 +438,25 @@ async fn until_the_first_document_a_feed_asks_for_patience_and_the_rest_answers(
         "/feeds/blog/classic.rss",
     ] {
         let answer = site.get_with(target, &[("if-none-match", "*")]).await;
-        assert_eq!((answer.status, answer.header("retry-after")), (503, "5"), "{target}");
+        assert_eq!(
+            (answer.status, answer.header("retry-after")),
+            (503, "5"),
+            "{target}"
+        );
         assert_eq!(answer.header("cache-control"), "no-store");
     }
     for target in ["/", "/feeds", "/feeds/blog/about"] {
         assert_eq!(site.get(target).await.status, 200, "{target}");
     }
-    assert_eq!(site.ask(Method::POST, "/feeds/blog/hub", &[]).await.status, 202);
-    assert_eq!(site.get("/feeds/blog.json?max=0").await.status, 400, "what is wrong stays wrong");
+    assert_eq!(
+        site.ask(Method::POST, "/feeds/blog/hub", &[]).await.status,
+        202
+    );
+    assert_eq!(
+        site.get("/feeds/blog.json?max=0").await.status,
+        400,
+        "what is wrong stays wrong"
+    );
     site.rig.change(Vec::new()).await;
     assert_eq!(site.page("").await["count"], 0, "an empty feed is served");
 }
@@ -332,7 +466,10 @@ async fn a_store_that_fails_is_our_fault_and_its_trouble_nobodys_business() {
     let site = Site::of(1..=3).await;
     site.rig.store.break_down(true);
     let answer = site.get("/feeds/blog.json?callback=cb").await;
-    assert_eq!((answer.status, answer.header("content-type")), (500, "text/plain; charset=utf-8"));
+    assert_eq!(
+        (answer.status, answer.header("content-type")),
+        (500, "text/plain; charset=utf-8")
+    );
     assert!(!answer.text().contains("fire"), "{}", answer.text());
     site.rig.store.break_down(false);
     assert_eq!(site.get("/feeds/blog.json?callback=cb").await.status, 200);
@@ -357,12 +494,16 @@ async fn a_mount_answers_beside_ours_as_a_stream_and_gets_its_body_unread() {
         Ok::<_, std::io::Error>(http_body::Frame::data(Bytes::from(vec![piece])))
     });
     let sent = || sent.load(Ordering::SeqCst);
-    let request = Request::post("/echo").body(StreamBody::new(pieces)).unwrap();
+    let request = Request::post("/echo")
+        .body(StreamBody::new(pieces))
+        .unwrap();
     let mut body = router.clone().oneshot(request).await.unwrap().into_body();
     assert_eq!(sent(), 0, "nothing was read before the answer");
     let first = body.frame().await.unwrap().unwrap().into_data().unwrap();
     assert_eq!((&first[..], sent()), (&[0][..], 1));
-    let nowhere = Request::get("/feeds").body(Full::<Bytes>::default()).unwrap();
+    let nowhere = Request::get("/feeds")
+        .body(Full::<Bytes>::default())
+        .unwrap();
     assert_eq!(router.oneshot(nowhere).await.unwrap().status(), 404);
 }
 
@@ -371,13 +512,20 @@ async fn the_feeds_are_an_outline_for_readers_to_import() {
     // O-1, O-3.
     let site = Site::of(1..=3).await;
     let outline = site.get("/feeds.opml").await;
-    assert_eq!((outline.status, outline.header("content-type")), (200, "text/x-opml; charset=utf-8"));
+    assert_eq!(
+        (outline.status, outline.header("content-type")),
+        (200, "text/x-opml; charset=utf-8")
+    );
     assert!(
-        outline.text().contains(&format!("xmlUrl=\"{ROOT}/feeds/blog/classic.rss\"")),
+        outline
+            .text()
+            .contains(&format!("xmlUrl=\"{ROOT}/feeds/blog/classic.rss\"")),
         "{}",
         outline.text()
     );
-    let known = site.get_with("/feeds.opml", &[("if-none-match", outline.header("etag"))]).await;
+    let known = site
+        .get_with("/feeds.opml", &[("if-none-match", outline.header("etag"))])
+        .await;
     assert_eq!((known.status, known.body.len()), (304, 0));
     assert_eq!(site.get("/feeds.opml?max=0").await.status, 400);
     site.withdraw();

@@ -24,12 +24,23 @@ fn user(name: &str) -> NewUser {
 }
 
 fn token(user: UserNo, first: u8) -> NewAccessToken {
-    NewAccessToken { user, usage: TokenUse::Url, hash: [first; 32], created_us: 8 }
+    NewAccessToken {
+        user,
+        usage: TokenUse::Url,
+        hash: [first; 32],
+        created_us: 8,
+    }
 }
 
 async fn a_user_has_a_name_of_its_own_and_a_number_that_is_not_given_again(rig: Rig) {
     let alice = rig.add_user(user("alice")).await.unwrap().unwrap();
-    assert_eq!(alice, User { no: UserNo(1), kept: user("alice") });
+    assert_eq!(
+        alice,
+        User {
+            no: UserNo(1),
+            kept: user("alice")
+        }
+    );
     assert_eq!(rig.add_user(user("alice")).await.unwrap(), None);
     let bob = rig.add_user(user("bob")).await.unwrap().unwrap();
     let rig = rig.reopen();
@@ -46,9 +57,22 @@ async fn a_user_is_changed_under_its_number(rig: Rig) {
     let bob = rig.add_user(user("bob")).await.unwrap().unwrap();
     let one = rig.add_token(token(alice.no, 1)).await.unwrap().unwrap();
     let login = LoginHash::stored("$argon2id$other".to_owned());
-    let changed = User { kept: NewUser { login, ..user("alice") }, ..alice };
+    let changed = User {
+        kept: NewUser {
+            login,
+            ..user("alice")
+        },
+        ..alice
+    };
     assert!(rig.change_user(changed.clone()).await.unwrap());
-    assert!(!rig.change_user(User { no: UserNo(9), ..changed.clone() }).await.unwrap());
+    assert!(
+        !rig.change_user(User {
+            no: UserNo(9),
+            ..changed.clone()
+        })
+        .await
+        .unwrap()
+    );
     let rig = rig.reopen();
     assert_eq!(rig.users(None, 9).await.unwrap(), [changed, bob]);
     assert_eq!(rig.tokens(None, 9).await.unwrap(), [one], "its tokens stay");
@@ -63,7 +87,10 @@ async fn a_token_goes_with_its_user(rig: Rig) {
     let three = rig.add_token(token(alice, 3)).await.unwrap().unwrap();
     assert_eq!((one.no, &one.kept), (TokenNo(1), &token(alice, 1)));
     let rig = rig.reopen();
-    assert_eq!(rig.tokens(None, 9).await.unwrap(), [one, two.clone(), three.clone()]);
+    assert_eq!(
+        rig.tokens(None, 9).await.unwrap(),
+        [one, two.clone(), three.clone()]
+    );
     assert!(rig.remove_token(three.no).await.unwrap());
     assert!(!rig.remove_token(three.no).await.unwrap());
     assert!(rig.remove_user(alice).await.unwrap());
@@ -80,5 +107,8 @@ async fn accounts_are_listed_by_pages(rig: Rig) {
     let users = rig.users(Some(UserNo(1)), 1).await.unwrap();
     assert_eq!(users.iter().map(|user| user.no.0).collect::<Vec<_>>(), [2]);
     let tokens = rig.tokens(Some(TokenNo(2)), 9).await.unwrap();
-    assert_eq!(tokens.iter().map(|token| token.no.0).collect::<Vec<_>>(), [3]);
+    assert_eq!(
+        tokens.iter().map(|token| token.no.0).collect::<Vec<_>>(),
+        [3]
+    );
 }

@@ -4,8 +4,8 @@ use super::rig::{Rig, START, add, commit, key};
 use crate::{
     feed::{
         archive::{
-            ArchiveWalk, History, LastWalk, OwnOrigins, PageAddress, PartialReason, StagedBody, StagedPage,
-            StagedWalk, StagingChange, WalkRules, WalkedDocument,
+            ArchiveWalk, History, LastWalk, OwnOrigins, PageAddress, PartialReason, StagedBody,
+            StagedPage, StagedWalk, StagingChange, WalkRules, WalkedDocument,
         },
         record::FeedNo,
     },
@@ -30,8 +30,15 @@ fn walk() -> ArchiveWalk {
         page_gap_secs: 1,
     };
     let href = "http://example.org/a".into();
-    let links = vec![Link { href, rel: "prev-archive".into(), ..Link::default() }];
-    let metadata = Metadata { links, ..Metadata::default() };
+    let links = vec![Link {
+        href,
+        rel: "prev-archive".into(),
+        ..Link::default()
+    }];
+    let metadata = Metadata {
+        links,
+        ..Metadata::default()
+    };
     let keys = [key(1)];
     let seen = WalkedDocument {
         landed: feed.as_str(),
@@ -65,7 +72,11 @@ fn page(no: u32) -> StagedPage {
 
 /// The numbers of the pages, and whether each still has its bytes.
 fn shown(staged: &StagedWalk) -> Vec<(u32, bool)> {
-    staged.pages.iter().map(|page| (page.no, page.waits())).collect()
+    staged
+        .pages
+        .iter()
+        .map(|page| (page.no, page.waits()))
+        .collect()
 }
 
 async fn a_page_and_how_far_the_walk_is_are_kept_together(rig: Rig) {
@@ -76,19 +87,35 @@ async fn a_page_and_how_far_the_walk_is_are_kept_together(rig: Rig) {
         rig.stage(feed, walk(), Some(page(no))).await.unwrap();
     }
     rig.stage(other, walk(), Some(page(5))).await.unwrap();
-    let again = StagedPage { content: StagedBody::Waiting(vec![9]), ..page(1) };
+    let again = StagedPage {
+        content: StagedBody::Waiting(vec![9]),
+        ..page(1)
+    };
     let further = walk().paced(9, START);
-    rig.stage(feed, further.clone(), Some(again.clone())).await.unwrap();
+    rig.stage(feed, further.clone(), Some(again.clone()))
+        .await
+        .unwrap();
     rig.stage(other, further.clone(), None).await.unwrap();
     let rig = rig.reopen();
     let staged = rig.staged(feed).await.unwrap();
     assert_eq!(staged.pages, [page(0), again, page(300)]);
-    assert_eq!(staged.walk, Some(further.token()), "what was seen is told again");
+    assert_eq!(
+        staged.walk,
+        Some(further.token()),
+        "what was seen is told again"
+    );
     assert!(staged.recalled().unwrap().remembers());
     assert_eq!(rig.staged(other).await.unwrap().pages, [page(5)]);
     let further = further.token();
-    assert_eq!(rig.walks(None, 9).await.unwrap(), [(feed, further.clone()), (other, further)]);
-    assert_eq!(rig.feed(feed).await.unwrap().rev, 0, "a staged page is no commit");
+    assert_eq!(
+        rig.walks(None, 9).await.unwrap(),
+        [(feed, further.clone()), (other, further)]
+    );
+    assert_eq!(
+        rig.feed(feed).await.unwrap().rev,
+        0,
+        "a staged page is no commit"
+    );
 }
 
 async fn committed_pages_leave_their_traces_until_the_walk_ends(rig: Rig) {
@@ -98,37 +125,93 @@ async fn committed_pages_leave_their_traces_until_the_walk_ends(rig: Rig) {
         rig.stage(feed, walk(), Some(page(no))).await.unwrap();
         rig.stage(other, walk(), Some(page(no))).await.unwrap();
     }
-    let say = |history, unstage| Some(Archives { history, unstage, walked: None });
+    let say = |history, unstage| {
+        Some(Archives {
+            history,
+            unstage,
+            walked: None,
+        })
+    };
     for (unstage, history, expect) in [
-        (None, History::Running, vec![(0, true), (1, true), (2, true)]),
-        (Some(StagingChange::Below(0)), History::Running, vec![(0, true), (1, true), (2, true)]),
+        (
+            None,
+            History::Running,
+            vec![(0, true), (1, true), (2, true)],
+        ),
+        (
+            Some(StagingChange::Below(0)),
+            History::Running,
+            vec![(0, true), (1, true), (2, true)],
+        ),
         (
             Some(StagingChange::Below(2)),
             History::Partial(PartialReason::Circle),
             vec![(0, false), (1, false), (2, true)],
         ),
-        (Some(StagingChange::Without(2)), History::Complete, vec![(0, false), (1, false)]),
-        (Some(StagingChange::Since(1)), History::Complete, vec![(1, false)]),
+        (
+            Some(StagingChange::Without(2)),
+            History::Complete,
+            vec![(0, false), (1, false)],
+        ),
+        (
+            Some(StagingChange::Since(1)),
+            History::Complete,
+            vec![(1, false)],
+        ),
         (Some(StagingChange::Since(2)), History::Complete, vec![]),
     ] {
         let record = rig.feed(feed).await.unwrap();
         let archives = say(history.clone(), unstage);
-        let receipt = rig.commit(Commit { archives, ..commit(&record, vec![]) }).await.unwrap();
-        assert_eq!((receipt.feed.completeness.history, receipt.feed.completeness.last_walk), (history, None));
+        let receipt = rig
+            .commit(Commit {
+                archives,
+                ..commit(&record, vec![])
+            })
+            .await
+            .unwrap();
+        assert_eq!(
+            (
+                receipt.feed.completeness.history,
+                receipt.feed.completeness.last_walk
+            ),
+            (history, None)
+        );
         let staged = rig.staged(feed).await.unwrap();
         assert_eq!(shown(&staged), expect, "{unstage:?}");
-        assert!(staged.walk.is_some(), "how the archives were reached is remembered");
+        assert!(
+            staged.walk.is_some(),
+            "how the archives were reached is remembered"
+        );
     }
     let record = rig.feed(feed).await.unwrap();
-    let given_up =
-        Commit { archives: say(History::Unknown, Some(StagingChange::All)), ..commit(&record, vec![]) };
+    let given_up = Commit {
+        archives: say(History::Unknown, Some(StagingChange::All)),
+        ..commit(&record, vec![])
+    };
     rig.commit(given_up).await.unwrap();
-    assert_eq!(rig.staged(feed).await.unwrap(), StagedWalk::default(), "the walk goes, too");
+    assert_eq!(
+        rig.staged(feed).await.unwrap(),
+        StagedWalk::default(),
+        "the walk goes, too"
+    );
     let record = rig.feed(feed).await.unwrap();
-    let walked = LastWalk { missed: 3, ..LastWalk::at_once(History::Complete, START) };
-    let archives = Archives { history: History::Complete, unstage: None, walked: Some(walked.clone()) };
-    let record =
-        rig.commit(Commit { archives: Some(archives), ..commit(&record, vec![]) }).await.unwrap().feed;
+    let walked = LastWalk {
+        missed: 3,
+        ..LastWalk::at_once(History::Complete, START)
+    };
+    let archives = Archives {
+        history: History::Complete,
+        unstage: None,
+        walked: Some(walked.clone()),
+    };
+    let record = rig
+        .commit(Commit {
+            archives: Some(archives),
+            ..commit(&record, vec![])
+        })
+        .await
+        .unwrap()
+        .feed;
     rig.commit(commit(&record, vec![add(1)])).await.unwrap();
     let rig = rig.reopen();
     let record = rig.feed(feed).await.unwrap();
@@ -137,7 +220,10 @@ async fn committed_pages_leave_their_traces_until_the_walk_ends(rig: Rig) {
         (History::Complete, Some(walked)),
         "other commits leave it"
     );
-    assert_eq!(shown(&rig.staged(other).await.unwrap()), [(0, true), (1, true), (2, true)]);
+    assert_eq!(
+        shown(&rig.staged(other).await.unwrap()),
+        [(0, true), (1, true), (2, true)]
+    );
 }
 
 async fn a_refused_commit_leaves_the_staged_pages(rig: Rig) {
@@ -145,17 +231,30 @@ async fn a_refused_commit_leaves_the_staged_pages(rig: Rig) {
     rig.stage(feed, walk(), Some(page(0))).await.unwrap();
     let mut record = rig.feed(feed).await.unwrap();
     record.rev = 7;
-    let archives =
-        Some(Archives { history: History::Complete, unstage: Some(StagingChange::Since(1)), walked: None });
-    let refused = rig.commit(Commit { archives, ..commit(&record, vec![add(1)]) }).await;
+    let archives = Some(Archives {
+        history: History::Complete,
+        unstage: Some(StagingChange::Since(1)),
+        walked: None,
+    });
+    let refused = rig
+        .commit(Commit {
+            archives,
+            ..commit(&record, vec![add(1)])
+        })
+        .await;
     assert!(matches!(refused, Err(StoreError::Conflict { found: 0 })));
     assert_eq!(shown(&rig.staged(feed).await.unwrap()), [(0, true)]);
-    assert_eq!(rig.feed(feed).await.unwrap().completeness.history, History::Unknown);
+    assert_eq!(
+        rig.feed(feed).await.unwrap().completeness.history,
+        History::Unknown
+    );
 }
 
 async fn pages_of_an_unknown_feed_are_refused(rig: Rig) {
     rig.blog().await;
     let unknown = |error| matches!(error, StoreError::UnknownFeed(FeedNo(7)));
-    assert!(unknown(rig.stage(FeedNo(7), walk(), None).await.unwrap_err()));
+    assert!(unknown(
+        rig.stage(FeedNo(7), walk(), None).await.unwrap_err()
+    ));
     assert!(unknown(rig.staged(FeedNo(7)).await.unwrap_err()));
 }

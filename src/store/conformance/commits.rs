@@ -1,8 +1,9 @@
-//! Effects of a commit: T, revisions, tombstones, keys, the head, and a clock that cannot be right; not how pages read.
+//! Effects of a commit: T, revisions, tombstones, keys, the head, and a clock that cannot be right;
+//! not how pages read.
 
 use super::rig::{
-    NAMESPACE, Rig, START, add, commit, delete, edit, guid, id, ids, ids_of, key, published, put, revive,
-    title,
+    NAMESPACE, Rig, START, add, commit, delete, edit, guid, id, ids, ids_of, key, published, put,
+    revive, title,
 };
 use crate::{
     clock::Clock as _,
@@ -14,7 +15,8 @@ use crate::{
         observation_record::{OBSERVATIONS_MAX, ObservationCounts, ObservationRecord},
         order::Order,
         reconcile::{
-            Change, DeferredEdit, Delete, Put, PutKind, WINDOW_ENTRIES_MAX, WindowEntry, WindowState,
+            Change, DeferredEdit, Delete, Put, PutKind, WINDOW_ENTRIES_MAX, WindowEntry,
+            WindowState,
         },
         record::{FeedNo, GAPS_MAX, Gap, IdRule},
         stamp::Stamp,
@@ -61,9 +63,19 @@ async fn every_change_gets_the_next_t_whatever_the_clock_does(rig: Rig) {
     // SF D-4, D-5.
     let feed = rig.blog().await;
     let start = START.micros();
-    let first = rig.change(feed, vec![add(1), add(2), add(3)]).await.unwrap();
-    assert_eq!(stamps(&first), [start, start + 1, start + 2], "one moment, three changes");
-    assert_eq!(first.stamped.iter().map(|(id, _)| *id).collect::<Vec<_>>(), ids_of(&[1, 2, 3]));
+    let first = rig
+        .change(feed, vec![add(1), add(2), add(3)])
+        .await
+        .unwrap();
+    assert_eq!(
+        stamps(&first),
+        [start, start + 1, start + 2],
+        "one moment, three changes"
+    );
+    assert_eq!(
+        first.stamped.iter().map(|(id, _)| *id).collect::<Vec<_>>(),
+        ids_of(&[1, 2, 3])
+    );
     let still = rig.change(feed, vec![edit(1, "x")]).await.unwrap();
     assert_eq!(stamps(&still), [start + 3], "the clock stands still");
     rig.clock.set(start - DAY_US);
@@ -74,7 +86,11 @@ async fn every_change_gets_the_next_t_whatever_the_clock_does(rig: Rig) {
     assert_eq!(stamps(&on), [start + DAY_US], "the clock went on");
     assert_eq!(on.feed.last_t.micros(), start + DAY_US);
     let empty = rig.change(feed, vec![]).await.unwrap();
-    assert_eq!((empty.feed.last_t, empty.feed.rev), (on.feed.last_t, on.feed.rev + 1), "no change, no T");
+    assert_eq!(
+        (empty.feed.last_t, empty.feed.rev),
+        (on.feed.last_t, on.feed.rev + 1),
+        "no change, no T"
+    );
 }
 
 async fn nothing_changes_under_a_clock_that_jumped_ahead_until_it_is_accepted(rig: Rig) {
@@ -88,7 +104,10 @@ async fn nothing_changes_under_a_clock_that_jumped_ahead_until_it_is_accepted(ri
     rig.register("other", "other").await.unwrap();
     match rig.change(feed, vec![add(3)]).await {
         Err(StoreError::Clock { now, recorded }) => {
-            assert_eq!((&*now, &*recorded), ("2028-08-10T00:00:00Z", "2027-07-06T00:00:00Z"));
+            assert_eq!(
+                (&*now, &*recorded),
+                ("2028-08-10T00:00:00Z", "2027-07-06T00:00:00Z")
+            );
         }
         other => panic!("{other:?}"),
     }
@@ -104,7 +123,10 @@ async fn nothing_changes_under_a_clock_that_jumped_ahead_until_it_is_accepted(ri
 async fn nothing_changes_under_a_clock_from_before_this_was_built(rig: Rig) {
     let feed = rig.blog().await;
     rig.clock.set(1_000_000_000_000_000);
-    assert!(matches!(rig.change(feed, vec![add(1)]).await, Err(StoreError::Clock { .. })));
+    assert!(matches!(
+        rig.change(feed, vec![add(1)]).await,
+        Err(StoreError::Clock { .. })
+    ));
     rig.accept_clock().await.unwrap();
     let receipt = rig.change(feed, vec![add(1)]).await.unwrap();
     assert_eq!(stamps(&receipt), [1_000_000_000_000_000]);
@@ -116,9 +138,15 @@ async fn a_commit_on_a_stale_revision_is_a_conflict_and_leaves_no_trace(rig: Rig
     let after = rig.change(feed, vec![add(1)]).await.unwrap().feed;
     assert_eq!(after.rev, before.rev + 1);
     let stale = rig.commit(commit(&before, vec![add(2)])).await;
-    assert!(matches!(stale, Err(StoreError::Conflict { found }) if found == after.rev), "{stale:?}");
+    assert!(
+        matches!(stale, Err(StoreError::Conflict { found }) if found == after.rev),
+        "{stale:?}"
+    );
     assert_eq!(rig.feed(feed).await.unwrap(), after);
-    assert_eq!(ids(&rig.list(feed, Order::MODIFIED, None).await), ids_of(&[1]));
+    assert_eq!(
+        ids(&rig.list(feed, Order::MODIFIED, None).await),
+        ids_of(&[1])
+    );
     // Both decided on one revision: one of them wins, and the other is told.
     let (one, two) = futures_util::join!(
         rig.commit(commit(&after, vec![add(2)])),
@@ -130,7 +158,9 @@ async fn a_commit_on_a_stale_revision_is_a_conflict_and_leaves_no_trace(rig: Rig
 
 async fn an_edit_moves_an_item_in_modified_and_not_in_created(rig: Rig) {
     let feed = rig.blog().await;
-    rig.change(feed, vec![add(1), add(2), add(3)]).await.unwrap();
+    rig.change(feed, vec![add(1), add(2), add(3)])
+        .await
+        .unwrap();
     rig.change(feed, vec![edit(1, "second")]).await.unwrap();
     let rig = rig.reopen();
     for (order, expect) in [
@@ -139,7 +169,11 @@ async fn an_edit_moves_an_item_in_modified_and_not_in_created(rig: Rig) {
         (Order::CREATED, [1, 2, 3]),
         (Order::CREATED_REVERSE, [3, 2, 1]),
     ] {
-        assert_eq!(ids(&rig.list(feed, order, None).await), ids_of(&expect), "{order}");
+        assert_eq!(
+            ids(&rig.list(feed, order, None).await),
+            ids_of(&expect),
+            "{order}"
+        );
     }
     let item = rig.item(feed, id(1)).await.unwrap().unwrap();
     assert_eq!(
@@ -156,19 +190,40 @@ async fn a_tombstone_keeps_its_dates_loses_its_content_and_moves_to_the_end(rig:
     let receipt = rig.change(feed, vec![delete(1)]).await.unwrap();
     assert_eq!((receipt.feed.items.total, receipt.feed.items.live), (2, 1));
     let item = rig.item(feed, id(1)).await.unwrap().unwrap();
-    let gone = Content::Gone { reason: Reason::Explicit, first_missing: None, last_seen: Some(START) };
-    assert_eq!((&item.content, item.created, item.modified), (&gone, START, receipt.stamped[0].1));
-    assert_eq!((item.published_us, &*item.iri), (Some(published(1)), &*guid(1)));
-    assert_eq!(ids(&rig.list(feed, Order::MODIFIED, None).await), ids_of(&[2, 1]));
-    assert_eq!(ids(&rig.list(feed, Order::CREATED, None).await), ids_of(&[1, 2]));
+    let gone = Content::Gone {
+        reason: Reason::Explicit,
+        first_missing: None,
+        last_seen: Some(START),
+    };
+    assert_eq!(
+        (&item.content, item.created, item.modified),
+        (&gone, START, receipt.stamped[0].1)
+    );
+    assert_eq!(
+        (item.published_us, &*item.iri),
+        (Some(published(1)), &*guid(1))
+    );
+    assert_eq!(
+        ids(&rig.list(feed, Order::MODIFIED, None).await),
+        ids_of(&[2, 1])
+    );
+    assert_eq!(
+        ids(&rig.list(feed, Order::CREATED, None).await),
+        ids_of(&[1, 2])
+    );
 }
 
 async fn an_item_that_is_forgotten_leaves_a_tombstone_and_nothing_else(rig: Rig) {
     let feed = rig.blog().await;
-    rig.change(feed, vec![add(1), add(2), delete(2)]).await.unwrap();
+    rig.change(feed, vec![add(1), add(2), delete(2)])
+        .await
+        .unwrap();
     assert_eq!(rig.evidence(feed, id(2)).await.unwrap().len(), 1);
     let forget = |n: u32| match delete(n) {
-        Change::Delete(delete) => Change::Delete(Delete { reason: Reason::Forgotten, ..delete }),
+        Change::Delete(delete) => Change::Delete(Delete {
+            reason: Reason::Forgotten,
+            ..delete
+        }),
         Change::Put(_) => unreachable!("a deletion"),
     };
     let before = rig.feed(feed).await.unwrap().last_t;
@@ -181,7 +236,10 @@ async fn an_item_that_is_forgotten_leaves_a_tombstone_and_nothing_else(rig: Rig)
             item.content.is_forgotten() && item.modified == t && t > before,
             "consumers are told: {item:?}"
         );
-        assert!(item.iri.starts_with("urn:uuid:") && item.publisher_id.is_none(), "{item:?}");
+        assert!(
+            item.iri.starts_with("urn:uuid:") && item.publisher_id.is_none(),
+            "{item:?}"
+        );
         assert_eq!(item.digests, ItemDigests::default());
         assert_eq!(rig.evidence(feed, id(n)).await.unwrap(), []);
     }
@@ -191,7 +249,12 @@ async fn no_document_that_is_kept_shows_what_was_forgotten(rig: Rig) {
     let feed = rig.blog().await;
     rig.change(feed, vec![add(1), add(2)]).await.unwrap();
     let document = |end: &str| {
-        let item = |n: u32| format!("<item><guid>{}</guid><title>text {n}</title></item>", guid(n));
+        let item = |n: u32| {
+            format!(
+                "<item><guid>{}</guid><title>text {n}</title></item>",
+                guid(n)
+            )
+        };
         let body = format!(
             "<rss version='2.0'><channel><title>t</title>{}{}</channel></rss>{end}",
             item(1),
@@ -209,18 +272,48 @@ async fn no_document_that_is_kept_shows_what_was_forgotten(rig: Rig) {
     let shown = async || {
         let kept = rig.document(feed).await.unwrap().unwrap();
         let text = String::from_utf8(kept.body).unwrap();
-        (text.contains("text 1"), text.contains("text 2"), kept.digest)
+        (
+            text.contains("text 1"),
+            text.contains("text 2"),
+            kept.digest,
+        )
     };
     rig.keep_document(feed, document("")).await.unwrap();
     assert_eq!(shown().await, (true, true, document("").digest));
-    let Change::Delete(delete) = delete(1) else { unreachable!("a deletion") };
-    rig.change(feed, vec![Change::Delete(Delete { reason: Reason::Forgotten, ..delete })]).await.unwrap();
-    assert_eq!(shown().await, (false, true, document("").digest), "polls know it by what came");
-    rig.keep_document(feed, document("<!-- later -->")).await.unwrap();
-    assert_eq!(shown().await, (false, true, document("<!-- later -->").digest));
-    let unreadable = LegacyDocument { body: b"<html>text 1".to_vec(), ..(*document("")).clone() };
+    let Change::Delete(delete) = delete(1) else {
+        unreachable!("a deletion")
+    };
+    rig.change(
+        feed,
+        vec![Change::Delete(Delete {
+            reason: Reason::Forgotten,
+            ..delete
+        })],
+    )
+    .await
+    .unwrap();
+    assert_eq!(
+        shown().await,
+        (false, true, document("").digest),
+        "polls know it by what came"
+    );
+    rig.keep_document(feed, document("<!-- later -->"))
+        .await
+        .unwrap();
+    assert_eq!(
+        shown().await,
+        (false, true, document("<!-- later -->").digest)
+    );
+    let unreadable = LegacyDocument {
+        body: b"<html>text 1".to_vec(),
+        ..(*document("")).clone()
+    };
     rig.keep_document(feed, Arc::new(unreadable)).await.unwrap();
-    assert_eq!(shown().await, (false, true, document("<!-- later -->").digest), "the one before stays");
+    assert_eq!(
+        shown().await,
+        (false, true, document("<!-- later -->").digest),
+        "the one before stays"
+    );
 }
 
 async fn a_tombstone_comes_back_to_life_under_the_same_id(rig: Rig) {
@@ -231,19 +324,35 @@ async fn a_tombstone_comes_back_to_life_under_the_same_id(rig: Rig) {
     let (t, feed_now) = (receipt.stamped[0].1, receipt.feed);
     assert_eq!((feed_now.items.total, feed_now.items.live), (1, 1));
     let item = rig.item(feed, id(1)).await.unwrap().unwrap();
-    assert_eq!((title(&item), item.created, item.revived, item.modified), (Some("again"), START, Some(t), t));
+    assert_eq!(
+        (title(&item), item.created, item.revived, item.modified),
+        (Some("again"), START, Some(t), t)
+    );
     rig.change(feed, vec![edit(1, "later")]).await.unwrap();
-    assert_eq!(rig.item(feed, id(1)).await.unwrap().unwrap().revived, Some(t), "an edit is no resurrection");
+    assert_eq!(
+        rig.item(feed, id(1)).await.unwrap().unwrap().revived,
+        Some(t),
+        "an edit is no resurrection"
+    );
 }
 
 async fn an_item_may_change_twice_in_one_commit(rig: Rig) {
     let feed = rig.blog().await;
-    let receipt = rig.change(feed, vec![add(1), add(2), edit(1, "x"), delete(1), revive(1)]).await.unwrap();
+    let receipt = rig
+        .change(
+            feed,
+            vec![add(1), add(2), edit(1, "x"), delete(1), revive(1)],
+        )
+        .await
+        .unwrap();
     assert_eq!(receipt.stamped.len(), 5);
     assert_eq!((receipt.feed.items.total, receipt.feed.items.live), (2, 2));
     let page = rig.list(feed, Order::MODIFIED, None).await;
     assert_eq!(ids(&page), ids_of(&[2, 1]));
-    assert_eq!((page.items[1].modified, page.items[1].created), (receipt.feed.last_t, START));
+    assert_eq!(
+        (page.items[1].modified, page.items[1].created),
+        (receipt.feed.last_t, START)
+    );
     assert_eq!(rig.evidence(feed, id(1)).await.unwrap().len(), 1);
 }
 
@@ -252,20 +361,44 @@ async fn every_deletion_keeps_its_evidence(rig: Rig) {
     rig.change(feed, vec![add(1), add(2)]).await.unwrap();
     let first = rig.change(feed, vec![delete(1)]).await.unwrap().stamped[0].1;
     rig.change(feed, vec![revive(1)]).await.unwrap();
-    let second = rig.change(feed, vec![delete(1), delete(2)]).await.unwrap().stamped[0].1;
+    let second = rig
+        .change(feed, vec![delete(1), delete(2)])
+        .await
+        .unwrap()
+        .stamped[0]
+        .1;
     let rig = rig.reopen();
     let evidence = rig.evidence(feed, id(1)).await.unwrap();
-    assert_eq!(evidence.iter().map(|(t, _)| *t).collect::<Vec<_>>(), [first, second]);
+    assert_eq!(
+        evidence.iter().map(|(t, _)| *t).collect::<Vec<_>>(),
+        [first, second]
+    );
     assert_eq!(evidence[0].1.when.as_deref(), Some("yesterday"));
     assert_eq!(rig.evidence(feed, id(3)).await.unwrap(), []);
 }
 
 async fn a_change_that_does_not_fit_its_item_is_refused_whole(rig: Rig) {
     let feed = rig.blog().await;
-    let before = rig.change(feed, vec![add(1), add(2), delete(2)]).await.unwrap().feed;
-    for wrong in [add(1), add(2), edit(2, "x"), edit(3, "x"), revive(1), revive(3), delete(2), delete(3)] {
+    let before = rig
+        .change(feed, vec![add(1), add(2), delete(2)])
+        .await
+        .unwrap()
+        .feed;
+    for wrong in [
+        add(1),
+        add(2),
+        edit(2, "x"),
+        edit(3, "x"),
+        revive(1),
+        revive(3),
+        delete(2),
+        delete(3),
+    ] {
         let refused = rig.change(feed, vec![add(4), wrong]).await;
-        assert!(matches!(refused, Err(StoreError::Damaged(_))), "{refused:?}");
+        assert!(
+            matches!(refused, Err(StoreError::Damaged(_))),
+            "{refused:?}"
+        );
         assert_eq!(rig.feed(feed).await.unwrap(), before);
         assert_eq!(rig.item(feed, id(4)).await.unwrap(), None);
     }
@@ -273,10 +406,24 @@ async fn a_change_that_does_not_fit_its_item_is_refused_whole(rig: Rig) {
 
 /// A form that waits.
 fn held() -> Vec<DeferredEdit> {
-    let Change::Put(Put { id, entry, published_us, digests: seen, .. }) = edit(1, "newest") else {
+    let Change::Put(Put {
+        id,
+        entry,
+        published_us,
+        digests: seen,
+        ..
+    }) = edit(1, "newest")
+    else {
         unreachable!()
     };
-    vec![DeferredEdit { id, key: key(1), until: START.plus_secs(1), entry, published_us, digests: seen }]
+    vec![DeferredEdit {
+        id,
+        key: key(1),
+        until: START.plus_secs(1),
+        entry,
+        published_us,
+        digests: seen,
+    }]
 }
 
 /// The window after a document of two.
@@ -289,7 +436,14 @@ fn absence() -> AbsenceState {
         is_weak: false,
     };
     let policy = ProofPolicy::default();
-    AbsenceState::default().observe(&[place(2), place(1)], Coverage::Unconditional, &policy, START).state
+    AbsenceState::default()
+        .observe(
+            &[place(2), place(1)],
+            Coverage::Unconditional,
+            &policy,
+            START,
+        )
+        .state
 }
 
 /// The window when an item of the last document is missed, so that its page is due then.
@@ -301,18 +455,31 @@ pub(super) fn missing_one(now: Stamp) -> AbsenceState {
         tombstone_count: 0,
         is_weak: false,
     };
-    let policy = ProofPolicy { checks_permalinks: true, ..ProofPolicy::default() };
+    let policy = ProofPolicy {
+        checks_permalinks: true,
+        ..ProofPolicy::default()
+    };
     let seen = [6, 5, 4, 3, 2, 1].map(place);
-    let first = AbsenceState::default().observe(&seen, Coverage::Unconditional, &policy, now).state;
+    let first = AbsenceState::default()
+        .observe(&seen, Coverage::Unconditional, &policy, now)
+        .state;
     let seen = [6, 5, 3, 2, 1].map(place);
-    first.observe(&seen, Coverage::Unconditional, &policy, now).state
+    first
+        .observe(&seen, Coverage::Unconditional, &policy, now)
+        .state
 }
 
 async fn the_record_says_when_the_page_of_a_missed_item_is_due(rig: Rig) {
     let feed = rig.blog().await;
     let remembers = async |absence: AbsenceState| {
-        let last = Some(WindowState { absence, ..WindowState::default() });
-        let commit = crate::store::Commit { last, ..commit(&rig.feed(feed).await.unwrap(), vec![]) };
+        let last = Some(WindowState {
+            absence,
+            ..WindowState::default()
+        });
+        let commit = crate::store::Commit {
+            last,
+            ..commit(&rig.feed(feed).await.unwrap(), vec![])
+        };
         rig.commit(commit).await.unwrap().feed.window.next_check_at
     };
     assert_eq!(rig.feed(feed).await.unwrap().window.next_check_at, None);
@@ -358,7 +525,10 @@ async fn window_and_items_are_known_at_one_revision(rig: Rig) {
         (rev, IdRule::IdAndLink, last(vec![row(2), row(1)]))
     );
     assert_eq!(known.items.len(), 2);
-    assert_eq!(known.items[&key(1)], rig.item(feed, id(1)).await.unwrap().unwrap());
+    assert_eq!(
+        known.items[&key(1)],
+        rig.item(feed, id(1)).await.unwrap().unwrap()
+    );
     rig.change(feed, vec![delete(1)]).await.unwrap();
     let known = rig.known(feed, vec![key(1)]).await.unwrap();
     assert_eq!(
@@ -371,7 +541,10 @@ async fn window_and_items_are_known_at_one_revision(rig: Rig) {
     let mut long = commit(&rig.feed(feed).await.unwrap(), vec![]);
     long.last = Some(last((0..many).map(row).collect()));
     rig.commit(long).await.unwrap();
-    assert_eq!(rig.known(feed, vec![]).await.unwrap().window.entries.len(), WINDOW_ENTRIES_MAX);
+    assert_eq!(
+        rig.known(feed, vec![]).await.unwrap().window.entries.len(),
+        WINDOW_ENTRIES_MAX
+    );
 }
 
 async fn a_key_stays_with_the_item_that_had_it_first(rig: Rig) {
@@ -385,11 +558,22 @@ async fn a_key_stays_with_the_item_that_had_it_first(rig: Rig) {
         delete => delete,
     };
     rig.change(feed, vec![add(1), add(2)]).await.unwrap();
-    rig.change(feed, vec![with_alias(edit(1, "x")), with_alias(edit(2, "x"))]).await.unwrap();
-    rig.change(feed, vec![with_alias(edit(2, "y"))]).await.unwrap();
+    rig.change(
+        feed,
+        vec![with_alias(edit(1, "x")), with_alias(edit(2, "x"))],
+    )
+    .await
+    .unwrap();
+    rig.change(feed, vec![with_alias(edit(2, "y"))])
+        .await
+        .unwrap();
     let known = rig.known(feed, vec![alias, key(1)]).await.unwrap();
     assert_eq!(known.items[&alias].id, id(1));
-    assert_eq!(known.items[&key(1)].id, id(1), "an alias takes nothing away");
+    assert_eq!(
+        known.items[&key(1)].id,
+        id(1),
+        "an alias takes nothing away"
+    );
 }
 
 async fn an_item_is_found_by_its_witnesses(rig: Rig) {
@@ -399,10 +583,18 @@ async fn an_item_is_found_by_its_witnesses(rig: Rig) {
         Change::Put(put) => Change::Put(Put { witnesses, ..put }),
         delete => delete,
     };
-    rig.change(feed, vec![with(add(1), vec![witness(1), witness(2)]), with(add(2), vec![witness(2)])])
+    rig.change(
+        feed,
+        vec![
+            with(add(1), vec![witness(1), witness(2)]),
+            with(add(2), vec![witness(2)]),
+        ],
+    )
+    .await
+    .unwrap();
+    rig.change(feed, vec![with(edit(1, "x"), vec![witness(3), witness(2)])])
         .await
         .unwrap();
-    rig.change(feed, vec![with(edit(1, "x"), vec![witness(3), witness(2)])]).await.unwrap();
     let rig = rig.reopen();
     let found = async |witnesses: &[KeyHash]| -> Vec<ItemId> {
         let found = rig.witnessed(feed, witnesses.to_vec()).await.unwrap();
@@ -410,32 +602,59 @@ async fn an_item_is_found_by_its_witnesses(rig: Rig) {
         found.items.iter().map(|item| item.id).collect()
     };
     assert_eq!(found(&[witness(1)]).await, [id(1)]);
-    assert_eq!(found(&[witness(9), witness(2), witness(3)]).await, [id(1), id(2)], "each once");
+    assert_eq!(
+        found(&[witness(9), witness(2), witness(3)]).await,
+        [id(1), id(2)],
+        "each once"
+    );
     assert_eq!(found(&[witness(9)]).await, []);
     // Of more than are kept of one witness the newest are found.
     let many = u32::try_from(WITNESSED_MAX).unwrap();
-    let common = (10..=10 + many).map(|n| with(add(n), vec![witness(7)])).collect();
+    let common = (10..=10 + many)
+        .map(|n| with(add(n), vec![witness(7)]))
+        .collect();
     rig.change(feed, common).await.unwrap();
-    assert_eq!(found(&[witness(7)]).await, (11..=10 + many).map(id).collect::<Vec<_>>());
+    assert_eq!(
+        found(&[witness(7)]).await,
+        (11..=10 + many).map(id).collect::<Vec<_>>()
+    );
     rig.forget(feed).await.unwrap();
     assert!(rig.witnessed(feed, vec![witness(1)]).await.is_err());
 }
 
 async fn the_head_has_a_new_revision_only_when_something_rendered_changes(rig: Rig) {
     let feed = rig.blog().await;
-    let mut metadata = Metadata { title: Some(Text::plain("A blog")), ..Metadata::default() };
+    let mut metadata = Metadata {
+        title: Some(Text::plain("A blog")),
+        ..Metadata::default()
+    };
     let with = async |metadata: &Metadata| {
         let mut next = commit(&rig.feed(feed).await.unwrap(), vec![]);
         next.metadata = Some(Arc::new(metadata.clone()));
         rig.commit(next).await.unwrap().feed
     };
     let first = with(&metadata).await;
-    metadata.updated = Some(Date { raw: "now".into(), at_us: Some(1) });
-    metadata.published = Some(Date { raw: "then".into(), at_us: Some(0) });
-    metadata.rhythm = Rhythm { ttl_mins: Some(60), ..Rhythm::default() };
+    metadata.updated = Some(Date {
+        raw: "now".into(),
+        at_us: Some(1),
+    });
+    metadata.published = Some(Date {
+        raw: "then".into(),
+        at_us: Some(0),
+    });
+    metadata.rhythm = Rhythm {
+        ttl_mins: Some(60),
+        ..Rhythm::default()
+    };
     let churned = with(&metadata).await;
-    assert_eq!((churned.metadata_t, churned.rev), (first.metadata_t, first.rev + 1));
-    assert_eq!(*churned.metadata, metadata, "what is not shown is kept all the same");
+    assert_eq!(
+        (churned.metadata_t, churned.rev),
+        (first.metadata_t, first.rev + 1)
+    );
+    assert_eq!(
+        *churned.metadata, metadata,
+        "what is not shown is kept all the same"
+    );
     metadata.title = Some(Text::plain("Another title"));
     let renamed = with(&metadata).await;
     assert!(renamed.metadata_t > first.metadata_t && first.metadata_t > Stamp::ZERO);
@@ -452,12 +671,21 @@ async fn serving_begins_at_the_newest_item_of_the_commit_that_makes_the_feed_rea
     let mut staged = commit(&rig.feed(feed).await.unwrap(), vec![add(1), add(2)]);
     staged.ready = false;
     let record = rig.commit(staged).await.unwrap().feed;
-    assert_eq!((record.completeness.first_cursor.as_deref(), record.head().ready), (None, false));
+    assert_eq!(
+        (
+            record.completeness.first_cursor.as_deref(),
+            record.head().ready
+        ),
+        (None, false)
+    );
     let ready = rig.change(feed, vec![]).await.unwrap().feed;
     let metadata = rig.list(feed, Order::MODIFIED, None).await.last_cursor;
     assert_eq!(ready.completeness.first_cursor.as_deref(), Some(&*metadata));
     let later = rig.change(feed, vec![add(3)]).await.unwrap().feed;
-    assert_eq!(later.completeness.first_cursor, ready.completeness.first_cursor, "it stays");
+    assert_eq!(
+        later.completeness.first_cursor, ready.completeness.first_cursor,
+        "it stays"
+    );
 
     let other = rig.register("other", NAMESPACE).await.unwrap().no;
     let both = rig.change(other, vec![add(1), add(2)]).await.unwrap().feed;
@@ -466,7 +694,16 @@ async fn serving_begins_at_the_newest_item_of_the_commit_that_makes_the_feed_rea
         Some(rig.list(other, Order::MODIFIED, None).await.last_cursor)
     );
     let empty = rig.register("empty", "empty").await.unwrap().no;
-    assert_eq!(rig.change(empty, vec![]).await.unwrap().feed.completeness.first_cursor.as_deref(), Some(""));
+    assert_eq!(
+        rig.change(empty, vec![])
+            .await
+            .unwrap()
+            .feed
+            .completeness
+            .first_cursor
+            .as_deref(),
+        Some("")
+    );
 }
 
 async fn an_edit_without_a_date_keeps_the_one_that_was_known(rig: Rig) {
@@ -478,21 +715,37 @@ async fn an_edit_without_a_date_keeps_the_one_that_was_known(rig: Rig) {
     }
     rig.change(feed, vec![undated]).await.unwrap();
     let item = rig.item(feed, id(1)).await.unwrap().unwrap();
-    assert_eq!((item.published_us, &*item.iri), (Some(published(1)), &*guid(1)));
+    assert_eq!(
+        (item.published_us, &*item.iri),
+        (Some(published(1)), &*guid(1))
+    );
     assert_ne!(item.modified, Stamp::ZERO);
 }
 
 /// Commits what a document came to.
-async fn observe(rig: &Rig, feed: FeedNo, changes: Vec<Change>, observed: ObservationRecord) -> Receipt {
+async fn observe(
+    rig: &Rig,
+    feed: FeedNo,
+    changes: Vec<Change>,
+    observed: ObservationRecord,
+) -> Receipt {
     let commit = commit(&rig.feed(feed).await.unwrap(), changes);
-    rig.commit(crate::store::Commit { observed: Some(observed), ..commit }).await.unwrap()
+    rig.commit(crate::store::Commit {
+        observed: Some(observed),
+        ..commit
+    })
+    .await
+    .unwrap()
 }
 
 async fn the_last_observations_are_kept_with_the_commits_that_they_came_with(rig: Rig) {
     let feed = rig.blog().await;
     let other = rig.register("other", "other").await.unwrap().no;
     let observed = |entries| ObservationRecord {
-        counts: ObservationCounts { entries, ..ObservationCounts::default() },
+        counts: ObservationCounts {
+            entries,
+            ..ObservationCounts::default()
+        },
         remark: Some("odd".into()),
         ..ObservationRecord::default()
     };
@@ -501,46 +754,103 @@ async fn the_last_observations_are_kept_with_the_commits_that_they_came_with(rig
     rig.change(feed, vec![add(2)]).await.unwrap();
     let record = rig.feed(feed).await.unwrap();
     let stale = crate::store::Commit {
-        basis: crate::store::CommitBasis { rev: 0, ..commit(&record, vec![]).basis },
+        basis: crate::store::CommitBasis {
+            rev: 0,
+            ..commit(&record, vec![]).basis
+        },
         observed: Some(observed(7)),
         ..commit(&record, vec![])
     };
     rig.commit(stale).await.unwrap_err();
-    assert_eq!(rig.observations(feed).await.unwrap(), [(1, observed(1))], "with a commit, or not at all");
+    assert_eq!(
+        rig.observations(feed).await.unwrap(),
+        [(1, observed(1))],
+        "with a commit, or not at all"
+    );
     for n in 2..=205 {
         observe(&rig, feed, vec![], observed(n)).await;
     }
     let rig = rig.reopen();
     let kept = rig.observations(feed).await.unwrap();
     assert_eq!(kept.len() as u64, OBSERVATIONS_MAX);
-    assert_eq!((&kept[0], kept.last()), (&(6, observed(6)), Some(&(205, observed(205)))));
-    assert_eq!(rig.observations(other).await.unwrap(), [(1, observed(9))], "each feed its own");
+    assert_eq!(
+        (&kept[0], kept.last()),
+        (&(6, observed(6)), Some(&(205, observed(205))))
+    );
+    assert_eq!(
+        rig.observations(other).await.unwrap(),
+        [(1, observed(9))],
+        "each feed its own"
+    );
 }
 
 async fn a_window_that_begins_anew_leaves_a_marker_between_two_cursors(rig: Rig) {
     let feed = rig.blog().await;
-    let seen = |event| ObservationRecord { at: START, events: vec![event], ..ObservationRecord::default() };
+    let seen = |event| ObservationRecord {
+        at: START,
+        events: vec![event],
+        ..ObservationRecord::default()
+    };
     rig.change(feed, vec![add(1), add(2)]).await.unwrap();
     let before = rig.list(feed, Order::MODIFIED, None).await.last_cursor;
-    observe(&rig, feed, vec![edit(1, "x")], seen(WindowEvent::Quarantined)).await;
-    assert_eq!(rig.feed(feed).await.unwrap().completeness.gaps, [], "what is held may still come back");
+    observe(
+        &rig,
+        feed,
+        vec![edit(1, "x")],
+        seen(WindowEvent::Quarantined),
+    )
+    .await;
+    assert_eq!(
+        rig.feed(feed).await.unwrap().completeness.gaps,
+        [],
+        "what is held may still come back"
+    );
     let held = rig.list(feed, Order::MODIFIED, None).await.last_cursor;
     assert_ne!(held, before);
-    let gapped = observe(&rig, feed, vec![add(3), add(4)], seen(WindowEvent::Gap)).await.feed;
-    let Gap { at, event, before, after } = &gapped.completeness.gaps[0];
+    let gapped = observe(&rig, feed, vec![add(3), add(4)], seen(WindowEvent::Gap))
+        .await
+        .feed;
+    let Gap {
+        at,
+        event,
+        before,
+        after,
+    } = &gapped.completeness.gaps[0];
     assert_eq!((*at, *event, before), (START, WindowEvent::Gap, &held));
     // What stands after the first cursor begins with the item of the second.
     let page = rig.list(feed, Order::MODIFIED, Some(before)).await;
     assert_eq!(ids(&page), ids_of(&[3, 4]));
-    assert_eq!(ids(&rig.list(feed, Order::MODIFIED, Some(after)).await), ids_of(&[4]));
-    let joined = observe(&rig, feed, vec![], seen(WindowEvent::QuarantineEnded)).await.feed;
-    assert_eq!(joined.completeness.gaps.len(), 1, "a window may begin anew with what was known before");
-    let again = observe(&rig, feed, vec![], seen(WindowEvent::Gap)).await.feed;
+    assert_eq!(
+        ids(&rig.list(feed, Order::MODIFIED, Some(after)).await),
+        ids_of(&[4])
+    );
+    let joined = observe(&rig, feed, vec![], seen(WindowEvent::QuarantineEnded))
+        .await
+        .feed;
+    assert_eq!(
+        joined.completeness.gaps.len(),
+        1,
+        "a window may begin anew with what was known before"
+    );
+    let again = observe(&rig, feed, vec![], seen(WindowEvent::Gap))
+        .await
+        .feed;
     assert_eq!(again.completeness.gaps.len(), 2);
-    assert_eq!(again.completeness.gaps[1].before, again.completeness.gaps[1].after, "nothing new came");
+    assert_eq!(
+        again.completeness.gaps[1].before, again.completeness.gaps[1].after,
+        "nothing new came"
+    );
     let empty = rig.register("empty", "empty").await.unwrap().no;
-    let first = observe(&rig, empty, vec![], seen(WindowEvent::Gap)).await.feed;
-    assert_eq!((&*first.completeness.gaps[0].before, &*first.completeness.gaps[0].after), ("", ""));
+    let first = observe(&rig, empty, vec![], seen(WindowEvent::Gap))
+        .await
+        .feed;
+    assert_eq!(
+        (
+            &*first.completeness.gaps[0].before,
+            &*first.completeness.gaps[0].after
+        ),
+        ("", "")
+    );
 }
 
 async fn only_the_last_gaps_are_remembered(rig: Rig) {
@@ -557,32 +867,64 @@ async fn only_the_last_gaps_are_remembered(rig: Rig) {
     assert_eq!((gaps.len(), gaps[0].at), (GAPS_MAX, START.plus_secs(4)));
 }
 
-async fn the_bytes_of_a_feed_are_counted_and_a_commit_that_would_pass_its_quota_is_not_made(rig: Rig) {
-    let (feed, other) = (rig.blog().await, rig.register("other", "other").await.unwrap().no);
+async fn the_bytes_of_a_feed_are_counted_and_a_commit_that_would_pass_its_quota_is_not_made(
+    rig: Rig,
+) {
+    let (feed, other) = (
+        rig.blog().await,
+        rig.register("other", "other").await.unwrap().no,
+    );
     let held = async |feed| rig.feed(feed).await.unwrap().items.bytes.unwrap();
     let within = async |feed, quota_bytes, changes| {
         let commit = commit(&rig.feed(feed).await.unwrap(), changes);
-        let limits = KeepLimits { quota_bytes: Some(quota_bytes), ..KeepLimits::default() };
-        let basis = crate::store::CommitBasis { limits, ..commit.basis };
+        let limits = KeepLimits {
+            quota_bytes: Some(quota_bytes),
+            ..KeepLimits::default()
+        };
+        let basis = crate::store::CommitBasis {
+            limits,
+            ..commit.basis
+        };
         rig.commit(crate::store::Commit { basis, ..commit }).await
     };
     assert_eq!(held(feed).await, 0);
     within(feed, u64::MAX, vec![add(1), add(2)]).await.unwrap();
     let two = held(feed).await;
     let refused = within(feed, two + 10, vec![add(3)]).await;
-    let Err(StoreError::Quota { bytes, quota_bytes, .. }) = refused else { panic!("{refused:?}") };
+    let Err(StoreError::Quota {
+        bytes, quota_bytes, ..
+    }) = refused
+    else {
+        panic!("{refused:?}")
+    };
     assert_eq!(quota_bytes, two + 10);
-    assert_eq!((held(feed).await, ids(&rig.list(feed, Order::MODIFIED, None).await)), (two, ids_of(&[1, 2])));
+    assert_eq!(
+        (
+            held(feed).await,
+            ids(&rig.list(feed, Order::MODIFIED, None).await)
+        ),
+        (two, ids_of(&[1, 2]))
+    );
     within(other, two, vec![add(1)]).await.unwrap();
     // What takes something away is kept at any quota, and an item that changes twice counts once.
     within(feed, 1, vec![delete(1)]).await.unwrap();
     let less = held(feed).await;
     assert!(less < two, "{less} of {two}");
-    within(feed, bytes, vec![edit(2, &"x".repeat(5_000)), edit(2, "first"), revive(1)]).await.unwrap();
+    within(
+        feed,
+        bytes,
+        vec![edit(2, &"x".repeat(5_000)), edit(2, "first"), revive(1)],
+    )
+    .await
+    .unwrap();
     let again = held(feed).await;
     within(feed, bytes + 50, vec![add(3)]).await.unwrap();
     let three = held(feed).await;
-    assert_eq!(three - again, bytes - two, "as many as it would have been before");
+    assert_eq!(
+        three - again,
+        bytes - two,
+        "as many as it would have been before"
+    );
     within(feed, 1, vec![]).await.unwrap();
     let rig = rig.reopen();
     assert_eq!(rig.feed(feed).await.unwrap().items.bytes, Some(three));

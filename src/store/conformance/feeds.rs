@@ -27,24 +27,42 @@ async fn a_feed_keeps_its_number_and_its_namespace(rig: Rig) {
     let first = rig.register("blog", "a.example/feed").await.unwrap();
     let second = rig.register("other", "b.example/feed").await.unwrap();
     assert_ne!(first.no, second.no);
-    assert_eq!((first.rev, first.items.total, first.is_ready()), (0, 0, false));
+    assert_eq!(
+        (first.rev, first.items.total, first.is_ready()),
+        (0, 0, false)
+    );
     let rig = rig.reopen();
     assert_eq!(rig.register("blog", "a.example/feed").await.unwrap(), first);
     assert_eq!(rig.feed(second.no).await.unwrap(), second);
-    let names = [("blog".to_owned(), first.no), ("other".to_owned(), second.no)];
+    let names = [
+        ("blog".to_owned(), first.no),
+        ("other".to_owned(), second.no),
+    ];
     assert_eq!(rig.feed_names(None, 9).await.unwrap(), names);
     assert_eq!(rig.feed_names(None, 1).await.unwrap(), names[..1]);
-    assert_eq!(rig.feed_names(Some("blog".to_owned()), 9).await.unwrap(), names[1..]);
+    assert_eq!(
+        rig.feed_names(Some("blog".to_owned()), 9).await.unwrap(),
+        names[1..]
+    );
     assert_eq!(
         rig.feed_names(Some("c".to_owned()), 9).await.unwrap(),
         names[1..],
         "after a name that is not there"
     );
     assert_eq!(rig.feeds(None, 9).await.unwrap(), [first.clone(), second]);
-    rig.commit(commit(&rig.feed(first.no).await.unwrap(), vec![add(1)])).await.unwrap();
+    rig.commit(commit(&rig.feed(first.no).await.unwrap(), vec![add(1)]))
+        .await
+        .unwrap();
     match rig.register("blog", "c.example/feed").await {
-        Err(StoreError::Namespace { feed, stored, given }) => {
-            assert_eq!((&*feed, &*stored, &*given), ("blog", "a.example/feed", "c.example/feed"));
+        Err(StoreError::Namespace {
+            feed,
+            stored,
+            given,
+        }) => {
+            assert_eq!(
+                (&*feed, &*stored, &*given),
+                ("blog", "a.example/feed", "c.example/feed")
+            );
         }
         other => panic!("{other:?}"),
     }
@@ -52,10 +70,16 @@ async fn a_feed_keeps_its_number_and_its_namespace(rig: Rig) {
 
 async fn a_feed_without_items_takes_another_namespace(rig: Rig) {
     let first = rig.register("blog", "wrong.example/feed").await.unwrap();
-    let empty = Commit { ready: true, ..commit(&first, vec![]) };
+    let empty = Commit {
+        ready: true,
+        ..commit(&first, vec![])
+    };
     let before = rig.commit(empty).await.unwrap().feed;
     let taken = rig.register("blog", "right.example/feed").await.unwrap();
-    assert_eq!((taken.no, taken.ids.namespace.as_str()), (first.no, "right.example/feed"));
+    assert_eq!(
+        (taken.no, taken.ids.namespace.as_str()),
+        (first.no, "right.example/feed")
+    );
     assert!(taken.is_ready() && taken.rev > before.rev && taken.metadata_t > before.metadata_t);
     assert_ne!(taken.iri(), before.iri());
     // Whatever was decided before is decided again.
@@ -63,7 +87,10 @@ async fn a_feed_without_items_takes_another_namespace(rig: Rig) {
     assert!(matches!(late, Err(StoreError::Conflict { .. })));
     let rig = rig.reopen();
     assert_eq!(rig.feed(first.no).await.unwrap(), taken);
-    assert_eq!(rig.register("blog", "right.example/feed").await.unwrap(), taken);
+    assert_eq!(
+        rig.register("blog", "right.example/feed").await.unwrap(),
+        taken
+    );
 }
 
 async fn a_feed_that_was_never_registered_is_refused(rig: Rig) {
@@ -72,10 +99,16 @@ async fn a_feed_that_was_never_registered_is_refused(rig: Rig) {
     let unknown = |error| matches!(error, StoreError::UnknownFeed(FeedNo(7)));
     assert!(unknown(rig.feed(FeedNo(7)).await.unwrap_err()));
     assert!(unknown(rig.snapshot(FeedNo(7), vec![]).await.unwrap_err()));
-    assert!(unknown(rig.commit(commit(&record, vec![add(1)])).await.unwrap_err()));
-    assert!(unknown(rig.page(all(FeedNo(7), Order::MODIFIED)).await.unwrap_err()));
+    assert!(unknown(
+        rig.commit(commit(&record, vec![add(1)])).await.unwrap_err()
+    ));
+    assert!(unknown(
+        rig.page(all(FeedNo(7), Order::MODIFIED)).await.unwrap_err()
+    ));
     let poll = (FeedNo(7), PollState::default());
-    assert!(unknown(rig.save_polls(vec![poll], vec![]).await.unwrap_err()));
+    assert!(unknown(
+        rig.save_polls(vec![poll], vec![]).await.unwrap_err()
+    ));
 }
 
 async fn the_last_poll_state_of_each_feed_is_kept(rig: Rig) {
@@ -85,24 +118,39 @@ async fn the_last_poll_state_of_each_feed_is_kept(rig: Rig) {
     let poll = |failures| {
         let mut state = PollState::default();
         state.health.failures = failures;
-        state.validators = Some(ValidatorPair { etag: Some("\"x\"".into()), ..ValidatorPair::default() });
+        state.validators = Some(ValidatorPair {
+            etag: Some("\"x\"".into()),
+            ..ValidatorPair::default()
+        });
         state
     };
-    rig.save_polls(vec![(feed, poll(1)), (other, poll(2))], vec![]).await.unwrap();
+    rig.save_polls(vec![(feed, poll(1)), (other, poll(2))], vec![])
+        .await
+        .unwrap();
     rig.save_polls(vec![(feed, poll(3))], vec![]).await.unwrap();
     let record = rig.feed(other).await.unwrap();
     let mut with_poll = commit(&record, vec![]);
     with_poll.poll = Some(poll(4));
     rig.commit(with_poll).await.unwrap();
     let rig = rig.reopen();
-    assert_eq!(rig.polls(None, 9).await.unwrap(), [(feed, poll(3)), (other, poll(4))]);
+    assert_eq!(
+        rig.polls(None, 9).await.unwrap(),
+        [(feed, poll(3)), (other, poll(4))]
+    );
     assert_eq!(rig.feed(feed).await.unwrap().rev, 0, "a poll is no commit");
 }
 
 async fn poll_states_are_saved_all_or_none(rig: Rig) {
     let feed = rig.blog().await;
-    let polls = vec![(feed, PollState::default()), (FeedNo(9), PollState::default())];
-    assert!(rig.save_polls(polls, vec![("a.example".into(), START.into())]).await.is_err());
+    let polls = vec![
+        (feed, PollState::default()),
+        (FeedNo(9), PollState::default()),
+    ];
+    assert!(
+        rig.save_polls(polls, vec![("a.example".into(), START.into())])
+            .await
+            .is_err()
+    );
     assert_eq!(rig.polls(None, 9).await.unwrap(), []);
     assert_eq!(rig.host_pauses(None, 9).await.unwrap(), []);
 }
@@ -110,16 +158,36 @@ async fn poll_states_are_saved_all_or_none(rig: Rig) {
 async fn hosts_are_left_alone_until_their_time_is_over(rig: Rig) {
     let host = |name: &str, secs| {
         let since = (name != "b.example").then_some(START);
-        (name.to_owned(), Pause { until: START.plus_secs(secs), since })
+        (
+            name.to_owned(),
+            Pause {
+                until: START.plus_secs(secs),
+                since,
+            },
+        )
     };
-    rig.save_polls(vec![], vec![host("b.example", 60), host("a.example", 9)]).await.unwrap();
+    rig.save_polls(vec![], vec![host("b.example", 60), host("a.example", 9)])
+        .await
+        .unwrap();
     let rig = rig.reopen();
-    assert_eq!(rig.host_pauses(None, 9).await.unwrap(), [host("a.example", 9), host("b.example", 60)]);
+    assert_eq!(
+        rig.host_pauses(None, 9).await.unwrap(),
+        [host("a.example", 9), host("b.example", 60)]
+    );
     rig.clock.advance(Duration::from_secs(10));
     rig.save_polls(vec![], vec![]).await.unwrap();
-    assert_eq!(rig.host_pauses(None, 9).await.unwrap().len(), 2, "nothing new, nothing swept");
-    rig.save_polls(vec![], vec![host("c.example", 5), host("b.example", 70)]).await.unwrap();
-    assert_eq!(rig.host_pauses(None, 9).await.unwrap(), [host("b.example", 70), host("c.example", 5)]);
+    assert_eq!(
+        rig.host_pauses(None, 9).await.unwrap().len(),
+        2,
+        "nothing new, nothing swept"
+    );
+    rig.save_polls(vec![], vec![host("c.example", 5), host("b.example", 70)])
+        .await
+        .unwrap();
+    assert_eq!(
+        rig.host_pauses(None, 9).await.unwrap(),
+        [host("b.example", 70), host("c.example", 5)]
+    );
 }
 
 async fn a_closed_store_answers_nothing(rig: Rig) {
@@ -128,7 +196,9 @@ async fn a_closed_store_answers_nothing(rig: Rig) {
     let closed = |error| matches!(error, StoreError::Closed);
     assert!(closed(rig.register("x", "x").await.unwrap_err()));
     assert!(closed(rig.feeds(None, 9).await.unwrap_err()));
-    assert!(closed(rig.page(all(feed, Order::MODIFIED)).await.unwrap_err()));
+    assert!(closed(
+        rig.page(all(feed, Order::MODIFIED)).await.unwrap_err()
+    ));
     assert!(closed(rig.save_polls(vec![], vec![]).await.unwrap_err()));
     assert!(closed(rig.close().await.unwrap_err()));
 }
@@ -154,6 +224,9 @@ async fn what_was_asked_before_closing_is_done(rig: Rig) {
         // The file is free at once, and holds what was answered.
         let again = super::rig::open(path, rig.clock.clone()).unwrap();
         assert_eq!(again.feed(feed).await.unwrap().items.total, 1);
-        assert_eq!(again.polls(None, 9).await.unwrap()[0].1.timetable.next_at, Stamp::MAX);
+        assert_eq!(
+            again.polls(None, 9).await.unwrap()[0].1.timetable.next_at,
+            Stamp::MAX
+        );
     }
 }

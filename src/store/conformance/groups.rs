@@ -1,4 +1,5 @@
-//! Groups: what becomes of them whatever their members do, and whenever members come and go. Rows SF-96 and those of issue 13.
+//! Groups: what becomes of them whatever their members do, and whenever members come and go. Rows
+//! SF-96 and those of issue 13.
 
 use super::rig::{Rig, START, all, commit, ids, title};
 use crate::{
@@ -48,7 +49,11 @@ struct Shown {
 
 fn entry(n: u32, Shown { link, text }: Shown) -> Entry {
     let href = format!("http://example.org/{n}/{link}");
-    let links = (link > 0).then(|| Link { href, rel: "alternate".into(), ..Link::default() });
+    let links = (link > 0).then(|| Link {
+        href,
+        rel: "alternate".into(),
+        ..Link::default()
+    });
     Entry {
         id: Some(guid(n)),
         title: Some(Text::plain(format!("{n} {text}"))),
@@ -68,7 +73,11 @@ fn put(kind: PutKind, member: usize, n: u32, shown: Shown) -> Change {
         keys: vec![KeyHash::of(&namespace, &key.stripped())],
         entry: Arc::new(entry(n, shown)),
         published_us: Some(1_000_000_000_000_000 + i64::from(n)),
-        digests: ItemDigests { raw: digest, content: digest, version: 1 },
+        digests: ItemDigests {
+            raw: digest,
+            content: digest,
+            version: 1,
+        },
         witnesses: Vec::new(),
     })
 }
@@ -102,21 +111,44 @@ impl World {
     async fn new(rig: Rig) -> Self {
         let mut members = Vec::new();
         for member in 0..MEMBERS {
-            members.push(rig.register(&format!("m{member}"), &namespace(member)).await.unwrap().no);
+            members.push(
+                rig.register(&format!("m{member}"), &namespace(member))
+                    .await
+                    .unwrap()
+                    .no,
+            );
         }
         let group = rig.register("planet", "group:planet").await.unwrap().no;
-        Self { rig, members, group }
+        Self {
+            rig,
+            members,
+            group,
+        }
     }
 
     /// The group with these members.
     fn wanted(&self, members: &[usize]) -> WantedGroup {
-        let metadata = Metadata { title: Some(Text::plain("Planet")), ..Metadata::default() };
-        let url = |member: &usize| (self.members[*member], format!("http://f.example/feeds/m{member}.atom"));
-        WantedGroup { metadata: Arc::new(metadata), members: members.iter().map(url).collect() }
+        let metadata = Metadata {
+            title: Some(Text::plain("Planet")),
+            ..Metadata::default()
+        };
+        let url = |member: &usize| {
+            (
+                self.members[*member],
+                format!("http://f.example/feeds/m{member}.atom"),
+            )
+        };
+        WantedGroup {
+            metadata: Arc::new(metadata),
+            members: members.iter().map(url).collect(),
+        }
     }
 
     async fn set(&self, members: &[usize]) -> GroupStep {
-        self.rig.set_group(self.group, self.wanted(members)).await.unwrap()
+        self.rig
+            .set_group(self.group, self.wanted(members))
+            .await
+            .unwrap()
     }
 
     async fn settle(&self, items_max: usize) -> GroupStep {
@@ -137,11 +169,15 @@ impl World {
     }
 
     async fn change(&self, member: usize, changes: Vec<Change>) -> Receipt {
-        self.rig.change(self.members[member], changes).await.unwrap()
+        self.rig
+            .change(self.members[member], changes)
+            .await
+            .unwrap()
     }
 
     async fn add(&self, member: usize, n: u32, shown: Shown) -> Receipt {
-        self.change(member, vec![put(PutKind::Added, member, n, shown)]).await
+        self.change(member, vec![put(PutKind::Added, member, n, shown)])
+            .await
     }
 
     /// The group in the order of its changes.
@@ -151,7 +187,11 @@ impl World {
 
     /// The titles of the living posts, in the order of their changes.
     async fn titles(&self) -> Vec<String> {
-        self.posts().await.iter().filter_map(|item| title(item).map(str::to_owned)).collect()
+        self.posts()
+            .await
+            .iter()
+            .filter_map(|item| title(item).map(str::to_owned))
+            .collect()
     }
 
     async fn post(&self, id: ItemId) -> Arc<Item> {
@@ -192,22 +232,53 @@ on_every_store! {
 
 async fn a_change_of_a_member_is_one_of_the_group_in_the_same_transaction(rig: Rig) {
     let world = World::settled(rig, &[0, 1]).await;
-    let group_of = |receipt: &Receipt| receipt.groups.iter().map(|group| group.no).collect::<Vec<_>>();
+    let group_of = |receipt: &Receipt| {
+        receipt
+            .groups
+            .iter()
+            .map(|group| group.no)
+            .collect::<Vec<_>>()
+    };
     let added = world.add(0, 1, LINKED).await;
-    assert_eq!((group_of(&added), world.titles().await), (vec![world.group], vec!["1 0".to_owned()]));
+    assert_eq!(
+        (group_of(&added), world.titles().await),
+        (vec![world.group], vec!["1 0".to_owned()])
+    );
     let first = world.post(id(0, 1)).await;
     let edited = put(PutKind::Edited, 0, 1, Shown { text: 9, ..LINKED });
     world.change(0, vec![edited]).await;
     let second = world.post(id(0, 1)).await;
-    assert_eq!((title(&second), second.created), (Some("1 9"), first.created));
+    assert_eq!(
+        (title(&second), second.created),
+        (Some("1 9"), first.created)
+    );
     assert!(second.modified > first.modified);
     world.change(0, vec![delete(0, 1, Reason::Gone)]).await;
     let third = world.post(id(0, 1)).await;
-    assert_eq!((reason(&third), third.tombstone_count), (Some(Reason::Gone), 1));
-    assert_eq!(world.rig.evidence(world.group, third.id).await.unwrap().len(), 1);
-    let revived = world.change(0, vec![put(PutKind::Revived, 0, 1, LINKED)]).await;
-    assert_eq!(world.post(id(0, 1)).await.revived, Some(revived.groups[0].last_t));
-    assert_eq!((revived.groups[0].items.total, revived.groups[0].items.live), (1, 1));
+    assert_eq!(
+        (reason(&third), third.tombstone_count),
+        (Some(Reason::Gone), 1)
+    );
+    assert_eq!(
+        world
+            .rig
+            .evidence(world.group, third.id)
+            .await
+            .unwrap()
+            .len(),
+        1
+    );
+    let revived = world
+        .change(0, vec![put(PutKind::Revived, 0, 1, LINKED)])
+        .await;
+    assert_eq!(
+        world.post(id(0, 1)).await.revived,
+        Some(revived.groups[0].last_t)
+    );
+    assert_eq!(
+        (revived.groups[0].items.total, revived.groups[0].items.live),
+        (1, 1)
+    );
     // Of a feed that is no member, and of a commit that changes nothing, the group hears nothing.
     assert!(group_of(&world.add(2, 1, LINKED).await).is_empty());
     assert!(group_of(&world.change(0, Vec::new()).await).is_empty());
@@ -216,8 +287,16 @@ async fn a_change_of_a_member_is_one_of_the_group_in_the_same_transaction(rig: R
 async fn a_post_names_the_feed_that_it_is_from(rig: Rig) {
     // RFC 4287 section 4.2.11.
     let world = World::settled(rig, &[0]).await;
-    let site = Link { href: "http://m0.example/".into(), rel: "alternate".into(), ..Link::default() };
-    let secret = Link { href: "http://u:p@10.0.0.1/feed".into(), rel: "self".into(), ..Link::default() };
+    let site = Link {
+        href: "http://m0.example/".into(),
+        rel: "alternate".into(),
+        ..Link::default()
+    };
+    let secret = Link {
+        href: "http://u:p@10.0.0.1/feed".into(),
+        rel: "self".into(),
+        ..Link::default()
+    };
     let metadata = Metadata {
         title: Some(Text::plain("Blog")),
         links: vec![secret, site.clone()],
@@ -226,31 +305,65 @@ async fn a_post_names_the_feed_that_it_is_from(rig: Rig) {
         ..Metadata::default()
     };
     let record = world.rig.feed(world.members[0]).await.unwrap();
-    let own = Source { title: Some(Text::plain("Elsewhere")), ..Source::default() };
-    let signed = Source { authors: vec![person("Bo")], ..own.clone() };
-    let carried = |number, source: &Source| {
-        let Change::Put(put) = put(PutKind::Added, 0, number, LINKED) else { unreachable!() };
-        let entry = Entry { source: Some(Box::new(source.clone())), ..Entry::clone(&put.entry) };
-        Change::Put(Put { entry: Arc::new(entry), ..put })
+    let own = Source {
+        title: Some(Text::plain("Elsewhere")),
+        ..Source::default()
     };
-    let changes = vec![put(PutKind::Added, 0, 1, LINKED), carried(2, &own), carried(3, &signed)];
-    let added = crate::store::Commit { metadata: Some(Arc::new(metadata)), ..commit(&record, changes) };
+    let signed = Source {
+        authors: vec![person("Bo")],
+        ..own.clone()
+    };
+    let carried = |number, source: &Source| {
+        let Change::Put(put) = put(PutKind::Added, 0, number, LINKED) else {
+            unreachable!()
+        };
+        let entry = Entry {
+            source: Some(Box::new(source.clone())),
+            ..Entry::clone(&put.entry)
+        };
+        Change::Put(Put {
+            entry: Arc::new(entry),
+            ..put
+        })
+    };
+    let changes = vec![
+        put(PutKind::Added, 0, 1, LINKED),
+        carried(2, &own),
+        carried(3, &signed),
+    ];
+    let added = crate::store::Commit {
+        metadata: Some(Arc::new(metadata)),
+        ..commit(&record, changes)
+    };
     let member = world.rig.commit(added).await.unwrap().feed;
     let post = world.post(id(0, 1)).await;
     let found = source(&post);
     assert_eq!(found.title, Some(Text::plain("Blog")));
     assert_eq!(found.id, Some(member.iri()));
     let links: Vec<&str> = found.links.iter().map(|link| link.href.as_str()).collect();
-    assert_eq!(links, ["http://f.example/feeds/m0.atom", "http://m0.example/"]);
+    assert_eq!(
+        links,
+        ["http://f.example/feeds/m0.atom", "http://m0.example/"]
+    );
     assert!(found.updated.is_some_and(|date| date.at_us.is_some()));
     assert_eq!(post.entry().unwrap().language.as_deref(), Some("de"));
-    assert_eq!((found.authors, post.entry().unwrap().authors.len()), (vec![person("Ann")], 0));
-    // RFC 4287 section 4.2.1: who wrote a post that names nobody is said by its source, else by the feed that it stood in.
+    assert_eq!(
+        (found.authors, post.entry().unwrap().authors.len()),
+        (vec![person("Ann")], 0)
+    );
+    // RFC 4287 section 4.2.1: who wrote a post that names nobody is said by its source, else by the
+    // feed that it stood in.
     let carried = world.post(id(0, 2)).await;
     assert_eq!(source(&carried), own, "a source of its own stays");
     assert_eq!(carried.entry().unwrap().authors, [person("Ann")]);
     let signed_post = world.post(id(0, 3)).await;
-    assert_eq!((source(&signed_post), signed_post.entry().unwrap().authors.len()), (signed, 0));
+    assert_eq!(
+        (
+            source(&signed_post),
+            signed_post.entry().unwrap().authors.len()
+        ),
+        (signed, 0)
+    );
 }
 
 async fn a_tombstone_names_the_feed_that_its_post_was_from(rig: Rig) {
@@ -258,25 +371,52 @@ async fn a_tombstone_names_the_feed_that_its_post_was_from(rig: Rig) {
     world.add(0, 1, LINKED).await;
     world.add(1, 2, LINKED).await;
     let told = |item: &Item| {
-        let source = item.ended_source().cloned().expect("a tombstone names its source");
-        (source.id, source.links.first().map(|link| link.href.clone()))
+        let source = item
+            .ended_source()
+            .cloned()
+            .expect("a tombstone names its source");
+        (
+            source.id,
+            source.links.first().map(|link| link.href.clone()),
+        )
     };
     let own = source(&*world.post(id(0, 1)).await);
     world.change(0, vec![delete(0, 1, Reason::Gone)]).await;
     let gone = world.post(id(0, 1)).await;
-    assert_eq!(told(&gone), (own.id, Some("http://f.example/feeds/m0.atom".to_owned())));
-    assert_eq!(world.rig.item(world.members[0], id(0, 1)).await.unwrap().unwrap().ended_source(), None);
+    assert_eq!(
+        told(&gone),
+        (own.id, Some("http://f.example/feeds/m0.atom".to_owned()))
+    );
+    assert_eq!(
+        world
+            .rig
+            .item(world.members[0], id(0, 1))
+            .await
+            .unwrap()
+            .unwrap()
+            .ended_source(),
+        None
+    );
     // One that leaves with its member, too.
     world.set(&[0]).await;
     world.settle(GROUP_BATCH_ITEMS).await;
     let left = world.post(id(1, 2)).await;
     assert_eq!(reason(&left), Some(Reason::LeftGroup));
-    assert_eq!(told(&left).1, Some("http://f.example/feeds/m1.atom".to_owned()));
+    assert_eq!(
+        told(&left).1,
+        Some("http://f.example/feeds/m1.atom".to_owned())
+    );
     // And so does one that left a view, whose item lives on.
     let stub = crate::feed::filter::left_view(&left);
     assert_eq!(stub.ended_source(), left.ended_source());
-    world.change(0, vec![put(PutKind::Revived, 0, 1, LINKED)]).await;
-    assert_eq!(world.post(id(0, 1)).await.ended_source(), None, "a living post has it in its entry");
+    world
+        .change(0, vec![put(PutKind::Revived, 0, 1, LINKED)])
+        .await;
+    assert_eq!(
+        world.post(id(0, 1)).await.ended_source(),
+        None,
+        "a living post has it in its entry"
+    );
     world.change(0, vec![delete(0, 1, Reason::Forgotten)]).await;
     assert_eq!(
         world.post(id(0, 1)).await.ended_source(),
@@ -286,7 +426,10 @@ async fn a_tombstone_names_the_feed_that_its_post_was_from(rig: Rig) {
 }
 
 fn person(name: &str) -> Person {
-    Person { name: Some(name.into()), ..Person::default() }
+    Person {
+        name: Some(name.into()),
+        ..Person::default()
+    }
 }
 
 async fn a_post_that_two_members_have_shows_once_until_both_have_deleted_it(rig: Rig) {
@@ -296,16 +439,27 @@ async fn a_post_that_two_members_have_shows_once_until_both_have_deleted_it(rig:
     assert!(same.groups.is_empty(), "what is shown has not changed");
     assert_eq!(world.titles().await, ["1 0"]);
     let holders = world.rig.holders(world.group, id(0, 1)).await.unwrap();
-    let holder = |member: usize| Holder { feed: world.members[member], item: id(member, 1) };
+    let holder = |member: usize| Holder {
+        feed: world.members[member],
+        item: id(member, 1),
+    };
     assert_eq!(holders, [holder(0), holder(1)]);
     world.change(0, vec![delete(0, 1, Reason::Gone)]).await;
     let post = world.post(id(0, 1)).await;
     assert_eq!(
         (title(&post), source(&post).id),
-        (Some("1 5"), Some(world.rig.feed(world.members[1]).await.unwrap().iri()))
+        (
+            Some("1 5"),
+            Some(world.rig.feed(world.members[1]).await.unwrap().iri())
+        )
     );
     // It comes back to the one, and goes from the other: it stays.
-    world.change(0, vec![put(PutKind::Revived, 0, 1, Shown { text: 7, ..LINKED })]).await;
+    world
+        .change(
+            0,
+            vec![put(PutKind::Revived, 0, 1, Shown { text: 7, ..LINKED })],
+        )
+        .await;
     world.change(1, vec![delete(1, 1, Reason::Gone)]).await;
     assert_eq!(world.titles().await, ["1 7"]);
     world.change(0, vec![delete(0, 1, Reason::Explicit)]).await;
@@ -320,23 +474,54 @@ async fn a_post_shows_as_the_member_has_it_that_is_known_longest(rig: Rig) {
     assert!(!newcomer.groups.is_empty());
     assert_eq!(world.titles().await, ["1 0"]);
     let post = world.post(id(1, 1)).await;
-    assert_eq!(source(&post).id, Some(world.rig.feed(world.members[0]).await.unwrap().iri()));
+    assert_eq!(
+        source(&post).id,
+        Some(world.rig.feed(world.members[0]).await.unwrap().iri())
+    );
     // An edit counts where the post is shown from.
-    world.change(1, vec![put(PutKind::Edited, 1, 1, Shown { text: 6, ..LINKED })]).await;
+    world
+        .change(
+            1,
+            vec![put(PutKind::Edited, 1, 1, Shown { text: 6, ..LINKED })],
+        )
+        .await;
     assert_eq!(world.titles().await, ["1 0"]);
-    world.change(0, vec![put(PutKind::Edited, 0, 1, Shown { text: 7, ..LINKED })]).await;
+    world
+        .change(
+            0,
+            vec![put(PutKind::Edited, 0, 1, Shown { text: 7, ..LINKED })],
+        )
+        .await;
     assert_eq!(world.titles().await, ["1 7"]);
 }
 
 async fn a_campaign_in_a_link_makes_no_other_post(rig: Rig) {
     let world = World::settled(rig, &[0, 1]).await;
     world.add(0, 1, LINKED).await;
-    let Change::Put(same) = put(PutKind::Added, 1, 1, LINKED) else { unreachable!() };
+    let Change::Put(same) = put(PutKind::Added, 1, 1, LINKED) else {
+        unreachable!()
+    };
     let mut entry = Entry::clone(&same.entry);
     entry.links[0].href.push_str("?utm_source=planet");
-    world.change(1, vec![Change::Put(Put { entry: Arc::new(entry), ..same })]).await;
+    world
+        .change(
+            1,
+            vec![Change::Put(Put {
+                entry: Arc::new(entry),
+                ..same
+            })],
+        )
+        .await;
     assert_eq!(world.titles().await, ["1 0"]);
-    assert_eq!(world.rig.holders(world.group, id(0, 1)).await.unwrap().len(), 2);
+    assert_eq!(
+        world
+            .rig
+            .holders(world.group, id(0, 1))
+            .await
+            .unwrap()
+            .len(),
+        2
+    );
 }
 
 async fn a_post_that_moves_to_another_member_is_the_same(rig: Rig) {
@@ -347,16 +532,28 @@ async fn a_post_that_moves_to_another_member_is_the_same(rig: Rig) {
     assert!(world.titles().await.is_empty());
     world.add(1, 1, LINKED).await;
     let moved = world.post(id(0, 1)).await;
-    assert_eq!((title(&moved), &moved.iri, moved.created), (Some("1 0"), &first.iri, first.created));
+    assert_eq!(
+        (title(&moved), &moved.iri, moved.created),
+        (Some("1 0"), &first.iri, first.created)
+    );
     assert_eq!(world.titles().await.len(), 1);
     // Back in the first, too, it is still one; under another link it is another.
-    world.change(0, vec![put(PutKind::Revived, 0, 1, LINKED)]).await;
+    world
+        .change(0, vec![put(PutKind::Revived, 0, 1, LINKED)])
+        .await;
     assert_eq!(world.titles().await, ["1 0"]);
     world.change(1, vec![delete(1, 1, Reason::Gone)]).await;
     assert_eq!(world.titles().await, ["1 0"]);
     world.change(0, vec![delete(0, 1, Reason::Gone)]).await;
-    world.change(0, vec![put(PutKind::Revived, 0, 1, Shown { link: 7, text: 7 })]).await;
-    world.change(1, vec![put(PutKind::Revived, 1, 1, LINKED)]).await;
+    world
+        .change(
+            0,
+            vec![put(PutKind::Revived, 0, 1, Shown { link: 7, text: 7 })],
+        )
+        .await;
+    world
+        .change(1, vec![put(PutKind::Revived, 1, 1, LINKED)])
+        .await;
     let titles: BTreeSet<_> = world.titles().await.into_iter().collect();
     assert_eq!(titles, BTreeSet::from(["1 7".to_owned(), "1 0".to_owned()]));
 }
@@ -367,20 +564,62 @@ async fn posts_with_one_id_and_two_links_are_two(rig: Rig) {
     world.add(1, 1, Shown { link: 2, text: 2 }).await;
     assert_eq!(world.titles().await, ["1 1", "1 2"]);
     // Whoever tells them by their ids sees two, and a tombstone names the one that it is of.
-    let iris = [world.post(id(0, 1)).await, world.post(id(1, 1)).await].map(|post| post.iri.clone());
-    assert_eq!(iris[0], world.rig.item(world.members[0], id(0, 1)).await.unwrap().unwrap().iri);
-    assert!(iris[1] != iris[0] && iris[1].starts_with("urn:uuid:"), "{iris:?}");
+    let iris =
+        [world.post(id(0, 1)).await, world.post(id(1, 1)).await].map(|post| post.iri.clone());
+    assert_eq!(
+        iris[0],
+        world
+            .rig
+            .item(world.members[0], id(0, 1))
+            .await
+            .unwrap()
+            .unwrap()
+            .iri
+    );
+    assert!(
+        iris[1] != iris[0] && iris[1].starts_with("urn:uuid:"),
+        "{iris:?}"
+    );
     assert_eq!(world.post(id(1, 1)).await.given_id(), iris[1]);
-    world.change(0, vec![put(PutKind::Edited, 0, 1, Shown { link: 1, text: 4 })]).await;
-    world.change(1, vec![put(PutKind::Edited, 1, 1, Shown { link: 2, text: 2 })]).await;
-    let again = [world.post(id(0, 1)).await, world.post(id(1, 1)).await].map(|post| post.iri.clone());
+    world
+        .change(
+            0,
+            vec![put(PutKind::Edited, 0, 1, Shown { link: 1, text: 4 })],
+        )
+        .await;
+    world
+        .change(
+            1,
+            vec![put(PutKind::Edited, 1, 1, Shown { link: 2, text: 2 })],
+        )
+        .await;
+    let again =
+        [world.post(id(0, 1)).await, world.post(id(1, 1)).await].map(|post| post.iri.clone());
     assert_eq!(again, iris, "they keep them");
-    world.change(0, vec![put(PutKind::Edited, 0, 1, Shown { link: 1, text: 1 })]).await;
+    world
+        .change(
+            0,
+            vec![put(PutKind::Edited, 0, 1, Shown { link: 1, text: 1 })],
+        )
+        .await;
     // Links that become the same make one post of them, and links that part two.
-    world.change(1, vec![put(PutKind::Edited, 1, 1, Shown { link: 1, text: 2 })]).await;
+    world
+        .change(
+            1,
+            vec![put(PutKind::Edited, 1, 1, Shown { link: 1, text: 2 })],
+        )
+        .await;
     assert_eq!(world.titles().await, ["1 1"]);
-    assert_eq!(reason(&*world.post(id(1, 1)).await), Some(Reason::LeftGroup));
-    world.change(0, vec![put(PutKind::Edited, 0, 1, Shown { link: 2, text: 3 })]).await;
+    assert_eq!(
+        reason(&*world.post(id(1, 1)).await),
+        Some(Reason::LeftGroup)
+    );
+    world
+        .change(
+            0,
+            vec![put(PutKind::Edited, 0, 1, Shown { link: 2, text: 3 })],
+        )
+        .await;
     assert_eq!(
         world.titles().await.into_iter().collect::<BTreeSet<_>>(),
         ["1 2".into(), "1 3".into()].into()
@@ -399,14 +638,36 @@ async fn a_member_that_joins_brings_what_it_has_oldest_first_in_batches(rig: Rig
     world.change(0, vec![delete(0, 4, Reason::Gone)]).await;
     assert!(!world.set(&[0, 1]).await.is_settled);
     let first = world.rig.advance_group(world.group, 2).await.unwrap();
-    assert_eq!((first.is_settled, first.feed.is_ready(), world.titles().await.len()), (false, false, 2));
-    let world = World { rig: world.rig.reopen(), ..world };
+    assert_eq!(
+        (
+            first.is_settled,
+            first.feed.is_ready(),
+            world.titles().await.len()
+        ),
+        (false, false, 2)
+    );
+    let world = World {
+        rig: world.rig.reopen(),
+        ..world
+    };
     let last = world.settle(2).await;
     assert!(last.feed.is_ready());
-    assert_eq!(world.titles().await, ["1 0", "2 0", "3 0", "5 0"], "by date, whoever has it");
-    assert_eq!(world.rig.feed(world.group).await.unwrap().items.total, 4, "no tombstone of before comes in");
+    assert_eq!(
+        world.titles().await,
+        ["1 0", "2 0", "3 0", "5 0"],
+        "by date, whoever has it"
+    );
+    assert_eq!(
+        world.rig.feed(world.group).await.unwrap().items.total,
+        4,
+        "no tombstone of before comes in"
+    );
     let again = world.set(&[0, 1]).await;
-    assert_eq!((again.is_settled, again.feed.rev), (true, last.feed.rev), "nothing is to be done");
+    assert_eq!(
+        (again.is_settled, again.feed.rev),
+        (true, last.feed.rev),
+        "nothing is to be done"
+    );
 }
 
 async fn a_member_that_leaves_takes_what_is_only_its_own(rig: Rig) {
@@ -420,15 +681,31 @@ async fn a_member_that_leaves_takes_what_is_only_its_own(rig: Rig) {
     assert_eq!(world.titles().await, ["2 6"]);
     for n in [1, 3] {
         let post = world.post(id(0, n)).await;
-        assert_eq!((reason(&post), post.entry()), (Some(Reason::LeftGroup), None));
+        assert_eq!(
+            (reason(&post), post.entry()),
+            (Some(Reason::LeftGroup), None)
+        );
     }
     let members = world.rig.group(world.group).await.unwrap().unwrap();
-    assert_eq!(members.members.iter().map(|member| member.feed).collect::<Vec<_>>(), [world.members[1]]);
-    assert!(world.add(0, 4, LINKED).await.groups.is_empty(), "it is no member any more");
+    assert_eq!(
+        members
+            .members
+            .iter()
+            .map(|member| member.feed)
+            .collect::<Vec<_>>(),
+        [world.members[1]]
+    );
+    assert!(
+        world.add(0, 4, LINKED).await.groups.is_empty(),
+        "it is no member any more"
+    );
     world.set(&[1, 0]).await;
     world.settle(1).await;
     let titles: BTreeSet<String> = world.titles().await.into_iter().collect();
-    assert_eq!(titles, ["1 0", "2 0", "3 0", "4 0"].map(str::to_owned).into());
+    assert_eq!(
+        titles,
+        ["1 0", "2 0", "3 0", "4 0"].map(str::to_owned).into()
+    );
     assert!(world.post(id(0, 1)).await.revived.is_some());
 }
 
@@ -439,7 +716,13 @@ async fn whoever_comes_goes_in_before_whoever_leaves_goes_out(rig: Rig) {
     }
     world.set(&[1]).await;
     let mut fewest = usize::MAX;
-    while !world.rig.advance_group(world.group, 1).await.unwrap().is_settled {
+    while !world
+        .rig
+        .advance_group(world.group, 1)
+        .await
+        .unwrap()
+        .is_settled
+    {
         fewest = fewest.min(world.titles().await.len());
         assert_eq!(reason(&*world.post(id(0, 3)).await), None, "both hold it");
     }
@@ -456,13 +739,26 @@ async fn what_changes_between_two_batches_is_not_lost(rig: Rig) {
     world.set(&[0]).await;
     world.rig.advance_group(world.group, 2).await.unwrap();
     // Before the place that the batches have reached, behind it, and beyond the end.
-    world.change(0, vec![delete(0, 1, Reason::Gone), delete(0, 3, Reason::Gone)]).await;
-    world.change(0, vec![put(PutKind::Edited, 0, 4, Shown { text: 1, ..LINKED })]).await;
+    world
+        .change(
+            0,
+            vec![delete(0, 1, Reason::Gone), delete(0, 3, Reason::Gone)],
+        )
+        .await;
+    world
+        .change(
+            0,
+            vec![put(PutKind::Edited, 0, 4, Shown { text: 1, ..LINKED })],
+        )
+        .await;
     world.add(0, 9, LINKED).await;
     world.add(0, 0, LINKED).await;
     world.settle(1).await;
     let titles: BTreeSet<String> = world.titles().await.into_iter().collect();
-    assert_eq!(titles, ["0 0", "2 0", "4 1", "9 0"].map(str::to_owned).into());
+    assert_eq!(
+        titles,
+        ["0 0", "2 0", "4 1", "9 0"].map(str::to_owned).into()
+    );
     // The same on the way out.
     world.set(&[]).await;
     world.rig.advance_group(world.group, 2).await.unwrap();
@@ -479,7 +775,15 @@ async fn a_feed_that_is_forgotten_goes_from_its_groups_at_once(rig: Rig) {
     world.add(1, 2, Shown { text: 4, ..LINKED }).await;
     assert!(world.rig.forget(world.members[0]).await.unwrap());
     assert_eq!(world.titles().await, ["2 4"]);
-    assert!(world.rig.group(world.group).await.unwrap().unwrap().is_settled());
+    assert!(
+        world
+            .rig
+            .group(world.group)
+            .await
+            .unwrap()
+            .unwrap()
+            .is_settled()
+    );
     check_file(&world).await;
 }
 
@@ -490,21 +794,50 @@ async fn a_post_removed_for_good_stays_away_and_its_copy_goes(rig: Rig) {
     }
     // Removed from its feed: also from the group, with its evidence, whether it lived or not.
     world.change(0, vec![delete(0, 1, Reason::Gone)]).await;
-    world.change(0, vec![delete(0, 1, Reason::Forgotten), delete(0, 2, Reason::Forgotten)]).await;
+    world
+        .change(
+            0,
+            vec![
+                delete(0, 1, Reason::Forgotten),
+                delete(0, 2, Reason::Forgotten),
+            ],
+        )
+        .await;
     for n in [1, 2] {
-        assert_eq!(reason(&*world.post(id(0, n)).await), Some(Reason::Forgotten));
-        assert!(world.rig.evidence(world.group, id(0, n)).await.unwrap().is_empty());
+        assert_eq!(
+            reason(&*world.post(id(0, n)).await),
+            Some(Reason::Forgotten)
+        );
+        assert!(
+            world
+                .rig
+                .evidence(world.group, id(0, n))
+                .await
+                .unwrap()
+                .is_empty()
+        );
     }
     // Removed from the group alone: its feed goes on, and it does not come back.
     let gone = match delete(0, 3, Reason::Forgotten) {
-        Change::Delete(gone) => Change::Delete(Delete { id: id(0, 3), ..gone }),
+        Change::Delete(gone) => Change::Delete(Delete {
+            id: id(0, 3),
+            ..gone
+        }),
         Change::Put(_) => unreachable!(),
     };
     world.rig.change(world.group, vec![gone]).await.unwrap();
-    world.change(0, vec![put(PutKind::Edited, 0, 3, Shown { text: 1, ..LINKED })]).await;
+    world
+        .change(
+            0,
+            vec![put(PutKind::Edited, 0, 3, Shown { text: 1, ..LINKED })],
+        )
+        .await;
     world.set(&[]).await;
     world.settle(9).await;
-    assert_eq!(reason(&*world.post(id(0, 3)).await), Some(Reason::Forgotten));
+    assert_eq!(
+        reason(&*world.post(id(0, 3)).await),
+        Some(Reason::Forgotten)
+    );
     check_file(&world).await;
 }
 
@@ -567,10 +900,18 @@ impl Mirror {
     /// Reads a page. True when it was the last.
     async fn read(&mut self, store: &dyn Store, group: FeedNo, max: usize) -> bool {
         let since = Some(Position::of_cursor(&self.cursor));
-        let page = store.page(PageQuery { since, max, ..all(group, Order::MODIFIED) }).await.unwrap();
+        let page = store
+            .page(PageQuery {
+                since,
+                max,
+                ..all(group, Order::MODIFIED)
+            })
+            .await
+            .unwrap();
         assert!(ids(&page).len() <= max);
         self.cursor.clone_from(&page.last_cursor);
-        self.items.extend(page.items.iter().map(|item| (item.id, Arc::clone(item))));
+        self.items
+            .extend(page.items.iter().map(|item| (item.id, Arc::clone(item))));
         !page.more
     }
 }
@@ -588,12 +929,16 @@ async fn run(rig: Rig, acts: Vec<Act>) {
                     Some(false) => PutKind::Revived,
                     Some(true) => PutKind::Edited,
                 };
-                world.change(member, vec![put(kind, member, n, shown)]).await;
+                world
+                    .change(member, vec![put(kind, member, n, shown)])
+                    .await;
             }
             Act::Remove(member, n) => {
                 if live.get(&(member, n)) == Some(&true) {
                     live.insert((member, n), false);
-                    world.change(member, vec![delete(member, n, Reason::Gone)]).await;
+                    world
+                        .change(member, vec![delete(member, n, Reason::Gone)])
+                        .await;
                 }
             }
             Act::Members(now) => {
@@ -618,7 +963,10 @@ async fn run(rig: Rig, acts: Vec<Act>) {
     world.set(&[]).await;
     world.settle(3).await;
     assert_eq!(world.rig.feed(world.group).await.unwrap().items.live, 0);
-    assert_eq!(world.rig.group(world.group).await.unwrap(), Some(GroupRecord::default()));
+    assert_eq!(
+        world.rig.group(world.group).await.unwrap(),
+        Some(GroupRecord::default())
+    );
     check_file(&world).await;
 }
 
@@ -626,24 +974,45 @@ async fn run(rig: Rig, acts: Vec<Act>) {
 async fn check(world: &World, members: &[usize], mirror: &Mirror) {
     let mut expected: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for member in members {
-        let listed = world.rig.list(world.members[*member], Order::MODIFIED, None).await;
+        let listed = world
+            .rig
+            .list(world.members[*member], Order::MODIFIED, None)
+            .await;
         for item in listed.items.iter().filter(|item| !item.is_gone()) {
             let name = post_key(item).map_or_else(|| item.id.to_string(), |key| format!("{key:?}"));
-            expected.entry(name).or_default().insert(title(item).unwrap().to_owned());
+            expected
+                .entry(name)
+                .or_default()
+                .insert(title(item).unwrap().to_owned());
         }
     }
-    let live: Vec<&Arc<Item>> = mirror.items.values().filter(|item| !item.is_gone()).collect();
+    let live: Vec<&Arc<Item>> = mirror
+        .items
+        .values()
+        .filter(|item| !item.is_gone())
+        .collect();
     assert_eq!(live.len(), expected.len(), "{live:?} of {expected:?}");
     let mut met = BTreeSet::new();
     for post in live {
         let holders = world.rig.holders(world.group, post.id).await.unwrap();
-        assert!(holders.is_sorted_by_key(|holder| holder.feed), "{holders:?}");
-        let shown = world.rig.item(holders[0].feed, holders[0].item).await.unwrap().unwrap();
+        assert!(
+            holders.is_sorted_by_key(|holder| holder.feed),
+            "{holders:?}"
+        );
+        let shown = world
+            .rig
+            .item(holders[0].feed, holders[0].item)
+            .await
+            .unwrap()
+            .unwrap();
         let name = post_key(&shown).map_or_else(|| shown.id.to_string(), |key| format!("{key:?}"));
         assert!(expected[&name].contains(title(post).unwrap()) && title(&shown) == title(post));
         assert!(met.insert(name), "a post shows twice");
         let source = world.rig.feed(holders[0].feed).await.unwrap().iri();
-        assert_eq!(post.entry().unwrap().source.as_ref().unwrap().id, Some(source));
+        assert_eq!(
+            post.entry().unwrap().source.as_ref().unwrap().id,
+            Some(source)
+        );
     }
 }
 

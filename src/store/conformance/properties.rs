@@ -1,8 +1,11 @@
-//! Properties of any sequence of operations, on random programs; single operations are tested beside.
+//! Properties of any sequence of operations, on random programs; single operations are tested
+//! beside.
 
 use super::{
     commits::missing_one,
-    rig::{NAMESPACE, Rig, START, add, all, commit, delete, edit, guid, id, ids, key, revive, title},
+    rig::{
+        NAMESPACE, Rig, START, add, all, commit, delete, edit, guid, id, ids, key, revive, title,
+    },
     subscriptions::{lease, new},
 };
 use crate::{
@@ -42,7 +45,8 @@ fn runtime() -> Runtime {
     Builder::new_current_thread().build().unwrap()
 }
 
-/// Something that happens to an entry; what it means depends on whether the entry is there, live or gone.
+/// Something that happens to an entry; what it means depends on whether the entry is there, live or
+/// gone.
 #[derive(Clone, Copy, Debug)]
 enum Act {
     Write(u32),
@@ -171,7 +175,13 @@ async fn concatenate(rig: &Rig, acts: &[Act], sizes: &[usize], bytes_max: usize)
     for order in Order::ALL {
         for filter in [Filter::All, Filter::Live] {
             let live_only = filter == Filter::Live;
-            let whole = rig.page(PageQuery { filter: filter.clone(), ..all(feed, order) }).await.unwrap();
+            let whole = rig
+                .page(PageQuery {
+                    filter: filter.clone(),
+                    ..all(feed, order)
+                })
+                .await
+                .unwrap();
             let sorted = |item: &Item| -> Moment {
                 match order.axis {
                     Axis::Modified => item.modified.into(),
@@ -189,7 +199,11 @@ async fn concatenate(rig: &Rig, acts: &[Act], sizes: &[usize], bytes_max: usize)
             assert!(stamps.windows(2).all(rising), "{order}: {stamps:?}");
             let expect = entries.live.len() + if live_only { 0 } else { entries.gone.len() };
             assert_eq!(whole.items.len(), expect, "{order}");
-            let query = PageQuery { filter, bytes_max, ..all(feed, order) };
+            let query = PageQuery {
+                filter,
+                bytes_max,
+                ..all(feed, order)
+            };
             assert_eq!(paged(rig, query, sizes).await, ids(&whole), "{order}");
         }
     }
@@ -221,8 +235,16 @@ struct Mirror {
 impl Mirror {
     async fn pull(&mut self, rig: &Rig, feed: FeedNo, max: usize) -> Page {
         let since = Some(Position::of_cursor(&self.cursor));
-        let page = rig.page(PageQuery { since, max, ..all(feed, Order::MODIFIED) }).await.unwrap();
-        self.items.extend(page.items.iter().map(|item| (item.id, Arc::clone(item))));
+        let page = rig
+            .page(PageQuery {
+                since,
+                max,
+                ..all(feed, Order::MODIFIED)
+            })
+            .await
+            .unwrap();
+        self.items
+            .extend(page.items.iter().map(|item| (item.id, Arc::clone(item))));
         self.cursor.clone_from(&page.last_cursor);
         page
     }
@@ -241,7 +263,11 @@ async fn converge(mut rig: Rig, rounds: &[(Vec<Act>, usize)]) {
     }
     while mirror.pull(&rig, feed, 3).await.more {}
     let whole = rig.list(feed, Order::MODIFIED, None).await;
-    let expect = whole.items.iter().map(|item| (item.id, Arc::clone(item))).collect();
+    let expect = whole
+        .items
+        .iter()
+        .map(|item| (item.id, Arc::clone(item)))
+        .collect();
     assert_eq!(mirror.items, expect);
     assert_eq!(mirror.cursor, whole.last_cursor);
 }
@@ -263,7 +289,8 @@ fn filters() -> Vec<Filter> {
     ]
 }
 
-/// DESIGN section 3: a mirror that drops what has left the view holds what the filter shows, with the total that pages name.
+/// DESIGN section 3: a mirror that drops what has left the view holds what the filter shows, with
+/// the total that pages name.
 async fn converge_filtered(rig: &Rig, filter: &Filter, rounds: &[(Vec<Act>, usize)]) {
     let feed = rig.blog().await;
     let mut entries = Entries::default();
@@ -283,7 +310,13 @@ async fn converge_filtered(rig: &Rig, filter: &Filter, rounds: &[(Vec<Act>, usiz
             };
             let page = rig.page(query).await.unwrap();
             for item in &page.items {
-                let has_left = matches!(item.content, Content::Gone { reason: Reason::LeftView, .. });
+                let has_left = matches!(
+                    item.content,
+                    Content::Gone {
+                        reason: Reason::LeftView,
+                        ..
+                    }
+                );
                 if has_left {
                     mirror.remove(&item.id)
                 } else {
@@ -292,7 +325,8 @@ async fn converge_filtered(rig: &Rig, filter: &Filter, rounds: &[(Vec<Act>, usiz
             }
             cursor = page.scanned.unwrap_or(page.last_cursor);
             if !page.more {
-                // Ordinary readers are told nothing of what is gone, so no mirror of theirs can follow.
+                // Ordinary readers are told nothing of what is gone, so no mirror of theirs can
+                // follow.
                 if *filter != Filter::Live {
                     assert_eq!(page.total, Some(mirror.len() as u64), "{filter}");
                 }
@@ -301,7 +335,10 @@ async fn converge_filtered(rig: &Rig, filter: &Filter, rounds: &[(Vec<Act>, usiz
         }
     }
     let whole = rig.list(feed, Order::MODIFIED, None).await;
-    let shown = whole.items.iter().filter(|item| filter.shows(item, &whole.record));
+    let shown = whole
+        .items
+        .iter()
+        .filter(|item| filter.shows(item, &whole.record));
     let expect: BTreeMap<_, _> = shown.map(|item| (item.id, Arc::clone(item))).collect();
     if *filter != Filter::Live {
         assert_eq!(mirror, expect, "{filter}");
@@ -312,14 +349,40 @@ async fn converge_filtered(rig: &Rig, filter: &Filter, rounds: &[(Vec<Act>, usiz
 #[derive(Clone, Debug)]
 enum Op {
     Register(u8, bool),
-    Commit { feed: u8, acts: Vec<Act>, stale: bool, extras: u8 },
+    Commit {
+        feed: u8,
+        acts: Vec<Act>,
+        stale: bool,
+        extras: u8,
+    },
     Misfit(u32),
-    Page { feed: u8, order: Order, since: Since, until: Since, max: usize, bytes_max: usize, filter: Filter },
+    Page {
+        feed: u8,
+        order: Order,
+        since: Since,
+        until: Since,
+        max: usize,
+        bytes_max: usize,
+        filter: Filter,
+    },
     Known(Vec<u32>),
-    SavePolls { feed: u8, failures: u32, host: u8, until_secs: u64 },
-    PutSub { feed: u8, callback: u8, no: u64 },
+    SavePolls {
+        feed: u8,
+        failures: u32,
+        host: u8,
+        until_secs: u64,
+    },
+    PutSub {
+        feed: u8,
+        callback: u8,
+        no: u64,
+    },
     DropSub(u64),
-    Advance { no: u64, from: u8, to: u8 },
+    Advance {
+        no: u64,
+        from: u8,
+        to: u8,
+    },
     Clock(u64),
     AcceptClock,
     Reopen,
@@ -385,25 +448,60 @@ async fn run(rig: &Rig, op: &Op, entries: &mut Entries) -> String {
             let namespace = if *same { NAMESPACE } else { "another" };
             said(rig.register(&format!("feed{feed}"), namespace).await)
         }
-        Op::Commit { feed, acts, stale, extras } => {
-            said(random_commit(rig, no(*feed), acts, *stale, *extras, entries).await)
-        }
-        Op::Misfit(n) => said(rig.change(no(0), vec![delete(*n), revive(*n), revive(*n)]).await),
-        Op::Page { feed, order, since, until, max, bytes_max, filter } => {
+        Op::Commit {
+            feed,
+            acts,
+            stale,
+            extras,
+        } => said(random_commit(rig, no(*feed), acts, *stale, *extras, entries).await),
+        Op::Misfit(n) => said(
+            rig.change(no(0), vec![delete(*n), revive(*n), revive(*n)])
+                .await,
+        ),
+        Op::Page {
+            feed,
+            order,
+            since,
+            until,
+            max,
+            bytes_max,
+            filter,
+        } => {
             let feed = no(*feed);
             let since = position(rig, feed, *order, since).await;
             let until = position(rig, feed, *order, until).await;
             let (order, max, bytes_max, filter) = (*order, *max, *bytes_max, filter.clone());
-            let query = PageQuery { feed, order, since, until, max, bytes_max, filter, with_total: true };
+            let query = PageQuery {
+                feed,
+                order,
+                since,
+                until,
+                max,
+                bytes_max,
+                filter,
+                with_total: true,
+            };
             said(rig.page(query).await)
         }
         Op::Known(entries) => {
-            let known = rig.known(no(0), entries.iter().copied().map(key).collect()).await;
+            let known = rig
+                .known(no(0), entries.iter().copied().map(key).collect())
+                .await;
             said(known.map(|known| {
-                (known.rev, known.id_rule, known.window, known.items.into_iter().collect::<BTreeMap<_, _>>())
+                (
+                    known.rev,
+                    known.id_rule,
+                    known.window,
+                    known.items.into_iter().collect::<BTreeMap<_, _>>(),
+                )
             }))
         }
-        Op::SavePolls { feed, failures, host, until_secs } => {
+        Op::SavePolls {
+            feed,
+            failures,
+            host,
+            until_secs,
+        } => {
             let poll = {
                 let mut state = PollState::default();
                 state.health.failures = *failures;
@@ -412,31 +510,57 @@ async fn run(rig: &Rig, op: &Op, entries: &mut Entries) -> String {
             let host = (format!("host{host}"), START.plus_secs(*until_secs).into());
             said(rig.save_polls(vec![(no(*feed), poll)], vec![host]).await)
         }
-        Op::PutSub { feed, callback, no: given } => {
+        Op::PutSub {
+            feed,
+            callback,
+            no: given,
+        } => {
             let new = new(no(*feed), &format!("http://{callback}/"));
             if *given == 0 {
                 return said(rig.subscribe(new).await);
             }
             let found = rig.subscription(SubscriptionNo(*given)).await.unwrap();
-            let Some((held, _)) = found else { return String::new() };
+            let Some((held, _)) = found else {
+                return String::new();
+            };
             // Every other change is decided on terms that are not there any more.
             let rev = held.rev - u64::from(*callback) % 2;
-            let changed = Subscription { rev, view: new.view, lease: Some(lease()), ..held };
-            let progress = Progress { acked: Some("0".to_owned()), ..Progress::default() };
+            let changed = Subscription {
+                rev,
+                view: new.view,
+                lease: Some(lease()),
+                ..held
+            };
+            let progress = Progress {
+                acked: Some("0".to_owned()),
+                ..Progress::default()
+            };
             said(rig.change_subscription(changed, Some(progress)).await)
         }
         Op::DropSub(sub) => said(rig.end_subscription(SubscriptionNo(*sub)).await),
         Op::Advance { no, from, to } => {
             let (from, to) = (from.to_string(), to.to_string());
-            let attempts = Attempts { failed: 1, ..Attempts::default() };
-            said(rig.save_attempts(vec![(SubscriptionNo(*no), attempts)]).await);
+            let attempts = Attempts {
+                failed: 1,
+                ..Attempts::default()
+            };
+            said(
+                rig.save_attempts(vec![(SubscriptionNo(*no), attempts)])
+                    .await,
+            );
             let on_behalf_of = (*no > 1).then_some(3);
-            let moved = Acknowledged { subscription: SubscriptionNo(*no), from, to, on_behalf_of };
+            let moved = Acknowledged {
+                subscription: SubscriptionNo(*no),
+                from,
+                to,
+                on_behalf_of,
+            };
             said(rig.acknowledge(vec![moved]).await)
         }
         Op::Clock(secs) => {
             // Backwards by up to a minute, too.
-            rig.clock.set(rig.clock.now_us() + secs * 1_000_000 - 30_000_000);
+            rig.clock
+                .set(rig.clock.now_us() + secs * 1_000_000 - 30_000_000);
             String::new()
         }
         Op::AcceptClock => said(rig.accept_clock().await),
@@ -448,7 +572,8 @@ fn said<T: Debug>(answer: Result<T, StoreError>) -> String {
     format!("{answer:?}")
 }
 
-/// A commit of sensible changes to the first feed, or of one new item to another; with more in it now and then.
+/// A commit of sensible changes to the first feed, or of one new item to another; with more in it
+/// now and then.
 async fn random_commit(
     rig: &Rig,
     feed: FeedNo,
@@ -459,7 +584,10 @@ async fn random_commit(
 ) -> Result<crate::store::Receipt, StoreError> {
     let mut record = rig.feed(feed).await?;
     record.rev += u64::from(stale);
-    let mut tried = Entries { live: entries.live.clone(), gone: entries.gone.clone() };
+    let mut tried = Entries {
+        live: entries.live.clone(),
+        gone: entries.gone.clone(),
+    };
     let changes = match feed {
         FeedNo(1) => acts.iter().filter_map(|act| tried.take(*act)).collect(),
         _ => vec![add(100 + u32::try_from(record.items.total).unwrap())],
@@ -487,16 +615,32 @@ async fn random_commit(
     });
     commit.observed = (extras & 32 == 32).then(|| ObservationRecord {
         at: START,
-        counts: ObservationCounts { entries: u32::from(extras), ..ObservationCounts::default() },
-        events: if extras & 64 == 64 { vec![WindowEvent::Gap] } else { Vec::new() },
+        counts: ObservationCounts {
+            entries: u32::from(extras),
+            ..ObservationCounts::default()
+        },
+        events: if extras & 64 == 64 {
+            vec![WindowEvent::Gap]
+        } else {
+            Vec::new()
+        },
         ..ObservationRecord::default()
     });
     commit.archives = (extras & 128 == 128).then_some(Archives {
-        history: if extras & 1 == 1 { History::Complete } else { History::Running },
+        history: if extras & 1 == 1 {
+            History::Complete
+        } else {
+            History::Running
+        },
         ..Archives::default()
     });
     let title = Some(Text::plain(format!("{}", extras & 4)));
-    commit.metadata = (extras & 8 == 8).then(|| Arc::new(Metadata { title, ..Metadata::default() }));
+    commit.metadata = (extras & 8 == 8).then(|| {
+        Arc::new(Metadata {
+            title,
+            ..Metadata::default()
+        })
+    });
     commit.poll = (extras & 16 == 16).then(PollState::default);
     let done = rig.commit(commit).await;
     if done.is_ok() {
@@ -510,7 +654,13 @@ async fn position(rig: &Rig, feed: FeedNo, order: Order, since: &Since) -> Optio
         Since::None => None,
         Since::CursorOf(n) => {
             let max = *n as usize + 1;
-            let page = rig.page(PageQuery { max, ..all(feed, order) }).await.ok()?;
+            let page = rig
+                .page(PageQuery {
+                    max,
+                    ..all(feed, order)
+                })
+                .await
+                .ok()?;
             Some(Position::of_cursor(&page.last_cursor))
         }
         Since::Time(secs) => Position::parse(&format!("time:{}", START.plus_secs(*secs))).unwrap(),
@@ -533,12 +683,30 @@ async fn dump(rig: &Rig) -> String {
             let known = rig.known(feed, vec![key(n)]).await.unwrap();
             let item = rig.item(feed, id(n)).await.unwrap();
             assert_eq!(known.items.get(&key(n)), item.as_ref());
-            writeln!(text, "{:?} {:?}", item.as_deref().and_then(title), known.window).unwrap();
+            writeln!(
+                text,
+                "{:?} {:?}",
+                item.as_deref().and_then(title),
+                known.window
+            )
+            .unwrap();
             writeln!(text, "{:?}", rig.evidence(feed, id(n)).await.unwrap()).unwrap();
         }
-        writeln!(text, "{:?}", rig.subscriptions(Some(feed), None, usize::MAX).await.unwrap()).unwrap();
+        writeln!(
+            text,
+            "{:?}",
+            rig.subscriptions(Some(feed), None, usize::MAX)
+                .await
+                .unwrap()
+        )
+        .unwrap();
         writeln!(text, "{:?}", rig.observations(feed).await.unwrap()).unwrap();
-        writeln!(text, "{:?}", rig.outline(feed, None, usize::MAX).await.unwrap()).unwrap();
+        writeln!(
+            text,
+            "{:?}",
+            rig.outline(feed, None, usize::MAX).await.unwrap()
+        )
+        .unwrap();
     }
     writeln!(text, "{:?}", rig.counts().await.unwrap()).unwrap();
     writeln!(
@@ -548,6 +716,11 @@ async fn dump(rig: &Rig) -> String {
         rig.host_pauses(None, usize::MAX).await.unwrap()
     )
     .unwrap();
-    writeln!(text, "{:?}", rig.subscriptions(None, None, usize::MAX).await.unwrap()).unwrap();
+    writeln!(
+        text,
+        "{:?}",
+        rig.subscriptions(None, None, usize::MAX).await.unwrap()
+    )
+    .unwrap();
     text
 }

@@ -46,14 +46,22 @@ impl Deref for Rig {
 impl Rig {
     pub(crate) fn memory() -> Self {
         let clock = Arc::new(Manual::at(START.micros()));
-        Self { store: Box::new(Memory::new(clock.clone())), clock, folder: None }
+        Self {
+            store: Box::new(Memory::new(clock.clone())),
+            clock,
+            folder: None,
+        }
     }
 
     pub(crate) fn redb() -> Self {
         let clock = Arc::new(Manual::at(START.micros()));
         let folder = tempfile::tempdir().unwrap();
         let store = Box::new(open(folder.path().join("store.redb"), clock.clone()).unwrap());
-        Self { store, clock, folder: Some(folder) }
+        Self {
+            store,
+            clock,
+            folder: Some(folder),
+        }
     }
 
     /// The store itself, its clock, and the folder that must outlive it.
@@ -63,7 +71,9 @@ impl Rig {
 
     /// The file, if the store has one.
     pub(crate) fn path(&self) -> Option<PathBuf> {
-        self.folder.as_ref().map(|folder| folder.path().join("store.redb"))
+        self.folder
+            .as_ref()
+            .map(|folder| folder.path().join("store.redb"))
     }
 
     /// Lets go of the file and opens it again; a store without a file goes on.
@@ -71,7 +81,11 @@ impl Rig {
         let Some(path) = self.path() else { return self };
         drop(self.store);
         let store = Box::new(open(path, self.clock.clone()).unwrap());
-        Self { store, clock: self.clock, folder: self.folder }
+        Self {
+            store,
+            clock: self.clock,
+            folder: self.folder,
+        }
     }
 
     /// A feed of the name `blog`.
@@ -80,19 +94,31 @@ impl Rig {
     }
 
     /// Commits changes on the revision that is there.
-    pub(crate) async fn change(&self, feed: FeedNo, changes: Vec<Change>) -> Result<Receipt, StoreError> {
+    pub(crate) async fn change(
+        &self,
+        feed: FeedNo,
+        changes: Vec<Change>,
+    ) -> Result<Receipt, StoreError> {
         let record = self.store.feed(feed).await?;
         self.store.commit(commit(&record, changes)).await
     }
 
     /// A page of the whole feed, or what stands after a cursor.
     pub(crate) async fn list(&self, feed: FeedNo, order: Order, since: Option<&str>) -> Page {
-        self.page(PageQuery { since: since.map(Position::of_cursor), ..all(feed, order) }).await.unwrap()
+        self.page(PageQuery {
+            since: since.map(Position::of_cursor),
+            ..all(feed, order)
+        })
+        .await
+        .unwrap()
     }
 }
 
 pub(crate) fn open(path: PathBuf, clock: Arc<dyn Clock>) -> Result<Redb, StoreError> {
-    let config = Config { path, cache_bytes: 8 << 20 };
+    let config = Config {
+        path,
+        cache_bytes: 8 << 20,
+    };
     Redb::open(&config.path, &config, clock)
 }
 
@@ -113,7 +139,11 @@ pub(crate) fn all(feed: FeedNo, order: Order) -> PageQuery {
 
 /// A commit on top of this record that makes the feed ready.
 pub(crate) fn commit(record: &FeedRecord, changes: Vec<Change>) -> Commit {
-    Commit { changes, ready: true, ..Commit::nothing(record) }
+    Commit {
+        changes,
+        ready: true,
+        ..Commit::nothing(record)
+    }
 }
 
 /// The key of the n-th entry, as its publisher writes it.
@@ -143,7 +173,11 @@ pub(crate) fn revive(n: u32) -> Change {
 
 pub(crate) fn put(kind: PutKind, n: u32, title: &str) -> Change {
     let digest = Digest::of(format!("{n} {title}").as_bytes());
-    let entry = Entry { id: Some(guid(n)), title: Some(Text::plain(title)), ..Entry::default() };
+    let entry = Entry {
+        id: Some(guid(n)),
+        title: Some(Text::plain(title)),
+        ..Entry::default()
+    };
     Change::Put(Put {
         kind,
         id: id(n),
@@ -151,7 +185,11 @@ pub(crate) fn put(kind: PutKind, n: u32, title: &str) -> Change {
         keys: vec![key(n)],
         entry: Arc::new(entry),
         published_us: Some(published(n)),
-        digests: ItemDigests { raw: digest, content: digest, version: 1 },
+        digests: ItemDigests {
+            raw: digest,
+            content: digest,
+            version: 1,
+        },
         witnesses: Vec::new(),
     })
 }
@@ -171,7 +209,13 @@ pub(crate) fn delete(n: u32) -> Change {
         suspect: None,
         archive_suspect: None,
     };
-    Change::Delete(Delete { id: id(n), reason, first_missing: None, last_seen: Some(START), evidence })
+    Change::Delete(Delete {
+        id: id(n),
+        reason,
+        first_missing: None,
+        last_seen: Some(START),
+        evidence,
+    })
 }
 
 /// The ids of a page, in its order.
@@ -185,5 +229,8 @@ pub(crate) fn ids_of(numbers: &[u32]) -> Vec<ItemId> {
 }
 
 pub(crate) fn title(item: &Item) -> Option<&str> {
-    item.entry()?.title.as_ref().map(|title| title.value.as_str())
+    item.entry()?
+        .title
+        .as_ref()
+        .map(|title| title.value.as_str())
 }

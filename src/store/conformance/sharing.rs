@@ -1,5 +1,5 @@
-//! Several callers of one store, and answers that do not come: two handles, readers during commits, unknown outcomes,
-//! leases and fencing, a store that is away; and a feed that is forgotten whole.
+//! Several callers of one store, and answers that do not come: two handles, readers during commits,
+//! unknown outcomes, leases and fencing, a store that is away; and a feed that is forgotten whole.
 
 use super::{
     rig::{NAMESPACE, Rig, START, add, all, commit, delete, edit, id, ids_of, key},
@@ -46,14 +46,20 @@ async fn of_two_handles_that_decide_on_one_revision_one_commits(rig: Rig) {
     let feed = rig.blog().await;
     let (one, other): (&dyn Store, &dyn Store) = (&*rig, &*rig);
     for n in 1..20 {
-        let (seen, also_seen) = (one.feed(feed).await.unwrap(), other.feed(feed).await.unwrap());
+        let (seen, also_seen) = (
+            one.feed(feed).await.unwrap(),
+            other.feed(feed).await.unwrap(),
+        );
         let (first, second) = join!(
             one.commit(commit(&seen, vec![add(n * 2)])),
             other.commit(commit(&also_seen, vec![add(n * 2 + 1)])),
         );
         assert!(first.is_ok() != second.is_ok(), "{first:?} {second:?}");
         let lost = first.err().or(second.err()).unwrap();
-        assert!(matches!(lost, StoreError::Conflict { .. }) && lost.wants_another_look(), "{lost:?}");
+        assert!(
+            matches!(lost, StoreError::Conflict { .. }) && lost.wants_another_look(),
+            "{lost:?}"
+        );
     }
     assert_eq!(rig.feed(feed).await.unwrap().items.total, 19);
 }
@@ -63,7 +69,13 @@ async fn a_reader_never_sees_half_a_commit(rig: Rig) {
     let keys: Vec<_> = (0..10).map(key).collect();
     let write = async {
         for round in 0..20 {
-            let changes = (0..10).map(|n| if round == 0 { add(n) } else { edit(n, &round.to_string()) });
+            let changes = (0..10).map(|n| {
+                if round == 0 {
+                    add(n)
+                } else {
+                    edit(n, &round.to_string())
+                }
+            });
             rig.change(feed, changes.collect()).await.unwrap();
             tokio::task::yield_now().await;
         }
@@ -72,17 +84,30 @@ async fn a_reader_never_sees_half_a_commit(rig: Rig) {
         for _ in 0..60 {
             let snapshot = rig.snapshot(feed, keys.clone()).await.unwrap();
             let page = rig.page(all(feed, Order::MODIFIED)).await.unwrap();
-            assert_eq!(snapshot.record.items.total as usize, snapshot.items.len(), "one revision");
-            let newest = snapshot.items.values().map(|item| item.modified).max().unwrap_or_default();
+            assert_eq!(
+                snapshot.record.items.total as usize,
+                snapshot.items.len(),
+                "one revision"
+            );
+            let newest = snapshot
+                .items
+                .values()
+                .map(|item| item.modified)
+                .max()
+                .unwrap_or_default();
             assert_eq!(newest, snapshot.record.last_t);
-            assert!(page.items.len() == 10 || page.items.is_empty(), "all of a commit or nothing");
+            assert!(
+                page.items.len() == 10 || page.items.is_empty(),
+                "all of a commit or nothing"
+            );
             tokio::task::yield_now().await;
         }
     };
     join!(write, read);
 }
 
-/// Answers that the outcome is unknown: of the first commit after it was made, of the second without making it.
+/// Answers that the outcome is unknown: of the first commit after it was made, of the second
+/// without making it.
 #[derive(Default)]
 struct Unknown {
     commits: AtomicUsize,
@@ -121,11 +146,26 @@ async fn add_once(store: &dyn Store, feed: FeedNo, n: u32) -> usize {
 async fn after_an_unknown_outcome_a_look_tells_what_is_there(rig: Rig) {
     let feed = rig.blog().await;
     let (inner, _clock, _folder) = rig.into_parts();
-    let store = Wrapped { inner, tap: Unknown::default() };
-    assert_eq!(add_once(&store, feed, 1).await, 2, "it was kept: the second look finds it");
-    assert_eq!(add_once(&store, feed, 2).await, 2, "it was not kept: it is made again");
+    let store = Wrapped {
+        inner,
+        tap: Unknown::default(),
+    };
+    assert_eq!(
+        add_once(&store, feed, 1).await,
+        2,
+        "it was kept: the second look finds it"
+    );
+    assert_eq!(
+        add_once(&store, feed, 2).await,
+        2,
+        "it was not kept: it is made again"
+    );
     let page = store.page(all(feed, Order::MODIFIED)).await.unwrap();
-    assert_eq!(page.items.iter().map(|item| item.id).collect::<Vec<_>>(), ids_of(&[1, 2]), "each once");
+    assert_eq!(
+        page.items.iter().map(|item| item.id).collect::<Vec<_>>(),
+        ids_of(&[1, 2]),
+        "each once"
+    );
 }
 
 /// Cannot be reached.
@@ -140,18 +180,34 @@ impl Tap for Unreachable {
 async fn a_store_that_is_away_has_done_nothing(rig: Rig) {
     let feed = rig.blog().await;
     let (inner, _clock, _folder) = rig.into_parts();
-    let store = Wrapped { inner, tap: Unreachable };
+    let store = Wrapped {
+        inner,
+        tap: Unreachable,
+    };
     let before = store.feed(feed).await.unwrap();
-    let away = store.commit(commit(&before, vec![add(1)])).await.unwrap_err();
+    let away = store
+        .commit(commit(&before, vec![add(1)]))
+        .await
+        .unwrap_err();
     assert!(away.is_away() && !away.wants_another_look(), "{away:?}");
     assert_eq!(store.feed(feed).await.unwrap(), before);
     // The same call, repeated once somebody answers.
-    store.inner.commit(commit(&before, vec![add(1)])).await.unwrap();
+    store
+        .inner
+        .commit(commit(&before, vec![add(1)]))
+        .await
+        .unwrap();
 }
 
 fn fenced(epoch: u64, record: &FeedRecord) -> Commit {
     let commit = commit(record, vec![]);
-    Commit { basis: crate::store::CommitBasis { epoch: Some(epoch), ..commit.basis }, ..commit }
+    Commit {
+        basis: crate::store::CommitBasis {
+            epoch: Some(epoch),
+            ..commit.basis
+        },
+        ..commit
+    }
 }
 
 async fn a_commit_of_an_older_epoch_is_fenced(rig: Rig) {
@@ -163,7 +219,10 @@ async fn a_commit_of_an_older_epoch_is_fenced(rig: Rig) {
     let second = rig.take_lease(feed, "two", 60).await.unwrap();
     assert!(second.epoch > first.epoch);
     let late = rig.commit(fenced(first.epoch, &record)).await;
-    assert!(matches!(late, Err(StoreError::Fenced { epoch }) if epoch == second.epoch), "{late:?}");
+    assert!(
+        matches!(late, Err(StoreError::Fenced { epoch }) if epoch == second.epoch),
+        "{late:?}"
+    );
     assert_eq!(rig.feed(feed).await.unwrap(), record);
     let rig = rig.reopen();
     let late = rig.renew_lease(feed, first.epoch, 60).await;
@@ -177,14 +236,23 @@ async fn a_lease_is_held_by_one_owner_until_it_ends(rig: Rig) {
     let taken = rig.take_lease(feed, "one", 60).await.unwrap();
     assert_eq!((&*taken.owner, taken.until), ("one", START.plus_secs(60)));
     let refused = rig.take_lease(feed, "two", 60).await;
-    assert!(matches!(&refused, Err(StoreError::Leased { lease, .. }) if *lease == taken), "{refused:?}");
+    assert!(
+        matches!(&refused, Err(StoreError::Leased { lease, .. }) if *lease == taken),
+        "{refused:?}"
+    );
     rig.clock.advance(Duration::from_secs(50));
     let renewed = rig.renew_lease(feed, taken.epoch, 60).await.unwrap();
-    assert_eq!((renewed.epoch, renewed.until), (taken.epoch, START.plus_secs(110)));
+    assert_eq!(
+        (renewed.epoch, renewed.until),
+        (taken.epoch, START.plus_secs(110))
+    );
     rig.release_lease(feed, taken.epoch).await.unwrap();
     let other = rig.take_lease(feed, "two", 60).await.unwrap();
     assert_eq!(rig.lease(feed).await.unwrap(), Some(other));
-    assert!(matches!(rig.lease(FeedNo(9)).await, Err(StoreError::UnknownFeed(_))));
+    assert!(matches!(
+        rig.lease(FeedNo(9)).await,
+        Err(StoreError::UnknownFeed(_))
+    ));
 }
 
 async fn a_forgotten_feed_leaves_nothing_and_its_number_never_comes_back(rig: Rig) {
@@ -193,17 +261,28 @@ async fn a_forgotten_feed_leaves_nothing_and_its_number_never_comes_back(rig: Ri
     for feed in [feed, other] {
         rig.change(feed, vec![add(1), add(2)]).await.unwrap();
         rig.change(feed, vec![delete(2)]).await.unwrap();
-        rig.save_polls(vec![(feed, PollState::default())], vec![]).await.unwrap();
+        rig.save_polls(vec![(feed, PollState::default())], vec![])
+            .await
+            .unwrap();
         rig.take_lease(feed, "one", 60).await.unwrap();
-        rig.keep_document(feed, Arc::new(document("old"))).await.unwrap();
-        rig.keep_document(feed, Arc::new(document("new"))).await.unwrap();
-        rig.subscribe(new(feed, &format!("http://{feed}/"))).await.unwrap();
+        rig.keep_document(feed, Arc::new(document("old")))
+            .await
+            .unwrap();
+        rig.keep_document(feed, Arc::new(document("new")))
+            .await
+            .unwrap();
+        rig.subscribe(new(feed, &format!("http://{feed}/")))
+            .await
+            .unwrap();
     }
     assert!(rig.forget(feed).await.unwrap());
     assert!(!rig.forget(feed).await.unwrap());
     let rig = rig.reopen();
     assert_eq!(rig.feed_named("blog").await.unwrap(), None);
-    assert!(matches!(rig.feed(feed).await, Err(StoreError::UnknownFeed(_))));
+    assert!(matches!(
+        rig.feed(feed).await,
+        Err(StoreError::UnknownFeed(_))
+    ));
     assert_eq!(rig.item(feed, id(1)).await.unwrap(), None);
     assert_eq!(rig.evidence(feed, id(2)).await.unwrap(), []);
     assert_eq!(rig.poll(feed).await.unwrap(), None);
@@ -213,7 +292,11 @@ async fn a_forgotten_feed_leaves_nothing_and_its_number_never_comes_back(rig: Ri
     assert!(matches!(late, Err(StoreError::UnknownFeed(_))), "{late:?}");
     assert_eq!(rig.subscriptions(Some(feed), None, 9).await.unwrap(), []);
     let counts = rig.counts().await.unwrap();
-    assert_eq!((counts.feeds, counts.items, counts.subscriptions), (1, 2, 1), "the other one is whole");
+    assert_eq!(
+        (counts.feeds, counts.items, counts.subscriptions),
+        (1, 2, 1),
+        "the other one is whole"
+    );
     assert!(rig.item(other, id(1)).await.unwrap().is_some());
     let again = rig.register("blog", NAMESPACE).await.unwrap();
     assert!(again.no > other && again.items.total == 0, "{again:?}");
@@ -221,14 +304,28 @@ async fn a_forgotten_feed_leaves_nothing_and_its_number_never_comes_back(rig: Ri
 }
 
 async fn the_feeds_of_a_site_are_those_kept_last(rig: Rig) {
-    let found = |paths: &[&str]| FoundFeeds { paths: paths.iter().map(|path| (*path).to_owned()).collect() };
+    let found = |paths: &[&str]| FoundFeeds {
+        paths: paths.iter().map(|path| (*path).to_owned()).collect(),
+    };
     assert_eq!(rig.found_feeds("http://a/").await.unwrap(), found(&[]));
-    rig.keep_found_feeds("http://a/", found(&["/feed"])).await.unwrap();
-    rig.keep_found_feeds("http://b/", found(&["/atom.xml"])).await.unwrap();
-    rig.keep_found_feeds("http://a/", found(&["/feed", "/?feed=rss2"])).await.unwrap();
+    rig.keep_found_feeds("http://a/", found(&["/feed"]))
+        .await
+        .unwrap();
+    rig.keep_found_feeds("http://b/", found(&["/atom.xml"]))
+        .await
+        .unwrap();
+    rig.keep_found_feeds("http://a/", found(&["/feed", "/?feed=rss2"]))
+        .await
+        .unwrap();
     let rig = rig.reopen();
-    assert_eq!(rig.found_feeds("http://a/").await.unwrap(), found(&["/feed", "/?feed=rss2"]));
-    assert_eq!(rig.found_feeds("http://b/").await.unwrap(), found(&["/atom.xml"]));
+    assert_eq!(
+        rig.found_feeds("http://a/").await.unwrap(),
+        found(&["/feed", "/?feed=rss2"])
+    );
+    assert_eq!(
+        rig.found_feeds("http://b/").await.unwrap(),
+        found(&["/atom.xml"])
+    );
 }
 
 fn document(body: &str) -> LegacyDocument {
@@ -244,28 +341,57 @@ fn document(body: &str) -> LegacyDocument {
 
 async fn feeds_are_registered_all_or_none(rig: Rig) {
     let feed = rig.blog().await;
-    rig.commit(commit(&rig.feed(feed).await.unwrap(), vec![add(1)])).await.unwrap();
+    rig.commit(commit(&rig.feed(feed).await.unwrap(), vec![add(1)]))
+        .await
+        .unwrap();
     let named = |name: &str, namespace: &str| (name.to_owned(), namespace.to_owned());
-    let refused = rig.register_all(vec![named("new", "n"), named("blog", "another.example")]).await;
-    assert!(matches!(refused, Err(StoreError::Namespace { .. })), "{refused:?}");
+    let refused = rig
+        .register_all(vec![named("new", "n"), named("blog", "another.example")])
+        .await;
+    assert!(
+        matches!(refused, Err(StoreError::Namespace { .. })),
+        "{refused:?}"
+    );
     assert_eq!(rig.feed_named("new").await.unwrap(), None);
-    let made = rig.register_all(vec![named("blog", NAMESPACE), named("new", "n")]).await.unwrap();
-    assert_eq!(made.iter().map(|record| &*record.name).collect::<Vec<_>>(), ["blog", "new"]);
+    let made = rig
+        .register_all(vec![named("blog", NAMESPACE), named("new", "n")])
+        .await
+        .unwrap();
+    assert_eq!(
+        made.iter().map(|record| &*record.name).collect::<Vec<_>>(),
+        ["blog", "new"]
+    );
 }
 
 async fn listings_go_on_where_they_stopped(rig: Rig) {
-    let names = (0..600).map(|n| (format!("feed{n}"), NAMESPACE.to_owned())).collect();
+    let names = (0..600)
+        .map(|n| (format!("feed{n}"), NAMESPACE.to_owned()))
+        .collect();
     let made = rig.register_all(names).await.unwrap();
     let listed: Vec<FeedRecord> = listing::feeds(&*rig).try_collect().await.unwrap();
     assert_eq!(listed, made);
     let after = rig.feeds(Some(made[3].no), 2).await.unwrap();
     assert_eq!(after, made[4..6]);
     let feed = made[0].no;
-    rig.change(feed, vec![add(1), add(2), add(3)]).await.unwrap();
+    rig.change(feed, vec![add(1), add(2), add(3)])
+        .await
+        .unwrap();
     let outlined = rig.outline(feed, None, 2).await.unwrap();
-    assert_eq!(outlined.iter().map(|outlined| outlined.id).collect::<Vec<_>>(), ids_of(&[1, 2]));
-    let rest = rig.outline(feed, Some(outlined[1].modified), 9).await.unwrap();
-    assert_eq!(rest.iter().map(|outlined| outlined.id).collect::<Vec<_>>(), ids_of(&[3]));
+    assert_eq!(
+        outlined
+            .iter()
+            .map(|outlined| outlined.id)
+            .collect::<Vec<_>>(),
+        ids_of(&[1, 2])
+    );
+    let rest = rig
+        .outline(feed, Some(outlined[1].modified), 9)
+        .await
+        .unwrap();
+    assert_eq!(
+        rest.iter().map(|outlined| outlined.id).collect::<Vec<_>>(),
+        ids_of(&[3])
+    );
     let found = rig.ids(feed, vec![key(2), key(9)]).await.unwrap();
     assert_eq!(found, [(key(2), id(2))]);
 }

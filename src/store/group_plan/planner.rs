@@ -1,11 +1,12 @@
-//! A plan for a group that is being made: items of members are held by posts and let go of, and posts are shown and end.
+//! A plan for a group that is being made: items of members are held by posts and let go of, and
+//! posts are shown and end.
 
 use super::{GroupHeld, PlannedGroup};
 use crate::{
     feed::{
         group::{
-            GroupMember, GroupPost, GroupRecord, Holder, ListedPlace, MemberSource, MemberStage, post_key,
-            shows_otherwise,
+            GroupMember, GroupPost, GroupRecord, Holder, ListedPlace, MemberSource, MemberStage,
+            post_key, shows_otherwise,
         },
         item::{Content, Item, ItemId, KeyHash, Reason, uuid_iri},
         keep_limits::KeepLimits,
@@ -51,19 +52,41 @@ pub(super) struct GroupPlanner<'a, H> {
 }
 
 impl<'a, H: GroupHeld> GroupPlanner<'a, H> {
-    pub(super) fn new(held: &'a H, (record, members): (FeedRecord, GroupRecord), now: Stamp) -> Self {
+    pub(super) fn new(
+        held: &'a H,
+        (record, members): (FeedRecord, GroupRecord),
+        now: Stamp,
+    ) -> Self {
         let commit = Commit::nothing(&record);
         // What is kept of a post is kept of its member, whose limits hold.
-        let limits = KeepLimits { item_bytes_max: usize::MAX, quota_bytes: None };
+        let limits = KeepLimits {
+            item_bytes_max: usize::MAX,
+            quota_bytes: None,
+        };
         let planned = PlannedGroup {
-            commit: Commit { basis: CommitBasis { limits, ..commit.basis }, ..commit },
+            commit: Commit {
+                basis: CommitBasis {
+                    limits,
+                    ..commit.basis
+                },
+                ..commit
+            },
             posts: BTreeMap::new(),
             holdings: BTreeMap::new(),
             keys: BTreeMap::new(),
             members: (members.clone(), members),
         };
         let (sources, fresh, states) = (HashMap::new(), HashMap::new(), BTreeMap::new());
-        Self { held, record, now, sources, fresh, states, iris: HashMap::new(), planned }
+        Self {
+            held,
+            record,
+            now,
+            sources,
+            fresh,
+            states,
+            iris: HashMap::new(),
+            planned,
+        }
     }
 
     pub(super) fn planned(self) -> PlannedGroup {
@@ -72,7 +95,12 @@ impl<'a, H: GroupHeld> GroupPlanner<'a, H> {
 
     /// Knows a member by the record that it is about to have.
     pub(super) fn know(&mut self, feed: &FeedRecord) {
-        let url = self.planned.members.0.member(feed.no).map(|member| member.url.as_str());
+        let url = self
+            .planned
+            .members
+            .0
+            .member(feed.no)
+            .map(|member| member.url.as_str());
         let source = url.map(|url| Arc::new(MemberSource::of(feed, url)));
         self.sources.insert(feed.no, source);
     }
@@ -88,20 +116,35 @@ impl<'a, H: GroupHeld> GroupPlanner<'a, H> {
     }
 
     fn holding(&self, holder: Holder) -> Result<Option<ItemId>, StoreError> {
-        self.planned.holdings.get(&holder).copied().map_or_else(|| self.held.holding(holder), Ok)
+        self.planned
+            .holdings
+            .get(&holder)
+            .copied()
+            .map_or_else(|| self.held.holding(holder), Ok)
     }
 
     fn post(&self, id: ItemId) -> Result<Option<GroupPost>, StoreError> {
-        self.planned.posts.get(&id).cloned().map_or_else(|| self.held.post(id), Ok)
+        self.planned
+            .posts
+            .get(&id)
+            .cloned()
+            .map_or_else(|| self.held.post(id), Ok)
     }
 
     fn post_at(&self, key: KeyHash) -> Result<Option<ItemId>, StoreError> {
-        self.planned.keys.get(&key).copied().map_or_else(|| self.held.post_at(key), Ok)
+        self.planned
+            .keys
+            .get(&key)
+            .copied()
+            .map_or_else(|| self.held.post_at(key), Ok)
     }
 
-    /// The post with this name. One that ended keeps its name until it comes back under another, or is forgotten.
+    /// The post with this name. One that ended keeps its name until it comes back under another, or
+    /// is forgotten.
     fn named(&mut self, key: KeyHash) -> Result<Option<ItemId>, StoreError> {
-        let Some(id) = self.post_at(key)? else { return Ok(None) };
+        let Some(id) = self.post_at(key)? else {
+            return Ok(None);
+        };
         let is_its_name = match self.post(id)? {
             Some(post) => post.key == Some(key),
             None => !matches!(self.state(id)?, PostState::Gone { is_forgotten: true }),
@@ -117,7 +160,9 @@ impl<'a, H: GroupHeld> GroupPlanner<'a, H> {
             None => PostState::Missing,
             Some(item) => match &item.content {
                 Content::Live(entry) => PostState::Live(Arc::clone(entry), item.published_us),
-                Content::Gone { .. } => PostState::Gone { is_forgotten: item.content.is_forgotten() },
+                Content::Gone { .. } => PostState::Gone {
+                    is_forgotten: item.content.is_forgotten(),
+                },
             },
         };
         self.states.insert(id, state.clone());
@@ -133,7 +178,10 @@ impl<'a, H: GroupHeld> GroupPlanner<'a, H> {
             return Ok(());
         }
         let held = match known {
-            Some(id) => self.post(id)?.filter(|post| post.holders.contains(&holder)).map(|post| (id, post)),
+            Some(id) => self
+                .post(id)?
+                .filter(|post| post.holders.contains(&holder))
+                .map(|post| (id, post)),
             None => None,
         };
         let key = post_key(item);
@@ -196,15 +244,21 @@ impl<'a, H: GroupHeld> GroupPlanner<'a, H> {
         post.key = key;
     }
 
-    /// An id for a post of its own: that which the item had last in the group, its own, or one made of it when others go by
-    /// these.
+    /// An id for a post of its own: that which the item had last in the group, its own, or one made
+    /// of it when others go by these.
     fn free_id(&mut self, holder: Holder, last: Option<ItemId>) -> Result<ItemId, StoreError> {
         let made = (0_u32..).map(|n| {
             let Holder { feed, item } = holder;
             KeyHash::of(&self.record.ids.namespace, &format!("{feed}\n{item}\n{n}")).item_id()
         });
-        let made: Vec<ItemId> = made.take(self.planned.members.0.members.len() + 2).collect();
-        for id in last.into_iter().chain([holder.item]).chain(made.iter().copied()) {
+        let made: Vec<ItemId> = made
+            .take(self.planned.members.0.members.len() + 2)
+            .collect();
+        for id in last
+            .into_iter()
+            .chain([holder.item])
+            .chain(made.iter().copied())
+        {
             let is_free = match self.state(id)? {
                 PostState::Missing => true,
                 PostState::Gone { is_forgotten } => !is_forgotten,
@@ -228,17 +282,41 @@ impl<'a, H: GroupHeld> GroupPlanner<'a, H> {
         item: &Item,
         evidence: Option<&Evidence>,
     ) -> Result<(), StoreError> {
-        let Content::Gone { reason, first_missing, last_seen } = item.content else { return Ok(()) };
-        let Some(id) = self.holding(holder)? else { return Ok(()) };
-        let evidence = evidence.cloned().unwrap_or_else(|| plain_evidence(reason, self.now));
-        let loss = Loss { reason, first_missing, last_seen, evidence };
-        if self.post(id)?.is_some_and(|post| post.holders.contains(&holder)) {
+        let Content::Gone {
+            reason,
+            first_missing,
+            last_seen,
+        } = item.content
+        else {
+            return Ok(());
+        };
+        let Some(id) = self.holding(holder)? else {
+            return Ok(());
+        };
+        let evidence = evidence
+            .cloned()
+            .unwrap_or_else(|| plain_evidence(reason, self.now));
+        let loss = Loss {
+            reason,
+            first_missing,
+            last_seen,
+            evidence,
+        };
+        if self
+            .post(id)?
+            .is_some_and(|post| post.holders.contains(&holder))
+        {
             return self.let_go(id, holder, &loss);
         }
         // It was a tombstone already, and now everything of it goes.
         if reason == Reason::Forgotten
             && self.post(id)?.is_none()
-            && matches!(self.state(id)?, PostState::Gone { is_forgotten: false })
+            && matches!(
+                self.state(id)?,
+                PostState::Gone {
+                    is_forgotten: false
+                }
+            )
         {
             self.end(id, &loss);
         }
@@ -247,13 +325,19 @@ impl<'a, H: GroupHeld> GroupPlanner<'a, H> {
 
     /// Takes a holder from a post, which ends with the last.
     fn let_go(&mut self, id: ItemId, holder: Holder, loss: &Loss) -> Result<(), StoreError> {
-        let Some(mut post) = self.post(id)? else { return Ok(()) };
+        let Some(mut post) = self.post(id)? else {
+            return Ok(());
+        };
         let was_shown = post.holders.first() == Some(&holder);
         post.holders.retain(|held| *held != holder);
         while let Some(next) = post.holders.first().copied() {
             if let Some(item) = self.living(next)? {
                 self.planned.posts.insert(id, Some(post));
-                return if was_shown { self.show(id, next, &item, true) } else { Ok(()) };
+                return if was_shown {
+                    self.show(id, next, &item, true)
+                } else {
+                    Ok(())
+                };
             }
             // Its own turn to be let go comes.
             post.holders.remove(0);
@@ -268,14 +352,31 @@ impl<'a, H: GroupHeld> GroupPlanner<'a, H> {
 
     /// Makes a post a tombstone.
     fn end(&mut self, id: ItemId, loss: &Loss) {
-        let Loss { reason, first_missing, last_seen, evidence } = loss.clone();
-        let delete = Delete { id, reason, first_missing, last_seen, evidence };
+        let Loss {
+            reason,
+            first_missing,
+            last_seen,
+            evidence,
+        } = loss.clone();
+        let delete = Delete {
+            id,
+            reason,
+            first_missing,
+            last_seen,
+            evidence,
+        };
         self.planned.commit.changes.push(Change::Delete(delete));
-        self.states.insert(id, PostState::Gone { is_forgotten: reason == Reason::Forgotten });
+        self.states.insert(
+            id,
+            PostState::Gone {
+                is_forgotten: reason == Reason::Forgotten,
+            },
+        );
     }
 
-    /// The IRI of a post: that of the item, unless another post goes by it. Two posts under one id and different links, as two
-    /// members may have them, would be one for whoever tells posts by their ids, and the tombstone of one would name the other.
+    /// The IRI of a post: that of the item, unless another post goes by it. Two posts under one id
+    /// and different links, as two members may have them, would be one for whoever tells posts by
+    /// their ids, and the tombstone of one would name the other.
     fn iri(&mut self, id: ItemId, item: &Item) -> Result<String, StoreError> {
         if let Some(before) = self.held.shown(id)? {
             return Ok(before.iri.clone());
@@ -283,7 +384,11 @@ impl<'a, H: GroupHeld> GroupPlanner<'a, H> {
         let other = match self.iris.get(&item.iri) {
             Some(planned) => Some(*planned),
             None => match self.post_at(self.name(&item.iri))? {
-                Some(other) => self.held.shown(other)?.filter(|post| post.iri == item.iri).map(|_| other),
+                Some(other) => self
+                    .held
+                    .shown(other)?
+                    .filter(|post| post.iri == item.iri)
+                    .map(|_| other),
                 None => None,
             },
         };
@@ -296,10 +401,14 @@ impl<'a, H: GroupHeld> GroupPlanner<'a, H> {
 
     /// The key under which a post is found by an id.
     fn name(&self, id: &str) -> KeyHash {
-        KeyHash::of(&self.record.ids.namespace, &Key::Id(id.to_owned()).stripped())
+        KeyHash::of(
+            &self.record.ids.namespace,
+            &Key::Id(id.to_owned()).stripped(),
+        )
     }
 
-    /// Shows an item as a post, if that changes anything: its source counts when it is another one than before.
+    /// Shows an item as a post, if that changes anything: its source counts when it is another one
+    /// than before.
     fn show(
         &mut self,
         id: ItemId,
@@ -307,14 +416,22 @@ impl<'a, H: GroupHeld> GroupPlanner<'a, H> {
         item: &Arc<Item>,
         is_of_another: bool,
     ) -> Result<(), StoreError> {
-        let Some(source) = self.source(holder.feed)? else { return Ok(()) };
-        let Some(entry) = source.entry(item) else { return Ok(()) };
+        let Some(source) = self.source(holder.feed)? else {
+            return Ok(());
+        };
+        let Some(entry) = source.entry(item) else {
+            return Ok(());
+        };
         let kind = match self.state(id)? {
             PostState::Missing => PutKind::Added,
             PostState::Gone { .. } => PutKind::Revived,
             PostState::Live(shown, published_us) => {
                 let is_same = published_us == item.published_us || item.published_us.is_none();
-                let is_other = if is_of_another { *shown != *entry } else { shows_otherwise(&shown, &entry) };
+                let is_other = if is_of_another {
+                    *shown != *entry
+                } else {
+                    shows_otherwise(&shown, &entry)
+                };
                 if is_same && !is_other {
                     return Ok(());
                 }
@@ -322,9 +439,14 @@ impl<'a, H: GroupHeld> GroupPlanner<'a, H> {
             }
         };
         let iri = self.iri(id, item)?;
-        let name = if iri == item.iri { item.given_id() } else { &iri };
+        let name = if iri == item.iri {
+            item.given_id()
+        } else {
+            &iri
+        };
         let keys = vec![self.name(name)];
-        self.states.insert(id, PostState::Live(Arc::clone(&entry), item.published_us));
+        self.states
+            .insert(id, PostState::Live(Arc::clone(&entry), item.published_us));
         self.planned.commit.changes.push(Change::Put(Put {
             kind,
             id,
@@ -359,7 +481,9 @@ impl<'a, H: GroupHeld> GroupPlanner<'a, H> {
         let mut waiting: Vec<(ListedPlace, FeedNo, Stamp)> = Vec::new();
         let mut ends = Vec::new();
         for member in members.iter() {
-            let MemberStage::Joining { after } = member.stage else { continue };
+            let MemberStage::Joining { after } = member.stage else {
+                continue;
+            };
             let listed = self.held.listed(member.feed, after, items_max)?;
             if listed.len() < items_max {
                 ends.push((member.feed, listed.last().map(|(place, _)| *place)));
@@ -377,17 +501,30 @@ impl<'a, H: GroupHeld> GroupPlanner<'a, H> {
                 && !item.is_gone()
             {
                 bytes += weight;
-                self.hold(Holder { feed, item: item.id }, &item)?;
+                self.hold(
+                    Holder {
+                        feed,
+                        item: item.id,
+                    },
+                    &item,
+                )?;
             }
             taken.insert(feed, place);
         }
         for member in members {
-            let MemberStage::Joining { after } = member.stage else { continue };
+            let MemberStage::Joining { after } = member.stage else {
+                continue;
+            };
             let after = taken.get(&member.feed).copied().or(after);
             let end = ends.iter().find(|(feed, _)| *feed == member.feed);
-            let is_whole =
-                end.is_some_and(|(_, last)| last.is_none() || *last == taken.get(&member.feed).copied());
-            member.stage = if is_whole { MemberStage::Joined } else { MemberStage::Joining { after } };
+            let is_whole = end.is_some_and(|(_, last)| {
+                last.is_none() || *last == taken.get(&member.feed).copied()
+            });
+            member.stage = if is_whole {
+                MemberStage::Joined
+            } else {
+                MemberStage::Joining { after }
+            };
         }
         Ok(())
     }
@@ -406,10 +543,22 @@ impl Loss {
     /// The item is no item of the group any more, and lives on in its feed.
     fn left(now: Stamp) -> Self {
         let reason = Reason::LeftGroup;
-        Self { reason, first_missing: None, last_seen: None, evidence: plain_evidence(reason, now) }
+        Self {
+            reason,
+            first_missing: None,
+            last_seen: None,
+            evidence: plain_evidence(reason, now),
+        }
     }
 }
 
 fn plain_evidence(reason: Reason, now: Stamp) -> Evidence {
-    Evidence { reason, observed_at: now, when: None, comment: None, suspect: None, archive_suspect: None }
+    Evidence {
+        reason,
+        observed_at: now,
+        when: None,
+        comment: None,
+        suspect: None,
+        archive_suspect: None,
+    }
 }

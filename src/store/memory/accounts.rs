@@ -24,7 +24,10 @@ impl AccountStore for Memory {
                 return Ok(None);
             }
             held.last_user += 1;
-            let user = User { no: UserNo(held.last_user), kept: new };
+            let user = User {
+                no: UserNo(held.last_user),
+                kept: new,
+            };
             held.users.insert(user.no, user.clone());
             Ok(Some(user))
         })
@@ -46,7 +49,10 @@ impl AccountStore for Memory {
 
     fn remove_user(&self, user: UserNo) -> StoreFuture<'_, bool> {
         self.answer(move |state, _| {
-            state.accounts.tokens.retain(|_, token| token.kept.user != user);
+            state
+                .accounts
+                .tokens
+                .retain(|_, token| token.kept.user != user);
             Ok(state.accounts.users.remove(&user).is_some())
         })
     }
@@ -58,7 +64,10 @@ impl AccountStore for Memory {
                 return Ok(None);
             }
             held.last_token += 1;
-            let token = AccessToken { no: TokenNo(held.last_token), kept: new };
+            let token = AccessToken {
+                no: TokenNo(held.last_token),
+                kept: new,
+            };
             held.tokens.insert(token.no, token.clone());
             Ok(Some(token))
         })

@@ -1,4 +1,5 @@
-//! A feed in memory: its items with their indexes, and how a planned commit changes them; not how a page is read from them.
+//! A feed in memory: its items with their indexes, and how a planned commit changes them; not how a
+//! page is read from them.
 
 use crate::{
     feed::{
@@ -92,7 +93,11 @@ impl MemoryFeed {
     pub(super) fn snapshot(&self, keys: &[KeyHash]) -> Snapshot {
         let behind = |key: &KeyHash| Some((*key, self.item(*self.held.keys.get(key)?)?));
         let items = keys.iter().filter_map(behind).collect();
-        Snapshot { record: self.record.clone(), window: self.last.clone(), items }
+        Snapshot {
+            record: self.record.clone(),
+            window: self.last.clone(),
+            items,
+        }
     }
 
     /// A document without what was forgotten; `None` for one out of which that cannot be cut.
@@ -117,10 +122,17 @@ impl MemoryFeed {
     fn forgotten(&self) -> ForgottenIn<'_, impl Fn(KeyHash) -> bool> {
         let item = |key| self.item(*self.held.keys.get(&key)?);
         let is_forgotten = move |key| item(key).is_some_and(|item| item.content.is_forgotten());
-        ForgottenIn { namespace: &self.record.ids.namespace, is_forgotten }
+        ForgottenIn {
+            namespace: &self.record.ids.namespace,
+            is_forgotten,
+        }
     }
 
-    pub(super) fn apply(&mut self, plan: plan::PlannedCommit, commit: Commit) -> Result<Receipt, StoreError> {
+    pub(super) fn apply(
+        &mut self,
+        plan: plan::PlannedCommit,
+        commit: Commit,
+    ) -> Result<Receipt, StoreError> {
         for (id, moved) in plan.items {
             let (bytes, stored_bytes) = (escaped_bytes(&moved.encoded), moved.encoded.len() as u64);
             let (t, created) = (moved.item.modified, moved.item.created);
@@ -128,8 +140,17 @@ impl MemoryFeed {
                 self.held.items.remove(&from.t);
                 self.held.published.remove(&(from.listed, created));
             }
-            self.held.published.insert((moved.item.listed(), created), t);
-            self.held.items.insert(t, Kept { item: moved.item, bytes, stored_bytes });
+            self.held
+                .published
+                .insert((moved.item.listed(), created), t);
+            self.held.items.insert(
+                t,
+                Kept {
+                    item: moved.item,
+                    bytes,
+                    stored_bytes,
+                },
+            );
             self.held.ids.insert(id, t);
             self.held.created.insert(created, t);
         }
@@ -142,8 +163,13 @@ impl MemoryFeed {
                 *held = more;
             }
         }
-        self.evidence.retain(|(id, _), _| !plan.forgotten.contains(id));
-        self.evidence.extend(plan.evidence.into_iter().map(|(id, t, evidence)| ((id, t), evidence)));
+        self.evidence
+            .retain(|(id, _), _| !plan.forgotten.contains(id));
+        self.evidence.extend(
+            plan.evidence
+                .into_iter()
+                .map(|(id, t, evidence)| ((id, t), evidence)),
+        );
         if let Some(mut last) = commit.last {
             last.entries.truncate(WINDOW_ENTRIES_MAX);
             self.last = last;
@@ -151,13 +177,16 @@ impl MemoryFeed {
         if let Some(observed) = commit.observed {
             let seq = self.observations.keys().last().map_or(1, |last| last + 1);
             self.observations.insert(seq, observed);
-            self.observations.retain(|old, _| old + OBSERVATIONS_MAX > seq);
+            self.observations
+                .retain(|old, _| old + OBSERVATIONS_MAX > seq);
         }
         self.poll = commit.poll.or(self.poll.take());
         match commit.archives.and_then(|archives| archives.unstage) {
             Some(StagingChange::Since(no)) => {
                 self.staged = self.staged.split_off(&no);
-                self.staged.values_mut().for_each(|page| page.content = StagedBody::Traces);
+                self.staged
+                    .values_mut()
+                    .for_each(|page| page.content = StagedBody::Traces);
             }
             Some(StagingChange::All) => {
                 self.staged.clear();
@@ -165,7 +194,9 @@ impl MemoryFeed {
             }
             Some(StagingChange::Without(no)) => drop(self.staged.split_off(&no)),
             Some(StagingChange::Below(no)) => {
-                self.staged.range_mut(..no).for_each(|(_, page)| page.content = StagedBody::Traces);
+                self.staged
+                    .range_mut(..no)
+                    .for_each(|(_, page)| page.content = StagedBody::Traces);
             }
             None => {}
         }
@@ -173,7 +204,10 @@ impl MemoryFeed {
         if self.record.completeness.has_forgotten {
             self.document = self.document.take().and_then(|document| self.cut(document));
             let staged = std::mem::take(&mut self.staged);
-            self.staged = staged.into_iter().map(|(no, page)| (no, self.cut_page(page))).collect();
+            self.staged = staged
+                .into_iter()
+                .map(|(no, page)| (no, self.cut_page(page)))
+                .collect();
         }
         Ok(plan.receipt)
     }

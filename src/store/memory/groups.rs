@@ -39,10 +39,17 @@ impl MemoryState {
         now: Stamp,
     ) -> Result<Vec<PlannedRows>, StoreError> {
         let feed = member.receipt.feed.no;
-        let groups = self.groups.iter().filter(|(_, group)| group.members.member(feed).is_some());
+        let groups = self
+            .groups
+            .iter()
+            .filter(|(_, group)| group.members.member(feed).is_some());
         groups
             .map(|(no, group)| {
-                let held = MemoryGroupRows { state: self, no: *no, group };
+                let held = MemoryGroupRows {
+                    state: self,
+                    no: *no,
+                    group,
+                };
                 let planned = group_plan::follow(&held, held.group_now()?, member, now)?;
                 self.rows(*no, planned, now)
             })
@@ -50,14 +57,26 @@ impl MemoryState {
     }
 
     /// Works out the commit of a plan.
-    fn rows(&self, group: FeedNo, planned: PlannedGroup, now: Stamp) -> Result<PlannedRows, StoreError> {
+    fn rows(
+        &self,
+        group: FeedNo,
+        planned: PlannedGroup,
+        now: Stamp,
+    ) -> Result<PlannedRows, StoreError> {
         let feed = self.feed(group)?;
         PlannedRows::of(feed.record.clone(), planned, now, feed)
     }
 
     /// Writes what was planned for a group. `None` when nothing of it is shown.
-    pub(super) fn write_group(&mut self, rows: PlannedRows) -> Result<Option<FeedRecord>, StoreError> {
-        let PlannedRows { group: no, planned, commit } = rows;
+    pub(super) fn write_group(
+        &mut self,
+        rows: PlannedRows,
+    ) -> Result<Option<FeedRecord>, StoreError> {
+        let PlannedRows {
+            group: no,
+            planned,
+            commit,
+        } = rows;
         let group = self.groups.entry(no).or_default();
         group.members = planned.members.1;
         edit(&mut group.posts, planned.posts);
@@ -69,13 +88,18 @@ impl MemoryState {
                 None => drop(feed.held.keys.remove(&key)),
             }
         }
-        let Some(commit) = commit else { return Ok(None) };
-        feed.apply(commit, planned.commit).map(|receipt| Some(receipt.feed))
+        let Some(commit) = commit else {
+            return Ok(None);
+        };
+        feed.apply(commit, planned.commit)
+            .map(|receipt| Some(receipt.feed))
     }
 
     /// Forgets who holds posts that the operator had removed from a group.
     pub(super) fn forget_posts(&mut self, group: FeedNo, removed: &[ItemId]) {
-        let Some(group_rows) = self.groups.get_mut(&group) else { return };
+        let Some(group_rows) = self.groups.get_mut(&group) else {
+            return;
+        };
         for id in removed {
             let key = group_rows.posts.remove(id).and_then(|post| post.key);
             if let (Some(key), Some(feed)) = (key, self.feeds.get_mut(&group)) {
@@ -109,7 +133,10 @@ impl MemoryState {
         let feed = self.feed(group)?.record.clone();
         self.guard.check(now)?;
         if !self.groups.contains_key(&group) {
-            return Ok(GroupStep { feed, is_settled: true });
+            return Ok(GroupStep {
+                feed,
+                is_settled: true,
+            });
         }
         let planned = {
             let held = MemoryGroupRows::of(self, group)?;
@@ -118,14 +145,22 @@ impl MemoryState {
         self.step(group, planned, now)
     }
 
-    fn step(&mut self, group: FeedNo, planned: PlannedGroup, now: Stamp) -> Result<GroupStep, StoreError> {
+    fn step(
+        &mut self,
+        group: FeedNo,
+        planned: PlannedGroup,
+        now: Stamp,
+    ) -> Result<GroupStep, StoreError> {
         let is_settled = planned.members.1.is_settled();
         if planned.changes(&self.feed(group)?.record) {
             let rows = self.rows(group, planned, now)?;
             self.write_group(rows)?;
             self.guard.record(now);
         }
-        Ok(GroupStep { feed: self.feed(group)?.record.clone(), is_settled })
+        Ok(GroupStep {
+            feed: self.feed(group)?.record.clone(),
+            is_settled,
+        })
     }
 
     /// Takes everything of a feed out of the groups, before it is removed.
@@ -161,7 +196,10 @@ impl<'a> MemoryGroupRows<'a> {
     }
 
     fn group_now(&self) -> Result<(FeedRecord, GroupRecord), StoreError> {
-        Ok((self.state.feed(self.no)?.record.clone(), self.group.members.clone()))
+        Ok((
+            self.state.feed(self.no)?.record.clone(),
+            self.group.members.clone(),
+        ))
     }
 
     fn feed(&self, no: FeedNo) -> Option<&MemoryFeed> {
@@ -179,7 +217,9 @@ impl GroupHeld for MemoryGroupRows<'_> {
     }
 
     fn post_at(&self, key: KeyHash) -> Result<Option<ItemId>, StoreError> {
-        Ok(self.feed(self.no).and_then(|feed| feed.held.keys.get(&key).copied()))
+        Ok(self
+            .feed(self.no)
+            .and_then(|feed| feed.held.keys.get(&key).copied()))
     }
 
     fn shown(&self, id: ItemId) -> Result<Option<Arc<Item>>, StoreError> {
@@ -187,7 +227,9 @@ impl GroupHeld for MemoryGroupRows<'_> {
     }
 
     fn item(&self, holder: Holder) -> Result<Option<Arc<Item>>, StoreError> {
-        Ok(self.feed(holder.feed).and_then(|feed| feed.item(holder.item)))
+        Ok(self
+            .feed(holder.feed)
+            .and_then(|feed| feed.item(holder.item)))
     }
 
     fn member(&self, feed: FeedNo) -> Result<Option<FeedRecord>, StoreError> {
@@ -200,9 +242,15 @@ impl GroupHeld for MemoryGroupRows<'_> {
         after: Option<ListedPlace>,
         max: usize,
     ) -> Result<Vec<(ListedPlace, Stamp)>, StoreError> {
-        let Some(feed) = self.feed(feed) else { return Ok(Vec::new()) };
+        let Some(feed) = self.feed(feed) else {
+            return Ok(Vec::new());
+        };
         let after = after.map_or(Bound::Unbounded, Bound::Excluded);
-        let rows = feed.held.published.range((after, Bound::Unbounded)).take(max);
+        let rows = feed
+            .held
+            .published
+            .range((after, Bound::Unbounded))
+            .take(max);
         Ok(rows.map(|(place, t)| (*place, *t)).collect())
     }
 
@@ -212,8 +260,20 @@ impl GroupHeld for MemoryGroupRows<'_> {
     }
 
     fn holdings(&self, feed: FeedNo, max: usize) -> Result<Vec<Holder>, StoreError> {
-        let first = Holder { feed, item: ItemId([0; 10]) };
-        let last = Holder { feed, item: ItemId([u8::MAX; 10]) };
-        Ok(self.group.holdings.range(first..=last).take(max).map(|(holder, _)| *holder).collect())
+        let first = Holder {
+            feed,
+            item: ItemId([0; 10]),
+        };
+        let last = Holder {
+            feed,
+            item: ItemId([u8::MAX; 10]),
+        };
+        Ok(self
+            .group
+            .holdings
+            .range(first..=last)
+            .take(max)
+            .map(|(holder, _)| *holder)
+            .collect())
     }
 }

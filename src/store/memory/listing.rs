@@ -27,9 +27,11 @@ impl MemoryListing<'_> {
         let ts: Vec<Stamp> = match self.axis {
             Axis::Modified => place.stamp().into_iter().collect(),
             Axis::Created => created().into_iter().collect(),
-            Axis::Published => {
-                held.published.range((place, Stamp::ZERO)..=(place, Stamp::MAX)).map(|(_, t)| *t).collect()
-            }
+            Axis::Published => held
+                .published
+                .range((place, Stamp::ZERO)..=(place, Stamp::MAX))
+                .map(|(_, t)| *t)
+                .collect(),
         };
         ts.iter().filter_map(|t| held.items.get(t)).collect()
     }
@@ -39,8 +41,12 @@ impl<'a> MemoryListing<'a> {
     fn published(&'a self, range: Range, reverse: bool) -> ListingRows<'a, Self> {
         let stamps = paging::whole_moments(range);
         let held = &self.feed.held;
-        let rows = held.published.iter().filter(move |((listed, _), _)| stamps.contains(listed));
-        let rows = rows.filter_map(|((listed, _), t)| Some(Ok((*listed, held.items.get(t)?.clone()))));
+        let rows = held
+            .published
+            .iter()
+            .filter(move |((listed, _), _)| stamps.contains(listed));
+        let rows =
+            rows.filter_map(|((listed, _), t)| Some(Ok((*listed, held.items.get(t)?.clone()))));
         let rows: Vec<Result<(Moment, Kept), StoreError>> = rows.collect();
         if reverse {
             Box::new(paging::placed(rows.into_iter().rev(), range, reverse))
@@ -62,23 +68,42 @@ impl Listing for MemoryListing<'_> {
     }
 
     fn first_seen(&self) -> Result<Option<Moment>, StoreError> {
-        Ok(self.feed.held.created.keys().next().map(|first| (*first).into()))
+        Ok(self
+            .feed
+            .held
+            .created
+            .keys()
+            .next()
+            .map(|first| (*first).into()))
     }
 
     fn place_of(&self, id: &str) -> Result<Option<ListingPlace>, StoreError> {
         let ours = id.parse().ok().and_then(|id| self.feed.item(id));
         let item = ours.or_else(|| {
-            let key = KeyHash::of(&self.feed.record.ids.namespace, &Key::Id(id.to_owned()).stripped());
+            let key = KeyHash::of(
+                &self.feed.record.ids.namespace,
+                &Key::Id(id.to_owned()).stripped(),
+            );
             self.feed.item(*self.feed.held.keys.get(&key)?)
         });
         Ok(item.map(|item| match self.axis {
             // In the order of publication an id is no position (SF-27).
-            Axis::Modified | Axis::Published => ListingPlace { t: item.modified.into(), o: 0 },
-            Axis::Created => ListingPlace { t: item.created.into(), o: 0 },
+            Axis::Modified | Axis::Published => ListingPlace {
+                t: item.modified.into(),
+                o: 0,
+            },
+            Axis::Created => ListingPlace {
+                t: item.created.into(),
+                o: 0,
+            },
         }))
     }
 
-    fn rows<'a>(&'a self, range: Range, reverse: bool) -> Result<ListingRows<'a, Self>, StoreError> {
+    fn rows<'a>(
+        &'a self,
+        range: Range,
+        reverse: bool,
+    ) -> Result<ListingRows<'a, Self>, StoreError> {
         if self.axis == Axis::Published {
             return Ok(self.published(range, reverse));
         }
@@ -89,10 +114,16 @@ impl Listing for MemoryListing<'_> {
             Some(Ok((ListingPlace { t: place, o: 0 }, kept)))
         };
         let stamps: Box<dyn DoubleEndedIterator<Item = &'a Stamp>> = match self.axis {
-            Axis::Modified | Axis::Published => Box::new(self.feed.held.items.range(range).map(|(t, _)| t)),
+            Axis::Modified | Axis::Published => {
+                Box::new(self.feed.held.items.range(range).map(|(t, _)| t))
+            }
             Axis::Created => Box::new(self.feed.held.created.range(range).map(|(c, _)| c)),
         };
-        Ok(if reverse { Box::new(stamps.rev().filter_map(row)) } else { Box::new(stamps.filter_map(row)) })
+        Ok(if reverse {
+            Box::new(stamps.rev().filter_map(row))
+        } else {
+            Box::new(stamps.filter_map(row))
+        })
     }
 }
 

@@ -27,7 +27,9 @@ pub(super) fn users(
     let after = after.map(user_key);
     let after = after.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
     let table = source.table(USERS)?;
-    let rows = table.range::<&[u8; 8]>((after, Bound::Unbounded))?.take(max);
+    let rows = table
+        .range::<&[u8; 8]>((after, Bound::Unbounded))?
+        .take(max);
     rows.map(|row| decode("a user", row?.1.value())).collect()
 }
 
@@ -40,29 +42,50 @@ pub(super) fn tokens(
     let after = after.map(token_key);
     let after = after.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
     let table = source.table(TOKENS)?;
-    let rows = table.range::<&[u8; 8]>((after, Bound::Unbounded))?.take(max);
+    let rows = table
+        .range::<&[u8; 8]>((after, Bound::Unbounded))?
+        .take(max);
     rows.map(|row| decode("a token", row?.1.value())).collect()
 }
 
-/// Makes a user, unless its name is taken. Users are few, and made by hand: they are looked through.
-pub(super) fn add_user(writing: &mut Writing<'_>, new: &NewUser) -> Result<Option<User>, StoreError> {
+/// Makes a user, unless its name is taken. Users are few, and made by hand: they are looked
+/// through.
+pub(super) fn add_user(
+    writing: &mut Writing<'_>,
+    new: &NewUser,
+) -> Result<Option<User>, StoreError> {
     let source = writing.look();
-    if users(source, None, usize::MAX)?.iter().any(|user| user.kept.name == new.name) {
+    if users(source, None, usize::MAX)?
+        .iter()
+        .any(|user| user.kept.name == new.name)
+    {
         return Ok(None);
     }
-    let user = User { no: UserNo(last_number(source, LAST_USER_KEY)? + 1), kept: new.clone() };
+    let user = User {
+        no: UserNo(last_number(source, LAST_USER_KEY)? + 1),
+        kept: new.clone(),
+    };
     let tx = writing.change();
     tx.edit(META)?.insert(LAST_USER_KEY, &encode(&user.no.0)?)?;
-    tx.edit(USERS)?.insert(&user_key(user.no), &encode(&user)?)?;
+    tx.edit(USERS)?
+        .insert(&user_key(user.no), &encode(&user)?)?;
     Ok(Some(user))
 }
 
 /// Keeps a user in the place of the one of its number.
 pub(super) fn change_user(writing: &mut Writing<'_>, changed: &User) -> Result<bool, StoreError> {
-    if writing.look().table(USERS)?.get(&user_key(changed.no))?.is_none() {
+    if writing
+        .look()
+        .table(USERS)?
+        .get(&user_key(changed.no))?
+        .is_none()
+    {
         return Ok(false);
     }
-    writing.change().edit(USERS)?.insert(&user_key(changed.no), &encode(changed)?)?;
+    writing
+        .change()
+        .edit(USERS)?
+        .insert(&user_key(changed.no), &encode(changed)?)?;
     Ok(true)
 }
 
@@ -89,16 +112,26 @@ pub(super) fn add_token(
     if source.table(USERS)?.get(&user_key(new.user))?.is_none() {
         return Ok(None);
     }
-    let token = AccessToken { no: TokenNo(last_number(source, LAST_TOKEN_KEY)? + 1), kept: new.clone() };
+    let token = AccessToken {
+        no: TokenNo(last_number(source, LAST_TOKEN_KEY)? + 1),
+        kept: new.clone(),
+    };
     let tx = writing.change();
-    tx.edit(META)?.insert(LAST_TOKEN_KEY, &encode(&token.no.0)?)?;
-    tx.edit(TOKENS)?.insert(&token_key(token.no), &encode(&token)?)?;
+    tx.edit(META)?
+        .insert(LAST_TOKEN_KEY, &encode(&token.no.0)?)?;
+    tx.edit(TOKENS)?
+        .insert(&token_key(token.no), &encode(&token)?)?;
     Ok(Some(token))
 }
 
 /// Removes a token.
 pub(super) fn remove_token(writing: &mut Writing<'_>, token: TokenNo) -> Result<bool, StoreError> {
-    if writing.look().table(TOKENS)?.get(&token_key(token))?.is_none() {
+    if writing
+        .look()
+        .table(TOKENS)?
+        .get(&token_key(token))?
+        .is_none()
+    {
         return Ok(false);
     }
     writing.change().edit(TOKENS)?.remove(&token_key(token))?;
@@ -107,5 +140,6 @@ pub(super) fn remove_token(writing: &mut Writing<'_>, token: TokenNo) -> Result<
 
 fn last_number(source: &impl TableSource, key: &str) -> Result<u64, StoreError> {
     let meta = source.table(META)?;
-    meta.get(key)?.map_or(Ok(0), |last| decode("the last number given", last.value()))
+    meta.get(key)?
+        .map_or(Ok(0), |last| decode("the last number given", last.value()))
 }

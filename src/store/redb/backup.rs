@@ -22,8 +22,8 @@ const CACHE_BYTES: usize = 8 << 20;
 /// The first bytes of a redb file.
 const MAGIC: &[u8; 4] = b"redb";
 
-/// Copies a snapshot to a file, which appears whole or not at all. Only another copy is written over. Blocks; `stop` ends it
-/// early.
+/// Copies a snapshot to a file, which appears whole or not at all. Only another copy is written
+/// over. Blocks; `stop` ends it early.
 pub(super) fn back_up(
     snapshot: &ReadTransaction,
     path: &Path,
@@ -31,23 +31,38 @@ pub(super) fn back_up(
 ) -> Result<BackupReport, StoreError> {
     let failed = |error: std::io::Error| StoreError::Failed(format!("{}: {error}", path.display()));
     refuse_other_files(path)?;
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.map_or_else(|| PathBuf::from("."), Path::to_path_buf);
     // Only its owner may read it, as the store itself.
-    let place = tempfile::Builder::new().prefix(".everfeed-").suffix(".backup").tempfile_in(&folder);
+    let place = tempfile::Builder::new()
+        .prefix(".everfeed-")
+        .suffix(".backup")
+        .tempfile_in(&folder);
     let place = place.map_err(failed)?.into_temp_path();
     let mut builder = Builder::new();
     builder.set_cache_size(CACHE_BYTES);
     let target = builder.create(&place).map_err(of_target(path))?;
-    let mut copy = Copying { snapshot, target, stop, path, report: BackupReport::default() };
+    let mut copy = Copying {
+        snapshot,
+        target,
+        stop,
+        path,
+        report: BackupReport::default(),
+    };
     visit_all(&mut copy)?;
-    let Copying { target, mut report, .. } = copy;
+    let Copying {
+        target, mut report, ..
+    } = copy;
     drop(target);
     let file = File::open(&place).map_err(failed)?;
     file.sync_all().map_err(failed)?;
     report.bytes = file.metadata().map_err(failed)?.len();
     place.persist(path).map_err(|error| failed(error.error))?;
-    File::open(&folder).and_then(|folder| folder.sync_all()).map_err(failed)?;
+    File::open(&folder)
+        .and_then(|folder| folder.sync_all())
+        .map_err(failed)?;
     Ok(report)
 }
 
@@ -89,7 +104,9 @@ impl TableVisitor for Copying<'_> {
             let tx = self.target.begin_write().map_err(of_target(self.path))?;
             let mut bytes = 0;
             {
-                let mut copied = tx.open_table(table.definition()).map_err(of_target(self.path))?;
+                let mut copied = tx
+                    .open_table(table.definition())
+                    .map_err(of_target(self.path))?;
                 while bytes < CHUNK_BYTES
                     && let Some(row) = rows.next()
                 {
@@ -103,7 +120,9 @@ impl TableVisitor for Copying<'_> {
                         self.report.damaged += 1;
                     }
                     bytes += key_bytes.as_ref().len() + stored.value().len();
-                    copied.insert(&key_value, stored.value()).map_err(of_target(self.path))?;
+                    copied
+                        .insert(&key_value, stored.value())
+                        .map_err(of_target(self.path))?;
                     self.report.values += 1;
                 }
             }

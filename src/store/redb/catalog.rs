@@ -1,4 +1,5 @@
-//! The registered feeds in the file: names, numbers, counts, and how a feed is forgotten; not what a feed holds.
+//! The registered feeds in the file: names, numbers, counts, and how a feed is forgotten; not what
+//! a feed holds.
 
 use super::{
     groups,
@@ -7,9 +8,10 @@ use super::{
     sealed::SealedTable,
     subscriptions,
     tables::{
-        CREATED, DOCUMENTS, EVIDENCE, FEED_NAMES, FEEDS, GROUP_POSTS, GROUPS, HOLDINGS, IDS, ITEMS, KEYS,
-        LEASES, MEMBERSHIPS, META, OBSERVATIONS, POLLS, PUBLISHED, SEGMENTS, STAGING, SUBSCRIPTIONS, TERMS,
-        TableEdit as _, TableSource, WALKS, WINDOWS, WITNESSES, feed_key, feed_of,
+        CREATED, DOCUMENTS, EVIDENCE, FEED_NAMES, FEEDS, GROUP_POSTS, GROUPS, HOLDINGS, IDS, ITEMS,
+        KEYS, LEASES, MEMBERSHIPS, META, OBSERVATIONS, POLLS, PUBLISHED, SEGMENTS, STAGING,
+        SUBSCRIPTIONS, TERMS, TableEdit as _, TableSource, WALKS, WINDOWS, WITNESSES, feed_key,
+        feed_of,
     },
     writer::Writing,
 };
@@ -36,7 +38,8 @@ pub(super) fn register(
     let no = FeedNo(rows::last_feed_number(writing.look())? + 1);
     let record = FeedRecord::new(no, name, namespace);
     let tx = writing.change();
-    tx.edit(META)?.insert(rows::LAST_FEED_KEY, &encode(&no.0)?)?;
+    tx.edit(META)?
+        .insert(rows::LAST_FEED_KEY, &encode(&no.0)?)?;
     tx.edit(FEED_NAMES)?.insert(name, &feed_key(no))?;
     write_record(tx, &record)?;
     Ok(record)
@@ -60,8 +63,14 @@ fn take_namespace(
 }
 
 /// The feed of this name.
-pub(super) fn named(source: &impl TableSource, name: &str) -> Result<Option<FeedRecord>, StoreError> {
-    let no = source.table(FEED_NAMES)?.get(name)?.map(|no| feed_of(no.value()));
+pub(super) fn named(
+    source: &impl TableSource,
+    name: &str,
+) -> Result<Option<FeedRecord>, StoreError> {
+    let no = source
+        .table(FEED_NAMES)?
+        .get(name)?
+        .map(|no| feed_of(no.value()));
     no.map(|no| rows::record(source, no)).transpose()
 }
 

@@ -1,5 +1,5 @@
-//! Applying a commit, with what is saved beside the items and what it changes in groups; what it comes to is planned
-//! elsewhere.
+//! Applying a commit, with what is saved beside the items and what it changes in groups; what it
+//! comes to is planned elsewhere.
 
 use super::{
     forgotten, groups,
@@ -7,8 +7,8 @@ use super::{
     planned::write_planned,
     rows, salvage,
     tables::{
-        HOSTS, OBSERVATIONS, POLLS, PageKey, STAGING, SeqKey, TableEdit as _, WALKS, WINDOWS, feed_key,
-        page_key, pause_value, seq_key, seq_of, stamp_of,
+        HOSTS, OBSERVATIONS, POLLS, PageKey, STAGING, SeqKey, TableEdit as _, WALKS, WINDOWS,
+        feed_key, page_key, pause_value, seq_key, seq_of, stamp_of,
     },
     writer::Writing,
 };
@@ -36,7 +36,12 @@ pub(super) fn commit(writing: &mut Writing<'_>, commit: &Commit) -> Result<Recei
     writing.check_clock()?;
     check_epoch(lease(writing.look(), feed)?.as_ref(), commit.basis.epoch)?;
     salvage::mend_removed(writing, commit)?;
-    let mut plan = plan::plan(record, commit, writing.now, &rows::Items::of(writing.look(), feed)?)?;
+    let mut plan = plan::plan(
+        record,
+        commit,
+        writing.now,
+        &rows::Items::of(writing.look(), feed)?,
+    )?;
     let followers = groups::followers(writing, &plan)?;
     let tx = writing.change();
     groups::forget_posts(tx, feed, &plan.forgotten)?;
@@ -52,12 +57,18 @@ pub(super) fn commit(writing: &mut Writing<'_>, commit: &Commit) -> Result<Recei
     if let Some(poll) = &commit.poll {
         tx.edit(POLLS)?.insert(&feed_key(feed), &encode(poll)?)?;
     }
-    if let Some(unstage) = commit.archives.as_ref().and_then(|archives| archives.unstage) {
+    if let Some(unstage) = commit
+        .archives
+        .as_ref()
+        .and_then(|archives| archives.unstage)
+    {
         unstage_pages(tx, feed, unstage)?;
     }
     let feed_now = &plan.receipt.feed;
     // An alias may be the name under which a document shows what was forgotten.
-    if !plan.forgotten.is_empty() || (feed_now.completeness.has_forgotten && !commit.aliases.is_empty()) {
+    if !plan.forgotten.is_empty()
+        || (feed_now.completeness.has_forgotten && !commit.aliases.is_empty())
+    {
         forgotten::cut_kept(tx, feed_now)?;
         writing.request_rewrite()?;
     }
@@ -69,7 +80,11 @@ pub(super) fn commit(writing: &mut Writing<'_>, commit: &Commit) -> Result<Recei
 }
 
 /// Forgets the pages that are items now, or their bytes.
-fn unstage_pages(tx: &WriteTransaction, feed: FeedNo, unstage: StagingChange) -> Result<(), StoreError> {
+fn unstage_pages(
+    tx: &WriteTransaction,
+    feed: FeedNo,
+    unstage: StagingChange,
+) -> Result<(), StoreError> {
     if unstage == StagingChange::All {
         tx.edit(WALKS)?.remove(&feed_key(feed))?;
     }
@@ -81,8 +96,10 @@ fn unstage_pages(tx: &WriteTransaction, feed: FeedNo, unstage: StagingChange) ->
         .collect::<Result<_, StoreError>>()?;
     // One at a time: together they may be all of a large import.
     for key in keys {
-        let Some(page) =
-            table.get(&key)?.map(|page| decode::<StagedPage>("a staged page", page.value())).transpose()?
+        let Some(page) = table
+            .get(&key)?
+            .map(|page| decode::<StagedPage>("a staged page", page.value()))
+            .transpose()?
         else {
             continue;
         };
@@ -95,7 +112,10 @@ fn unstage_pages(tx: &WriteTransaction, feed: FeedNo, unstage: StagingChange) ->
         if is_forgotten {
             table.remove(&key)?;
         } else if is_stripped && page.waits() {
-            let page = StagedPage { content: StagedBody::Traces, ..page };
+            let page = StagedPage {
+                content: StagedBody::Traces,
+                ..page
+            };
             table.insert(&key, &encode(&page)?)?;
         }
     }
@@ -110,7 +130,10 @@ fn write_observed(
 ) -> Result<(), StoreError> {
     let mut table = tx.edit(OBSERVATIONS)?;
     let (first, last) = (seq_key(feed, 0), seq_key(feed, u64::MAX));
-    let newest = table.range::<&SeqKey>(&first..=&last)?.next_back().transpose()?;
+    let newest = table
+        .range::<&SeqKey>(&first..=&last)?
+        .next_back()
+        .transpose()?;
     let seq = newest.map_or(1, |(key, _)| seq_of(key.value()).saturating_add(1));
     table.insert(&seq_key(feed, seq), &encode(observed)?)?;
     if let Some(old) = seq.checked_sub(OBSERVATIONS_MAX) {
@@ -127,11 +150,15 @@ pub(super) fn stage(
     page: Option<&StagedPage>,
 ) -> Result<(), StoreError> {
     let record = rows::record(writing.look(), feed)?;
-    let cut = page.map(|page| forgotten::cut_page(writing.look(), &record, page)).transpose()?.flatten();
+    let cut = page
+        .map(|page| forgotten::cut_page(writing.look(), &record, page))
+        .transpose()?
+        .flatten();
     let tx = writing.change();
     tx.edit(WALKS)?.insert(&feed_key(feed), &encode(walk)?)?;
     if let Some(page) = cut.as_ref().or(page) {
-        tx.edit(STAGING)?.insert(&page_key(feed, page.no), &encode(page)?)?;
+        tx.edit(STAGING)?
+            .insert(&page_key(feed, page.no), &encode(page)?)?;
     }
     writing.record_clock();
     Ok(())
@@ -161,7 +188,8 @@ pub(super) fn save_polls(
     }
     if !pauses.is_empty() {
         let mut table = tx.edit(HOSTS)?;
-        // Pauses are rare and most are over soon, so the table stays short when each new one sweeps it.
+        // Pauses are rare and most are over soon, so the table stays short when each new one sweeps
+        // it.
         table.retain(|until| stamp_of(until) > now)?;
         for (host, pause) in pauses {
             table.insert(host.as_str(), &pause_value(*pause))?;

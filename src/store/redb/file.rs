@@ -6,8 +6,8 @@ use super::{
     overlay::Overlay,
     sealed::SealedTable,
     tables::{
-        BARE_META, ITEMS, META, PUBLISHED, SCHEMA, StampKey, TableEdit as _, TableVisitor, feed_of, make_all,
-        published_key, snapshot_table, stamp_of, stamp_value, table_names, visit_all,
+        BARE_META, ITEMS, META, PUBLISHED, SCHEMA, StampKey, TableEdit as _, TableVisitor, feed_of,
+        make_all, published_key, snapshot_table, stamp_of, stamp_value, table_names, visit_all,
     },
     watched_backend::{StorageWatch, WatchedBackend},
     writer::REWRITE_KEY,
@@ -17,8 +17,8 @@ use crate::{
     store::{StoreError, stored::item::decode_outline},
 };
 use redb::{
-    Builder, Database, DatabaseError, Key, ReadTransaction, ReadableDatabase, StorageBackend, StorageError,
-    TableError, TableHandle, WriteTransaction, backends::FileBackend,
+    Builder, Database, DatabaseError, Key, ReadTransaction, ReadableDatabase, StorageBackend,
+    StorageError, TableError, TableHandle, WriteTransaction, backends::FileBackend,
 };
 use std::{
     collections::HashSet,
@@ -31,7 +31,8 @@ use std::{
 /// Key in META of the schema: four bytes, big-endian, in every schema to come.
 pub(super) const BARE_SCHEMA_KEY: &str = "schema";
 
-/// Length of a store, in bytes, up to which it is written anew while it serves: nothing else is written meanwhile.
+/// Length of a store, in bytes, up to which it is written anew while it serves: nothing else is
+/// written meanwhile.
 const REWRITE_AT_ONCE_BYTES_MAX: u64 = 1 << 30;
 
 /// End of the name of the file beside a store that says that it was made.
@@ -47,7 +48,8 @@ fn marker(path: &Path) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// The error of a store that was made at a path and is not there any more, if so: a start would end with it.
+/// The error of a store that was made at a path and is not there any more, if so: a start would end
+/// with it.
 pub fn missing_store(path: &Path) -> Option<StoreError> {
     let bytes = std::fs::metadata(path).map_or(0, |found| found.len());
     (bytes == 0 && marker(path).exists()).then(|| missing(path, path.exists()))
@@ -87,7 +89,11 @@ struct KnownFile {
 
 impl StoreFile {
     pub(super) fn new(path: &Path, cache_bytes: usize) -> Self {
-        Self { path: path.to_owned(), cache_bytes, known: Mutex::default() }
+        Self {
+            path: path.to_owned(),
+            cache_bytes,
+            known: Mutex::default(),
+        }
     }
 
     fn builder(&self) -> Builder {
@@ -100,8 +106,8 @@ impl StoreFile {
         StoreError::Failed(format!("{}: {error}", self.path.display()))
     }
 
-    /// Opens the store, or makes it. A store that was made is not made again in silence: its file may be on a disk that is
-    /// not there now.
+    /// Opens the store, or makes it. A store that was made is not made again in silence: its file
+    /// may be on a disk that is not there now.
     pub(super) fn open_or_make(&self) -> Result<OpenDatabase, StoreError> {
         let marker = marker(&self.path);
         let found = match std::fs::metadata(&self.path) {
@@ -155,19 +161,34 @@ impl StoreFile {
     ) -> Result<OpenDatabase, StoreError> {
         let (backend, watch) = WatchedBackend::new(file);
         // Known even if it does not open: an attempt that fails has written to it all the same.
-        *self.known() = KnownFile { identity: Some(identity), watch: Arc::clone(&watch) };
-        whole(&self.path, &watch, || self.builder().create_with_backend(backend))
+        *self.known() = KnownFile {
+            identity: Some(identity),
+            watch: Arc::clone(&watch),
+        };
+        whole(&self.path, &watch, || {
+            self.builder().create_with_backend(backend)
+        })
     }
 
-    /// Puts a copy of the file, which has no free pages, in its place, whole or not at all, and opens it.
+    /// Puts a copy of the file, which has no free pages, in its place, whole or not at all, and
+    /// opens it.
     fn rewritten(&self, open: &Database) -> Result<OpenDatabase, StoreError> {
         let snapshot = open.begin_read()?;
         let ours = table_names();
-        if let Some(other) = snapshot.list_tables()?.find(|table| !ours.contains(&table.name())) {
-            return Err(StoreError::Schema(format!("the table `{}` is of a newer everfeed", other.name())));
+        if let Some(other) = snapshot
+            .list_tables()?
+            .find(|table| !ours.contains(&table.name()))
+        {
+            return Err(StoreError::Schema(format!(
+                "the table `{}` is of a newer everfeed",
+                other.name()
+            )));
         }
         // A link stays one.
-        let path = self.path.canonicalize().map_err(|error| self.failed(&error))?;
+        let path = self
+            .path
+            .canonicalize()
+            .map_err(|error| self.failed(&error))?;
         back_up(&snapshot, &path, &AtomicBool::new(false))?;
         // From here on only the new file counts, also when it cannot be opened now.
         let found = std::fs::metadata(&path).map_err(|error| self.failed(&error))?;
@@ -188,21 +209,28 @@ impl StoreFile {
 
 /// True when something was forgotten that may still stand in free pages of the file.
 fn is_rewrite_due(database: &Database) -> Result<bool, StoreError> {
-    Ok(snapshot_table(&database.begin_read()?, META)?.get_kept(REWRITE_KEY)?.is_some())
+    Ok(snapshot_table(&database.begin_read()?, META)?
+        .get_kept(REWRITE_KEY)?
+        .is_some())
 }
 
-/// Opens a database that is to be one of ours. A fault of its storage says more than the error that redb makes of it.
+/// Opens a database that is to be one of ours. A fault of its storage says more than the error that
+/// redb makes of it.
 pub(super) fn whole(
     path: &Path,
     watch: &Arc<StorageWatch>,
     open: impl FnOnce() -> Result<Database, DatabaseError>,
 ) -> Result<OpenDatabase, StoreError> {
-    let opened = open().map_err(|error| refusal(path, error)).and_then(|database| {
-        check_schema(path, &database)?;
-        Ok(OpenDatabase::new(database, Arc::clone(watch)))
-    });
+    let opened = open()
+        .map_err(|error| refusal(path, error))
+        .and_then(|database| {
+            check_schema(path, &database)?;
+            Ok(OpenDatabase::new(database, Arc::clone(watch)))
+        });
     opened.map_err(|error| match (error, watch.cause()) {
-        (StoreError::Failed(_), Some(cause)) => StoreError::Failed(format!("{}: {cause}", path.display())),
+        (StoreError::Failed(_), Some(cause)) => {
+            StoreError::Failed(format!("{}: {cause}", path.display()))
+        }
         (error, _) => error,
     })
 }
@@ -210,10 +238,14 @@ pub(super) fn whole(
 impl FileOpener for StoreFile {
     fn open(&self) -> Result<OpenDatabase, StoreError> {
         match self.astray() {
-            Some(Astray::Missing) => Err(StoreError::Failed(format!("{} is gone", self.path.display()))),
-            Some(Astray::Replaced) => {
-                Err(StoreError::Failed(format!("{} is another file by now", self.path.display())))
-            }
+            Some(Astray::Missing) => Err(StoreError::Failed(format!(
+                "{} is gone",
+                self.path.display()
+            ))),
+            Some(Astray::Replaced) => Err(StoreError::Failed(format!(
+                "{} is another file by now",
+                self.path.display()
+            ))),
             Some(Astray::Altered) => Err(StoreError::Failed(ALTERED.into())),
             None => self.open_at_path(),
         }
@@ -238,7 +270,9 @@ impl FileOpener for StoreFile {
 
     fn rewrite(&self, open: &OpenDatabase) -> Result<OpenDatabase, StoreError> {
         if self.bytes() > REWRITE_AT_ONCE_BYTES_MAX {
-            return Err(StoreError::Failed("it is too long to be written anew while it serves".into()));
+            return Err(StoreError::Failed(
+                "it is too long to be written anew while it serves".into(),
+            ));
         }
         self.rewritten(open)
     }
@@ -267,7 +301,9 @@ impl FileOpener for SeenFile {
         let file = FileBackend::new(file).map_err(|error| refusal(path, error))?;
         let overlay = Overlay::new(file).map_err(|error| self.0.failed(&error))?;
         let (backend, watch) = WatchedBackend::new(overlay);
-        whole(path, &watch, || self.0.builder().create_with_backend(backend))
+        whole(path, &watch, || {
+            self.0.builder().create_with_backend(backend)
+        })
     }
 }
 
@@ -277,27 +313,37 @@ pub(super) fn identity(file: &std::fs::Metadata) -> (u64, u64) {
     (file.dev(), file.ino())
 }
 
-/// Elsewhere files have no numbers that the standard library tells: one file is taken for another only when it is missing.
+/// Elsewhere files have no numbers that the standard library tells: one file is taken for another
+/// only when it is missing.
 #[cfg(not(unix))]
 pub(super) fn identity(_: &std::fs::Metadata) -> (u64, u64) {
     (0, 0)
 }
 
-/// Makes a store beside its place and moves it there whole: redb does not take up a file that a kill left half made.
-/// Only its owner may read it, because it holds the secrets of subscribers.
+/// Makes a store beside its place and moves it there whole: redb does not take up a file that a
+/// kill left half made. Only its owner may read it, because it holds the secrets of subscribers.
 fn make(path: &Path, builder: &Builder) -> Result<(), StoreError> {
     let failed = |error: std::io::Error| {
         StoreError::Failed(format!("cannot make the store {}: {error}", path.display()))
     };
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.map_or_else(|| PathBuf::from("."), Path::to_path_buf);
-    let place = tempfile::Builder::new().prefix(".everfeed-").suffix(".new").tempfile_in(&folder);
+    let place = tempfile::Builder::new()
+        .prefix(".everfeed-")
+        .suffix(".new")
+        .tempfile_in(&folder);
     let place = place.map_err(failed)?.into_temp_path();
-    let database = builder.create(&place).map_err(|error| refusal(path, error))?;
+    let database = builder
+        .create(&place)
+        .map_err(|error| refusal(path, error))?;
     check_schema(path, &database)?;
     drop(database);
     match place.persist_noclobber(path) {
-        Ok(()) => File::open(&folder).and_then(|folder| folder.sync_all()).map_err(failed),
+        Ok(()) => File::open(&folder)
+            .and_then(|folder| folder.sync_all())
+            .map_err(failed),
         // Another process was faster; whoever opens it first has it.
         Err(error) if error.error.kind() == ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(failed(error.error)),
@@ -310,7 +356,12 @@ pub(super) fn check_schema(path: &Path, database: &Database) -> Result<(), Store
     if snapshot.list_tables()?.next().is_none() {
         return write_schema(database);
     }
-    let foreign = || StoreError::Schema(format!("{} is a redb file, but no everfeed store", path.display()));
+    let foreign = || {
+        StoreError::Schema(format!(
+            "{} is a redb file, but no everfeed store",
+            path.display()
+        ))
+    };
     if !snapshot.list_tables()?.any(|table| table.name() == "meta") {
         return Err(foreign());
     }
@@ -320,15 +371,21 @@ pub(super) fn check_schema(path: &Path, database: &Database) -> Result<(), Store
         Err(_) => return Err(foreign()),
     };
     let stored = meta.get(BARE_SCHEMA_KEY)?.ok_or_else(foreign)?;
-    match stored.value().first_chunk().copied().map(u32::from_be_bytes) {
+    match stored
+        .value()
+        .first_chunk()
+        .copied()
+        .map(u32::from_be_bytes)
+    {
         Some(SCHEMA) => add_tables(path, database, &snapshot),
         Some(newer) if newer > SCHEMA => Err(StoreError::Schema(format!(
             "{} was written by a newer everfeed: its schema is {newer}, and this one reads up to {SCHEMA}; take the everfeed that wrote it",
             path.display()
         ))),
-        Some(older) => {
-            Err(older_store(path, &format!("its schema is {older}, and this one reads from {SCHEMA} on")))
-        }
+        Some(older) => Err(older_store(
+            path,
+            &format!("its schema is {older}, and this one reads from {SCHEMA} on"),
+        )),
         None => Err(foreign()),
     }
 }
@@ -354,23 +411,37 @@ impl TableVisitor for TableTypes<'_> {
             return Ok(());
         }
         match self.snapshot.open_table(table.definition()) {
-            Err(TableError::TableTypeMismatch { .. } | TableError::TypeDefinitionChanged { .. }) => {
-                Err(older_store(
-                    self.path,
-                    &format!("its table `{}` holds other values than today's", table.name()),
-                ))
-            }
+            Err(
+                TableError::TableTypeMismatch { .. } | TableError::TypeDefinitionChanged { .. },
+            ) => Err(older_store(
+                self.path,
+                &format!(
+                    "its table `{}` holds other values than today's",
+                    table.name()
+                ),
+            )),
             // Whatever else is wrong with it is met where it is read.
             _ => Ok(()),
         }
     }
 }
 
-/// Adds the tables that an everfeed before this one did not know. What was held without witnesses is recognised by them once it
-/// is shown again.
-fn add_tables(path: &Path, database: &Database, snapshot: &ReadTransaction) -> Result<(), StoreError> {
-    let stored: HashSet<String> = snapshot.list_tables()?.map(|table| table.name().to_owned()).collect();
-    visit_all(&mut TableTypes { path, snapshot, stored: &stored })?;
+/// Adds the tables that an everfeed before this one did not know. What was held without witnesses
+/// is recognised by them once it is shown again.
+fn add_tables(
+    path: &Path,
+    database: &Database,
+    snapshot: &ReadTransaction,
+) -> Result<(), StoreError> {
+    let stored: HashSet<String> = snapshot
+        .list_tables()?
+        .map(|table| table.name().to_owned())
+        .collect();
+    visit_all(&mut TableTypes {
+        path,
+        snapshot,
+        stored: &stored,
+    })?;
     if table_names().iter().all(|name| stored.contains(*name)) {
         return Ok(());
     }
@@ -383,14 +454,24 @@ fn add_tables(path: &Path, database: &Database, snapshot: &ReadTransaction) -> R
     Ok(tx.commit()?)
 }
 
-/// Lists the items of a file that was written without their dates of publication. What is damaged stays unlisted.
-fn list_by_publication(tx: &WriteTransaction, snapshot: &ReadTransaction) -> Result<(), StoreError> {
+/// Lists the items of a file that was written without their dates of publication. What is damaged
+/// stays unlisted.
+fn list_by_publication(
+    tx: &WriteTransaction,
+    snapshot: &ReadTransaction,
+) -> Result<(), StoreError> {
     let mut published = tx.edit(PUBLISHED)?;
     for row in snapshot_table(snapshot, ITEMS)?.range_kept::<&StampKey>(..)? {
         let Ok((key, value)) = row else { continue };
         let (feed, t) = (feed_of(key.value()), stamp_of(key.value()));
-        let Ok(item) = decode_outline(t, value.value()) else { continue };
-        let listed = listed(item.published_us, item.updated_us, (item.created, item.modified));
+        let Ok(item) = decode_outline(t, value.value()) else {
+            continue;
+        };
+        let listed = listed(
+            item.published_us,
+            item.updated_us,
+            (item.created, item.modified),
+        );
         published.insert(&published_key(feed, listed, item.created), &stamp_value(t))?;
     }
     Ok(())
@@ -400,7 +481,8 @@ fn write_schema(database: &Database) -> Result<(), StoreError> {
     let mut tx = database.begin_write()?;
     tx.set_quick_repair(true);
     make_all(&tx)?;
-    tx.open_table(BARE_META)?.insert(BARE_SCHEMA_KEY, SCHEMA.to_be_bytes().as_slice())?;
+    tx.open_table(BARE_META)?
+        .insert(BARE_SCHEMA_KEY, SCHEMA.to_be_bytes().as_slice())?;
     Ok(tx.commit()?)
 }
 
@@ -408,13 +490,15 @@ fn write_schema(database: &Database) -> Result<(), StoreError> {
 pub(super) fn refusal(path: &Path, error: DatabaseError) -> StoreError {
     let path = path.display();
     match error {
-        DatabaseError::DatabaseAlreadyOpen => {
-            StoreError::Failed(format!("{path} is open in another process; is everfeed already running?"))
-        }
+        DatabaseError::DatabaseAlreadyOpen => StoreError::Failed(format!(
+            "{path} is open in another process; is everfeed already running?"
+        )),
         DatabaseError::UpgradeRequired(version) => StoreError::Schema(format!(
             "{path} was written by an older everfeed: it is a redb file of format {version}, which this one does not read; take the everfeed that wrote it, or move the file away and begin anew"
         )),
-        DatabaseError::Storage(StorageError::Io(error)) if error.kind() == ErrorKind::InvalidData => {
+        DatabaseError::Storage(StorageError::Io(error))
+            if error.kind() == ErrorKind::InvalidData =>
+        {
             StoreError::Schema(format!("{path} is no everfeed store: {error}"))
         }
         DatabaseError::Storage(StorageError::Corrupted(what)) => {

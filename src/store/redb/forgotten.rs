@@ -1,16 +1,17 @@
-//! Traces of forgotten items beside them, in the document for plain readers and in staged pages, and their removal.
+//! Traces of forgotten items beside them, in the document for plain readers and in staged pages,
+//! and their removal.
 
 use super::{
     rows,
     tables::{
-        DOCUMENTS, KEYS, PageKey, STAGING, TableEdit as _, TableSource, feed_key, hash_key, item_id_of,
-        page_key,
+        DOCUMENTS, KEYS, PageKey, STAGING, TableEdit as _, TableSource, feed_key, hash_key,
+        item_id_of, page_key,
     },
 };
 use crate::{
     feed::{
-        archive::StagedPage, forgotten::ForgottenIn, item::KeyHash, legacy_document::LegacyDocument,
-        record::FeedRecord,
+        archive::StagedPage, forgotten::ForgottenIn, item::KeyHash,
+        legacy_document::LegacyDocument, record::FeedRecord,
     },
     store::{
         StoreError,
@@ -19,7 +20,8 @@ use crate::{
 };
 use redb::WriteTransaction;
 
-/// A document without what was forgotten; `None` for one out of which that cannot be cut, and which must not be kept.
+/// A document without what was forgotten; `None` for one out of which that cannot be cut, and which
+/// must not be kept.
 pub(super) fn cut_document(
     source: &impl TableSource,
     record: &FeedRecord,
@@ -54,21 +56,35 @@ fn forgotten_in<'f>(
     source: &impl TableSource,
     record: &'f FeedRecord,
 ) -> Result<ForgottenIn<'f, impl Fn(KeyHash) -> bool>, StoreError> {
-    let (feed, keys, items) = (record.no, source.table(KEYS)?, rows::Items::of(source, record.no)?);
+    let (feed, keys, items) = (
+        record.no,
+        source.table(KEYS)?,
+        rows::Items::of(source, record.no)?,
+    );
     let is_forgotten = move |key| {
         // What is damaged is told where it is read for its own sake.
-        let id = keys.get(&hash_key(feed, key)).ok().flatten().and_then(|id| item_id_of(id.value()).ok());
+        let id = keys
+            .get(&hash_key(feed, key))
+            .ok()
+            .flatten()
+            .and_then(|id| item_id_of(id.value()).ok());
         let item = id.and_then(|id| items.item(id).ok().flatten());
         item.is_some_and(|item| item.content.is_forgotten())
     };
-    Ok(ForgottenIn { namespace: &record.ids.namespace, is_forgotten })
+    Ok(ForgottenIn {
+        namespace: &record.ids.namespace,
+        is_forgotten,
+    })
 }
 
 /// Cuts what is kept of a feed already.
 pub(super) fn cut_kept(tx: &WriteTransaction, record: &FeedRecord) -> Result<(), StoreError> {
     let key = feed_key(record.no);
-    let kept =
-        tx.table(DOCUMENTS)?.get(&key)?.map(|stored| decode("a document", stored.value())).transpose()?;
+    let kept = tx
+        .table(DOCUMENTS)?
+        .get(&key)?
+        .map(|stored| decode("a document", stored.value()))
+        .transpose()?;
     if let Some(document) = kept {
         let cut = cut_document(tx, record, document)?;
         let mut table = tx.edit(DOCUMENTS)?;
@@ -79,13 +95,21 @@ pub(super) fn cut_kept(tx: &WriteTransaction, record: &FeedRecord) -> Result<(),
     }
     let (first, last) = (page_key(record.no, 0), page_key(record.no, u32::MAX));
     let mut table = tx.edit(STAGING)?;
-    let pages = table.range::<&PageKey>(&first..=&last)?.map(|row| row.map(|(key, _)| *key.value()));
+    let pages = table
+        .range::<&PageKey>(&first..=&last)?
+        .map(|row| row.map(|(key, _)| *key.value()));
     let pages: Vec<PageKey> = pages.collect::<Result<_, StoreError>>()?;
     // One at a time: together they may be all of a large import.
     for key in pages {
-        let page =
-            table.get(&key)?.map(|page| decode::<StagedPage>("a staged page", page.value())).transpose()?;
-        if let Some(cut) = page.map(|page| cut_page(tx, record, &page)).transpose()?.flatten() {
+        let page = table
+            .get(&key)?
+            .map(|page| decode::<StagedPage>("a staged page", page.value()))
+            .transpose()?;
+        if let Some(cut) = page
+            .map(|page| cut_page(tx, record, &page))
+            .transpose()?
+            .flatten()
+        {
             table.insert(&key, &encode(&cut)?)?;
         }
     }

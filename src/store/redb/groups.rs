@@ -1,12 +1,14 @@
-//! Groups in the file: their rows as a plan reads them, and how a plan is written; not what it comes to.
+//! Groups in the file: their rows as a plan reads them, and how a plan is written; not what it
+//! comes to.
 
 use super::{
     planned::write_planned,
     rows,
     tables::{
-        FEEDS, GROUP_POSTS, GROUPS, HOLDINGS, HoldingKey, ITEMS, KEYS, MEMBERSHIPS, MembershipKey, PUBLISHED,
-        PublishedKey, TableEdit as _, TableSource, feed_key, feed_of, hash_key, holding_key, id_key,
-        item_id_of, listed_of, membership_key, published_key, stamp_key, stamp_of,
+        FEEDS, GROUP_POSTS, GROUPS, HOLDINGS, HoldingKey, ITEMS, KEYS, MEMBERSHIPS, MembershipKey,
+        PUBLISHED, PublishedKey, TableEdit as _, TableSource, feed_key, feed_of, hash_key,
+        holding_key, id_key, item_id_of, listed_of, membership_key, published_key, stamp_key,
+        stamp_of,
     },
     writer::Writing,
 };
@@ -29,9 +31,15 @@ use redb::WriteTransaction;
 use std::{ops::Bound, sync::Arc};
 
 /// The members of a group; `None` for a feed that is none.
-pub(super) fn group(source: &impl TableSource, group: FeedNo) -> Result<Option<GroupRecord>, StoreError> {
+pub(super) fn group(
+    source: &impl TableSource,
+    group: FeedNo,
+) -> Result<Option<GroupRecord>, StoreError> {
     let groups = source.table(GROUPS)?;
-    groups.get(&feed_key(group))?.map(|stored| decode("a group", stored.value())).transpose()
+    groups
+        .get(&feed_key(group))?
+        .map(|stored| decode("a group", stored.value()))
+        .transpose()
 }
 
 /// The holders of a post.
@@ -40,12 +48,21 @@ pub(super) fn holders(
     group: FeedNo,
     post: ItemId,
 ) -> Result<Vec<Holder>, StoreError> {
-    Ok(self::post(source, group, post)?.map(|post| post.holders).unwrap_or_default())
+    Ok(self::post(source, group, post)?
+        .map(|post| post.holders)
+        .unwrap_or_default())
 }
 
-fn post(source: &impl TableSource, group: FeedNo, id: ItemId) -> Result<Option<GroupPost>, StoreError> {
+fn post(
+    source: &impl TableSource,
+    group: FeedNo,
+    id: ItemId,
+) -> Result<Option<GroupPost>, StoreError> {
     let posts = source.table(GROUP_POSTS)?;
-    posts.get(&id_key(group, id))?.map(|stored| decode("a post of a group", stored.value())).transpose()
+    posts
+        .get(&id_key(group, id))?
+        .map(|stored| decode("a post of a group", stored.value()))
+        .transpose()
 }
 
 /// Plans the changes of the groups of a member that follow from its commit.
@@ -66,15 +83,26 @@ pub(super) fn followers(
 
 /// The groups that a feed is a member of.
 fn groups_of(tx: &WriteTransaction, member: FeedNo) -> Result<Vec<FeedNo>, StoreError> {
-    let (first, last) = (membership_key(member, FeedNo(0)), membership_key(member, FeedNo(u32::MAX)));
+    let (first, last) = (
+        membership_key(member, FeedNo(0)),
+        membership_key(member, FeedNo(u32::MAX)),
+    );
     let rows = tx.table(MEMBERSHIPS)?;
     let rows = rows.range::<&MembershipKey>(&first..=&last)?;
-    rows.map(|row| Ok(feed_of(&row?.0.value()[first.len() - 4..]))).collect()
+    rows.map(|row| Ok(feed_of(&row?.0.value()[first.len() - 4..])))
+        .collect()
 }
 
 /// Writes what was planned for a group. `None` when nothing of it is shown.
-pub(super) fn write(tx: &WriteTransaction, rows: PlannedRows) -> Result<Option<FeedRecord>, StoreError> {
-    let PlannedRows { group, planned, commit } = rows;
+pub(super) fn write(
+    tx: &WriteTransaction,
+    rows: PlannedRows,
+) -> Result<Option<FeedRecord>, StoreError> {
+    let PlannedRows {
+        group,
+        planned,
+        commit,
+    } = rows;
     write_members(tx, group, &planned.members)?;
     let mut posts = tx.edit(GROUP_POSTS)?;
     for (id, post) in &planned.posts {
@@ -103,7 +131,9 @@ pub(super) fn write(tx: &WriteTransaction, rows: PlannedRows) -> Result<Option<F
         }
     }
     drop(keys);
-    let Some(commit) = commit else { return Ok(None) };
+    let Some(commit) = commit else {
+        return Ok(None);
+    };
     write_planned(tx, &planned.commit, &commit)?;
     Ok(Some(commit.receipt.feed))
 }
@@ -118,10 +148,18 @@ fn write_members(
     }
     tx.edit(GROUPS)?.insert(&feed_key(group), &encode(now)?)?;
     let mut memberships = tx.edit(MEMBERSHIPS)?;
-    for member in before.members.iter().filter(|member| now.member(member.feed).is_none()) {
+    for member in before
+        .members
+        .iter()
+        .filter(|member| now.member(member.feed).is_none())
+    {
         memberships.remove(&membership_key(member.feed, group))?;
     }
-    for member in now.members.iter().filter(|member| before.member(member.feed).is_none()) {
+    for member in now
+        .members
+        .iter()
+        .filter(|member| before.member(member.feed).is_none())
+    {
         memberships.insert(&membership_key(member.feed, group), &[])?;
     }
     Ok(())
@@ -134,7 +172,9 @@ pub(super) fn forget_posts(
     removed: &[ItemId],
 ) -> Result<(), StoreError> {
     for id in removed {
-        let Some(post) = post(tx, group, *id)? else { continue };
+        let Some(post) = post(tx, group, *id)? else {
+            continue;
+        };
         tx.edit(GROUP_POSTS)?.remove(&id_key(group, *id))?;
         if let Some(key) = post.key {
             tx.edit(KEYS)?.remove(&hash_key(group, key))?;
@@ -150,12 +190,18 @@ pub(super) fn set(
     wanted: &WantedGroup,
 ) -> Result<GroupStep, StoreError> {
     writing.check_clock()?;
-    let held = StoredGroupRows { tx: writing.look(), no: group };
+    let held = StoredGroupRows {
+        tx: writing.look(),
+        no: group,
+    };
     let is_new = self::group(held.tx, group)?.is_none();
     let planned = group_plan::set(&held, held.now()?, wanted, writing.now);
     if is_new {
         // A group without members is one, too.
-        writing.change().edit(GROUPS)?.insert(&feed_key(group), &encode(&GroupRecord::default())?)?;
+        writing
+            .change()
+            .edit(GROUPS)?
+            .insert(&feed_key(group), &encode(&GroupRecord::default())?)?;
     }
     step(writing, group, planned)
 }
@@ -167,28 +213,48 @@ pub(super) fn advance(
     items_max: usize,
 ) -> Result<GroupStep, StoreError> {
     writing.check_clock()?;
-    let held = StoredGroupRows { tx: writing.look(), no: group };
+    let held = StoredGroupRows {
+        tx: writing.look(),
+        no: group,
+    };
     if self::group(held.tx, group)?.is_none() {
-        return Ok(GroupStep { feed: rows::record(held.tx, group)?, is_settled: true });
+        return Ok(GroupStep {
+            feed: rows::record(held.tx, group)?,
+            is_settled: true,
+        });
     }
     let planned = group_plan::advance(&held, held.now()?, items_max, writing.now)?;
     step(writing, group, planned)
 }
 
-fn step(writing: &mut Writing<'_>, group: FeedNo, planned: PlannedGroup) -> Result<GroupStep, StoreError> {
+fn step(
+    writing: &mut Writing<'_>,
+    group: FeedNo,
+    planned: PlannedGroup,
+) -> Result<GroupStep, StoreError> {
     let is_settled = planned.members.1.is_settled();
-    let held = StoredGroupRows { tx: writing.look(), no: group };
+    let held = StoredGroupRows {
+        tx: writing.look(),
+        no: group,
+    };
     let record = rows::record(held.tx, group)?;
     if !planned.changes(&record) {
-        return Ok(GroupStep { feed: record, is_settled });
+        return Ok(GroupStep {
+            feed: record,
+            is_settled,
+        });
     }
     let planned = held.rows(planned, writing.now)?;
     let changed = write(writing.change(), planned)?;
     writing.record_clock();
-    Ok(GroupStep { feed: changed.unwrap_or(record), is_settled })
+    Ok(GroupStep {
+        feed: changed.unwrap_or(record),
+        is_settled,
+    })
 }
 
-/// Takes everything of a feed out of its groups, and a group out of its members' rows, before it is removed.
+/// Takes everything of a feed out of its groups, and a group out of its members' rows, before it is
+/// removed.
 pub(super) fn leave_all(writing: &mut Writing<'_>, feed: FeedNo) -> Result<(), StoreError> {
     let tx = writing.look();
     let members = group(tx, feed)?.unwrap_or_default().members;
@@ -209,7 +275,8 @@ pub(super) fn leave_all(writing: &mut Writing<'_>, feed: FeedNo) -> Result<(), S
     Ok(())
 }
 
-/// The rows of a group as a plan reads them. Each table is opened for one look: none can be open twice.
+/// The rows of a group as a plan reads them. Each table is opened for one look: none can be open
+/// twice.
 struct StoredGroupRows<'t> {
     tx: &'t WriteTransaction,
     no: FeedNo,
@@ -217,7 +284,10 @@ struct StoredGroupRows<'t> {
 
 impl StoredGroupRows<'_> {
     fn now(&self) -> Result<(FeedRecord, GroupRecord), StoreError> {
-        Ok((rows::record(self.tx, self.no)?, group(self.tx, self.no)?.unwrap_or_default()))
+        Ok((
+            rows::record(self.tx, self.no)?,
+            group(self.tx, self.no)?.unwrap_or_default(),
+        ))
     }
 
     /// Works out the commit of a plan.
@@ -230,7 +300,10 @@ impl StoredGroupRows<'_> {
 impl GroupHeld for StoredGroupRows<'_> {
     fn holding(&self, holder: Holder) -> Result<Option<ItemId>, StoreError> {
         let holdings = self.tx.table(HOLDINGS)?;
-        holdings.get(&holding_key(self.no, holder))?.map(|id| item_id_of(id.value())).transpose()
+        holdings
+            .get(&holding_key(self.no, holder))?
+            .map(|id| item_id_of(id.value()))
+            .transpose()
     }
 
     fn post(&self, id: ItemId) -> Result<Option<GroupPost>, StoreError> {
@@ -239,7 +312,9 @@ impl GroupHeld for StoredGroupRows<'_> {
 
     fn post_at(&self, key: KeyHash) -> Result<Option<ItemId>, StoreError> {
         let keys = self.tx.table(KEYS)?;
-        keys.get(&hash_key(self.no, key))?.map(|id| item_id_of(id.value())).transpose()
+        keys.get(&hash_key(self.no, key))?
+            .map(|id| item_id_of(id.value()))
+            .transpose()
     }
 
     fn shown(&self, id: ItemId) -> Result<Option<Arc<Item>>, StoreError> {
@@ -263,27 +338,59 @@ impl GroupHeld for StoredGroupRows<'_> {
         after: Option<ListedPlace>,
         max: usize,
     ) -> Result<Vec<(ListedPlace, Stamp)>, StoreError> {
-        let (from, to) = (after.unwrap_or((Moment::MIN, Stamp::ZERO)), (Moment::MAX, Stamp::MAX));
-        let (first, last) = (published_key(feed, from.0, from.1), published_key(feed, to.0, to.1));
-        let first = if after.is_some() { Bound::Excluded(&first) } else { Bound::Included(&first) };
+        let (from, to) = (
+            after.unwrap_or((Moment::MIN, Stamp::ZERO)),
+            (Moment::MAX, Stamp::MAX),
+        );
+        let (first, last) = (
+            published_key(feed, from.0, from.1),
+            published_key(feed, to.0, to.1),
+        );
+        let first = if after.is_some() {
+            Bound::Excluded(&first)
+        } else {
+            Bound::Included(&first)
+        };
         let published = self.tx.table(PUBLISHED)?;
-        let rows = published.range::<&PublishedKey>((first, Bound::Included(&last)))?.take(max);
-        rows.map(|row| row.map(|(key, t)| (listed_of(key.value()), stamp_of(t.value())))).collect()
+        let rows = published
+            .range::<&PublishedKey>((first, Bound::Included(&last)))?
+            .take(max);
+        rows.map(|row| row.map(|(key, t)| (listed_of(key.value()), stamp_of(t.value()))))
+            .collect()
     }
 
     fn item_at(&self, feed: FeedNo, t: Stamp) -> Result<Option<(Arc<Item>, u64)>, StoreError> {
         let items = self.tx.table(ITEMS)?;
         let stored = items.get(&stamp_key(feed, t))?;
         stored
-            .map(|stored| Ok((Arc::new(decode_item(t, stored.value())?), stored.value().len() as u64)))
+            .map(|stored| {
+                Ok((
+                    Arc::new(decode_item(t, stored.value())?),
+                    stored.value().len() as u64,
+                ))
+            })
             .transpose()
     }
 
     fn holdings(&self, feed: FeedNo, max: usize) -> Result<Vec<Holder>, StoreError> {
-        let key = |id| holding_key(self.no, Holder { feed, item: ItemId(id) });
+        let key = |id| {
+            holding_key(
+                self.no,
+                Holder {
+                    feed,
+                    item: ItemId(id),
+                },
+            )
+        };
         let (first, last) = (key([0; 10]), key([u8::MAX; 10]));
         let holdings = self.tx.table(HOLDINGS)?;
         let rows = holdings.range::<&HoldingKey>(&first..=&last)?.take(max);
-        rows.map(|row| Ok(Holder { feed, item: item_id_of(&row?.0.value()[8..])? })).collect()
+        rows.map(|row| {
+            Ok(Holder {
+                feed,
+                item: item_id_of(&row?.0.value()[8..])?,
+            })
+        })
+        .collect()
     }
 }

@@ -1,5 +1,5 @@
-//! Calls into redb that may panic: a damaged page breaks its assumptions. Such a panic ends the call as an error, and is not
-//! printed as if everfeed had failed.
+//! Calls into redb that may panic: a damaged page breaks its assumptions. Such a panic ends the
+//! call as an error, and is not printed as if everfeed had failed.
 
 use std::{
     cell::Cell,
@@ -29,7 +29,9 @@ pub(super) fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     IS_GUARDED.set(was_guarded);
     done.map_err(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);
-        let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
+        let text = text
+            .or_else(|| panic.downcast_ref::<&str>().copied())
+            .unwrap_or("no message");
         format!("a page of the file does not hold together (redb: {text})")
     })
 }
@@ -43,7 +45,10 @@ mod tests {
         assert_eq!(guarded(|| 7), Ok(7));
         let at = 9;
         let told = guarded(|| assert!(at < 7, "page {at}")).unwrap_err();
-        assert_eq!(told, "a page of the file does not hold together (redb: page 9)");
+        assert_eq!(
+            told,
+            "a page of the file does not hold together (redb: page 9)"
+        );
         assert!(!IS_GUARDED.get());
     }
 }

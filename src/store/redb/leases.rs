@@ -1,4 +1,5 @@
-//! Leases of feeds in the file; which of them may be taken is decided in [`leases`](crate::store::leases).
+//! Leases of feeds in the file; which of them may be taken is decided in
+//! [`leases`](crate::store::leases).
 
 use super::{
     rows::known_feed,
@@ -14,11 +15,16 @@ use crate::{
 };
 
 /// The last lease of a feed.
-pub(super) fn lease(source: &impl TableSource, feed: FeedNo) -> Result<Option<FeedLease>, StoreError> {
+pub(super) fn lease(
+    source: &impl TableSource,
+    feed: FeedNo,
+) -> Result<Option<FeedLease>, StoreError> {
     known_feed(source, feed)?;
     let stored = source.table(LEASES)?;
     let stored = stored.get(&feed_key(feed))?;
-    stored.map(|stored| decode("a lease", stored.value())).transpose()
+    stored
+        .map(|stored| decode("a lease", stored.value()))
+        .transpose()
 }
 
 /// Takes the lease of a feed.
@@ -48,6 +54,9 @@ pub(super) fn prolong(
 }
 
 fn write(writing: &mut Writing<'_>, feed: FeedNo, lease: &FeedLease) -> Result<(), StoreError> {
-    writing.change().edit(LEASES)?.insert(&feed_key(feed), &encode(lease)?)?;
+    writing
+        .change()
+        .edit(LEASES)?
+        .insert(&feed_key(feed), &encode(lease)?)?;
     Ok(())
 }

@@ -1,4 +1,5 @@
-//! A feed of the file along one axis, for [`page::select`](crate::feed::page::select); which rows make a page is decided there.
+//! A feed of the file along one axis, for [`page::select`](crate::feed::page::select); which rows
+//! make a page is decided there.
 
 use super::{
     rows,
@@ -87,20 +88,30 @@ impl FileListing<'_> {
     /// The rows of a range by T, whatever the axis.
     fn by_t(&self, range: Range, reverse: bool) -> Result<ListingRows<'static, Self>, StoreError> {
         let (low, high) = keys(self.feed(), range);
-        let rows = self.items.range_kept::<&StampKey>((low.as_ref(), high.as_ref()))?;
+        let rows = self
+            .items
+            .range_kept::<&StampKey>((low.as_ref(), high.as_ref()))?;
         Ok(directed(rows.map(modified_row), reverse))
     }
 
     /// The row at T, which was created at `c`: a row of `created` never points into the void.
     fn created_at(&self, c: Stamp, t: Stamp) -> Result<Raw, StoreError> {
         let found = self.at(t)?.filter(|row| row.header.created == c);
-        found.ok_or_else(|| damaged(&format!("the item created at {c}"), &format!("is not at {t}")))
+        found.ok_or_else(|| {
+            damaged(
+                &format!("the item created at {c}"),
+                &format!("is not at {t}"),
+            )
+        })
     }
 
     fn created_row(&self, found: Found) -> Result<(ListingPlace, Raw), StoreError> {
         let (key, t) = found?;
         let c = stamp_of(key.value());
-        Ok((ListingPlace { t: c.into(), o: 0 }, self.created_at(c, stamp_of(t.value()))?))
+        Ok((
+            ListingPlace { t: c.into(), o: 0 },
+            self.created_at(c, stamp_of(t.value()))?,
+        ))
     }
 
     /// The rows by date of publication in a range of dates.
@@ -110,10 +121,15 @@ impl FileListing<'_> {
         (low, high): (Bound<Moment>, Bound<Moment>),
     ) -> Result<impl DoubleEndedIterator<Item = FoundPublication>, StoreError> {
         let end = |bound, open, created| match bound {
-            Bound::Included(listed) | Bound::Excluded(listed) => published_key(self.feed(), listed, created),
+            Bound::Included(listed) | Bound::Excluded(listed) => {
+                published_key(self.feed(), listed, created)
+            }
             Bound::Unbounded => published_key(self.feed(), open, created),
         };
-        let (first, last) = (end(low, Moment::MIN, Stamp::ZERO), end(high, Moment::MAX, Stamp::MAX));
+        let (first, last) = (
+            end(low, Moment::MIN, Stamp::ZERO),
+            end(high, Moment::MAX, Stamp::MAX),
+        );
         let rows = table.range_kept::<&PublishedKey>(&first..=&last)?;
         Ok(rows.map(|row| {
             let (key, t) = row?;
@@ -124,17 +140,23 @@ impl FileListing<'_> {
 
     /// The item with our id.
     fn by_id(&self, id: ItemId) -> Result<Option<Raw>, StoreError> {
-        let Some(t) = snapshot_table(self.snapshot, IDS)?.get_kept(&id_key(self.feed(), id))? else {
+        let Some(t) = snapshot_table(self.snapshot, IDS)?.get_kept(&id_key(self.feed(), id))?
+        else {
             return Ok(None);
         };
         let t = stamp_of(t.value());
         let found = self.at(t)?.filter(|row| row.header.id == id);
-        found.ok_or_else(|| damaged(&format!("item {id}"), &format!("is not at {t}"))).map(Some)
+        found
+            .ok_or_else(|| damaged(&format!("item {id}"), &format!("is not at {t}")))
+            .map(Some)
     }
 
     /// The item with the upstream's id.
     fn by_upstream_id(&self, id: &str) -> Result<Option<Raw>, StoreError> {
-        let key = KeyHash::of(&self.record.ids.namespace, &Key::Id(id.to_owned()).stripped());
+        let key = KeyHash::of(
+            &self.record.ids.namespace,
+            &Key::Id(id.to_owned()).stripped(),
+        );
         let bound = snapshot_table(self.snapshot, KEYS)?.get_kept(&hash_key(self.feed(), key))?;
         bound.map_or(Ok(None), |id| self.by_id(item_id_of(id.value())?))
     }
@@ -147,8 +169,16 @@ impl paging::IndexedListing for FileListing<'_> {
         (range, reverse): (Range, bool),
         with_changed: bool,
     ) -> Result<Option<ListingRows<'a, Self>>, StoreError> {
-        let Some(index) = WordIndex::of(self.snapshot, self.feed())? else { return Ok(None) };
-        let search = Search { listing: self, index, clauses: clauses.to_vec(), range, reverse };
+        let Some(index) = WordIndex::of(self.snapshot, self.feed())? else {
+            return Ok(None);
+        };
+        let search = Search {
+            listing: self,
+            index,
+            clauses: clauses.to_vec(),
+            range,
+            reverse,
+        };
         Ok(match &self.along {
             Along::Modified => Some(search.by_modified(with_changed)?),
             Along::Created(created) => Some(search.by_created(created)),
@@ -164,10 +194,12 @@ impl Listing for FileListing<'_> {
     fn ids_at(&self, place: Moment) -> Result<Vec<String>, StoreError> {
         let row = match (&self.along, place.stamp()) {
             (Along::Modified, Some(stamp)) => self.at(stamp)?,
-            (Along::Created(created), Some(stamp)) => match created.get(&stamp_key(self.feed(), stamp))? {
-                Some(t) => Some(self.created_at(stamp, stamp_of(t.value()))?),
-                None => None,
-            },
+            (Along::Created(created), Some(stamp)) => {
+                match created.get(&stamp_key(self.feed(), stamp))? {
+                    Some(t) => Some(self.created_at(stamp, stamp_of(t.value()))?),
+                    None => None,
+                }
+            }
             (Along::Modified | Along::Created(_), None) => None,
             (Along::Published(published), _) => {
                 let only = (Bound::Included(place), Bound::Included(place));
@@ -185,7 +217,10 @@ impl Listing for FileListing<'_> {
     fn first_seen(&self) -> Result<Option<Moment>, StoreError> {
         let (low, high) = keys(self.feed(), (Bound::Unbounded, Bound::Unbounded));
         let created = snapshot_table(self.snapshot, CREATED)?;
-        let first = created.range_kept::<&StampKey>((low.as_ref(), high.as_ref()))?.next().transpose()?;
+        let first = created
+            .range_kept::<&StampKey>((low.as_ref(), high.as_ref()))?
+            .next()
+            .transpose()?;
         Ok(first.map(|(created, _)| stamp_of(created.value()).into()))
     }
 
@@ -194,21 +229,38 @@ impl Listing for FileListing<'_> {
         let row = ours.map_or_else(|| self.by_upstream_id(id), |row| Ok(Some(row)))?;
         Ok(row.map(|row| ListingPlace {
             // In the other orders an id is no position (SF-27).
-            t: if matches!(self.along, Along::Created(_)) { row.header.created } else { row.t }.into(),
+            t: if matches!(self.along, Along::Created(_)) {
+                row.header.created
+            } else {
+                row.t
+            }
+            .into(),
             o: 0,
         }))
     }
 
-    fn rows<'a>(&'a self, range: Range, reverse: bool) -> Result<ListingRows<'a, Self>, StoreError> {
+    fn rows<'a>(
+        &'a self,
+        range: Range,
+        reverse: bool,
+    ) -> Result<ListingRows<'a, Self>, StoreError> {
         Ok(match &self.along {
             Along::Modified => self.by_t(range, reverse)?,
             Along::Created(created) => {
                 let row = |found| self.created_row(found);
                 let (low, high) = keys(self.feed(), range);
-                directed(created.range_kept::<&StampKey>((low.as_ref(), high.as_ref()))?.map(row), reverse)
+                directed(
+                    created
+                        .range_kept::<&StampKey>((low.as_ref(), high.as_ref()))?
+                        .map(row),
+                    reverse,
+                )
             }
             Along::Published(published) => {
-                let rows = directed(self.published(published, paging::whole_moments(range))?, reverse);
+                let rows = directed(
+                    self.published(published, paging::whole_moments(range))?,
+                    reverse,
+                );
                 let row = |row: Result<(ListingPlace, (Stamp, Stamp)), StoreError>| {
                     let (place, (created, t)) = row?;
                     Ok((place, self.created_at(created, t)?))
@@ -233,7 +285,11 @@ fn directed<'a, T>(
     rows: impl DoubleEndedIterator<Item = T> + 'a,
     reverse: bool,
 ) -> Box<dyn Iterator<Item = T> + 'a> {
-    if reverse { Box::new(rows.rev()) } else { Box::new(rows) }
+    if reverse {
+        Box::new(rows.rev())
+    } else {
+        Box::new(rows)
+    }
 }
 
 /// The keys of a range; one that is open ends with the feed.
@@ -255,7 +311,11 @@ struct Raw {
 
 impl Raw {
     fn new(t: Stamp, value: Unsealed<'static>) -> Result<Self, StoreError> {
-        Ok(Self { t, header: item_header(value.value())?, value })
+        Ok(Self {
+            t,
+            header: item_header(value.value())?,
+            value,
+        })
     }
 }
 

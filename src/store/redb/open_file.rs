@@ -1,5 +1,5 @@
-//! The file that is open now, and its opening anew after a fault: redb fails every call on a file after one. Not what is
-//! read or written.
+//! The file that is open now, and its opening anew after a fault: redb fails every call on a file
+//! after one. Not what is read or written.
 
 use super::{guarded::guarded, watched_backend::StorageWatch};
 use crate::{
@@ -54,7 +54,8 @@ pub(super) trait FileOpener: Send + Sync + 'static {
         false
     }
 
-    /// Puts a copy in the place of the file and opens it: free pages keep what they held, and a copy has none.
+    /// Puts a copy in the place of the file and opens it: free pages keep what they held, and a
+    /// copy has none.
     fn rewrite(&self, _: &OpenDatabase) -> Result<OpenDatabase, StoreError> {
         Err(StoreError::Failed("it has no path".into()))
     }
@@ -82,7 +83,11 @@ pub(super) struct OpenDatabase {
 
 impl OpenDatabase {
     pub(super) fn new(database: Database, watch: Arc<StorageWatch>) -> Self {
-        Self { database: Some(database), watch, generation: 0 }
+        Self {
+            database: Some(database),
+            watch,
+            generation: 0,
+        }
     }
 
     /// The first fault of its storage. After one nothing more can be done with it.
@@ -99,7 +104,9 @@ impl Deref for OpenDatabase {
     type Target = Database;
 
     fn deref(&self) -> &Database {
-        self.database.as_ref().expect("a database is taken out only when it is dropped")
+        self.database
+            .as_ref()
+            .expect("a database is taken out only when it is dropped")
     }
 }
 
@@ -144,7 +151,11 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl OpenFile {
     /// The file of this opener, open already.
-    pub(super) fn new(opener: Box<dyn FileOpener>, database: OpenDatabase, clock: Arc<dyn Clock>) -> Self {
+    pub(super) fn new(
+        opener: Box<dyn FileOpener>,
+        database: OpenDatabase,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
         let slot = Slot {
             generation: database.generation,
             database: Some(Arc::new(database)),
@@ -152,7 +163,10 @@ impl OpenFile {
             is_closed: false,
         };
         let now = Instant::now();
-        let figures = FileFigures { bytes: opener.bytes(), faults: 0 };
+        let figures = FileFigures {
+            bytes: opener.bytes(),
+            faults: 0,
+        };
         let state = FileState {
             condition: StoreCondition::Sound,
             figures,
@@ -161,7 +175,12 @@ impl OpenFile {
             looked_at: now,
             warned_at: None,
         };
-        Self { opener, clock, slot: Mutex::new(slot), state: Mutex::new(state) }
+        Self {
+            opener,
+            clock,
+            slot: Mutex::new(slot),
+            state: Mutex::new(state),
+        }
     }
 
     /// Its condition.
@@ -194,8 +213,8 @@ impl OpenFile {
         self.readable()
     }
 
-    /// Writes the file anew. Only the writer may do it, between two transactions; reads that go on end in the former file. What
-    /// fails is done at the next start.
+    /// Writes the file anew. Only the writer may do it, between two transactions; reads that go on
+    /// end in the former file. What fails is done at the next start.
     pub(super) fn rewrite(&self) {
         let Ok(former) = self.readable() else { return };
         let rewritten = guarded(|| self.opener.rewrite(&former));
@@ -212,7 +231,8 @@ impl OpenFile {
                 tracing::warn!(
                     "The store is written anew at the next start; free pages of its file hold until then what was forgotten: {error}"
                 );
-                // The new file may be at its path already, and is opened then; one that is gone is still read.
+                // The new file may be at its path already, and is opened then; one that is gone is
+                // still read.
                 self.opener.astray().map(|_| former)
             }
         };
@@ -223,7 +243,9 @@ impl OpenFile {
         let began = Instant::now();
         while slot.former.strong_count() > 0 {
             if began.elapsed() > READS_END {
-                return Err(StoreError::Away("reads of it still end after a fault".into()));
+                return Err(StoreError::Away(
+                    "reads of it still end after a fault".into(),
+                ));
             }
             thread::sleep(Duration::from_millis(5));
         }
@@ -245,21 +267,24 @@ impl OpenFile {
         }
     }
 
-    /// Lets go of the database after a write that failed: nothing is written before an attempt has shown that it can be. The
-    /// caller holds nothing of the database any more.
+    /// Lets go of the database after a write that failed: nothing is written before an attempt has
+    /// shown that it can be. The caller holds nothing of the database any more.
     pub(super) fn write_failed(&self, generation: u64, cause: &str) {
         self.let_go(generation);
         self.away(cause, Remedy::TriesAgain);
     }
 
-    /// Lets go of the database after a read that failed; the next one opens the file anew. The caller holds nothing of the
-    /// database any more.
+    /// Lets go of the database after a read that failed; the next one opens the file anew. The
+    /// caller holds nothing of the database any more.
     pub(super) fn read_failed(&self, generation: u64, cause: &str) {
         if !self.let_go(generation) {
             return;
         }
         let mut state = locked(&self.state);
-        if state.warned_at.is_none_or(|at| at.elapsed() > Duration::from_secs(WARN_SECS)) {
+        if state
+            .warned_at
+            .is_none_or(|at| at.elapsed() > Duration::from_secs(WARN_SECS))
+        {
             state.warned_at = Some(Instant::now());
             tracing::warn!("The store failed in a read, and its file is opened anew: {cause}");
         }
@@ -282,15 +307,26 @@ impl OpenFile {
     fn away(&self, cause: &str, remedy: Remedy) {
         let mut state = locked(&self.state);
         let now = Stamp::from_micros(self.clock.now_us());
-        let known = state.condition.outage().map(|outage| (outage.since, outage.remedy));
+        let known = state
+            .condition
+            .outage()
+            .map(|outage| (outage.since, outage.remedy));
         if known.is_none() {
             tracing::error!(
                 "Nothing can be stored, and nothing is polled until that ends; it is tried again by itself: {cause}"
             );
         }
         let (since, before) = known.unwrap_or((now, remedy));
-        let remedy = if before == Remedy::Restart { before } else { remedy };
-        state.condition = StoreCondition::Away(Outage { cause: cause.to_owned(), since, remedy });
+        let remedy = if before == Remedy::Restart {
+            before
+        } else {
+            remedy
+        };
+        state.condition = StoreCondition::Away(Outage {
+            cause: cause.to_owned(),
+            since,
+            remedy,
+        });
         state.again_at = Instant::now() + Duration::from_secs(state.again_secs);
         state.again_secs = (state.again_secs * 2).min(*AGAIN_SECS.end());
     }
@@ -315,7 +351,10 @@ impl OpenFile {
     /// True when an attempt at the end of an outage is due.
     pub(super) fn is_attempt_due(&self) -> bool {
         let state = locked(&self.state);
-        state.condition.outage().is_some_and(|outage| outage.remedy != Remedy::Restart)
+        state
+            .condition
+            .outage()
+            .is_some_and(|outage| outage.remedy != Remedy::Restart)
             && state.again_at <= Instant::now()
     }
 
@@ -365,7 +404,8 @@ impl OpenFile {
                 Remedy::Restart,
             ),
             Some(Astray::Altered) => {
-                // What is remembered of it, here and elsewhere in the process, is not what is there.
+                // What is remembered of it, here and elsewhere in the process, is not what is
+                // there.
                 self.close();
                 self.away(ALTERED, Remedy::Restart);
             }

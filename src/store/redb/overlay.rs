@@ -1,4 +1,5 @@
-//! A file whose changes stay in memory: redb may mend what it wants in it, and nothing is written to the disk.
+//! A file whose changes stay in memory: redb may mend what it wants in it, and nothing is written
+//! to the disk.
 
 use redb::{BackendError, StorageBackend, backends::FileBackend};
 use std::{
@@ -29,7 +30,14 @@ struct Changes {
 impl Overlay {
     pub(super) fn new(file: FileBackend) -> io::Result<Self> {
         let len = file.len()?;
-        Ok(Self { file, changes: Mutex::new(Changes { len, file_len: len, blocks: BTreeMap::new() }) })
+        Ok(Self {
+            file,
+            changes: Mutex::new(Changes {
+                len,
+                file_len: len,
+                blocks: BTreeMap::new(),
+            }),
+        })
     }
 
     fn changes(&self) -> MutexGuard<'_, Changes> {
@@ -68,7 +76,10 @@ impl StorageBackend for Overlay {
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
         let changes = self.changes();
-        if offset.checked_add(out.len() as u64).is_none_or(|end| end > changes.len) {
+        if offset
+            .checked_add(out.len() as u64)
+            .is_none_or(|end| end > changes.len)
+        {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         let mut done = 0;
@@ -114,11 +125,16 @@ impl StorageBackend for Overlay {
     }
 
     fn try_lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
-        // Nobody is kept from reading, since nothing is written; and a file that may only be read takes no other lock.
+        // Nobody is kept from reading, since nothing is written; and a file that may only be read
+        // takes no other lock.
         self.file.try_lock_shared_range(start, end)
     }
 
-    fn try_lock_shared_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
+    fn try_lock_shared_range(
+        &self,
+        start: Bound<u64>,
+        end: Bound<u64>,
+    ) -> Result<bool, BackendError> {
         self.file.try_lock_shared_range(start, end)
     }
 
@@ -157,7 +173,11 @@ mod tests {
         assert!(overlay.read(4999, &mut out).is_err());
         overlay.set_len(20_000).unwrap();
         overlay.read(4999, &mut out).unwrap();
-        assert_eq!(out, [7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], "what was cut off does not come back");
+        assert_eq!(
+            out,
+            [7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+            "what was cut off does not come back"
+        );
         assert_eq!(std::fs::read(file.path()).unwrap(), [7; 10_000]);
     }
 }

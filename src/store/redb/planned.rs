@@ -1,10 +1,11 @@
-//! Writing what a commit comes to: items with their indexes, keys, witnesses and evidence, and the record of the feed; not what
-//! is saved beside them.
+//! Writing what a commit comes to: items with their indexes, keys, witnesses and evidence, and the
+//! record of the feed; not what is saved beside them.
 
 use super::{
     tables::{
-        CREATED, EVIDENCE, EvidenceKey, FEEDS, IDS, ITEMS, KEYS, PUBLISHED, TableEdit as _, WITNESSES,
-        evidence_key, feed_key, hash_key, id_key, published_key, stamp_key, stamp_value, witnessed_ids,
+        CREATED, EVIDENCE, EvidenceKey, FEEDS, IDS, ITEMS, KEYS, PUBLISHED, TableEdit as _,
+        WITNESSES, evidence_key, feed_key, hash_key, id_key, published_key, stamp_key, stamp_value,
+        witnessed_ids,
     },
     word_index,
 };
@@ -38,27 +39,46 @@ pub(super) fn write_planned(
 }
 
 pub(super) fn write_record(tx: &WriteTransaction, record: &FeedRecord) -> Result<(), StoreError> {
-    tx.edit(FEEDS)?.insert(&feed_key(record.no), &encode(record)?)?;
+    tx.edit(FEEDS)?
+        .insert(&feed_key(record.no), &encode(record)?)?;
     Ok(())
 }
 
-fn write_items(tx: &WriteTransaction, feed: FeedNo, plan: &PlannedCommit) -> Result<(), StoreError> {
+fn write_items(
+    tx: &WriteTransaction,
+    feed: FeedNo,
+    plan: &PlannedCommit,
+) -> Result<(), StoreError> {
     let mut items = tx.edit(ITEMS)?;
     let mut ids = tx.edit(IDS)?;
     let mut created = tx.edit(CREATED)?;
     let mut published = tx.edit(PUBLISHED)?;
-    for (id, Moved { from, item, encoded }) in &plan.items {
+    for (
+        id,
+        Moved {
+            from,
+            item,
+            encoded,
+        },
+    ) in &plan.items
+    {
         if let Some(from) = from {
             items.remove(&stamp_key(feed, from.t))?;
             published.remove(&published_key(feed, from.listed, item.created))?;
         }
         let t = item.modified;
         if items.insert(&stamp_key(feed, t), encoded)? {
-            return Err(damaged(&format!("feed {feed}"), &format!("held an item at {t}, after its last T")));
+            return Err(damaged(
+                &format!("feed {feed}"),
+                &format!("held an item at {t}, after its last T"),
+            ));
         }
         ids.insert(&id_key(feed, *id), &stamp_value(t))?;
         created.insert(&stamp_key(feed, item.created), &stamp_value(t))?;
-        published.insert(&published_key(feed, item.listed(), item.created), &stamp_value(t))?;
+        published.insert(
+            &published_key(feed, item.listed(), item.created),
+            &stamp_value(t),
+        )?;
     }
     Ok(())
 }
@@ -79,7 +99,10 @@ fn bind_witnesses(tx: &WriteTransaction, commit: &Commit) -> Result<(), StoreErr
     let mut table = tx.edit(WITNESSES)?;
     for (witness, id) in plan::witnesses(commit) {
         let key = hash_key(commit.basis.feed, witness);
-        let held = table.get(&key)?.map(|ids| witnessed_ids(ids.value())).unwrap_or_default();
+        let held = table
+            .get(&key)?
+            .map(|ids| witnessed_ids(ids.value()))
+            .unwrap_or_default();
         if let Some(more) = plan::witnessed(&held, id) {
             let bytes: Vec<u8> = more.iter().flat_map(|id| id.0).collect();
             table.insert(&key, &bytes)?;
@@ -88,10 +111,17 @@ fn bind_witnesses(tx: &WriteTransaction, commit: &Commit) -> Result<(), StoreErr
     Ok(())
 }
 
-fn write_evidence(tx: &WriteTransaction, feed: FeedNo, plan: &PlannedCommit) -> Result<(), StoreError> {
+fn write_evidence(
+    tx: &WriteTransaction,
+    feed: FeedNo,
+    plan: &PlannedCommit,
+) -> Result<(), StoreError> {
     let mut table = tx.edit(EVIDENCE)?;
     for id in &plan.forgotten {
-        let (first, last) = (evidence_key(feed, *id, Stamp::ZERO), evidence_key(feed, *id, Stamp::MAX));
+        let (first, last) = (
+            evidence_key(feed, *id, Stamp::ZERO),
+            evidence_key(feed, *id, Stamp::MAX),
+        );
         table.clear::<&EvidenceKey>(&first..=&last)?;
     }
     for (id, t, evidence) in &plan.evidence {

@@ -1,4 +1,5 @@
-//! Reading the file beside the tasks of the runtime: a bounded number of blocking reads, each in one snapshot; not what is read.
+//! Reading the file beside the tasks of the runtime: a bounded number of blocking reads, each in
+//! one snapshot; not what is read.
 
 use super::{guarded::guarded, open_file::OpenFile};
 use crate::store::StoreError;
@@ -10,7 +11,8 @@ use tokio::{
     task::{block_in_place, spawn_blocking},
 };
 
-/// Reads at a time; more wait their turn. Above the number of cores, because a read may wait for the disk.
+/// Reads at a time; more wait their turn. Above the number of cores, because a read may wait for
+/// the disk.
 const READS_MAX: u32 = 32;
 
 /// Times that one read is done, when the storage fails in it.
@@ -24,10 +26,14 @@ pub(super) struct Reader {
 
 impl Reader {
     pub(super) fn new(file: Arc<OpenFile>) -> Self {
-        Self { file, permits: Arc::new(Semaphore::new(READS_MAX as usize)) }
+        Self {
+            file,
+            permits: Arc::new(Semaphore::new(READS_MAX as usize)),
+        }
     }
 
-    /// Does this with a snapshot; once more in a file that was opened anew, when its storage failed.
+    /// Does this with a snapshot; once more in a file that was opened anew, when its storage
+    /// failed.
     pub(super) async fn run<T: Send + 'static>(
         &self,
         work: impl Fn(&ReadTransaction) -> Result<T, StoreError> + Send + 'static,
@@ -41,8 +47,9 @@ impl Reader {
         read.unwrap_or_else(|error| Err(StoreError::Failed(format!("a read ended early: {error}"))))
     }
 
-    /// The same on this thread, for few rows. So nobody is woken on another one, and whoever is the first of thousands that a commit
-    /// has woken reads at once, and not when all of them have been polled.
+    /// The same on this thread, for few rows. So nobody is woken on another one, and whoever is the
+    /// first of thousands that a commit has woken reads at once, and not when all of them have been
+    /// polled.
     pub(super) async fn run_in_place<T: Send + 'static>(
         &self,
         work: impl Fn(&ReadTransaction) -> Result<T, StoreError> + Send + 'static,
@@ -55,11 +62,15 @@ impl Reader {
         &self,
         work: impl Fn(&ReadTransaction) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<impl FnOnce() -> Result<T, StoreError> + Send + 'static, StoreError> {
-        let permit = Arc::clone(&self.permits).acquire_owned().await.map_err(|_| StoreError::Closed)?;
+        let permit = Arc::clone(&self.permits)
+            .acquire_owned()
+            .await
+            .map_err(|_| StoreError::Closed)?;
         let file = Arc::clone(&self.file);
         Ok(move || {
             let answer = read(&file, &work);
-            // Lets go of the file before it lets the next one in, so that `close` leaves nothing behind.
+            // Lets go of the file before it lets the next one in, so that `close` leaves nothing
+            // behind.
             drop(file);
             drop(permit);
             answer
@@ -84,8 +95,11 @@ fn read<T>(
     let mut cause = String::new();
     for _ in 0..TRIES_MAX {
         let open = file.readable()?;
-        let answer =
-            guarded(|| open.begin_read().map_err(StoreError::from).and_then(|snapshot| work(&snapshot)));
+        let answer = guarded(|| {
+            open.begin_read()
+                .map_err(StoreError::from)
+                .and_then(|snapshot| work(&snapshot))
+        });
         let answer = answer.unwrap_or_else(|panic| Err(StoreError::Damaged(panic)));
         let fault = open.fault().map(str::to_owned);
         let generation = open.generation();

@@ -1,12 +1,13 @@
-//! Reads that are the same in a snapshot and in a write transaction; not pages, and nothing is written.
+//! Reads that are the same in a snapshot and in a write transaction; not pages, and nothing is
+//! written.
 
 use super::{
     sealed::{Coded, Sealed},
     tables::{
-        self, EVIDENCE, FEED_NAMES, FEEDS, FeedKey, HOSTS, IDS, ITEMS, IdKey, KEYS, META, OBSERVATIONS,
-        POLLS, STAGING, SeqKey, StampKey, TableSource, WALKS, WINDOWS, WITNESSES, evidence_key, feed_key,
-        feed_of, hash_key, id_key, item_id_of, page_key, pause_of, seq_key, seq_of, stamp_key, stamp_of,
-        witnessed_ids,
+        self, EVIDENCE, FEED_NAMES, FEEDS, FeedKey, HOSTS, IDS, ITEMS, IdKey, KEYS, META,
+        OBSERVATIONS, POLLS, STAGING, SeqKey, StampKey, TableSource, WALKS, WINDOWS, WITNESSES,
+        evidence_key, feed_key, feed_of, hash_key, id_key, item_id_of, page_key, pause_of, seq_key,
+        seq_of, stamp_key, stamp_of, witnessed_ids,
     },
 };
 use crate::{
@@ -41,14 +42,17 @@ pub(super) const LAST_FEED_KEY: &str = "last_feed";
 /// The last number given to a feed.
 pub(super) fn last_feed_number(source: &impl TableSource) -> Result<u32, StoreError> {
     let meta = source.table(META)?;
-    meta.get(LAST_FEED_KEY)?.map_or(Ok(0), |last| decode("the last feed's number", last.value()))
+    meta.get(LAST_FEED_KEY)?
+        .map_or(Ok(0), |last| decode("the last feed's number", last.value()))
 }
 
 /// One feed.
 pub(super) fn record(source: &impl TableSource, feed: FeedNo) -> Result<FeedRecord, StoreError> {
     let read = || {
         let feeds = source.table(FEEDS)?;
-        let stored = feeds.get(&feed_key(feed))?.ok_or(StoreError::UnknownFeed(feed))?;
+        let stored = feeds
+            .get(&feed_key(feed))?
+            .ok_or(StoreError::UnknownFeed(feed))?;
         read_record(feed, stored.value())
     };
     match read() {
@@ -61,7 +65,10 @@ pub(super) fn record(source: &impl TableSource, feed: FeedNo) -> Result<FeedReco
 }
 
 /// The name under which a feed is registered, whatever its record holds.
-pub(super) fn name_of(source: &impl TableSource, feed: FeedNo) -> Result<Option<String>, StoreError> {
+pub(super) fn name_of(
+    source: &impl TableSource,
+    feed: FeedNo,
+) -> Result<Option<String>, StoreError> {
     let key = feed_key(feed);
     for row in source.table(FEED_NAMES)?.range::<&str>(..)? {
         let (name, no) = row?;
@@ -80,7 +87,8 @@ pub(super) fn known_feed(source: &impl TableSource, feed: FeedNo) -> Result<(), 
     }
 }
 
-/// The feeds after a number. One that is damaged is left out, and told with its name: it must not take all others with it.
+/// The feeds after a number. One that is damaged is left out, and told with its name: it must not
+/// take all others with it.
 pub(super) fn records(
     source: &impl TableSource,
     after: Option<FeedNo>,
@@ -98,7 +106,10 @@ pub(super) fn records(
 fn read_record(feed: FeedNo, bytes: &[u8]) -> Result<FeedRecord, StoreError> {
     let record: FeedRecord = decode(&format!("feed {feed}"), bytes)?;
     if record.no != feed || record.items.live > record.items.total {
-        return Err(damaged(&format!("feed {feed}"), "does not agree with itself"));
+        return Err(damaged(
+            &format!("feed {feed}"),
+            "does not agree with itself",
+        ));
     }
     Ok(record)
 }
@@ -118,9 +129,15 @@ pub(super) fn polls(
 }
 
 /// The poll state of a feed.
-pub(super) fn poll(source: &impl TableSource, feed: FeedNo) -> Result<Option<PollState>, StoreError> {
+pub(super) fn poll(
+    source: &impl TableSource,
+    feed: FeedNo,
+) -> Result<Option<PollState>, StoreError> {
     let polls = source.table(POLLS)?;
-    polls.get(&feed_key(feed))?.map(|poll| decode("a poll state", poll.value())).transpose()
+    polls
+        .get(&feed_key(feed))?
+        .map(|poll| decode("a poll state", poll.value()))
+        .transpose()
 }
 
 /// The walks of the feeds after a number.
@@ -138,9 +155,15 @@ pub(super) fn walks(
 }
 
 /// The walk of a feed.
-pub(super) fn walk(source: &impl TableSource, feed: FeedNo) -> Result<Option<ArchiveWalk>, StoreError> {
+pub(super) fn walk(
+    source: &impl TableSource,
+    feed: FeedNo,
+) -> Result<Option<ArchiveWalk>, StoreError> {
     let walks = source.table(WALKS)?;
-    walks.get(&feed_key(feed))?.map(|walk| decode("a walk", walk.value())).transpose()
+    walks
+        .get(&feed_key(feed))?
+        .map(|walk| decode("a walk", walk.value()))
+        .transpose()
 }
 
 /// The staged pages of a feed, by number.
@@ -149,13 +172,17 @@ pub(super) fn staged(source: &impl TableSource, feed: FeedNo) -> Result<StagedWa
     let walk = walk(source, feed)?;
     let (first, last) = (page_key(feed, 0), page_key(feed, u32::MAX));
     let mut all = Vec::new();
-    for row in source.table(STAGING)?.range::<&tables::PageKey>(&first..=&last)? {
+    for row in source
+        .table(STAGING)?
+        .range::<&tables::PageKey>(&first..=&last)?
+    {
         all.push(decode("a staged page", row?.1.value())?);
     }
     Ok(StagedWalk { walk, pages: all })
 }
 
-/// The rows after a feed of a table with a row a feed; and the feeds between whose rows are damaged.
+/// The rows after a feed of a table with a row a feed; and the feeds between whose rows are
+/// damaged.
 fn by_feed<T>(
     table: &Sealed<&'static FeedKey, impl ReadableTable<&'static FeedKey, Coded>>,
     after: Option<FeedNo>,
@@ -204,11 +231,21 @@ pub(super) fn outline(
     max: usize,
 ) -> Result<Vec<Outlined>, StoreError> {
     record(source, feed)?;
-    let (first, last) = (stamp_key(feed, after.unwrap_or(Stamp::ZERO)), stamp_key(feed, Stamp::MAX));
-    let first = if after.is_some() { Bound::Excluded(&first) } else { Bound::Included(&first) };
+    let (first, last) = (
+        stamp_key(feed, after.unwrap_or(Stamp::ZERO)),
+        stamp_key(feed, Stamp::MAX),
+    );
+    let first = if after.is_some() {
+        Bound::Excluded(&first)
+    } else {
+        Bound::Included(&first)
+    };
     let items = source.table(ITEMS)?;
     let mut outlined = Vec::new();
-    for row in items.range::<&StampKey>((first, Bound::Included(&last)))?.take(max) {
+    for row in items
+        .range::<&StampKey>((first, Bound::Included(&last)))?
+        .take(max)
+    {
         let (key, value) = row?;
         outlined.push(decode_outline(stamp_of(key.value()), value.value())?);
     }
@@ -238,11 +275,20 @@ pub(super) fn evidence(
     feed: FeedNo,
     id: ItemId,
 ) -> Result<Vec<(Stamp, Evidence)>, StoreError> {
-    let (first, last) = (evidence_key(feed, id, Stamp::ZERO), evidence_key(feed, id, Stamp::MAX));
+    let (first, last) = (
+        evidence_key(feed, id, Stamp::ZERO),
+        evidence_key(feed, id, Stamp::MAX),
+    );
     let mut all = Vec::new();
-    for row in source.table(EVIDENCE)?.range::<&tables::EvidenceKey>(&first..=&last)? {
+    for row in source
+        .table(EVIDENCE)?
+        .range::<&tables::EvidenceKey>(&first..=&last)?
+    {
         let (key, value) = row?;
-        all.push((stamp_of(key.value()), decode("the evidence of a tombstone", value.value())?));
+        all.push((
+            stamp_of(key.value()),
+            decode("the evidence of a tombstone", value.value())?,
+        ));
     }
     Ok(all)
 }
@@ -254,9 +300,15 @@ pub(super) fn observations(
 ) -> Result<Vec<(u64, ObservationRecord)>, StoreError> {
     let (first, last) = (seq_key(feed, 0), seq_key(feed, u64::MAX));
     let mut all = Vec::new();
-    for row in source.table(OBSERVATIONS)?.range::<&SeqKey>(&first..=&last)? {
+    for row in source
+        .table(OBSERVATIONS)?
+        .range::<&SeqKey>(&first..=&last)?
+    {
         let (key, value) = row?;
-        all.push((seq_of(key.value()), decode("an observation", value.value())?));
+        all.push((
+            seq_of(key.value()),
+            decode("an observation", value.value())?,
+        ));
     }
     Ok(all)
 }
@@ -270,25 +322,35 @@ pub(super) fn snapshot(
     let record = record(source, feed)?;
     let windows = source.table(WINDOWS)?;
     let last = windows.get(&feed_key(feed))?;
-    let window = last.map_or(Ok(WindowState::default()), |last| decode("a window", last.value()))?;
+    let window = last.map_or(Ok(WindowState::default()), |last| {
+        decode("a window", last.value())
+    })?;
     let bound = source.table(KEYS)?;
     let held = Items::of(source, feed)?;
     let mut items = HashMap::new();
     let mut read = HashMap::new();
     for key in keys {
-        let Some(id) = bound.get(&hash_key(feed, *key))? else { continue };
+        let Some(id) = bound.get(&hash_key(feed, *key))? else {
+            continue;
+        };
         let id = item_id_of(id.value())?;
         // Several keys of one entry lead to one item, which is read once.
         let item = match read.entry(id) {
             Entry::Occupied(item) => Arc::clone(item.get()),
             Entry::Vacant(place) => {
-                let item = held.item(id)?.ok_or_else(|| damaged(&format!("item {id}"), "has only a key"))?;
+                let item = held
+                    .item(id)?
+                    .ok_or_else(|| damaged(&format!("item {id}"), "has only a key"))?;
                 Arc::clone(place.insert(item))
             }
         };
         items.insert(*key, item);
     }
-    Ok(Snapshot { record, window, items })
+    Ok(Snapshot {
+        record,
+        window,
+        items,
+    })
 }
 
 /// The items that have one of these witnesses, each once.
@@ -297,10 +359,16 @@ pub(super) fn witnessed(
     feed: FeedNo,
     witnesses: &[KeyHash],
 ) -> Result<Witnessed, StoreError> {
-    let (rev, table, held) = (record(source, feed)?.rev, source.table(WITNESSES)?, Items::of(source, feed)?);
+    let (rev, table, held) = (
+        record(source, feed)?.rev,
+        source.table(WITNESSES)?,
+        Items::of(source, feed)?,
+    );
     let (mut met, mut items) = (HashSet::new(), Vec::new());
     for witness in witnesses {
-        let Some(ids) = table.get(&hash_key(feed, *witness))? else { continue };
+        let Some(ids) = table.get(&hash_key(feed, *witness))? else {
+            continue;
+        };
         for id in witnessed_ids(ids.value()) {
             if met.insert(id) {
                 items.extend(held.item(id)?);
@@ -323,10 +391,17 @@ impl Items<(), ()> {
         source: &S,
         feed: FeedNo,
     ) -> Result<
-        Items<impl ReadableTable<&'static IdKey, Coded>, impl ReadableTable<&'static StampKey, Coded>>,
+        Items<
+            impl ReadableTable<&'static IdKey, Coded>,
+            impl ReadableTable<&'static StampKey, Coded>,
+        >,
         StoreError,
     > {
-        Ok(Items { feed, ids: source.table(IDS)?, items: source.table(ITEMS)? })
+        Ok(Items {
+            feed,
+            ids: source.table(IDS)?,
+            items: source.table(ITEMS)?,
+        })
     }
 }
 
@@ -337,12 +412,21 @@ where
 {
     /// One of them.
     pub(super) fn item(&self, id: ItemId) -> Result<Option<Arc<Item>>, StoreError> {
-        let Some(t) = self.ids.get(&id_key(self.feed, id))? else { return Ok(None) };
+        let Some(t) = self.ids.get(&id_key(self.feed, id))? else {
+            return Ok(None);
+        };
         let t = stamp_of(t.value());
         let missing = || damaged(&format!("item {id}"), &format!("is not at {t}"));
-        let stored = self.items.get(&stamp_key(self.feed, t))?.ok_or_else(missing)?;
+        let stored = self
+            .items
+            .get(&stamp_key(self.feed, t))?
+            .ok_or_else(missing)?;
         let item = decode_item(t, stored.value())?;
-        if item.id == id { Ok(Some(Arc::new(item))) } else { Err(missing()) }
+        if item.id == id {
+            Ok(Some(Arc::new(item)))
+        } else {
+            Err(missing())
+        }
     }
 }
 
@@ -357,7 +441,9 @@ where
 
     fn id_at(&self, t: Stamp) -> Result<Option<ItemId>, StoreError> {
         let stored = self.items.get(&stamp_key(self.feed, t))?;
-        stored.map(|stored| Ok(item_header(stored.value())?.id)).transpose()
+        stored
+            .map(|stored| Ok(item_header(stored.value())?.id))
+            .transpose()
     }
 
     fn bytes_at(&self, t: Stamp) -> Result<u64, StoreError> {
@@ -366,7 +452,10 @@ where
     }
 
     fn bytes(&self) -> Result<u64, StoreError> {
-        let (first, last) = (stamp_key(self.feed, Stamp::ZERO), stamp_key(self.feed, Stamp::MAX));
+        let (first, last) = (
+            stamp_key(self.feed, Stamp::ZERO),
+            stamp_key(self.feed, Stamp::MAX),
+        );
         let mut bytes = 0;
         for row in self.items.range::<&StampKey>(&first..=&last)? {
             bytes += row?.1.value().len() as u64;

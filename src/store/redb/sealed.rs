@@ -1,11 +1,12 @@
-//! Tables whose rows carry a checksum over their table, key and value: a bit that flips on the disk is an error and never an
-//! answer. Not what the values mean.
+//! Tables whose rows carry a checksum over their table, key and value: a bit that flips on the disk
+//! is an error and never an answer. Not what the values mean.
 
 use crate::store::{StoreError, stored::damaged};
 use redb::{AccessGuard, Key, ReadOnlyTable, ReadableTable, StorageError, Table, TableDefinition};
 use std::{borrow::Borrow, marker::PhantomData, ops::RangeBounds};
 
-/// A value of [`stored`](crate::store::stored), a row that only points, or ids one behind another; then its checksum.
+/// A value of [`stored`](crate::store::stored), a row that only points, or ids one behind another;
+/// then its checksum.
 pub(super) type Coded = &'static [u8];
 
 /// Bytes of a checksum, at the end of a stored value.
@@ -77,8 +78,10 @@ pub(in crate::store) fn unseal<'a>(
     match split(stored) {
         Some((value, found)) if found == sum(table, key, value) => Ok(value),
         _ => {
-            let row =
-                format!("a row of `{table}` (key {})", hex::encode(&key[..key.len().min(KEY_BYTES_SHOWN)]));
+            let row = format!(
+                "a row of `{table}` (key {})",
+                hex::encode(&key[..key.len().min(KEY_BYTES_SHOWN)])
+            );
             Err(damaged(&row, "has another checksum than its content"))
         }
     }
@@ -99,7 +102,8 @@ pub(super) fn seal(table: &str, key: &[u8], value: &[u8]) -> Vec<u8> {
 pub(super) type Row<'a, K> = (AccessGuard<'a, K>, Unsealed<'a>);
 
 /// Rows that outlive their table.
-pub(super) type KeptRows<K> = Box<dyn DoubleEndedIterator<Item = Result<Row<'static, K>, StoreError>>>;
+pub(super) type KeptRows<K> =
+    Box<dyn DoubleEndedIterator<Item = Result<Row<'static, K>, StoreError>>>;
 
 /// A row of a range with its key, whose value may be damaged.
 pub(super) type UncheckedRow<'a, K> = (AccessGuard<'a, K>, Result<Unsealed<'a>, StoreError>);
@@ -123,7 +127,11 @@ fn checked<'a, K: Key + 'static>(
 
 impl<K: Key + 'static, T> Sealed<K, T> {
     pub(super) fn new(definition: SealedTable<K>, table: T) -> Self {
-        Self { table, name: definition.name(), key: PhantomData }
+        Self {
+            table,
+            name: definition.name(),
+            key: PhantomData,
+        }
     }
 
     fn found<'a>(
@@ -131,7 +139,9 @@ impl<K: Key + 'static, T> Sealed<K, T> {
         key: &K::SelfType<'_>,
         stored: Option<AccessGuard<'a, Coded>>,
     ) -> Result<Option<Unsealed<'a>>, StoreError> {
-        let Some(stored) = stored else { return Ok(None) };
+        let Some(stored) = stored else {
+            return Ok(None);
+        };
         unseal(self.name, K::as_bytes(key).as_ref(), stored.value())?;
         Ok(Some(Unsealed(stored)))
     }
@@ -165,12 +175,16 @@ impl<K: Key + 'static, T: ReadableTable<K, Coded>> Sealed<K, T> {
         R: Borrow<K::SelfType<'k>> + 'k,
     {
         let name = self.name;
-        Ok(self.table.range::<R>(range)?.map(move |row| checked(name, row)))
+        Ok(self
+            .table
+            .range::<R>(range)?
+            .map(move |row| checked(name, row)))
     }
 }
 
 impl<K: Key + 'static, T: ReadableTable<K, Coded>> Sealed<K, T> {
-    /// The rows of a range of keys; one that is damaged is an error beside its key, and the others come after it.
+    /// The rows of a range of keys; one that is damaged is an error beside its key, and the others
+    /// come after it.
     pub(super) fn range_unchecked<'k, R>(
         &self,
         range: impl RangeBounds<R> + 'k,
@@ -179,7 +193,10 @@ impl<K: Key + 'static, T: ReadableTable<K, Coded>> Sealed<K, T> {
         R: Borrow<K::SelfType<'k>> + 'k,
     {
         let name = self.name;
-        Ok(self.table.range::<R>(range)?.map(move |row| unchecked(name, row)))
+        Ok(self
+            .table
+            .range::<R>(range)?
+            .map(move |row| unchecked(name, row)))
     }
 }
 
@@ -194,12 +211,19 @@ impl<K: Key + 'static> Sealed<K, ReadOnlyTable<K, Coded>> {
     }
 
     /// The rows of a range of keys, which outlive the table.
-    pub(super) fn range_kept<'k, R>(&self, range: impl RangeBounds<R>) -> Result<KeptRows<K>, StoreError>
+    pub(super) fn range_kept<'k, R>(
+        &self,
+        range: impl RangeBounds<R>,
+    ) -> Result<KeptRows<K>, StoreError>
     where
         R: Borrow<K::SelfType<'k>>,
     {
         let name = self.name;
-        Ok(Box::new(self.table.range::<R>(range)?.map(move |row| checked(name, row))))
+        Ok(Box::new(
+            self.table
+                .range::<R>(range)?
+                .map(move |row| checked(name, row)),
+        ))
     }
 }
 
@@ -211,11 +235,17 @@ impl<K: Key + 'static> Sealed<K, Table<'_, K, Coded>> {
         value: &[u8],
     ) -> Result<bool, StoreError> {
         let stored = seal(self.name, K::as_bytes(key.borrow()).as_ref(), value);
-        Ok(self.table.insert(key.borrow(), stored.as_slice())?.is_some())
+        Ok(self
+            .table
+            .insert(key.borrow(), stored.as_slice())?
+            .is_some())
     }
 
     /// Takes out a row.
-    pub(super) fn remove<'k>(&mut self, key: impl Borrow<K::SelfType<'k>>) -> Result<(), StoreError> {
+    pub(super) fn remove<'k>(
+        &mut self,
+        key: impl Borrow<K::SelfType<'k>>,
+    ) -> Result<(), StoreError> {
         self.table.remove(key.borrow())?;
         Ok(())
     }
@@ -230,7 +260,9 @@ impl<K: Key + 'static> Sealed<K, Table<'_, K, Coded>> {
 
     /// Keeps the rows whose value is to be kept.
     pub(super) fn retain(&mut self, mut keep: impl FnMut(&[u8]) -> bool) -> Result<(), StoreError> {
-        Ok(self.table.retain(|_, stored| split(stored).is_some_and(|(value, _)| keep(value)))?)
+        Ok(self
+            .table
+            .retain(|_, stored| split(stored).is_some_and(|(value, _)| keep(value)))?)
     }
 }
 
@@ -249,12 +281,21 @@ mod tests {
             bytes
         };
         for bit in 0..stored.len() * 8 {
-            assert!(unseal("items", key, &flipped(&stored, bit)).is_err(), "bit {bit} of the value");
+            assert!(
+                unseal("items", key, &flipped(&stored, bit)).is_err(),
+                "bit {bit} of the value"
+            );
         }
         for bit in 0..key.len() * 8 {
-            assert!(unseal("items", &flipped(key, bit), &stored).is_err(), "bit {bit} of the key");
+            assert!(
+                unseal("items", &flipped(key, bit), &stored).is_err(),
+                "bit {bit} of the key"
+            );
         }
-        assert!(unseal("ids", key, &stored).is_err(), "a row of another table");
+        assert!(
+            unseal("ids", key, &stored).is_err(),
+            "a row of another table"
+        );
         assert!(unseal("items", key, b"abc").is_err());
     }
 }

@@ -21,8 +21,13 @@ pub(super) fn keep_document(
     document: &LegacyDocument,
 ) -> Result<(), StoreError> {
     let record = rows::record(writing.look(), feed)?;
-    let Some(document) = cut_document(writing.look(), &record, document.clone())? else { return Ok(()) };
-    writing.change().edit(DOCUMENTS)?.insert(&feed_key(feed), &encode(&document)?)?;
+    let Some(document) = cut_document(writing.look(), &record, document.clone())? else {
+        return Ok(());
+    };
+    writing
+        .change()
+        .edit(DOCUMENTS)?
+        .insert(&feed_key(feed), &encode(&document)?)?;
     Ok(())
 }
 
@@ -33,7 +38,9 @@ pub(super) fn document(
 ) -> Result<Option<LegacyDocument>, StoreError> {
     let stored = source.table(DOCUMENTS)?;
     let stored = stored.get(&feed_key(feed))?;
-    stored.map(|stored| decode("a document", stored.value())).transpose()
+    stored
+        .map(|stored| decode("a document", stored.value()))
+        .transpose()
 }
 
 /// Puts the feeds that were found on a site in the place of those before.
@@ -42,7 +49,10 @@ pub(super) fn keep_found_feeds(
     site: &str,
     found: &FoundFeeds,
 ) -> Result<(), StoreError> {
-    writing.change().edit(FOUND_FEEDS)?.insert(site, &encode(found)?)?;
+    writing
+        .change()
+        .edit(FOUND_FEEDS)?
+        .insert(site, &encode(found)?)?;
     Ok(())
 }
 
@@ -50,6 +60,8 @@ pub(super) fn keep_found_feeds(
 pub(super) fn found_feeds(source: &impl TableSource, site: &str) -> Result<FoundFeeds, StoreError> {
     let stored = source.table(FOUND_FEEDS)?;
     let stored = stored.get(site)?;
-    let found = stored.map(|stored| decode("the feeds of a site", stored.value())).transpose()?;
+    let found = stored
+        .map(|stored| decode("the feeds of a site", stored.value()))
+        .transpose()?;
     Ok(found.unwrap_or_default())
 }

@@ -1,4 +1,5 @@
-//! Subscriptions in the file: found by number, by topic and address, and by feed; not what they mean.
+//! Subscriptions in the file: found by number, by topic and address, and by feed; not what they
+//! mean.
 
 use super::{
     rows::known_feed,
@@ -28,13 +29,18 @@ pub(super) fn subscription(
     source: &impl TableSource,
     no: SubscriptionNo,
 ) -> Result<Option<(Subscription, Progress)>, StoreError> {
-    let Some(terms) = terms(source, no)? else { return Ok(None) };
+    let Some(terms) = terms(source, no)? else {
+        return Ok(None);
+    };
     let missing = || damaged(&format!("subscription {no}"), "has no position");
     Ok(Some((terms, progress(source, no)?.ok_or_else(missing)?)))
 }
 
 /// The terms of a subscription.
-fn terms(source: &impl TableSource, no: SubscriptionNo) -> Result<Option<Subscription>, StoreError> {
+fn terms(
+    source: &impl TableSource,
+    no: SubscriptionNo,
+) -> Result<Option<Subscription>, StoreError> {
     let stored = source.table(SUBSCRIPTIONS)?;
     let stored = stored.get(&subscription_key(no))?;
     stored.map(|stored| read(no, stored.value())).transpose()
@@ -44,7 +50,9 @@ fn terms(source: &impl TableSource, no: SubscriptionNo) -> Result<Option<Subscri
 fn progress(source: &impl TableSource, no: SubscriptionNo) -> Result<Option<Progress>, StoreError> {
     let stored = source.table(POSITIONS)?;
     let stored = stored.get(&subscription_key(no))?;
-    stored.map(|stored| decode("the position of a subscription", stored.value())).transpose()
+    stored
+        .map(|stored| decode("the position of a subscription", stored.value()))
+        .transpose()
 }
 
 /// The subscription of the target with an address to a topic.
@@ -53,14 +61,23 @@ pub(super) fn find(
     topic: &str,
     address: &str,
 ) -> Result<Option<(Subscription, Progress)>, StoreError> {
-    let Some(no) = number(source, topic, address)? else { return Ok(None) };
+    let Some(no) = number(source, topic, address)? else {
+        return Ok(None);
+    };
     let is_it = |found: &Subscription| found.topic == topic && found.target.address() == address;
     let found = subscription(source, no)?.filter(|(found, _)| is_it(found));
-    found.ok_or_else(|| damaged(&format!("subscription {no}"), "is not what its topic leads to")).map(Some)
+    found
+        .ok_or_else(|| {
+            damaged(
+                &format!("subscription {no}"),
+                "is not what its topic leads to",
+            )
+        })
+        .map(Some)
 }
 
-/// The subscriptions after a number, of one feed or of all. One that is damaged is left out, and told: it must not take all
-/// others with it.
+/// The subscriptions after a number, of one feed or of all. One that is damaged is left out, and
+/// told: it must not take all others with it.
 pub(super) fn list(
     source: &impl TableSource,
     feed: Option<FeedNo>,
@@ -73,12 +90,19 @@ pub(super) fn list(
             Some(feed) => numbers_of(source, feed, after, max - listed.len())?,
             None => numbers(source, after, max - listed.len())?,
         };
-        let Some(last) = numbers.last().copied() else { break };
+        let Some(last) = numbers.last().copied() else {
+            break;
+        };
         after = Some(last);
         for no in numbers {
             let found = subscription(source, no).and_then(|found| {
                 let found = found.filter(|(found, _)| feed.is_none_or(|feed| found.feed() == feed));
-                found.ok_or_else(|| damaged(&format!("subscription {no}"), "is not what its feed leads to"))
+                found.ok_or_else(|| {
+                    damaged(
+                        &format!("subscription {no}"),
+                        "is not what its feed leads to",
+                    )
+                })
             });
             match found {
                 Ok(found) => listed.push(found),
@@ -101,9 +125,11 @@ pub(super) fn end_all(writing: &mut Writing<'_>, feed: FeedNo) -> Result<(), Sto
                 let (tx, key) = (writing.change(), subscription_key(no));
                 tx.edit(SUBSCRIPTIONS)?.remove(&key)?;
                 tx.edit(POSITIONS)?.remove(&key)?;
-                tx.edit(FEED_SUBSCRIPTIONS)?.remove(&feed_subscription_key(feed, no))?;
+                tx.edit(FEED_SUBSCRIPTIONS)?
+                    .remove(&feed_subscription_key(feed, no))?;
                 // Its topic is not known any more.
-                tx.edit(SUBSCRIPTION_KEYS)?.retain(|leads_to| leads_to != key.as_slice())?;
+                tx.edit(SUBSCRIPTION_KEYS)?
+                    .retain(|leads_to| leads_to != key.as_slice())?;
             }
             ended => drop(ended?),
         }
@@ -119,8 +145,11 @@ fn numbers(
     let after = after.map(subscription_key);
     let after = after.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
     let table = source.table(SUBSCRIPTIONS)?;
-    let rows = table.range_unchecked::<&SubscriptionKey>((after, Bound::Unbounded))?.take(max);
-    rows.map(|row| Ok(subscription_of(row?.0.value()))).collect()
+    let rows = table
+        .range_unchecked::<&SubscriptionKey>((after, Bound::Unbounded))?
+        .take(max);
+    rows.map(|row| Ok(subscription_of(row?.0.value())))
+        .collect()
 }
 
 fn numbers_of(
@@ -130,16 +159,29 @@ fn numbers_of(
     max: usize,
 ) -> Result<Vec<SubscriptionNo>, StoreError> {
     let first = after.map_or(SubscriptionNo(0), |after| after);
-    let (first, last) =
-        (feed_subscription_key(feed, first), feed_subscription_key(feed, SubscriptionNo(u64::MAX)));
-    let first = if after.is_some() { Bound::Excluded(&first) } else { Bound::Included(&first) };
+    let (first, last) = (
+        feed_subscription_key(feed, first),
+        feed_subscription_key(feed, SubscriptionNo(u64::MAX)),
+    );
+    let first = if after.is_some() {
+        Bound::Excluded(&first)
+    } else {
+        Bound::Included(&first)
+    };
     let table = source.table(FEED_SUBSCRIPTIONS)?;
-    let rows = table.range_unchecked::<&FeedSubscriptionKey>((first, Bound::Included(&last)))?.take(max);
-    rows.map(|row| Ok(subscription_of(row?.0.value()))).collect()
+    let rows = table
+        .range_unchecked::<&FeedSubscriptionKey>((first, Bound::Included(&last)))?
+        .take(max);
+    rows.map(|row| Ok(subscription_of(row?.0.value())))
+        .collect()
 }
 
 /// The number of readers behind the subscriptions to a feed whose deliveries are due at this time.
-pub(super) fn count_active(source: &impl TableSource, feed: FeedNo, now: Stamp) -> Result<usize, StoreError> {
+pub(super) fn count_active(
+    source: &impl TableSource,
+    feed: FeedNo,
+    now: Stamp,
+) -> Result<usize, StoreError> {
     let mut active = 0;
     for no in numbers_of(source, feed, None, usize::MAX)? {
         if terms(source, no)?.is_some_and(|terms| terms.is_active(now)) {
@@ -159,15 +201,20 @@ pub(super) fn subscribe(
     if let Some(no) = number(source, &new.topic, new.target.address())? {
         return Err(StoreError::Subscribed(no));
     }
-    let subscription = new.clone().numbered(SubscriptionNo(last_number(source)? + 1));
+    let subscription = new
+        .clone()
+        .numbered(SubscriptionNo(last_number(source)? + 1));
     let no = subscription.no;
     let tx = writing.change();
-    tx.edit(META)?.insert(LAST_SUBSCRIPTION_KEY, &encode(&no.0)?)?;
+    tx.edit(META)?
+        .insert(LAST_SUBSCRIPTION_KEY, &encode(&no.0)?)?;
     write(tx, &subscription)?;
     write_progress(tx, no, &Progress::default())?;
     let key = topic_key(&subscription.topic, subscription.target.address());
-    tx.edit(SUBSCRIPTION_KEYS)?.insert(&key, &subscription_key(no))?;
-    tx.edit(FEED_SUBSCRIPTIONS)?.insert(&feed_subscription_key(subscription.feed(), no), &[])?;
+    tx.edit(SUBSCRIPTION_KEYS)?
+        .insert(&key, &subscription_key(no))?;
+    tx.edit(FEED_SUBSCRIPTIONS)?
+        .insert(&feed_subscription_key(subscription.feed(), no), &[])?;
     Ok(subscription)
 }
 
@@ -195,12 +242,16 @@ pub(super) fn change(
 
 /// Ends a subscription.
 pub(super) fn end(writing: &mut Writing<'_>, no: SubscriptionNo) -> Result<bool, StoreError> {
-    let Some(stored) = terms(writing.look(), no)? else { return Ok(false) };
+    let Some(stored) = terms(writing.look(), no)? else {
+        return Ok(false);
+    };
     let tx = writing.change();
     tx.edit(SUBSCRIPTIONS)?.remove(&subscription_key(no))?;
     tx.edit(POSITIONS)?.remove(&subscription_key(no))?;
-    tx.edit(SUBSCRIPTION_KEYS)?.remove(&topic_key(&stored.topic, stored.target.address()))?;
-    tx.edit(FEED_SUBSCRIPTIONS)?.remove(&feed_subscription_key(stored.feed(), no))?;
+    tx.edit(SUBSCRIPTION_KEYS)?
+        .remove(&topic_key(&stored.topic, stored.target.address()))?;
+    tx.edit(FEED_SUBSCRIPTIONS)?
+        .remove(&feed_subscription_key(stored.feed(), no))?;
     Ok(true)
 }
 
@@ -213,8 +264,11 @@ pub(super) fn acknowledge(
     for acknowledged in acknowledged {
         let no = acknowledged.subscription;
         let stored = progress(writing.look(), no)?;
-        let advanced =
-            |mut progress: Progress| progress.acknowledge(acknowledged.clone()).then_some(progress);
+        let advanced = |mut progress: Progress| {
+            progress
+                .acknowledge(acknowledged.clone())
+                .then_some(progress)
+        };
         let changed = stored.and_then(advanced);
         if let Some(progress) = &changed {
             write_progress(writing.change(), no, progress)?;
@@ -231,7 +285,10 @@ pub(super) fn save_attempts(
 ) -> Result<(), StoreError> {
     for (no, attempts) in attempts {
         if let Some(stored) = progress(writing.look(), *no)? {
-            let changed = Progress { attempts: attempts.clone(), ..stored };
+            let changed = Progress {
+                attempts: attempts.clone(),
+                ..stored
+            };
             write_progress(writing.change(), *no, &changed)?;
         }
     }
@@ -244,28 +301,41 @@ fn number(
     address: &str,
 ) -> Result<Option<SubscriptionNo>, StoreError> {
     let keys = source.table(SUBSCRIPTION_KEYS)?;
-    Ok(keys.get(&topic_key(topic, address))?.map(|no| subscription_of(no.value())))
+    Ok(keys
+        .get(&topic_key(topic, address))?
+        .map(|no| subscription_of(no.value())))
 }
 
 fn last_number(source: &impl TableSource) -> Result<u64, StoreError> {
     let meta = source.table(META)?;
-    meta.get(LAST_SUBSCRIPTION_KEY)?
-        .map_or(Ok(0), |last| decode("the last subscription's number", last.value()))
+    meta.get(LAST_SUBSCRIPTION_KEY)?.map_or(Ok(0), |last| {
+        decode("the last subscription's number", last.value())
+    })
 }
 
 fn read(no: SubscriptionNo, bytes: &[u8]) -> Result<Subscription, StoreError> {
     let what = format!("subscription {no}");
     let subscription: Subscription = decode(&what, bytes)?;
-    if subscription.no == no { Ok(subscription) } else { Err(damaged(&what, "says that it is another one")) }
+    if subscription.no == no {
+        Ok(subscription)
+    } else {
+        Err(damaged(&what, "says that it is another one"))
+    }
 }
 
 fn write(tx: &WriteTransaction, subscription: &Subscription) -> Result<(), StoreError> {
     let key = subscription_key(subscription.no);
-    tx.edit(SUBSCRIPTIONS)?.insert(&key, &encode(subscription)?)?;
+    tx.edit(SUBSCRIPTIONS)?
+        .insert(&key, &encode(subscription)?)?;
     Ok(())
 }
 
-fn write_progress(tx: &WriteTransaction, no: SubscriptionNo, progress: &Progress) -> Result<(), StoreError> {
-    tx.edit(POSITIONS)?.insert(&subscription_key(no), &encode(progress)?)?;
+fn write_progress(
+    tx: &WriteTransaction,
+    no: SubscriptionNo,
+    progress: &Progress,
+) -> Result<(), StoreError> {
+    tx.edit(POSITIONS)?
+        .insert(&subscription_key(no), &encode(progress)?)?;
     Ok(())
 }

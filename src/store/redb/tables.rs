@@ -1,8 +1,9 @@
 //! The tables of schema 1, their keys, and what a key says; not what their values hold.
 //!
-//! Numbers in keys are big-endian, so that the order of the bytes is the order of the things. Rows that only point
-//! (names, ids, keys, ...) have values of a fixed width; everything else is written by [`stored`](crate::store::stored).
-//! A checksum ends every value (see [`sealed`](super::sealed)).
+//! Numbers in keys are big-endian, so that the order of the bytes is the order of the things. Rows
+//! that only point (names, ids, keys, ...) have values of a fixed width; everything else is written
+//! by [`stored`](crate::store::stored). A checksum ends every value (see
+//! [`sealed`](super::sealed)).
 
 use super::sealed::{Coded, Sealed, SealedTable};
 use crate::{
@@ -18,10 +19,13 @@ use crate::{
     },
     store::{StoreError, SubscriptionNo, stored::damaged},
 };
-use redb::{Key, ReadOnlyTable, ReadTransaction, ReadableTable, Table, TableDefinition, WriteTransaction};
+use redb::{
+    Key, ReadOnlyTable, ReadTransaction, ReadableTable, Table, TableDefinition, WriteTransaction,
+};
 use sha2::{Digest as _, Sha256};
 
-/// The schema of which this file speaks. An older one is migrated in [`file`](super::file), a newer one refused.
+/// The schema of which this file speaks. An older one is migrated in [`file`](super::file), a newer
+/// one refused.
 pub(super) const SCHEMA: u32 = 1;
 
 pub(super) type FeedKey = [u8; 4];
@@ -67,11 +71,13 @@ pub(super) const ITEMS: SealedTable<&'static StampKey> = SealedTable::new("items
 pub(super) const IDS: SealedTable<&'static IdKey> = SealedTable::new("ids");
 /// (feed, first T) to T.
 pub(super) const CREATED: SealedTable<&'static StampKey> = SealedTable::new("created");
-/// (feed, date of publication, first T) to T: the items by the publisher's dates, of which several may share one.
+/// (feed, date of publication, first T) to T: the items by the publisher's dates, of which several
+/// may share one.
 pub(super) const PUBLISHED: SealedTable<&'static PublishedKey> = SealedTable::new("listed");
 /// (feed, number) to a segment of the index of a long feed; the last one is open.
 pub(super) const SEGMENTS: SealedTable<&'static SegmentKey> = SealedTable::new("segments");
-/// (feed, segment, term) to the lists of that term and those behind it (see [`postings`](super::word_index::postings)).
+/// (feed, segment, term) to the lists of that term and those behind it (see
+/// [`postings`](super::word_index::postings)).
 pub(super) const TERMS: SealedTable<&'static TermKey> = SealedTable::new("terms");
 /// (feed, hash of any key ever seen) to the item's id.
 pub(super) const KEYS: SealedTable<&'static HashKey> = SealedTable::new("keys");
@@ -248,12 +254,19 @@ pub(super) fn feed_key(feed: FeedNo) -> FeedKey {
 
 /// The feed at the beginning of a key, or in a value.
 pub(super) fn feed_of(bytes: &[u8]) -> FeedNo {
-    FeedNo(bytes.first_chunk().map_or(0, |head| u32::from_be_bytes(*head)))
+    FeedNo(
+        bytes
+            .first_chunk()
+            .map_or(0, |head| u32::from_be_bytes(*head)),
+    )
 }
 
 /// The id in a value.
 pub(super) fn item_id_of(bytes: &[u8]) -> Result<ItemId, StoreError> {
-    bytes.try_into().map(ItemId).map_err(|_| damaged("an id", "has another length than ids have"))
+    bytes
+        .try_into()
+        .map(ItemId)
+        .map_err(|_| damaged("an id", "has another length than ids have"))
 }
 
 pub(super) fn stamp_key(feed: FeedNo, stamp: Stamp) -> StampKey {
@@ -269,15 +282,26 @@ pub(super) fn stamp_value(stamp: Stamp) -> [u8; 8] {
     stamp.micros().to_be_bytes()
 }
 
-/// A pause: its beginning, where it is known, then its end, so that a reader of the end alone finds it where it was.
+/// A pause: its beginning, where it is known, then its end, so that a reader of the end alone finds
+/// it where it was.
 pub(super) fn pause_value(pause: Pause) -> Vec<u8> {
     let since = pause.since.map(stamp_value);
-    [since.as_ref().map_or(&[][..], <[u8; 8]>::as_slice), &stamp_value(pause.until)].concat()
+    [
+        since.as_ref().map_or(&[][..], <[u8; 8]>::as_slice),
+        &stamp_value(pause.until),
+    ]
+    .concat()
 }
 
 pub(super) fn pause_of(value: &[u8]) -> Pause {
-    let since = value.split_last_chunk::<8>().map(|(since, _)| since).filter(|since| !since.is_empty());
-    Pause { until: stamp_of(value), since: since.map(stamp_of) }
+    let since = value
+        .split_last_chunk::<8>()
+        .map(|(since, _)| since)
+        .filter(|since| !since.is_empty());
+    Pause {
+        until: stamp_of(value),
+        since: since.map(stamp_of),
+    }
 }
 
 pub(super) fn published_key(feed: FeedNo, listed: Moment, created: Stamp) -> PublishedKey {
@@ -377,7 +401,12 @@ pub(super) fn subscription_of(key: &[u8]) -> SubscriptionNo {
 }
 
 pub(super) fn topic_key(topic: &str, address: &str) -> [u8; 32] {
-    Sha256::new().chain_update(topic).chain_update(b"\n").chain_update(address).finalize().into()
+    Sha256::new()
+        .chain_update(topic)
+        .chain_update(b"\n")
+        .chain_update(address)
+        .finalize()
+        .into()
 }
 
 /// Two parts of a key. Their lengths add up by the types of the functions above.

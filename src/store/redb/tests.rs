@@ -1,13 +1,14 @@
-//! Behaviour of the file alone: refusals on opening, group commit, a full queue; a failing disk and damage are in modules of
-//! their own, the rest is conformance.
+//! Behaviour of the file alone: refusals on opening, group commit, a full queue; a failing disk and
+//! damage are in modules of their own, the rest is conformance.
 
 use super::{
     Config, Redb,
     file::{self, StoreFile},
     open_file::{Astray, FileOpener, OpenDatabase, OpenFile},
     tables::{
-        BARE_META, CREATED, FEEDS, IDS, ITEMS, META, POLLS, SUBSCRIPTION_KEYS, SUBSCRIPTIONS, TableEdit as _,
-        feed_key, id_key, make_all, stamp_key, stamp_value, subscription_key, topic_key,
+        BARE_META, CREATED, FEEDS, IDS, ITEMS, META, POLLS, SUBSCRIPTION_KEYS, SUBSCRIPTIONS,
+        TableEdit as _, feed_key, id_key, make_all, stamp_key, stamp_value, subscription_key,
+        topic_key,
     },
     watched_backend::WatchedBackend,
     writer::QUEUE_JOBS_MAX,
@@ -67,14 +68,40 @@ async fn the_file_holds_nothing_of_an_item_that_was_forgotten_and_serves_on() {
     rig.change(feed, vec![edit(1, words)]).await.unwrap();
     let holds = || memchr::memmem::find(&std::fs::read(&path).unwrap(), words.as_bytes()).is_some();
     assert!(holds());
-    let Change::Delete(delete) = delete(1) else { unreachable!("a deletion") };
-    rig.change(feed, vec![Change::Delete(Delete { reason: Reason::Forgotten, ..delete })]).await.unwrap();
+    let Change::Delete(delete) = delete(1) else {
+        unreachable!("a deletion")
+    };
+    rig.change(
+        feed,
+        vec![Change::Delete(Delete {
+            reason: Reason::Forgotten,
+            ..delete
+        })],
+    )
+    .await
+    .unwrap();
     assert!(!holds());
     rig.change(feed, vec![edit(2, "later")]).await.unwrap();
     assert_eq!(rig.condition(), StoreCondition::Sound);
     let again = rig.reopen();
-    assert!(again.item(feed, id(1)).await.unwrap().unwrap().content.is_forgotten());
-    assert!(again.item(feed, id(2)).await.unwrap().unwrap().entry().is_some());
+    assert!(
+        again
+            .item(feed, id(1))
+            .await
+            .unwrap()
+            .unwrap()
+            .content
+            .is_forgotten()
+    );
+    assert!(
+        again
+            .item(feed, id(2))
+            .await
+            .unwrap()
+            .unwrap()
+            .entry()
+            .is_some()
+    );
 }
 
 fn reopen(path: &Path) -> Result<Redb, StoreError> {
@@ -97,14 +124,24 @@ fn what_is_no_store_is_refused_and_left_as_it_is() {
         std::fs::write(&path, content).unwrap();
         let error = reopen(&path).err().unwrap();
         assert!(matches!(error, StoreError::Schema(_)), "{error:?}");
-        assert!(error.to_string().contains("store.redb is no everfeed store"), "{error}");
+        assert!(
+            error
+                .to_string()
+                .contains("store.redb is no everfeed store"),
+            "{error}"
+        );
         assert_eq!(std::fs::read(&path).unwrap(), content);
     };
     refused(b"hello");
     refused(&[b'x'; 100_000]);
     std::fs::remove_file(&path).unwrap();
-    let missing = reopen(&folder.path().join("no/such/folder.redb")).err().unwrap();
-    assert!(missing.to_string().contains("no/such/folder.redb"), "{missing}");
+    let missing = reopen(&folder.path().join("no/such/folder.redb"))
+        .err()
+        .unwrap();
+    assert!(
+        missing.to_string().contains("no/such/folder.redb"),
+        "{missing}"
+    );
 }
 
 #[test]
@@ -113,10 +150,14 @@ fn a_redb_file_of_somebody_else_is_refused() {
     let path = folder.path().join("other.redb");
     let table: TableDefinition<'_, u8, u8> = TableDefinition::new("theirs");
     tamper(&path, |tx| drop(tx.open_table(table).unwrap()));
-    assert!(matches!(reopen(&path), Err(StoreError::Schema(text)) if text.contains("no everfeed store")));
+    assert!(
+        matches!(reopen(&path), Err(StoreError::Schema(text)) if text.contains("no everfeed store"))
+    );
     let table: TableDefinition<'_, u8, u8> = TableDefinition::new("meta");
     tamper(&path, |tx| drop(tx.open_table(table).unwrap()));
-    assert!(matches!(reopen(&path), Err(StoreError::Schema(text)) if text.contains("no everfeed store")));
+    assert!(
+        matches!(reopen(&path), Err(StoreError::Schema(text)) if text.contains("no everfeed store"))
+    );
 }
 
 #[test]
@@ -125,11 +166,19 @@ fn a_file_of_a_newer_everfeed_is_refused_with_both_versions() {
     let path = folder.path().join("store.redb");
     drop(reopen(&path).unwrap());
     tamper(&path, |tx| {
-        tx.open_table(BARE_META).unwrap().insert("schema", 2_u32.to_be_bytes().as_slice()).unwrap();
+        tx.open_table(BARE_META)
+            .unwrap()
+            .insert("schema", 2_u32.to_be_bytes().as_slice())
+            .unwrap();
     });
     let error = reopen(&path).err().unwrap();
     assert!(matches!(error, StoreError::Schema(_)), "{error:?}");
-    assert!(error.to_string().contains("its schema is 2, and this one reads up to 1"), "{error}");
+    assert!(
+        error
+            .to_string()
+            .contains("its schema is 2, and this one reads up to 1"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -138,7 +187,10 @@ fn a_file_that_is_open_already_is_refused() {
     let path = folder.path().join("store.redb");
     let held = reopen(&path).unwrap();
     let error = reopen(&path).err().unwrap();
-    assert!(error.to_string().contains("is open in another process"), "{error}");
+    assert!(
+        error.to_string().contains("is open in another process"),
+        "{error}"
+    );
     drop(held);
     reopen(&path).unwrap();
 }
@@ -150,10 +202,20 @@ fn an_empty_file_becomes_a_store_and_nothing_is_left_beside_a_new_one() {
     std::fs::write(&path, b"").unwrap();
     drop(reopen(&path).unwrap());
     drop(reopen(&folder.path().join("new.redb")).unwrap());
-    let mut names: Vec<_> =
-        std::fs::read_dir(folder.path()).unwrap().map(|file| file.unwrap().file_name()).collect();
+    let mut names: Vec<_> = std::fs::read_dir(folder.path())
+        .unwrap()
+        .map(|file| file.unwrap().file_name())
+        .collect();
     names.sort();
-    assert_eq!(names, ["new.redb", "new.redb.made", "touched.redb", "touched.redb.made"]);
+    assert_eq!(
+        names,
+        [
+            "new.redb",
+            "new.redb.made",
+            "touched.redb",
+            "touched.redb.made"
+        ]
+    );
 }
 
 #[test]
@@ -166,7 +228,10 @@ fn a_store_that_was_made_is_not_replaced_in_silence() {
     };
     drop(reopen(&path).unwrap());
     drop(reopen(&path).unwrap());
-    for spoil in [|path: &Path| std::fs::remove_file(path), |path: &Path| std::fs::write(path, b"")] {
+    for spoil in [
+        |path: &Path| std::fs::remove_file(path),
+        |path: &Path| std::fs::write(path, b""),
+    ] {
         spoil(&path).unwrap();
         let refused = reopen(&path).err().unwrap();
         assert!(matches!(refused, StoreError::Missing(_)), "{refused:?}");
@@ -190,10 +255,15 @@ fn only_its_owner_may_read_a_new_file() {
     assert_eq!(mode & 0o077, 0, "{mode:o}");
 }
 
-/// Holds the writer thread in a job until the sender is dropped; the receiver tells when the thread has come to it.
+/// Holds the writer thread in a job until the sender is dropped; the receiver tells when the thread
+/// has come to it.
 fn hold(
     store: &Redb,
-) -> (impl Future<Output = Result<(), StoreError>> + '_, mpsc::Sender<()>, mpsc::Receiver<()>) {
+) -> (
+    impl Future<Output = Result<(), StoreError>> + '_,
+    mpsc::Sender<()>,
+    mpsc::Receiver<()>,
+) {
     let (release, gate) = mpsc::channel::<()>();
     let (arrive, arrived) = mpsc::channel();
     let held = store.writer.run(move |_| {
@@ -218,7 +288,10 @@ async fn a_full_queue_is_busy_and_loses_nothing_that_it_took() {
         assert!(poll_immediate(&mut job).await.is_none());
         waiting.push(job);
     }
-    assert!(matches!(store.accept_clock().await, Err(StoreError::Away(_))));
+    assert!(matches!(
+        store.accept_clock().await,
+        Err(StoreError::Away(_))
+    ));
     drop(release);
     held.await.unwrap();
     for (n, answer) in join_all(waiting).await.into_iter().enumerate() {
@@ -249,14 +322,20 @@ async fn a_job_that_fails_halfway_is_undone_and_the_others_of_its_group_are_not(
     assert!(poll_immediate(&mut after).await.is_none());
     drop(release);
     held.await.unwrap();
-    assert_eq!(before.await.unwrap().stamped, [(id(1), START)], "done again from the same state");
+    assert_eq!(
+        before.await.unwrap().stamped,
+        [(id(1), START)],
+        "done again from the same state"
+    );
     assert!(matches!(broken.await, Err(StoreError::Damaged(text)) if text == "on purpose"));
     assert_eq!(after.await.unwrap().no, FeedNo(2));
     drop(store);
     let again = reopen(&path).unwrap();
     assert_eq!(again.feeds(None, 9).await.unwrap().len(), 2);
     drop(again);
-    tamper(&path, |tx| assert!(tx.edit(META).unwrap().get("half").unwrap().is_none()));
+    tamper(&path, |tx| {
+        assert!(tx.edit(META).unwrap().get("half").unwrap().is_none())
+    });
 }
 
 #[tokio::test]
@@ -273,7 +352,10 @@ async fn whoever_stops_waiting_has_still_written() {
 #[test]
 fn the_configuration_has_defaults_and_refuses_what_it_does_not_know() {
     let config: Config = toml::from_str("path = \"/var/lib/everfeed.redb\"").unwrap();
-    assert_eq!((config.path.to_str(), config.cache_bytes), (Some("/var/lib/everfeed.redb"), 128 << 20));
+    assert_eq!(
+        (config.path.to_str(), config.cache_bytes),
+        (Some("/var/lib/everfeed.redb"), 128 << 20)
+    );
     assert!(toml::from_str::<Config>("cache_mib = 128").is_err());
 }
 
@@ -300,8 +382,14 @@ async fn a_store_that_is_looked_at_is_neither_made_nor_changed() {
 
 #[test]
 fn every_table_is_made_at_once() {
-    let database = Builder::new().create_with_backend(InMemoryBackend::new()).unwrap();
+    let database = Builder::new()
+        .create_with_backend(InMemoryBackend::new())
+        .unwrap();
     let tx = database.begin_write().unwrap();
     make_all(&tx).unwrap();
-    assert_eq!(tx.list_tables().unwrap().count(), 31, "one for each definition");
+    assert_eq!(
+        tx.list_tables().unwrap().count(),
+        31,
+        "one for each definition"
+    );
 }

@@ -1,5 +1,5 @@
-//! Reads a whole file and tells what in it is damaged: its pages, the values in them, and rows that contradict each other.
-//! Nothing is mended and nothing is written.
+//! Reads a whole file and tells what in it is damaged: its pages, the values in them, and rows that
+//! contradict each other. Nothing is mended and nothing is written.
 
 use super::{
     accounts::{LAST_TOKEN_KEY, LAST_USER_KEY},
@@ -10,12 +10,12 @@ use super::{
     sealed::{Coded, Sealed, SealedTable, unseal},
     subscriptions::LAST_SUBSCRIPTION_KEY,
     tables::{
-        CREATED, DOCUMENTS, EVIDENCE, FEED_NAMES, FEED_SUBSCRIPTIONS, FEEDS, FOUND_FEEDS, GROUP_POSTS,
-        GROUPS, HOLDINGS, HOSTS, IDS, ITEMS, KEYS, LEASES, MEMBERSHIPS, META, OBSERVATIONS, POLLS, POSITIONS,
-        PUBLISHED, SEGMENTS, STAGING, SUBSCRIPTION_KEYS, SUBSCRIPTIONS, StampKey, TERMS, TOKENS,
-        TableSource as _, USERS, WALKS, WINDOWS, WITNESSES, feed_key, feed_of, holding_key, id_key,
-        item_id_of, listed_of, snapshot_table, stamp_key, stamp_of, subscription_key, subscription_of,
-        term_of,
+        CREATED, DOCUMENTS, EVIDENCE, FEED_NAMES, FEED_SUBSCRIPTIONS, FEEDS, FOUND_FEEDS,
+        GROUP_POSTS, GROUPS, HOLDINGS, HOSTS, IDS, ITEMS, KEYS, LEASES, MEMBERSHIPS, META,
+        OBSERVATIONS, POLLS, POSITIONS, PUBLISHED, SEGMENTS, STAGING, SUBSCRIPTION_KEYS,
+        SUBSCRIPTIONS, StampKey, TERMS, TOKENS, TableSource as _, USERS, WALKS, WINDOWS, WITNESSES,
+        feed_key, feed_of, holding_key, id_key, item_id_of, listed_of, snapshot_table, stamp_key,
+        stamp_of, subscription_key, subscription_of, term_of,
     },
     word_index::{Segment, postings},
     writer::CLOCK_KEY,
@@ -90,8 +90,8 @@ impl VerifyReport {
     }
 }
 
-/// Reads the whole file at `path`, which no process may have open. An error means that it could not be looked at; what is
-/// damaged stands in the report. Blocks.
+/// Reads the whole file at `path`, which no process may have open. An error means that it could not
+/// be looked at; what is damaged stands in the report. Blocks.
 pub fn verify(path: &Path) -> Result<VerifyReport, StoreError> {
     let mut report = VerifyReport::default();
     if pages(path, &mut report)? {
@@ -103,15 +103,21 @@ pub fn verify(path: &Path) -> Result<VerifyReport, StoreError> {
 fn open(path: &Path) -> Result<Database, StoreError> {
     let failed = |error: std::io::Error| StoreError::Failed(format!("{}: {error}", path.display()));
     // Open for writing, because only then it can be locked against a process that writes.
-    let file = OpenOptions::new().read(true).write(true).open(path).map_err(failed)?;
-    let overlay =
-        Overlay::new(FileBackend::new(file).map_err(|error| refusal(path, error))?).map_err(failed)?;
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(path)
+        .map_err(failed)?;
+    let overlay = Overlay::new(FileBackend::new(file).map_err(|error| refusal(path, error))?)
+        .map_err(failed)?;
     if overlay_is_empty(&overlay) {
         return Err(StoreError::Schema(format!("{} is empty", path.display())));
     }
     let mut builder = Builder::new();
     builder.set_cache_size(CACHE_BYTES);
-    builder.create_with_backend(overlay).map_err(|error| refusal(path, error))
+    builder
+        .create_with_backend(overlay)
+        .map_err(|error| refusal(path, error))
 }
 
 fn overlay_is_empty(overlay: &Overlay) -> bool {
@@ -154,7 +160,8 @@ fn values(path: &Path, report: &mut VerifyReport) -> Result<(), StoreError> {
             return Ok(());
         }
     };
-    // As when it is served: in memory, a store of an earlier everfeed gets the tables that it has not.
+    // As when it is served: in memory, a store of an earlier everfeed gets the tables that it has
+    // not.
     match guarded(|| check_schema(path, &database)) {
         Ok(Ok(())) => {}
         // Of another schema, and sound as far as that can be told.
@@ -182,8 +189,16 @@ fn kind<T: StoredKind>(value: &[u8]) -> Result<(), StoreError> {
 
 /// A value of so many bytes, or of a multiple of them.
 fn wide(value: &[u8], bytes: usize, is_list: bool) -> Result<(), StoreError> {
-    let fits = if is_list { value.len().is_multiple_of(bytes) } else { value.len() == bytes };
-    if fits { Ok(()) } else { Err(damaged("a row", &format!("holds {} bytes", value.len()))) }
+    let fits = if is_list {
+        value.len().is_multiple_of(bytes)
+    } else {
+        value.len() == bytes
+    };
+    if fits {
+        Ok(())
+    } else {
+        Err(damaged("a row", &format!("holds {} bytes", value.len())))
+    }
 }
 
 fn kinds(snapshot: &ReadTransaction, report: &mut VerifyReport) {
@@ -199,38 +214,76 @@ fn kinds(snapshot: &ReadTransaction, report: &mut VerifyReport) {
         }
         _ => Ok(()),
     });
-    table.read(FEED_NAMES, "names of feeds", |_, value| wide(value, 4, false));
+    table.read(FEED_NAMES, "names of feeds", |_, value| {
+        wide(value, 4, false)
+    });
     table.read(FEEDS, "feeds", |_, value| kind::<FeedRecord>(value));
-    table.read(ITEMS, "items", |key, value| decode_item(stamp_of(key), value).map(drop));
+    table.read(ITEMS, "items", |key, value| {
+        decode_item(stamp_of(key), value).map(drop)
+    });
     table.read(IDS, "ids of items", |_, value| wide(value, 8, false));
-    table.read(CREATED, "times of creation", |_, value| wide(value, 8, false));
-    table.read(PUBLISHED, "dates of publication", |_, value| wide(value, 8, false));
-    table.read(SEGMENTS, "segments of the word index", |_, value| Segment::of_row(value).map(drop));
+    table.read(CREATED, "times of creation", |_, value| {
+        wide(value, 8, false)
+    });
+    table.read(PUBLISHED, "dates of publication", |_, value| {
+        wide(value, 8, false)
+    });
+    table.read(SEGMENTS, "segments of the word index", |_, value| {
+        Segment::of_row(value).map(drop)
+    });
     table.read(TERMS, "words of items", |key, value| match key.try_into() {
         Ok(key) => postings::check(term_of(key), value),
         Err(_) => wide(key, 12, false),
     });
     table.read(KEYS, "keys of entries", |_, value| wide(value, 10, false));
-    table.read(WITNESSES, "witnesses of entries", |_, value| wide(value, 10, true));
+    table.read(WITNESSES, "witnesses of entries", |_, value| {
+        wide(value, 10, true)
+    });
     table.read(WINDOWS, "windows", |_, value| kind::<WindowState>(value));
     table.read(POLLS, "poll states", |_, value| kind::<PollState>(value));
-    table.read(EVIDENCE, "evidence of tombstones", |_, value| kind::<Evidence>(value));
-    table.read(WALKS, "archive walks", |_, value| kind::<ArchiveWalk>(value));
-    table.read(STAGING, "staged pages", |_, value| kind::<StagedPage>(value));
-    table.read(OBSERVATIONS, "observations", |_, value| kind::<ObservationRecord>(value));
-    table.read(SUBSCRIPTIONS, "subscriptions", |_, value| kind::<Subscription>(value));
-    table.read(POSITIONS, "positions of subscriptions", |_, value| kind::<Progress>(value));
-    table.read(SUBSCRIPTION_KEYS, "topics of subscriptions", |_, value| wide(value, 8, false));
-    table.read(FEED_SUBSCRIPTIONS, "subscriptions by feed", |_, value| wide(value, 0, false));
+    table.read(EVIDENCE, "evidence of tombstones", |_, value| {
+        kind::<Evidence>(value)
+    });
+    table.read(WALKS, "archive walks", |_, value| {
+        kind::<ArchiveWalk>(value)
+    });
+    table.read(STAGING, "staged pages", |_, value| {
+        kind::<StagedPage>(value)
+    });
+    table.read(OBSERVATIONS, "observations", |_, value| {
+        kind::<ObservationRecord>(value)
+    });
+    table.read(SUBSCRIPTIONS, "subscriptions", |_, value| {
+        kind::<Subscription>(value)
+    });
+    table.read(POSITIONS, "positions of subscriptions", |_, value| {
+        kind::<Progress>(value)
+    });
+    table.read(SUBSCRIPTION_KEYS, "topics of subscriptions", |_, value| {
+        wide(value, 8, false)
+    });
+    table.read(FEED_SUBSCRIPTIONS, "subscriptions by feed", |_, value| {
+        wide(value, 0, false)
+    });
     table.read(LEASES, "leases", |_, value| kind::<FeedLease>(value));
     table.read(USERS, "users", |_, value| kind::<User>(value));
     table.read(TOKENS, "tokens", |_, value| kind::<AccessToken>(value));
-    table.read(DOCUMENTS, "documents", |_, value| kind::<LegacyDocument>(value));
-    table.read(FOUND_FEEDS, "feeds of sites", |_, value| kind::<FoundFeeds>(value));
+    table.read(DOCUMENTS, "documents", |_, value| {
+        kind::<LegacyDocument>(value)
+    });
+    table.read(FOUND_FEEDS, "feeds of sites", |_, value| {
+        kind::<FoundFeeds>(value)
+    });
     table.read(GROUPS, "groups", |_, value| kind::<GroupRecord>(value));
-    table.read(GROUP_POSTS, "posts of groups", |_, value| kind::<GroupPost>(value));
-    table.read(HOLDINGS, "items in groups", |_, value| wide(value, 10, false));
-    table.read(MEMBERSHIPS, "members of groups", |_, value| wide(value, 0, false));
+    table.read(GROUP_POSTS, "posts of groups", |_, value| {
+        kind::<GroupPost>(value)
+    });
+    table.read(HOLDINGS, "items in groups", |_, value| {
+        wide(value, 10, false)
+    });
+    table.read(MEMBERSHIPS, "members of groups", |_, value| {
+        wide(value, 0, false)
+    });
     table.read(HOSTS, "pauses of hosts", |_, value| {
         // Those of an earlier everfeed have no beginning.
         wide(value, 8, false).or_else(|_| wide(value, 16, false))
@@ -250,7 +303,11 @@ impl Tables<'_> {
         name: &'static str,
         check: impl Fn(&[u8], &[u8]) -> Result<(), StoreError>,
     ) {
-        let mut found = VerifiedKind { name, values: 0, damaged: 0 };
+        let mut found = VerifiedKind {
+            name,
+            values: 0,
+            damaged: 0,
+        };
         let walked = guarded(|| -> Result<(), StoreError> {
             let opened = self.snapshot.open_table(table.definition())?;
             for row in opened.range::<K::SelfType<'_>>(..)? {
@@ -258,7 +315,8 @@ impl Tables<'_> {
                 found.values += 1;
                 let key_value = key.value();
                 let key = K::as_bytes(&key_value);
-                let is_bare = table.name() == META.name() && key.as_ref() == BARE_SCHEMA_KEY.as_bytes();
+                let is_bare =
+                    table.name() == META.name() && key.as_ref() == BARE_SCHEMA_KEY.as_bytes();
                 let checked = if is_bare {
                     wide(stored.value(), 4, false)
                 } else {
@@ -278,7 +336,10 @@ impl Tables<'_> {
             Err(panic) => Some(panic),
         };
         if let Some(why) = broken {
-            self.report.fault(format!("{name}: they cannot be read beyond number {}: {why}", found.values));
+            self.report.fault(format!(
+                "{name}: they cannot be read beyond number {}: {why}",
+                found.values
+            ));
         }
         self.report.kinds.push(found);
     }
@@ -300,14 +361,23 @@ fn pointers(snapshot: &ReadTransaction, report: &mut VerifyReport) -> Result<(),
     for row in items.range_kept::<&[u8; 12]>(..)? {
         // Damaged rows are in the report already.
         let Ok((key, value)) = row else { continue };
-        let Ok(header) = item_header(value.value()) else { continue };
+        let Ok(header) = item_header(value.value()) else {
+            continue;
+        };
         let feed = feed_of(key.value());
         let (total, live) = counted.entry(feed.0).or_default();
         *total += 1;
         *live += u64::from(!header.gone);
-        let t = ids.get(&id_key(feed, header.id)).ok().flatten().map(|t| stamp_of(t.value()));
+        let t = ids
+            .get(&id_key(feed, header.id))
+            .ok()
+            .flatten()
+            .map(|t| stamp_of(t.value()));
         if t != Some(stamp_of(key.value())) {
-            report.fault(format!("item {} of feed {feed} is not found by its id", header.id));
+            report.fault(format!(
+                "item {} of feed {feed} is not found by its id",
+                header.id
+            ));
         }
     }
     for row in ids.range_kept::<&[u8; 14]>(..)? {
@@ -316,7 +386,10 @@ fn pointers(snapshot: &ReadTransaction, report: &mut VerifyReport) -> Result<(),
         at[..4].copy_from_slice(&key.value()[..4]);
         at[4..].copy_from_slice(t.value());
         if !matches!(items.get(&at), Ok(Some(_)) | Err(_)) {
-            report.fault(format!("an id of feed {} leads to no item", feed_of(key.value())));
+            report.fault(format!(
+                "an id of feed {} leads to no item",
+                feed_of(key.value())
+            ));
         }
     }
     for row in snapshot_table(snapshot, CREATED)?.range_kept::<&[u8; 12]>(..)? {
@@ -326,19 +399,25 @@ fn pointers(snapshot: &ReadTransaction, report: &mut VerifyReport) -> Result<(),
         at[4..].copy_from_slice(t.value());
         let found = items.get(&at);
         let is_there = found.as_ref().is_ok_and(|found| {
-            found
-                .as_ref()
-                .is_some_and(|item| item_header(item.value()).is_ok_and(|header| header.created == created))
+            found.as_ref().is_some_and(|item| {
+                item_header(item.value()).is_ok_and(|header| header.created == created)
+            })
         });
         if found.is_ok() && !is_there {
-            report.fault(format!("a time of creation of feed {} leads to no item", feed_of(key.value())));
+            report.fault(format!(
+                "a time of creation of feed {} leads to no item",
+                feed_of(key.value())
+            ));
         }
     }
     publications(snapshot, &items, report)?;
     for row in snapshot_table(snapshot, KEYS)?.range_kept::<&[u8; 20]>(..)? {
         let Ok((key, id)) = row else { continue };
         let feed = feed_of(key.value());
-        if !matches!(ids.get(&id_key(feed, item_id_of(id.value())?)), Ok(Some(_)) | Err(_)) {
+        if !matches!(
+            ids.get(&id_key(feed, item_id_of(id.value())?)),
+            Ok(Some(_)) | Err(_)
+        ) {
             report.fault(format!("a key of feed {feed} leads to no item"));
         }
     }
@@ -354,9 +433,16 @@ fn groups(
     counted: &HashMap<u32, (u64, u64)>,
     report: &mut VerifyReport,
 ) -> Result<(), StoreError> {
-    let (ids, holdings) = (snapshot_table(snapshot, IDS)?, snapshot_table(snapshot, HOLDINGS)?);
+    let (ids, holdings) = (
+        snapshot_table(snapshot, IDS)?,
+        snapshot_table(snapshot, HOLDINGS)?,
+    );
     let is_live = |feed: FeedNo, id: ItemId| {
-        let t = ids.get(&id_key(feed, id)).ok().flatten().map(|t| stamp_of(t.value()))?;
+        let t = ids
+            .get(&id_key(feed, id))
+            .ok()
+            .flatten()
+            .map(|t| stamp_of(t.value()))?;
         let item = items.get(&stamp_key(feed, t)).ok().flatten()?;
         item_header(item.value()).ok().map(|header| !header.gone)
     };
@@ -365,9 +451,13 @@ fn groups(
         let Ok((key, value)) = row else { continue };
         let (group, id) = (feed_of(key.value()), item_id_of(&key.value()[4..])?);
         *posts.entry(group.0).or_default() += 1;
-        let Ok(post) = decode::<GroupPost>("a post", value.value()) else { continue };
+        let Ok(post) = decode::<GroupPost>("a post", value.value()) else {
+            continue;
+        };
         if is_live(group, id) == Some(false) || post.holders.is_empty() {
-            report.fault(format!("post {id} of group {group} is held and is not there"));
+            report.fault(format!(
+                "post {id} of group {group} is held and is not there"
+            ));
         }
         for holder in post.holders {
             let leads = holdings.get(&holding_key(group, holder)).ok().flatten();
@@ -386,7 +476,9 @@ fn groups(
         let (_, live) = counted.get(&group.0).copied().unwrap_or_default();
         let held = posts.get(&group.0).copied().unwrap_or_default();
         if live != held {
-            report.fault(format!("group {group} has {live} living posts, and {held} of them are held"));
+            report.fault(format!(
+                "group {group} has {live} living posts, and {held} of them are held"
+            ));
         }
     }
     Ok(())
@@ -400,12 +492,19 @@ fn publications(
 ) -> Result<(), StoreError> {
     for row in snapshot_table(snapshot, PUBLISHED)?.range_kept::<&[u8; 20]>(..)? {
         let Ok((key, t)) = row else { continue };
-        let (feed, (listed, created), t) =
-            (feed_of(key.value()), listed_of(key.value()), stamp_of(t.value()));
-        let Ok(found) = items.get_kept(&stamp_key(feed, t)) else { continue };
+        let (feed, (listed, created), t) = (
+            feed_of(key.value()),
+            listed_of(key.value()),
+            stamp_of(t.value()),
+        );
+        let Ok(found) = items.get_kept(&stamp_key(feed, t)) else {
+            continue;
+        };
         let found = found.and_then(|item| decode_item(t, item.value()).ok());
         if !found.is_some_and(|item| item.listed() == listed && item.created == created) {
-            report.fault(format!("a date of publication of feed {feed} leads to no item"));
+            report.fault(format!(
+                "a date of publication of feed {feed} leads to no item"
+            ));
         }
     }
     let rows = [
@@ -413,7 +512,10 @@ fn publications(
         snapshot.open_table(ITEMS.definition())?.len()?,
     ];
     if rows[0] != rows[1] {
-        report.fault(format!("there are {} dates of publication of {} items", rows[0], rows[1]));
+        report.fault(format!(
+            "there are {} dates of publication of {} items",
+            rows[0], rows[1]
+        ));
     }
     Ok(())
 }
@@ -428,7 +530,10 @@ fn counts(
     for row in snapshot_table(snapshot, FEED_NAMES)?.range_kept::<&str>(..)? {
         let Ok((name, no)) = row else { continue };
         named += 1;
-        if !matches!(feeds.get(&feed_key(feed_of(no.value()))), Ok(Some(_)) | Err(_)) {
+        if !matches!(
+            feeds.get(&feed_key(feed_of(no.value()))),
+            Ok(Some(_)) | Err(_)
+        ) {
             report.fault(format!("the name `{}` leads to no feed", name.value()));
         }
     }
@@ -436,8 +541,13 @@ fn counts(
     for row in feeds.range_kept::<&[u8; 4]>(..)? {
         there += 1;
         let Ok((key, value)) = row else { continue };
-        let Ok(record) = decode::<FeedRecord>("a feed", value.value()) else { continue };
-        let (total, live) = counted.get(&feed_of(key.value()).0).copied().unwrap_or_default();
+        let Ok(record) = decode::<FeedRecord>("a feed", value.value()) else {
+            continue;
+        };
+        let (total, live) = counted
+            .get(&feed_of(key.value()).0)
+            .copied()
+            .unwrap_or_default();
         if (record.items.total, record.items.live) != (total, live) {
             report.fault(format!(
                 "feed `{}` says that it holds {} items, {} of them alive, and {total} were found, {live} of them alive",
@@ -472,7 +582,10 @@ fn subscriptions(snapshot: &ReadTransaction, report: &mut VerifyReport) -> Resul
     for row in snapshot.table(FEED_SUBSCRIPTIONS)?.range::<&[u8; 12]>(..)? {
         let Ok((key, _)) = row else { continue };
         if is_missing(key.value()) {
-            report.fault(format!("feed {} leads to no subscription", feed_of(key.value())));
+            report.fault(format!(
+                "feed {} leads to no subscription",
+                feed_of(key.value())
+            ));
         }
     }
     Ok(())

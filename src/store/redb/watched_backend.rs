@@ -1,6 +1,6 @@
-//! A file or another storage of redb whose first fault is kept: redb fails every later call after one, and says only that
-//! there was one. A file that somebody else has cut or written into is a fault, too: redb would go on with what it remembers of
-//! it, and mix that with what is there.
+//! A file or another storage of redb whose first fault is kept: redb fails every later call after
+//! one, and says only that there was one. A file that somebody else has cut or written into is a
+//! fault, too: redb would go on with what it remembers of it, and mix that with what is there.
 
 use redb::{BackendError, StorageBackend};
 use std::{
@@ -24,14 +24,16 @@ pub(super) struct StorageWatch {
 /// The content of a storage by what was done with it here, as far as it is noted.
 #[derive(Debug, Default)]
 struct KnownContent {
-    /// True after a change that failed: a part of it may be there, and the system may have dropped what was written before. Then
-    /// nothing tells it from what somebody else has done, until the storage is opened anew.
+    /// True after a change that failed: a part of it may be there, and the system may have dropped
+    /// what was written before. Then nothing tells it from what somebody else has done, until the
+    /// storage is opened anew.
     is_unsure: bool,
     /// Its length.
     bytes: u64,
     /// Its beginning, [`HEAD_BYTES`] at most.
     head: Vec<u8>,
-    /// True once it was found to be otherwise. That stays: what is there now is not what is remembered elsewhere.
+    /// True once it was found to be otherwise. That stays: what is there now is not what is
+    /// remembered elsewhere.
     is_altered: bool,
 }
 
@@ -75,7 +77,10 @@ impl KnownContent {
 
     fn resize(&mut self, bytes: u64) {
         self.bytes = bytes;
-        self.head.resize(usize::try_from(bytes).unwrap_or(usize::MAX).min(HEAD_BYTES), 0);
+        self.head.resize(
+            usize::try_from(bytes).unwrap_or(usize::MAX).min(HEAD_BYTES),
+            0,
+        );
     }
 }
 
@@ -123,8 +128,17 @@ impl<B: StorageBackend> WatchedBackend<B> {
         let mut content = KnownContent::default();
         content.resize(inner.len().unwrap_or_default());
         let _ = inner.read(0, &mut content.head);
-        let watch = Arc::new(StorageWatch { content: Mutex::new(content), ..StorageWatch::default() });
-        (Self { inner, watch: Arc::clone(&watch) }, watch)
+        let watch = Arc::new(StorageWatch {
+            content: Mutex::new(content),
+            ..StorageWatch::default()
+        });
+        (
+            Self {
+                inner,
+                watch: Arc::clone(&watch),
+            },
+            watch,
+        )
     }
 
     /// Changes the storage, unless somebody else has.
@@ -136,7 +150,9 @@ impl<B: StorageBackend> WatchedBackend<B> {
         // Held, so that a look at the file meanwhile finds it as it is noted.
         let mut content = self.watch.content();
         if content.is_altered(&Inner(&self.inner)) {
-            return Err(io::Error::other("somebody else has cut or overwritten the file"));
+            return Err(io::Error::other(
+                "somebody else has cut or overwritten the file",
+            ));
         }
         let done = change(&self.inner);
         match done {
@@ -148,7 +164,10 @@ impl<B: StorageBackend> WatchedBackend<B> {
 
     fn noted<T>(&self, doing: &str, result: io::Result<T>) -> io::Result<T> {
         if let Err(error) = &result {
-            let _ = self.watch.fault.set(format!("{doing} failed: {error}{}", advice(error)));
+            let _ = self
+                .watch
+                .fault
+                .set(format!("{doing} failed: {error}{}", advice(error)));
         }
         result
     }
@@ -159,7 +178,9 @@ fn advice(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "; make room on its disk",
         io::ErrorKind::ReadOnlyFilesystem => "; mount its disk for writing",
-        io::ErrorKind::UnexpectedEof => "; the file is shorter than it was, restore it from a backup",
+        io::ErrorKind::UnexpectedEof => {
+            "; the file is shorter than it was, restore it from a backup"
+        }
         // Of the system, and not of ours.
         _ if error.raw_os_error().is_some() => {
             "; the disk or its file system fails, look into the system's log"
@@ -185,14 +206,18 @@ impl<B: StorageBackend> StorageBackend for WatchedBackend<B> {
     fn sync_data(&self) -> io::Result<()> {
         let done = self.inner.sync_data();
         if done.is_err() {
-            // What was written since the last time may be there or not: the system forgets what it could not write.
+            // What was written since the last time may be there or not: the system forgets what it
+            // could not write.
             self.watch.content().is_unsure = true;
         }
         self.noted("making what was written durable (fsync)", done)
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
-        let done = self.change(|inner| inner.write(offset, data), |content| content.written(offset, data));
+        let done = self.change(
+            |inner| inner.write(offset, data),
+            |content| content.written(offset, data),
+        );
         self.noted("writing", done)
     }
 
@@ -204,7 +229,11 @@ impl<B: StorageBackend> StorageBackend for WatchedBackend<B> {
         self.inner.try_lock_range(start, end)
     }
 
-    fn try_lock_shared_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
+    fn try_lock_shared_range(
+        &self,
+        start: Bound<u64>,
+        end: Bound<u64>,
+    ) -> Result<bool, BackendError> {
         self.inner.try_lock_shared_range(start, end)
     }
 

@@ -1,15 +1,17 @@
-//! Index of long feeds by the terms of their items: which rows may meet a filter. It is made of segments, each of which covers the
-//! items of a stretch of T and is written once, in the transaction of the commit that fills it, so that it never disagrees with
-//! the items. What an item's terms are is decided in [`index_terms`](crate::feed::filter::index_terms).
+//! Index of long feeds by the terms of their items: which rows may meet a filter. It is made of
+//! segments, each of which covers the items of a stretch of T and is written once, in the
+//! transaction of the commit that fills it, so that it never disagrees with the items. What an
+//! item's terms are is decided in [`index_terms`](crate::feed::filter::index_terms).
 //!
-//! An item that is edited or deleted moves to a later T, and so into a later segment; what older segments say of it is noticed when
-//! it is looked up. The items behind the last segment are looked at one by one.
+//! An item that is edited or deleted moves to a later T, and so into a later segment; what older
+//! segments say of it is noticed when it is looked up. The items behind the last segment are looked
+//! at one by one.
 
 use super::{
     sealed::{Coded, Sealed},
     tables::{
-        CREATED, ITEMS, SEGMENTS, SegmentKey, StampKey, TERMS, TableEdit as _, TermKey, segment_key,
-        segment_of, snapshot_table, stamp_key, stamp_of, term_key, term_of,
+        CREATED, ITEMS, SEGMENTS, SegmentKey, StampKey, TERMS, TableEdit as _, TermKey,
+        segment_key, segment_of, snapshot_table, stamp_key, stamp_of, term_key, term_of,
     },
 };
 use crate::{
@@ -37,14 +39,17 @@ mod tests;
 pub(super) const SEGMENT_ITEMS: u64 = if cfg!(test) { 3 } else { 2_000 };
 /// Bytes of the items, as they are stored, after which a segment ends with fewer of them.
 const SEGMENT_BYTES: u64 = 16 << 20;
-/// Segments by which a commit may catch up with what the feed held before; others wait for the next commit.
+/// Segments by which a commit may catch up with what the feed held before; others wait for the next
+/// commit.
 const SEGMENTS_BEHIND: u64 = 4;
-/// Items behind the last segment up to which the index is used: more are only there while it is caught up with.
+/// Items behind the last segment up to which the index is used: more are only there while it is
+/// caught up with.
 const TAIL_ITEMS_MAX: u64 = 4 * SEGMENT_ITEMS;
 
 /// List of the items that have too many terms, by their first T: every search looks at them.
 const EVERY_SEARCH: IndexTerm = IndexTerm(0);
-/// List of the T of the items that were changed since they were first seen: a view that they left says so.
+/// List of the T of the items that were changed since they were first seen: a view that they left
+/// says so.
 const CHANGED: IndexTerm = IndexTerm(1);
 
 /// The items of a stretch of T; the last one of a feed is still open.
@@ -77,9 +82,22 @@ impl Segment {
     }
 
     fn row(self) -> [u8; ROW_BYTES] {
-        let Self { after, through, first_created, last_created, items, bytes } = self;
-        let numbers =
-            [after.micros(), through.micros(), first_created.micros(), last_created.micros(), items, bytes];
+        let Self {
+            after,
+            through,
+            first_created,
+            last_created,
+            items,
+            bytes,
+        } = self;
+        let numbers = [
+            after.micros(),
+            through.micros(),
+            first_created.micros(),
+            last_created.micros(),
+            items,
+            bytes,
+        ];
         let mut row = [0; ROW_BYTES];
         for (place, number) in row.as_chunks_mut::<8>().0.iter_mut().zip(numbers) {
             *place = number.to_be_bytes();
@@ -89,12 +107,20 @@ impl Segment {
 
     /// Reads its row.
     pub(super) fn of_row(row: &[u8]) -> Result<Self, StoreError> {
-        let row: &[u8; ROW_BYTES] =
-            row.try_into().map_err(|_| damaged("a segment of the word index", "has another length"))?;
+        let row: &[u8; ROW_BYTES] = row
+            .try_into()
+            .map_err(|_| damaged("a segment of the word index", "has another length"))?;
         let [after, through, first_created, last_created] =
             [0, 8, 16, 24].map(|at| stamp_of(&row[at..at + 8]));
         let [items, bytes] = [32, 40].map(|at| stamp_of(&row[at..at + 8]).micros());
-        Ok(Self { after, through, first_created, last_created, items, bytes })
+        Ok(Self {
+            after,
+            through,
+            first_created,
+            last_created,
+            items,
+            bytes,
+        })
     }
 
     /// The T after which its items stand.
@@ -125,11 +151,22 @@ pub(super) fn take_in(tx: &WriteTransaction, plan: &PlannedCommit) -> Result<(),
             leave_out(tx, no, moved.item.created)?;
         }
     }
-    let bytes: u64 = plan.items.values().map(|moved| moved.encoded.len() as u64).sum();
+    let bytes: u64 = plan
+        .items
+        .values()
+        .map(|moved| moved.encoded.len() as u64)
+        .sum();
     let items = plan.items.len() as u64;
     let segments_max = SEGMENTS_BEHIND + items / SEGMENT_ITEMS + bytes / SEGMENT_BYTES;
     let (mut at, mut open) = match last_segment(tx, no)? {
-        Some((at, open)) => (at, Segment { items: open.items + items, bytes: open.bytes + bytes, ..open }),
+        Some((at, open)) => (
+            at,
+            Segment {
+                items: open.items + items,
+                bytes: open.bytes + bytes,
+                ..open
+            },
+        ),
         // Whatever the feed holds is to be taken in.
         None => (
             0,
@@ -152,14 +189,19 @@ pub(super) fn take_in(tx: &WriteTransaction, plan: &PlannedCommit) -> Result<(),
         };
         if !filled.segment.is_full() {
             // Items that changed more than once are only there once.
-            open = Segment { items: filled.segment.items, bytes: filled.segment.bytes, ..open };
+            open = Segment {
+                items: filled.segment.items,
+                bytes: filled.segment.bytes,
+                ..open
+            };
             break;
         }
         let mut terms = tx.edit(TERMS)?;
         for (first, chunk) in packed(&filled.postings) {
             terms.insert(&term_key(no, at, first), &chunk)?;
         }
-        tx.edit(SEGMENTS)?.insert(&segment_key(no, at), &filled.segment.row())?;
+        tx.edit(SEGMENTS)?
+            .insert(&segment_key(no, at), &filled.segment.row())?;
         at += 1;
         open = Segment {
             after: filled.segment.through,
@@ -168,7 +210,8 @@ pub(super) fn take_in(tx: &WriteTransaction, plan: &PlannedCommit) -> Result<(),
             ..Segment::default()
         };
     }
-    tx.edit(SEGMENTS)?.insert(&segment_key(no, at), &open.row())?;
+    tx.edit(SEGMENTS)?
+        .insert(&segment_key(no, at), &open.row())?;
     Ok(())
 }
 
@@ -176,9 +219,14 @@ fn last_segment(tx: &WriteTransaction, feed: FeedNo) -> Result<Option<(u32, Segm
     let segments = tx.edit(SEGMENTS)?;
     let (first, last) = (segment_key(feed, 0), segment_key(feed, u32::MAX));
     let mut rows = segments.range::<&SegmentKey>(&first..=&last)?;
-    let Some(row) = rows.next_back() else { return Ok(None) };
+    let Some(row) = rows.next_back() else {
+        return Ok(None);
+    };
     let (key, value) = row?;
-    Ok(Some((segment_of(key.value()), Segment::of_row(value.value())?)))
+    Ok(Some((
+        segment_of(key.value()),
+        Segment::of_row(value.value())?,
+    )))
 }
 
 /// A segment with the terms of its items.
@@ -191,7 +239,11 @@ struct Filled {
 fn fill(tx: &WriteTransaction, feed: FeedNo, open: Segment) -> Result<Filled, StoreError> {
     let items = tx.edit(ITEMS)?;
     let (first, last) = (stamp_key(feed, open.after), stamp_key(feed, Stamp::MAX));
-    let mut segment = Segment { after: open.after, first_created: Stamp::MAX, ..Segment::default() };
+    let mut segment = Segment {
+        after: open.after,
+        first_created: Stamp::MAX,
+        ..Segment::default()
+    };
     let mut postings = Postings::new();
     for row in items.range::<&StampKey>((Bound::Excluded(&first), Bound::Included(&last)))? {
         let (key, value) = row?;
@@ -222,8 +274,9 @@ fn fill(tx: &WriteTransaction, feed: FeedNo, open: Segment) -> Result<Filled, St
 /// Takes an item that is removed for good out of the lists of its words.
 fn leave_out(tx: &WriteTransaction, feed: FeedNo, created: Stamp) -> Result<(), StoreError> {
     let mut held = Vec::new();
-    for row in
-        tx.edit(SEGMENTS)?.range::<&SegmentKey>(&segment_key(feed, 0)..=&segment_key(feed, u32::MAX))?
+    for row in tx
+        .edit(SEGMENTS)?
+        .range::<&SegmentKey>(&segment_key(feed, 0)..=&segment_key(feed, u32::MAX))?
     {
         let (key, value) = row?;
         let segment = Segment::of_row(value.value())?;
@@ -233,7 +286,10 @@ fn leave_out(tx: &WriteTransaction, feed: FeedNo, created: Stamp) -> Result<(), 
     }
     let mut terms = tx.edit(TERMS)?;
     for no in held {
-        let (first, last) = (term_key(feed, no, IndexTerm(0)), term_key(feed, no, IndexTerm(u32::MAX)));
+        let (first, last) = (
+            term_key(feed, no, IndexTerm(0)),
+            term_key(feed, no, IndexTerm(u32::MAX)),
+        );
         let mut changed = Vec::new();
         for row in terms.range::<&TermKey>(&first..=&last)? {
             let (key, value) = row?;
@@ -269,11 +325,15 @@ impl WordIndex {
     pub(super) fn of(snapshot: &ReadTransaction, feed: FeedNo) -> Result<Option<Self>, StoreError> {
         let mut segments = Vec::new();
         let table = snapshot_table(snapshot, SEGMENTS)?;
-        for row in table.range::<&SegmentKey>(&segment_key(feed, 0)..=&segment_key(feed, u32::MAX))? {
+        for row in
+            table.range::<&SegmentKey>(&segment_key(feed, 0)..=&segment_key(feed, u32::MAX))?
+        {
             let (key, value) = row?;
             segments.push((segment_of(key.value()), Segment::of_row(value.value())?));
         }
-        let Some((_, open)) = segments.pop_if(|(_, segment)| segment.is_open()) else { return Ok(None) };
+        let Some((_, open)) = segments.pop_if(|(_, segment)| segment.is_open()) else {
+            return Ok(None);
+        };
         if segments.is_empty() || open.items > TAIL_ITEMS_MAX {
             return Ok(None);
         }
@@ -297,19 +357,27 @@ impl WordIndex {
         &self.segments
     }
 
-    /// The T of the items of a segment that may meet the clauses, and of those that were changed if they are wanted; ascending.
+    /// The T of the items of a segment that may meet the clauses, and of those that were changed if
+    /// they are wanted; ascending.
     pub(super) fn stamps_in(
         &self,
         (no, segment): (u32, Segment),
         clauses: &[IndexClause],
         with_changed: bool,
     ) -> Result<Vec<Stamp>, StoreError> {
-        let (after, through) = (stamp_key(self.feed, segment.after), stamp_key(self.feed, segment.through));
+        let (after, through) = (
+            stamp_key(self.feed, segment.after),
+            stamp_key(self.feed, segment.through),
+        );
         let still = (Bound::Excluded(&after), Bound::Included(&through));
         if self.items.range::<&StampKey>(still)?.next().is_none() {
             return Ok(Vec::new());
         }
-        let mut stamps = if with_changed { self.list(no, CHANGED)? } else { Vec::new() };
+        let mut stamps = if with_changed {
+            self.list(no, CHANGED)?
+        } else {
+            Vec::new()
+        };
         for created in self.created_in(no, clauses)? {
             let t = self.t_of(created)?;
             stamps.extend(t.filter(|t| segment.after < *t && *t <= segment.through));
@@ -319,8 +387,13 @@ impl WordIndex {
         Ok(stamps)
     }
 
-    /// The first T of the items that may meet the clauses, by one segment; ascending. What was changed since may have left it.
-    pub(super) fn created_in(&self, no: u32, clauses: &[IndexClause]) -> Result<Vec<Stamp>, StoreError> {
+    /// The first T of the items that may meet the clauses, by one segment; ascending. What was
+    /// changed since may have left it.
+    pub(super) fn created_in(
+        &self,
+        no: u32,
+        clauses: &[IndexClause],
+    ) -> Result<Vec<Stamp>, StoreError> {
         let mut met: Option<Vec<Stamp>> = None;
         for clause in clauses {
             let mut stamps = Vec::new();
@@ -352,11 +425,17 @@ impl WordIndex {
 
     /// The T of the item with this first T.
     pub(super) fn t_of(&self, created: Stamp) -> Result<Option<Stamp>, StoreError> {
-        Ok(self.created.get(&stamp_key(self.feed, created))?.map(|t| stamp_of(t.value())))
+        Ok(self
+            .created
+            .get(&stamp_key(self.feed, created))?
+            .map(|t| stamp_of(t.value())))
     }
 
     fn list(&self, no: u32, term: IndexTerm) -> Result<Vec<Stamp>, StoreError> {
-        let (first, last) = (term_key(self.feed, no, IndexTerm(0)), term_key(self.feed, no, term));
+        let (first, last) = (
+            term_key(self.feed, no, IndexTerm(0)),
+            term_key(self.feed, no, term),
+        );
         let Some(row) = self.terms.range::<&TermKey>(&first..=&last)?.next_back() else {
             return Ok(Vec::new());
         };

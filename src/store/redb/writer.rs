@@ -1,5 +1,5 @@
-//! The one thread that writes: it drains a bounded queue into transactions, each one made durable before anybody is
-//! answered (group commit); not what is written.
+//! The one thread that writes: it drains a bounded queue into transactions, each one made durable
+//! before anybody is answered (group commit); not what is written.
 
 use super::{
     guarded::guarded,
@@ -39,10 +39,12 @@ pub(super) const CLOCK_KEY: &str = "clock";
 /// Key in META that says that the file is to be written anew.
 pub(super) const REWRITE_KEY: &str = "rewrite";
 
-/// Key in META of a value that is written to see whether there is room again, and taken out at once.
+/// Key in META of a value that is written to see whether there is room again, and taken out at
+/// once.
 const ROOM_KEY: &str = "room";
 
-/// Bytes of that value: as many as an ordinary group of changes, so that an outage does not end only to begin again.
+/// Bytes of that value: as many as an ordinary group of changes, so that an outage does not end
+/// only to begin again.
 const ROOM_BYTES: usize = 1 << 20;
 
 /// Time after which the file is looked after though nothing is to be written.
@@ -65,29 +67,51 @@ impl Writer {
             );
         }
         let (queue, jobs) = sync_channel(QUEUE_JOBS_MAX);
-        let far = Far { file, clock, guard, wants_rewrite: false };
-        let thread = thread::Builder::new().name("store-writer".into()).spawn(move || far.drain(&jobs));
-        let thread = thread.map_err(|error| StoreError::Failed(format!("no writer thread: {error}")))?;
-        Ok(Self { queue: Mutex::new(Some(queue)), thread: Mutex::new(Some(thread)) })
+        let far = Far {
+            file,
+            clock,
+            guard,
+            wants_rewrite: false,
+        };
+        let thread = thread::Builder::new()
+            .name("store-writer".into())
+            .spawn(move || far.drain(&jobs));
+        let thread =
+            thread.map_err(|error| StoreError::Failed(format!("no writer thread: {error}")))?;
+        Ok(Self {
+            queue: Mutex::new(Some(queue)),
+            thread: Mutex::new(Some(thread)),
+        })
     }
 
-    /// Does this in a transaction and answers when it is durable. It may be done again in another transaction when
-    /// something else in the first one failed, so it must depend on nothing but what it reads there.
+    /// Does this in a transaction and answers when it is durable. It may be done again in another
+    /// transaction when something else in the first one failed, so it must depend on nothing but
+    /// what it reads there.
     pub(super) async fn run<T: Send + 'static>(
         &self,
         work: impl FnMut(&mut Writing<'_>) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let (reply, answer) = oneshot::channel();
-        self.enqueue(Box::new(Task { work, outcome: None, reply }))?;
+        self.enqueue(Box::new(Task {
+            work,
+            outcome: None,
+            reply,
+        }))?;
         answer.await.unwrap_or_else(|_| Err(ended()))
     }
 
     fn enqueue(&self, job: Box<dyn Job>) -> Result<(), StoreError> {
         let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
-        queue.as_ref().ok_or(StoreError::Closed)?.try_send(job).map_err(|error| match error {
-            TrySendError::Full(_) => StoreError::Away(format!("{QUEUE_JOBS_MAX} changes wait to be written")),
-            TrySendError::Disconnected(_) => StoreError::Failed(ENDED.into()),
-        })
+        queue
+            .as_ref()
+            .ok_or(StoreError::Closed)?
+            .try_send(job)
+            .map_err(|error| match error {
+                TrySendError::Full(_) => {
+                    StoreError::Away(format!("{QUEUE_JOBS_MAX} changes wait to be written"))
+                }
+                TrySendError::Disconnected(_) => StoreError::Failed(ENDED.into()),
+            })
     }
 
     /// Takes no more jobs, and waits until those in the queue are done.
@@ -101,14 +125,21 @@ impl Writer {
 
     /// Ends the queue. The thread then ends by itself; `None` when that was done before.
     fn hang_up(&self) -> Option<JoinHandle<()>> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner).take();
-        self.thread.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.queue
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        self.thread
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()
     }
 }
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        // Waiting here lets whoever opens the file next find it closed. It is short: the queue is bounded.
+        // Waiting here lets whoever opens the file next find it closed. It is short: the queue is
+        // bounded.
         if let Some(thread) = self.hang_up() {
             let _ = thread.join();
         }
@@ -124,8 +155,10 @@ fn ended() -> StoreError {
 
 fn stored_guard(database: &Database) -> Result<ClockGuard, StoreError> {
     let stored = snapshot_table(&database.begin_read()?, META)?.get_kept(CLOCK_KEY)?;
-    stored
-        .map_or_else(|| Ok(ClockGuard::default()), |stored| decode("the last time recorded", stored.value()))
+    stored.map_or_else(
+        || Ok(ClockGuard::default()),
+        |stored| decode("the last time recorded", stored.value()),
+    )
 }
 
 /// A transaction as a job sees it.
@@ -140,7 +173,8 @@ pub(super) struct Writing<'t> {
 }
 
 impl<'t> Writing<'t> {
-    /// For reading. A job checks first and writes after: refused before the first write, it leaves no trace.
+    /// For reading. A job checks first and writes after: refused before the first write, it leaves
+    /// no trace.
     pub(super) fn look(&self) -> &'t WriteTransaction {
         self.tx
     }
@@ -153,7 +187,9 @@ impl<'t> Writing<'t> {
 
     /// Has the file written anew once this is durable, at the latest at the next start.
     pub(super) fn request_rewrite(&mut self) -> Result<(), StoreError> {
-        self.change().edit(META)?.insert(REWRITE_KEY, &encode(&1_u32)?)?;
+        self.change()
+            .edit(META)?
+            .insert(REWRITE_KEY, &encode(&1_u32)?)?;
         self.wants_rewrite = true;
         Ok(())
     }
@@ -198,7 +234,10 @@ where
     }
 
     fn answer(self: Box<Self>, failure: Option<StoreError>) {
-        let outcome = failure.map(Err).or(self.outcome).unwrap_or_else(|| Err(ended()));
+        let outcome = failure
+            .map(Err)
+            .or(self.outcome)
+            .unwrap_or_else(|| Err(ended()));
         // Whoever asked may have gone; what was written stays written.
         let _ = self.reply.send(outcome);
     }
@@ -217,7 +256,8 @@ struct Far {
 enum GivenUp {
     /// One job failed when it had begun to write.
     Job(usize),
-    /// One job met damage that redb did not expect; the others are done again on a file that was opened anew.
+    /// One job met damage that redb did not expect; the others are done again on a file that was
+    /// opened anew.
     Panic(usize, String),
     /// The transaction failed before it was to be made durable: nothing of it is there.
     All(StoreError),
@@ -258,8 +298,11 @@ impl Far {
             return;
         }
         // An opening that fails has been noted.
-        let Ok(open) = self.file.readable() else { return };
-        let proven = guarded(|| prove_room(&open)).unwrap_or_else(|panic| Err(StoreError::Damaged(panic)));
+        let Ok(open) = self.file.readable() else {
+            return;
+        };
+        let proven =
+            guarded(|| prove_room(&open)).unwrap_or_else(|panic| Err(StoreError::Damaged(panic)));
         let (generation, fault) = (open.generation(), open.fault().map(str::to_owned));
         drop(open);
         match proven {
@@ -274,7 +317,8 @@ impl Far {
         }
     }
 
-    /// Brings a group to an end. A job that fails halfway is thrown out, and the others are done again without it.
+    /// Brings a group to an end. A job that fails halfway is thrown out, and the others are done
+    /// again without it.
     fn settle(&mut self, mut group: Vec<Box<dyn Job>>) {
         while !group.is_empty() {
             let open = match self.file.writable() {
@@ -289,7 +333,8 @@ impl Far {
                 }
             };
             let attempted = guarded(|| self.attempt(&open, &mut group));
-            // Outside of a job, a panic comes from making the transaction durable or from letting it go.
+            // Outside of a job, a panic comes from making the transaction durable or from letting
+            // it go.
             let attempted = attempted.unwrap_or_else(|panic| Err(GivenUp::Unseen(panic)));
             let (generation, fault) = (open.generation(), open.fault().map(str::to_owned));
             drop(open);
@@ -303,7 +348,9 @@ impl Far {
                 }
                 Err(GivenUp::Job(at)) => group.remove(at).answer(None),
                 Err(GivenUp::Panic(at, panic)) => {
-                    group.remove(at).answer(Some(StoreError::Damaged(panic.clone())));
+                    group
+                        .remove(at)
+                        .answer(Some(StoreError::Damaged(panic.clone())));
                     self.renew(generation, &panic);
                 }
                 Err(GivenUp::All(error)) => {
@@ -333,11 +380,17 @@ impl Far {
         // Opening after a kill then takes no walk over the whole file.
         tx.set_quick_repair(true);
         let mut touched = false;
-        let mut writing =
-            Writing { tx: &tx, now: Stamp::ZERO, guard: self.guard, touched: false, wants_rewrite: false };
+        let mut writing = Writing {
+            tx: &tx,
+            now: Stamp::ZERO,
+            guard: self.guard,
+            touched: false,
+            wants_rewrite: false,
+        };
         for (at, job) in group.iter_mut().enumerate() {
             writing.now = Stamp::from_micros(self.clock.now_us());
-            let done = guarded(|| job.run(&mut writing)).map_err(|panic| GivenUp::Panic(at, panic))?;
+            let done =
+                guarded(|| job.run(&mut writing)).map_err(|panic| GivenUp::Panic(at, panic))?;
             if let Some(cause) = open.fault() {
                 return Err(GivenUp::All(StoreError::Away(cause.to_owned())));
             }
@@ -350,7 +403,8 @@ impl Far {
         let (guard, wants_rewrite) = (writing.guard, writing.wants_rewrite);
         if touched || guard != self.guard {
             write_guard(&tx, guard)?;
-            tx.commit().map_err(|error| GivenUp::Unseen(error.to_string()))?;
+            tx.commit()
+                .map_err(|error| GivenUp::Unseen(error.to_string()))?;
             self.guard = guard;
             self.wants_rewrite |= wants_rewrite;
         }
@@ -358,7 +412,8 @@ impl Far {
     }
 }
 
-/// Commits something of the size of an ordinary group and takes it out again. Tells the last time recorded.
+/// Commits something of the size of an ordinary group and takes it out again. Tells the last time
+/// recorded.
 fn prove_room(database: &Database) -> Result<ClockGuard, StoreError> {
     let mut tx = database.begin_write()?;
     tx.set_quick_repair(true);

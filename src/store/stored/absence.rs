@@ -6,9 +6,10 @@ use super::{
 };
 use crate::feed::{
     absence::{
-        AbsenceState, CheckResult, ControlFinding, DailyCount, Direction, DocumentStanding, DoubtReason,
-        LackedItems, NewestEnd, NextCheck, PageControl, PageFinding, PermalinkCheck, Pinned, Recurrence,
-        Suspect, SuspectBasis, WindowEvent, WindowItem, recent_tombstone::RecentTombstone,
+        AbsenceState, CheckResult, ControlFinding, DailyCount, Direction, DocumentStanding,
+        DoubtReason, LackedItems, NewestEnd, NextCheck, PageControl, PageFinding, PermalinkCheck,
+        Pinned, Recurrence, Suspect, SuspectBasis, WindowEvent, WindowItem,
+        recent_tombstone::RecentTombstone,
     },
     stamp::Stamp,
 };
@@ -16,8 +17,8 @@ use minicbor::{Decoder, data::Type, decode::Error as ReadError};
 
 stored_newtypes! { Pinned }
 
-/// Stores a struct whose fields stand in groups as one list of them all: grouping them anew changes nothing that is
-/// stored. New fields are put at the end.
+/// Stores a struct whose fields stand in groups as one list of them all: grouping them anew changes
+/// nothing that is stored. New fields are put at the end.
 macro_rules! stored_groups {
     ($name:ident { $($($field:ident).+),* $(,)? }) => {
         impl Stored for $name {
@@ -93,10 +94,16 @@ impl Stored for SuspectBasis {
 
     fn take(input: &mut Decoder<'_>) -> Result<Self, ReadError> {
         match input.datatype()? {
-            Type::Bool => Ok(if input.bool()? { Self::PageBeforeFew } else { Self::Documents }),
+            Type::Bool => Ok(if input.bool()? {
+                Self::PageBeforeFew
+            } else {
+                Self::Documents
+            }),
             _ => match input.u8()? {
                 2 => Ok(Self::PageOfMany),
-                other => Err(ReadError::message(format!("SuspectBasis has no variant {other}"))),
+                other => Err(ReadError::message(format!(
+                    "SuspectBasis has no variant {other}"
+                ))),
             },
         }
     }
@@ -145,12 +152,32 @@ impl Stored for PermalinkCheck {
             PageFinding::Hidden => (StoredFinding::Hidden, None),
             PageFinding::Gone => (StoredFinding::Gone, None),
         };
-        let Self { last, asked, silent, .. } = *self;
-        StoredCheck { due: self.due(), last, asked, not_found_since, silent, finding }.put(out)
+        let Self {
+            last,
+            asked,
+            silent,
+            ..
+        } = *self;
+        StoredCheck {
+            due: self.due(),
+            last,
+            asked,
+            not_found_since,
+            silent,
+            finding,
+        }
+        .put(out)
     }
 
     fn take(input: &mut Decoder<'_>) -> Result<Self, ReadError> {
-        let StoredCheck { due, last, asked, not_found_since, silent, finding } = Stored::take(input)?;
+        let StoredCheck {
+            due,
+            last,
+            asked,
+            not_found_since,
+            silent,
+            finding,
+        } = Stored::take(input)?;
         let next = match due {
             Some(at) => NextCheck::At(at),
             None if last.is_some() => NextCheck::Over,
@@ -162,6 +189,12 @@ impl Stored for PermalinkCheck {
             (StoredFinding::Hidden, _) => PageFinding::Hidden,
             (StoredFinding::Gone, _) => PageFinding::Gone,
         };
-        Ok(Self { next, last, asked, silent, finding })
+        Ok(Self {
+            next,
+            last,
+            asked,
+            silent,
+            finding,
+        })
     }
 }

@@ -5,7 +5,8 @@ use super::{
     table::{stored_enums, stored_newtypes, stored_structs},
 };
 use crate::auth::{
-    AccessToken, NewAccessToken, NewUser, PrincipalId, TokenNo, TokenUse, User, UserNo, password::LoginHash,
+    AccessToken, NewAccessToken, NewUser, PrincipalId, TokenNo, TokenUse, User, UserNo,
+    password::LoginHash,
 };
 use minicbor::{Decoder, decode};
 

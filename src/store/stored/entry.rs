@@ -2,8 +2,8 @@
 
 use super::table::{stored_enums, stored_newtypes, stored_structs};
 use everfeed_adapters::{
-    Attribute, Body, Category, Date, Digest, Element, Enclosure, Entry, Generator, IsPermaLink, Link, Node,
-    Person, Source, Text, TextKind,
+    Attribute, Body, Category, Date, Digest, Element, Enclosure, Entry, Generator, IsPermaLink,
+    Link, Node, Person, Source, Text, TextKind,
 };
 
 stored_newtypes! { Digest }

@@ -1,7 +1,8 @@
-//! Golden files: values of every kind as each version wrote them. They are read for ever, and never written over.
+//! Golden files: values of every kind as each version wrote them. They are read for ever, and never
+//! written over.
 //!
-//! A file is named `KIND-vVERSION-CASE.cbor`, and its value is the sample of that kind and case. A field that is added to
-//! a kind is put into a new case; in the older ones it has its default.
+//! A file is named `KIND-vVERSION-CASE.cbor`, and its value is the sample of that kind and case. A
+//! field that is added to a kind is put into a new case; in the older ones it has its default.
 
 use super::{
     item::{decode_item, decode_outline, encode_item},
@@ -14,14 +15,14 @@ use crate::{
     },
     feed::{
         absence::{
-            AbsenceState, CheckResult, ConditionalTrust, ControlFinding, Coverage, NextCheck, PageControl,
-            PageFinding, PermalinkCheck, Suspect, SuspectBasis, WindowEvent, WindowItem,
-            recent_tombstone::RecentTombstone,
+            AbsenceState, CheckResult, ConditionalTrust, ControlFinding, Coverage, NextCheck,
+            PageControl, PageFinding, PermalinkCheck, Suspect, SuspectBasis, WindowEvent,
+            WindowItem, recent_tombstone::RecentTombstone,
         },
         archive::{
-            ArchiveSuspect, ArchiveWalk, CountedPages, CounterPlace, EndClaim, EndSign, EndStep, PageAddress,
-            PageRetry, PreviousWalk, StagedBody, StagedPage, Strategy, WalkCounts, WalkFindings, WalkPhase,
-            WalkTrail,
+            ArchiveSuspect, ArchiveWalk, CountedPages, CounterPlace, EndClaim, EndSign, EndStep,
+            PageAddress, PageRetry, PreviousWalk, StagedBody, StagedPage, Strategy, WalkCounts,
+            WalkFindings, WalkPhase, WalkTrail,
         },
         group::{GroupMember, GroupPost, GroupRecord, Holder, MemberStage},
         history::{EndProof, History, PartialReason},
@@ -31,9 +32,12 @@ use crate::{
         observation_record::{ObservationCounts, ObservationRecord},
         order::Order,
         reconcile::{DeferredEdit, Evidence, WindowEntry, WindowState},
-        record::{Completeness, FeedNo, FeedRecord, Gap, IdRule, IdScheme, ItemCounts, WindowFigures},
+        record::{
+            Completeness, FeedNo, FeedRecord, Gap, IdRule, IdScheme, ItemCounts, WindowFigures,
+        },
         schedule::{
-            DocumentFacts, FaultKind, FaultNote, Health, PermanentMove, PollState, Timetable, ValidatorPair,
+            DocumentFacts, FaultKind, FaultNote, Health, PermanentMove, PollState, Timetable,
+            ValidatorPair,
         },
         view::View,
     },
@@ -42,22 +46,29 @@ use crate::{
         FeedLease, FoundFeeds, Outlined, Subscription, SubscriptionNo,
         clock_guard::ClockGuard,
         subscriptions::{
-            Algo, Attempts, CallbackTarget, CloudTarget, Dialect, Intent, Lease, LeaseTerms, Pending,
-            Progress, Start, Target,
+            Algo, Attempts, CallbackTarget, CloudTarget, Dialect, Intent, Lease, LeaseTerms,
+            Pending, Progress, Start, Target,
         },
     },
 };
 use everfeed_adapters::{
     Attribute, Body, Category, Cloud, Date, Digest, Element, Enclosure, Entry, Generator,
-    History as DocumentHistory, Image, IsPermaLink, Link, Metadata, Node, Paging, Person, Rhythm, Source,
-    Text, TextKind,
+    History as DocumentHistory, Image, IsPermaLink, Link, Metadata, Node, Paging, Person, Rhythm,
+    Source, Text, TextKind,
     platforms::{Detected, Weight},
 };
 use std::{collections::BTreeSet, fmt::Debug, fs, path::PathBuf};
 
 fn counted() -> CountedPages {
     let place = CounterPlace::Query("start".into());
-    CountedPages { place, at: 18, entries: true, start: 1, with: vec![("n".into(), "9".into())], step: 9 }
+    CountedPages {
+        place,
+        at: 18,
+        entries: true,
+        start: 1,
+        with: vec![("n".into(), "9".into())],
+        step: 9,
+    }
 }
 
 /// A sample, as it is written, and as a file of it reads.
@@ -90,7 +101,11 @@ fn item_sample(case: &'static str, value: Item) -> Sample {
         shown: format!("{value:?}"),
         read: |bytes| {
             let item = decode_item(AT, bytes)?;
-            assert_eq!(decode_outline(AT, bytes)?, Outlined::of(&item), "the outline is that of the item");
+            assert_eq!(
+                decode_outline(AT, bytes)?,
+                Outlined::of(&item),
+                "the outline is that of the item"
+            );
             Ok(format!("{item:?}"))
         },
     }
@@ -106,7 +121,12 @@ fn some(text: &str) -> Option<String> {
 }
 
 fn text(kind: TextKind) -> Text {
-    Text { kind, value: "<b>ü</b>".into(), language: some("de"), base: some("http://example.org/") }
+    Text {
+        kind,
+        value: "<b>ü</b>".into(),
+        language: some("de"),
+        base: some("http://example.org/"),
+    }
 }
 
 fn person() -> Person {
@@ -130,21 +150,39 @@ fn link() -> Link {
 }
 
 fn date() -> Date {
-    Date { raw: "1 Jan 1970".into(), at_us: Some(-5) }
+    Date {
+        raw: "1 Jan 1970".into(),
+        at_us: Some(-5),
+    }
 }
 
 fn category() -> Category {
-    Category { term: "tag".into(), scheme: some("http://tags.example/"), label: some("Tag") }
+    Category {
+        term: "tag".into(),
+        scheme: some("http://tags.example/"),
+        label: some("Tag"),
+    }
 }
 
 fn generator() -> Generator {
-    Generator { name: some("blog"), version: some("1.0"), uri: some("http://blog.example/") }
+    Generator {
+        name: some("blog"),
+        version: some("1.0"),
+        uri: some("http://blog.example/"),
+    }
 }
 
 fn element() -> Element {
-    let attribute =
-        Attribute { ns: "http://n/".into(), prefix: "n".into(), name: "a".into(), value: "v".into() };
-    let inner = Element { name: "inner".into(), ..Element::default() };
+    let attribute = Attribute {
+        ns: "http://n/".into(),
+        prefix: "n".into(),
+        name: "a".into(),
+        value: "v".into(),
+    };
+    let inner = Element {
+        name: "inner".into(),
+        ..Element::default()
+    };
     Element {
         ns: "http://n/".into(),
         prefix: "n".into(),
@@ -236,7 +274,11 @@ fn metadata() -> Metadata {
             complete: true,
             archive: true,
         },
-        paging: Paging { total_items: Some(3), first_index: Some(1), page_items: Some(10) },
+        paging: Paging {
+            total_items: Some(3),
+            first_index: Some(1),
+            page_items: Some(10),
+        },
         cloud: Some(Cloud {
             domain: "c.example".into(),
             port: Some(80),
@@ -259,15 +301,30 @@ fn item(content: Content) -> Item {
         content,
         tombstone_count: 2,
         publisher_id: None,
-        digests: ItemDigests { raw: DIGEST, content: DIGEST, version: 3 },
+        digests: ItemDigests {
+            raw: DIGEST,
+            content: DIGEST,
+            version: 3,
+        },
     }
 }
 
 fn item_with_guid() -> Item {
     let is_permalink = Some(IsPermaLink::Unstated);
-    let entry = Entry { id: some("post-1"), is_permalink, ..Entry::default() };
-    let publisher_id = Some(PublisherId { text: some("post-1"), is_permalink, source: None });
-    Item { publisher_id, ..item(Content::Live(Arc::new(entry))) }
+    let entry = Entry {
+        id: some("post-1"),
+        is_permalink,
+        ..Entry::default()
+    };
+    let publisher_id = Some(PublisherId {
+        text: some("post-1"),
+        is_permalink,
+        source: None,
+    });
+    Item {
+        publisher_id,
+        ..item(Content::Live(Arc::new(entry)))
+    }
 }
 
 fn suspect() -> Suspect {
@@ -292,22 +349,45 @@ fn suspect() -> Suspect {
 }
 
 fn missing_row() -> WindowItem {
-    WindowItem { id: ID, dated: Some(1), tombstone_count: 1, is_weak: false, suspect: Some(suspect()) }
+    WindowItem {
+        id: ID,
+        dated: Some(1),
+        tombstone_count: 1,
+        is_weak: false,
+        suspect: Some(suspect()),
+    }
 }
 
 fn archive_suspect() -> ArchiveSuspect {
-    ArchiveSuspect { id: ID, since: AT, last_seen: AT, walks: 2 }
+    ArchiveSuspect {
+        id: ID,
+        since: AT,
+        last_seen: AT,
+        walks: 2,
+    }
 }
 
 fn samples() -> Vec<Sample> {
-    let gone = Content::Gone { reason: Reason::Gone, first_missing: Some(AT), last_seen: Some(AT) };
+    let gone = Content::Gone {
+        reason: Reason::Gone,
+        first_missing: Some(AT),
+        last_seen: Some(AT),
+    };
     let record = FeedRecord {
         rev: 4,
         last_t: AT,
-        items: ItemCounts { total: 9, live: 8, shortened: 0, bytes: None },
+        items: ItemCounts {
+            total: 9,
+            live: 8,
+            shortened: 0,
+            bytes: None,
+        },
         metadata: Arc::new(metadata()),
         metadata_t: Stamp::from_micros(2),
-        ids: IdScheme { namespace: "example.org/feed".into(), rule: IdRule::IdAndLink },
+        ids: IdScheme {
+            namespace: "example.org/feed".into(),
+            rule: IdRule::IdAndLink,
+        },
         completeness: Completeness {
             first_cursor: some("1_0_1"),
             history: History::Complete,
@@ -337,8 +417,13 @@ fn samples() -> Vec<Sample> {
         },
         ..FeedRecord::new(FeedNo(3), "blog", "example.org/feed")
     };
-    let shown =
-        WindowItem { id: ID, dated: Some(5), tombstone_count: 1, is_weak: true, suspect: Some(suspect()) };
+    let shown = WindowItem {
+        id: ID,
+        dated: Some(5),
+        tombstone_count: 1,
+        is_weak: true,
+        suspect: Some(suspect()),
+    };
     let window = WindowState {
         entries: vec![WindowEntry {
             key: KEY,
@@ -352,7 +437,10 @@ fn samples() -> Vec<Sample> {
         absence: AbsenceState {
             items: vec![shown],
             quarantined_since: Some(AT),
-            conditional: ConditionalTrust { level: -2, lacked: None },
+            conditional: ConditionalTrust {
+                level: -2,
+                lacked: None,
+            },
             ..AbsenceState::default()
         },
         deferred: vec![DeferredEdit {
@@ -361,14 +449,21 @@ fn samples() -> Vec<Sample> {
             until: AT,
             entry: Arc::new(entry()),
             published_us: Some(1),
-            digests: ItemDigests { raw: DIGEST, content: DIGEST, version: 3 },
+            digests: ItemDigests {
+                raw: DIGEST,
+                content: DIGEST,
+                version: 3,
+            },
         }],
         reformatted_at: Some(AT),
         archive_suspects: vec![archive_suspect()],
         tombstones: Vec::new(),
     };
     let many = WindowItem {
-        suspect: Some(Suspect { basis: SuspectBasis::PageOfMany, ..suspect() }),
+        suspect: Some(Suspect {
+            basis: SuspectBasis::PageOfMany,
+            ..suspect()
+        }),
         ..missing_row()
     };
     let checked_window = WindowState {
@@ -391,7 +486,11 @@ fn samples() -> Vec<Sample> {
             next_at: AT,
             entry: Arc::new(entry()),
             published_us: Some(1),
-            digests: ItemDigests { raw: DIGEST, content: DIGEST, version: 3 },
+            digests: ItemDigests {
+                raw: DIGEST,
+                content: DIGEST,
+                version: 3,
+            },
         }],
         ..WindowState::default()
     };
@@ -438,10 +537,16 @@ fn samples() -> Vec<Sample> {
         health: Health {
             failures: 3,
             fault: Some(FaultNote {
-                kind: FaultKind::Refused { status: 503, has_credentials: false },
+                kind: FaultKind::Refused {
+                    status: 503,
+                    has_credentials: false,
+                },
                 since: AT,
             }),
-            moved: Some(PermanentMove { url: "http://m/".into(), since: AT }),
+            moved: Some(PermanentMove {
+                url: "http://m/".into(),
+                since: AT,
+            }),
             ..Health::default()
         },
         document: DocumentFacts {
@@ -458,9 +563,16 @@ fn samples() -> Vec<Sample> {
     let walk = ArchiveWalk {
         started_at: AT,
         feed: "http://example.org/rss".into(),
-        ways: vec![(Strategy::Pages { rel: "next".into() }, "http://example.org/rss?page=2".into())],
+        ways: vec![(
+            Strategy::Pages { rel: "next".into() },
+            "http://example.org/rss?page=2".into(),
+        )],
         phase: WalkPhase::At("http://example.org/rss?page=3".into()),
-        retry: Some(PageRetry { reason: PartialReason::Unreadable("500".into()), tries: 1, rounds: 2 }),
+        retry: Some(PageRetry {
+            reason: PartialReason::Unreadable("500".into()),
+            tries: 1,
+            rounds: 2,
+        }),
         next_at: AT,
         before: PreviousWalk::By(Strategy::Archives),
         counts: WalkCounts {
@@ -484,7 +596,10 @@ fn samples() -> Vec<Sample> {
         trail: WalkTrail::default(),
     };
     let ending = ArchiveWalk {
-        ways: vec![(Strategy::CountedPages(counted()), "http://example.org/rss?start=9".into())],
+        ways: vec![(
+            Strategy::CountedPages(counted()),
+            "http://example.org/rss?start=9".into(),
+        )],
         phase: WalkPhase::Ending(
             EndClaim {
                 url: "http://example.org/rss?start=18".into(),
@@ -493,13 +608,20 @@ fn samples() -> Vec<Sample> {
             EndStep::Check { no: 5, stride: 1 },
         ),
         retry: None,
-        counts: WalkCounts { backs: 1, total: Some(9), ..walk.counts.clone() },
+        counts: WalkCounts {
+            backs: 1,
+            total: Some(9),
+            ..walk.counts.clone()
+        },
         findings: WalkFindings {
             held_whole: true,
             marked: true,
             lacks: Some(PartialReason::FewerThanSaid { total: 9, found: 8 }),
             holes: vec![
-                ("http://example.org/a".into(), Some(PartialReason::PassedOver)),
+                (
+                    "http://example.org/a".into(),
+                    Some(PartialReason::PassedOver),
+                ),
                 ("http://example.org/b".into(), None),
             ],
             proof: Some(EndProof::Total { items: 9 }),
@@ -546,7 +668,13 @@ fn samples() -> Vec<Sample> {
             algo: Algo::Sha384,
             verify_token: some("token"),
         }),
-        lease: Some(Lease { until: AT, terms: LeaseTerms { secs: 864_000, auto_refresh: true } }),
+        lease: Some(Lease {
+            until: AT,
+            terms: LeaseTerms {
+                secs: 864_000,
+                auto_refresh: true,
+            },
+        }),
         pending: Some(Pending {
             intent: Intent::Unsubscribe {
                 target: Target::Callback(CallbackTarget {
@@ -566,19 +694,49 @@ fn samples() -> Vec<Sample> {
         }),
         principal: None,
     };
-    let cloud = Target::Cloud(CloudTarget::new("https://r.example/told", "https://f.example/feed.xml", true));
-    let cloud = Subscription { target: cloud, pending: None, ..subscription.clone() };
-    let principal = Some(PrincipalId { user: UserNo(4), token: Some(TokenNo(5)) });
-    let pending = subscription.pending.clone().map(|pending| Pending { principal, ..pending });
-    let private = Subscription { principal, pending, ..subscription.clone() };
-    let attempts = Attempts { failed: 3, next_try: AT, failure: some("refused"), since: None };
-    let progress = Progress { acked: some("1_0_1"), attempts, on_behalf_of: None };
+    let cloud = Target::Cloud(CloudTarget::new(
+        "https://r.example/told",
+        "https://f.example/feed.xml",
+        true,
+    ));
+    let cloud = Subscription {
+        target: cloud,
+        pending: None,
+        ..subscription.clone()
+    };
+    let principal = Some(PrincipalId {
+        user: UserNo(4),
+        token: Some(TokenNo(5)),
+    });
+    let pending = subscription.pending.clone().map(|pending| Pending {
+        principal,
+        ..pending
+    });
+    let private = Subscription {
+        principal,
+        pending,
+        ..subscription.clone()
+    };
+    let attempts = Attempts {
+        failed: 3,
+        next_try: AT,
+        failure: some("refused"),
+        since: None,
+    };
+    let progress = Progress {
+        acked: some("1_0_1"),
+        attempts,
+        on_behalf_of: None,
+    };
     vec![
         item_sample("live", item(Content::Live(Arc::new(entry())))),
         item_sample("tombstone", item(gone)),
         item_sample("publisher-id", item_with_guid()),
         sample("full", record),
-        sample("new", FeedRecord::new(FeedNo(3), "blog", "example.org/feed")),
+        sample(
+            "new",
+            FeedRecord::new(FeedNo(3), "blog", "example.org/feed"),
+        ),
         sample("full", window),
         sample("checked", checked_window),
         sample("full", evidence),
@@ -591,12 +749,37 @@ fn samples() -> Vec<Sample> {
         sample("full", subscription),
         sample("private", private),
         sample("cloud", cloud),
-        sample("full", User { no: UserNo(4), kept: new_user() }),
-        sample("full", AccessToken { no: TokenNo(5), kept: new_token() }),
-        sample("readers", Progress { on_behalf_of: Some(40), ..progress.clone() }),
+        sample(
+            "full",
+            User {
+                no: UserNo(4),
+                kept: new_user(),
+            },
+        ),
+        sample(
+            "full",
+            AccessToken {
+                no: TokenNo(5),
+                kept: new_token(),
+            },
+        ),
+        sample(
+            "readers",
+            Progress {
+                on_behalf_of: Some(40),
+                ..progress.clone()
+            },
+        ),
         sample("full", progress),
         sample("none", Progress::default()),
-        sample("full", FeedLease { owner: "node-1".into(), epoch: 7, until: AT }),
+        sample(
+            "full",
+            FeedLease {
+                owner: "node-1".into(),
+                epoch: 7,
+                until: AT,
+            },
+        ),
         sample(
             "full",
             LegacyDocument {
@@ -615,17 +798,47 @@ fn samples() -> Vec<Sample> {
                     GroupMember {
                         feed: FeedNo(4),
                         url: "https://f.example/feeds/a.atom".into(),
-                        stage: MemberStage::Joining { after: Some((AT.into(), AT)) },
+                        stage: MemberStage::Joining {
+                            after: Some((AT.into(), AT)),
+                        },
                     },
-                    GroupMember { feed: FeedNo(5), url: "u".into(), stage: MemberStage::Joined },
-                    GroupMember { feed: FeedNo(6), url: "u".into(), stage: MemberStage::Leaving },
+                    GroupMember {
+                        feed: FeedNo(5),
+                        url: "u".into(),
+                        stage: MemberStage::Joined,
+                    },
+                    GroupMember {
+                        feed: FeedNo(6),
+                        url: "u".into(),
+                        stage: MemberStage::Leaving,
+                    },
                 ],
             },
         ),
         sample("empty", GroupPost::default()),
-        sample("full", GroupPost { key: Some(KEY), holders: vec![Holder { feed: FeedNo(4), item: ID }] }),
-        sample("full", FoundFeeds { paths: vec!["/feed.xml".into(), "/?feed=rss2".into()] }),
-        sample("full", ClockGuard { recorded: Some(AT), accepted: Some(AT) }),
+        sample(
+            "full",
+            GroupPost {
+                key: Some(KEY),
+                holders: vec![Holder {
+                    feed: FeedNo(4),
+                    item: ID,
+                }],
+            },
+        ),
+        sample(
+            "full",
+            FoundFeeds {
+                paths: vec!["/feed.xml".into(), "/?feed=rss2".into()],
+            },
+        ),
+        sample(
+            "full",
+            ClockGuard {
+                recorded: Some(AT),
+                accepted: Some(AT),
+            },
+        ),
         sample("seven", 7_u32),
         sample("large", u64::MAX),
     ]
@@ -642,7 +855,12 @@ fn new_user() -> NewUser {
 }
 
 fn new_token() -> NewAccessToken {
-    NewAccessToken { user: UserNo(4), usage: TokenUse::Url, hash: [7; 32], created_us: AT.micros() }
+    NewAccessToken {
+        user: UserNo(4),
+        usage: TokenUse::Url,
+        hash: [7; 32],
+        created_us: AT.micros(),
+    }
 }
 
 fn folder() -> PathBuf {
@@ -660,19 +878,32 @@ fn a_value_of_every_version_reads_back() {
     for file in fs::read_dir(folder()).unwrap() {
         let path = file.unwrap().path();
         let name = path.file_name().unwrap().to_str().unwrap().to_owned();
-        let (kind, rest) = name.strip_suffix(".cbor").unwrap().split_once("-v").unwrap();
+        let (kind, rest) = name
+            .strip_suffix(".cbor")
+            .unwrap()
+            .split_once("-v")
+            .unwrap();
         let (version, case) = rest.split_once('-').unwrap();
-        let sample = samples.iter().find(|sample| (sample.kind, sample.case) == (kind, case));
+        let sample = samples
+            .iter()
+            .find(|sample| (sample.kind, sample.case) == (kind, case));
         let sample = sample.unwrap_or_else(|| panic!("{name} has no sample"));
         let bytes = fs::read(&path).unwrap();
         assert_eq!((sample.read)(&bytes).unwrap(), sample.shown, "{name}");
         if version == sample.version.to_string() {
-            assert_eq!(bytes, sample.bytes, "{name}: what is written now differs; a new version is needed");
+            assert_eq!(
+                bytes, sample.bytes,
+                "{name}: what is written now differs; a new version is needed"
+            );
         }
         met.insert(name);
     }
     for sample in &samples {
-        assert!(met.contains(&file_name(sample)), "{} is not there: write it", file_name(sample));
+        assert!(
+            met.contains(&file_name(sample)),
+            "{} is not there: write it",
+            file_name(sample)
+        );
     }
 }
 

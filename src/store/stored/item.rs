@@ -1,5 +1,5 @@
-//! Items. A header before the value, at fixed places, is read without it: a cursor is checked, a tombstone passed over
-//! and an item placed without its content.
+//! Items. A header before the value, at fixed places, is read without it: a cursor is checked, a
+//! tombstone passed over and an item placed without its content.
 
 use super::{
     StoredKind, append, damaged, read,
@@ -55,13 +55,18 @@ pub(in crate::store) fn encode_item(item: &Item) -> Result<Vec<u8>, StoreError> 
 
 /// Reads the header of an item.
 pub(in crate::store) fn item_header(bytes: &[u8]) -> Result<ItemHeader, StoreError> {
-    let header: &[u8; HEADER_BYTES] =
-        bytes.first_chunk().ok_or_else(|| damaged("an item", "is cut short"))?;
+    let header: &[u8; HEADER_BYTES] = bytes
+        .first_chunk()
+        .ok_or_else(|| damaged("an item", "is cut short"))?;
     let (mut id, mut created) = ([0; 10], [0; 8]);
     id.copy_from_slice(&header[1..11]);
     created.copy_from_slice(&header[11..19]);
     let created = Stamp::from_micros(u64::from_be_bytes(created));
-    Ok(ItemHeader { id: ItemId(id), created, gone: header[19] != 0 })
+    Ok(ItemHeader {
+        id: ItemId(id),
+        created,
+        gone: header[19] != 0,
+    })
 }
 
 /// Reads the outline of an item; its content is passed over but for its dates.
@@ -69,8 +74,20 @@ pub(in crate::store) fn decode_outline(t: Stamp, bytes: &[u8]) -> Result<Outline
     let ItemHeader { id, created, gone } = item_header(bytes)?;
     let outlined = StoredOutline::take(&mut Decoder::new(&bytes[HEADER_BYTES..]));
     let broken = |error| damaged(&format!("item {id}"), &format!("cannot be read: {error}"));
-    let StoredOutline { published_us, updated_us, tombstone_count } = outlined.map_err(broken)?;
-    Ok(Outlined { id, modified: t, created, published_us, updated_us, is_gone: gone, tombstone_count })
+    let StoredOutline {
+        published_us,
+        updated_us,
+        tombstone_count,
+    } = outlined.map_err(broken)?;
+    Ok(Outlined {
+        id,
+        modified: t,
+        created,
+        published_us,
+        updated_us,
+        is_gone: gone,
+        tombstone_count,
+    })
 }
 
 /// The fields of an item that its outline needs.
@@ -80,7 +97,8 @@ struct StoredOutline {
     tombstone_count: u8,
 }
 
-/// Fields of an item before `published_us`, which `content` and `tombstone_count` follow, in the order of its table.
+/// Fields of an item before `published_us`, which `content` and `tombstone_count` follow, in the
+/// order of its table.
 const BEFORE_PUBLISHED: usize = 5;
 /// Fields of an entry before `updated`.
 const BEFORE_UPDATED: usize = 10;
@@ -93,7 +111,11 @@ impl StoredOutline {
         fields.begin_next("content")?;
         let updated_us = updated_us(input)?;
         let tombstone_count = fields.next(input, "tombstone_count")?;
-        Ok(Self { published_us, updated_us, tombstone_count })
+        Ok(Self {
+            published_us,
+            updated_us,
+            tombstone_count,
+        })
     }
 }
 
@@ -115,9 +137,16 @@ fn updated_us(input: &mut Decoder<'_>) -> Result<Option<i64>, decode::Error> {
 pub(in crate::store) fn decode_item(t: Stamp, bytes: &[u8]) -> Result<Item, StoreError> {
     let header = item_header(bytes)?;
     let item: Item = read("an item", bytes[0], &bytes[HEADER_BYTES..])?;
-    let said = ItemHeader { id: item.id, created: item.created, gone: item.is_gone() };
+    let said = ItemHeader {
+        id: item.id,
+        created: item.created,
+        gone: item.is_gone(),
+    };
     if said != header || item.modified != t || item.created > t {
-        return Err(damaged(&format!("item {}", header.id), &format!("is not what stands at {t}")));
+        return Err(damaged(
+            &format!("item {}", header.id),
+            &format!("is not what stands at {t}"),
+        ));
     }
     Ok(item)
 }

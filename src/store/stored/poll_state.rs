@@ -5,8 +5,8 @@ use super::{
     table::{stored_enums, stored_structs},
 };
 use crate::feed::schedule::{
-    BodyKind, DocumentFacts, FaultKind, FaultNote, Health, NoAnswerCause, PermanentMove, PollState, Repeat,
-    Timetable, UrlChange, UrlConsent, ValidatorPair, Whose,
+    BodyKind, DocumentFacts, FaultKind, FaultNote, Health, NoAnswerCause, PermanentMove, PollState,
+    Repeat, Timetable, UrlChange, UrlConsent, ValidatorPair, Whose,
 };
 use everfeed_adapters::platforms::{Detected, Weight};
 

@@ -15,8 +15,8 @@ use crate::{
     store::{
         Subscription, SubscriptionNo,
         subscriptions::{
-            Algo, Attempts, CallbackTarget, CloudTarget, Dialect, Intent, Lease, LeaseTerms, Pending,
-            Progress, Start, Target,
+            Algo, Attempts, CallbackTarget, CloudTarget, Dialect, Intent, Lease, LeaseTerms,
+            Pending, Progress, Start, Target,
         },
     },
 };
@@ -69,7 +69,8 @@ stored_enums! {
     Algo { 0 Sha1, 1 Sha256, 2 Sha384, 3 Sha512 }
 }
 
-/// Terms are stored as they are spelt in URLs: what they mean may grow, and then they are read anew.
+/// Terms are stored as they are spelt in URLs: what they mean may grow, and then they are read
+/// anew.
 impl Stored for Arc<FilterTerms> {
     fn put(&self, out: &mut Out) -> Written {
         let filter = Filter::Terms(self.clone());
@@ -83,8 +84,9 @@ impl Stored for Arc<FilterTerms> {
         let mut values = [const { String::new() }; Filter::NAMES.len()];
         for (name, value) in form_urlencoded::parse(spelling.as_bytes()) {
             let at = Filter::NAMES.iter().position(|known| *known == name);
-            let at =
-                at.ok_or_else(|| decode::Error::message("a filter has a parameter that is unknown here"))?;
+            let at = at.ok_or_else(|| {
+                decode::Error::message("a filter has a parameter that is unknown here")
+            })?;
             values[at] = value.into_owned();
         }
         match Filter::of(values.each_ref().map(String::as_str)) {

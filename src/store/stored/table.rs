@@ -3,7 +3,8 @@
 use super::{Stored, length};
 use minicbor::{Decoder, data::Type, decode};
 
-/// Stores structs. A field's number is its place; new fields are put at the end. Those after `but` are not stored.
+/// Stores structs. A field's number is its place; new fields are put at the end. Those after `but`
+/// are not stored.
 macro_rules! stored_structs {
     ($($name:ident { $($field:ident),* $(,)? $(; but $($left:ident),*)? })*) => {
         $(impl crate::store::stored::Stored for $name {
@@ -37,7 +38,8 @@ macro_rules! stored_structs {
     };
 }
 
-/// Stores enums: a variant without fields is its number, one with fields a list of its number and them.
+/// Stores enums: a variant without fields is its number, one with fields a list of its number and
+/// them.
 macro_rules! stored_enums {
     ($($name:ident { $($no:literal $variant:ident $(($($unnamed:ident),*))? $({ $($named:ident),* })?),* $(,)? })*) => {
         $(impl crate::store::stored::Stored for $name {
@@ -107,7 +109,9 @@ impl Fields {
     pub(super) fn begin(input: &mut Decoder<'_>, known: usize) -> Result<Self, decode::Error> {
         let left = length(input)?;
         if left > known {
-            let text = format!("it has {left} fields and this everfeed knows {known}: a newer one wrote it");
+            let text = format!(
+                "it has {left} fields and this everfeed knows {known}: a newer one wrote it"
+            );
             return Err(decode::Error::message(text));
         }
         Ok(Self { left })
@@ -144,7 +148,11 @@ impl Fields {
     }
 
     /// Passes over the next fields without reading them.
-    pub(super) fn pass_over(&mut self, input: &mut Decoder<'_>, count: usize) -> Result<(), decode::Error> {
+    pub(super) fn pass_over(
+        &mut self,
+        input: &mut Decoder<'_>,
+        count: usize,
+    ) -> Result<(), decode::Error> {
         let there = count.min(self.left);
         self.left -= there;
         (0..there).try_for_each(|_| input.skip())
@@ -154,7 +162,9 @@ impl Fields {
     pub(super) fn end(self) -> Result<(), decode::Error> {
         match self.left {
             0 => Ok(()),
-            left => Err(decode::Error::message(format!("a variant has {left} fields too many"))),
+            left => Err(decode::Error::message(format!(
+                "a variant has {left} fields too many"
+            ))),
         }
     }
 }

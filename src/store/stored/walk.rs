@@ -5,8 +5,8 @@ use super::{
     table::{Fields, stored_enums, stored_structs},
 };
 use crate::feed::archive::{
-    ArchiveWalk, Completion, CountedPages, CounterPlace, EndClaim, EndSign, EndStep, PageAddress, PageRetry,
-    PreviousWalk, StagedBody, StagedPage, Strategy, WalkCounts, WalkFindings, WalkPhase,
+    ArchiveWalk, Completion, CountedPages, CounterPlace, EndClaim, EndSign, EndStep, PageAddress,
+    PageRetry, PreviousWalk, StagedBody, StagedPage, Strategy, WalkCounts, WalkFindings, WalkPhase,
 };
 use crate::feed::history::PartialReason;
 use minicbor::Decoder;
@@ -19,7 +19,9 @@ impl StoredKind for ArchiveWalk {
         match version {
             1 => first_walk(input),
             2 => Self::take(input),
-            _ => Err(ReadError::message(format!("it has the unknown version {version}"))),
+            _ => Err(ReadError::message(format!(
+                "it has the unknown version {version}"
+            ))),
         }
     }
 }
@@ -32,7 +34,9 @@ impl StoredKind for StagedPage {
         match version {
             1 => first_page(input),
             2 => Self::take(input),
-            _ => Err(ReadError::message(format!("it has the unknown version {version}"))),
+            _ => Err(ReadError::message(format!(
+                "it has the unknown version {version}"
+            ))),
         }
     }
 }
@@ -78,7 +82,11 @@ impl Stored for StagedBody {
 
     fn take(input: &mut Decoder<'_>) -> Result<Self, ReadError> {
         let deflated = Vec::<u8>::take(input)?;
-        Ok(if deflated.is_empty() { Self::Traces } else { Self::Waiting(deflated) })
+        Ok(if deflated.is_empty() {
+            Self::Traces
+        } else {
+            Self::Waiting(deflated)
+        })
     }
 
     fn missing() -> Option<Self> {
@@ -95,7 +103,11 @@ enum FirstPhase {
     At(String),
     Recount,
     Boundary,
-    Paused { url: String, reason: PartialReason, rounds: u8 },
+    Paused {
+        url: String,
+        reason: PartialReason,
+        rounds: u8,
+    },
     Done(Completion),
 }
 
@@ -103,7 +115,8 @@ stored_enums! {
     FirstPhase { 0 At(url), 1 Recount, 2 Boundary, 3 Paused { url, reason, rounds }, 4 Done(completion) }
 }
 
-/// A walk of version 1: its fields stood in one list, and a page looked like the end without a proof.
+/// A walk of version 1: its fields stood in one list, and a page looked like the end without a
+/// proof.
 fn first_walk(input: &mut Decoder<'_>) -> Result<ArchiveWalk, ReadError> {
     let mut fields = Fields::begin(input, 19)?;
     let started_at = fields.next(input, "started_at")?;
@@ -125,20 +138,50 @@ fn first_walk(input: &mut Decoder<'_>) -> Result<ArchiveWalk, ReadError> {
     let before = fields.next(input, "before")?;
     let fits = fields.next(input, "fits")?;
     let _: bool = fields.next(input, "alone")?;
-    let (doubtful, damaged) = (fields.next(input, "doubtful")?, fields.next(input, "damaged")?);
+    let (doubtful, damaged) = (
+        fields.next(input, "doubtful")?,
+        fields.next(input, "damaged")?,
+    );
     let (named, flaw) = (fields.next(input, "named")?, fields.next(input, "flaw")?);
-    let findings = WalkFindings { fits, doubtful, damaged, named, flaw, ..WalkFindings::default() };
+    let findings = WalkFindings {
+        fits,
+        doubtful,
+        damaged,
+        named,
+        flaw,
+        ..WalkFindings::default()
+    };
     let (phase, retry) = match phase {
         FirstPhase::At(url) => (WalkPhase::At(url), None),
-        FirstPhase::Paused { url, reason, rounds } => {
-            (WalkPhase::At(url), Some(PageRetry { reason, tries, rounds }))
-        }
+        FirstPhase::Paused {
+            url,
+            reason,
+            rounds,
+        } => (
+            WalkPhase::At(url),
+            Some(PageRetry {
+                reason,
+                tries,
+                rounds,
+            }),
+        ),
         // The live document was looked at once more: the pages themselves were read.
         FirstPhase::Recount | FirstPhase::Boundary => (WalkPhase::Done(Completion::Complete), None),
         FirstPhase::Done(completion) => (WalkPhase::Done(completion), None),
     };
     let trail = Default::default();
-    Ok(ArchiveWalk { started_at, feed, ways, phase, retry, next_at, before, counts, findings, trail })
+    Ok(ArchiveWalk {
+        started_at,
+        feed,
+        ways,
+        phase,
+        retry,
+        next_at,
+        before,
+        counts,
+        findings,
+        trail,
+    })
 }
 
 /// A page of version 1: its fields stood in one list.

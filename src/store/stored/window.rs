@@ -1,4 +1,5 @@
-//! The window of a feed: the entries of its last full document, and what waits or is missed beside them.
+//! The window of a feed: the entries of its last full document, and what waits or is missed beside
+//! them.
 
 use super::{StoredKind, table::stored_structs};
 use crate::feed::{

@@ -7,7 +7,8 @@ use crate::text::{date, present};
 use crate::vocabulary::Vocabulary;
 use crate::{Element, Source};
 
-/// Limit of the elements of other vocabularies that one source keeps, nested ones counted; the rest are dropped.
+/// Limit of the elements of other vocabularies that one source keeps, nested ones counted; the rest
+/// are dropped.
 const FOREIGN_ELEMENTS_MAX: usize = 128;
 
 /// Reads it. Its authors are the entry's when it names none (RFC 4287 section 4.2.1).
@@ -43,23 +44,47 @@ fn source_child(
     match element.name.as_str() {
         "id" => source.id = source.id.take().or_else(plain),
         "title" => {
-            source.title = source.title.take().or_else(|| Some(text(element, scope)?.trimmed()));
+            source.title = source
+                .title
+                .take()
+                .or_else(|| Some(text(element, scope)?.trimmed()));
         }
         "subtitle" | "tagline" => {
             source.subtitle = source.subtitle.take().or_else(|| text(element, scope));
         }
         "link" => add(&mut source.links, link(&element, scope)?),
         "author" => add_person(&mut source.authors, person::construct(&element, scope)?),
-        "contributor" => add_person(&mut source.contributors, person::construct(&element, scope)?),
+        "contributor" => add_person(
+            &mut source.contributors,
+            person::construct(&element, scope)?,
+        ),
         "category" => add(&mut source.categories, category(&element)?),
-        "generator" => source.generator = source.generator.take().or_else(|| generator(&element, scope)),
-        "icon" => source.icon = source.icon.take().or_else(|| plain().map(|url| scope.resolve(&url))),
-        "logo" => source.logo = source.logo.take().or_else(|| plain().map(|url| scope.resolve(&url))),
+        "generator" => {
+            source.generator = source
+                .generator
+                .take()
+                .or_else(|| generator(&element, scope))
+        }
+        "icon" => {
+            source.icon = source
+                .icon
+                .take()
+                .or_else(|| plain().map(|url| scope.resolve(&url)))
+        }
+        "logo" => {
+            source.logo = source
+                .logo
+                .take()
+                .or_else(|| plain().map(|url| scope.resolve(&url)))
+        }
         "rights" | "copyright" => {
             source.rights = source.rights.take().or_else(|| text(element, scope));
         }
         "updated" | "modified" => {
-            source.updated = source.updated.take().or_else(|| date::read(&element.text(), draft.notes()));
+            source.updated = source
+                .updated
+                .take()
+                .or_else(|| date::read(&element.text(), draft.notes()));
         }
         _ => return Some(element),
     }

@@ -1,4 +1,5 @@
-//! RSS `cloud`: the rssCloud server that can be asked to tell of changes (LEGACY C-4); registering there is not done here.
+//! RSS `cloud`: the rssCloud server that can be asked to tell of changes (LEGACY C-4); registering
+//! there is not done here.
 
 use crate::text::present;
 use crate::{Cloud, Element};

@@ -1,4 +1,5 @@
-//! Dates of the neutral form that are neither publication nor change: made, expiring, valid from and to.
+//! Dates of the neutral form that are neither publication nor change: made, expiring, valid from
+//! and to.
 
 use super::{Fields, is};
 use crate::text::{date, present};
@@ -7,11 +8,23 @@ use crate::{Date, Element};
 
 /// Adds them. Of several of a kind the last counts, as in feedparser.
 pub(super) fn both(foreign: &[Element], fields: &mut Fields) {
-    let last = |vocabulary, name| foreign.iter().rev().find(move |element| is(element, vocabulary, name));
-    let created = last(Vocabulary::DublinCoreTerms, "created").or_else(|| last(Vocabulary::Atom, "created"));
+    let last = |vocabulary, name| {
+        foreign
+            .iter()
+            .rev()
+            .find(move |element| is(element, vocabulary, name))
+    };
+    let created =
+        last(Vocabulary::DublinCoreTerms, "created").or_else(|| last(Vocabulary::Atom, "created"));
     add(fields, "created", created.map(Element::text));
-    add(fields, "expired", last(Vocabulary::Rss, "expirationDate").map(Element::text));
-    let valid = last(Vocabulary::DublinCoreTerms, "valid").map(Element::text).unwrap_or_default();
+    add(
+        fields,
+        "expired",
+        last(Vocabulary::Rss, "expirationDate").map(Element::text),
+    );
+    let valid = last(Vocabulary::DublinCoreTerms, "valid")
+        .map(Element::text)
+        .unwrap_or_default();
     // DCMI Period: `start=…;end=…;scheme=…`.
     for part in valid.split(';') {
         match part.split_once('=') {
@@ -27,7 +40,9 @@ pub(super) fn both(foreign: &[Element], fields: &mut Fields) {
 }
 
 fn add(fields: &mut Fields, name: &str, raw: Option<String>) {
-    let Some(raw) = raw.as_deref().and_then(present) else { return };
+    let Some(raw) = raw.as_deref().and_then(present) else {
+        return;
+    };
     let at_us = date::parse(&raw);
     super::super::date(fields, name, Some(&Date { raw, at_us }));
 }

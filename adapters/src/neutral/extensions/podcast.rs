@@ -11,7 +11,11 @@ use crate::vocabulary::Vocabulary;
 pub(super) fn both(foreign: &[Element], fields: &mut Fields) {
     let said = |name: &str| Some(find(foreign, Vocabulary::Itunes, name)?.text());
     // Apple compares with "Yes" and "true" in whatever case today, and blocks on "Yes" only.
-    put(fields, "itunes_block", said("block").map(|text| u8::from(trim(&text).eq_ignore_ascii_case("yes"))));
+    put(
+        fields,
+        "itunes_block",
+        said("block").map(|text| u8::from(trim(&text).eq_ignore_ascii_case("yes"))),
+    );
     if let Some(explicit) = said("explicit") {
         let explicit = match trim(&explicit).to_ascii_lowercase().as_str() {
             "yes" | "true" | "explicit" => Some(true),
@@ -20,33 +24,56 @@ pub(super) fn both(foreign: &[Element], fields: &mut Fields) {
         };
         fields.insert("itunes_explicit".to_owned(), explicit.into());
     }
-    put(fields, "itunes_duration", text_of(foreign, Vocabulary::Itunes, "duration"));
-    put(fields, "itunes_episode", text_of(foreign, Vocabulary::Itunes, "episode"));
-    put(fields, "itunes_season", text_of(foreign, Vocabulary::Itunes, "season"));
-    let image = find(foreign, Vocabulary::Itunes, "image").and_then(|image| image.attribute("href"));
+    put(
+        fields,
+        "itunes_duration",
+        text_of(foreign, Vocabulary::Itunes, "duration"),
+    );
+    put(
+        fields,
+        "itunes_episode",
+        text_of(foreign, Vocabulary::Itunes, "episode"),
+    );
+    put(
+        fields,
+        "itunes_season",
+        text_of(foreign, Vocabulary::Itunes, "season"),
+    );
+    let image =
+        find(foreign, Vocabulary::Itunes, "image").and_then(|image| image.attribute("href"));
     if let Some(image) = image.and_then(present) {
-        fields.entry("image").or_insert_with(|| json!({ "href": image }));
+        fields
+            .entry("image")
+            .or_insert_with(|| json!({ "href": image }));
     }
 }
 
 /// `psc:chapters`, with the start of each as written and in seconds.
 pub(super) fn chapters(foreign: &[Element]) -> Option<Value> {
     let element = find(foreign, Vocabulary::Chapters, "chapters")?;
-    let chapters = element.elements().filter(|child| child.name == "chapter").map(|chapter| {
-        let mut fields = Fields::new();
-        for name in ["start", "title", "href", "image"] {
-            put(&mut fields, name, chapter.attribute(name));
-        }
-        put(&mut fields, "start_epoch", chapter.attribute("start").and_then(seconds));
-        Value::Object(fields)
-    });
+    let chapters = element
+        .elements()
+        .filter(|child| child.name == "chapter")
+        .map(|chapter| {
+            let mut fields = Fields::new();
+            for name in ["start", "title", "href", "image"] {
+                put(&mut fields, name, chapter.attribute(name));
+            }
+            put(
+                &mut fields,
+                "start_epoch",
+                chapter.attribute("start").and_then(seconds),
+            );
+            Value::Object(fields)
+        });
     let mut fields = Fields::new();
     put(&mut fields, "version", element.attribute("version"));
     put(&mut fields, "chapters", Some(chapters.collect::<Value>()));
     Some(Value::Object(fields))
 }
 
-/// Normal Play Time (RFC 2326 section 3.6): `hours:minutes:seconds.fraction`, hours or both left out.
+/// Normal Play Time (RFC 2326 section 3.6): `hours:minutes:seconds.fraction`, hours or both left
+/// out.
 fn seconds(text: &str) -> Option<f64> {
     let mut total = 0.0;
     for part in trim(text).split(':') {

@@ -8,7 +8,13 @@ use crate::{Generator, Source};
 
 pub(super) fn form(source: &Source) -> Value {
     let mut fields = Fields::new();
-    let link = |rel: &str| source.links.iter().find(|link| link.rel == rel).map(|link| link.href.as_str());
+    let link = |rel: &str| {
+        source
+            .links
+            .iter()
+            .find(|link| link.rel == rel)
+            .map(|link| link.href.as_str())
+    };
     put(&mut fields, "id", source.id.as_deref());
     // What RSS gives is the feed itself.
     put(&mut fields, "href", link("self"));

@@ -1,15 +1,31 @@
 //! Names of months, weekdays and zones, in lower case; not how dates are put together.
 
-/// The beginnings of months' names in the languages in which feeds have been seen: English, German, French, Spanish,
-/// Italian, Portuguese, Dutch, Hungarian, Greek, Russian.
+/// The beginnings of months' names in the languages in which feeds have been seen: English, German,
+/// French, Spanish, Italian, Portuguese, Dutch, Hungarian, Greek, Russian.
 static MONTHS: &[(u32, &[&str])] = &[
     (1, &["jan", "jän", "ene", "gen", "ιαν", "янв"]),
     (2, &["feb", "fév", "fev", "φεβ", "фев"]),
-    (3, &["mar", "mär", "mrz", "mrt", "maa", "már", "μάρ", "μαρ", "μάώ", "μαώ", "мар"]),
+    (
+        3,
+        &[
+            "mar", "mär", "mrz", "mrt", "maa", "már", "μάρ", "μαρ", "μάώ", "μαώ", "мар",
+        ],
+    ),
     (4, &["apr", "abr", "avr", "ápr", "απρ", "апр"]),
-    (5, &["may", "mai", "mei", "mag", "maj", "máj", "μάι", "μαϊ", "μαι", "май", "мая"]),
-    (6, &["jun", "juin", "giu", "jún", "ιούν", "ιον", "ιουν", "июн"]),
-    (7, &["jul", "juil", "lug", "júl", "ιούλ", "ιολ", "ιουλ", "июл"]),
+    (
+        5,
+        &[
+            "may", "mai", "mei", "mag", "maj", "máj", "μάι", "μαϊ", "μαι", "май", "мая",
+        ],
+    ),
+    (
+        6,
+        &["jun", "juin", "giu", "jún", "ιούν", "ιον", "ιουν", "июн"],
+    ),
+    (
+        7,
+        &["jul", "juil", "lug", "júl", "ιούλ", "ιολ", "ιουλ", "июл"],
+    ),
     (8, &["aug", "ago", "aoû", "aou", "αύγ", "αυγ", "авг"]),
     (9, &["sep", "set", "sze", "σεπ", "сен"]),
     (10, &["oct", "okt", "ott", "out", "οκτ", "окт"]),
@@ -22,7 +38,9 @@ pub(super) fn month(word: &str) -> Option<u32> {
     if !word.trim_end_matches('.').chars().all(char::is_alphabetic) {
         return None;
     }
-    let (month, _) = MONTHS.iter().find(|(_, names)| names.iter().any(|name| word.starts_with(name)))?;
+    let (month, _) = MONTHS
+        .iter()
+        .find(|(_, names)| names.iter().any(|name| word.starts_with(name)))?;
     Some(*month)
 }
 
@@ -32,8 +50,8 @@ pub(super) fn is_weekday(word: &str) -> bool {
     DAYS.iter().any(|day| word.starts_with(day))
 }
 
-/// Seconds east of Greenwich. Names that mean several zones (IST) or one letter (military, RFC 5322 section 4.3) are left
-/// out; those of North America are RFC 822's.
+/// Seconds east of Greenwich. Names that mean several zones (IST) or one letter (military, RFC 5322
+/// section 4.3) are left out; those of North America are RFC 822's.
 pub(super) fn zone(name: &str) -> Option<i64> {
     let minutes = match name.trim_end_matches('.') {
         "gmt" | "ut" | "utc" | "z" | "wet" => 0,

@@ -3,7 +3,11 @@
 use super::*;
 
 fn check(text: &str, expect: Option<&str>) {
-    let expect = expect.map(|text| text.parse::<chrono::DateTime<chrono::Utc>>().unwrap().timestamp_micros());
+    let expect = expect.map(|text| {
+        text.parse::<chrono::DateTime<chrono::Utc>>()
+            .unwrap()
+            .timestamp_micros()
+    });
     assert_eq!(parse(text), expect, "{text}");
 }
 
@@ -13,8 +17,14 @@ fn odd_but_clear_dates_are_understood() {
     check("16 de noviembre de 2021", Some("2021-11-16T00:00:00Z"));
     check("1st January 2004", Some("2004-01-01T00:00:00Z"));
     check("2004-01-01 12:30 am", Some("2004-01-01T00:30:00Z"));
-    check("Сб, 16 янв 2021 10:00:00 +0300", Some("2021-01-16T07:00:00Z"));
-    check("1969-12-31T23:59:59.999999Z", Some("1969-12-31T23:59:59.999999Z"));
+    check(
+        "Сб, 16 янв 2021 10:00:00 +0300",
+        Some("2021-01-16T07:00:00Z"),
+    );
+    check(
+        "1969-12-31T23:59:59.999999Z",
+        Some("1969-12-31T23:59:59.999999Z"),
+    );
 }
 
 #[test]

@@ -1,14 +1,15 @@
-//! Texts that were encoded twice: UTF-8 that somebody took for windows-1252 and made UTF-8 of. Repaired only when certain.
+//! Texts that were encoded twice: UTF-8 that somebody took for windows-1252 and made UTF-8 of.
+//! Repaired only when certain.
 
 use encoding_rs::{Encoding, WINDOWS_1252};
 
-/// From this weight on, sequences that all look as if they were encoded twice are no accident; as elsewhere, a sequence
-/// weighs as much as it has bytes behind its first.
+/// From this weight on, sequences that all look as if they were encoded twice are no accident; as
+/// elsewhere, a sequence weighs as much as it has bytes behind its first.
 const WEIGHT_CERTAIN: usize = 4;
 
-/// The text as it was before it was encoded a second time. `None` unless every single character that is no ASCII is part of
-/// such a sequence: where one is right as it stands, the others may be meant as they are, too. The
-/// first `ascii` bytes are known to be ASCII.
+/// The text as it was before it was encoded a second time. `None` unless every single character
+/// that is no ASCII is part of such a sequence: where one is right as it stands, the others may be
+/// meant as they are, too. The first `ascii` bytes are known to be ASCII.
 pub(super) fn repair(text: &str, ascii: usize) -> Option<String> {
     let bytes = text.as_bytes();
     let first = ascii + Encoding::ascii_valid_up_to(&bytes[ascii..]);
@@ -24,8 +25,13 @@ pub(super) fn repair(text: &str, ascii: usize) -> Option<String> {
     for c in text[first..].chars() {
         once.push(byte_of(c)?);
     }
-    let weight = once.iter().filter(|byte| (0x80..0xC0).contains(*byte)).count();
-    (weight >= WEIGHT_CERTAIN).then(|| String::from_utf8(once).ok()).flatten()
+    let weight = once
+        .iter()
+        .filter(|byte| (0x80..0xC0).contains(*byte))
+        .count();
+    (weight >= WEIGHT_CERTAIN)
+        .then(|| String::from_utf8(once).ok())
+        .flatten()
 }
 
 /// The byte that a character is in windows-1252, or in Latin-1 where that has none.

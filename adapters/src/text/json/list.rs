@@ -1,11 +1,12 @@
-//! The objects of a list in JSON that is broken: where one cannot be read, the list goes on at what looks like the next.
-//! Of JSON that is sound it finds what a strict parser would; which JSON is sound is its caller's business.
+//! The objects of a list in JSON that is broken: where one cannot be read, the list goes on at what
+//! looks like the next. Of JSON that is sound it finds what a strict parser would; which JSON is
+//! sound is its caller's business.
 
 use super::{JsonValue, end_of, end_of_string, is_space, skip, skip_space};
 use memchr::memmem;
 
-/// Limit of the work, in lengths of the text, to find out whether objects of it are sound. An object that is not
-/// may look so up to the end of the text, and so may the next one.
+/// Limit of the work, in lengths of the text, to find out whether objects of it are sound. An
+/// object that is not may look so up to the end of the text, and so may the next one.
 const LOOKS_MAX: usize = 4;
 
 /// One piece of the list.
@@ -28,19 +29,27 @@ pub(crate) struct Objects<'t> {
     name: Option<&'t str>,
     /// Bytes that may still be looked at.
     budget: usize,
-    /// True when no other object begins behind a place that was looked at: then none begins behind a later one.
+    /// True when no other object begins behind a place that was looked at: then none begins behind
+    /// a later one.
     is_last: bool,
     /// True when the end of the list was found.
     pub(crate) is_closed: bool,
 }
 
 impl<'t> Objects<'t> {
-    /// The objects of the list whose bracket stands here in the text. It may go on behind what looks like its end.
+    /// The objects of the list whose bracket stands here in the text. It may go on behind what
+    /// looks like its end.
     pub(crate) fn of(text: &'t str, bracket: usize) -> Self {
         let first = skip_space(text, bracket + 1);
         let budget = text.len().saturating_mul(LOOKS_MAX);
-        let mut objects =
-            Self { text, at: bracket + 1, name: None, budget, is_last: false, is_closed: false };
+        let mut objects = Self {
+            text,
+            at: bracket + 1,
+            name: None,
+            budget,
+            is_last: false,
+            is_closed: false,
+        };
         if text.as_bytes().get(first) == Some(&b'{') {
             objects.name = first_name(text, first);
         }
@@ -67,9 +76,13 @@ impl<'t> Objects<'t> {
         let (text, name) = (self.text, self.name.unwrap_or("\"id\""));
         let hits = memmem::find_iter(text.as_bytes().get(from..)?, name.as_bytes());
         let mut starts = hits.filter_map(|hit| {
-            let before = text[from..from + hit].trim_end_matches(is_layout).strip_suffix('{')?;
+            let before = text[from..from + hit]
+                .trim_end_matches(is_layout)
+                .strip_suffix('{')?;
             let start = from + before.len();
-            let follows = before.trim_end_matches(is_layout).ends_with([',', '}', ']']);
+            let follows = before
+                .trim_end_matches(is_layout)
+                .ends_with([',', '}', ']']);
             (follows && self.begins(start)).then_some(start)
         });
         starts.next()
@@ -86,7 +99,10 @@ impl<'t> Objects<'t> {
     fn object(&mut self, start: usize) -> Piece<'t> {
         if let Some(end) = self.sound(start) {
             self.at = end;
-            return Piece::Whole(JsonValue { text: &self.text[start..end], whole: true });
+            return Piece::Whole(JsonValue {
+                text: &self.text[start..end],
+                whole: true,
+            });
         }
         let next = self.next_start(start + 1);
         let piece = &self.text[start..next.unwrap_or(self.text.len())];
@@ -94,7 +110,10 @@ impl<'t> Objects<'t> {
         match end_of(readable, 0) {
             Some(end) if next.is_none() || end == readable.len() => {
                 self.at = start + end;
-                Piece::Whole(JsonValue { text: &readable[..end], whole: true })
+                Piece::Whole(JsonValue {
+                    text: &readable[..end],
+                    whole: true,
+                })
             }
             _ if next.is_some() => {
                 self.at = start + piece.len();
@@ -102,7 +121,10 @@ impl<'t> Objects<'t> {
             }
             _ => {
                 self.at = self.text.len();
-                Piece::Cut(JsonValue { text: piece, whole: false })
+                Piece::Cut(JsonValue {
+                    text: piece,
+                    whole: false,
+                })
             }
         }
     }
@@ -118,7 +140,9 @@ impl<'t> Iterator for Objects<'t> {
             b'{' => Some(self.object(self.at)),
             b']' | b'}' => {
                 // One bracket too many ends nothing, if objects of the list follow.
-                let behind = skip(text, self.at, |b| is_space(b) || matches!(b, b',' | b']' | b'}'));
+                let behind = skip(text, self.at, |b| {
+                    is_space(b) || matches!(b, b',' | b']' | b'}')
+                });
                 if self.begins(behind) {
                     return Some(self.object(behind));
                 }
@@ -147,7 +171,9 @@ fn is_layout(c: char) -> bool {
 /// The name of the first member of an object, as written.
 fn first_name(text: &str, start: usize) -> Option<&str> {
     let name = skip_space(text, start + 1);
-    let end = (text.as_bytes().get(name) == Some(&b'"')).then(|| end_of_string(text, name)).flatten()?;
+    let end = (text.as_bytes().get(name) == Some(&b'"'))
+        .then(|| end_of_string(text, name))
+        .flatten()?;
     (text.as_bytes().get(skip_space(text, end)) == Some(&b':')).then(|| &text[name..end])
 }
 
@@ -155,7 +181,9 @@ fn begins_with(text: &str, at: usize, name: &str) -> bool {
     let bytes = text.as_bytes();
     let first = skip_space(text, at + 1);
     bytes.get(at) == Some(&b'{')
-        && bytes.get(first..).is_some_and(|rest| rest.starts_with(name.as_bytes()))
+        && bytes
+            .get(first..)
+            .is_some_and(|rest| rest.starts_with(name.as_bytes()))
         && bytes.get(skip_space(text, first + name.len())) == Some(&b':')
 }
 
@@ -176,9 +204,9 @@ enum ScanState {
     Valued,
 }
 
-/// End of the object that begins here, if brackets close what they opened, colons stand behind names only, and no list
-/// of words goes on with an object that looks like the next one; and how far that was looked at. A missing quote, brace
-/// or bracket shows by one of them, mostly soon.
+/// End of the object that begins here, if brackets close what they opened, colons stand behind
+/// names only, and no list of words goes on with an object that looks like the next one; and how
+/// far that was looked at. A missing quote, brace or bracket shows by one of them, mostly soon.
 fn sound_end(text: &str, start: usize, limit: usize, name: &str) -> (Option<usize>, usize) {
     let bytes = text.as_bytes();
     // One byte a level, on the heap: nesting costs no more than the text that it takes.
@@ -200,7 +228,11 @@ fn sound_end(text: &str, start: usize, limit: usize, name: &str) -> (Option<usiz
                 if is_odd {
                     return (None, at);
                 }
-                open.push(if bytes[at] == b'{' { ScanState::Name } else { ScanState::List });
+                open.push(if bytes[at] == b'{' {
+                    ScanState::Name
+                } else {
+                    ScanState::List
+                });
                 at += 1;
                 continue;
             }
@@ -223,7 +255,9 @@ fn sound_end(text: &str, start: usize, limit: usize, name: &str) -> (Option<usiz
                 _ => (at + 1, ScanState::Name),
             },
             _ => {
-                let Some(end) = end_of(text, at) else { return (None, limit) };
+                let Some(end) = end_of(text, at) else {
+                    return (None, limit);
+                };
                 match inside {
                     Some(ScanState::List | ScanState::Scalars) => (end, ScanState::Scalars),
                     Some(ScanState::JsonValue) => (end, ScanState::Valued),
@@ -253,14 +287,22 @@ mod tests {
                 Piece::Cut(_) => "cut",
             })
             .collect();
-        assert_eq!((found.as_slice(), objects.is_closed), (expect, is_closed), "{list}");
+        assert_eq!(
+            (found.as_slice(), objects.is_closed),
+            (expect, is_closed),
+            "{list}"
+        );
     }
 
     #[test]
     fn a_sound_list_is_read_as_it_stands() {
         check("[]", &[], true);
         let nested = r#"{"id":1,"x":[{"id":"},{"},{"id":[]}],"t":["a","b"]}"#;
-        check(&format!("[{nested}, {{\"id\" :2}} ]"), &[nested, "{\"id\" :2}"], true);
+        check(
+            &format!("[{nested}, {{\"id\" :2}} ]"),
+            &[nested, "{\"id\" :2}"],
+            true,
+        );
     }
 
     #[test]
@@ -276,7 +318,11 @@ mod tests {
         broken(r#"{"id":3,"t":"x""#, "lost");
         broken(r#"{"id":3,"t":"x}"#, "lost");
         broken(r#"{"id":3,"by":{"name":"x","t":"y"}"#, "lost");
-        check(r#"[{"id":3},"t":"y"},{"id":4}]"#, &["{\"id\":3}", "lost", "{\"id\":4}"], true);
+        check(
+            r#"[{"id":3},"t":"y"},{"id":4}]"#,
+            &["{\"id\":3}", "lost", "{\"id\":4}"],
+            true,
+        );
     }
 
     #[test]
@@ -284,7 +330,11 @@ mod tests {
         let odd = r#"{"id":3,"t":"x,"url":"y","z":"w"}"#;
         check(&format!("[{odd},{{\"id\":4}}]"), &[odd, "{\"id\":4}"], true);
         let odd = "{\"id\":3,\"t\":\"he said \"no\" twice\",}";
-        check(&format!("[{odd}, 7, {{\"id\":4}}]"), &[odd, "lost", "{\"id\":4}"], true);
+        check(
+            &format!("[{odd}, 7, {{\"id\":4}}]"),
+            &[odd, "lost", "{\"id\":4}"],
+            true,
+        );
     }
 
     #[test]
@@ -296,9 +346,14 @@ mod tests {
     #[test]
     fn many_broken_objects_cost_no_more_than_their_length() {
         // Hours, if each were looked at up to the end.
-        for odd in
-            [r#"{"id":[0,"#, r#"{"id":[{"x":"#, r#"{"id":{"a":"b},"#, r#"{"id":"#, "{\"id\":3}},", "7 "]
-        {
+        for odd in [
+            r#"{"id":[0,"#,
+            r#"{"id":[{"x":"#,
+            r#"{"id":{"a":"b},"#,
+            r#"{"id":"#,
+            "{\"id\":3}},",
+            "7 ",
+        ] {
             let list = format!("[{}", odd.repeat(200_000));
             assert!(Objects::of(&list, 0).count() <= 200_001);
         }

@@ -1,6 +1,8 @@
-//! Text between tags and between quotes, escaped so that it reads back and cannot break out; not where it stands.
+//! Text between tags and between quotes, escaped so that it reads back and cannot break out; not
+//! where it stands.
 
-/// Writes ` name="value"`: the value escaped and without what XML 1.0 cannot hold (LEGACY A-15), the name as given.
+/// Writes ` name="value"`: the value escaped and without what XML 1.0 cannot hold (LEGACY A-15),
+/// the name as given.
 pub fn push_attribute(out: &mut String, name: &str, value: &str) {
     out.push(' ');
     out.push_str(name);
@@ -14,8 +16,8 @@ pub fn push_text(out: &mut String, text: &str) {
     push_escaped(out, text, false);
 }
 
-/// The bytes that may have to be replaced. Most are none of them, and one look into a table passes over those four times
-/// as fast as the comparisons that tell the others apart.
+/// The bytes that may have to be replaced. Most are none of them, and one look into a table passes
+/// over those four times as fast as the comparisons that tell the others apart.
 static SUSPECTS: [bool; 256] = {
     let mut suspects = [false; 256];
     let mut control = 0;
@@ -31,11 +33,16 @@ static SUSPECTS: [bool; 256] = {
     suspects
 };
 
-/// White space that a parser would normalise away is written as a character reference, so that texts read back.
+/// White space that a parser would normalise away is written as a character reference, so that
+/// texts read back.
 fn push_escaped(out: &mut String, text: &str, in_attribute: bool) {
     let bytes = text.as_bytes();
     let mut written = 0;
-    for (at, byte) in bytes.iter().enumerate().filter(|(_, byte)| SUSPECTS[usize::from(**byte)]) {
+    for (at, byte) in bytes
+        .iter()
+        .enumerate()
+        .filter(|(_, byte)| SUSPECTS[usize::from(**byte)])
+    {
         let (replacement, skipped) = match byte {
             b'&' => ("&amp;", 1),
             b'<' => ("&lt;", 1),
@@ -75,10 +82,18 @@ mod tests {
             push_attribute(&mut out, "a", text);
             assert_eq!(out, format!(" a=\"{in_attribute}\""));
         };
-        check("a<b>&\"c'", "a&lt;b&gt;&amp;\"c'", "a&lt;b&gt;&amp;&quot;c'");
+        check(
+            "a<b>&\"c'",
+            "a&lt;b&gt;&amp;\"c'",
+            "a&lt;b&gt;&amp;&quot;c'",
+        );
         check("a\tb\nc\rd", "a\tb\nc&#13;d", "a&#9;b&#10;c&#13;d");
         // A-15.
-        check("\0a\u{1F}b\u{FFFE}c\u{FFFF}d\u{FFFD}", "abcd\u{FFFD}", "abcd\u{FFFD}");
+        check(
+            "\0a\u{1F}b\u{FFFE}c\u{FFFF}d\u{FFFD}",
+            "abcd\u{FFFD}",
+            "abcd\u{FFFD}",
+        );
         check("ï¿½ \u{FEFF}", "ï¿½ \u{FEFF}", "ï¿½ \u{FEFF}");
     }
 
@@ -88,7 +103,10 @@ mod tests {
             let mut out = String::new();
             push_attribute(&mut out, "a", &c.to_string());
             let is_kept = out == format!(" a=\"{c}\"");
-            let is_legal = !matches!(c, '\0'..='\u{1F}' | '"' | '&' | '<' | '>' | '\u{FFFE}' | '\u{FFFF}');
+            let is_legal = !matches!(
+                c,
+                '\0'..='\u{1F}' | '"' | '&' | '<' | '>' | '\u{FFFE}' | '\u{FFFF}'
+            );
             assert_eq!(is_kept, is_legal, "{c:?}");
         }
     }

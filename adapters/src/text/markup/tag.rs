@@ -1,7 +1,8 @@
-//! The end of a tag whose quotes do not match, as its writer most likely meant it; and the attributes of any
-//! tag, by the rules of HTML.
+//! The end of a tag whose quotes do not match, as its writer most likely meant it; and the
+//! attributes of any tag, by the rules of HTML.
 
-/// Names and values as they stand between quotes, or without; the value of an attribute that has none is empty.
+/// Names and values as they stand between quotes, or without; the value of an attribute that has
+/// none is empty.
 pub(crate) struct Attributes<'t> {
     rest: &'t str,
 }
@@ -17,19 +18,29 @@ impl<'t> Iterator for Attributes<'t> {
     type Item = (&'t str, &'t str);
 
     fn next(&mut self) -> Option<Self::Item> {
-        let rest = self.rest.trim_start_matches(|c: char| c.is_ascii_whitespace() || c == '/');
+        let rest = self
+            .rest
+            .trim_start_matches(|c: char| c.is_ascii_whitespace() || c == '/');
         // A name may begin with anything, even `=`, so that every turn moves on.
         let first = rest.chars().next()?.len_utf8();
         let end = rest[first..].find(|c: char| c.is_ascii_whitespace() || matches!(c, '=' | '/'));
         let (name, rest) = rest.split_at(end.map_or(rest.len(), |end| first + end));
-        let Some(value) = rest.trim_ascii_start().strip_prefix('=').map(str::trim_ascii_start) else {
+        let Some(value) = rest
+            .trim_ascii_start()
+            .strip_prefix('=')
+            .map(str::trim_ascii_start)
+        else {
             self.rest = rest;
             return Some((name, ""));
         };
         let (value, rest) = match value.as_bytes().first() {
             Some(b'"') => value[1..].split_once('"').unwrap_or((&value[1..], "")),
             Some(b'\'') => value[1..].split_once('\'').unwrap_or((&value[1..], "")),
-            _ => value.split_at(value.find(|c: char| c.is_ascii_whitespace()).unwrap_or(value.len())),
+            _ => value.split_at(
+                value
+                    .find(|c: char| c.is_ascii_whitespace())
+                    .unwrap_or(value.len()),
+            ),
         };
         self.rest = rest;
         Some((name, value))
@@ -39,8 +50,9 @@ impl<'t> Iterator for Attributes<'t> {
 /// Limit of the search for the closing quote behind a bracket in a quoted value, bytes.
 const BRACKETED_VALUE_BYTES_MAX: usize = 1024;
 
-/// The length of the tag that the text begins with, by the rules of HTML (a quote opens a value only behind `=`) and one
-/// of XML: no value holds a `<`, unless the quote behind it plainly closes it. `None` when the text ends inside the tag.
+/// The length of the tag that the text begins with, by the rules of HTML (a quote opens a value
+/// only behind `=`) and one of XML: no value holds a `<`, unless the quote behind it plainly closes
+/// it. `None` when the text ends inside the tag.
 pub(crate) fn length(text: &str) -> Option<usize> {
     let bytes = text.as_bytes();
     let mut at = 1;
@@ -74,7 +86,8 @@ fn value(bytes: &[u8], quote: u8) -> Option<AttributeValue> {
     let bracket = match closing {
         Some(at) if bytes[at] == quote => return Some(AttributeValue::Closed(at + 1)),
         Some(at) => at,
-        // Nothing more begins here: either the text ends inside the value, or only this tag's own end is left.
+        // Nothing more begins here: either the text ends inside the value, or only this tag's own
+        // end is left.
         None => return memchr::memchr(b'>', bytes).map(|end| AttributeValue::Open(end + 1)),
     };
     let near = &bytes[bracket..bytes.len().min(bracket + BRACKETED_VALUE_BYTES_MAX)];
@@ -93,8 +106,10 @@ fn closes(after: &[u8]) -> bool {
     if rest.starts_with(b">") || rest.starts_with(b"/>") {
         return true;
     }
-    let name =
-        rest.iter().take(64).take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b':'));
+    let name = rest
+        .iter()
+        .take(64)
+        .take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b':'));
     let name = name.count();
     name > 0 && rest.len() < after.len() && rest[name..].trim_ascii_start().starts_with(b"=")
 }
@@ -104,7 +119,11 @@ mod tests {
     use super::*;
 
     fn check(text: &str, tag: &str) {
-        assert_eq!(length(text).map(|length| &text[..length]), Some(tag), "{text}");
+        assert_eq!(
+            length(text).map(|length| &text[..length]),
+            Some(tag),
+            "{text}"
+        );
     }
 
     #[test]
@@ -130,13 +149,29 @@ mod tests {
 
     #[test]
     fn attributes_are_read_by_the_rules_of_html() {
-        let check =
-            |raw: &str, expect: &[(&str, &str)]| assert_eq!(Attributes::new(raw).collect::<Vec<_>>(), expect);
+        let check = |raw: &str, expect: &[(&str, &str)]| {
+            assert_eq!(Attributes::new(raw).collect::<Vec<_>>(), expect)
+        };
         check(
             " a = '1' b=\"x>y\"c=x/y d e='f",
-            &[("a", "1"), ("b", "x>y"), ("c", "x/y"), ("d", ""), ("e", "f")],
+            &[
+                ("a", "1"),
+                ("b", "x>y"),
+                ("c", "x/y"),
+                ("d", ""),
+                ("e", "f"),
+            ],
         );
-        check(" a=\"1\"b\" c='it's' d=1/", &[("a", "1"), ("b\"", ""), ("c", "it"), ("s'", ""), ("d", "1/")]);
+        check(
+            " a=\"1\"b\" c='it's' d=1/",
+            &[
+                ("a", "1"),
+                ("b\"", ""),
+                ("c", "it"),
+                ("s'", ""),
+                ("d", "1/"),
+            ],
+        );
         check(" =a =/ é = é/", &[("=a", "/"), ("é", "é/")]);
         check("a=", &[("a", "")]);
         check(" / ", &[]);

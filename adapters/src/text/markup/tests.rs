@@ -28,11 +28,23 @@ fn check(markup: &str, expect: &str) {
 
 #[test]
 fn well_formed_markup_survives() {
-    check("<a b='1' c=\"2\">x<d/>&lt;<![CDATA[<&]]></a>", "<a b=\"1\" c=\"2\">x<d/>&lt;&lt;&amp;</a>");
+    check(
+        "<a b='1' c=\"2\">x<d/>&lt;<![CDATA[<&]]></a>",
+        "<a b=\"1\" c=\"2\">x<d/>&lt;&lt;&amp;</a>",
+    );
     check("<a><!-- no --><?pi no?>x</a>", "<a>x</a>");
-    check("<p:a xmlns:p='urn:p' p:b='1'><p:c/></p:a>", "<p:a xmlns:p=\"urn:p\" p:b=\"1\"><p:c/></p:a>");
-    check("<a xmlns='urn:a'><b xmlns=''/><c/></a>", "<a xmlns=\"urn:a\"><b xmlns=\"\"/><c/></a>");
-    check("<a xml:lang='en' xml:base='x'/>", "<a xml:lang=\"en\" xml:base=\"x\"/>");
+    check(
+        "<p:a xmlns:p='urn:p' p:b='1'><p:c/></p:a>",
+        "<p:a xmlns:p=\"urn:p\" p:b=\"1\"><p:c/></p:a>",
+    );
+    check(
+        "<a xmlns='urn:a'><b xmlns=''/><c/></a>",
+        "<a xmlns=\"urn:a\"><b xmlns=\"\"/><c/></a>",
+    );
+    check(
+        "<a xml:lang='en' xml:base='x'/>",
+        "<a xml:lang=\"en\" xml:base=\"x\"/>",
+    );
 }
 
 #[test]
@@ -41,19 +53,37 @@ fn broken_markup_is_mended() {
     check("<a>x</b></a>", "<a>x</a>");
     check("<a><b><c>x</b>y</a>", "<a><b><c>x</c></b>y</a>");
     check("<a>x", "<a>x</a>");
-    check("<a>x & y &bogus; &nbsp;</a>", "<a>x &amp; y &amp;bogus; \u{A0}</a>");
+    check(
+        "<a>x & y &bogus; &nbsp;</a>",
+        "<a>x &amp; y &amp;bogus; \u{A0}</a>",
+    );
     check("<a>1 < 2 <3 <></a>", "<a>1 &lt; 2 &lt;3 &lt;&gt;</a>");
     check("<a><b <c>x</c></b></a>", "<a><b><c>x</c></b></a>");
-    check("<a b=c d e='1' e='2'>x</a>", "<a b=\"c\" d=\"\" e=\"1\">x</a>");
-    check("<a><br>x<img src='y'>z</a>", "<a><br/>x<img src=\"y\"/>z</a>");
-    check("<a>x<b title=\"never closed>y</b></a>", "<a>x<b title=\"never closed\">y</b></a>");
+    check(
+        "<a b=c d e='1' e='2'>x</a>",
+        "<a b=\"c\" d=\"\" e=\"1\">x</a>",
+    );
+    check(
+        "<a><br>x<img src='y'>z</a>",
+        "<a><br/>x<img src=\"y\"/>z</a>",
+    );
+    check(
+        "<a>x<b title=\"never closed>y</b></a>",
+        "<a>x<b title=\"never closed\">y</b></a>",
+    );
     check("<a>x<!wrong>y</a>", "<a>xy</a>");
 }
 
 #[test]
 fn undeclared_prefixes_are_given_a_namespace() {
-    check("<dc:date>x</dc:date>", "<dc:date xmlns:dc=\"http://purl.org/dc/elements/1.1/\">x</dc:date>");
-    check("<odd:x odd:y='1'/>", "<odd:x xmlns:odd=\"urn:undeclared:odd\" odd:y=\"1\"/>");
+    check(
+        "<dc:date>x</dc:date>",
+        "<dc:date xmlns:dc=\"http://purl.org/dc/elements/1.1/\">x</dc:date>",
+    );
+    check(
+        "<odd:x odd:y='1'/>",
+        "<odd:x xmlns:odd=\"urn:undeclared:odd\" odd:y=\"1\"/>",
+    );
 }
 
 #[test]
@@ -66,7 +96,10 @@ fn names_that_xml_has_not_are_dropped_and_their_text_stays() {
 fn values_cannot_break_out_of_their_quotes() {
     // PARSING section 0.5: feed-rs turns this into a real attribute.
     let markup = "<a title=\"x&quot; onmouseover=&quot;alert(1)\">&lt;b>&#13;</a>";
-    check(markup, "<a title=\"x&quot; onmouseover=&quot;alert(1)\">&lt;b&gt;&#13;</a>");
+    check(
+        markup,
+        "<a title=\"x&quot; onmouseover=&quot;alert(1)\">&lt;b&gt;&#13;</a>",
+    );
     check("<a b='1\n2\t3&#10;4'/>", "<a b=\"1 2 3&#10;4\"/>");
 }
 
@@ -78,8 +111,14 @@ fn a_writer_uses_what_is_declared_and_hides_nothing_that_is_in_use() {
         write_element(&mut out, &element, declared);
         out
     };
-    assert_eq!(write(&[("x", "urn:p"), ("q", "urn:q")]), "<x:a q:b=\"1\"><x:c/><d/></x:a>");
-    assert_eq!(write(&[("", "urn:p")]), "<a xmlns:q=\"urn:q\" q:b=\"1\"><c/><d xmlns=\"\"/></a>");
+    assert_eq!(
+        write(&[("x", "urn:p"), ("q", "urn:q")]),
+        "<x:a q:b=\"1\"><x:c/><d/></x:a>"
+    );
+    assert_eq!(
+        write(&[("", "urn:p")]),
+        "<a xmlns:q=\"urn:q\" q:b=\"1\"><c/><d xmlns=\"\"/></a>"
+    );
     // The prefix of the attribute already means something: another is taken.
     assert_eq!(
         write(&[("p", "urn:p"), ("q", "urn:other")]),
@@ -95,7 +134,11 @@ fn a_writer_uses_what_is_declared_and_hides_nothing_that_is_in_use() {
 #[test]
 fn only_what_is_inside_can_be_written() {
     let mut out = String::new();
-    write_nodes(&mut out, &grown("<a xmlns='urn:a'>x<b/>&amp;</a>").children, &[("", "urn:a")]);
+    write_nodes(
+        &mut out,
+        &grown("<a xmlns='urn:a'>x<b/>&amp;</a>").children,
+        &[("", "urn:a")],
+    );
     assert_eq!(out, "x<b/>&amp;");
 }
 
@@ -111,7 +154,10 @@ fn trees_are_bounded_in_depth_and_number() {
     assert_eq!((depth, deep.text().as_str()), (DEPTH_MAX, "x"));
     let wide = grown(&format!("<a>{}</a>", "<b/>".repeat(100_000)));
     assert_eq!(wide.size(), ELEMENTS_MAX);
-    let many = grown(&format!("<a {}/>", (0..1000).map(|n| format!("a{n}='' ")).collect::<String>()));
+    let many = grown(&format!(
+        "<a {}/>",
+        (0..1000).map(|n| format!("a{n}='' ")).collect::<String>()
+    ));
     assert_eq!(many.attributes.len(), 256);
 }
 
@@ -125,7 +171,14 @@ fn tokens_know_their_places() {
     }
     let expect = [
         (Token::Text("a"), "a"),
-        (Token::Start { name: "b", attributes: " c='>'", empty: false }, "<b c='>'>"),
+        (
+            Token::Start {
+                name: "b",
+                attributes: " c='>'",
+                empty: false,
+            },
+            "<b c='>'>",
+        ),
         (Token::Text("&amp;x&"), "&amp;x&"),
         (Token::Literal("<"), "<![CDATA[<]]>"),
         (Token::End { name: "b" }, "</b>"),
@@ -142,7 +195,9 @@ fn outline(text: &str) -> Vec<(String, String)> {
     let mut tokens = Tokens::new(text);
     while let Some((token, place)) = tokens.next() {
         match token {
-            Token::Start { .. } | Token::End { .. } => found.push((text[place].to_owned(), String::new())),
+            Token::Start { .. } | Token::End { .. } => {
+                found.push((text[place].to_owned(), String::new()))
+            }
             Token::Text(text) => found.last_mut().unwrap().1.push_str(&unescape(text)),
             Token::Literal(text) => found.last_mut().unwrap().1.push_str(text),
         }
@@ -163,7 +218,11 @@ fn outline_by_reader(text: &str) -> Vec<(String, String)> {
                 found.push((text[start..end].to_owned(), String::new()));
             }
             Event::Text(_) | Event::GeneralRef(_) => {
-                found.last_mut().unwrap().1.push_str(&unescape(&text[start..end]));
+                found
+                    .last_mut()
+                    .unwrap()
+                    .1
+                    .push_str(&unescape(&text[start..end]));
             }
             Event::CData(section) => found.last_mut().unwrap().1.push_str(&section),
             Event::Eof => return found,
@@ -174,23 +233,39 @@ fn outline_by_reader(text: &str) -> Vec<(String, String)> {
 
 #[test]
 fn byte_order_marks_move_no_place() {
-    for text in ["\u{FEFF}þ<a>é</a>", "\u{FEFF}\u{FEFF}<a>þ</a>", "< \u{FEFF}þ<a/>", "<a b='<c>\u{FEFF}þ<d>"]
-    {
+    for text in [
+        "\u{FEFF}þ<a>é</a>",
+        "\u{FEFF}\u{FEFF}<a>þ</a>",
+        "< \u{FEFF}þ<a/>",
+        "<a b='<c>\u{FEFF}þ<d>",
+    ] {
         let mut tokens = Tokens::new(text);
         while let Some((token, place)) = tokens.next() {
             let found = &text[place];
-            assert!(!matches!(token, Token::Start { .. }) || found.starts_with('<'), "{found} in {text}");
+            assert!(
+                !matches!(token, Token::Start { .. }) || found.starts_with('<'),
+                "{found} in {text}"
+            );
         }
     }
 }
 
 #[test]
 fn a_text_that_ends_inside_a_construct_is_cut() {
-    for (text, at) in [("<a>x<b", 4), ("<a>x<!-- <b>", 4), ("<a><![CDATA[ </a>", 3), ("x</a", 1), ("<a>", 3)]
-    {
+    for (text, at) in [
+        ("<a>x<b", 4),
+        ("<a>x<!-- <b>", 4),
+        ("<a><![CDATA[ </a>", 3),
+        ("x</a", 1),
+        ("<a>", 3),
+    ] {
         let mut tokens = Tokens::new(text);
         while tokens.next().is_some() {}
-        assert_eq!(tokens.cut_at(), Some(at).filter(|at| *at < text.len()), "{text}");
+        assert_eq!(
+            tokens.cut_at(),
+            Some(at).filter(|at| *at < text.len()),
+            "{text}"
+        );
     }
 }
 
@@ -225,7 +300,12 @@ fn hostile_markup_takes_linear_time() {
 fn attributes_are_read_however_they_are_quoted() {
     let read: Vec<_> = attributes(" a = '1' b=\"&lt;\" c=x/y d e='").collect();
     let expect = [("a", "1"), ("b", "<"), ("c", "x/y"), ("d", "")];
-    assert_eq!(read.iter().map(|(name, value)| (*name, &**value)).collect::<Vec<_>>()[..4], expect);
+    assert_eq!(
+        read.iter()
+            .map(|(name, value)| (*name, &**value))
+            .collect::<Vec<_>>()[..4],
+        expect
+    );
 }
 
 fn name() -> impl Strategy<Value = String> {
@@ -244,22 +324,38 @@ fn namespace() -> impl Strategy<Value = (String, String)> {
 }
 
 fn childless() -> impl Strategy<Value = Element> {
-    let attribute = (namespace(), name(), any::<String>())
-        .prop_map(|((prefix, ns), name, value)| Attribute { ns, prefix, name, value });
+    let attribute =
+        (namespace(), name(), any::<String>()).prop_map(|((prefix, ns), name, value)| Attribute {
+            ns,
+            prefix,
+            name,
+            value,
+        });
     (namespace(), name(), prop::collection::vec(attribute, 0..4)).prop_map(
         |((prefix, ns), name, mut attributes)| {
             attributes.sort_by(|a, b| (&a.ns, &a.name).cmp(&(&b.ns, &b.name)));
             attributes.dedup_by(|a, b| a.ns == b.ns && a.name == b.name);
-            Element { ns, prefix, name, attributes, children: Vec::new() }
+            Element {
+                ns,
+                prefix,
+                name,
+                attributes,
+                children: Vec::new(),
+            }
         },
     )
 }
 
 fn element() -> impl Strategy<Value = Element> {
     childless().prop_recursive(4, 24, 4, |inner| {
-        let node = prop_oneof![any::<String>().prop_map(Node::Text), inner.prop_map(Node::Element)];
-        (childless(), prop::collection::vec(node, 0..4))
-            .prop_map(|(element, children)| Element { children, ..element })
+        let node = prop_oneof![
+            any::<String>().prop_map(Node::Text),
+            inner.prop_map(Node::Element)
+        ];
+        (childless(), prop::collection::vec(node, 0..4)).prop_map(|(element, children)| Element {
+            children,
+            ..element
+        })
     })
 }
 
@@ -281,7 +377,10 @@ fn essence(mut element: Element) -> Element {
             },
         }
     }
-    Element { children, ..element }
+    Element {
+        children,
+        ..element
+    }
 }
 
 fn piece() -> impl Strategy<Value = &'static str> {

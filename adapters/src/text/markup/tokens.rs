@@ -1,7 +1,9 @@
-//! Text cut into tokens with their places, and a way on behind broken ones; it knows no nesting and no namespaces.
+//! Text cut into tokens with their places, and a way on behind broken ones; it knows no nesting and
+//! no namespaces.
 //!
-//! quick-xml's reader is asked for document types alone: it makes a token of every reference in escaped HTML, checks every
-//! token's characters again and has to begin anew behind each error. Measured, that was half of what reading a feed cost.
+//! quick-xml's reader is asked for document types alone: it makes a token of every reference in
+//! escaped HTML, checks every token's characters again and has to begin anew behind each error.
+//! Measured, that was half of what reading a feed cost.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -17,7 +19,11 @@ use crate::text::entities::unescape;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Token<'t> {
     /// A start tag, or an empty-element tag.
-    Start { name: &'t str, attributes: &'t str, empty: bool },
+    Start {
+        name: &'t str,
+        attributes: &'t str,
+        empty: bool,
+    },
     /// An end tag.
     End { name: &'t str },
     /// Characters as they stand, references and all.
@@ -26,8 +32,9 @@ pub(crate) enum Token<'t> {
     Literal(&'t str),
 }
 
-/// Limit of how often, on average, a byte is looked at once more because a tag before it was broken. It keeps hostile input
-/// linear; a document in which every tag is broken needs two or three.
+/// Limit of how often, on average, a byte is looked at once more because a tag before it was
+/// broken. It keeps hostile input linear; a document in which every tag is broken needs two or
+/// three.
 const MENDINGS_MAX: usize = 16;
 
 const COMMENT: &str = "<!--";
@@ -46,7 +53,13 @@ pub(crate) struct Tokens<'t> {
 
 impl<'t> Tokens<'t> {
     pub(crate) fn new(text: &'t str) -> Self {
-        Self { text, at: 0, wasted: 0, mended: false, cut: None }
+        Self {
+            text,
+            at: 0,
+            wasted: 0,
+            mended: false,
+            cut: None,
+        }
     }
 
     /// Start of the tag, comment or CDATA section inside which the text ended.
@@ -91,7 +104,8 @@ impl<'t> Tokens<'t> {
                     }
                 }
                 _ => {
-                    self.at = memchr::memchr(b'<', &bytes[start..]).map_or(bytes.len(), |end| start + end);
+                    self.at = memchr::memchr(b'<', &bytes[start..])
+                        .map_or(bytes.len(), |end| start + end);
                     Some(TokenKind::Text)
                 }
             };
@@ -99,12 +113,15 @@ impl<'t> Tokens<'t> {
             if matches!(kind, TokenKind::OddTag) {
                 self.cut_at_bracket(start);
             }
-            let Some(token) = kind.token(&self.text[start..self.at]) else { continue };
+            let Some(token) = kind.token(&self.text[start..self.at]) else {
+                continue;
+            };
             return Some((token, start..self.at));
         }
     }
 
-    /// The token that begins at a `<`, if it is of interest, and its length; `None` when it has no end, or an odd one.
+    /// The token that begins at a `<`, if it is of interest, and its length; `None` when it has no
+    /// end, or an odd one.
     fn construct(&self, start: usize) -> Option<(Option<TokenKind>, usize)> {
         let rest = &self.text.as_bytes()[start..];
         // The offset keeps what opens a construct from closing it too.
@@ -113,11 +130,22 @@ impl<'t> Tokens<'t> {
         };
         match rest.get(1)? {
             b'!' if rest.starts_with(b"<!--") => Some((None, end(4, b"-->")?)),
-            b'!' if rest.starts_with(b"<![CDATA[") => Some((Some(TokenKind::Literal), literal_length(rest)?)),
+            b'!' if rest.starts_with(b"<![CDATA[") => {
+                Some((Some(TokenKind::Literal), literal_length(rest)?))
+            }
             b'!' => Some((None, document_type(&self.text[start..])?)),
-            b'?' => end(1, b"?>").filter(|length| *length > b"<?>".len()).map(|length| (None, length)),
+            b'?' => end(1, b"?>")
+                .filter(|length| *length > b"<?>".len())
+                .map(|length| (None, length)),
             _ => tag_length(rest).map(|(length, holds_bracket)| {
-                (Some(if holds_bracket { TokenKind::OddTag } else { TokenKind::Tag }), length)
+                (
+                    Some(if holds_bracket {
+                        TokenKind::OddTag
+                    } else {
+                        TokenKind::Tag
+                    }),
+                    length,
+                )
             }),
         }
     }
@@ -126,7 +154,8 @@ impl<'t> Tokens<'t> {
     fn at_loose_bracket(&self, at: usize) -> bool {
         match self.text.as_bytes().get(at..) {
             Some([b'<', next, ..]) => {
-                !(next.is_ascii_alphabetic() || matches!(next, b'_' | b':' | b'/' | b'!' | b'?' | 0x80..))
+                !(next.is_ascii_alphabetic()
+                    || matches!(next, b'_' | b':' | b'/' | b'!' | b'?' | 0x80..))
             }
             _ => false,
         }
@@ -143,12 +172,14 @@ impl<'t> Tokens<'t> {
         }
     }
 
-    /// A CDATA section that nobody ended, so that it goes on into another one, or to the end of the text.
+    /// A CDATA section that nobody ended, so that it goes on into another one, or to the end of the
+    /// text.
     fn runaway_section(&mut self, start: usize) -> Option<(Token<'t>, Range<usize>)> {
         let inside = self.text[start..self.at].strip_prefix(SECTION)?;
         let another = |at: usize| inside.as_bytes()[..=at].ends_with(SECTION.as_bytes());
         // Brackets are rare in HTML.
-        let runs_on = self.at == self.text.len() || memchr::memchr_iter(b'[', inside.as_bytes()).any(another);
+        let runs_on =
+            self.at == self.text.len() || memchr::memchr_iter(b'[', inside.as_bytes()).any(another);
         if !runs_on || self.is_worn_out() {
             return None;
         }
@@ -157,10 +188,12 @@ impl<'t> Tokens<'t> {
         Some((Token::Literal(&inside[..length]), start..self.at))
     }
 
-    /// A comment that nobody ended, so that it goes on into another one, or to the end of the text; only its beginning is
-    /// passed over then.
+    /// A comment that nobody ended, so that it goes on into another one, or to the end of the text;
+    /// only its beginning is passed over then.
     fn runaway_comment(&mut self, start: usize) -> bool {
-        let Some(inside) = self.text[start..self.at].strip_prefix(COMMENT) else { return false };
+        let Some(inside) = self.text[start..self.at].strip_prefix(COMMENT) else {
+            return false;
+        };
         let runs_on = (self.at == self.text.len() || inside.contains(COMMENT))
             && !self.is_worn_out()
             && unended::entry_end(inside).is_some();
@@ -170,7 +203,8 @@ impl<'t> Tokens<'t> {
         runs_on
     }
 
-    /// A processing instruction or a document type that nobody ended, so that it swallows the tags of entries.
+    /// A processing instruction or a document type that nobody ended, so that it swallows the tags
+    /// of entries.
     fn runaway_declaration(&mut self, start: usize, ended: bool) -> bool {
         let whole = &self.text[start..self.at];
         if is_comment_or_section(whole) || self.is_worn_out() {
@@ -181,7 +215,9 @@ impl<'t> Tokens<'t> {
             // The replacement of an entity may well hold an entry, in quotes.
             (!ended || whole.starts_with("<?") || !is_in_quotes(&whole[..at])).then_some(length)
         };
-        let runs_on = declaration_length(whole).filter(|length| *length < whole.len()).and_then(swallows);
+        let runs_on = declaration_length(whole)
+            .filter(|length| *length < whole.len())
+            .and_then(swallows);
         if let Some(length) = runs_on {
             self.go_back(start + length);
         }
@@ -200,8 +236,8 @@ impl<'t> Tokens<'t> {
     }
 
     /// After all of the text was looked at for the end of something. A tag (its quotes do not
-    /// match) ends where it was meant to, an odd declaration behind the next `>` or before the next `<`; a comment or a CDATA section runs to the end
-    /// of the text, which is cut then.
+    /// match) ends where it was meant to, an odd declaration behind the next `>` or before the next
+    /// `<`; a comment or a CDATA section runs to the end of the text, which is cut then.
     fn mend(&mut self, start: usize) -> Option<Option<TokenKind>> {
         let rest = &self.text[start..];
         let is_declaration = rest.starts_with("<!") || rest.starts_with("<?");
@@ -224,11 +260,13 @@ impl<'t> Tokens<'t> {
 }
 
 fn is_comment_or_section(text: &str) -> bool {
-    [COMMENT, SECTION].iter().any(|opening| text.starts_with(opening))
+    [COMMENT, SECTION]
+        .iter()
+        .any(|opening| text.starts_with(opening))
 }
 
-/// The length of a declaration or a processing instruction that was not ended as it should be: HTML ends them at the first
-/// `>`, but that may be the one of a tag behind.
+/// The length of a declaration or a processing instruction that was not ended as it should be: HTML
+/// ends them at the first `>`, but that may be the one of a tag behind.
 fn declaration_length(text: &str) -> Option<usize> {
     let inside = text.as_bytes().get(1..)?;
     let end = memchr::memchr2(b'<', b'>', inside)?;
@@ -273,7 +311,10 @@ fn tag_length(bytes: &[u8]) -> Option<(usize, bool)> {
     let mut at = 1;
     loop {
         // Most tags are so short that nothing is faster than to look at each byte.
-        at += bytes.get(at..)?.iter().position(|b| matches!(b, b'>' | b'"' | b'\'' | b'<'))?;
+        at += bytes
+            .get(at..)?
+            .iter()
+            .position(|b| matches!(b, b'>' | b'"' | b'\'' | b'<'))?;
         match bytes[at] {
             b'>' => return Some((at + 1, holds_bracket)),
             b'<' => holds_bracket = true,
@@ -288,11 +329,14 @@ fn tag_length(bytes: &[u8]) -> Option<(usize, bool)> {
     }
 }
 
-/// The length of a CDATA section. Brackets are rarer in HTML than what a search for all three characters begins with.
+/// The length of a CDATA section. Brackets are rarer in HTML than what a search for all three
+/// characters begins with.
 fn literal_length(bytes: &[u8]) -> Option<usize> {
     let start = b"<![CDATA[".len();
     let mut brackets = memchr::memchr_iter(b']', &bytes[start..]).map(|at| start + at);
-    brackets.find(|at| bytes[*at..].starts_with(b"]]>")).map(|at| at + b"]]>".len())
+    brackets
+        .find(|at| bytes[*at..].starts_with(b"]]>"))
+        .map(|at| at + b"]]>".len())
 }
 
 /// The length of the document type, with all that it declares, at the start of the text.
@@ -308,23 +352,31 @@ fn tag(raw: &str) -> Option<Token<'_>> {
     let inside = raw.strip_prefix('<')?;
     let inside = inside.strip_suffix('>').unwrap_or(inside);
     if let Some(name) = inside.strip_prefix('/') {
-        return Some(Token::End { name: name_of(name) });
+        return Some(Token::End {
+            name: name_of(name),
+        });
     }
     let (inside, empty) = match inside.strip_suffix('/') {
         Some(inside) => (inside, true),
         None => (inside, false),
     };
     let name = name_of(inside);
-    Some(Token::Start { name, attributes: &inside[name.len()..], empty })
+    Some(Token::Start {
+        name,
+        attributes: &inside[name.len()..],
+        empty,
+    })
 }
 
 fn name_of(inside: &str) -> &str {
-    let end = inside.bytes().position(|b| matches!(b, b' ' | b'\t' | b'\n' | b'\r' | b'/'));
+    let end = inside
+        .bytes()
+        .position(|b| matches!(b, b' ' | b'\t' | b'\n' | b'\r' | b'/'));
     &inside[..end.unwrap_or(inside.len())]
 }
 
-/// Name and value of each attribute, unquoted and value-less ones included; what cannot be read is left out. References
-/// are replaced, and line ends and tabs are blanks (XML 1.0 section 3.3.3).
+/// Name and value of each attribute, unquoted and value-less ones included; what cannot be read is
+/// left out. References are replaced, and line ends and tabs are blanks (XML 1.0 section 3.3.3).
 pub(crate) fn attributes(raw: &str) -> impl Iterator<Item = (&str, Cow<'_, str>)> {
     tag::Attributes::new(raw).map(|(name, raw)| (name, value(raw)))
 }

@@ -21,11 +21,13 @@ pub(crate) fn limit_note() -> Note {
 /// Limit of the namespace declarations in force at once; the rest are dropped.
 const BINDINGS_MAX: usize = 256;
 
-/// Limit of a namespace or a prefix, bytes; longer ones are as good as not declared. Every element of the
-/// namespace holds it, so without this limit a short document could take any amount of memory.
+/// Limit of a namespace or a prefix, bytes; longer ones are as good as not declared. Every element
+/// of the namespace holds it, so without this limit a short document could take any amount of
+/// memory.
 const NAMESPACE_BYTES_MAX: usize = 256;
 
-/// The namespace given to a prefix that nobody declared and nobody knows, so that it can be written anew.
+/// The namespace given to a prefix that nobody declared and nobody knows, so that it can be written
+/// anew.
 const UNDECLARED: &str = "urn:undeclared:";
 
 /// Namespace declarations in force, innermost last.
@@ -34,7 +36,10 @@ pub(crate) struct Bindings(Vec<(String, String)>);
 
 impl Bindings {
     /// Adds the declarations among some attributes.
-    pub(crate) fn declare<'a>(&mut self, attributes: impl Iterator<Item = (&'a str, impl AsRef<str>)>) {
+    pub(crate) fn declare<'a>(
+        &mut self,
+        attributes: impl Iterator<Item = (&'a str, impl AsRef<str>)>,
+    ) {
         for (prefix, namespace) in attributes.filter_map(declaration) {
             if self.0.len() < BINDINGS_MAX {
                 self.0.push((prefix.to_owned(), namespace));
@@ -47,12 +52,19 @@ impl Bindings {
         self.0.iter().map(|(_, namespace)| namespace.as_str())
     }
 
-    /// The namespace of the prefix of a start tag, whose own declarations come first. Nothing is copied: a document may
-    /// declare much in its root, and something in each tag.
+    /// The namespace of the prefix of a start tag, whose own declarations come first. Nothing is
+    /// copied: a document may declare much in its root, and something in each tag.
     pub(crate) fn namespace_of_tag(&self, prefix: &str, raw: &str) -> Cow<'_, str> {
         let room = BINDINGS_MAX.saturating_sub(self.0.len());
-        let own = raw.contains("xmlns").then(|| attributes(raw).filter_map(declaration).take(room));
-        match own.into_iter().flatten().filter(|(bound, _)| is_same(bound, prefix)).last() {
+        let own = raw
+            .contains("xmlns")
+            .then(|| attributes(raw).filter_map(declaration).take(room));
+        match own
+            .into_iter()
+            .flatten()
+            .filter(|(bound, _)| is_same(bound, prefix))
+            .last()
+        {
             Some((_, namespace)) => Cow::Owned(namespace),
             None => self.namespace(prefix),
         }
@@ -60,14 +72,21 @@ impl Bindings {
 
     /// The namespace of an element's prefix.
     pub(crate) fn namespace(&self, prefix: &str) -> Cow<'_, str> {
-        if let Some((_, namespace)) = self.0.iter().rev().find(|(bound, _)| is_same(bound, prefix)) {
+        if let Some((_, namespace)) = self
+            .0
+            .iter()
+            .rev()
+            .find(|(bound, _)| is_same(bound, prefix))
+        {
             return Cow::Borrowed(namespace);
         }
         match prefix {
             "" => Cow::Borrowed(""),
             "xml" => Cow::Borrowed(XML),
-            _ => conventional(prefix)
-                .map_or_else(|| Cow::Owned(format!("{UNDECLARED}{prefix}")), Cow::Borrowed),
+            _ => conventional(prefix).map_or_else(
+                || Cow::Owned(format!("{UNDECLARED}{prefix}")),
+                Cow::Borrowed,
+            ),
         }
     }
 }
@@ -80,9 +99,14 @@ fn is_same(a: &str, b: &str) -> bool {
 /// Prefix and namespace, if the attribute declares one.
 fn declaration((name, value): (&str, impl AsRef<str>)) -> Option<(&str, String)> {
     let rest = name.strip_prefix("xmlns")?;
-    let prefix = if rest.is_empty() { rest } else { rest.strip_prefix(':')? };
+    let prefix = if rest.is_empty() {
+        rest
+    } else {
+        rest.strip_prefix(':')?
+    };
     let namespace = value.as_ref().trim();
-    (prefix.len().max(namespace.len()) <= NAMESPACE_BYTES_MAX).then(|| (prefix, namespace.to_owned()))
+    (prefix.len().max(namespace.len()) <= NAMESPACE_BYTES_MAX)
+        .then(|| (prefix, namespace.to_owned()))
 }
 
 /// A grown element.
@@ -100,12 +124,14 @@ pub(crate) fn grow(markup: &str, outside: &Bindings) -> Option<Grown> {
     grown(Grower::new(outside), markup)
 }
 
-/// The same, of an element that has nothing but elements to say, as an entry: the texts between those, which are the
-/// white space that its writer laid it out with, are left out.
+/// The same, of an element that has nothing but elements to say, as an entry: the texts between
+/// those, which are the white space that its writer laid it out with, are left out.
 pub(crate) fn grow_record(markup: &str, outside: &Bindings) -> Option<Grown> {
     let mut grower = Grower::new(outside);
     grower.is_record = true;
-    grower.nodes.reserve((markup.len() / NODE_BYTES_USUAL).min(NODES_RESERVED_MAX));
+    grower
+        .nodes
+        .reserve((markup.len() / NODE_BYTES_USUAL).min(NODES_RESERVED_MAX));
     grown(grower, markup)
 }
 
@@ -125,7 +151,11 @@ fn grown<'t>(mut grower: Grower<'t, '_>, markup: &'t str) -> Option<Grown> {
     }
     grower.mended |= tokens.is_mended() || !grower.open.is_empty();
     grower.close_to(0);
-    Some(Grown { element: grower.root?, mended: grower.mended, limited: grower.limited })
+    Some(Grown {
+        element: grower.root?,
+        mended: grower.mended,
+        limited: grower.limited,
+    })
 }
 
 struct Grower<'t, 'b> {
@@ -133,14 +163,15 @@ struct Grower<'t, 'b> {
     /// Declarations of the elements that are open, innermost last.
     inside: Vec<(&'t str, String)>,
     open: Vec<Open<'t>>,
-    /// The children so far of all elements that are open, in document order: each element gets a vector of just the size
-    /// when it is closed.
+    /// The children so far of all elements that are open, in document order: each element gets a
+    /// vector of just the size when it is closed.
     nodes: Vec<Node>,
     root: Option<Element>,
     /// The texts that stand directly in the root are left out.
     is_record: bool,
     elements: usize,
-    /// The names in start tags that were dropped beyond a limit and whose end tags are still to come.
+    /// The names in start tags that were dropped beyond a limit and whose end tags are still to
+    /// come.
     dropped: Vec<&'t str>,
     mended: bool,
     limited: bool,
@@ -173,7 +204,11 @@ impl<'t, 'b> Grower<'t, 'b> {
 
     fn take(&mut self, token: Token<'t>) {
         match token {
-            Token::Start { name, attributes, empty } => self.start(name, attributes, empty),
+            Token::Start {
+                name,
+                attributes,
+                empty,
+            } => self.start(name, attributes, empty),
             Token::End { name } if self.dropped.last().is_some_and(|dropped| *dropped == name) => {
                 self.dropped.pop();
             }
@@ -217,7 +252,12 @@ impl<'t, 'b> Grower<'t, 'b> {
         };
         self.elements += 1;
         let closed = empty || (prefix.is_empty() && is_void(local, &element.ns));
-        self.open.push(Open { name, element, declared, first: self.nodes.len() });
+        self.open.push(Open {
+            name,
+            element,
+            declared,
+            first: self.nodes.len(),
+        });
         if closed {
             self.close_to(self.open.len() - 1);
         }
@@ -225,11 +265,21 @@ impl<'t, 'b> Grower<'t, 'b> {
 
     fn declare(&mut self, raw: &'t str) {
         let room = BINDINGS_MAX.saturating_sub(self.outside.0.len() + self.inside.len());
-        self.inside.extend(attributes(raw).take(ATTRIBUTES_MAX).filter_map(declaration).take(room));
+        self.inside.extend(
+            attributes(raw)
+                .take(ATTRIBUTES_MAX)
+                .filter_map(declaration)
+                .take(room),
+        );
     }
 
     fn namespace(&self, prefix: &str) -> String {
-        match self.inside.iter().rev().find(|(bound, _)| is_same(bound, prefix)) {
+        match self
+            .inside
+            .iter()
+            .rev()
+            .find(|(bound, _)| is_same(bound, prefix))
+        {
             Some((_, namespace)) => namespace.clone(),
             None => self.outside.namespace(prefix).into_owned(),
         }
@@ -249,8 +299,15 @@ impl<'t, 'b> Grower<'t, 'b> {
             {
                 continue;
             }
-            let ns = if prefix.is_empty() { String::new() } else { self.namespace(prefix) };
-            if !kept.iter().any(|other| other.name == local && other.ns == ns) {
+            let ns = if prefix.is_empty() {
+                String::new()
+            } else {
+                self.namespace(prefix)
+            };
+            if !kept
+                .iter()
+                .any(|other| other.name == local && other.ns == ns)
+            {
                 // Most elements that have any have one.
                 if kept.is_empty() {
                     kept.reserve_exact(1);
@@ -287,7 +344,15 @@ impl<'t, 'b> Grower<'t, 'b> {
     /// Closes elements until only so many are open.
     fn close_to(&mut self, depth: usize) {
         while self.open.len() > depth {
-            let Some(Open { mut element, declared, first, .. }) = self.open.pop() else { return };
+            let Some(Open {
+                mut element,
+                declared,
+                first,
+                ..
+            }) = self.open.pop()
+            else {
+                return;
+            };
             self.inside.truncate(declared);
             element.children = self.nodes.drain(first..).collect();
             if self.open.is_empty() {
@@ -303,19 +368,28 @@ impl<'t, 'b> Grower<'t, 'b> {
 pub(crate) fn is_void(name: &str, namespace: &str) -> bool {
     matches!(name, "area" | "br" | "col" | "hr" | "img" | "input" | "wbr")
         || (namespace == XHTML
-            && matches!(name, "base" | "embed" | "link" | "meta" | "param" | "source" | "track"))
+            && matches!(
+                name,
+                "base" | "embed" | "link" | "meta" | "param" | "source" | "track"
+            ))
 }
 
 impl Element {
     /// The value of an attribute without namespace, whatever the case of its name.
     pub fn attribute(&self, name: &str) -> Option<&str> {
-        let found = self.attributes.iter().find(|a| a.ns.is_empty() && a.name.eq_ignore_ascii_case(name));
+        let found = self
+            .attributes
+            .iter()
+            .find(|a| a.ns.is_empty() && a.name.eq_ignore_ascii_case(name));
         found.map(|attribute| attribute.value.as_str())
     }
 
     /// The value of an attribute of a namespace.
     pub fn attribute_ns(&self, ns: &str, name: &str) -> Option<&str> {
-        let found = self.attributes.iter().find(|attribute| attribute.ns == ns && attribute.name == name);
+        let found = self
+            .attributes
+            .iter()
+            .find(|attribute| attribute.ns == ns && attribute.name == name);
         found.map(|attribute| attribute.value.as_str())
     }
 

@@ -1,13 +1,13 @@
-//! Test that a fragment is light enough for the parser of a browser, whose work grows with the square of what is nested in
-//! it, and of the attributes of one tag. An estimate from the tags alone: it catches what nests openly, and their number
-//! bounds the rest.
+//! Test that a fragment is light enough for the parser of a browser, whose work grows with the
+//! square of what is nested in it, and of the attributes of one tag. An estimate from the tags
+//! alone: it catches what nests openly, and their number bounds the rest.
 
 use std::collections::HashMap;
 
 use crate::text::html::HtmlTag;
 
-/// Limit of the tags and references of a fragment. Ordinary posts have hundreds, and one whose nesting is hidden from the estimate
-/// needs four tags a level.
+/// Limit of the tags and references of a fragment. Ordinary posts have hundreds, and one whose
+/// nesting is hidden from the estimate needs four tags a level.
 pub(super) const MARKS_MAX: usize = 20_000;
 
 /// Limit of the elements that are open at once.
@@ -16,14 +16,15 @@ pub(super) const OPEN_MAX: usize = 256;
 /// Limit of the attributes of one tag. Those of ordinary posts have a dozen.
 const ATTRIBUTES_MAX: usize = 256;
 
-/// Limit of the work to count attributes, in lengths of the fragment: what looks like a tag may stand in the value of another, so
-/// that both go on to the same end.
+/// Limit of the work to count attributes, in lengths of the fragment: what looks like a tag may
+/// stand in the value of another, so that both go on to the same end.
 const LOOKS_MAX: usize = 4;
 
-/// Elements that never hold another of their kind, whose end tags posts leave out, or that have none.
+/// Elements that never hold another of their kind, whose end tags posts leave out, or that have
+/// none.
 const FLAT: [&str; 25] = [
-    "area", "br", "col", "dd", "dt", "embed", "hr", "img", "input", "li", "link", "meta", "option", "p",
-    "param", "source", "tbody", "td", "tfoot", "th", "thead", "tr", "track", "wbr", "base",
+    "area", "br", "col", "dd", "dt", "embed", "hr", "img", "input", "li", "link", "meta", "option",
+    "p", "param", "source", "tbody", "td", "tfoot", "th", "thead", "tr", "track", "wbr", "base",
 ];
 
 /// True when it may be parsed.
@@ -47,13 +48,16 @@ pub(super) fn is_light(html: &str) -> bool {
             .take(NAME_BYTES_MAX)
             .take_while(|b| !matches!(b, b'>' | b'/' | b'<') && !b.is_ascii_whitespace());
         let length = length.count();
-        let Some(name) =
-            rest.get(..length).filter(|name| name.starts_with(|c: char| c.is_ascii_alphabetic()))
+        let Some(name) = rest
+            .get(..length)
+            .filter(|name| name.starts_with(|c: char| c.is_ascii_alphabetic()))
         else {
             continue;
         };
         let name_at = html.len() - rest.len();
-        let Some(left) = after_attributes(html, name_at, budget) else { return false };
+        let Some(left) = after_attributes(html, name_at, budget) else {
+            return false;
+        };
         budget = left;
         let name = name.to_ascii_lowercase();
         if FLAT.contains(&name.as_str()) {
@@ -74,9 +78,9 @@ pub(super) fn is_light(html: &str) -> bool {
     true
 }
 
-/// The rest of the budget when the attributes of the tag were counted whose name stands here; `None` when they are too many,
-/// or when too much was looked at. It begins wherever a tag may begin, because a parser that is inside of a script passes over
-/// what seems to be one.
+/// The rest of the budget when the attributes of the tag were counted whose name stands here;
+/// `None` when they are too many, or when too much was looked at. It begins wherever a tag may
+/// begin, because a parser that is inside of a script passes over what seems to be one.
 fn after_attributes(html: &str, name_at: usize, budget: usize) -> Option<usize> {
     let mut tag = HtmlTag::of_name(html, name_at);
     let mut count = 0;
@@ -111,10 +115,21 @@ mod tests {
         assert!(!is_light(&"<p>".repeat(MARKS_MAX + 1)));
         assert!(!is_light(&"&amp;".repeat(MARKS_MAX + 1)));
         let attributes = |count: usize| (0..count).map(|n| format!("a{n} ")).collect::<String>();
-        assert!(is_light(&format!("<a {}>", attributes(ATTRIBUTES_MAX)).repeat(9)));
-        assert!(!is_light(&format!("<a {}>", attributes(ATTRIBUTES_MAX + 1))));
-        let hidden = format!("<script><b x='</script><a {}>'>", attributes(ATTRIBUTES_MAX + 1));
+        assert!(is_light(
+            &format!("<a {}>", attributes(ATTRIBUTES_MAX)).repeat(9)
+        ));
+        assert!(!is_light(&format!(
+            "<a {}>",
+            attributes(ATTRIBUTES_MAX + 1)
+        )));
+        let hidden = format!(
+            "<script><b x='</script><a {}>'>",
+            attributes(ATTRIBUTES_MAX + 1)
+        );
         assert!(!is_light(&hidden), "a tag in what looks like a value");
-        assert!(!is_light(&("<a b='".repeat(5001) + "c")), "each goes on to the end");
+        assert!(
+            !is_light(&("<a b='".repeat(5001) + "c")),
+            "each goes on to the end"
+        );
     }
 }

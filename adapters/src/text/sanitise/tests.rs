@@ -37,7 +37,10 @@ fn links_cannot_reach_back_and_anchors_keep_to_themselves() {
         "<a id=\"post-n1\" href=\"#post-n2\" rel=\"noopener\">1</a><p id=\"post-n2\">2</p>\
          <a name=\"post-login\" href=\"#\" rel=\"noopener\">3</a>",
     );
-    check("<a href='mailto:jo@e.org'>a</a>", "<a href=\"mailto:jo@e.org\" rel=\"noopener\">a</a>");
+    check(
+        "<a href='mailto:jo@e.org'>a</a>",
+        "<a href=\"mailto:jo@e.org\" rel=\"noopener\">a</a>",
+    );
 }
 
 #[test]
@@ -47,30 +50,63 @@ fn what_could_act_is_taken_away() {
         "<p title=\"x&quot; onmouseover=&quot;alert(1)\">a</p>",
         "<p title=\"x&quot; onmouseover=&quot;alert(1)\">a</p>",
     );
-    check("a<script>alert(1)</script>b<style>p{}</style>c<SCRIPT SRC=//e.org/x></SCRIPT>", "abc");
-    check("<p onclick=alert(1) style='background:url(javascript:x)'>a</p>", "<p>a</p>");
-    check("<img src=x onerror=alert(1)><img src=\"javascript:alert(1)\">", "<img src=\"x\"><img>");
-    check("<a href=' \u{1}java\nscript&colon;alert(1)'>a</a>", "<a rel=\"noopener\">a</a>");
-    check("<a href='data:text/html;base64,PHN='>a</a>", "<a rel=\"noopener\">a</a>");
-    check("<img src='data:image/svg+xml,<svg onload=alert(1)>'>", "<img>");
-    check("<a href='data:image/png;base64,AA=='>a</a>", "<a rel=\"noopener\">a</a>");
+    check(
+        "a<script>alert(1)</script>b<style>p{}</style>c<SCRIPT SRC=//e.org/x></SCRIPT>",
+        "abc",
+    );
+    check(
+        "<p onclick=alert(1) style='background:url(javascript:x)'>a</p>",
+        "<p>a</p>",
+    );
+    check(
+        "<img src=x onerror=alert(1)><img src=\"javascript:alert(1)\">",
+        "<img src=\"x\"><img>",
+    );
+    check(
+        "<a href=' \u{1}java\nscript&colon;alert(1)'>a</a>",
+        "<a rel=\"noopener\">a</a>",
+    );
+    check(
+        "<a href='data:text/html;base64,PHN='>a</a>",
+        "<a rel=\"noopener\">a</a>",
+    );
+    check(
+        "<img src='data:image/svg+xml,<svg onload=alert(1)>'>",
+        "<img>",
+    );
+    check(
+        "<a href='data:image/png;base64,AA=='>a</a>",
+        "<a rel=\"noopener\">a</a>",
+    );
     check("<img srcset='a.png 1x, javascript:alert(1) 2x'>", "<img>");
     check(
         "<video poster='data:image/png,x' src='ftp://e.org/v' onplay=x autoplay></video>",
         "<video></video>",
     );
-    check("<iframe src='http://e.org'></iframe><object data=x>a</object><embed src=x><applet>b</applet>", "");
-    check("<form action=x><input name=y><button formaction='javascript:z'>a</button></form>", "a");
+    check(
+        "<iframe src='http://e.org'></iframe><object data=x>a</object><embed src=x><applet>b</applet>",
+        "",
+    );
+    check(
+        "<form action=x><input name=y><button formaction='javascript:z'>a</button></form>",
+        "a",
+    );
     check(
         "<meta http-equiv=refresh content='0;url=x'><base href='http://e.org'><link rel=stylesheet href=x>",
         "",
     );
-    check("<svg><script>alert(1)</script><a xlink:href='javascript:x'><text>a</text></a></svg>b", "b");
+    check(
+        "<svg><script>alert(1)</script><a xlink:href='javascript:x'><text>a</text></a></svg>b",
+        "b",
+    );
     check(
         "<math><mtext><table><mglyph><style><!--</style><img title='--&gt;&lt;img src=1 onerror=alert(1)&gt;'>",
         "",
     );
-    check("<!--[if IE]><script>x</script><![endif]-->a<?php x ?><!DOCTYPE b>", "a");
+    check(
+        "<!--[if IE]><script>x</script><![endif]-->a<?php x ?><!DOCTYPE b>",
+        "a",
+    );
     check(
         "<noscript><p title='</noscript><img src=x onerror=alert(1)>'></noscript>",
         "&lt;p title='<img src=\"x\">'&gt;",
@@ -93,15 +129,30 @@ fn what_could_act_is_taken_away() {
 #[test]
 fn what_would_choke_a_browser_comes_out_as_its_source() {
     let tower = "<div>".repeat(load::OPEN_MAX + 1);
-    assert_eq!(sanitise(&tower), tower.replace('<', "&lt;").replace('>', "&gt;"));
-    let picture = format!("<img src=\"data:image/png;base64,{}\">", "A".repeat(1 << 20));
+    assert_eq!(
+        sanitise(&tower),
+        tower.replace('<', "&lt;").replace('>', "&gt;")
+    );
+    let picture = format!(
+        "<img src=\"data:image/png;base64,{}\">",
+        "A".repeat(1 << 20)
+    );
     assert_eq!(sanitise(&picture), picture, "long is not heavy");
 }
 
 #[test]
 fn hostile_fragments_take_bounded_time() {
     // Without limits each of these takes minutes.
-    for piece in ["<div>", "<h1><li>", "<b id=a>x</p>", "&", "&amp;", "<a><table>", "<b><p>", "<p>"] {
+    for piece in [
+        "<div>",
+        "<h1><li>",
+        "<b id=a>x</p>",
+        "&",
+        "&amp;",
+        "<a><table>",
+        "<b><p>",
+        "<p>",
+    ] {
         let html = piece.repeat(1_000_000 / piece.len());
         assert!(sanitise(&html).len() >= html.len(), "{piece}");
     }
@@ -120,7 +171,8 @@ proptest! {
         for bad in ["<script", "<style", "<svg", "<math", "<title", "<!--"] {
             prop_assert!(!lower.contains(bad), "{bad} in {}", clean);
         }
-        // A tag of the result has no `<` in its values that was not escaped, so a handler would stand after a blank.
+        // A tag of the result has no `<` in its values that was not escaped, so a handler would
+        // stand after a blank.
         for tag in clean.split('<').skip(1).filter_map(|rest| rest.split_once('>')) {
             let outside: String = tag.0.split('"').step_by(2).collect();
             prop_assert!(!outside.contains(" onx"), "a handler in {}", clean);

@@ -15,7 +15,10 @@ use everfeed_adapters::{Entry, Text};
 const START: Stamp = Stamp::from_secs(1_780_272_000);
 
 fn add(key: KeyHash) -> Change {
-    let entry = Entry { title: Some(Text::plain("a post")), ..Entry::default() };
+    let entry = Entry {
+        title: Some(Text::plain("a post")),
+        ..Entry::default()
+    };
     let (id, iri) = (key.item_id(), "tag:x,2005:1".to_owned());
     let (kind, seen) = (PutKind::Added, Digests::default());
     Change::Put(Put {
@@ -30,12 +33,24 @@ fn add(key: KeyHash) -> Change {
     })
 }
 
-fn commit(record: &FeedRecord, changes: Vec<Change>, missed: Vec<ByWalks>, walked: LastWalk) -> Commit {
+fn commit(
+    record: &FeedRecord,
+    changes: Vec<Change>,
+    missed: Vec<ByWalks>,
+    walked: LastWalk,
+) -> Commit {
     Commit {
         changes,
-        last: Some(WindowState { archive_suspects: missed, ..WindowState::default() }),
+        last: Some(WindowState {
+            archive_suspects: missed,
+            ..WindowState::default()
+        }),
         ready: true,
-        archives: Some(Archives { history: History::Complete, unstage: None, walked: Some(walked) }),
+        archives: Some(Archives {
+            history: History::Complete,
+            unstage: None,
+            walked: Some(walked),
+        }),
         ..Commit::nothing(record)
     }
 }
@@ -47,29 +62,50 @@ async fn an_item_that_walks_miss_is_told_with_what_is_still_needed_and_then_with
     let feeds = Config::parse("test", text).unwrap().feed;
     let record = store.register("blog", "blog").await.unwrap();
     let catalog = Catalog::new(crate::catalog::observe(&*store, feeds).await.unwrap());
-    let explainer =
-        Explainer { store: store.clone(), catalog, platforms: Arc::new(Platforms::embedded().clone()) };
+    let explainer = Explainer {
+        store: store.clone(),
+        catalog,
+        platforms: Arc::new(Platforms::embedded().clone()),
+    };
     let key = KeyHash::of("blog", "x");
-    let seen =
-        ByWalks { id: key.item_id(), since: START, last_seen: Stamp::from_secs(START.secs() - 9), walks: 1 };
+    let seen = ByWalks {
+        id: key.item_id(),
+        since: START,
+        last_seen: Stamp::from_secs(START.secs() - 9),
+        walks: 1,
+    };
     let walked = LastWalk {
         missed: 1,
         pages: 7,
         remark: Some("odd".into()),
         ..LastWalk::at_once(History::Partial(PartialReason::Circle), START)
     };
-    let record = store.commit(commit(&record, vec![add(key)], vec![seen], walked)).await.unwrap().feed;
+    let record = store
+        .commit(commit(&record, vec![add(key)], vec![seen], walked))
+        .await
+        .unwrap()
+        .feed;
     let id = key.item_id().to_string();
-    let told = explainer.explain("blog", Some(&id), |_| None).await.unwrap().unwrap();
+    let told = explainer
+        .explain("blog", Some(&id), |_| None)
+        .await
+        .unwrap()
+        .unwrap();
     let (day, next) = (START.rfc3339(), START.plus_secs(86_400).rfc3339());
     assert_eq!(told.history, "complete");
     // The distance to the test's own clock stands behind each time.
     let without_distance = |line: &String| {
         let (before, rest) = line.split_once(" (").unwrap_or((line, ""));
-        format!("{before}{}", rest.split_once(')').map_or("", |(_, rest)| rest))
+        format!(
+            "{before}{}",
+            rest.split_once(')').map_or("", |(_, rest)| rest)
+        )
     };
     assert_eq!(
-        told.archives.iter().map(without_distance).collect::<Vec<_>>(),
+        told.archives
+            .iter()
+            .map(without_distance)
+            .collect::<Vec<_>>(),
         [
             format!("last read until {day}; pages: 7; partial (its archives lead in a circle)"),
             "odd".into(),
@@ -79,23 +115,38 @@ async fn an_item_that_walks_miss_is_told_with_what_is_still_needed_and_then_with
     let item = told.item.unwrap();
     assert_eq!(item.state, ItemState::Missed);
     let missed = item.missed.unwrap();
-    assert_eq!((missed.since, missed.walks, missed.not_before), (day.clone(), (1, 2), Some(next)));
+    assert_eq!(
+        (missed.since, missed.walks, missed.not_before),
+        (day.clone(), (1, 2), Some(next))
+    );
 
     let gone = Change::Delete(ended_in_archives(ByWalks { walks: 2, ..seen }, START));
     let walked = LastWalk::at_once(History::Complete, START);
-    store.commit(commit(&record, vec![gone], Vec::new(), walked)).await.unwrap();
-    let told = explainer.explain("blog", Some(&id), |_| None).await.unwrap().unwrap();
+    store
+        .commit(commit(&record, vec![gone], Vec::new(), walked))
+        .await
+        .unwrap();
+    let told = explainer
+        .explain("blog", Some(&id), |_| None)
+        .await
+        .unwrap()
+        .unwrap();
     let item = told.item.unwrap();
     assert_eq!((item.state, item.missed), (ItemState::Deleted, None));
     let proof = &item.evidence[0];
     assert_eq!(proof.reason, Reason::AbsentArchive.code());
     let missed = proof.missed.clone().unwrap();
-    assert_eq!((missed.since, missed.walks, missed.not_before), (day, (2, 2), None));
+    assert_eq!(
+        (missed.since, missed.walks, missed.not_before),
+        (day, (2, 2), None)
+    );
 }
 
 #[test]
 fn a_walk_is_told_with_what_it_waits_for_until_when_and_how_its_end_was_proven() {
-    use crate::feed::archive::{ArchiveWalk, EndProof, OwnOrigins, WalkReply, WalkRules, WalkedDocument};
+    use crate::feed::archive::{
+        ArchiveWalk, EndProof, OwnOrigins, WalkReply, WalkRules, WalkedDocument,
+    };
     let feed = url::Url::parse("http://blog.example/rss").unwrap();
     let rules = WalkRules {
         reach: OwnOrigins::new(feed.clone(), vec![]),
@@ -123,17 +174,35 @@ fn a_walk_is_told_with_what_it_waits_for_until_when_and_how_its_end_was_proven()
         damaged: false,
         mixed: false,
     };
-    let (live, keys) = (page(Some("http://blog.example/a")), [KeyHash::of("blog", "1")]);
-    let mut walk =
-        ArchiveWalk::begin(&feed, &seen(feed.as_str(), &live, &keys, b"live"), None, &rules, START).unwrap();
+    let (live, keys) = (
+        page(Some("http://blog.example/a")),
+        [KeyHash::of("blog", "1")],
+    );
+    let mut walk = ArchiveWalk::begin(
+        &feed,
+        &seen(feed.as_str(), &live, &keys, b"live"),
+        None,
+        &rules,
+        START,
+    )
+    .unwrap();
     let import = crate::catalog::settings::ImportSettings::default();
     let mut record = FeedRecord::new(crate::feed::record::FeedNo(1), "blog", "blog");
     let told = |walk: &ArchiveWalk, record: &FeedRecord| {
-        archives::archives(record, Some(walk), &import, START.plus_secs(10)).pop().unwrap()
+        archives::archives(record, Some(walk), &import, START.plus_secs(10))
+            .pop()
+            .unwrap()
     };
     let at = |secs: u64| START.plus_secs(secs).rfc3339();
-    assert_eq!(told(&walk, &record), format!("the next page at {} (8 seconds ago)", at(2)));
-    walk.answer(WalkReply::Missing { status: 404 }, &rules, START.plus_secs(10));
+    assert_eq!(
+        told(&walk, &record),
+        format!("the next page at {} (8 seconds ago)", at(2))
+    );
+    walk.answer(
+        WalkReply::Missing { status: 404 },
+        &rules,
+        START.plus_secs(10),
+    );
     assert_eq!(
         told(&walk, &record),
         format!(
@@ -151,10 +220,17 @@ fn a_walk_is_told_with_what_it_waits_for_until_when_and_how_its_end_was_proven()
     );
     assert_eq!(
         under_way(&record, &walk, START),
-        Some(archives::archives(&record, Some(&walk), &import, START).pop().unwrap())
+        Some(
+            archives::archives(&record, Some(&walk), &import, START)
+                .pop()
+                .unwrap()
+        )
     );
     walk.answer(WalkReply::Page(last), &rules, START.plus_secs(140));
-    assert_eq!((walk.history(), walk.proof()), (History::Complete, Some(&EndProof::LastArchive)));
+    assert_eq!(
+        (walk.history(), walk.proof()),
+        (History::Complete, Some(&EndProof::LastArchive))
+    );
     record.completeness.last_walk = Some(LastWalk::of(&walk, START.plus_secs(140)));
     let lines = archives::archives(&record, Some(&walk), &import, START.plus_secs(7400));
     assert_eq!(

@@ -17,7 +17,8 @@ const IRI: &str = "tag:x,2005:1";
 const CONFIG: &str = "[server]\npublic_url = \"http://feeds.example\"\n[store]\npath = \"x\"\n[[feed]]\nname = \"blog\"\n\
                       url = \"http://blog.example/rss\"\n";
 
-/// The explanation of the only item of a feed, which changed in so many polls running and is held back until then.
+/// The explanation of the only item of a feed, which changed in so many polls running and is held
+/// back until then.
 async fn told(changed_polls: u16, held_until: Option<Stamp>, at_rest: bool) -> Explanation {
     let store: Arc<dyn Store> = Arc::new(Memory::new(Arc::new(Manual::at(AT.micros()))));
     let record = store.register("blog", "blog").await.unwrap();
@@ -25,7 +26,13 @@ async fn told(changed_polls: u16, held_until: Option<Stamp>, at_rest: bool) -> E
     let (id, seen) = (key.item_id(), Digests::default());
     let dated = |secs: u64| {
         let at_us = i64::try_from(AT.plus_secs(secs).micros()).ok();
-        Arc::new(Entry { updated: Some(Date { raw: String::new(), at_us }), ..Entry::default() })
+        Arc::new(Entry {
+            updated: Some(Date {
+                raw: String::new(),
+                at_us,
+            }),
+            ..Entry::default()
+        })
     };
     // What is held back while nothing churns is dated before what is shown.
     let (entry, older) = (dated(90), dated(if changed_polls == 0 { 30 } else { 150 }));
@@ -62,18 +69,38 @@ async fn told(changed_polls: u16, held_until: Option<Stamp>, at_rest: bool) -> E
         reformatted_at: Some(AT),
         ..WindowState::default()
     };
-    let commit =
-        Commit { changes: vec![Change::Put(put)], last: Some(last), ready: true, ..Commit::nothing(&record) };
+    let commit = Commit {
+        changes: vec![Change::Put(put)],
+        last: Some(last),
+        ready: true,
+        ..Commit::nothing(&record)
+    };
     store.commit(commit).await.unwrap();
-    let Config { feed: feeds, platforms, .. } = Config::parse("test", CONFIG).unwrap();
+    let Config {
+        feed: feeds,
+        platforms,
+        ..
+    } = Config::parse("test", CONFIG).unwrap();
     let catalog = Catalog::new(crate::catalog::observe(&*store, feeds).await.unwrap());
-    let explainer = Explainer { store, catalog, platforms: platforms.profiles() };
+    let explainer = Explainer {
+        store,
+        catalog,
+        platforms: platforms.profiles(),
+    };
     let poll = {
         let mut state = PollState::default();
-        state.document.repeat = if at_rest { Repeat::Unchanged } else { Repeat::Changed };
+        state.document.repeat = if at_rest {
+            Repeat::Unchanged
+        } else {
+            Repeat::Changed
+        };
         state
     };
-    explainer.explain("blog", Some(IRI), |_| Some(poll.clone())).await.unwrap().unwrap()
+    explainer
+        .explain("blog", Some(IRI), |_| Some(poll.clone()))
+        .await
+        .unwrap()
+        .unwrap()
 }
 
 #[tokio::test]
@@ -90,7 +117,10 @@ async fn an_item_that_changes_with_every_poll_says_so_and_until_when_its_newest_
         assert_eq!(told.deferred, usize::from(held_until.is_some()));
         assert_eq!(told.reformatted_at, Some(AT.rfc3339()));
         let churn = told.item.unwrap().churn;
-        assert_eq!(churn.as_ref().is_some_and(|churn| churn.is_dated_before), changed == 0);
+        assert_eq!(
+            churn.as_ref().is_some_and(|churn| churn.is_dated_before),
+            changed == 0
+        );
         assert_eq!(churn.map(|churn| (churn.polls, churn.held_until)), expect);
     }
 }

@@ -22,8 +22,16 @@ const CONFIG: &str = "[server]\npublic_url = \"http://feeds.example\"\n[[feed]]\
 /// Stores a feed with one post: its record, and the id and the IRI of the post.
 async fn with_post(store: &dyn Store) -> (FeedRecord, ItemId, String) {
     let record = store.register("blog", "blog").await.unwrap();
-    let link = Link { href: "http://blog.example/1".into(), rel: "alternate".into(), ..Link::default() };
-    let entry = Entry { id: Some("Post 1".into()), links: vec![link], ..Entry::default() };
+    let link = Link {
+        href: "http://blog.example/1".into(),
+        rel: "alternate".into(),
+        ..Link::default()
+    };
+    let entry = Entry {
+        id: Some("Post 1".into()),
+        links: vec![link],
+        ..Entry::default()
+    };
     let key = KeyHash::of("blog", "id and link");
     let (id, iri) = (key.item_id(), uuid_iri("blog", "Post 1"));
     let put = Put {
@@ -34,9 +42,15 @@ async fn with_post(store: &dyn Store) -> (FeedRecord, ItemId, String) {
         entry: Arc::new(entry),
         published_us: None,
         digests: ItemDigests::default(),
-        witnesses: address_witness("http://blog.example/1").into_iter().collect(),
+        witnesses: address_witness("http://blog.example/1")
+            .into_iter()
+            .collect(),
     };
-    let commit = Commit { changes: vec![Change::Put(put)], ready: true, ..Commit::nothing(&record) };
+    let commit = Commit {
+        changes: vec![Change::Put(put)],
+        ready: true,
+        ..Commit::nothing(&record)
+    };
     (store.commit(commit).await.unwrap().feed, id, iri)
 }
 
@@ -51,18 +65,33 @@ fn deletion(record: &FeedRecord, id: ItemId) -> Commit {
         suspect: None,
         archive_suspect: None,
     };
-    let gone = Delete { id, reason, first_missing: None, last_seen: None, evidence };
-    Commit { changes: vec![Change::Delete(gone)], ready: true, ..Commit::nothing(record) }
+    let gone = Delete {
+        id,
+        reason,
+        first_missing: None,
+        last_seen: None,
+        evidence,
+    };
+    Commit {
+        changes: vec![Change::Delete(gone)],
+        ready: true,
+        ..Commit::nothing(record)
+    }
 }
 
 async fn explainer(store: &Arc<dyn Store>) -> Explainer {
     let feeds = Config::parse("test", CONFIG).unwrap().feed;
     let catalog = Catalog::new(crate::catalog::observe(&**store, feeds).await.unwrap());
     let platforms = Arc::new(Platforms::embedded().clone());
-    Explainer { store: Arc::clone(store), catalog, platforms }
+    Explainer {
+        store: Arc::clone(store),
+        catalog,
+        platforms,
+    }
 }
 
-/// Of an item whose key is not the hash of its id alone, as after a feed was caught giving one id to two posts.
+/// Of an item whose key is not the hash of its id alone, as after a feed was caught giving one id
+/// to two posts.
 #[tokio::test]
 async fn an_item_is_found_by_its_publishers_id_as_written_alive_and_deleted() {
     let store: Arc<dyn Store> = Arc::new(Memory::new(Arc::new(Manual::at(START.micros()))));
@@ -70,16 +99,36 @@ async fn an_item_is_found_by_its_publishers_id_as_written_alive_and_deleted() {
     let explainer = explainer(&store).await;
     let ours = id.to_string();
     for name in ["Post 1", &iri, "http://blog.example/1", &ours] {
-        let told = explainer.explain("blog", Some(name), |_| None).await.unwrap().unwrap();
-        assert_eq!(told.item.map(|item| item.state), Some(ItemState::RolledOff), "{name}");
+        let told = explainer
+            .explain("blog", Some(name), |_| None)
+            .await
+            .unwrap()
+            .unwrap();
+        assert_eq!(
+            told.item.map(|item| item.state),
+            Some(ItemState::RolledOff),
+            "{name}"
+        );
     }
-    let unknown = explainer.explain("blog", Some("Post 2"), |_| None).await.unwrap().unwrap();
+    let unknown = explainer
+        .explain("blog", Some("Post 2"), |_| None)
+        .await
+        .unwrap()
+        .unwrap();
     assert_eq!(unknown.item, None);
 
     store.commit(deletion(&record, id)).await.unwrap();
     for name in ["Post 1", &iri, &ours, "http://blog.example/1"] {
-        let told = explainer.explain("blog", Some(name), |_| None).await.unwrap().unwrap();
-        assert_eq!(told.item.map(|item| item.state), Some(ItemState::Deleted), "{name}");
+        let told = explainer
+            .explain("blog", Some(name), |_| None)
+            .await
+            .unwrap()
+            .unwrap();
+        assert_eq!(
+            told.item.map(|item| item.state),
+            Some(ItemState::Deleted),
+            "{name}"
+        );
     }
 }
 
@@ -109,7 +158,12 @@ async fn a_commit_between_two_reads_shows_in_all_of_an_explanation_or_in_nothing
     let (record, id, iri) = with_post(&*inner).await;
     let tap = CommitsBetween(Mutex::new(Some(deletion(&record, id))));
     let store: Arc<dyn Store> = Arc::new(Wrapped { inner, tap });
-    let told = explainer(&store).await.explain("blog", Some(&iri), |_| None).await.unwrap().unwrap();
+    let told = explainer(&store)
+        .await
+        .explain("blog", Some(&iri), |_| None)
+        .await
+        .unwrap()
+        .unwrap();
     let item = told.item.unwrap();
     assert_eq!((item.state, item.evidence.len()), (ItemState::Deleted, 1));
 }

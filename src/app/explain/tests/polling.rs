@@ -7,21 +7,40 @@ const AT: Stamp = Stamp::from_secs(1_780_272_000);
 const CONFIG: &str = "[server]\npublic_url = \"http://feeds.example\"\n[store]\npath = \"x\"\n[[feed]]\nname = \"blog\"\n\
                       url = \"http://blog.example/rss\"\n";
 
-/// The explanation when this host wants to be left alone for an hour: when the feed is polled next, and why then.
+/// The explanation when this host wants to be left alone for an hour: when the feed is polled next,
+/// and why then.
 async fn told(host: &str) -> (Option<String>, String) {
     let store: Arc<dyn Store> = Arc::new(memory::Memory::new(Arc::new(Manual::at(AT.micros()))));
     store.register("blog", "blog").await.unwrap();
-    store.save_polls(Vec::new(), vec![(host.to_owned(), AT.plus_secs(3600).into())]).await.unwrap();
-    let Config { feed: feeds, platforms, .. } = Config::parse("test", CONFIG).unwrap();
+    store
+        .save_polls(
+            Vec::new(),
+            vec![(host.to_owned(), AT.plus_secs(3600).into())],
+        )
+        .await
+        .unwrap();
+    let Config {
+        feed: feeds,
+        platforms,
+        ..
+    } = Config::parse("test", CONFIG).unwrap();
     let catalog = Catalog::new(crate::catalog::observe(&*store, feeds).await.unwrap());
-    let explainer = Explainer { store, catalog, platforms: platforms.profiles() };
+    let explainer = Explainer {
+        store,
+        catalog,
+        platforms: platforms.profiles(),
+    };
     let poll = {
         let mut state = PollState::unpolled("http://blog.example/rss");
         state.timetable.next_at = AT;
         state.timetable.polled_at = Some(AT);
         state
     };
-    let told = explainer.explain("blog", None, |_| Some(poll.clone())).await.unwrap().unwrap();
+    let told = explainer
+        .explain("blog", None, |_| Some(poll.clone()))
+        .await
+        .unwrap()
+        .unwrap();
     (told.polling.next_at, told.polling.why)
 }
 
@@ -29,7 +48,10 @@ async fn told(host: &str) -> (Option<String>, String) {
 async fn a_feed_whose_host_wants_to_be_left_alone_says_until_when() {
     let (next_at, why) = told("blog.example").await;
     assert_eq!(next_at, Some(AT.plus_secs(3600).rfc3339()));
-    assert!(why.ends_with("its host asked to be left alone until then"), "{why}");
+    assert!(
+        why.ends_with("its host asked to be left alone until then"),
+        "{why}"
+    );
     let (next_at, why) = told("other.example").await;
     assert_eq!(next_at, Some(AT.rfc3339()));
     assert!(!why.contains("left alone"), "{why}");

@@ -21,13 +21,22 @@ fn held(all: impl IntoIterator<Item = u8>, shown: impl Fn(u8) -> bool) -> Vec<Li
         dated: Some(i64::from(n)),
         tombstone_count: 0,
         before: Some(BEFORE),
-        sight: if shown(n) { Visibility::Shown } else { Visibility::Absent },
+        sight: if shown(n) {
+            Visibility::Shown
+        } else {
+            Visibility::Absent
+        },
     };
     all.into_iter().map(one).collect()
 }
 
 fn missed(n: u8, since: Stamp, walks: u8) -> ArchiveSuspect {
-    ArchiveSuspect { id: id(n), since, last_seen: BEFORE, walks }
+    ArchiveSuspect {
+        id: id(n),
+        since,
+        last_seen: BEFORE,
+        walks,
+    }
 }
 
 /// Which are gone, and which are missed from now on.
@@ -47,11 +56,21 @@ fn check(held: Vec<LiveItem>, missed: &[ArchiveSuspect], gone: &[u8], missed_now
 fn one_walk_suspects_and_a_second_a_day_later_decides() {
     let items = held(1..=9, |n| n != 5);
     let first = judge_archives(items.clone(), &[], NOW);
-    assert_eq!(first.missed, [missed(5, NOW, 1)], "last seen by the walk before");
+    assert_eq!(
+        first.missed,
+        [missed(5, NOW, 1)],
+        "last seen by the walk before"
+    );
     let early = judge_archives(items.clone(), &first.missed, NOW.plus_secs(DAY - 1));
-    assert_eq!((early.gone, early.missed), (vec![], vec![missed(5, NOW, 2)]));
+    assert_eq!(
+        (early.gone, early.missed),
+        (vec![], vec![missed(5, NOW, 2)])
+    );
     let second = judge_archives(items, &first.missed, NOW.plus_secs(DAY));
-    assert_eq!((second.gone, second.missed), (vec![missed(5, NOW, 2)], vec![]));
+    assert_eq!(
+        (second.gone, second.missed),
+        (vec![missed(5, NOW, 2)], vec![])
+    );
 }
 
 #[test]
@@ -66,7 +85,12 @@ fn neighbours_that_are_missing_too_prove_a_lost_page_and_nothing_else() {
     check(held(1..=20, |n| n != 5 && n != 6), &[], &[], &[]);
     check(held(1..=20, |n| n != 5 && n != 7), &[], &[], &[5, 7]);
     let since = ago(DAY);
-    check(held(1..=20, |n| n != 5 && n != 6), &[missed(5, since, 1)], &[], &[]);
+    check(
+        held(1..=20, |n| n != 5 && n != 6),
+        &[missed(5, since, 1)],
+        &[],
+        &[],
+    );
 }
 
 #[test]
@@ -96,10 +120,17 @@ fn undated_items_are_never_missed_and_have_no_neighbours() {
 
 #[test]
 fn items_of_one_date_vouch_together() {
-    let same = |n: u8, date: i64, shown: bool| LiveItem { dated: Some(date), ..held([n], |_| shown)[0] };
+    let same = |n: u8, date: i64, shown: bool| LiveItem {
+        dated: Some(date),
+        ..held([n], |_| shown)[0]
+    };
     let row = |shown: [bool; 5]| {
         let dates = [1, 2, 2, 2, 3];
-        (1..).zip(dates).zip(shown).map(|((n, date), shown)| same(n, date, shown)).collect::<Vec<_>>()
+        (1..)
+            .zip(dates)
+            .zip(shown)
+            .map(|((n, date), shown)| same(n, date, shown))
+            .collect::<Vec<_>>()
     };
     check(row([true, true, false, true, true]), &[], &[], &[3]);
     check(row([true, true, false, false, true]), &[], &[], &[]);
@@ -114,14 +145,24 @@ fn too_much_missing_at_once_is_not_believed_and_forgets_nothing() {
     let found = judge_archives(items, &known, NOW);
     assert_eq!((found.too_much, found.gone), (Some((12, 50)), vec![]));
     assert_eq!(found.missed, known, "what was missed before is, as it was");
-    check(held(1..=50, |n| n % 5 != 0 || n == 50), &[], &[], &[5, 10, 15, 20, 25, 30, 35, 40, 45]);
+    check(
+        held(1..=50, |n| n % 5 != 0 || n == 50),
+        &[],
+        &[],
+        &[5, 10, 15, 20, 25, 30, 35, 40, 45],
+    );
     // Two are never too much.
     check(held(1..=5, |n| n != 2 && n != 4), &[], &[], &[2, 4]);
 }
 
 #[test]
 fn what_is_shown_again_is_not_missed_any_more() {
-    check(held(1..=9, |_| true), &[missed(5, ago(2 * DAY), 1)], &[], &[]);
+    check(
+        held(1..=9, |_| true),
+        &[missed(5, ago(2 * DAY), 1)],
+        &[],
+        &[],
+    );
 }
 
 #[test]

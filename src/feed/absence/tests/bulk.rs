@@ -7,12 +7,17 @@ const FIFTEEN: &str = "zyxwvutsrqponml";
 /// Without `x`, `u`, `r` and `o`; older ones moved up.
 const TEN: &str = "zywvtsqpnmlkjih";
 
-/// A feed whose missed items have their pages asked for, after a document without four of its items.
+/// A feed whose missed items have their pages asked for, after a document without four of its
+/// items.
 fn held() -> Watched {
     let mut feed = Watched::new(FIFTEEN);
     feed.policy.checks_permalinks = true;
     assert_eq!(feed.audit(TEN), "Quarantined ?x ?u ?r ?o");
-    assert_eq!(feed.due(), None, "a document that was cut is over with the next");
+    assert_eq!(
+        feed.due(),
+        None,
+        "a document that was cut is over with the next"
+    );
     feed
 }
 
@@ -34,16 +39,28 @@ fn pages_that_are_gone_make_tombstones_of_all_after_half_a_day() {
     assert_eq!(feed.audit(TEN), "");
     feed.wait_hours(10);
     assert_eq!(feed.audit(TEN), "");
-    assert_eq!(hear_all(&mut feed, |_| CheckResult::NotFound), "-o -r -u QuarantineDecided -x");
-    assert_eq!((feed.audit(TEN).as_str(), feed.memory.quarantined_since), ("", None));
+    assert_eq!(
+        hear_all(&mut feed, |_| CheckResult::NotFound),
+        "-o -r -u QuarantineDecided -x"
+    );
+    assert_eq!(
+        (feed.audit(TEN).as_str(), feed.memory.quarantined_since),
+        ("", None)
+    );
 }
 
 #[test]
 fn pages_that_are_there_end_the_quarantine_at_once() {
     let mut feed = held();
     feed.wait_hours(1);
-    assert_eq!(hear_all(&mut feed, |_| CheckResult::Shown), "QuarantineDecided ~x ~u ~r ~o");
-    assert_eq!((feed.audit(TEN).as_str(), feed.memory.quarantined_since), ("", None));
+    assert_eq!(
+        hear_all(&mut feed, |_| CheckResult::Shown),
+        "QuarantineDecided ~x ~u ~r ~o"
+    );
+    assert_eq!(
+        (feed.audit(TEN).as_str(), feed.memory.quarantined_since),
+        ("", None)
+    );
     assert_eq!(feed.audit(FIFTEEN), "~k ~j ~i ~h", "they are back");
 }
 
@@ -51,7 +68,13 @@ fn pages_that_are_there_end_the_quarantine_at_once() {
 fn each_page_decides_on_its_own_item() {
     let mut feed = held();
     feed.wait_hours(1);
-    let said = |letter| if letter == 'u' { CheckResult::Shown } else { CheckResult::Gone };
+    let said = |letter| {
+        if letter == 'u' {
+            CheckResult::Shown
+        } else {
+            CheckResult::Gone
+        }
+    };
     assert_eq!(hear_all(&mut feed, said), "~u", "it lives");
     feed.wait_hours(12);
     assert_eq!(hear_all(&mut feed, said), "-o -r QuarantineDecided -x");
@@ -59,7 +82,10 @@ fn each_page_decides_on_its_own_item() {
 
 #[test]
 fn pages_that_say_nothing_leave_the_quarantine_as_it_is_for_a_week() {
-    for said in [CheckResult::NoPage, CheckResult::Uninformative(ControlFinding::Silent)] {
+    for said in [
+        CheckResult::NoPage,
+        CheckResult::Uninformative(ControlFinding::Silent),
+    ] {
         let mut feed = held();
         feed.wait_hours(1);
         assert_eq!(hear_all(&mut feed, |_| said), "");
@@ -75,9 +101,18 @@ fn pages_that_say_nothing_leave_the_quarantine_as_it_is_for_a_week() {
 
 #[test]
 fn a_sample_is_asked_for_first_and_the_others_only_if_it_speaks_for_deletions() {
-    let window: String = ('\u{4e00}'..).take(200).collect::<Vec<_>>().into_iter().rev().collect();
-    let left: String =
-        window.chars().enumerate().filter(|(at, _)| *at < 20 || *at >= 170).map(|(_, c)| c).collect();
+    let window: String = ('\u{4e00}'..)
+        .take(200)
+        .collect::<Vec<_>>()
+        .into_iter()
+        .rev()
+        .collect();
+    let left: String = window
+        .chars()
+        .enumerate()
+        .filter(|(at, _)| *at < 20 || *at >= 170)
+        .map(|(_, c)| c)
+        .collect();
     let asked = |said: CheckResult| {
         let mut feed = Watched::new(&window);
         feed.policy.checks_permalinks = true;
@@ -91,7 +126,12 @@ fn a_sample_is_asked_for_first_and_the_others_only_if_it_speaks_for_deletions() 
         let is_decided = feed.memory.quarantined_since.is_none();
         feed.wait_hours(12);
         let told = hear_all(&mut feed, |_| said);
-        (sample, is_decided, told.matches('-').count(), feed.memory.quarantined_since.is_some())
+        (
+            sample,
+            is_decided,
+            told.matches('-').count(),
+            feed.memory.quarantined_since.is_some(),
+        )
     };
     assert_eq!(asked(CheckResult::Shown), (5, true, 0, false));
     assert_eq!(
@@ -108,7 +148,10 @@ fn everything_that_older_items_replace_is_left_to_its_pages() {
     feed.audit("jihgf");
     assert_eq!(feed.audit("edcba"), "Quarantined ?j ?i ?h ?g ?f");
     feed.wait_hours(13);
-    assert_eq!(hear_all(&mut feed, |_| CheckResult::Gone), "-f -g -h -i QuarantineDecided -j");
+    assert_eq!(
+        hear_all(&mut feed, |_| CheckResult::Gone),
+        "-f -g -h -i QuarantineDecided -j"
+    );
     assert_eq!(feed.audit("edcba"), "");
 }
 
@@ -118,5 +161,8 @@ fn an_empty_document_is_decided_on_by_pages_too() {
     feed.policy.checks_permalinks = true;
     assert_eq!(feed.audit(""), "Quarantined ?e ?d ?c ?b ?a");
     feed.wait_hours(13);
-    assert_eq!(hear_all(&mut feed, |_| CheckResult::Gone), "-a -b -c -d QuarantineDecided -e");
+    assert_eq!(
+        hear_all(&mut feed, |_| CheckResult::Gone),
+        "-a -b -c -d QuarantineDecided -e"
+    );
 }

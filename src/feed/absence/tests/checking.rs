@@ -35,11 +35,18 @@ fn a_backdated_edit_is_saved_by_its_page() {
     let mut feed = probed("zyxwvuts");
     assert_eq!(feed.audit("zyxwvtsr"), "?u");
     assert_eq!(feed.hear(0, 'u', CheckResult::Shown), "");
-    assert!(!feed.memory.wants_audit(), "no document could say more than its page");
+    assert!(
+        !feed.memory.wants_audit(),
+        "no document could say more than its page"
+    );
     for _ in 0..100 {
         assert_eq!(feed.audit("zyxwvtsr"), "");
     }
-    assert_eq!(feed.hear(0, 'u', CheckResult::NotFound), "-u", "the documents have shown enough by now");
+    assert_eq!(
+        feed.hear(0, 'u', CheckResult::NotFound),
+        "-u",
+        "the documents have shown enough by now"
+    );
 }
 
 #[test]
@@ -58,7 +65,11 @@ fn a_hidden_item_that_is_shown_again_is_a_neighbour_like_any() {
     assert_eq!(feed.hear(0, 'u', CheckResult::Shown), "");
     assert_eq!(feed.audit("zyxwvuts"), "~r");
     assert_eq!(feed.memory.next_check_at(), None);
-    assert_eq!(feed.audit("zyxwvtsr"), "?u", "missed anew, and asked for anew");
+    assert_eq!(
+        feed.audit("zyxwvtsr"),
+        "?u",
+        "missed anew, and asked for anew"
+    );
     assert_eq!(feed.due(), Some('u'));
 }
 
@@ -124,23 +135,42 @@ fn the_word_of_a_page_about_what_is_not_missed_changes_nothing() {
 
 #[test]
 fn an_item_without_an_id_of_its_own_is_never_missed() {
-    // DESIGN section 3: an edited title is a new key, and looks like an end and a beginning. Capitals are weak.
+    // DESIGN section 3: an edited title is a new key, and looks like an end and a beginning.
+    // Capitals are weak.
     let mut feed = probed("zyXwvuts");
     for _ in 0..4 {
         assert_eq!(feed.audit("zywvutsr").replace("~X", ""), "");
     }
     feed.policy.complete = true;
-    let mut feed = Watched { policy: feed.policy, ..Watched::new("zyXw") };
-    assert_eq!(feed.audit("zyw"), "~X", "not even by a list that is complete");
+    let mut feed = Watched {
+        policy: feed.policy,
+        ..Watched::new("zyXw")
+    };
+    assert_eq!(
+        feed.audit("zyw"),
+        "~X",
+        "not even by a list that is complete"
+    );
 }
 
 #[test]
 fn no_more_than_a_hundred_items_end_in_a_day() {
-    // POLLING 2.3, step 5: letters of a window of a thousand, of which a fifth may be missing at once.
-    let window: Vec<char> = ('\u{4e00}'..).take(1000).collect::<Vec<_>>().into_iter().rev().collect();
+    // POLLING 2.3, step 5: letters of a window of a thousand, of which a fifth may be missing at
+    // once.
+    let window: Vec<char> = ('\u{4e00}'..)
+        .take(1000)
+        .collect::<Vec<_>>()
+        .into_iter()
+        .rev()
+        .collect();
     let show = |missing: usize| -> String {
         let is_shown = |at: usize| at < 200 || at >= 200 + missing;
-        window.iter().enumerate().filter(|(at, _)| is_shown(*at)).map(|(_, letter)| *letter).collect()
+        window
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| is_shown(*at))
+            .map(|(_, letter)| *letter)
+            .collect()
     };
     let mut feed = Watched::new(&show(0));
     let gone = |told: String| told.matches('-').count();
@@ -161,15 +191,26 @@ fn what_goes_as_one_comes_before_a_few_may_have_rolled_off_and_only_its_page_tel
     let mut feed = probed("hgfedc21");
     for (document, rolled) in [("ihgfed21", 'c'), ("jihgfe21", 'd')] {
         assert_eq!(feed.audit(document), format!("?{rolled}"));
-        assert_eq!(feed.hear(0, rolled, CheckResult::NoPage), format!("~{rolled}"));
+        assert_eq!(
+            feed.hear(0, rolled, CheckResult::NoPage),
+            format!("~{rolled}")
+        );
     }
-    assert_eq!(feed.audit("jihgf21"), "?e", "nothing came, so nothing rolled off");
+    assert_eq!(
+        feed.audit("jihgf21"),
+        "?e",
+        "nothing came, so nothing rolled off"
+    );
     assert_eq!(feed.hear(0, 'e', CheckResult::NoPage), "");
     let mut feed = probed("hgfedcba");
     assert_eq!(feed.audit("ihgfecba"), "?d");
     assert_eq!(feed.hear(0, 'd', CheckResult::Gone), "-d");
     let mut feed = probed("hgfedcba");
-    assert_eq!(feed.audit("ihgfdcba"), "?e", "with so many behind it, it did not roll off");
+    assert_eq!(
+        feed.audit("ihgfdcba"),
+        "?e",
+        "with so many behind it, it did not roll off"
+    );
     assert_eq!(feed.hear(0, 'e', CheckResult::NoPage), "");
     assert_eq!(feed.audit("ihgfdcba"), "-e");
 }
@@ -177,14 +218,26 @@ fn what_goes_as_one_comes_before_a_few_may_have_rolled_off_and_only_its_page_tel
 #[test]
 fn where_the_end_stays_the_page_of_what_rolls_off_is_asked_once() {
     let mut feed = probed("hgfedc21");
-    let shows = [("ihgfed21", 'c'), ("jihgfe21", 'd'), ("kjihgf21", 'e'), ("lkjihg21", 'f')];
+    let shows = [
+        ("ihgfed21", 'c'),
+        ("jihgfe21", 'd'),
+        ("kjihgf21", 'e'),
+        ("lkjihg21", 'f'),
+    ];
     for (document, rolled) in shows {
         assert_eq!(feed.audit(document).matches('-').count(), 0, "{document}");
         feed.hear(0, rolled, CheckResult::Shown);
     }
     assert!(feed.memory.is_sticky());
-    assert!(feed.memory.items.iter().all(|row| row.id != id('f')), "it lives, and has rolled off");
+    assert!(
+        feed.memory.items.iter().all(|row| row.id != id('f')),
+        "it lives, and has rolled off"
+    );
     assert_eq!(feed.audit("lkjhg21"), "?i");
     assert_eq!(feed.hear(0, 'i', CheckResult::NotFound), "");
-    assert_eq!(feed.hear(1, 'i', CheckResult::NotFound), "-i", "a deletion is found by its page");
+    assert_eq!(
+        feed.hear(1, 'i', CheckResult::NotFound),
+        "-i",
+        "a deletion is found by its page"
+    );
 }

@@ -33,8 +33,14 @@ fn what_still_needs_seven_days_says_so() {
     feed.audit("zyxvutsr");
     let missing = feed.memory.suspects().next().unwrap().suspect.unwrap();
     let believed = feed.memory.believed(&feed.policy, feed.now);
-    assert_eq!(missing.needs(0, &believed).not_before, missing.since.plus_secs(7 * 86_400));
-    assert_eq!(missing.needs(0, &feed.policy).not_before, missing.since.plus_secs(3600));
+    assert_eq!(
+        missing.needs(0, &believed).not_before,
+        missing.since.plus_secs(7 * 86_400)
+    );
+    assert_eq!(
+        missing.needs(0, &feed.policy).not_before,
+        missing.since.plus_secs(3600)
+    );
 }
 
 #[test]

@@ -7,13 +7,26 @@ const DAMAGED: &str = "partial (a page of its archives is damaged)";
 #[test]
 fn a_damaged_page_is_asked_for_once_more_and_what_it_may_lack_is_told() {
     let docs = [
-        ("/rss", linked([5], "prev-archive", "http://blog.example/a2")),
-        ("/a2", linked([4, 3], "prev-archive", "http://blog.example/a1")),
+        (
+            "/rss",
+            linked([5], "prev-archive", "http://blog.example/a2"),
+        ),
+        (
+            "/a2",
+            linked([4, 3], "prev-archive", "http://blog.example/a1"),
+        ),
         ("/a1", doc([2, 1])),
     ];
-    // One that was cut leads nowhere any more; one that was only mended does, and its link is followed.
-    let cut = Doc { damaged: true, ..doc([4]) };
-    let mended = Doc { damaged: true, ..docs[1].1.clone() };
+    // One that was cut leads nowhere any more; one that was only mended does, and its link is
+    // followed.
+    let cut = Doc {
+        damaged: true,
+        ..doc([4])
+    };
+    let mended = Doc {
+        damaged: true,
+        ..docs[1].1.clone()
+    };
     // Besides each page and the first one's second request: what proves the end.
     for (page, kept, more) in [(cut.clone(), &["/a2"][..], 1), (mended, &["/a2", "/a1"], 3)] {
         let mut docs = docs.clone();
@@ -33,7 +46,10 @@ fn a_damaged_page_is_asked_for_once_more_and_what_it_may_lack_is_told() {
     publisher.insert("http://blog.example/a2".into(), cut);
     let (mut walk, mut now) = (begin(&publisher, "none", &rules()).unwrap(), NOW);
     let (url, verdict) = step(&mut walk, &publisher, &rules(), &mut now).unwrap();
-    assert_eq!((url.as_str(), verdict), ("http://blog.example/a2", PageUse::Drop));
+    assert_eq!(
+        (url.as_str(), verdict),
+        ("http://blog.example/a2", PageUse::Drop)
+    );
     assert_eq!(walk.next(now), WalkStep::Wait(now.plus_secs(60)));
     publisher.insert("http://blog.example/a2".into(), docs[1].1.clone());
     while step(&mut walk, &publisher, &rules(), &mut now).is_some() {}
@@ -42,14 +58,32 @@ fn a_damaged_page_is_asked_for_once_more_and_what_it_may_lack_is_told() {
 
 #[test]
 fn counted_pages_and_whole_documents_that_are_damaged_are_told_too() {
-    let damaged = |ids: &[u32]| Doc { damaged: true, ..doc(ids.iter().copied()) };
+    let damaged = |ids: &[u32]| Doc {
+        damaged: true,
+        ..doc(ids.iter().copied())
+    };
     let (two, three) = ("/rss?paged=2", "/rss?paged=3");
     let one = ("/rss?paged=1", doc([6, 5]));
-    let docs = [("/rss", doc([6, 5])), one.clone(), (two, damaged(&[4])), (three, doc([2, 1]))];
+    let docs = [
+        ("/rss", doc([6, 5])),
+        one.clone(),
+        (two, damaged(&[4])),
+        (three, doc([2, 1])),
+    ];
     check(&docs, "wordpress", &[two, three], DAMAGED);
-    check(&[("/rss", doc([3])), ("/rss?all=1", damaged(&[2]))], "serendipity", &["/rss?all=1"], DAMAGED);
+    check(
+        &[("/rss", doc([3])), ("/rss?all=1", damaged(&[2]))],
+        "serendipity",
+        &["/rss?all=1"],
+        DAMAGED,
+    );
     // One that was cut before its first entry is not what follows the last page.
-    let docs = [("/rss", doc([6, 5])), one, (two, doc([4, 3])), (three, damaged(&[]))];
+    let docs = [
+        ("/rss", doc([6, 5])),
+        one,
+        (two, doc([4, 3])),
+        (three, damaged(&[])),
+    ];
     check(&docs, "wordpress", &[two], DAMAGED);
 }
 
@@ -63,9 +97,13 @@ fn a_linked_page_of_nothing_is_no_archive_and_a_counted_one_is_the_end() {
             ("/a1", doc([])),
         ];
         check(&docs, "none", &["/a2"], why);
-        let docs = [("/rss", linked([5], rel, "http://blog.example/a2")), ("/a2", doc([]))];
+        let docs = [
+            ("/rss", linked([5], rel, "http://blog.example/a2")),
+            ("/a2", doc([])),
+        ];
         check(&docs, "none", &[], why);
-        // A month without posts that stands between two others may have lost them: the rest is read.
+        // A month without posts that stands between two others may have lost them: the rest is
+        // read.
         let docs = [
             ("/rss", linked([5], rel, "http://blog.example/a2")),
             ("/a2", linked([], rel, "http://blog.example/a1")),
@@ -97,20 +135,43 @@ fn a_page_of_another_feed_is_not_taken_in() {
     let theirs = |doc| of_feed(doc, "", "Other", "http://other.example/");
     let live = ours(linked([5], "prev-archive", "http://blog.example/a2"));
     let second = ours(linked([4], "prev-archive", "http://blog.example/a1"));
-    check(&[("/rss", live.clone()), ("/a2", second), ("/a1", theirs(doc([90])))], "none", &["/a2"], why);
-    check(&[("/rss", live.clone()), ("/a2", theirs(doc([90])))], "none", &[], why);
+    check(
+        &[
+            ("/rss", live.clone()),
+            ("/a2", second),
+            ("/a1", theirs(doc([90]))),
+        ],
+        "none",
+        &["/a2"],
+        why,
+    );
+    check(
+        &[("/rss", live.clone()), ("/a2", theirs(doc([90])))],
+        "none",
+        &[],
+        why,
+    );
     let docs = [
         ("/rss", live),
         ("/a2", theirs(doc([90]))),
         ("/rss?paged=2", ours(doc([4]))),
         ("/rss?paged=1", ours(doc([6, 5]))),
     ];
-    check(&docs, "wordpress", &["/rss?paged=2", "/rss?paged=1"], "complete");
+    check(
+        &docs,
+        "wordpress",
+        &["/rss?paged=2", "/rss?paged=1"],
+        "complete",
+    );
     // Counted pages.
     let (two, three) = ("/rss?paged=2", "/rss?paged=3");
     let docs = [("/rss", ours(doc([5]))), (two, theirs(doc([90])))];
     check(&docs, "wordpress", &[], why);
-    let docs = [("/rss", ours(doc([5]))), (two, ours(doc([4]))), (three, theirs(doc([90])))];
+    let docs = [
+        ("/rss", ours(doc([5]))),
+        (two, ours(doc([4]))),
+        (three, theirs(doc([90]))),
+    ];
     check(&docs, "wordpress", &[two], why);
     // The walk knows whose it is after a restart, and in one more walk.
     let before = again(&docs, "wordpress", &PreviousWalk::None).as_previous();
@@ -124,15 +185,35 @@ fn pages_of_one_feed_may_have_other_titles_addresses_and_ids() {
         of_feed(doc, &id, &format!("Blog - page {n}"), site)
     };
     let docs = [
-        ("/rss", page(linked([5], "next", "http://blog.example/a2"), 1, "http://blog.example/")),
-        ("/a2", page(linked([4], "next", "http://blog.example/a1"), 2, "https://blog.example/2")),
+        (
+            "/rss",
+            page(
+                linked([5], "next", "http://blog.example/a2"),
+                1,
+                "http://blog.example/",
+            ),
+        ),
+        (
+            "/a2",
+            page(
+                linked([4], "next", "http://blog.example/a1"),
+                2,
+                "https://blog.example/2",
+            ),
+        ),
         ("/a1", doc([3])),
     ];
     check(&docs, "none", &["/a2", "/a1"], "complete");
     // It moved, and kept its title.
     let moved = |doc, site| of_feed(doc, "", "Blog", site);
     let docs = [
-        ("/rss", moved(linked([5], "next", "http://blog.example/a2"), "http://blog.example/")),
+        (
+            "/rss",
+            moved(
+                linked([5], "next", "http://blog.example/a2"),
+                "http://blog.example/",
+            ),
+        ),
         ("/a2", moved(doc([4]), "http://old.example/")),
     ];
     check(&docs, "none", &["/a2"], "complete");

@@ -5,7 +5,10 @@ use super::*;
 #[test]
 fn a_renewal_keeps_the_position_unless_it_names_one() {
     let check = |acked: Option<&str>, from: Start, expect: Option<&str>| {
-        let progress = Progress { acked: acked.map(str::to_owned), ..Progress::default() };
+        let progress = Progress {
+            acked: acked.map(str::to_owned),
+            ..Progress::default()
+        };
         assert_eq!(start(&progress, &from).as_deref(), expect);
     };
     check(None, Start::Head(None), None);

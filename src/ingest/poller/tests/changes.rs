@@ -12,7 +12,11 @@ use crate::{
 /// Number of requests for this URL, and the time of the last one.
 fn polls(house: &House, url: &str) -> (usize, Option<u64>) {
     let seen = house.seen.lock().unwrap();
-    let of_it: Vec<u64> = seen.iter().filter(|seen| seen.url == url).map(|seen| seen.at_secs).collect();
+    let of_it: Vec<u64> = seen
+        .iter()
+        .filter(|seen| seen.url == url)
+        .map(|seen| seen.at_secs)
+        .collect();
     (of_it.len(), of_it.last().copied())
 }
 
@@ -34,19 +38,28 @@ async fn a_feed_that_is_added_is_polled_at_once_and_then_when_it_is_due() {
 async fn a_feed_that_is_removed_is_not_polled_and_one_that_comes_back_waits_until_it_is_due() {
     let house = House::new(|_, _| ready(ok(ONE)));
     let feed = house.feed("blog", URL, HOUR, DAY).await;
-    let other = house.feed("other", "http://other.example/", HOUR, DAY).await;
+    let other = house
+        .feed("other", "http://other.example/", HOUR, DAY)
+        .await;
     let running = house.start([&feed, &other]).await;
     pass(100).await;
     running.poller.apply(FeedChange::Removed(feed.no));
     house.hint(feed.no);
     pass(1000).await;
-    assert_eq!((polls(&house, URL), running.poller.status(feed.no)), ((1, Some(0)), None));
+    assert_eq!(
+        (polls(&house, URL), running.poller.status(feed.no)),
+        ((1, Some(0)), None)
+    );
     running.poller.apply(FeedChange::Added(feed));
     pass(1000).await;
     assert_eq!(polls(&house, URL).0, 1, "it is not due (FRB 015, 037)");
     pass(2 * HOUR).await;
     assert_eq!(polls(&house, URL), (3, Some(2 * HOUR)));
-    assert_eq!(polls(&house, "http://other.example/"), (3, Some(2 * HOUR)), "the other one noticed nothing");
+    assert_eq!(
+        polls(&house, "http://other.example/"),
+        (3, Some(2 * HOUR)),
+        "the other one noticed nothing"
+    );
     running.stop().await;
 }
 
@@ -61,30 +74,49 @@ async fn a_job_in_flight_ends_although_its_feed_is_removed() {
     pass(5).await;
     running.poller.apply(FeedChange::Removed(feed.no));
     pass(2 * HOUR).await;
-    assert_eq!((house.requests_at(), house.total(feed.no).await), (vec![0], 1));
+    assert_eq!(
+        (house.requests_at(), house.total(feed.no).await),
+        (vec![0], 1)
+    );
     running.stop().await;
     let saved = house.store.polls(None, 9).await.unwrap();
-    assert!(saved[0].1.document.body.is_some(), "what was learned is kept for when it comes back");
+    assert!(
+        saved[0].1.document.body.is_some(),
+        "what was learned is kept for when it comes back"
+    );
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_feed_that_is_forgotten_while_it_is_polled_stays_forgotten_and_keeps_nobody_from_saving() {
+async fn a_feed_that_is_forgotten_while_it_is_polled_stays_forgotten_and_keeps_nobody_from_saving()
+{
     let house = House::new(|_, _| async {
         pass(10).await;
         ok(ONE)
     });
     let feed = house.feed("blog", URL, HOUR, DAY).await;
-    let other = house.feed("other", "http://other.example/", HOUR, DAY).await;
+    let other = house
+        .feed("other", "http://other.example/", HOUR, DAY)
+        .await;
     let running = house.start([&feed, &other]).await;
     pass(5).await;
     running.poller.apply(FeedChange::Removed(feed.no));
     assert!(house.store.forget(feed.no).await.unwrap());
     house.notify.forget(feed.no);
     pass(2 * HOUR).await;
-    assert!(house.notify.head(feed.no).is_none(), "nothing announces it again");
+    assert!(
+        house.notify.head(feed.no).is_none(),
+        "nothing announces it again"
+    );
     running.stop().await;
     assert!(house.store.feed(feed.no).await.is_err());
-    let saved: Vec<_> = house.store.polls(None, 9).await.unwrap().into_iter().map(|(no, _)| no).collect();
+    let saved: Vec<_> = house
+        .store
+        .polls(None, 9)
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|(no, _)| no)
+        .collect();
     assert_eq!(saved, [other.no]);
     assert_eq!(house.total(other.no).await, 1);
 }
@@ -95,33 +127,73 @@ async fn a_changed_policy_and_a_changed_url_count_at_once() {
     let feed = house.feed("blog", URL, DAY, DAY).await;
     let running = house.start([&feed]).await;
     pass(100).await;
-    let policy = Policy { min_secs: Some(HOUR), max_secs: HOUR, spread_secs: 0 };
-    running.poller.apply(FeedChange::Changed(FeedSpec { policy, ..feed.clone() }));
+    let policy = Policy {
+        min_secs: Some(HOUR),
+        max_secs: HOUR,
+        spread_secs: 0,
+    };
+    running.poller.apply(FeedChange::Changed(FeedSpec {
+        policy,
+        ..feed.clone()
+    }));
     pass(HOUR).await;
     assert_eq!(house.requests_at(), [0, HOUR]);
-    let rarely = Policy { min_secs: Some(3 * HOUR), max_secs: DAY, spread_secs: 0 };
-    running.poller.apply(FeedChange::Changed(FeedSpec { policy: rarely, ..feed.clone() }));
+    let rarely = Policy {
+        min_secs: Some(3 * HOUR),
+        max_secs: DAY,
+        spread_secs: 0,
+    };
+    running.poller.apply(FeedChange::Changed(FeedSpec {
+        policy: rarely,
+        ..feed.clone()
+    }));
     pass(2 * HOUR).await;
-    assert_eq!(house.requests_at(), [0, HOUR], "no more often than it says now");
+    assert_eq!(
+        house.requests_at(),
+        [0, HOUR],
+        "no more often than it says now"
+    );
     let url = Url::parse("http://blog.example/feed").unwrap();
-    running.poller.apply(FeedChange::Changed(FeedSpec { url, policy, ..feed }));
+    running.poller.apply(FeedChange::Changed(FeedSpec {
+        url,
+        policy,
+        ..feed
+    }));
     pass(1).await;
     assert_eq!(house.requests_at(), [0, HOUR, 3 * HOUR + 100]);
-    assert!(!house.seen.lock().unwrap()[2].headers.contains_key("if-none-match"), "polled afresh");
+    assert!(
+        !house.seen.lock().unwrap()[2]
+            .headers
+            .contains_key("if-none-match"),
+        "polled afresh"
+    );
     running.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_feed_at_its_quota_keeps_what_it_has_asks_once_a_day_and_goes_on_when_the_quota_is_raised() {
-    let house = House::new(|n, _| ready(ok_with(if n < 2 { ONE } else { TWO }, &[("etag", "\"1\"")])));
+async fn a_feed_at_its_quota_keeps_what_it_has_asks_once_a_day_and_goes_on_when_the_quota_is_raised()
+ {
+    let house =
+        House::new(|n, _| ready(ok_with(if n < 2 { ONE } else { TWO }, &[("etag", "\"1\"")])));
     let feed = house.feed("blog", URL, HOUR, DAY).await;
-    let other = house.feed("other", "http://other.example/", HOUR, DAY).await;
+    let other = house
+        .feed("other", "http://other.example/", HOUR, DAY)
+        .await;
     let running = house.start([&feed, &other]).await;
     pass(100).await;
     let held = house.store.feed(feed.no).await.unwrap().items.bytes;
-    let limits = KeepLimits { quota_bytes: held, ..KeepLimits::default() };
-    let keeping = Keeping { limits, ..Keeping::default() };
-    running.poller.apply(FeedChange::Changed(FeedSpec { keeping, ..feed.clone() }));
+    let limits = KeepLimits {
+        quota_bytes: held,
+        ..KeepLimits::default()
+    };
+    let keeping = Keeping {
+        limits,
+        ..Keeping::default()
+    };
+    running.poller.apply(FeedChange::Changed(FeedSpec {
+        keeping,
+        ..feed.clone()
+    }));
     pass(HOUR).await;
     let health = running.poller.status(feed.no).unwrap().health;
     let fault = health.fault.unwrap().kind;
@@ -132,7 +204,10 @@ async fn a_feed_at_its_quota_keeps_what_it_has_asks_once_a_day_and_goes_on_when_
     pass(DAY).await;
     // The hint waits until the day is over; the feed is served as it was, and nothing is deleted.
     assert_eq!(polls(&house, URL), (3, Some(HOUR + DAY)));
-    assert_eq!((house.total(feed.no).await, house.total(other.no).await), (1, 2));
+    assert_eq!(
+        (house.total(feed.no).await, house.total(other.no).await),
+        (1, 2)
+    );
     assert!(house.store.feed(feed.no).await.unwrap().is_ready());
     running.poller.apply(FeedChange::Changed(feed.clone()));
     pass(HOUR).await;

@@ -19,7 +19,8 @@ fn posts(blog: &str, letters: &str) -> String {
     format!("<rss version=\"2.0\"><channel><title>{blog}</title>{items}</channel></rss>")
 }
 
-/// Blogs of one host from each of which two posts vanish after the first poll; while `is_down`, nothing is answered but
+/// Blogs of one host from each of which two posts vanish after the first poll; while `is_down`,
+/// nothing is answered but
 /// 500. The pages of those two are not found.
 fn house(is_down: &Arc<AtomicBool>) -> House {
     let polled = Arc::new(std::sync::Mutex::new(std::collections::HashSet::new()));
@@ -29,7 +30,11 @@ fn house(is_down: &Arc<AtomicBool>) -> House {
         ready(if is_down.load(Ordering::Relaxed) {
             status(500, &[])
         } else if let Some(blog) = path.strip_suffix("/rss") {
-            let letters = if polled.lock().unwrap().insert(path.clone()) { "zyxwvutsr" } else { "zyxvtsrqp" };
+            let letters = if polled.lock().unwrap().insert(path.clone()) {
+                "zyxwvutsr"
+            } else {
+                "zyxvtsrqp"
+            };
             Scripted::new(String::leak(posts(blog.trim_start_matches('/'), letters)) as &str)
         } else if path.ends_with(['w', 'u']) {
             status(404, &[])
@@ -43,23 +48,45 @@ fn house(is_down: &Arc<AtomicBool>) -> House {
 fn asked(house: &House) -> Vec<(u64, String)> {
     let seen = house.seen.lock().unwrap();
     let pages = seen.iter().filter(|seen| !seen.url.ends_with("/rss"));
-    pages.map(|seen| (seen.at_secs, seen.url.trim_start_matches("http://blog.example").to_owned())).collect()
+    pages
+        .map(|seen| {
+            (
+                seen.at_secs,
+                seen.url
+                    .trim_start_matches("http://blog.example")
+                    .to_owned(),
+            )
+        })
+        .collect()
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_host_is_asked_for_one_page_a_minute_whatever_number_of_feeds_it_has() {
     let house = house(&Arc::default());
-    let a = house.feed("a", "http://blog.example/a/rss", HOUR, HOUR).await;
-    let b = house.feed("b", "http://blog.example/b/rss", HOUR, HOUR).await;
+    let a = house
+        .feed("a", "http://blog.example/a/rss", HOUR, HOUR)
+        .await;
+    let b = house
+        .feed("b", "http://blog.example/b/rss", HOUR, HOUR)
+        .await;
     let running = house.start([&a, &b]).await;
     pass(HOUR + 600).await;
     let asked = asked(&house);
     assert_eq!(asked.len(), 6, "a control and two posts of each: {asked:?}");
-    assert!(asked[0].0 >= HOUR && asked[0].0 < HOUR + 10, "at once: {asked:?}");
-    let missing: Vec<u64> =
-        asked.iter().filter(|(_, url)| url.ends_with(['w', 'u'])).map(|(at, _)| *at).collect();
+    assert!(
+        asked[0].0 >= HOUR && asked[0].0 < HOUR + 10,
+        "at once: {asked:?}"
+    );
+    let missing: Vec<u64> = asked
+        .iter()
+        .filter(|(_, url)| url.ends_with(['w', 'u']))
+        .map(|(at, _)| *at)
+        .collect();
     assert_eq!(missing.len(), 4, "{asked:?}");
-    assert!(missing.windows(2).all(|pair| pair[1] - pair[0] >= 60), "{asked:?}");
+    assert!(
+        missing.windows(2).all(|pair| pair[1] - pair[0] >= 60),
+        "{asked:?}"
+    );
     assert!(missing[3] < HOUR + 250, "{asked:?}");
     running.stop().await;
 }
@@ -67,8 +94,17 @@ async fn a_host_is_asked_for_one_page_a_minute_whatever_number_of_feeds_it_has()
 #[tokio::test(start_paused = true)]
 async fn what_was_due_when_the_process_ended_is_asked_for_by_the_next() {
     let house = house(&Arc::default());
-    let feed = house.feed("a", "http://blog.example/a/rss", HOUR, DAY).await;
-    let feed = FeedSpec { policy: Policy { min_secs: Some(HOUR), max_secs: HOUR, spread_secs: 0 }, ..feed };
+    let feed = house
+        .feed("a", "http://blog.example/a/rss", HOUR, DAY)
+        .await;
+    let feed = FeedSpec {
+        policy: Policy {
+            min_secs: Some(HOUR),
+            max_secs: HOUR,
+            spread_secs: 0,
+        },
+        ..feed
+    };
     let running = house.start([&feed]).await;
     pass(HOUR + 10).await;
     assert_eq!(asked(&house).len(), 2, "a control and a post");
@@ -84,7 +120,9 @@ async fn what_was_due_when_the_process_ended_is_asked_for_by_the_next() {
 async fn while_a_publisher_does_not_answer_no_page_is_asked_for() {
     let is_down = Arc::new(AtomicBool::new(false));
     let house = house(&is_down);
-    let feed = house.feed("a", "http://blog.example/a/rss", HOUR, HOUR).await;
+    let feed = house
+        .feed("a", "http://blog.example/a/rss", HOUR, HOUR)
+        .await;
     let running = house.start([&feed]).await;
     pass(HOUR + 10).await;
     assert_eq!(asked(&house).len(), 2, "a control and a post");
@@ -92,7 +130,10 @@ async fn while_a_publisher_does_not_answer_no_page_is_asked_for() {
     house.hint(feed.no);
     pass(HOUR / 12).await;
     let while_down = asked(&house).len();
-    assert!(while_down <= 3, "at most the one that was due before anybody knew");
+    assert!(
+        while_down <= 3,
+        "at most the one that was due before anybody knew"
+    );
     pass(4 * HOUR).await;
     assert_eq!(asked(&house).len(), while_down);
     is_down.store(false, Ordering::Relaxed);

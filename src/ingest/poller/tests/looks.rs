@@ -26,10 +26,23 @@ async fn an_old_copy_is_asked_after_once_for_all_who_read_it_and_nobody_asks_whi
     read(&running, feed.no).await;
     assert_eq!(house.requests_at(), [0], "the copy is fresh");
     pass(1).await;
-    let looks: Vec<_> = (0..20).map(|_| running.poller.look(feed.no, FRESH).expect("it waits")).collect();
+    let looks: Vec<_> = (0..20)
+        .map(|_| running.poller.look(feed.no, FRESH).expect("it waits"))
+        .collect();
     futures_util::future::join_all(looks).await;
-    assert_eq!((house.requests_at(), house.total(feed.no).await), (vec![0, 60], 2), "committed as by a poll");
-    let next = running.poller.status(feed.no).unwrap().timetable.next_at.secs() - START_SECS;
+    assert_eq!(
+        (house.requests_at(), house.total(feed.no).await),
+        (vec![0, 60], 2),
+        "committed as by a poll"
+    );
+    let next = running
+        .poller
+        .status(feed.no)
+        .unwrap()
+        .timetable
+        .next_at
+        .secs()
+        - START_SECS;
     assert_eq!(next, 60 + HOUR, "the next poll has moved");
     pass(HOUR - 1).await;
     assert_eq!(house.requests_at(), [0, 60]);
@@ -55,15 +68,28 @@ async fn readers_wait_for_half_a_second_and_not_again_until_an_answer_comes_in_t
     pass(FRESH).await;
     assert_eq!(read(&running, feed.no).await, 0, "the last answer was late");
     pass(FRESH).await;
-    assert_eq!(house.requests_at(), [0, 60, 123], "it was asked for all the same");
+    assert_eq!(
+        house.requests_at(),
+        [0, 60, 123],
+        "it was asked for all the same"
+    );
     let look = running.poller.look(feed.no, FRESH);
-    assert!(look.is_some(), "and came in time, so that readers wait again");
+    assert!(
+        look.is_some(),
+        "and came in time, so that readers wait again"
+    );
     running.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_origin_that_fails_is_looked_at_ever_more_seldom_and_nobody_waits_for_it() {
-    let house = House::new(|n, _| ready(if (1..4).contains(&n) { status(500, &[]) } else { ok(TWO) }));
+    let house = House::new(|n, _| {
+        ready(if (1..4).contains(&n) {
+            status(500, &[])
+        } else {
+            ok(TWO)
+        })
+    });
     let feed = house.feed("blog", URL, HOUR, DAY).await;
     let running = house.start([&feed]).await;
     pass(FRESH).await;
@@ -71,14 +97,23 @@ async fn an_origin_that_fails_is_looked_at_ever_more_seldom_and_nobody_waits_for
         assert_eq!(read(&running, feed.no).await, 0);
         pass(1).await;
     }
-    assert_eq!(house.requests_at(), [0, 60, 120, 240, 480, 540, 600], "and as before once it answers");
+    assert_eq!(
+        house.requests_at(),
+        [0, 60, 120, 240, 480, 540, 600],
+        "and as before once it answers"
+    );
     running.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_pause_that_the_origin_asked_for_is_kept() {
-    let house =
-        House::new(|n, _| ready(if n == 1 { status(503, &[("retry-after", "1800")]) } else { ok(TWO) }));
+    let house = House::new(|n, _| {
+        ready(if n == 1 {
+            status(503, &[("retry-after", "1800")])
+        } else {
+            ok(TWO)
+        })
+    });
     let feed = house.feed("blog", URL, HOUR, DAY).await;
     let running = house.start([&feed]).await;
     pass(FRESH).await;
@@ -141,7 +176,11 @@ async fn a_broken_document_takes_the_place_of_a_good_one_after_a_quarter_of_an_h
         }
         let at = *house.requests_at().last().unwrap();
         // With the look in which the quarter of an hour is over.
-        assert!((expect_at..=expect_at + FRESH).contains(&at), "{:?}", house.requests_at());
+        assert!(
+            (expect_at..=expect_at + FRESH).contains(&at),
+            "{:?}",
+            house.requests_at()
+        );
         running.stop().await;
     };
     check(usize::MAX, 60 + 900).await;

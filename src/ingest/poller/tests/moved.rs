@@ -1,4 +1,5 @@
-//! Feeds whose URL is changed while the poller runs: what ends with the old one, and what the operator's word begins.
+//! Feeds whose URL is changed while the poller runs: what ends with the old one, and what the
+//! operator's word begins.
 
 use super::*;
 use crate::{
@@ -32,38 +33,81 @@ fn house(new: &'static str) -> House {
 }
 
 fn moved(feed: &FeedSpec) -> FeedSpec {
-    FeedSpec { url: NEW_URL.parse().unwrap(), ..feed.clone() }
+    FeedSpec {
+        url: NEW_URL.parse().unwrap(),
+        ..feed.clone()
+    }
 }
 
 fn hosts(house: &House) -> Vec<String> {
     let host = |url: &str| url.split('/').nth(2).unwrap_or_default().to_owned();
-    house.seen.lock().unwrap().iter().map(|seen| host(&seen.url)).collect()
+    house
+        .seen
+        .lock()
+        .unwrap()
+        .iter()
+        .map(|seen| host(&seen.url))
+        .collect()
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_walk_through_the_old_archives_ends_and_one_through_the_new_ones_begins() {
     let house = house(LIVE);
-    let import = ImportSettings { page_gap_secs: 7, serve_after_secs: 0, ..ImportSettings::default() };
-    let feed = FeedSpec { import: Some(import), ..house.feed("blog", URL, HOUR, DAY).await };
+    let import = ImportSettings {
+        page_gap_secs: 7,
+        serve_after_secs: 0,
+        ..ImportSettings::default()
+    };
+    let feed = FeedSpec {
+        import: Some(import),
+        ..house.feed("blog", URL, HOUR, DAY).await
+    };
     let running = house.start([&feed]).await;
     pass(3).await;
-    assert!(house.store.walk(feed.no).await.unwrap().unwrap().is_of(&URL.parse().unwrap()));
+    assert!(
+        house
+            .store
+            .walk(feed.no)
+            .await
+            .unwrap()
+            .unwrap()
+            .is_of(&URL.parse().unwrap())
+    );
     running.poller.apply(FeedChange::Changed(moved(&feed)));
     let before = house.seen.lock().unwrap().len();
     pass(DAY).await;
     let asked = hosts(&house);
-    assert!(asked[before..].iter().all(|host| host == "new.example") && asked.len() > before, "{asked:?}");
+    assert!(
+        asked[before..].iter().all(|host| host == "new.example") && asked.len() > before,
+        "{asked:?}"
+    );
     let walk = house.store.walk(feed.no).await.unwrap().unwrap();
     assert!(walk.is_of(&NEW_URL.parse().unwrap()), "{walk:?}");
-    assert_ne!(house.store.feed(feed.no).await.unwrap().completeness.history, History::Running);
+    assert_ne!(
+        house
+            .store
+            .feed(feed.no)
+            .await
+            .unwrap()
+            .completeness
+            .history,
+        History::Running
+    );
     running.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_question_outlives_a_restart_and_one_word_of_the_operator_answers_it() {
     let house = house(OTHER);
-    let import = ImportSettings { page_gap_secs: 7, serve_after_secs: 0, ..ImportSettings::default() };
-    let feed = FeedSpec { import: Some(import), ..house.feed("blog", URL, HOUR, DAY).await };
+    let import = ImportSettings {
+        page_gap_secs: 7,
+        serve_after_secs: 0,
+        ..ImportSettings::default()
+    };
+    let feed = FeedSpec {
+        import: Some(import),
+        ..house.feed("blog", URL, HOUR, DAY).await
+    };
     let running = house.start([&feed]).await;
     pass(3).await;
     let feed = moved(&feed);
@@ -80,10 +124,20 @@ async fn the_question_outlives_a_restart_and_one_word_of_the_operator_answers_it
     pass(2 * DAY).await;
     assert!(asks(&running.poller));
     let record = house.store.feed(feed.no).await.unwrap();
-    assert_eq!((record.items, &record.metadata), (held.items, &held.metadata), "nothing of it is stored");
-    assert!(house.store.walk(feed.no).await.unwrap().is_none(), "and its archives are not read");
+    assert_eq!(
+        (record.items, &record.metadata),
+        (held.items, &held.metadata),
+        "nothing of it is stored"
+    );
+    assert!(
+        house.store.walk(feed.no).await.unwrap().is_none(),
+        "and its archives are not read"
+    );
     let accepted = running.poller.accept_url(feed.no).await;
-    let counts = ChangeCounts { new: 1, ..ChangeCounts::default() };
+    let counts = ChangeCounts {
+        new: 1,
+        ..ChangeCounts::default()
+    };
     assert!(
         matches!(accepted, PollAnswer::Ended { end: PollEnd::Document(c), .. } if c == counts),
         "{accepted:?}"
@@ -106,7 +160,12 @@ async fn a_word_given_while_the_feed_is_polled_counts_for_the_next_poll() {
     let running = house.start([&feed]).await;
     pass(20).await;
     running.poller.apply(FeedChange::Changed(moved(&feed)));
-    let asks = || running.poller.status(feed.no).is_some_and(|state| state.health.fault.is_some());
+    let asks = || {
+        running
+            .poller
+            .status(feed.no)
+            .is_some_and(|state| state.health.fault.is_some())
+    };
     while !asks() {
         pass(60).await;
     }

@@ -1,12 +1,15 @@
-//! Walks through archives beside the polls: their pace, whom they spare, and when a feed is served meanwhile.
+//! Walks through archives beside the polls: their pace, whom they spare, and when a feed is served
+//! meanwhile.
 
 use super::*;
 use crate::{
     feed::{
-        archive::History, filter::Filter, order::Order, page::PageQuery, record::FeedNo, schedule::PollState,
+        archive::History, filter::Filter, order::Order, page::PageQuery, record::FeedNo,
+        schedule::PollState,
     },
     ingest::{
-        FeedSpec, ImportSettings, polls::Polled, testing::Scripted, upstream::PageReply, walks::ArchiveReader,
+        FeedSpec, ImportSettings, polls::Polled, testing::Scripted, upstream::PageReply,
+        walks::ArchiveReader,
     },
 };
 
@@ -24,13 +27,20 @@ fn house(answer: impl Fn(&str, usize) -> Scripted + Clone + Send + Sync + 'stati
         let mut asked = asked.lock().unwrap();
         let times = asked.entry(path.clone()).or_default();
         *times += 1;
-        ready(if path == "/rss" { ok(LIVE) } else { answer(&path, *times - 1) })
+        ready(if path == "/rss" {
+            ok(LIVE)
+        } else {
+            answer(&path, *times - 1)
+        })
     })
 }
 
 async fn with_import(house: &House, import: ImportSettings) -> FeedSpec {
     let feed = house.feed("blog", URL, HOUR, DAY).await;
-    FeedSpec { import: Some(import), ..feed }
+    FeedSpec {
+        import: Some(import),
+        ..feed
+    }
 }
 
 async fn titles(house: &House, feed: FeedNo) -> Vec<String> {
@@ -47,45 +57,86 @@ async fn titles(house: &House, feed: FeedNo) -> Vec<String> {
         with_total: false,
     };
     let page = house.store.page(query).await.unwrap();
-    page.items.iter().map(|item| item.entry().unwrap().title.as_ref().unwrap().value.clone()).collect()
+    page.items
+        .iter()
+        .map(|item| item.entry().unwrap().title.as_ref().unwrap().value.clone())
+        .collect()
 }
 
 /// The paths asked for, with the second of each.
 fn asked(house: &House) -> Vec<(u64, String)> {
     let path = |url: &str| url.trim_start_matches("http://blog.example").to_owned();
-    house.seen.lock().unwrap().iter().map(|seen| (seen.at_secs, path(&seen.url))).collect()
+    house
+        .seen
+        .lock()
+        .unwrap()
+        .iter()
+        .map(|seen| (seen.at_secs, path(&seen.url)))
+        .collect()
 }
 
 fn is(found: &[(u64, String)], expect: &[(u64, &str)]) {
-    let found: Vec<(u64, &str)> = found.iter().map(|(at, path)| (*at, path.as_str())).collect();
+    let found: Vec<(u64, &str)> = found
+        .iter()
+        .map(|(at, path)| (*at, path.as_str()))
+        .collect();
     assert_eq!(found, expect);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_page_is_a_gap_behind_the_one_before_and_the_live_document_is_read_last() {
     let house = house(|path, _| ok(if path == "/a2" { SECOND } else { ONE }));
-    let feed = with_import(&house, ImportSettings { page_gap_secs: 7, ..ImportSettings::default() }).await;
+    let feed = with_import(
+        &house,
+        ImportSettings {
+            page_gap_secs: 7,
+            ..ImportSettings::default()
+        },
+    )
+    .await;
     let running = house.start([&feed]).await;
     pass(13).await;
     let record = house.store.feed(feed.no).await.unwrap();
     assert_eq!(
-        (record.is_ready(), record.items.total, &record.completeness.history),
+        (
+            record.is_ready(),
+            record.items.total,
+            &record.completeness.history
+        ),
         (false, 0, &History::Running)
     );
     // A ping in the middle reads the live document, and commits nothing.
     house.hint(feed.no);
     pass(50).await;
     // One further there is nothing new, so that all seems to be read.
-    let read = [(0, "/rss"), (7, "/a2"), (13, "/rss"), (14, "/a1"), (21, "/a0"), (21, "/rss")];
+    let read = [
+        (0, "/rss"),
+        (7, "/a2"),
+        (13, "/rss"),
+        (14, "/a1"),
+        (21, "/a0"),
+        (21, "/rss"),
+    ];
     is(&asked(&house), &read);
     assert_eq!(titles(&house, feed.no).await, ["one", "two", "three"]);
     let record = house.store.feed(feed.no).await.unwrap();
-    assert_eq!(record.completeness.history, History::Running, "the end is not proven yet");
+    assert_eq!(
+        record.completeness.history,
+        History::Running,
+        "the end is not proven yet"
+    );
     pass(240).await;
     assert_eq!(asked(&house).last().unwrap(), &(238, "/a3".to_owned()));
     let record = house.store.feed(feed.no).await.unwrap();
     assert_eq!(record.completeness.history, History::Complete);
-    assert!(house.seen.lock().unwrap().iter().all(|seen| !seen.headers.contains_key("if-none-match")));
+    assert!(
+        house
+            .seen
+            .lock()
+            .unwrap()
+            .iter()
+            .all(|seen| !seen.headers.contains_key("if-none-match"))
+    );
     running.stop().await;
     // Nothing of it is done again.
     let running = house.start([&feed]).await;
@@ -108,7 +159,11 @@ async fn a_feed_is_served_in_time_though_an_archive_fails_and_what_comes_late_co
     pass(2).await;
     let record = house.store.feed(feed.no).await.unwrap();
     assert_eq!(
-        (record.is_ready(), record.items.total, record.completeness.history),
+        (
+            record.is_ready(),
+            record.items.total,
+            record.completeness.history
+        ),
         (true, 2, History::Running)
     );
     assert_eq!(titles(&house, feed.no).await, ["two", "three"]);
@@ -130,9 +185,25 @@ async fn a_feed_is_served_in_time_though_an_archive_fails_and_what_comes_late_co
         ],
     );
     assert_eq!(titles(&house, feed.no).await, ["two", "three", "one"]);
-    assert_eq!(house.store.feed(feed.no).await.unwrap().completeness.history, History::Complete);
     assert_eq!(
-        house.store.known(feed.no, vec![]).await.unwrap().window.entries.len(),
+        house
+            .store
+            .feed(feed.no)
+            .await
+            .unwrap()
+            .completeness
+            .history,
+        History::Complete
+    );
+    assert_eq!(
+        house
+            .store
+            .known(feed.no, vec![])
+            .await
+            .unwrap()
+            .window
+            .entries
+            .len(),
         1,
         "the window is the live one"
     );
@@ -163,7 +234,16 @@ async fn a_feed_whose_operator_wants_no_archives_is_served_at_once() {
     pass(30).await;
     is(&asked(&house), &[(0, "/rss")]);
     assert_eq!(
-        (house.total(feed.no).await, house.store.feed(feed.no).await.unwrap().completeness.history),
+        (
+            house.total(feed.no).await,
+            house
+                .store
+                .feed(feed.no)
+                .await
+                .unwrap()
+                .completeness
+                .history
+        ),
         (1, History::Unknown)
     );
     running.stop().await;
@@ -185,30 +265,70 @@ async fn a_feed_that_was_served_before_gets_its_past_with_its_next_document() {
     let running = house.start([&feed]).await;
     pass(30).await;
     running.stop().await;
-    let feed = FeedSpec { import: Some(ImportSettings::default()), ..feed };
+    let feed = FeedSpec {
+        import: Some(ImportSettings::default()),
+        ..feed
+    };
     let running = house.start([&feed]).await;
     pass(HOUR + 60).await;
-    is(&asked(&house), &[(0, "/rss"), (HOUR, "/rss"), (HOUR + 1, "/a2"), (HOUR + 31, "/a2")]);
+    is(
+        &asked(&house),
+        &[
+            (0, "/rss"),
+            (HOUR, "/rss"),
+            (HOUR + 1, "/a2"),
+            (HOUR + 31, "/a2"),
+        ],
+    );
     assert_eq!(titles(&house, feed.no).await, ["three", "four", "one"]);
-    assert_eq!(house.store.feed(feed.no).await.unwrap().completeness.history, History::Complete);
+    assert_eq!(
+        house
+            .store
+            .feed(feed.no)
+            .await
+            .unwrap()
+            .completeness
+            .history,
+        History::Complete
+    );
     running.stop().await;
 }
 
-/// Seconds for which the host is paused by this answer to a poll, to a request for a page of archives and to one for the
-/// page of an item.
+/// Seconds for which the host is paused by this answer to a poll, to a request for a page of
+/// archives and to one for the page of an item.
 async fn pauses(answer: fn() -> Scripted) -> [Option<u64>; 3] {
     let house = House::new(move |n, _| ready(if n == 0 { ok(LIVE) } else { answer() }));
-    let feed = with_import(&house, ImportSettings { serve_after_secs: 0, ..ImportSettings::default() }).await;
+    let feed = with_import(
+        &house,
+        ImportSettings {
+            serve_after_secs: 0,
+            ..ImportSettings::default()
+        },
+    )
+    .await;
     let Polled { state, walk, .. } = house.poll(&feed, &PollState::unpolled(URL)).await;
     pass(HOUR).await;
     let now = house.context.now();
     let polled = house.poll(&feed, &state).await.host_pause;
     let reader = ArchiveReader::new(&house.context, &house.upstream, &feed, &state);
-    let stepped = reader.go_on(walk.expect("it leads to an archive"), &CancellationToken::new()).await;
+    let stepped = reader
+        .go_on(
+            walk.expect("it leads to an archive"),
+            &CancellationToken::new(),
+        )
+        .await;
     let stepped = stepped.expect("nobody stops it").host_pause;
-    let page = house.upstream.page(&feed, "http://blog.example/a-post").await;
-    let PageReply::Answer(page) = page else { panic!("no answer: {page:?}") };
-    let checked = page.host.clone().zip(crate::ingest::checks::pause(&page, &feed, &state, now));
+    let page = house
+        .upstream
+        .page(&feed, "http://blog.example/a-post")
+        .await;
+    let PageReply::Answer(page) = page else {
+        panic!("no answer: {page:?}")
+    };
+    let checked = page
+        .host
+        .clone()
+        .zip(crate::ingest::checks::pause(&page, &feed, &state, now));
     [polled, stepped, checked].map(|pause| {
         let (host, until) = pause?;
         assert_eq!(host, "blog.example");
@@ -218,10 +338,22 @@ async fn pauses(answer: fn() -> Scripted) -> [Option<u64>; 3] {
 
 #[tokio::test(start_paused = true)]
 async fn retry_after_pauses_the_host_alike_whatever_was_asked_for() {
-    assert_eq!(pauses(|| status(503, &[("retry-after", "900")])).await, [Some(900); 3]);
-    assert_eq!(pauses(|| status(429, &[("retry-after", "9999999")])).await, [Some(7 * DAY); 3]);
-    assert_eq!(pauses(|| status(500, &[("retry-after", "900")])).await, [None; 3]);
+    assert_eq!(
+        pauses(|| status(503, &[("retry-after", "900")])).await,
+        [Some(900); 3]
+    );
+    assert_eq!(
+        pauses(|| status(429, &[("retry-after", "9999999")])).await,
+        [Some(7 * DAY); 3]
+    );
+    assert_eq!(
+        pauses(|| status(500, &[("retry-after", "900")])).await,
+        [None; 3]
+    );
     assert_eq!(pauses(|| status(503, &[])).await, [None; 3]);
     let [polled, stepped, checked] = pauses(|| status(429, &[])).await;
-    assert!(polled.is_some() && stepped == checked && stepped.is_some(), "our own back-off");
+    assert!(
+        polled.is_some() && stepped == checked && stepped.is_some(),
+        "our own back-off"
+    );
 }

@@ -1,5 +1,5 @@
-//! Deletions by absence, from the request to the tombstone: when the publisher is asked without validators, and what that
-//! proves.
+//! Deletions by absence, from the request to the tombstone: when the publisher is asked without
+//! validators, and what that proves.
 
 use super::*;
 use crate::{
@@ -27,19 +27,25 @@ fn posts(letters: &str) -> String {
     format!("<rss version=\"2.0\"><channel><title>t</title>{items}</channel></rss>")
 }
 
-/// A publisher that shows these windows one after the other, the last for ever, each with an `ETag`, and answers 304 to
-/// whoever has it.
+/// A publisher that shows these windows one after the other, the last for ever, each with an
+/// `ETag`, and answers 304 to whoever has it.
 fn publisher(windows: &'static [&'static str]) -> House {
     House::new(move |n, request| {
         let window = windows[n.min(windows.len() - 1)];
         let tag = format!("\"{window}\"");
-        let same = request.headers().get("if-none-match").is_some_and(|sent| *sent == *tag.as_str());
-        let answer = Response::builder().status(if same { 304 } else { 200 }).header("etag", tag);
+        let same = request
+            .headers()
+            .get("if-none-match")
+            .is_some_and(|sent| *sent == *tag.as_str());
+        let answer = Response::builder()
+            .status(if same { 304 } else { 200 })
+            .header("etag", tag);
         ready(answer.body(String::leak(posts(window)) as &str).unwrap())
     })
 }
 
-/// Polls hourly for so long, and tells what became of the items: the letters alive, then those gone.
+/// Polls hourly for so long, and tells what became of the items: the letters alive, then those
+/// gone.
 async fn watch(house: &House, feed: &FeedSpec, hours: u32) -> (PollState, String) {
     let mut state = PollState::unpolled(URL);
     for _ in 0..hours {
@@ -54,7 +60,13 @@ async fn watch(house: &House, feed: &FeedSpec, hours: u32) -> (PollState, String
 
 /// Asks for every page that is due, as the poller does.
 async fn probe(house: &House, feed: &FeedSpec, state: &PollState) {
-    while let Some(at) = house.store.feed(feed.no).await.unwrap().window.next_check_at
+    while let Some(at) = house
+        .store
+        .feed(feed.no)
+        .await
+        .unwrap()
+        .window
+        .next_check_at
         && at <= house.context.now()
     {
         house.check(feed, state).await;
@@ -63,8 +75,10 @@ async fn probe(house: &House, feed: &FeedSpec, state: &PollState) {
 
 async fn told(house: &House, feed: &FeedSpec) -> String {
     let items = house.store.page(all(feed)).await.unwrap().items;
-    let mut alive: Vec<&str> =
-        items.iter().filter_map(|item| Some(item.entry()?.title.as_ref()?.value.as_str())).collect();
+    let mut alive: Vec<&str> = items
+        .iter()
+        .filter_map(|item| Some(item.entry()?.title.as_ref()?.value.as_str()))
+        .collect();
     alive.sort_unstable();
     let gone = items.iter().filter(|item| item.is_gone()).count();
     format!("{} gone {gone}", alive.concat())
@@ -72,26 +86,38 @@ async fn told(house: &House, feed: &FeedSpec) -> String {
 
 fn asked_unconditionally(house: &House) -> Vec<u64> {
     let seen = house.seen.lock().unwrap();
-    let plain = seen.iter().filter(|seen| !seen.headers.contains_key("if-none-match"));
+    let plain = seen
+        .iter()
+        .filter(|seen| !seen.headers.contains_key("if-none-match"));
     plain.map(|seen| seen.at_secs / 3600).collect()
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_post_deleted_from_the_middle_becomes_a_tombstone_with_its_evidence() {
-    // POLLING 2.4, first row: the older post moves up. The document keeps its validators, so only audits confirm.
+    // POLLING 2.4, first row: the older post moves up. The document keeps its validators, so only
+    // audits confirm.
     let house = publisher(&["zyxwvu", "zyxvut"]);
     let feed = house.feed("blog", URL, 3600, 3600).await;
     let (state, told) = watch(&house, &feed, 26).await;
     assert_eq!(told, "tuvxyz gone 1");
     assert!(!state.timetable.wants_audit);
-    assert_eq!(asked_unconditionally(&house), [0, 24], "the first poll, and one audit a day later");
+    assert_eq!(
+        asked_unconditionally(&house),
+        [0, 24],
+        "the first poll, and one audit a day later"
+    );
     let gone = house.store.page(all(&feed)).await.unwrap().items;
     let gone = gone.iter().find(|item| item.is_gone()).unwrap();
     let evidence = house.store.evidence(feed.no, gone.id).await.unwrap();
     assert_eq!(evidence[0].1.reason, Reason::AbsentBracketed);
     let missing = evidence[0].1.suspect.unwrap();
     assert_eq!(
-        (missing.count, missing.audited, missing.strong, missing.behind),
+        (
+            missing.count,
+            missing.audited,
+            missing.strong,
+            missing.behind
+        ),
         (2, true, true, 3),
         "`t` stands behind it by then"
     );
@@ -112,7 +138,9 @@ async fn a_deletion_that_a_304_hides_is_found_by_the_weekly_audit() {
     let house = House::new(move |n, request| {
         let window = if n == 0 { "zyxwvu" } else { "zyxvut" };
         let same = request.headers().contains_key("if-none-match");
-        let answer = Response::builder().status(if same { 304 } else { 200 }).header("etag", "\"newest\"");
+        let answer = Response::builder()
+            .status(if same { 304 } else { 200 })
+            .header("etag", "\"newest\"");
         ready(answer.body(String::leak(posts(window)) as &str).unwrap())
     });
     let feed = house.feed("blog", URL, 3600, 3600).await;
@@ -127,7 +155,11 @@ async fn a_cut_document_proves_nothing_by_what_it_lacks() {
     let whole = posts("zyxwvutsrq");
     let house = House::new(move |n, _| {
         let cut = whole.find("<item><guid>w").unwrap() + 20;
-        let body = if n == 0 { whole.clone() } else { whole[..cut].to_owned() };
+        let body = if n == 0 {
+            whole.clone()
+        } else {
+            whole[..cut].to_owned()
+        };
         ready(Response::new(String::leak(body) as &str))
     });
     let feed = house.feed("blog", URL, 3600, 3600).await;
@@ -138,13 +170,24 @@ async fn a_cut_document_proves_nothing_by_what_it_lacks() {
 
 #[tokio::test(start_paused = true)]
 async fn a_short_document_that_is_audited_confirms_nothing() {
-    // `s` is suspected when the feed breaks off; the same short document again is no second witness against it.
+    // `s` is suspected when the feed breaks off; the same short document again is no second witness
+    // against it.
     let house = publisher(&["zyxwvutsrq", "zyxwvutrqp", "zyxw"]);
     let feed = house.feed("blog", URL, 3600, 3600).await;
-    let feed = FeedSpec { deletions: DeletionSettings { permalink_checks: false, ..feed.deletions }, ..feed };
+    let feed = FeedSpec {
+        deletions: DeletionSettings {
+            permalink_checks: false,
+            ..feed.deletions
+        },
+        ..feed
+    };
     let (_, told) = watch(&house, &feed, 60).await;
     assert_eq!(told, "pqrstuvwxyz gone 0");
-    assert_eq!(asked_unconditionally(&house), [0, 24, 48], "it is still wanted");
+    assert_eq!(
+        asked_unconditionally(&house),
+        [0, 24, 48],
+        "it is still wanted"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -153,7 +196,17 @@ async fn a_feed_that_stays_empty_begins_anew_after_a_week() {
     let feed = house.feed("blog", URL, 3600, 3600).await;
     let (_, told) = watch(&house, &feed, 9 * 24).await;
     assert_eq!(told, "uvwxyz gone 0");
-    assert_eq!(house.store.feed(feed.no).await.unwrap().completeness.gaps.len(), 1);
+    assert_eq!(
+        house
+            .store
+            .feed(feed.no)
+            .await
+            .unwrap()
+            .completeness
+            .gaps
+            .len(),
+        1
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -163,7 +216,9 @@ async fn what_left_a_complete_feed_says_so() {
         posts(letters).replace("<title>t</title>", &format!("<title>t</title>{complete}"))
     };
     let house = House::new(move |n, _| {
-        ready(Response::new(String::leak(document(if n == 0 { "cba" } else { "cb" })) as &str))
+        ready(Response::new(
+            String::leak(document(if n == 0 { "cba" } else { "cb" })) as &str,
+        ))
     });
     let feed = house.feed("blog", URL, 3600, 3600).await;
     let (_, told) = watch(&house, &feed, 3).await;
@@ -173,7 +228,10 @@ async fn what_left_a_complete_feed_says_so() {
         Content::Gone { reason, .. } => Some(reason.code()),
         Content::Live(_) => None,
     };
-    assert_eq!(items.iter().find_map(|item| reason(item)), Some("left-complete-feed"));
+    assert_eq!(
+        items.iter().find_map(|item| reason(item)),
+        Some("left-complete-feed")
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -184,7 +242,10 @@ async fn a_post_that_comes_back_is_revived_under_its_id() {
     assert_eq!(told, "tuvxyz gone 1");
     let house2 = publisher(&["zyxwvu"]);
     let (stop, state) = (CancellationToken::new(), PollState::unpolled(URL));
-    Poll::new(&house.context, &feed, &state).run(&house2.upstream, &stop).await.unwrap();
+    Poll::new(&house.context, &feed, &state)
+        .run(&house2.upstream, &stop)
+        .await
+        .unwrap();
     assert_eq!(self::told(&house, &feed).await, "tuvwxyz gone 0");
 }
 
@@ -206,8 +267,14 @@ async fn every_document_read_leaves_an_observation_and_a_304_leaves_none() {
     let house = publisher(&["zyxwvu", "zyxvut"]);
     let feed = house.feed("blog", URL, 3600, 3600).await;
     let (state, _) = watch(&house, &feed, 26).await;
-    let kept: Vec<_> =
-        house.store.observations(feed.no).await.unwrap().into_iter().map(|row| row.1).collect();
+    let kept: Vec<_> = house
+        .store
+        .observations(feed.no)
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|row| row.1)
+        .collect();
     let told = |seen: &ObservationRecord| {
         (
             seen.coverage,
@@ -230,7 +297,10 @@ async fn every_document_read_leaves_an_observation_and_a_304_leaves_none() {
         ],
         "26 polls, of which 23 were answered by 304"
     );
-    assert!(kept[2].at < state.timetable.polled_at.unwrap(), "the poll state says when the last poll was");
+    assert!(
+        kept[2].at < state.timetable.polled_at.unwrap(),
+        "the poll state says when the last poll was"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -244,8 +314,26 @@ async fn a_document_that_shares_nothing_with_the_last_leaves_a_gap_marker() {
         since: Some(crate::feed::position::Position::of_cursor(cursor)),
         ..all(&feed)
     };
-    assert_eq!(house.store.page(since(&record.completeness.gaps[0].before)).await.unwrap().items.len(), 9);
-    assert_eq!(house.store.page(since(&record.completeness.gaps[0].after)).await.unwrap().items.len(), 8);
+    assert_eq!(
+        house
+            .store
+            .page(since(&record.completeness.gaps[0].before))
+            .await
+            .unwrap()
+            .items
+            .len(),
+        9
+    );
+    assert_eq!(
+        house
+            .store
+            .page(since(&record.completeness.gaps[0].after))
+            .await
+            .unwrap()
+            .items
+            .len(),
+        8
+    );
     let kept = house.store.observations(feed.no).await.unwrap();
     assert_eq!(
         (kept[1].1.events.as_slice(), kept[1].1.counts.rolled_off),
@@ -264,14 +352,24 @@ fn of(title: &str, letters: &str) -> &'static str {
 async fn another_feed_at_the_url_is_refused_until_it_stays_for_a_week() {
     // POLLING 2.2, INVALID: "title of another feed".
     let house = House::new(move |n, _| {
-        ready(Response::new(if n == 1 || n > 2 { of("parked", "cba") } else { of("blog", "zyxw") }))
+        ready(Response::new(if n == 1 || n > 2 {
+            of("parked", "cba")
+        } else {
+            of("blog", "zyxw")
+        }))
     });
     let feed = house.feed("blog", URL, 3600, 3600).await;
     let mut state = PollState::unpolled(URL);
     let mut faults = Vec::new();
     for _ in 0..4 {
         state = house.poll(&feed, &state).await.state;
-        faults.push(state.health.fault.clone().map(|fault| fault.kind.to_string()));
+        faults.push(
+            state
+                .health
+                .fault
+                .clone()
+                .map(|fault| fault.kind.to_string()),
+        );
         tokio::time::advance(Duration::from_secs(3600)).await;
     }
     let parked = Some("the URL answers with another feed, \"parked\"".to_owned());
@@ -286,7 +384,11 @@ async fn another_feed_at_the_url_is_refused_until_it_stays_for_a_week() {
 #[tokio::test(start_paused = true)]
 async fn a_feed_that_renames_itself_is_no_other_feed() {
     let house = House::new(move |n, _| {
-        let body = if n == 0 { of("blog", "zyxw") } else { of("blog", "cba") };
+        let body = if n == 0 {
+            of("blog", "zyxw")
+        } else {
+            of("blog", "cba")
+        };
         ready(Response::new(if n == 0 {
             body
         } else {
@@ -295,7 +397,10 @@ async fn a_feed_that_renames_itself_is_no_other_feed() {
     });
     let feed = house.feed("blog", URL, 3600, 3600).await;
     let (state, told) = watch(&house, &feed, 2).await;
-    assert_eq!((state.health.fault, told.as_str()), (None, "abcwxyz gone 0"));
+    assert_eq!(
+        (state.health.fault, told.as_str()),
+        (None, "abcwxyz gone 0")
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -310,7 +415,9 @@ async fn a_feed_whose_documents_can_prove_nothing_is_not_asked_daily_for_its_pla
         };
         let house = House::new(move |_, request| {
             let same = request.headers().contains_key("if-none-match");
-            let answer = Response::builder().status(if same { 304 } else { 200 }).header("etag", "\"one\"");
+            let answer = Response::builder()
+                .status(if same { 304 } else { 200 })
+                .header("etag", "\"one\"");
             ready(answer.body(String::leak(wordpress()) as &str).unwrap())
         });
         let feed = house.feed("blog", URL, 3600, 3600).await;
@@ -329,15 +436,24 @@ fn one_weak(letters: &str) -> String {
 #[tokio::test(start_paused = true)]
 async fn what_has_only_its_title_for_a_name_is_never_gone_by_absence() {
     // DESIGN section 3: a title that was corrected is another name, and the old one proves nothing.
-    for metadata in ["", "<x:complete xmlns:x='http://purl.org/syndication/history/1.0'/>"] {
+    for metadata in [
+        "",
+        "<x:complete xmlns:x='http://purl.org/syndication/history/1.0'/>",
+    ] {
         let house = House::new(move |n, _| {
             let text = one_weak(if n == 0 { "gfedcba" } else { "gedba" });
-            ready(ok(String::leak(text.replace("<channel>", &format!("<channel>{metadata}")))))
+            ready(ok(String::leak(
+                text.replace("<channel>", &format!("<channel>{metadata}")),
+            )))
         });
         let feed = house.feed("blog", URL, 3600, 3600).await;
         let (_, told) = watch(&house, &feed, 30).await;
         assert_eq!(told, "abcdeg gone 1", "f is gone, c is kept: {metadata}");
         let known = house.store.known(feed.no, Vec::new()).await.unwrap();
-        assert_eq!(known.window.absence.suspects().count(), 0, "nothing waits for proof that cannot come");
+        assert_eq!(
+            known.window.absence.suspects().count(),
+            0,
+            "nothing waits for proof that cannot come"
+        );
     }
 }

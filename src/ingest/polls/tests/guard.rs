@@ -1,4 +1,5 @@
-//! Deferred edits of entries that change with every poll, from the request to the commit that it waits for.
+//! Deferred edits of entries that change with every poll, from the request to the commit that it
+//! waits for.
 
 use super::*;
 use crate::feed::{absence::WindowEvent, reconcile::WindowState};
@@ -8,18 +9,28 @@ use std::time::Duration;
 fn document(form: usize) -> &'static str {
     let item = |n: u32, text: &str| format!("<item><guid>{n}</guid><title>{text}</title></item>");
     let items = item(1, &format!("v{form}")) + &item(2, "two");
-    String::leak(format!("<rss version=\"2.0\"><channel><title>t</title>{items}</channel></rss>"))
+    String::leak(format!(
+        "<rss version=\"2.0\"><channel><title>t</title>{items}</channel></rss>"
+    ))
 }
 
 /// Headers that keep the requests conditional.
 const TAG: &[(&str, &str)] = &[("etag", "\"x\"")];
 
-/// The poll after which the first of the two is held back: 24 polls after the first have changed it.
+/// The poll after which the first of the two is held back: 24 polls after the first have changed
+/// it.
 const HELD: usize = 25;
 
-/// A publisher whose first entry has another form with every poll up to this one, and then answers so.
+/// A publisher whose first entry has another form with every poll up to this one, and then answers
+/// so.
 fn churning(until: usize, then: fn() -> Scripted) -> House {
-    House::new(move |n, _| ready(if n <= until { ok_with(document(n), TAG) } else { then() }))
+    House::new(move |n, _| {
+        ready(if n <= until {
+            ok_with(document(n), TAG)
+        } else {
+            then()
+        })
+    })
 }
 
 /// Polls hourly from this state on, so often.
@@ -34,9 +45,16 @@ async fn hourly(house: &House, feed: &FeedSpec, mut state: PollState, times: usi
 /// The title of the first entry as consumers read it, and what is remembered.
 async fn held(house: &House, feed: &FeedSpec) -> (String, WindowState) {
     let last = house.store.known(feed.no, Vec::new()).await.unwrap().window;
-    let row = last.entries.iter().find(|row| row.id == last.entries[0].id).unwrap();
+    let row = last
+        .entries
+        .iter()
+        .find(|row| row.id == last.entries[0].id)
+        .unwrap();
     let item = house.store.item(feed.no, row.id).await.unwrap().unwrap();
-    (item.entry().unwrap().title.as_ref().unwrap().value.clone(), last)
+    (
+        item.entry().unwrap().title.as_ref().unwrap().value.clone(),
+        last,
+    )
 }
 
 /// A house and a feed whose newest form is held back.
@@ -48,7 +66,11 @@ async fn holding(then: fn() -> Scripted) -> (House, FeedSpec, PollState) {
     assert_eq!((title.as_str(), last.deferred.len()), ("v24", 1));
     assert_eq!(state.document.deferred_until, Some(last.deferred[0].until));
     assert_eq!(
-        state.document.deferred_until.unwrap().secs_since(state.timetable.polled_at.unwrap()),
+        state
+            .document
+            .deferred_until
+            .unwrap()
+            .secs_since(state.timetable.polled_at.unwrap()),
         22 * 3600
     );
     (house, feed, state)
@@ -62,16 +84,29 @@ async fn what_was_held_back_is_committed_by_a_304_or_the_same_body_and_costs_no_
         let state = hourly(&house, &feed, state, 1).await;
         assert_eq!(state.health.failures, 0, "{:?}", state.health.fault);
         let (title, last) = held(&house, &feed).await;
-        assert_eq!((title.as_str(), last.deferred.len(), state.document.deferred_until), ("v26", 0, None));
+        assert_eq!(
+            (
+                title.as_str(),
+                last.deferred.len(),
+                state.document.deferred_until
+            ),
+            ("v26", 0, None)
+        );
         let after = house.store.feed(feed.no).await.unwrap().head();
         assert_ne!(after, head);
         let polls = house.store.polls(None, 9).await.unwrap();
-        assert_eq!(polls, [(feed.no, state.clone())], "in the commit that it is true of");
+        assert_eq!(
+            polls,
+            [(feed.no, state.clone())],
+            "in the commit that it is true of"
+        );
         let state = hourly(&house, &feed, state, 48).await;
         assert_eq!(house.store.feed(feed.no).await.unwrap().head(), after);
         assert!(!state.timetable.wants_audit);
         let seen = house.seen.lock().unwrap();
-        let plain = seen.iter().filter(|seen| !seen.headers.contains_key("if-none-match"));
+        let plain = seen
+            .iter()
+            .filter(|seen| !seen.headers.contains_key("if-none-match"));
         assert_eq!(plain.count(), 1, "only the first");
     }
 }
@@ -80,10 +115,17 @@ async fn what_was_held_back_is_committed_by_a_304_or_the_same_body_and_costs_no_
 async fn what_was_held_back_is_committed_when_its_day_is_over_although_nobody_answers() {
     let (house, feed, state) = holding(|| status(503, &[])).await;
     let state = hourly(&house, &feed, state, 21).await;
-    assert_eq!((held(&house, &feed).await.0.as_str(), state.health.failures), ("v24", 21));
+    assert_eq!(
+        (held(&house, &feed).await.0.as_str(), state.health.failures),
+        ("v24", 21)
+    );
     let state = hourly(&house, &feed, state, 1).await;
     assert_eq!(
-        (held(&house, &feed).await.0.as_str(), state.health.failures, state.document.deferred_until),
+        (
+            held(&house, &feed).await.0.as_str(),
+            state.health.failures,
+            state.document.deferred_until
+        ),
         ("v26", 22, None)
     );
 }
@@ -92,7 +134,13 @@ async fn what_was_held_back_is_committed_when_its_day_is_over_although_nobody_an
 async fn what_cannot_be_committed_now_is_committed_with_a_later_poll() {
     let trouble = Arc::new(Trouble::default());
     let house = House::in_trouble(
-        |n, _| ready(if n <= HELD { ok_with(document(n), TAG) } else { status(304, &[]) }),
+        |n, _| {
+            ready(if n <= HELD {
+                ok_with(document(n), TAG)
+            } else {
+                status(304, &[])
+            })
+        },
         &trouble,
     );
     let feed = house.feed("blog", URL, 3600, 3600).await;
@@ -102,7 +150,13 @@ async fn what_cannot_be_committed_now_is_committed_with_a_later_poll() {
     assert_eq!(held(&house, &feed).await.0, "v24");
     trouble.conflicts.store(TRIES_MAX - 1, Ordering::Relaxed);
     let state = hourly(&house, &feed, state, 1).await;
-    assert_eq!((held(&house, &feed).await.0.as_str(), state.document.deferred_until), ("v25", None));
+    assert_eq!(
+        (
+            held(&house, &feed).await.0.as_str(),
+            state.document.deferred_until
+        ),
+        ("v25", None)
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -126,16 +180,27 @@ async fn an_entry_that_never_rests_is_committed_once_a_day() {
 async fn a_resource_is_there_to_change_with_every_poll() {
     let house = House::new(|n, _| ready(ok(String::leak(format!("{n} degrees")))));
     let spec = house.feed("weather", URL, 3600, 3600).await;
-    let feed = FeedSpec { format: crate::ingest::DocumentFormat::Resource, ..spec };
+    let feed = FeedSpec {
+        format: crate::ingest::DocumentFormat::Resource,
+        ..spec
+    };
     let state = hourly(&house, &feed, PollState::unpolled(URL), 60).await;
-    assert_eq!((house.store.feed(feed.no).await.unwrap().rev, state.document.deferred_until), (60, None));
+    assert_eq!(
+        (
+            house.store.feed(feed.no).await.unwrap().rev,
+            state.document.deferred_until
+        ),
+        (60, None)
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_reformatted_feed_leaves_the_event_in_one_observation_and_no_gap() {
     let house = House::new(|n, _| {
         let item = |at: u32| {
-            format!("<item><guid>{at}</guid><title>{at}</title><description>{n}</description></item>")
+            format!(
+                "<item><guid>{at}</guid><title>{at}</title><description>{n}</description></item>"
+            )
         };
         let items: String = (0..8).map(item).collect();
         ready(ok(String::leak(format!(
@@ -145,8 +210,28 @@ async fn a_reformatted_feed_leaves_the_event_in_one_observation_and_no_gap() {
     let feed = house.feed("blog", URL, 3600, 3600).await;
     hourly(&house, &feed, PollState::unpolled(URL), 4).await;
     let kept = house.store.observations(feed.no).await.unwrap();
-    let told: Vec<_> = kept.iter().map(|(_, seen)| (seen.counts.edited, seen.events.as_slice())).collect();
+    let told: Vec<_> = kept
+        .iter()
+        .map(|(_, seen)| (seen.counts.edited, seen.events.as_slice()))
+        .collect();
     let none: &[WindowEvent] = &[];
-    assert_eq!(told, [(0, none), (8, &[WindowEvent::Reformatted]), (8, none), (8, none)]);
-    assert!(house.store.feed(feed.no).await.unwrap().completeness.gaps.is_empty());
+    assert_eq!(
+        told,
+        [
+            (0, none),
+            (8, &[WindowEvent::Reformatted]),
+            (8, none),
+            (8, none)
+        ]
+    );
+    assert!(
+        house
+            .store
+            .feed(feed.no)
+            .await
+            .unwrap()
+            .completeness
+            .gaps
+            .is_empty()
+    );
 }

@@ -22,7 +22,11 @@ fn rewritten(document: &[u8]) -> Option<String> {
 }
 
 fn check(document: &str, expect: &str) {
-    assert_eq!(rewritten(document.as_bytes()).as_deref(), Some(expect), "{document}");
+    assert_eq!(
+        rewritten(document.as_bytes()).as_deref(),
+        Some(expect),
+        "{document}"
+    );
     // A document with our links has no use for more.
     assert_eq!(rewritten(expect.as_bytes()).as_deref(), Some(expect));
 }
@@ -31,7 +35,10 @@ fn check(document: &str, expect: &str) {
 fn links_come_behind_the_first_member_or_where_others_are_and_nothing_else_changes() {
     let rest = ",\n \"items\" : [ {\"feed_url\": \"x\", \"hubs\":[], \"t\": \"]}\\\"\"} ], \"n\": -1.5e3 , \"b\":null }\n";
     let version = "\u{feff} {\r\n\t\"version\" : \"https://jsonfeed.org/version/1.1\"";
-    check(&format!("{version}{rest}"), &format!("{version},\"feed_url\":{OWN},\"hubs\":[{HUB}]{rest}"));
+    check(
+        &format!("{version}{rest}"),
+        &format!("{version},\"feed_url\":{OWN},\"hubs\":[{HUB}]{rest}"),
+    );
     check(
         &format!("{version},\"hubs\": [ ],\"feed_url\" :\"old\"{rest}"),
         &format!("{version},\"hubs\": [{HUB} ],\"feed_url\" :{OWN}{rest}"),
@@ -45,8 +52,14 @@ fn links_come_behind_the_first_member_or_where_others_are_and_nothing_else_chang
         ),
     );
     // The address and the hub may be the first members, and be ours already in another spelling.
-    check("{\"feed_url\":1}", &format!("{{\"feed_url\":{OWN},\"hubs\":[{HUB}]}}"));
-    check("{ \"hubs\" : null }", &format!("{{ \"hubs\" : [{HUB}],\"feed_url\":{OWN} }}"));
+    check(
+        "{\"feed_url\":1}",
+        &format!("{{\"feed_url\":{OWN},\"hubs\":[{HUB}]}}"),
+    );
+    check(
+        "{ \"hubs\" : null }",
+        &format!("{{ \"hubs\" : [{HUB}],\"feed_url\":{OWN} }}"),
+    );
     let ours = "{\"feed_url\":\"http:\\/\\/b.example\\/f\\u0022?a\",\"hubs\":[{\"url\":\"http://b.example/hub\",\"type\":\"websub\"}]}";
     check(ours, ours);
 }
@@ -59,7 +72,10 @@ fn members_with_one_name_have_our_links_whichever_of_them_a_reader_takes() {
             "{{\"feed_url\":{OWN},\"hubs\":[{HUB}],\"feed_url\":{OWN},\"hubs\":[{HUB},2],\"x\":1,\"x\":2}}"
         ),
     );
-    check("{\"a\":1,\"hubs\":\"none\"}", &format!("{{\"a\":1,\"feed_url\":{OWN},\"hubs\":\"none\"}}"));
+    check(
+        "{\"a\":1,\"hubs\":\"none\"}",
+        &format!("{{\"a\":1,\"feed_url\":{OWN},\"hubs\":\"none\"}}"),
+    );
 }
 
 #[test]
@@ -87,10 +103,16 @@ fn what_is_no_json_stays_as_it_is() {
         assert_eq!(rewritten(document.as_bytes()), None, "{document}");
     }
     assert_eq!(rewritten(b"{\"a\":\"caf\xe9\"}"), None, "no UTF-8");
-    let wide: Vec<u8> = "{\"a\":1}".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let wide: Vec<u8> = "{\"a\":1}"
+        .encode_utf16()
+        .flat_map(u16::to_le_bytes)
+        .collect();
     assert_eq!(rewritten(&wide), None);
     let deep = format!("{{\"a\":{}1{}}}", "[".repeat(100_000), "]".repeat(100_000));
-    assert!(rewritten(deep.as_bytes()).is_some(), "nesting costs nothing");
+    assert!(
+        rewritten(deep.as_bytes()).is_some(),
+        "nesting costs nothing"
+    );
 }
 
 /// White space of JSON.
@@ -107,9 +129,11 @@ fn value() -> impl Strategy<Value = String> {
         text(),
     ];
     leaf.prop_recursive(3, 24, 4, |inner| {
-        let element = (space(), inner, space()).prop_map(|(a, value, b)| format!("{a}{value}{b}")).boxed();
-        let member =
-            (space(), text(), space(), element.clone()).prop_map(|(a, n, b, v)| format!("{a}{n}{b}:{v}"));
+        let element = (space(), inner, space())
+            .prop_map(|(a, value, b)| format!("{a}{value}{b}"))
+            .boxed();
+        let member = (space(), text(), space(), element.clone())
+            .prop_map(|(a, n, b, v)| format!("{a}{n}{b}:{v}"));
         prop_oneof![
             vec(element, 0..4).prop_map(|all| format!("[{}]", all.join(","))),
             vec(member, 0..4).prop_map(|all| format!("{{{}}}", all.join(","))),

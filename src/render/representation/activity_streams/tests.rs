@@ -6,7 +6,8 @@ use crate::{
     render::samples::{Around, bare, gone, live, metadata, rendered, rendered_with, rich},
 };
 use everfeed_adapters::{
-    Attribute, Body, Category, Element, Entry, Image, Metadata, Node, Person, Source, Text, TextKind,
+    Attribute, Body, Category, Element, Entry, Image, Metadata, Node, Person, Source, Text,
+    TextKind,
 };
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -24,7 +25,8 @@ fn a_page_says_where_it_stands_and_how_to_go_on() {
     // SF-49..SF-53, PUSH X-3.
     let document = rendered_with(Representation::JSON, vec![], |around| {
         around.page.more = true;
-        around.links.next = Some("http://127.0.0.1/feeds/x.json?order=modified&since=cursor%3A1_0_2".into());
+        around.links.next =
+            Some("http://127.0.0.1/feeds/x.json?order=modified&since=cursor%3A1_0_2".into());
     });
     assert_eq!(
         document,
@@ -131,7 +133,10 @@ fn a_tombstone_keeps_its_ids_and_says_why() {
 
 #[test]
 fn a_date_that_the_publisher_did_not_give_is_that_of_the_first_sight() {
-    let item = only(Item { modified: Stamp::from_secs(1_400_000_000), ..bare() });
+    let item = only(Item {
+        modified: Stamp::from_secs(1_400_000_000),
+        ..bare()
+    });
     assert_eq!(item["published"], item["created"]);
     assert_eq!(item["modified"], item["updated"]);
     assert_ne!(item["modified"], item["created"]);
@@ -152,26 +157,47 @@ fn a_channel_says_of_itself_what_an_item_would_in_the_same_shape() {
         value: value.into(),
         ..Attribute::default()
     };
-    let person = |name: &str| Person { name: Some(name.into()), ..Person::default() };
+    let person = |name: &str| Person {
+        name: Some(name.into()),
+        ..Person::default()
+    };
     let change = |around: &mut Around| {
         around.feed.metadata = Arc::new(Metadata {
             title: Some(Text::plain("Pod")),
             authors: vec![person("Ann"), person("Bob")],
             contributors: vec![person("Cal")],
-            categories: vec![Category { term: "fish".into(), ..Category::default() }],
+            categories: vec![Category {
+                term: "fish".into(),
+                ..Category::default()
+            }],
             language: Some("de".into()),
             rights: Some(Text::html("&copy; Ann")),
-            image: Some(Image { url: "http://example.org/logo.png".into(), ..Image::default() }),
+            image: Some(Image {
+                url: "http://example.org/logo.png".into(),
+                ..Image::default()
+            }),
             icon: Some("javascript:x".into()),
             foreign: vec![
                 element("explicit", vec![], vec![Node::Text(" no ".into())]),
-                element("image", vec![attribute("href", "javascript:x"), attribute("title", "A")], vec![]),
+                element(
+                    "image",
+                    vec![attribute("href", "javascript:x"), attribute("title", "A")],
+                    vec![],
+                ),
                 element(
                     "owner",
                     vec![],
-                    vec![Node::Element(element("name", vec![], vec![Node::Text("Ann".into())]))],
+                    vec![Node::Element(element(
+                        "name",
+                        vec![],
+                        vec![Node::Text("Ann".into())],
+                    ))],
                 ),
-                Element { name: "ttl".into(), children: vec![Node::Text("5".into())], ..Element::default() },
+                Element {
+                    name: "ttl".into(),
+                    children: vec![Node::Text("5".into())],
+                    ..Element::default()
+                },
                 element("huge", vec![], vec![Node::Text("x".repeat(100_000))]),
             ],
             ..Metadata::default()
@@ -197,8 +223,13 @@ fn a_channel_says_of_itself_what_an_item_would_in_the_same_shape() {
 
 #[test]
 fn an_actor_has_no_name_that_only_we_know() {
-    for namespace in ["127.0.0.1:8081/rss.xml", "blog/rss.xml", "10.0.0.7/feed", "[::1]:81/x", "localhost/x"]
-    {
+    for namespace in [
+        "127.0.0.1:8081/rss.xml",
+        "blog/rss.xml",
+        "10.0.0.7/feed",
+        "[::1]:81/x",
+        "localhost/x",
+    ] {
         let told = page(vec![bare(), gone(3)], |around| {
             around.feed.metadata = Arc::default();
             around.feed.ids.namespace = namespace.into();
@@ -228,7 +259,10 @@ fn fields_come_in_the_order_of_the_sample() {
 
 #[test]
 fn a_changed_post_is_an_update() {
-    let edited = Item { created: Stamp::from_secs(1_389_003_000), ..rich() };
+    let edited = Item {
+        created: Stamp::from_secs(1_389_003_000),
+        ..rich()
+    };
     assert_eq!(only(edited)["verb"], "update");
 }
 
@@ -236,26 +270,54 @@ fn a_changed_post_is_an_update() {
 fn the_actor_is_the_author_of_the_entry_else_of_its_source_else_of_its_feed_else_the_feed() {
     // SMART_FEEDS section 1.7.
     let people = |names: &[&str]| {
-        let person = |name: &&str| Person { name: Some((*name).into()), ..Person::default() };
+        let person = |name: &&str| Person {
+            name: Some((*name).into()),
+            ..Person::default()
+        };
         names.iter().map(person).collect::<Vec<_>>()
     };
     let post = |own: &[&str], of_source: &[&str]| {
-        let source = Some(Box::new(Source { authors: people(of_source), ..Source::default() }));
-        live(1, Entry { authors: people(own), source, ..Entry::default() })
+        let source = Some(Box::new(Source {
+            authors: people(of_source),
+            ..Source::default()
+        }));
+        live(
+            1,
+            Entry {
+                authors: people(own),
+                source,
+                ..Entry::default()
+            },
+        )
     };
     let actors = |of_feed: &[&str], items: Vec<Item>| {
         let page = page(items, |around| {
-            around.feed.metadata = Arc::new(Metadata { authors: people(of_feed), ..metadata() });
+            around.feed.metadata = Arc::new(Metadata {
+                authors: people(of_feed),
+                ..metadata()
+            });
         });
         let actor = |item: &Value| {
             let word = |key: &str| item["actor"][key].as_str().unwrap_or_default().to_owned();
             (word("objectType"), word("displayName"))
         };
-        page["items"].as_array().unwrap().iter().map(actor).collect::<Vec<_>>()
+        page["items"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(actor)
+            .collect::<Vec<_>>()
     };
     let person = |name: &str| ("person".to_owned(), name.to_owned());
     let service = ("service".to_owned(), "Old & good".to_owned());
-    let items = || vec![post(&["Own", "Two"], &["Src"]), post(&[], &["Src"]), post(&[], &[]), gone(3)];
+    let items = || {
+        vec![
+            post(&["Own", "Two"], &["Src"]),
+            post(&[], &["Src"]),
+            post(&[], &[]),
+            gone(3),
+        ]
+    };
     assert_eq!(
         actors(&["Ed", "Itor"], items()),
         [person("Own"), person("Src"), person("Ed"), service.clone()]
@@ -265,9 +327,18 @@ fn the_actor_is_the_author_of_the_entry_else_of_its_source_else_of_its_feed_else
 
 #[test]
 fn content_that_is_only_pointed_to_is_attached() {
-    let body =
-        Body { src: Some("http://e/a.ogg".into()), media_type: Some("audio/ogg".into()), ..Body::default() };
-    let item = only(live(1, Entry { content: Some(body), ..Entry::default() }));
+    let body = Body {
+        src: Some("http://e/a.ogg".into()),
+        media_type: Some("audio/ogg".into()),
+        ..Body::default()
+    };
+    let item = only(live(
+        1,
+        Entry {
+            content: Some(body),
+            ..Entry::default()
+        },
+    ));
     assert_eq!(
         item["object"]["attachments"],
         json!([{"objectType": "audio", "url": "http://e/a.ogg", "mimeType": "audio/ogg"}])
@@ -278,9 +349,24 @@ fn content_that_is_only_pointed_to_is_attached() {
 #[test]
 fn content_that_is_no_html_says_what_it_is() {
     let object = |kind, media_type: &str, value: &str| {
-        let text = Text { kind, value: value.into(), ..Text::default() };
-        let body = Body { text, media_type: Some(media_type.into()), ..Body::default() };
-        only(live(1, Entry { content: Some(body), ..Entry::default() }))["object"].clone()
+        let text = Text {
+            kind,
+            value: value.into(),
+            ..Text::default()
+        };
+        let body = Body {
+            text,
+            media_type: Some(media_type.into()),
+            ..Body::default()
+        };
+        only(live(
+            1,
+            Entry {
+                content: Some(body),
+                ..Entry::default()
+            },
+        ))["object"]
+            .clone()
     };
     let image = object(TextKind::Base64, "image/png", "iVBORw0K");
     assert_eq!(
@@ -288,14 +374,23 @@ fn content_that_is_no_html_says_what_it_is() {
         (&json!("iVBORw0K"), &json!("image/png"), &json!("base64"))
     );
     let data = object(TextKind::Plain, "application/json", "{\"a<b\":1}");
-    assert_eq!((&data["content"], &data["mimeType"]), (&json!("{\"a<b\":1}"), &json!("application/json")));
+    assert_eq!(
+        (&data["content"], &data["mimeType"]),
+        (&json!("{\"a<b\":1}"), &json!("application/json"))
+    );
     assert_eq!(data.get("encoding"), None);
 }
 
 #[test]
 fn several_authors_are_all_named() {
-    let person = |name: &str| Person { name: Some(name.into()), ..Person::default() };
-    let entry = Entry { authors: vec![Person::default(), person("A"), person("B")], ..Entry::default() };
+    let person = |name: &str| Person {
+        name: Some(name.into()),
+        ..Person::default()
+    };
+    let entry = Entry {
+        authors: vec![Person::default(), person("A"), person("B")],
+        ..Entry::default()
+    };
     let item = only(live(1, entry));
     assert_eq!(item["actor"]["displayName"], "A");
     assert_eq!(item["object"]["author"]["displayName"], "A");

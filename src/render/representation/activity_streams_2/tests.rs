@@ -79,18 +79,29 @@ fn a_post_is_created_and_a_version_of_it_has_an_id_of_its_own() {
             "fo:created": "2014-01-06T10:18:48Z"
         })
     );
-    let edited = Item { modified: Stamp::from_secs(1_400_000_000), ..rich() };
+    let edited = Item {
+        modified: Stamp::from_secs(1_400_000_000),
+        ..rich()
+    };
     let edited = &page(vec![edited], |_| {})["orderedItems"][0];
-    assert_eq!((edited["type"].as_str(), edited["id"] == activity["id"]), (Some("Update"), false));
+    assert_eq!(
+        (edited["type"].as_str(), edited["id"] == activity["id"]),
+        (Some("Update"), false)
+    );
     assert_eq!(edited["object"]["id"], activity["object"]["id"]);
 }
 
 #[test]
 fn a_deletion_leaves_a_tombstone() {
-    let document = page(vec![gone(3), bare()], |around| around.prev_cursor = Some("1_0_2".into()));
+    let document = page(vec![gone(3), bare()], |around| {
+        around.prev_cursor = Some("1_0_2".into())
+    });
     assert_eq!(document["fo:prev_cursor"], "1_0_2");
     let activity = &document["orderedItems"][0];
-    assert_eq!((&activity["type"], &activity["fo:reason"]), (&json!("Delete"), &json!("explicit")));
+    assert_eq!(
+        (&activity["type"], &activity["fo:reason"]),
+        (&json!("Delete"), &json!("explicit"))
+    );
     assert_eq!(
         activity["object"],
         json!({
@@ -101,5 +112,8 @@ fn a_deletion_leaves_a_tombstone() {
     let service = json!({
         "type": "Service", "id": "urn:uuid:ce131090-7622-5725-96e5-0ac6c19dd563", "name": "Old & good"
     });
-    assert_eq!((&activity["actor"], &document["orderedItems"][1]["actor"]), (&service, &service));
+    assert_eq!(
+        (&activity["actor"], &document["orderedItems"][1]["actor"]),
+        (&service, &service)
+    );
 }

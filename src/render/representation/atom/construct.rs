@@ -1,4 +1,5 @@
-//! The constructs of Atom that feeds and entries share: text, people, categories; not where they stand.
+//! The constructs of Atom that feeds and entries share: text, people, categories; not where they
+//! stand.
 
 use super::declared::declared;
 use crate::{
@@ -13,8 +14,8 @@ use crate::{
 };
 use everfeed_adapters::{Category, Person, Text, TextKind};
 
-/// A text construct (RFC 4287 section 3.1, A-10). XHTML that is not well-formed is written as HTML: nothing is lost,
-/// and the document stays whole.
+/// A text construct (RFC 4287 section 3.1, A-10). XHTML that is not well-formed is written as HTML:
+/// nothing is lost, and the document stays whole.
 pub(super) fn text(xml: &mut Xml, name: &str, text: &Text, audience: Audience) {
     match text.kind {
         TextKind::Plain => xml.leaf(name, &[], &text.value),
@@ -26,18 +27,23 @@ pub(super) fn text(xml: &mut Xml, name: &str, text: &Text, audience: Audience) {
             match xhtml::write_div(&mut div, &text.value, declared(audience)) {
                 Ok(()) => xml.holding(name, &[("type", Some("xhtml"))], |out| out.push_str(&div)),
                 Err(xhtml::IllFormed) => {
-                    xml.holding(name, &[("type", Some("html"))], |out| push_text(out, &text.value));
+                    xml.holding(name, &[("type", Some("html"))], |out| {
+                        push_text(out, &text.value)
+                    });
                 }
             }
         }
     }
 }
 
-/// Writes people, and tells whether there were any. Atom wants a name: an address has to do when there is none.
+/// Writes people, and tells whether there were any. Atom wants a name: an address has to do when
+/// there is none.
 pub(super) fn people(xml: &mut Xml, role: &str, people: &[Person]) -> bool {
     let mut any = false;
     for person in people {
-        let Some(name) = person_name(person) else { continue };
+        let Some(name) = person_name(person) else {
+            continue;
+        };
         any = true;
         xml.open(role, &[]);
         xml.leaf("name", &[], name);
@@ -53,13 +59,27 @@ pub(super) fn people(xml: &mut Xml, role: &str, people: &[Person]) -> bool {
 }
 
 pub(super) fn categories(xml: &mut Xml, categories: &[Category]) {
-    for category in categories.iter().filter(|category| !category.term.trim().is_empty()) {
+    for category in categories
+        .iter()
+        .filter(|category| !category.term.trim().is_empty())
+    {
         // A `domain` of RSS may be any text.
-        let scheme = category.scheme.as_deref().and_then(xml::iri).filter(|scheme| is_absolute_iri(scheme));
-        let label = category.label.as_deref().filter(|label| !label.trim().is_empty());
+        let scheme = category
+            .scheme
+            .as_deref()
+            .and_then(xml::iri)
+            .filter(|scheme| is_absolute_iri(scheme));
+        let label = category
+            .label
+            .as_deref()
+            .filter(|label| !label.trim().is_empty());
         xml.empty(
             "category",
-            &[("term", Some(&category.term)), ("scheme", scheme.as_deref()), ("label", label)],
+            &[
+                ("term", Some(&category.term)),
+                ("scheme", scheme.as_deref()),
+                ("label", label),
+            ],
         );
     }
 }

@@ -1,5 +1,5 @@
-//! One item as an Atom entry, or as a tombstone. A function of the item alone: the same bytes for (id, T) in every
-//! document of a audience.
+//! One item as an Atom entry, or as a tombstone. A function of the item alone: the same bytes for
+//! (id, T) in every document of a audience.
 
 use super::{construct, declared::declared};
 use crate::{
@@ -39,7 +39,8 @@ const FEED_RELATIONS: &[&str] = &[
 pub(super) enum Stubs {
     /// They are written.
     Shown,
-    /// They are not: the reader asked for nothing that is gone, and would be shown posts that are called "(deleted)".
+    /// They are not: the reader asked for nothing that is gone, and would be shown posts that are
+    /// called "(deleted)".
     LeftOut,
 }
 
@@ -54,16 +55,32 @@ struct Gone {
 pub(super) fn item(xml: &mut Xml, item: &Item, audience: Audience, stubs: Stubs) {
     match &item.content {
         Content::Live(entry) => live(xml, item, entry, audience),
-        Content::Gone { reason, first_missing, last_seen } if audience == Audience::Full => {
+        Content::Gone {
+            reason,
+            first_missing,
+            last_seen,
+        } if audience == Audience::Full => {
             let (reason, first_missing, last_seen) = (*reason, *first_missing, *last_seen);
-            gone(xml, item, &Gone { reason, first_missing, last_seen }, stubs);
+            gone(
+                xml,
+                item,
+                &Gone {
+                    reason,
+                    first_missing,
+                    last_seen,
+                },
+                stubs,
+            );
         }
         Content::Gone { .. } => {}
     }
 }
 
 fn live(xml: &mut Xml, item: &Item, entry: &Entry, audience: Audience) {
-    let language = entry.language.as_deref().and_then(values::language_attribute);
+    let language = entry
+        .language
+        .as_deref()
+        .and_then(values::language_attribute);
     xml.open("entry", &[("xml:lang", language)]);
     xml.leaf("id", &[], &item.iri);
     match &entry.title {
@@ -91,13 +108,16 @@ fn live(xml: &mut Xml, item: &Item, entry: &Entry, audience: Audience) {
     xml.close("entry");
 }
 
-/// A tombstone both ways: for those who know RFC 6721, and a stripped entry for those who do not (D-13, H-30..H-32), unless they
-/// asked for nothing that is gone. The times at which the item was first missed and last seen stand in either (POLLING 2.7), and
-/// so does the source of what it was.
+/// A tombstone both ways: for those who know RFC 6721, and a stripped entry for those who do not
+/// (D-13, H-30..H-32), unless they asked for nothing that is gone. The times at which the item was
+/// first missed and last seen stand in either (POLLING 2.7), and so does the source of what it was.
 fn gone(xml: &mut Xml, item: &Item, tombstone: &Gone, stubs: Stubs) {
     let when = item.modified.rfc3339();
     let id = item.id.to_string();
-    let moments = [("fo:first_missing", tombstone.first_missing), ("fo:last_seen", tombstone.last_seen)];
+    let moments = [
+        ("fo:first_missing", tombstone.first_missing),
+        ("fo:last_seen", tombstone.last_seen),
+    ];
     let tell = |xml: &mut Xml| {
         for (name, at) in moments {
             at.iter().for_each(|at| xml.leaf(name, &[], &at.rfc3339()));
@@ -106,7 +126,10 @@ fn gone(xml: &mut Xml, item: &Item, tombstone: &Gone, stubs: Stubs) {
             origin(xml, source, Audience::Full);
         }
     };
-    xml.open("at:deleted-entry", &[("ref", Some(&item.iri)), ("when", Some(&when))]);
+    xml.open(
+        "at:deleted-entry",
+        &[("ref", Some(&item.iri)), ("when", Some(&when))],
+    );
     xml.leaf("at:comment", &[], tombstone.reason.code());
     xml.leaf("fo:id", &[], &id);
     tell(xml);
@@ -138,13 +161,23 @@ fn dates(xml: &mut Xml, item: &Item, audience: Audience) {
 
 /// Links, enclosures and the comments page; tells whether one is an alternate.
 fn links(xml: &mut Xml, entry: &Entry) -> bool {
-    let wanted = entry.links.iter().filter(|link| !FEED_RELATIONS.contains(&relation(link)));
+    let wanted = entry
+        .links
+        .iter()
+        .filter(|link| !FEED_RELATIONS.contains(&relation(link)));
     let (wanted, last) = permalink_first(wanted.collect());
     let has_alternate = plain_links(xml, wanted.into_iter().chain(&last));
-    for Enclosure { url, media_type, length, title, .. } in
-        entry.enclosures.iter().filter(|file| !file.is_illustration)
+    for Enclosure {
+        url,
+        media_type,
+        length,
+        title,
+        ..
+    } in entry.enclosures.iter().filter(|file| !file.is_illustration)
     {
-        let Some(href) = target::image(url) else { continue };
+        let Some(href) = target::image(url) else {
+            continue;
+        };
         xml.empty(
             "link",
             &[
@@ -157,27 +190,50 @@ fn links(xml: &mut Xml, entry: &Entry) -> bool {
         );
     }
     // Another link with this relation may lead to the feed of the comments.
-    let is_page =
-        |link: &Link| !link.media_type.as_deref().is_some_and(|media_type| media_type.ends_with("+xml"));
-    let named = entry.links.iter().any(|link| link.rel == "replies" && is_page(link));
-    if let Some(href) = entry.comments.as_deref().filter(|_| !named).and_then(target::link) {
+    let is_page = |link: &Link| {
+        !link
+            .media_type
+            .as_deref()
+            .is_some_and(|media_type| media_type.ends_with("+xml"))
+    };
+    let named = entry
+        .links
+        .iter()
+        .any(|link| link.rel == "replies" && is_page(link));
+    if let Some(href) = entry
+        .comments
+        .as_deref()
+        .filter(|_| !named)
+        .and_then(target::link)
+    {
         // RFC 4685 section 4.
         let html = Some("text/html");
-        xml.empty("link", &[("rel", Some("replies")), ("type", html), ("href", Some(&href))]);
+        xml.empty(
+            "link",
+            &[
+                ("rel", Some("replies")),
+                ("type", html),
+                ("href", Some(&href)),
+            ],
+        );
     }
     has_alternate
 }
 
-/// Links; tells whether one is an alternate. Of the alternates with one type and language only the first is written.
+/// Links; tells whether one is an alternate. Of the alternates with one type and language only the
+/// first is written.
 pub(super) fn plain_links<'l>(xml: &mut Xml, links: impl Iterator<Item = &'l Link>) -> bool {
     let mut alternates = HashSet::new();
     let is_wanted = |link: &&'l Link| {
         target::link(&link.href).is_some()
-            && (relation(link) != "alternate" || alternates.insert((link_type(link), link_language(link))))
+            && (relation(link) != "alternate"
+                || alternates.insert((link_type(link), link_language(link))))
     };
     let links: Vec<_> = links.filter(is_wanted).collect();
     for link in links {
-        let Some(href) = target::link(&link.href) else { continue };
+        let Some(href) = target::link(&link.href) else {
+            continue;
+        };
         xml.empty(
             "link",
             &[
@@ -193,22 +249,40 @@ pub(super) fn plain_links<'l>(xml: &mut Xml, links: impl Iterator<Item = &'l Lin
     !alternates.is_empty()
 }
 
-/// Of several alternates the permalink, the first that is a page, stands first, because most readers take that one; and once
-/// more, with another type, it is to stand last: newsboat takes the last one, whatever its type.
+/// Of several alternates the permalink, the first that is a page, stands first, because most
+/// readers take that one; and once more, with another type, it is to stand last: newsboat takes the
+/// last one, whatever its type.
 fn permalink_first(mut links: Vec<&Link>) -> (Vec<&Link>, Option<Link>) {
-    let is_alternate = |link: &&Link| relation(link) == "alternate" && target::link(&link.href).is_some();
+    let is_alternate =
+        |link: &&Link| relation(link) == "alternate" && target::link(&link.href).is_some();
     let alternates: HashSet<_> = links
         .iter()
         .filter(|link| is_alternate(link))
         .map(|link| (link_type(link), link_language(link)))
         .collect();
-    let Some(first) = links.iter().position(is_alternate) else { return (links, None) };
-    let page = links.iter().position(|link| is_alternate(link) && link.is_page());
-    let Some(page) = page.filter(|_| alternates.len() > 1) else { return (links, None) };
+    let Some(first) = links.iter().position(is_alternate) else {
+        return (links, None);
+    };
+    let page = links
+        .iter()
+        .position(|link| is_alternate(link) && link.is_page());
+    let Some(page) = page.filter(|_| alternates.len() > 1) else {
+        return (links, None);
+    };
     let permalink = links.remove(page);
     links.insert(first, permalink);
-    let media_type = if link_type(permalink).is_some() { None } else { Some("text/html".to_owned()) };
-    (links, Some(Link { media_type, ..permalink.clone() }))
+    let media_type = if link_type(permalink).is_some() {
+        None
+    } else {
+        Some("text/html".to_owned())
+    };
+    (
+        links,
+        Some(Link {
+            media_type,
+            ..permalink.clone()
+        }),
+    )
 }
 
 fn link_type(link: &Link) -> Option<&str> {
@@ -222,7 +296,9 @@ fn link_language(link: &Link) -> Option<&str> {
 /// The relation as Atom spells it: a registered name, or an IRI.
 fn relation(link: &Link) -> &str {
     let rel = link.rel.trim();
-    let rel = rel.strip_prefix("http://www.iana.org/assignments/relation/").unwrap_or(rel);
+    let rel = rel
+        .strip_prefix("http://www.iana.org/assignments/relation/")
+        .unwrap_or(rel);
     if rel.is_empty() || rel.contains(|c: char| c.is_whitespace() || c.is_control()) {
         "related"
     } else {
@@ -230,8 +306,8 @@ fn relation(link: &Link) -> &str {
     }
 }
 
-/// Summary and content. An entry needs content or an alternate link, and a summary beside content that is not
-/// readable in place.
+/// Summary and content. An entry needs content or an alternate link, and a summary beside
+/// content that is not readable in place.
 fn bodies(xml: &mut Xml, entry: &Entry, has_alternate: bool, audience: Audience) {
     let content = entry.content.as_ref();
     let needs_summary = content.is_some_and(|body| body.src.is_some() || is_binary(body));
@@ -263,7 +339,9 @@ fn content(xml: &mut Xml, body: &Body, audience: Audience) {
             let mut root = String::new();
             match xhtml::write_root(&mut root, &body.text.value, declared(audience)) {
                 Ok(()) => {
-                    xml.holding("content", &[("type", Some(media_type))], |out| out.push_str(&root));
+                    xml.holding("content", &[("type", Some(media_type))], |out| {
+                        out.push_str(&root)
+                    });
                 }
                 Err(xhtml::IllFormed) => xml.leaf("content", &[], &body.text.value),
             }
@@ -285,8 +363,12 @@ fn media_type(body: &Body) -> Option<&str> {
 
 /// True for content that must be base64 (RFC 4287 section 4.1.3.3).
 fn is_binary(body: &Body) -> bool {
-    media_type(body)
-        .is_some_and(|t| !is_xml(t) && !t.get(..5).is_some_and(|kind| kind.eq_ignore_ascii_case("text/")))
+    media_type(body).is_some_and(|t| {
+        !is_xml(t)
+            && !t
+                .get(..5)
+                .is_some_and(|kind| kind.eq_ignore_ascii_case("text/"))
+    })
 }
 
 /// RFC 3023, in the words of RFC 4287 section 4.1.3.3.
@@ -295,8 +377,9 @@ fn is_xml(media_type: &str) -> bool {
     lower.ends_with("+xml") || lower.ends_with("/xml")
 }
 
-/// Origin of an aggregated entry, as far as it is known: `atom:source` requires nothing (RFC 4287 section
-/// 4.2.11). Of a source that has neither an id nor a title, a `via` link tells as much.
+/// Origin of an aggregated entry, as far as it is known: `atom:source` requires nothing (RFC
+/// 4287 section 4.2.11). Of a source that has neither an id nor a title, a `via` link tells as
+/// much.
 fn origin(xml: &mut Xml, source: &Source, audience: Audience) {
     let id = source.id.as_deref().and_then(xml::iri);
     let title = visible(source.title.as_ref());
@@ -319,7 +402,11 @@ fn origin(xml: &mut Xml, source: &Source, audience: Audience) {
             construct::text(xml, name, text, audience);
         }
     }
-    if let Some(updated) = source.updated.as_ref().and_then(|date| plausible(date.at_us)) {
+    if let Some(updated) = source
+        .updated
+        .as_ref()
+        .and_then(|date| plausible(date.at_us))
+    {
         xml.leaf("updated", &[], &updated.rfc3339());
     }
     construct::people(xml, "author", &source.authors);
@@ -334,8 +421,9 @@ fn origin(xml: &mut Xml, source: &Source, audience: Audience) {
     xml.close("source");
 }
 
-/// Foreign markup that would contradict what we write ourselves: a Smart Feed upstream has its own ids, cursors and
-/// tombstones, and Atom elements that are not in the entry's fields have no second place.
+/// Foreign markup that would contradict what we write ourselves: a Smart Feed upstream has its own
+/// ids, cursors and tombstones, and Atom elements that are not in the entry's fields have no second
+/// place.
 fn is_ours(element: &Element) -> bool {
     match element.ns.as_str() {
         ns::ATOM | ns::SMART_FEED | ns::TOMBSTONES | ns::FEED_HISTORY => true,

@@ -32,9 +32,17 @@ fn a_page_of_the_smart_feed_leads_to_the_next_and_readers_to_the_newest_posts() 
     ] {
         assert!(page.contains(text), "no {text} in\n{page}");
     }
-    assert!(!page.contains("x.rss?order"), "autodiscovery never leads to the Smart Feed");
-    let newest = rendered_with(representation(Audience::Classic), vec![], |around| around.page.more = true);
-    assert!(!newest.contains("rel=\"next\"") && newest.contains("There is nothing here."), "{newest}");
+    assert!(
+        !page.contains("x.rss?order"),
+        "autodiscovery never leads to the Smart Feed"
+    );
+    let newest = rendered_with(representation(Audience::Classic), vec![], |around| {
+        around.page.more = true
+    });
+    assert!(
+        !newest.contains("rel=\"next\"") && newest.contains("There is nothing here."),
+        "{newest}"
+    );
 }
 
 #[test]
@@ -72,21 +80,36 @@ fn a_post_has_the_classes_that_programs_know() {
 
 #[test]
 fn an_address_has_no_blank_in_it() {
-    let file = Enclosure { url: "http://example.org/a file.mp3".into(), ..Enclosure::default() };
-    let entry = Entry { enclosures: vec![file], ..Entry::default() };
+    let file = Enclosure {
+        url: "http://example.org/a file.mp3".into(),
+        ..Enclosure::default()
+    };
+    let entry = Entry {
+        enclosures: vec![file],
+        ..Entry::default()
+    };
     let page = rendered(representation(Audience::Classic), vec![live(1, entry)]);
-    assert!(page.contains(r#"href="http://example.org/a%20file.mp3""#), "{page}");
+    assert!(
+        page.contains(r#"href="http://example.org/a%20file.mp3""#),
+        "{page}"
+    );
 }
 
 #[test]
 fn a_deleted_post_is_told_to_those_who_follow_and_to_nobody_else() {
     let page = rendered(representation(Audience::Full), vec![gone(3)]);
-    assert!(page.contains("<del>tag:example.org,2005:3</del>") && page.contains("<code>explicit</code>"));
+    assert!(
+        page.contains("<del>tag:example.org,2005:3</del>")
+            && page.contains("<code>explicit</code>")
+    );
     let page = rendered(representation(Audience::Classic), vec![gone(3)]);
     assert!(!page.contains("2005:3"), "{page}");
     // One that only left a view with a filter is not called deleted.
     let page = rendered(representation(Audience::Full), vec![left_view(&gone(3))]);
-    assert!(page.contains("2005:3") && !page.contains("<del>") && !page.contains("deleted ·"), "{page}");
+    assert!(
+        page.contains("2005:3") && !page.contains("<del>") && !page.contains("deleted ·"),
+        "{page}"
+    );
 }
 
 #[test]
@@ -98,14 +121,20 @@ fn nothing_of_a_post_runs_loads_or_leaves_its_place() {
     let entry = Entry {
         title: text(),
         summary: text(),
-        content: Some(Body { text: Text::html(evil), ..Body::default() }),
+        content: Some(Body {
+            text: Text::html(evil),
+            ..Body::default()
+        }),
         rights: text(),
         authors: vec![Person {
             name: Some(evil.into()),
             uri: Some("javascript:alert(5)".into()),
             ..Person::default()
         }],
-        categories: vec![Category { term: evil.into(), ..Category::default() }],
+        categories: vec![Category {
+            term: evil.into(),
+            ..Category::default()
+        }],
         comments: Some("javascript:alert(6)".into()),
         enclosures: vec![Enclosure {
             url: "javascript:alert(7)".into(),
@@ -114,15 +143,22 @@ fn nothing_of_a_post_runs_loads_or_leaves_its_place() {
             ..Enclosure::default()
         }],
         language: Some("en\" onload=\"x".into()),
-        foreign: vec![Element { name: "script".into(), ..Element::default() }],
+        foreign: vec![Element {
+            name: "script".into(),
+            ..Element::default()
+        }],
         ..Entry::default()
     };
     let mut item = live(1, entry);
     item.iri = evil.into();
     let page = rendered_with(representation(Audience::Full), vec![item], |around| {
         let language = Some("en\" onload=\"x".into());
-        around.feed.metadata =
-            Arc::new(Metadata { title: text(), description: text(), language, ..Metadata::default() });
+        around.feed.metadata = Arc::new(Metadata {
+            title: text(),
+            description: text(),
+            language,
+            ..Metadata::default()
+        });
     });
     let body = page.split_once("</style>").unwrap().1;
     for absent in [
@@ -139,14 +175,27 @@ fn nothing_of_a_post_runs_loads_or_leaves_its_place() {
     ] {
         assert!(!body.contains(absent), "{absent} in\n{page}");
     }
-    assert!(!body.contains("<img src=\"x\" onerror") && !body.contains("<img src=x"), "{page}");
-    assert_eq!((page.matches("</main>").count(), page.matches("</article>").count()), (1, 1), "{page}");
+    assert!(
+        !body.contains("<img src=\"x\" onerror") && !body.contains("<img src=x"),
+        "{page}"
+    );
+    assert_eq!(
+        (
+            page.matches("</main>").count(),
+            page.matches("</article>").count()
+        ),
+        (1, 1),
+        "{page}"
+    );
 }
 
 #[test]
 fn a_long_title_has_all_its_words() {
     let title = "word ".repeat(100).trim_end().to_owned() + " last";
-    let entry = Entry { title: Some(Text::plain(&title)), ..Entry::default() };
+    let entry = Entry {
+        title: Some(Text::plain(&title)),
+        ..Entry::default()
+    };
     let page = rendered(representation(Audience::Full), vec![live(1, entry)]);
     assert!(page.contains(&title), "{page}");
 }

@@ -9,7 +9,8 @@ use crate::{
     },
 };
 use everfeed_adapters::{
-    Attribute, Body, Category, Element, Enclosure, Entry, Image, Metadata, Node, Person, Text, TextKind,
+    Attribute, Body, Category, Element, Enclosure, Entry, Image, Metadata, Node, Person, Text,
+    TextKind,
 };
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -39,7 +40,10 @@ fn a_page_says_what_the_format_demands_and_where_it_stands() {
                 ..Person::default()
             }],
             language: Some("en-GB".into()),
-            image: Some(Image { url: "http://example.org/i.png".into(), ..Image::default() }),
+            image: Some(Image {
+                url: "http://example.org/i.png".into(),
+                ..Image::default()
+            }),
             icon: Some("http://example.org/f.ico".into()),
             ..(*around.feed.metadata).clone()
         });
@@ -73,9 +77,17 @@ fn a_page_says_what_the_format_demands_and_where_it_stands() {
 
 #[test]
 fn ordinary_readers_get_no_position_and_no_tombstone() {
-    let document = page(Audience::Classic, vec![gone(3), bare()], |around| around.page.more = true);
-    assert_eq!(document["_everfeed"], json!({"about": "http://127.0.0.1/feeds/x/about"}));
-    assert_eq!(document["feed_url"], "http://127.0.0.1/feeds/x/classic.jsonfeed");
+    let document = page(Audience::Classic, vec![gone(3), bare()], |around| {
+        around.page.more = true
+    });
+    assert_eq!(
+        document["_everfeed"],
+        json!({"about": "http://127.0.0.1/feeds/x/about"})
+    );
+    assert_eq!(
+        document["feed_url"],
+        "http://127.0.0.1/feeds/x/classic.jsonfeed"
+    );
     assert_eq!(document.get("next_url"), None);
     assert_eq!(
         document["items"],
@@ -86,7 +98,9 @@ fn ordinary_readers_get_no_position_and_no_tombstone() {
 #[test]
 fn a_tombstone_is_no_item_and_stands_in_the_extension() {
     // J-3, D-13.
-    let document = page(Audience::Full, vec![gone(3)], |around| around.prev_cursor = Some("1_0_2".into()));
+    let document = page(Audience::Full, vec![gone(3)], |around| {
+        around.prev_cursor = Some("1_0_2".into())
+    });
     assert_eq!(document["items"], json!([]));
     assert_eq!(document["_everfeed"]["prev_cursor"], "1_0_2");
     assert_eq!(
@@ -143,24 +157,73 @@ fn a_post_keeps_what_the_format_and_the_extension_can_say() {
 
 #[test]
 fn plain_text_stays_plain_and_a_summary_alone_is_the_content() {
-    let body = |text| Some(Body { text, ..Body::default() });
-    let item = only(Entry { content: body(Text::plain("1 < 2\n& 3")), ..Entry::default() });
-    assert_eq!((item["content_text"].as_str(), item.get("content_html")), (Some("1 < 2\n& 3"), None));
-    let item = only(Entry { summary: Some(Text::html("<b>x</b>")), ..Entry::default() });
-    assert_eq!((item["content_html"].as_str(), item.get("summary")), (Some("<b>x</b>"), None));
-    let markdown =
-        Body { media_type: Some("text/markdown".into()), text: Text::plain("*a*"), ..Body::default() };
-    assert_eq!(only(Entry { content: Some(markdown), ..Entry::default() })["content_text"], "*a*");
-    let bytes = Text { kind: TextKind::Base64, value: "iVBORw0K".into(), ..Text::default() };
-    let picture = Body { media_type: Some("image/png".into()), text: bytes, ..Body::default() };
-    assert_eq!(only(Entry { content: Some(picture), ..Entry::default() })["content_text"], "");
+    let body = |text| {
+        Some(Body {
+            text,
+            ..Body::default()
+        })
+    };
+    let item = only(Entry {
+        content: body(Text::plain("1 < 2\n& 3")),
+        ..Entry::default()
+    });
+    assert_eq!(
+        (item["content_text"].as_str(), item.get("content_html")),
+        (Some("1 < 2\n& 3"), None)
+    );
+    let item = only(Entry {
+        summary: Some(Text::html("<b>x</b>")),
+        ..Entry::default()
+    });
+    assert_eq!(
+        (item["content_html"].as_str(), item.get("summary")),
+        (Some("<b>x</b>"), None)
+    );
+    let markdown = Body {
+        media_type: Some("text/markdown".into()),
+        text: Text::plain("*a*"),
+        ..Body::default()
+    };
+    assert_eq!(
+        only(Entry {
+            content: Some(markdown),
+            ..Entry::default()
+        })["content_text"],
+        "*a*"
+    );
+    let bytes = Text {
+        kind: TextKind::Base64,
+        value: "iVBORw0K".into(),
+        ..Text::default()
+    };
+    let picture = Body {
+        media_type: Some("image/png".into()),
+        text: bytes,
+        ..Body::default()
+    };
+    assert_eq!(
+        only(Entry {
+            content: Some(picture),
+            ..Entry::default()
+        })["content_text"],
+        ""
+    );
 }
 
 #[test]
 fn a_tag_without_words_is_none() {
-    let category = |term: &str| Category { term: term.into(), ..Category::default() };
-    let item = only(Entry { categories: vec![category(" "), category(" a ")], ..Entry::default() });
-    assert_eq!((&item["tags"], item.get("_everfeed")), (&json!(["a"]), None));
+    let category = |term: &str| Category {
+        term: term.into(),
+        ..Category::default()
+    };
+    let item = only(Entry {
+        categories: vec![category(" "), category(" a ")],
+        ..Entry::default()
+    });
+    assert_eq!(
+        (&item["tags"], item.get("_everfeed")),
+        (&json!(["a"]), None)
+    );
 }
 
 #[test]
@@ -171,14 +234,36 @@ fn files_have_types_and_the_only_one_has_the_duration() {
         children: vec![Node::Text(text.into())],
         ..Element::default()
     };
-    let file = |url: &str| Enclosure { url: url.into(), ..Enclosure::default() };
-    let of = |enclosures: Vec<Enclosure>, duration: &str| {
-        let foreign = vec![element("http://www.itunes.com/dtds/podcast-1.0.dtd", "duration", duration)];
-        only(Entry { enclosures, foreign, ..Entry::default() })["attachments"].clone()
+    let file = |url: &str| Enclosure {
+        url: url.into(),
+        ..Enclosure::default()
     };
-    let duration = |text: &str| of(vec![file("http://e/a")], text)[0].get("duration_in_seconds").cloned();
-    assert_eq!(of(vec![file("http://e/a"), file("http://e/b")], "7")[0].get("duration_in_seconds"), None);
-    assert_eq!(of(vec![file("http://e/a")], "x")[0]["mime_type"], "application/octet-stream");
+    let of = |enclosures: Vec<Enclosure>, duration: &str| {
+        let foreign = vec![element(
+            "http://www.itunes.com/dtds/podcast-1.0.dtd",
+            "duration",
+            duration,
+        )];
+        only(Entry {
+            enclosures,
+            foreign,
+            ..Entry::default()
+        })["attachments"]
+            .clone()
+    };
+    let duration = |text: &str| {
+        of(vec![file("http://e/a")], text)[0]
+            .get("duration_in_seconds")
+            .cloned()
+    };
+    assert_eq!(
+        of(vec![file("http://e/a"), file("http://e/b")], "7")[0].get("duration_in_seconds"),
+        None
+    );
+    assert_eq!(
+        of(vec![file("http://e/a")], "x")[0]["mime_type"],
+        "application/octet-stream"
+    );
     assert_eq!(duration("90"), Some(json!(90)));
     assert_eq!(duration(" 1:01:05 "), Some(json!(3665)));
     for bad in ["1:2:3:4", "", "a:b", "9999999999:1"] {
@@ -188,17 +273,36 @@ fn files_have_types_and_the_only_one_has_the_duration() {
 
 #[test]
 fn the_picture_is_what_is_named_as_such_else_the_first_illustration() {
-    let attribute = Attribute { name: "url".into(), value: "http://e/t.png".into(), ..Attribute::default() };
+    let attribute = Attribute {
+        name: "url".into(),
+        value: "http://e/t.png".into(),
+        ..Attribute::default()
+    };
     let thumbnail = Element {
         ns: "http://search.yahoo.com/mrss/".into(),
         name: "thumbnail".into(),
         attributes: vec![attribute],
         ..Element::default()
     };
-    let illustration =
-        Enclosure { url: "http://e/i.png".into(), is_illustration: true, ..Enclosure::default() };
-    let entry = Entry { enclosures: vec![illustration], ..Entry::default() };
+    let illustration = Enclosure {
+        url: "http://e/i.png".into(),
+        is_illustration: true,
+        ..Enclosure::default()
+    };
+    let entry = Entry {
+        enclosures: vec![illustration],
+        ..Entry::default()
+    };
     let item = only(entry.clone());
-    assert_eq!((&item["image"], item.get("attachments")), (&json!("http://e/i.png"), None));
-    assert_eq!(only(Entry { foreign: vec![thumbnail], ..entry })["image"], "http://e/t.png");
+    assert_eq!(
+        (&item["image"], item.get("attachments")),
+        (&json!("http://e/i.png"), None)
+    );
+    assert_eq!(
+        only(Entry {
+            foreign: vec![thumbnail],
+            ..entry
+        })["image"],
+        "http://e/t.png"
+    );
 }

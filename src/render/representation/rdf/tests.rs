@@ -17,16 +17,26 @@ fn representation(audience: Audience) -> Representation {
 #[test]
 fn the_channel_lists_its_items_and_has_what_rdf_demands() {
     // D-1, D-3, D-5, D-6.
-    let document = rendered_with(representation(Audience::Full), vec![bare(), gone(3)], |around| {
-        around.ttl_mins = Some(60);
-        around.prev_cursor = Some("1_0_2".into());
-        around.feed.metadata = Arc::new(Metadata {
-            language: Some("en-GB".into()),
-            image: Some(Image { url: "http://example.org/i.png".into(), ..Image::default() }),
-            ..(*around.feed.metadata).clone()
-        });
-    });
-    assert!(document.contains("<rdf:RDF xml:lang=\"en-GB\" xmlns:rdf="), "{document}");
+    let document = rendered_with(
+        representation(Audience::Full),
+        vec![bare(), gone(3)],
+        |around| {
+            around.ttl_mins = Some(60);
+            around.prev_cursor = Some("1_0_2".into());
+            around.feed.metadata = Arc::new(Metadata {
+                language: Some("en-GB".into()),
+                image: Some(Image {
+                    url: "http://example.org/i.png".into(),
+                    ..Image::default()
+                }),
+                ..(*around.feed.metadata).clone()
+            });
+        },
+    );
+    assert!(
+        document.contains("<rdf:RDF xml:lang=\"en-GB\" xmlns:rdf="),
+        "{document}"
+    );
     assert_eq!(
         part(&document, "<channel", "</channel>"),
         [
@@ -103,32 +113,78 @@ fn a_post_keeps_what_rdf_can_say() {
 fn title_and_link_are_always_there_and_nothing_is_repeated() {
     // D-1, D-3.
     let document = rendered(representation(Audience::Classic), vec![bare(), gone(3)]);
-    assert!(!document.contains("at:deleted-entry") && !document.contains("fo:"), "{document}");
+    assert!(
+        !document.contains("at:deleted-entry") && !document.contains("fo:"),
+        "{document}"
+    );
     assert_eq!(
         part(&document, "<item ", "</item>")[1..3],
-        ["<title>tag:example.org,2005:2</title>", "<link>http://example.org/</link>"]
+        [
+            "<title>tag:example.org,2005:2</title>",
+            "<link>http://example.org/</link>"
+        ]
     );
-    let link = |rel: &str, href: &str| Link { rel: rel.into(), href: href.into(), ..Link::default() };
-    let source = Source { links: vec![link("alternate", "http://s.example/")], ..Source::default() };
+    let link = |rel: &str, href: &str| Link {
+        rel: rel.into(),
+        href: href.into(),
+        ..Link::default()
+    };
+    let source = Source {
+        links: vec![link("alternate", "http://s.example/")],
+        ..Source::default()
+    };
     let mut post = Entry {
-        content: Some(Body { text: Text::html("<p>First <b>words</b></p><p>next</p>"), ..Body::default() }),
-        links: vec![link("alternate", "mailto:a@e.org"), link("alternate", "HTTP://e.org/1")],
-        enclosures: vec![Enclosure { url: "ftp://e.org/1.mp3".into(), ..Enclosure::default() }],
+        content: Some(Body {
+            text: Text::html("<p>First <b>words</b></p><p>next</p>"),
+            ..Body::default()
+        }),
+        links: vec![
+            link("alternate", "mailto:a@e.org"),
+            link("alternate", "HTTP://e.org/1"),
+        ],
+        enclosures: vec![Enclosure {
+            url: "ftp://e.org/1.mp3".into(),
+            ..Enclosure::default()
+        }],
         source: Some(Box::new(source)),
         ..Entry::default()
     };
     let texts = |post: &Entry| {
-        let document = rendered(representation(Audience::Classic), vec![live(1, post.clone())]);
-        part(&document, "<item ", "</item>")[1..3].iter().map(|line| (*line).to_owned()).collect::<Vec<_>>()
+        let document = rendered(
+            representation(Audience::Classic),
+            vec![live(1, post.clone())],
+        );
+        part(&document, "<item ", "</item>")[1..3]
+            .iter()
+            .map(|line| (*line).to_owned())
+            .collect::<Vec<_>>()
     };
     // D-4.
-    assert_eq!(texts(&post), ["<title>First words next</title>", "<link>HTTP://e.org/1</link>"]);
+    assert_eq!(
+        texts(&post),
+        [
+            "<title>First words next</title>",
+            "<link>HTTP://e.org/1</link>"
+        ]
+    );
     post.links.clear();
     assert_eq!(texts(&post)[1], "<link>ftp://e.org/1.mp3</link>");
     (post.enclosures, post.content) = (vec![], None);
-    assert_eq!(texts(&post), ["<title>http://s.example/</title>", "<link>http://s.example/</link>"]);
-    let person = |name: &str| Person { name: Some(name.into()), ..Person::default() };
-    let category = |term: &str| Category { term: term.into(), ..Category::default() };
+    assert_eq!(
+        texts(&post),
+        [
+            "<title>http://s.example/</title>",
+            "<link>http://s.example/</link>"
+        ]
+    );
+    let person = |name: &str| Person {
+        name: Some(name.into()),
+        ..Person::default()
+    };
+    let category = |term: &str| Category {
+        term: term.into(),
+        ..Category::default()
+    };
     let entry = Entry {
         title: Some(Text::plain("t")),
         authors: vec![person("Ann"), person("Bob")],
@@ -136,8 +192,14 @@ fn title_and_link_are_always_there_and_nothing_is_repeated() {
         ..Entry::default()
     };
     let document = rendered(representation(Audience::Classic), vec![live(1, entry)]);
-    assert!(document.contains("<dc:creator>Ann; Bob</dc:creator>"), "{document}");
-    assert!(document.contains("<dc:subject>a; b</dc:subject>"), "{document}");
+    assert!(
+        document.contains("<dc:creator>Ann; Bob</dc:creator>"),
+        "{document}"
+    );
+    assert!(
+        document.contains("<dc:subject>a; b</dc:subject>"),
+        "{document}"
+    );
 }
 
 #[test]
@@ -158,10 +220,22 @@ fn markup_that_rdf_would_read_otherwise_is_left_out() {
         element("", "", "bare"),
         element(rdf, "rdf", "Description"),
     ];
-    let document =
-        rendered(representation(Audience::Classic), vec![live(1, Entry { foreign, ..Entry::default() })]);
+    let document = rendered(
+        representation(Audience::Classic),
+        vec![live(
+            1,
+            Entry {
+                foreign,
+                ..Entry::default()
+            },
+        )],
+    );
     let lines = part(&document, "<item ", "</item>");
-    assert_eq!(lines[5..], [r#"<a:words xmlns:a="urn:a">x</a:words>"#, "</item>"], "{document}");
+    assert_eq!(
+        lines[5..],
+        [r#"<a:words xmlns:a="urn:a">x</a:words>"#, "</item>"],
+        "{document}"
+    );
 }
 
 #[test]
@@ -177,10 +251,19 @@ fn a_picture_keeps_its_title_and_a_search_box_comes_out() {
         let read = everfeed_adapters::parse(source, &everfeed_adapters::Hints::default()).unwrap();
         around.feed.metadata = Arc::new(read.metadata);
     });
-    let picture =
-        ["<title>A kettle</title>", "<url>http://e.org/i.png</url>", "<link>http://e.org/kettle</link>"];
-    assert_eq!(part(&document, "<image rdf:about", "</image>")[1..4], picture);
-    assert!(document.contains("<textinput rdf:resource=\"http://e.org/s\"/>"), "{document}");
+    let picture = [
+        "<title>A kettle</title>",
+        "<url>http://e.org/i.png</url>",
+        "<link>http://e.org/kettle</link>",
+    ];
+    assert_eq!(
+        part(&document, "<image rdf:about", "</image>")[1..4],
+        picture
+    );
+    assert!(
+        document.contains("<textinput rdf:resource=\"http://e.org/s\"/>"),
+        "{document}"
+    );
     let search = [
         "<textinput rdf:about=\"http://e.org/s\">",
         "<title>Go</title>",
@@ -189,5 +272,8 @@ fn a_picture_keeps_its_title_and_a_search_box_comes_out() {
         "<link>http://e.org/s</link>",
         "</textinput>",
     ];
-    assert_eq!(part(&document, "<textinput rdf:about", "</textinput>"), search);
+    assert_eq!(
+        part(&document, "<textinput rdf:about", "</textinput>"),
+        search
+    );
 }

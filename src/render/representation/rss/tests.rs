@@ -7,14 +7,17 @@ use crate::{
     render::samples::{bare, gone, link, live, part, rendered, rendered_with, rich},
 };
 use everfeed_adapters::{
-    Attribute, Body, Element, Enclosure, Entry, Image, IsPermaLink, Metadata, Node, Person, Rhythm, Text,
-    TextKind,
+    Attribute, Body, Element, Enclosure, Entry, Image, IsPermaLink, Metadata, Node, Person, Rhythm,
+    Text, TextKind,
 };
 use std::sync::Arc;
 
 fn item(entry: Entry) -> Vec<String> {
     let document = rendered(Representation::CLASSIC_RSS, vec![live(1, entry)]);
-    part(&document, "<item", "</item>").into_iter().map(str::to_owned).collect()
+    part(&document, "<item", "</item>")
+        .into_iter()
+        .map(str::to_owned)
+        .collect()
 }
 
 #[test]
@@ -25,7 +28,10 @@ fn the_channel_has_what_rss_demands() {
         around.feed.metadata = Arc::new(Metadata {
             language: Some("en-GB".into()),
             rights: Some(Text::plain("© Ann")),
-            image: Some(Image { url: "http://example.org/i.png".into(), ..Image::default() }),
+            image: Some(Image {
+                url: "http://example.org/i.png".into(),
+                ..Image::default()
+            }),
             ..(*around.feed.metadata).clone()
         });
     });
@@ -39,7 +45,11 @@ fn the_channel_has_what_rss_demands() {
             "<language>en-GB</language>",
             "<copyright>© Ann</copyright>",
             "<lastBuildDate>Mon, 06 Jan 2014 10:18:47 GMT</lastBuildDate>",
-            concat!("<generator>everfeed ", env!("CARGO_PKG_VERSION"), "</generator>"),
+            concat!(
+                "<generator>everfeed ",
+                env!("CARGO_PKG_VERSION"),
+                "</generator>"
+            ),
             "<ttl>60</ttl>",
             "<sy:updatePeriod>hourly</sy:updatePeriod>",
             "<sy:updateFrequency>1</sy:updateFrequency>",
@@ -57,8 +67,9 @@ fn the_channel_has_what_rss_demands() {
 
 #[test]
 fn a_channel_without_a_site_leads_to_the_page_about_it() {
-    let document =
-        rendered_with(Representation::CLASSIC_RSS, vec![], |around| around.feed.metadata = Arc::default());
+    let document = rendered_with(Representation::CLASSIC_RSS, vec![], |around| {
+        around.feed.metadata = Arc::default()
+    });
     assert_eq!(
         part(&document, "<title>", "<description>"),
         [
@@ -102,7 +113,9 @@ fn a_post_keeps_what_rss_can_say() {
 fn deleted_posts_are_left_out() {
     // R-8.
     let document = rendered(Representation::CLASSIC_RSS, vec![gone(3), bare()]);
-    assert!(!document.contains("tag:example.org,2005:3") && document.matches("<item>").count() == 1);
+    assert!(
+        !document.contains("tag:example.org,2005:3") && document.matches("<item>").count() == 1
+    );
 }
 
 #[test]
@@ -128,7 +141,11 @@ fn the_smart_feed_says_where_it_stands_and_which_posts_are_gone() {
     let item = part(&document, "<item", "</item>");
     assert_eq!(
         item[item.len() - 3..],
-        ["<fo:id>02020202020202020202</fo:id>", "<fo:edited>2014-01-06T10:18:49Z</fo:edited>", "</item>"]
+        [
+            "<fo:id>02020202020202020202</fo:id>",
+            "<fo:edited>2014-01-06T10:18:49Z</fo:edited>",
+            "</item>"
+        ]
     );
     let document = rendered_with(full, vec![bare()], |around| {
         around.page.more = true;
@@ -136,21 +153,38 @@ fn the_smart_feed_says_where_it_stands_and_which_posts_are_gone() {
     });
     let next = r#"<atom:link rel="next" type="application/rss+xml" href="http://127.0.0.1/next"/>"#;
     assert!(document.contains(next), "{document}");
-    let classic = rendered_with(Representation::CLASSIC_RSS, vec![gone(3), bare()], |around| {
-        around.page.more = true;
-        around.links.next = Some("http://127.0.0.1/next".into());
-    });
-    assert!(!classic.contains("fo:") && !classic.contains("at:deleted") && !classic.contains("\"next\""));
+    let classic = rendered_with(
+        Representation::CLASSIC_RSS,
+        vec![gone(3), bare()],
+        |around| {
+            around.page.more = true;
+            around.links.next = Some("http://127.0.0.1/next".into());
+        },
+    );
+    assert!(
+        !classic.contains("fo:")
+            && !classic.contains("at:deleted")
+            && !classic.contains("\"next\"")
+    );
 }
 
 #[test]
 fn an_item_has_a_title_or_a_description() {
     // R-2.
     assert!(item(Entry::default()).contains(&"<title>tag:example.org,2005:1</title>".into()));
-    let linked = Entry { links: vec![link("alternate", "http://e/1")], ..Entry::default() };
+    let linked = Entry {
+        links: vec![link("alternate", "http://e/1")],
+        ..Entry::default()
+    };
     assert!(item(linked).contains(&"<title>http://e/1</title>".into()));
-    let content = Some(Body { text: Text::plain("a < b"), ..Body::default() });
-    let lines = item(Entry { content, ..Entry::default() });
+    let content = Some(Body {
+        text: Text::plain("a < b"),
+        ..Body::default()
+    });
+    let lines = item(Entry {
+        content,
+        ..Entry::default()
+    });
     assert_eq!(lines[1], "<description>a &amp;lt; b</description>");
     assert!(!lines.iter().any(|line| line.starts_with("<title>")));
 }
@@ -159,7 +193,10 @@ fn an_item_has_a_title_or_a_description() {
 fn only_the_permalink_is_a_permalink_guid() {
     // R-3.
     let guid = |iri: &str, permalink: &str| {
-        let entry = Entry { links: vec![link("alternate", permalink)], ..Entry::default() };
+        let entry = Entry {
+            links: vec![link("alternate", permalink)],
+            ..Entry::default()
+        };
         let mut item = live(1, entry);
         item.iri = iri.into();
         let document = rendered(Representation::CLASSIC_RSS, vec![item]);
@@ -175,20 +212,44 @@ fn the_guid_of_rss_comes_out_as_it_came_in() {
     let guid = |text: &str, is_permalink| {
         let mut item = live(1, Entry::default());
         item.iri = "urn:uuid:1".into();
-        item.publisher_id = Some(PublisherId { text: Some(text.into()), is_permalink, source: None });
+        item.publisher_id = Some(PublisherId {
+            text: Some(text.into()),
+            is_permalink,
+            source: None,
+        });
         let document = rendered(Representation::CLASSIC_RSS, vec![item]);
         part(&document, "<guid", "<guid")[0].to_owned()
     };
     let url = "https://e.org/?p=1";
-    assert_eq!(guid(url, Some(IsPermaLink::Unstated)), format!("<guid>{url}</guid>"));
-    assert_eq!(guid(url, Some(IsPermaLink::True)), format!(r#"<guid isPermaLink="true">{url}</guid>"#));
-    assert_eq!(guid(url, Some(IsPermaLink::False)), format!(r#"<guid isPermaLink="false">{url}</guid>"#));
+    assert_eq!(
+        guid(url, Some(IsPermaLink::Unstated)),
+        format!("<guid>{url}</guid>")
+    );
+    assert_eq!(
+        guid(url, Some(IsPermaLink::True)),
+        format!(r#"<guid isPermaLink="true">{url}</guid>"#)
+    );
+    assert_eq!(
+        guid(url, Some(IsPermaLink::False)),
+        format!(r#"<guid isPermaLink="false">{url}</guid>"#)
+    );
     // The id of a JSON Feed says nothing of links.
-    assert_eq!(guid(url, None), format!(r#"<guid isPermaLink="false">{url}</guid>"#));
+    assert_eq!(
+        guid(url, None),
+        format!(r#"<guid isPermaLink="false">{url}</guid>"#)
+    );
     // R-3: what is no web address is no permalink, whatever its source said or left unsaid.
-    for said in [Some(IsPermaLink::Unstated), Some(IsPermaLink::True), Some(IsPermaLink::False), None] {
+    for said in [
+        Some(IsPermaLink::Unstated),
+        Some(IsPermaLink::True),
+        Some(IsPermaLink::False),
+        None,
+    ] {
         for text in ["Post #1", "1002", "tag:e.org,2005:1", "/2005/1"] {
-            assert_eq!(guid(text, said), format!(r#"<guid isPermaLink="false">{text}</guid>"#));
+            assert_eq!(
+                guid(text, said),
+                format!(r#"<guid isPermaLink="false">{text}</guid>"#)
+            );
         }
     }
 }
@@ -202,24 +263,38 @@ fn authors_without_an_address_are_creators() {
         ..Person::default()
     };
     let check = |authors: Vec<Person>, expect: &[&str]| {
-        let lines = item(Entry { authors, ..Entry::default() });
-        let found: Vec<_> =
-            lines.iter().filter(|line| line.contains("author>") || line.contains("creator>")).collect();
+        let lines = item(Entry {
+            authors,
+            ..Entry::default()
+        });
+        let found: Vec<_> = lines
+            .iter()
+            .filter(|line| line.contains("author>") || line.contains("creator>"))
+            .collect();
         assert_eq!(found, expect);
     };
     check(vec![person("Ann", None)], &["<dc:creator>Ann</dc:creator>"]);
-    check(vec![person("Ann", Some("not one"))], &["<dc:creator>Ann</dc:creator>"]);
+    check(
+        vec![person("Ann", Some("not one"))],
+        &["<dc:creator>Ann</dc:creator>"],
+    );
     check(vec![person("a@b", Some("a@b"))], &["<author>a@b</author>"]);
     check(
         vec![person("Ann", Some("a@b")), person("Bob", None)],
-        &["<dc:creator>Ann</dc:creator>", "<dc:creator>Bob</dc:creator>"],
+        &[
+            "<dc:creator>Ann</dc:creator>",
+            "<dc:creator>Bob</dc:creator>",
+        ],
     );
 }
 
 #[test]
 fn one_enclosure_and_no_file_twice() {
     // R-6, L-9.
-    let enclosure = |url: &str| Enclosure { url: url.into(), ..Enclosure::default() };
+    let enclosure = |url: &str| Enclosure {
+        url: url.into(),
+        ..Enclosure::default()
+    };
     let media = Element {
         ns: super::MEDIA.into(),
         prefix: "m".into(),
@@ -232,11 +307,18 @@ fn one_enclosure_and_no_file_twice() {
         ..Element::default()
     };
     let lines = item(Entry {
-        enclosures: vec![enclosure("http://e/a"), enclosure("http://e/b"), enclosure("http://e/c")],
+        enclosures: vec![
+            enclosure("http://e/a"),
+            enclosure("http://e/b"),
+            enclosure("http://e/c"),
+        ],
         foreign: vec![media],
         ..Entry::default()
     });
-    let files: Vec<_> = lines.iter().filter(|line| line.contains("http://e/")).collect();
+    let files: Vec<_> = lines
+        .iter()
+        .filter(|line| line.contains("http://e/"))
+        .collect();
     assert_eq!(
         files,
         [
@@ -251,7 +333,11 @@ fn one_enclosure_and_no_file_twice() {
 #[test]
 fn foreign_markup_does_not_repeat_our_own() {
     // R-7.
-    let element = |ns: &str, name: &str| Element { ns: ns.into(), name: name.into(), ..Element::default() };
+    let element = |ns: &str, name: &str| Element {
+        ns: ns.into(),
+        name: name.into(),
+        ..Element::default()
+    };
     let foreign = vec![
         element("", "guid"),
         element(super::DUBLIN_CORE, "creator"),
@@ -261,22 +347,39 @@ fn foreign_markup_does_not_repeat_our_own() {
         element("http://www.w3.org/2005/Atom", "link"),
         element("http://www.w3.org/2005/Atom", "updated"),
     ];
-    let lines = item(Entry { foreign, ..Entry::default() });
-    assert_eq!(lines[4..], ["<dc:publisher/>", "<atom:updated/>", "</item>"]);
+    let lines = item(Entry {
+        foreign,
+        ..Entry::default()
+    });
+    assert_eq!(
+        lines[4..],
+        ["<dc:publisher/>", "<atom:updated/>", "</item>"]
+    );
 }
 
 #[test]
 fn a_document_that_is_an_item_is_described_or_enclosed() {
     let of = |kind, media_type: &str, value: &str| {
-        let text = Text { kind, value: value.into(), ..Text::default() };
+        let text = Text {
+            kind,
+            value: value.into(),
+            ..Text::default()
+        };
         Entry {
-            content: Some(Body { text, media_type: Some(media_type.into()), ..Body::default() }),
+            content: Some(Body {
+                text,
+                media_type: Some(media_type.into()),
+                ..Body::default()
+            }),
             title: Some(Text::plain("x")),
             ..Entry::default()
         }
     };
     let json = item(of(TextKind::Plain, "application/json", "{\"a\":\"<b>\"}")).concat();
-    assert!(json.contains("<description>{\"a\":\"&amp;lt;b&amp;gt;\"}</description>"), "{json}");
+    assert!(
+        json.contains("<description>{\"a\":\"&amp;lt;b&amp;gt;\"}</description>"),
+        "{json}"
+    );
     let file = Enclosure {
         url: "http://e/x.png".into(),
         media_type: Some("image/png".into()),
@@ -284,7 +387,10 @@ fn a_document_that_is_an_item_is_described_or_enclosed() {
         title: None,
         is_illustration: false,
     };
-    let picture = Entry { enclosures: vec![file], ..of(TextKind::Base64, "image/png", "iVBORw0K") };
+    let picture = Entry {
+        enclosures: vec![file],
+        ..of(TextKind::Base64, "image/png", "iVBORw0K")
+    };
     let picture = item(picture).concat();
     assert!(
         picture.contains(r#"<enclosure url="http://e/x.png" length="6" type="image/png"/>"#),
@@ -310,9 +416,24 @@ fn own_elements() -> Vec<Element> {
         element("", "", "webMaster", "jo@example.org"),
         element("", "", "cloud", "unreadable"),
         element("", "", "title", "Another"),
-        element("http://purl.org/syndication/history/1.0", "fh", "prev", "http://example.org/2"),
-        element("http://fanout.org/protocol/atom", "fo", "last_cursor", "1_0_1"),
-        element("http://a9.com/-/spec/opensearch/1.1/", "opensearch", "totalResults", "many"),
+        element(
+            "http://purl.org/syndication/history/1.0",
+            "fh",
+            "prev",
+            "http://example.org/2",
+        ),
+        element(
+            "http://fanout.org/protocol/atom",
+            "fo",
+            "last_cursor",
+            "1_0_1",
+        ),
+        element(
+            "http://a9.com/-/spec/opensearch/1.1/",
+            "opensearch",
+            "totalResults",
+            "many",
+        ),
     ]
 }
 
@@ -325,7 +446,10 @@ fn what_a_channel_says_of_itself_comes_out_again() {
             email: Some("ann@example.org".into()),
             ..Person::default()
         }],
-        contributors: vec![Person { name: Some("Cal".into()), ..Person::default() }],
+        contributors: vec![Person {
+            name: Some("Cal".into()),
+            ..Person::default()
+        }],
         links: vec![
             link("alternate", "http://example.org/"),
             link("self", "http://example.org/feed"),
@@ -341,12 +465,18 @@ fn what_a_channel_says_of_itself_comes_out_again() {
             height: Some("tall".into()),
             description: Some("D".into()),
         }),
-        rhythm: Rhythm { skip_hours: vec![3], skip_days: vec![6], ..Rhythm::default() },
+        rhythm: Rhythm {
+            skip_hours: vec![3],
+            skip_days: vec![6],
+            ..Rhythm::default()
+        },
         foreign: own_elements(),
         ..Metadata::default()
     };
     let write = |representation| {
-        rendered_with(representation, vec![], |around| around.feed.metadata = Arc::new(metadata.clone()))
+        rendered_with(representation, vec![], |around| {
+            around.feed.metadata = Arc::new(metadata.clone())
+        })
     };
     let document = write(Representation::CLASSIC_RSS);
     let lines = part(&document, "<channel>", "</channel>");
@@ -389,13 +519,25 @@ fn what_a_channel_says_of_itself_comes_out_again() {
     for representation in [Representation::ATOM, Representation::CLASSIC_ATOM] {
         let document = write(representation);
         let lines = part(&document, "<feed", "</feed>");
-        let from = lines.iter().position(|line| line.contains("itunes:explicit")).unwrap();
+        let from = lines
+            .iter()
+            .position(|line| line.contains("itunes:explicit"))
+            .unwrap();
         assert_eq!(lines[from..][..3], foreign);
-        assert_eq!(lines[from + 3], r#"<webMaster xmlns="">jo@example.org</webMaster>"#);
+        assert_eq!(
+            lines[from + 3],
+            r#"<webMaster xmlns="">jo@example.org</webMaster>"#
+        );
         assert!(lines.contains(&r#"<link rel="license" href="http://example.org/cc"/>"#));
-        for left_out in
-            ["unreadable", "Another", "http://example.org/2", "1_0_1", "many", "example.org/hub", "?p=2"]
-        {
+        for left_out in [
+            "unreadable",
+            "Another",
+            "http://example.org/2",
+            "1_0_1",
+            "many",
+            "example.org/hub",
+            "?p=2",
+        ] {
             assert!(!document.contains(left_out), "{left_out} in {document}");
         }
     }
@@ -410,18 +552,33 @@ fn markup_of_a_channel_is_limited() {
         children: vec![Node::Text("x".repeat(40 * 1024))],
         ..Element::default()
     };
-    let small = Element { name: "small".into(), children: vec![], ..big.clone() };
+    let small = Element {
+        name: "small".into(),
+        children: vec![],
+        ..big.clone()
+    };
     let document = rendered_with(Representation::CLASSIC_RSS, vec![], |around| {
-        around.feed.metadata =
-            Arc::new(Metadata { foreign: vec![big.clone(), big, small], ..Metadata::default() });
+        around.feed.metadata = Arc::new(Metadata {
+            foreign: vec![big.clone(), big, small],
+            ..Metadata::default()
+        });
     });
-    assert_eq!((document.matches("<x:big").count(), document.matches("<x:small").count()), (1, 1));
+    assert_eq!(
+        (
+            document.matches("<x:big").count(),
+            document.matches("<x:small").count()
+        ),
+        (1, 1)
+    );
 }
 
 #[test]
 fn a_picture_of_media_rss_is_no_enclosure_and_a_thumbnail_hides_none() {
-    let enclosure =
-        |url: &str, is_illustration| Enclosure { url: url.into(), is_illustration, ..Enclosure::default() };
+    let enclosure = |url: &str, is_illustration| Enclosure {
+        url: url.into(),
+        is_illustration,
+        ..Enclosure::default()
+    };
     let thumbnail = Element {
         ns: super::MEDIA.into(),
         prefix: "media".into(),
@@ -434,12 +591,23 @@ fn a_picture_of_media_rss_is_no_enclosure_and_a_thumbnail_hides_none() {
         ..Element::default()
     };
     let files = |enclosures: Vec<Enclosure>| {
-        let lines = item(Entry { enclosures, foreign: vec![thumbnail.clone()], ..Entry::default() });
-        let is_file = |line: &&String| line.contains("<enclosure") || line.contains("<media:content");
+        let lines = item(Entry {
+            enclosures,
+            foreign: vec![thumbnail.clone()],
+            ..Entry::default()
+        });
+        let is_file =
+            |line: &&String| line.contains("<enclosure") || line.contains("<media:content");
         lines.iter().filter(is_file).count()
     };
     assert_eq!(files(vec![enclosure("http://e/a", true)]), 0);
-    assert_eq!(files(vec![enclosure("http://e/a", false), enclosure("http://e/b", false)]), 2);
+    assert_eq!(
+        files(vec![
+            enclosure("http://e/a", false),
+            enclosure("http://e/b", false)
+        ]),
+        2
+    );
 }
 
 #[test]
@@ -464,11 +632,36 @@ fn the_search_box_of_any_rss_comes_out_in_the_words_of_rss_2() {
 
 #[test]
 fn the_enclosure_is_the_first_file_that_is_shown() {
-    let file = |url: &str| Enclosure { url: url.into(), ..Enclosure::default() };
-    let enclosures = vec![file("javascript:x"), file("http://e.org/a.mp3"), file("http://e.org/b.mp3")];
-    let document =
-        rendered(Representation::CLASSIC_RSS, vec![live(1, Entry { enclosures, ..Entry::default() })]);
-    let files: Vec<_> = document.lines().map(str::trim).filter(|line| line.contains("url=\"http")).collect();
-    assert!(files[0].starts_with("<enclosure url=\"http://e.org/a.mp3\""), "{document}");
-    assert!(files[1].starts_with("<media:content url=\"http://e.org/b.mp3\""), "{document}");
+    let file = |url: &str| Enclosure {
+        url: url.into(),
+        ..Enclosure::default()
+    };
+    let enclosures = vec![
+        file("javascript:x"),
+        file("http://e.org/a.mp3"),
+        file("http://e.org/b.mp3"),
+    ];
+    let document = rendered(
+        Representation::CLASSIC_RSS,
+        vec![live(
+            1,
+            Entry {
+                enclosures,
+                ..Entry::default()
+            },
+        )],
+    );
+    let files: Vec<_> = document
+        .lines()
+        .map(str::trim)
+        .filter(|line| line.contains("url=\"http"))
+        .collect();
+    assert!(
+        files[0].starts_with("<enclosure url=\"http://e.org/a.mp3\""),
+        "{document}"
+    );
+    assert!(
+        files[1].starts_with("<media:content url=\"http://e.org/b.mp3\""),
+        "{document}"
+    );
 }

@@ -13,19 +13,30 @@ use everfeed_adapters::{Body, Entry, Text};
 use proptest::prelude::*;
 
 fn document(suffix: &str, items: Vec<Item>) -> String {
-    rendered(Representation::with_suffix(Audience::Full, suffix).unwrap(), items)
+    rendered(
+        Representation::with_suffix(Audience::Full, suffix).unwrap(),
+        items,
+    )
 }
 
 /// The rows as a reader of CSV has them, the header first.
 fn csv_rows(items: Vec<Item>) -> Vec<Vec<String>> {
     let text = document("csv", items);
-    let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(text.as_bytes());
-    reader.records().map(|row| row.unwrap().iter().map(str::to_owned).collect()).collect()
+    let mut reader = csv::ReaderBuilder::new()
+        .has_headers(false)
+        .from_reader(text.as_bytes());
+    reader
+        .records()
+        .map(|row| row.unwrap().iter().map(str::to_owned).collect())
+        .collect()
 }
 
 /// The rows as one has them who splits lines and cells, and undoes the escapes.
 fn tsv_rows(items: Vec<Item>) -> Vec<Vec<String>> {
-    document("tsv", items).lines().map(|line| line.split('\t').map(unescaped).collect()).collect()
+    document("tsv", items)
+        .lines()
+        .map(|line| line.split('\t').map(unescaped).collect())
+        .collect()
 }
 
 fn unescaped(cell: &str) -> String {
@@ -76,8 +87,14 @@ fn a_row_holds_an_item_and_a_tombstone_keeps_its_ids() {
     let of = |row: usize, column: &str| {
         rows[row][COLUMNS.iter().position(|name| *name == column).unwrap()].as_str()
     };
-    assert_eq!((of(2, "title"), of(2, "published"), of(2, "deleted")), ("", "", "false"));
-    assert_eq!((of(3, "id"), of(3, "guid")), ("03030303030303030303", "tag:example.org,2005:3"));
+    assert_eq!(
+        (of(2, "title"), of(2, "published"), of(2, "deleted")),
+        ("", "", "false")
+    );
+    assert_eq!(
+        (of(3, "id"), of(3, "guid")),
+        ("03030303030303030303", "tag:example.org,2005:3")
+    );
     assert_eq!(
         (of(3, "deleted"), of(3, "reason"), of(3, "updated")),
         ("true", "explicit", of(3, "modified"))
@@ -88,9 +105,17 @@ fn a_row_holds_an_item_and_a_tombstone_keeps_its_ids() {
 #[test]
 fn lines_end_as_each_syntax_ends_them() {
     let csv = document("csv", vec![bare()]);
-    assert!(csv.starts_with("id,url,title,") && csv.ends_with("\r\n") && csv.matches("\r\n").count() == 2);
+    assert!(
+        csv.starts_with("id,url,title,")
+            && csv.ends_with("\r\n")
+            && csv.matches("\r\n").count() == 2
+    );
     let tsv = document("tsv", vec![bare()]);
-    assert!(tsv.starts_with("id\turl\ttitle\t") && tsv.matches('\n').count() == 2 && !tsv.contains('\r'));
+    assert!(
+        tsv.starts_with("id\turl\ttitle\t")
+            && tsv.matches('\n').count() == 2
+            && !tsv.contains('\r')
+    );
 }
 
 #[test]
@@ -116,8 +141,13 @@ fn a_formula_is_a_text_in_every_spreadsheet_and_can_be_told_from_it() {
     for words in ["", "a=b", "'tis", "1-1", " x", "''"] {
         assert_eq!(without_formula(words.into()), words);
     }
-    let rows =
-        csv_rows(vec![live(1, Entry { title: Some(Text::plain("=cmd|' /C calc'!A0")), ..Entry::default() })]);
+    let rows = csv_rows(vec![live(
+        1,
+        Entry {
+            title: Some(Text::plain("=cmd|' /C calc'!A0")),
+            ..Entry::default()
+        },
+    )]);
     assert_eq!(rows[1][2], "'=cmd|' /C calc'!A0");
 }
 
@@ -134,15 +164,30 @@ const ODD_BREAKS: [char; 5] = ['\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}
 
 #[test]
 fn a_row_is_one_line_for_whoever_knows_other_ends_of_lines() {
-    let text = ODD_BREAKS.iter().fold("a".to_owned(), |text, end| format!("{text}{end}b"));
-    let body = Body { text: Text::html(text.clone()), ..Body::default() };
-    let entry = Entry { title: Some(Text::plain(text)), content: Some(body), ..Entry::default() };
+    let text = ODD_BREAKS
+        .iter()
+        .fold("a".to_owned(), |text, end| format!("{text}{end}b"));
+    let body = Body {
+        text: Text::html(text.clone()),
+        ..Body::default()
+    };
+    let entry = Entry {
+        title: Some(Text::plain(text)),
+        content: Some(body),
+        ..Entry::default()
+    };
     let items = vec![live(1, entry)];
     for suffix in ["csv", "tsv"] {
-        assert!(!document(suffix, items.clone()).contains(ODD_BREAKS), "{suffix}");
+        assert!(
+            !document(suffix, items.clone()).contains(ODD_BREAKS),
+            "{suffix}"
+        );
     }
     for rows in [csv_rows(items.clone()), tsv_rows(items)] {
-        assert_eq!((&*rows[1][2], &*rows[1][9]), ("a b b b b b", "a\nb\nb\nb\nb\nb"));
+        assert_eq!(
+            (&*rows[1][2], &*rows[1][9]),
+            ("a b b b b b", "a\nb\nb\nb\nb\nb")
+        );
     }
 }
 

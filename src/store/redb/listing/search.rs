@@ -1,4 +1,5 @@
-//! The rows of a range that may meet a filter, found by the word index, along each axis; whether they do is decided by who asked.
+//! The rows of a range that may meet a filter, found by the word index, along each axis; whether
+//! they do is decided by who asked.
 
 use super::{ByPublication, ByStamp, FileListing, FoundPublication, directed};
 use crate::{
@@ -24,12 +25,14 @@ use std::{
     rc::Rc,
 };
 
-/// Items at most that are read to sort them by date of publication. When more may meet a filter, one is met soon enough by walking
-/// along the dates.
+/// Items at most that are read to sort them by date of publication. When more may meet a filter,
+/// one is met soon enough by walking along the dates.
 const SORTED_MAX: usize = if cfg!(test) { 2 } else { 1_000 };
-/// Part of all items above which so many may meet a filter that walking along the dates alone meets them soon.
+/// Part of all items above which so many may meet a filter that walking along the dates alone meets
+/// them soon.
 const DENSE_PART: u64 = if cfg!(test) { 1 } else { 16 };
-/// Every so many rows along the dates one is taken for likely, so that the limit of a page's scan limits the walk as well.
+/// Every so many rows along the dates one is taken for likely, so that the limit of a page's scan
+/// limits the walk as well.
 const WALK_STRIDE: usize = 256;
 
 /// A search in a feed.
@@ -47,8 +50,17 @@ impl<'a> Search<'a> {
         self,
         with_changed: bool,
     ) -> Result<ListingRows<'a, FileListing<'a>>, StoreError> {
-        let Self { listing, index, clauses, range, reverse } = self;
-        let end = ListingPlace { t: index.end().into(), o: 0 };
+        let Self {
+            listing,
+            index,
+            clauses,
+            range,
+            reverse,
+        } = self;
+        let end = ListingPlace {
+            t: index.end().into(),
+            o: 0,
+        };
         let tail = match range.1 {
             Bound::Included(high) | Bound::Excluded(high) if high.t <= end.t => None,
             _ => Some((behind(range.0, end), range.1)),
@@ -71,8 +83,9 @@ impl<'a> Search<'a> {
             begins && ends
         };
         let segments = index.segments().iter().copied();
-        let segments: Vec<_> =
-            segments.filter(|(_, segment)| meets(segment.after(), segment.through())).collect();
+        let segments: Vec<_> = segments
+            .filter(|(_, segment)| meets(segment.after(), segment.through()))
+            .collect();
         let found = directed(segments.into_iter(), reverse).flat_map(move |segment| {
             let (stamps, fault) = match index.stamps_in(segment, &clauses, with_changed) {
                 Ok(stamps) => (stamps, None),
@@ -85,12 +98,22 @@ impl<'a> Search<'a> {
             });
             fault.into_iter().chain(rows)
         });
-        Ok(if reverse { Box::new(tail.chain(found)) } else { Box::new(found.chain(tail)) })
+        Ok(if reverse {
+            Box::new(tail.chain(found))
+        } else {
+            Box::new(found.chain(tail))
+        })
     }
 
     /// By first T: the segments are read as the walk comes to the first of their items.
     pub(super) fn by_created(self, created: &'a ByStamp) -> ListingRows<'a, FileListing<'a>> {
-        let Self { listing, index, clauses, range, reverse } = self;
+        let Self {
+            listing,
+            index,
+            clauses,
+            range,
+            reverse,
+        } = self;
         let mut segments = index.segments().to_vec();
         // The next one stands at the end.
         if reverse {
@@ -108,16 +131,25 @@ impl<'a> Search<'a> {
                 },
             };
             loop {
-                let next = if reverse { waiting.last() } else { waiting.first() }.copied();
+                let next = if reverse {
+                    waiting.last()
+                } else {
+                    waiting.first()
+                }
+                .copied();
                 let is_due = |created: (Stamp, Stamp)| match next {
                     Some(next) if reverse => next <= created.1,
                     Some(next) => created.0 <= next,
                     None => true,
                 };
-                let Some((no, _)) = segments.pop_if(|(_, segment)| is_due(segment.created())) else {
+                let Some((no, _)) = segments.pop_if(|(_, segment)| is_due(segment.created()))
+                else {
                     let next = next?;
                     waiting.remove(&next);
-                    if range.contains(&ListingPlace { t: next.into(), o: 0 }) {
+                    if range.contains(&ListingPlace {
+                        t: next.into(),
+                        o: 0,
+                    }) {
                         return Some(Ok(next));
                     }
                     continue;
@@ -130,7 +162,9 @@ impl<'a> Search<'a> {
         });
         Box::new(stamps.filter_map(move |stamp| {
             let row = stamp.and_then(|c| {
-                let Some(t) = created.get(&stamp_key(listing.feed(), c))? else { return Ok(None) };
+                let Some(t) = created.get(&stamp_key(listing.feed(), c))? else {
+                    return Ok(None);
+                };
                 let row = listing.created_at(c, stamp_of(t.value()))?;
                 Ok(Some((ListingPlace { t: c.into(), o: 0 }, row)))
             });
@@ -143,7 +177,13 @@ impl<'a> Search<'a> {
         self,
         published: &'a ByPublication,
     ) -> Result<Option<ListingRows<'a, FileListing<'a>>>, StoreError> {
-        let Self { listing, index, clauses, range, reverse } = self;
+        let Self {
+            listing,
+            index,
+            clauses,
+            range,
+            reverse,
+        } = self;
         let mut likely = behind_index(listing, &index)?;
         for (no, _) in index.segments() {
             likely.extend(index.created_in(*no, &clauses)?);
@@ -163,13 +203,16 @@ impl<'a> Search<'a> {
             let rows = paging::placed(rows, range, reverse).filter(move |row| {
                 walked += 1;
                 let is_likely = |created| likely.contains(created) || walked % WALK_STRIDE == 0;
-                row.as_ref().map_or(true, |(_, (created, _))| is_likely(created))
+                row.as_ref()
+                    .map_or(true, |(_, (created, _))| is_likely(created))
             });
             return Ok(Some(Box::new(rows.map(row))));
         }
         let mut dates = BTreeSet::new();
         for created in &likely {
-            let Some(t) = index.t_of(*created)? else { continue };
+            let Some(t) = index.t_of(*created)? else {
+                continue;
+            };
             let item = paging::ListedRow::item(&listing.created_at(*created, t)?)?;
             dates.insert(item.listed());
         }
@@ -183,8 +226,10 @@ impl<'a> Search<'a> {
                     Err(error) => (Box::new(iter::empty()), Some(Err(error))),
                 };
             let likely = Rc::clone(&likely);
-            let rows = paging::placed(rows, range, reverse)
-                .filter(move |row| row.as_ref().map_or(true, |(_, (created, _))| likely.contains(created)));
+            let rows = paging::placed(rows, range, reverse).filter(move |row| {
+                row.as_ref()
+                    .map_or(true, |(_, (created, _))| likely.contains(created))
+            });
             fault.into_iter().chain(rows)
         });
         Ok(Some(Box::new(rows.map(row))))
@@ -200,7 +245,19 @@ fn behind(low: Bound<ListingPlace>, place: ListingPlace) -> Bound<ListingPlace> 
 }
 
 /// The first T of the items behind the index.
-fn behind_index(listing: &FileListing<'_>, index: &WordIndex) -> Result<BTreeSet<Stamp>, StoreError> {
-    let behind = (Bound::Excluded(ListingPlace { t: index.end().into(), o: 0 }), Bound::Unbounded);
-    listing.by_t(behind, false)?.map(|row| row.map(|(_, row)| row.header.created)).collect()
+fn behind_index(
+    listing: &FileListing<'_>,
+    index: &WordIndex,
+) -> Result<BTreeSet<Stamp>, StoreError> {
+    let behind = (
+        Bound::Excluded(ListingPlace {
+            t: index.end().into(),
+            o: 0,
+        }),
+        Bound::Unbounded,
+    );
+    listing
+        .by_t(behind, false)?
+        .map(|row| row.map(|(_, row)| row.header.created))
+        .collect()
 }

@@ -1,4 +1,5 @@
-//! Disks that are full, broken or gone: nothing that was answered is lost, and the store goes on by itself.
+//! Disks that are full, broken or gone: nothing that was answered is lost, and the store goes on by
+//! itself.
 
 use super::*;
 
@@ -48,7 +49,9 @@ impl FileOpener for Flaky {
         // A small cache, so that reads come to the disk.
         let mut builder = Builder::new();
         builder.set_cache_size(0);
-        file::whole(Path::new("nowhere"), &fault, || builder.create_with_backend(backend))
+        file::whole(Path::new("nowhere"), &fault, || {
+            builder.create_with_backend(backend)
+        })
     }
 }
 
@@ -90,7 +93,12 @@ impl StorageBackend for Flaky {
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
         let left = |reads: usize| reads.checked_sub(1);
-        if self.disk.failing_reads.fetch_update(Ordering::Relaxed, Ordering::Relaxed, left).is_ok() {
+        if self
+            .disk
+            .failing_reads
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, left)
+            .is_ok()
+        {
             return Err(io::Error::other("a bad sector"));
         }
         self.disk.content.read(offset, out)
@@ -121,19 +129,33 @@ async fn until_sound(store: &Redb) {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(30), sound).await.expect("the store heals by itself");
+    tokio::time::timeout(Duration::from_secs(30), sound)
+        .await
+        .expect("the store heals by itself");
 }
 
 #[tokio::test]
 async fn a_full_disk_loses_nothing_and_the_store_goes_on_by_itself_when_there_is_room() {
     let (store, disk) = flaky();
     let feed = store.register("blog", NAMESPACE).await.unwrap();
-    let feed = store.commit(commit(&feed, vec![add(1)])).await.unwrap().feed;
+    let feed = store
+        .commit(commit(&feed, vec![add(1)]))
+        .await
+        .unwrap()
+        .feed;
     disk.is_full.store(true, Ordering::Relaxed);
     let large = "x".repeat(3 << 20);
     for _ in 0..2 {
-        let failed = store.commit(commit(&feed, vec![edit(1, &large), add(2)])).await;
-        assert!(matches!(failed, Err(StoreError::Away(_) | StoreError::OutcomeUnknown(_))), "{failed:?}");
+        let failed = store
+            .commit(commit(&feed, vec![edit(1, &large), add(2)]))
+            .await;
+        assert!(
+            matches!(
+                failed,
+                Err(StoreError::Away(_) | StoreError::OutcomeUnknown(_))
+            ),
+            "{failed:?}"
+        );
         let condition = store.condition();
         let outage = condition.outage().expect("nothing can be committed");
         assert!(outage.cause.contains("make room on its disk"), "{outage:?}");
@@ -141,14 +163,28 @@ async fn a_full_disk_loses_nothing_and_the_store_goes_on_by_itself_when_there_is
         let why = store.check().await.unwrap_err();
         assert!(why.to_string().contains("make room"), "{why}");
         let page = store.page(all(feed.no, Order::MODIFIED)).await.unwrap();
-        assert_eq!((page.items.len(), page.items[0].modified, page.record.head()), (1, START, feed.head()));
+        assert_eq!(
+            (page.items.len(), page.items[0].modified, page.record.head()),
+            (1, START, feed.head())
+        );
     }
     assert!(store.figures().faults > 0);
     disk.is_full.store(false, Ordering::Relaxed);
     until_sound(&store).await;
     store.check().await.unwrap();
-    store.commit(commit(&feed, vec![edit(1, &large), add(2)])).await.unwrap();
-    assert_eq!(store.page(all(feed.no, Order::MODIFIED)).await.unwrap().items.len(), 2);
+    store
+        .commit(commit(&feed, vec![edit(1, &large), add(2)]))
+        .await
+        .unwrap();
+    assert_eq!(
+        store
+            .page(all(feed.no, Order::MODIFIED))
+            .await
+            .unwrap()
+            .items
+            .len(),
+        2
+    );
 }
 
 #[tokio::test]
@@ -157,35 +193,81 @@ async fn a_disk_that_takes_no_write_is_told_and_the_store_goes_on_when_it_does()
     let feed = store.register("blog", NAMESPACE).await.unwrap();
     disk.is_broken.store(true, Ordering::Relaxed);
     let failed = store.commit(commit(&feed, vec![add(1)])).await;
-    assert!(matches!(failed, Err(StoreError::Away(_) | StoreError::OutcomeUnknown(_))), "{failed:?}");
+    assert!(
+        matches!(
+            failed,
+            Err(StoreError::Away(_) | StoreError::OutcomeUnknown(_))
+        ),
+        "{failed:?}"
+    );
     let condition = store.condition();
     let outage = condition.outage().expect("nothing can be committed");
-    assert!(outage.cause.contains("mount its disk for writing"), "{outage:?}");
+    assert!(
+        outage.cause.contains("mount its disk for writing"),
+        "{outage:?}"
+    );
     disk.is_broken.store(false, Ordering::Relaxed);
     until_sound(&store).await;
     let feed = store.feed(feed.no).await.unwrap();
     if feed.items.total == 0 {
         store.commit(commit(&feed, vec![add(1)])).await.unwrap();
     }
-    assert_eq!(store.page(all(feed.no, Order::MODIFIED)).await.unwrap().items.len(), 1);
+    assert_eq!(
+        store
+            .page(all(feed.no, Order::MODIFIED))
+            .await
+            .unwrap()
+            .items
+            .len(),
+        1
+    );
 }
 
 #[tokio::test]
 async fn a_read_that_fails_once_is_done_again_and_spoils_nothing() {
     let (store, disk) = flaky();
     let feed = store.register("blog", NAMESPACE).await.unwrap();
-    let feed = store.commit(commit(&feed, vec![add(1)])).await.unwrap().feed;
+    let feed = store
+        .commit(commit(&feed, vec![add(1)]))
+        .await
+        .unwrap()
+        .feed;
     disk.failing_reads.store(1, Ordering::Relaxed);
-    assert_eq!(store.page(all(feed.no, Order::MODIFIED)).await.unwrap().items.len(), 1);
-    assert_eq!((disk.failing_reads.load(Ordering::Relaxed), store.figures().faults), (0, 1));
+    assert_eq!(
+        store
+            .page(all(feed.no, Order::MODIFIED))
+            .await
+            .unwrap()
+            .items
+            .len(),
+        1
+    );
+    assert_eq!(
+        (
+            disk.failing_reads.load(Ordering::Relaxed),
+            store.figures().faults
+        ),
+        (0, 1)
+    );
     store.commit(commit(&feed, vec![add(2)])).await.unwrap();
     // A disk that fails for longer is told as what it is, and blames no feed.
     disk.failing_reads.store(usize::MAX, Ordering::Relaxed);
     let away = store.page(all(feed.no, Order::MODIFIED)).await.unwrap_err();
-    assert!(away.is_away() && away.to_string().contains("a bad sector"), "{away}");
+    assert!(
+        away.is_away() && away.to_string().contains("a bad sector"),
+        "{away}"
+    );
     disk.failing_reads.store(0, Ordering::Relaxed);
     until_sound(&store).await;
-    assert_eq!(store.page(all(feed.no, Order::MODIFIED)).await.unwrap().items.len(), 2);
+    assert_eq!(
+        store
+            .page(all(feed.no, Order::MODIFIED))
+            .await
+            .unwrap()
+            .items
+            .len(),
+        2
+    );
 }
 
 #[tokio::test]
@@ -196,8 +278,14 @@ async fn a_file_that_cannot_be_opened_again_is_told_and_tried_again() {
     disk.is_broken.store(true, Ordering::Relaxed);
     let _ = store.commit(commit(&feed, vec![add(1)])).await.unwrap_err();
     let away = store.feed(feed.no).await.unwrap_err();
-    assert!(away.is_away() && away.to_string().contains("no such device"), "{away}");
-    assert_eq!(store.condition().outage().map(|outage| outage.remedy), Some(Remedy::OpensAgain));
+    assert!(
+        away.is_away() && away.to_string().contains("no such device"),
+        "{away}"
+    );
+    assert_eq!(
+        store.condition().outage().map(|outage| outage.remedy),
+        Some(Remedy::OpensAgain)
+    );
     disk.is_lost.store(false, Ordering::Relaxed);
     disk.is_broken.store(false, Ordering::Relaxed);
     until_sound(&store).await;
@@ -223,23 +311,35 @@ async fn a_panic_in_a_write_is_damage_of_that_write_only() {
     assert!(poll_immediate(&mut after).await.is_none());
     drop(release);
     held.await.unwrap();
-    assert!(matches!(broken.await, Err(StoreError::Damaged(text)) if text.contains("out of bounds")));
+    assert!(
+        matches!(broken.await, Err(StoreError::Damaged(text)) if text.contains("out of bounds"))
+    );
     let _ = after.await;
     until_sound(&store).await;
     assert!(store.feed(feed.no).await.is_ok());
-    let read = store.reader.run(|_| -> Result<(), StoreError> { panic!("bad page") }).await;
+    let read = store
+        .reader
+        .run(|_| -> Result<(), StoreError> { panic!("bad page") })
+        .await;
     assert!(matches!(read, Err(StoreError::Damaged(_))), "{read:?}");
 }
 
 #[tokio::test]
 async fn a_file_that_is_moved_away_stops_changes_until_it_is_back() {
     let folder = tempfile::tempdir().unwrap();
-    let (path, aside) = (folder.path().join("store.redb"), folder.path().join("aside.redb"));
+    let (path, aside) = (
+        folder.path().join("store.redb"),
+        folder.path().join("aside.redb"),
+    );
     let store = reopen(&path).unwrap();
     let feed = store.register("blog", NAMESPACE).await.unwrap();
     let told = async |words: &str| {
         for _ in 0..500 {
-            if store.condition().outage().is_some_and(|outage| outage.cause.contains(words)) {
+            if store
+                .condition()
+                .outage()
+                .is_some_and(|outage| outage.cause.contains(words))
+            {
                 return;
             }
             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -248,10 +348,19 @@ async fn a_file_that_is_moved_away_stops_changes_until_it_is_back() {
     };
     std::fs::rename(&path, &aside).unwrap();
     told("moved or deleted").await;
-    assert!(store.commit(commit(&feed, vec![add(1)])).await.unwrap_err().is_away());
+    assert!(
+        store
+            .commit(commit(&feed, vec![add(1)]))
+            .await
+            .unwrap_err()
+            .is_away()
+    );
     std::fs::write(&path, b"another").unwrap();
     told("another file").await;
-    assert_eq!(store.condition().outage().map(|outage| outage.remedy), Some(Remedy::Restart));
+    assert_eq!(
+        store.condition().outage().map(|outage| outage.remedy),
+        Some(Remedy::Restart)
+    );
     std::fs::rename(&aside, &path).unwrap();
     until_sound(&store).await;
     store.commit(commit(&feed, vec![add(1)])).await.unwrap();
@@ -260,11 +369,23 @@ async fn a_file_that_is_moved_away_stops_changes_until_it_is_back() {
 #[tokio::test]
 async fn nothing_is_written_into_a_file_that_somebody_has_cut_or_overwritten() {
     let folder = tempfile::tempdir().unwrap();
-    let (path, aside) = (folder.path().join("store.redb"), folder.path().join("aside.redb"));
+    let (path, aside) = (
+        folder.path().join("store.redb"),
+        folder.path().join("aside.redb"),
+    );
     let alterations: [(&str, &dyn Fn()); 3] = [
         ("emptied", &|| drop(std::fs::File::create(&path).unwrap())),
-        ("cut", &|| std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(5000).unwrap()),
-        ("overwritten", &|| assert!(std::fs::copy(&aside, &path).unwrap() > 0)),
+        ("cut", &|| {
+            std::fs::OpenOptions::new()
+                .write(true)
+                .open(&path)
+                .unwrap()
+                .set_len(5000)
+                .unwrap()
+        }),
+        ("overwritten", &|| {
+            assert!(std::fs::copy(&aside, &path).unwrap() > 0)
+        }),
     ];
     for (name, alter) in alterations {
         // Whoever comes first finds it: the look at the file, or the next change.
@@ -277,12 +398,18 @@ async fn nothing_is_written_into_a_file_that_somebody_has_cut_or_overwritten() {
             let left = std::fs::read(&path).unwrap();
             let mut is_told = false;
             for _ in 0..500 {
-                is_told = store.condition().outage().is_some_and(|outage| outage.remedy == Remedy::Restart);
+                is_told = store
+                    .condition()
+                    .outage()
+                    .is_some_and(|outage| outage.remedy == Remedy::Restart);
                 if is_told {
                     break;
                 }
                 if changes {
-                    assert!(store.register("another", "another").await.is_err(), "{name}");
+                    assert!(
+                        store.register("another", "another").await.is_err(),
+                        "{name}"
+                    );
                 }
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
@@ -319,7 +446,10 @@ async fn those_who_wait_together_share_one_sync() {
     held.await.unwrap();
     assert!(all.await.iter().all(Result::is_ok));
     let together = syncs.swap(0, Ordering::Relaxed);
-    assert!(together <= alone, "{together} syncs for 50, {alone} for one");
+    assert!(
+        together <= alone,
+        "{together} syncs for 50, {alone} for one"
+    );
     // Nothing to write, nothing to sync.
     store.register("first", NAMESPACE).await.unwrap();
     store.end_subscription(SubscriptionNo(9)).await.unwrap();
@@ -357,10 +487,18 @@ impl FileOpener for Unsynced {
         if let Some(astray) = self.file.astray() {
             return Err(StoreError::Failed(format!("{astray:?}")));
         }
-        let file = std::fs::OpenOptions::new().read(true).write(true).open(&self.path).unwrap();
+        let file = std::fs::OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open(&self.path)
+            .unwrap();
         let identity = file::identity(&file.metadata().unwrap());
         let inner = FileBackend::new(file).unwrap();
-        let backend = UnsyncedBackend { inner, path: self.path.clone(), syncs: self.syncs.clone() };
+        let backend = UnsyncedBackend {
+            inner,
+            path: self.path.clone(),
+            syncs: self.syncs.clone(),
+        };
         self.file.open_over(backend, identity)
     }
 
@@ -411,17 +549,36 @@ async fn a_sync_that_fails_is_a_fault_of_the_disk_and_ends_with_it() {
         let feed = made.register("blog", NAMESPACE).await.unwrap();
         made.close().await.unwrap();
         let last = Mutex::new(std::fs::read(&path).unwrap());
-        let syncs = Arc::new(Syncs { forgets, last, ..Syncs::default() });
+        let syncs = Arc::new(Syncs {
+            forgets,
+            last,
+            ..Syncs::default()
+        });
         let file = StoreFile::new(&path, 0);
         let made = file.open_or_make().unwrap();
         drop(made);
-        let opener = Unsynced { file, path: path.clone(), syncs: syncs.clone() };
+        let opener = Unsynced {
+            file,
+            path: path.clone(),
+            syncs: syncs.clone(),
+        };
         let database = opener.open().unwrap();
-        let store = Redb::over(OpenFile::new(Box::new(opener), database, clock()), clock()).unwrap();
-        let feed = store.commit(commit(&feed, vec![add(1)])).await.unwrap().feed;
+        let store =
+            Redb::over(OpenFile::new(Box::new(opener), database, clock()), clock()).unwrap();
+        let feed = store
+            .commit(commit(&feed, vec![add(1)]))
+            .await
+            .unwrap()
+            .feed;
         syncs.fail.store(true, Ordering::Relaxed);
         let failed = store.commit(commit(&feed, vec![add(2)])).await;
-        assert!(matches!(failed, Err(StoreError::Away(_) | StoreError::OutcomeUnknown(_))), "{failed:?}");
+        assert!(
+            matches!(
+                failed,
+                Err(StoreError::Away(_) | StoreError::OutcomeUnknown(_))
+            ),
+            "{failed:?}"
+        );
         // Several attempts at its end fail as well, and the file is looked at in between.
         let attempts = async {
             while syncs.failed.load(Ordering::Relaxed) < 4 {
@@ -435,15 +592,29 @@ async fn a_sync_that_fails_is_a_fault_of_the_disk_and_ends_with_it() {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         };
-        tokio::time::timeout(Duration::from_secs(60), attempts).await.expect("it is tried again");
+        tokio::time::timeout(Duration::from_secs(60), attempts)
+            .await
+            .expect("it is tried again");
         let failing = store.feed(feed.no).await;
-        assert!(failing.as_ref().map_or_else(StoreError::is_away, |_| true), "{failing:?}");
+        assert!(
+            failing.as_ref().map_or_else(StoreError::is_away, |_| true),
+            "{failing:?}"
+        );
         syncs.fail.store(false, Ordering::Relaxed);
         until_sound(&store).await;
         let held = store.feed(feed.no).await.unwrap();
         if held.items.total == 1 {
             store.commit(commit(&held, vec![add(2)])).await.unwrap();
         }
-        assert_eq!(store.page(all(feed.no, Order::MODIFIED)).await.unwrap().items.len(), 2, "{forgets}");
+        assert_eq!(
+            store
+                .page(all(feed.no, Order::MODIFIED))
+                .await
+                .unwrap()
+                .items
+                .len(),
+            2,
+            "{forgets}"
+        );
     }
 }

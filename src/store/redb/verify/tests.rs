@@ -1,6 +1,7 @@
 use super::*;
 use crate::store::{
-    CatalogStore as _, Feeds as _, Leases as _, Polls as _, Subscriptions as _, Upkeep as _, Walks as _,
+    CatalogStore as _, Feeds as _, Leases as _, Polls as _, Subscriptions as _, Upkeep as _,
+    Walks as _,
     conformance::{
         rig::{NAMESPACE, add, all, commit, delete, edit, open},
         subscriptions::new,
@@ -18,12 +19,25 @@ use std::{fs, sync::Arc};
 async fn filled(path: &Path) {
     let store = reopen(path).unwrap();
     for name in ["blog", "other"] {
-        let mut feed = store.register(name, &format!("{NAMESPACE}/{name}")).await.unwrap();
+        let mut feed = store
+            .register(name, &format!("{NAMESPACE}/{name}"))
+            .await
+            .unwrap();
         for n in 1..30 {
-            feed = store.commit(commit(&feed, vec![add(n)])).await.unwrap().feed;
+            feed = store
+                .commit(commit(&feed, vec![add(n)]))
+                .await
+                .unwrap()
+                .feed;
         }
-        store.commit(commit(&feed, vec![edit(1, &"x".repeat(9000)), delete(2)])).await.unwrap();
-        store.subscribe(new(feed.no, &format!("http://{name}/"))).await.unwrap();
+        store
+            .commit(commit(&feed, vec![edit(1, &"x".repeat(9000)), delete(2)]))
+            .await
+            .unwrap();
+        store
+            .subscribe(new(feed.no, &format!("http://{name}/")))
+            .await
+            .unwrap();
         store.take_lease(feed.no, "me", 60).await.unwrap();
     }
     store.close().await.unwrap();
@@ -44,42 +58,70 @@ async fn a_sound_file_is_counted_and_not_touched_and_an_open_one_is_refused() {
     let before = fs::read(&path).unwrap();
     let report = verify(&path).unwrap();
     assert!(report.is_sound(), "{report}");
-    let items = report.kinds.iter().find(|kind| kind.name == "items").unwrap();
+    let items = report
+        .kinds
+        .iter()
+        .find(|kind| kind.name == "items")
+        .unwrap();
     assert_eq!((items.values, items.damaged), (58, 0));
     assert_eq!(fs::read(&path).unwrap(), before);
     let held = reopen(&path).unwrap();
     let refused = verify(&path).unwrap_err();
-    assert!(refused.to_string().contains("is open in another process"), "{refused}");
+    assert!(
+        refused.to_string().contains("is open in another process"),
+        "{refused}"
+    );
     drop(held);
 }
 
 #[tokio::test]
 async fn a_backup_made_while_the_store_goes_on_holds_everything_and_replaces_only_a_backup() {
     let folder = tempfile::tempdir().unwrap();
-    let (path, copy) = (folder.path().join("store.redb"), folder.path().join("copy.redb"));
+    let (path, copy) = (
+        folder.path().join("store.redb"),
+        folder.path().join("copy.redb"),
+    );
     filled(&path).await;
     let store = reopen(&path).unwrap();
     let report = store.back_up(&copy).await.unwrap();
-    assert_eq!((report.damaged, report.bytes), (0, fs::metadata(&copy).unwrap().len()));
+    assert_eq!(
+        (report.damaged, report.bytes),
+        (0, fs::metadata(&copy).unwrap().len())
+    );
     let feed = store.feed(FeedNo(1)).await.unwrap();
     store.commit(commit(&feed, vec![add(77)])).await.unwrap();
     let later = store.back_up(&copy).await.unwrap();
     assert!(later.values > report.values);
     let verified = verify(&copy).unwrap();
     assert!(verified.is_sound(), "{verified}");
-    assert_eq!(verified.kinds.iter().map(|kind| kind.values).sum::<u64>(), later.values);
+    assert_eq!(
+        verified.kinds.iter().map(|kind| kind.values).sum::<u64>(),
+        later.values
+    );
     store.close().await.unwrap();
     assert_eq!(answers(&copy).await.unwrap(), answers(&path).await.unwrap());
     let (other, store) = (folder.path().join("notes.txt"), reopen(&path).unwrap());
     fs::write(&other, b"keep me").unwrap();
-    assert!(store.back_up(&other).await.unwrap_err().to_string().contains("is no backup"));
+    assert!(
+        store
+            .back_up(&other)
+            .await
+            .unwrap_err()
+            .to_string()
+            .contains("is no backup")
+    );
     assert_eq!(fs::read(&other).unwrap(), b"keep me");
     let own = store.back_up(&path).await.unwrap_err();
     assert!(own.to_string().contains("the store itself"), "{own}");
     assert_eq!(
         fs::read_dir(folder.path())
             .unwrap()
-            .filter(|file| file.as_ref().unwrap().file_name().to_string_lossy().ends_with(".backup"))
+            .filter(|file| file
+                .as_ref()
+                .unwrap()
+                .file_name()
+                .to_string_lossy()
+                .ends_with(".backup"))
             .count(),
         0
     );
@@ -95,14 +137,37 @@ async fn answers(path: &Path) -> Result<String, String> {
         Err(error) => errors += &error.to_string(),
     };
     take(store.feeds(None, 9).await.map(|feeds| format!("{feeds:?}")));
-    take(store.feed_names(None, 9).await.map(|names| format!("{names:?}")));
+    take(
+        store
+            .feed_names(None, 9)
+            .await
+            .map(|names| format!("{names:?}")),
+    );
     for feed in [FeedNo(1), FeedNo(2)] {
         for order in [Order::MODIFIED, Order::CREATED] {
-            let query = PageQuery { max: 99, ..all(feed, order) };
-            take(store.page(query).await.map(|page| format!("{:?}{:?}", page.record, page.items)));
+            let query = PageQuery {
+                max: 99,
+                ..all(feed, order)
+            };
+            take(
+                store
+                    .page(query)
+                    .await
+                    .map(|page| format!("{:?}{:?}", page.record, page.items)),
+            );
         }
-        take(store.subscriptions(Some(feed), None, 9).await.map(|all| format!("{all:?}")));
-        take(store.snapshot(feed, Vec::new()).await.map(|known| format!("{known:?}")));
+        take(
+            store
+                .subscriptions(Some(feed), None, 9)
+                .await
+                .map(|all| format!("{all:?}")),
+        );
+        take(
+            store
+                .snapshot(feed, Vec::new())
+                .await
+                .map(|known| format!("{known:?}")),
+        );
         take(store.poll(feed).await.map(|poll| format!("{poll:?}")));
         take(store.lease(feed).await.map(|lease| format!("{lease:?}")));
         take(store.walk(feed).await.map(|walk| format!("{walk:?}")));
@@ -110,22 +175,35 @@ async fn answers(path: &Path) -> Result<String, String> {
     // A change goes through, or is refused; the process does not end.
     if let Ok(feed) = store.feed(FeedNo(1)).await {
         take(
-            store.commit(commit(&feed, vec![add(99)])).await.map(|receipt| format!("{:?}", receipt.stamped)),
+            store
+                .commit(commit(&feed, vec![add(99)]))
+                .await
+                .map(|receipt| format!("{:?}", receipt.stamped)),
         );
     }
     let _ = store.close().await;
-    if errors.is_empty() { Ok(told) } else { Err(errors) }
+    if errors.is_empty() {
+        Ok(told)
+    } else {
+        Err(errors)
+    }
 }
 
 /// Bits that are flipped, spread over the file; `EVERFEED_FLIPS` for more.
 fn flips() -> usize {
-    std::env::var("EVERFEED_FLIPS").ok().and_then(|flips| flips.parse().ok()).unwrap_or(60)
+    std::env::var("EVERFEED_FLIPS")
+        .ok()
+        .and_then(|flips| flips.parse().ok())
+        .unwrap_or(60)
 }
 
 #[tokio::test]
 async fn every_flipped_bit_is_noticed_or_changes_nothing_and_none_ends_the_process() {
     let folder = tempfile::tempdir().unwrap();
-    let (path, flipped) = (folder.path().join("store.redb"), folder.path().join("flipped.redb"));
+    let (path, flipped) = (
+        folder.path().join("store.redb"),
+        folder.path().join("flipped.redb"),
+    );
     filled(&path).await;
     let sound = fs::read(&path).unwrap();
     fs::write(&flipped, &sound).unwrap();
@@ -160,7 +238,10 @@ async fn every_flipped_bit_is_noticed_or_changes_nothing_and_none_ends_the_proce
         "{} bits: {noticed} noticed by verify, {harmless} without effect; serving met {refused}",
         flips()
     );
-    assert!(noticed > 0 && harmless > 0, "{noticed} noticed, {harmless} harmless");
+    assert!(
+        noticed > 0 && harmless > 0,
+        "{noticed} noticed, {harmless} harmless"
+    );
 }
 
 /// Changes a file behind the store's back.
@@ -190,14 +271,23 @@ async fn a_store_of_an_earlier_everfeed_is_sound_where_it_is_served() {
         "memberships",
     ];
     let folder = tempfile::tempdir().unwrap();
-    let (path, older) = (folder.path().join("store.redb"), folder.path().join("older.redb"));
+    let (path, older) = (
+        folder.path().join("store.redb"),
+        folder.path().join("older.redb"),
+    );
     filled(&path).await;
     for missing in later.iter().map(std::slice::from_ref).chain([&later[..]]) {
         fs::copy(&path, &older).unwrap();
         tamper(&older, |tx| {
             for name in missing {
-                let stored = tx.list_tables().unwrap().find(|table| redb::TableHandle::name(table) == *name);
-                assert!(tx.delete_table(stored.unwrap_or_else(|| panic!("no table {name}"))).unwrap());
+                let stored = tx
+                    .list_tables()
+                    .unwrap()
+                    .find(|table| redb::TableHandle::name(table) == *name);
+                assert!(
+                    tx.delete_table(stored.unwrap_or_else(|| panic!("no table {name}")))
+                        .unwrap()
+                );
             }
         });
         let before = fs::read(&older).unwrap();
@@ -214,19 +304,26 @@ async fn a_store_of_an_earlier_everfeed_is_sound_where_it_is_served() {
 #[tokio::test]
 async fn a_store_of_another_schema_is_older_or_newer_and_not_damaged() {
     let folder = tempfile::tempdir().unwrap();
-    let (path, other) = (folder.path().join("store.redb"), folder.path().join("other.redb"));
+    let (path, other) = (
+        folder.path().join("store.redb"),
+        folder.path().join("other.redb"),
+    );
     filled(&path).await;
     let schema = |no: u32| {
         move |tx: &redb::WriteTransaction| {
             let mut meta = tx.open_table(META.definition()).unwrap();
-            meta.insert(BARE_SCHEMA_KEY, no.to_be_bytes().as_slice()).unwrap();
+            meta.insert(BARE_SCHEMA_KEY, no.to_be_bytes().as_slice())
+                .unwrap();
         }
     };
     // As it was before rows had checksums.
     let bare_rows = |tx: &redb::WriteTransaction| {
         assert!(tx.delete_table(IDS.definition()).unwrap());
         let bare = redb::TableDefinition::<&[u8; 14], &[u8; 8]>::new("ids");
-        tx.open_table(bare).unwrap().insert(&[0; 14], &[0; 8]).unwrap();
+        tx.open_table(bare)
+            .unwrap()
+            .insert(&[0; 14], &[0; 8])
+            .unwrap();
     };
     type Change<'a> = &'a dyn Fn(&redb::WriteTransaction);
     let changes: [(Change<'_>, &str); 4] = [
@@ -242,6 +339,9 @@ async fn a_store_of_another_schema_is_older_or_newer_and_not_damaged() {
         let verified = verify(&other).unwrap_err();
         assert!(matches!(verified, StoreError::Schema(_)), "{verified:?}");
         assert_eq!(verified.to_string(), served, "both say the same");
-        assert!(served.contains(told) && !served.contains("damaged"), "{served}");
+        assert!(
+            served.contains(told) && !served.contains("damaged"),
+            "{served}"
+        );
     }
 }

@@ -1,8 +1,9 @@
 //! Lists of stamps by term, packed into chunks that are rows of a table. Pure.
 //!
-//! A chunk is a row of lists, in the order of their terms: the difference to the term before (to that of the chunk's key for the
-//! first), the bytes of the list, and the list: its first stamp, and then the differences. All numbers are of seven bits a byte,
-//! the low ones first, as in LEB128.
+//! A chunk is a row of lists, in the order of their terms: the difference to the term before (to
+//! that of the chunk's key for the first), the bytes of the list, and the list: its first stamp,
+//! and then the differences. All numbers are of seven bits a byte, the low ones first, as in
+//! LEB128.
 
 use crate::{
     feed::{filter::index_terms::IndexTerm, stamp::Stamp},
@@ -27,7 +28,10 @@ pub(super) fn packed(postings: &Postings) -> Vec<Chunk> {
     for (term, stamps) in postings.iter().filter(|(_, stamps)| !stamps.is_empty()) {
         list.clear();
         put_stamps(&mut list, stamps);
-        if chunks.last().is_none_or(|(_, chunk)| chunk.len() + list.len() > CHUNK_BYTES) {
+        if chunks
+            .last()
+            .is_none_or(|(_, chunk)| chunk.len() + list.len() > CHUNK_BYTES)
+        {
             chunks.push((*term, Vec::with_capacity(CHUNK_BYTES)));
             last = *term;
         }
@@ -42,7 +46,11 @@ pub(super) fn packed(postings: &Postings) -> Vec<Chunk> {
 }
 
 /// The stamps of a term in the chunk that begins with `first`; none when it has none there.
-pub(super) fn stamps_of(term: IndexTerm, first: IndexTerm, chunk: &[u8]) -> Result<Vec<Stamp>, StoreError> {
+pub(super) fn stamps_of(
+    term: IndexTerm,
+    first: IndexTerm,
+    chunk: &[u8],
+) -> Result<Vec<Stamp>, StoreError> {
     for row in lists(first, chunk) {
         let (found, list) = row?;
         if found == term {
@@ -56,7 +64,11 @@ pub(super) fn stamps_of(term: IndexTerm, first: IndexTerm, chunk: &[u8]) -> Resu
 }
 
 /// The chunk without a stamp; `None` when it does not hold it.
-pub(super) fn without(gone: Stamp, first: IndexTerm, chunk: &[u8]) -> Result<Option<Vec<Chunk>>, StoreError> {
+pub(super) fn without(
+    gone: Stamp,
+    first: IndexTerm,
+    chunk: &[u8],
+) -> Result<Option<Vec<Chunk>>, StoreError> {
     let mut postings = Postings::new();
     let mut was_there = false;
     for row in lists(first, chunk) {
@@ -112,7 +124,9 @@ pub(super) fn stamps(mut list: &[u8]) -> Result<Vec<Stamp>, StoreError> {
     let mut stamps = Vec::new();
     let mut last = 0_u64;
     while !list.is_empty() {
-        last = take(&mut list).and_then(|more| last.checked_add(more)).ok_or_else(cut_short)?;
+        last = take(&mut list)
+            .and_then(|more| last.checked_add(more))
+            .ok_or_else(cut_short)?;
         stamps.push(Stamp::from_micros(last));
     }
     Ok(stamps)
@@ -157,7 +171,11 @@ mod tests {
     fn postings() -> impl Strategy<Value = Postings> {
         let stamps = prop::collection::btree_set(any::<u64>(), 1..40);
         let listed = |stamps: BTreeSet<u64>| stamps.into_iter().map(Stamp::from_micros).collect();
-        prop::collection::btree_map(any::<u32>().prop_map(IndexTerm), stamps.prop_map(listed), 0..400)
+        prop::collection::btree_map(
+            any::<u32>().prop_map(IndexTerm),
+            stamps.prop_map(listed),
+            0..400,
+        )
     }
 
     proptest! {

@@ -3,11 +3,21 @@
 use super::*;
 
 fn element(ns: &str, prefix: &str, name: &str) -> Element {
-    Element { ns: ns.into(), prefix: prefix.into(), name: name.into(), ..Element::default() }
+    Element {
+        ns: ns.into(),
+        prefix: prefix.into(),
+        name: name.into(),
+        ..Element::default()
+    }
 }
 
 fn attribute(ns: &str, prefix: &str, name: &str) -> Attribute {
-    Attribute { ns: ns.into(), prefix: prefix.into(), name: name.into(), value: "v".into() }
+    Attribute {
+        ns: ns.into(),
+        prefix: prefix.into(),
+        name: name.into(),
+        value: "v".into(),
+    }
 }
 
 fn check(element: &Element, expect: &str) {
@@ -36,12 +46,16 @@ fn a_declaration_ends_with_its_element() {
     let mut outer = element("urn:atom", "", "a");
     let inner = element("urn:m", "m", "b");
     outer.children = vec![Node::Element(inner.clone()), Node::Element(inner)];
-    check(&outer, r#"<a><m:b xmlns:m="urn:m"/><m:b xmlns:m="urn:m"/></a>"#);
+    check(
+        &outer,
+        r#"<a><m:b xmlns:m="urn:m"/><m:b xmlns:m="urn:m"/></a>"#,
+    );
 }
 
 #[test]
 fn empty_elements_of_xhtml_read_the_same_as_html() {
-    let nodes = ["p", "a", "script", "br", "source"].map(|name| Node::Element(element(XHTML, "h", name)));
+    let nodes =
+        ["p", "a", "script", "br", "source"].map(|name| Node::Element(element(XHTML, "h", name)));
     let mut out = String::new();
     write_nodes(&mut out, &nodes, &[("", XHTML)]);
     assert_eq!(out, "<p></p><a></a><script></script><br/><source/>");
@@ -51,7 +65,10 @@ fn empty_elements_of_xhtml_read_the_same_as_html() {
 fn a_prefix_that_is_taken_or_no_name_is_replaced() {
     check(&element("urn:m", "", "a"), r#"<a xmlns="urn:m"/>"#);
     for prefix in ["fo", "xmlfoo", "1 x\"", "é"] {
-        check(&element("urn:m", prefix, "a"), r#"<ns1:a xmlns:ns1="urn:m"/>"#);
+        check(
+            &element("urn:m", prefix, "a"),
+            r#"<ns1:a xmlns:ns1="urn:m"/>"#,
+        );
     }
 }
 
@@ -68,14 +85,20 @@ fn attributes_are_written_once_and_never_in_the_default_namespace() {
         attribute(XMLNS, "xmlns", "x"),
         attribute("", "", "on load"),
     ];
-    check(&inner, r#"<a xmlns:atom="urn:atom" atom:b="v" c="v" xml:lang="v"/>"#);
+    check(
+        &inner,
+        r#"<a xmlns:atom="urn:atom" atom:b="v" c="v" xml:lang="v"/>"#,
+    );
 }
 
 #[test]
 fn tags_that_a_parser_might_refuse_are_dropped_and_what_is_inside_stays() {
     let check_refused = |ns: &str, name: &str| {
         let mut refused = element(ns, "m", name);
-        refused.children = vec![Node::Text("x".into()), Node::Element(element("urn:atom", "", "b"))];
+        refused.children = vec![
+            Node::Text("x".into()),
+            Node::Element(element("urn:atom", "", "b")),
+        ];
         assert!(!can_be_written(&refused), "{name:?} in {ns:?}");
         check(&refused, "x<b/>");
     };
@@ -99,7 +122,13 @@ fn tags_that_a_parser_might_refuse_are_dropped_and_what_is_inside_stays() {
     ] {
         check_refused(ns, "a");
     }
-    for ns in ["DAV:", "http://x:80/%41?a=b#c", "http://purl.org/dc/terms/", "tag:x,2005:y", "relative"] {
+    for ns in [
+        "DAV:",
+        "http://x:80/%41?a=b#c",
+        "http://purl.org/dc/terms/",
+        "tag:x,2005:y",
+        "relative",
+    ] {
         check(&element(ns, "m", "a"), &format!("<m:a xmlns:m=\"{ns}\"/>"));
     }
 }
@@ -120,14 +149,20 @@ fn depth_has_an_end() {
 #[test]
 fn hostile_prefixes_take_linear_time_and_declarations_have_an_end() {
     let crowded = |level: usize| {
-        let attributes =
-            (0..ATTRIBUTES_MAX).map(|n| attribute(&format!("urn:{level}:{n}"), &format!("ns{n}"), "b"));
-        Element { attributes: attributes.collect(), ..element("urn:m", "ns1", "a") }
+        let attributes = (0..ATTRIBUTES_MAX)
+            .map(|n| attribute(&format!("urn:{level}:{n}"), &format!("ns{n}"), "b"));
+        Element {
+            attributes: attributes.collect(),
+            ..element("urn:m", "ns1", "a")
+        }
     };
     let mut deep = crowded(0);
     deep.children = vec![Node::Element(crowded(1)); 200];
     for level in 2..100 {
-        deep = Element { children: vec![Node::Element(deep)], ..crowded(level) };
+        deep = Element {
+            children: vec![Node::Element(deep)],
+            ..crowded(level)
+        };
     }
     let mut out = String::new();
     write_element(&mut out, &deep, &[]);
