@@ -19,6 +19,7 @@ pub mod store;
 pub mod acme;
 
 pub mod catalog;
+pub mod edge;
 pub mod readers;
 
 pub mod hub;

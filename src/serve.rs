@@ -1,20 +1,19 @@
-//! The HTTP side that consumers see: listening, routing, pulling, long polling; not what a page
+//! The feed server: routing, pulling, long polling; not the connections (`edge`), nor what a page
 //! holds.
 
-use crate::{readers, secret::AdminToken};
+use crate::{
+    edge::{listen_address::ListenAddresses, tls::TlsSettings},
+    readers,
+    secret::AdminToken,
+};
 use ipnet::IpNet;
-use listen_address::ListenAddresses;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
-use tls::TlsSettings;
 use url::Url;
 
 pub mod accept;
 mod admission;
 mod answer_memory;
-pub mod body;
-pub mod client_address;
-mod connection;
 pub mod context;
 mod delta;
 pub mod discovery;
@@ -22,13 +21,8 @@ mod event_stream;
 pub mod feed_range;
 pub mod first_seen;
 pub mod fresh_looks;
-mod heads;
-pub mod https_redirect;
 pub mod hub_forms;
 mod legacy;
-pub mod listen;
-pub mod listen_address;
-pub mod listener;
 pub mod long_poll;
 mod look_ahead;
 pub mod mount;
@@ -37,17 +31,12 @@ pub mod own_mounts;
 mod page_links;
 mod pings;
 mod private_site;
-mod proxy_header;
 pub mod pull;
 pub mod refusal;
-pub mod request_body;
 pub mod router;
 mod site_pages;
-pub mod socket;
 pub mod stack;
-pub mod tls;
 mod trackers;
-mod unread;
 mod validators;
 mod waiter_places;
 mod xml_rpc;

@@ -3,6 +3,7 @@
 
 use crate::content::{NAMESPACE, added};
 use anyhow::Result;
+use everfeed::edge::{client_address::WayTrust, listen};
 use everfeed::{
     catalog::{Catalog, CatalogSnapshot, FeedSettings, ReadGate, RegisteredFeed},
     clock::{Clock, System},
@@ -15,9 +16,8 @@ use everfeed::{
     readers::{self, Readers},
     render::Site,
     serve::{
-        client_address::WayTrust, context::ServeContext, first_seen::FirstSeen,
-        hub_forms::HubService, listen, long_poll::Waiters, own_mounts::own_mounts, router::Router,
-        stack,
+        context::ServeContext, first_seen::FirstSeen, hub_forms::HubService, long_poll::Waiters,
+        own_mounts::own_mounts, router::Router, stack,
     },
     store::{
         Commit, Receipt, Store,

@@ -3,12 +3,12 @@
 
 use crate::{
     acme::CertificateKeeper,
-    serve::{
-        self,
+    edge::{
         listener::Listener,
         socket::listen_tcp,
         tls::{Certificate, CurrentCertificate},
     },
+    serve,
 };
 use anyhow::Context as _;
 use std::net::{Ipv4Addr, SocketAddr};

@@ -19,6 +19,10 @@ use crate::{
     catalog::{Catalog, CatalogSnapshot, ReadGate, RegisteredFeed, SiteFeeds, SiteSettings, Sites},
     clock::Clock,
     config::Config,
+    edge::{
+        body::{MountService, Response, ServeBody, Streamed},
+        client_address::{OverTls, PeerAddress, WayTrust, client_address, is_trusted, may_be_many},
+    },
     feed::schedule::Policy,
     hub::{self, Hub, OwnPlaces},
     ingest::{Context, FeedSpec, Poller, Upstream},
@@ -28,8 +32,6 @@ use crate::{
     readers::{self, Readers},
     render::Site,
     serve::{
-        body::{MountService, Response, ServeBody, Streamed},
-        client_address::{OverTls, PeerAddress, WayTrust, client_address, is_trusted, may_be_many},
         context::ServeContext,
         first_seen::FirstSeen,
         fresh_looks::FreshLooks,

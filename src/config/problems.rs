@@ -6,11 +6,11 @@ use crate::{
         FeedSettings, GroupSettings, NamedFeeds, ServePlain, SiteFeeds, SiteSettings,
         settings::{FEED_GROUPS_MAX, GROUP_MEMBERS_MAX, GROUPS_MAX, MEMBERS_WANTED},
     },
-    serve::{
-        self,
+    edge::{
         listen_address::ListenAddress,
         tls::{Certificate, TlsSettings},
     },
+    serve,
     setting::{RefusedSetting, at_least_one},
 };
 use everfeed_adapters::platforms::Platforms;

@@ -4,8 +4,9 @@ use super::Config;
 use crate::{
     acme::AcmeSettings,
     catalog::{FeedSettings, SiteSettings},
+    edge::listen_address::ListenAddress,
     layers::is_near,
-    serve::{self, listen_address::ListenAddress},
+    serve,
 };
 use std::net::{IpAddr, SocketAddr};
 use url::{Host, Url};

@@ -1,24 +1,12 @@
 //! Content negotiation: the representation and the coding that a consumer prefers (RFC 9110 section
 //! 12.5).
 
+use crate::edge::fields::list_value;
 use crate::{
     readers::Coding,
     render::{Audience, Negotiation, Representation, event_stream, jsonp},
 };
-use http::{HeaderMap, HeaderName, header::ACCEPT, request::Parts};
-use std::borrow::Cow;
-
-/// The value of a header that is a list: its lines joined, as they mean the same (RFC 9110 section
-/// 5.3). Lines that are no text are left out; `None` when none is left.
-pub(super) fn joined<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<Cow<'a, str>> {
-    let lines = headers
-        .get_all(name)
-        .iter()
-        .filter_map(|line| line.to_str().ok());
-    lines
-        .map(Cow::Borrowed)
-        .reduce(|all, line| Cow::Owned(format!("{all}, {line}")))
-}
+use http::{header::ACCEPT, request::Parts};
 
 /// Degree to which a media range names a type: the most specific range decides its quality (RFC
 /// 9110 section 12.5.1).
@@ -130,7 +118,7 @@ pub fn prefers_json(accept: Option<&str>) -> bool {
 /// True where a stream of events is named, and preferred to all else that is named: a consumer that
 /// also takes a document would wait for its end.
 pub(super) fn wants_events(request: &Parts) -> bool {
-    let accept = joined(&request.headers, &ACCEPT);
+    let accept = list_value(&request.headers, &ACCEPT);
     let ranges = media_ranges(accept.as_deref().unwrap_or_default());
     let (events, others): (Vec<_>, Vec<_>) = ranges
         .iter()

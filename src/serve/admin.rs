@@ -2,13 +2,13 @@
 //! Not for consumers.
 
 use super::{
-    body::{self, Response},
     feed_range::FeedRange,
     validators::{AnswerValidators, tag_of},
 };
 use crate::{
     auth::commands::{AccountAnswer, AccountCommand},
     catalog::RegistrationProgress,
+    edge::body::{self, Response},
     telemetry::{Metrics, exposition},
 };
 use futures_util::future::BoxFuture;

@@ -1,16 +1,14 @@
 //! Admission: who sends a request, and whether the sender may have what it asks for; decided before
 //! anything of the answer is made. Not the answer.
 
-use super::{
-    answer_memory::Repeatable,
-    body::Response,
-    client_address::{OverTls, PeerAddress, client_address, is_trusted},
-    context::ServeContext,
-    refusal::Refusal,
-};
+use super::{answer_memory::Repeatable, context::ServeContext, refusal::Refusal};
 use crate::{
     auth::{AuthVerdict, Credentials, Principal},
     catalog::{CatalogSnapshot, shown_to},
+    edge::{
+        body::Response,
+        client_address::{OverTls, PeerAddress, client_address, is_trusted},
+    },
     feed::{filter::Filter, record::FeedNo},
     render::{Endpoint, Site},
     secret::Secret,

@@ -1,8 +1,10 @@
 //! The memory of answers: the heads of those that everybody gets who asks the same, each with the
 //! way to its body; not how they are made, nor when they end to be right.
 
-use super::body::{self, Response};
-use crate::layers::CDN_LOOP;
+use crate::{
+    edge::body::{self, Response},
+    layers::CDN_LOOP,
+};
 use bytes::Bytes;
 use futures_util::future::{BoxFuture, Either};
 use http::{

@@ -1,11 +1,10 @@
 //! The things that answers to pulls are made from.
 
-use super::{
-    client_address::WayTrust, first_seen::FirstSeen, long_poll::Waiters, refusal::Refusal,
-};
+use super::{first_seen::FirstSeen, long_poll::Waiters, refusal::Refusal};
 use crate::{
     catalog::{ReadGate, Sites},
     clock::Clock,
+    edge::client_address::WayTrust,
     feed::{record::FeedNo, stamp::Stamp},
     readers::Readers,
     store::Store,

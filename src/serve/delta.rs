@@ -2,6 +2,7 @@
 //! since which state? Not which items those are.
 
 use super::accept::{self, CODINGS, coding_tag};
+use crate::edge::fields::list_value;
 use crate::feed::{record::Head, stamp::Stamp};
 use http::{HeaderMap, HeaderName, header::IF_NONE_MATCH};
 
@@ -10,7 +11,7 @@ const A_IM: HeaderName = HeaderName::from_static("a-im");
 
 /// True where the consumer takes changed items alone.
 pub(super) fn is_wanted(headers: &HeaderMap) -> bool {
-    let accepted = accept::joined(headers, &A_IM);
+    let accepted = list_value(headers, &A_IM);
     let takes = |part: &str| {
         let (name, quality) = accept::weighted(part);
         name == "feed" && quality > 0
@@ -31,7 +32,7 @@ pub(super) struct DeltaBase {
 /// later state than ours, say nothing. `tail` is what the tags of the view have in common behind
 /// state and revision.
 pub(super) fn base(headers: &HeaderMap, tail: &str, head: Head) -> Option<DeltaBase> {
-    let known = accept::joined(headers, &IF_NONE_MATCH)?;
+    let known = list_value(headers, &IF_NONE_MATCH)?;
     let based = |tag: &str| {
         Some(DeltaBase {
             last_t: state(tag, tail)?,

@@ -3,16 +3,17 @@
 use super::{
     accept,
     admission::Caller,
-    body::{self, Response},
     context::ServeContext,
     feed_range::{FEEDS_DEFAULT, FeedRange},
     long_poll, pull,
     refusal::Refusal,
     validators::{AnswerValidators, tag_of},
 };
+use crate::edge::fields::list_value;
 use crate::{
     auth::Principal,
     catalog::{RegisteredFeed, is_open_to, shown_to},
+    edge::body::{self, Response},
     feed::{
         filter::Filter,
         record::{FeedNo, FeedRecord},
@@ -320,7 +321,7 @@ async fn validated(
         request.uri
     );
     let since = context.first_seen.of(&name, &body, now).await;
-    let coding = accept::coding(accept::joined(&request.headers, &ACCEPT_ENCODING).as_deref());
+    let coding = accept::coding(list_value(&request.headers, &ACCEPT_ENCODING).as_deref());
     let validators = AnswerValidators {
         etag: tag_of(&body, &accept::coding_tag(coding)),
         modified: (since.secs() < now.secs()).then(|| since.secs()),
@@ -367,7 +368,7 @@ impl AnswerForm {
                 Ok(Self::Script(name))
             };
         }
-        let accept = accept::joined(&request.headers, &ACCEPT);
+        let accept = list_value(&request.headers, &ACCEPT);
         Ok(if accept::wants_html(accept.as_deref()) {
             Self::Page
         } else {

@@ -2,13 +2,10 @@
 //! reader leaves, may not read any more, or the server stops; not what an event says.
 
 use super::{
-    admission::Caller,
-    body::{self, Response, ServeBody, Streamed},
-    context::ServeContext,
-    refusal::Refusal,
-    waiter_places::WaiterPlace,
+    admission::Caller, context::ServeContext, refusal::Refusal, waiter_places::WaiterPlace,
 };
 use crate::{
+    edge::body::{self, Response, ServeBody, Streamed},
     feed::{order::Axis, record::FeedNo, view::View},
     readers::{Pages, ReadRequest, Rendered},
     render::{Query, event_stream},

@@ -1,11 +1,11 @@
 //! The hub behind the forms of its requests, which are read here; not what the hub makes of them.
 
 use super::{
-    body::{self, Response, ServeBody},
     context::ServeContext,
     mount::Handler,
     refusal::{self, Refusal},
 };
+use crate::edge::body::{self, Response, ServeBody};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::{Method, Request, StatusCode, request::Parts};

@@ -4,7 +4,6 @@
 
 use super::{
     accept,
-    body::{self, MountService, Response, ServeBody},
     context::ServeContext,
     event_stream,
     fresh_looks::{FreshLooks, fresh_secs},
@@ -15,8 +14,10 @@ use super::{
     trackers::without_trackers,
     validators::if_unchanged,
 };
+use crate::edge::fields::list_value;
 use crate::{
     catalog::{RegisteredFeed, ServePlain},
+    edge::body::{self, MountService, Response, ServeBody},
     feed::filter::Filter,
     readers::{Coding, PlainDocument},
     render::{Endpoint, LegacyLinks, Query, Representation, link_header},
@@ -64,7 +65,7 @@ impl LegacyRequest {
         if is_preflight || matches!(request.method, Method::GET | Method::HEAD) {
             let is_smart = || {
                 let prefers_json =
-                    || accept::prefers_json(accept::joined(&request.headers, &ACCEPT).as_deref());
+                    || accept::prefers_json(list_value(&request.headers, &ACCEPT).as_deref());
                 // What a page of another origin will accept is not in its preflight.
                 is_preflight || prefers_json() || accept::wants_events(request)
             };
@@ -312,7 +313,7 @@ impl PlainLegacy {
 /// the reader has it (T-1, T-2).
 async fn plain(request: &Parts, document: &PlainDocument) -> (Response, Coding) {
     let mut response = Response::default();
-    let coding = accept::coding(accept::joined(&request.headers, &ACCEPT_ENCODING).as_deref());
+    let coding = accept::coding(list_value(&request.headers, &ACCEPT_ENCODING).as_deref());
     let etag = etag(document, coding);
     if is_fresh(&request.headers, document, &etag) {
         *response.status_mut() = StatusCode::NOT_MODIFIED;
@@ -359,7 +360,7 @@ fn etag(document: &PlainDocument, coding: Coding) -> String {
 /// True while the reader's copy is the one that we would send. `If-None-Match` goes before
 /// `If-Modified-Since`, which means a copy only by the publisher's own date.
 fn is_fresh(headers: &HeaderMap, document: &PlainDocument, etag: &str) -> bool {
-    if let Some(known) = accept::joined(headers, &IF_NONE_MATCH) {
+    if let Some(known) = list_value(headers, &IF_NONE_MATCH) {
         return accept::names_tag(&known, etag);
     }
     let since = headers

@@ -1,6 +1,6 @@
 //! The beginning of a body on its way, looked at before the rest has come; not what is looked for.
 
-use super::body::ServeBody;
+use crate::edge::body::ServeBody;
 use bytes::{Bytes, BytesMut};
 use futures_util::{StreamExt as _, stream};
 use http_body::Frame;

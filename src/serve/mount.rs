@@ -1,11 +1,8 @@
 //! Mounts: services that answer side by side, each for the requests that it takes; not what they
 //! answer.
 
-use super::{
-    body::{MountService, Response, ServeBody},
-    own_layers,
-    refusal::Refusal,
-};
+use super::{own_layers, refusal::Refusal};
+use crate::edge::body::{MountService, Response, ServeBody};
 use http::{HeaderValue, Method, Request, request::Parts};
 use std::{convert::Infallible, fmt};
 use tower::{Service, util::BoxCloneSyncService};

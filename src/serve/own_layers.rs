@@ -1,7 +1,7 @@
 //! The tower layers around each mount of our own paths, outermost first; not those around all
 //! mounts.
 
-use super::body::{self, MountService, Response, ServeBody};
+use crate::edge::body::{self, MountService, Response, ServeBody};
 use futures_util::future::BoxFuture;
 use http::{HeaderName, HeaderValue, Method, Request, StatusCode, header};
 use http_body_util::BodyExt;

@@ -3,7 +3,6 @@
 
 use super::{
     accept,
-    body::{MountService, Response, ServeBody},
     context::ServeContext,
     discovery, event_stream,
     fresh_looks::FreshLooks,
@@ -16,7 +15,10 @@ use super::{
     site_pages::site_pages,
     validators::if_unchanged,
 };
-use crate::render::Endpoint;
+use crate::{
+    edge::body::{MountService, Response, ServeBody},
+    render::Endpoint,
+};
 use http::{Method, request::Parts};
 use std::sync::Arc;
 

@@ -2,13 +2,13 @@
 //! and what else of an answer changes with them; not where in a page they go.
 
 use super::{
-    accept::joined,
-    body::Response,
     context::ServeContext,
     look_ahead::{joined as joined_body, look_ahead},
 };
+use crate::edge::fields::list_value;
 use crate::{
     catalog::RegisteredFeed,
+    edge::body::Response,
     render::page_links::{HeadPlace, page_links},
 };
 use bytes::Bytes;
@@ -91,7 +91,8 @@ impl ServeContext {
         let links = page_links(self.readers.site(), &feeds);
         let mark = format!("-{:08x}", crc32fast::hash(links.as_bytes()));
         // A browser that opens a page says so; what else it asks for may come packed.
-        if joined(&request.headers, &ACCEPT).is_some_and(|accept| accept.contains("text/html")) {
+        if list_value(&request.headers, &ACCEPT).is_some_and(|accept| accept.contains("text/html"))
+        {
             request.headers.remove(ACCEPT_ENCODING);
         }
         let has_copy = take_off_marks(&mut request.headers, &mark);
@@ -188,7 +189,7 @@ impl PageLinks {
 
 /// Makes entity tags of pages with links those that the origin knows; true when there was one.
 fn take_off_marks(headers: &mut HeaderMap, mark: &str) -> bool {
-    let Some(known) = joined(headers, &IF_NONE_MATCH).map(|known| known.into_owned()) else {
+    let Some(known) = list_value(headers, &IF_NONE_MATCH).map(|known| known.into_owned()) else {
         return false;
     };
     let end = format!("{mark}\"");
@@ -212,7 +213,7 @@ fn is_page(response: &Response) -> bool {
     let is_coded = headers
         .get(CONTENT_ENCODING)
         .is_some_and(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity"));
-    let cache = joined(headers, &CACHE_CONTROL)
+    let cache = list_value(headers, &CACHE_CONTROL)
         .unwrap_or_default()
         .to_ascii_lowercase();
     // A file that is saved is the publisher's own (RFC 6266 section 4.2).

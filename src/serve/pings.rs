@@ -3,7 +3,6 @@
 //! a hint (LEGACY C-3).
 
 use super::{
-    body::{self, MountService, Response, ServeBody},
     context::ServeContext,
     hub_forms::{HubService, read_form},
     look_ahead::{joined, look_ahead},
@@ -11,7 +10,10 @@ use super::{
     refusal::Refusal,
     xml_rpc::{BadXmlRpc, XmlRpcCall, fault_answer, ping_answer},
 };
-use crate::catalog::RegisteredFeed;
+use crate::{
+    catalog::RegisteredFeed,
+    edge::body::{self, MountService, Response, ServeBody},
+};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::{

@@ -4,13 +4,13 @@
 
 use super::{
     accept,
-    body::Response,
     context::ServeContext,
     look_ahead::{LOOK_BYTES_MAX, joined, look_ahead_within},
     refusal::Refusal,
     trackers::without_trackers,
 };
-use crate::readers::Coding;
+use crate::edge::fields::list_value;
+use crate::{edge::body::Response, readers::Coding};
 use everfeed_adapters::{begins_feed, begins_script_with_feed, is_feed};
 use flate2::read::MultiGzDecoder;
 use http::{
@@ -282,7 +282,7 @@ fn take_out_other_addresses(headers: &mut HeaderMap, is_read: bool) {
 /// that.
 fn look_into(headers: &mut HeaderMap) {
     if headers.contains_key(ACCEPT_ENCODING) {
-        let codings = accept::joined(headers, &ACCEPT_ENCODING).unwrap_or_default();
+        let codings = list_value(headers, &ACCEPT_ENCODING).unwrap_or_default();
         let token = if accept::takes_coding(&codings, Coding::Gzip) {
             "gzip"
         } else {

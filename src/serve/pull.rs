@@ -2,15 +2,12 @@
 //! the readers.
 
 use super::{
-    accept,
-    admission::Caller,
-    body::{self, Response},
-    context::ServeContext,
-    delta,
-    refusal::Refusal,
+    accept, admission::Caller, context::ServeContext, delta, refusal::Refusal,
     validators::AnswerValidators,
 };
+use crate::edge::fields::list_value;
 use crate::{
+    edge::body::{self, Response},
     feed::{cursor::Toc, filter::Filter, record::Head, stamp::Stamp, view::View},
     readers::{self, Coding, ReadError, ReadRequest, Rendered},
     render::{self, ArchivePlace, ClassicQuery, PositionPlace, Query, Representation},
@@ -46,7 +43,7 @@ pub(super) async fn smart(
     let mut query = Query::parse(request.uri.query().unwrap_or_default())?;
     query.callback = script_for(query.callback, caller)?;
     let feed = context.feed(name)?;
-    let accept = accept::joined(&request.headers, &ACCEPT);
+    let accept = list_value(&request.headers, &ACCEPT);
     let chosen =
         named.or_else(|| accept::representation(accept.as_deref(), query.callback.is_some()));
     let representation = chosen.ok_or_else(Refusal::unacceptable)?;
@@ -439,7 +436,7 @@ impl PullAnswer<'_> {
             crc32fast::hash(&body.body),
             body.body.len()
         );
-        let known = accept::joined(&self.request.headers, &IF_NONE_MATCH);
+        let known = list_value(&self.request.headers, &IF_NONE_MATCH);
         let mut response = if known.is_some_and(|known| accept::names_tag(&known, &etag)) {
             let mut response = Response::default();
             *response.status_mut() = StatusCode::NOT_MODIFIED;
@@ -560,7 +557,7 @@ impl PullAnswer<'_> {
 
     /// The coding that the consumer prefers.
     fn coding(&self) -> Coding {
-        accept::coding(accept::joined(&self.request.headers, &ACCEPT_ENCODING).as_deref())
+        accept::coding(list_value(&self.request.headers, &ACCEPT_ENCODING).as_deref())
     }
 
     /// A checksum of what a document shows of our configuration: after a change of it, no copy is

@@ -1,12 +1,11 @@
 //! From refusals to responses, in one place: what the consumer is told, and what only the log is.
 
-use super::{
-    accept,
-    body::{self, Response},
-};
+use super::accept;
+use crate::edge::fields::list_value;
 use crate::{
     auth::challenge::challenges,
     catalog::RegistrationProgress,
+    edge::body::{self, Response},
     feed::position::BadPosition,
     readers::ReadError,
     render::{Audience, BadQuery, Negotiation, Representation, urls::asks_for_script},
@@ -307,7 +306,7 @@ pub(super) fn told(request: &Parts, mut answer: http::Response<Bytes>) -> http::
 /// True for a request that asks for JSON, by what it accepts or by the end of its path; never for a
 /// script, which could not read it (D-12).
 fn wants_problem(request: &Parts) -> bool {
-    let accept = accept::joined(&request.headers, &ACCEPT);
+    let accept = list_value(&request.headers, &ACCEPT);
     let suffix = request
         .uri
         .path()

@@ -1,15 +1,12 @@
 //! The router: from a request to the mount that takes it, before any of its body is read; while the
 //! start is under way there are no mounts: requests wait for them a little, and then it says so.
 
-use super::{
-    accept,
-    body::{MountService, Response, ServeBody, Streamed},
-    event_stream,
-    mount::Mount,
-    own_layers,
-    refusal::Refusal,
+use super::{accept, event_stream, mount::Mount, own_layers, refusal::Refusal};
+use crate::{
+    catalog::RegistrationProgress,
+    edge::body::{MountService, Response, ServeBody, Streamed},
+    layers::OwnMark,
 };
-use crate::{catalog::RegistrationProgress, layers::OwnMark};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::{Request, request::Parts};

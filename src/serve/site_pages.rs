@@ -1,12 +1,11 @@
 //! The pages of a site, on their way to its origin: whatever would make one of our users known to
 //! the old server stays here; not how requests are passed on.
 
-use super::{
-    body::{MountService, Response, ServeBody},
-    context::ServeContext,
-    refusal::Refusal,
+use super::{context::ServeContext, refusal::Refusal};
+use crate::{
+    auth::AuthVerdict,
+    edge::body::{MountService, Response, ServeBody},
 };
-use crate::auth::AuthVerdict;
 use futures_util::future::BoxFuture;
 use http::{Request, request::Parts};
 use http_body::Body as _;

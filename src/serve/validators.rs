@@ -1,7 +1,9 @@
 //! The validators of an answer: its tag and its date, and the comparison with those of a copy (RFC
 //! 9110 section 13); not what they are made of.
 
-use super::{accept, body::Response, refusal::Refusal};
+use super::{accept, refusal::Refusal};
+use crate::edge::body::Response;
+use crate::edge::fields::list_value;
 use http::{
     HeaderMap, HeaderName, HeaderValue, Method, StatusCode,
     header::{
@@ -34,7 +36,7 @@ impl AnswerValidators {
     /// True while the consumer's copy is the one that we would send. `If-None-Match` goes before
     /// `If-Modified-Since`.
     pub(super) fn are_fresh(&self, request: &HeaderMap) -> bool {
-        if let Some(known) = accept::joined(request, &IF_NONE_MATCH) {
+        if let Some(known) = list_value(request, &IF_NONE_MATCH) {
             return accept::names_tag(&known, &self.etag);
         }
         match (date(request, &IF_MODIFIED_SINCE), self.modified) {
@@ -69,7 +71,7 @@ pub(super) fn if_unchanged(request: &Parts, answer: Response) -> Result<Response
 }
 
 fn is_asked_state(asked: &HeaderMap, had: &HeaderMap) -> bool {
-    if let Some(tags) = accept::joined(asked, &IF_MATCH) {
+    if let Some(tags) = list_value(asked, &IF_MATCH) {
         // A weak tag equals none here, not even itself.
         let own = had
             .get(ETAG)

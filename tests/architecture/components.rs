@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Every component of `src/`, and the components that it may name besides itself and the
 /// foundations.
-/// `adapters <- feed <- {render, store, notify} <- {catalog, readers}
+/// `adapters <- feed <- {render, store, notify} <- {catalog, readers, edge}
 /// <- {ingest, serve, proxy, hub, xmpp} <- app <- cli`.
 const COMPONENTS: &[(&str, &[&str])] = &[
     ("adapters", &[]),
@@ -32,11 +32,12 @@ const COMPONENTS: &[(&str, &[&str])] = &[
         &["adapters", "feed", "store", "notify", "catalog", "layers"],
     ),
     // `acme` for the certificate that it shows, and for the answers to the authority that gives it.
+    ("edge", &["layers", "acme"]),
     (
         "serve",
         &[
             "adapters", "feed", "render", "store", "notify", "catalog", "readers", "layers",
-            "auth", "acme",
+            "auth", "edge",
         ],
     ),
     (
@@ -62,14 +63,14 @@ const COMPONENTS: &[(&str, &[&str])] = &[
         "config",
         &[
             "adapters", "feed", "store", "catalog", "readers", "layers", "auth", "acme", "ingest",
-            "serve", "proxy", "hub", "xmpp",
+            "edge", "serve", "proxy", "hub", "xmpp",
         ],
     ),
     (
         "app",
         &[
             "adapters", "feed", "render", "store", "notify", "catalog", "readers", "layers",
-            "auth", "acme", "ingest", "serve", "proxy", "hub", "xmpp", "config",
+            "auth", "acme", "ingest", "edge", "serve", "proxy", "hub", "xmpp", "config",
         ],
     ),
     // `render` for the words of a title: `probe` shows them as the outputs do.

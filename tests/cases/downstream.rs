@@ -7,15 +7,15 @@ use crate::{
     document::{Document, atom, rss},
 };
 use bytes::Bytes;
+use everfeed::edge::client_address::WayTrust;
 use everfeed::{
     catalog::{Catalog, CatalogSnapshot, FeedSettings, ReadGate, RegisteredFeed},
     clock::Clock,
     readers::{Config, Readers},
     render::Site,
     serve::{
-        client_address::WayTrust, context::ServeContext, first_seen::FirstSeen,
-        hub_forms::HubService, long_poll::Waiters, own_mounts::own_mounts, router::Router,
-        stack::stack,
+        context::ServeContext, first_seen::FirstSeen, hub_forms::HubService, long_poll::Waiters,
+        own_mounts::own_mounts, router::Router, stack::stack,
     },
     telemetry::Metrics,
 };

@@ -5,7 +5,7 @@
 //! request names another site in `Origin` or `Sec-Fetch-Site`, or in `Host` where a name was made
 //! to lead here.
 
-use crate::serve::body::{self, Response};
+use crate::edge::body::{self, Response};
 use crate::{layers::OwnMark, secret::AdminToken};
 use futures_util::future::{BoxFuture, FutureExt as _, ready};
 use http::{

@@ -9,8 +9,8 @@ use crate::{
         AccessSettings, Accounts,
         testing::{ALICE, ALICE_URL, BOB, accounts, accounts_with_another_password, basic},
     },
+    edge::client_address::{OverTls, PeerAddress},
     readers::testing::add,
-    serve::client_address::{OverTls, PeerAddress},
     telemetry::testing::Logged,
 };
 use bytes::Bytes;

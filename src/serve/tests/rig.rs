@@ -3,14 +3,14 @@
 use crate::{
     auth::{AccessSettings, Accounts, Principal, testing::authenticator},
     catalog::{Catalog, CatalogSnapshot, FeedSettings, ReadGate, RegisteredFeed},
+    edge::{body::ServeBody, client_address::WayTrust},
     readers::{
         Config,
         testing::{NAME, ReaderRig},
     },
     serve::{
-        body::ServeBody, client_address::WayTrust, context::ServeContext, first_seen::FirstSeen,
-        hub_forms::HubService, long_poll::Waiters, own_mounts::own_mounts, router::Router,
-        stack::stack,
+        context::ServeContext, first_seen::FirstSeen, hub_forms::HubService, long_poll::Waiters,
+        own_mounts::own_mounts, router::Router, stack::stack,
     },
     store::traits::CatalogStore as _,
     telemetry::Metrics,

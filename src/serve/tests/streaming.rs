@@ -10,12 +10,13 @@ use crate::{
         testing::{ALICE, accounts},
     },
     catalog::RegistrationProgress,
+    edge::client_address::PeerAddress,
     feed::{
         order::Order,
         reconcile::{Change, Put, PutKind},
     },
     readers::testing::{add, delete, edit, id, revive},
-    serve::{client_address::PeerAddress, router::Router, stack::stack},
+    serve::{router::Router, stack::stack},
     telemetry::Metrics,
 };
 use bytes::Bytes;

@@ -338,7 +338,7 @@ async fn talk<S, B>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::serve::{
+    use crate::edge::{
         body::{self, Response},
         unread::CountedBody,
     };

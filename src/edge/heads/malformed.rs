@@ -6,7 +6,7 @@ use thiserror::Error;
 
 /// A fault in the head or in the framing of a request of HTTP/1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub(in crate::serve) enum MalformedRequest {
+pub(in crate::edge) enum MalformedRequest {
     #[error("this port speaks HTTP, not TLS: use http://")]
     Tls,
     #[error("a request line is METHOD TARGET HTTP/1.1, with one space between them")]
@@ -96,7 +96,7 @@ pub(in crate::serve) enum MalformedRequest {
 
 impl MalformedRequest {
     /// Status of the answer.
-    pub(in crate::serve) fn status(self) -> StatusCode {
+    pub(in crate::edge) fn status(self) -> StatusCode {
         match self {
             Self::Slow => StatusCode::REQUEST_TIMEOUT,
             Self::LongRequestLine => StatusCode::URI_TOO_LONG,

@@ -403,7 +403,7 @@ fn closing<B>(mut answer: CountedAnswer<B>, version: Version) -> CountedAnswer<B
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::serve::body::{self, Response};
+    use crate::edge::body::{self, Response};
     use http_body_util::BodyExt as _;
     use tokio::{
         io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream},

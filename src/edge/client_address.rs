@@ -1,7 +1,7 @@
 //! The address of the client behind a request: its peer, or whom a trusted proxy names; and which
 //! ways are trusted. Not what a client may do.
 
-use super::accept::joined;
+use super::fields::list_value;
 use crate::layers::OwnMark;
 use http::{Extensions, HeaderMap, HeaderName};
 use ipnet::IpNet;
@@ -45,7 +45,7 @@ pub fn client_address(
     let PeerAddress(peer) = extensions.get()?;
     let mut client = peer.to_canonical();
     let forwarded =
-        joined(headers, &HeaderName::from_static("x-forwarded-for")).unwrap_or_default();
+        list_value(headers, &HeaderName::from_static("x-forwarded-for")).unwrap_or_default();
     let mut named = forwarded
         .rsplit(',')
         .map(|part| part.trim().parse::<IpAddr>());

@@ -293,7 +293,7 @@ impl Drop for CountedBytes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::serve::body::whole;
+    use crate::edge::body::whole;
     use http_body_util::BodyExt as _;
 
     #[tokio::test(start_paused = true)]
@@ -327,7 +327,7 @@ mod tests {
     async fn what_a_connection_did_not_take_counts_no_more_when_it_ends() {
         let unread = Unread::new();
         let mut body =
-            CountedBody::<crate::serve::body::ServeBody>::whole(Bytes::from("abc"), unread.clone());
+            CountedBody::<crate::edge::body::ServeBody>::whole(Bytes::from("abc"), unread.clone());
         let bytes = body.frame().await.unwrap().unwrap().into_data().unwrap();
         assert!(body.frame().await.is_none());
         assert_eq!(unread.bytes.load(Ordering::Relaxed), 3);

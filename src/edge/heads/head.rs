@@ -71,7 +71,7 @@ pub(super) fn check_head(line: &[u8], headers: &[u8]) -> Result<CheckedHead, Mal
 
 /// Checks a head that HTTP/2 brought, by the same rules: an origin gets it as one of HTTP/1. Pieces
 /// of a cookie are one line there (RFC 9113 section 8.2.3).
-pub(in crate::serve) fn check_decoded<B>(request: &Request<B>) -> Result<(), MalformedRequest> {
+pub(in crate::edge) fn check_decoded<B>(request: &Request<B>) -> Result<(), MalformedRequest> {
     let (uri, headers) = (request.uri(), request.headers());
     let target = uri.path_and_query().map_or("", |target| target.as_str());
     if target.len() > REQUEST_LINE_BYTES_MAX {

@@ -41,7 +41,7 @@ const IN_ITS_PLACE: &[u8] = b"GET * HTTP/1.1\r\nhost: refused.invalid\r\nconnect
 /// The side of a gate that the service of its connection sees: it counts the requests and says when
 /// they are answered.
 #[derive(Debug, Default)]
-pub(in crate::serve) struct GateHandle {
+pub(in crate::edge) struct GateHandle {
     begun: AtomicU64,
     answered: AtomicU64,
     is_opaque: AtomicBool,
@@ -52,12 +52,12 @@ pub(in crate::serve) struct GateHandle {
 impl GateHandle {
     /// Number of the request that the service has just received. The library hands them on in their
     /// order.
-    pub(in crate::serve) fn begin(&self) -> u64 {
+    pub(in crate::edge) fn begin(&self) -> u64 {
         self.begun.fetch_add(1, Ordering::AcqRel) + 1
     }
 
     /// The fault of a request, as far as its bytes have come.
-    pub(in crate::serve) fn fault(&self, request: u64) -> Option<MalformedRequest> {
+    pub(in crate::edge) fn fault(&self, request: u64) -> Option<MalformedRequest> {
         self.refused
             .get()
             .filter(|(refused, _)| *refused == request)
@@ -65,7 +65,7 @@ impl GateHandle {
     }
 
     /// A request is answered; with 101 the bytes behind it are no HTTP any more.
-    pub(in crate::serve) fn answered(&self, request: u64, is_opaque: bool) {
+    pub(in crate::edge) fn answered(&self, request: u64, is_opaque: bool) {
         self.is_opaque.fetch_or(is_opaque, Ordering::AcqRel);
         self.answered.fetch_max(request, Ordering::AcqRel);
         self.waiting.wake();
@@ -73,7 +73,7 @@ impl GateHandle {
 }
 
 /// A stream whose requests are checked while they are read.
-pub(in crate::serve) struct RequestGate<I> {
+pub(in crate::edge) struct RequestGate<I> {
     inner: Pin<Box<I>>,
     handle: Arc<GateHandle>,
     frames: RequestFrames,
@@ -101,7 +101,7 @@ enum End {
 
 impl<I: AsyncRead + AsyncWrite> RequestGate<I> {
     /// A gate before a stream. What is kept is dropped with it.
-    pub(in crate::serve) fn new(inner: I, kept: Box<dyn Send>) -> Self {
+    pub(in crate::edge) fn new(inner: I, kept: Box<dyn Send>) -> Self {
         Self {
             inner: Box::pin(inner),
             handle: Arc::default(),
@@ -117,13 +117,13 @@ impl<I: AsyncRead + AsyncWrite> RequestGate<I> {
     }
 
     /// The side that the service sees.
-    pub(in crate::serve) fn handle(&self) -> Arc<GateHandle> {
+    pub(in crate::edge) fn handle(&self) -> Arc<GateHandle> {
         self.handle.clone()
     }
 
     /// True for a peer that begins as HTTP/2 does (RFC 9113 section 3.4). Reads as much as that
     /// takes, and hands on nothing yet.
-    pub(in crate::serve) async fn begins_as_http2(&mut self) -> Result<bool> {
+    pub(in crate::edge) async fn begins_as_http2(&mut self) -> Result<bool> {
         poll_fn(|cx| {
             loop {
                 let known = self.held.len().min(PREFACE.len());
