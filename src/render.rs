@@ -31,6 +31,7 @@ pub mod html;
 
 mod web_page;
 
+mod channel;
 mod generator;
 mod identity;
 mod namespaces;

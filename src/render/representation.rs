@@ -8,8 +8,6 @@ use super::{
 };
 use crate::feed::{item::Item, record::FeedRecord};
 
-mod channel;
-
 mod extension;
 
 mod json;

@@ -1,10 +1,10 @@
 //! Atom 1.0, for Smart Feed consumers with `fo:` and `at:` elements, for ordinary readers without;
 //! not what an item may look like in other formats.
 
-use super::channel;
 use crate::{
     feed::{item::Item, record::FeedRecord, stamp::Stamp},
     render::{
+        channel,
         document::{Alternate, Audience, Document, ItemPlace},
         generator::GENERATOR,
         identity, namespaces as ns, target,

@@ -1,8 +1,7 @@
 //! Elements of other vocabularies as JSON: iTunes and whatever else a channel or an entry says of
 //! itself; not the fields that JSON has names for.
 
-use super::channel;
-use crate::render::{foreign, namespaces as ns};
+use crate::render::{channel, foreign, namespaces as ns};
 use everfeed_adapters::{Attribute, Element, Entry, Metadata, Node};
 use serde::Serialize;
 use std::{borrow::Cow, collections::BTreeMap};

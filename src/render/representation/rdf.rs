@@ -3,7 +3,7 @@
 //! of a page are properties, and elements of other vocabularies come along where they hold words
 //! alone.
 
-use super::{channel as own, rhythm};
+use super::rhythm;
 use crate::{
     feed::{
         item::{Content, Item, Reason},
@@ -11,6 +11,7 @@ use crate::{
         stamp::Stamp,
     },
     render::{
+        channel as own,
         document::{Audience, Document, ItemPlace},
         foreign, identity, namespaces as ns, target,
         text::{self, body_html, html, plain, visible},

@@ -2,7 +2,7 @@
 //! for Smart Feed consumers both, by the `fo:` and `at:` elements of the Atom form. A
 //! tombstone is no item there: readers that know nothing of it show nothing.
 
-use super::{channel as own, rhythm};
+use super::rhythm;
 use crate::{
     feed::{
         item::{Content, Item, Reason},
@@ -10,6 +10,7 @@ use crate::{
         stamp::Stamp,
     },
     render::{
+        channel as own,
         document::{Audience, Document, ItemPlace},
         foreign,
         generator::GENERATOR,

@@ -2,7 +2,7 @@
 //! say something false of a document of ours. The writers of the syntaxes say where the rest of the
 //! metadata stands.
 
-use crate::render::{foreign, namespaces as ns};
+use super::{foreign, namespaces as ns};
 use everfeed_adapters::{Element, Link, Metadata, Node};
 use std::collections::HashSet;
 
