@@ -35,6 +35,7 @@ mod channel;
 mod generator;
 mod identity;
 mod namespaces;
+mod post;
 mod text;
 mod values;
 mod xml;

@@ -2,7 +2,7 @@
 
 use super::{
     document::Document,
-    text::{plain, visible},
+    text::{ShownText, plain},
 };
 use crate::feed::{item::is_absolute_iri, record::FeedRecord};
 use everfeed_adapters::Text;
@@ -31,8 +31,8 @@ pub(super) fn document_iri(document: &Document<'_>) -> String {
 
 /// The title as upstream has it, else the host it comes from.
 pub(super) fn title(feed: &FeedRecord) -> Cow<'_, Text> {
-    match visible(feed.metadata.title.as_ref()) {
-        Some(title) => Cow::Borrowed(title),
+    match ShownText::of(feed.metadata.title.as_ref()) {
+        Some(title) => Cow::Borrowed(title.marked()),
         None => Cow::Owned(Text::plain(host(feed))),
     }
 }

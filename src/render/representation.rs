@@ -3,10 +3,14 @@
 //! URLs are spelt.
 
 use super::{
+    channel::ShownChannel,
     document::{Audience, Document, ItemPlace},
+    post::ShownItem,
     web_page::POSTS_POLICY,
 };
 use crate::feed::{item::Item, record::FeedRecord};
+
+mod shared_elements;
 
 mod extension;
 
@@ -111,8 +115,8 @@ pub enum PositionPlace {
     Headers,
 }
 
-/// A writer of one item; `None` for an item that the audience is not shown.
-type WriteItem = fn(&Item, &FeedRecord, Audience, ItemPlace) -> Option<Vec<u8>>;
+/// A writer of one item.
+type WriteItem = fn(ShownItem<'_>, ShownChannel<'_>, Audience, ItemPlace) -> Option<Vec<u8>>;
 
 const BOTH: &[Audience] = &[Audience::Full, Audience::Classic];
 const FULL: &[Audience] = &[Audience::Full];
@@ -517,7 +521,8 @@ impl Representation {
     /// tombstone in a form without tombstones. In Atom a tombstone is two elements, one after the
     /// other.
     pub fn item(self, item: &Item, feed: &FeedRecord, place: ItemPlace) -> Option<Vec<u8>> {
-        (self.syntax.row().item)(item, feed, self.audience, place)
+        let item = ShownItem::of(item, self.audience)?;
+        (self.syntax.row().item)(item, ShownChannel::of(feed), self.audience, place)
     }
 }
 

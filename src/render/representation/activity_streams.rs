@@ -13,8 +13,11 @@ use crate::{
         record::FeedRecord,
     },
     render::{
+        channel::ShownChannel,
         document::{Audience, Document, ItemPlace},
-        identity, target,
+        identity,
+        post::ShownItem,
+        target,
         text::{self, body_html, html, plain, visible},
         values,
     },
@@ -49,11 +52,12 @@ pub(super) fn document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
 
 /// Writes one item: the activity of a page, which needs nothing around it.
 pub(super) fn lone_item(
-    item: &Item,
-    feed: &FeedRecord,
+    item: ShownItem<'_>,
+    channel: ShownChannel<'_>,
     _: Audience,
     _: ItemPlace,
 ) -> Option<Vec<u8>> {
+    let (item, feed) = (item.item(), channel.feed);
     let service = Actor::service(feed);
     let activity = Activity::of(item, feed, &service);
     Some(json::item_bytes(&activity))
@@ -366,7 +370,7 @@ impl<'a> Object<'a> {
                 .as_ref()
                 .and_then(|image| picture(&image.url)),
             icon: metadata.icon.as_deref().and_then(picture),
-            extensions: extension::of_channel(metadata),
+            extensions: extension::of_channel(ShownChannel::of(feed)),
             ..Self::default()
         }
     }

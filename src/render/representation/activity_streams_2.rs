@@ -12,8 +12,11 @@ use crate::{
         record::FeedRecord,
     },
     render::{
+        channel::ShownChannel,
         document::{Audience, Document, ItemPlace},
-        identity, target,
+        identity,
+        post::ShownItem,
+        target,
         text::{self, body_html, html, visible},
         values,
     },
@@ -58,12 +61,15 @@ pub(super) fn document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
 
 /// Writes one item: the activity that it is in a page, whose context it needs.
 pub(super) fn lone_item(
-    item: &Item,
-    feed: &FeedRecord,
+    item: ShownItem<'_>,
+    channel: ShownChannel<'_>,
     _: Audience,
     _: ItemPlace,
 ) -> Option<Vec<u8>> {
-    Some(json::item_bytes(&ItemActivity::of(item, feed)))
+    Some(json::item_bytes(&ItemActivity::of(
+        item.item(),
+        channel.feed,
+    )))
 }
 
 #[derive(Serialize)]

@@ -1,8 +1,11 @@
 //! Elements of other vocabularies as JSON: iTunes and whatever else a channel or an entry says of
 //! itself; not the fields that JSON has names for.
 
-use crate::render::{channel, foreign, namespaces as ns};
-use everfeed_adapters::{Attribute, Element, Entry, Metadata, Node};
+use crate::render::{
+    channel::{self, ShownChannel},
+    foreign, namespaces as ns,
+};
+use everfeed_adapters::{Attribute, Element, Entry, Node};
 use serde::Serialize;
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -25,10 +28,10 @@ pub(super) struct Extension<'a> {
 }
 
 /// The elements of a channel that Atom and RSS repeat, within the same limit.
-pub(super) fn of_channel(metadata: &Metadata) -> Vec<Extension<'_>> {
+pub(super) fn of_channel(channel: ShownChannel<'_>) -> Vec<Extension<'_>> {
     let mut left = channel::MARKUP_BYTES_MAX;
     let mut extensions = Vec::new();
-    for extension in channel::foreign_elements(metadata, |_| false).filter_map(shown) {
+    for extension in channel.foreign_elements(|_| false).filter_map(shown) {
         let bytes = serde_json::to_vec(&extension).map_or(usize::MAX, |json| json.len());
         if let Some(rest) = left.checked_sub(bytes) {
             left = rest;

@@ -8,8 +8,10 @@ use crate::{
         record::FeedRecord,
     },
     render::{
+        channel::ShownChannel,
         document::{ArchiveLinks, Audience, Document, ItemPlace},
         identity,
+        post::ShownItem,
         target::{self, web},
         text::{self, body_html, html, plain, visible},
         values,
@@ -102,13 +104,13 @@ fn pages(page: &mut Xml, document: &Document<'_>, audience: Audience) {
 
 /// Writes one item. It stands in the `main` of a page.
 pub(super) fn lone_item(
-    item: &Item,
-    _: &FeedRecord,
+    item: ShownItem<'_>,
+    _: ShownChannel<'_>,
     audience: Audience,
     _: ItemPlace,
 ) -> Option<Vec<u8>> {
     let mut page = Xml::fragment(3, &[]);
-    self::item(&mut page, item, audience);
+    self::item(&mut page, item.item(), audience);
     page.finish_fragment()
 }
 

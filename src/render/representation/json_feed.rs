@@ -13,8 +13,11 @@ use crate::{
         record::FeedRecord,
     },
     render::{
+        channel::ShownChannel,
         document::{Audience, Document, ItemPlace},
-        identity, target,
+        identity,
+        post::ShownItem,
+        target,
         text::{self, body_html, html, plain, visible},
         values,
     },
@@ -37,11 +40,12 @@ pub(super) fn document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
 
 /// Writes one item; of a tombstone what stands of it in the extension of the page.
 pub(super) fn lone_item(
-    item: &Item,
-    _: &FeedRecord,
+    item: ShownItem<'_>,
+    _: ShownChannel<'_>,
     audience: Audience,
     _: ItemPlace,
 ) -> Option<Vec<u8>> {
+    let item = item.item();
     match &item.content {
         Content::Live(entry) => Some(json::item_bytes(&JsonFeedItem::of(item, entry, audience))),
         Content::Gone { .. } if audience == Audience::Full => {
@@ -299,7 +303,7 @@ impl<'a> PageExtension<'a> {
                 .collect(),
             tags: metadata.categories.iter().map(JsonTag::of).collect(),
             rights: visible(metadata.rights.as_ref()).map(plain),
-            extensions: extension::of_channel(metadata),
+            extensions: extension::of_channel(ShownChannel::of(document.feed())),
         }
     }
 }

@@ -3,9 +3,10 @@
 //! syntax.
 
 use super::activity_streams::{Activity, Actor, CollectionPosition, Object, position};
-use crate::{
-    feed::{item::Item, record::FeedRecord},
-    render::document::{Audience, Document, ItemPlace},
+use crate::render::{
+    channel::ShownChannel,
+    document::{Audience, Document, ItemPlace},
+    post::ShownItem,
 };
 use serde::Serialize;
 
@@ -26,11 +27,12 @@ pub(super) fn document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
 
 /// Writes one item: the line that it has in a page, without its end.
 pub(super) fn lone_item(
-    item: &Item,
-    feed: &FeedRecord,
+    item: ShownItem<'_>,
+    channel: ShownChannel<'_>,
     _: Audience,
     _: ItemPlace,
 ) -> Option<Vec<u8>> {
+    let (item, feed) = (item.item(), channel.feed);
     Some(super::json::item_bytes(&Activity::of(
         item,
         feed,

@@ -13,7 +13,9 @@ use crate::{
         record::FeedRecord,
     },
     render::{
+        channel::ShownChannel,
         document::{Audience, Document, ItemPlace},
+        post::ShownItem,
         target,
         text::{body_html, html, is_break, plain, visible},
         values,
@@ -69,13 +71,23 @@ pub(super) fn tsv_document(document: &Document<'_>, _: Audience) -> Vec<u8> {
 }
 
 /// Writes the row of one item as CSV.
-pub(super) fn csv_item(item: &Item, _: &FeedRecord, _: Audience, _: ItemPlace) -> Option<Vec<u8>> {
-    Some(Separator::Comma.row(item))
+pub(super) fn csv_item(
+    item: ShownItem<'_>,
+    _: ShownChannel<'_>,
+    _: Audience,
+    _: ItemPlace,
+) -> Option<Vec<u8>> {
+    Some(Separator::Comma.row(item.item()))
 }
 
 /// Writes the row of one item as TSV.
-pub(super) fn tsv_item(item: &Item, _: &FeedRecord, _: Audience, _: ItemPlace) -> Option<Vec<u8>> {
-    Some(Separator::Tab.row(item))
+pub(super) fn tsv_item(
+    item: ShownItem<'_>,
+    _: ShownChannel<'_>,
+    _: Audience,
+    _: ItemPlace,
+) -> Option<Vec<u8>> {
+    Some(Separator::Tab.row(item.item()))
 }
 
 impl Separator {
