@@ -277,7 +277,7 @@ impl Syntax {
                         audiences: FULL,
                         is_pushed: false,
                         write: json_lines::document,
-                        item: json_lines::lone_item,
+                        item: activity_streams::lone_item,
                     }
                 }
             }
