@@ -110,7 +110,7 @@ fn without_unread(html: &str) -> Cow<'_, str> {
 }
 
 /// The text as HTML: for formats whose texts are HTML.
-pub(super) fn html(text: &Text) -> Cow<'_, str> {
+fn html(text: &Text) -> Cow<'_, str> {
     match text.kind {
         TextKind::Plain if text.value.contains(['<', '&', '>']) => Cow::Owned(
             text.value
@@ -156,16 +156,6 @@ impl<'a> ShownText<'a> {
     pub(super) fn marked(self) -> &'a Text {
         self.0
     }
-}
-
-/// Content as HTML, when it can be read in place.
-pub(super) fn body_html(body: &Body) -> Option<Cow<'_, str>> {
-    ShownText::in_place(body).map(ShownText::html)
-}
-
-/// The text, unless nobody could see it.
-pub(super) fn visible(text: Option<&Text>) -> Option<&Text> {
-    ShownText::of(text).map(ShownText::marked)
 }
 
 /// True for the tab and for everything that one reader or another takes for the end of a line

@@ -68,7 +68,7 @@ impl<'a> ShownPerson<'a> {
 }
 
 /// `.+@.+` (RFC 4287 section 3.2.3), and nothing that would not be one address.
-pub(super) fn is_email(text: &str) -> bool {
+fn is_email(text: &str) -> bool {
     let odd = |c: char| c.is_whitespace() || c.is_control() || "<>()\",".contains(c);
     text.split_once('@')
         .is_some_and(|(local, host)| !local.is_empty() && !host.is_empty())
@@ -125,10 +125,14 @@ impl<'a> ShownLink<'a> {
     }
 
     /// A link of ours.
-    pub(super) fn own(rel: &'a str, media_type: Option<&'a str>, href: &'a str) -> Self {
+    pub(super) fn own(
+        rel: &'a str,
+        media_type: Option<&'a str>,
+        href: impl Into<Cow<'a, str>>,
+    ) -> Self {
         Self {
             rel,
-            href: Cow::Borrowed(href),
+            href: href.into(),
             media_type,
             hreflang: None,
             title: None,
@@ -267,14 +271,4 @@ pub(super) fn length(text: Option<&str>) -> Option<&str> {
     let digits =
         |text: &&str| (1..=20).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
     text.map(str::trim).filter(digits)
-}
-
-/// The name of a person, or what may stand for it.
-pub(super) fn person_name(person: &Person) -> Option<&str> {
-    ShownPerson::of(person).map(|person| person.name)
-}
-
-/// A value of `lang` in HTML: a tag, or nothing where it was said that there is no language.
-pub(super) fn language_attribute(text: &str) -> Option<&str> {
-    language(text).or_else(|| text.is_empty().then_some(""))
 }

@@ -81,10 +81,7 @@ fn activity(
     let modified = item.modified.rfc3339();
     // No item's key holds a line feed, so no item has this IRI.
     let version = format!("{}\n{}", item.id, item.modified);
-    json.put(
-        "id",
-        item::uuid_iri(&channel.feed.ids.namespace, &version),
-    );
+    json.put("id", item::uuid_iri(&channel.feed.ids.namespace, &version));
     let kind = match shown {
         ShownItem::Tombstone(_) => "Delete",
         ShownItem::Post(_) if item.modified == item.created => "Create",

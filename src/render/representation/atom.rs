@@ -142,14 +142,8 @@ fn links(xml: &mut Xml, document: &Document<'_>, channel: ShownChannel<'_>, audi
     if let Some(page) = page.filter(|_| !is_page_last && !has_untyped) {
         // newsboat takes the last alternate, whatever its type. Two of one type must not be (RFC
         // 4287 section 4.1.1).
-        link(
-            xml,
-            "link",
-            &ShownLink {
-                media_type: None,
-                ..page
-            },
-        );
+        let again = ShownLink::own("alternate", None, page.href).titled(page.title);
+        link(xml, "link", &again);
     }
 }
 
@@ -158,15 +152,10 @@ const HTML: &str = "text/html";
 /// The page that a person would call the alternate of a feed: of its site, else ours. It is the
 /// first alternate, which most readers show as the website.
 fn feed_page<'d>(document: &Document<'d>, channel: ShownChannel<'d>) -> Option<ShownLink<'d>> {
-    let alternate = |href, title| ShownLink::own("alternate", Some(HTML), href).titled(title);
     if let Some(site) = channel.page() {
-        let href = site.href;
-        return Some(ShownLink {
-            href,
-            ..alternate("", site.title)
-        });
+        return Some(ShownLink::own("alternate", Some(HTML), site.href).titled(site.title));
     }
     let mut others = document.links.alternates.iter();
     let own = others.find(|other| other.media_type == HTML)?;
-    Some(alternate(&own.href, Some(&own.title)))
+    Some(ShownLink::own("alternate", Some(HTML), &own.href).titled(Some(&own.title)))
 }

@@ -136,7 +136,10 @@ fn texts(json: &mut JsonObject<'_>, post: ShownPost<'_>) {
         Some(text) if text.marked().kind != TextKind::Plain => {
             json.put("content_html", text.html());
         }
-        text => json.put("content_text", text.map_or("", |text| text.marked().value.as_str())),
+        text => json.put(
+            "content_text",
+            text.map_or("", |text| text.marked().value.as_str()),
+        ),
     }
     if post.content().is_some() {
         json.put_some("summary", post.summary().map(ShownText::words));
@@ -147,7 +150,10 @@ fn texts(json: &mut JsonObject<'_>, post: ShownPost<'_>) {
 fn attachment(json: &mut JsonObject<'_>, file: &ShownFile<'_>) {
     let media_type = file.media_type();
     json.put("url", &file.href);
-    json.put("mime_type", media_type.unwrap_or("application/octet-stream"));
+    json.put(
+        "mime_type",
+        media_type.unwrap_or("application/octet-stream"),
+    );
     json.put_some("title", file.title());
     json.put_some("size_in_bytes", file.bytes());
 }

@@ -110,18 +110,10 @@ fn channel(xml: &mut Xml, document: &Document<'_>, audience: Audience) {
     xml.leaf_some("atom:icon", channel.further_icon());
     for further in channel.links(&HashSet::from(["text/html", MEDIA_TYPE])) {
         // A link that RSS has no element for.
-        if let Some(shown) = ShownLink::of(further) {
-            let rel = further.rel.trim();
-            let length = None;
-            link(
-                xml,
-                "atom:link",
-                &ShownLink {
-                    rel,
-                    length,
-                    ..shown
-                },
-            );
+        if let Some(mut shown) = ShownLink::of(further) {
+            shown.rel = further.rel.trim();
+            shown.length = None;
+            link(xml, "atom:link", &shown);
         }
     }
     channel.elements(xml, is_of_channel, declared(audience));

@@ -24,8 +24,7 @@ pub(super) fn link(xml: &mut Xml, element: &str, link: &ShownLink<'_>) {
     xml.empty(element, &attributes);
 }
 
-/// The links of a document to itself, its hub, its archives and the next page; then its mark when it
-/// is an archive, which has no next page.
+/// The links of a document to itself, its hub, its archives and the next page.
 pub(super) fn own_links(
     xml: &mut Xml,
     element: &str,

@@ -129,7 +129,7 @@ fn links(xml: &mut Xml, post: ShownPost<'_>) -> bool {
     for file in post.enclosures().filter(|file| !file.is_illustration()) {
         let enclosure = ShownLink {
             length: file.length(),
-            ..ShownLink::own("enclosure", file.media_type(), &file.href)
+            ..ShownLink::own("enclosure", file.media_type(), &*file.href)
         };
         link(xml, "link", &enclosure.titled(file.title()));
     }
@@ -137,7 +137,7 @@ fn links(xml: &mut Xml, post: ShownPost<'_>) -> bool {
         && let Some(href) = post.comments()
     {
         // RFC 4685 section 4.
-        let replies = ShownLink::own("replies", Some("text/html"), &href);
+        let replies = ShownLink::own("replies", Some("text/html"), href);
         link(xml, "link", &replies);
     }
     has_alternate
@@ -265,7 +265,7 @@ fn origin(xml: &mut Xml, source: ShownSource<'_>, audience: Audience) {
     let title = ShownText::of(told.title.as_ref());
     if id.is_none() && title.is_none() {
         if let Some(url) = source.url() {
-            link(xml, "link", &ShownLink::own("via", None, &url));
+            link(xml, "link", &ShownLink::own("via", None, url));
         }
         return;
     }
