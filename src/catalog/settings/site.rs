@@ -280,6 +280,17 @@ impl SiteSettings {
         }
     }
 
+    /// True for a key of a feed whose value is that of the site: what is wrong with it is told of the
+    /// site.
+    pub fn lends(&self, key: &str, feed: &FeedSettings) -> bool {
+        match key.split('.').next() {
+            Some("poll") => feed.poll == self.poll,
+            Some("deletions") => feed.deletions == self.deletions,
+            Some("keep") => feed.keep == self.keep,
+            _ => false,
+        }
+    }
+
     /// Adds the feeds at paths of the site of this number to others; a feed that is polled at the
     /// same URL is the site's, with its own name and settings, unless it is that of another site:
     /// one server may have several, by their hosts.
