@@ -12,6 +12,7 @@ use crate::feed::{
     item_cap::shortened,
     keep_limits::KeepLimits,
     moment::Moment,
+    part_caps::differing,
     reconcile::{Change, Delete, Evidence, Put, PutKind, WindowState},
     record::{FeedRecord, GAPS_MAX, Gap, WindowFigures},
     stamp::Stamp,
@@ -164,7 +165,9 @@ impl PlannedCommit {
         if let Some(entry) = &short {
             tracing::warn!(
                 feed.name = %feed.name, item.id = %put.id, item.iri = logged_url(&put.iri),
-                "An item of `{}` is kept without parts that are too long: more than {bytes_max} bytes (keep.item_bytes_max)", feed.name
+                "An item of `{}` is kept without all of its {}: parts that are too long are cut or left out, and what exceeds {bytes_max} bytes in all (keep.item_bytes_max)",
+                feed.name,
+                differing(&put.entry, entry).join(", ")
             );
             debug_assert!(
                 shortened(entry, bytes_max).is_none(),
