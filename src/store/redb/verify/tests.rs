@@ -6,12 +6,15 @@ use crate::store::{
         rig::{NAMESPACE, add, all, commit, delete, edit, open},
         subscriptions::new,
     },
-    redb::Redb,
+    redb::{
+        Redb,
+        tables::{TableEdit as _, subscription_key},
+    },
 };
 use crate::{
     clock::Manual,
     feed::{order::Order, page::PageQuery, record::FeedNo},
-    store::conformance::rig::START,
+    store::{SubscriptionNo, conformance::rig::START},
 };
 use std::{fs, sync::Arc};
 
@@ -325,12 +328,19 @@ async fn a_store_of_another_schema_is_older_or_newer_and_not_damaged() {
             .insert(&[0; 14], &[0; 8])
             .unwrap();
     };
+    let first_subscription = |tx: &redb::WriteTransaction| {
+        tx.edit(SUBSCRIPTIONS)
+            .unwrap()
+            .insert(&subscription_key(SubscriptionNo(9)), &[1, 0x80])
+            .unwrap();
+    };
     type Change<'a> = &'a dyn Fn(&redb::WriteTransaction);
-    let changes: [(Change<'_>, &str); 4] = [
+    let changes: [(Change<'_>, &str); 5] = [
         (&schema(0), "an older everfeed"),
         (&schema(2), "a newer everfeed"),
         (&schema(u32::MAX), "a newer everfeed"),
         (&bare_rows, "an older everfeed"),
+        (&first_subscription, "its subscriptions are of version 1"),
     ];
     for (change, told) in changes {
         fs::copy(&path, &other).unwrap();
