@@ -3,7 +3,6 @@
 
 use super::{
     forgotten, groups,
-    leases::lease,
     planned::write_planned,
     rows, salvage,
     tables::{
@@ -22,7 +21,6 @@ use crate::{
     },
     store::{
         Commit, HostPause, Receipt, StoreError,
-        leases::check_epoch,
         plan,
         stored::{decode, encode},
     },
@@ -34,7 +32,6 @@ pub(super) fn commit(writing: &mut Writing<'_>, commit: &Commit) -> Result<Recei
     let feed = commit.basis.feed;
     let record = rows::record(writing.look(), feed)?;
     writing.check_clock()?;
-    check_epoch(lease(writing.look(), feed)?.as_ref(), commit.basis.epoch)?;
     salvage::mend_removed(writing, commit)?;
     let mut plan = plan::plan(
         record,

@@ -1,6 +1,6 @@
 use super::*;
 use crate::store::{
-    CatalogStore as _, Feeds as _, Leases as _, Polls as _, Subscriptions as _, Upkeep as _,
+    CatalogStore as _, Feeds as _, Polls as _, Subscriptions as _, Upkeep as _,
     Walks as _,
     conformance::{
         rig::{NAMESPACE, add, all, commit, delete, edit, open},
@@ -41,7 +41,6 @@ async fn filled(path: &Path) {
             .subscribe(new(feed.no, &format!("http://{name}/")))
             .await
             .unwrap();
-        store.take_lease(feed.no, "me", 60).await.unwrap();
     }
     store.close().await.unwrap();
     // Without it most of the file would be pages that were once in use.
@@ -172,7 +171,6 @@ async fn answers(path: &Path) -> Result<String, String> {
                 .map(|known| format!("{known:?}")),
         );
         take(store.poll(feed).await.map(|poll| format!("{poll:?}")));
-        take(store.lease(feed).await.map(|lease| format!("{lease:?}")));
         take(store.walk(feed).await.map(|walk| format!("{walk:?}")));
     }
     // A change goes through, or is refused; the process does not end.
