@@ -68,8 +68,8 @@ pub use subscriptions::{Subscription, Subscriptions};
 /// The traits of a store, for callers of a store of a known type.
 pub mod traits {
     pub use super::{
-        AccountStore, CatalogStore, Feeds, Groups, Polls, SiteStore, Store, Subscriptions,
-        Upkeep, Walks, Watched,
+        AccountStore, CatalogStore, Feeds, Groups, Polls, SiteStore, Store, Subscriptions, Upkeep,
+        Walks, Watched,
     };
 }
 
@@ -107,7 +107,7 @@ impl<T> Store for T where
         + Walks
         + Subscriptions
         + AccountStore
-            + Upkeep
+        + Upkeep
         + Watched
         + 'static
 {

@@ -2,10 +2,9 @@
 //! outlives the process.
 
 use super::{
-    BackupReport, CatalogStore, Commit, Feeds, FoundFeeds, GroupStep, Groups, HostPause,
-    Outlined, Polls, Receipt, SiteStore, Snapshot, StoreCounts, StoreError, StoreFuture,
-    Subscription, SubscriptionNo, Subscriptions, Upkeep, Walks, WantedGroup, Watched, Witnessed,
-    check_namespace,
+    BackupReport, CatalogStore, Commit, Feeds, FoundFeeds, GroupStep, Groups, HostPause, Outlined,
+    Polls, Receipt, SiteStore, Snapshot, StoreCounts, StoreError, StoreFuture, Subscription,
+    SubscriptionNo, Subscriptions, Upkeep, Walks, WantedGroup, Watched, Witnessed, check_namespace,
     clock_guard::ClockGuard,
     paging, plan,
     subscriptions::{Acknowledged, Attempts, NewSubscription, Progress},

@@ -2,10 +2,9 @@
 //! [`tables`], not here.
 
 use super::{
-    AccountStore, BackupReport, CatalogStore, Commit, Feeds, FoundFeeds, GroupStep,
-    Groups, HostPause, Outlined, Polls, Receipt, SiteStore, Snapshot, StoreCounts,
-    StoreError, StoreFuture, Subscription, SubscriptionNo, Subscriptions, Upkeep, Walks,
-    WantedGroup, Watched, Witnessed,
+    AccountStore, BackupReport, CatalogStore, Commit, Feeds, FoundFeeds, GroupStep, Groups,
+    HostPause, Outlined, Polls, Receipt, SiteStore, Snapshot, StoreCounts, StoreError, StoreFuture,
+    Subscription, SubscriptionNo, Subscriptions, Upkeep, Walks, WantedGroup, Watched, Witnessed,
     condition::{FileFigures, StoreCondition},
     stored::item::decode_item,
     subscriptions::{Acknowledged, Attempts, NewSubscription, Progress},
@@ -79,7 +78,6 @@ mod groups;
 mod commit;
 
 mod catalog;
-
 
 mod accounts;
 

@@ -2,10 +2,10 @@
 //! tests only.
 
 use super::{
-    AccountStore, BackupReport, CatalogStore, Commit, Feeds, FoundFeeds, GroupStep,
-    Groups, HostPause, Outlined, Polls, Receipt, SiteStore, Snapshot, Store,
-    StoreCondition, StoreCounts, StoreFuture, Subscription, SubscriptionNo, Subscriptions, Upkeep,
-    Walks, WantedGroup, Watched, Witnessed,
+    AccountStore, BackupReport, CatalogStore, Commit, Feeds, FoundFeeds, GroupStep, Groups,
+    HostPause, Outlined, Polls, Receipt, SiteStore, Snapshot, Store, StoreCondition, StoreCounts,
+    StoreFuture, Subscription, SubscriptionNo, Subscriptions, Upkeep, Walks, WantedGroup, Watched,
+    Witnessed,
     subscriptions::{Acknowledged, Attempts, NewSubscription, Progress},
 };
 use crate::{

@@ -20,8 +20,7 @@ use crate::{
         schedule::PollState,
     },
     store::{
-        Commit, HostPause, Receipt, StoreError,
-        plan,
+        Commit, HostPause, Receipt, StoreError, plan,
         stored::{decode, encode},
     },
 };

@@ -6,8 +6,9 @@ use super::{
     overlay::Overlay,
     sealed::SealedTable,
     tables::{
-        BARE_META, ITEMS, META, PUBLISHED, SCHEMA, SUBSCRIPTIONS, StampKey, SubscriptionKey, TableEdit as _, TableVisitor, feed_of,
-        make_all, published_key, snapshot_table, stamp_of, stamp_value, table_names, visit_all,
+        BARE_META, ITEMS, META, PUBLISHED, SCHEMA, SUBSCRIPTIONS, StampKey, SubscriptionKey,
+        TableEdit as _, TableVisitor, feed_of, make_all, published_key, snapshot_table, stamp_of,
+        stamp_value, table_names, visit_all,
     },
     watched_backend::{StorageWatch, WatchedBackend},
     writer::REWRITE_KEY,

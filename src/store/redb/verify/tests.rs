@@ -1,7 +1,6 @@
 use super::*;
 use crate::store::{
-    CatalogStore as _, Feeds as _, Polls as _, Subscriptions as _, Upkeep as _,
-    Walks as _,
+    CatalogStore as _, Feeds as _, Polls as _, Subscriptions as _, Upkeep as _, Walks as _,
     conformance::{
         rig::{NAMESPACE, add, all, commit, delete, edit, open},
         subscriptions::new,
