@@ -73,20 +73,26 @@ impl FormerPlace {
     }
 }
 
-/// Works a commit out. T = max(now, last T of the feed + 1 us), change by change.
+/// Works a commit out, unless a later writer came before it or it was decided on another state.
+/// T = max(now, last T of the feed + 1 us), change by change.
 pub(super) fn plan(
     record: FeedRecord,
     commit: &Commit,
     now: Stamp,
     held: &impl Held,
 ) -> Result<PlannedCommit, StoreError> {
+    let epoch = commit.basis.epoch.or(record.epoch);
+    if epoch < record.epoch {
+        let epoch = record.epoch.unwrap_or_default();
+        return Err(StoreError::Fenced { epoch });
+    }
     if record.rev != commit.basis.rev {
         return Err(StoreError::Conflict { found: record.rev });
     }
     let before = record.last_t;
     let stamped = Vec::with_capacity(commit.changes.len());
     let receipt = Receipt {
-        feed: record,
+        feed: FeedRecord { epoch, ..record },
         stamped,
         groups: Vec::new(),
     };
