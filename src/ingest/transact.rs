@@ -6,9 +6,9 @@ use crate::ingest::store_failure::store_failure;
 use crate::{
     feed::{
         absence::recent_tombstone::{RecentTombstone, with_recent},
+        inquiry::DecisionBasis,
         item::{KeyHash, Reason},
         reconcile::{Change, Known},
-        record::FeedRecord,
         schedule::Failure,
     },
     store::{Commit, CommitBasis, Receipt, Witnessed},
@@ -18,15 +18,6 @@ use tracing::debug;
 
 /// Times that one thing is decided on before we give up.
 pub(super) const TRIES_MAX: usize = 5;
-
-/// A feed at one revision: its record and its window, with the items behind the keys that were
-/// asked for.
-pub(super) struct DecisionBasis {
-    /// Its record.
-    pub(super) record: FeedRecord,
-    /// Its window and items.
-    pub(super) known: Known,
-}
 
 impl DecisionBasis {
     /// Reads a feed.

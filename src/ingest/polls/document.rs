@@ -5,19 +5,20 @@ use super::{ChangeCounts, Poll, PollSaving, Polled, decided::Decided, import_gat
 use crate::{
     feed::{
         absence::WindowEvent,
+        inquiry::{self, DecisionBasis},
         reconcile::{keys_needed, observe, witness_keys},
         schedule::{Failure, FaultKind, FaultNote, PollOutcome, PolledDocument, Repeat},
     },
     ingest::{
         Fetched,
         compute::compute,
-        documents::{self, Import, Sliced},
+        documents::{Import, Sliced},
         events::{tell, tell_platform},
         feed_spec::reference_base,
         platform,
         recording::RecordedSettings,
         store_failure::store_failure,
-        transact::{Decision, DecisionBasis, transact},
+        transact::{Decision, transact},
     },
     store::Receipt,
 };
@@ -316,9 +317,9 @@ impl Poll<'_> {
             let profile = document.profile.clone();
             let mut seen = observe(&last, &document.window, profile, document.coverage);
             seen.previous = document.previous;
-            let older = documents::older(&mut seen, &pages);
+            let older = inquiry::older(&mut seen, &pages);
             let mut keys = keys_needed(&namespace, &last, &seen);
-            keys.extend(documents::keys(&namespace, &last, &older));
+            keys.extend(inquiry::keys(&namespace, &last, &older));
             (seen, older, keys)
         })
         .await?;
@@ -329,7 +330,7 @@ impl Poll<'_> {
         let namespace = record.ids.namespace.clone();
         let (seen, older, known, witnesses) = compute(move || {
             let mut witnesses = witness_keys(&namespace, &known, &seen);
-            witnesses.extend(documents::witnesses(&namespace, &known, &older));
+            witnesses.extend(inquiry::witnesses(&namespace, &known, &older));
             (seen, older, known, witnesses)
         })
         .await?;

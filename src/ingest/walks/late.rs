@@ -6,14 +6,15 @@ use crate::{
     feed::{
         absence::Coverage,
         archive::{ArchiveWalk, LastWalk},
+        inquiry::{DecisionBasis, keys, older, witnesses},
         observation_record::ObservationRecord,
         reconcile::{Change, Decisions, Observation, WindowState, ended_in_archives},
         schedule::Failure,
     },
     ingest::{
         compute::compute,
-        documents::{keys, older, opened, witnesses},
-        transact::{Decision, DecisionBasis, transact},
+        documents::opened,
+        transact::{Decision, transact},
     },
     store::{Archives, Commit},
 };
