@@ -1,14 +1,12 @@
 //! Entries that stand in archives only, beside those of a live document; not the pages that they
 //! come from.
 
+use super::DecisionBasis;
 use crate::feed::{
     absence::{Coverage, ProofPolicy},
     archive::{ArchivedPage, merge, settle_known},
     item::KeyHash,
-    reconcile::{
-        Decisions, Known, Observation, ObservedEntry, ParsedEntry, WindowState, keys_needed,
-        reconcile, witness_keys,
-    },
+    reconcile::{Decisions, Observation, ObservedEntry, ParsedEntry, reconcile},
     schedule::Repeat,
     stamp::Stamp,
 };
@@ -16,21 +14,36 @@ use everfeed_adapters::{Deletion, platforms::Profile};
 use std::sync::Arc;
 
 /// Entries older than a document, which stand in archives only.
+#[derive(Clone, Debug)]
 pub struct Older {
     readings: Vec<(Stamp, ParsedEntry)>,
     deletions: Vec<Deletion>,
 }
 
 impl Older {
+    /// Entries of archives that a live document does not hold. Of those that it does hold it gets
+    /// the later version.
+    pub(super) fn beside(live: &mut Observation, pages: &[ArchivedPage]) -> Self {
+        let deletions = pages
+            .iter()
+            .flat_map(|page| page.deletions.iter().cloned())
+            .collect();
+        Self {
+            readings: merge(live, pages.to_vec()),
+            deletions,
+        }
+    }
+
     /// Changes by these entries.
     pub fn decide(
         self,
-        namespace: &str,
-        known: &Known,
+        basis: &DecisionBasis,
         profile: Option<Arc<Profile>>,
         policy: &ProofPolicy,
         now: Stamp,
     ) -> Decisions {
+        let DecisionBasis { record, known } = basis;
+        let namespace = &record.ids.namespace;
         if self.readings.is_empty() && self.deletions.is_empty() {
             let (last, id_rule) = (known.window.clone(), known.id_rule);
             return Decisions {
@@ -65,7 +78,7 @@ impl Older {
     }
 
     /// As it would be observed.
-    fn observation(&self) -> Observation {
+    pub(super) fn observation(&self) -> Observation {
         let read =
             |(_, reading): &(Stamp, ParsedEntry)| ObservedEntry::Read(Box::new(reading.clone()));
         let entries = self.readings.iter().map(read).collect();
@@ -77,32 +90,4 @@ impl Older {
             ..Observation::default()
         }
     }
-}
-
-/// Entries of archives that a live document does not hold.
-pub fn older(live: &mut Observation, pages: &[ArchivedPage]) -> Older {
-    let deletions = pages
-        .iter()
-        .flat_map(|page| page.deletions.iter().cloned())
-        .collect();
-    Older {
-        readings: merge(live, pages.to_vec()),
-        deletions,
-    }
-}
-
-/// The keys that deciding on it needs.
-pub fn keys(namespace: &str, last: &WindowState, older: &Older) -> Vec<KeyHash> {
-    if older.readings.is_empty() && older.deletions.is_empty() {
-        return Vec::new();
-    }
-    keys_needed(namespace, last, &older.observation())
-}
-
-/// The witnesses of those of its entries whose keys are unknown.
-pub fn witnesses(namespace: &str, known: &Known, older: &Older) -> Vec<KeyHash> {
-    if older.readings.is_empty() {
-        return Vec::new();
-    }
-    witness_keys(namespace, known, &older.observation())
 }
