@@ -2,7 +2,6 @@
 //! meanwhile; not what is decided.
 
 use super::{Context, FeedSpec, compute::compute};
-use crate::ingest::store_failure::store_failure;
 use crate::{
     feed::{
         absence::recent_tombstone::{RecentTombstone, with_recent},
@@ -29,17 +28,11 @@ pub(super) async fn answered(
     loop {
         inquiry = match compute(move || inquiry.next()).await? {
             Needs::Keys(asking, keys) => {
-                let found = store
-                    .known(feed.no, keys.clone())
-                    .await
-                    .map_err(store_failure)?;
+                let found = store.known(feed.no, keys.clone()).await?;
                 asking.with_items(&keys, found)
             }
             Needs::Witnesses(asking, witnesses) => {
-                let found = store
-                    .witnessed(feed.no, witnesses.clone())
-                    .await
-                    .map_err(store_failure)?;
+                let found = store.witnessed(feed.no, witnesses.clone()).await?;
                 asking.with_lookalikes(&witnesses, found.rev, found.items)
             }
             Needs::NewBasis => return Ok(None),
@@ -76,7 +69,7 @@ where
 {
     for _ in 0..TRIES_MAX {
         let snapshot = context.store.snapshot(feed.no, Vec::new()).await;
-        let (record, known) = snapshot.map_err(store_failure)?.into_known();
+        let (record, known) = snapshot?.into_known();
         let basis = DecisionBasis { record, known };
         let (commit, result) = match decide(basis).await? {
             Decision::Commit(commit, result) => (remembering(context, feed, commit).await?, result),
@@ -105,7 +98,7 @@ where
             Err(error) if error.wants_another_look() => {
                 debug!(feed.name = %feed.name, "`{}` is decided on again: {error}", feed.name);
             }
-            Err(error) => return Err(store_failure(error)),
+            Err(error) => return Err(error.into()),
         }
     }
     Err(Failure::ours(format!(
@@ -134,11 +127,7 @@ async fn remembering(
             continue;
         };
         if RecentTombstone::is_kept_for(delete.reason) {
-            let item = context
-                .store
-                .item(feed.no, delete.id)
-                .await
-                .map_err(store_failure)?;
+            let item = context.store.item(feed.no, delete.id).await?;
             recent.extend(item.and_then(|item| RecentTombstone::of(&item, now)));
         }
     }

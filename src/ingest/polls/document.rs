@@ -17,7 +17,6 @@ use crate::{
         feed_spec::reference_base,
         platform,
         recording::RecordedSettings,
-        store_failure::store_failure,
         transact::{Decision, answered, transact},
     },
     store::Receipt,
@@ -173,12 +172,7 @@ impl Poll<'_> {
             return Ok(fetched);
         };
         let (name, now) = (self.feed.name.clone(), self.context.now());
-        let known = self
-            .context
-            .store
-            .feed(self.feed.no)
-            .await
-            .map_err(store_failure)?;
+        let known = self.context.store.feed(self.feed.no).await?;
         let under = RecordedSettings {
             namespace: Some(known.ids.namespace),
             deletions: Some(self.feed.deletions),

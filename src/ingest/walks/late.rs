@@ -1,7 +1,6 @@
 //! The commit of what a walk found after its feed was served, and of its end.
 
 use super::{ArchiveReader, is_settled};
-use crate::ingest::store_failure::store_failure;
 use crate::{
     feed::{
         absence::Coverage,
@@ -47,12 +46,7 @@ impl ArchiveReader<'_> {
     ) -> Result<Decision<()>, Failure> {
         let (feed, profile) = (self.feed, self.context.profile(self.state));
         let record = &snapshot.record;
-        let staged = self
-            .context
-            .store
-            .staged(feed.no)
-            .await
-            .map_err(store_failure)?;
+        let staged = self.context.store.staged(feed.no).await?;
         let history = record.completeness.history.after(walk.history());
         let is_told = if walk.is_done() {
             is_settled(walk, record)
