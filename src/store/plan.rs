@@ -104,17 +104,17 @@ pub(super) fn plan(
     };
     for change in &commit.changes {
         let t = plan.receipt.feed.last_t.next().max(now);
-        plan.take(change, t, &commit.basis.limits, held)?;
+        plan.plan_change(change, t, &commit.basis.limits, held)?;
         plan.receipt.feed.last_t = t;
     }
-    plan.close(commit, now, held)?;
+    plan.close_record(commit, now, held)?;
     plan.mark_gap(commit, before, held)?;
-    plan.weigh(&commit.basis.limits, held)?;
+    plan.weigh_items(&commit.basis.limits, held)?;
     Ok(plan)
 }
 
 impl PlannedCommit {
-    fn take(
+    fn plan_change(
         &mut self,
         change: &Change,
         t: Stamp,
@@ -130,8 +130,8 @@ impl PlannedCommit {
             }),
         };
         let item = match change {
-            Change::Put(put) => self.put(put, before, t, limits.item_bytes_max)?,
-            Change::Delete(delete) => self.delete(delete, before, t)?,
+            Change::Put(put) => self.put_item(put, before, t, limits.item_bytes_max)?,
+            Change::Delete(delete) => self.delete_item(delete, before, t)?,
         };
         self.items.insert(
             id,
@@ -145,7 +145,7 @@ impl PlannedCommit {
         Ok(())
     }
 
-    fn put(
+    fn put_item(
         &mut self,
         put: &Put,
         before: Option<Arc<Item>>,
@@ -202,7 +202,7 @@ impl PlannedCommit {
         })
     }
 
-    fn delete(
+    fn delete_item(
         &mut self,
         delete: &Delete,
         before: Option<Arc<Item>>,
@@ -274,7 +274,7 @@ impl PlannedCommit {
 
     /// Counts the bytes of the feed, and refuses what passes its quota. A commit that takes away at
     /// least as much as it adds is always made.
-    fn weigh(&mut self, limits: &KeepLimits, held: &impl Held) -> Result<(), StoreError> {
+    fn weigh_items(&mut self, limits: &KeepLimits, held: &impl Held) -> Result<(), StoreError> {
         let feed = &mut self.receipt.feed;
         let before = feed.items.bytes.map_or_else(|| held.bytes(), Ok)?;
         let (mut added, mut removed) = (0_u64, 0_u64);
@@ -342,7 +342,12 @@ impl PlannedCommit {
     }
 
     /// Changes the record of the feed itself.
-    fn close(&mut self, commit: &Commit, now: Stamp, held: &impl Held) -> Result<(), StoreError> {
+    fn close_record(
+        &mut self,
+        commit: &Commit,
+        now: Stamp,
+        held: &impl Held,
+    ) -> Result<(), StoreError> {
         let feed = &mut self.receipt.feed;
         feed.rev += 1;
         feed.ids.rule = commit.id_rule;
