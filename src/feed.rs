@@ -45,6 +45,9 @@ pub mod absence;
 pub mod different_feed;
 
 pub mod archive;
+
+pub mod inquiry;
+
 pub mod observation_record;
 
 pub mod schedule;

@@ -21,8 +21,6 @@ pub mod about;
 
 pub mod legacy;
 
-pub mod page_links;
-
 pub mod list;
 
 pub mod openapi;

@@ -6,6 +6,7 @@ use crate::{
         absence::{Coverage, ProofPolicy, WindowEvent},
         archive::chronological,
         different_feed::{DifferentFeed, different_feed, is_planet},
+        inquiry::DecisionBasis,
         observation_record::ObservationRecord,
         reconcile::{
             Change, Decisions, Observation, PutKind, join, reconcile, reconcile_again, release,
@@ -15,7 +16,7 @@ use crate::{
         schedule::{PollState, Repeat},
         stamp::Stamp,
     },
-    ingest::{DeletionSettings, documents::Sliced, transact::DecisionBasis},
+    ingest::{DeletionSettings, documents::Sliced},
     store::{Archives, Commit},
 };
 use everfeed_adapters::{Metadata, Note, platforms::Profile};

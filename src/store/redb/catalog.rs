@@ -9,9 +9,8 @@ use super::{
     subscriptions,
     tables::{
         CREATED, DOCUMENTS, EVIDENCE, FEED_NAMES, FEEDS, GROUP_POSTS, GROUPS, HOLDINGS, IDS, ITEMS,
-        KEYS, LEASES, MEMBERSHIPS, META, OBSERVATIONS, POLLS, PUBLISHED, SEGMENTS, STAGING,
-        SUBSCRIPTIONS, TERMS, TableEdit as _, TableSource, WALKS, WINDOWS, WITNESSES, feed_key,
-        feed_of,
+        KEYS, MEMBERSHIPS, META, OBSERVATIONS, POLLS, PUBLISHED, SEGMENTS, STAGING, SUBSCRIPTIONS,
+        TERMS, TableEdit as _, TableSource, WALKS, WINDOWS, WITNESSES, feed_key, feed_of,
     },
     writer::Writing,
 };
@@ -116,7 +115,6 @@ pub(super) fn forget(writing: &mut Writing<'_>, feed: FeedNo) -> Result<bool, St
     tx.edit(WINDOWS)?.remove(&key)?;
     tx.edit(POLLS)?.remove(&key)?;
     tx.edit(WALKS)?.remove(&key)?;
-    tx.edit(LEASES)?.remove(&key)?;
     tx.edit(DOCUMENTS)?.remove(&key)?;
     tx.edit(GROUPS)?.remove(&key)?;
     clear(tx, ITEMS, feed)?;

@@ -3,7 +3,6 @@
 
 use super::{
     forgotten, groups,
-    leases::lease,
     planned::write_planned,
     rows, salvage,
     tables::{
@@ -21,9 +20,7 @@ use crate::{
         schedule::PollState,
     },
     store::{
-        Commit, HostPause, Receipt, StoreError,
-        leases::check_epoch,
-        plan,
+        Commit, HostPause, Receipt, StoreError, plan,
         stored::{decode, encode},
     },
 };
@@ -34,7 +31,6 @@ pub(super) fn commit(writing: &mut Writing<'_>, commit: &Commit) -> Result<Recei
     let feed = commit.basis.feed;
     let record = rows::record(writing.look(), feed)?;
     writing.check_clock()?;
-    check_epoch(lease(writing.look(), feed)?.as_ref(), commit.basis.epoch)?;
     salvage::mend_removed(writing, commit)?;
     let mut plan = plan::plan(
         record,

@@ -6,8 +6,9 @@ use super::{
     overlay::Overlay,
     sealed::SealedTable,
     tables::{
-        BARE_META, ITEMS, META, PUBLISHED, SCHEMA, StampKey, TableEdit as _, TableVisitor, feed_of,
-        make_all, published_key, snapshot_table, stamp_of, stamp_value, table_names, visit_all,
+        BARE_META, ITEMS, META, PUBLISHED, SCHEMA, SUBSCRIPTIONS, StampKey, SubscriptionKey,
+        TableEdit as _, TableVisitor, feed_of, make_all, published_key, snapshot_table, stamp_of,
+        stamp_value, table_names, visit_all,
     },
     watched_backend::{StorageWatch, WatchedBackend},
     writer::REWRITE_KEY,
@@ -442,6 +443,12 @@ fn add_tables(
         snapshot,
         stored: &stored,
     })?;
+    if has_first_subscriptions(snapshot) {
+        return Err(older_store(
+            path,
+            "its subscriptions are of version 1, and this one reads version 2",
+        ));
+    }
     if table_names().iter().all(|name| stored.contains(*name)) {
         return Ok(());
     }
@@ -452,6 +459,18 @@ fn add_tables(
         list_by_publication(&tx, snapshot)?;
     }
     Ok(tx.commit()?)
+}
+
+/// True for a file with a subscription of version 1, whose target was no value of its own. What is
+/// damaged is met where it is read.
+fn has_first_subscriptions(snapshot: &ReadTransaction) -> bool {
+    let Ok(table) = snapshot_table(snapshot, SUBSCRIPTIONS) else {
+        return false;
+    };
+    let Ok(mut rows) = table.range_kept::<&SubscriptionKey>(..) else {
+        return false;
+    };
+    rows.any(|row| row.is_ok_and(|(_, stored)| stored.value().first() == Some(&1)))
 }
 
 /// Lists the items of a file that was written without their dates of publication. What is damaged

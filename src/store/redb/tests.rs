@@ -389,7 +389,7 @@ fn every_table_is_made_at_once() {
     make_all(&tx).unwrap();
     assert_eq!(
         tx.list_tables().unwrap().count(),
-        31,
+        30,
         "one for each definition"
     );
 }
