@@ -32,7 +32,7 @@ pub(super) struct ShownPicture<'a> {
 }
 
 impl<'a> ShownChannel<'a> {
-    /// What a feed says of itself.
+    /// Projection of a feed.
     pub(super) fn of(feed: &'a FeedRecord) -> Self {
         Self { feed }
     }

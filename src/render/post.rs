@@ -19,7 +19,7 @@ use std::borrow::Cow;
 
 /// An item as an audience is shown it.
 #[derive(Clone, Copy)]
-pub(super) enum ShownItem<'a> {
+pub(super) enum ItemProjection<'a> {
     Post(ShownPost<'a>),
     Tombstone(ShownTombstone<'a>),
 }
@@ -44,12 +44,12 @@ pub(super) struct ShownTombstone<'a> {
 pub(super) fn items<'a>(
     document: &Document<'a>,
     audience: Audience,
-) -> impl Iterator<Item = ShownItem<'a>> {
+) -> impl Iterator<Item = ItemProjection<'a>> {
     let items = document.page.items.iter();
-    items.filter_map(move |item| ShownItem::of(item, audience))
+    items.filter_map(move |item| ItemProjection::of(item, audience))
 }
 
-impl<'a> ShownItem<'a> {
+impl<'a> ItemProjection<'a> {
     /// `None` for a tombstone before ordinary readers (DESIGN section 3).
     pub(super) fn of(item: &'a Item, audience: Audience) -> Option<Self> {
         match &item.content {

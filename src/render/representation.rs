@@ -5,7 +5,7 @@
 use super::{
     channel::ShownChannel,
     document::{Audience, Document, ItemPlace},
-    post::ShownItem,
+    post::ItemProjection,
     web_page::POSTS_POLICY,
 };
 use crate::feed::{item::Item, record::FeedRecord};
@@ -116,7 +116,7 @@ pub enum PositionPlace {
 }
 
 /// A writer of one item.
-type WriteItem = fn(ShownItem<'_>, ShownChannel<'_>, Audience, ItemPlace) -> Option<Vec<u8>>;
+type WriteItem = fn(ItemProjection<'_>, ShownChannel<'_>, Audience, ItemPlace) -> Option<Vec<u8>>;
 
 const BOTH: &[Audience] = &[Audience::Full, Audience::Classic];
 const FULL: &[Audience] = &[Audience::Full];
@@ -521,7 +521,7 @@ impl Representation {
     /// tombstone in a form without tombstones. In Atom a tombstone is two elements, one after the
     /// other.
     pub fn item(self, item: &Item, feed: &FeedRecord, place: ItemPlace) -> Option<Vec<u8>> {
-        let item = ShownItem::of(item, self.audience)?;
+        let item = ItemProjection::of(item, self.audience)?;
         (self.syntax.row().item)(item, ShownChannel::of(feed), self.audience, place)
     }
 }

@@ -10,7 +10,7 @@ use crate::{
     render::{
         channel::{ShownChannel, ShownService},
         document::{Audience, Document, ItemPlace},
-        post::{self, ShownItem, ShownPost},
+        post::{self, ItemProjection, ShownPost},
         text::ShownText,
         values::{self, People, ShownFile, ShownPerson, ShownSource},
     },
@@ -39,7 +39,7 @@ pub(super) fn document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
 
 /// Writes one item: the activity of a page, which needs nothing around it.
 pub(super) fn lone_item(
-    item: ShownItem<'_>,
+    item: ItemProjection<'_>,
     channel: ShownChannel<'_>,
     _: Audience,
     _: ItemPlace,
@@ -72,7 +72,7 @@ pub(super) fn position(
 /// ours.
 pub(super) fn activity(
     json: &mut JsonObject<'_>,
-    shown: ShownItem<'_>,
+    shown: ItemProjection<'_>,
     channel: ShownChannel<'_>,
     service: &ShownService<'_>,
 ) {
@@ -84,9 +84,9 @@ pub(super) fn activity(
     json.put("updated", &modified);
     json.put("modified", &modified);
     let verb = match shown {
-        ShownItem::Tombstone(_) => "delete",
-        ShownItem::Post(_) if item.modified == item.created => "post",
-        ShownItem::Post(_) => "update",
+        ItemProjection::Tombstone(_) => "delete",
+        ItemProjection::Post(_) if item.modified == item.created => "post",
+        ItemProjection::Post(_) => "update",
     };
     json.put("verb", verb);
     json.object("actor", |json| match shown.actor(channel) {
@@ -101,13 +101,13 @@ pub(super) fn activity(
         json.put("objectType", "article");
         json.put("id", item.given_id());
         match shown {
-            ShownItem::Post(post) => object(json, post, title.as_deref()),
-            ShownItem::Tombstone(gone) => source(json, gone.source()),
+            ItemProjection::Post(post) => object(json, post, title.as_deref()),
+            ItemProjection::Tombstone(gone) => source(json, gone.source()),
         }
     });
     json.put_some("title", title);
     json.put("created", item.created.rfc3339());
-    if let ShownItem::Tombstone(gone) = shown {
+    if let ItemProjection::Tombstone(gone) = shown {
         json.put("deleted", true);
         json.put("reason", gone.reason.code());
         json.put_some("first_missing", gone.first_missing.map(Stamp::rfc3339));

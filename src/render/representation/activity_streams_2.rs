@@ -9,7 +9,7 @@ use crate::{
     render::{
         channel::{ShownChannel, ShownService},
         document::{Audience, Document, ItemPlace},
-        post::{self, ShownItem, ShownPost},
+        post::{self, ItemProjection, ShownPost},
         text::ShownText,
         values::{ShownFile, ShownPerson},
     },
@@ -46,7 +46,7 @@ pub(super) fn document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
 
 /// Writes one item: the activity that it is in a page, whose context it needs.
 pub(super) fn lone_item(
-    item: ShownItem<'_>,
+    item: ItemProjection<'_>,
     channel: ShownChannel<'_>,
     _: Audience,
     _: ItemPlace,
@@ -73,7 +73,7 @@ fn collection(json: &mut JsonObject<'_>, document: &Document<'_>, channel: Shown
 /// T, `fo:id` our id.
 fn activity(
     json: &mut JsonObject<'_>,
-    shown: ShownItem<'_>,
+    shown: ItemProjection<'_>,
     channel: ShownChannel<'_>,
     service: &ShownService<'_>,
 ) {
@@ -83,9 +83,9 @@ fn activity(
     let version = format!("{}\n{}", item.id, item.modified);
     json.put("id", item::uuid_iri(&channel.feed.ids.namespace, &version));
     let kind = match shown {
-        ShownItem::Tombstone(_) => "Delete",
-        ShownItem::Post(_) if item.modified == item.created => "Create",
-        ShownItem::Post(_) => "Update",
+        ItemProjection::Tombstone(_) => "Delete",
+        ItemProjection::Post(_) if item.modified == item.created => "Create",
+        ItemProjection::Post(_) => "Update",
     };
     json.put("type", kind);
     json.put("published", &modified);
@@ -98,8 +98,8 @@ fn activity(
         }
     });
     json.object("object", |json| match shown {
-        ShownItem::Post(post) => article(json, post),
-        ShownItem::Tombstone(_) => {
+        ItemProjection::Post(post) => article(json, post),
+        ItemProjection::Tombstone(_) => {
             json.put("id", &item.iri);
             json.put("type", "Tombstone");
             json.put("formerType", "Article");
@@ -108,7 +108,7 @@ fn activity(
     });
     json.put("fo:id", item.id.to_string());
     json.put("fo:created", item.created.rfc3339());
-    if let ShownItem::Tombstone(gone) = shown {
+    if let ItemProjection::Tombstone(gone) = shown {
         json.put("fo:reason", gone.reason.code());
         for (name, at) in gone.missed() {
             json.put(name, at);

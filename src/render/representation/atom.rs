@@ -9,7 +9,7 @@ use crate::{
         document::{Audience, Document, ItemPlace},
         generator::GENERATOR,
         identity, namespaces as ns,
-        post::{self, ShownItem},
+        post::{self, ItemProjection},
         text::on_one_line_of,
         values::ShownLink,
         xml::Xml,
@@ -58,7 +58,7 @@ pub(super) fn document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
 
 /// Writes one item. It stands below the root of a page.
 pub(super) fn lone_item(
-    item: ShownItem<'_>,
+    item: ItemProjection<'_>,
     _: ShownChannel<'_>,
     audience: Audience,
     place: ItemPlace,

@@ -7,7 +7,7 @@ use crate::{
     render::{
         channel::ShownChannel,
         document::{ArchiveLinks, Audience, Document, ItemPlace},
-        post::{self, ShownItem, ShownPost, ShownTombstone},
+        post::{self, ItemProjection, ShownPost, ShownTombstone},
         target::is_web,
         text::ShownText,
         values::ShownPerson,
@@ -97,7 +97,7 @@ fn pages(page: &mut Xml, document: &Document<'_>, audience: Audience) {
 
 /// Writes one item. It stands in the `main` of a page.
 pub(super) fn lone_item(
-    item: ShownItem<'_>,
+    item: ItemProjection<'_>,
     _: ShownChannel<'_>,
     _: Audience,
     _: ItemPlace,
@@ -108,10 +108,10 @@ pub(super) fn lone_item(
 }
 
 /// A function of the item alone.
-fn item(page: &mut Xml, item: ShownItem<'_>) {
+fn item(page: &mut Xml, item: ItemProjection<'_>) {
     match item {
-        ShownItem::Post(post) => live(page, post),
-        ShownItem::Tombstone(tombstone) => gone(page, tombstone),
+        ItemProjection::Post(post) => live(page, post),
+        ItemProjection::Tombstone(tombstone) => gone(page, tombstone),
     }
 }
 

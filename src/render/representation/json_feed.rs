@@ -11,7 +11,7 @@ use crate::{
     render::{
         channel::ShownChannel,
         document::{Audience, Document, ItemPlace},
-        post::{self, ShownItem, ShownPost, ShownTombstone},
+        post::{self, ItemProjection, ShownPost, ShownTombstone},
         text::ShownText,
         values::{People, ShownFile, ShownPerson, ShownSource},
     },
@@ -30,7 +30,7 @@ const EXTENSION: &str = "_everfeed";
 /// Writes the document.
 pub(super) fn document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
     let channel = ShownChannel::of(document.feed());
-    let posts = post::items(document, audience).filter_map(ShownItem::post);
+    let posts = post::items(document, audience).filter_map(ItemProjection::post);
     let older = document.links.archives.prev.as_deref();
     json::document(document, |json| {
         json.put("version", VERSION);
@@ -56,14 +56,14 @@ pub(super) fn document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
 
 /// Writes one item; of a tombstone what stands of it in the extension of the page.
 pub(super) fn lone_item(
-    item: ShownItem<'_>,
+    item: ItemProjection<'_>,
     _: ShownChannel<'_>,
     audience: Audience,
     _: ItemPlace,
 ) -> Option<Vec<u8>> {
     Some(json::item(|json| match item {
-        ShownItem::Post(post) => self::item(json, post, audience),
-        ShownItem::Tombstone(gone) => tombstone(json, gone),
+        ItemProjection::Post(post) => self::item(json, post, audience),
+        ItemProjection::Tombstone(gone) => tombstone(json, gone),
     }))
 }
 
@@ -82,7 +82,7 @@ fn page_extension(
         json.put_some("prev_cursor", document.prev_cursor);
         json.put("last_cursor", &document.page.last_cursor);
         // Readers that do not know of them see no empty posts.
-        let gone = post::items(document, audience).filter_map(ShownItem::tombstone);
+        let gone = post::items(document, audience).filter_map(ItemProjection::tombstone);
         json.list_some("deleted", gone, tombstone);
     }
     json.list_some("contributors", channel.contributors().iter(), person);

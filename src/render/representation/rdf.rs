@@ -15,7 +15,7 @@ use crate::{
         channel::ShownChannel,
         document::{Audience, Document, ItemPlace},
         namespaces as ns,
-        post::{self, ShownItem, ShownPost, ShownTombstone},
+        post::{self, ItemProjection, ShownPost, ShownTombstone},
         target,
         text::ShownText,
         values::ShownSource,
@@ -87,7 +87,7 @@ pub(super) fn document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
 
 /// Writes one item. It stands below the root of a page.
 pub(super) fn lone_item(
-    item: ShownItem<'_>,
+    item: ItemProjection<'_>,
     channel: ShownChannel<'_>,
     audience: Audience,
     place: ItemPlace,
@@ -151,10 +151,10 @@ fn contents(xml: &mut Xml, document: &Document<'_>) {
     xml.close("items");
 }
 
-fn item(xml: &mut Xml, item: ShownItem<'_>, channel: ShownChannel<'_>, audience: Audience) {
+fn item(xml: &mut Xml, item: ItemProjection<'_>, channel: ShownChannel<'_>, audience: Audience) {
     match item {
-        ShownItem::Post(post) => live(xml, post, channel, audience),
-        ShownItem::Tombstone(tombstone) => gone(xml, tombstone),
+        ItemProjection::Post(post) => live(xml, post, channel, audience),
+        ItemProjection::Tombstone(tombstone) => gone(xml, tombstone),
     }
 }
 

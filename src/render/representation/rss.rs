@@ -16,7 +16,7 @@ use crate::{
         document::{Audience, Document, ItemPlace},
         generator::GENERATOR,
         namespaces as ns,
-        post::{self, ShownItem, ShownPost, ShownTombstone},
+        post::{self, ItemProjection, ShownPost, ShownTombstone},
         target,
         text::ShownText,
         values::{People, ShownLink, ShownSource, Tags},
@@ -69,7 +69,7 @@ pub(super) fn document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
 
 /// Writes one item. It stands below the channel of a page.
 pub(super) fn lone_item(
-    item: ShownItem<'_>,
+    item: ItemProjection<'_>,
     _: ShownChannel<'_>,
     audience: Audience,
     place: ItemPlace,
@@ -185,10 +185,10 @@ fn is_of_channel(name: &str) -> bool {
 }
 
 /// A function of the item alone.
-fn item(xml: &mut Xml, item: ShownItem<'_>, audience: Audience) {
+fn item(xml: &mut Xml, item: ItemProjection<'_>, audience: Audience) {
     match item {
-        ShownItem::Post(post) => live(xml, post, audience),
-        ShownItem::Tombstone(tombstone) => gone(xml, tombstone),
+        ItemProjection::Post(post) => live(xml, post, audience),
+        ItemProjection::Tombstone(tombstone) => gone(xml, tombstone),
     }
 }
 

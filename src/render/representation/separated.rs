@@ -11,7 +11,7 @@ use crate::{
     render::{
         channel::ShownChannel,
         document::{Audience, Document, ItemPlace},
-        post::{self, ShownItem, ShownPost},
+        post::{self, ItemProjection, ShownPost},
         text::{ShownText, is_break},
         values::ShownPerson,
     },
@@ -66,7 +66,7 @@ pub(super) fn tsv_document(document: &Document<'_>, audience: Audience) -> Vec<u
 
 /// Writes the row of one item as CSV.
 pub(super) fn csv_item(
-    item: ShownItem<'_>,
+    item: ItemProjection<'_>,
     _: ShownChannel<'_>,
     _: Audience,
     _: ItemPlace,
@@ -76,7 +76,7 @@ pub(super) fn csv_item(
 
 /// Writes the row of one item as TSV.
 pub(super) fn tsv_item(
-    item: ShownItem<'_>,
+    item: ItemProjection<'_>,
     _: ShownChannel<'_>,
     _: Audience,
     _: ItemPlace,
@@ -95,7 +95,7 @@ impl Separator {
     }
 
     /// A row with the end of its line.
-    fn row(self, item: ShownItem<'_>) -> Vec<u8> {
+    fn row(self, item: ItemProjection<'_>) -> Vec<u8> {
         let mut out = self.writer(0);
         self.write(&mut out, cells(item));
         finished(out)
@@ -231,7 +231,7 @@ fn escaped(cell: &str) -> String {
 
 /// `body` and `summary` are HTML; several authors and categories are joined by `; `, several files
 /// by a blank, which no URL holds. A tombstone has nothing in most of them.
-fn cells<'a>(shown: ShownItem<'a>) -> Cells<'a> {
+fn cells<'a>(shown: ItemProjection<'a>) -> Cells<'a> {
     let item = shown.item();
     let stamp = |at: Moment| -> Cow<'a, str> { Cow::Owned(at.rfc3339()) };
     let gone = shown.tombstone();

@@ -7,7 +7,7 @@ use crate::{
     render::{
         document::Audience,
         namespaces as ns,
-        post::{ShownItem, ShownPost, ShownTombstone},
+        post::{ItemProjection, ShownPost, ShownTombstone},
         representation::shared_elements::{foreign, link, missed},
         target,
         text::ShownText,
@@ -46,10 +46,10 @@ pub(super) enum Stubs {
 }
 
 /// Writes an item.
-pub(super) fn item(xml: &mut Xml, item: ShownItem<'_>, audience: Audience, stubs: Stubs) {
+pub(super) fn item(xml: &mut Xml, item: ItemProjection<'_>, audience: Audience, stubs: Stubs) {
     match item {
-        ShownItem::Post(post) => live(xml, post, audience),
-        ShownItem::Tombstone(tombstone) => gone(xml, tombstone, stubs),
+        ItemProjection::Post(post) => live(xml, post, audience),
+        ItemProjection::Tombstone(tombstone) => gone(xml, tombstone, stubs),
     }
 }
 
