@@ -30,7 +30,7 @@ use crate::{
     notify::Notify,
     secret::{public_text, public_url},
     serve::{
-        admin::{ForgetAnswer, Insight, PollReport, ReloadAnswer},
+        admin::{Insight, OperatorAnswer},
         feed_range::{FEEDS_DEFAULT, FeedRange},
         long_poll::Waiters,
     },
@@ -146,6 +146,15 @@ fn site_fault((origin, note): (&String, &FaultNote)) -> SiteFault {
     SiteFault {
         origin: origin.clone(),
         fault: FaultStatus::from(note),
+    }
+}
+
+/// A reload that was refused, in the words of its error.
+fn refused(error: ReloadRefused) -> OperatorAnswer {
+    let why = error.to_string();
+    match error {
+        ReloadRefused::Store(_) => OperatorAnswer::Away(why),
+        _ => OperatorAnswer::Misconfigured(why),
     }
 }
 
@@ -402,33 +411,29 @@ impl Insight for Overview {
         })
     }
 
-    fn reload(&self) -> BoxFuture<'_, ReloadAnswer> {
+    fn reload(&self) -> BoxFuture<'_, OperatorAnswer> {
         Box::pin(async {
-            match self.reloader.reload().await {
-                Ok(report) => ReloadAnswer::TakenIn(report.to_string()),
-                Err(refused @ ReloadRefused::Store(_)) => ReloadAnswer::Failed(refused.to_string()),
-                Err(refused) => ReloadAnswer::Refused(refused.to_string()),
-            }
+            let taken_in = self.reloader.reload().await;
+            taken_in.map_or_else(refused, |report| OperatorAnswer::Done(report.to_string()))
         })
     }
 
-    fn check(&self) -> BoxFuture<'_, ReloadAnswer> {
+    fn check(&self) -> BoxFuture<'_, OperatorAnswer> {
         Box::pin(async {
             match self.reloader.check().await {
-                Ok(Some(beside)) => match serde_json::to_string(&beside) {
-                    Ok(json) => ReloadAnswer::TakenIn(json),
-                    Err(error) => ReloadAnswer::Failed(error.to_string()),
-                },
-                Ok(None) => ReloadAnswer::Failed(
+                Ok(Some(beside)) => serde_json::to_string(&beside).map_or_else(
+                    |error| OperatorAnswer::Away(error.to_string()),
+                    OperatorAnswer::Done,
+                ),
+                Ok(None) => OperatorAnswer::Away(
                     "the file names another store than this process has".into(),
                 ),
-                Err(refused @ ReloadRefused::Store(_)) => ReloadAnswer::Failed(refused.to_string()),
-                Err(refused) => ReloadAnswer::Refused(refused.to_string()),
+                Err(error) => refused(error),
             }
         })
     }
 
-    fn accept_url<'a>(&'a self, feed: &'a str) -> BoxFuture<'a, PollReport> {
+    fn accept_url<'a>(&'a self, feed: &'a str) -> BoxFuture<'a, OperatorAnswer> {
         Box::pin(accepted_url::accept(
             &self.explainer.catalog,
             &self.poller,
@@ -436,7 +441,7 @@ impl Insight for Overview {
         ))
     }
 
-    fn poll<'a>(&'a self, feed: &'a str, now: bool) -> BoxFuture<'a, PollReport> {
+    fn poll<'a>(&'a self, feed: &'a str, now: bool) -> BoxFuture<'a, OperatorAnswer> {
         let urgency = if now { Urgency::Now } else { Urgency::Polite };
         Box::pin(requested_poll::poll(
             &self.explainer.catalog,
@@ -450,7 +455,7 @@ impl Insight for Overview {
         Box::pin(self.accounts.run(command))
     }
 
-    fn forget<'a>(&'a self, feed: &'a str, item: Option<&'a str>) -> BoxFuture<'a, ForgetAnswer> {
+    fn forget<'a>(&'a self, feed: &'a str, item: Option<&'a str>) -> BoxFuture<'a, OperatorAnswer> {
         Box::pin(async move {
             let done = match item {
                 None => self.reloader.forget(feed).await,
@@ -461,15 +466,16 @@ impl Insight for Overview {
                         self.notify.document_kept(receipt.feed.no);
                     }),
             };
-            match done {
-                Ok(()) => ForgetAnswer::Forgotten(forgotten(feed, item)),
-                Err(refused @ ForgetRefused::Configured(_)) => {
-                    ForgetAnswer::Configured(refused.to_string())
+            let Err(refused) = done else {
+                return OperatorAnswer::Done(forgotten(feed, item));
+            };
+            let why = refused.to_string();
+            match refused {
+                ForgetRefused::Configured(_) => OperatorAnswer::NotNow(why),
+                ForgetRefused::Unknown(_) | ForgetRefused::UnknownItem { .. } => {
+                    OperatorAnswer::Unknown(why)
                 }
-                Err(refused @ (ForgetRefused::Unknown(_) | ForgetRefused::UnknownItem { .. })) => {
-                    ForgetAnswer::Unknown(refused.to_string())
-                }
-                Err(failed @ ForgetRefused::Store(_)) => ForgetAnswer::Failed(failed.to_string()),
+                ForgetRefused::Store(_) => OperatorAnswer::Away(why),
             }
         })
     }

@@ -51,57 +51,77 @@ pub trait Insight: Send + Sync + 'static {
     /// Copies the store into a file of this machine; tells what is in the copy.
     fn back_up<'a>(&'a self, file: &'a str) -> BoxFuture<'a, Result<String, String>>;
     /// Reads the configuration again.
-    fn reload(&self) -> BoxFuture<'_, ReloadAnswer>;
+    fn reload(&self) -> BoxFuture<'_, OperatorAnswer>;
     /// Reads the configuration again and holds it against the store, without taking it in; tells
     /// what was found, as JSON.
-    fn check(&self) -> BoxFuture<'_, ReloadAnswer>;
+    fn check(&self) -> BoxFuture<'_, OperatorAnswer>;
     /// Accepts the changed URL of a feed, and polls it.
-    fn accept_url<'a>(&'a self, feed: &'a str) -> BoxFuture<'a, PollReport>;
+    fn accept_url<'a>(&'a self, feed: &'a str) -> BoxFuture<'a, OperatorAnswer>;
     /// Polls a feed now; with `now`, whatever its publisher asked for.
-    fn poll<'a>(&'a self, feed: &'a str, now: bool) -> BoxFuture<'a, PollReport>;
+    fn poll<'a>(&'a self, feed: &'a str, now: bool) -> BoxFuture<'a, OperatorAnswer>;
     /// Carries out a command on users and tokens.
     fn change_accounts(&self, command: AccountCommand) -> BoxFuture<'_, AccountAnswer>;
     /// Forgets a feed that is not configured any more, or one item of any feed.
-    fn forget<'a>(&'a self, feed: &'a str, item: Option<&'a str>) -> BoxFuture<'a, ForgetAnswer>;
+    fn forget<'a>(&'a self, feed: &'a str, item: Option<&'a str>) -> BoxFuture<'a, OperatorAnswer>;
 }
 
-/// The outcome of a poll that was asked for, for people.
+/// The outcome of what the operator asked for, in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PollReport {
-    /// The publisher answered well.
+pub enum OperatorAnswer {
+    /// It is done.
     Done(String),
-    /// The poll failed.
-    Failed(String),
-    /// The publisher asked for no poll yet.
-    NotNow(String),
-    /// No such feed is configured.
+    /// There is no such feed or item.
     Unknown(String),
-    /// It could not be polled now, or has not ended yet.
+    /// It cannot be done as things are: the publisher asked for no poll yet, or a feed that is
+    /// configured is not forgotten.
+    NotNow(String),
+    /// The configuration cannot be meant; the one before it is in force.
+    Misconfigured(String),
+    /// The publisher failed.
+    UpstreamFailed(String),
+    /// It could not be done, or has not ended yet.
     Away(String),
 }
 
-/// The outcome of forgetting a feed; the reason for people.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ForgetAnswer {
-    /// Nothing is kept of it any more; the words for the operator.
-    Forgotten(String),
-    /// It is configured, so it is kept.
-    Configured(String),
-    /// Nothing was kept of it.
-    Unknown(String),
-    /// The store failed.
-    Failed(String),
+/// The status, the media type and the text of an answer.
+type AdminAnswer = (StatusCode, &'static str, String);
+
+const TEXT: &str = "text/plain; charset=utf-8";
+const JSON: &str = "application/json; charset=utf-8";
+const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+impl OperatorAnswer {
+    fn into_text(self) -> AdminAnswer {
+        let (status, text) = match self {
+            Self::Done(text) => (StatusCode::OK, text),
+            Self::Unknown(text) => (StatusCode::NOT_FOUND, text),
+            Self::NotNow(text) => (StatusCode::CONFLICT, text),
+            Self::Misconfigured(text) => (StatusCode::UNPROCESSABLE_ENTITY, text),
+            Self::UpstreamFailed(text) => (StatusCode::BAD_GATEWAY, text),
+            Self::Away(text) => (StatusCode::SERVICE_UNAVAILABLE, text),
+        };
+        (status, TEXT, format!("{}\n", text.trim_end_matches('\n')))
+    }
 }
 
-/// The outcome of a reload, for people.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ReloadAnswer {
-    /// Taken in: each feed and key that changed.
-    TakenIn(String),
-    /// The configuration cannot be meant; the one before it is in force.
-    Refused(String),
-    /// It could not be taken in; the one before it is in force.
-    Failed(String),
+/// The answer when something cannot be done now.
+fn failed(why: String) -> AdminAnswer {
+    OperatorAnswer::Away(why).into_text()
+}
+
+/// JSON, unless it failed.
+fn json(told: Result<String, String>) -> AdminAnswer {
+    match told {
+        Ok(json) => (StatusCode::OK, JSON, json + "\n"),
+        Err(why) => failed(why),
+    }
+}
+
+/// The value of a parameter, decoded.
+fn parameter(query: &str, name: &str) -> Option<String> {
+    let mut all = url::form_urlencoded::parse(query.as_bytes());
+    let (_, value) = all.find(|(known, _)| known == name)?;
+    Some(value.into_owned())
 }
 
 /// The service behind the operator's listener.
@@ -129,23 +149,7 @@ impl Admin {
         let _ = self.insight.set(insight);
     }
 
-    async fn answer(
-        &self,
-        method: &Method,
-        path: &str,
-        query: &str,
-    ) -> (StatusCode, &'static str, String) {
-        const TEXT: &str = "text/plain; charset=utf-8";
-        const JSON: &str = "application/json; charset=utf-8";
-        const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-        let failed = |why: String| (StatusCode::SERVICE_UNAVAILABLE, TEXT, why + "\n");
-        let polled = |report| match report {
-            PollReport::Done(text) => (StatusCode::OK, TEXT, text + "\n"),
-            PollReport::Failed(text) => (StatusCode::BAD_GATEWAY, TEXT, text + "\n"),
-            PollReport::NotNow(text) => (StatusCode::CONFLICT, TEXT, text + "\n"),
-            PollReport::Unknown(text) => (StatusCode::NOT_FOUND, TEXT, text + "\n"),
-            PollReport::Away(text) => failed(text),
-        };
+    async fn answer(&self, method: &Method, path: &str, query: &str) -> AdminAnswer {
         let Some(insight) = self.insight.get() else {
             return match (method.as_str(), path) {
                 ("GET" | "HEAD", "/live") => (StatusCode::OK, TEXT, "live\n".into()),
@@ -172,10 +176,7 @@ impl Admin {
                 Err(why) => failed(why),
             },
             ("GET" | "HEAD", "/status") => match FeedRange::parse(query) {
-                Ok(range) => match insight.status(range).await {
-                    Ok(json) => (StatusCode::OK, JSON, json + "\n"),
-                    Err(why) => failed(why),
-                },
+                Ok(range) => json(insight.status(range).await),
                 Err(why) => (StatusCode::BAD_REQUEST, TEXT, format!("{why}\n")),
             },
             ("GET" | "HEAD", "/metrics") => match insight.gauges(self.metrics.registry()).await {
@@ -183,57 +184,42 @@ impl Admin {
                 Err(why) => failed(why),
             },
             ("GET" | "HEAD", _) if path.starts_with(EXPLAIN) => {
-                let item = url::form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "item");
-                let item = item.as_ref().map(|(_, value)| &**value);
-                match insight.explain(&path[EXPLAIN.len()..], item).await {
-                    Ok(Some(json)) => (StatusCode::OK, JSON, json + "\n"),
-                    Ok(None) => (StatusCode::NOT_FOUND, TEXT, "no feed of that name is configured\n".into()),
-                    Err(why) => failed(why),
+                let item = parameter(query, "item");
+                let told = insight.explain(&path[EXPLAIN.len()..], item.as_deref()).await;
+                match told.transpose() {
+                    Some(told) => json(told),
+                    None => (StatusCode::NOT_FOUND, TEXT, "no feed of that name is configured\n".into()),
                 }
             }
             ("POST", "/clock/accept") => match insight.accept_clock().await {
                 Ok(()) => (StatusCode::OK, TEXT, "the clock is accepted\n".into()),
                 Err(why) => failed(why),
             },
-            ("POST", "/backup") => {
-                let file = url::form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "file");
-                match file {
-                    Some((_, file)) if file.starts_with('/') => match insight.back_up(&file).await {
-                        Ok(text) => (StatusCode::OK, TEXT, text + "\n"),
-                        Err(why) => failed(why),
-                    },
-                    _ => (StatusCode::BAD_REQUEST, TEXT, "name the file: /backup?file=/PATH\n".into()),
-                }
-            }
-            ("POST", "/reload") => match insight.reload().await {
-                ReloadAnswer::TakenIn(text) => (StatusCode::OK, TEXT, text),
-                ReloadAnswer::Refused(why) => (StatusCode::UNPROCESSABLE_ENTITY, TEXT, why + "\n"),
-                ReloadAnswer::Failed(why) => failed(why),
+            ("POST", "/backup") => match parameter(query, "file") {
+                Some(file) if file.starts_with('/') => match insight.back_up(&file).await {
+                    Ok(text) => (StatusCode::OK, TEXT, text + "\n"),
+                    Err(why) => failed(why),
+                },
+                _ => (StatusCode::BAD_REQUEST, TEXT, "name the file: /backup?file=/PATH\n".into()),
+            },
+            ("POST", "/reload") => insight.reload().await.into_text(),
+            ("GET" | "HEAD", "/check") => match insight.check().await {
+                OperatorAnswer::Done(found) => json(Ok(found)),
+                refused => refused.into_text(),
             },
             ("POST", path) if path.starts_with(FORGET) => {
                 let feed = percent_decode_str(&path[FORGET.len()..]).decode_utf8_lossy();
-                let item = url::form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "item");
-                let item = item.as_ref().map(|(_, value)| &**value);
-                match insight.forget(&feed, item).await {
-                    ForgetAnswer::Forgotten(text) => (StatusCode::OK, TEXT, text),
-                    ForgetAnswer::Configured(why) => (StatusCode::CONFLICT, TEXT, why + "\n"),
-                    ForgetAnswer::Unknown(why) => (StatusCode::NOT_FOUND, TEXT, why + "\n"),
-                    ForgetAnswer::Failed(why) => failed(why),
-                }
+                let item = parameter(query, "item");
+                insight.forget(&feed, item.as_deref()).await.into_text()
             }
-            ("GET" | "HEAD", "/check") => match insight.check().await {
-                ReloadAnswer::TakenIn(json) => (StatusCode::OK, JSON, json + "\n"),
-                ReloadAnswer::Refused(why) => (StatusCode::UNPROCESSABLE_ENTITY, TEXT, why + "\n"),
-                ReloadAnswer::Failed(why) => failed(why),
-            },
             ("POST", path) if path.starts_with(ACCEPT) => {
                 let feed = percent_decode_str(&path[ACCEPT.len()..]).decode_utf8_lossy();
-                polled(insight.accept_url(&feed).await)
+                insight.accept_url(&feed).await.into_text()
             }
             ("POST", path) if path.starts_with(POLL) => {
                 let feed = percent_decode_str(&path[POLL.len()..]).decode_utf8_lossy();
-                let now = url::form_urlencoded::parse(query.as_bytes()).any(|(name, _)| name == "now");
-                polled(insight.poll(&feed, now).await)
+                let now = parameter(query, "now").is_some();
+                insight.poll(&feed, now).await.into_text()
             }
             (_, path) if [ACCEPT, FORGET, POLL].iter().any(|start| path.starts_with(start)) => (StatusCode::METHOD_NOT_ALLOWED, TEXT, "POST\n".into()),
             (_, path) if path.starts_with(EXPLAIN) => (StatusCode::METHOD_NOT_ALLOWED, TEXT, "GET\n".into()),
@@ -367,30 +353,30 @@ mod tests {
             Box::pin(async move { Ok(format!("{file} holds 7 values")) })
         }
 
-        fn reload(&self) -> BoxFuture<'_, ReloadAnswer> {
+        fn reload(&self) -> BoxFuture<'_, OperatorAnswer> {
             let answer = match &self.ready {
-                Ok(()) => ReloadAnswer::TakenIn("added    feed.blog\n".into()),
-                Err(why) => ReloadAnswer::Refused(why.clone()),
+                Ok(()) => OperatorAnswer::Done("added    feed.blog\n".into()),
+                Err(why) => OperatorAnswer::Misconfigured(why.clone()),
             };
             Box::pin(async { answer })
         }
 
-        fn check(&self) -> BoxFuture<'_, ReloadAnswer> {
+        fn check(&self) -> BoxFuture<'_, OperatorAnswer> {
             self.reload()
         }
 
-        fn accept_url<'a>(&'a self, feed: &'a str) -> BoxFuture<'a, PollReport> {
+        fn accept_url<'a>(&'a self, feed: &'a str) -> BoxFuture<'a, OperatorAnswer> {
             self.poll(feed, true)
         }
 
-        fn poll<'a>(&'a self, feed: &'a str, now: bool) -> BoxFuture<'a, PollReport> {
+        fn poll<'a>(&'a self, feed: &'a str, now: bool) -> BoxFuture<'a, OperatorAnswer> {
             Box::pin(async move {
                 match (feed, now) {
-                    ("blog", true) => PollReport::Done("blog: 1 new".into()),
-                    ("blog", false) => PollReport::NotNow("blog: gone".into()),
-                    ("bad", _) => PollReport::Failed("bad: 500".into()),
-                    ("slow", _) => PollReport::Away("slow: not yet".into()),
-                    _ => PollReport::Unknown("no such feed".into()),
+                    ("blog", true) => OperatorAnswer::Done("blog: 1 new".into()),
+                    ("blog", false) => OperatorAnswer::NotNow("blog: gone".into()),
+                    ("bad", _) => OperatorAnswer::UpstreamFailed("bad: 500".into()),
+                    ("slow", _) => OperatorAnswer::Away("slow: not yet".into()),
+                    _ => OperatorAnswer::Unknown("no such feed".into()),
                 }
             })
         }
@@ -408,15 +394,15 @@ mod tests {
             &'a self,
             feed: &'a str,
             item: Option<&'a str>,
-        ) -> BoxFuture<'a, ForgetAnswer> {
+        ) -> BoxFuture<'a, OperatorAnswer> {
             Box::pin(async move {
                 match feed {
                     "blog" if item == Some("http://x/?p=1") => {
-                        ForgetAnswer::Forgotten("item `http://x/?p=1` of feed `blog`".into())
+                        OperatorAnswer::Done("item `http://x/?p=1` of feed `blog`".into())
                     }
-                    "blog" => ForgetAnswer::Configured("feed `blog` is configured".into()),
-                    "old" => ForgetAnswer::Forgotten("feed `old` is forgotten\n".into()),
-                    _ => ForgetAnswer::Unknown("no such feed".into()),
+                    "blog" => OperatorAnswer::NotNow("feed `blog` is configured".into()),
+                    "old" => OperatorAnswer::Done("feed `old` is forgotten\n".into()),
+                    _ => OperatorAnswer::Unknown("no such feed".into()),
                 }
             })
         }
