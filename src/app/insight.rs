@@ -467,7 +467,8 @@ impl Insight for Overview {
                     }),
             };
             let Err(refused) = done else {
-                return OperatorAnswer::Done(forgotten(feed, item));
+                let kept = self.explainer.store.keeps_forgotten();
+                return OperatorAnswer::Done(forgotten(feed, item, kept.as_deref()));
             };
             let why = refused.to_string();
             match refused {
