@@ -30,8 +30,8 @@ pub use namespaces::namespaces;
 pub use read_gate::{ReadGate, is_open_to, shown_to};
 pub use register::{BATCH_FEEDS_MAX, RegistrationProgress, observe, register};
 pub use settings::{
-    FeedSettings, GroupSettings, LegacyPlace, NamedFeeds, SHOW_WANTED, ServePlain, ShowRule,
-    SiteFeeds, SiteSettings,
+    FeedSettings, GroupSettings, LegacyPlace, NamedFeeds, ServePlain, ShowRule, SiteFeeds,
+    SiteSettings,
 };
 pub use sites::{ProxiedSite, Sites, join_found};
 pub use snapshot::{CatalogSnapshot, RegisteredFeed};

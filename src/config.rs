@@ -28,9 +28,7 @@ mod parts;
 
 mod keys;
 
-mod effect;
-
-mod wanted;
+mod key_table;
 
 mod problems;
 
@@ -38,7 +36,7 @@ mod profiles;
 
 mod warnings;
 
-pub use effect::{Effect, effect, waiting_for_restart};
+pub use key_table::{Effect, REFERENCE, effect, waiting_for_restart};
 pub use source::ConfigError;
 
 #[cfg(test)]
