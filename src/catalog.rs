@@ -25,6 +25,9 @@ mod sites;
 
 mod spelling;
 
+mod destination;
+
+pub(crate) use destination::Destination;
 pub use changes::{CatalogChanges, ChangedFeed, diff};
 pub use namespaces::namespaces;
 pub use read_gate::{ReadGate, is_open_to, shown_to};

@@ -49,7 +49,6 @@ mod retry_schedule;
 
 mod set_back;
 
-mod destination;
 mod health;
 mod places;
 mod roster;

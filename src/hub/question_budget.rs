@@ -9,9 +9,9 @@
 
 use super::{
     admission::ClientNet,
-    destination::Destination,
     question_pace::{PaceKey, QuestionPace},
 };
+use crate::catalog::Destination;
 use reqwest::dns::{Name, Resolve};
 use std::{
     collections::{HashMap, VecDeque},

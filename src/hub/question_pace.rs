@@ -1,7 +1,7 @@
 //! The pace of questions to callbacks, also to those that confirm every one: so many at once, and
 //! then one after the other. Not the budget of those that confirm none.
 
-use super::destination::Destination;
+use crate::catalog::Destination;
 use std::{collections::HashMap, time::Duration};
 use tokio::time::Instant;
 

@@ -7,14 +7,14 @@ use url::{Host, Url};
 /// A host and a port in one spelling. Case, a dot at the end, a default port, and the many
 /// spellings of an IP address do not matter.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Destination {
-    pub(super) host: Box<str>,
-    pub(super) port: u16,
+pub(crate) struct Destination {
+    pub(crate) host: Box<str>,
+    pub(crate) port: u16,
 }
 
 impl Destination {
     /// The destination of a callback; an empty one for what is no URL.
-    pub(super) fn of(callback: &str) -> Self {
+    pub(crate) fn of(callback: &str) -> Self {
         let url = Url::parse(callback).ok();
         let host = match url.as_ref().and_then(Url::host) {
             Some(Host::Domain(name)) => name.trim_end_matches('.').to_ascii_lowercase(),
