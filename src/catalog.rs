@@ -27,9 +27,12 @@ mod spelling;
 
 mod destination;
 
-pub(crate) use destination::Destination;
+mod private_places;
+
 pub use changes::{CatalogChanges, ChangedFeed, diff};
+pub(crate) use destination::Destination;
 pub use namespaces::namespaces;
+pub use private_places::PrivatePlaces;
 pub use read_gate::{ReadGate, is_open_to, shown_to};
 pub use register::{BATCH_FEEDS_MAX, RegistrationProgress, observe, register};
 pub use settings::{
@@ -38,6 +41,7 @@ pub use settings::{
 };
 pub use sites::{ProxiedSite, Sites, join_found};
 pub use snapshot::{CatalogSnapshot, RegisteredFeed};
+pub(crate) use spelling::{PathSpelling, parameters};
 
 /// The catalog in force. Cheap to clone; all clones are one catalog.
 #[derive(Clone, Debug)]

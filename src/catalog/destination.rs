@@ -1,11 +1,14 @@
 //! The destination of a request to a callback: the host and the port that its URL leads to, in one
 //! spelling; not the rest of the URL.
 
-use std::{fmt, net::Ipv6Addr};
+use std::{
+    fmt,
+    net::{IpAddr, Ipv6Addr},
+};
 use url::{Host, Url};
 
 /// A host and a port in one spelling. Case, a dot at the end, a default port, and the many
-/// spellings of an IP address do not matter.
+/// spellings of an IP address and of this machine do not matter.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Destination {
     pub(crate) host: Box<str>,
@@ -15,29 +18,56 @@ pub(crate) struct Destination {
 impl Destination {
     /// The destination of a callback; an empty one for what is no URL.
     pub(crate) fn of(callback: &str) -> Self {
-        let url = Url::parse(callback).ok();
-        let host = match url.as_ref().and_then(Url::host) {
-            Some(Host::Domain(name)) => name.trim_end_matches('.').to_ascii_lowercase(),
-            Some(Host::Ipv4(v4)) => v4.to_string(),
-            Some(Host::Ipv6(v6)) => spelt(v6),
-            None => String::new(),
+        Url::parse(callback).map_or_else(
+            |_| Self {
+                host: "".into(),
+                port: 0,
+            },
+            |url| Self::of_url(&url),
+        )
+    }
+
+    fn of_url(url: &Url) -> Self {
+        let address = match url.host() {
+            Some(Host::Ipv4(v4)) => Ok(IpAddr::V4(v4)),
+            Some(Host::Ipv6(v6)) => Ok(IpAddr::V6(v6).to_canonical()),
+            Some(Host::Domain(name)) => Err(name.trim_end_matches('.').to_ascii_lowercase()),
+            None => Err(String::new()),
         };
-        let port = url
-            .as_ref()
-            .and_then(Url::port_or_known_default)
-            .unwrap_or_default();
+        let host = match address {
+            // The unspecified address leads to this machine, too.
+            Ok(ip) if ip == Ipv6Addr::LOCALHOST || ip.is_unspecified() => LOOPBACK.to_owned(),
+            Ok(ip) => ip.to_string(),
+            Err(name) if name == "localhost" || name.ends_with(".localhost") => LOOPBACK.to_owned(),
+            Err(name) => name,
+        };
         Self {
             host: host.into(),
-            port,
+            port: url.port_or_known_default().unwrap_or_default(),
         }
+    }
+
+    /// The server to which a URL leads: all addresses of this machine are one, and so are the usual
+    /// ports of http and https.
+    pub(crate) fn server(url: &Url) -> Self {
+        let Self { host, port } = Self::of_url(url);
+        let is_loopback = host
+            .parse()
+            .is_ok_and(|address: IpAddr| address.is_loopback());
+        Self {
+            host: if is_loopback { LOOPBACK.into() } else { host },
+            port: if port == 443 { 80 } else { port },
+        }
+    }
+
+    /// True for this machine.
+    pub(crate) fn is_loopback(&self) -> bool {
+        *self.host == *LOOPBACK
     }
 }
 
-/// One spelling of an address of version 6, which may carry one of version 4.
-fn spelt(v6: Ipv6Addr) -> String {
-    v6.to_ipv4_mapped()
-        .map_or_else(|| v6.to_string(), |v4| v4.to_string())
-}
+/// The one spelling of this machine.
+const LOOPBACK: &str = "127.0.0.1";
 
 /// For the log: all of a callback that may be shown.
 impl fmt::Display for Destination {
@@ -81,9 +111,17 @@ mod tests {
             "http://127.0.0.1.:9000/",
             "http://[::ffff:127.0.0.1]:9000/",
             "http://[::ffff:7f00:1]:9000/",
+            "http://LOCALHOST.:9000/",
+            "http://a.localhost:9000/",
+            "http://[::1]:9000/",
+            "http://0.0.0.0:9000/",
+            "http://[::]:9000/",
         ];
         check(&local, "127.0.0.1:9000");
-        check(&["http://[::1]/", "http://[0:0::0:1]:80/"], "[::1]:80");
+        check(
+            &["http://[2001:db8::1]/", "http://[2001:db8:0:0::1]:80/"],
+            "[2001:db8::1]:80",
+        );
         check(&["no url"], ":0");
     }
 }

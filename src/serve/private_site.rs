@@ -113,12 +113,8 @@ impl ServeContext {
         let catalog = self.gate.catalog.snapshot();
         let site = self.sites.of(request)?;
         let is_of_site = site.settings.access.is_private();
-        let host = site
-            .settings
-            .host
-            .as_deref()
-            .or(self.readers.site().public_url().host_str());
-        if !is_of_site && !catalog.has_private_at(site.no, &site.settings.origin, host) {
+        let public_url = self.readers.site().public_url();
+        if !catalog.private_places().are_behind(site, public_url) {
             return None;
         }
         let is_read = matches!(request.method, Method::GET | Method::HEAD);
