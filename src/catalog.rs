@@ -25,8 +25,14 @@ mod sites;
 
 mod spelling;
 
+mod destination;
+
+mod private_places;
+
 pub use changes::{CatalogChanges, ChangedFeed, diff};
+pub(crate) use destination::Destination;
 pub use namespaces::namespaces;
+pub use private_places::PrivatePlaces;
 pub use read_gate::{ReadGate, is_open_to, shown_to};
 pub use register::{BATCH_FEEDS_MAX, RegistrationProgress, observe, register};
 pub use settings::{
@@ -35,6 +41,7 @@ pub use settings::{
 };
 pub use sites::{ProxiedSite, Sites, join_found};
 pub use snapshot::{CatalogSnapshot, RegisteredFeed};
+pub(crate) use spelling::{PathSpelling, parameters};
 
 /// The catalog in force. Cheap to clone; all clones are one catalog.
 #[derive(Clone, Debug)]

@@ -4,7 +4,7 @@
 use crate::{
     catalog::{FeedSettings, GroupSettings, SiteSettings},
     hub, ingest,
-    secret::{AdminToken, masked_with_query},
+    secret::{AdminToken, logged_text, masked_with_query},
     serve,
     setting::RefusedSetting,
     store,
@@ -250,7 +250,9 @@ impl Config {
 
     /// Warnings about settings that are allowed, but risky: each with its key and a remedy.
     pub fn warnings(&self) -> Vec<String> {
-        warnings::warnings(self)
+        let found = warnings::warnings(self);
+        // The log has them, too.
+        found.iter().map(|text| logged_text(text)).collect()
     }
 
     /// A summary of the configuration for people, without secrets.

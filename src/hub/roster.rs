@@ -1,8 +1,11 @@
 //! The subscriptions that are at work: the way to the task of each, and its standing; not their
 //! leases or positions.
 
-use super::{admission::ClientNet, command::SubscriptionCommand, destination::Destination};
-use crate::feed::{record::FeedNo, stamp::Stamp};
+use super::{admission::ClientNet, command::SubscriptionCommand};
+use crate::{
+    catalog::Destination,
+    feed::{record::FeedNo, stamp::Stamp},
+};
 use std::{
     collections::HashMap,
     sync::{
