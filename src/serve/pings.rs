@@ -21,7 +21,7 @@ use http::{
     header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, RETRY_AFTER, TRANSFER_ENCODING},
     request::Parts,
 };
-use std::{convert::Infallible, sync::Arc, time::Duration};
+use std::{convert::Infallible, sync::Arc};
 use tower::ServiceExt as _;
 use url::{Url, form_urlencoded};
 
