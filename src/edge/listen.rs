@@ -8,6 +8,7 @@ use super::{
     socket::MovedStream,
     unread::Unread,
 };
+use crate::locks::lock;
 use crate::{byte_budget::ByteBudget, threads::ServingThreads};
 use bytes::Bytes;
 use futures_util::future::join_all;
@@ -17,7 +18,7 @@ use std::{
     convert::Infallible,
     net::IpAddr,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -83,7 +84,7 @@ struct Connections(Mutex<HashMap<u64, Arc<Unread>>>);
 
 impl Connections {
     fn with<T>(&self, act: impl FnOnce(&mut HashMap<u64, Arc<Unread>>) -> T) -> T {
-        act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        act(&mut lock(&self.0))
     }
 
     /// Ends the oldest connection that asked for nothing for this long. It counts no more from now

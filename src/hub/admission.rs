@@ -1,9 +1,10 @@
 //! Admission of requests to the hub: so many from one client, whatever they ask for; not whether
 //! there is room for what they ask.
 
+use crate::client_net::client_net;
 use crate::layers::{Governor, Throttled};
 use std::{
-    net::{IpAddr, Ipv6Addr},
+    net::IpAddr,
     num::NonZeroU32,
 };
 
@@ -21,16 +22,10 @@ const PUBLISH_PER_SEC: NonZeroU32 = NonZeroU32::new(10).expect("10 is not 0");
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct ClientNet(Option<IpAddr>);
 
-/// Bits of an address of version 6 that tell the network of a client.
-const NET_BITS: u32 = 64;
-
 impl ClientNet {
     /// The client at an address; all whose address is not known are one.
     pub(super) fn of(address: Option<IpAddr>) -> Self {
-        Self(address.map(|address| match address.to_canonical() {
-            IpAddr::V6(v6) => IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() >> NET_BITS << NET_BITS)),
-            v4 => v4,
-        }))
+        Self(address.map(client_net))
     }
 
     fn key(self) -> String {

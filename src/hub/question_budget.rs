@@ -12,11 +12,12 @@ use super::{
     destination::Destination,
     question_pace::{PaceKey, QuestionPace},
 };
+use crate::locks::lock;
 use reqwest::dns::{Name, Resolve};
 use std::{
     collections::{HashMap, VecDeque},
     net::IpAddr,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
     time::Duration,
 };
 use tokio::{
@@ -205,7 +206,7 @@ impl QuestionBudget {
         }: &Counted,
         now: Instant,
     ) -> Result<(), Blocked> {
-        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = lock(&self.counts);
         counts.sweep(now);
         for key in keys {
             let Some(asked) = counts.asked.get_mut(key) else {
@@ -239,7 +240,7 @@ impl QuestionBudget {
 
     /// A question was confirmed: the counts begin anew, and whoever waits for room may go on.
     pub(super) fn confirmed(&self, Counted { keys, .. }: &Counted) {
-        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = lock(&self.counts);
         for key in keys {
             if let Some(asked) = counts.asked.get_mut(key) {
                 asked.at.clear();

@@ -3,10 +3,11 @@
 
 use super::{admission::ClientNet, command::SubscriptionCommand, destination::Destination};
 use crate::feed::{record::FeedNo, stamp::Stamp};
+use crate::locks::lock;
 use std::{
     collections::HashMap,
     sync::{
-        Mutex, MutexGuard, PoisonError,
+        Mutex, MutexGuard,
         atomic::{AtomicU64, Ordering},
     },
 };
@@ -129,7 +130,7 @@ const MAILBOX_COMMANDS: usize = 4;
 
 impl Roster {
     fn lock(&self) -> MutexGuard<'_, HashMap<Key, Entry>> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.entries)
     }
 
     /// The way to a subscription. A new one takes its place at once, so that two requests never

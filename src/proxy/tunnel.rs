@@ -2,6 +2,7 @@
 //! both are silent for too long.
 
 use super::site_places::PlaceProgress;
+use crate::locks::lock;
 use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper_util::rt::TokioIo;
 use std::{io, time::Duration};
@@ -73,17 +74,11 @@ struct Moves<'p> {
 
 impl Moves<'_> {
     fn last(&self) -> Instant {
-        *self
-            .last
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
+        *lock(&self.last)
     }
 
     fn count(&self, bytes: usize) {
-        *self
-            .last
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner) = Instant::now();
+        *lock(&self.last) = Instant::now();
         self.place.moved(bytes);
     }
 }
