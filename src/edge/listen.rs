@@ -240,19 +240,19 @@ impl Reception {
                         open: self.open.clone(),
                         number,
                     };
-                    let bytes_max = self.limits.connection_bytes_max;
-                    let keeps_header_case = self.limits.keeps_header_case;
-                    let place = Box::new(place);
                     let connection = Connection {
                         stream,
                         unread,
-                        bytes_max,
-                        keeps_header_case,
-                        place,
+                        bytes_max: self.limits.connection_bytes_max,
+                        keeps_header_case: self.limits.keeps_header_case,
+                        place: Box::new(place),
                     };
                     let (handshake, service) = (listener.handshake.clone(), service.clone());
-                    let connection = (connection, among_open);
                     let talk = talk(connection, peer, handshake, service, self.stop.clone());
+                    let talk = async move {
+                        talk.await;
+                        drop(among_open);
+                    };
                     self.tasks.spawn_on(talk, &self.threads.next());
                 }
                 Err(error) => {
@@ -266,7 +266,7 @@ impl Reception {
 
 /// One connection, from its handshake on.
 async fn talk<S, B>(
-    (connection, _among_open): (Connection<MovedStream>, OpenConnection),
+    connection: Connection<MovedStream>,
     peer: IpAddr,
     handshake: Arc<Handshake>,
     service: S,

@@ -3,10 +3,7 @@
 
 use crate::client_net::client_net;
 use crate::layers::{Governor, Throttled};
-use std::{
-    net::IpAddr,
-    num::NonZeroU32,
-};
+use std::{net::IpAddr, num::NonZeroU32};
 
 /// Topics of requests to subscribe of one client: so many at once, so many a second from then on
 /// (HUBS 5.2). An aggregator that follows many feeds is one client. One that a renewal is for

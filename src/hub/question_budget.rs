@@ -134,7 +134,8 @@ impl QuestionBudget {
     /// causes. `is_known` for one that was verified before.
     pub(super) async fn counted(
         &self,
-        (topic, callback): (&str, &str),
+        topic: &str,
+        callback: &str,
         is_known: bool,
         client: ClientNet,
     ) -> Counted {

@@ -21,7 +21,8 @@ const CHANGE_WAIT: Duration = Duration::from_secs(10);
 /// ended, `stop`, or nothing was sent either way for `idle_max`. Its bytes are progress of its
 /// place.
 pub(super) async fn carry(
-    (reader, origin): (OnUpgrade, OnUpgrade),
+    reader: OnUpgrade,
+    origin: OnUpgrade,
     idle_max: Duration,
     place: &PlaceProgress,
     stop: CancellationToken,
