@@ -101,6 +101,7 @@ impl FailureTable {
     fn row(&mut self, attempt: Attempt<'_>, now_us: u64) -> FailureRow {
         let client = attempt.client.map(client_net);
         let row = match attempt.name.filter(|_| attempt.is_shared()) {
+            // Limit: two names may have one row.
             Some(name) => FailureRow::Name(
                 client,
                 self.names.hash_one(name.trim().to_lowercase()) % NAME_ROWS,

@@ -9,7 +9,7 @@ use super::{
     refusal::Refusal,
     trackers::without_trackers,
 };
-use crate::edge::fields::list_value;
+use crate::edge::fields::{list_value, text};
 use crate::{edge::body::Response, readers::Coding};
 use everfeed_adapters::{begins_feed, begins_script_with_feed, is_feed};
 use flate2::read::MultiGzDecoder;
@@ -140,9 +140,9 @@ impl ServeContext {
         }
         look_into(&mut request.headers);
         if is_read && !is_no_document(request.uri.path()) {
-            OF_PARTS_AND_COPIES
-                .iter()
-                .for_each(|name| drop(request.headers.remove(name)));
+            for name in &OF_PARTS_AND_COPIES {
+                request.headers.remove(name);
+            }
         }
         Some(FeedGuard {
             is_of_site,
@@ -155,11 +155,7 @@ impl FeedGuard {
     /// An answer of the origin, unless it is a feed, by what it says or by how it begins: servers
     /// call a document whatever its file is called.
     pub(super) async fn unless_feed(&self, mut response: Response) -> Option<Response> {
-        let media = response
-            .headers()
-            .get(CONTENT_TYPE)
-            .and_then(|value| value.to_str().ok())
-            .unwrap_or_default();
+        let media = text(response.headers(), &CONTENT_TYPE).unwrap_or_default();
         let media = media
             .split(';')
             .next()
@@ -177,39 +173,19 @@ impl FeedGuard {
         if response.body().is_end_stream() {
             // An answer without a body holds no feed; the head of one tells when it changed.
             if self.is_head {
-                [ETAG, LAST_MODIFIED, CONTENT_LENGTH]
-                    .iter()
-                    .for_each(|name| drop(response.headers_mut().remove(name)));
+                for name in [ETAG, LAST_MODIFIED, CONTENT_LENGTH] {
+                    response.headers_mut().remove(name);
+                }
             }
             return Some(response);
         }
         if response.status() == StatusCode::PARTIAL_CONTENT && !has_beginning(response.headers()) {
             return None;
         }
-        let coding = response
-            .headers()
-            .get(CONTENT_ENCODING)
-            .map(|coding| coding.as_bytes().to_ascii_lowercase());
-        let is_script = media.ends_with("javascript") || media.ends_with("ecmascript");
-        let begins = move |begin: &[u8]| {
-            if is_script {
-                begins_script_with_feed(begin)
-            } else {
-                begins_feed(begin)
-            }
-        };
-        let plain = |begin: &[u8]| match coding.as_deref() {
-            None | Some(b"identity") => Some(begin.to_vec()),
-            Some(b"gzip" | b"x-gzip") => {
-                let mut inflated = Vec::new();
-                // A beginning without its end.
-                let _ = MultiGzDecoder::new(begin)
-                    .take(LOOK_INFLATED_BYTES)
-                    .read_to_end(&mut inflated);
-                Some(inflated)
-            }
-            // What cannot be looked at could be one.
-            Some(_) => None,
+        let look = DocumentLook {
+            coding: response.headers().get(CONTENT_ENCODING).cloned(),
+            is_script: media.ends_with("javascript") || media.ends_with("ecmascript"),
+            is_xml: media.ends_with("/xml"),
         };
         let (head, body) = response.into_parts();
         // A body in drops is looked at again when it has grown by an eighth.
@@ -219,20 +195,15 @@ impl FeedGuard {
                 return false;
             }
             look_at = begin.len() + begin.len() / 8 + 1;
-            plain(begin).is_none_or(|begin| begins(&begin).is_some())
+            look.is_decided(begin)
         };
         let began = tokio::time::Instant::now();
         let (begin, rest) = look_ahead(body, LOOK_TIME, is_enough).await;
         let is_late = began.elapsed() >= LOOK_TIME;
-        let could_be = match plain(&begin) {
-            None => true,
-            Some(plain) => begins(&plain).unwrap_or_else(|| {
-                let is_cut =
-                    begin.len() >= LOOK_BYTES_MAX || plain.len() as u64 >= LOOK_INFLATED_BYTES;
-                is_late || (is_cut && media.ends_with("/xml")) || (!is_script && is_feed(&plain))
-            }),
-        };
-        (!could_be).then(|| Response::from_parts(head, joined(begin, rest)))
+        if look.could_be_feed(&begin, is_late) {
+            return None;
+        }
+        Some(Response::from_parts(head, joined(begin, rest)))
     }
 
     /// The answer in the place of a feed.
@@ -242,6 +213,68 @@ impl FeedGuard {
         } else {
             Refusal::unnamed_feed(list)
         }
+    }
+}
+
+/// The beginning of a document, and what its head says of it.
+struct DocumentLook {
+    coding: Option<HeaderValue>,
+    is_script: bool,
+    is_xml: bool,
+}
+
+impl DocumentLook {
+    /// The beginning without its coding; `None` for a coding that cannot be looked into.
+    fn plain(&self, begin: &[u8]) -> Option<Vec<u8>> {
+        let Some(coding) = &self.coding else {
+            return Some(begin.to_vec());
+        };
+        match coding.as_bytes().to_ascii_lowercase().as_slice() {
+            b"identity" => Some(begin.to_vec()),
+            b"gzip" | b"x-gzip" => {
+                let mut inflated = Vec::new();
+                // A beginning without its end.
+                let _ = MultiGzDecoder::new(begin)
+                    .take(LOOK_INFLATED_BYTES)
+                    .read_to_end(&mut inflated);
+                Some(inflated)
+            }
+            _ => None,
+        }
+    }
+
+    fn begins_feed(&self, plain: &[u8]) -> Option<bool> {
+        if self.is_script {
+            begins_script_with_feed(plain)
+        } else {
+            begins_feed(plain)
+        }
+    }
+
+    /// True once more of the document would tell nothing new.
+    fn is_decided(&self, begin: &[u8]) -> bool {
+        match self.plain(begin) {
+            Some(plain) => self.begins_feed(&plain).is_some(),
+            None => true,
+        }
+    }
+
+    /// True for a document that is a feed, or of which that cannot be told.
+    fn could_be_feed(&self, begin: &[u8], is_late: bool) -> bool {
+        let Some(plain) = self.plain(begin) else {
+            return true;
+        };
+        if let Some(begins) = self.begins_feed(&plain) {
+            return begins;
+        }
+        if is_late {
+            return true;
+        }
+        let is_cut = begin.len() >= LOOK_BYTES_MAX || plain.len() as u64 >= LOOK_INFLATED_BYTES;
+        if is_cut && self.is_xml {
+            return true;
+        }
+        !self.is_script && is_feed(&plain)
     }
 }
 
@@ -258,19 +291,16 @@ fn take_out_other_addresses(headers: &mut HeaderMap, is_read: bool) {
         let Some(rest) = name.strip_prefix("x-") else {
             return ADDRESS_NAMES.contains(&name.as_str());
         };
-        let mut words = rest.split('-');
         // The way by which a trusted proxy was asked; of others nothing of it is there any more.
         if rest.starts_with("forwarded-") {
             return rest
                 .split('-')
                 .any(|word| matches!(word, "uri" | "url" | "path"));
         }
-        let is_of_method = rest.split('-').any(|word| word == "method");
-        if is_of_method {
-            is_read
-        } else {
-            words.any(|word| ADDRESS_WORDS.contains(&word))
+        if rest.split('-').any(|word| word == "method") {
+            return is_read;
         }
+        rest.split('-').any(|word| ADDRESS_WORDS.contains(&word))
     };
     let other: Vec<HeaderName> = headers.keys().filter(is_other).cloned().collect();
     for name in other {
@@ -302,10 +332,7 @@ fn is_no_document(path: &str) -> bool {
 
 /// True for a part of a document with its first byte.
 fn has_beginning(headers: &HeaderMap) -> bool {
-    let range = headers
-        .get(CONTENT_RANGE)
-        .and_then(|range| range.to_str().ok())
-        .unwrap_or_default();
+    let range = text(headers, &CONTENT_RANGE).unwrap_or_default();
     range
         .trim()
         .strip_prefix("bytes")
