@@ -44,13 +44,13 @@ const FEEDS_LOOKED_AT_MAX: usize = 10_000;
 
 /// A request that its caller may make, and what it is answered with.
 #[derive(Clone, Copy)]
-pub(super) struct Asked<'a> {
+pub(super) struct AdmittedRequest<'a> {
     pub(super) context: &'a ServeContext,
     pub(super) request: &'a Parts,
     pub(super) caller: &'a Caller,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> AdmittedRequest<'a> {
     /// Our URLs as the caller knows them.
     fn site(self) -> &'a Site {
         self.caller.site(self.context)
@@ -58,7 +58,7 @@ impl<'a> Asked<'a> {
 }
 
 /// The list of feeds: JSON, or a page when a browser asks.
-pub(super) async fn list(asked: Asked<'_>) -> Result<Response, Refusal> {
+pub(super) async fn list(asked: AdmittedRequest<'_>) -> Result<Response, Refusal> {
     let form = AnswerForm::of(asked)?;
     let site = asked.site();
     let feeds_default = match form {
@@ -75,15 +75,15 @@ pub(super) async fn list(asked: Asked<'_>) -> Result<Response, Refusal> {
 }
 
 /// The list of feeds as OPML.
-pub(super) async fn outline(asked: Asked<'_>) -> Result<Response, Refusal> {
+pub(super) async fn outline(asked: AdmittedRequest<'_>) -> Result<Response, Refusal> {
     let site = asked.site();
     let found = FeedPart::read(asked, &site.outline(), FEEDS_DEFAULT).await?;
     Ok(outlined(asked, &found.list(site)).await)
 }
 
 /// The members of a group as OPML; of a feed that is none, itself.
-pub(super) async fn outline_of(asked: Asked<'_>, name: &str) -> Result<Response, Refusal> {
-    let Asked {
+pub(super) async fn outline_of(asked: AdmittedRequest<'_>, name: &str) -> Result<Response, Refusal> {
+    let AdmittedRequest {
         context, caller, ..
     } = asked;
     let no = context.feed(name)?;
@@ -118,7 +118,7 @@ pub(super) async fn outline_of(asked: Asked<'_>, name: &str) -> Result<Response,
 }
 
 /// A list as OPML.
-async fn outlined(asked: Asked<'_>, list: &List<'_>) -> Response {
+async fn outlined(asked: AdmittedRequest<'_>, list: &List<'_>) -> Response {
     let mut response = Response::default();
     let headers = response.headers_mut();
     headers.insert(
@@ -144,8 +144,8 @@ struct FeedPart {
 impl FeedPart {
     /// `url` is that of the list, below which the next part is; it has `feeds_default` feeds when
     /// nobody says how many.
-    async fn read(asked: Asked<'_>, url: &str, feeds_default: usize) -> Result<Self, Refusal> {
-        let Asked {
+    async fn read(asked: AdmittedRequest<'_>, url: &str, feeds_default: usize) -> Result<Self, Refusal> {
+        let AdmittedRequest {
             context,
             request,
             caller,
@@ -243,8 +243,8 @@ impl FeedPart {
 }
 
 /// The description of a feed (SF-132..SF-134): JSON, or a page when a browser asks.
-pub(super) async fn about(asked: Asked<'_>, name: &str) -> Result<Response, Refusal> {
-    let Asked {
+pub(super) async fn about(asked: AdmittedRequest<'_>, name: &str) -> Result<Response, Refusal> {
+    let AdmittedRequest {
         context, caller, ..
     } = asked;
     let form = AnswerForm::of(asked)?;
@@ -286,7 +286,7 @@ pub(super) async fn about(asked: Asked<'_>, name: &str) -> Result<Response, Refu
 }
 
 /// The description of our HTTP side for programs.
-pub(super) async fn openapi(asked: Asked<'_>) -> Response {
+pub(super) async fn openapi(asked: AdmittedRequest<'_>) -> Response {
     let mut response = Response::default();
     let headers = response.headers_mut();
     headers.insert(
@@ -300,8 +300,8 @@ pub(super) async fn openapi(asked: Asked<'_>) -> Response {
 
 /// The answer in the coding that the consumer prefers, with validators made of its bytes and of the
 /// time since which it has them; 304 when the consumer has it.
-async fn validated(asked: Asked<'_>, mut response: Response, body: Vec<u8>) -> Response {
-    let Asked {
+async fn validated(asked: AdmittedRequest<'_>, mut response: Response, body: Vec<u8>) -> Response {
+    let AdmittedRequest {
         context,
         request,
         caller,
@@ -354,7 +354,7 @@ enum AnswerForm {
 impl AnswerForm {
     /// The form that a request asks for. As of pages of feeds, scripts are for public answers only
     /// (D-12).
-    fn of(asked: Asked<'_>) -> Result<Self, Refusal> {
+    fn of(asked: AdmittedRequest<'_>) -> Result<Self, Refusal> {
         let query = asked.request.uri.query().unwrap_or_default();
         if let Some(name) = render::urls::callback(query)? {
             if !render::jsonp::is_callback(&name) {
@@ -375,7 +375,7 @@ impl AnswerForm {
     }
 
     /// The answer with this body.
-    async fn answer(&self, asked: Asked<'_>, body: Vec<u8>) -> Response {
+    async fn answer(&self, asked: AdmittedRequest<'_>, body: Vec<u8>) -> Response {
         let (media_type, body) = match self {
             Self::Page => (render::html::CONTENT_TYPE, body),
             Self::Json => (JSON, body),

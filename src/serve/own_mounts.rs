@@ -4,7 +4,7 @@
 use super::{
     accept,
     context::ServeContext,
-    discovery::{self, Asked},
+    discovery::{self, AdmittedRequest},
     event_stream,
     fresh_looks::FreshLooks,
     hub_forms::{HubForms, HubService},
@@ -159,7 +159,7 @@ impl Handler for FeedPages {
             return Err(Refusal::method(Self::METHODS));
         }
         let caller = &context.admit(request, &endpoint).await?;
-        let asked = Asked {
+        let asked = AdmittedRequest {
             context,
             request,
             caller,
