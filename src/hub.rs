@@ -185,7 +185,7 @@ impl Config {
             };
             let (spelt, beginning) = (PathSpelling::of(callback.path()), named.path());
             // A server may take an escaped step back for one.
-            let is_left = beginning.trim_matches('/') != ""
+            let is_left = !beginning.trim_matches('/').is_empty()
                 && spelt.relation_to(&PathSpelling::of(beginning)).is_none();
             callback.origin() == named.origin() && below.is_some_and(is_below) && !is_left
         })

@@ -12,11 +12,12 @@ use super::{
     question_pace::{PaceKey, QuestionPace, pace_keys},
 };
 use crate::catalog::Destination;
+use crate::locks::lock;
 use reqwest::dns::{Name, Resolve};
 use std::{
     collections::{HashMap, VecDeque},
     net::IpAddr,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
     time::Duration,
 };
 use tokio::{
@@ -133,7 +134,8 @@ impl QuestionBudget {
     /// causes. `is_known` for one that was verified before.
     pub(super) async fn counted(
         &self,
-        (topic, callback): (&str, &str),
+        topic: &str,
+        callback: &str,
         is_known: bool,
         client: ClientNet,
     ) -> Counted {
@@ -201,7 +203,7 @@ impl QuestionBudget {
         }: &Counted,
         now: Instant,
     ) -> Result<(), Blocked> {
-        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = lock(&self.counts);
         counts.sweep(now);
         for key in keys {
             let Some(asked) = counts.asked.get_mut(key) else {
@@ -235,7 +237,7 @@ impl QuestionBudget {
 
     /// A question was confirmed: the counts begin anew, and whoever waits for room may go on.
     pub(super) fn confirmed(&self, Counted { keys, .. }: &Counted) {
-        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = lock(&self.counts);
         for key in keys {
             if let Some(asked) = counts.asked.get_mut(key) {
                 asked.at.clear();

@@ -102,7 +102,7 @@ pub(super) async fn ask(shared: Arc<Shared>, question: Question, held: impl Fn()
     let entering = async {
         let url = question.target.url();
         let counted = questions
-            .counted((&question.topic, url), question.is_known, question.client)
+            .counted(&question.topic, url, question.is_known, question.client)
             .await;
         if shared.client.own.holds(url, &counted.addresses) {
             return Err(Verdict::Refused(FetchError::from(Refused::Own).to_string()));

@@ -1,9 +1,10 @@
 //! The books of the places of one site: who holds how many, and which one is to go when they run
 //! short; not how a place ends.
 
+use crate::client_net::client_net;
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
-    net::{IpAddr, Ipv6Addr},
+    net::IpAddr,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -22,8 +23,6 @@ const LOSS_GAP_MS: u64 = 1000;
 /// Milliseconds after which a place is taken away that is the only one of its client, when none is
 /// free: it has not got on for so long.
 const STALLED_MS: u64 = 30_000;
-/// Bits of an address of version 6 that tell the network of a client, who has all addresses in it.
-const NET_BITS: u32 = 64;
 
 /// Whose places are counted as one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -39,12 +38,7 @@ pub(super) enum PlaceHolder {
 impl PlaceHolder {
     /// The holder of the places of a client.
     pub(super) fn client(address: IpAddr) -> Self {
-        Self::Client(match address.to_canonical() {
-            IpAddr::V6(address) if !address.is_loopback() => IpAddr::V6(Ipv6Addr::from_bits(
-                address.to_bits() & (u128::MAX << (128 - NET_BITS)),
-            )),
-            address => address,
-        })
+        Self::Client(client_net(address))
     }
 
     /// The holder of the places of an address that may stand for many clients.

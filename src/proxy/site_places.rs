@@ -6,10 +6,11 @@ use super::{
     fault::ProxyFault,
     headers::ProxyPeer,
 };
+use crate::locks::lock;
 use crate::telemetry::SiteMetrics;
 use std::{
     mem,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
     task::Waker,
     time::Duration,
 };
@@ -305,10 +306,6 @@ impl Drop for SitePlace {
         state.places.leave(self.place);
         self.places.gauge(&state);
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

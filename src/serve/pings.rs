@@ -13,6 +13,7 @@ use super::{
 use crate::{
     catalog::RegisteredFeed,
     edge::body::{self, MountService, Response, ServeBody},
+    edge::fields::text,
 };
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
@@ -121,13 +122,10 @@ impl Pings {
             }
             StatusCode::ACCEPTED => ping_answer(false, &format!("Thanks for the ping. {told}")),
             _ => {
-                let wait = answer
-                    .headers()
-                    .get(RETRY_AFTER)
-                    .and_then(|secs| secs.to_str().ok());
-                let wait = wait
-                    .map(|secs| format!("; try again in {secs} seconds"))
-                    .unwrap_or_default();
+                let wait = match text(answer.headers(), &RETRY_AFTER) {
+                    Some(secs) => format!("; try again in {secs} seconds"),
+                    None => String::new(),
+                };
                 ping_answer(true, &format!("{told}{wait}"))
             }
         })
