@@ -499,7 +499,7 @@ impl<'a> Worker<'a> {
                 }
             }
             Event::Recalled(joined) => {
-                let ended = self.lanes.recalls.end(joined, &mut self.pauses);
+                let ended = self.lanes.recalls.end(*joined, &mut self.pauses);
                 ended
                     .into_iter()
                     .for_each(|(feed, ended, _)| self.recalled(feed, ended));
