@@ -29,9 +29,11 @@ pub mod html;
 
 mod web_page;
 
+mod channel;
 mod generator;
 mod identity;
 mod namespaces;
+mod post;
 mod text;
 mod values;
 mod xml;

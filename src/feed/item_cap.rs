@@ -172,7 +172,7 @@ fn source_bytes(source: &Source) -> usize {
     entry_bytes(&as_entry)
 }
 
-fn element_bytes(element: &Element) -> usize {
+pub(super) fn element_bytes(element: &Element) -> usize {
     let attributes = element
         .attributes
         .iter()

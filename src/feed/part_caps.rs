@@ -18,7 +18,7 @@ pub const NAME_BYTES_MAX: usize = 4096;
 
 /// The most bytes of a date as it was written, a language, a media type or a relation; a longer one
 /// is none.
-const WORD_BYTES_MAX: usize = 256;
+pub(super) const WORD_BYTES_MAX: usize = 256;
 
 /// A short part of a title or a name that was cut ends so.
 const CUT: &str = "\u{2026}";
@@ -60,7 +60,7 @@ pub fn within_caps(entry: &Entry) -> Option<Entry> {
     (short != *entry).then_some(short)
 }
 
-fn link_fits(link: &mut Link) -> bool {
+pub(super) fn link_fits(link: &mut Link) -> bool {
     cut_name(&mut link.title);
     for word in [&mut link.media_type, &mut link.hreflang, &mut link.length] {
         drop_long(word, WORD_BYTES_MAX);
@@ -76,20 +76,20 @@ fn enclosure_fits(file: &mut Enclosure) -> bool {
     is_link(&file.url)
 }
 
-fn cap_person(person: &mut Person) {
+pub(super) fn cap_person(person: &mut Person) {
     for name in [&mut person.name, &mut person.email, &mut person.byline] {
         cut_name(name);
     }
     drop_long(&mut person.uri, LINK_BYTES_MAX);
 }
 
-fn cap_tag(tag: &mut Category) {
+pub(super) fn cap_tag(tag: &mut Category) {
     cut(&mut tag.term);
     cut_name(&mut tag.label);
     drop_long(&mut tag.scheme, LINK_BYTES_MAX);
 }
 
-fn cap_date(date: &mut Option<Date>) {
+pub(super) fn cap_date(date: &mut Option<Date>) {
     if let Some(date) = date.as_mut().filter(|date| date.raw.len() > WORD_BYTES_MAX) {
         date.raw = String::new();
     }
@@ -99,13 +99,13 @@ fn is_link(url: &str) -> bool {
     url.len() <= LINK_BYTES_MAX || url.starts_with("data:")
 }
 
-fn drop_long(text: &mut Option<String>, bytes_max: usize) {
+pub(super) fn drop_long(text: &mut Option<String>, bytes_max: usize) {
     if text.as_ref().is_some_and(|text| text.len() > bytes_max) {
         *text = None;
     }
 }
 
-fn cut_name(name: &mut Option<String>) {
+pub(super) fn cut_name(name: &mut Option<String>) {
     if let Some(name) = name {
         cut(name);
     }
@@ -201,12 +201,16 @@ pub fn differing(entry: &Entry, short: &Entry) -> Vec<&'static str> {
         .collect()
 }
 
-/// Cuts a text that is too long between two characters.
 fn cut(text: &mut String) {
-    if text.len() <= NAME_BYTES_MAX {
+    cut_to(text, NAME_BYTES_MAX);
+}
+
+/// Cuts a text that is too long between two characters.
+pub fn cut_to(text: &mut String, bytes_max: usize) {
+    if text.len() <= bytes_max {
         return;
     }
-    let most = NAME_BYTES_MAX - CUT.len();
+    let most = bytes_max.saturating_sub(CUT.len());
     let end = (0..=most)
         .rev()
         .find(|at| text.is_char_boundary(*at))

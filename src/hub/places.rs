@@ -5,10 +5,8 @@
 //! always a place for the next; a request that takes long gives its place back and counts apart;
 //! and destinations in trouble share a part of the room.
 
-use super::{
-    destination::Destination,
-    health::{DestinationHealth, Ending},
-};
+use super::health::{DestinationHealth, Ending};
+use crate::catalog::Destination;
 use crate::locks::lock;
 use std::{
     collections::{HashMap, VecDeque},

@@ -9,9 +9,9 @@
 
 use super::{
     admission::ClientNet,
-    destination::Destination,
-    question_pace::{PaceKey, QuestionPace},
+    question_pace::{PaceKey, QuestionPace, pace_keys},
 };
+use crate::catalog::Destination;
 use crate::locks::lock;
 use reqwest::dns::{Name, Resolve};
 use std::{
@@ -142,11 +142,7 @@ impl QuestionBudget {
         let destination = Destination::of(callback);
         let addresses = self.addresses(&destination.host).await;
         let port = destination.port;
-        let paced = vec![
-            PaceKey::Subscription(topic.to_owned(), callback.to_owned()),
-            PaceKey::Callback(callback.to_owned()),
-            PaceKey::Destination(destination.clone()),
-        ];
+        let paced = pace_keys(topic, callback, &addresses);
         let mut keys = Vec::new();
         if is_known {
             keys.push(BudgetKey::KnownCallback(callback.to_owned()));

@@ -1,9 +1,12 @@
 //! The subscriptions that are at work: the way to the task of each, and its standing; not their
 //! leases or positions.
 
-use super::{admission::ClientNet, command::SubscriptionCommand, destination::Destination};
-use crate::feed::{record::FeedNo, stamp::Stamp};
-use crate::locks::lock;
+use super::{admission::ClientNet, command::SubscriptionCommand};
+use crate::{
+    catalog::Destination,
+    feed::{record::FeedNo, stamp::Stamp},
+    locks::lock,
+};
 use std::{
     collections::HashMap,
     sync::{

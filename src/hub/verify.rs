@@ -1,11 +1,9 @@
 //! The question whether a callback wants what was asked in its name, and what its answer means; not
 //! what follows.
 
-use super::{
-    Limits, Shared, admission::ClientNet, deliver::cloud::notification, destination::Destination,
-    places::Errand,
-};
+use super::{Limits, Shared, admission::ClientNet, deliver::cloud::notification, places::Errand};
 use crate::{
+    catalog::Destination,
     clock::Clock as _,
     feed::stamp::Stamp,
     layers::{FetchError, Request, error::Refused, parse_retry_after},

@@ -82,7 +82,10 @@ pub(super) async fn outline(asked: AdmittedRequest<'_>) -> Result<Response, Refu
 }
 
 /// The members of a group as OPML; of a feed that is none, itself.
-pub(super) async fn outline_of(asked: AdmittedRequest<'_>, name: &str) -> Result<Response, Refusal> {
+pub(super) async fn outline_of(
+    asked: AdmittedRequest<'_>,
+    name: &str,
+) -> Result<Response, Refusal> {
     let AdmittedRequest {
         context, caller, ..
     } = asked;
@@ -144,7 +147,11 @@ struct FeedPart {
 impl FeedPart {
     /// `url` is that of the list, below which the next part is; it has `feeds_default` feeds when
     /// nobody says how many.
-    async fn read(asked: AdmittedRequest<'_>, url: &str, feeds_default: usize) -> Result<Self, Refusal> {
+    async fn read(
+        asked: AdmittedRequest<'_>,
+        url: &str,
+        feeds_default: usize,
+    ) -> Result<Self, Refusal> {
         let AdmittedRequest {
             context,
             request,

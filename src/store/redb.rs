@@ -171,6 +171,10 @@ impl Watched for Redb {
     fn figures(&self) -> FileFigures {
         self.file.figures()
     }
+
+    fn keeps_forgotten(&self) -> Option<String> {
+        self.file.keeps_forgotten()
+    }
 }
 
 /// Reads an item from the bytes that stand in a file under a key.

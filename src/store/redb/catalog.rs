@@ -131,6 +131,7 @@ pub(super) fn forget(writing: &mut Writing<'_>, feed: FeedNo) -> Result<bool, St
     clear(tx, GROUP_POSTS, feed)?;
     clear(tx, HOLDINGS, feed)?;
     clear(tx, MEMBERSHIPS, feed)?;
+    writing.request_rewrite()?;
     Ok(true)
 }
 

@@ -62,11 +62,12 @@ pub(super) fn commit(writing: &mut Writing<'_>, commit: &Commit) -> Result<Recei
     }
     let feed_now = &plan.receipt.feed;
     // An alias may be the name under which a document shows what was forgotten.
-    if !plan.forgotten.is_empty()
-        || (feed_now.completeness.has_forgotten && !commit.aliases.is_empty())
-    {
-        forgotten::cut_kept(tx, feed_now)?;
-        writing.request_rewrite()?;
+    let is_forgetting = !plan.forgotten.is_empty();
+    if is_forgetting || (feed_now.completeness.has_forgotten && !commit.aliases.is_empty()) {
+        let has_cut = forgotten::cut_kept(tx, feed_now)?;
+        if is_forgetting || has_cut {
+            writing.request_rewrite()?;
+        }
     }
     for rows in followers {
         plan.receipt.groups.extend(groups::write(tx, rows)?);

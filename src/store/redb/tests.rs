@@ -53,6 +53,7 @@ use std::{
 
 mod damage;
 mod faulty_disk;
+mod rewriting;
 
 fn clock() -> Arc<Manual> {
     Arc::new(Manual::at(START.micros()))

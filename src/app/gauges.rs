@@ -139,12 +139,12 @@ fn gauge_totals(registry: &mut Registry, status: &Status) {
     }
     #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
     struct OfVersion {
-        version: &'static str,
+        version: String,
     }
     let build = Family::<OfVersion, Gauge<i64>>::default();
     build
         .get_or_create(&OfVersion {
-            version: status.version,
+            version: status.version.clone(),
         })
         .set(1);
     registry.register("build_info", "1, with the version", build);
@@ -170,7 +170,7 @@ fn unix_secs(moment: &str) -> i64 {
 }
 
 /// Gauges of the configuration. Without a reload, the one that was read at the start counts.
-pub(super) fn gauge_config(registry: &mut Registry, config: &ConfigStatus) {
+fn gauge_config(registry: &mut Registry, config: &ConfigStatus) {
     let is_good = config
         .reload
         .as_ref()
@@ -228,4 +228,70 @@ fn gauge(registry: &mut Registry, name: &str, help: &str, figure: i64) {
 
 fn whole<T: TryInto<i64>>(count: T) -> i64 {
     count.try_into().unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        app::status::ReloadStatus,
+        telemetry::{Metrics, exposition},
+    };
+
+    #[test]
+    fn metrics_are_gauges_of_the_status() {
+        let feed = FeedStatus {
+            name: "blog".into(),
+            items: Some(7),
+            deferred_edits: 2,
+            ..FeedStatus::default()
+        };
+        let status = Status {
+            version: "1".into(),
+            waiters: 3,
+            feeds: vec![feed],
+            ..Status::default()
+        };
+        let mut registry = Metrics::default().registry();
+        register(&mut registry, &status);
+        let text = exposition(&registry);
+        for line in [
+            "everfeed_feed_items{feed=\"blog\"} 7",
+            "everfeed_feed_deferred_edits{feed=\"blog\"} 2",
+            "everfeed_held_requests 3",
+            "everfeed_build_info{version=\"1\"} 1",
+        ] {
+            assert!(text.contains(line), "{line} is not in {text}");
+        }
+    }
+
+    #[test]
+    fn gauges_tell_whether_the_last_reload_was_taken_in() {
+        let text = |error: Option<&str>| {
+            let reload = ReloadStatus {
+                at: String::new(),
+                error: error.map(Into::into),
+            };
+            let loaded_at = "2026-06-01T00:00:00Z".into();
+            let waiting_for_restart = vec!["server.listen".into()];
+            let config = ConfigStatus {
+                file: None,
+                loaded_at,
+                reload: Some(reload),
+                waiting_for_restart,
+            };
+            let mut registry = Metrics::default().registry();
+            gauge_config(&mut registry, &config);
+            exposition(&registry)
+        };
+        let good = text(None);
+        for line in [
+            "everfeed_config_reload_success 1",
+            "everfeed_config_reload_timestamp_seconds 1780272000",
+            "everfeed_config_keys_waiting_for_restart 1",
+        ] {
+            assert!(good.contains(line), "{line} is not in {good}");
+        }
+        assert!(text(Some("bad")).contains("everfeed_config_reload_success 0"));
+    }
 }
