@@ -6,6 +6,7 @@ use crate::locks::lock;
 use crate::{
     catalog::Destination,
     feed::{record::FeedNo, stamp::Stamp},
+    locks::lock,
 };
 use std::{
     collections::HashMap,
