@@ -1,5 +1,5 @@
-//! The state of the application as `/status` tells it, and as the command line reads it; not where it is
-//! gathered. A part that another version does not tell is as if it were empty.
+//! The state of the application as `/status` tells it, and as the command line reads it; not where
+//! it is gathered. A part that another version does not tell is as if it were empty.
 
 use super::removed::RemovedFeed;
 use crate::feed::schedule::{FaultNote, Whose};

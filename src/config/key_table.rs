@@ -1,5 +1,5 @@
-//! The table of all keys, as `keys.md` holds it: the type and the default of each, and the moment at
-//! which a changed one takes effect. It is the only place that says so; not what values mean.
+//! The table of all keys, as `keys.md` holds it: the type and the default of each, and the moment
+//! at which a changed one takes effect. It is the only place that says so; not what values mean.
 
 use super::Config;
 use crate::setting::differing_keys;
