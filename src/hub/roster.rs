@@ -2,7 +2,6 @@
 //! leases or positions.
 
 use super::{admission::ClientNet, command::SubscriptionCommand};
-use crate::locks::lock;
 use crate::{
     catalog::Destination,
     feed::{record::FeedNo, stamp::Stamp},
