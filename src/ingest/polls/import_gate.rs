@@ -125,15 +125,11 @@ impl Poll<'_> {
         page.address.landed = landed.to_owned();
         page.keys = keys_of(&record.ids.namespace, &sliced.window);
         page.strong = strong_of(&sliced.window);
+        // A first walk proves nothing by its silence, whether the document is of several feeds or
+        // not.
         let seen = WalkedDocument {
-            landed,
-            body: page.body,
-            bytes: fetched.body.len() as u64,
-            keys: &page.keys,
-            metadata: &sliced.window.metadata,
             damaged: sliced.coverage.is_partial(),
-            // A first walk proves nothing by its silence.
-            mixed: false,
+            ..page.as_walked(fetched.body.len(), &sliced.window.metadata)
         };
         let rules = feed.archive_rules();
         let walk = match ArchiveWalk::begin(&asked, &seen, sliced.profile.as_deref(), &rules, now) {

@@ -109,13 +109,9 @@ impl ArchiveReader<'_> {
         page.keys = keys_of(&record.ids.namespace, &window);
         page.strong = strong_of(&window);
         let seen = WalkedDocument {
-            landed: &page.address.landed,
-            body: page.body,
-            bytes: fetched.body.len() as u64,
-            keys: &page.keys,
-            metadata: &window.metadata,
             damaged,
             mixed: is_planet(&window),
+            ..page.as_walked(fetched.body.len(), &window.metadata)
         };
         let profile = self.context.profile(self.state);
         let begun = ArchiveWalk::begin(
