@@ -20,6 +20,16 @@ const DECIDE_SECS: u64 = 12 * 3600;
 /// Pages that are asked for first.
 const SAMPLE: usize = 5;
 
+/// A full document that lacks too much to be believed at once.
+pub(super) struct DoubtedDocument<'a> {
+    pub(super) view: &'a Comparison,
+    /// Its entries, newest first.
+    pub(super) seen: &'a [ShownItem],
+    pub(super) coverage: Coverage,
+    pub(super) policy: &'a ProofPolicy,
+    pub(super) now: Stamp,
+}
+
 impl AbsenceState {
     /// True while an item is one of many that are missing at once.
     pub(super) fn is_of_many(row: &WindowItem) -> bool {
@@ -39,13 +49,18 @@ impl AbsenceState {
         mut self,
         before: &Self,
         lacking: &[usize],
-        (view, seen): (&Comparison, &[ShownItem]),
-        (class, policy): (Coverage, &ProofPolicy),
-        now: Stamp,
+        document: &DoubtedDocument<'_>,
     ) -> AbsenceFindings {
+        let DoubtedDocument {
+            view,
+            seen,
+            coverage,
+            policy,
+            now,
+        } = *document;
         let since = before.quarantined_since.unwrap_or(now);
         // Only the answer to an unconditional request says what the feed is from now on.
-        if class == Coverage::Unconditional && now.secs_since(since) > QUARANTINE_SECS {
+        if coverage == Coverage::Unconditional && now.secs_since(since) > QUARANTINE_SECS {
             return self.begin_anew(before, view, seen, WindowEvent::QuarantineEnded);
         }
         self.quarantined_since = Some(since);
@@ -55,7 +70,7 @@ impl AbsenceState {
         }
         self.items = prepended(&self, seen, view);
         let mut outcome = AbsenceFindings::default();
-        if class == Coverage::Unconditional {
+        if coverage == Coverage::Unconditional {
             for row in self.items.iter_mut().filter(|row| Self::is_of_many(row)) {
                 row.suspect = row.suspect.map(|missing| Suspect {
                     audited: true,
@@ -73,12 +88,9 @@ impl AbsenceState {
         } else {
             DocumentStanding::Doubted
         };
-        outcome.events.extend(
-            before
-                .quarantined_since
-                .is_none()
-                .then_some(WindowEvent::Quarantined),
-        );
+        if before.quarantined_since.is_none() {
+            outcome.events.push(WindowEvent::Quarantined);
+        }
         outcome.state = self;
         outcome
     }
