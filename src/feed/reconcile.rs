@@ -152,6 +152,7 @@ impl WindowState {
 }
 
 /// Rows of a window that are remembered; entries after them are compared by key look-up.
+// Limit: what stands behind them is not missed when it goes.
 pub const WINDOW_ENTRIES_MAX: usize = 1000;
 
 /// One document, as far as it differs from what is remembered of the last.

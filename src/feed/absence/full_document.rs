@@ -11,7 +11,8 @@ use super::{
 use crate::feed::{item::ItemId, stamp::Stamp};
 use std::collections::{HashMap, HashSet};
 
-/// Rows that are remembered; what stands behind them is not missed when it goes.
+/// Rows that are remembered.
+// Limit: what stands behind them is not missed when it goes.
 const ROWS_MAX: usize = 1000;
 
 /// Full documents in a row whose order cannot be followed before the window begins anew.

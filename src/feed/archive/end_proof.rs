@@ -16,6 +16,7 @@ use crate::feed::{
 };
 
 /// Pages read a second time at most; of more, as many spread evenly.
+// Limit: of more pages, one that moved between two that are read again is not met.
 const CHECKED_PAGES_MAX: u32 = 100;
 
 /// From a page that looks like the end to the second request for it, in gaps between pages: where
@@ -440,14 +441,14 @@ impl ArchiveWalk {
             _ => false,
         };
         let last = self.trail.last_no(self.counts.way_from);
-        match last.filter(|_| shifts && !is_counted && !self.findings.held_whole) {
-            Some(no) => {
+        match last {
+            Some(no) if shifts && !is_counted && !self.findings.held_whole => {
                 let stride = (no - self.counts.way_from)
                     .div_ceil(CHECKED_PAGES_MAX)
                     .max(1);
                 self.phase = WalkPhase::Ending(claim, EndStep::Check { no, stride });
             }
-            None => self.ask_first_page_or_conclude(claim),
+            _ => self.ask_first_page_or_conclude(claim),
         }
     }
 

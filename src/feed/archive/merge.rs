@@ -40,17 +40,15 @@ pub fn merge(live: &mut Observation, pages: Vec<ArchivedPage>) -> Vec<(Stamp, Pa
     let shared = shared(live, &pages);
     let name = |reading: &ParsedEntry| {
         let stripped = reading.key.stripped();
-        let link = reading
-            .entry
-            .permalink()
-            .filter(|_| shared.contains(&stripped));
-        let published = reading
-            .entry
-            .published
-            .as_ref()
-            .map_or("", |date| date.raw.as_str());
-        link.map(|link| format!("{stripped}\n{link}\n{published}"))
-            .unwrap_or(stripped)
+        let Some(link) = reading.entry.permalink() else {
+            return stripped;
+        };
+        if !shared.contains(&stripped) {
+            return stripped;
+        }
+        let published = reading.entry.published.as_ref();
+        let published = published.map_or("", |date| date.raw.as_str());
+        format!("{stripped}\n{link}\n{published}")
     };
     let mut slots: HashMap<String, VersionPlace> = HashMap::new();
     for (at, sighting) in live.entries.iter().enumerate() {

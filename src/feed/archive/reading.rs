@@ -246,7 +246,12 @@ impl ArchiveWalk {
         let newer = newer.and_then(|newer| rules.reach.mapped(newer));
         if let Some(newer) = newer.filter(|newer| !self.trail.has_visited(newer)) {
             let is_newest = self.counts.on_way == 1;
-            self.add_hole(newer, (!is_newest).then_some(PartialReason::PassedOver));
+            let reason = if is_newest {
+                None
+            } else {
+                Some(PartialReason::PassedOver)
+            };
+            self.add_hole(newer, reason);
         }
     }
 

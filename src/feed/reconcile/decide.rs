@@ -41,22 +41,12 @@ pub fn keys_needed(namespace: &str, last: &WindowState, seen: &Observation) -> V
         .iter()
         .map(|deletion| deleted_key(namespace, deletion));
     let mut keys: Vec<KeyHash> = of_entries.chain(of_deletions).collect();
-    if seen
-        .entries
-        .iter()
-        .any(|sighting| matches!(sighting, ObservedEntry::Read(_)))
-    {
-        let same: HashSet<ItemId> = seen
-            .entries
-            .iter()
-            .filter_map(ObservedEntry::same)
-            .collect();
-        keys.extend(
-            last.entries
-                .iter()
-                .filter(|row| !same.contains(&row.id))
-                .map(|row| row.key),
-        );
+    let is_read = |sighting: &ObservedEntry| matches!(sighting, ObservedEntry::Read(_));
+    if seen.entries.iter().any(is_read) {
+        let entries = seen.entries.iter();
+        let same: HashSet<ItemId> = entries.filter_map(ObservedEntry::same).collect();
+        let others = last.entries.iter().filter(|row| !same.contains(&row.id));
+        keys.extend(others.map(|row| row.key));
     }
     keys.extend(last.deferred.iter().map(|held| held.key));
     keys.sort_unstable();
@@ -199,9 +189,9 @@ pub fn reconcile(
         .collect();
     (decisions.coverage, decisions.missing) = (seen.coverage, before.lacked_by(&places));
     decisions.conclude(before.observe(&places, seen.coverage, policy, now), now);
-    decisions
-        .events
-        .extend(is_reformatted.then_some(WindowEvent::Reformatted));
+    if is_reformatted {
+        decisions.events.push(WindowEvent::Reformatted);
+    }
     decisions
 }
 
@@ -483,27 +473,22 @@ impl<'a> ExplicitDeletions<'a> {
                 }
             }
         }
-        let mut ending: Vec<(ItemId, &Deletion)> = by_key
-            .iter()
-            .filter_map(|(key, deletion)| {
-                let item = known.items.get(key)?;
-                let waiting = || {
-                    known
-                        .window
-                        .deferred
-                        .iter()
-                        .find(|held| held.id == item.id)
-                        .map(|held| &*held.entry)
-                };
-                let entry = present
-                    .get(key)
-                    .copied()
-                    .or_else(waiting)
-                    .or_else(|| item.entry());
-                (!item.is_gone() && entry.is_some_and(|entry| deletes(deletion, entry)))
-                    .then_some((item.id, *deletion))
-            })
-            .collect();
+        let mut ending: Vec<(ItemId, &Deletion)> = Vec::new();
+        for (key, &deletion) in &by_key {
+            let Some(item) = known.items.get(key).filter(|item| !item.is_gone()) else {
+                continue;
+            };
+            let mut deferred = known.window.deferred.iter();
+            let waiting = deferred.find(|held| held.id == item.id);
+            let entry = match (present.get(key), waiting) {
+                (Some(entry), _) => Some(*entry),
+                (None, Some(held)) => Some(&*held.entry),
+                (None, None) => item.entry(),
+            };
+            if entry.is_some_and(|entry| deletes(deletion, entry)) {
+                ending.push((item.id, deletion));
+            }
+        }
         // Tombstones come in the publisher's order of deletion, so that equal documents decide
         // equally.
         ending.sort_by_key(|(id, deletion)| (when(deletion), *id));

@@ -48,12 +48,12 @@ impl Poll<'_> {
                 },
             ))
         };
-        let Some(import) = feed
-            .import
-            .filter(|_| sliced.coverage != Coverage::Delta && fetched.resource.is_none())
-        else {
+        let Some(import) = feed.import else {
             return open(None);
         };
+        if sliced.coverage == Coverage::Delta || fetched.resource.is_some() {
+            return open(None);
+        }
         let mut record = store.feed(feed.no).await?;
         if self.state.url_change.is_some() {
             record = give_up_old_walk(self.context, feed, record).await?;
@@ -152,10 +152,7 @@ impl Poll<'_> {
             history: History::Running,
             ..Archives::default()
         };
-        let commit = Commit {
-            archives: Some(archives),
-            ..Commit::nothing(record)
-        };
+        let commit = Commit::of_archives(record, archives);
         match self.context.store.commit(commit).await {
             // Whoever moved the feed on says it with what it commits.
             Ok(_) | Err(StoreError::Conflict { .. }) => Ok(()),

@@ -167,13 +167,8 @@ impl ArchiveReader<'_> {
             unstage: None,
             walked: Some(walked),
         };
-        let commit = Commit {
-            archives: Some(archives),
-            ..Commit::nothing(record)
-        };
-        match self.context.store.commit(commit).await {
-            Ok(_) => Ok(Stepped::without_walk(next_at)),
-            Err(error) => Err(error.into()),
-        }
+        let commit = Commit::of_archives(record, archives);
+        self.context.store.commit(commit).await?;
+        Ok(Stepped::without_walk(next_at))
     }
 }
