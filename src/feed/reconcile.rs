@@ -3,7 +3,7 @@
 
 use super::{
     absence::{
-        AbsenceState, Coverage, Suspect, WindowEvent, archives::ArchiveSuspect,
+        AbsenceState, Coverage, ShownItem, Suspect, WindowEvent, archives::ArchiveSuspect,
         recent_tombstone::RecentTombstone,
     },
     item::{Item, ItemDigests, ItemId, KeyHash, Reason},
@@ -77,6 +77,19 @@ pub struct WindowEntry {
     pub is_weak: bool,
     /// Polls running in which its content changed, that of this document included.
     pub changed_polls: u16,
+}
+
+impl WindowEntry {
+    /// The entry as a document shows it; `is_known` when its item was alive before.
+    fn shown(&self, is_known: bool) -> ShownItem {
+        ShownItem {
+            id: self.id,
+            dated: self.dated,
+            is_known,
+            tombstone_count: self.tombstone_count,
+            is_weak: self.is_weak,
+        }
+    }
 }
 
 /// Stored facts that a decision needs, all read at one revision.
@@ -193,6 +206,22 @@ impl ObservedEntry {
             Self::Read(_) => None,
         }
     }
+
+    /// The entry, if it was parsed.
+    pub fn parsed(&self) -> Option<&ParsedEntry> {
+        match self {
+            Self::Same(_) => None,
+            Self::Read(entry) => Some(entry),
+        }
+    }
+
+    /// The same by value.
+    pub fn into_parsed(self) -> Option<ParsedEntry> {
+        match self {
+            Self::Same(_) => None,
+            Self::Read(entry) => Some(*entry),
+        }
+    }
 }
 
 /// An entry that was parsed.
@@ -229,6 +258,17 @@ pub struct Decisions {
     pub id_rule: IdRule,
     /// Items that the document shows under ids that were unknown.
     pub renamed: usize,
+}
+
+impl Decisions {
+    /// No change: everything stays as it is known.
+    pub fn none(known: &Known) -> Self {
+        Self {
+            window: known.window.clone(),
+            id_rule: known.id_rule,
+            ..Self::default()
+        }
+    }
 }
 
 /// One change to a feed. The store gives each the next T, in the order given.

@@ -102,11 +102,8 @@ pub fn merge(live: &mut Observation, pages: Vec<ArchivedPage>) -> Vec<(Stamp, Pa
 
 /// Keys that several entries of one document have: those are told apart by their links.
 fn shared(live: &Observation, pages: &[ArchivedPage]) -> HashSet<String> {
-    let of_live = live.entries.iter().filter_map(|sighting| match sighting {
-        ObservedEntry::Read(reading) => Some(reading.key.stripped()),
-        ObservedEntry::Same(_) => None,
-    });
-    let mut shared = repeated(of_live);
+    let of_live = live.entries.iter().filter_map(ObservedEntry::parsed);
+    let mut shared = repeated(of_live.map(|reading| reading.key.stripped()));
     for page in pages {
         shared.extend(repeated(
             page.readings.iter().map(|reading| reading.key.stripped()),

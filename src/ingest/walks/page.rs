@@ -9,7 +9,7 @@ use crate::{
             ArchiveWalk, PageUse, StagedBody, StagedPage, WalkReply, WalkedDocument, settle_known,
         },
         different_feed::is_planet,
-        reconcile::{Observation, ObservedEntry, WindowState, keys_needed, observe},
+        reconcile::{ObservedEntry, WindowState, keys_needed, observe},
         schedule::Failure,
         stamp::Stamp,
     },
@@ -143,11 +143,9 @@ impl ArchiveReader<'_> {
         })
         .await?;
         let known = store.known(feed, keys).await?;
-        let Observation { entries, .. } = seen;
-        let read = entries.into_iter().filter_map(|entry| match entry {
-            ObservedEntry::Read(entry) => Some((now, *entry)),
-            ObservedEntry::Same(_) => None,
-        });
-        Ok(!settle_known(&namespace, &known, read.collect()).is_empty())
+        let entries = seen.entries.into_iter();
+        let read = entries.filter_map(ObservedEntry::into_parsed);
+        let read = read.map(|entry| (now, entry)).collect();
+        Ok(!settle_known(&namespace, &known, read).is_empty())
     }
 }
