@@ -7,6 +7,7 @@ pub mod moment;
 
 pub mod item;
 
+pub mod head_caps;
 pub mod item_cap;
 pub mod part_caps;
 

@@ -12,6 +12,7 @@ use crate::feed::{
     item_cap::shortened,
     keep_limits::KeepLimits,
     moment::Moment,
+    part_caps::differing,
     reconcile::{Change, Delete, Evidence, Put, PutKind, WindowState},
     record::{FeedRecord, GAPS_MAX, Gap, WindowFigures},
     stamp::Stamp,
@@ -72,20 +73,26 @@ impl FormerPlace {
     }
 }
 
-/// Works a commit out. T = max(now, last T of the feed + 1 us), change by change.
+/// Works a commit out, unless a later writer came before it or it was decided on another state.
+/// T = max(now, last T of the feed + 1 us), change by change.
 pub(super) fn plan(
     record: FeedRecord,
     commit: &Commit,
     now: Stamp,
     held: &impl Held,
 ) -> Result<PlannedCommit, StoreError> {
+    let epoch = commit.basis.epoch.or(record.epoch);
+    if epoch < record.epoch {
+        let epoch = record.epoch.unwrap_or_default();
+        return Err(StoreError::Fenced { epoch });
+    }
     if record.rev != commit.basis.rev {
         return Err(StoreError::Conflict { found: record.rev });
     }
     let before = record.last_t;
     let stamped = Vec::with_capacity(commit.changes.len());
     let receipt = Receipt {
-        feed: record,
+        feed: FeedRecord { epoch, ..record },
         stamped,
         groups: Vec::new(),
     };
@@ -164,7 +171,9 @@ impl PlannedCommit {
         if let Some(entry) = &short {
             tracing::warn!(
                 feed.name = %feed.name, item.id = %put.id, item.iri = logged_url(&put.iri),
-                "An item of `{}` is kept without parts that are too long: more than {bytes_max} bytes (keep.item_bytes_max)", feed.name
+                "An item of `{}` is kept without all of its {}: parts that are too long are cut or left out, and what exceeds {bytes_max} bytes in all (keep.item_bytes_max)",
+                feed.name,
+                differing(&put.entry, entry).join(", ")
             );
             debug_assert!(
                 shortened(entry, bytes_max).is_none(),

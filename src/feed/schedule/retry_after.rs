@@ -49,7 +49,7 @@ pub fn host_pause_until(
 ) -> Option<Stamp> {
     let secs = match (status?, retry_after_secs(status?, named_secs)) {
         (_, Some(secs)) => secs,
-        (429, None) => interval::back_off_secs(state, status, policy),
+        (429, None) => interval::back_off_secs(state, status, policy, now),
         _ => return None,
     };
     if secs == 0 {
