@@ -118,7 +118,11 @@ pub(super) fn follow(
 ) -> Result<PlannedGroup, StoreError> {
     let feed = &member.receipt.feed;
     let mut planner = GroupPlanner::new(held, now)?;
-    let Some(stage) = planner.members().member(feed.no).map(|member| member.stage) else {
+    let Some(stage) = planner
+        .members_before()
+        .member(feed.no)
+        .map(|member| member.stage)
+    else {
         return Ok(planner.planned());
     };
     planner.know_member(feed);
@@ -177,7 +181,7 @@ pub(super) fn advance(
     now: Stamp,
 ) -> Result<PlannedGroup, StoreError> {
     let mut planner = GroupPlanner::new(held, now)?;
-    let mut after = planner.members().clone();
+    let mut after = planner.members_before().clone();
     let joins = after
         .members
         .iter()

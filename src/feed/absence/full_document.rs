@@ -4,9 +4,8 @@
 use super::{
     ANCHORS_MIN, AbsenceFindings, AbsenceState, Coverage, DocumentStanding, ProofPolicy, ShownItem,
     Suspect, WindowEvent, WindowItem,
-    comparison::{AbsenceRule, Comparison, LackingItem},
+    comparison::{AbsenceRule, Comparison, DoubtedDocument, LackingItem},
     proof::{DocumentContext, SuspectBasis},
-    quarantine::DoubtedDocument,
 };
 use crate::feed::{item::ItemId, stamp::Stamp};
 use std::collections::{HashMap, HashSet};

@@ -5,7 +5,7 @@
 
 use super::{
     AbsenceFindings, AbsenceState, Coverage, DocumentStanding, PermalinkCheck, Proof, ProofPolicy,
-    ShownItem, Suspect, WindowEvent, WindowItem, comparison::Comparison, full_document::prepended,
+    Suspect, WindowEvent, WindowItem, comparison::DoubtedDocument, full_document::prepended,
     proof::SuspectBasis,
 };
 use crate::feed::stamp::Stamp;
@@ -19,16 +19,6 @@ const DECIDE_SECS: u64 = 12 * 3600;
 
 /// Pages that are asked for first.
 const SAMPLE: usize = 5;
-
-/// A full document that lacks too much to be believed at once.
-pub(super) struct DoubtedDocument<'a> {
-    pub(super) view: &'a Comparison,
-    /// Its entries, newest first.
-    pub(super) seen: &'a [ShownItem],
-    pub(super) coverage: Coverage,
-    pub(super) policy: &'a ProofPolicy,
-    pub(super) now: Stamp,
-}
 
 impl AbsenceState {
     /// True while an item is one of many that are missing at once.

@@ -93,7 +93,7 @@ impl<'a, H: GroupHeld> GroupPlanner<'a, H> {
     }
 
     /// Its members as they are.
-    pub(super) fn members(&self) -> &GroupRecord {
+    pub(super) fn members_before(&self) -> &GroupRecord {
         &self.planned.members_before
     }
 
@@ -104,7 +104,7 @@ impl<'a, H: GroupHeld> GroupPlanner<'a, H> {
     /// Knows a member by the record that it is about to have.
     pub(super) fn know_member(&mut self, feed: &FeedRecord) {
         let url = self
-            .members()
+            .members_before()
             .member(feed.no)
             .map(|member| member.url.as_str());
         let source = url.map(|url| Arc::new(MemberSource::of(feed, url)));
@@ -257,7 +257,7 @@ impl<'a, H: GroupHeld> GroupPlanner<'a, H> {
             let Holder { feed, item } = holder;
             KeyHash::of(&self.record.ids.namespace, &format!("{feed}\n{item}\n{n}")).item_id()
         });
-        let made: Vec<ItemId> = made.take(self.members().members.len() + 2).collect();
+        let made: Vec<ItemId> = made.take(self.members_before().members.len() + 2).collect();
         for id in last
             .into_iter()
             .chain([holder.item])
