@@ -67,6 +67,8 @@ pub struct WalkRules {
 /// A document as far as a walk looks at it.
 #[derive(Clone, Copy, Debug)]
 pub struct WalkedDocument<'a> {
+    /// The URL that was asked.
+    pub asked: &'a str,
     /// The URL that answered, after redirects.
     pub landed: &'a str,
     /// Digest of its bytes.
@@ -82,6 +84,19 @@ pub struct WalkedDocument<'a> {
     pub damaged: bool,
     /// True when it shows the newest of several feeds, which drop their old entries.
     pub mixed: bool,
+}
+
+impl<'a> WalkedDocument<'a> {
+    /// The same as a walk remembers it, under this number.
+    fn trace(&self, no: u32) -> PageTrace<'a> {
+        PageTrace {
+            no,
+            url: self.asked,
+            landed: self.landed,
+            body: self.body,
+            keys: self.keys,
+        }
+    }
 }
 
 /// Result of a request.
@@ -299,14 +314,7 @@ impl ArchiveWalk {
             findings,
             trail: WalkTrail::default(),
         };
-        let trace = PageTrace {
-            no: 0,
-            url: feed.as_str(),
-            landed: live.landed,
-            body: live.body,
-            keys: live.keys,
-        };
-        walk.recall(&trace);
+        walk.recall(&live.trace(0));
         Ok(walk)
     }
 

@@ -23,10 +23,12 @@ pub fn different_feed(held: &Metadata, found: &Metadata) -> Option<DifferentFeed
             .host_str()
             .map(str::to_owned)
     };
-    let is_other = differ(title(held).as_deref(), title(found).as_deref())
-        && (differ(held.id.as_deref(), found.id.as_deref())
-            || differ(site(held).as_deref(), site(found).as_deref()));
-    is_other.then(|| DifferentFeed {
+    let has_other_title = differ(title(held).as_deref(), title(found).as_deref());
+    let has_other_id = differ(held.id.as_deref(), found.id.as_deref());
+    if !has_other_title || !has_other_id && !differ(site(held).as_deref(), site(found).as_deref()) {
+        return None;
+    }
+    Some(DifferentFeed {
         title: title(found).unwrap_or_default(),
     })
 }

@@ -287,7 +287,7 @@ impl Item {
     pub fn listed(&self) -> Moment {
         let updated = self.entry().and_then(|entry| entry.updated.as_ref());
         let updated_us = updated.and_then(|date| date.at_us);
-        listed(self.published_us, updated_us, (self.created, self.modified))
+        listed(self.published_us, updated_us, self.created, self.modified)
     }
 
     /// The date that readers sort by: published, else updated. An old post without a date of its
@@ -302,7 +302,8 @@ impl Item {
 pub fn listed(
     published_us: Option<i64>,
     updated_us: Option<i64>,
-    (created, modified): (Stamp, Stamp),
+    created: Stamp,
+    modified: Stamp,
 ) -> Moment {
     let updated = || plausible(updated_us).map(|updated| updated.min(modified.into()));
     plausible(published_us)

@@ -48,11 +48,16 @@ impl LastWalk {
     pub fn again_at(&self, again_secs: u64) -> Option<Stamp> {
         let found_no_archives = self.found == History::Unknown && self.began_at == self.ended_at;
         let may_pass = self.found.reason().is_some_and(PartialReason::may_pass);
-        let secs = match () {
-            () if self.missed > 0 => again_secs.min(APART_SECS),
-            () if may_pass => again_secs.min(MEND_SECS),
-            () => again_secs,
+        if again_secs == 0 || found_no_archives {
+            return None;
+        }
+        let secs_max = if self.missed > 0 {
+            APART_SECS
+        } else if may_pass {
+            MEND_SECS
+        } else {
+            u64::MAX
         };
-        (again_secs > 0 && !found_no_archives).then(|| self.ended_at.plus_secs(secs))
+        Some(self.ended_at.plus_secs(again_secs.min(secs_max)))
     }
 }

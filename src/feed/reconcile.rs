@@ -3,7 +3,7 @@
 
 use super::{
     absence::{
-        AbsenceState, Coverage, Suspect, WindowEvent, archives::ArchiveSuspect,
+        AbsenceState, Coverage, ShownItem, Suspect, WindowEvent, archives::ArchiveSuspect,
         recent_tombstone::RecentTombstone,
     },
     item::{Item, ItemDigests, ItemId, KeyHash, Reason},
@@ -79,6 +79,19 @@ pub struct WindowEntry {
     pub changed_polls: u16,
 }
 
+impl WindowEntry {
+    /// The entry as a document shows it; `is_known` when its item was alive before.
+    fn shown(&self, is_known: bool) -> ShownItem {
+        ShownItem {
+            id: self.id,
+            dated: self.dated,
+            is_known,
+            tombstone_count: self.tombstone_count,
+            is_weak: self.is_weak,
+        }
+    }
+}
+
 /// Stored facts that a decision needs, all read at one revision.
 #[derive(Clone, Debug, Default)]
 pub struct Known {
@@ -152,6 +165,7 @@ impl WindowState {
 }
 
 /// Rows of a window that are remembered; entries after them are compared by key look-up.
+// Limit: what stands behind them is not missed when it goes.
 pub const WINDOW_ENTRIES_MAX: usize = 1000;
 
 /// One document, as far as it differs from what is remembered of the last.
@@ -192,6 +206,22 @@ impl ObservedEntry {
             Self::Read(_) => None,
         }
     }
+
+    /// The entry, if it was parsed.
+    pub fn parsed(&self) -> Option<&ParsedEntry> {
+        match self {
+            Self::Same(_) => None,
+            Self::Read(entry) => Some(entry),
+        }
+    }
+
+    /// The same by value.
+    pub fn into_parsed(self) -> Option<ParsedEntry> {
+        match self {
+            Self::Same(_) => None,
+            Self::Read(entry) => Some(*entry),
+        }
+    }
 }
 
 /// An entry that was parsed.
@@ -228,6 +258,17 @@ pub struct Decisions {
     pub id_rule: IdRule,
     /// Items that the document shows under ids that were unknown.
     pub renamed: usize,
+}
+
+impl Decisions {
+    /// No change: everything stays as it is known.
+    pub fn none(known: &Known) -> Self {
+        Self {
+            window: known.window.clone(),
+            id_rule: known.id_rule,
+            ..Self::default()
+        }
+    }
 }
 
 /// One change to a feed. The store gives each the next T, in the order given.

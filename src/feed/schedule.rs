@@ -250,8 +250,10 @@ impl PollState {
             .url_change
             .as_ref()
             .map_or(&self.url, |change| &change.from);
-        let is_change = !from.is_empty() && from != url;
-        is_change.then(|| UrlChange {
+        if from.is_empty() || from == url {
+            return None;
+        }
+        Some(UrlChange {
             from: from.clone(),
             consent: UrlConsent::NotGiven,
         })
@@ -275,12 +277,12 @@ impl PollState {
     /// once.
     pub fn under(self, url: &str, policy: &Policy, now: Stamp) -> Self {
         let mut resumed = self.resumed(url, policy, now);
-        let earliest = resumed
-            .timetable
-            .polled_at
-            .filter(|at| *at <= now && resumed.timetable.next_at != Stamp::MAX);
-        let earliest = earliest.map(|at| at.plus_secs(interval::floor_secs(&resumed, policy)));
-        resumed.timetable.next_at = resumed.timetable.next_at.max(earliest.unwrap_or_default());
+        if let Some(polled_at) = resumed.timetable.polled_at
+            && polled_at <= now
+        {
+            let earliest = polled_at.plus_secs(interval::floor_secs(&resumed, policy));
+            resumed.timetable.next_at = resumed.timetable.next_at.max(earliest);
+        }
         resumed
     }
 
@@ -288,22 +290,19 @@ impl PollState {
     /// host; one that comes within five seconds of the last one that polled waits for their end; a
     /// feed that said 410, or whose quota is reached, is looked at once a day.
     pub fn hinted_at(&self, last_hint: Option<Stamp>, host_not_before: Stamp, now: Stamp) -> Stamp {
-        let rested = |since: Option<Stamp>, secs: u64| {
-            // A moment that is still to come is of a clock that went back since.
-            since
-                .filter(|since| *since <= now)
-                .map_or(now, |since| since.plus_secs(secs))
+        // A moment that is still to come is of a clock that went back since.
+        let rested = |since: Option<Stamp>, secs: u64| match since {
+            Some(since) if since <= now => since.plus_secs(secs),
+            _ => now,
         };
-        let looked = self.timetable.polled_at;
-        let (gone, full) = (
-            looked.filter(|_| self.health.gone_at.is_some()),
-            looked.filter(|_| self.is_at_quota()),
-        );
-        rested(last_hint, HINT_SECS)
-            .max(rested(gone, GONE_SECS))
-            .max(rested(full, QUOTA_SECS))
-            .max(host_not_before)
-            .max(now)
+        let mut at = now.max(host_not_before).max(rested(last_hint, HINT_SECS));
+        if self.health.gone_at.is_some() {
+            at = at.max(rested(self.timetable.polled_at, GONE_SECS));
+        }
+        if self.is_at_quota() {
+            at = at.max(rested(self.timetable.polled_at, QUOTA_SECS));
+        }
+        at
     }
 
     /// Plan of the next request. The configured URL is asked at least once a week, unconditionally,

@@ -65,6 +65,17 @@ pub(super) struct Ready<J> {
     pub(super) not_before: Stamp,
 }
 
+impl<J> Ready<J> {
+    /// A job that sends requests to these hosts, and may start now.
+    pub(super) fn at_hosts(hosts: Vec<String>, job: J) -> Self {
+        Self {
+            job,
+            hosts,
+            not_before: Stamp::ZERO,
+        }
+    }
+}
+
 /// A task that has ended, not looked at yet.
 pub(super) type Joined<R> = Result<(Id, Option<R>), JoinError>;
 

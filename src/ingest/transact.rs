@@ -113,12 +113,9 @@ async fn remembering(
     feed: &FeedSpec,
     mut commit: Commit,
 ) -> Result<Commit, Failure> {
-    let Some(last) = commit
-        .last
-        .as_mut()
-        .filter(|_| feed.deletions.permalink_checks)
-    else {
-        return Ok(commit);
+    let last = match &mut commit.last {
+        Some(last) if feed.deletions.permalink_checks => last,
+        _ => return Ok(commit),
     };
     let now = context.now();
     let mut recent = Vec::new();

@@ -100,6 +100,7 @@ impl Snapshot {
 
 /// Items that are kept of one witness; of more the oldest are forgotten. What so many share tells
 /// no post from another.
+// Limit: a post under another id whose witnesses are all shared by so many later ones is new.
 pub const WITNESSED_MAX: usize = 16;
 
 /// Items found by their witnesses.
@@ -189,6 +190,14 @@ pub struct CommitBasis {
 }
 
 impl Commit {
+    /// A commit that changes nothing of a feed but its archives.
+    pub fn of_archives(record: &FeedRecord, archives: Archives) -> Self {
+        Self {
+            archives: Some(archives),
+            ..Self::nothing(record)
+        }
+    }
+
     /// A commit that changes nothing of a feed, decided on this record of it.
     pub fn nothing(record: &FeedRecord) -> Self {
         Self {

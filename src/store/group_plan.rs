@@ -19,6 +19,8 @@ mod planner;
 
 /// The part of a store that a plan for a group reads.
 pub(super) trait GroupHeld {
+    /// The group and its members, as they are.
+    fn group(&self) -> Result<(FeedRecord, GroupRecord), StoreError>;
     /// The post that an item of a member is, or was last.
     fn holding(&self, holder: Holder) -> Result<Option<ItemId>, StoreError>;
     /// The holders of a post; `None` for one that nobody holds.
@@ -56,8 +58,10 @@ pub(super) struct PlannedGroup {
     pub(super) holdings: BTreeMap<Holder, Option<ItemId>>,
     /// The posts by name.
     pub(super) keys: BTreeMap<KeyHash, Option<ItemId>>,
-    /// The members before and from now on.
-    pub(super) members: (GroupRecord, GroupRecord),
+    /// The members before.
+    pub(super) members_before: GroupRecord,
+    /// The members from now on.
+    pub(super) members: GroupRecord,
 }
 
 impl PlannedGroup {
@@ -70,10 +74,9 @@ impl PlannedGroup {
 
     /// True when any row changes.
     pub(super) fn changes(&self, record: &FeedRecord) -> bool {
-        let (before, now) = &self.members;
         self.has_commit(record)
             || !(self.posts.is_empty() && self.holdings.is_empty() && self.keys.is_empty())
-            || before != now
+            || self.members_before != self.members
     }
 }
 
@@ -110,15 +113,18 @@ impl PlannedRows {
 /// Plans the changes of a group that follow from a commit of a member.
 pub(super) fn follow(
     held: &impl GroupHeld,
-    group: (FeedRecord, GroupRecord),
     member: &PlannedCommit,
     now: Stamp,
 ) -> Result<PlannedGroup, StoreError> {
     let feed = &member.receipt.feed;
-    let Some(stage) = group.1.member(feed.no).map(|member| member.stage) else {
-        return Ok(GroupPlanner::new(held, group, now).planned());
+    let mut planner = GroupPlanner::new(held, now)?;
+    let Some(stage) = planner
+        .members_before()
+        .member(feed.no)
+        .map(|member| member.stage)
+    else {
+        return Ok(planner.planned());
     };
-    let mut planner = GroupPlanner::new(held, group, now);
     planner.know_member(feed);
     let mut items: Vec<Arc<Item>> = member
         .items
@@ -155,27 +161,27 @@ pub(super) fn follow(
 /// Gives a group the members that are wanted, without taking any item in or out.
 pub(super) fn set(
     held: &impl GroupHeld,
-    (record, members): (FeedRecord, GroupRecord),
     wanted: &WantedGroup,
     now: Stamp,
-) -> PlannedGroup {
-    let metadata = (record.metadata != wanted.metadata).then(|| Arc::clone(&wanted.metadata));
-    let after = members.with_members(&wanted.members);
-    let mut planned = GroupPlanner::new(held, (record, members), now).planned();
-    planned.commit.metadata = metadata;
-    planned.members.1 = after;
-    planned
+) -> Result<PlannedGroup, StoreError> {
+    let planner = GroupPlanner::new(held, now)?;
+    let says_otherwise = planner.record().metadata != wanted.metadata;
+    let mut planned = planner.planned();
+    if says_otherwise {
+        planned.commit.metadata = Some(Arc::clone(&wanted.metadata));
+    }
+    planned.members = planned.members_before.with_members(&wanted.members);
+    Ok(planned)
 }
 
 /// Takes up to so many items into a group, or out of it.
 pub(super) fn advance(
     held: &impl GroupHeld,
-    (record, members): (FeedRecord, GroupRecord),
     items_max: usize,
     now: Stamp,
 ) -> Result<PlannedGroup, StoreError> {
-    let mut after = members.clone();
-    let mut planner = GroupPlanner::new(held, (record, members), now);
+    let mut planner = GroupPlanner::new(held, now)?;
+    let mut after = planner.members_before().clone();
     let joins = after
         .members
         .iter()
@@ -196,22 +202,19 @@ pub(super) fn advance(
     }
     let mut planned = planner.planned();
     planned.commit.ready |= after.is_settled();
-    planned.members.1 = after;
+    planned.members = after;
     Ok(planned)
 }
 
 /// Takes everything of a feed that is removed from the store out of a group at once.
 pub(super) fn without(
     held: &impl GroupHeld,
-    (record, members): (FeedRecord, GroupRecord),
     feed: FeedNo,
     now: Stamp,
 ) -> Result<PlannedGroup, StoreError> {
-    let mut after = members.clone();
-    after.members.retain(|member| member.feed != feed);
-    let mut planner = GroupPlanner::new(held, (record, members), now);
+    let mut planner = GroupPlanner::new(held, now)?;
     planner.take_items_out(feed, usize::MAX)?;
     let mut planned = planner.planned();
-    planned.members.1 = after;
+    planned.members.members.retain(|member| member.feed != feed);
     Ok(planned)
 }

@@ -393,21 +393,21 @@ fn figures(window: &WindowState) -> WindowFigures {
 
 /// The keys that a commit binds to items, the first one first: a key that is bound stays bound.
 pub(super) fn bindings(commit: &Commit) -> impl Iterator<Item = (KeyHash, ItemId)> {
-    let puts = commit.changes.iter().filter_map(|change| match change {
-        Change::Put(put) => Some(put),
-        Change::Delete(_) => None,
-    });
-    puts.flat_map(|put| put.keys.iter().map(|key| (*key, put.id)))
+    puts(commit)
+        .flat_map(|put| put.keys.iter().map(|key| (*key, put.id)))
         .chain(commit.aliases.iter().copied())
 }
 
 /// The witnesses of the items of a commit, in the order of their changes.
 pub(super) fn witnesses(commit: &Commit) -> impl Iterator<Item = (KeyHash, ItemId)> {
-    let puts = commit.changes.iter().filter_map(|change| match change {
+    puts(commit).flat_map(|put| put.witnesses.iter().map(|witness| (*witness, put.id)))
+}
+
+fn puts(commit: &Commit) -> impl Iterator<Item = &Put> {
+    commit.changes.iter().filter_map(|change| match change {
         Change::Put(put) => Some(put),
         Change::Delete(_) => None,
-    });
-    puts.flat_map(|put| put.witnesses.iter().map(|witness| (*witness, put.id)))
+    })
 }
 
 /// Adds an item to those of a witness, newest last; `None` when it is among them already.

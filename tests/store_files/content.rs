@@ -382,6 +382,7 @@ fn walk() -> ArchiveWalk {
         ..Metadata::default()
     };
     let seen = Shown {
+        asked: "http://example.org/feed",
         landed: "http://example.org/feed",
         body: Digest([3; 16]),
         bytes: 100,

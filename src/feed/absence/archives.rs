@@ -4,6 +4,7 @@
 //! An item can be missed only where an earlier walk saw it, under a strong key, and while the items
 //! next to it by date, one older and one newer, are still shown: a page that is lost takes
 //! neighbours with it.
+// Limit: of two posts side by side that are deleted between two walks nothing is concluded.
 
 use crate::feed::{
     item::{ItemId, flapping_secs},

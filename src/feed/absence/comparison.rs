@@ -1,8 +1,8 @@
 //! A document laid beside the remembered window: what survived, what kept its order, what is missed
 //! and where.
 
-use super::{ANCHORS_MIN, AbsenceState, SURVIVORS_MIN, ShownItem, anchors};
-use crate::feed::item::ItemId;
+use super::{ANCHORS_MIN, AbsenceState, Coverage, ProofPolicy, SURVIVORS_MIN, ShownItem, anchors};
+use crate::feed::{item::ItemId, stamp::Stamp};
 use std::collections::{HashMap, HashSet};
 
 /// By which rule something missing is proven.
@@ -36,6 +36,16 @@ pub(super) struct Comparison {
     pub(super) anchors: Vec<usize>,
     /// Survivors in order, whether or not their date changed.
     pub(super) in_order: usize,
+}
+
+/// A full document that lacks too much to be believed at once.
+pub(super) struct DoubtedDocument<'a> {
+    pub(super) view: &'a Comparison,
+    /// Its entries, newest first.
+    pub(super) seen: &'a [ShownItem],
+    pub(super) coverage: Coverage,
+    pub(super) policy: &'a ProofPolicy,
+    pub(super) now: Stamp,
 }
 
 impl Comparison {

@@ -4,13 +4,14 @@
 use super::{
     ANCHORS_MIN, AbsenceFindings, AbsenceState, Coverage, DocumentStanding, ProofPolicy, ShownItem,
     Suspect, WindowEvent, WindowItem,
-    comparison::{AbsenceRule, Comparison, LackingItem},
+    comparison::{AbsenceRule, Comparison, DoubtedDocument, LackingItem},
     proof::{DocumentContext, SuspectBasis},
 };
 use crate::feed::{item::ItemId, stamp::Stamp};
 use std::collections::{HashMap, HashSet};
 
-/// Rows that are remembered; what stands behind them is not missed when it goes.
+/// Rows that are remembered.
+// Limit: what stands behind them is not missed when it goes.
 const ROWS_MAX: usize = 1000;
 
 /// Full documents in a row whose order cannot be followed before the window begins anew.
@@ -43,18 +44,25 @@ impl AbsenceState {
             };
         }
         let view = Comparison::new(self, seen);
-        let (view, seen) = (&view, seen);
+        let view = &view;
+        let doubted = DoubtedDocument {
+            view,
+            seen,
+            coverage: class,
+            policy,
+            now,
+        };
         // An empty or very short document proves nothing by itself, not even that the feed was
         // replaced.
         if seen.is_empty() || self.documents.is_short(seen) {
             let lacking = self.lacking(view);
-            return memory.quarantine(self, &lacking, (view, seen), (class, policy), now);
+            return memory.quarantine(self, &lacking, &doubted);
         }
         if view.survivors == 0 && !policy.complete {
             // Where known items take the place of all others, those may have been deleted.
             if policy.checks_permalinks && view.is_joined(seen) {
                 let lacking = self.lacking(view);
-                return memory.quarantine(self, &lacking, (view, seen), (class, policy), now);
+                return memory.quarantine(self, &lacking, &doubted);
             }
             return memory.begin_anew(self, view, seen, WindowEvent::Gap);
         }
@@ -95,7 +103,7 @@ impl AbsenceState {
                 .quarantined_since
                 .is_some_and(|since| now.secs_since(since) >= WHOLE_QUARANTINE_SECS);
         if is_mass && !is_believed {
-            return memory.quarantine(self, &fresh, (view, seen), (class, policy), now);
+            return memory.quarantine(self, &fresh, &doubted);
         }
         memory.quarantined_since = None;
         let (came, inside, end) = self.moved(seen, view, &missed);
@@ -117,9 +125,9 @@ impl AbsenceState {
             policy,
         };
         let mut outcome = memory.decide(self, seen, &missed, &sight);
-        outcome
-            .events
-            .extend(becomes_sticky.then_some(WindowEvent::Pinned));
+        if becomes_sticky {
+            outcome.events.push(WindowEvent::Pinned);
+        }
         outcome
     }
 

@@ -126,12 +126,12 @@ impl PageControl {
     /// True while controls have failed for so long that another one is not waited for, as at a site
     /// that refuses robots.
     pub fn is_hopeless(&self, now: Stamp) -> bool {
-        let since = self
-            .failing_since
-            .filter(|_| self.failed >= HOPELESS_MIN && self.is_failed());
-        let is_lasting =
-            since.is_some_and(|since| self.at.secs_since(since) >= HOPELESS_AFTER_SECS);
-        is_lasting && now.secs_since(self.at) < HOPELESS_SECS
+        let Some(since) = self.failing_since else {
+            return false;
+        };
+        let has_failed = self.failed >= HOPELESS_MIN && self.is_failed();
+        let is_lasting = self.at.secs_since(since) >= HOPELESS_AFTER_SECS;
+        has_failed && is_lasting && now.secs_since(self.at) < HOPELESS_SECS
     }
 
     /// The result that an answer about an item comes to beside this control.

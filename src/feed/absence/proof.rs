@@ -164,10 +164,9 @@ impl Suspect {
         now: Stamp,
     ) -> Option<Proof> {
         let needs = self.needs(tombstone_count, policy);
+        let is_enough = self.is_enough(&needs, now);
         if policy.complete {
-            return self
-                .is_enough(&needs, now)
-                .then_some(Proof::LeftComplete(*self));
+            return is_enough.then_some(Proof::LeftComplete(*self));
         }
         if self.permalink_check.is_gone() {
             // The publisher says it of this item, whatever its documents do.
@@ -178,8 +177,10 @@ impl Suspect {
                     ..*policy
                 },
             );
-            let is_settled = flapping_secs(tombstone_count) == 0 || now >= needs.not_before;
-            return is_settled.then_some(Proof::Gone(*self));
+            if flapping_secs(tombstone_count) > 0 && now < needs.not_before {
+                return None;
+            }
+            return Some(Proof::Gone(*self));
         }
         let may_decide = if policy.checks_permalinks {
             self.permalink_check.lets_decide(self.since, now)
@@ -188,8 +189,10 @@ impl Suspect {
         };
         let is_believed =
             policy.belief < AbsenceTrust::Off && self.basis == SuspectBasis::Documents;
-        (is_believed && may_decide && self.is_enough(&needs, now))
-            .then_some(Proof::Bracketed(*self))
+        if is_believed && may_decide && is_enough {
+            return Some(Proof::Bracketed(*self));
+        }
+        None
     }
 
     /// True when there is nothing to wait for where documents prove nothing: no page will say more.

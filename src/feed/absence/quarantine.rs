@@ -5,7 +5,7 @@
 
 use super::{
     AbsenceFindings, AbsenceState, Coverage, DocumentStanding, PermalinkCheck, Proof, ProofPolicy,
-    ShownItem, Suspect, WindowEvent, WindowItem, comparison::Comparison, full_document::prepended,
+    Suspect, WindowEvent, WindowItem, comparison::DoubtedDocument, full_document::prepended,
     proof::SuspectBasis,
 };
 use crate::feed::stamp::Stamp;
@@ -39,13 +39,18 @@ impl AbsenceState {
         mut self,
         before: &Self,
         lacking: &[usize],
-        (view, seen): (&Comparison, &[ShownItem]),
-        (class, policy): (Coverage, &ProofPolicy),
-        now: Stamp,
+        document: &DoubtedDocument<'_>,
     ) -> AbsenceFindings {
+        let DoubtedDocument {
+            view,
+            seen,
+            coverage,
+            policy,
+            now,
+        } = *document;
         let since = before.quarantined_since.unwrap_or(now);
         // Only the answer to an unconditional request says what the feed is from now on.
-        if class == Coverage::Unconditional && now.secs_since(since) > QUARANTINE_SECS {
+        if coverage == Coverage::Unconditional && now.secs_since(since) > QUARANTINE_SECS {
             return self.begin_anew(before, view, seen, WindowEvent::QuarantineEnded);
         }
         self.quarantined_since = Some(since);
@@ -55,7 +60,7 @@ impl AbsenceState {
         }
         self.items = prepended(&self, seen, view);
         let mut outcome = AbsenceFindings::default();
-        if class == Coverage::Unconditional {
+        if coverage == Coverage::Unconditional {
             for row in self.items.iter_mut().filter(|row| Self::is_of_many(row)) {
                 row.suspect = row.suspect.map(|missing| Suspect {
                     audited: true,
@@ -73,12 +78,9 @@ impl AbsenceState {
         } else {
             DocumentStanding::Doubted
         };
-        outcome.events.extend(
-            before
-                .quarantined_since
-                .is_none()
-                .then_some(WindowEvent::Quarantined),
-        );
+        if before.quarantined_since.is_none() {
+            outcome.events.push(WindowEvent::Quarantined);
+        }
         outcome.state = self;
         outcome
     }

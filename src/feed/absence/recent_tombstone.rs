@@ -29,6 +29,7 @@ pub struct RecentTombstone {
 pub const RECENT_MAX: usize = 100;
 
 /// Size of a content that is kept for this, in bytes of its texts.
+// Limit: a larger post whose page is back lives again with the next document that shows it.
 const ENTRY_BYTES_MAX: usize = 32 * 1024;
 
 /// Days after the tombstone on which its page is asked for.

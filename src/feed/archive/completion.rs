@@ -54,12 +54,15 @@ const ROUNDS_MAX: u8 = 7;
 impl LastWalk {
     /// Record of a walk that is at its end.
     pub fn of(walk: &ArchiveWalk, now: Stamp) -> Self {
-        let (began_at, pages, found) = (walk.started_at, walk.pages(), walk.history());
-        let proof = walk.proof().cloned().filter(|_| found == History::Complete);
+        let found = walk.history();
+        let proof = match found {
+            History::Complete => walk.proof().cloned(),
+            _ => None,
+        };
         Self {
-            began_at,
+            began_at: walk.started_at,
             ended_at: now,
-            pages,
+            pages: walk.pages(),
             found,
             missed: 0,
             remark: None,

@@ -101,6 +101,14 @@ impl EndSign {
         }
     }
 
+    /// The reason that this is against a way that has led to no page.
+    pub(super) fn flaw(&self) -> Option<PartialReason> {
+        match self {
+            Self::NoFeed => Some(PartialReason::NoFeed),
+            _ => None,
+        }
+    }
+
     /// The reason that this is for a history that is not complete.
     pub(super) fn reason(&self) -> PartialReason {
         match self {

@@ -16,6 +16,7 @@ use crate::feed::{
 };
 
 /// Pages read a second time at most; of more, as many spread evenly.
+// Limit: of more pages, one that moved between two that are read again is not met.
 const CHECKED_PAGES_MAX: u32 = 100;
 
 /// From a page that looks like the end to the second request for it, in gaps between pages: where
@@ -64,7 +65,7 @@ impl ArchiveWalk {
         rules: &WalkRules,
         now: Stamp,
     ) -> PageUse {
-        let found = self.step_answer(&self.proof_url(&claim, step), reply, rules);
+        let found = self.step_answer(reply, rules);
         match step {
             EndStep::Further => self.judge_next_page(claim, found, rules, now),
             EndStep::Beyond => self.judge_far_page(claim, &found),
@@ -73,7 +74,7 @@ impl ArchiveWalk {
             }
             EndStep::Again => self.judge_linked_end(claim, found, rules, now),
             EndStep::Hole => self.judge_passed_page(claim, found, rules, now),
-            EndStep::Check { no, stride } => self.judge_read_page(claim, (no, stride), found, now),
+            EndStep::Check { no, stride } => self.judge_read_page(claim, no, stride, found, now),
             EndStep::First => self.judge_first_page(&claim, found, now),
         }
     }
@@ -121,17 +122,12 @@ impl ArchiveWalk {
         }
     }
 
-    fn step_answer<'a>(
-        &self,
-        url: &str,
-        reply: WalkReply<'a>,
-        rules: &WalkRules,
-    ) -> StepAnswer<'a> {
+    fn step_answer<'a>(&self, reply: WalkReply<'a>, rules: &WalkRules) -> StepAnswer<'a> {
         match reply {
             WalkReply::Page(seen) if !rules.reach.holds(seen.landed) => {
                 StepAnswer::Odd(EndSign::Denied(PartialReason::RedirectsToAnotherHost))
             }
-            WalkReply::Page(seen) => match self.recognise_page(url, &seen) {
+            WalkReply::Page(seen) => match self.recognise_page(&seen) {
                 PageKind::Sign(EndSign::Foreign) => StepAnswer::Odd(EndSign::Foreign),
                 kind => StepAnswer::Page(kind, seen),
             },
@@ -154,12 +150,11 @@ impl ArchiveWalk {
         now: Stamp,
     ) -> PageUse {
         if let StepAnswer::Page(PageKind::Fresh, seen) = found {
-            let url = self.proof_url(&claim, EndStep::Further);
             if let Some((Strategy::CountedPages(counted), _)) = self.ways.first_mut() {
                 counted.at = counted.next_number();
                 self.add_hole(claim.url, Some(claim.sign.reason()));
             }
-            return self.take_page_behind_hole(&url, &seen, rules);
+            return self.take_page_behind_hole(&seen, rules);
         }
         let has_another_way = self.ways.len() > 1;
         match &claim.sign {
@@ -170,9 +165,7 @@ impl ArchiveWalk {
             }
             EndSign::Total { .. } => self.go_on_with_proof(claim),
             sign if self.counts.on_way == 0 && self.counts_pages() && !sign.is_believable() => {
-                self.begin_next_strategy(
-                    (*sign == EndSign::NoFeed).then_some(PartialReason::NoFeed),
-                );
+                self.begin_next_strategy(sign.flaw());
             }
             _ if self.far_page_url().is_some() => {
                 self.phase = WalkPhase::Ending(claim, EndStep::Beyond)
@@ -233,7 +226,7 @@ impl ArchiveWalk {
         let sign = match found {
             StepAnswer::Page(PageKind::Fresh, seen) => {
                 self.retry = None;
-                return self.take_page(&claim.url, &seen, rules);
+                return self.take_page(&seen, rules);
             }
             StepAnswer::Page(PageKind::Known, _) => EndSign::NothingNew,
             StepAnswer::Page(PageKind::Sign(sign), _) | StepAnswer::Odd(sign) => sign,
@@ -261,39 +254,38 @@ impl ArchiveWalk {
         rules: &WalkRules,
         now: Stamp,
     ) -> PageUse {
-        let seen = match found {
-            StepAnswer::Page(_, seen) if !seen.keys.is_empty() => seen,
-            StepAnswer::Page(..) => {
-                self.retry_page_or_end_way(PartialReason::EmptyPage, None, now);
-                return PageUse::Drop;
+        let (why, retry_after_secs, used) = match found {
+            StepAnswer::Page(_, seen) if !seen.keys.is_empty() => {
+                let used = self.keep_page_if_new(&seen);
+                if !self.leads_nowhere(&seen) {
+                    self.retry = None;
+                    self.go_to_next_page(&seen, rules);
+                    return used;
+                }
+                match self.end_sign(&seen, rules) {
+                    EndSign::Denied(reason) => (reason, None, used),
+                    sign => {
+                        self.retry = None;
+                        self.go_on_with_proof(EndClaim { sign, ..claim });
+                        return used;
+                    }
+                }
             }
-            StepAnswer::Odd(sign) => {
-                self.retry_page_or_end_way(sign.reason(), None, now);
-                return PageUse::Drop;
-            }
-            StepAnswer::Failed(reason, retry_after_secs) => {
-                self.retry_page_or_end_way(reason, retry_after_secs, now);
-                return PageUse::Drop;
-            }
+            StepAnswer::Page(..) => (PartialReason::EmptyPage, None, PageUse::Drop),
+            StepAnswer::Odd(sign) => (sign.reason(), None, PageUse::Drop),
+            StepAnswer::Failed(why, retry_after_secs) => (why, retry_after_secs, PageUse::Drop),
         };
-        let used = if self.trail.is_new(&seen) {
-            self.keep_page(&claim.url, &seen)
+        self.retry_page_or_end_way(why, retry_after_secs, now);
+        used
+    }
+
+    /// Keeps a page that is read again, if it shows anything that was not met before.
+    fn keep_page_if_new(&mut self, seen: &WalkedDocument<'_>) -> PageUse {
+        if self.trail.is_new(seen) {
+            self.keep_page(seen)
         } else {
             PageUse::Drop
-        };
-        if !self.leads_nowhere(&seen) {
-            self.retry = None;
-            self.go_to_next_page(&claim.url, &seen, rules);
-            return used;
         }
-        match self.end_sign(&claim.url, &seen, rules) {
-            EndSign::Denied(reason) => self.retry_page_or_end_way(reason, None, now),
-            sign => {
-                self.retry = None;
-                self.go_on_with_proof(EndClaim { sign, ..claim });
-            }
-        }
-        used
     }
 
     /// A page that was passed over.
@@ -304,7 +296,7 @@ impl ArchiveWalk {
         rules: &WalkRules,
         now: Stamp,
     ) -> PageUse {
-        let Some((url, reason)) = self.findings.holes.first().cloned() else {
+        let Some((_, reason)) = self.findings.holes.first().cloned() else {
             self.go_on_with_proof(claim);
             return PageUse::Drop;
         };
@@ -314,8 +306,8 @@ impl ArchiveWalk {
                 self.retry = None;
                 self.counts.pages += 1;
                 let is_new = self.trail.is_new(&seen);
-                let used = self.keep_page(&url, &seen);
-                self.note_links(&url, &seen, rules);
+                let used = self.keep_page(&seen);
+                self.note_links(&seen, rules);
                 if is_new && self.strategy().is_some_and(Strategy::follows_links) {
                     self.expect_newer();
                 }
@@ -344,7 +336,8 @@ impl ArchiveWalk {
     fn judge_read_page(
         &mut self,
         claim: EndClaim,
-        (no, stride): (u32, u32),
+        no: u32,
+        stride: u32,
         found: StepAnswer<'_>,
         now: Stamp,
     ) -> PageUse {
@@ -356,12 +349,7 @@ impl ArchiveWalk {
                 if stride > 1 && has_moved {
                     self.note_lack(PartialReason::PagesMoved);
                 }
-                let url = self.proof_url(&claim, EndStep::Check { no, stride });
-                let used = if self.trail.is_new(&seen) {
-                    self.keep_page(&url, &seen)
-                } else {
-                    PageUse::Drop
-                };
+                let used = self.keep_page_if_new(&seen);
                 self.read_next_page_again(claim, no, stride);
                 return used;
             }
@@ -400,16 +388,11 @@ impl ArchiveWalk {
         match found {
             StepAnswer::Page(_, seen) if self.trail.is_first_page(self.counts.way_from, &seen) => {
                 self.retry = None;
-                let url = self.proof_url(claim, EndStep::First);
                 let is_short =
                     self.trail
                         .is_short(self.counts.last, self.counts.way_from, seen.keys.len());
                 self.counts.total = seen.metadata.paging.total_items.or(self.counts.total);
-                let used = if self.trail.is_new(&seen) {
-                    self.keep_page(&url, &seen)
-                } else {
-                    PageUse::Drop
-                };
+                let used = self.keep_page_if_new(&seen);
                 self.conclude_way(
                     claim,
                     if is_short {
@@ -458,14 +441,14 @@ impl ArchiveWalk {
             _ => false,
         };
         let last = self.trail.last_no(self.counts.way_from);
-        match last.filter(|_| shifts && !is_counted && !self.findings.held_whole) {
-            Some(no) => {
+        match last {
+            Some(no) if shifts && !is_counted && !self.findings.held_whole => {
                 let stride = (no - self.counts.way_from)
                     .div_ceil(CHECKED_PAGES_MAX)
                     .max(1);
                 self.phase = WalkPhase::Ending(claim, EndStep::Check { no, stride });
             }
-            None => self.ask_first_page_or_conclude(claim),
+            _ => self.ask_first_page_or_conclude(claim),
         }
     }
 

@@ -40,17 +40,15 @@ pub fn merge(live: &mut Observation, pages: Vec<ArchivedPage>) -> Vec<(Stamp, Pa
     let shared = shared(live, &pages);
     let name = |reading: &ParsedEntry| {
         let stripped = reading.key.stripped();
-        let link = reading
-            .entry
-            .permalink()
-            .filter(|_| shared.contains(&stripped));
-        let published = reading
-            .entry
-            .published
-            .as_ref()
-            .map_or("", |date| date.raw.as_str());
-        link.map(|link| format!("{stripped}\n{link}\n{published}"))
-            .unwrap_or(stripped)
+        let Some(link) = reading.entry.permalink() else {
+            return stripped;
+        };
+        if !shared.contains(&stripped) {
+            return stripped;
+        }
+        let published = reading.entry.published.as_ref();
+        let published = published.map_or("", |date| date.raw.as_str());
+        format!("{stripped}\n{link}\n{published}")
     };
     let mut slots: HashMap<String, VersionPlace> = HashMap::new();
     for (at, sighting) in live.entries.iter().enumerate() {
@@ -104,11 +102,8 @@ pub fn merge(live: &mut Observation, pages: Vec<ArchivedPage>) -> Vec<(Stamp, Pa
 
 /// Keys that several entries of one document have: those are told apart by their links.
 fn shared(live: &Observation, pages: &[ArchivedPage]) -> HashSet<String> {
-    let of_live = live.entries.iter().filter_map(|sighting| match sighting {
-        ObservedEntry::Read(reading) => Some(reading.key.stripped()),
-        ObservedEntry::Same(_) => None,
-    });
-    let mut shared = repeated(of_live);
+    let of_live = live.entries.iter().filter_map(ObservedEntry::parsed);
+    let mut shared = repeated(of_live.map(|reading| reading.key.stripped()));
     for page in pages {
         shared.extend(repeated(
             page.readings.iter().map(|reading| reading.key.stripped()),

@@ -2,7 +2,7 @@
 //! not the proof of the end.
 
 use super::{
-    ArchiveWalk, EndClaim, EndSign, EndStep, PageTrace, PageUse, WalkPhase, WalkReply, WalkRules,
+    ArchiveWalk, EndClaim, EndSign, EndStep, PageUse, WalkPhase, WalkReply, WalkRules,
     WalkedDocument,
     completion::Completion,
     strategy::{NextPage, Strategy},
@@ -48,7 +48,7 @@ impl ArchiveWalk {
                 self.ask_page_again(rules, now);
                 PageUse::Drop
             }
-            WalkReply::Page(seen) => self.judge_page(url, &seen, rules, now),
+            WalkReply::Page(seen) => self.judge_page(&seen, rules, now),
             WalkReply::Missing { status } => {
                 self.judge_odd_answer(url, EndSign::Missing { status }, now)
             }
@@ -71,40 +71,35 @@ impl ArchiveWalk {
         }
     }
 
-    fn judge_page(
-        &mut self,
-        url: &str,
-        seen: &WalkedDocument<'_>,
-        rules: &WalkRules,
-        now: Stamp,
-    ) -> PageUse {
+    fn judge_page(&mut self, seen: &WalkedDocument<'_>, rules: &WalkRules, now: Stamp) -> PageUse {
         if !rules.reach.holds(seen.landed) {
             self.give_up_page(PartialReason::RedirectsToAnotherHost);
             return PageUse::Drop;
         }
-        match self.recognise_page(url, seen) {
-            PageKind::Sign(sign) => self.judge_odd_answer(url, sign, now),
-            PageKind::Known if self.leads_back(url, seen) => {
-                self.judge_odd_answer(url, EndSign::Circle, now)
+        match self.recognise_page(seen) {
+            PageKind::Sign(sign) => self.judge_odd_answer(seen.asked, sign, now),
+            PageKind::Known if self.leads_back(seen) => {
+                self.judge_odd_answer(seen.asked, EndSign::Circle, now)
             }
             PageKind::Fresh | PageKind::Known => {
                 self.retry = None;
-                self.take_page(url, seen, rules)
+                self.take_page(seen, rules)
             }
         }
     }
 
     /// Finds out what a document is that answered for a page.
-    pub(super) fn recognise_page(&self, url: &str, seen: &WalkedDocument<'_>) -> PageKind {
+    pub(super) fn recognise_page(&self, seen: &WalkedDocument<'_>) -> PageKind {
         if different_feed(&self.findings.named, &named(seen.metadata)).is_some() {
             return PageKind::Sign(EndSign::Foreign);
         }
-        let is_elsewhere = address(seen.landed) != address(url);
+        let is_elsewhere = address(seen.landed) != address(seen.asked);
         let leads_back = is_elsewhere && self.trail.has_visited(seen.landed);
         // A page that is asked for again after a step back may be what it was.
-        let repeats =
-            leads_back || self.trail.bodies.contains(&seen.body) && !self.trail.has_visited(url);
+        let repeats = leads_back
+            || self.trail.bodies.contains(&seen.body) && !self.trail.has_visited(seen.asked);
         let is_first = self.counts.on_way == 0;
+        let is_empty = seen.keys.is_empty() && !seen.damaged;
         let is_new = if self.counts_pages() {
             self.trail.is_new_on_way(seen)
         } else {
@@ -116,23 +111,17 @@ impl ArchiveWalk {
             PageKind::Known
         };
         let Some(counted) = self.strategy().and_then(Strategy::counted) else {
-            return match () {
-                () if seen.keys.is_empty()
-                    && !seen.damaged
-                    && !repeats
-                    && self.leads_nowhere(seen) =>
-                {
-                    PageKind::Sign(EndSign::Empty)
-                }
-                () if repeats => PageKind::Sign(EndSign::Circle),
-                () if is_first
-                    && !is_new
-                    && matches!(self.strategy(), Some(Strategy::Whole { .. })) =>
-                {
-                    PageKind::Sign(EndSign::Feed)
-                }
-                () => found,
-            };
+            if repeats {
+                return PageKind::Sign(EndSign::Circle);
+            }
+            if is_empty && self.leads_nowhere(seen) {
+                return PageKind::Sign(EndSign::Empty);
+            }
+            let is_whole = matches!(self.strategy(), Some(Strategy::Whole { .. }));
+            if is_whole && is_first && !is_new {
+                return PageKind::Sign(EndSign::Feed);
+            }
+            return found;
         };
         let is_sorted_otherwise = self.strategy().is_some_and(Strategy::is_sorted_otherwise);
         let shows_live = if is_sorted_otherwise {
@@ -142,47 +131,43 @@ impl ArchiveWalk {
             self.trail.is_live(seen)
         };
         let leads_to_feed = is_elsewhere && address(seen.landed) == address(&self.feed);
-        if seen.keys.is_empty() && !seen.damaged {
+        if is_empty {
             return PageKind::Sign(EndSign::Empty);
         }
         if shows_live || leads_to_feed {
             return PageKind::Sign(EndSign::Feed);
         }
-        let is_last_again = !is_first && self.trail.is_like(self.counts.last, seen);
-        match () {
-            () if counted.entries && seen.keys.len() == 1 && !is_new => {
-                PageKind::Sign(EndSign::Tail)
-            }
-            () if repeats && is_last_again => PageKind::Sign(EndSign::Repeat),
-            () if repeats => PageKind::Sign(EndSign::Circle),
-            () => found,
+        if counted.entries && seen.keys.len() == 1 && !is_new {
+            return PageKind::Sign(EndSign::Tail);
         }
+        if !repeats {
+            return found;
+        }
+        let is_last_again = !is_first && self.trail.is_like(self.counts.last, seen);
+        PageKind::Sign(if is_last_again {
+            EndSign::Repeat
+        } else {
+            EndSign::Circle
+        })
     }
 
     /// Takes in a page of the archives and goes on behind it.
-    pub(super) fn take_page(
-        &mut self,
-        url: &str,
-        seen: &WalkedDocument<'_>,
-        rules: &WalkRules,
-    ) -> PageUse {
+    pub(super) fn take_page(&mut self, seen: &WalkedDocument<'_>, rules: &WalkRules) -> PageUse {
         let connects = self.connects_page(seen);
-        self.take_page_in(url, seen, rules, connects)
+        self.take_page_in(seen, rules, connects)
     }
 
     /// Takes in a page behind one that was passed over.
     pub(super) fn take_page_behind_hole(
         &mut self,
-        url: &str,
         seen: &WalkedDocument<'_>,
         rules: &WalkRules,
     ) -> PageUse {
-        self.take_page_in(url, seen, rules, true)
+        self.take_page_in(seen, rules, true)
     }
 
     fn take_page_in(
         &mut self,
-        url: &str,
         seen: &WalkedDocument<'_>,
         rules: &WalkRules,
         connects: bool,
@@ -194,15 +179,15 @@ impl ArchiveWalk {
         self.counts.total = self.counts.total.max(seen.metadata.paging.total_items);
         self.counts.pages += 1;
         self.counts.on_way += 1;
-        self.counts.barren = match () {
-            () if is_new => 0,
-            () if self.trail.has_visited(url) => self.counts.barren,
-            () => self.counts.barren.saturating_add(1),
-        };
-        let used = self.keep_page(url, seen);
+        if is_new {
+            self.counts.barren = 0;
+        } else if !self.trail.has_visited(seen.asked) {
+            self.counts.barren = self.counts.barren.saturating_add(1);
+        }
+        let used = self.keep_page(seen);
         self.counts.last = self.counts.kept;
         if self.strategy().is_some_and(Strategy::follows_links) {
-            self.note_links(url, seen, rules);
+            self.note_links(seen, rules);
             // The numbers in the addresses jump: the one between may be an archive that nobody
             // named.
             if let Some(passed_over) = expected.filter(|expected| !self.trail.has_visited(expected))
@@ -220,7 +205,7 @@ impl ArchiveWalk {
             }
             // The page is taken in before its link is looked for: the last page has none and is the
             // oldest.
-            self.go_to_next_page(url, seen, rules);
+            self.go_to_next_page(seen, rules);
         } else {
             self.go_to_page_before();
         }
@@ -228,7 +213,7 @@ impl ArchiveWalk {
     }
 
     /// Keeps a page, whole if it holds anything new.
-    pub(super) fn keep_page(&mut self, url: &str, seen: &WalkedDocument<'_>) -> PageUse {
+    pub(super) fn keep_page(&mut self, seen: &WalkedDocument<'_>) -> PageUse {
         self.findings.damaged |= seen.damaged;
         self.findings.doubtful |= seen.damaged || seen.mixed;
         let is_new = self.trail.is_new(seen);
@@ -237,13 +222,7 @@ impl ArchiveWalk {
         }
         self.counts.kept += 1;
         let no = self.counts.kept;
-        self.recall(&PageTrace {
-            no,
-            url,
-            landed: seen.landed,
-            body: seen.body,
-            keys: seen.keys,
-        });
+        self.recall(&seen.trace(no));
         if is_new {
             PageUse::Keep
         } else {
@@ -252,10 +231,10 @@ impl ArchiveWalk {
     }
 
     /// Notes what a document that was found by its link says against itself and its neighbours.
-    pub(super) fn note_links(&mut self, url: &str, seen: &WalkedDocument<'_>, rules: &WalkRules) {
+    pub(super) fn note_links(&mut self, seen: &WalkedDocument<'_>, rules: &WalkRules) {
         let is_archive = matches!(self.strategy(), Some(Strategy::Archives));
         self.findings.marked |= is_archive && seen.metadata.history.archive;
-        if !is_same_document(url, seen.landed) {
+        if !is_same_document(seen.asked, seen.landed) {
             self.note_lack(PartialReason::Redirected);
         }
         if seen.keys.is_empty() {
@@ -267,7 +246,12 @@ impl ArchiveWalk {
         let newer = newer.and_then(|newer| rules.reach.mapped(newer));
         if let Some(newer) = newer.filter(|newer| !self.trail.has_visited(newer)) {
             let is_newest = self.counts.on_way == 1;
-            self.add_hole(newer, (!is_newest).then_some(PartialReason::PassedOver));
+            let reason = if is_newest {
+                None
+            } else {
+                Some(PartialReason::PassedOver)
+            };
+            self.add_hole(newer, reason);
         }
     }
 
@@ -313,10 +297,10 @@ impl ArchiveWalk {
     }
 
     /// True when a linked page leads to itself, or to one that was read.
-    fn leads_back(&self, url: &str, seen: &WalkedDocument<'_>) -> bool {
+    fn leads_back(&self, seen: &WalkedDocument<'_>) -> bool {
         let links = self.strategy().filter(|strategy| strategy.follows_links());
         let next = links.map(|strategy| strategy.clone().after(&self.feed, seen));
-        matches!(next, Some(NextPage::Page(next)) if self.trail.has_visited(&next) || address(&next) == address(url))
+        matches!(next, Some(NextPage::Page(next)) if self.trail.has_visited(&next) || address(&next) == address(seen.asked))
     }
 
     /// True when a page of links leads nowhere.
@@ -327,12 +311,7 @@ impl ArchiveWalk {
     }
 
     /// From a page to the next.
-    pub(super) fn go_to_next_page(
-        &mut self,
-        url: &str,
-        seen: &WalkedDocument<'_>,
-        rules: &WalkRules,
-    ) {
+    pub(super) fn go_to_next_page(&mut self, seen: &WalkedDocument<'_>, rules: &WalkRules) {
         let Some((strategy, _)) = self.ways.first_mut() else {
             return self.end_walk(Completion::Unknown);
         };
@@ -345,7 +324,7 @@ impl ArchiveWalk {
             return self.end_walk(Completion::Partial(reason));
         }
         let next = match next {
-            NextPage::End => return self.end_at_page(url, seen, rules),
+            NextPage::End => return self.end_at_page(seen, rules),
             NextPage::Short(reason) => return self.end_walk(Completion::Partial(reason)),
             NextPage::Page(next) => next,
         };
@@ -374,7 +353,7 @@ impl ArchiveWalk {
     }
 
     /// At a page that names no other one.
-    fn end_at_page(&mut self, url: &str, seen: &WalkedDocument<'_>, rules: &WalkRules) {
+    fn end_at_page(&mut self, seen: &WalkedDocument<'_>, rules: &WalkRules) {
         if matches!(self.strategy(), Some(Strategy::Whole { .. })) {
             if self.findings.damaged {
                 return self.end_way_partial(PartialReason::DamagedPage);
@@ -385,97 +364,96 @@ impl ArchiveWalk {
             self.findings.proof = Some(EndProof::WholeDocument);
             return self.end_walk(Completion::Complete);
         }
-        if let Some(items) = self
-            .counts
-            .total
-            .filter(|total| self.entries() as u64 >= *total)
+        if let Some(items) = self.counts.total
+            && self.entries() as u64 >= items
         {
-            return self.go_on_with_proof(EndClaim::new(url, EndSign::Total { items }));
+            return self.go_on_with_proof(EndClaim::new(seen.asked, EndSign::Total { items }));
         }
-        let sign = self.end_sign(url, seen, rules);
-        self.claim_end(url, sign);
+        let sign = self.end_sign(seen, rules);
+        self.claim_end(seen.asked, sign);
     }
 
     /// The sign that a page is the last because it leads nowhere, or the reason why it cannot be.
-    pub(super) fn end_sign(
-        &self,
-        url: &str,
-        seen: &WalkedDocument<'_>,
-        rules: &WalkRules,
-    ) -> EndSign {
+    pub(super) fn end_sign(&self, seen: &WalkedDocument<'_>, rules: &WalkRules) -> EndSign {
         let last = seen
             .metadata
             .link("last")
             .and_then(|last| rules.reach.mapped(last));
-        let is_last =
-            last.is_none_or(|last| self.trail.has_visited(&last) || is_same_document(url, &last));
+        let is_last = last.is_none_or(|last| {
+            self.trail.has_visited(&last) || is_same_document(seen.asked, &last)
+        });
         let is_marked = !self.findings.marked || seen.metadata.history.archive;
         let total = seen.metadata.paging.total_items.unwrap_or_default();
-        match () {
-            () if !is_last => EndSign::Denied(PartialReason::NotTheLast),
-            () if !is_marked => EndSign::Denied(PartialReason::NoArchive),
-            () if (self.entries() as u64) < total => {
-                EndSign::Denied(PartialReason::FewerThanSaid {
-                    total,
-                    found: self.entries() as u64,
-                })
-            }
-            () => EndSign::NoLink,
+        let found = self.entries() as u64;
+        if !is_last {
+            return EndSign::Denied(PartialReason::NotTheLast);
         }
+        if !is_marked {
+            return EndSign::Denied(PartialReason::NoArchive);
+        }
+        if found < total {
+            return EndSign::Denied(PartialReason::FewerThanSaid { total, found });
+        }
+        EndSign::NoLink
     }
 
     /// At something that is no page: the way is wrong, the page fails for now, or the end is
     /// reached.
     fn judge_odd_answer(&mut self, url: &str, sign: EndSign, now: Stamp) -> PageUse {
-        let is_first = self.counts.on_way == 0;
-        let has_other_way = self.ways.len() > 1;
         if self.counts_pages() {
-            match sign {
-                EndSign::Missing { status: 403 } | EndSign::Foreign if is_first => {
-                    self.give_up_page(sign.reason())
-                }
-                // The server does not know the order, and the next way does without it.
-                sign if is_first && self.strategy().is_some_and(Strategy::is_sorted_otherwise) => {
-                    self.begin_next_strategy(
-                        (sign == EndSign::NoFeed).then_some(PartialReason::NoFeed),
-                    );
-                }
-                EndSign::Missing { status: 403 } | EndSign::Foreign => {
-                    self.retry_or_give_up_page(sign.reason(), None, now);
-                }
-                sign => self.claim_end(url, sign),
-            }
-        } else if is_first && has_other_way && matches!(sign, EndSign::Circle | EndSign::Feed)
-            || sign == EndSign::Feed
-        {
-            self.begin_next_strategy(None);
-        } else if self.is_repeated() && !matches!(sign, EndSign::Missing { status: 403 | 404 }) {
-            // The next walk comes anyhow, and nothing that is held is forgotten.
-            self.give_up_page(sign.reason());
-        } else if sign == (EndSign::Missing { status: 410 })
-            || is_first && has_other_way && !matches!(sign, EndSign::Missing { .. })
-            || matches!(self.strategy(), Some(Strategy::Whole { .. }))
-        {
-            self.give_up_page(sign.reason());
+            self.judge_odd_counted_page(url, sign, now);
         } else {
-            self.retry_or_give_up_page(sign.reason(), None, now);
+            self.judge_odd_linked_page(&sign, now);
         }
         PageUse::Drop
+    }
+
+    fn judge_odd_counted_page(&mut self, url: &str, sign: EndSign, now: Stamp) {
+        let is_first = self.counts.on_way == 0;
+        let is_refused = matches!(sign, EndSign::Missing { status: 403 } | EndSign::Foreign);
+        if is_first && is_refused {
+            return self.give_up_page(sign.reason());
+        }
+        // The server does not know the order, and the next way does without it.
+        if is_first && self.strategy().is_some_and(Strategy::is_sorted_otherwise) {
+            return self.begin_next_strategy(sign.flaw());
+        }
+        if is_refused {
+            return self.retry_or_give_up_page(sign.reason(), None, now);
+        }
+        self.claim_end(url, sign);
+    }
+
+    fn judge_odd_linked_page(&mut self, sign: &EndSign, now: Stamp) {
+        let has_other_way = self.counts.on_way == 0 && self.ways.len() > 1;
+        let is_missing = matches!(sign, EndSign::Missing { .. });
+        let is_gone = matches!(sign, EndSign::Missing { status: 410 });
+        let may_come_back = matches!(sign, EndSign::Missing { status: 403 | 404 });
+        if *sign == EndSign::Feed || has_other_way && *sign == EndSign::Circle {
+            return self.begin_next_strategy(None);
+        }
+        // The next walk comes anyhow, and nothing that is held is forgotten.
+        if self.is_repeated() && !may_come_back {
+            return self.give_up_page(sign.reason());
+        }
+        let is_whole = matches!(self.strategy(), Some(Strategy::Whole { .. }));
+        if is_gone || is_whole || has_other_way && !is_missing {
+            return self.give_up_page(sign.reason());
+        }
+        self.retry_or_give_up_page(sign.reason(), None, now);
     }
 
     /// Takes this address for what is behind the last page, and begins to prove it.
     pub(super) fn claim_end(&mut self, url: &str, sign: EndSign) {
         self.retry = None;
         let claim = EndClaim::new(url, sign);
-        let reached = self
-            .strategy()
-            .and_then(Strategy::counted)
-            .filter(|counted| counted.entries);
-        let reached = reached.map_or(0, |counted| counted.reached(1));
-        if let Some(items) = self
-            .counts
-            .total
-            .filter(|total| claim.sign.is_believable() && reached >= *total)
+        let reached = match self.strategy().and_then(Strategy::counted) {
+            Some(counted) if counted.entries => counted.reached(1),
+            _ => 0,
+        };
+        if let Some(items) = self.counts.total
+            && claim.sign.is_believable()
+            && reached >= items
         {
             // The publisher's count and the end of its pages agree.
             return self.go_on_with_proof(EndClaim {

@@ -1,8 +1,8 @@
 //! A page of an archive as it waits to be committed.
 
-use super::{ArchiveWalk, PageTrace};
+use super::{ArchiveWalk, PageTrace, WalkedDocument};
 use crate::feed::{item::KeyHash, stamp::Stamp};
-use everfeed_adapters::Digest;
+use everfeed_adapters::{Digest, Metadata};
 use std::collections::HashMap;
 
 /// A page that was read and not committed yet, or of which only the traces are kept.
@@ -53,6 +53,20 @@ impl StagedPage {
     /// True while it waits to be committed.
     pub fn waits(&self) -> bool {
         matches!(self.content, StagedBody::Waiting(_))
+    }
+
+    /// The page as a walk looks at it: undamaged, and of one feed.
+    pub fn as_walked<'a>(&'a self, bytes: usize, metadata: &'a Metadata) -> WalkedDocument<'a> {
+        WalkedDocument {
+            asked: &self.address.url,
+            landed: &self.address.landed,
+            body: self.body,
+            bytes: bytes as u64,
+            keys: &self.keys,
+            metadata,
+            damaged: false,
+            mixed: false,
+        }
     }
 
     /// The page as a walk remembers it.

@@ -98,6 +98,7 @@ fn body(url: &str, doc: &Doc) -> Digest {
 fn begin(publisher: &Publisher, profile: &str, rules: &WalkRules) -> Result<ArchiveWalk, History> {
     let live = &publisher[FEED];
     let seen = WalkedDocument {
+        asked: FEED,
         landed: FEED,
         body: body(FEED, live),
         bytes: 1000,
@@ -140,6 +141,7 @@ fn reply(walk: &mut ArchiveWalk, url: &str, doc: &Doc, rules: &WalkRules, now: S
     );
     let reply = match doc.status {
         200 => WalkReply::Page(WalkedDocument {
+            asked: url,
             landed: &landed,
             body: body(url, doc),
             bytes: 1000,

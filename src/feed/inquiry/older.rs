@@ -45,12 +45,7 @@ impl Older {
         let DecisionBasis { record, known } = basis;
         let namespace = &record.ids.namespace;
         if self.readings.is_empty() && self.deletions.is_empty() {
-            let (last, id_rule) = (known.window.clone(), known.id_rule);
-            return Decisions {
-                window: last,
-                id_rule,
-                ..Decisions::default()
-            };
+            return Decisions::none(known);
         }
         let held = |(_, reading): &(Stamp, ParsedEntry)| {
             known

@@ -191,60 +191,38 @@ impl<'a> Binder<'a> {
 
     /// Binds one entry; `None` when another entry of the document has its item already.
     fn bind_one(&mut self, reading: &'a ParsedEntry) -> Option<BoundEntry<'a>> {
-        let names = [
-            split_key(&reading.key, &reading.entry),
-            post_key(&reading.key, &reading.entry),
-        ];
-        let [split, post] = names.map(|name| name.map(|name| (hash(self.namespace, &name), name)));
-        let plain = hash(self.namespace, &reading.key.stripped());
-        let known = |key: KeyHash| {
-            let found = self
-                .known
-                .items
-                .get(&key)
-                .filter(|item| !self.claimed.contains(&item.id));
-            found.map(|item| (key, Arc::clone(item)))
+        let (namespace, entry) = (self.namespace, &reading.entry);
+        let hashed = |name: String| (hash(namespace, &name), name);
+        let plain = hash(namespace, &reading.key.stripped());
+        let split = split_key(&reading.key, entry).map(hashed);
+        let post = match self.id_rule {
+            IdRule::IdLinkAndDate => post_key(&reading.key, entry).map(hashed),
+            IdRule::Id | IdRule::IdAndLink => None,
         };
+        let key_of = |name: &Option<(KeyHash, String)>| name.as_ref().map(|(key, _)| *key);
+        let known = self.known_item(key_of(&post), key_of(&split), plain, entry);
         let is_free = |key: KeyHash| {
             !self.known.items.contains_key(&key) && !self.claimed.contains(&key.item_id())
         };
-        let is_by_post = self.id_rule == IdRule::IdLinkAndDate;
-        let by_post = post
-            .as_ref()
-            .filter(|_| is_by_post)
-            .and_then(|(key, _)| known(*key));
-        let by_link = || {
-            let found = known(split.as_ref()?.0)?;
-            (!is_by_post || !self.is_another(&found.1, &reading.entry)).then_some(found)
-        };
-        let by_id = || known(plain).filter(|(_, item)| !self.is_another(item, &reading.entry));
-        let (key, target) = if let Some((key, item)) = by_post.or_else(by_link).or_else(by_id) {
+        let (key, target) = if let Some((key, item)) = known {
             (key, BoundItem::Known(item))
         } else if is_free(plain) {
-            (
-                plain,
-                BoundItem::New {
-                    id: plain.item_id(),
-                    iri: iri(self.namespace, &reading.key),
-                },
-            )
+            let (id, iri) = (plain.item_id(), iri(namespace, &reading.key));
+            (plain, BoundItem::New { id, iri })
         } else {
             // The plain id belongs to another item, so this one lives under id and link, or under
             // its date, too, and takes a `urn:uuid:`.
-            let names = [split.as_ref(), post.as_ref().filter(|_| is_by_post)];
-            let (key, name) = names.into_iter().flatten().find(|(key, _)| is_free(*key))?;
-            (
-                *key,
-                BoundItem::New {
-                    id: key.item_id(),
-                    iri: uuid_iri(self.namespace, name),
-                },
-            )
+            let names = [&split, &post].into_iter().flatten();
+            let (key, name) = names.into_iter().find(|(key, _)| is_free(*key))?;
+            let (id, iri) = (key.item_id(), uuid_iri(namespace, name));
+            (*key, BoundItem::New { id, iri })
         };
         self.claimed.insert(target.id());
         // From now on it is found by its date, whatever name it was first known by.
-        let post = post.filter(|(post, _)| is_by_post && *post != key);
-        if let Some((post, _)) = post.filter(|(post, _)| !self.known.items.contains_key(post)) {
+        if let Some((post, _)) = post
+            && post != key
+            && !self.known.items.contains_key(&post)
+        {
             self.aliases.push((post, target.id()));
         }
         Some(BoundEntry {
@@ -253,6 +231,30 @@ impl<'a> Binder<'a> {
             target,
             is_renamed: false,
         })
+    }
+
+    /// The known item of an entry, and the key that leads to it: by its date, else by its link, else
+    /// by its id alone.
+    fn known_item(
+        &self,
+        post: Option<KeyHash>,
+        split: Option<KeyHash>,
+        plain: KeyHash,
+        entry: &Entry,
+    ) -> Option<(KeyHash, Arc<Item>)> {
+        let unclaimed = |key: KeyHash| {
+            let item = self.known.items.get(&key)?;
+            (!self.claimed.contains(&item.id)).then(|| (key, Arc::clone(item)))
+        };
+        if let Some(found) = post.and_then(unclaimed) {
+            return Some(found);
+        }
+        if let Some(found) = split.and_then(unclaimed)
+            && (self.id_rule != IdRule::IdLinkAndDate || !self.is_another(&found.1, entry))
+        {
+            return Some(found);
+        }
+        unclaimed(plain).filter(|(_, item)| !self.is_another(item, entry))
     }
 
     /// True when an entry with a known id is another item all the same: link, title and published
@@ -273,6 +275,7 @@ impl<'a> Binder<'a> {
 }
 
 /// Polls running in which an entry may change and still get an alias for each new id.
+// Limit: later ids of it lead to it by its witnesses alone.
 const ALIAS_POLLS_MAX: u16 = 3;
 
 fn is_different(held: Option<&str>, given: Option<&str>) -> bool {

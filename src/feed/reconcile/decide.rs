@@ -32,31 +32,18 @@ use std::{
 /// this one does not show as they were: one of them may go by another id now. And those of what is
 /// held back, which may be due.
 pub fn keys_needed(namespace: &str, last: &WindowState, seen: &Observation) -> Vec<KeyHash> {
-    let of_entries = seen.entries.iter().flat_map(|sighting| match sighting {
-        ObservedEntry::Same(_) => Vec::new(),
-        ObservedEntry::Read(reading) => keys_of(namespace, &reading.key, &reading.entry).collect(),
-    });
+    let parsed = seen.entries.iter().filter_map(ObservedEntry::parsed);
+    let of_entries = parsed.flat_map(|entry| keys_of(namespace, &entry.key, &entry.entry));
     let of_deletions = seen
         .deletions
         .iter()
         .map(|deletion| deleted_key(namespace, deletion));
     let mut keys: Vec<KeyHash> = of_entries.chain(of_deletions).collect();
-    if seen
-        .entries
-        .iter()
-        .any(|sighting| matches!(sighting, ObservedEntry::Read(_)))
-    {
-        let same: HashSet<ItemId> = seen
-            .entries
-            .iter()
-            .filter_map(ObservedEntry::same)
-            .collect();
-        keys.extend(
-            last.entries
-                .iter()
-                .filter(|row| !same.contains(&row.id))
-                .map(|row| row.key),
-        );
+    if seen.entries.iter().any(|entry| entry.parsed().is_some()) {
+        let entries = seen.entries.iter();
+        let same: HashSet<ItemId> = entries.filter_map(ObservedEntry::same).collect();
+        let others = last.entries.iter().filter(|row| !same.contains(&row.id));
+        keys.extend(others.map(|row| row.key));
     }
     keys.extend(last.deferred.iter().map(|held| held.key));
     keys.sort_unstable();
@@ -72,10 +59,8 @@ pub fn witness_keys(namespace: &str, known: &Known, seen: &Observation) -> Vec<K
         let is_split = known.id_rule != IdRule::Id;
         !known.items.contains_key(&own) || is_split
     };
-    let unknown = seen.entries.iter().filter_map(|sighting| match sighting {
-        ObservedEntry::Read(reading) if is_unknown(reading) => Some(reading),
-        _ => None,
-    });
+    let parsed = seen.entries.iter().filter_map(ObservedEntry::parsed);
+    let unknown = parsed.filter(|reading| is_unknown(reading));
     let mut keys: Vec<KeyHash> = unknown
         .flat_map(|reading| witnesses::keys(&reading.entry))
         .collect();
@@ -152,20 +137,7 @@ pub fn reconcile(
         if decisions.window.entries.len() < WINDOW_ENTRIES_MAX {
             decisions.window.entries.push(row);
         }
-        let WindowEntry {
-            id,
-            dated,
-            tombstone_count,
-            is_weak,
-            ..
-        } = row;
-        places.push(ShownItem {
-            id,
-            dated,
-            is_known,
-            tombstone_count,
-            is_weak,
-        });
+        places.push(row.shown(is_known));
     }
     puts.extend(
         guard
@@ -199,44 +171,22 @@ pub fn reconcile(
         .collect();
     (decisions.coverage, decisions.missing) = (seen.coverage, before.lacked_by(&places));
     decisions.conclude(before.observe(&places, seen.coverage, policy, now), now);
-    decisions
-        .events
-        .extend(is_reformatted.then_some(WindowEvent::Reformatted));
+    if is_reformatted {
+        decisions.events.push(WindowEvent::Reformatted);
+    }
     decisions
 }
 
 /// The last document once more, as the answer to an unconditional request: what it lacks is
 /// confirmed.
 pub fn reconcile_again(known: &Known, policy: &ProofPolicy, now: Stamp) -> Decisions {
-    let (class, missing) = (
-        Coverage::Unconditional,
-        known.window.absence.suspects().count(),
-    );
-    let (id_rule, last) = (known.id_rule, known.window.clone());
     let mut decisions = Decisions {
-        id_rule,
-        window: last,
-        coverage: class,
-        missing,
-        ..Decisions::default()
+        coverage: Coverage::Unconditional,
+        missing: known.window.absence.suspects().count(),
+        ..Decisions::none(known)
     };
-    let place = |row: &WindowEntry| {
-        let WindowEntry {
-            id,
-            dated,
-            tombstone_count,
-            is_weak,
-            ..
-        } = *row;
-        ShownItem {
-            id,
-            dated,
-            is_known: true,
-            tombstone_count,
-            is_weak,
-        }
-    };
-    let seen: Vec<ShownItem> = known.window.entries.iter().map(place).collect();
+    let rows = known.window.entries.iter();
+    let seen: Vec<ShownItem> = rows.map(|row| row.shown(true)).collect();
     decisions.conclude(known.window.absence.observe_again(&seen, policy, now), now);
     decisions
 }
@@ -249,12 +199,7 @@ pub fn reconcile_check(
     policy: &ProofPolicy,
     now: Stamp,
 ) -> Decisions {
-    let (id_rule, last) = (known.id_rule, known.window.clone());
-    let mut decisions = Decisions {
-        id_rule,
-        window: last,
-        ..Decisions::default()
-    };
+    let mut decisions = Decisions::none(known);
     decisions.conclude(known.window.absence.told(id, said, policy, now), now);
     decisions
 }
@@ -262,8 +207,8 @@ pub fn reconcile_check(
 /// Decides on the result of a check of a tombstone's page: an item whose page shows it again lives
 /// again, as it was.
 pub fn recheck_tombstone(known: &Known, id: ItemId, said: CheckResult, now: Stamp) -> Decisions {
-    let (id_rule, mut last) = (known.id_rule, known.window.clone());
-    let mut changes = Vec::new();
+    let mut decisions = Decisions::none(known);
+    let (last, changes) = (&mut decisions.window, &mut decisions.changes);
     last.tombstones = Vec::new();
     for gone in &known.window.tombstones {
         if gone.id != id {
@@ -284,12 +229,7 @@ pub fn recheck_tombstone(known: &Known, id: ItemId, said: CheckResult, now: Stam
             last.tombstones.extend(gone.asked(now));
         }
     }
-    Decisions {
-        id_rule,
-        window: last,
-        changes,
-        ..Decisions::default()
-    }
+    decisions
 }
 
 /// Commits deferred edits when no document came: all of them after a poll that changed nothing,
@@ -299,8 +239,9 @@ pub fn release(known: &Known, poll: Repeat, now: Stamp) -> Decisions {
     let nothing = Observation::default();
     let mut guard = FloodLimiter::new(known, &nothing, now);
     let puts = guard.release(poll);
-    let (id_rule, mut last) = (known.id_rule, known.window.clone());
-    guard.close(&mut last);
+    let mut decisions = Decisions::none(known);
+    let last = &mut decisions.window;
+    guard.close(last);
     // Nothing was seen that could tell whether a reformatting goes on.
     last.reformatted_at = known.window.reformatted_at;
     if poll == Repeat::Unchanged {
@@ -308,16 +249,9 @@ pub fn release(known: &Known, poll: Repeat, now: Stamp) -> Decisions {
             .iter_mut()
             .for_each(|row| row.changed_polls = 0);
     }
-    let changes = chronology::oldest_first(puts)
-        .into_iter()
-        .map(Change::Put)
-        .collect();
-    Decisions {
-        id_rule,
-        window: last,
-        changes,
-        ..Decisions::default()
-    }
+    let puts = chronology::oldest_first(puts).into_iter();
+    decisions.changes = puts.map(Change::Put).collect();
+    decisions
 }
 
 impl Decisions {
@@ -474,36 +408,29 @@ impl<'a> ExplicitDeletions<'a> {
         // An entry of the document speaks for its item; only for the rest does what is held back,
         // or the stored version.
         let mut present: HashMap<KeyHash, &Entry> = HashMap::new();
-        for sighting in &seen.entries {
-            if let ObservedEntry::Read(reading) = sighting {
-                let key = KeyHash::of(namespace, &reading.key.stripped());
-                let held = present.entry(key).or_insert(&reading.entry);
-                if chronology::touched(&reading.entry) > chronology::touched(held) {
-                    *held = &reading.entry;
-                }
+        for reading in seen.entries.iter().filter_map(ObservedEntry::parsed) {
+            let key = KeyHash::of(namespace, &reading.key.stripped());
+            let held = present.entry(key).or_insert(&reading.entry);
+            if chronology::touched(&reading.entry) > chronology::touched(held) {
+                *held = &reading.entry;
             }
         }
-        let mut ending: Vec<(ItemId, &Deletion)> = by_key
-            .iter()
-            .filter_map(|(key, deletion)| {
-                let item = known.items.get(key)?;
-                let waiting = || {
-                    known
-                        .window
-                        .deferred
-                        .iter()
-                        .find(|held| held.id == item.id)
-                        .map(|held| &*held.entry)
-                };
-                let entry = present
-                    .get(key)
-                    .copied()
-                    .or_else(waiting)
-                    .or_else(|| item.entry());
-                (!item.is_gone() && entry.is_some_and(|entry| deletes(deletion, entry)))
-                    .then_some((item.id, *deletion))
-            })
-            .collect();
+        let mut ending: Vec<(ItemId, &Deletion)> = Vec::new();
+        for (key, &deletion) in &by_key {
+            let Some(item) = known.items.get(key).filter(|item| !item.is_gone()) else {
+                continue;
+            };
+            let mut deferred = known.window.deferred.iter();
+            let waiting = deferred.find(|held| held.id == item.id);
+            let entry = match (present.get(key), waiting) {
+                (Some(entry), _) => Some(*entry),
+                (None, Some(held)) => Some(&*held.entry),
+                (None, None) => item.entry(),
+            };
+            if entry.is_some_and(|entry| deletes(deletion, entry)) {
+                ending.push((item.id, deletion));
+            }
+        }
         // Tombstones come in the publisher's order of deletion, so that equal documents decide
         // equally.
         ending.sort_by_key(|(id, deletion)| (when(deletion), *id));

@@ -137,10 +137,10 @@ impl<'a> FloodLimiter<'a> {
         if row.is_some() && (bound.is_renamed || !is_dated_anew(entry, &bound.reading.entry)) {
             self.undated += 1;
         }
-        let before = row
-            .filter(|_| self.previous == Repeat::Changed)
-            .map_or(0, |row| row.changed_polls);
-        before.saturating_add(1)
+        match row {
+            Some(row) if self.previous == Repeat::Changed => row.changed_polls.saturating_add(1),
+            _ => 1,
+        }
     }
 
     /// Change of an item by an entry now; `None` when there is none or it is deferred. `met` is the
@@ -266,8 +266,10 @@ impl<'a> FloodLimiter<'a> {
             && self.undated * 2 > self.known.window.entries.len();
         last.reformatted_at = if is_one {
             Some(self.now)
+        } else if is_recent {
+            before
         } else {
-            before.filter(|_| is_recent)
+            None
         };
         is_one && !is_recent && (before.is_none() || self.previous == Repeat::Unchanged)
     }

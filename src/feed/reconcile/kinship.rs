@@ -2,7 +2,7 @@
 //! date? Asked of a URL that was changed; not which item an entry is.
 
 use super::{
-    Observation, ObservedEntry, ParsedEntry,
+    Observation, ObservedEntry,
     witnesses::{Address, Witnesses},
 };
 use crate::feed::item::{Item, KeyHash};
@@ -19,7 +19,7 @@ impl KinshipSigns {
     /// Those of a document whose entries were all read.
     pub fn of(seen: &Observation) -> Self {
         let mut signs = Self::default();
-        for entry in seen.entries.iter().filter_map(read) {
+        for entry in seen.entries.iter().filter_map(ObservedEntry::parsed) {
             let witnesses = Witnesses::of(&entry.entry);
             signs.dated_titles.extend(witnesses.dated_titles());
             signs.addresses.extend(witnesses.addresses);
@@ -46,12 +46,5 @@ impl KinshipSigns {
                     .dated_titles()
                     .any(|title| self.dated_titles.contains(&title))
         })
-    }
-}
-
-fn read(entry: &ObservedEntry) -> Option<&ParsedEntry> {
-    match entry {
-        ObservedEntry::Read(entry) => Some(entry),
-        ObservedEntry::Same(_) => None,
     }
 }

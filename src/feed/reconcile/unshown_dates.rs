@@ -8,10 +8,8 @@ use everfeed_adapters::{Date, Entry, Note};
 /// A note for each date in the entries that were read now. (Dates that could not be understood have
 /// their notes already.)
 pub fn unshown_dates(seen: &Observation, now: Stamp) -> Vec<Note> {
-    let read = seen.entries.iter().filter_map(|entry| match entry {
-        ObservedEntry::Read(reading) => Some(&reading.entry),
-        ObservedEntry::Same(_) => None,
-    });
+    let parsed = seen.entries.iter().filter_map(ObservedEntry::parsed);
+    let read = parsed.map(|reading| &reading.entry);
     let text = |date: &Date| {
         Note::Other(format!(
             "a date that cannot be meant is not shown: {}",

@@ -209,12 +209,10 @@ impl PollState {
     }
 
     fn fail(&mut self, failure: &Failure, policy: &Policy, now: Stamp, jitter: f64) {
-        let since = self
-            .health
-            .fault
-            .as_ref()
-            .filter(|_| self.health.failures > 0)
-            .map_or(now, |fault| fault.since);
+        let since = match &self.health.fault {
+            Some(fault) if self.health.failures > 0 => fault.since,
+            _ => now,
+        };
         self.health.failures = self.health.failures.saturating_add(1);
         self.health.fault = Some(FaultNote {
             kind: failure.kind.clone(),
@@ -226,11 +224,7 @@ impl PollState {
         let throttled = matches!(failure.status(), Some(429 | 503));
         if failure.whose() == Whose::Upstream && !throttled {
             // A move that has come to nothing is undone: the next poll asks the configured URL.
-            self.health.moved = self
-                .health
-                .moved
-                .take()
-                .filter(|moved| !moved.is_believed(now));
+            self.health.moved.take_if(|moved| moved.is_believed(now));
         }
         let named_secs = failure
             .status()

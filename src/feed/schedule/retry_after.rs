@@ -32,9 +32,10 @@ impl From<Stamp> for Pause {
 /// Seconds of a `Retry-After` that count, for an answer with this status whose header names
 /// `named_secs`.
 pub fn retry_after_secs(status: u16, named_secs: Option<u64>) -> Option<u64> {
-    named_secs
-        .filter(|_| matches!(status, 429 | 503))
-        .map(|secs| secs.min(RETRY_AFTER_SECS_MAX))
+    match status {
+        429 | 503 => Some(named_secs?.min(RETRY_AFTER_SECS_MAX)),
+        _ => None,
+    }
 }
 
 /// End of the pause of a host that answered with this status. `state` is that of the feed, after
@@ -46,10 +47,15 @@ pub fn host_pause_until(
     named_secs: Option<u64>,
     now: Stamp,
 ) -> Option<Stamp> {
-    let own_secs =
-        || (status == Some(429)).then(|| interval::back_off_secs(state, status, policy, now));
-    let secs = retry_after_secs(status?, named_secs).or_else(own_secs)?;
-    (secs > 0).then(|| now.plus_secs(secs))
+    let secs = match (status?, retry_after_secs(status?, named_secs)) {
+        (_, Some(secs)) => secs,
+        (429, None) => interval::back_off_secs(state, status, policy, now),
+        _ => return None,
+    };
+    if secs == 0 {
+        return None;
+    }
+    Some(now.plus_secs(secs))
 }
 
 #[cfg(test)]

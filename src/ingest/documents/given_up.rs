@@ -32,10 +32,7 @@ pub(in crate::ingest) async fn give_up_old_walk(
             unstage: Some(StagingChange::All),
             walked: None,
         };
-        let commit = Commit {
-            archives: Some(archives),
-            ..Commit::nothing(&record)
-        };
+        let commit = Commit::of_archives(&record, archives);
         match context.store.commit(commit).await {
             Ok(receipt) => return Ok(receipt.feed),
             Err(error) if error.wants_another_look() => {

@@ -50,11 +50,8 @@ pub(in crate::ingest) async fn opened(
                 return Some(ArchivedPage::default());
             };
             let seen = observe(&WindowState::default(), &document, profile.clone(), Coverage::Partial);
-            let read = |sighting| match sighting {
-                ObservedEntry::Read(reading) => Some(*reading),
-                ObservedEntry::Same(_) => None,
-            };
-            let readings = seen.entries.into_iter().filter_map(read).collect();
+            let entries = seen.entries.into_iter();
+            let readings = entries.filter_map(ObservedEntry::into_parsed).collect();
             Some(ArchivedPage { read_at: page.read_at, readings, deletions: seen.deletions })
         });
         Import { pages: Arc::new(pages.collect()), said }

@@ -152,6 +152,7 @@ impl Sliced {
 
 /// Length of a document, in bytes, up to which another reader counts its entries: a larger one
 /// would be in memory several times while what it changes is written.
+// Limit: in a longer document an entry that only we overlook counts as missing.
 const CROSS_CHECK_BYTES_MAX: usize = 8 << 20;
 
 /// Digest that is the same for the same document. Of a resource the media type is part.

@@ -232,11 +232,7 @@ impl<'a> Worker<'a> {
                 parts: self.poller.parts.clone(),
                 spec,
             };
-            let ready = Ready {
-                job,
-                hosts: Vec::new(),
-                not_before: Stamp::ZERO,
-            };
+            let ready = Ready::at_hosts(Vec::new(), job);
             self.lanes
                 .recalls
                 .start(&due, ready, &mut self.pauses, &self.stop);
@@ -262,10 +258,10 @@ impl<'a> Worker<'a> {
         if self.lanes.polls.is_busy_with(due.feed) {
             return;
         }
-        let Some((spec, state, hosts)) = self
-            .subject(due.feed, now)
-            .filter(|_| self.agenda.looks.contains_key(&due.feed))
-        else {
+        if !self.agenda.looks.contains_key(&due.feed) {
+            return;
+        }
+        let Some((spec, state, hosts)) = self.subject(due.feed, now) else {
             return;
         };
         if self.pauses.until(&hosts) > now {
@@ -280,11 +276,7 @@ impl<'a> Worker<'a> {
             is_unconditional: false,
         });
         // The places at its hosts are for those who do not wait.
-        let ready = Ready {
-            job,
-            hosts: Vec::new(),
-            not_before: Stamp::ZERO,
-        };
+        let ready = Ready::at_hosts(Vec::new(), job);
         self.lanes
             .looks
             .start(due, ready, &mut self.pauses, &self.stop);
@@ -298,11 +290,11 @@ impl<'a> Worker<'a> {
         let Some((spec, state, mut hosts)) = self.subject(due.feed, now) else {
             return;
         };
-        if self.agenda.awaited.is_urgent(due.feed) {
+        let is_urgent = self.agenda.awaited.is_urgent(due.feed);
+        if is_urgent {
             // The operator means it: no pause of a host counts, and its places are for others.
             hosts.clear();
         }
-        let is_urgent = self.agenda.awaited.is_urgent(due.feed);
         let hint = self
             .agenda
             .hints
@@ -317,11 +309,7 @@ impl<'a> Worker<'a> {
             state,
             is_unconditional,
         };
-        let ready = Ready {
-            job,
-            hosts,
-            not_before: Stamp::ZERO,
-        };
+        let ready = Ready::at_hosts(hosts, job);
         if self
             .lanes
             .polls
@@ -334,7 +322,9 @@ impl<'a> Worker<'a> {
         let Some(hint) = self.agenda.hints.get_mut(&due.feed) else {
             return;
         };
-        hint.repeat_at = hint.repeat_at.filter(|_| !is_unconditional);
+        if is_unconditional {
+            hint.repeat_at = None;
+        }
         if is_repeat {
             (hint.repeated_at, hint.is_repeating) = (Some(now), true);
         }
@@ -375,11 +365,7 @@ impl<'a> Worker<'a> {
             state,
             walk,
         };
-        let ready = Ready {
-            job,
-            hosts,
-            not_before: Stamp::ZERO,
-        };
+        let ready = Ready::at_hosts(hosts, job);
         let kept = match self
             .lanes
             .walks
@@ -419,9 +405,8 @@ impl<'a> Worker<'a> {
             state,
         };
         let ready = Ready {
-            job,
-            hosts,
             not_before: checked.max(down),
+            ..Ready::at_hosts(hosts, job)
         };
         if self
             .lanes
@@ -499,10 +484,9 @@ impl<'a> Worker<'a> {
                 }
             }
             Event::Recalled(joined) => {
-                let ended = self.lanes.recalls.end(*joined, &mut self.pauses);
-                ended
-                    .into_iter()
-                    .for_each(|(feed, ended, _)| self.recalled(feed, ended));
+                if let Some((feed, ended, _)) = self.lanes.recalls.end(*joined, &mut self.pauses) {
+                    self.recalled(feed, ended);
+                }
             }
         }
     }
@@ -561,9 +545,8 @@ impl<'a> Worker<'a> {
         if let Some(walk) = polled.walk {
             self.lanes.walks.put(feed, walk.next_at());
             self.agenda.walks.insert(feed, walk);
-        } else if let Some(at) = polled
-            .again_at
-            .filter(|_| !self.agenda.walks.contains_key(&feed))
+        } else if let Some(at) = polled.again_at
+            && !self.agenda.walks.contains_key(&feed)
         {
             self.lanes.walks.put(feed, at);
         }

@@ -7,7 +7,7 @@ use crate::{
         absence::WindowEvent,
         inquiry::{DecisionBasis, Facts, Inquiry},
         reconcile::{Observation, observe},
-        schedule::{Failure, FaultKind, FaultNote, PollOutcome, PolledDocument, Repeat},
+        schedule::{Failure, FaultKind, PollOutcome, PolledDocument, Repeat},
     },
     ingest::{
         Fetched,
@@ -106,10 +106,8 @@ impl Poll<'_> {
                     return Ok(Decision::Moved);
                 };
                 // One of a new URL was recognised before, or the operator means it.
-                if let Some(other) = decided
-                    .different_feed
-                    .as_ref()
-                    .filter(|_| self.state.url_change.is_none())
+                if self.state.url_change.is_none()
+                    && let Some(other) = &decided.different_feed
                 {
                     let kind = FaultKind::DifferentFeed {
                         title: other.title.clone(),
@@ -193,10 +191,12 @@ impl Poll<'_> {
     /// True when polls have failed for the same reason for so long that it must be meant.
     fn persists(&self, kind: &FaultKind) -> bool {
         let now = self.context.now();
-        let is_old = |fault: &FaultNote| {
-            fault.kind.is_same(kind) && now >= fault.since.plus_secs(DIFFERENT_FEED_SECS)
-        };
-        self.state.health.fault.as_ref().is_some_and(is_old)
+        match &self.state.health.fault {
+            Some(fault) if fault.kind.is_same(kind) => {
+                now >= fault.since.plus_secs(DIFFERENT_FEED_SECS)
+            }
+            _ => false,
+        }
     }
 
     /// Commits the last body once more, unasked by any validator: a full confirmation of what it
@@ -227,8 +227,10 @@ impl Poll<'_> {
     pub(super) async fn release_due(&self, polled: Polled) -> Polled {
         let now = self.context.now();
         let poll = polled.state.document.repeat;
-        let is_due = |until| poll == Repeat::Unchanged || until <= now;
-        if !polled.state.document.deferred_until.is_some_and(is_due) {
+        let Some(until) = polled.state.document.deferred_until else {
+            return polled;
+        };
+        if poll != Repeat::Unchanged && now < until {
             return polled;
         }
         let before = &polled;
@@ -261,17 +263,13 @@ impl Poll<'_> {
     /// Tells of a commit, and completes the result of the poll with it.
     fn settled(&self, (receipt, settled): (Receipt, Settled)) -> Polled {
         self.context.announce(self.feed, &receipt, self.started);
-        settled
-            .events
-            .into_iter()
-            .for_each(|event| tell(self.feed, event));
-        let walked = receipt
-            .feed
-            .completeness
-            .last_walk
-            .as_ref()
-            .filter(|_| settled.ends_walk);
-        let again_at = walked.and_then(|walked| self.feed.walks_again_at(walked));
+        for event in settled.events {
+            tell(self.feed, event);
+        }
+        let again_at = match &receipt.feed.completeness.last_walk {
+            Some(walked) if settled.ends_walk => self.feed.walks_again_at(walked),
+            _ => None,
+        };
         let end = settled.polled.end.clone().with(settled.counts);
         Polled {
             end,

@@ -48,12 +48,12 @@ impl Poll<'_> {
                 },
             ))
         };
-        let Some(import) = feed
-            .import
-            .filter(|_| sliced.coverage != Coverage::Delta && fetched.resource.is_none())
-        else {
+        let Some(import) = feed.import else {
             return open(None);
         };
+        if sliced.coverage == Coverage::Delta || fetched.resource.is_some() {
+            return open(None);
+        }
         let mut record = store.feed(feed.no).await?;
         if self.state.url_change.is_some() {
             record = give_up_old_walk(self.context, feed, record).await?;
@@ -125,15 +125,11 @@ impl Poll<'_> {
         page.address.landed = landed.to_owned();
         page.keys = keys_of(&record.ids.namespace, &sliced.window);
         page.strong = strong_of(&sliced.window);
+        // A first walk proves nothing by its silence, whether the document is of several feeds or
+        // not.
         let seen = WalkedDocument {
-            landed,
-            body: page.body,
-            bytes: fetched.body.len() as u64,
-            keys: &page.keys,
-            metadata: &sliced.window.metadata,
             damaged: sliced.coverage.is_partial(),
-            // A first walk proves nothing by its silence.
-            mixed: false,
+            ..page.as_walked(fetched.body.len(), &sliced.window.metadata)
         };
         let rules = feed.archive_rules();
         let walk = match ArchiveWalk::begin(&asked, &seen, sliced.profile.as_deref(), &rules, now) {
@@ -156,10 +152,7 @@ impl Poll<'_> {
             history: History::Running,
             ..Archives::default()
         };
-        let commit = Commit {
-            archives: Some(archives),
-            ..Commit::nothing(record)
-        };
+        let commit = Commit::of_archives(record, archives);
         match self.context.store.commit(commit).await {
             // Whoever moved the feed on says it with what it commits.
             Ok(_) | Err(StoreError::Conflict { .. }) => Ok(()),

@@ -109,13 +109,9 @@ impl ArchiveReader<'_> {
         page.keys = keys_of(&record.ids.namespace, &window);
         page.strong = strong_of(&window);
         let seen = WalkedDocument {
-            landed: &page.address.landed,
-            body: page.body,
-            bytes: fetched.body.len() as u64,
-            keys: &page.keys,
-            metadata: &window.metadata,
             damaged,
             mixed: is_planet(&window),
+            ..page.as_walked(fetched.body.len(), &window.metadata)
         };
         let profile = self.context.profile(self.state);
         let begun = ArchiveWalk::begin(
@@ -171,13 +167,8 @@ impl ArchiveReader<'_> {
             unstage: None,
             walked: Some(walked),
         };
-        let commit = Commit {
-            archives: Some(archives),
-            ..Commit::nothing(record)
-        };
-        match self.context.store.commit(commit).await {
-            Ok(_) => Ok(Stepped::without_walk(next_at)),
-            Err(error) => Err(error.into()),
-        }
+        let commit = Commit::of_archives(record, archives);
+        self.context.store.commit(commit).await?;
+        Ok(Stepped::without_walk(next_at))
     }
 }

@@ -9,7 +9,7 @@ use crate::{
             ArchiveWalk, PageUse, StagedBody, StagedPage, WalkReply, WalkedDocument, settle_known,
         },
         different_feed::is_planet,
-        reconcile::{Observation, ObservedEntry, WindowState, keys_needed, observe},
+        reconcile::{ObservedEntry, WindowState, keys_needed, observe},
         schedule::Failure,
         stamp::Stamp,
     },
@@ -72,7 +72,7 @@ impl ArchiveReader<'_> {
         let page = unread(url, self.base_url(&fetched.base_url), &fetched, now);
         let (body, _memory) = (fetched.body, fetched.memory);
         let judges = walk.is_repeated();
-        let (read, page) = compute(move || {
+        let (read, mut page) = compute(move || {
             let window = window(&page, &body);
             let damaged = window
                 .as_ref()
@@ -84,21 +84,17 @@ impl ArchiveReader<'_> {
             walk.answer(WalkReply::NoFeed, &rules, now);
             return Ok((None, None));
         };
-        let keys = keys_of(&record.ids.namespace, &window);
+        page.keys = keys_of(&record.ids.namespace, &window);
         let seen = WalkedDocument {
-            landed: &page.address.landed,
-            body: page.body,
-            bytes: body.len() as u64,
-            keys: &keys,
-            metadata: &window.metadata,
             damaged,
             mixed: is_planet(&window),
+            ..page.as_walked(body.len(), &window.metadata)
         };
         let used = walk.answer(WalkReply::Page(seen), &rules, now);
         if used == PageUse::Drop {
             return Ok((None, None));
         }
-        let strong = strong_of(&window);
+        page.strong = strong_of(&window);
         // Of a page that changes nothing only the traces are kept.
         let is_kept = used == PageUse::Keep && (!judges || self.changes(window, now).await?);
         let content = if is_kept {
@@ -109,8 +105,6 @@ impl ArchiveReader<'_> {
         Ok((
             Some(StagedPage {
                 no: walk.kept(),
-                keys,
-                strong,
                 content,
                 ..page
             }),
@@ -149,11 +143,9 @@ impl ArchiveReader<'_> {
         })
         .await?;
         let known = store.known(feed, keys).await?;
-        let Observation { entries, .. } = seen;
-        let read = entries.into_iter().filter_map(|entry| match entry {
-            ObservedEntry::Read(entry) => Some((now, *entry)),
-            ObservedEntry::Same(_) => None,
-        });
-        Ok(!settle_known(&namespace, &known, read.collect()).is_empty())
+        let entries = seen.entries.into_iter();
+        let read = entries.filter_map(ObservedEntry::into_parsed);
+        let read = read.map(|entry| (now, entry)).collect();
+        Ok(!settle_known(&namespace, &known, read).is_empty())
     }
 }

@@ -35,7 +35,8 @@ pub(super) struct Silence {
     pub(super) remark: Option<String>,
 }
 
-/// Items that are looked through for what a walk lacks; of a larger feed nothing is concluded.
+/// Items that are looked through for what a walk lacks.
+// Limit: of a larger feed nothing is concluded from what its archives lack.
 const ITEMS_MAX: usize = 200_000;
 
 /// Items read at once of that.
@@ -60,20 +61,15 @@ impl ArchiveReader<'_> {
         // What documents have shown since is taken out of these already.
         let missed = &decisions.window.archive_suspects;
         if !walk.proves() {
-            let shown = if missed.is_empty() {
-                HashSet::new()
-            } else {
-                self.shown(walk, &HashSet::new()).await?
-            };
-            let missed = missed
-                .iter()
-                .filter(|missed| !shown.contains(&missed.id))
-                .copied()
-                .collect();
-            return Ok(Silence {
-                missed,
+            let mut silence = Silence {
+                missed: missed.clone(),
                 ..Silence::default()
-            });
+            };
+            if !missed.is_empty() {
+                let shown = self.shown(walk, &HashSet::new()).await?;
+                silence.missed.retain(|missed| !shown.contains(&missed.id));
+            }
+            return Ok(silence);
         }
         let Some(mut held) = self.held().await? else {
             let remark = format!(
@@ -116,10 +112,12 @@ impl ArchiveReader<'_> {
             }
         }
         for item in held.values_mut() {
-            item.sight = match () {
-                () if shown.contains(&item.id) => Visibility::Shown,
-                () if suspects.contains(&item.id) => Visibility::Suspected,
-                () => Visibility::Absent,
+            item.sight = if shown.contains(&item.id) {
+                Visibility::Shown
+            } else if suspects.contains(&item.id) {
+                Visibility::Suspected
+            } else {
+                Visibility::Absent
             };
         }
         let (missed, now) = (missed.clone(), self.context.now());

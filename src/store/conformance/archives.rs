@@ -46,6 +46,7 @@ fn walk() -> ArchiveWalk {
     };
     let keys = [key(1)];
     let seen = WalkedDocument {
+        asked: feed.as_str(),
         landed: feed.as_str(),
         body: Digest([1; 16]),
         bytes: 1,

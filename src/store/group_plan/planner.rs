@@ -52,11 +52,8 @@ pub(super) struct GroupPlanner<'a, H> {
 }
 
 impl<'a, H: GroupHeld> GroupPlanner<'a, H> {
-    pub(super) fn new(
-        held: &'a H,
-        (record, members): (FeedRecord, GroupRecord),
-        now: Stamp,
-    ) -> Self {
+    pub(super) fn new(held: &'a H, now: Stamp) -> Result<Self, StoreError> {
+        let (record, members) = held.group()?;
         let commit = Commit::nothing(&record);
         // What is kept of a post is kept of its member, whose limits hold.
         let limits = KeepLimits {
@@ -74,10 +71,11 @@ impl<'a, H: GroupHeld> GroupPlanner<'a, H> {
             posts: BTreeMap::new(),
             holdings: BTreeMap::new(),
             keys: BTreeMap::new(),
-            members: (members.clone(), members),
+            members_before: members.clone(),
+            members,
         };
         let (sources, fresh, states) = (HashMap::new(), HashMap::new(), BTreeMap::new());
-        Self {
+        Ok(Self {
             held,
             record,
             now,
@@ -86,7 +84,17 @@ impl<'a, H: GroupHeld> GroupPlanner<'a, H> {
             states,
             iris: HashMap::new(),
             planned,
-        }
+        })
+    }
+
+    /// The group as it is.
+    pub(super) fn record(&self) -> &FeedRecord {
+        &self.record
+    }
+
+    /// Its members as they are.
+    pub(super) fn members_before(&self) -> &GroupRecord {
+        &self.planned.members_before
     }
 
     pub(super) fn planned(self) -> PlannedGroup {
@@ -96,9 +104,7 @@ impl<'a, H: GroupHeld> GroupPlanner<'a, H> {
     /// Knows a member by the record that it is about to have.
     pub(super) fn know_member(&mut self, feed: &FeedRecord) {
         let url = self
-            .planned
-            .members
-            .0
+            .members_before()
             .member(feed.no)
             .map(|member| member.url.as_str());
         let source = url.map(|url| Arc::new(MemberSource::of(feed, url)));
@@ -251,9 +257,7 @@ impl<'a, H: GroupHeld> GroupPlanner<'a, H> {
             let Holder { feed, item } = holder;
             KeyHash::of(&self.record.ids.namespace, &format!("{feed}\n{item}\n{n}")).item_id()
         });
-        let made: Vec<ItemId> = made
-            .take(self.planned.members.0.members.len() + 2)
-            .collect();
+        let made: Vec<ItemId> = made.take(self.members_before().members.len() + 2).collect();
         for id in last
             .into_iter()
             .chain([holder.item])

@@ -50,7 +50,7 @@ impl MemoryState {
                     no: *no,
                     group,
                 };
-                let planned = group_plan::follow(&held, held.group_now()?, member, now)?;
+                let planned = group_plan::follow(&held, member, now)?;
                 self.rows(*no, planned, now)
             })
             .collect()
@@ -78,7 +78,7 @@ impl MemoryState {
             commit,
         } = rows;
         let group = self.groups.entry(no).or_default();
-        group.members = planned.members.1;
+        group.members = planned.members;
         edit(&mut group.posts, planned.posts);
         edit(&mut group.holdings, planned.holdings);
         let feed = self.feeds.get_mut(&no).ok_or(StoreError::UnknownFeed(no))?;
@@ -119,7 +119,7 @@ impl MemoryState {
         self.groups.entry(group).or_default();
         let planned = {
             let held = MemoryGroupRows::of(self, group)?;
-            group_plan::set(&held, held.group_now()?, wanted, now)
+            group_plan::set(&held, wanted, now)?
         };
         self.step(group, planned, now)
     }
@@ -140,7 +140,7 @@ impl MemoryState {
         }
         let planned = {
             let held = MemoryGroupRows::of(self, group)?;
-            group_plan::advance(&held, held.group_now()?, items_max, now)?
+            group_plan::advance(&held, items_max, now)?
         };
         self.step(group, planned, now)
     }
@@ -151,7 +151,7 @@ impl MemoryState {
         planned: PlannedGroup,
         now: Stamp,
     ) -> Result<GroupStep, StoreError> {
-        let is_settled = planned.members.1.is_settled();
+        let is_settled = planned.members.is_settled();
         if planned.changes(&self.feed(group)?.record) {
             let rows = self.rows(group, planned, now)?;
             self.write_group(rows)?;
@@ -172,7 +172,7 @@ impl MemoryState {
             if held.group.members.member(feed).is_none() {
                 continue;
             }
-            let planned = group_plan::without(&held, held.group_now()?, feed, now)?;
+            let planned = group_plan::without(&held, feed, now)?;
             let rows = self.rows(no, planned, now)?;
             self.write_group(rows)?;
         }
@@ -195,19 +195,19 @@ impl<'a> MemoryGroupRows<'a> {
         Ok(Self { state, no, group })
     }
 
-    fn group_now(&self) -> Result<(FeedRecord, GroupRecord), StoreError> {
-        Ok((
-            self.state.feed(self.no)?.record.clone(),
-            self.group.members.clone(),
-        ))
-    }
-
     fn feed(&self, no: FeedNo) -> Option<&MemoryFeed> {
         self.state.feeds.get(&no)
     }
 }
 
 impl GroupHeld for MemoryGroupRows<'_> {
+    fn group(&self) -> Result<(FeedRecord, GroupRecord), StoreError> {
+        Ok((
+            self.state.feed(self.no)?.record.clone(),
+            self.group.members.clone(),
+        ))
+    }
+
     fn holding(&self, holder: Holder) -> Result<Option<ItemId>, StoreError> {
         Ok(self.group.holdings.get(&holder).copied())
     }

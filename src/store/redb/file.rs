@@ -602,7 +602,8 @@ fn list_by_publication(
         let listed = listed(
             item.published_us,
             item.updated_us,
-            (item.created, item.modified),
+            item.created,
+            item.modified,
         );
         published.insert(&published_key(feed, listed, item.created), &stamp_value(t))?;
     }

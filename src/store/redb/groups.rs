@@ -75,7 +75,7 @@ pub(super) fn followers(
     groups
         .map(|no| {
             let held = StoredGroupRows { tx, no };
-            let planned = group_plan::follow(&held, held.now()?, member, writing.now)?;
+            let planned = group_plan::follow(&held, member, writing.now)?;
             held.rows(planned, writing.now)
         })
         .collect()
@@ -103,7 +103,7 @@ pub(super) fn write(
         planned,
         commit,
     } = rows;
-    write_members(tx, group, &planned.members)?;
+    write_members(tx, group, &planned)?;
     let mut posts = tx.edit(GROUP_POSTS)?;
     for (id, post) in &planned.posts {
         let key = id_key(group, *id);
@@ -141,8 +141,9 @@ pub(super) fn write(
 fn write_members(
     tx: &WriteTransaction,
     group: FeedNo,
-    (before, now): &(GroupRecord, GroupRecord),
+    planned: &PlannedGroup,
 ) -> Result<(), StoreError> {
+    let (before, now) = (&planned.members_before, &planned.members);
     if before == now {
         return Ok(());
     }
@@ -195,7 +196,7 @@ pub(super) fn set(
         no: group,
     };
     let is_new = self::group(held.tx, group)?.is_none();
-    let planned = group_plan::set(&held, held.now()?, wanted, writing.now);
+    let planned = group_plan::set(&held, wanted, writing.now)?;
     if is_new {
         // A group without members is one, too.
         writing
@@ -223,7 +224,7 @@ pub(super) fn advance(
             is_settled: true,
         });
     }
-    let planned = group_plan::advance(&held, held.now()?, items_max, writing.now)?;
+    let planned = group_plan::advance(&held, items_max, writing.now)?;
     step(writing, group, planned)
 }
 
@@ -232,7 +233,7 @@ fn step(
     group: FeedNo,
     planned: PlannedGroup,
 ) -> Result<GroupStep, StoreError> {
-    let is_settled = planned.members.1.is_settled();
+    let is_settled = planned.members.is_settled();
     let held = StoredGroupRows {
         tx: writing.look(),
         no: group,
@@ -261,7 +262,7 @@ pub(super) fn leave_all(writing: &mut Writing<'_>, feed: FeedNo) -> Result<(), S
     let mut left = Vec::new();
     for no in groups_of(tx, feed)? {
         let held = StoredGroupRows { tx, no };
-        let planned = group_plan::without(&held, held.now()?, feed, writing.now)?;
+        let planned = group_plan::without(&held, feed, writing.now)?;
         left.push(held.rows(planned, writing.now)?);
     }
     let tx = writing.change();
@@ -283,13 +284,6 @@ struct StoredGroupRows<'t> {
 }
 
 impl StoredGroupRows<'_> {
-    fn now(&self) -> Result<(FeedRecord, GroupRecord), StoreError> {
-        Ok((
-            rows::record(self.tx, self.no)?,
-            group(self.tx, self.no)?.unwrap_or_default(),
-        ))
-    }
-
     /// Works out the commit of a plan.
     fn rows(&self, planned: PlannedGroup, now: Stamp) -> Result<PlannedRows, StoreError> {
         let record = rows::record(self.tx, self.no)?;
@@ -298,6 +292,13 @@ impl StoredGroupRows<'_> {
 }
 
 impl GroupHeld for StoredGroupRows<'_> {
+    fn group(&self) -> Result<(FeedRecord, GroupRecord), StoreError> {
+        Ok((
+            rows::record(self.tx, self.no)?,
+            group(self.tx, self.no)?.unwrap_or_default(),
+        ))
+    }
+
     fn holding(&self, holder: Holder) -> Result<Option<ItemId>, StoreError> {
         let holdings = self.tx.table(HOLDINGS)?;
         holdings

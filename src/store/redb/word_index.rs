@@ -361,7 +361,8 @@ impl WordIndex {
     /// they are wanted; ascending.
     pub(super) fn stamps_in(
         &self,
-        (no, segment): (u32, Segment),
+        no: u32,
+        segment: Segment,
         clauses: &[IndexClause],
         with_changed: bool,
     ) -> Result<Vec<Stamp>, StoreError> {

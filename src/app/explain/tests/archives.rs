@@ -166,6 +166,7 @@ fn a_walk_is_told_with_what_it_waits_for_until_when_and_how_its_end_was_proven()
         }
     };
     let seen = |landed, metadata, keys, body: &[u8]| WalkedDocument {
+        asked: landed,
         landed,
         body: everfeed_adapters::Digest::of(body),
         bytes: 1,

@@ -332,6 +332,7 @@ fn archives_that_are_too_large_are_told() {
     let mut walk = begin(&publisher, "none", &rules()).unwrap();
     let page = linked([2], "next", "http://blog.example/b");
     let seen = WalkedDocument {
+        asked: "http://blog.example/a",
         landed: "http://blog.example/a",
         body: Digest::of(b"a"),
         bytes: BYTES_MAX,

@@ -1034,6 +1034,7 @@ fn a_walk_that_waits_says_why_and_until_when() {
 fn begin_blog(blog: &Blog) -> ArchiveWalk {
     let live = blog.live();
     let seen = WalkedDocument {
+        asked: FEED,
         landed: FEED,
         body: body(FEED, &live),
         bytes: 1000,

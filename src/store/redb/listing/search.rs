@@ -86,8 +86,8 @@ impl<'a> Search<'a> {
         let segments: Vec<_> = segments
             .filter(|(_, segment)| meets(segment.after(), segment.through()))
             .collect();
-        let found = directed(segments.into_iter(), reverse).flat_map(move |segment| {
-            let (stamps, fault) = match index.stamps_in(segment, &clauses, with_changed) {
+        let found = directed(segments.into_iter(), reverse).flat_map(move |(no, segment)| {
+            let (stamps, fault) = match index.stamps_in(no, segment, &clauses, with_changed) {
                 Ok(stamps) => (stamps, None),
                 Err(error) => (Vec::new(), Some(Err(error))),
             };
