@@ -64,13 +64,13 @@ pub(super) fn commit(writing: &mut Writing<'_>, commit: &Commit) -> Result<Recei
     {
         unstage_pages(tx, feed, unstage)?;
     }
-    let feed_now = &plan.receipt.feed;
+    let (feed_now, forgets) = (&plan.receipt.feed, !plan.forgotten.is_empty());
     // An alias may be the name under which a document shows what was forgotten.
-    if !plan.forgotten.is_empty()
-        || (feed_now.completeness.has_forgotten && !commit.aliases.is_empty())
-    {
-        forgotten::cut_kept(tx, feed_now)?;
-        writing.request_rewrite()?;
+    if forgets || (feed_now.completeness.has_forgotten && !commit.aliases.is_empty()) {
+        let is_cut = forgotten::cut_kept(tx, feed_now)?;
+        if forgets || is_cut {
+            writing.request_rewrite()?;
+        }
     }
     for rows in followers {
         plan.receipt.groups.extend(groups::write(tx, rows)?);

@@ -77,19 +77,24 @@ fn forgotten_in<'f>(
     })
 }
 
-/// Cuts what is kept of a feed already.
-pub(super) fn cut_kept(tx: &WriteTransaction, record: &FeedRecord) -> Result<(), StoreError> {
+/// Cuts what is kept of a feed already. True when something was cut, of which free pages of the file
+/// hold the bytes.
+pub(super) fn cut_kept(tx: &WriteTransaction, record: &FeedRecord) -> Result<bool, StoreError> {
     let key = feed_key(record.no);
-    let kept = tx
+    let kept: Option<LegacyDocument> = tx
         .table(DOCUMENTS)?
         .get(&key)?
         .map(|stored| decode("a document", stored.value()))
         .transpose()?;
+    let mut is_cut = false;
     if let Some(document) = kept {
+        let bytes = document.body.len();
         let cut = cut_document(tx, record, document)?;
+        is_cut = cut.as_ref().is_none_or(|cut| cut.body.len() != bytes);
         let mut table = tx.edit(DOCUMENTS)?;
         match cut {
-            Some(cut) => drop(table.insert(&key, &encode(&cut)?)?),
+            Some(cut) if is_cut => drop(table.insert(&key, &encode(&cut)?)?),
+            Some(_) => {}
             None => table.remove(&key)?,
         }
     }
@@ -111,7 +116,8 @@ pub(super) fn cut_kept(tx: &WriteTransaction, record: &FeedRecord) -> Result<(),
             .flatten()
         {
             table.insert(&key, &encode(&cut)?)?;
+            is_cut = true;
         }
     }
-    Ok(())
+    Ok(is_cut)
 }
