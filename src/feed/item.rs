@@ -1,6 +1,6 @@
 //! Items, their ids and their tombstones; not how they are kept or shown.
 
-use super::{moment::Moment, part_caps::ID_BYTES_MAX, reconcile::Witnesses, stamp::Stamp};
+use super::{moment::Moment, part_caps::ID_BYTES_MAX, stamp::Stamp};
 use everfeed_adapters::{Digest, Entry, IsPermaLink, Key, Source};
 use sha2::{Digest as _, Sha256};
 use std::{fmt, str::FromStr, sync::Arc};
@@ -104,9 +104,9 @@ impl PublisherId {
     }
 
     /// The traces of an item that is forgotten: nothing of them can be read.
-    pub fn of_forgotten(before: &Item) -> Option<Self> {
+    pub fn of_forgotten(witnesses: Option<Witnesses>) -> Option<Self> {
         Self {
-            witnesses: Witnesses::of_item(before).map(Box::new),
+            witnesses: witnesses.map(Box::new),
             ..Self::default()
         }
         .unless_empty()
@@ -127,6 +127,27 @@ impl PublisherId {
     fn unless_empty(self) -> Option<Self> {
         (self != Self::default()).then_some(self)
     }
+}
+
+/// The parts of an entry that tell which post it is: one-way digests, and dates. They outlive an item
+/// that was forgotten, so that it is recognised.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Witnesses {
+    /// The URL by which it is named, host included; `None` where its id is no URL.
+    pub own_id: Option<KeyHash>,
+    /// Id and permalink, each without what changes when a blog moves.
+    pub addresses: Vec<KeyHash>,
+    /// Letters and digits of the title.
+    pub title: Option<KeyHash>,
+    /// First publication, in seconds since 1970.
+    pub published: Option<i64>,
+    /// Last change, in seconds since 1970.
+    pub updated: Option<i64>,
+    /// Letters and digits of content and summary, where there are enough of them.
+    pub texts: Vec<Digest>,
+    /// A text that is too short to show that two posts are one, or has no letters, as that of a
+    /// photo.
+    pub short_text: Option<Digest>,
 }
 
 /// The digests of the version that is held.

@@ -49,7 +49,7 @@ pub use kinship::KinshipSigns;
 pub use observe::observe;
 pub use rename::join;
 pub use unshown_dates::{unshown, unshown_dates};
-pub use witnesses::{Witnesses, address_witness};
+pub use witnesses::address_witness;
 
 /// The date by which its publisher sorts an entry, microseconds since 1970, if it is plausible.
 pub fn dated(entry: &Entry) -> Option<i64> {

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::feed::{
     cursor::Toc,
-    item::{Content, Item, ItemDigests, ItemId, KeyHash, PublisherId, Reason, uuid_iri},
+    item::{Content, Item, ItemDigests, ItemId, KeyHash, PublisherId, Reason, Witnesses, uuid_iri},
     item_cap::shortened,
     keep_limits::KeepLimits,
     moment::Moment,
@@ -239,7 +239,7 @@ impl PlannedCommit {
             } else {
                 uuid_iri("", &delete.id.to_string())
             };
-            let publisher_id = PublisherId::of_forgotten(&before);
+            let publisher_id = PublisherId::of_forgotten(Witnesses::of_item(&before));
             let digests = ItemDigests::default();
             return Ok(Item {
                 content,

@@ -1,8 +1,7 @@
 //! Likeness of an entry and a held item: which witnesses agree, which contradict, and whether that
 //! makes them one post; not the choice among several.
 
-use super::witnesses::Witnesses;
-use crate::feed::item::KeyHash;
+use crate::feed::item::{KeyHash, Witnesses};
 
 /// Word of one witness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

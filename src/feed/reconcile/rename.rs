@@ -5,9 +5,8 @@
 use super::{
     Change, Decisions, Known, ParsedEntry, PutKind,
     likeness::{Likeness, SchemeChange, Word},
-    witnesses::Witnesses,
 };
-use crate::feed::item::{Item, ItemId, KeyHash};
+use crate::feed::item::{Item, ItemId, KeyHash, Witnesses};
 use everfeed_adapters::Entry;
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
@@ -194,10 +193,7 @@ fn longest_rise(numbers: &[i64]) -> usize {
 
 /// Items that a document may show under another name, with their witnesses: those of the window that
 /// it lacks, and those that the store found by a witness. They live, or were forgotten.
-fn held_items<'a>(
-    known: &'a Known,
-    claimed: &HashSet<ItemId>,
-) -> Vec<(&'a Arc<Item>, Witnesses)> {
+fn held_items<'a>(known: &'a Known, claimed: &HashSet<ItemId>) -> Vec<(&'a Arc<Item>, Witnesses)> {
     let of_window = known
         .window
         .entries

@@ -3,7 +3,7 @@
 use super::*;
 use crate::feed::{
     absence::ProofPolicy,
-    item::{Content, PublisherId, Reason},
+    item::{Content, PublisherId, Reason, Witnesses},
     schedule::Repeat,
 };
 use everfeed_adapters::{
@@ -113,7 +113,7 @@ impl Held {
         };
         let forgotten = Item {
             content,
-            publisher_id: PublisherId::of_forgotten(&item),
+            publisher_id: PublisherId::of_forgotten(Witnesses::of_item(&item)),
             ..(*item).clone()
         };
         self.items.insert(item.id, Arc::new(forgotten));

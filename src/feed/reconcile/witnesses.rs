@@ -2,29 +2,8 @@
 //! title, dates, text), in a normal form, and as keys by which a store finds the items that share
 //! one; not the judgement of two entries.
 
-use crate::feed::item::{Item, KeyHash};
+use crate::feed::item::{Item, KeyHash, Witnesses};
 use everfeed_adapters::{Date, Digest, Entry, Key, Text, TextKind};
-
-/// The parts of an entry that tell which post it is: one-way digests, and dates. They outlive an item
-/// that was forgotten, so that it is recognised.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Witnesses {
-    /// The URL by which it is named, host included; `None` where its id is no URL.
-    pub own_id: Option<KeyHash>,
-    /// Id and permalink, each without what changes when a blog moves.
-    pub addresses: Vec<KeyHash>,
-    /// Letters and digits of the title.
-    pub title: Option<KeyHash>,
-    /// First publication, in seconds since 1970.
-    pub published: Option<i64>,
-    /// Last change, in seconds since 1970.
-    pub updated: Option<i64>,
-    /// Letters and digits of content and summary, where there are enough of them.
-    pub texts: Vec<Digest>,
-    /// A text that is too short to show that two posts are one, or has no letters, as that of a
-    /// photo.
-    pub short_text: Option<Digest>,
-}
 
 /// A witness for which two entries are compared at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -26,7 +26,7 @@ use crate::{
         },
         group::{GroupMember, GroupPost, GroupRecord, Holder, MemberStage},
         history::{EndProof, History, PartialReason},
-        item::{Content, Item, ItemDigests, ItemId, KeyHash, PublisherId, Reason},
+        item::{Content, Item, ItemDigests, ItemId, KeyHash, PublisherId, Reason, Witnesses},
         last_walk::LastWalk,
         legacy_document::{LegacyDocument, LegacySyntax},
         observation_record::{ObservationCounts, ObservationRecord},
@@ -328,7 +328,7 @@ fn item_with_guid() -> Item {
 }
 
 fn forgotten_item() -> Item {
-    let publisher_id = PublisherId::of_forgotten(&item(Content::Live(Arc::new(entry()))));
+    let publisher_id = PublisherId::of_forgotten(Some(Witnesses::of(&entry())));
     assert!(publisher_id.is_some());
     Item {
         publisher_id,

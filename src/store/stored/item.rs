@@ -7,8 +7,7 @@ use super::{
 };
 use crate::{
     feed::{
-        item::{Content, Item, ItemDigests, ItemId, KeyHash, PublisherId, Reason},
-        reconcile::Witnesses,
+        item::{Content, Item, ItemDigests, ItemId, KeyHash, PublisherId, Reason, Witnesses},
         stamp::Stamp,
     },
     store::{Outlined, StoreError},
