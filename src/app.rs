@@ -66,6 +66,8 @@ mod supervisor;
 
 mod forget_item;
 
+mod still_held;
+
 mod fresh_looks;
 
 mod accounts;
@@ -82,7 +84,6 @@ pub mod site_addresses;
 
 pub use accepted_url::accept_url;
 pub use beside_store::{BesideStore, moved_line};
-pub use forget_item::forgotten;
 pub use reload::{ForgetRefused, ReloadRefused, ReloadReport};
 pub use removed::RemovedFeed;
 
@@ -405,8 +406,9 @@ async fn observed(
     catalog::observe(store, feeds).await
 }
 
-/// Forgets a feed that is not configured any more, on a store that nobody serves.
-pub async fn forget(config: &Config, name: &str) -> anyhow::Result<()> {
+/// Forgets a feed that is not configured any more, on a store that nobody serves; the words for the
+/// operator.
+pub async fn forget(config: &Config, name: &str) -> anyhow::Result<String> {
     let path = &config.store.path;
     anyhow::ensure!(path.exists(), "there is no store at {}", path.display());
     let store = open(config, Arc::new(clock::System)).await?;
@@ -414,7 +416,7 @@ pub async fn forget(config: &Config, name: &str) -> anyhow::Result<()> {
     let forgotten = reload::forget(&*store, &catalog, name).await;
     store.close().await?;
     forgotten?;
-    Ok(())
+    Ok(forget_item::forgotten(name))
 }
 
 /// A configuration held against its store, which nobody serves; the feeds that are kept there and
@@ -458,8 +460,8 @@ pub async fn beside_store(
     Ok(looked?)
 }
 
-/// Removes one item of a feed, on a store that nobody serves.
-pub async fn forget_item(config: &Config, feed: &str, item: &str) -> anyhow::Result<()> {
+/// Removes one item of a feed, on a store that nobody serves; the words for the operator.
+pub async fn forget_item(config: &Config, feed: &str, item: &str) -> anyhow::Result<String> {
     let path = &config.store.path;
     anyhow::ensure!(path.exists(), "there is no store at {}", path.display());
     let store = open(config, Arc::new(clock::System)).await?;
@@ -471,8 +473,7 @@ pub async fn forget_item(config: &Config, feed: &str, item: &str) -> anyhow::Res
     };
     let forgotten = forget_item::forget_item(&explainer, feed, item).await;
     explainer.store.close().await?;
-    forgotten?;
-    Ok(())
+    Ok(forgotten?.told)
 }
 
 /// Carries out a command on users and tokens, on a store that nobody serves.

@@ -4,7 +4,7 @@ use super::{
     accepted_url,
     accounts::AccountDesk,
     explain::{self, Explainer, under_way, words},
-    forget_item::{forget_item, forgotten},
+    forget_item::{RemovedItem, forget_item, forgotten},
     reload::{ForgetRefused, ReloadRefused, Reloader},
     removed::{RemovedFeed, removed_feeds},
     requested_poll,
@@ -462,16 +462,17 @@ impl Insight for Overview {
     fn forget<'a>(&'a self, feed: &'a str, item: Option<&'a str>) -> BoxFuture<'a, ForgetAnswer> {
         Box::pin(async move {
             let done = match item {
-                None => self.reloader.forget(feed).await,
-                Some(item) => forget_item(&self.explainer, feed, item)
-                    .await
-                    .map(|receipt| {
+                None => self.reloader.forget(feed).await.map(|()| forgotten(feed)),
+                Some(item) => forget_item(&self.explainer, feed, item).await.map(
+                    |RemovedItem { receipt, told }| {
                         self.notify.committed(&receipt.feed, &receipt.groups);
                         self.notify.document_kept(receipt.feed.no);
-                    }),
+                        told
+                    },
+                ),
             };
             match done {
-                Ok(()) => ForgetAnswer::Forgotten(forgotten(feed, item)),
+                Ok(told) => ForgetAnswer::Forgotten(told),
                 Err(refused @ ForgetRefused::Configured(_)) => {
                     ForgetAnswer::Configured(refused.to_string())
                 }
