@@ -26,7 +26,7 @@ const TRIES_MAX: usize = 5;
 /// An item that was removed.
 pub(super) struct RemovedItem {
     pub(super) receipt: Receipt,
-    /// What was removed, what still shows it, and what cannot be reached, for the operator.
+    /// Words for the operator: what was removed, what still shows it, and what cannot be reached.
     pub(super) told: String,
 }
 
