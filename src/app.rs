@@ -414,9 +414,27 @@ pub async fn forget(config: &Config, name: &str) -> anyhow::Result<String> {
     let store = open(config, Arc::new(clock::System)).await?;
     let catalog = observed(&*store, config).await?;
     let forgotten = reload::forget(&*store, &catalog, name).await;
-    store.close().await?;
+    let kept = close_without_traces(store, config).await?;
     forgotten?;
-    Ok(forget_item::forgotten(name))
+    Ok(forget_item::forgotten(name, kept.as_deref()))
+}
+
+/// Closes a store in which something was forgotten. The reason for which its file still holds it.
+async fn close_without_traces(
+    store: Arc<dyn Store>,
+    config: &Config,
+) -> anyhow::Result<Option<String>> {
+    let kept = store.keeps_forgotten();
+    store.close().await?;
+    drop(store);
+    if kept.is_none() {
+        return Ok(None);
+    }
+    // An opening writes a file of any length anew: nothing waits for it.
+    let again = open(config, Arc::new(clock::System)).await?;
+    let kept = again.keeps_forgotten();
+    again.close().await?;
+    Ok(kept)
 }
 
 /// A configuration held against its store, which nobody serves; the feeds that are kept there and
@@ -472,8 +490,8 @@ pub async fn forget_item(config: &Config, feed: &str, item: &str) -> anyhow::Res
         platforms: config.platforms.profiles(),
     };
     let forgotten = forget_item::forget_item(&explainer, feed, item).await;
-    explainer.store.close().await?;
-    Ok(forgotten?.told)
+    let kept = close_without_traces(explainer.store, config).await?;
+    Ok(forgotten?.told(kept.as_deref()))
 }
 
 /// Carries out a command on users and tokens, on a store that nobody serves.

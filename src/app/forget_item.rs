@@ -23,11 +23,14 @@ use tokio::task::spawn_blocking;
 /// Times that a removal is tried while the feed changes.
 const TRIES_MAX: usize = 5;
 
-/// An item that was removed.
+/// An item that was removed, and what is told of it.
+#[derive(Debug)]
 pub(super) struct RemovedItem {
     pub(super) receipt: Receipt,
-    /// Words for the operator: what was removed, what still shows it, and what cannot be reached.
-    pub(super) told: String,
+    /// The words for what was removed.
+    removed: String,
+    /// The words for what still shows it, a line each.
+    still_shown: String,
 }
 
 /// Removes an item of a feed, found by any of its names.
@@ -59,8 +62,13 @@ pub(super) async fn forget_item(
     let recordings = remove_recordings(explainer, feed).await;
     tracing::info!(feed.name = %feed, item.id = %id, "Removed an item of `{feed}` for good; a tombstone without content stays");
     let held = names.still_held(explainer).await;
-    let told = told(&explainer.catalog.snapshot(), feed, item, &recordings, held);
-    Ok(RemovedItem { receipt, told })
+    let catalog = explainer.catalog.snapshot();
+    let (removed, still_shown) = findings(&catalog, feed, item, &recordings, held);
+    Ok(RemovedItem {
+        receipt,
+        removed,
+        still_shown,
+    })
 }
 
 /// End of the recordings of a feed.
@@ -139,19 +147,45 @@ async fn remove(store: &dyn Store, feed: FeedNo, id: ItemId) -> Result<Receipt, 
     }
 }
 
-/// Tells that a feed is forgotten.
-pub(super) fn forgotten(feed: &str) -> String {
-    format!("feed `{feed}` is forgotten\n")
+/// Tells that a feed is forgotten, and for which reason the file of the store still holds it, if it
+/// does.
+pub(super) fn forgotten(feed: &str, kept: Option<&str>) -> String {
+    let removed = format!(
+        "feed `{feed}` is forgotten: everything that was kept of it is removed from the store"
+    );
+    let beside = "recordings of the feed, ids of its items in tombstones of groups, ";
+    words(&removed, kept, "", beside)
 }
 
-/// Tells what was removed with an item, what still shows it, and what cannot be reached.
-fn told(
+impl RemovedItem {
+    /// Tells what was removed, for which reason the file of the store still holds it, if it does,
+    /// what still shows it, and what cannot be reached.
+    pub(super) fn told(&self, kept: Option<&str>) -> String {
+        let beside = "what other items say of it, recordings that are elsewhere or that are made while the publisher still shows it, ";
+        words(&self.removed, kept, &self.still_shown, beside)
+    }
+}
+
+fn words(removed: &str, kept: Option<&str>, still_shown: &str, beside: &str) -> String {
+    let file = kept.map_or_else(
+        || "the file of the store was written anew without it".to_owned(),
+        |why| format!(
+            "NOT YET GONE: free pages of the store's file still hold it, until the file is written anew, which is tried at every start of everfeed: {why}"
+        ),
+    );
+    format!(
+        "{removed}\n{file}\n{still_shown}not reached: backups, logs, {beside}copies that readers, subscribers and caches have, and the publisher's own feed and pages\n"
+    )
+}
+
+/// The words for what was removed with an item, and those for what still shows it.
+fn findings(
     catalog: &CatalogSnapshot,
     feed: &str,
     item: &str,
     recordings: &Recordings,
     held: Result<Vec<StillHeld>, StoreError>,
-) -> String {
+) -> (String, String) {
     let settings = catalog.feed(feed).map(|registered| &registered.settings);
     let is_group = settings.is_some_and(|settings| settings.group.is_some());
     let place = settings.and_then(|settings| settings.legacy.as_ref());
@@ -171,20 +205,14 @@ fn told(
         removed.push("the recordings of the feed".to_owned());
     }
     let from_origin = place.filter(|place| place.plain == ServePlain::Origin);
-    let mut lines = vec![format!(
-        "item `{item}` of {of} `{feed}` is removed from {}",
-        removed.join(", ")
-    )];
     if place.is_some() && from_origin.is_none() {
-        lines.push(
-            "from the document at its old address, too, and cut out of every later one".to_owned(),
-        );
+        removed.push("the document at its old address and every later one".to_owned());
     }
-    lines.push(
-        "a tombstone stays that names nothing of it, and it does not come back. The file of the store was written anew without \
-         it, or is at the next start where the log says so"
-            .to_owned(),
+    let removed = format!(
+        "item `{item}` of {of} `{feed}` is removed from {}; a tombstone stays that names nothing of it",
+        removed.join(", ")
     );
+    let mut lines = Vec::new();
     if let Some(place) = from_origin {
         lines.push(format!(
             "still shown: at its old address {} the old server answers (serve_plain = \"origin\"), and shows it until its publisher removes it",
@@ -200,12 +228,8 @@ fn told(
             "which other feeds hold the post could not be read: {error}"
         )),
     }
-    lines.push(
-        "not reached: backups, logs, recordings that are elsewhere or that are made while the publisher still shows it, copies that \
-         readers, subscribers and caches have, and the publisher's own feed and pages"
-            .to_owned(),
-    );
-    lines.join("\n") + "\n"
+    let still_shown = lines.iter().map(|line| format!("{line}\n")).collect();
+    (removed, still_shown)
 }
 
 impl StillHeld {
@@ -237,6 +261,7 @@ fn quoted(names: &[String]) -> String {
 mod tests {
     use super::*;
     use crate::{
+        app::explain::tests::names::{START, explainer_of, with_post},
         catalog::{Catalog, RegistrationProgress, register},
         clock::Manual,
         config::Config,
@@ -304,7 +329,7 @@ mod tests {
     }
 
     async fn forget(explainer: &Explainer, feed: &str, item: &str) -> String {
-        forget_item(explainer, feed, item).await.unwrap().told
+        forget_item(explainer, feed, item).await.unwrap().told(None)
     }
 
     #[tokio::test]
@@ -348,7 +373,7 @@ mod tests {
         let told = forget(&explainer, "g", LINK).await;
         assert!(
             told.starts_with(&format!(
-                "item `{LINK}` of group `g` is removed from the store, its index\n"
+                "item `{LINK}` of group `g` is removed from the store, its index; a tomb"
             )),
             "{told}"
         );
@@ -370,16 +395,16 @@ mod tests {
             (
                 "origin",
                 "still shown: at its old address",
-                "removed from the document",
+                "the document at its old address",
             ),
             (
                 "rewritten",
-                "from the document at its old address",
+                "the document at its old address",
                 "still shown",
             ),
             (
                 "untouched",
-                "from the document at its old address",
+                "the document at its old address",
                 "still shown",
             ),
         ] {
@@ -394,6 +419,50 @@ mod tests {
             let told = forget(&explainer, name, "1").await;
             assert!(told.contains(expect), "{plain}: {told}");
             assert!(!told.contains(never), "{plain}: {told}");
+        }
+    }
+
+    #[tokio::test]
+    async fn the_recordings_of_a_feed_go_with_an_item_and_those_of_others_stay() {
+        let folder = tempfile::tempdir().unwrap();
+        let store: Arc<dyn Store> = Arc::new(Memory::new(Arc::new(Manual::at(START.micros()))));
+        let (_, id, _) = with_post(&*store).await;
+        let settings = format!("record = {{ folder = {:?} }}\n", folder.path());
+        let explainer = explainer_of(&store, &settings).await;
+        for name in ["blog", "other"] {
+            let bodies = folder.path().join(name).join("bodies");
+            std::fs::create_dir_all(&bodies).unwrap();
+            std::fs::write(bodies.join("1"), "Post 1").unwrap();
+        }
+        forget_item(&explainer, "blog", "Post 1").await.unwrap();
+        assert!(!folder.path().join("blog").exists());
+        assert!(folder.path().join("other/bodies/1").exists());
+        let feed = store.feed_named("blog").await.unwrap().unwrap();
+        let item = store.item(feed.no, id).await.unwrap().unwrap();
+        assert!(item.content.is_forgotten());
+        // Without any recordings it is no error.
+        let again = forget_item(&explainer, "blog", &id.to_string()).await;
+        assert!(again.is_ok(), "{again:?}");
+    }
+
+    #[test]
+    fn the_command_says_what_is_not_reached_and_until_when() {
+        let of_item = |kept: Option<&str>| words("removed", kept, "", "");
+        let of_feed = |kept: Option<&str>| forgotten("blog", kept);
+        for told in [&of_item as &dyn Fn(Option<&str>) -> String, &of_feed] {
+            let gone = told(None);
+            assert!(gone.contains("was written anew without it"), "{gone}");
+            assert!(gone.contains("not reached: backups, logs, "), "{gone}");
+            assert!(!gone.contains("NOT YET"), "{gone}");
+            let kept = told(Some("its disk is full"));
+            assert!(
+                kept.contains("NOT YET GONE") && kept.contains("at every start"),
+                "{kept}"
+            );
+            assert!(
+                kept.contains("its disk is full") && !kept.contains("was written"),
+                "{kept}"
+            );
         }
     }
 }

@@ -461,15 +461,20 @@ impl Insight for Overview {
 
     fn forget<'a>(&'a self, feed: &'a str, item: Option<&'a str>) -> BoxFuture<'a, ForgetAnswer> {
         Box::pin(async move {
+            let store = &self.explainer.store;
             let done = match item {
-                None => self.reloader.forget(feed).await.map(|()| forgotten(feed)),
-                Some(item) => forget_item(&self.explainer, feed, item).await.map(
-                    |RemovedItem { receipt, told }| {
+                None => self.reloader.forget(feed).await.map(|()| {
+                    let kept = store.keeps_forgotten();
+                    forgotten(feed, kept.as_deref())
+                }),
+                Some(item) => forget_item(&self.explainer, feed, item)
+                    .await
+                    .map(|removed| {
+                        let RemovedItem { receipt, .. } = &removed;
                         self.notify.committed(&receipt.feed, &receipt.groups);
                         self.notify.document_kept(receipt.feed.no);
-                        told
-                    },
-                ),
+                        removed.told(store.keeps_forgotten().as_deref())
+                    }),
             };
             match done {
                 Ok(told) => ForgetAnswer::Forgotten(told),

@@ -238,11 +238,8 @@ pub(super) fn of_sites(
             );
             reading.refuse(&format!("{path}.host"), "missing", wanted);
         }
-        if server
-            .listen
-            .tcp()
-            .any(|listen| warnings::is_at(&site.origin, listen))
-        {
+        let mut ours = server.listen.tcp().chain([server.admin_listen]);
+        if ours.any(|listen| warnings::is_at(&site.origin, listen)) {
             let wanted =
                 "this is where everfeed itself listens; give the address of the old server";
             reading.refuse(

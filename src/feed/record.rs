@@ -33,6 +33,8 @@ pub struct FeedRecord {
     pub completeness: Completeness,
     /// The window in figures.
     pub window: WindowFigures,
+    /// The latest epoch of which a commit was made; `None` while its writers name none.
+    pub epoch: Option<u64>,
 }
 
 /// Scheme by which a feed's items get their ids.
@@ -130,6 +132,7 @@ impl FeedRecord {
             metadata_t: Stamp::ZERO,
             completeness: Completeness::default(),
             window: WindowFigures::default(),
+            epoch: None,
         }
     }
 

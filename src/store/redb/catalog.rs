@@ -9,9 +9,8 @@ use super::{
     subscriptions,
     tables::{
         CREATED, DOCUMENTS, EVIDENCE, FEED_NAMES, FEEDS, GROUP_POSTS, GROUPS, HOLDINGS, IDS, ITEMS,
-        KEYS, LEASES, MEMBERSHIPS, META, OBSERVATIONS, POLLS, PUBLISHED, SEGMENTS, STAGING,
-        SUBSCRIPTIONS, TERMS, TableEdit as _, TableSource, WALKS, WINDOWS, WITNESSES, feed_key,
-        feed_of,
+        KEYS, MEMBERSHIPS, META, OBSERVATIONS, POLLS, PUBLISHED, SEGMENTS, STAGING, SUBSCRIPTIONS,
+        TERMS, TableEdit as _, TableSource, WALKS, WINDOWS, WITNESSES, feed_key, feed_of,
     },
     writer::Writing,
 };
@@ -116,7 +115,6 @@ pub(super) fn forget(writing: &mut Writing<'_>, feed: FeedNo) -> Result<bool, St
     tx.edit(WINDOWS)?.remove(&key)?;
     tx.edit(POLLS)?.remove(&key)?;
     tx.edit(WALKS)?.remove(&key)?;
-    tx.edit(LEASES)?.remove(&key)?;
     tx.edit(DOCUMENTS)?.remove(&key)?;
     tx.edit(GROUPS)?.remove(&key)?;
     clear(tx, ITEMS, feed)?;
@@ -133,6 +131,7 @@ pub(super) fn forget(writing: &mut Writing<'_>, feed: FeedNo) -> Result<bool, St
     clear(tx, GROUP_POSTS, feed)?;
     clear(tx, HOLDINGS, feed)?;
     clear(tx, MEMBERSHIPS, feed)?;
+    writing.request_rewrite()?;
     Ok(true)
 }
 

@@ -77,24 +77,21 @@ fn forgotten_in<'f>(
     })
 }
 
-/// Cuts what is kept of a feed already. True when something was cut, of which free pages of the file
-/// hold the bytes.
+/// Cuts what is kept of a feed already. True when there was something to cut.
 pub(super) fn cut_kept(tx: &WriteTransaction, record: &FeedRecord) -> Result<bool, StoreError> {
+    let mut has_cut = false;
     let key = feed_key(record.no);
     let kept: Option<LegacyDocument> = tx
         .table(DOCUMENTS)?
         .get(&key)?
         .map(|stored| decode("a document", stored.value()))
         .transpose()?;
-    let mut is_cut = false;
     if let Some(document) = kept {
-        let bytes = document.body.len();
-        let cut = cut_document(tx, record, document)?;
-        is_cut = cut.as_ref().is_none_or(|cut| cut.body.len() != bytes);
+        let cut = cut_document(tx, record, document.clone())?;
+        has_cut = cut.as_ref() != Some(&document);
         let mut table = tx.edit(DOCUMENTS)?;
         match cut {
-            Some(cut) if is_cut => drop(table.insert(&key, &encode(&cut)?)?),
-            Some(_) => {}
+            Some(cut) => drop(table.insert(&key, &encode(&cut)?)?),
             None => table.remove(&key)?,
         }
     }
@@ -115,9 +112,9 @@ pub(super) fn cut_kept(tx: &WriteTransaction, record: &FeedRecord) -> Result<boo
             .transpose()?
             .flatten()
         {
+            has_cut = true;
             table.insert(&key, &encode(&cut)?)?;
-            is_cut = true;
         }
     }
-    Ok(is_cut)
+    Ok(has_cut)
 }

@@ -43,7 +43,7 @@ use crate::{
     },
     secret::Secret,
     store::{
-        FeedLease, FoundFeeds, Outlined, Subscription, SubscriptionNo,
+        FoundFeeds, Outlined, Subscription, SubscriptionNo,
         clock_guard::ClockGuard,
         subscriptions::{
             Algo, Attempts, CallbackTarget, CloudTarget, Dialect, Intent, Lease, LeaseTerms,
@@ -667,6 +667,10 @@ fn samples() -> Vec<Sample> {
         },
         ..FeedRecord::new(FeedNo(3), "blog", "example.org/feed")
     };
+    let fenced = FeedRecord {
+        epoch: Some(7),
+        ..FeedRecord::new(FeedNo(3), "blog", "example.org/feed")
+    };
     let subscription = Subscription {
         no: SubscriptionNo(6),
         rev: 2,
@@ -759,6 +763,7 @@ fn samples() -> Vec<Sample> {
         sample("full", walk),
         sample("ending", ending),
         sample("proven", proven),
+        sample("fenced", fenced),
         sample("full", page),
         sample("full", subscription),
         sample("private", private),
@@ -786,14 +791,6 @@ fn samples() -> Vec<Sample> {
         ),
         sample("full", progress),
         sample("none", Progress::default()),
-        sample(
-            "full",
-            FeedLease {
-                owner: "node-1".into(),
-                epoch: 7,
-                until: AT,
-            },
-        ),
         sample(
             "full",
             LegacyDocument {
