@@ -8,30 +8,30 @@ use crate::{
     config::Config,
     feed::{record::FeedNo, schedule::PollState, stamp::Stamp},
     ingest::{FeedSpec, Poller},
-    serve::admin::PollReport,
+    serve::admin::OperatorAnswer,
 };
 use std::sync::Arc;
 
 /// Accepts the changed URL of a feed of this process, polls it, and tells what came of it.
-pub(super) async fn accept(catalog: &Catalog, poller: &Poller, name: &str) -> PollReport {
+pub(super) async fn accept(catalog: &Catalog, poller: &Poller, name: &str) -> OperatorAnswer {
     let snapshot = catalog.snapshot();
     let feed = match polled_feed(&snapshot, name) {
         Ok(feed) => feed,
-        Err(why) => return PollReport::Unknown(why),
+        Err(why) => return OperatorAnswer::Unknown(why),
     };
     let state = poller.status(feed);
     if state
         .as_ref()
         .is_none_or(|state| state.asked_about().is_none())
     {
-        return PollReport::NotNow(nothing_to_accept(name, state.as_ref()));
+        return OperatorAnswer::NotNow(nothing_to_accept(name, state.as_ref()));
     }
     match requested_poll::told_of(name, poller.accept_url(feed)).await {
-        PollReport::Failed(why) => PollReport::Failed(format!(
+        OperatorAnswer::UpstreamFailed(why) => OperatorAnswer::UpstreamFailed(format!(
             "{why}\nthe url of `{name}` is not accepted: the document that was asked about did not come; \
              accept it when `everfeed status` asks again"
         )),
-        PollReport::Away(why) => PollReport::Away(format!(
+        OperatorAnswer::Away(why) => OperatorAnswer::Away(format!(
             "{why}\nthe acceptance holds for the next poll of `{name}`, and ends with it"
         )),
         told => told,
