@@ -70,6 +70,8 @@ mod supervisor;
 
 mod forget_item;
 
+mod still_held;
+
 mod fresh_looks;
 
 mod accounts;
@@ -86,7 +88,6 @@ pub mod site_addresses;
 
 pub use accepted_url::accept_url;
 pub use beside_store::{BesideStore, moved_line};
-pub use forget_item::forgotten;
 pub use reload::{ForgetRefused, ReloadRefused, ReloadReport};
 pub use removed::RemovedFeed;
 
@@ -409,9 +410,9 @@ async fn observed(
     catalog::observe(store, feeds).await
 }
 
-/// Forgets a feed that is not configured any more, on a store that nobody serves; the reason for
-/// which its file still holds it, if so.
-pub async fn forget(config: &Config, name: &str) -> anyhow::Result<Option<String>> {
+/// Forgets a feed that is not configured any more, on a store that nobody serves; the words for the
+/// operator.
+pub async fn forget(config: &Config, name: &str) -> anyhow::Result<String> {
     let path = &config.store.path;
     anyhow::ensure!(path.exists(), "there is no store at {}", path.display());
     let store = open(config, Arc::new(clock::System)).await?;
@@ -419,7 +420,7 @@ pub async fn forget(config: &Config, name: &str) -> anyhow::Result<Option<String
     let forgotten = reload::forget(&*store, &catalog, name).await;
     let kept = close_without_traces(store, config).await?;
     forgotten?;
-    Ok(kept)
+    Ok(forget_item::forgotten(name, kept.as_deref()))
 }
 
 /// Closes a store in which something was forgotten. The reason for which its file still holds it.
@@ -481,13 +482,8 @@ pub async fn beside_store(
     Ok(looked?)
 }
 
-/// Removes one item of a feed, on a store that nobody serves; the reason for which its file still
-/// holds it, if so.
-pub async fn forget_item(
-    config: &Config,
-    feed: &str,
-    item: &str,
-) -> anyhow::Result<Option<String>> {
+/// Removes one item of a feed, on a store that nobody serves; the words for the operator.
+pub async fn forget_item(config: &Config, feed: &str, item: &str) -> anyhow::Result<String> {
     let path = &config.store.path;
     anyhow::ensure!(path.exists(), "there is no store at {}", path.display());
     let store = open(config, Arc::new(clock::System)).await?;
@@ -499,8 +495,7 @@ pub async fn forget_item(
     };
     let forgotten = forget_item::forget_item(&explainer, feed, item).await;
     let kept = close_without_traces(explainer.store, config).await?;
-    forgotten?;
-    Ok(kept)
+    Ok(forgotten?.told(kept.as_deref()))
 }
 
 /// Carries out a command on users and tokens, on a store that nobody serves.

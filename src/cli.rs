@@ -276,6 +276,7 @@ fn is_misconfigured(error: &anyhow::Error) -> bool {
                 | StoreError::NamespaceHeld { .. }
         )
     ) || error.is::<reload::ReloadFailed>()
+        || error.is::<ask::Unanswered>()
         || error.is::<check::CheckRefused>()
         || error
             .downcast_ref::<probe::Trouble>()

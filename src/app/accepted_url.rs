@@ -6,7 +6,7 @@ use crate::{
     catalog::{Catalog, CatalogSnapshot},
     clock::{self, Clock},
     config::Config,
-    feed::{record::FeedNo, stamp::Stamp},
+    feed::{record::FeedNo, schedule::PollState, stamp::Stamp},
     ingest::{FeedSpec, Poller},
     serve::admin::OperatorAnswer,
 };
@@ -19,16 +19,26 @@ pub(super) async fn accept(catalog: &Catalog, poller: &Poller, name: &str) -> Op
         Ok(feed) => feed,
         Err(why) => return OperatorAnswer::Unknown(why),
     };
-    if poller
-        .status(feed)
-        .is_none_or(|state| state.url_change.is_none())
+    let state = poller.status(feed);
+    if state
+        .as_ref()
+        .is_none_or(|state| state.asked_about().is_none())
     {
-        return OperatorAnswer::NotNow(nothing_to_accept(name));
+        return OperatorAnswer::NotNow(nothing_to_accept(name, state.as_ref()));
     }
-    requested_poll::told_of(name, poller.accept_url(feed)).await
+    match requested_poll::told_of(name, poller.accept_url(feed)).await {
+        OperatorAnswer::UpstreamFailed(why) => OperatorAnswer::UpstreamFailed(format!(
+            "{why}\nthe url of `{name}` is not accepted: the document that was asked about did not come; \
+             accept it when `everfeed status` asks again"
+        )),
+        OperatorAnswer::Away(why) => OperatorAnswer::Away(format!(
+            "{why}\nthe acceptance holds for the next poll of `{name}`, and ends with it"
+        )),
+        told => told,
+    }
 }
 
-/// Accepts the changed URL of a feed in a store that nobody serves: its next document is taken.
+/// Accepts the changed URL of a feed in a store that nobody serves, for its next poll.
 pub async fn accept_url(config: &Config, name: &str) -> anyhow::Result<()> {
     let path = &config.store.path;
     anyhow::ensure!(path.exists(), "there is no store at {}", path.display());
@@ -40,12 +50,12 @@ pub async fn accept_url(config: &Config, name: &str) -> anyhow::Result<()> {
         let spec = catalog.feed_no(feed).map(|feed| FeedSpec::from(&**feed));
         let now = Stamp::from_micros(clock.now_us());
         let saved = store.poll(feed).await?;
-        let state = spec.zip(saved).and_then(|(spec, state)| {
-            state
-                .resumed(spec.bare_url().as_str(), &spec.policy, now)
-                .consented()
-        });
-        let mut state = state.ok_or_else(|| anyhow::Error::msg(nothing_to_accept(name)))?;
+        let state = spec
+            .zip(saved)
+            .map(|(spec, state)| state.resumed(spec.bare_url().as_str(), &spec.policy, now));
+        let nothing = nothing_to_accept(name, state.as_ref());
+        let accepted = state.and_then(PollState::consented);
+        let mut state = accepted.ok_or_else(|| anyhow::Error::msg(nothing))?;
         state.timetable.next_at = now;
         store.save_polls(vec![(feed, state)], Vec::new()).await?;
         Ok::<_, anyhow::Error>(())
@@ -66,7 +76,14 @@ fn polled_feed(catalog: &CatalogSnapshot, name: &str) -> Result<FeedNo, String> 
     Ok(feed.no)
 }
 
-fn nothing_to_accept(name: &str) -> String {
+/// Tells that no document waits to be accepted, and why.
+fn nothing_to_accept(name: &str, state: Option<&PollState>) -> String {
+    if state.is_some_and(|state| state.url_change.is_some()) {
+        return format!(
+            "{name}: there is nothing to accept yet: its url has changed, and the last poll has read no document \
+             there; accept it when `everfeed status` asks"
+        );
+    }
     format!(
         "{name}: there is nothing to accept: its url has not changed, or a document of it is taken already"
     )

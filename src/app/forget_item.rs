@@ -1,13 +1,19 @@
 //! Removal of one item by its operator here: its content and its evidence go, and a stub stays, so
 //! that consumers are told and the item does not come back.
 
-use super::{explain::Explainer, reload::ForgetRefused};
+use super::{
+    explain::Explainer,
+    reload::ForgetRefused,
+    still_held::{PostNames, StillHeld, groups_of},
+};
 use crate::{
+    catalog::{CatalogSnapshot, ServePlain},
     feed::{
         item::{ItemId, Reason},
         reconcile::{Change, Delete, Evidence},
         record::FeedNo,
     },
+    secret::public_url,
     store::{Commit, Receipt, Store, StoreError},
 };
 
@@ -17,58 +23,92 @@ use tokio::task::spawn_blocking;
 /// Times that a removal is tried while the feed changes.
 const TRIES_MAX: usize = 5;
 
+/// An item that was removed, and what is told of it.
+#[derive(Debug)]
+pub(super) struct RemovedItem {
+    pub(super) receipt: Receipt,
+    /// The words for what was removed.
+    removed: String,
+    /// The words for what still shows it, a line each.
+    still_shown: String,
+}
+
 /// Removes an item of a feed, found by any of its names.
 pub(super) async fn forget_item(
     explainer: &Explainer,
     feed: &str,
     item: &str,
-) -> Result<Receipt, ForgetRefused> {
+) -> Result<RemovedItem, ForgetRefused> {
     let unknown = || ForgetRefused::UnknownItem {
         feed: feed.to_owned(),
         item: item.to_owned(),
     };
     let record = explainer.store.feed_named(feed).await?;
     let record = record.ok_or_else(|| ForgetRefused::Unknown(feed.to_owned()))?;
-    let id = match explainer.find(&record, item).await {
-        Ok(found) => found.ok_or_else(unknown)?.id,
+    let (id, names) = match explainer.find(&record, item).await {
+        Ok(found) => {
+            let found = found.ok_or_else(unknown)?;
+            (found.id, PostNames::of(Some(&found), item))
+        }
         // Its id is all that is known of an item that cannot be read.
         Err(StoreError::DamagedItem { id, .. })
             if item.parse().is_ok_and(|named: ItemId| named == id) =>
         {
-            id
+            (id, PostNames::of(None, item))
         }
         Err(error) => return Err(error.into()),
     };
     let receipt = remove(&*explainer.store, record.no, id).await?;
-    remove_recordings(explainer, feed).await;
+    let recordings = remove_recordings(explainer, feed).await;
     tracing::info!(feed.name = %feed, item.id = %id, "Removed an item of `{feed}` for good; a tombstone without content stays");
-    Ok(receipt)
+    let held = names.still_held(explainer).await;
+    let catalog = explainer.catalog.snapshot();
+    let (removed, still_shown) = findings(&catalog, feed, item, &recordings, held);
+    Ok(RemovedItem {
+        receipt,
+        removed,
+        still_shown,
+    })
+}
+
+/// End of the recordings of a feed.
+enum Recordings {
+    /// There were none.
+    None,
+    Removed,
+    /// They stay, for this reason.
+    Left(String),
 }
 
 /// Removes the documents and the answers of pages that were recorded of a feed: any of them may
 /// show the item.
-async fn remove_recordings(explainer: &Explainer, feed: &str) {
+async fn remove_recordings(explainer: &Explainer, feed: &str) -> Recordings {
     let catalog = explainer.catalog.snapshot();
     let record = catalog
         .feed(feed)
         .and_then(|registered| registered.settings.record.as_ref());
     let Some(folder) = record.map(|record| record.folder.join(feed)) else {
-        return;
+        return Recordings::None;
     };
     let removed = spawn_blocking({
         let folder = folder.clone();
         move || std::fs::remove_dir_all(folder)
     });
-    match removed.await {
-        Ok(Ok(())) => tracing::info!(feed.name = %feed, "Removed the recordings of `{feed}`"),
-        Ok(Err(error)) if error.kind() == ErrorKind::NotFound => {}
-        Ok(Err(error)) => {
-            tracing::error!(feed.name = %feed, "The recordings in {} could not be removed, and may show what was forgotten: {error}", folder.display())
+    let why = match removed.await {
+        Ok(Ok(())) => {
+            tracing::info!(feed.name = %feed, "Removed the recordings of `{feed}`");
+            return Recordings::Removed;
         }
-        Err(error) => {
-            tracing::error!(feed.name = %feed, "The recordings in {} could not be removed: {error}", folder.display())
-        }
-    }
+        Ok(Err(error)) if error.kind() == ErrorKind::NotFound => return Recordings::None,
+        Ok(Err(error)) => error.to_string(),
+        Err(error) => error.to_string(),
+    };
+    let why = format!(
+        "the recordings in {} could not be removed, and may show it: {why}",
+        folder.display()
+    );
+    tracing::error!(feed.name = %feed, "What was forgotten is left: {why}");
+    Recordings::Left(why)
 }
 
 async fn remove(store: &dyn Store, feed: FeedNo, id: ItemId) -> Result<Receipt, StoreError> {
@@ -107,33 +147,114 @@ async fn remove(store: &dyn Store, feed: FeedNo, id: ItemId) -> Result<Receipt, 
     }
 }
 
-/// Tells that a feed, or an item of it, is forgotten, and for which reason the file of the store
-/// still holds it, if it does.
-pub fn forgotten(feed: &str, item: Option<&str>, kept: Option<&str>) -> String {
-    let removed = match item {
-        None => format!(
-            "feed `{feed}` is forgotten: everything that was kept of it is removed from the store"
-        ),
-        Some(item) => format!(
-            "item `{item}` of feed `{feed}` is removed from the store, its index, its groups, its staged pages, the recordings of the feed and the document at its old \
-             address, and is cut out of every later one; a tombstone stays that names nothing of it"
-        ),
-    };
+/// Tells that a feed is forgotten, and for which reason the file of the store still holds it, if it
+/// does.
+pub(super) fn forgotten(feed: &str, kept: Option<&str>) -> String {
+    let removed = format!(
+        "feed `{feed}` is forgotten: everything that was kept of it is removed from the store"
+    );
+    let beside = "recordings of the feed, ids of its items in tombstones of groups, ";
+    words(&removed, kept, "", beside)
+}
+
+impl RemovedItem {
+    /// Tells what was removed, for which reason the file of the store still holds it, if it does,
+    /// what still shows it, and what cannot be reached.
+    pub(super) fn told(&self, kept: Option<&str>) -> String {
+        let beside = "what other items say of it, recordings that are elsewhere or that are made while the publisher still shows it, ";
+        words(&self.removed, kept, &self.still_shown, beside)
+    }
+}
+
+fn words(removed: &str, kept: Option<&str>, still_shown: &str, beside: &str) -> String {
     let file = kept.map_or_else(
         || "the file of the store was written anew without it".to_owned(),
         |why| format!(
             "NOT YET GONE: free pages of the store's file still hold it, until the file is written anew, which is tried at every start of everfeed: {why}"
         ),
     );
-    let beside = match item {
-        None => "recordings of the feed, ids of its items in tombstones of groups, ",
-        Some(_) => {
-            "what other items say of it, recordings that are elsewhere or that are made while the publisher still shows it, "
-        }
-    };
     format!(
-        "{removed}\n{file}\nnot reached: backups, logs, {beside}copies that readers, subscribers and caches have, and the publisher's own feed and pages\n"
+        "{removed}\n{file}\n{still_shown}not reached: backups, logs, {beside}copies that readers, subscribers and caches have, and the publisher's own feed and pages\n"
     )
+}
+
+/// The words for what was removed with an item, and those for what still shows it.
+fn findings(
+    catalog: &CatalogSnapshot,
+    feed: &str,
+    item: &str,
+    recordings: &Recordings,
+    held: Result<Vec<StillHeld>, StoreError>,
+) -> (String, String) {
+    let settings = catalog.feed(feed).map(|registered| &registered.settings);
+    let is_group = settings.is_some_and(|settings| settings.group.is_some());
+    let place = settings.and_then(|settings| settings.legacy.as_ref());
+    let of = if is_group { "group" } else { "feed" };
+    let mut removed = vec!["the store".to_owned(), "its index".to_owned()];
+    if !is_group {
+        removed.push("its staged pages".to_owned());
+    }
+    let still = held.as_deref().unwrap_or_default();
+    let is_shown = |group: &String| still.iter().any(|held| held.groups.contains(group));
+    let mut groups = groups_of(catalog, feed);
+    groups.retain(|group| held.is_ok() && !is_shown(group));
+    if !groups.is_empty() {
+        removed.push(format!("its groups {}", quoted(&groups)));
+    }
+    if matches!(recordings, Recordings::Removed) {
+        removed.push("the recordings of the feed".to_owned());
+    }
+    let from_origin = place.filter(|place| place.plain == ServePlain::Origin);
+    if place.is_some() && from_origin.is_none() {
+        removed.push("the document at its old address and every later one".to_owned());
+    }
+    let removed = format!(
+        "item `{item}` of {of} `{feed}` is removed from {}; a tombstone stays that names nothing of it",
+        removed.join(", ")
+    );
+    let mut lines = Vec::new();
+    if let Some(place) = from_origin {
+        lines.push(format!(
+            "still shown: at its old address {} the old server answers (serve_plain = \"origin\"), and shows it until its publisher removes it",
+            public_url(&place.url)
+        ));
+    }
+    if let Recordings::Left(why) = recordings {
+        lines.push(format!("still there: {why}"));
+    }
+    match held {
+        Ok(held) => lines.extend(held.iter().flat_map(StillHeld::lines)),
+        Err(error) => lines.push(format!(
+            "which other feeds hold the post could not be read: {error}"
+        )),
+    }
+    let still_shown = lines.iter().map(|line| format!("{line}\n")).collect();
+    (removed, still_shown)
+}
+
+impl StillHeld {
+    /// The command that removes each of its items, and what shows it until then.
+    fn lines(&self) -> impl Iterator<Item = String> {
+        let shows = match (self.is_withdrawn, self.groups.is_empty()) {
+            (true, _) => "which is not configured and not served, keeps the post, too".to_owned(),
+            (false, true) => "shows the post, too".to_owned(),
+            (false, false) => format!(
+                "shows the post, too, and so do its groups {}",
+                quoted(&self.groups)
+            ),
+        };
+        self.items.iter().map(move |id| {
+            format!(
+                "still shown: feed `{0}` {shows}; remove it there with `everfeed forget {0} {id}`",
+                self.feed
+            )
+        })
+    }
+}
+
+fn quoted(names: &[String]) -> String {
+    let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    quoted.join(", ")
 }
 
 #[cfg(test)]
@@ -141,10 +262,165 @@ mod tests {
     use super::*;
     use crate::{
         app::explain::tests::names::{START, explainer_of, with_post},
+        catalog::{Catalog, RegistrationProgress, register},
         clock::Manual,
-        store::memory::Memory,
+        config::Config,
+        feed::{
+            item::{ItemDigests, KeyHash, iri},
+            reconcile::{Put, PutKind, address_witness},
+        },
+        store::{GROUP_BATCH_ITEMS, WantedGroup, memory::Memory},
     };
+    use everfeed_adapters::{Entry, Key, Link};
     use std::sync::Arc;
+
+    const CONFIG: &str = "[server]\npublic_url = \"http://feeds.example\"\n\
+        [[feed]]\nname = \"a\"\nurl = \"http://x.example/a\"\n\
+        [[feed]]\nname = \"b\"\nurl = \"http://x.example/b\"\n\
+        [[feed]]\nname = \"c\"\nurl = \"http://x.example/c\"\n\
+        [[group]]\nname = \"g\"\nmembers = [\"a\", \"b\", \"c\"]\n";
+    const LINK: &str = "http://blog.example/secret";
+
+    /// A post of a feed under this id.
+    async fn post(store: &dyn Store, feed: &str, id: &str) -> ItemId {
+        let record = store.feed_named(feed).await.unwrap().unwrap();
+        let namespace = &record.ids.namespace;
+        let key = Key::Id(id.to_owned());
+        let hash = KeyHash::of(namespace, &key.stripped());
+        let link = Link {
+            href: LINK.into(),
+            rel: "alternate".into(),
+            ..Link::default()
+        };
+        let put = Put {
+            kind: PutKind::Added,
+            id: hash.item_id(),
+            iri: iri(namespace, &key),
+            keys: vec![hash],
+            entry: Arc::new(Entry {
+                id: Some(id.into()),
+                links: vec![link],
+                ..Entry::default()
+            }),
+            published_us: None,
+            digests: ItemDigests::default(),
+            witnesses: address_witness(LINK).into_iter().collect(),
+        };
+        let commit = Commit {
+            changes: vec![Change::Put(put)],
+            ready: true,
+            ..Commit::nothing(&record)
+        };
+        store.commit(commit).await.unwrap();
+        hash.item_id()
+    }
+
+    async fn explainer(text: &str) -> Explainer {
+        let store: Arc<dyn Store> =
+            Arc::new(Memory::new(Arc::new(Manual::at(1_780_272_000_000_000))));
+        let config = Config::parse("test", text).unwrap();
+        let progress = RegistrationProgress::default();
+        let catalog = register(&*store, config.registered(), &progress).await;
+        Explainer {
+            store,
+            catalog: Catalog::new(catalog.unwrap()),
+            platforms: config.platforms.profiles(),
+        }
+    }
+
+    async fn forget(explainer: &Explainer, feed: &str, item: &str) -> String {
+        forget_item(explainer, feed, item).await.unwrap().told(None)
+    }
+
+    #[tokio::test]
+    async fn what_still_shows_a_forgotten_post_is_named_with_the_command_for_it() {
+        let explainer = explainer(CONFIG).await;
+        let store = &*explainer.store;
+        let catalog = explainer.catalog.snapshot();
+        let group = catalog.feed("g").unwrap().no;
+        let members = catalog.polled().map(|feed| (feed.no, "u".to_owned()));
+        let wanted = WantedGroup {
+            metadata: Arc::default(),
+            members: members.collect(),
+        };
+        let mut step = store.set_group(group, wanted).await.unwrap();
+        while !step.is_settled {
+            step = store.advance_group(group, GROUP_BATCH_ITEMS).await.unwrap();
+        }
+        post(store, "a", "tag:x,2005:1").await;
+        post(store, "b", "7").await;
+        let of_c = post(store, "c", "tag:x,2005:1").await;
+
+        let told = forget(&explainer, "a", "tag:x,2005:1").await;
+        let of_groups = format!(
+            "feed `c` shows the post, too, and so do its groups `g`; remove it there with `everfeed forget c {of_c}`"
+        );
+        assert!(told.contains(&of_groups), "{told}");
+        assert!(
+            told.contains("`everfeed forget b "),
+            "under its link: {told}"
+        );
+        for claim in ["its groups `g`, ", "old address", "recordings of the feed"] {
+            assert!(!told.contains(&format!(", {claim}")), "{claim}: {told}");
+        }
+        // Once more: nothing is left of it but the name that the operator gives.
+        assert!(
+            forget(&explainer, "a", "tag:x,2005:1")
+                .await
+                .contains(&of_groups)
+        );
+
+        let told = forget(&explainer, "g", LINK).await;
+        assert!(
+            told.starts_with(&format!(
+                "item `{LINK}` of group `g` is removed from the store, its index; a tomb"
+            )),
+            "{told}"
+        );
+        assert!(told.contains("everfeed forget c"), "{told}");
+        forget(&explainer, "g", "tag:x,2005:1").await;
+        let told = forget(&explainer, "b", LINK).await;
+        assert!(
+            told.contains("its groups `g`")
+                && told.contains("feed `c` shows the post, too; remove"),
+            "{told}"
+        );
+        let told = forget(&explainer, "c", LINK).await;
+        assert!(!told.contains("still shown"), "{told}");
+    }
+
+    #[tokio::test]
+    async fn an_old_address_that_the_old_server_answers_is_named_as_such() {
+        for (plain, expect, never) in [
+            (
+                "origin",
+                "still shown: at its old address",
+                "the document at its old address",
+            ),
+            (
+                "rewritten",
+                "the document at its old address",
+                "still shown",
+            ),
+            (
+                "untouched",
+                "the document at its old address",
+                "still shown",
+            ),
+        ] {
+            let site = format!(
+                "[server]\npublic_url = \"http://blog.example\"\n[[site]]\norigin = \"http://127.0.0.1:1\"\n\
+                 feeds = [\"/r.xml\"]\nserve_plain = \"{plain}\"\n"
+            );
+            let explainer = explainer(&site).await;
+            let catalog = explainer.catalog.snapshot();
+            let name = &catalog.polled().next().unwrap().settings.name;
+            post(&*explainer.store, name, "1").await;
+            let told = forget(&explainer, name, "1").await;
+            assert!(told.contains(expect), "{plain}: {told}");
+            assert!(!told.contains(never), "{plain}: {told}");
+        }
+    }
 
     #[tokio::test]
     async fn the_recordings_of_a_feed_go_with_an_item_and_those_of_others_stay() {
@@ -171,12 +447,14 @@ mod tests {
 
     #[test]
     fn the_command_says_what_is_not_reached_and_until_when() {
-        for item in [None, Some("1")] {
-            let gone = forgotten("blog", item, None);
+        let of_item = |kept: Option<&str>| words("removed", kept, "", "");
+        let of_feed = |kept: Option<&str>| forgotten("blog", kept);
+        for told in [&of_item as &dyn Fn(Option<&str>) -> String, &of_feed] {
+            let gone = told(None);
             assert!(gone.contains("was written anew without it"), "{gone}");
             assert!(gone.contains("not reached: backups, logs, "), "{gone}");
             assert!(!gone.contains("NOT YET"), "{gone}");
-            let kept = forgotten("blog", item, Some("its disk is full"));
+            let kept = told(Some("its disk is full"));
             assert!(
                 kept.contains("NOT YET GONE") && kept.contains("at every start"),
                 "{kept}"

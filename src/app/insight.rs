@@ -4,7 +4,7 @@ use super::{
     accepted_url,
     accounts::AccountDesk,
     explain::{self, Explainer, under_way, words},
-    forget_item::{forget_item, forgotten},
+    forget_item::{RemovedItem, forget_item, forgotten},
     gauges,
     reload::{ForgetRefused, ReloadRefused, Reloader},
     removed::removed_feeds,
@@ -457,18 +457,24 @@ impl Insight for Overview {
 
     fn forget<'a>(&'a self, feed: &'a str, item: Option<&'a str>) -> BoxFuture<'a, OperatorAnswer> {
         Box::pin(async move {
+            let store = &self.explainer.store;
             let done = match item {
-                None => self.reloader.forget(feed).await,
+                None => self.reloader.forget(feed).await.map(|()| {
+                    let kept = store.keeps_forgotten();
+                    forgotten(feed, kept.as_deref())
+                }),
                 Some(item) => forget_item(&self.explainer, feed, item)
                     .await
-                    .map(|receipt| {
+                    .map(|removed| {
+                        let RemovedItem { receipt, .. } = &removed;
                         self.notify.committed(&receipt.feed, &receipt.groups);
                         self.notify.document_kept(receipt.feed.no);
+                        removed.told(store.keeps_forgotten().as_deref())
                     }),
             };
-            let Err(refused) = done else {
-                let kept = self.explainer.store.keeps_forgotten();
-                return OperatorAnswer::Done(forgotten(feed, item, kept.as_deref()));
+            let refused = match done {
+                Ok(told) => return OperatorAnswer::Done(told),
+                Err(refused) => refused,
             };
             let why = refused.to_string();
             match refused {

@@ -46,7 +46,8 @@ impl AllStoredIds {
 
     /// The namespaces of these feeds, in their order. A feed that holds items keeps the one that
     /// they were made with, whatever its URL is now; one without takes that of its settings, unless
-    /// another feed holds it.
+    /// another feed holds it. A new feed at the address of one that was removed gets one of its
+    /// own: what was removed may come back.
     pub(super) fn namespaces(&self, feeds: &[FeedSettings]) -> Result<Vec<String>, StoreError> {
         let mut found: Vec<Option<String>> = Vec::with_capacity(feeds.len());
         let mut owners: HashMap<&str, &str> = HashMap::new();
@@ -56,7 +57,8 @@ impl AllStoredIds {
                 found.push(None);
                 continue;
             };
-            let is_same = stored.namespace == wanted;
+            let is_own = || stored.namespace == of_its_own(feed);
+            let is_same = stored.namespace == wanted || is_own();
             if !is_same && !may_differ(stored, feed, &wanted) {
                 let (feed, stored) = (feed.name.clone(), stored.namespace.clone());
                 return Err(StoreError::Namespace {
@@ -89,13 +91,18 @@ impl AllStoredIds {
         {
             let wanted = feed.namespace();
             let is_known = self.of(&feed.name).is_some();
-            // A feed under a new name is told of, and begins anew beside the old one. Feeds of
-            // sites are not given by hand.
+            let removed = withdrawn.get(wanted.as_str());
+            // A feed under a new name is told of, and begins anew beside the old one.
+            if removed.is_some() && !is_known && feed.id_namespace.is_none() {
+                *found = Some(of_its_own(feed));
+                continue;
+            }
+            // Feeds of sites are not given by hand.
             let holder = owners
                 .get(wanted.as_str())
                 .or_else(|| new.get(&wanted))
-                .filter(|_| is_known || !feed.is_called_by_site())
-                .or_else(|| withdrawn.get(wanted.as_str()).filter(|_| is_known));
+                .or(removed)
+                .filter(|_| is_known || !feed.is_called_by_site());
             if let Some(holder) = holder {
                 let (feed, holder) = (feed.name.clone(), (*holder).to_owned());
                 return Err(StoreError::NamespaceHeld {
@@ -118,6 +125,11 @@ pub async fn namespaces(
     feeds: &[FeedSettings],
 ) -> Result<Vec<String>, StoreError> {
     AllStoredIds::read(store).await?.namespaces(feeds)
+}
+
+/// The namespace of a feed whose URL gives that of a removed one.
+fn of_its_own(feed: &FeedSettings) -> String {
+    format!("{}#{}", feed.namespace(), feed.name)
 }
 
 /// True when the stored namespace may be another than that of the settings: it is kept, unless the
@@ -239,8 +251,29 @@ mod tests {
 
     #[test]
     fn a_new_name_begins_anew_and_a_group_is_no_feed() {
+        let stored = [("old", "x/a", true), ("new", "x/a#new", false)];
+        for stored in [&stored[..1], &stored] {
+            check(stored, &[feed("new", "http://x/a")], Ok(&["x/a#new"]));
+            // The old one comes back elsewhere.
+            check(
+                stored,
+                &[feed("new", "http://y/"), feed("old", "http://x/b")],
+                Ok(&["y/", "x/a"]),
+            );
+        }
+        let kept = [("old", "x/a", true), ("new", "x/a#new", true)];
         check(
-            &[("old", "x/a", true)],
+            &kept,
+            &[feed("new", "http://x/a"), feed("old", "http://x/b")],
+            Ok(&["x/a#new", "x/a"]),
+        );
+        check(
+            &kept[..1],
+            &[named("new", "http://y/", "x/a")],
+            Err("`old`"),
+        );
+        check(
+            &[("old", "x/a", false)],
             &[feed("new", "http://x/a")],
             Ok(&["x/a"]),
         );

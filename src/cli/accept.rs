@@ -35,7 +35,7 @@ pub(super) async fn run(options: &AcceptOptions, config: &Config) -> anyhow::Res
         Err(_) => {
             app::accept_url(config, feed).await?;
             println!(
-                "the url of `{feed}` is accepted; its next document is taken when everfeed runs"
+                "the url of `{feed}` is accepted for its next poll, when everfeed runs; one that fails ends that"
             );
             Ok(())
         }

@@ -1,6 +1,10 @@
-//! One question to an everfeed that runs on this machine; not a client for anything else.
+//! One question to an everfeed that runs on this machine, and what is told where none answers; not a
+//! client for anything else.
 
-use crate::secret::AdminToken;
+use crate::{
+    config::{self, Config, ConfigError},
+    secret::AdminToken,
+};
 use anyhow::Context as _;
 use bytes::Bytes;
 use http::{
@@ -9,7 +13,10 @@ use http::{
 };
 use http_body_util::{BodyExt as _, Empty, Limited};
 use hyper_util::rt::TokioIo;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::{
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    path::Path,
+};
 use tokio::net::TcpStream;
 
 /// The largest answer, bytes.
@@ -28,6 +35,34 @@ fn reachable(authority: &str) -> String {
         }
         _ => authority.to_owned(),
     }
+}
+
+/// The error of a command that nobody answers at `address`, which was read of `file`. A file that
+/// cannot be read does not tell the address either, so its mistake comes first.
+pub(super) fn unanswered(file: &Path, address: &SocketAddr, why: anyhow::Error) -> anyhow::Error {
+    let nobody = format!("no everfeed answers at {address}");
+    match Config::load(file, config::environment()) {
+        Ok(_) => why.context(nobody),
+        Err(mistake) => Unanswered {
+            nobody: if Config::names_admin_listen(file, config::environment()) {
+                nobody
+            } else {
+                // The address may be one of its mistakes.
+                "a running everfeed goes on as it was, and is asked once the file can be read"
+                    .to_owned()
+            },
+            mistake,
+        }
+        .into(),
+    }
+}
+
+/// Nobody answers, and the file that tells who would is wrong.
+#[derive(Debug, thiserror::Error)]
+#[error("{mistake}\n{nobody}")]
+pub(super) struct Unanswered {
+    mistake: ConfigError,
+    nobody: String,
 }
 
 /// Asks, and reads the whole answer. `url` is plain http with host and port; `token` is
@@ -79,6 +114,30 @@ pub(super) async fn ask(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn where_nobody_answers_the_mistake_of_the_file_comes_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("everfeed.toml");
+        let address = "127.0.0.1:8079".parse().unwrap();
+        let check = |text: &str, expect: &[&str], is_mistake: bool| {
+            std::fs::write(&file, text).unwrap();
+            let told = unanswered(&file, &address, anyhow::anyhow!("refused"));
+            assert_eq!(told.is::<Unanswered>(), is_mistake, "{text:?}");
+            let told = format!("{told:#}");
+            for part in expect {
+                assert!(told.contains(part), "{text:?}: {told}");
+            }
+            told
+        };
+        let told = check("x = [\n", &["everfeed.toml", "goes on as it was"], true);
+        assert!(!told.contains("answers at"), "{told}");
+        let listens = "[server]\nadmin_listen = \"127.0.0.1:8079\"\n";
+        let mistaken = format!("{listens}waiters = 3\n");
+        check(&mistaken, &["waiters", "no everfeed answers at"], true);
+        let good = format!("{listens}[[feed]]\nname = \"a\"\nurl = \"http://127.0.0.1:1/\"\n");
+        check(&good, &["no everfeed answers at", "refused"], false);
+    }
 
     #[test]
     fn an_address_of_every_interface_is_asked_on_this_machine() {

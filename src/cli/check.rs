@@ -86,7 +86,7 @@ fn is_refused_at_start(error: &anyhow::Error) -> bool {
 }
 
 async fn look(config: &Config, file: &Path) -> anyhow::Result<LookedAt> {
-    let address = config.server.admin_listen.to_string();
+    let address = config.server.admin_listen;
     let token = config.server.admin_token.as_ref();
     let answered = ask(
         Method::GET,
@@ -100,7 +100,7 @@ async fn look(config: &Config, file: &Path) -> anyhow::Result<LookedAt> {
         match ask(Method::GET, &format!("http://{address}/check"), token).await? {
             (StatusCode::OK, text) => {
                 let beside = serde_json::from_str(&text).context("a finding that is no JSON")?;
-                let pages = status::pages(&address, token).await?;
+                let pages = status::pages(file, &address, token).await?;
                 let running = pages.iter().flat_map(|page| &page.feeds);
                 let running =
                     running.filter_map(|feed| Some((&*feed.name, feed.old_url.as_deref()?)));

@@ -2,10 +2,7 @@
 //! feed, through the running process when there is one, else on the store itself.
 
 use super::{WithConfig, ask::ask};
-use crate::{
-    app::{self, forgotten},
-    config::Config,
-};
+use crate::{app, config::Config};
 use anyhow::{Context as _, bail};
 use clap::Args;
 use http::Method;
@@ -39,9 +36,9 @@ pub(super) async fn run(options: &ForgetOptions, config: &Config) -> anyhow::Res
                 None => app::forget(config, name).await,
                 Some(item) => app::forget_item(config, name, item).await,
             };
-            let kept = done
+            let told = done
                 .with_context(|| format!("no everfeed answers at {address}, and on its store"))?;
-            print!("{}", forgotten(name, item, kept.as_deref()));
+            print!("{told}");
         }
     }
     Ok(())

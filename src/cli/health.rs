@@ -1,7 +1,7 @@
 //! `everfeed health`: tells by its exit code whether the running process is alive and ready, for
 //! supervisors of containers.
 
-use super::ask::ask;
+use super::ask::{ask, unanswered};
 use crate::config::{self, Config};
 use anyhow::{Context as _, bail};
 use http::{Method, StatusCode};
@@ -24,8 +24,7 @@ pub(super) async fn run(file: &Path) -> anyhow::Result<()> {
         .await;
         let answered =
             answered.with_context(|| format!("no answer from {url} within {ANSWER_SECS} s"))?;
-        let (status, text) =
-            answered.with_context(|| format!("no everfeed answers at {address}"))?;
+        let (status, text) = answered.map_err(|error| unanswered(file, &address, error))?;
         if status != StatusCode::OK {
             bail!("{path} answered {}: {}", status.as_u16(), text.trim());
         }

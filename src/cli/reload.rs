@@ -1,12 +1,12 @@
 //! `everfeed reload`: asks the running process to read its configuration again, and prints what
 //! changed.
 
-use super::ask::ask;
+use super::ask::{Unanswered, ask, unanswered};
 use crate::{
     app::status::Status,
     config::{self, Config},
 };
-use anyhow::{Context as _, anyhow};
+use anyhow::anyhow;
 use http::{Method, StatusCode};
 use std::path::Path;
 
@@ -37,18 +37,14 @@ pub(super) async fn run(file: &Path) -> anyhow::Result<()> {
         token.as_ref(),
     )
     .await;
-    // A file that cannot be read does not tell the address either, so its mistake comes first.
-    if let (Err(_), Err(mistake)) = (&answered, Config::load(file, config::environment())) {
-        let nobody = if Config::names_admin_listen(file, config::environment()) {
-            format!("nothing was reloaded: no everfeed answers at {address}")
+    let (status, text) = answered.map_err(|error| {
+        let error = error.context("if server.admin_listen was changed, send SIGHUP instead");
+        let error = unanswered(file, &address, error);
+        if error.is::<Unanswered>() {
+            ReloadFailed(format!("{error}; nothing was reloaded")).into()
         } else {
-            // The address may be one of its mistakes.
-            "nothing was reloaded: a running everfeed goes on as it was, and is asked once the file can be read".to_owned()
-        };
-        return Err(ReloadFailed(format!("{mistake}\n{nobody}")).into());
-    }
-    let (status, text) = answered.with_context(|| {
-        format!("no everfeed answers at {address}; if server.admin_listen was changed, send SIGHUP instead")
+            error
+        }
     })?;
     match status {
         StatusCode::OK => {

@@ -1,7 +1,7 @@
 //! `everfeed status`: the state of the running process as a table; not how it is gathered.
 
 use super::{
-    ask::ask,
+    ask::{ask, unanswered},
     moments::from_now,
     probe::sheet::{Column, Keep, table, tame, width, wrap},
 };
@@ -14,7 +14,7 @@ use crate::{
 use anyhow::{Context as _, bail};
 use chrono::{DateTime, Utc};
 use http::{Method, StatusCode};
-use std::path::Path;
+use std::{net::SocketAddr, path::Path};
 
 /// Pages of feeds that are asked for at most.
 const PAGES_MAX: usize = 10_000;
@@ -22,7 +22,7 @@ const PAGES_MAX: usize = 10_000;
 /// Asks for the status and prints it. An error names what is broken.
 pub(super) async fn run(file: &Path) -> anyhow::Result<()> {
     let (address, token) = Config::admin_contact(file, config::environment());
-    let pages = pages(&address.to_string(), token.as_ref()).await?;
+    let pages = pages(file, &address, token.as_ref()).await?;
     let sheet = Sheet::of(&pages, Utc::now());
     for line in sheet.lines(width()) {
         println!("{line}");
@@ -34,17 +34,17 @@ pub(super) async fn run(file: &Path) -> anyhow::Result<()> {
     }
 }
 
-/// All pages of the status.
+/// All pages of the status of the process at `address`, which was read of `file`.
 pub(super) async fn pages(
-    address: &str,
+    file: &Path,
+    address: &SocketAddr,
     token: Option<&AdminToken>,
 ) -> anyhow::Result<Vec<Status>> {
     let mut pages = Vec::new();
     let mut next = Some("/status".to_owned());
     while let Some(path) = next.take().filter(|_| pages.len() < PAGES_MAX) {
         let answered = ask(Method::GET, &format!("http://{address}{path}"), token).await;
-        let (status, text) =
-            answered.with_context(|| format!("no everfeed answers at {address}"))?;
+        let (status, text) = answered.map_err(|error| unanswered(file, address, error))?;
         if status != StatusCode::OK {
             bail!("the running everfeed answered {status}: {}", tame(&text));
         }

@@ -324,10 +324,13 @@ pub(super) fn of_feeds(
         // Ids are unique across feeds (DESIGN section 3).
         let namespace = feed.namespace();
         if let Some(owner) = owners.get(&namespace) {
-            let wanted = format!(
-                "the ids of feed `{owner}` are made with the same; poll it once, or set id_namespace"
-            );
-            reading.refuse(&format!("{path}.url"), quoted(&namespace), wanted);
+            let (key, remedy) = if feed.id_namespace.is_some() {
+                ("id_namespace", "give another, or none")
+            } else {
+                ("url", "poll it once, or set id_namespace")
+            };
+            let wanted = format!("the ids of feed `{owner}` are made with the same; {remedy}");
+            reading.refuse(&format!("{path}.{key}"), quoted(&namespace), wanted);
         }
         owners.entry(namespace).or_insert(&feed.name);
     }

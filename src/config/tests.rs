@@ -216,6 +216,13 @@ fn a_mistake_names_the_file_the_key_what_was_found_and_what_would_do() {
         &format!("{GOOD}{twin}"),
         &["feed.twin.url", "`blog`", "id_namespace"],
     );
+    let twin = GOOD
+        .replace("blog", "twin")
+        .replace("/rss.xml", "/other.xml");
+    check(
+        &format!("{GOOD}{twin}id_namespace = \"127.0.0.1:8081/rss.xml\"\n"),
+        &["feed.twin.id_namespace", "`blog`", "give another, or none"],
+    );
     check(
         &format!("[server]\nprefix = \"/../x\"\n{GOOD}"),
         &["server.prefix", "\"/../x\""],

@@ -67,8 +67,8 @@ pub struct Item {
     pub publisher_id: Option<PublisherId>,
 }
 
-/// The publisher's own id of an item, where that is more than its IRI, and the source of one that
-/// is gone: the names that outlive the content.
+/// The publisher's own id of an item, where that is more than its IRI, the source of one that is
+/// gone, and the traces of one that was forgotten: the names that outlive the content.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PublisherId {
     /// The id as it came in, when it is no absolute IRI.
@@ -78,6 +78,9 @@ pub struct PublisherId {
     /// The source of the entry that a tombstone stood for: of a post of a group the member that it
     /// came from. `None` for a live item, whose entry names it.
     pub source: Option<Box<Source>>,
+    /// Digests by which an item that was forgotten is recognised under another name; `None` of any
+    /// other.
+    pub witnesses: Option<Box<Witnesses>>,
 }
 
 impl PublisherId {
@@ -95,9 +98,18 @@ impl PublisherId {
         let found = Self {
             text: (!is_iri).then(|| id.clone()),
             is_permalink: entry.is_permalink,
-            source: None,
+            ..Self::default()
         };
         found.unless_empty()
+    }
+
+    /// The traces of an item that is forgotten: nothing of them can be read.
+    pub fn of_forgotten(witnesses: Option<Witnesses>) -> Option<Self> {
+        Self {
+            witnesses: witnesses.map(Box::new),
+            ..Self::default()
+        }
+        .unless_empty()
     }
 
     /// The same of an item that is gone, with the part of its source that is told, or of one that
@@ -106,6 +118,7 @@ impl PublisherId {
     pub fn with_source(of: Option<&Self>, source: Option<Box<Source>>) -> Option<Self> {
         Self {
             source,
+            witnesses: None,
             ..of.cloned().unwrap_or_default()
         }
         .unless_empty()
@@ -114,6 +127,27 @@ impl PublisherId {
     fn unless_empty(self) -> Option<Self> {
         (self != Self::default()).then_some(self)
     }
+}
+
+/// The parts of an entry that tell which post it is: one-way digests, and dates. They outlive an item
+/// that was forgotten, so that it is recognised.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Witnesses {
+    /// The URL by which it is named, host included; `None` where its id is no URL.
+    pub own_id: Option<KeyHash>,
+    /// Id and permalink, each without what changes when a blog moves.
+    pub addresses: Vec<KeyHash>,
+    /// Letters and digits of the title.
+    pub title: Option<KeyHash>,
+    /// First publication, in seconds since 1970.
+    pub published: Option<i64>,
+    /// Last change, in seconds since 1970.
+    pub updated: Option<i64>,
+    /// Letters and digits of content and summary, where there are enough of them.
+    pub texts: Vec<Digest>,
+    /// A text that is too short to show that two posts are one, or has no letters, as that of a
+    /// photo.
+    pub short_text: Option<Digest>,
 }
 
 /// The digests of the version that is held.
@@ -551,7 +585,7 @@ mod tests {
             Some(PublisherId {
                 text,
                 is_permalink,
-                source: None
+                ..PublisherId::default()
             })
         );
         assert_eq!(given("urn:x:1", None, "urn:x:1"), None);
@@ -560,7 +594,7 @@ mod tests {
             Some(PublisherId {
                 text: None,
                 is_permalink,
-                source: None
+                ..PublisherId::default()
             })
         );
         // Two items share the id: the second is named by what was made for it alone.

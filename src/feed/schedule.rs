@@ -50,7 +50,7 @@ pub enum UrlConsent {
     /// None: such a document is not taken.
     #[default]
     NotGiven,
-    /// Its next document is taken, whatever it shows.
+    /// The document that was asked about is taken by the next poll. One that fails ends it.
     Given,
 }
 
@@ -259,11 +259,21 @@ impl PollState {
         })
     }
 
-    /// The same with the operator's consent to the changed URL; `None` where no document of a
-    /// changed URL is waited for.
+    /// The same with the operator's consent to the document of a changed URL that was asked about;
+    /// `None` where none was.
     pub fn consented(mut self) -> Option<Self> {
+        self.asked_about()?;
         self.url_change.as_mut()?.consent = UrlConsent::Given;
         Some(self)
+    }
+
+    /// The title of the document that the last poll read at a changed URL, and that is not taken
+    /// without consent.
+    pub fn asked_about(&self) -> Option<&str> {
+        match &self.health.fault.as_ref()?.kind {
+            FaultKind::Unrecognised { title, .. } => Some(title),
+            _ => None,
+        }
     }
 
     /// True while the operator's consent to the changed URL is given and not used.

@@ -54,8 +54,8 @@ pub enum StoreError {
     },
     /// Another feed holds the namespace.
     #[error(
-        "the ids of feed `{feed}` would be made with namespace `{}`, which feed `{holder}` holds; give `{feed}` an id_namespace of \
-         its own",
+        "the ids of feed `{feed}` would be made with namespace `{}`, which feed `{holder}` holds, also while it is \
+         not configured; give `{feed}` an id_namespace of its own, or forget `{holder}`",
         masked_with_query(namespace)
     )]
     NamespaceHeld {

@@ -69,7 +69,7 @@ mod tests {
                 Stamp::from_secs(2),
             );
             moved.health.fault = state.health.fault;
-            for state in [moved.clone(), moved.consented().unwrap()] {
+            for state in std::iter::once(moved.clone()).chain(moved.consented()) {
                 assert_eq!(PackedPollState::of(&state).unpacked(), state);
             }
         }

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::feed::{
     cursor::Toc,
-    item::{Content, Item, ItemDigests, ItemId, KeyHash, PublisherId, Reason, uuid_iri},
+    item::{Content, Item, ItemDigests, ItemId, KeyHash, PublisherId, Reason, Witnesses, uuid_iri},
     item_cap::shortened,
     keep_limits::KeepLimits,
     moment::Moment,
@@ -241,14 +241,15 @@ impl PlannedCommit {
         let tombstone_count = before.tombstone_count.saturating_add(1);
         if is_forgotten {
             // Of what was removed for good nothing is told: an id of the publisher may be a
-            // permalink, or words of the title.
+            // permalink, or words of the title. Digests stay, by which it is recognised.
             let iri = before.iri.clone();
             let iri = if iri.starts_with("urn:uuid:") {
                 iri
             } else {
                 uuid_iri("", &delete.id.to_string())
             };
-            let (publisher_id, digests) = (None, ItemDigests::default());
+            let publisher_id = PublisherId::of_forgotten(Witnesses::of_item(&before));
+            let digests = ItemDigests::default();
             return Ok(Item {
                 content,
                 modified: t,
@@ -273,7 +274,7 @@ impl PlannedCommit {
     }
 
     /// Counts the bytes of the feed, and refuses what passes its quota. A commit that takes away at
-    /// least as much as it adds is always made.
+    /// least as much as it adds is always made, and one that forgets an item.
     fn weigh_items(&mut self, limits: &KeepLimits, held: &impl Held) -> Result<(), StoreError> {
         let feed = &mut self.receipt.feed;
         let before = feed.items.bytes.map_or_else(|| held.bytes(), Ok)?;
@@ -286,7 +287,7 @@ impl PlannedCommit {
         let bytes = before.saturating_add(added).saturating_sub(removed);
         if let Some(quota_bytes) = limits
             .quota_bytes
-            .filter(|quota| added > removed && bytes > *quota)
+            .filter(|quota| added > removed && bytes > *quota && self.forgotten.is_empty())
         {
             return Err(StoreError::Quota {
                 feed: feed.name.clone(),

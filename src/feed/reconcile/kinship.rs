@@ -3,7 +3,7 @@
 
 use super::{
     Observation, ObservedEntry,
-    witnesses::{Address, Witnesses},
+    witnesses::{Address, addresses, dated_titles},
 };
 use crate::feed::item::{Item, KeyHash};
 use std::{collections::HashSet, sync::Arc};
@@ -20,9 +20,8 @@ impl KinshipSigns {
     pub fn of(seen: &Observation) -> Self {
         let mut signs = Self::default();
         for entry in seen.entries.iter().filter_map(ObservedEntry::parsed) {
-            let witnesses = Witnesses::of(&entry.entry);
-            signs.dated_titles.extend(witnesses.dated_titles());
-            signs.addresses.extend(witnesses.addresses);
+            signs.dated_titles.extend(dated_titles(&entry.entry));
+            signs.addresses.extend(addresses(&entry.entry));
         }
         signs
     }
@@ -37,14 +36,11 @@ impl KinshipSigns {
     /// title at a date of it.
     pub fn are_shared_by(&self, held: &[Arc<Item>]) -> bool {
         held.iter().filter_map(|item| item.entry()).any(|entry| {
-            let witnesses = Witnesses::of(entry);
-            witnesses
-                .addresses
+            let (addresses, titles) = (addresses(entry), dated_titles(entry));
+            addresses
                 .iter()
                 .any(|address| self.addresses.contains(address))
-                || witnesses
-                    .dated_titles()
-                    .any(|title| self.dated_titles.contains(&title))
+                || titles.iter().any(|title| self.dated_titles.contains(title))
         })
     }
 }

@@ -1,7 +1,7 @@
 //! Likeness of an entry and a held item: which witnesses agree, which contradict, and whether that
 //! makes them one post; not the choice among several.
 
-use super::witnesses::{Address, Witnesses};
+use crate::feed::item::{KeyHash, Witnesses};
 
 /// Word of one witness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,13 +49,8 @@ const ZONES_APART_SECS: i64 = 14 * 3600;
 impl Likeness {
     /// Compares a held item with an entry.
     pub(super) fn of(held: &Witnesses, given: &Witnesses, shift_secs: i64) -> Self {
-        let shared = |address: &Address| {
-            given
-                .addresses
-                .iter()
-                .any(|other| other.path == address.path)
-        };
-        let address = if held.addresses.iter().any(shared) {
+        let is_shared = |address: &KeyHash| given.addresses.contains(address);
+        let address = if held.addresses.iter().any(is_shared) {
             Word::Agrees
         } else {
             Word::Silent

@@ -5,9 +5,8 @@
 use super::{
     Change, Decisions, Known, ParsedEntry, PutKind,
     likeness::{Likeness, SchemeChange, Word},
-    witnesses::{Address, Witnesses},
 };
-use crate::feed::item::{Item, ItemId, KeyHash};
+use crate::feed::item::{Item, ItemId, KeyHash, Witnesses};
 use everfeed_adapters::Entry;
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
@@ -42,20 +41,31 @@ pub(super) fn renamed(
     if unknown.is_empty() {
         return HashMap::new();
     }
-    let items: Vec<(&Arc<Item>, &Entry)> = held_items(known, claimed)
+    let (items, held): (Vec<&Arc<Item>>, Vec<Witnesses>) =
+        held_items(known, claimed).into_iter().unzip();
+    let given: Vec<Witnesses> = unknown.iter().map(UnknownEntry::witnesses).collect();
+    let Matched {
+        pairs,
+        scheme_change,
+        one_to_one,
+    } = matches(&held, &given);
+    let recognised: HashSet<usize> = one_to_one.iter().map(|(old, _)| *old).collect();
+    let mut found: HashMap<usize, Arc<Item>> = one_to_one
         .into_iter()
-        .filter_map(|item| Some((item, item.entry()?)))
+        .map(|(old, new)| (unknown[new].at, Arc::clone(items[old])))
         .collect();
-    let held: Vec<Named> = items
-        .iter()
-        .map(|(_, entry)| Named::by_own_id(entry))
-        .collect();
-    let given: Vec<Named> = unknown.iter().map(Named::of).collect();
-    let matched = matches(&held, &given);
-    matched
-        .into_iter()
-        .map(|(old, new)| (unknown[new].at, Arc::clone(items[old].0)))
-        .collect()
+    // What was forgotten does not come back because several could be it.
+    for Pair { old, new, likeness } in pairs {
+        let item = items[old];
+        if item.content.is_forgotten()
+            && !recognised.contains(&old)
+            && likeness.is_one(scheme_change)
+        {
+            let place = found.entry(unknown[new].at);
+            place.or_insert_with(|| Arc::clone(item));
+        }
+    }
+    found
 }
 
 /// Leaves out of what older documents add the posts that a newer one adds under another id, as
@@ -70,15 +80,15 @@ pub fn join(older: &mut Decisions, newer: &Decisions) {
     };
     let held: Vec<_> = newer.changes.iter().filter_map(added).collect();
     let given: Vec<_> = older.changes.iter().filter_map(added).collect();
-    let side = |side: &[(ItemId, Arc<Entry>, Vec<KeyHash>)]| -> Vec<Named> {
+    let side = |side: &[(ItemId, Arc<Entry>, Vec<KeyHash>)]| -> Vec<Witnesses> {
         side.iter()
-            .map(|(_, entry, _)| Named {
-                witnesses: Witnesses::of(entry),
+            .map(|(_, entry, _)| Witnesses {
                 own_id: None,
+                ..Witnesses::of(entry)
             })
             .collect()
     };
-    let matched = matches(&side(&held), &side(&given));
+    let matched = matches(&side(&held), &side(&given)).one_to_one;
     if matched.len() < SCHEME_CHANGE_MIN {
         return;
     }
@@ -98,16 +108,13 @@ pub fn join(older: &mut Decisions, newer: &Decisions) {
 }
 
 /// The pairs of `held` and `given` that are one post each.
-fn matches(held: &[Named], given: &[Named]) -> Vec<(usize, usize)> {
-    if held.is_empty() || given.is_empty() {
-        return Vec::new();
-    }
+fn matches(held: &[Witnesses], given: &[Witnesses]) -> Matched {
     let pairs = pairs_to_compare(held, given);
     let compare = |shift_secs: i64| -> Vec<Pair> {
         let pair = |(old, new): &(usize, usize)| {
             let (held, given) = (&held[*old], &given[*new]);
-            let likeness = Likeness::of(&held.witnesses, &given.witnesses, shift_secs);
             let has_same_id = given.own_id.is_some() && given.own_id == held.own_id;
+            let likeness = Likeness::of(held, given, shift_secs);
             Pair {
                 old: *old,
                 new: *new,
@@ -126,40 +133,42 @@ fn matches(held: &[Named], given: &[Named]) -> Vec<(usize, usize)> {
     } else {
         compare(shift_secs)
     };
-    let scheme_change = one_to_one(&moved, SchemeChange::Shown);
+    let moved = Matched::of(moved, SchemeChange::Shown);
     // A list that is made anew each day shows the same links under other ids and dates: no scheme
     // has changed.
     let dated_anew: HashSet<(usize, usize)> = moved
+        .pairs
         .iter()
         .filter(|pair| pair.likeness.is_dated_anew)
         .map(|pair| (pair.old, pair.new))
         .collect();
-    let shown = scheme_change
+    let shown = moved
+        .one_to_one
         .iter()
         .filter(|pair| !dated_anew.contains(pair))
         .count();
     if shown >= SCHEME_CHANGE_MIN && shown * 2 >= given.len() {
-        return scheme_change;
+        return moved;
     }
-    let with_new_dates = one_to_one(&plain, SchemeChange::ShownWithNewDates);
-    let is_most =
-        with_new_dates.len() >= SCHEME_CHANGE_MIN && with_new_dates.len() * 4 >= given.len() * 3;
-    if is_most && is_in_order_of_dates(held, &with_new_dates) {
+    let with_new_dates = Matched::of(plain, SchemeChange::ShownWithNewDates);
+    let matched = &with_new_dates.one_to_one;
+    let is_most = matched.len() >= SCHEME_CHANGE_MIN && matched.len() * 4 >= given.len() * 3;
+    if is_most && is_in_order_of_dates(held, matched) {
         return with_new_dates;
     }
-    one_to_one(&plain, SchemeChange::NotShown)
+    Matched::of(with_new_dates.pairs, SchemeChange::NotShown)
 }
 
 /// True when the document shows nine of ten matched posts in the order of their old dates, the
 /// newest first or the oldest first: their publisher dated the posts of a blog anew. A list that is
 /// made anew each day has one date for all its entries, or another order.
-fn is_in_order_of_dates(held: &[Named], matched: &[(usize, usize)]) -> bool {
+fn is_in_order_of_dates(held: &[Witnesses], matched: &[(usize, usize)]) -> bool {
     let mut by_place: Vec<(usize, usize)> = matched.iter().map(|(old, new)| (*new, *old)).collect();
     by_place.sort_unstable();
     let is_ordered = |date: fn(&Witnesses) -> Option<i64>| {
         let dates: Vec<i64> = by_place
             .iter()
-            .filter_map(|(_, old)| date(&held[*old].witnesses))
+            .filter_map(|(_, old)| date(&held[*old]))
             .collect();
         let backwards: Vec<i64> = dates.iter().rev().copied().collect();
         longest_rise(&dates).max(longest_rise(&backwards)) * 10 >= matched.len() * 9
@@ -182,9 +191,9 @@ fn longest_rise(numbers: &[i64]) -> usize {
     ends.len()
 }
 
-/// Live items that a document may show under another name: those of the window that it lacks, and
-/// those that the store found by a witness.
-fn held_items<'a>(known: &'a Known, claimed: &HashSet<ItemId>) -> Vec<&'a Arc<Item>> {
+/// Items that a document may show under another name, with their witnesses: those of the window that
+/// it lacks, and those that the store found by a witness. They live, or were forgotten.
+fn held_items<'a>(known: &'a Known, claimed: &HashSet<ItemId>) -> Vec<(&'a Arc<Item>, Witnesses)> {
     let of_window = known
         .window
         .entries
@@ -193,15 +202,9 @@ fn held_items<'a>(known: &'a Known, claimed: &HashSet<ItemId>) -> Vec<&'a Arc<It
     let mut met = HashSet::new();
     of_window
         .chain(&known.lookalikes)
-        .filter(|item| !item.is_gone() && !claimed.contains(&item.id) && met.insert(item.id))
+        .filter(|item| !claimed.contains(&item.id) && met.insert(item.id))
+        .filter_map(|item| Some((item, Witnesses::of_item(item)?)))
         .collect()
-}
-
-/// An entry, held or given, by what names it.
-struct Named {
-    witnesses: Witnesses,
-    /// The URL that its id is; `None` when many posts may have the id.
-    own_id: Option<Address>,
 }
 
 /// An item and an entry that are compared, by their places.
@@ -212,40 +215,44 @@ struct Pair {
     likeness: Likeness,
 }
 
-impl Named {
-    fn by_own_id(entry: &Entry) -> Self {
-        Self {
-            witnesses: Witnesses::of(entry),
-            own_id: own_id(entry),
-        }
-    }
+/// The pairs that were compared, and those that are one post each.
+struct Matched {
+    pairs: Vec<Pair>,
+    scheme_change: SchemeChange,
+    one_to_one: Vec<(usize, usize)>,
+}
 
-    fn of(unknown: &UnknownEntry<'_>) -> Self {
-        let entry = &unknown.reading.entry;
-        let is_own = unknown.is_key_unknown && !unknown.reading.key.is_weak();
+impl Matched {
+    fn of(pairs: Vec<Pair>, scheme_change: SchemeChange) -> Self {
         Self {
-            own_id: own_id(entry).filter(|_| is_own),
-            witnesses: Witnesses::of(entry),
+            one_to_one: one_to_one(&pairs, scheme_change),
+            pairs,
+            scheme_change,
         }
     }
 }
 
-/// The URL by which an entry is named, as its key is chosen. Of other ids nearly the same is
-/// another: the year of a `tag:` may be all that tells two posts apart.
-fn own_id(entry: &Entry) -> Option<Address> {
-    let id = entry.id.as_deref().or(entry.permalink())?;
-    Address::of(id).filter(|_| id.starts_with("http"))
+impl UnknownEntry<'_> {
+    /// Its witnesses. Many posts may have the id that is held already, or none of its own.
+    fn witnesses(&self) -> Witnesses {
+        let witnesses = Witnesses::of(&self.reading.entry);
+        let is_own = self.is_key_unknown && !self.reading.key.is_weak();
+        Witnesses {
+            own_id: witnesses.own_id.filter(|_| is_own),
+            ..witnesses
+        }
+    }
 }
 
 /// The pairs that share a witness, each once.
-fn pairs_to_compare(held: &[Named], given: &[Named]) -> BTreeSet<(usize, usize)> {
+fn pairs_to_compare(held: &[Witnesses], given: &[Witnesses]) -> BTreeSet<(usize, usize)> {
     let mut pairs = BTreeSet::new();
-    let by_key = places(held.iter().map(|held| held.witnesses.keys()));
+    let by_mark = places(held.iter().map(Witnesses::marks));
     for (new, given) in given.iter().enumerate() {
-        for key in given.witnesses.keys() {
+        for mark in given.marks() {
             pairs.extend(
-                by_key
-                    .get(&key)
+                by_mark
+                    .get(&mark)
                     .into_iter()
                     .flatten()
                     .map(|old| (*old, new)),
@@ -253,8 +260,8 @@ fn pairs_to_compare(held: &[Named], given: &[Named]) -> BTreeSet<(usize, usize)>
         }
     }
     // Dates may have moved, so that the title at its date is not found.
-    let by_title = places(held.iter().map(|held| held.witnesses.title.iter()));
-    for (title, news) in places(given.iter().map(|given| given.witnesses.title.iter())) {
+    let by_title = places(held.iter().map(|held| held.title.iter()));
+    for (title, news) in places(given.iter().map(|given| given.title.iter())) {
         let olds = by_title.get(title).map_or(&[][..], Vec::as_slice);
         if olds.len() <= RECURRING_MAX && news.len() <= RECURRING_MAX {
             pairs.extend(
@@ -281,7 +288,7 @@ fn places<M: Eq + Hash>(
 
 /// Seconds by which all dates have moved; 0 when they have not, or not all alike. Measured on the
 /// pairs that are one post whatever their dates are.
-fn common_shift(held: &[Named], given: &[Named], pairs: &[Pair]) -> i64 {
+fn common_shift(held: &[Witnesses], given: &[Witnesses], pairs: &[Pair]) -> i64 {
     let dateless = |pair: &Pair| {
         let likeness = Likeness {
             date: Word::Silent,
@@ -293,7 +300,7 @@ fn common_shift(held: &[Named], given: &[Named], pairs: &[Pair]) -> i64 {
     let shifts = one_to_one(&pairs, SchemeChange::Shown)
         .into_iter()
         .filter_map(|(old, new)| {
-            let (held, given) = (&held[old].witnesses, &given[new].witnesses);
+            let (held, given) = (&held[old], &given[new]);
             let pair = held
                 .published
                 .zip(given.published)

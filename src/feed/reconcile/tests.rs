@@ -3,7 +3,7 @@
 use super::*;
 use crate::feed::{
     absence::ProofPolicy,
-    item::{Content, Reason},
+    item::{Content, PublisherId, Reason, Witnesses},
     schedule::Repeat,
 };
 use everfeed_adapters::{
@@ -97,6 +97,27 @@ impl Held {
         };
         let decisions = reconcile(NS, &known, &seen, &ProofPolicy::default(), self.now());
         self.take(decisions)
+    }
+
+    /// Forgets an item with this title, as the store does.
+    fn forget(&mut self, title: &str) {
+        let is_it = |item: &&Arc<Item>| {
+            let entry = item.entry().and_then(|entry| entry.title.as_ref());
+            entry.is_some_and(|found| found.value == title)
+        };
+        let item = self.items.values().find(is_it).unwrap().clone();
+        let content = Content::Gone {
+            reason: Reason::Forgotten,
+            first_missing: None,
+            last_seen: None,
+        };
+        let forgotten = Item {
+            content,
+            publisher_id: PublisherId::of_forgotten(Witnesses::of_item(&item)),
+            ..(*item).clone()
+        };
+        self.items.insert(item.id, Arc::new(forgotten));
+        self.last = self.last.clone().without(item.id);
     }
 
     /// The publisher answers 304.
@@ -400,23 +421,7 @@ fn a_tombstone_comes_back_to_life_under_the_same_id_when_the_entry_returns_uncha
 fn an_item_that_was_forgotten_never_comes_back() {
     let mut held = Held::default();
     held.show(&[post(2), post(1)], &[]);
-    let forgotten = held
-        .keys
-        .values()
-        .copied()
-        .find(|id| held.items[id].iri.ends_with(":1"))
-        .unwrap();
-    let content = Content::Gone {
-        reason: Reason::Forgotten,
-        first_missing: None,
-        last_seen: None,
-    };
-    let item = Item {
-        content,
-        ..(*held.items[&forgotten]).clone()
-    };
-    held.items.insert(forgotten, Arc::new(item));
-    held.last = held.last.clone().without(forgotten);
+    held.forget("p1");
     for document in [
         vec![post(2), post(1)],
         vec![post(2)],
@@ -428,6 +433,66 @@ fn an_item_that_was_forgotten_never_comes_back() {
         held.show(&[post(3), post(2), post(1)], &[deleted("tag:x,2005:1", 12)]),
         ["+p3"]
     );
+}
+
+/// Forgets the item of `forgotten` and shows `document`; returns what that added.
+fn added_after_forgetting(
+    first: &[ParsedEntry],
+    forgotten: &str,
+    document: &[ParsedEntry],
+) -> Vec<String> {
+    let mut held = Held::default();
+    held.show(first, &[]);
+    held.forget(forgotten);
+    let mut changes = held.show(document, &[]);
+    assert_eq!(held.show(document, &[]), [""; 0], "again");
+    changes.retain(|change| !change.starts_with('~'));
+    changes
+}
+
+#[test]
+fn what_was_forgotten_is_recognised_under_another_name() {
+    const FIRST: [u32; 7] = [7, 6, 5, 4, 3, 2, 1];
+    let posts = |host: &str, link: &str| -> Vec<ParsedEntry> {
+        let post = |n: &u32| {
+            let (id, link) = (format!("{host}{n}"), format!("{link}{n}"));
+            entry(&id, &link, &format!("p{n}"), *n)
+        };
+        FIRST.iter().map(post).collect()
+    };
+    let first = posts("tag:x,2005:", "http://x.example/");
+    let nothing = [""; 0];
+    let check = |document: &[ParsedEntry], expect: &[&str]| {
+        assert_eq!(added_after_forgetting(&first, "p3", document), expect);
+    };
+    check(&posts("tag:new:", "http://x.example/"), &nothing);
+    check(&posts("http://y/?p=", "http://y.example/new/"), &nothing);
+    let only = |reading: ParsedEntry| -> Vec<ParsedEntry> {
+        let others = first.iter().enumerate().filter(|(at, _)| *at != 4);
+        let mut document: Vec<_> = others.map(|(_, other)| other.clone()).collect();
+        document.insert(0, reading);
+        document
+    };
+    check(&only(entry("new", "http://x.example/q", "p3", 3)), &nothing);
+    check(&only(entry("new", "http://x.example/3", "P", 3)), &nothing);
+    // Only the title, the day, or the link is the same: another post.
+    check(&only(entry("new", "http://x.example/q", "p3", 9)), &["+p3"]);
+    check(&only(entry("new", "http://x.example/q", "q", 3)), &["+q"]);
+    check(&only(entry("new", "http://x.example/3", "q", 9)), &["+q"]);
+}
+
+#[test]
+fn of_two_forgotten_items_that_an_entry_could_be_neither_comes_back() {
+    let twice = [
+        entry("a", "http://x.example/a", "p", 3),
+        entry("b", "http://x.example/b", "p", 3),
+    ];
+    let mut held = Held::default();
+    held.show(&twice, &[]);
+    held.forget("p");
+    held.forget("p");
+    let third = entry("c", "http://x.example/c", "p", 3);
+    assert_eq!(held.show(&[third], &[]), [""; 0]);
 }
 
 #[test]

@@ -2,25 +2,15 @@
 //! title, dates, text), in a normal form, and as keys by which a store finds the items that share
 //! one; not the judgement of two entries.
 
-use crate::feed::item::KeyHash;
+use crate::feed::item::{Item, KeyHash, Witnesses};
 use everfeed_adapters::{Date, Digest, Entry, Key, Text, TextKind};
 
-/// The parts of an entry that tell which post it is.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Witnesses {
-    /// Id and permalink, each without what changes when a blog moves.
-    pub(super) addresses: Vec<Address>,
-    /// Letters and digits of the title.
-    pub(super) title: Option<String>,
-    /// First publication, in seconds since 1970.
-    pub(super) published: Option<i64>,
-    /// Last change, in seconds since 1970.
-    pub(super) updated: Option<i64>,
-    /// Digests of the letters and digits of content and summary, where there are enough of them.
-    pub(super) texts: Vec<Digest>,
-    /// Digest of a text that is too short to show that two posts are one, or has no letters, as
-    /// that of a photo.
-    pub(super) short_text: Option<Digest>,
+/// A witness for which two entries are compared at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Mark {
+    Address(KeyHash),
+    DatedTitle(i64, KeyHash),
+    Text(Digest),
 }
 
 /// An id or a link without scheme, session and the last slash.
@@ -41,26 +31,31 @@ const TEXT_LETTERS_MIN: usize = 12;
 
 impl Witnesses {
     /// Those of an entry.
-    pub(super) fn of(entry: &Entry) -> Self {
-        let mut addresses: Vec<Address> = Vec::new();
-        for reference in [entry.id.as_deref(), entry.permalink()]
-            .into_iter()
-            .flatten()
-        {
-            addresses.extend(Address::of(reference).filter(|address| !addresses.contains(address)));
-        }
+    pub fn of(entry: &Entry) -> Self {
         let mut texts: Vec<Digest> = Vec::new();
         let content = entry.content.as_ref().map(|body| &body.text);
         for text in [content, entry.summary.as_ref()].into_iter().flatten() {
             texts.extend(digest_of(text).filter(|digest| !texts.contains(digest)));
         }
+        let mut paths: Vec<KeyHash> = addresses(entry).iter().map(Address::key).collect();
+        paths.dedup();
+        let title = entry.title.as_ref().and_then(title_of);
         Self {
-            addresses,
-            title: entry.title.as_ref().and_then(title_of),
+            own_id: own_id(entry),
+            addresses: paths,
+            title: title.map(|title| KeyHash::of("title alone", &title)),
             published: entry.published.as_ref().and_then(secs),
             updated: entry.updated.as_ref().and_then(secs),
             short_text: short_text(entry).filter(|_| texts.is_empty()),
             texts,
+        }
+    }
+
+    /// Those of an item that lives, or was forgotten: any other tombstone is found by its key only.
+    pub fn of_item(item: &Item) -> Option<Self> {
+        match item.entry() {
+            Some(entry) => Some(Self::of(entry)),
+            None => item.publisher_id.as_ref()?.witnesses.as_deref().cloned(),
         }
     }
 
@@ -77,25 +72,14 @@ impl Witnesses {
         )
     }
 
-    /// Keys of the title at each date.
-    pub(super) fn dated_titles(&self) -> impl Iterator<Item = KeyHash> {
+    /// The addresses, the title at each date, and the texts.
+    pub(super) fn marks(&self) -> impl Iterator<Item = Mark> {
         let titles = self.title.iter();
-        titles.flat_map(|title| {
-            self.dates()
-                .map(move |at| KeyHash::of("title", &format!("{at} {title}")))
-        })
-    }
-
-    /// Keys under which a store keeps the item, so that an entry of the same post finds it: each
-    /// address without its host, the title at each date, each text.
-    pub(super) fn keys(&self) -> Vec<KeyHash> {
-        let key = |kind: &str, value: &str| KeyHash::of(kind, value);
-        let mut keys: Vec<KeyHash> = self.addresses.iter().map(Address::key).collect();
-        keys.extend(self.dated_titles());
-        keys.extend(self.texts.iter().map(|text| key("text", &text.to_string())));
-        keys.sort_unstable();
-        keys.dedup();
-        keys
+        let dated = titles.flat_map(|title| self.dates().map(|at| Mark::DatedTitle(at, *title)));
+        let addresses = self.addresses.iter().copied().map(Mark::Address);
+        addresses
+            .chain(dated)
+            .chain(self.texts.iter().copied().map(Mark::Text))
     }
 }
 
@@ -157,9 +141,49 @@ pub fn address_witness(reference: &str) -> Option<KeyHash> {
     Address::of(reference).map(|address| address.key())
 }
 
-/// Keys under which a store keeps an item with this entry.
+/// Keys under which a store keeps an item with this entry, so that an entry of the same post finds
+/// it: each address without its host, the title at each date, each text.
 pub(super) fn keys(entry: &Entry) -> Vec<KeyHash> {
-    Witnesses::of(entry).keys()
+    let witnesses = Witnesses::of(entry);
+    let texts = witnesses.texts.iter();
+    let texts = texts.map(|text| KeyHash::of("text", &text.to_string()));
+    let mut keys: Vec<KeyHash> = witnesses.addresses.iter().copied().chain(texts).collect();
+    keys.extend(dated_titles(entry));
+    keys.sort_unstable();
+    keys.dedup();
+    keys
+}
+
+/// Id and permalink of an entry, each once.
+pub(super) fn addresses(entry: &Entry) -> Vec<Address> {
+    let mut addresses: Vec<Address> = Vec::new();
+    for reference in [entry.id.as_deref(), entry.permalink()]
+        .into_iter()
+        .flatten()
+    {
+        addresses.extend(Address::of(reference).filter(|address| !addresses.contains(address)));
+    }
+    addresses
+}
+
+/// Keys of the title at each date.
+pub(super) fn dated_titles(entry: &Entry) -> Vec<KeyHash> {
+    let Some(title) = entry.title.as_ref().and_then(title_of) else {
+        return Vec::new();
+    };
+    let dates = [&entry.published, &entry.updated];
+    let mut dates: Vec<i64> = dates.into_iter().flatten().filter_map(secs).collect();
+    dates.dedup();
+    let key = |at: &i64| KeyHash::of("title", &format!("{at} {title}"));
+    dates.iter().map(key).collect()
+}
+
+/// The URL by which an entry is named, as its key is chosen. Of other ids nearly the same is
+/// another: the year of a `tag:` may be all that tells two posts apart.
+fn own_id(entry: &Entry) -> Option<KeyHash> {
+    let id = entry.id.as_deref().or(entry.permalink())?;
+    let Address { host, path } = Address::of(id).filter(|_| id.starts_with("http"))?;
+    Some(KeyHash::of(&host.unwrap_or_default(), &path))
 }
 
 /// Whole seconds of a date: software that is changed often drops the fraction.

@@ -2,7 +2,7 @@
 
 use super::{
     FaultKind, FaultNote, GONE_SECS, PermanentMove, Policy, PollState, QUOTA_SECS, Repeat,
-    ValidatorPair, Whose, calendar, interval, retry_after_secs,
+    UrlConsent, ValidatorPair, Whose, calendar, interval, retry_after_secs,
 };
 use crate::feed::stamp::Stamp;
 use everfeed_adapters::{Digest, Rhythm, platforms::Detected};
@@ -218,6 +218,10 @@ impl PollState {
             kind: failure.kind.clone(),
             since,
         });
+        // What was accepted did not come, and what comes next is not known.
+        if let Some(change) = &mut self.url_change {
+            change.consent = UrlConsent::NotGiven;
+        }
         if failure.status() == Some(410) {
             self.health.gone_at.get_or_insert(now);
         }

@@ -561,7 +561,8 @@ impl<'a> Worker<'a> {
                 .under(current.bare_url().as_str(), &current.policy, now)
         };
         let before = self.poller.status(feed);
-        if before.as_ref().is_some_and(PollState::has_consent) && !state.has_consent() {
+        let accepted = before.as_ref().filter(|before| before.has_consent());
+        if accepted.is_some_and(|before| before.asked_about() == state.asked_about()) {
             // The operator has accepted the URL while it was polled.
             if let Some(accepted) = state.clone().consented() {
                 state = accepted;

@@ -218,6 +218,12 @@ impl Decided {
             .is_some_and(|said| said.walked.is_some())
     }
 
+    /// True when the document may show what was forgotten under a name that only the commit tells:
+    /// before that it cannot be cut.
+    pub(super) fn may_rename_forgotten(&self) -> bool {
+        self.record.completeness.has_forgotten && !self.decisions.aliases.is_empty()
+    }
+
     /// True when an unconditional request would prove or clear up something.
     pub(super) fn wants_audit(&self) -> bool {
         self.can_prove && (self.hides_deletions || self.decisions.window.absence.wants_audit())

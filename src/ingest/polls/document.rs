@@ -34,6 +34,8 @@ struct Settled {
     counts: ChangeCounts,
     events: Vec<WindowEvent>,
     ends_walk: bool,
+    /// True when the document is kept for its readers after the commit only.
+    may_rename_forgotten: bool,
 }
 
 impl Settled {
@@ -44,6 +46,7 @@ impl Settled {
             decided.ends_walk(),
             decided.counts(),
         );
+        let may_rename_forgotten = decided.may_rename_forgotten();
         Decision::Commit(
             decided.commit(&polled.state),
             Self {
@@ -51,6 +54,7 @@ impl Settled {
                 counts,
                 events,
                 ends_walk,
+                may_rename_forgotten,
             },
         )
     }
@@ -117,7 +121,9 @@ impl Poll<'_> {
                     }
                 }
                 // Before the commit, so that whoever is woken by it finds both.
-                self.keep_legacy(legacy.as_ref()).await;
+                if !decided.may_rename_forgotten() {
+                    self.keep_legacy(legacy.as_ref()).await;
+                }
                 let document = PolledDocument {
                     body: sliced.body,
                     rhythm: &sliced.window.metadata.rhythm,
@@ -132,7 +138,11 @@ impl Poll<'_> {
                 Ok(Settled::of(decided, polled))
             },
         );
-        let polled = self.settled(settled.await?.expect("every document is committed"));
+        let (receipt, settled) = settled.await?.expect("every document is committed");
+        if settled.may_rename_forgotten {
+            self.keep_legacy(legacy.as_ref()).await;
+        }
+        let polled = self.settled((receipt, settled));
         Ok(Polled {
             walk: begun.map(|walk| *walk),
             ..polled

@@ -20,14 +20,16 @@ impl Poll<'_> {
         let Some(change) = &self.state.url_change else {
             return Ok(());
         };
-        if self.state.has_consent() {
+        let title = title_of(sliced);
+        // What the operator saw is accepted, not what came in its place since.
+        if self.state.has_consent() && self.state.asked_about() == Some(&title) {
             return Ok(());
         }
         let record = self.context.store.feed(self.feed.no).await?;
         if record.items.total == 0 || self.is_akin(&record, sliced).await? {
             return Ok(());
         }
-        Err(Failure::of(self.unrecognised(change, sliced)))
+        Err(Failure::of(self.unrecognised(change, title)))
     }
 
     /// True when a document shares a key, a link, or a title and a date with an item that is held.
@@ -55,18 +57,18 @@ impl Poll<'_> {
         Ok(signs.are_shared_by(&found.items))
     }
 
-    fn unrecognised(&self, change: &UrlChange, sliced: &Sliced) -> FaultKind {
-        let title = sliced
-            .window
-            .metadata
-            .title
-            .as_ref()
-            .map(|title| title.value.clone());
+    fn unrecognised(&self, change: &UrlChange, title: String) -> FaultKind {
         FaultKind::Unrecognised {
             feed: self.feed.name.clone(),
             from: masked_with_query(&change.from),
             to: masked_with_query(self.feed.bare_url().as_str()),
-            title: title.unwrap_or_default(),
+            title,
         }
     }
+}
+
+/// The title of a document; empty where it has none.
+fn title_of(sliced: &Sliced) -> String {
+    let title = sliced.window.metadata.title.as_ref();
+    title.map(|title| title.value.clone()).unwrap_or_default()
 }

@@ -237,9 +237,13 @@ async fn an_item_that_is_forgotten_leaves_a_tombstone_and_nothing_else(rig: Rig)
             "consumers are told: {item:?}"
         );
         assert!(
-            item.iri.starts_with("urn:uuid:") && item.publisher_id.is_none(),
+            item.iri.starts_with("urn:uuid:") && item.is_permalink().is_none(),
             "{item:?}"
         );
+        assert_eq!(item.given_id(), item.iri);
+        let traces = item.publisher_id.as_ref();
+        let traces = traces.and_then(|left| left.witnesses.as_ref());
+        assert_eq!(traces.is_some(), n == 1, "of the one that lived");
         assert_eq!(item.digests, ItemDigests::default());
         assert_eq!(rig.evidence(feed, id(n)).await.unwrap(), []);
     }

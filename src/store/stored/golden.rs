@@ -26,7 +26,7 @@ use crate::{
         },
         group::{GroupMember, GroupPost, GroupRecord, Holder, MemberStage},
         history::{EndProof, History, PartialReason},
-        item::{Content, Item, ItemDigests, ItemId, KeyHash, PublisherId, Reason},
+        item::{Content, Item, ItemDigests, ItemId, KeyHash, PublisherId, Reason, Witnesses},
         last_walk::LastWalk,
         legacy_document::{LegacyDocument, LegacySyntax},
         observation_record::{ObservationCounts, ObservationRecord},
@@ -319,11 +319,24 @@ fn item_with_guid() -> Item {
     let publisher_id = Some(PublisherId {
         text: some("post-1"),
         is_permalink,
-        source: None,
+        ..PublisherId::default()
     });
     Item {
         publisher_id,
         ..item(Content::Live(Arc::new(entry)))
+    }
+}
+
+fn forgotten_item() -> Item {
+    let publisher_id = PublisherId::of_forgotten(Some(Witnesses::of(&entry())));
+    assert!(publisher_id.is_some());
+    Item {
+        publisher_id,
+        ..item(Content::Gone {
+            reason: Reason::Forgotten,
+            first_missing: None,
+            last_seen: None,
+        })
     }
 }
 
@@ -736,6 +749,7 @@ fn samples() -> Vec<Sample> {
         item_sample("live", item(Content::Live(Arc::new(entry())))),
         item_sample("tombstone", item(gone)),
         item_sample("publisher-id", item_with_guid()),
+        item_sample("forgotten", forgotten_item()),
         sample("full", record),
         sample(
             "new",

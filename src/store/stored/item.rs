@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     feed::{
-        item::{Content, Item, ItemDigests, ItemId, KeyHash, PublisherId, Reason},
+        item::{Content, Item, ItemDigests, ItemId, KeyHash, PublisherId, Reason, Witnesses},
         stamp::Stamp,
     },
     store::{Outlined, StoreError},
@@ -23,7 +23,8 @@ stored_newtypes! { ItemId KeyHash }
 
 stored_structs! {
     Item { id, iri, modified, created, revived, published_us, content, tombstone_count, digests, publisher_id }
-    PublisherId { text, is_permalink, source }
+    PublisherId { text, is_permalink, source, witnesses }
+    Witnesses { own_id, addresses, title, published, updated, texts, short_text }
     ItemDigests { raw, content, version }
 }
 

@@ -236,6 +236,36 @@ async fn a_url_may_change_again_and_back_and_consent_is_for_one_url() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn consent_is_for_the_document_that_was_asked_about() {
+    let house = House::new(move |n, _| {
+        ready(match n {
+            0 => ok(old()),
+            1 | 4 => status(404, &[]),
+            2 => ok(foreign()),
+            _ => ok(rss("third", "<guid>t</guid><title>Third</title>")),
+        })
+    });
+    let feed = house.feed("blog", URL, 1, 5).await;
+    let first = house.poll(&feed, &PollState::unpolled(URL)).await;
+    let (feed, state) = moved(&feed, &first.state, NEW_URL);
+    let down = house.poll(&feed, &state).await.state;
+    assert_eq!(down.clone().consented(), None, "nothing was asked yet");
+    let asked = house.poll(&feed, &down).await.state;
+    assert_eq!(asked.asked_about(), Some("other"));
+    // Another document comes in its place.
+    let accepted = asked.consented().unwrap();
+    let other = house.poll(&feed, &accepted).await.state;
+    assert!(!other.has_consent() && other.asked_about() == Some("third"));
+    // None comes, and then another.
+    let accepted = other.consented().unwrap();
+    let down = house.poll(&feed, &accepted).await.state;
+    assert!(!down.has_consent() && down.asked_about().is_none());
+    let third = house.poll(&feed, &down).await.state;
+    assert_eq!(third.asked_about(), Some("third"));
+    assert_eq!(house.total(feed.no).await, 1, "nothing was stored unasked");
+}
+
+#[tokio::test(start_paused = true)]
 async fn where_nothing_is_held_any_document_of_a_corrected_address_is_taken() {
     let house = House::new(|n, _| ready(if n == 0 { ok(EMPTY) } else { ok(foreign()) }));
     let feed = house.feed("blog", URL, 1, 5).await;

@@ -215,7 +215,7 @@ fn the_guid_of_rss_comes_out_as_it_came_in() {
         item.publisher_id = Some(PublisherId {
             text: Some(text.into()),
             is_permalink,
-            source: None,
+            ..PublisherId::default()
         });
         let document = rendered(Representation::CLASSIC_RSS, vec![item]);
         part(&document, "<guid", "<guid")[0].to_owned()
