@@ -24,6 +24,8 @@ pub mod record;
 
 pub mod group;
 
+pub mod part;
+
 pub mod order;
 
 pub mod cursor;

@@ -3,19 +3,22 @@
 //! the store's business.
 
 use super::{
-    Commit, StoreError, WantedGroup,
+    Commit, CommitBasis, StoreError, WantedGroup,
     plan::{self, Held, PlannedCommit},
 };
 use crate::feed::{
     group::{GroupPost, GroupRecord, Holder, ListedPlace, MemberStage},
     item::{Item, ItemId, KeyHash},
     record::{FeedNo, FeedRecord},
+    keep_limits::KeepLimits,
     stamp::Stamp,
 };
 use planner::GroupPlanner;
 use std::{collections::BTreeMap, sync::Arc};
 
 mod planner;
+
+pub(super) mod part;
 
 /// The part of a store that a plan for a group reads.
 pub(super) trait GroupHeld {
@@ -61,11 +64,42 @@ pub(super) struct PlannedGroup {
 }
 
 impl PlannedGroup {
+    /// A plan that changes nothing yet of a group with this record. What is kept of a post is kept
+    /// of its member, whose limits hold.
+    fn nothing(record: &FeedRecord, members: GroupRecord) -> Self {
+        let commit = Commit::nothing(record);
+        let basis = CommitBasis {
+            limits: KeepLimits {
+                item_bytes_max: usize::MAX,
+                quota_bytes: None,
+            },
+            ..commit.basis
+        };
+        Self {
+            commit: Commit { basis, ..commit },
+            posts: BTreeMap::new(),
+            holdings: BTreeMap::new(),
+            keys: BTreeMap::new(),
+            members: (members.clone(), members),
+        }
+    }
+
     /// True when the commit has something to do.
     pub(super) fn has_commit(&self, record: &FeedRecord) -> bool {
-        !self.commit.changes.is_empty()
-            || self.commit.ready != record.is_ready()
-            || self.commit.metadata.is_some()
+        let Commit {
+            changes,
+            copies,
+            ready,
+            metadata,
+            archives,
+            observed,
+            ..
+        } = &self.commit;
+        !(changes.is_empty() && copies.is_empty())
+            || *ready != record.is_ready()
+            || metadata.is_some()
+            || archives.is_some()
+            || observed.is_some()
     }
 
     /// True when any row changes.
@@ -107,13 +141,16 @@ impl PlannedRows {
     }
 }
 
-/// Plans the changes of a group that follow from a commit of a member.
+/// Plans the changes of a group, or of a part, that follow from a commit of a member.
 pub(super) fn follow(
     held: &impl GroupHeld,
     group: (FeedRecord, GroupRecord),
-    member: &PlannedCommit,
+    (member, commit): (&PlannedCommit, &Commit),
     now: Stamp,
 ) -> Result<PlannedGroup, StoreError> {
+    if let Some(part) = group.1.part.clone() {
+        return part::follow(held, group, &part, (member, commit), now);
+    }
     let feed = &member.receipt.feed;
     let Some(stage) = group.1.member(feed.no).map(|member| member.stage) else {
         return Ok(GroupPlanner::new(held, group, now).planned());
@@ -174,6 +211,9 @@ pub(super) fn advance(
     items_max: usize,
     now: Stamp,
 ) -> Result<PlannedGroup, StoreError> {
+    if let Some(part) = members.part.clone() {
+        return part::advance(held, (record, members), &part, items_max, now);
+    }
     let mut after = members.clone();
     let mut planner = GroupPlanner::new(held, (record, members), now);
     let joins = after

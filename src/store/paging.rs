@@ -7,7 +7,7 @@ use crate::feed::{
     filter::{self, Filter, index_terms::IndexClause},
     item::Item,
     moment::Moment,
-    order::Order,
+    order::{Axis, Order},
     page::{self, Listing, ListingPlace, ListingRow, ListingRows, Page, PageQuery, Range},
     record::FeedRecord,
     stamp::Stamp,
@@ -317,10 +317,11 @@ where
     {
         let (mut examined, mut bytes) = (0, 0_usize);
         let mut last: Option<(ListingPlace, String)> = None;
-        let cursor = |last: &mut Option<(ListingPlace, String)>| {
+        let mark = self.cursor_mark();
+        let cursor = move |last: &mut Option<(ListingPlace, String)>| {
             last.take()
                 .and_then(|(place, id)| Toc::of(place.t, [id]))
-                .map(|toc| toc.to_string())
+                .map(|toc| toc.marked(mark).to_string())
         };
         std::iter::from_fn(move || {
             loop {
@@ -388,6 +389,15 @@ where
                 .map_or(0, |last| last + 1),
         );
         Ok(ids)
+    }
+
+    fn cursor_mark(&self) -> u32 {
+        // By date of publication several items stand at one place, and O tells them apart.
+        if self.order.axis == Axis::Published {
+            0
+        } else {
+            self.record.cursor_mark()
+        }
     }
 
     fn first_seen(&self) -> Result<Option<Moment>, StoreError> {

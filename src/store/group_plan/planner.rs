@@ -9,12 +9,11 @@ use crate::{
             post_key, shows_otherwise,
         },
         item::{Content, Item, ItemId, KeyHash, Reason, uuid_iri},
-        keep_limits::KeepLimits,
         reconcile::{Change, Delete, Evidence, Put, PutKind},
         record::{FeedNo, FeedRecord},
         stamp::Stamp,
     },
-    store::{Commit, CommitBasis, StoreError, groups::GROUP_BATCH_BYTES},
+    store::{StoreError, groups::GROUP_BATCH_BYTES},
 };
 use everfeed_adapters::{Entry, Key};
 use std::{
@@ -57,25 +56,7 @@ impl<'a, H: GroupHeld> GroupPlanner<'a, H> {
         (record, members): (FeedRecord, GroupRecord),
         now: Stamp,
     ) -> Self {
-        let commit = Commit::nothing(&record);
-        // What is kept of a post is kept of its member, whose limits hold.
-        let limits = KeepLimits {
-            item_bytes_max: usize::MAX,
-            quota_bytes: None,
-        };
-        let planned = PlannedGroup {
-            commit: Commit {
-                basis: CommitBasis {
-                    limits,
-                    ..commit.basis
-                },
-                ..commit
-            },
-            posts: BTreeMap::new(),
-            holdings: BTreeMap::new(),
-            keys: BTreeMap::new(),
-            members: (members.clone(), members),
-        };
+        let planned = PlannedGroup::nothing(&record, members);
         let (sources, fresh, states) = (HashMap::new(), HashMap::new(), BTreeMap::new());
         Self {
             held,

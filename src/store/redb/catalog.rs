@@ -35,22 +35,34 @@ pub(super) fn register(
         }
         return take_namespace(writing, record, namespace);
     }
-    let no = FeedNo(rows::last_feed_number(writing.look())? + 1);
+    let no = next_number(writing)?;
     let record = FeedRecord::new(no, name, namespace);
     let tx = writing.change();
-    tx.edit(META)?
-        .insert(rows::LAST_FEED_KEY, &encode(&no.0)?)?;
     tx.edit(FEED_NAMES)?.insert(name, &feed_key(no))?;
     write_record(tx, &record)?;
     Ok(record)
 }
 
-/// Gives a feed that holds no items another namespace. What was read for the one before goes.
+/// A number for a new feed.
+pub(super) fn next_number(writing: &mut Writing<'_>) -> Result<FeedNo, StoreError> {
+    let no = FeedNo(rows::last_feed_number(writing.look())? + 1);
+    writing
+        .change()
+        .edit(META)?
+        .insert(rows::LAST_FEED_KEY, &encode(&no.0)?)?;
+    Ok(no)
+}
+
+/// Gives a feed that holds no items another namespace, and its parts with it. What was read for the one before goes.
 fn take_namespace(
     writing: &mut Writing<'_>,
     record: FeedRecord,
     namespace: &str,
 ) -> Result<FeedRecord, StoreError> {
+    for (part, _) in groups::parts_of(writing.look(), record.no)? {
+        let part = rows::record(writing.look(), part)?;
+        write_record(writing.change(), &part.with_namespace(namespace, writing.now))?;
+    }
     let record = record.with_namespace(namespace, writing.now);
     let (tx, key) = (writing.change(), feed_key(record.no));
     tx.edit(WINDOWS)?.remove(&key)?;
@@ -93,7 +105,7 @@ pub(super) fn names(
 /// The totals of the file.
 pub(super) fn counts(snapshot: &ReadTransaction) -> Result<StoreCounts, StoreError> {
     Ok(StoreCounts {
-        feeds: snapshot.open_table(FEEDS.definition())?.len()?,
+        feeds: snapshot.open_table(FEED_NAMES.definition())?.len()?,
         items: snapshot.open_table(ITEMS.definition())?.len()?,
         subscriptions: snapshot.open_table(SUBSCRIPTIONS.definition())?.len()?,
     })
@@ -103,14 +115,17 @@ pub(super) fn counts(snapshot: &ReadTransaction) -> Result<StoreCounts, StoreErr
 pub(super) fn forget(writing: &mut Writing<'_>, feed: FeedNo) -> Result<bool, StoreError> {
     // What it holds may be damaged, which is a reason to forget it.
     let name = match rows::record(writing.look(), feed) {
-        Ok(FeedRecord { name, .. }) | Err(StoreError::DamagedFeed { feed: name, .. }) => name,
+        Ok(record) => Some(record.name).filter(|_| record.part_of.is_none()),
+        Err(StoreError::DamagedFeed { feed: name, .. }) => Some(name),
         Err(StoreError::UnknownFeed(_)) => return Ok(false),
         Err(error) => return Err(error),
     };
     subscriptions::end_all(writing, feed)?;
     groups::leave_all(writing, feed)?;
     let tx = writing.change();
-    tx.edit(FEED_NAMES)?.remove(name.as_str())?;
+    if let Some(name) = name {
+        tx.edit(FEED_NAMES)?.remove(name.as_str())?;
+    }
     let key = feed_key(feed);
     tx.edit(FEEDS)?.remove(&key)?;
     tx.edit(WINDOWS)?.remove(&key)?;

@@ -2,7 +2,8 @@
 //! comes to.
 
 use super::{
-    planned::write_planned,
+    catalog,
+    planned::{write_planned, write_record},
     rows,
     tables::{
         FEEDS, GROUP_POSTS, GROUPS, HOLDINGS, HoldingKey, ITEMS, KEYS, MEMBERSHIPS, MembershipKey,
@@ -17,11 +18,12 @@ use crate::{
         group::{GroupPost, GroupRecord, Holder, ListedPlace},
         item::{Item, ItemId, KeyHash},
         moment::Moment,
+        part::{self, PartRecord, WantedPart},
         record::{FeedNo, FeedRecord},
         stamp::Stamp,
     },
     store::{
-        GroupStep, StoreError, WantedGroup,
+        Commit, GroupStep, StoreError, WantedGroup,
         group_plan::{self, GroupHeld, PlannedGroup, PlannedRows},
         plan::PlannedCommit,
         stored::{decode, encode, item::decode_item},
@@ -68,10 +70,10 @@ fn post(
 /// Plans the changes of the groups of a member that follow from its commit.
 pub(super) fn followers(
     writing: &Writing<'_>,
-    member: &PlannedCommit,
+    member: (&PlannedCommit, &Commit),
 ) -> Result<Vec<PlannedRows>, StoreError> {
     let tx = writing.look();
-    let groups = groups_of(tx, member.receipt.feed.no)?.into_iter();
+    let groups = groups_of(tx, member.0.receipt.feed.no)?.into_iter();
     groups
         .map(|no| {
             let held = StoredGroupRows { tx, no };
@@ -91,6 +93,19 @@ fn groups_of(tx: &WriteTransaction, member: FeedNo) -> Result<Vec<FeedNo>, Store
     let rows = rows.range::<&MembershipKey>(&first..=&last)?;
     rows.map(|row| Ok(feed_of(&row?.0.value()[first.len() - 4..])))
         .collect()
+}
+
+/// The parts of a feed.
+pub(super) fn parts_of(
+    tx: &WriteTransaction,
+    feed: FeedNo,
+) -> Result<Vec<(FeedNo, PartRecord)>, StoreError> {
+    let mut parts = Vec::new();
+    for no in groups_of(tx, feed)? {
+        let part = group(tx, no)?.and_then(|group| group.part);
+        parts.extend(part.map(|part| (no, part)));
+    }
+    Ok(parts)
 }
 
 /// Writes what was planned for a group. `None` when nothing of it is shown.
@@ -206,6 +221,43 @@ pub(super) fn set(
     step(writing, group, planned)
 }
 
+/// Gives a feed the parts that are wanted.
+pub(super) fn set_parts(
+    writing: &mut Writing<'_>,
+    feed: FeedNo,
+    wanted: &[WantedPart],
+) -> Result<Vec<FeedRecord>, StoreError> {
+    let of = rows::record(writing.look(), feed)?;
+    let held = parts_of(writing.look(), feed)?;
+    let choices = part::choose(&held, wanted);
+    for (no, _) in held {
+        if choices.iter().all(|choice| choice.number() != Some(no)) {
+            catalog::forget(writing, no)?;
+        }
+    }
+    let mut parts = Vec::new();
+    for (choice, wanted) in choices.into_iter().zip(wanted) {
+        let (no, before) = match choice.number() {
+            Some(no) => {
+                let held = StoredGroupRows {
+                    tx: writing.look(),
+                    no,
+                };
+                (no, Some(held.now()?))
+            }
+            None => (catalog::next_number(writing)?, None),
+        };
+        let now = group_plan::part::set(&of, (choice, wanted), before.clone(), no);
+        if before.as_ref() != Some(&now) {
+            let members = (before.map(|(_, group)| group).unwrap_or_default(), now.1);
+            write_record(writing.change(), &now.0)?;
+            write_members(writing.change(), no, &members)?;
+        }
+        parts.push(now.0);
+    }
+    Ok(parts)
+}
+
 /// Takes items into a group, or out of it.
 pub(super) fn advance(
     writing: &mut Writing<'_>,
@@ -259,8 +311,13 @@ pub(super) fn leave_all(writing: &mut Writing<'_>, feed: FeedNo) -> Result<(), S
     let tx = writing.look();
     let members = group(tx, feed)?.unwrap_or_default().members;
     let mut left = Vec::new();
+    let mut parts = Vec::new();
     for no in groups_of(tx, feed)? {
         let held = StoredGroupRows { tx, no };
+        if held.now()?.1.part.is_some() {
+            parts.push(no);
+            continue;
+        }
         let planned = group_plan::without(&held, held.now()?, feed, writing.now)?;
         left.push(held.rows(planned, writing.now)?);
     }
@@ -268,6 +325,10 @@ pub(super) fn leave_all(writing: &mut Writing<'_>, feed: FeedNo) -> Result<(), S
     for rows in left {
         write(tx, rows)?;
     }
+    for part in parts {
+        catalog::forget(writing, part)?;
+    }
+    let tx = writing.change();
     let mut memberships = tx.edit(MEMBERSHIPS)?;
     for member in members {
         memberships.remove(&membership_key(member.feed, feed))?;

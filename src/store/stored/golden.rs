@@ -813,6 +813,7 @@ fn samples() -> Vec<Sample> {
                         stage: MemberStage::Leaving,
                     },
                 ],
+                part: None,
             },
         ),
         sample("empty", GroupPost::default()),
