@@ -25,16 +25,19 @@ mod sites;
 
 mod spelling;
 
+#[cfg(test)]
+pub(crate) mod testing;
+
 pub use changes::{CatalogChanges, ChangedFeed, diff};
 pub use namespaces::namespaces;
-pub use read_gate::{ReadGate, is_open_to, shown_to};
+pub use read_gate::ReadGate;
 pub use register::{BATCH_FEEDS_MAX, RegistrationProgress, observe, register};
 pub use settings::{
     FeedSettings, GroupSettings, LegacyPlace, NamedFeeds, SHOW_WANTED, ServePlain, ShowRule,
     SiteFeeds, SiteSettings,
 };
 pub use sites::{ProxiedSite, Sites, join_found};
-pub use snapshot::{CatalogSnapshot, RegisteredFeed};
+pub use snapshot::{CatalogSnapshot, RegisteredFeed, is_open_to};
 
 /// The catalog in force. Cheap to clone; all clones are one catalog.
 #[derive(Clone, Debug)]

@@ -1,11 +1,16 @@
 //! The things that answers to pulls are made from.
 
-use super::{first_seen::FirstSeen, long_poll::Waiters, refusal::Refusal};
+use super::{
+    admission::{AdmittedFeed, Caller},
+    first_seen::FirstSeen,
+    long_poll::Waiters,
+    refusal::Refusal,
+};
 use crate::{
     catalog::{ReadGate, Sites},
     clock::Clock,
     edge::client_address::WayTrust,
-    feed::{record::FeedNo, stamp::Stamp},
+    feed::stamp::Stamp,
     readers::Readers,
     store::Store,
 };
@@ -37,22 +42,21 @@ pub struct ServeContext {
 }
 
 impl ServeContext {
-    /// The number of a feed that is served; 410 for one that was.
-    pub(super) fn feed(&self, name: &str) -> Result<FeedNo, Refusal> {
-        let catalog = self.gate.catalog.snapshot();
-        match catalog.feed(name) {
-            Some(feed) => Ok(feed.no),
-            None if catalog.withdrawn(name).is_some() => Err(Refusal::gone()),
+    /// The feed that a caller was admitted to by its name; 410 for one that was served.
+    pub(super) fn feed(&self, caller: &Caller, name: &str) -> Result<AdmittedFeed, Refusal> {
+        match caller.feed {
+            Some(feed) => Ok(feed),
+            None if self.gate.catalog.snapshot().withdrawn(name).is_some() => Err(Refusal::gone()),
             None => Err(self.unknown("there is no such feed")),
         }
     }
 
     /// Refuses a feed whose first document is not in, with the time at which it is asked for.
-    pub(super) async fn check_ready(&self, feed: FeedNo) -> Result<(), Refusal> {
-        if self.readers.head(feed)?.ready {
+    pub(super) async fn check_ready(&self, feed: AdmittedFeed) -> Result<(), Refusal> {
+        if self.readers.head(feed.read)?.ready {
             return Ok(());
         }
-        let polled = self.store.poll(feed).await?.unwrap_or_default();
+        let polled = self.store.poll(feed.named).await?.unwrap_or_default();
         let now = Stamp::from_micros(self.clock.now_us());
         let fails = polled.health.fault.is_some();
         let secs = if fails {
