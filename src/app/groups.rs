@@ -54,17 +54,22 @@ impl GroupKeeper {
 
     /// Brings every group to what a snapshot says.
     async fn keep(&self, snapshot: &CatalogSnapshot) -> Result<(), StoreError> {
+        for part in snapshot.parts() {
+            match self.fill(part).await {
+                Err(StoreError::UnknownFeed(_)) => {}
+                // Limit: a part with a damaged item stays as it is, and is not read before it is
+                // whole.
+                Err(error @ (StoreError::Damaged(_) | StoreError::DamagedItem { .. })) => {
+                    warn!("A part of a feed cannot be filled: {error}");
+                }
+                filled => filled?,
+            }
+        }
         for group in snapshot.feeds().filter(|feed| feed.is_group()) {
             match self.settle(snapshot, group).await {
                 // Forgotten meanwhile: the next snapshot does not have it.
                 Err(StoreError::UnknownFeed(_)) => {}
                 settled => settled?,
-            }
-        }
-        for part in snapshot.parts() {
-            match self.fill(part).await {
-                Err(StoreError::UnknownFeed(_)) => {}
-                filled => filled?,
             }
         }
         Ok(())

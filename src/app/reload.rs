@@ -297,9 +297,7 @@ impl Reloader {
             }
         }
         let unused = parts.gate.catalog.snapshot();
-        let unused = unused
-            .parts()
-            .filter(|no| snapshot.feed_no(*no).is_none());
+        let unused = unused.parts().filter(|no| snapshot.feed_no(*no).is_none());
         let unused: Vec<FeedNo> = unused.collect();
         parts.gate.catalog.publish(snapshot);
         for part in unused {

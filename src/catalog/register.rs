@@ -131,7 +131,12 @@ pub(super) async fn with_parts(
         .feeds()
         .filter(|feed| !feed.settings.show.is_empty() || parted.contains(&feed.no));
     let wanted: Vec<(FeedNo, Vec<WantedPart>)> = concerned
-        .map(|feed| (feed.no, parts_of(&feed.settings.access, &feed.settings.show)))
+        .map(|feed| {
+            (
+                feed.no,
+                parts_of(&feed.settings.access, &feed.settings.show),
+            )
+        })
         .collect();
     let mut set = stream::iter(wanted)
         .map(|(feed, wanted)| async move {
@@ -139,7 +144,7 @@ pub(super) async fn with_parts(
             (feed, filters, store.set_parts(feed, wanted).await)
         })
         .buffered(PARTED_AT_ONCE);
-    let mut parted = snapshot.clone();
+    let mut parted = snapshot;
     while let Some((feed, filters, parts)) = set.next().await {
         match parts {
             Ok(parts) => {

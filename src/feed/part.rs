@@ -61,7 +61,10 @@ pub fn choose(held: &[(FeedNo, PartRecord)], wanted: &[WantedPart]) -> Vec<PartC
         if *choice != PartChoice::New {
             continue;
         }
-        if let Some(at) = free.iter().position(|(_, held)| held.audience == part.audience) {
+        if let Some(at) = free
+            .iter()
+            .position(|(_, held)| held.audience == part.audience)
+        {
             *choice = PartChoice::Edited(free.swap_remove(at).0);
         }
     }
@@ -100,11 +103,19 @@ mod tests {
     fn a_part_goes_by_its_filter_and_is_edited_for_its_readers_alone() {
         use PartChoice::{Edited, Kept, New};
         let two = [held(7, "red", "bob", false), held(8, "blue", "eve", false)];
-        check(&two, &[("blue", "eve"), ("red", "bob")], &[Kept(FeedNo(8)), Kept(FeedNo(7))]);
+        check(
+            &two,
+            &[("blue", "eve"), ("red", "bob")],
+            &[Kept(FeedNo(8)), Kept(FeedNo(7))],
+        );
         check(&two, &[("green", "bob")], &[Edited(FeedNo(7))]);
         check(&two, &[("green", "carol")], &[New]);
         check(&two, &[("red", "bob carol")], &[Kept(FeedNo(7))]);
-        check(&two, &[("blue", "bob"), ("red", "eve")], &[Kept(FeedNo(8)), Kept(FeedNo(7))]);
+        check(
+            &two,
+            &[("blue", "bob"), ("red", "eve")],
+            &[Kept(FeedNo(8)), Kept(FeedNo(7))],
+        );
         // What it held before is for those who saw it.
         let edited = [held(7, "red", "bob", true)];
         check(&edited, &[("red", "bob")], &[Kept(FeedNo(7))]);

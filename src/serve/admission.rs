@@ -186,7 +186,7 @@ impl ServeContext {
         let is_there = self.gate.catalog.snapshot().feed_no(feed.named).is_some();
         match self.read_now(caller, feed) {
             Some(read) if read == feed.read => Ok(()),
-            Some(_) => Err(Refusal::busy()),
+            Some(_) => Err(Refusal::changing()),
             None if is_there => Err(self.unauthenticated(request)),
             None => Ok(()),
         }

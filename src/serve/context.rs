@@ -53,8 +53,11 @@ impl ServeContext {
 
     /// Refuses a feed whose first document is not in, with the time at which it is asked for.
     pub(super) async fn check_ready(&self, feed: AdmittedFeed) -> Result<(), Refusal> {
-        if self.readers.head(feed.read)?.ready {
+        if self.readers.head(feed.read).is_ok_and(|head| head.ready) {
             return Ok(());
+        }
+        if self.readers.head(feed.named)?.ready {
+            return Err(Refusal::changing());
         }
         let polled = self.store.poll(feed.named).await?.unwrap_or_default();
         let now = Stamp::from_micros(self.clock.now_us());

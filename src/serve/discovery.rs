@@ -97,10 +97,7 @@ pub(super) async fn outline_of(
         .map(render::words)
         .unwrap_or_else(|| name.into());
     let (total, site) = (feeds.len(), caller.site(context));
-    let parts = [read]
-        .into_iter()
-        .filter(|_| caller.reads_part())
-        .collect();
+    let parts = [read].into_iter().filter(|_| caller.reads_part()).collect();
     let list = List {
         site,
         feeds: &feeds,

@@ -274,9 +274,7 @@ impl Handler for PlainLegacy {
                 response
             }
             None if is_private => {
-                context
-                    .check_ready(context.feed(&caller, &name)?)
-                    .await?;
+                context.check_ready(context.feed(&caller, &name)?).await?;
                 return Err(Refusal::not_ready(0, false));
             }
             // Nothing good has come yet, or it is to be asked: the origin says what there is, and

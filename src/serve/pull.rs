@@ -4,7 +4,9 @@
 use super::{
     accept,
     admission::{AdmittedFeed, Caller},
-    context::ServeContext, delta, refusal::Refusal,
+    context::ServeContext,
+    delta,
+    refusal::Refusal,
     validators::AnswerValidators,
 };
 use crate::edge::fields::list_value;
@@ -73,10 +75,10 @@ pub(super) async fn smart(
     };
     context.check_ready(feed).await?;
     if query.is_personal() {
-        let body = read_or_hold(context, (request, caller, feed), &query, &reading).await?;
+        let body = read_or_hold(context, (request, caller, feed), &query, &reading).await;
         // Much may have changed while it was held.
         context.check_still(request, caller)?;
-        return answer.personal(&body, query.callback.as_deref()).await;
+        return answer.personal(&*body?, query.callback.as_deref()).await;
     }
     answer.shared(&reading).await
 }
@@ -126,8 +128,7 @@ pub(super) async fn at_old_address(
 ) -> Result<Response, Refusal> {
     let feed = context.feed(caller, name)?;
     let items = context.readers.config().classic_items;
-    let reading =
-        ReadRequest::classic(feed.read, representation, items).at(Some(own_url.into()));
+    let reading = ReadRequest::classic(feed.read, representation, items).at(Some(own_url.into()));
     let view = reading.view().clone();
     context.check_ready(feed).await?;
     let answer = PullAnswer {
@@ -219,10 +220,7 @@ async fn read_or_hold(
         return Ok(context.readers.read(reading).await?);
     };
     let deadline = Instant::now() + timeout;
-    match context
-        .waiters
-        .enter(context.client(request), feed.named)
-    {
+    match context.waiters.enter(context.client(request), feed.named) {
         Ok(_place) => Ok(read_held(context, caller, reading, deadline).await?),
         Err(busy) => {
             // Whoever need not wait takes no place, and catches up however many wait.

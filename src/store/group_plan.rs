@@ -9,8 +9,8 @@ use super::{
 use crate::feed::{
     group::{GroupPost, GroupRecord, Holder, ListedPlace, MemberStage},
     item::{Item, ItemId, KeyHash},
-    record::{FeedNo, FeedRecord},
     keep_limits::KeepLimits,
+    record::{FeedNo, FeedRecord},
     stamp::Stamp,
 };
 use planner::GroupPlanner;

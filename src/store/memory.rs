@@ -153,9 +153,7 @@ impl CatalogStore for Memory {
     }
 
     fn forget(&self, feed: FeedNo) -> StoreFuture<'_, bool> {
-        self.answer(move |state, now| {
-            state.forget(feed, now)
-        })
+        self.answer(move |state, now| state.forget(feed, now))
     }
 
     fn counts(&self) -> StoreFuture<'_, StoreCounts> {

@@ -141,14 +141,38 @@ mod tests {
                 .map(|part| (part.filter.to_string(), part.audience))
                 .collect::<Vec<_>>()
         };
-        let rule = |name: &str, filter: &str| format!("{{ access = [\"{name}\"], filter = \"{filter}\" }}");
-        let three = [rule("a", ""), rule("b", "q=x"), rule("c", "q=y"), rule("d", "q=x")].join(", ");
+        let rule = |name: &str, filter: &str| {
+            format!("{{ access = [\"{name}\"], filter = \"{filter}\" }}")
+        };
+        let three = [
+            rule("a", ""),
+            rule("b", "q=x"),
+            rule("c", "q=y"),
+            rule("d", "q=x"),
+        ]
+        .join(", ");
         let found = parts(&AccessSettings::Public, &three);
-        assert_eq!(found.iter().map(|(filter, _)| &**filter).collect::<Vec<_>>(), ["q=x", "q=y"]);
+        assert_eq!(
+            found
+                .iter()
+                .map(|(filter, _)| &**filter)
+                .collect::<Vec<_>>(),
+            ["q=x", "q=y"]
+        );
         assert_ne!(found[0].1, found[1].1);
-        assert_eq!(parts(&AccessSettings::Public, &three.replace("q=y", "q=z"))[1].1, found[1].1);
-        for other in [three.replace("\"c\"", "\"e\""), three.replace("\"a\"", "\"e\"")] {
-            assert_ne!(parts(&AccessSettings::Public, &other)[1].1, found[1].1, "{other}");
+        assert_eq!(
+            parts(&AccessSettings::Public, &three.replace("q=y", "q=z"))[1].1,
+            found[1].1
+        );
+        for other in [
+            three.replace("\"c\"", "\"e\""),
+            three.replace("\"a\"", "\"e\""),
+        ] {
+            assert_ne!(
+                parts(&AccessSettings::Public, &other)[1].1,
+                found[1].1,
+                "{other}"
+            );
         }
         assert_ne!(parts(&AccessSettings::Users, &three)[1].1, found[1].1);
         assert_eq!(parts(&AccessSettings::Public, &rule("a", "")), []);

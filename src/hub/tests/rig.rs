@@ -3,7 +3,9 @@
 
 use crate::{
     auth::{AccessSettings, Accounts, AuthVerdict, Credentials, testing::authenticator},
-    catalog::{Catalog, CatalogSnapshot, FeedSettings, ReadGate, RegisteredFeed, ShowRule, testing::parted},
+    catalog::{
+        Catalog, CatalogSnapshot, FeedSettings, ReadGate, RegisteredFeed, ShowRule, testing::parted,
+    },
     clock::{Clock, Paused},
     feed::{filter::Filter, order::Order, page::PageQuery, reconcile::Change, record::FeedNo},
     hub::{CallbackParts, Callbacks, Config, Hub, OwnPlaces, Parts, SubscriptionCounts},

@@ -2,9 +2,7 @@
 
 use crate::{
     auth::{AccessSettings, Accounts, Principal, testing::authenticator},
-    catalog::{
-        Catalog, CatalogSnapshot, FeedSettings, ReadGate, RegisteredFeed, testing::parted,
-    },
+    catalog::{Catalog, CatalogSnapshot, FeedSettings, ReadGate, RegisteredFeed, testing::parted},
     edge::{body::ServeBody, client_address::WayTrust},
     readers::{
         Config,

@@ -74,23 +74,39 @@ on_every_store! {
 
 async fn a_part_holds_what_its_filter_shows_and_follows_in_the_same_transaction(rig: Rig) {
     let feed = rig.blog().await;
-    let first = vec![add(1), put(PutKind::Added, 2, "red one"), put(PutKind::Added, 3, "red two")];
+    let first = vec![
+        add(1),
+        put(PutKind::Added, 2, "red one"),
+        put(PutKind::Added, 3, "red two"),
+    ];
     rig.change(feed, first).await.unwrap();
     let part = part(&rig, feed, "red").await;
     assert_eq!(titles(&rig, part).await, ["red one", "red two"]);
     let receipt = rig
-        .change(feed, vec![edit(1, "red now"), delete(2), edit(3, "red still")])
+        .change(
+            feed,
+            vec![edit(1, "red now"), delete(2), edit(3, "red still")],
+        )
         .await
         .unwrap();
     let moved: Vec<FeedNo> = receipt.groups.iter().map(|group| group.no).collect();
     assert_eq!(moved, [part]);
-    assert_eq!(titles(&rig, part).await, ["red now", "red still", "gone"]);
+    assert_eq!(titles(&rig, part).await, ["red now", "gone", "red still"]);
     let record = rig.feed(part).await.unwrap();
     assert_eq!((record.items.total, record.items.live), (3, 2));
-    assert_eq!((record.name.as_str(), record.ids.namespace.as_str()), ("blog", NAMESPACE));
-    let (own, of_feed) = (rig.item(part, id(3)).await.unwrap(), rig.item(feed, id(3)).await.unwrap());
+    assert_eq!(
+        (record.name.as_str(), record.ids.namespace.as_str()),
+        ("blog", NAMESPACE)
+    );
+    let (own, of_feed) = (
+        rig.item(part, id(3)).await.unwrap(),
+        rig.item(feed, id(3)).await.unwrap(),
+    );
     let (own, of_feed) = (own.unwrap(), of_feed.unwrap());
-    assert_eq!((&own.iri, &own.publisher_id), (&of_feed.iri, &of_feed.publisher_id));
+    assert_eq!(
+        (&own.iri, &own.publisher_id),
+        (&of_feed.iri, &of_feed.publisher_id)
+    );
     assert_eq!(own.content, of_feed.content, "without a source");
     let by_guid = PageQuery {
         since: Some(Position::Id(guid(3))),
@@ -101,37 +117,62 @@ async fn a_part_holds_what_its_filter_shows_and_follows_in_the_same_transaction(
 
 async fn what_leaves_a_part_says_nothing_of_itself_and_comes_back_as_it_is(rig: Rig) {
     let feed = rig.blog().await;
-    rig.change(feed, vec![put(PutKind::Added, 1, "red")]).await.unwrap();
+    rig.change(feed, vec![put(PutKind::Added, 1, "red")])
+        .await
+        .unwrap();
     let part = part(&rig, feed, "red").await;
     let first = rig.item(part, id(1)).await.unwrap().unwrap();
     rig.change(feed, vec![edit(1, "secret")]).await.unwrap();
     let left = rig.item(part, id(1)).await.unwrap().unwrap();
-    assert!(matches!(left.content, Content::Gone { reason: Reason::LeftView, .. }));
+    assert!(matches!(
+        left.content,
+        Content::Gone {
+            reason: Reason::LeftView,
+            ..
+        }
+    ));
     assert!(left.iri.starts_with("urn:uuid:") && left.publisher_id.is_none());
     assert!(left.published_us.is_none() && rig.evidence(part, id(1)).await.unwrap().is_empty());
     let receipt = rig.change(feed, vec![delete(1)]).await.unwrap();
     assert!(receipt.groups.is_empty(), "its deletion is not told");
-    rig.change(feed, vec![put(PutKind::Revived, 1, "red again")]).await.unwrap();
+    rig.change(feed, vec![put(PutKind::Revived, 1, "red again")])
+        .await
+        .unwrap();
     let back = rig.item(part, id(1)).await.unwrap().unwrap();
     assert_eq!((&back.iri, back.created), (&first.iri, first.created));
-    assert_eq!((title(&back), back.revived), (Some("red again"), Some(back.modified)));
+    assert_eq!(
+        (title(&back), back.revived),
+        (Some("red again"), Some(back.modified))
+    );
 }
 
 async fn a_change_that_is_hidden_moves_nothing_of_a_part(rig: Rig) {
     let feed = rig.blog().await;
-    rig.change(feed, vec![add(1), put(PutKind::Added, 2, "red")]).await.unwrap();
+    rig.change(feed, vec![add(1), put(PutKind::Added, 2, "red")])
+        .await
+        .unwrap();
     let part = part(&rig, feed, "red").await;
     let before = (rig.feed(part).await.unwrap(), titles(&rig, part).await);
-    for changes in [vec![add(3)], vec![edit(1, "blue")], vec![delete(3)], vec![revive(3)]] {
+    for changes in [
+        vec![add(3)],
+        vec![edit(1, "blue")],
+        vec![delete(3)],
+        vec![revive(3)],
+    ] {
         let receipt = rig.change(feed, changes).await.unwrap();
         assert!(receipt.groups.is_empty());
     }
-    assert_eq!((rig.feed(part).await.unwrap(), titles(&rig, part).await), before);
+    assert_eq!(
+        (rig.feed(part).await.unwrap(), titles(&rig, part).await),
+        before
+    );
 }
 
 async fn a_part_has_no_name_and_goes_with_its_feed(rig: Rig) {
     let feed = rig.blog().await;
-    rig.change(feed, vec![put(PutKind::Added, 2, "red")]).await.unwrap();
+    rig.change(feed, vec![put(PutKind::Added, 2, "red")])
+        .await
+        .unwrap();
     let part = part(&rig, feed, "red").await;
     let group = rig.register("planet", "group:planet").await.unwrap().no;
     assert_eq!(rig.feed_named("blog").await.unwrap().unwrap().no, feed);
@@ -144,7 +185,9 @@ async fn a_part_has_no_name_and_goes_with_its_feed(rig: Rig) {
     };
     rig.set_group(group, planet).await.unwrap();
     while !rig.advance_group(group, 9).await.unwrap().is_settled {}
-    rig.change(feed, vec![put(PutKind::Added, 3, "red too")]).await.unwrap();
+    rig.change(feed, vec![put(PutKind::Added, 3, "red too")])
+        .await
+        .unwrap();
     assert_eq!(titles(&rig, group).await.len(), 2, "a post is in it once");
     let rig = rig.reopen();
     assert_eq!(titles(&rig, part).await.len(), 2);
@@ -159,11 +202,16 @@ async fn a_part_has_no_name_and_goes_with_its_feed(rig: Rig) {
 async fn a_changed_filter_edits_the_part_of_its_readers_and_an_unused_one_is_forgotten(rig: Rig) {
     let feed = rig.blog().await;
     let all = ["red", "blue", "red blue", "green"].iter().zip(1..);
-    let changes = all.map(|(title, n)| put(PutKind::Added, n, title)).collect();
+    let changes = all
+        .map(|(title, n)| put(PutKind::Added, n, title))
+        .collect();
     rig.change(feed, changes).await.unwrap();
     let red = part(&rig, feed, "red").await;
     let seen = rig.list(red, Order::MODIFIED, None).await.last_cursor;
-    let two = vec![wanted(filter("green"), "eve"), wanted(filter("blue"), "bob")];
+    let two = vec![
+        wanted(filter("green"), "eve"),
+        wanted(filter("blue"), "bob"),
+    ];
     let parts = rig.set_parts(feed, two.clone()).await.unwrap();
     assert_eq!(parts[1].no, red, "bob has the same part");
     assert_ne!(parts[0].no, red);
@@ -173,12 +221,28 @@ async fn a_changed_filter_edits_the_part_of_its_readers_and_an_unused_one_is_for
     }
     assert_eq!(titles(&rig, parts[0].no).await, ["green"]);
     let page = rig.list(red, Order::MODIFIED, Some(&seen)).await;
-    let told: Vec<_> = page.items.iter().map(|item| (item.id, item.is_gone())).collect();
-    assert!(!matches!(page.degraded, Some(Degraded::Reset | Degraded::Time)));
-    assert!(told.contains(&(id(1), true)) && told.contains(&(id(2), false)), "{told:?}");
-    assert!(!told.contains(&(id(3), true)) && told.len() == 2, "{told:?}");
+    let told: Vec<_> = page
+        .items
+        .iter()
+        .map(|item| (item.id, item.is_gone()))
+        .collect();
+    assert!(!matches!(
+        page.degraded,
+        Some(Degraded::Reset | Degraded::Time)
+    ));
+    assert!(
+        told.contains(&(id(1), true)) && told.contains(&(id(2), false)),
+        "{told:?}"
+    );
+    assert!(
+        !told.contains(&(id(3), true)) && told.len() == 2,
+        "{told:?}"
+    );
     let again = rig.set_parts(feed, two).await.unwrap();
-    assert!(again.iter().all(FeedRecord::is_ready), "nothing has changed");
+    assert!(
+        again.iter().all(FeedRecord::is_ready),
+        "nothing has changed"
+    );
     // Who did not see the red ones must not learn of them.
     let others = vec![wanted(filter("blue"), "bob carol")];
     let other = rig.set_parts(feed, others).await.unwrap()[0].no;
@@ -192,10 +256,16 @@ async fn a_changed_filter_edits_the_part_of_its_readers_and_an_unused_one_is_for
 
 async fn a_part_is_served_when_its_feed_is(rig: Rig) {
     let feed = rig.blog().await;
-    let parts = rig.set_parts(feed, vec![wanted(filter("red"), "bob")]).await.unwrap();
+    let parts = rig
+        .set_parts(feed, vec![wanted(filter("red"), "bob")])
+        .await
+        .unwrap();
     let part = settle(&rig, parts[0].no, 9).await;
     assert!(!part.is_ready());
-    let receipt = rig.change(feed, vec![put(PutKind::Added, 1, "red")]).await.unwrap();
+    let receipt = rig
+        .change(feed, vec![put(PutKind::Added, 1, "red")])
+        .await
+        .unwrap();
     assert!(receipt.feed.is_ready() && receipt.groups[0].is_ready());
     let record = rig.feed(feed).await.unwrap();
     let metadata = Metadata {
@@ -212,14 +282,23 @@ async fn a_part_is_served_when_its_feed_is(rig: Rig) {
 
 async fn a_cursor_of_another_feed_begins_anew_in_a_part_and_back(rig: Rig) {
     let feed = rig.blog().await;
-    rig.change(feed, (1..=3).map(|n| put(PutKind::Added, n, "red blue")).collect()).await.unwrap();
+    rig.change(
+        feed,
+        (1..=3)
+            .map(|n| put(PutKind::Added, n, "red blue"))
+            .collect(),
+    )
+    .await
+    .unwrap();
     let two = vec![wanted(filter("red"), "bob"), wanted(filter("blue"), "eve")];
     let parts = rig.set_parts(feed, two).await.unwrap();
     for part in &parts {
         settle(&rig, part.no, 9).await;
     }
     // One commit gives one T in all of them.
-    rig.change(feed, vec![put(PutKind::Added, 4, "red blue")]).await.unwrap();
+    rig.change(feed, vec![put(PutKind::Added, 4, "red blue")])
+        .await
+        .unwrap();
     let feeds = [feed, parts[0].no, parts[1].no];
     for order in [Order::MODIFIED, Order::CREATED] {
         for of in feeds {
@@ -227,16 +306,32 @@ async fn a_cursor_of_another_feed_begins_anew_in_a_part_and_back(rig: Rig) {
             for read in feeds {
                 let page = rig.list(read, order, Some(&cursor)).await;
                 let is_own = read == of;
-                let expect = if is_own { (0, None) } else { (4, Some(Degraded::Reset)) };
-                assert_eq!((page.items.len(), page.degraded), expect, "{cursor} {of} {read}");
+                let expect = if is_own {
+                    (0, None)
+                } else {
+                    (4, Some(Degraded::Reset))
+                };
+                assert_eq!(
+                    (page.items.len(), page.degraded),
+                    expect,
+                    "{cursor} {of} {read}"
+                );
             }
         }
     }
     // One of its own whose item has moved on is none of another.
-    let cursor = rig.list(parts[0].no, Order::MODIFIED, None).await.last_cursor;
-    rig.change(feed, vec![edit(4, "red"), edit(1, "red")]).await.unwrap();
+    let cursor = rig
+        .list(parts[0].no, Order::MODIFIED, None)
+        .await
+        .last_cursor;
+    rig.change(feed, vec![edit(4, "red"), edit(1, "red")])
+        .await
+        .unwrap();
     let page = rig.list(parts[0].no, Order::MODIFIED, Some(&cursor)).await;
-    assert_eq!((page.items.len(), page.degraded), (2, Some(Degraded::Moved)));
+    assert_eq!(
+        (page.items.len(), page.degraded),
+        (2, Some(Degraded::Moved))
+    );
 }
 
 fn forget(n: u32) -> Change {
@@ -251,10 +346,19 @@ fn forget(n: u32) -> Change {
 
 async fn what_is_forgotten_goes_from_parts_too(rig: Rig) {
     let feed = rig.blog().await;
-    rig.change(feed, (1..=3).map(|n| put(PutKind::Added, n, "red")).collect()).await.unwrap();
+    rig.change(
+        feed,
+        (1..=3).map(|n| put(PutKind::Added, n, "red")).collect(),
+    )
+    .await
+    .unwrap();
     let part = part(&rig, feed, "red").await;
-    rig.change(feed, vec![edit(2, "blue"), delete(3)]).await.unwrap();
-    rig.change(feed, (1..=3).map(forget).collect()).await.unwrap();
+    rig.change(feed, vec![edit(2, "blue"), delete(3)])
+        .await
+        .unwrap();
+    rig.change(feed, (1..=3).map(forget).collect())
+        .await
+        .unwrap();
     for n in 1..=3 {
         let item = rig.item(part, id(n)).await.unwrap().unwrap();
         assert!(item.content.is_forgotten(), "{n}");
@@ -265,7 +369,9 @@ async fn what_is_forgotten_goes_from_parts_too(rig: Rig) {
 
 async fn a_quota_holds_for_parts_too(rig: Rig) {
     let feed = rig.blog().await;
-    rig.change(feed, vec![put(PutKind::Added, 1, "red")]).await.unwrap();
+    rig.change(feed, vec![put(PutKind::Added, 1, "red")])
+        .await
+        .unwrap();
     let part = part(&rig, feed, "red").await;
     let record = rig.feed(feed).await.unwrap();
     let mut too_much = commit(&record, vec![put(PutKind::Added, 2, "red")]);
@@ -279,10 +385,17 @@ async fn a_quota_holds_for_parts_too(rig: Rig) {
 
 async fn the_namespace_that_a_feed_takes_is_that_of_its_parts(rig: Rig) {
     let feed = rig.register("blog", "wrong").await.unwrap().no;
-    let part = rig.set_parts(feed, vec![wanted(filter("red"), "bob")]).await.unwrap()[0].no;
+    let part = rig
+        .set_parts(feed, vec![wanted(filter("red"), "bob")])
+        .await
+        .unwrap()[0]
+        .no;
     rig.register("blog", NAMESPACE).await.unwrap();
     assert_eq!(rig.feed(part).await.unwrap().ids.namespace, NAMESPACE);
-    assert_eq!(rig.feed(part).await.unwrap().iri(), rig.feed(feed).await.unwrap().iri());
+    assert_eq!(
+        rig.feed(part).await.unwrap().iri(),
+        rig.feed(feed).await.unwrap().iri()
+    );
 }
 
 /// A change of the world of a feed with parts.
@@ -370,7 +483,12 @@ type Facts = (String, Content, Option<i64>, String);
 
 fn facts(item: &Item) -> Facts {
     let id = format!("{:?}", item.publisher_id);
-    (item.iri.clone(), item.content.clone(), item.published_us, id)
+    (
+        item.iri.clone(),
+        item.content.clone(),
+        item.published_us,
+        id,
+    )
 }
 
 /// A feed with parts, and one mirror a filter, whose reader has that part whatever its number is.
@@ -393,7 +511,9 @@ impl PartWorld {
                     Some(item) if item.is_gone() => PutKind::Revived,
                     Some(_) => PutKind::Edited,
                 };
-                rig.change(self.feed, vec![said(kind, *n, WORDS[*words])]).await.unwrap();
+                rig.change(self.feed, vec![said(kind, *n, WORDS[*words])])
+                    .await
+                    .unwrap();
             }
             Step::Delete(n) | Step::Forget(n) => {
                 let held = rig.item(self.feed, id(*n)).await.unwrap();
@@ -484,7 +604,11 @@ fn said(kind: PutKind, n: u32, words: &str) -> Change {
         ..Person::default()
     };
     let entry = Entry {
-        authors: if n.is_multiple_of(3) { vec![author] } else { Vec::new() },
+        authors: if n.is_multiple_of(3) {
+            vec![author]
+        } else {
+            Vec::new()
+        },
         ..Entry::clone(&before.entry)
     };
     Change::Put(Put {

@@ -39,9 +39,7 @@ pub(in crate::store) fn set(
     };
     match held {
         None => (feed.new_part(no), GroupRecord::of_part(feed.no, part)),
-        Some((record, _)) if is_edited => {
-            (record.withheld(), GroupRecord::of_part(feed.no, part))
-        }
+        Some((record, _)) if is_edited => (record.withheld(), GroupRecord::of_part(feed.no, part)),
         Some((record, group)) => {
             let was_edited = group.part.as_ref().is_some_and(|part| part.is_edited);
             let part = Some(PartRecord {

@@ -135,7 +135,10 @@ impl MemoryState {
     ) -> Result<Vec<FeedRecord>, StoreError> {
         let of = self.feed(feed)?.record.clone();
         let is_part_of = |group: &&(FeedNo, GroupRecord)| group.1.member(feed).is_some();
-        let groups = self.groups.iter().map(|(no, group)| (*no, group.members.clone()));
+        let groups = self
+            .groups
+            .iter()
+            .map(|(no, group)| (*no, group.members.clone()));
         let held: Vec<(FeedNo, PartRecord)> = groups
             .filter(|group| is_part_of(&group))
             .filter_map(|(no, group)| Some((no, group.part?)))
@@ -158,7 +161,8 @@ impl MemoryState {
             };
             let (record, group) = group_plan::part::set(&of, (choice, wanted), before, no);
             let held = self.feeds.entry(no);
-            held.or_insert_with(|| MemoryFeed::new(record.clone())).record = record.clone();
+            held.or_insert_with(|| MemoryFeed::new(record.clone()))
+                .record = record.clone();
             self.groups.entry(no).or_default().members = group;
             parts.push(record);
         }

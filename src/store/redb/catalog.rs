@@ -61,7 +61,10 @@ fn take_namespace(
 ) -> Result<FeedRecord, StoreError> {
     for (part, _) in groups::parts_of(writing.look(), record.no)? {
         let part = rows::record(writing.look(), part)?;
-        write_record(writing.change(), &part.with_namespace(namespace, writing.now))?;
+        write_record(
+            writing.change(),
+            &part.with_namespace(namespace, writing.now),
+        )?;
     }
     let record = record.with_namespace(namespace, writing.now);
     let (tx, key) = (writing.change(), feed_key(record.no));
