@@ -77,6 +77,11 @@ impl GroupKeeper {
 
     /// Takes the items into a part that is new, or has another filter.
     async fn fill(&self, part: FeedNo) -> Result<(), StoreError> {
+        let held = self.store.group(part).await?;
+        if held.is_none_or(|group| group.is_settled()) {
+            // Its commits have announced it.
+            return Ok(());
+        }
         loop {
             let step = self.store.advance_group(part, GROUP_BATCH_ITEMS).await?;
             self.announce(&step);

@@ -290,6 +290,8 @@ impl Reloader {
         let added = changes.added.iter().map(|feed| feed.no);
         for no in added.chain(snapshot.parts()) {
             match parts.store.feed(no).await {
+                // A part that goes on is announced by its commits.
+                Ok(record) if record.is_ready() && parts.notify.head(no).is_some() => {}
                 Ok(record) => parts.notify.moved(no, record.head()),
                 // Whoever asks for it is told.
                 Err(error) if error.is_of_one_feed() => {}

@@ -9,7 +9,7 @@ use crate::{
         body::Response,
         client_address::{OverTls, PeerAddress, client_address, is_trusted},
     },
-    feed::record::FeedNo,
+    feed::{record::FeedNo, stamp::Stamp},
     render::{Endpoint, Site},
     secret::Secret,
 };
@@ -176,6 +176,34 @@ impl ServeContext {
             None if principal.is_none() => Err(self.unauthenticated(request)),
             None => Err(no_such_feed()),
         }
+    }
+
+    /// The feed that a caller was admitted to by its name; 410 for one that was served.
+    pub(super) fn feed(&self, caller: &Caller, name: &str) -> Result<AdmittedFeed, Refusal> {
+        match caller.feed {
+            Some(feed) => Ok(feed),
+            None if self.gate.catalog.snapshot().withdrawn(name).is_some() => Err(Refusal::gone()),
+            None => Err(self.unknown("there is no such feed")),
+        }
+    }
+
+    /// Refuses a feed whose first document is not in, with the time at which it is asked for.
+    pub(super) async fn check_ready(&self, feed: AdmittedFeed) -> Result<(), Refusal> {
+        if self.readers.head(feed.read).is_ok_and(|head| head.ready) {
+            return Ok(());
+        }
+        if self.readers.head(feed.named)?.ready {
+            return Err(Refusal::changing());
+        }
+        let polled = self.store.poll(feed.named).await?.unwrap_or_default();
+        let now = Stamp::from_micros(self.clock.now_us());
+        let fails = polled.health.fault.is_some();
+        let secs = if fails {
+            polled.timetable.next_at.secs_since(now)
+        } else {
+            0
+        };
+        Err(Refusal::not_ready(secs, fails))
     }
 
     /// Refuses a caller who may not read a feed any more, or reads another part of it now.

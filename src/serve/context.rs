@@ -1,16 +1,10 @@
 //! The things that answers to pulls are made from.
 
-use super::{
-    admission::{AdmittedFeed, Caller},
-    first_seen::FirstSeen,
-    long_poll::Waiters,
-    refusal::Refusal,
-};
+use super::{first_seen::FirstSeen, long_poll::Waiters, refusal::Refusal};
 use crate::{
     catalog::{ReadGate, Sites},
     clock::Clock,
     edge::client_address::WayTrust,
-    feed::stamp::Stamp,
     readers::Readers,
     store::Store,
 };
@@ -42,34 +36,6 @@ pub struct ServeContext {
 }
 
 impl ServeContext {
-    /// The feed that a caller was admitted to by its name; 410 for one that was served.
-    pub(super) fn feed(&self, caller: &Caller, name: &str) -> Result<AdmittedFeed, Refusal> {
-        match caller.feed {
-            Some(feed) => Ok(feed),
-            None if self.gate.catalog.snapshot().withdrawn(name).is_some() => Err(Refusal::gone()),
-            None => Err(self.unknown("there is no such feed")),
-        }
-    }
-
-    /// Refuses a feed whose first document is not in, with the time at which it is asked for.
-    pub(super) async fn check_ready(&self, feed: AdmittedFeed) -> Result<(), Refusal> {
-        if self.readers.head(feed.read).is_ok_and(|head| head.ready) {
-            return Ok(());
-        }
-        if self.readers.head(feed.named)?.ready {
-            return Err(Refusal::changing());
-        }
-        let polled = self.store.poll(feed.named).await?.unwrap_or_default();
-        let now = Stamp::from_micros(self.clock.now_us());
-        let fails = polled.health.fault.is_some();
-        let secs = if fails {
-            polled.timetable.next_at.secs_since(now)
-        } else {
-            0
-        };
-        Err(Refusal::not_ready(secs, fails))
-    }
-
     /// 404, with the way to what there is.
     pub(super) fn unknown(&self, text: &str) -> Refusal {
         let list = self.readers.site().list();
