@@ -405,16 +405,35 @@ async fn observed(
     catalog::observe(store, feeds).await
 }
 
-/// Forgets a feed that is not configured any more, on a store that nobody serves.
-pub async fn forget(config: &Config, name: &str) -> anyhow::Result<()> {
+/// Forgets a feed that is not configured any more, on a store that nobody serves; the reason for
+/// which its file still holds it, if so.
+pub async fn forget(config: &Config, name: &str) -> anyhow::Result<Option<String>> {
     let path = &config.store.path;
     anyhow::ensure!(path.exists(), "there is no store at {}", path.display());
     let store = open(config, Arc::new(clock::System)).await?;
     let catalog = observed(&*store, config).await?;
     let forgotten = reload::forget(&*store, &catalog, name).await;
-    store.close().await?;
+    let kept = close_without_traces(store, config).await?;
     forgotten?;
-    Ok(())
+    Ok(kept)
+}
+
+/// Closes a store in which something was forgotten. The reason for which its file still holds it.
+async fn close_without_traces(
+    store: Arc<dyn Store>,
+    config: &Config,
+) -> anyhow::Result<Option<String>> {
+    let kept = store.keeps_forgotten();
+    store.close().await?;
+    drop(store);
+    if kept.is_none() {
+        return Ok(None);
+    }
+    // An opening writes a file of any length anew: nothing waits for it.
+    let again = open(config, Arc::new(clock::System)).await?;
+    let kept = again.keeps_forgotten();
+    again.close().await?;
+    Ok(kept)
 }
 
 /// A configuration held against its store, which nobody serves; the feeds that are kept there and
@@ -458,8 +477,13 @@ pub async fn beside_store(
     Ok(looked?)
 }
 
-/// Removes one item of a feed, on a store that nobody serves.
-pub async fn forget_item(config: &Config, feed: &str, item: &str) -> anyhow::Result<()> {
+/// Removes one item of a feed, on a store that nobody serves; the reason for which its file still
+/// holds it, if so.
+pub async fn forget_item(
+    config: &Config,
+    feed: &str,
+    item: &str,
+) -> anyhow::Result<Option<String>> {
     let path = &config.store.path;
     anyhow::ensure!(path.exists(), "there is no store at {}", path.display());
     let store = open(config, Arc::new(clock::System)).await?;
@@ -470,9 +494,9 @@ pub async fn forget_item(config: &Config, feed: &str, item: &str) -> anyhow::Res
         platforms: config.platforms.profiles(),
     };
     let forgotten = forget_item::forget_item(&explainer, feed, item).await;
-    explainer.store.close().await?;
+    let kept = close_without_traces(explainer.store, config).await?;
     forgotten?;
-    Ok(())
+    Ok(kept)
 }
 
 /// Carries out a command on users and tokens, on a store that nobody serves.

@@ -7,6 +7,7 @@ pub mod moment;
 
 pub mod item;
 
+pub mod head_caps;
 pub mod item_cap;
 pub mod part_caps;
 
@@ -47,6 +48,9 @@ pub mod absence;
 pub mod different_feed;
 
 pub mod archive;
+
+pub mod inquiry;
+
 pub mod observation_record;
 
 pub mod schedule;

@@ -21,8 +21,6 @@ pub mod about;
 
 pub mod legacy;
 
-pub mod page_links;
-
 pub mod list;
 
 pub mod openapi;
@@ -31,9 +29,11 @@ pub mod html;
 
 mod web_page;
 
+mod channel;
 mod generator;
 mod identity;
 mod namespaces;
+mod post;
 mod text;
 mod values;
 mod xml;

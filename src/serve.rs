@@ -28,7 +28,6 @@ mod look_ahead;
 pub mod mount;
 mod own_layers;
 pub mod own_mounts;
-mod page_links;
 mod pings;
 mod private_site;
 pub mod pull;

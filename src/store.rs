@@ -1,5 +1,5 @@
-//! The store contract: small traits over feeds, groups, polls, walks, subscriptions, users, the
-//! catalog and leases, and their sum [`Store`]; no store in particular.
+//! The store contract: small traits over feeds, groups, polls, walks, subscriptions, users and the
+//! catalog, and their sum [`Store`]; no store in particular.
 //!
 //! Every call is atomic, and what was answered with `Ok` survives the end of the process. No call
 //! returns everything of a kind that grows: those that list take the last key seen and a limit, and
@@ -17,13 +17,9 @@ pub mod polls;
 
 pub mod subscriptions;
 
-pub mod leases;
-
 pub mod accounts;
 
 pub mod groups;
-
-mod feed_lease;
 
 mod sites;
 
@@ -61,10 +57,8 @@ pub use accounts::AccountStore;
 pub use catalog::{CatalogStore, StoreCounts, check_namespace};
 pub use condition::{BackupReport, Outage, Remedy, StoreCondition, Watched};
 pub use error::StoreError;
-pub use feed_lease::FeedLease;
 pub use feeds::{Archives, Commit, CommitBasis, Feeds, Outlined, Receipt, Snapshot, Witnessed};
 pub use groups::{GROUP_BATCH_ITEMS, GroupStep, Groups, WantedGroup};
-pub use leases::Leases;
 pub use paging::COUNT_ROWS_MAX;
 pub use polls::{HostPause, Polls, Walks};
 pub use sites::{FoundFeeds, SiteStore};
@@ -74,8 +68,8 @@ pub use subscriptions::{Subscription, Subscriptions};
 /// The traits of a store, for callers of a store of a known type.
 pub mod traits {
     pub use super::{
-        AccountStore, CatalogStore, Feeds, Groups, Leases, Polls, SiteStore, Store, Subscriptions,
-        Upkeep, Walks, Watched,
+        AccountStore, CatalogStore, Feeds, Groups, Polls, SiteStore, Store, Subscriptions, Upkeep,
+        Walks, Watched,
     };
 }
 
@@ -98,7 +92,6 @@ pub trait Store:
     + Walks
     + Subscriptions
     + AccountStore
-    + Leases
     + Upkeep
     + Watched
     + 'static
@@ -114,7 +107,6 @@ impl<T> Store for T where
         + Walks
         + Subscriptions
         + AccountStore
-        + Leases
         + Upkeep
         + Watched
         + 'static

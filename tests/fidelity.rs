@@ -262,7 +262,7 @@ fn head(root: &Seen) -> Vec<&Seen> {
         .collect()
 }
 
-/// True for elements that are never repeated; see `render/representation/channel.rs`, and the
+/// True for elements that are never repeated; see `render/channel.rs`, and the
 /// dates, ids and names of software, of which a document of ours has its own.
 fn is_left_out(element: &Seen, form: Representation) -> bool {
     let name = element.name.to_ascii_lowercase();

@@ -307,14 +307,12 @@ fn a_command_that_cannot_be_meant_is_told_from_a_document_that_cannot_be_had() {
             "its scheme is ftp; give an http or https URL",
         ),
         (&["http://"][..], 64, "give an http or https URL"),
-        (&["a", "--corpus", "b"][..], 64, "cannot be used with"),
         (&[][..], 64, "Usage"),
         (
             &["no-such-file.xml"][..],
             1,
             "a URL begins with http:// or https://",
         ),
-        (&["--corpus", "no-such-folder"][..], 1, "no-such-folder"),
         (
             &["x.xml", "--config", "no-such.toml"][..],
             64,
@@ -453,92 +451,6 @@ fn write(folder: &Path, name: &str, text: &str) {
 }
 
 #[test]
-fn a_folder_becomes_a_line_for_each_document_in_order() {
-    let folder = tempfile::tempdir().unwrap();
-    write(folder.path(), "README.md", "not a document");
-    write(folder.path(), "rss/b.xml", RSS);
-    write(
-        folder.path(),
-        "rss/b.xml.expect.json",
-        r#"{"url": "http://b.example/rss/", "http_headers": {"Content-type": "text/xml; charset=windows-1252"}}"#,
-    );
-    write(folder.path(), "a.xml", "<opml/>");
-    write(
-        folder.path(),
-        "rss/c/d.xml",
-        "<feed xmlns='http://www.w3.org/2005/Atom'><title>\u{90}</title></feed>",
-    );
-    let said = probe(&["--corpus", folder.path().to_str().unwrap()], b"");
-    assert_eq!((said.code, said.err.as_str()), (0, ""), "{said:?}");
-    assert!(!said.out.contains('\u{90}'));
-    let lines: Vec<Value> = said
-        .out
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
-    let files: Vec<_> = lines
-        .iter()
-        .map(|line| line["file"].as_str().unwrap())
-        .collect();
-    assert_eq!(files, ["a.xml", "rss/b.xml", "rss/c/d.xml"]);
-    assert_eq!(lines[0]["ok"], false);
-    assert_eq!(
-        lines[0]["error"],
-        "the document is XML, but its root element `opml` is that of no feed"
-    );
-    // The header was a lie, but the base is the answer's.
-    assert_eq!(
-        (&lines[1]["version"], &lines[1]["encoding"]),
-        (&"rss20".into(), &"UTF-8".into())
-    );
-    assert_eq!(lines[1]["entries"][1]["link"], "http://blog.example/second");
-    assert_eq!(
-        (&lines[2]["version"], &lines[2]["feed"]["title"]),
-        (&"atom10".into(), &"\u{90}".into())
-    );
-}
-
-#[cfg(unix)]
-#[test]
-fn what_is_no_regular_file_is_passed_over_and_links_to_folders_too() {
-    let folder = tempfile::tempdir().unwrap();
-    write(folder.path(), "a.xml", RSS);
-    std::os::unix::fs::symlink(folder.path(), folder.path().join("up")).unwrap();
-    std::os::unix::fs::symlink("a.xml", folder.path().join("b.xml")).unwrap();
-    let _socket = std::os::unix::net::UnixListener::bind(folder.path().join("c")).unwrap();
-    // Nobody ever writes into it.
-    assert!(
-        Command::new("mkfifo")
-            .arg(folder.path().join("d"))
-            .status()
-            .unwrap()
-            .success()
-    );
-    let said = probe(&["--corpus", folder.path().to_str().unwrap()], b"");
-    let lines: Vec<Value> = said
-        .out
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
-    let files: Vec<_> = lines
-        .iter()
-        .map(|line| line["file"].as_str().unwrap())
-        .collect();
-    assert_eq!((said.code, files), (0, vec!["a.xml", "b.xml"]));
-    for (name, why) in [
-        ("up", "a link to a folder"),
-        ("c", "no regular file"),
-        ("d", "no regular file"),
-    ] {
-        assert!(
-            said.err
-                .contains(&format!("/{name} is passed over: it is {why}\n")),
-            "{said:?}"
-        );
-    }
-}
-
-#[test]
 fn what_a_document_leaves_open_is_not_made_up_and_what_it_contradicts_is_said() {
     let feed = |head: &str| {
         format!(
@@ -656,52 +568,6 @@ fn a_file_may_have_any_name() {
             .unwrap()
             .contains("odd\u{FFFD}.xml")
     );
-}
-
-#[test]
-fn versions_of_a_document_become_a_line_for_each_step() {
-    let folder = tempfile::tempdir().unwrap();
-    let document = |items: &[(&str, &str)]| {
-        let item = |(guid, title): &(&str, &str)| {
-            format!("<item><guid>{guid}</guid><title>{title}</title></item>")
-        };
-        let items: String = items.iter().map(item).collect();
-        format!("<rss version='2.0'><channel><title>t</title>{items}</channel></rss>")
-    };
-    write(
-        folder.path(),
-        "blog/0000.xml",
-        &document(&[("b", "B"), ("a", "A")]),
-    );
-    write(
-        folder.path(),
-        "blog/0001.xml",
-        "<html><body>502</body></html>",
-    );
-    write(
-        folder.path(),
-        "blog/0002.xml",
-        &document(&[("c", "C"), ("b", "B!")]),
-    );
-    write(folder.path(), "blog/manifest.json", "{}");
-    write(folder.path(), "other/0000.xml", &document(&[("x", "X")]));
-    let said = probe(&["--sequences", folder.path().to_str().unwrap()], b"");
-    let lines: Vec<Value> = said
-        .out
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
-    assert!(
-        said.err
-            .contains("blog/0001.xml is passed over: the document is an HTML page"),
-        "{said:?}"
-    );
-    let expect = serde_json::json!([{
-        "sequence": "blog", "file": "0001.xml", "ok": false, "error": "the document is an HTML page, not a feed",
-    }, {
-        "sequence": "blog", "from": "0000.xml", "to": "0002.xml", "added": ["c"], "gone": ["a"], "edited": ["b"],
-    }]);
-    assert_eq!(Value::from(lines), expect, "{said:?}");
 }
 
 #[test]

@@ -1,5 +1,7 @@
-//! A document without some of its entries: their bytes are cut out, and every other byte stays.
-//! Nothing is made anew.
+//! A document without some of its entries: their bytes are cut out, with what else tells of them,
+//! and every other byte stays. Nothing is made anew.
+
+mod asides;
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -9,7 +11,8 @@ use memchr::memmem;
 
 use crate::text::markup::tokens::attributes;
 use crate::text::{doctype, encoding};
-use crate::{Format, Hints, RawEntry, slice};
+use crate::{Format, Hints, Key, RawEntry, slice};
+use asides::{AsideKind, Unwanted, asides};
 
 /// Times that a document is cut: what is left may show entries that were hidden in others.
 const CUTS_MAX: usize = 4;
@@ -18,14 +21,15 @@ const CUTS_MAX: usize = 4;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Uncuttable;
 
-/// Cuts entries out of a document; `None` when it holds none of them.
+/// Cuts entries out of a document, and comments, processing instructions, tombstones and entities
+/// that tell of them; `None` when it holds nothing of that.
 ///
 /// # Errors
 /// [`Uncuttable`] when it cannot be read, or when one of the entries is still there afterwards.
 pub fn without_entries(
     bytes: &[u8],
     hints: &Hints<'_>,
-    mut is_unwanted: impl FnMut(&RawEntry) -> bool,
+    mut is_unwanted: impl FnMut(&Key) -> bool,
 ) -> Result<Option<Vec<u8>>, Uncuttable> {
     let mut left: Option<Vec<u8>> = None;
     for _ in 0..CUTS_MAX {
@@ -40,45 +44,70 @@ pub fn without_entries(
         let unwanted: Vec<&RawEntry> = sliced
             .entries
             .iter()
-            .filter(|entry| is_unwanted(entry))
+            .filter(|entry| is_unwanted(&entry.key))
             .collect();
-        if unwanted.is_empty() {
-            return Ok(left);
-        }
         if sliced.format == Format::Resource {
-            return Err(Uncuttable);
+            return if unwanted.is_empty() {
+                Ok(left)
+            } else {
+                Err(Uncuttable)
+            };
         }
-        left = Some(cut_out(
+        let unwanted = UnwantedEntries {
+            format: sliced.format,
+            entries: unwanted,
+        };
+        match cut_out(
             document,
             hints,
-            sliced.format,
             sliced.encoding,
             &unwanted,
-        )?);
+            &mut is_unwanted,
+        )? {
+            Some(cut) => left = Some(cut),
+            None => return Ok(left),
+        }
     }
     Err(Uncuttable)
 }
 
-/// Cuts these entries out: of the bytes where they stand there as they were read, else of the text,
-/// which then is encoded again.
+/// Entries that are cut out of a document of this format.
+struct UnwantedEntries<'d> {
+    format: Format,
+    entries: Vec<&'d RawEntry>,
+}
+
+/// Cuts these entries out, and what tells of unwanted ones: of the bytes where they stand there as
+/// they were read, else of the text, which then is encoded again. `None` when there is nothing to
+/// cut.
 fn cut_out(
     bytes: &[u8],
     hints: &Hints<'_>,
-    format: Format,
     name: &str,
-    unwanted: &[&RawEntry],
-) -> Result<Vec<u8>, Uncuttable> {
-    if let Some(spans) = str::from_utf8(bytes)
-        .ok()
-        .and_then(|text| spans(text, format, unwanted))
+    unwanted: &UnwantedEntries<'_>,
+    is_unwanted: &mut impl FnMut(&Key) -> bool,
+) -> Result<Option<Vec<u8>>, Uncuttable> {
+    if let Ok(text) = str::from_utf8(bytes)
+        && let Some(spans) = spans(text, unwanted, is_unwanted, false)
     {
-        return Ok(without(bytes, spans));
+        return Ok((!spans.is_empty()).then(|| without(bytes, spans)));
     }
     let decoded = encoding::decode(bytes, hints.content_type);
-    let (text, _) = doctype::expand(&decoded.text);
-    let spans = spans(&text, format, unwanted).ok_or(Uncuttable)?;
+    let (text, is_limited) = doctype::expand(&decoded.text);
+    // Once they are replaced, nothing needs the entities any more.
+    let is_replaced = matches!(text, Cow::Owned(_)) && !is_limited;
+    let (text, spans) = match spans(&decoded.text, unwanted, is_unwanted, false) {
+        Some(spans) => (&decoded.text, spans),
+        None => (
+            &text,
+            spans(&text, unwanted, is_unwanted, is_replaced).ok_or(Uncuttable)?,
+        ),
+    };
+    if spans.is_empty() {
+        return Ok(None);
+    }
     let text = String::from_utf8(without(text.as_bytes(), spans)).map_err(|_| Uncuttable)?;
-    encoded(&text, name).ok_or(Uncuttable)
+    encoded(&text, name).map(Some).ok_or(Uncuttable)
 }
 
 fn encoded(text: &str, name: &str) -> Option<Vec<u8>> {
@@ -100,10 +129,17 @@ fn encoded(text: &str, name: &str) -> Option<Vec<u8>> {
     })
 }
 
-/// The spans of the entries in a text; `None` where one of them stands there in other words.
-fn spans(text: &str, format: Format, unwanted: &[&RawEntry]) -> Option<Vec<Range<usize>>> {
+/// The spans of the entries in a text, and of what tells of unwanted ones; `None` where one of them
+/// stands there in other words. With `is_replaced` no entity of the document is needed.
+fn spans(
+    text: &str,
+    unwanted: &UnwantedEntries<'_>,
+    is_unwanted: &mut impl FnMut(&Key) -> bool,
+    is_replaced: bool,
+) -> Option<Vec<Range<usize>>> {
+    let format = unwanted.format;
     let mut spans = Vec::new();
-    for entry in unwanted {
+    for entry in &unwanted.entries {
         let markup = entry.markup();
         let before = spans.len();
         let found = memmem::find_iter(text.as_bytes(), markup).map(|at| at..at + markup.len());
@@ -115,10 +151,19 @@ fn spans(text: &str, format: Format, unwanted: &[&RawEntry]) -> Option<Vec<Range
             references(text, markup, &mut spans);
         }
     }
-    spans.sort_by_key(|span| span.start);
     if format == Format::JsonFeed {
+        spans.sort_by_key(|span| span.start);
         with_commas(text.as_bytes(), &mut spans);
+        return Some(spans);
     }
+    let mut looked_for = Unwanted::new(is_unwanted, format, &unwanted.entries);
+    for aside in asides(text) {
+        let is_needless = is_replaced && matches!(aside.kind, AsideKind::Entity(_));
+        if !aside.span.is_empty() && (is_needless || looked_for.tells(&aside.kind)) {
+            spans.push(aside.span);
+        }
+    }
+    spans.sort_by_key(|span| span.start);
     Some(spans)
 }
 
@@ -202,13 +247,12 @@ fn without(bytes: &[u8], spans: Vec<Range<usize>>) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Key;
 
     fn cut(document: &[u8], unwanted: &[&str]) -> Result<Option<Vec<u8>>, Uncuttable> {
         without_entries(
             document,
             &Hints::default(),
-            |entry| matches!(&entry.key, Key::Id(id) if unwanted.contains(&id.as_str())),
+            |key| matches!(key, Key::Id(id) if unwanted.contains(&id.as_str())),
         )
     }
 
@@ -275,6 +319,141 @@ mod tests {
         );
     }
 
+    /// Checks that these parts of a document go together with entry `b`, and nothing else does.
+    fn check_asides(rss: &str, parts: &[&str]) {
+        let entry = &RSS[RSS.find("<item><guid>b").unwrap()..RSS.find("\n<item><guid>c").unwrap()];
+        let mut expect = rss.replace(entry, "");
+        for part in parts {
+            assert!(rss.contains(part), "{part}");
+            expect = expect.replacen(part, "", 1);
+        }
+        assert_eq!(cut_text(rss, &["b"]), expect);
+        // The same where the entry itself is not shown any more.
+        if !parts.is_empty() && !parts.iter().any(|part| part.contains("words of")) {
+            assert_eq!(cut_text(&rss.replace(entry, ""), &["b"]), expect);
+        }
+    }
+
+    #[test]
+    fn comments_that_hold_an_entry_or_its_name_or_its_words_go_with_it() {
+        let with = |aside: &str| RSS.replacen("<item>", &format!("{aside}<item>"), 1);
+        for aside in [
+            "<!-- <item><guid>b</guid><title>secret</title></item> -->",
+            "<!--<item><title>x</title><guid isPermaLink='false'><![CDATA[b]]></guid></item>-->",
+            "<!--b-->",
+            "<!-- <a href='b'>old</a> -->",
+            "<?note 'b'?>",
+            "<at:deleted-entry xmlns:at='http://purl.org/atompub/tombstones/1.0' ref=' b '/>",
+            "<at:deleted-entry ref='b' when='x'><at:comment>why</at:comment></at:deleted-entry>",
+        ] {
+            check_asides(&with(aside), &[aside]);
+        }
+        for aside in [
+            "<!-- a b c -->",
+            "<!-- <item><guid>a</guid></item> -->",
+            "<!-- secretly -->",
+            "<?php echo 1 ?>",
+            "<at:deleted-entry ref='c'/>",
+            "<![CDATA[<!-- b -->]]>",
+        ] {
+            check_asides(&with(aside), &[]);
+        }
+        let words = "<!-- the words of it: Secret plans of the whole town -->";
+        let told = with(words).replace(
+            "<![CDATA[<item>]]>",
+            "<![CDATA[<p>Now <b>plans of the whole town</b>]]>",
+        );
+        assert!(!cut_text(&told, &["b"]).contains("whole town"));
+        let title = with("<!-- see: secret -->");
+        assert!(!cut_text(&title, &["b"]).contains("see: secret"));
+    }
+
+    #[test]
+    fn a_name_in_a_comment_is_found_as_a_word_among_others() {
+        let rss = RSS.replace("<guid>b<", "<guid>http://x/?p=2<");
+        let cut = |aside: &str| {
+            let rss = rss.replace("<!-- kept -->", aside);
+            cut_text(&rss, &["http://x/?p=2"]).contains(aside)
+        };
+        for aside in [
+            "<!-- gone: http://x/?p=2. -->",
+            "<!-- id=http://x/?p=2 (removed) -->",
+            "<!-- &#104;ttp://x/?p=2 -->",
+        ] {
+            assert!(!cut(aside), "{aside}");
+        }
+        assert!(cut("<!-- http://x/?p=22 -->"));
+    }
+
+    #[test]
+    fn of_a_document_type_only_the_values_that_tell_of_an_entry_go() {
+        let doctype = "<!DOCTYPE rss PUBLIC \"b\" 'b' [<!ENTITY x \"b\"><!-- b --><!ENTITY y 'other'>\
+            <!ENTITY amp \"b\"><!ENTITY % z 'other'>]><rss";
+        let rss = RSS.replacen("<rss", doctype, 1);
+        let cut = cut_text(&rss, &["b"]);
+        let expect = doctype
+            .replace("x \"b\"", "x \"\"")
+            .replace("<!-- b -->", "");
+        assert!(cut.contains(&expect), "{cut}");
+        // Of an entry that is written with entities nothing is left in them.
+        let hidden = "<!DOCTYPE rss [<!ENTITY t 'sec'><!ENTITY u '&t;ret'>]><rss";
+        let rss = RSS.replacen("<rss", hidden, 1).replace("secret", "&u;");
+        let cut = cut_text(&rss, &["b"]);
+        assert!(
+            !cut.contains("sec") && cut.contains("<!ENTITY u ''>"),
+            "{cut}"
+        );
+        assert!(slice(cut.as_bytes(), &Hints::default()).is_ok());
+    }
+
+    #[test]
+    fn a_document_in_another_encoding_keeps_its_document_type_and_loses_a_comment() {
+        let rss = RSS
+            .replace(
+                "?>",
+                " encoding='ISO-8859-1'?><!DOCTYPE rss [<!ENTITY e 'l'>]>",
+            )
+            .replace("last", "&e;\u{e9}st")
+            .replace("<!-- kept -->", "<!--b--><!--k\u{e9}pt-->");
+        let latin: Vec<u8> = rss
+            .chars()
+            .map(|c| u8::try_from(u32::from(c)).unwrap())
+            .collect();
+        let without = cut(&latin, &["b"]).unwrap().unwrap();
+        let text: String = without.iter().map(|byte| char::from(*byte)).collect();
+        assert!(
+            text.contains("<!ENTITY e 'l'>") && text.contains("&e;\u{e9}st"),
+            "{text}"
+        );
+        assert!(
+            text.contains("<!--k\u{e9}pt-->") && !text.contains("<!--b-->"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn asides_without_end_or_number_cost_no_more_than_others() {
+        for part in [
+            "<!--",
+            "<!-- x",
+            "<?",
+            "<!DOCTYPE x [",
+            "<!ENTITY a '",
+            "<at:deleted-entry ref='",
+            "<at:deleted-entry ref='x'>",
+            "<!--<item>-->",
+            "<!--abcdef -->",
+        ] {
+            let many = RSS.replacen("<item>", &format!("{}<item>", part.repeat(20_000)), 1);
+            let mut asked = 0;
+            let _ = without_entries(many.as_bytes(), &Hints::default(), |_| {
+                asked += 1;
+                false
+            });
+            assert!(asked < 500_000, "{part}: {asked}");
+        }
+    }
+
     #[test]
     fn a_list_of_json_stays_one_whichever_of_its_items_go() {
         let item = |id: &str| format!(r#"{{"id":"{id}","content_text":"text {id}, and more"}}"#);
@@ -317,11 +496,7 @@ mod tests {
             <rdf:li resource=\"http://x/c\"></rdf:li></rdf:Seq></items></channel><item rdf:about='http://x/b'>\
             <title>secret</title><link>http://x/b</link></item><item rdf:about='http://x/c'><title>last</title>\
             <link>http://x/c</link></item></rdf:RDF>";
-        let is_secret = |entry: &RawEntry| entry.markup().contains("secret");
-        let without = without_entries(rdf.as_bytes(), &Hints::default(), is_secret)
-            .unwrap()
-            .unwrap();
-        let without = String::from_utf8(without).unwrap();
+        let without = cut_text(rdf, &["http://x/b"]);
         assert!(
             !without.contains("http://x/b") && without.contains("resource=\"http://x/c\""),
             "{without}"

@@ -51,9 +51,10 @@ impl Validity {
         (self.from..self.until).contains(&now)
     }
 
-    /// True for a certificate that must wait, because it does not hold yet and the one in use does.
+    /// True for a certificate that does not hold, not yet or not any more, while the one in use
+    /// does.
     pub fn gives_way_to(self, in_use: Option<Self>, now: u64) -> bool {
-        self.from > now && in_use.is_some_and(|in_use| in_use.holds_at(now))
+        !self.holds_at(now) && in_use.is_some_and(|in_use| in_use.holds_at(now))
     }
 }
 

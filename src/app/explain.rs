@@ -38,7 +38,7 @@ mod explanation;
 pub mod words;
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 
 pub(super) use archives::under_way;
 use archives::{archives, history, missed_by_walks};

@@ -107,16 +107,84 @@ async fn remove(store: &dyn Store, feed: FeedNo, id: ItemId) -> Result<Receipt, 
     }
 }
 
-/// Tells that a feed, or an item of it, is forgotten.
-pub fn forgotten(feed: &str, item: Option<&str>) -> String {
-    match item {
-        None => format!("feed `{feed}` is forgotten\n"),
+/// Tells that a feed, or an item of it, is forgotten, and for which reason the file of the store
+/// still holds it, if it does.
+pub fn forgotten(feed: &str, item: Option<&str>, kept: Option<&str>) -> String {
+    let removed = match item {
+        None => format!(
+            "feed `{feed}` is forgotten: everything that was kept of it is removed from the store"
+        ),
         Some(item) => format!(
             "item `{item}` of feed `{feed}` is removed from the store, its index, its groups, its staged pages, the recordings of the feed and the document at its old \
-             address, and is cut out of every later one; a tombstone stays that names nothing of it. The file of the store was written anew \
-             without it, or is at the next start where the log says so\n\
-             not reached: backups, logs, recordings that are elsewhere or that are made while the publisher still shows it, copies that readers, subscribers and caches have, and the publisher's own \
-             feed and pages\n"
+             address, and is cut out of every later one; a tombstone stays that names nothing of it"
         ),
+    };
+    let file = kept.map_or_else(
+        || "the file of the store was written anew without it".to_owned(),
+        |why| format!(
+            "NOT YET GONE: free pages of the store's file still hold it, until the file is written anew, which is tried at every start of everfeed: {why}"
+        ),
+    );
+    let beside = match item {
+        None => "recordings of the feed, ids of its items in tombstones of groups, ",
+        Some(_) => {
+            "what other items say of it, recordings that are elsewhere or that are made while the publisher still shows it, "
+        }
+    };
+    format!(
+        "{removed}\n{file}\nnot reached: backups, logs, {beside}copies that readers, subscribers and caches have, and the publisher's own feed and pages\n"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        app::explain::tests::names::{START, explainer_of, with_post},
+        clock::Manual,
+        store::memory::Memory,
+    };
+    use std::sync::Arc;
+
+    #[tokio::test]
+    async fn the_recordings_of_a_feed_go_with_an_item_and_those_of_others_stay() {
+        let folder = tempfile::tempdir().unwrap();
+        let store: Arc<dyn Store> = Arc::new(Memory::new(Arc::new(Manual::at(START.micros()))));
+        let (_, id, _) = with_post(&*store).await;
+        let settings = format!("record = {{ folder = {:?} }}\n", folder.path());
+        let explainer = explainer_of(&store, &settings).await;
+        for name in ["blog", "other"] {
+            let bodies = folder.path().join(name).join("bodies");
+            std::fs::create_dir_all(&bodies).unwrap();
+            std::fs::write(bodies.join("1"), "Post 1").unwrap();
+        }
+        forget_item(&explainer, "blog", "Post 1").await.unwrap();
+        assert!(!folder.path().join("blog").exists());
+        assert!(folder.path().join("other/bodies/1").exists());
+        let feed = store.feed_named("blog").await.unwrap().unwrap();
+        let item = store.item(feed.no, id).await.unwrap().unwrap();
+        assert!(item.content.is_forgotten());
+        // Without any recordings it is no error.
+        let again = forget_item(&explainer, "blog", &id.to_string()).await;
+        assert!(again.is_ok(), "{again:?}");
+    }
+
+    #[test]
+    fn the_command_says_what_is_not_reached_and_until_when() {
+        for item in [None, Some("1")] {
+            let gone = forgotten("blog", item, None);
+            assert!(gone.contains("was written anew without it"), "{gone}");
+            assert!(gone.contains("not reached: backups, logs, "), "{gone}");
+            assert!(!gone.contains("NOT YET"), "{gone}");
+            let kept = forgotten("blog", item, Some("its disk is full"));
+            assert!(
+                kept.contains("NOT YET GONE") && kept.contains("at every start"),
+                "{kept}"
+            );
+            assert!(
+                kept.contains("its disk is full") && !kept.contains("was written"),
+                "{kept}"
+            );
+        }
     }
 }

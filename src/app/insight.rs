@@ -471,7 +471,10 @@ impl Insight for Overview {
                     }),
             };
             match done {
-                Ok(()) => ForgetAnswer::Forgotten(forgotten(feed, item)),
+                Ok(()) => {
+                    let kept = self.explainer.store.keeps_forgotten();
+                    ForgetAnswer::Forgotten(forgotten(feed, item, kept.as_deref()))
+                }
                 Err(refused @ ForgetRefused::Configured(_)) => {
                     ForgetAnswer::Configured(refused.to_string())
                 }

@@ -39,8 +39,9 @@ pub(super) async fn run(options: &ForgetOptions, config: &Config) -> anyhow::Res
                 None => app::forget(config, name).await,
                 Some(item) => app::forget_item(config, name, item).await,
             };
-            done.with_context(|| format!("no everfeed answers at {address}, and on its store"))?;
-            print!("{}", forgotten(name, item));
+            let kept = done
+                .with_context(|| format!("no everfeed answers at {address}, and on its store"))?;
+            print!("{}", forgotten(name, item, kept.as_deref()));
         }
     }
     Ok(())

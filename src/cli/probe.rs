@@ -10,7 +10,7 @@ use clap::Args;
 use everfeed_adapters::{neutral_line, platforms::Platforms, slice};
 use findings::Findings;
 use std::{
-    ffi::{OsStr, OsString},
+    ffi::OsString,
     io::{self, Write},
     path::PathBuf,
     sync::Arc,
@@ -31,33 +31,22 @@ mod entries;
 
 pub(super) mod sheet;
 
-mod corpus;
-
-mod sequences;
-
 /// The documents to read, and the form of the report.
 #[derive(Debug, Args)]
 #[command(arg_required_else_help = true)]
 pub struct ProbeOptions {
     /// An http or https URL, a file, or `-` for standard input.
-    #[arg(value_name = "URL|FILE", required_unless_present_any = ["corpus", "sequences"])]
-    target: Option<OsString>,
+    #[arg(value_name = "URL|FILE")]
+    target: OsString,
     /// Print the neutral form, one line of JSON, instead of a page for people.
     #[arg(long)]
     json: bool,
     /// Take the document as it is, as the only entry: what `format = "resource"` does.
-    #[arg(long, conflicts_with_all = ["corpus", "sequences"])]
+    #[arg(long)]
     resource: bool,
     /// Show every entry, not only the first ones.
     #[arg(long)]
     all: bool,
-    /// Read every document of a folder, and print one line of JSON for each.
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["target", "sequences"])]
-    corpus: Option<PathBuf>,
-    /// Read folders of successive versions of a document, and print one line of JSON for each step
-    /// from one to the next.
-    #[arg(long, value_name = "DIR", conflicts_with = "target")]
-    sequences: Option<PathBuf>,
     /// Fetch by the limits and the contact URL of this configuration, and know its platforms; the
     /// usual limits and no contact without it.
     #[arg(long, short, value_name = "FILE")]
@@ -93,13 +82,7 @@ impl Trouble {
 /// Reads what the options name, and tells of it on standard output.
 pub(super) fn run(options: &ProbeOptions) -> anyhow::Result<()> {
     let out = &mut io::stdout().lock();
-    let done = match (&options.corpus, &options.sequences, &options.target) {
-        (Some(folder), ..) => corpus::run(folder, out),
-        (_, Some(folder), _) => sequences::run(folder, out),
-        (.., Some(target)) => one(options, target, out),
-        (None, None, None) => Err(Trouble::misused("give a URL, a file or a folder").into()),
-    };
-    match done {
+    match print(options, out) {
         // Whoever reads our output has seen enough.
         Err(error) if is_broken_pipe(&error) => Ok(()),
         done => done,
@@ -112,7 +95,8 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
         .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
-fn one(options: &ProbeOptions, target: &OsStr, out: &mut impl Write) -> anyhow::Result<()> {
+fn print(options: &ProbeOptions, out: &mut impl Write) -> anyhow::Result<()> {
+    let target = &options.target;
     let config = options
         .config
         .as_ref()

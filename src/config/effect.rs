@@ -92,7 +92,6 @@ const EFFECTS: &[(&str, Effect)] = &[
     ("site.import.again_secs", Restart),
     ("site.keep.item_bytes_max", Restart),
     ("site.keep.quota_bytes", Restart),
-    ("site.page_links", Restart),
     ("site.pings", Restart),
     ("site.connect_secs", Restart),
     ("site.head_secs", Restart),

@@ -238,11 +238,8 @@ pub(super) fn of_sites(
             );
             reading.refuse(&format!("{path}.host"), "missing", wanted);
         }
-        if server
-            .listen
-            .tcp()
-            .any(|listen| warnings::is_at(&site.origin, listen))
-        {
+        let mut ours = server.listen.tcp().chain([server.admin_listen]);
+        if ours.any(|listen| warnings::is_at(&site.origin, listen)) {
             let wanted =
                 "this is where everfeed itself listens; give the address of the old server";
             reading.refuse(
@@ -288,8 +285,11 @@ pub(super) fn of_feeds(
             let wanted = "a second feed of that name; give each its own";
             reading.refuse(&format!("{path}.name"), quoted(&feed.name), wanted);
         }
+        let site = feed.legacy.as_ref().and_then(|place| sites.get(place.site));
         for problem in feed.problems(profiles) {
-            reading.take_over(problem.within(path));
+            if !site.is_some_and(|(_, site)| site.lends(&problem.key, feed)) {
+                reading.take_over(problem.within(path));
+            }
         }
         // A private feed is kept private in every spelling of its address, and that of a query has
         // spellings that only the old server knows. For all feeds of a private site its own

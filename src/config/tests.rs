@@ -1173,6 +1173,46 @@ fn a_certificate_by_an_authority_is_checked_and_warned_of() {
 }
 
 #[test]
+fn no_listener_of_ours_is_the_origin_of_a_site() {
+    let server = "[server]\nlisten = \"127.0.0.1:8080\"\nadmin_listen = \"127.0.0.1:8079\"\n";
+    let read = |origin: &str| {
+        Config::parse(
+            "x",
+            &format!("{server}[[site]]\norigin = \"http://{origin}\"\n"),
+        )
+    };
+    for host in ["127.0.0.1", "localhost", "[::1]", "0.0.0.0", "[::]"] {
+        for port in [8079, 8080] {
+            let refused = read(&format!("{host}:{port}")).unwrap_err().to_string();
+            assert!(refused.contains("everfeed itself listens"), "{refused}");
+        }
+        read(&format!("{host}:8081")).unwrap();
+    }
+}
+
+#[test]
+fn what_a_site_lends_its_feeds_is_refused_once() {
+    let own = "[[feed]]\nname = \"blog\"\nurl = \"http://127.0.0.1:8081/rss.xml\"\n";
+    for lent in [
+        "poll = { min_secs = 7200, max_secs = 60 }",
+        "deletions = { confirmations = 0 }",
+        "keep = { items_max = 0 }",
+    ] {
+        let site = format!(
+            "[[site]]\norigin = \"http://127.0.0.1:8081\"\nfeeds = [\"/rss.xml\"]\n{lent}\n"
+        );
+        for text in [site.clone(), format!("{site}{own}")] {
+            let told = error(&text);
+            assert_eq!(told.lines().count(), 1, "{told}");
+            assert!(told.contains("site[0]."), "{told}");
+        }
+        // A feed's own mistake is its own.
+        let told = error(&format!("{}{own}{lent}\n", site.replace(lent, "")));
+        assert!(told.contains("feed.blog."), "{told}");
+    }
+}
+
+#[test]
 fn a_feed_of_a_site_is_private_only_where_nobody_gets_it_from_the_old_server() {
     let text = |path: &str, more: &str| {
         format!(

@@ -96,7 +96,6 @@ pub(super) fn wanted(key: &str) -> Option<&'static str> {
         | "hub.callbacks_private"
         | "hub.publish_hints"
         | "hub.rsscloud"
-        | "site.page_links"
         | "site.pings" => "true or false",
         "site" => "one [[site]] for each old web site, with at least its origin",
         "site.host" => "a host name in quotes, for instance \"blog.example.org\"",

@@ -329,8 +329,10 @@ fn undotted(url: &Url) -> Url {
 /// True for a URL that leads to an address at which we listen, as far as its host is one.
 pub(super) fn is_at(url: &Url, listen: SocketAddr) -> bool {
     let is_here = address(url).is_some_and(|ip| {
+        // The unspecified address leads to this machine, as a loopback address does.
         ip == listen.ip()
-            || (ip.is_loopback() && (listen.ip().is_unspecified() || listen.ip().is_loopback()))
+            || ((ip.is_loopback() || ip.is_unspecified())
+                && (listen.ip().is_unspecified() || listen.ip().is_loopback()))
     });
     is_here && url.port_or_known_default() == Some(listen.port())
 }

@@ -95,6 +95,14 @@ pub enum BadCertificate {
         /// The time at which it begins to hold, Unix seconds.
         from: u64,
     },
+    /// One that has ended, while the one in use holds.
+    #[error("{} held until {}", certificate.display(), moment(*until))]
+    Ended {
+        /// The certificate's path.
+        certificate: PathBuf,
+        /// The time at which it ended, Unix seconds.
+        until: u64,
+    },
 }
 
 /// The certificate in use.
@@ -186,8 +194,7 @@ impl Certificate {
     }
 
     /// Reads the files again whenever they have changed, until `stop`. A pair that is no good is
-    /// told, and the one before it stays in use; so does one that holds, before the time of the
-    /// next.
+    /// told, and the one before it stays in use; so does one that holds, where the next does not.
     pub async fn follow(mut self, clock: Arc<dyn Clock>, stop: CancellationToken) {
         let mut fault = None;
         self.warn_of_early(unix_secs(&*clock));
@@ -248,10 +255,19 @@ impl Certificate {
         }
         let config = server_config(&self.certificate, &self.key, &pair)?;
         let validity = pair.validity();
-        if let Some(early) = validity.filter(|validity| validity.gives_way_to(self.validity, now)) {
-            return Err(BadCertificate::Early {
-                certificate: self.certificate.clone(),
-                from: early.from,
+        let worse = validity.filter(|validity| validity.gives_way_to(self.validity, now));
+        if let Some(worse) = worse {
+            let certificate = self.certificate.clone();
+            return Err(if worse.from > now {
+                BadCertificate::Early {
+                    certificate,
+                    from: worse.from,
+                }
+            } else {
+                BadCertificate::Ended {
+                    certificate,
+                    until: worse.until,
+                }
             });
         }
         *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(config);
@@ -338,6 +354,10 @@ mod tests {
             used.look(NOW + 2 * DAY).unwrap(),
             "the files are the same, and its time has come"
         );
+        // An older pair that was put back by mistake does not replace one that holds.
+        write(1, 10);
+        let ended = used.look(NOW + 12 * DAY).unwrap_err().to_string();
+        assert!(ended.contains("held until 2026-11-10T00:00:00Z"), "{ended}");
         // One that has ended gives way, and so does one that is before its time itself.
         write(25, 28);
         assert!(used.look(NOW + 18 * DAY).is_err());

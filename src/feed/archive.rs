@@ -436,7 +436,7 @@ impl ArchiveWalk {
             WalkPhase::Done(_) => WalkStep::Done,
             _ if self.next_at > now => WalkStep::Wait(self.next_at),
             WalkPhase::At(url) => WalkStep::Fetch(url.clone()),
-            WalkPhase::Ending(claim, step) => WalkStep::Fetch(self.ending_url(claim, *step)),
+            WalkPhase::Ending(claim, step) => WalkStep::Fetch(self.proof_url(claim, *step)),
         }
     }
 
@@ -504,8 +504,8 @@ impl ArchiveWalk {
         let was_confirming = confirms(&self.phase);
         let used = match self.phase.clone() {
             WalkPhase::Done(_) => PageUse::Drop,
-            WalkPhase::At(url) => self.read(&url, reply, rules, now),
-            WalkPhase::Ending(claim, step) => self.prove(claim, step, reply, rules, now),
+            WalkPhase::At(url) => self.read_answer(&url, reply, rules, now),
+            WalkPhase::Ending(claim, step) => self.prove_end(claim, step, reply, rules, now),
         };
         if !was_confirming && confirms(&self.phase) {
             self.next_at = now.plus_secs(self.end_wait_secs(rules));

@@ -48,9 +48,6 @@ impl<F: Fn(KeyHash) -> bool> ForgottenIn<'_, F> {
         let StagedBody::Waiting(deflated) = &page.content else {
             return None;
         };
-        if !page.keys.iter().any(|key| (self.is_forgotten)(*key)) {
-            return None;
-        }
         let hints = Hints {
             content_type: page.content_type.as_deref(),
             content_language: page.content_language.as_deref(),
@@ -59,11 +56,16 @@ impl<F: Fn(KeyHash) -> bool> ForgottenIn<'_, F> {
         };
         let mut body = Vec::new();
         let read = DeflateDecoder::new(deflated.as_slice()).read_to_end(&mut body);
-        let cut = read
-            .ok()
-            .and_then(|_| self.bytes(&body, &hints).ok())
-            .map(|cut| cut.unwrap_or(body));
-        let content = cut.and_then(|body| deflated_again(&body));
+        let shows = page.keys.iter().any(|key| (self.is_forgotten)(*key));
+        if !shows && read.is_ok() && !may_hold_asides(&body) {
+            return None;
+        }
+        let cut = read.ok().map(|_| self.bytes(&body, &hints));
+        let content = match cut {
+            Some(Ok(None)) if !shows => return None,
+            Some(Ok(cut)) => deflated_again(&cut.unwrap_or(body)),
+            Some(Err(Uncuttable)) | None => None,
+        };
         Some(StagedPage {
             content: content.map_or(StagedBody::Traces, StagedBody::Waiting),
             ..page.clone()
@@ -71,10 +73,22 @@ impl<F: Fn(KeyHash) -> bool> ForgottenIn<'_, F> {
     }
 
     fn bytes(&self, bytes: &[u8], hints: &Hints<'_>) -> Result<Option<Vec<u8>>, Uncuttable> {
-        without_entries(bytes, hints, |entry| {
-            (self.is_forgotten)(KeyHash::of(self.namespace, &entry.key.stripped()))
+        without_entries(bytes, hints, |key| {
+            (self.is_forgotten)(KeyHash::of(self.namespace, &key.stripped()))
         })
     }
+}
+
+/// True for a page that may tell of items beside its entries. Most do not, and there may be
+/// thousands.
+fn may_hold_asides(body: &[u8]) -> bool {
+    let signs: [&[u8]; 4] = [b"<!-", b"<!D", b"<?", b"deleted-entry"];
+    let is_wide = body.contains(&0);
+    is_wide
+        || signs.iter().any(|sign| {
+            let mut places = memchr::memmem::find_iter(body, sign);
+            places.any(|at| !body[at..].starts_with(b"<?xml "))
+        })
 }
 
 fn deflated_again(body: &[u8]) -> Option<Vec<u8>> {

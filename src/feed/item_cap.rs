@@ -128,9 +128,19 @@ fn entry_bytes(entry: &Entry) -> usize {
         .into_iter()
         .flatten()
         .map(|date| &date.raw);
+    let of_texts = texts
+        .clone()
+        .flat_map(|text| [&text.language, &text.base])
+        .flatten();
+    let of_body = entry.content.iter();
+    let of_body = of_body
+        .flat_map(|body| [&body.media_type, &body.src])
+        .flatten();
     let words = [&entry.id, &entry.comments, &entry.language]
         .into_iter()
-        .flatten();
+        .flatten()
+        .chain(of_texts)
+        .chain(of_body);
     let source = entry.source.as_deref().map_or(0, source_bytes);
     texts.map(|text| escaped(&text.value)).sum::<usize>()
         + people.flatten().map(|text| escaped(text)).sum::<usize>()
@@ -162,11 +172,11 @@ fn source_bytes(source: &Source) -> usize {
     entry_bytes(&as_entry)
 }
 
-fn element_bytes(element: &Element) -> usize {
+pub(super) fn element_bytes(element: &Element) -> usize {
     let attributes = element
         .attributes
         .iter()
-        .map(|attribute| escaped_bytes(attribute.value.as_bytes()));
+        .map(|attribute| attribute.name.len() + escaped_bytes(attribute.value.as_bytes()));
     let children = element.children.iter().map(|child| match child {
         Node::Element(element) => element_bytes(element),
         Node::Text(text) => escaped_bytes(text.as_bytes()),

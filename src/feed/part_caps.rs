@@ -1,7 +1,9 @@
 //! The most that is kept of each short part of an entry: ids, links, names, tags, dates; not of the
 //! whole, nor of its texts.
 
-use everfeed_adapters::{Category, Date, Enclosure, Entry, Link, Person};
+use everfeed_adapters::{
+    Category, Date, Element, Enclosure, Entry, Link, Node, Person, Source, Text, TextKind,
+};
 
 /// The most bytes of an id that is kept in clear; of a longer one only what its digest makes:
 /// `fo:id`, and a `urn:uuid:`.
@@ -16,7 +18,7 @@ pub const NAME_BYTES_MAX: usize = 4096;
 
 /// The most bytes of a date as it was written, a language, a media type or a relation; a longer one
 /// is none.
-const WORD_BYTES_MAX: usize = 256;
+pub(super) const WORD_BYTES_MAX: usize = 256;
 
 /// A short part of a title or a name that was cut ends so.
 const CUT: &str = "\u{2026}";
@@ -27,14 +29,16 @@ pub fn within_caps(entry: &Entry) -> Option<Entry> {
     if short.id.as_ref().is_some_and(|id| id.len() > ID_BYTES_MAX) {
         (short.id, short.is_permalink) = (None, None);
     }
-    if let Some(title) = short
-        .title
-        .as_mut()
-        .filter(|title| title.value.len() > NAME_BYTES_MAX)
-    {
-        cut(&mut title.value);
-        // Markup that is cut is none.
-        title.kind = everfeed_adapters::TextKind::Plain;
+    cut_title(&mut short.title);
+    for text in [&mut short.title, &mut short.summary, &mut short.rights] {
+        cap_attributes(text.as_mut());
+    }
+    if let Some(body) = &mut short.content {
+        cap_attributes(Some(&mut body.text));
+        drop_long(&mut body.media_type, WORD_BYTES_MAX);
+        if body.src.as_deref().is_some_and(|src| !is_link(src)) {
+            body.src = None;
+        }
     }
     short.links.retain_mut(link_fits);
     short.enclosures.retain_mut(enclosure_fits);
@@ -49,10 +53,14 @@ pub fn within_caps(entry: &Entry) -> Option<Entry> {
         .for_each(cap_date);
     drop_long(&mut short.comments, LINK_BYTES_MAX);
     drop_long(&mut short.language, WORD_BYTES_MAX);
+    if let Some(source) = &mut short.source {
+        cap_source(source);
+    }
+    short.foreign.retain_mut(element_fits);
     (short != *entry).then_some(short)
 }
 
-fn link_fits(link: &mut Link) -> bool {
+pub(super) fn link_fits(link: &mut Link) -> bool {
     cut_name(&mut link.title);
     for word in [&mut link.media_type, &mut link.hreflang, &mut link.length] {
         drop_long(word, WORD_BYTES_MAX);
@@ -68,20 +76,20 @@ fn enclosure_fits(file: &mut Enclosure) -> bool {
     is_link(&file.url)
 }
 
-fn cap_person(person: &mut Person) {
+pub(super) fn cap_person(person: &mut Person) {
     for name in [&mut person.name, &mut person.email, &mut person.byline] {
         cut_name(name);
     }
     drop_long(&mut person.uri, LINK_BYTES_MAX);
 }
 
-fn cap_tag(tag: &mut Category) {
+pub(super) fn cap_tag(tag: &mut Category) {
     cut(&mut tag.term);
     cut_name(&mut tag.label);
     drop_long(&mut tag.scheme, LINK_BYTES_MAX);
 }
 
-fn cap_date(date: &mut Option<Date>) {
+pub(super) fn cap_date(date: &mut Option<Date>) {
     if let Some(date) = date.as_mut().filter(|date| date.raw.len() > WORD_BYTES_MAX) {
         date.raw = String::new();
     }
@@ -91,24 +99,118 @@ fn is_link(url: &str) -> bool {
     url.len() <= LINK_BYTES_MAX || url.starts_with("data:")
 }
 
-fn drop_long(text: &mut Option<String>, bytes_max: usize) {
+pub(super) fn drop_long(text: &mut Option<String>, bytes_max: usize) {
     if text.as_ref().is_some_and(|text| text.len() > bytes_max) {
         *text = None;
     }
 }
 
-fn cut_name(name: &mut Option<String>) {
+pub(super) fn cut_name(name: &mut Option<String>) {
     if let Some(name) = name {
         cut(name);
     }
 }
 
-/// Cuts a text that is too long between two characters.
+/// Cuts a title to the length of a name.
+fn cut_title(title: &mut Option<Text>) {
+    if let Some(title) = title
+        .as_mut()
+        .filter(|title| title.value.len() > NAME_BYTES_MAX)
+    {
+        cut(&mut title.value);
+        // Markup that is cut is none.
+        title.kind = TextKind::Plain;
+    }
+}
+
+/// Drops the language and the base of a text where they are too long.
+fn cap_attributes(text: Option<&mut Text>) {
+    if let Some(text) = text {
+        drop_long(&mut text.language, WORD_BYTES_MAX);
+        drop_long(&mut text.base, LINK_BYTES_MAX);
+    }
+}
+
+/// Brings what an entry says of the feed that it is from within the limits.
+fn cap_source(source: &mut Source) {
+    cut_title(&mut source.title);
+    for text in [&mut source.title, &mut source.subtitle, &mut source.rights] {
+        cap_attributes(text.as_mut());
+    }
+    drop_long(&mut source.id, ID_BYTES_MAX);
+    source.links.retain_mut(link_fits);
+    source
+        .authors
+        .iter_mut()
+        .chain(&mut source.contributors)
+        .for_each(cap_person);
+    source.categories.iter_mut().for_each(cap_tag);
+    if let Some(generator) = &mut source.generator {
+        cut_name(&mut generator.name);
+        drop_long(&mut generator.version, WORD_BYTES_MAX);
+        drop_long(&mut generator.uri, LINK_BYTES_MAX);
+    }
+    drop_long(&mut source.icon, LINK_BYTES_MAX);
+    drop_long(&mut source.logo, LINK_BYTES_MAX);
+    cap_date(&mut source.updated);
+    source.foreign.retain_mut(element_fits);
+}
+
+/// True for an element that is kept: one without attributes that are too long, as addresses of
+/// files are. Elements inside it that are not kept are taken out of it.
+fn element_fits(element: &mut Element) -> bool {
+    element.children.retain_mut(|child| match child {
+        Node::Element(element) => element_fits(element),
+        Node::Text(_) => true,
+    });
+    let is_name = |ns: &str, prefix: &str, name: &str| {
+        ns.len() <= LINK_BYTES_MAX && prefix.len().max(name.len()) <= WORD_BYTES_MAX
+    };
+    is_name(&element.ns, &element.prefix, &element.name)
+        && element.attributes.iter().all(|attribute| {
+            is_name(&attribute.ns, &attribute.prefix, &attribute.name) && is_link(&attribute.value)
+        })
+}
+
+/// The parts of an entry that another lacks or has in another form, in words.
+pub fn differing(entry: &Entry, short: &Entry) -> Vec<&'static str> {
+    let parts = [
+        ("id", entry.id != short.id),
+        ("title", entry.title != short.title),
+        ("summary", entry.summary != short.summary),
+        ("content", entry.content != short.content),
+        ("links", entry.links != short.links),
+        ("authors", entry.authors != short.authors),
+        ("contributors", entry.contributors != short.contributors),
+        ("categories", entry.categories != short.categories),
+        ("files", entry.enclosures != short.enclosures),
+        ("publication date", entry.published != short.published),
+        ("modification date", entry.updated != short.updated),
+        ("rights", entry.rights != short.rights),
+        ("comments", entry.comments != short.comments),
+        ("language", entry.language != short.language),
+        ("source", entry.source != short.source),
+        (
+            "elements of other vocabularies",
+            entry.foreign != short.foreign,
+        ),
+    ];
+    parts
+        .into_iter()
+        .filter_map(|(name, differs)| differs.then_some(name))
+        .collect()
+}
+
 fn cut(text: &mut String) {
-    if text.len() <= NAME_BYTES_MAX {
+    cut_to(text, NAME_BYTES_MAX);
+}
+
+/// Cuts a text that is too long between two characters.
+pub fn cut_to(text: &mut String, bytes_max: usize) {
+    if text.len() <= bytes_max {
         return;
     }
-    let most = NAME_BYTES_MAX - CUT.len();
+    let most = bytes_max.saturating_sub(CUT.len());
     let end = (0..=most)
         .rev()
         .find(|at| text.is_char_boundary(*at))
@@ -120,7 +222,7 @@ fn cut(text: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use everfeed_adapters::Text;
+    use everfeed_adapters::{Attribute, Body};
 
     fn long(bytes: usize) -> String {
         "\u{fc}".repeat(bytes / 2)
@@ -197,10 +299,84 @@ mod tests {
             None,
             "what is within the limits stays as it is"
         );
+        assert_eq!(
+            differing(&huge, &short),
+            [
+                "id",
+                "title",
+                "links",
+                "authors",
+                "contributors",
+                "categories",
+                "files",
+                "publication date",
+                "modification date",
+                "comments",
+                "language"
+            ]
+        );
         let usual = Entry {
             id: Some("x".repeat(ID_BYTES_MAX)),
             ..Entry::default()
         };
         assert_eq!(within_caps(&usual), None);
+    }
+
+    #[test]
+    fn attributes_of_texts_addresses_of_files_and_sources_are_within_their_limits() {
+        let text = Text {
+            language: Some(long(6_000_000)),
+            base: Some(long(6_000_000)),
+            ..Text::plain("t")
+        };
+        let file = |url: String| Element {
+            name: "content".into(),
+            attributes: vec![Attribute {
+                name: "url".into(),
+                value: url,
+                ..Attribute::default()
+            }],
+            ..Element::default()
+        };
+        let group = Element {
+            name: "group".into(),
+            children: vec![
+                Node::Element(file(long(99_999))),
+                Node::Element(file("http://e.org/1".into())),
+            ],
+            ..Element::default()
+        };
+        let huge = Entry {
+            title: Some(text.clone()),
+            content: Some(Body {
+                text: text.clone(),
+                media_type: Some(long(9999)),
+                src: Some(long(6_000_000)),
+            }),
+            source: Some(Box::new(Source {
+                id: Some(long(9999)),
+                title: Some(Text {
+                    value: long(99_999),
+                    ..text.clone()
+                }),
+                logo: Some(long(99_999)),
+                foreign: vec![file(long(99_999))],
+                ..Source::default()
+            })),
+            summary: Some(text),
+            foreign: vec![file(long(99_999)), group],
+            ..Entry::default()
+        };
+        let short = within_caps(&huge).unwrap();
+        let title = Some(Text::plain("t"));
+        assert_eq!((&short.title, &short.summary), (&title, &title));
+        let body = short.content.as_ref().unwrap();
+        assert_eq!((&body.media_type, &body.src), (&None, &None));
+        let [group] = &short.foreign[..] else {
+            panic!("{:?}", short.foreign)
+        };
+        assert_eq!(group.children.len(), 1);
+        assert!(format!("{short:?}").len() < 20_000);
+        assert_eq!(within_caps(&short), None);
     }
 }

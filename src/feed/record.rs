@@ -40,6 +40,8 @@ pub struct FeedRecord {
     pub completeness: Completeness,
     /// The window in figures.
     pub window: WindowFigures,
+    /// The latest epoch of which a commit was made; `None` while its writers name none.
+    pub epoch: Option<u64>,
     /// The feed that it is a part of, if it is one: it has that one's name, which leads to the other.
     pub part_of: Option<FeedNo>,
 }
@@ -139,6 +141,7 @@ impl FeedRecord {
             metadata_t: Stamp::ZERO,
             completeness: Completeness::default(),
             window: WindowFigures::default(),
+            epoch: None,
             part_of: None,
         }
     }

@@ -10,7 +10,6 @@ use super::{
     transact::{Decision, transact},
     upstream::{PageAnswer, PageReply},
 };
-use crate::ingest::store_failure::store_failure;
 use crate::{
     feed::{
         absence::{AnsweredPage, CheckResult, ControlNeed},
@@ -89,12 +88,7 @@ impl<'a> Check<'a> {
         stop: &CancellationToken,
     ) -> Result<Option<Checked>, Failure> {
         let (context, feed) = (self.context, self.feed);
-        let last = context
-            .store
-            .known(feed.no, Vec::new())
-            .await
-            .map_err(store_failure)?
-            .window;
+        let last = context.store.known(feed.no, Vec::new()).await?.window;
         let Some(subject) = CheckSubject::due(&last, context.now()) else {
             return Ok(Some(Checked {
                 next_at: last.next_check_at(),
@@ -102,11 +96,7 @@ impl<'a> Check<'a> {
             }));
         };
         let id = subject.id();
-        let item = context
-            .store
-            .item(feed.no, id)
-            .await
-            .map_err(store_failure)?;
+        let item = context.store.item(feed.no, id).await?;
         let item = item.ok_or_else(|| Failure::ours("a missed item is not in the store"))?;
         let entry = subject.entry(&last, &item);
         let url = entry.as_ref().and_then(|entry| page_of(feed, entry));
@@ -224,11 +214,7 @@ impl<'a> Check<'a> {
             "the page of a tombstone was asked for",
             |snapshot| async move {
                 let (record, known) = (&snapshot.record, &snapshot.known);
-                let is_gone = context
-                    .store
-                    .item(feed.no, id)
-                    .await
-                    .map_err(store_failure)?;
+                let is_gone = context.store.item(feed.no, id).await?;
                 let is_gone = is_gone.is_some_and(|item| item.is_gone());
                 let now = context.now();
                 let mut decisions = recheck_tombstone(known, id, said, now);

@@ -6,19 +6,17 @@ use crate::{
     store::StoreError,
 };
 
-/// The failure that an error of the store comes to. A store that is away is nobody's fault: the job
-/// is repeated without blame.
-pub(super) fn store_failure(error: StoreError) -> Failure {
-    if error.is_away() {
-        Failure::of(FaultKind::StoreAway {
-            reason: error.to_string(),
-        })
-    } else if let StoreError::Quota {
-        bytes, quota_bytes, ..
-    } = error
-    {
-        Failure::of(FaultKind::Quota { bytes, quota_bytes })
-    } else {
-        Failure::ours(error)
+/// A store that is away is nobody's fault: the job is repeated without blame.
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Quota {
+                bytes, quota_bytes, ..
+            } => Self::of(FaultKind::Quota { bytes, quota_bytes }),
+            error if error.is_away() => Self::of(FaultKind::StoreAway {
+                reason: error.to_string(),
+            }),
+            error => Self::ours(error),
+        }
     }
 }

@@ -1,17 +1,16 @@
 //! The one loop that reads a feed, decides and commits, and decides again when the feed moved on
 //! meanwhile; not what is decided.
 
-use super::{Context, FeedSpec};
-use crate::ingest::store_failure::store_failure;
+use super::{Context, FeedSpec, compute::compute};
 use crate::{
     feed::{
         absence::recent_tombstone::{RecentTombstone, with_recent},
-        item::{KeyHash, Reason},
-        reconcile::{Change, Known},
-        record::FeedRecord,
+        inquiry::{DecisionBasis, Facts, Inquiry, Needs},
+        item::Reason,
+        reconcile::Change,
         schedule::Failure,
     },
-    store::{Commit, CommitBasis, Receipt, Witnessed},
+    store::{Commit, CommitBasis, Receipt},
 };
 use std::future::Future;
 use tracing::debug;
@@ -19,74 +18,26 @@ use tracing::debug;
 /// Times that one thing is decided on before we give up.
 pub(super) const TRIES_MAX: usize = 5;
 
-/// A feed at one revision: its record and its window, with the items behind the keys that were
-/// asked for.
-pub(super) struct DecisionBasis {
-    /// Its record.
-    pub(super) record: FeedRecord,
-    /// Its window and items.
-    pub(super) known: Known,
-}
-
-impl DecisionBasis {
-    /// Reads a feed.
-    pub(super) async fn read(
-        context: &Context,
-        feed: &FeedSpec,
-        keys: Vec<KeyHash>,
-    ) -> Result<Self, Failure> {
-        let (record, known) = context
-            .store
-            .snapshot(feed.no, keys)
-            .await
-            .map_err(store_failure)?
-            .into_known();
-        Ok(Self { record, known })
-    }
-
-    /// The same with the items behind these keys, read in one snapshot with the record; `None` when
-    /// the feed moved on since.
-    pub(super) async fn with_keys(
-        self,
-        context: &Context,
-        keys: Vec<KeyHash>,
-    ) -> Result<Option<Self>, Failure> {
-        if keys.is_empty() {
-            return Ok(Some(self));
-        }
-        let (record, known) = context
-            .store
-            .snapshot(self.record.no, keys)
-            .await
-            .map_err(store_failure)?
-            .into_known();
-        Ok((record.rev == self.record.rev).then_some(Self { record, known }))
-    }
-
-    /// The same with the items that entries with unknown keys may be; `None` when the feed moved on
-    /// since.
-    pub(super) async fn with_lookalikes(
-        self,
-        context: &Context,
-        witnesses: Vec<KeyHash>,
-    ) -> Result<Option<Self>, Failure> {
-        // A feed that holds nothing has nothing to be found.
-        if witnesses.is_empty() || self.record.items.total == 0 {
-            return Ok(Some(self));
-        }
-        let Witnessed { rev, items } = context
-            .store
-            .witnessed(self.record.no, witnesses)
-            .await
-            .map_err(store_failure)?;
-        let known = Known {
-            lookalikes: items,
-            ..self.known
+/// Answers from the store what an inquiry asks; `None` when the feed moved on meanwhile.
+pub(super) async fn answered(
+    context: &Context,
+    feed: &FeedSpec,
+    mut inquiry: Inquiry,
+) -> Result<Option<Facts>, Failure> {
+    let store = &context.store;
+    loop {
+        inquiry = match compute(move || inquiry.next()).await? {
+            Needs::Keys(asking, keys) => {
+                let found = store.known(feed.no, keys.clone()).await?;
+                asking.with_items(&keys, found)
+            }
+            Needs::Witnesses(asking, witnesses) => {
+                let found = store.witnessed(feed.no, witnesses.clone()).await?;
+                asking.with_lookalikes(&witnesses, found.rev, found.items)
+            }
+            Needs::NewBasis => return Ok(None),
+            Needs::Decision(facts) => return Ok(Some(facts)),
         };
-        Ok((rev == self.record.rev).then_some(Self {
-            record: self.record,
-            known,
-        }))
     }
 }
 
@@ -117,8 +68,10 @@ where
     F: Future<Output = Result<Decision<T>, Failure>>,
 {
     for _ in 0..TRIES_MAX {
-        let snapshot = DecisionBasis::read(context, feed, Vec::new()).await?;
-        let (commit, result) = match decide(snapshot).await? {
+        let snapshot = context.store.snapshot(feed.no, Vec::new()).await;
+        let (record, known) = snapshot?.into_known();
+        let basis = DecisionBasis { record, known };
+        let (commit, result) = match decide(basis).await? {
             Decision::Commit(commit, result) => (remembering(context, feed, commit).await?, result),
             Decision::Nothing => return Ok(None),
             Decision::Moved => continue,
@@ -145,7 +98,7 @@ where
             Err(error) if error.wants_another_look() => {
                 debug!(feed.name = %feed.name, "`{}` is decided on again: {error}", feed.name);
             }
-            Err(error) => return Err(store_failure(error)),
+            Err(error) => return Err(error.into()),
         }
     }
     Err(Failure::ours(format!(
@@ -174,11 +127,7 @@ async fn remembering(
             continue;
         };
         if RecentTombstone::is_kept_for(delete.reason) {
-            let item = context
-                .store
-                .item(feed.no, delete.id)
-                .await
-                .map_err(store_failure)?;
+            let item = context.store.item(feed.no, delete.id).await?;
             recent.extend(item.and_then(|item| RecentTombstone::of(&item, now)));
         }
     }

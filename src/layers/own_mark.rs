@@ -3,11 +3,23 @@
 
 use super::{FetchError, Request};
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, Response};
+use http::{HeaderMap, HeaderName, HeaderValue, Response, header::VIA};
 use tower::{Service, ServiceBuilder, util::BoxCloneSyncService};
 
 /// The header of the mark. Networks of delivery pass it on unchanged.
 pub const CDN_LOOP: HeaderName = HeaderName::from_static("cdn-loop");
+
+/// The name of every everfeed in `Via`, which its proxy adds to what it passes on.
+pub const VIA_NAME: &str = "everfeed";
+
+/// Number of times that a request has passed through the proxy of an everfeed.
+pub fn passes(headers: &HeaderMap) -> usize {
+    let vias = headers.get_all(VIA).iter();
+    vias.filter_map(|via| via.to_str().ok())
+        .flat_map(|via| via.split(','))
+        .filter(|step| step.trim().ends_with(VIA_NAME))
+        .count()
+}
 
 /// The end of the mark on a request to a callback: a parameter of the step.
 const DELIVERY: &[u8] = b"; delivery";

@@ -2,6 +2,7 @@
 //! the way are put in (RFC 9110 sections 7.6 and 7.8, RFC 7239); not where a request goes.
 
 use super::fault::ProxyFault;
+use crate::layers::own_mark::{VIA_NAME, passes};
 use http::{
     HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Version,
     header::{
@@ -55,8 +56,6 @@ const KEPT: [HeaderName; 3] = [HOST, CONTENT_LENGTH, http::header::AUTHORIZATION
 /// The one protocol to which connections change.
 const WEB_SOCKET: HeaderValue = HeaderValue::from_static("websocket");
 
-/// Our name in `Via`.
-const PSEUDONYM: &str = "everfeed";
 /// Times that a request may have passed through an everfeed.
 const PASSES_MAX: usize = 3;
 
@@ -77,15 +76,7 @@ pub struct ProxyPeer {
 
 /// True for a request that has passed through everfeeds so often that it goes round.
 pub(super) fn goes_round(headers: &HeaderMap) -> bool {
-    let vias = headers
-        .get_all(VIA)
-        .iter()
-        .filter_map(|via| via.to_str().ok());
-    let passes = vias
-        .flat_map(|via| via.split(','))
-        .filter(|step| step.trim().ends_with(PSEUDONYM))
-        .count();
-    passes >= PASSES_MAX
+    passes(headers) >= PASSES_MAX
 }
 
 /// Counts a step of a request that may take a few only (RFC 9110 section 7.6.2); the fault of one
@@ -338,7 +329,7 @@ fn add_via(headers: &mut HeaderMap, version: Version) {
         Version::HTTP_3 => "3",
         _ => "1.1",
     };
-    append(headers, &VIA, &format!("{version} {PSEUDONYM}"));
+    append(headers, &VIA, &format!("{version} {VIA_NAME}"));
 }
 
 /// Adds an element to a list that stands in one line.

@@ -2,7 +2,8 @@
 //! it knows of its past (SF-132..SF-134); not its items.
 
 use super::{
-    document::Audience, identity, representation::Representation, target, text::plain, urls::Site,
+    channel::ShownChannel, document::Audience, representation::Representation, target,
+    text::ShownText, urls::Site,
 };
 use crate::feed::{
     filter::Filter,
@@ -12,7 +13,7 @@ use crate::feed::{
 };
 use serde::{Serialize, ser::SerializeMap as _};
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 #[cfg(test)]
 mod tests;
@@ -69,9 +70,9 @@ const ITEM_SCHEMA: &str = include_str!("about/item.schema.json");
 #[derive(Serialize)]
 struct Description<'a> {
     name: &'a str,
-    title: String,
+    title: Cow<'a, str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    description: Option<String>,
+    description: Option<Cow<'a, str>>,
     id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     site: Option<&'a str>,
@@ -270,16 +271,13 @@ impl<'a> Description<'a> {
             feed, site, caps, ..
         } = *about;
         let counts = Some(feed.items).filter(|_| !about.is_part);
-        let description = feed
-            .metadata
-            .description
-            .as_ref()
-            .map(|text| plain(text).into_owned());
+        let channel = ShownChannel::of(feed);
+        let description = channel.description().map(ShownText::words);
         Self {
             name: &feed.name,
-            title: identity::name(feed).into_owned(),
+            title: channel.name(),
             description: description.filter(|text| !text.is_empty()),
-            id: identity::iri(feed),
+            id: feed.iri(),
             site: feed
                 .metadata
                 .link("alternate")

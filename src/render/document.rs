@@ -1,5 +1,6 @@
 //! A page with what stands around it in a document; not how a syntax writes it.
 
+use super::xml::Declared;
 use crate::feed::{page::Page, record::FeedRecord};
 
 /// Readers that a document is made for.
@@ -20,6 +21,16 @@ pub enum ItemPlace {
     /// declares, and nothing else differs. The language of the feed is not repeated: an item is the
     /// same whatever its feed says of itself.
     Alone,
+}
+
+impl ItemPlace {
+    /// The namespaces that an item declares there, of those that the root of a page declares.
+    pub(super) const fn declared(self, of_page: &'static [Declared]) -> &'static [Declared] {
+        match self {
+            Self::Page => &[],
+            Self::Alone => of_page,
+        }
+    }
 }
 
 /// A page and what goes around it.

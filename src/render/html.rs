@@ -3,14 +3,12 @@
 
 use super::{
     about::{self, About, Caps, FILTERS, positions},
+    channel::ShownChannel,
     document::Audience,
-    identity,
     list::List,
     representation::Representation,
-    target::web,
-    text::{plain, visible},
+    target::{is_web, web},
     urls::Site,
-    values,
     web_page::{TITLE, anchor, clamped, code, finish, head, link, time},
     xml::Xml,
 };
@@ -122,7 +120,8 @@ fn search(page: &mut Xml, list: &List<'_>) {
 fn card(page: &mut Xml, site: &Site, feed: &FeedRecord, is_part: bool) {
     page.open("li", &[]);
     page.holding("h2", TITLE, |out| {
-        anchor(out, &site.about(&feed.name), &clamped(identity::name(feed)))
+        let title = ShownChannel::of(feed).name();
+        anchor(out, &site.about(&feed.name), &clamped(title));
     });
     page.open("p", &[("class", Some("quiet"))]);
     page.leaf("code", &[], &feed.name);
@@ -185,7 +184,8 @@ fn count(feed: &FeedRecord, is_part: bool) -> String {
 /// One feed's description (SF-132..SF-134).
 pub fn about(about: &About<'_>) -> Vec<u8> {
     let About { feed, site, .. } = *about;
-    let title = clamped(identity::name(feed));
+    let channel = ShownChannel::of(feed);
+    let title = clamped(channel.name());
     let about_url = site.about(&feed.name);
     let mut page = Xml::html();
     page.open("html", &[("lang", Some("en"))]);
@@ -199,10 +199,10 @@ pub fn about(about: &About<'_>) -> Vec<u8> {
     page.open("body", &[]);
     page.open("main", &[]);
     page.holding("nav", &[], |out| anchor(out, &site.list(), "All feeds"));
-    let language = feed.metadata.language.as_deref().and_then(values::language);
-    page.leaf("h1", &[TITLE, &[("lang", language)]].concat(), &title);
-    if let Some(description) = visible(feed.metadata.description.as_ref()) {
-        page.leaf("p", &[("dir", Some("auto"))], &plain(description));
+    let language = ("lang", channel.language());
+    page.leaf("h1", &[TITLE, &[language]].concat(), &title);
+    if let Some(description) = channel.description() {
+        page.leaf("p", &[("dir", Some("auto"))], &description.words());
     }
     facts(&mut page, about);
     reading(&mut page, site, &feed.name);
@@ -258,7 +258,7 @@ fn facts(page: &mut Xml, about: &About<'_>) {
             code(out, &gap.after);
         });
     }
-    if let Some(site) = feed.metadata.link("alternate").and_then(web) {
+    if let Some(site) = ShownChannel::of(feed).site().filter(|site| is_web(site)) {
         page.leaf("dt", &[], "Site");
         page.holding("dd", &[], |out| anchor(out, &site, &site));
     }
@@ -406,7 +406,7 @@ fn address(page: &mut Xml, term: &str, url: &str) {
 }
 
 fn discovery(page: &mut Xml, site: &Site, feed: &FeedRecord) {
-    let title = clamped(identity::name(feed));
+    let title = clamped(ShownChannel::of(feed).name());
     for representation in Representation::of(Audience::Classic).filter(|form| !form.is_page()) {
         let href = site.base(&feed.name, representation, Order::MODIFIED);
         page.empty(

@@ -2,23 +2,17 @@
 
 use super::{
     document::Document,
-    text::{plain, visible},
+    text::{ShownText, plain},
 };
 use crate::feed::{item::is_absolute_iri, record::FeedRecord};
 use everfeed_adapters::Text;
 use std::borrow::Cow;
 use url::Host;
 
-/// `atom:id` of the feed: a `urn:uuid:` made of its namespace, which is fixed when the feed is
-/// first seen. So it outlives a renamed feed and another public URL, which the base URL would not;
-/// and it is not the upstream's own id, because that names another resource: a feed that forgets,
-/// and that somebody may read beside ours.
-pub(super) fn iri(feed: &FeedRecord) -> String {
-    feed.iri()
-}
-
-/// `atom:id` of a document: that of the feed; at the address of the old feed the publisher's own
-/// where it is an IRI, because there the document stands for his.
+/// `atom:id` of a document: that of the feed. It outlives a renamed feed and another public URL,
+/// which the base URL would not; and it is not the upstream's own id, because that names another
+/// resource: a feed that forgets, and that somebody may read beside ours. At the address of the old
+/// feed it is the publisher's own where that is an IRI, because there the document stands for his.
 pub(super) fn document_iri(document: &Document<'_>) -> String {
     let feed = document.feed();
     let own = feed
@@ -26,13 +20,13 @@ pub(super) fn document_iri(document: &Document<'_>) -> String {
         .id
         .as_ref()
         .filter(|id| document.links.is_old_address && is_absolute_iri(id));
-    own.cloned().unwrap_or_else(|| iri(feed))
+    own.cloned().unwrap_or_else(|| feed.iri())
 }
 
 /// The title as upstream has it, else the host it comes from.
 pub(super) fn title(feed: &FeedRecord) -> Cow<'_, Text> {
-    match visible(feed.metadata.title.as_ref()) {
-        Some(title) => Cow::Borrowed(title),
+    match ShownText::of(feed.metadata.title.as_ref()) {
+        Some(title) => Cow::Borrowed(title.marked()),
         None => Cow::Owned(Text::plain(host(feed))),
     }
 }

@@ -3,12 +3,11 @@
 
 use super::{
     about::{self, Access},
-    identity, namespaces as ns,
+    channel::ShownChannel,
+    namespaces as ns,
     representation::Representation,
-    target,
-    text::{plain, visible},
+    text::ShownText,
     urls::Site,
-    values,
     xml::Xml,
 };
 use crate::feed::{
@@ -17,7 +16,7 @@ use crate::feed::{
     stamp::Stamp,
 };
 use serde::Serialize;
-use std::collections::HashSet;
+use std::{borrow::Cow, collections::HashSet};
 use url::form_urlencoded;
 
 /// The feeds of a site.
@@ -118,10 +117,10 @@ pub fn opml(list: &List<'_>) -> Vec<u8> {
 }
 
 fn outline(xml: &mut Xml, feed: &FeedRecord, site: &Site) {
-    let metadata = &feed.metadata;
-    let title = identity::name(feed);
-    let description = visible(metadata.description.as_ref()).map(plain);
-    let page = metadata.link("alternate").and_then(target::link);
+    let channel = ShownChannel::of(feed);
+    let title = channel.name();
+    let description = channel.description().map(ShownText::words);
+    let page = channel.site();
     let url = |representation| site.base(&feed.name, representation, Order::MODIFIED);
     xml.empty(
         "outline",
@@ -135,10 +134,7 @@ fn outline(xml: &mut Xml, feed: &FeedRecord, site: &Site) {
                 Some(page.as_deref().unwrap_or(&site.about(&feed.name))),
             ),
             ("description", description.as_deref()),
-            (
-                "language",
-                metadata.language.as_deref().and_then(values::language),
-            ),
+            ("language", channel.language()),
             ("fo:atom", Some(&url(Representation::ATOM))),
             ("fo:json", Some(&url(Representation::JSON))),
         ],
@@ -158,7 +154,7 @@ struct FeedList<'a> {
 #[derive(Serialize)]
 struct FeedLine<'a> {
     name: &'a str,
-    title: String,
+    title: Cow<'a, str>,
     state: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     items: Option<u64>,
@@ -175,7 +171,7 @@ impl<'a> FeedLine<'a> {
         let counts = Some(feed.items).filter(|_| !list.parts.contains(&feed.no));
         Self {
             name: &feed.name,
-            title: identity::name(feed).into_owned(),
+            title: ShownChannel::of(feed).name(),
             state: about::state(feed),
             items: counts.map(|items| items.total),
             live: counts.map(|items| items.live),

@@ -3,12 +3,14 @@
 //! URLs are spelt.
 
 use super::{
+    channel::ShownChannel,
     document::{Audience, Document, ItemPlace},
+    post::ItemProjection,
     web_page::POSTS_POLICY,
 };
 use crate::feed::{item::Item, record::FeedRecord};
 
-mod channel;
+mod shared_elements;
 
 mod extension;
 
@@ -113,8 +115,8 @@ pub enum PositionPlace {
     Headers,
 }
 
-/// A writer of one item; `None` for an item that the audience is not shown.
-type WriteItem = fn(&Item, &FeedRecord, Audience, ItemPlace) -> Option<Vec<u8>>;
+/// A writer of one item.
+type WriteItem = fn(ItemProjection<'_>, ShownChannel<'_>, Audience, ItemPlace) -> Option<Vec<u8>>;
 
 const BOTH: &[Audience] = &[Audience::Full, Audience::Classic];
 const FULL: &[Audience] = &[Audience::Full];
@@ -275,7 +277,7 @@ impl Syntax {
                         audiences: FULL,
                         is_pushed: false,
                         write: json_lines::document,
-                        item: json_lines::lone_item,
+                        item: activity_streams::lone_item,
                     }
                 }
             }
@@ -519,7 +521,8 @@ impl Representation {
     /// tombstone in a form without tombstones. In Atom a tombstone is two elements, one after the
     /// other.
     pub fn item(self, item: &Item, feed: &FeedRecord, place: ItemPlace) -> Option<Vec<u8>> {
-        (self.syntax.row().item)(item, feed, self.audience, place)
+        let item = ItemProjection::of(item, self.audience)?;
+        (self.syntax.row().item)(item, ShownChannel::of(feed), self.audience, place)
     }
 }
 

@@ -3,10 +3,7 @@
 //! for following and pass as they are.
 
 use super::xml;
-use everfeed_adapters::{
-    Entry, Link,
-    text::uri::{is_image_data, may_be_followed},
-};
+use everfeed_adapters::text::uri::{is_image_data, may_be_followed};
 use std::borrow::Cow;
 
 /// The URL of a link as it may stand in a document. `None` when nothing is left of it, or when it
@@ -19,12 +16,13 @@ pub(super) fn link(url: &str) -> Option<Cow<'_, str>> {
 /// The URL of a link to a page of the web, which may be followed from a page of ours and be a
 /// permalink of RSS: what an upstream calls its site could be `javascript:`.
 pub(super) fn web(url: &str) -> Option<Cow<'_, str>> {
-    let url = link(url)?;
-    let scheme = url.split_once(':')?.0;
-    ["http", "https"]
-        .iter()
-        .any(|known| scheme.eq_ignore_ascii_case(known))
-        .then_some(url)
+    link(url).filter(|url| is_web(url))
+}
+
+/// True for an absolute URL of a page of the web.
+pub(super) fn is_web(url: &str) -> bool {
+    let scheme = url.split_once(':').map_or("", |(scheme, _)| scheme);
+    scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https")
 }
 
 /// The URL of a picture, which may be the picture itself.
@@ -49,22 +47,6 @@ fn iri(url: &str) -> Option<Cow<'_, str>> {
 /// True for URLs that an attribute of foreign markup may hold.
 pub(super) fn may_be_named(url: &str) -> bool {
     may_be_followed(url) || is_image_data(url)
-}
-
-/// The permalink: the first `alternate` link to a page that may be followed, else to anything.
-pub(super) fn permalink(entry: &Entry) -> Option<Cow<'_, str>> {
-    alternates(entry).find_map(|alternate| link(&alternate.href))
-}
-
-/// The `alternate` links of an entry, those to pages first.
-pub(super) fn alternates(entry: &Entry) -> impl Iterator<Item = &Link> {
-    let of = |is_page| {
-        entry
-            .links
-            .iter()
-            .filter(move |link| link.rel == "alternate" && link.is_page() == is_page)
-    };
-    of(true).chain(of(false))
 }
 
 #[cfg(test)]

@@ -47,14 +47,11 @@ pub(super) fn lead(entry: &Entry) -> Option<String> {
         let words = on_one_line(Cow::Owned(words_of(read)));
         (!words.is_empty()).then(|| shortened(&words, read.len() < html.len()))
     };
-    let summary = || visible(entry.summary.as_ref()).map(html).and_then(first_of);
-    summary().or_else(|| {
-        entry
-            .content
-            .as_ref()
-            .and_then(body_html)
-            .and_then(first_of)
-    })
+    let summary = ShownText::of(entry.summary.as_ref());
+    let content = || entry.content.as_ref().and_then(ShownText::in_place);
+    summary
+        .and_then(|summary| first_of(summary.html()))
+        .or_else(|| first_of(content()?.html()))
 }
 
 /// The words as far as they fit, with an ellipsis when some are left out.
@@ -113,7 +110,7 @@ fn without_unread(html: &str) -> Cow<'_, str> {
 }
 
 /// The text as HTML: for formats whose texts are HTML.
-pub(super) fn html(text: &Text) -> Cow<'_, str> {
+fn html(text: &Text) -> Cow<'_, str> {
     match text.kind {
         TextKind::Plain if text.value.contains(['<', '&', '>']) => Cow::Owned(
             text.value
@@ -126,22 +123,39 @@ pub(super) fn html(text: &Text) -> Cow<'_, str> {
     }
 }
 
-/// Content as HTML, when it can be read in place at all: not binaries, not XML of other kinds, not
-/// references.
-pub(super) fn body_html(body: &Body) -> Option<Cow<'_, str>> {
-    let text = visible(Some(&body.text)).filter(|text| text.kind != TextKind::Base64)?;
-    match &body.media_type {
-        None => Some(html(text)),
-        Some(media_type) => {
-            let essence = media_type.split(';').next().unwrap_or_default().trim_end();
-            (!essence.ends_with("xml")).then(|| html(text))
-        }
-    }
-}
+/// A text that somebody can see; its writer chooses the form.
+#[derive(Clone, Copy)]
+pub(super) struct ShownText<'a>(&'a Text);
 
-/// The text, unless nobody could see it.
-pub(super) fn visible(text: Option<&Text>) -> Option<&Text> {
-    text.filter(|text| !text.value.trim().is_empty())
+impl<'a> ShownText<'a> {
+    /// The text, unless nobody could see it.
+    pub(super) fn of(text: Option<&'a Text>) -> Option<Self> {
+        text.filter(|text| !text.value.trim().is_empty()).map(Self)
+    }
+
+    /// The text of content that can be read in place: not binaries, not XML of other kinds, not
+    /// references.
+    pub(super) fn in_place(body: &'a Body) -> Option<Self> {
+        let text = Self::of(Some(&body.text)).filter(|text| text.0.kind != TextKind::Base64)?;
+        let media_type = body.media_type.as_deref().unwrap_or_default();
+        let essence = media_type.split(';').next().unwrap_or_default().trim_end();
+        (!essence.ends_with("xml")).then_some(text)
+    }
+
+    /// The words alone, on one line.
+    pub(super) fn words(self) -> Cow<'a, str> {
+        plain(self.0)
+    }
+
+    /// The text as HTML.
+    pub(super) fn html(self) -> Cow<'a, str> {
+        html(self.0)
+    }
+
+    /// The text with the markup that it came in.
+    pub(super) fn marked(self) -> &'a Text {
+        self.0
+    }
 }
 
 /// True for the tab and for everything that one reader or another takes for the end of a line

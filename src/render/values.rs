@@ -1,23 +1,244 @@
-//! Values that every syntax spells alike: names of people, e-mail addresses, media types,
-//! languages, lengths. What is not spelt like one is left out.
+//! Values that every syntax spells alike: people, tags, links, files, sources, media types,
+//! languages, lengths. What is not spelt like one is left out; not which of them a post has.
 
-use super::xml;
-use everfeed_adapters::Person;
+use super::{target, text, xml};
+use everfeed_adapters::{Category, Enclosure, Link, Person, Source};
+use std::borrow::Cow;
 
-/// The name of a person, or what may stand for it.
-pub(super) fn person_name(person: &Person) -> Option<&str> {
-    [&person.name, &person.email, &person.uri]
-        .into_iter()
-        .filter_map(|name| name.as_deref().map(str::trim))
-        .find(|name| xml::iri(name).is_some())
+/// People of a post or a feed, in the order of the publisher.
+#[derive(Clone, Copy)]
+pub(super) struct People<'a>(pub(super) &'a [Person]);
+
+/// A person with a name, or with what may stand for it.
+#[derive(Clone, Copy)]
+pub(super) struct ShownPerson<'a> {
+    pub(super) name: &'a str,
+    person: &'a Person,
+}
+
+impl<'a> People<'a> {
+    /// Those who can be named.
+    pub(super) fn iter(self) -> impl Iterator<Item = ShownPerson<'a>> {
+        self.0.iter().filter_map(ShownPerson::of)
+    }
+
+    /// Their names.
+    pub(super) fn names(self) -> impl Iterator<Item = &'a str> {
+        self.iter().map(|person| person.name)
+    }
+
+    /// Address and name, as RSS writes an author (LEGACY L-11), of somebody who is alone and has an
+    /// address.
+    pub(super) fn lone_address(self) -> Option<Cow<'a, str>> {
+        let [only] = self.0 else { return None };
+        let email = only.email.as_deref().filter(|email| is_email(email))?;
+        let name = only.name.as_deref().map(str::trim);
+        Some(
+            match name.filter(|name| !name.is_empty() && *name != email) {
+                Some(name) => Cow::Owned(format!("{email} ({name})")),
+                None => Cow::Borrowed(email),
+            },
+        )
+    }
+}
+
+impl<'a> ShownPerson<'a> {
+    fn of(person: &'a Person) -> Option<Self> {
+        let name = [&person.name, &person.email, &person.uri]
+            .into_iter()
+            .filter_map(|name| name.as_deref().map(str::trim))
+            .find(|name| xml::iri(name).is_some())?;
+        Some(Self { name, person })
+    }
+
+    /// The home page.
+    pub(super) fn url(self) -> Option<Cow<'a, str>> {
+        target::link(self.person.uri.as_deref()?)
+    }
+
+    /// The e-mail address as the publisher wrote it, be it one or not.
+    pub(super) fn given_email(self) -> Option<&'a str> {
+        self.person.email.as_deref()
+    }
+
+    /// The e-mail address, where it is one.
+    pub(super) fn email(self) -> Option<&'a str> {
+        self.given_email().filter(|email| is_email(email))
+    }
 }
 
 /// `.+@.+` (RFC 4287 section 3.2.3), and nothing that would not be one address.
-pub(super) fn is_email(text: &str) -> bool {
+fn is_email(text: &str) -> bool {
     let odd = |c: char| c.is_whitespace() || c.is_control() || "<>()\",".contains(c);
     text.split_once('@')
         .is_some_and(|(local, host)| !local.is_empty() && !host.is_empty())
         && !text.contains(odd)
+}
+
+/// Tags of a post or a feed.
+#[derive(Clone, Copy)]
+pub(super) struct Tags<'a>(pub(super) &'a [Category]);
+
+impl<'a> Tags<'a> {
+    /// All of them, as the publisher wrote them.
+    pub(super) fn given(self) -> impl Iterator<Item = &'a Category> {
+        self.0.iter()
+    }
+
+    /// Those that somebody can see.
+    pub(super) fn visible(self) -> impl Iterator<Item = &'a Category> {
+        self.given().filter(|tag| !tag.term.trim().is_empty())
+    }
+
+    /// The words of those that somebody can see.
+    pub(super) fn terms(self) -> impl Iterator<Item = &'a str> {
+        self.visible().map(|tag| tag.term.trim())
+    }
+}
+
+/// A link that may be followed.
+#[derive(Clone)]
+pub(super) struct ShownLink<'a> {
+    /// The relation as Atom spells it: a registered name, or an IRI.
+    pub(super) rel: &'a str,
+    pub(super) href: Cow<'a, str>,
+    pub(super) media_type: Option<&'a str>,
+    pub(super) hreflang: Option<&'a str>,
+    pub(super) title: Option<&'a str>,
+    pub(super) length: Option<&'a str>,
+    /// True for a link to a page for people, as far as its type tells.
+    pub(super) is_page: bool,
+}
+
+impl<'a> ShownLink<'a> {
+    /// A link of a publisher; `None` for one that nobody should follow.
+    pub(super) fn of(link: &'a Link) -> Option<Self> {
+        Some(Self {
+            rel: relation(&link.rel),
+            href: target::link(&link.href)?,
+            media_type: link.media_type.as_deref().and_then(media_type),
+            hreflang: link.hreflang.as_deref().and_then(language),
+            title: link.title.as_deref(),
+            length: length(link.length.as_deref()),
+            is_page: link.is_page(),
+        })
+    }
+
+    /// A link of ours.
+    pub(super) fn own(
+        rel: &'a str,
+        media_type: Option<&'a str>,
+        href: impl Into<Cow<'a, str>>,
+    ) -> Self {
+        Self {
+            rel,
+            href: href.into(),
+            media_type,
+            hreflang: None,
+            title: None,
+            length: None,
+            is_page: false,
+        }
+    }
+
+    /// Likewise, with a title.
+    pub(super) fn titled(self, title: Option<&'a str>) -> Self {
+        Self { title, ..self }
+    }
+
+    /// True for an alternate.
+    pub(super) fn is_alternate(&self) -> bool {
+        self.rel == "alternate"
+    }
+}
+
+fn relation(rel: &str) -> &str {
+    let rel = rel.trim();
+    let rel = rel
+        .strip_prefix("http://www.iana.org/assignments/relation/")
+        .unwrap_or(rel);
+    if rel.is_empty() || rel.contains(|c: char| c.is_whitespace() || c.is_control()) {
+        "related"
+    } else {
+        rel
+    }
+}
+
+/// A file that may be named.
+pub(super) struct ShownFile<'a> {
+    pub(super) href: Cow<'a, str>,
+    file: Cow<'a, Enclosure>,
+}
+
+impl<'a> ShownFile<'a> {
+    /// A file of a publisher; `None` for one at a URL that must not be named.
+    pub(super) fn of(file: Cow<'a, Enclosure>) -> Option<Self> {
+        let href = match &file {
+            Cow::Borrowed(file) => target::image(&file.url)?,
+            Cow::Owned(file) => Cow::Owned(target::image(&file.url)?.into_owned()),
+        };
+        Some(Self { href, file })
+    }
+
+    /// The URL as the publisher wrote it.
+    pub(super) fn given_url(&self) -> &str {
+        &self.file.url
+    }
+
+    pub(super) fn media_type(&self) -> Option<&str> {
+        self.file.media_type.as_deref().and_then(media_type)
+    }
+
+    /// The first half of its media type: `audio`.
+    pub(super) fn kind(&self) -> Option<&str> {
+        self.media_type()?.split('/').next()
+    }
+
+    pub(super) fn title(&self) -> Option<&str> {
+        self.file.title.as_deref()
+    }
+
+    /// Length in bytes, as digits.
+    pub(super) fn length(&self) -> Option<&str> {
+        length(self.file.length.as_deref())
+    }
+
+    /// Length in bytes, where it is a number of 64 bits.
+    pub(super) fn bytes(&self) -> Option<u64> {
+        self.length()?.parse().ok()
+    }
+
+    /// True for a picture that illustrates the post, and is no attachment.
+    pub(super) fn is_illustration(&self) -> bool {
+        self.file.is_illustration
+    }
+}
+
+/// The feed that an aggregated post comes from.
+#[derive(Clone, Copy)]
+pub(super) struct ShownSource<'a>(pub(super) &'a Source);
+
+impl<'a> ShownSource<'a> {
+    /// Its id as the publisher wrote it.
+    pub(super) fn id(self) -> Option<&'a str> {
+        self.0.id.as_deref()
+    }
+
+    /// The words of its title.
+    pub(super) fn title(self) -> Option<Cow<'a, str>> {
+        self.0.title.as_ref().map(text::plain)
+    }
+
+    /// URL of the feed, else of its site.
+    pub(super) fn url(self) -> Option<Cow<'a, str>> {
+        target::link(self.0.url()?)
+    }
+
+    /// Its page for people, where `url` is that of its feed.
+    pub(super) fn site(self) -> Option<Cow<'a, str>> {
+        let page = self.0.page().filter(|page| self.0.url() != Some(page));
+        target::link(page?)
+    }
 }
 
 /// A media type without parameters that is spelt like one (RFC 9110 section 8.3.1).
@@ -43,12 +264,6 @@ pub(super) fn language(text: &str) -> Option<&str> {
         (1..=8).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_alphanumeric())
     };
     (parts.next().is_some_and(letters) && parts.all(rest)).then_some(text)
-}
-
-/// A value of `xml:lang` or of `lang` in HTML: a tag, or nothing where it was said that there is no
-/// language.
-pub(super) fn language_attribute(text: &str) -> Option<&str> {
-    language(text).or_else(|| text.is_empty().then_some(""))
 }
 
 /// A length in bytes: digits or nothing.

@@ -87,6 +87,28 @@ impl Xml {
         self.holding(name, attributes, |out| push_text(out, text));
     }
 
+    /// An element that holds text, or none where there is no text.
+    pub(super) fn leaf_some(&mut self, name: &str, text: Option<impl AsRef<str>>) {
+        if let Some(text) = text {
+            self.leaf(name, &[], text.as_ref());
+        }
+    }
+
+    /// An element that holds elements of one name, each with a text; nothing where there is none.
+    pub(super) fn leaves(
+        &mut self,
+        name: &str,
+        inner: &str,
+        texts: impl Iterator<Item = impl AsRef<str>>,
+    ) {
+        let mut texts = texts.peekable();
+        if texts.peek().is_some() {
+            self.open(name, &[]);
+            texts.for_each(|text| self.leaf(inner, &[], text.as_ref()));
+            self.close(name);
+        }
+    }
+
     /// An element whose inside is written by `inside`, which must leave it well-formed.
     pub(super) fn holding(
         &mut self,

@@ -10,19 +10,9 @@ use tower::BoxError;
 
 /// Bytes of a beginning.
 pub(super) const LOOK_BYTES_MAX: usize = 16 << 10;
-/// Time for which a beginning is waited for: a page that comes in drops is passed on as it comes.
-const LOOK_TIME: Duration = Duration::from_secs(2);
 
 /// The beginning of a body, as far as it is needed and comes in time, and what follows it.
 pub(super) async fn look_ahead(
-    body: ServeBody,
-    is_enough: impl FnMut(&[u8]) -> bool + Send,
-) -> (Bytes, ServeBody) {
-    look_ahead_within(body, LOOK_TIME, is_enough).await
-}
-
-/// The same within another time.
-pub(super) async fn look_ahead_within(
     mut body: ServeBody,
     time: Duration,
     mut is_enough: impl FnMut(&[u8]) -> bool + Send,
@@ -50,12 +40,8 @@ pub(super) async fn look_ahead_within(
     (begin.freeze(), StreamBody::new(rest).boxed_unsync())
 }
 
-/// A body of pieces that are there and of what follows them.
-pub(super) fn joined(pieces: impl IntoIterator<Item = Bytes>, rest: ServeBody) -> ServeBody {
-    let pieces: Vec<_> = pieces
-        .into_iter()
-        .filter(|piece| !piece.is_empty())
-        .map(|piece| Ok(Frame::data(piece)))
-        .collect();
-    StreamBody::new(stream::iter(pieces).chain(BodyStream::new(rest))).boxed_unsync()
+/// A body of a beginning that is there and of what follows it.
+pub(super) fn joined(begin: Bytes, rest: ServeBody) -> ServeBody {
+    let begin = (!begin.is_empty()).then(|| Ok(Frame::data(begin)));
+    StreamBody::new(stream::iter(begin).chain(BodyStream::new(rest))).boxed_unsync()
 }

@@ -21,7 +21,7 @@ use http::{
     header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, RETRY_AFTER, TRANSFER_ENCODING},
     request::Parts,
 };
-use std::{convert::Infallible, sync::Arc};
+use std::{convert::Infallible, sync::Arc, time::Duration};
 use tower::ServiceExt as _;
 use url::{Url, form_urlencoded};
 
@@ -34,6 +34,9 @@ const EXTENDED_PING: &str = "weblogUpdates.extendedPing";
 const PARAMETER_BYTES_MAX: usize = 1024;
 /// Feeds of a site that one ping is for.
 const FEEDS_MAX: usize = 50;
+/// Time for which the name of a method is waited for: a call that comes in drops is passed on as it
+/// comes.
+const LOOK_TIME: Duration = Duration::from_secs(2);
 
 /// XML-RPC: no such method, or a call that cannot be read.
 const NO_METHOD: i32 = -32601;
@@ -59,11 +62,11 @@ pub(super) struct Pings {
 
 impl Handler for Pings {
     async fn handle(&self, request: &Parts, body: ServeBody) -> Result<Response, Refusal> {
-        let (begin, rest) = look_ahead(body, |begin| method_of(begin).is_some()).await;
+        let (begin, rest) = look_ahead(body, LOOK_TIME, |begin| method_of(begin).is_some()).await;
         if !method_of(&begin).is_some_and(|method| method.starts_with(b"weblogUpdates.")) {
-            return Ok(self.of_site(request, joined([begin], rest)).await);
+            return Ok(self.of_site(request, joined(begin, rest)).await);
         }
-        let whole = read_form(request, joined([begin], rest)).await?;
+        let whole = read_form(request, joined(begin, rest)).await?;
         let answer = match XmlRpcCall::read(&whole) {
             Ok(call) if matches!(call.method.as_str(), PING | EXTENDED_PING) => {
                 self.ping(request, &call).await

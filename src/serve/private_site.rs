@@ -5,7 +5,7 @@
 use super::{
     accept,
     context::ServeContext,
-    look_ahead::{LOOK_BYTES_MAX, joined, look_ahead_within},
+    look_ahead::{LOOK_BYTES_MAX, joined, look_ahead},
     refusal::Refusal,
     trackers::without_trackers,
 };
@@ -222,7 +222,7 @@ impl FeedGuard {
             plain(begin).is_none_or(|begin| begins(&begin).is_some())
         };
         let began = tokio::time::Instant::now();
-        let (begin, rest) = look_ahead_within(body, LOOK_TIME, is_enough).await;
+        let (begin, rest) = look_ahead(body, LOOK_TIME, is_enough).await;
         let is_late = began.elapsed() >= LOOK_TIME;
         let could_be = match plain(&begin) {
             None => true,
@@ -232,7 +232,7 @@ impl FeedGuard {
                 is_late || (is_cut && media.ends_with("/xml")) || (!is_script && is_feed(&plain))
             }),
         };
-        (!could_be).then(|| Response::from_parts(head, joined([begin], rest)))
+        (!could_be).then(|| Response::from_parts(head, joined(begin, rest)))
     }
 
     /// The answer in the place of a feed.

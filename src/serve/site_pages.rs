@@ -23,14 +23,10 @@ pub(super) fn site_pages(context: Arc<ServeContext>, origin: MountService) -> Mo
                 return Ok(refusal.respond(&parts));
             }
             let guard = context.feed_guard(&mut parts, !body.is_end_stream());
-            let links = context.page_links(&mut parts).await;
             let asked = guard.is_some().then(|| parts.clone());
             let sent: BoxFuture<'static, Result<Response, Infallible>> =
                 Box::pin(origin.oneshot(Request::from_parts(parts, body)));
-            let Ok(mut answer) = sent.await;
-            if let Some(links) = links {
-                answer = links.put_into(answer).await;
-            }
+            let Ok(answer) = sent.await;
             let Some((guard, asked)) = guard.zip(asked) else {
                 return Ok(answer);
             };

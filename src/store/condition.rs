@@ -76,4 +76,10 @@ pub trait Watched: Send + Sync {
     fn figures(&self) -> FileFigures {
         FileFigures::default()
     }
+
+    /// The reason for which its file may still hold what was forgotten, in free pages, until the
+    /// next start; `None` when it does not.
+    fn keeps_forgotten(&self) -> Option<String> {
+        None
+    }
 }

@@ -1,7 +1,7 @@
 //! The ways in which a store fails, and what a caller may conclude from each; not how callers
 //! answer their own clients.
 
-use super::{FeedLease, SubscriptionNo};
+use super::SubscriptionNo;
 use crate::{
     feed::{item::ItemId, page::Unanswerable, record::FeedNo},
     secret::masked_with_query,
@@ -37,14 +37,6 @@ pub enum StoreError {
     /// call later.
     #[error("the store is away: {0}")]
     Away(String),
-    /// Somebody else holds the lease of the feed.
-    #[error("feed {feed} is driven by `{}` until {}", lease.owner, lease.until.rfc3339())]
-    Leased {
-        /// The feed.
-        feed: FeedNo,
-        /// The lease in force.
-        lease: FeedLease,
-    },
     /// The feed's ids were hashed with another namespace.
     #[error(
         "the ids of feed `{feed}` belong to namespace `{}`, not `{}`; {}",

@@ -181,8 +181,9 @@ pub struct CommitBasis {
     pub feed: FeedNo,
     /// Its revision; on another, the commit is a conflict.
     pub rev: u64,
-    /// The epoch of the writer's lease; once another writer holds the lease, the commit is refused.
-    /// `None` in a store of one process.
+    /// The epoch of the writer, which rises with each process that comes to drive the feed. Once a
+    /// commit of a later epoch was made, the commit is refused ([`Fenced`](super::StoreError::Fenced)),
+    /// however late it arrives. `None` in a store of one process, and never refused for it.
     pub epoch: Option<u64>,
     /// Limits of what is kept of the feed: a commit that passes its quota is refused, unless it
     /// takes something away.

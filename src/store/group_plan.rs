@@ -156,7 +156,7 @@ pub(super) fn follow(
         return Ok(GroupPlanner::new(held, group, now).planned());
     };
     let mut planner = GroupPlanner::new(held, group, now);
-    planner.know(feed);
+    planner.know_member(feed);
     let mut items: Vec<Arc<Item>> = member
         .items
         .values()
@@ -179,12 +179,12 @@ pub(super) fn follow(
         };
         if !item.is_gone() {
             if stage != MemberStage::Leaving {
-                planner.hold(holder, item)?;
+                planner.hold_item(holder, item)?;
             }
             continue;
         }
         let evidence = member.evidence.iter().find(|(id, ..)| *id == item.id);
-        planner.lose(holder, item, evidence.map(|(.., evidence)| evidence))?;
+        planner.release_item(holder, item, evidence.map(|(.., evidence)| evidence))?;
     }
     Ok(planner.planned())
 }
@@ -228,11 +228,11 @@ pub(super) fn advance(
         // Those who come go first: a post that both hold is never gone, nor is the group empty in
         // between.
         Some(feed) if !joins => {
-            if planner.take_out(feed, items_max)? {
+            if planner.take_items_out(feed, items_max)? {
                 after.members.retain(|member| member.feed != feed);
             }
         }
-        _ => planner.take_in(&mut after.members, items_max)?,
+        _ => planner.take_items_in(&mut after.members, items_max)?,
     }
     let mut planned = planner.planned();
     planned.commit.ready |= after.is_settled();
@@ -250,7 +250,7 @@ pub(super) fn without(
     let mut after = members.clone();
     after.members.retain(|member| member.feed != feed);
     let mut planner = GroupPlanner::new(held, (record, members), now);
-    planner.take_out(feed, usize::MAX)?;
+    planner.take_items_out(feed, usize::MAX)?;
     let mut planned = planner.planned();
     planned.members.1 = after;
     Ok(planned)

@@ -2,12 +2,11 @@
 //! outlives the process.
 
 use super::{
-    BackupReport, CatalogStore, Commit, FeedLease, Feeds, FoundFeeds, GroupStep, Groups, HostPause,
-    Leases, Outlined, Polls, Receipt, SiteStore, Snapshot, StoreCounts, StoreError, StoreFuture,
-    Subscription, SubscriptionNo, Subscriptions, Upkeep, Walks, WantedGroup, Watched, Witnessed,
-    check_namespace,
+    BackupReport, CatalogStore, Commit, Feeds, FoundFeeds, GroupStep, Groups, HostPause, Outlined,
+    Polls, Receipt, SiteStore, Snapshot, StoreCounts, StoreError, StoreFuture, Subscription,
+    SubscriptionNo, Subscriptions, Upkeep, Walks, WantedGroup, Watched, Witnessed, check_namespace,
     clock_guard::ClockGuard,
-    leases, paging, plan,
+    paging, plan,
     subscriptions::{Acknowledged, Attempts, NewSubscription, Progress},
 };
 use crate::{
@@ -87,23 +86,6 @@ impl Memory {
                 return Err(StoreError::Closed);
             }
             work(&mut state, Stamp::from_micros(self.clock.now_us()))
-        })
-    }
-
-    /// Puts another lease in the place of the last one of a feed.
-    fn lease_anew<'a>(
-        &'a self,
-        feed: FeedNo,
-        decide: impl FnOnce(Option<FeedLease>, Stamp) -> Result<FeedLease, StoreError> + Send + 'a,
-    ) -> StoreFuture<'a, FeedLease> {
-        self.answer(move |state, now| {
-            let held = state
-                .feeds
-                .get_mut(&feed)
-                .ok_or(StoreError::UnknownFeed(feed))?;
-            let lease = decide(held.lease.clone(), now)?;
-            held.lease = Some(lease.clone());
-            Ok(lease)
         })
     }
 }
@@ -492,34 +474,6 @@ impl SiteStore for Memory {
     }
 }
 
-impl Leases for Memory {
-    fn take_lease<'a>(
-        &'a self,
-        feed: FeedNo,
-        owner: &'a str,
-        secs: u64,
-    ) -> StoreFuture<'a, FeedLease> {
-        self.lease_anew(feed, move |last, now| {
-            FeedLease::taken(last, feed, owner, now.plus_secs(secs), now)
-        })
-    }
-
-    fn renew_lease(&self, feed: FeedNo, epoch: u64, secs: u64) -> StoreFuture<'_, FeedLease> {
-        self.lease_anew(feed, move |last, now| {
-            FeedLease::ending(last, epoch, now.plus_secs(secs))
-        })
-    }
-
-    fn release_lease(&self, feed: FeedNo, epoch: u64) -> StoreFuture<'_, ()> {
-        let released = self.lease_anew(feed, move |last, now| FeedLease::ending(last, epoch, now));
-        Box::pin(async move { released.await.map(drop) })
-    }
-
-    fn lease(&self, feed: FeedNo) -> StoreFuture<'_, Option<FeedLease>> {
-        self.answer(move |state, _| Ok(state.feed(feed)?.lease.clone()))
-    }
-}
-
 impl Watched for Memory {}
 
 impl Upkeep for Memory {
@@ -612,7 +566,6 @@ impl MemoryState {
         let no = commit.basis.feed;
         let feed = self.feed(no)?;
         self.guard.check(now)?;
-        leases::check_epoch(feed.lease.as_ref(), commit.basis.epoch)?;
         let plan = plan::plan(feed.record.clone(), &commit, now, feed)?;
         let groups = self.followers((&plan, &commit), now)?;
         self.forget_posts(no, &plan.forgotten);

@@ -11,6 +11,7 @@ use crate::feed::{
     item_cap::shortened,
     keep_limits::KeepLimits,
     moment::Moment,
+    part_caps::differing,
     reconcile::{Change, Delete, Evidence, Put, PutKind, WindowState},
     record::{FeedRecord, GAPS_MAX, Gap, WindowFigures},
     stamp::Stamp,
@@ -71,20 +72,26 @@ impl FormerPlace {
     }
 }
 
-/// Works a commit out. T = max(now, last T of the feed + 1 us), change by change.
+/// Works a commit out, unless a later writer came before it or it was decided on another state.
+/// T = max(now, last T of the feed + 1 us), change by change.
 pub(super) fn plan(
     record: FeedRecord,
     commit: &Commit,
     now: Stamp,
     held: &impl Held,
 ) -> Result<PlannedCommit, StoreError> {
+    let epoch = commit.basis.epoch.or(record.epoch);
+    if epoch < record.epoch {
+        let epoch = record.epoch.unwrap_or_default();
+        return Err(StoreError::Fenced { epoch });
+    }
     if record.rev != commit.basis.rev {
         return Err(StoreError::Conflict { found: record.rev });
     }
     let before = record.last_t;
     let stamped = Vec::with_capacity(commit.changes.len());
     let receipt = Receipt {
-        feed: record,
+        feed: FeedRecord { epoch, ..record },
         stamped,
         groups: Vec::new(),
     };
@@ -96,22 +103,22 @@ pub(super) fn plan(
     };
     for change in &commit.changes {
         let t = plan.receipt.feed.last_t.next().max(now);
-        plan.take(change, t, &commit.basis.limits, held)?;
+        plan.plan_change(change, t, &commit.basis.limits, held)?;
         plan.receipt.feed.last_t = t;
     }
     for item in &commit.copies {
         let t = plan.receipt.feed.last_t.next().max(now);
-        plan.copy(item, t, held)?;
+        plan.copy_item(item, t, held)?;
         plan.receipt.feed.last_t = t;
     }
-    plan.close(commit, now, held)?;
+    plan.close_record(commit, now, held)?;
     plan.mark_gap(commit, before, held)?;
-    plan.weigh(&commit.basis.limits, held)?;
+    plan.weigh_items(&commit.basis.limits, held)?;
     Ok(plan)
 }
 
 impl PlannedCommit {
-    fn take(
+    fn plan_change(
         &mut self,
         change: &Change,
         t: Stamp,
@@ -127,8 +134,8 @@ impl PlannedCommit {
             }),
         };
         let item = match change {
-            Change::Put(put) => self.put(put, before, t, limits.item_bytes_max)?,
-            Change::Delete(delete) => self.delete(delete, before, t)?,
+            Change::Put(put) => self.put_item(put, before, t, limits.item_bytes_max)?,
+            Change::Delete(delete) => self.delete_item(delete, before, t)?,
         };
         self.items.insert(
             id,
@@ -143,7 +150,7 @@ impl PlannedCommit {
     }
 
     /// Takes over an item as another feed has it, with our times.
-    fn copy(&mut self, copied: &Item, t: Stamp, held: &impl Held) -> Result<(), StoreError> {
+    fn copy_item(&mut self, copied: &Item, t: Stamp, held: &impl Held) -> Result<(), StoreError> {
         let before = held.item(copied.id)?;
         let was_live = before.as_ref().is_some_and(|item| !item.is_gone());
         let feed = &mut self.receipt.feed;
@@ -178,7 +185,7 @@ impl PlannedCommit {
         Ok(())
     }
 
-    fn put(
+    fn put_item(
         &mut self,
         put: &Put,
         before: Option<Arc<Item>>,
@@ -204,7 +211,9 @@ impl PlannedCommit {
         if let Some(entry) = &short {
             tracing::warn!(
                 feed.name = %feed.name, item.id = %put.id, item.iri = logged_url(&put.iri),
-                "An item of `{}` is kept without parts that are too long: more than {bytes_max} bytes (keep.item_bytes_max)", feed.name
+                "An item of `{}` is kept without all of its {}: parts that are too long are cut or left out, and what exceeds {bytes_max} bytes in all (keep.item_bytes_max)",
+                feed.name,
+                differing(&put.entry, entry).join(", ")
             );
             debug_assert!(
                 shortened(entry, bytes_max).is_none(),
@@ -233,7 +242,7 @@ impl PlannedCommit {
         })
     }
 
-    fn delete(
+    fn delete_item(
         &mut self,
         delete: &Delete,
         before: Option<Arc<Item>>,
@@ -308,7 +317,7 @@ impl PlannedCommit {
 
     /// Counts the bytes of the feed, and refuses what passes its quota. A commit that takes away at
     /// least as much as it adds is always made.
-    fn weigh(&mut self, limits: &KeepLimits, held: &impl Held) -> Result<(), StoreError> {
+    fn weigh_items(&mut self, limits: &KeepLimits, held: &impl Held) -> Result<(), StoreError> {
         let feed = &mut self.receipt.feed;
         let before = feed.items.bytes.map_or_else(|| held.bytes(), Ok)?;
         let (mut added, mut removed) = (0_u64, 0_u64);
@@ -374,7 +383,12 @@ impl PlannedCommit {
     }
 
     /// Changes the record of the feed itself.
-    fn close(&mut self, commit: &Commit, now: Stamp, held: &impl Held) -> Result<(), StoreError> {
+    fn close_record(
+        &mut self,
+        commit: &Commit,
+        now: Stamp,
+        held: &impl Held,
+    ) -> Result<(), StoreError> {
         let feed = &mut self.receipt.feed;
         feed.rev += 1;
         feed.ids.rule = commit.id_rule;

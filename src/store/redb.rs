@@ -2,10 +2,9 @@
 //! [`tables`], not here.
 
 use super::{
-    AccountStore, BackupReport, CatalogStore, Commit, FeedLease, Feeds, FoundFeeds, GroupStep,
-    Groups, HostPause, Leases, Outlined, Polls, Receipt, SiteStore, Snapshot, StoreCounts,
-    StoreError, StoreFuture, Subscription, SubscriptionNo, Subscriptions, Upkeep, Walks,
-    WantedGroup, Watched, Witnessed,
+    AccountStore, BackupReport, CatalogStore, Commit, Feeds, FoundFeeds, GroupStep, Groups,
+    HostPause, Outlined, Polls, Receipt, SiteStore, Snapshot, StoreCounts, StoreError, StoreFuture,
+    Subscription, SubscriptionNo, Subscriptions, Upkeep, Walks, WantedGroup, Watched, Witnessed,
     condition::{FileFigures, StoreCondition},
     stored::item::decode_item,
     subscriptions::{Acknowledged, Attempts, NewSubscription, Progress},
@@ -80,8 +79,6 @@ mod groups;
 mod commit;
 
 mod catalog;
-
-mod leases;
 
 mod accounts;
 
@@ -174,6 +171,10 @@ impl Watched for Redb {
 
     fn figures(&self) -> FileFigures {
         self.file.figures()
+    }
+
+    fn keeps_forgotten(&self) -> Option<String> {
+        self.file.keeps_forgotten()
     }
 }
 
@@ -580,42 +581,6 @@ impl SiteStore for Redb {
         Box::pin(
             self.reader
                 .run(move |snapshot| sites::found_feeds(snapshot, &site)),
-        )
-    }
-}
-
-impl Leases for Redb {
-    fn take_lease<'a>(
-        &'a self,
-        feed: FeedNo,
-        owner: &'a str,
-        secs: u64,
-    ) -> StoreFuture<'a, FeedLease> {
-        let owner = owner.to_owned();
-        Box::pin(
-            self.writer
-                .run(move |writing| leases::take(writing, feed, &owner, secs)),
-        )
-    }
-
-    fn renew_lease(&self, feed: FeedNo, epoch: u64, secs: u64) -> StoreFuture<'_, FeedLease> {
-        Box::pin(
-            self.writer
-                .run(move |writing| leases::prolong(writing, feed, epoch, secs)),
-        )
-    }
-
-    fn release_lease(&self, feed: FeedNo, epoch: u64) -> StoreFuture<'_, ()> {
-        Box::pin(
-            self.writer
-                .run(move |writing| leases::prolong(writing, feed, epoch, 0).map(drop)),
-        )
-    }
-
-    fn lease(&self, feed: FeedNo) -> StoreFuture<'_, Option<FeedLease>> {
-        Box::pin(
-            self.reader
-                .run(move |snapshot| leases::lease(snapshot, feed)),
         )
     }
 }

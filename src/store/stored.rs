@@ -47,8 +47,6 @@ mod walk;
 
 mod subscription;
 
-mod lease;
-
 mod account;
 
 mod site;

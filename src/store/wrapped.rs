@@ -2,10 +2,10 @@
 //! tests only.
 
 use super::{
-    AccountStore, BackupReport, CatalogStore, Commit, FeedLease, Feeds, FoundFeeds, GroupStep,
-    Groups, HostPause, Leases, Outlined, Polls, Receipt, SiteStore, Snapshot, Store,
-    StoreCondition, StoreCounts, StoreFuture, Subscription, SubscriptionNo, Subscriptions, Upkeep,
-    Walks, WantedGroup, Watched, Witnessed,
+    AccountStore, BackupReport, CatalogStore, Commit, Feeds, FoundFeeds, GroupStep, Groups,
+    HostPause, Outlined, Polls, Receipt, SiteStore, Snapshot, Store, StoreCondition, StoreCounts,
+    StoreFuture, Subscription, SubscriptionNo, Subscriptions, Upkeep, Walks, WantedGroup, Watched,
+    Witnessed,
     subscriptions::{Acknowledged, Attempts, NewSubscription, Progress},
 };
 use crate::{
@@ -127,12 +127,6 @@ tapped! { 'a
         document(feed: FeedNo) -> Option<LegacyDocument>;
         keep_found_feeds(site: &'a str, found: FoundFeeds) -> ();
         found_feeds(site: &'a str) -> FoundFeeds;
-    }
-    Leases {
-        take_lease(feed: FeedNo, owner: &'a str, secs: u64) -> FeedLease;
-        renew_lease(feed: FeedNo, epoch: u64, secs: u64) -> FeedLease;
-        release_lease(feed: FeedNo, epoch: u64) -> ();
-        lease(feed: FeedNo) -> Option<FeedLease>;
     }
     Upkeep {
         check() -> ();

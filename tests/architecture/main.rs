@@ -1,6 +1,6 @@
 //! The rules of ARCHITECTURE.md, held against syntax trees: which component may name which, purity,
-//! circles, names, doc comments, sizes, and that each decision is where its table says. Changing a
-//! table here is a design change: say why.
+//! circles, and that each decision is where its table says. Changing a table here is a design
+//! change: say why.
 
 mod tree;
 
@@ -11,9 +11,5 @@ mod components;
 mod purity;
 
 mod circles;
-
-mod wording;
-
-mod shapes;
 
 mod decided;

@@ -13,8 +13,6 @@ mod forwarding;
 
 mod legacy;
 
-mod pages;
-
 mod pings;
 
 mod places;

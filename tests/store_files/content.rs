@@ -570,7 +570,6 @@ pub(crate) async fn fill(store: &dyn Store) {
         .change_subscription(active, Some(progress))
         .await
         .unwrap();
-    store.take_lease(feed.no, "node-1", 60).await.unwrap();
     let user = store.add_user(new_user()).await.unwrap().unwrap().no;
     let token = NewAccessToken {
         user,

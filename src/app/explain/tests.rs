@@ -6,4 +6,4 @@ mod archives;
 
 mod polling;
 
-mod names;
+pub(in crate::app) mod names;

@@ -46,9 +46,6 @@ pub struct SiteSettings {
     /// Limits of what is kept of them.
     #[serde(default)]
     pub keep: KeepSettings,
-    /// True to put links to its feeds into the head of its pages.
-    #[serde(default)]
-    pub page_links: bool,
     /// True to take pings of its blog (weblogUpdates at `/RPC2`) for hints that its feeds have
     /// changed; all other calls are passed on.
     #[serde(default = "pings")]
@@ -183,7 +180,6 @@ impl SiteSettings {
             deletions: DeletionSettings::default(),
             import: ImportSettings::default(),
             keep: KeepSettings::default(),
-            page_links: false,
             pings: pings(),
             connect_secs: connect_secs(),
             head_secs: head_secs(),
@@ -277,6 +273,17 @@ impl SiteSettings {
         }
         if feed.keep == KeepSettings::default() {
             feed.keep = self.keep;
+        }
+    }
+
+    /// True for a key of a feed whose value is that of the site: what is wrong with it is told of the
+    /// site.
+    pub fn lends(&self, key: &str, feed: &FeedSettings) -> bool {
+        match key.split('.').next() {
+            Some("poll") => feed.poll == self.poll,
+            Some("deletions") => feed.deletions == self.deletions,
+            Some("keep") => feed.keep == self.keep,
+            _ => false,
         }
     }
 

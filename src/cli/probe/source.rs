@@ -146,7 +146,7 @@ fn read_as(
 
 /// Reads a file. What stands beside it in `NAME.expect.json` (`url`, `http_headers`) is the answer
 /// that it came in.
-pub(super) fn file(path: &Path, bytes_max: u64) -> io::Result<Given> {
+fn file(path: &Path, bytes_max: u64) -> io::Result<Given> {
     let bytes = limited(File::open(path)?, bytes_max)?;
     let answer = beside(path).unwrap_or_default();
     let header = |name: &str| {

@@ -72,7 +72,7 @@ impl ArchiveWalk {
     /// True when a page may come whole the second time: it is damaged, or lacks every entry.
     /// Archives that nobody ever mended are not asked for twice, all of them: after the first one
     /// the walk is not whole anyhow.
-    pub(super) fn asks_again_for(&self, seen: &WalkedDocument<'_>) -> bool {
+    pub(super) fn asks_page_again(&self, seen: &WalkedDocument<'_>) -> bool {
         let is_emptied =
             seen.keys.is_empty() && self.strategy().is_some_and(Strategy::follows_links);
         let may_be_whole = seen.damaged && !self.findings.damaged;
@@ -80,7 +80,7 @@ impl ArchiveWalk {
     }
 
     /// Asks for such a page the second time.
-    pub(super) fn ask_once_more(&mut self, rules: &WalkRules, now: Stamp) {
+    pub(super) fn ask_page_again(&mut self, rules: &WalkRules, now: Stamp) {
         self.retry = Some(PageRetry {
             reason: PartialReason::DamagedPage,
             tries: 1,
@@ -98,7 +98,7 @@ impl ArchiveWalk {
 
     /// Asks for the same page later: soon, then once a day. False, and nothing is done, when that
     /// was done for long enough.
-    pub(super) fn again(
+    pub(super) fn retry_page(
         &mut self,
         reason: &PartialReason,
         retry_after_secs: Option<u64>,
@@ -121,13 +121,13 @@ impl ArchiveWalk {
         if rounds >= ROUNDS_MAX {
             return false;
         }
-        self.pause(reason.clone(), now);
+        self.pause_page(reason.clone(), now);
         self.next_at = now.plus_secs(PAUSE_SECS.max(asked));
         true
     }
 
     /// Asks for the same page tomorrow.
-    pub(super) fn pause(&mut self, reason: PartialReason, now: Stamp) {
+    pub(super) fn pause_page(&mut self, reason: PartialReason, now: Stamp) {
         let rounds = self
             .retry
             .as_ref()
@@ -143,38 +143,38 @@ impl ArchiveWalk {
 
     /// Asks for a page on the way later, or gives it up: a way that fails at its first page makes
     /// room for the next one before anybody waits for days.
-    pub(super) fn again_or_refuse(
+    pub(super) fn retry_or_give_up_page(
         &mut self,
         reason: PartialReason,
         retry_after_secs: Option<u64>,
         now: Stamp,
     ) {
         let is_wrong_way = self.counts.on_way == 0 && self.ways.len() > 1 && self.is_last_try();
-        if is_wrong_way || !self.again(&reason, retry_after_secs, now) {
-            self.refuse(reason);
+        if is_wrong_way || !self.retry_page(&reason, retry_after_secs, now) {
+            self.give_up_page(reason);
         }
     }
 
     /// Gives up a page: the strategy was wrong from the start, or ends here.
-    pub(super) fn refuse(&mut self, reason: PartialReason) {
+    pub(super) fn give_up_page(&mut self, reason: PartialReason) {
         if self.counts.on_way == 0 {
-            self.next_strategy(Some(reason));
+            self.begin_next_strategy(Some(reason));
         } else {
-            self.fall_short(reason);
+            self.end_way_partial(reason);
         }
     }
 
     /// Ends a way that does not show everything: the next one may.
-    pub(super) fn fall_short(&mut self, reason: PartialReason) {
+    pub(super) fn end_way_partial(&mut self, reason: PartialReason) {
         if self.ways.len() > 1 {
-            self.next_strategy(Some(reason));
+            self.begin_next_strategy(Some(reason));
         } else {
-            self.end(Completion::Partial(reason));
+            self.end_walk(Completion::Partial(reason));
         }
     }
 
     /// Drops the current strategy for the next one; ends the walk after the last.
-    pub(super) fn next_strategy(&mut self, reason: Option<PartialReason>) {
+    pub(super) fn begin_next_strategy(&mut self, reason: Option<PartialReason>) {
         self.findings.flaw = self.findings.flaw.take().or(reason);
         if !self.ways.is_empty() {
             self.ways.remove(0);
@@ -195,7 +195,7 @@ impl ArchiveWalk {
     }
 
     /// Ends the walk.
-    pub(super) fn end(&mut self, completion: Completion) {
+    pub(super) fn end_walk(&mut self, completion: Completion) {
         self.retry = None;
         self.phase = WalkPhase::Done(match completion {
             Completion::Complete if self.findings.damaged => {

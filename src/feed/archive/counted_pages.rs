@@ -32,7 +32,7 @@ pub(crate) enum CounterPlace {
 
 impl CountedPages {
     /// Goes on behind a page that showed so many entries.
-    pub(super) fn go_on(&mut self, shown: usize) {
+    pub(super) fn go_to_next_page(&mut self, shown: usize) {
         // The last entry is read twice: one that was taken out meanwhile moves nothing past us.
         self.step = if self.entries {
             (shown as u64).saturating_sub(1).max(1)
@@ -43,12 +43,12 @@ impl CountedPages {
     }
 
     /// Goes back to the page before.
-    pub(super) fn go_back(&mut self) {
+    pub(super) fn go_to_page_before(&mut self) {
         self.at = self.at.saturating_sub(self.step).max(self.start);
     }
 
     /// Number of the page behind this one.
-    pub(super) fn further(&self) -> u64 {
+    pub(super) fn next_number(&self) -> u64 {
         self.at + self.step.max(1)
     }
 

@@ -7,7 +7,7 @@ use super::{
     ArchiveWalk, EndClaim, EndSign, EndStep, PageUse, WalkPhase, WalkReply, WalkRules,
     WalkedDocument,
     completion::{AGAIN_SECS, Completion},
-    reading::Look,
+    reading::PageKind,
     strategy::Strategy,
 };
 use crate::feed::{
@@ -36,7 +36,7 @@ const FIRST_TRIES_MAX: u8 = 2;
 
 /// An answer to a step of the proof.
 enum StepAnswer<'a> {
-    Page(Look, WalkedDocument<'a>),
+    Page(PageKind, WalkedDocument<'a>),
     Odd(EndSign),
     Failed(PartialReason, Option<u64>),
 }
@@ -56,7 +56,7 @@ enum FirstPage {
 
 impl ArchiveWalk {
     /// Takes in the answer to a step of the proof.
-    pub(super) fn prove(
+    pub(super) fn prove_end(
         &mut self,
         claim: EndClaim,
         step: EndStep,
@@ -64,23 +64,25 @@ impl ArchiveWalk {
         rules: &WalkRules,
         now: Stamp,
     ) -> PageUse {
-        let found = self.found(&self.ending_url(&claim, step), reply, rules);
+        let found = self.step_answer(&self.proof_url(&claim, step), reply, rules);
         match step {
-            EndStep::Further => self.further(claim, found, rules, now),
-            EndStep::Beyond => self.beyond(claim, &found),
-            EndStep::Again if self.counts_pages() => self.counted_again(claim, found, rules, now),
-            EndStep::Again => self.linked_again(claim, found, rules, now),
-            EndStep::Hole => self.hole(claim, found, rules, now),
-            EndStep::Check { no, stride } => self.check(claim, (no, stride), found, now),
-            EndStep::First => self.first(&claim, found, now),
+            EndStep::Further => self.judge_next_page(claim, found, rules, now),
+            EndStep::Beyond => self.judge_far_page(claim, &found),
+            EndStep::Again if self.counts_pages() => {
+                self.judge_counted_end(claim, found, rules, now)
+            }
+            EndStep::Again => self.judge_linked_end(claim, found, rules, now),
+            EndStep::Hole => self.judge_passed_page(claim, found, rules, now),
+            EndStep::Check { no, stride } => self.judge_read_page(claim, (no, stride), found, now),
+            EndStep::First => self.judge_first_page(&claim, found, now),
         }
     }
 
     /// Address that a step asks for.
-    pub(super) fn ending_url(&self, claim: &EndClaim, step: EndStep) -> String {
+    pub(super) fn proof_url(&self, claim: &EndClaim, step: EndStep) -> String {
         let url = match step {
-            EndStep::Further => self.further_url(),
-            EndStep::Beyond => self.beyond_url(),
+            EndStep::Further => self.next_page_url(),
+            EndStep::Beyond => self.far_page_url(),
             EndStep::Again => None,
             EndStep::Hole => self.findings.holes.first().map(|(url, _)| url.clone()),
             EndStep::Check { no, .. } => self.trail.url(no).map(str::to_owned),
@@ -94,9 +96,9 @@ impl ArchiveWalk {
 
     /// Address one page behind the one that looked like the end, or behind the last one that was
     /// linked, where its address is a number more, or less, than the one before.
-    pub(super) fn further_url(&self) -> Option<String> {
+    pub(super) fn next_page_url(&self) -> Option<String> {
         match self.strategy()? {
-            Strategy::CountedPages(counted) => counted.url_of(&self.feed, counted.further()),
+            Strategy::CountedPages(counted) => counted.url_of(&self.feed, counted.next_number()),
             Strategy::Whole { .. } => None,
             Strategy::Archives | Strategy::Pages { .. } => {
                 let (before, last) = self.trail.last_two(self.counts.way_from)?;
@@ -106,27 +108,32 @@ impl ArchiveWalk {
     }
 
     /// Address far behind the page that looked like the end, where pages are counted.
-    fn beyond_url(&self) -> Option<String> {
+    fn far_page_url(&self) -> Option<String> {
         let counted = self
             .strategy()?
             .counted()
             .filter(|counted| !counted.entries && self.counts.on_way > 0)?;
         let number = counted.at.saturating_mul(2);
-        if number > counted.further() {
+        if number > counted.next_number() {
             counted.url_of(&self.feed, number)
         } else {
             None
         }
     }
 
-    fn found<'a>(&self, url: &str, reply: WalkReply<'a>, rules: &WalkRules) -> StepAnswer<'a> {
+    fn step_answer<'a>(
+        &self,
+        url: &str,
+        reply: WalkReply<'a>,
+        rules: &WalkRules,
+    ) -> StepAnswer<'a> {
         match reply {
             WalkReply::Page(seen) if !rules.reach.holds(seen.landed) => {
                 StepAnswer::Odd(EndSign::Denied(PartialReason::RedirectsToAnotherHost))
             }
-            WalkReply::Page(seen) => match self.look(url, &seen) {
-                Look::Sign(EndSign::Foreign) => StepAnswer::Odd(EndSign::Foreign),
-                look => StepAnswer::Page(look, seen),
+            WalkReply::Page(seen) => match self.recognise_page(url, &seen) {
+                PageKind::Sign(EndSign::Foreign) => StepAnswer::Odd(EndSign::Foreign),
+                kind => StepAnswer::Page(kind, seen),
             },
             WalkReply::Missing { status } => StepAnswer::Odd(EndSign::Missing { status }),
             WalkReply::NoFeed => StepAnswer::Odd(EndSign::NoFeed),
@@ -139,33 +146,35 @@ impl ArchiveWalk {
     }
 
     /// One page further: one that is there shows that the end was none.
-    fn further(
+    fn judge_next_page(
         &mut self,
         claim: EndClaim,
         found: StepAnswer<'_>,
         rules: &WalkRules,
         now: Stamp,
     ) -> PageUse {
-        if let StepAnswer::Page(Look::Fresh, seen) = found {
-            let url = self.ending_url(&claim, EndStep::Further);
+        if let StepAnswer::Page(PageKind::Fresh, seen) = found {
+            let url = self.proof_url(&claim, EndStep::Further);
             if let Some((Strategy::CountedPages(counted), _)) = self.ways.first_mut() {
-                counted.at = counted.further();
+                counted.at = counted.next_number();
                 self.add_hole(claim.url, Some(claim.sign.reason()));
             }
-            return self.take_behind_hole(&url, &seen, rules);
+            return self.take_page_behind_hole(&url, &seen, rules);
         }
         let has_another_way = self.ways.len() > 1;
         match &claim.sign {
-            EndSign::Failing(reason) if has_another_way => self.refuse(reason.clone()),
+            EndSign::Failing(reason) if has_another_way => self.give_up_page(reason.clone()),
             EndSign::Failing(reason) => {
                 self.phase = WalkPhase::At(claim.url.clone());
-                self.pause(reason.clone(), now);
+                self.pause_page(reason.clone(), now);
             }
-            EndSign::Total { .. } => self.after_confirmation(claim),
+            EndSign::Total { .. } => self.go_on_with_proof(claim),
             sign if self.counts.on_way == 0 && self.counts_pages() && !sign.is_believable() => {
-                self.next_strategy((*sign == EndSign::NoFeed).then_some(PartialReason::NoFeed));
+                self.begin_next_strategy(
+                    (*sign == EndSign::NoFeed).then_some(PartialReason::NoFeed),
+                );
             }
-            _ if self.beyond_url().is_some() => {
+            _ if self.far_page_url().is_some() => {
                 self.phase = WalkPhase::Ending(claim, EndStep::Beyond)
             }
             _ => self.phase = WalkPhase::Ending(claim, EndStep::Again),
@@ -175,19 +184,19 @@ impl ArchiveWalk {
 
     /// A page far behind: one that is there shows that both before it are missing by a fault, and
     /// the next is read.
-    fn beyond(&mut self, claim: EndClaim, found: &StepAnswer<'_>) -> PageUse {
-        let StepAnswer::Page(Look::Fresh, _) = found else {
+    fn judge_far_page(&mut self, claim: EndClaim, found: &StepAnswer<'_>) -> PageUse {
+        let StepAnswer::Page(PageKind::Fresh, _) = found else {
             self.phase = WalkPhase::Ending(claim, EndStep::Again);
             return PageUse::Drop;
         };
-        let further = self.further_url();
+        let further = self.next_page_url();
         let reason = claim.sign.reason();
         for url in [Some(claim.url), further].into_iter().flatten() {
             self.add_hole(url, Some(reason.clone()));
         }
         let feed = self.feed.clone();
         if let Some((Strategy::CountedPages(counted), _)) = self.ways.first_mut() {
-            counted.at = counted.further() + 1;
+            counted.at = counted.next_number() + 1;
             if let Some(url) = counted.url(&feed) {
                 self.phase = WalkPhase::At(url);
             }
@@ -214,7 +223,7 @@ impl ArchiveWalk {
     }
 
     /// The counted page behind the last one, a while later.
-    fn counted_again(
+    fn judge_counted_end(
         &mut self,
         claim: EndClaim,
         found: StepAnswer<'_>,
@@ -222,30 +231,30 @@ impl ArchiveWalk {
         now: Stamp,
     ) -> PageUse {
         let sign = match found {
-            StepAnswer::Page(Look::Fresh, seen) => {
+            StepAnswer::Page(PageKind::Fresh, seen) => {
                 self.retry = None;
-                return self.take(&claim.url, &seen, rules);
+                return self.take_page(&claim.url, &seen, rules);
             }
-            StepAnswer::Page(Look::Known, _) => EndSign::NothingNew,
-            StepAnswer::Page(Look::Sign(sign), _) | StepAnswer::Odd(sign) => sign,
+            StepAnswer::Page(PageKind::Known, _) => EndSign::NothingNew,
+            StepAnswer::Page(PageKind::Sign(sign), _) | StepAnswer::Odd(sign) => sign,
             StepAnswer::Failed(reason, retry_after_secs) => {
-                self.ask_or_fall_short(reason, retry_after_secs, now);
+                self.retry_page_or_end_way(reason, retry_after_secs, now);
                 return PageUse::Drop;
             }
         };
         if sign.is_believable() {
             self.retry = None;
-            self.after_confirmation(EndClaim { sign, ..claim });
+            self.go_on_with_proof(EndClaim { sign, ..claim });
         } else if self.counts.on_way == 0 {
-            self.next_strategy(None);
+            self.begin_next_strategy(None);
         } else {
-            self.ask_or_fall_short(sign.reason(), None, now);
+            self.retry_page_or_end_way(sign.reason(), None, now);
         }
         PageUse::Drop
     }
 
     /// The last linked page, a while later: it may name another one by now.
-    fn linked_again(
+    fn judge_linked_end(
         &mut self,
         claim: EndClaim,
         found: StepAnswer<'_>,
@@ -255,40 +264,40 @@ impl ArchiveWalk {
         let seen = match found {
             StepAnswer::Page(_, seen) if !seen.keys.is_empty() => seen,
             StepAnswer::Page(..) => {
-                self.ask_or_fall_short(PartialReason::EmptyPage, None, now);
+                self.retry_page_or_end_way(PartialReason::EmptyPage, None, now);
                 return PageUse::Drop;
             }
             StepAnswer::Odd(sign) => {
-                self.ask_or_fall_short(sign.reason(), None, now);
+                self.retry_page_or_end_way(sign.reason(), None, now);
                 return PageUse::Drop;
             }
             StepAnswer::Failed(reason, retry_after_secs) => {
-                self.ask_or_fall_short(reason, retry_after_secs, now);
+                self.retry_page_or_end_way(reason, retry_after_secs, now);
                 return PageUse::Drop;
             }
         };
         let used = if self.trail.is_new(&seen) {
-            self.keep(&claim.url, &seen)
+            self.keep_page(&claim.url, &seen)
         } else {
             PageUse::Drop
         };
         if !self.leads_nowhere(&seen) {
             self.retry = None;
-            self.go_on(&claim.url, &seen, rules);
+            self.go_to_next_page(&claim.url, &seen, rules);
             return used;
         }
-        match self.no_link(&claim.url, &seen, rules) {
-            EndSign::Denied(reason) => self.ask_or_fall_short(reason, None, now),
+        match self.end_sign(&claim.url, &seen, rules) {
+            EndSign::Denied(reason) => self.retry_page_or_end_way(reason, None, now),
             sign => {
                 self.retry = None;
-                self.after_confirmation(EndClaim { sign, ..claim });
+                self.go_on_with_proof(EndClaim { sign, ..claim });
             }
         }
         used
     }
 
     /// A page that was passed over.
-    fn hole(
+    fn judge_passed_page(
         &mut self,
         claim: EndClaim,
         found: StepAnswer<'_>,
@@ -296,41 +305,43 @@ impl ArchiveWalk {
         now: Stamp,
     ) -> PageUse {
         let Some((url, reason)) = self.findings.holes.first().cloned() else {
-            self.after_confirmation(claim);
+            self.go_on_with_proof(claim);
             return PageUse::Drop;
         };
         let (why, retry_after_secs) = match found {
-            StepAnswer::Page(Look::Fresh | Look::Known, seen) => {
+            StepAnswer::Page(PageKind::Fresh | PageKind::Known, seen) => {
                 self.findings.holes.remove(0);
                 self.retry = None;
                 self.counts.pages += 1;
                 let is_new = self.trail.is_new(&seen);
-                let used = self.keep(&url, &seen);
-                self.follow(&url, &seen, rules);
+                let used = self.keep_page(&url, &seen);
+                self.note_links(&url, &seen, rules);
                 if is_new && self.strategy().is_some_and(Strategy::follows_links) {
                     self.expect_newer();
                 }
-                self.after_confirmation(claim);
+                self.go_on_with_proof(claim);
                 return used;
             }
-            StepAnswer::Page(Look::Sign(sign), _) | StepAnswer::Odd(sign) => (sign.reason(), None),
+            StepAnswer::Page(PageKind::Sign(sign), _) | StepAnswer::Odd(sign) => {
+                (sign.reason(), None)
+            }
             StepAnswer::Failed(why, retry_after_secs) => (why, retry_after_secs),
         };
         if reason.is_none() {
             self.findings.holes.remove(0);
-            self.after_confirmation(claim);
-        } else if !self.again(&why, retry_after_secs, now) {
+            self.go_on_with_proof(claim);
+        } else if !self.retry_page(&why, retry_after_secs, now) {
             self.findings.holes.remove(0);
             self.retry = None;
-            self.lack(why);
-            self.after_confirmation(claim);
+            self.note_lack(why);
+            self.go_on_with_proof(claim);
         }
         PageUse::Drop
     }
 
     /// A page that was read before, once more. Read from the last to the first, an entry that moves
     /// towards the first page, because another was taken out, is met on the way.
-    fn check(
+    fn judge_read_page(
         &mut self,
         claim: EndClaim,
         (no, stride): (u32, u32),
@@ -343,26 +354,26 @@ impl ArchiveWalk {
                 let has_moved = seen.keys.len() != self.trail.keys_of(no).len()
                     || !self.trail.is_within(no, &seen);
                 if stride > 1 && has_moved {
-                    self.lack(PartialReason::PagesMoved);
+                    self.note_lack(PartialReason::PagesMoved);
                 }
-                let url = self.ending_url(&claim, EndStep::Check { no, stride });
+                let url = self.proof_url(&claim, EndStep::Check { no, stride });
                 let used = if self.trail.is_new(&seen) {
-                    self.keep(&url, &seen)
+                    self.keep_page(&url, &seen)
                 } else {
                     PageUse::Drop
                 };
-                self.check_next(claim, no, stride);
+                self.read_next_page_again(claim, no, stride);
                 return used;
             }
-            StepAnswer::Page(Look::Sign(EndSign::Empty), _) => (PartialReason::EmptyPage, None),
+            StepAnswer::Page(PageKind::Sign(EndSign::Empty), _) => (PartialReason::EmptyPage, None),
             StepAnswer::Page(..) => (PartialReason::PagesMoved, None),
             StepAnswer::Odd(sign) => (sign.reason(), None),
             StepAnswer::Failed(why, retry_after_secs) => (why, retry_after_secs),
         };
-        if !self.again(&why, retry_after_secs, now) {
+        if !self.retry_page(&why, retry_after_secs, now) {
             self.retry = None;
-            self.lack(why);
-            self.check_next(claim, no, stride);
+            self.note_lack(why);
+            self.read_next_page_again(claim, no, stride);
         }
         PageUse::Drop
     }
@@ -374,32 +385,32 @@ impl ArchiveWalk {
             || stride == 1 && !seen.keys.is_empty() && !self.trail.is_live(seen)
     }
 
-    fn check_next(&mut self, claim: EndClaim, no: u32, stride: u32) {
+    fn read_next_page_again(&mut self, claim: EndClaim, no: u32, stride: u32) {
         match no
             .checked_sub(stride)
             .filter(|next| *next > self.counts.way_from)
         {
             Some(no) => self.phase = WalkPhase::Ending(claim, EndStep::Check { no, stride }),
-            None => self.first_or_end(claim),
+            None => self.ask_first_page_or_conclude(claim),
         }
     }
 
     /// The first page: it must show the live entries, or no pages are counted here.
-    fn first(&mut self, claim: &EndClaim, found: StepAnswer<'_>, now: Stamp) -> PageUse {
+    fn judge_first_page(&mut self, claim: &EndClaim, found: StepAnswer<'_>, now: Stamp) -> PageUse {
         match found {
             StepAnswer::Page(_, seen) if self.trail.is_first_page(self.counts.way_from, &seen) => {
                 self.retry = None;
-                let url = self.ending_url(claim, EndStep::First);
+                let url = self.proof_url(claim, EndStep::First);
                 let is_short =
                     self.trail
                         .is_short(self.counts.last, self.counts.way_from, seen.keys.len());
                 self.counts.total = seen.metadata.paging.total_items.or(self.counts.total);
                 let used = if self.trail.is_new(&seen) {
-                    self.keep(&url, &seen)
+                    self.keep_page(&url, &seen)
                 } else {
                     PageUse::Drop
                 };
-                self.conclude(
+                self.conclude_way(
                     claim,
                     if is_short {
                         FirstPage::Longer
@@ -410,8 +421,8 @@ impl ArchiveWalk {
                 return used;
             }
             StepAnswer::Failed(why, retry_after_secs) => {
-                if !self.again(&why, retry_after_secs, now) {
-                    self.conclude(claim, FirstPage::Elsewhere);
+                if !self.retry_page(&why, retry_after_secs, now) {
+                    self.conclude_way(claim, FirstPage::Elsewhere);
                 }
             }
             StepAnswer::Page(..) | StepAnswer::Odd(_) => {
@@ -419,8 +430,8 @@ impl ArchiveWalk {
                     .retry
                     .as_ref()
                     .is_some_and(|retry| retry.tries >= FIRST_TRIES_MAX);
-                if is_last_try || !self.again(&PartialReason::PagingUnproven, None, now) {
-                    self.conclude(claim, FirstPage::Elsewhere);
+                if is_last_try || !self.retry_page(&PartialReason::PagingUnproven, None, now) {
+                    self.conclude_way(claim, FirstPage::Elsewhere);
                 }
             }
         }
@@ -428,9 +439,9 @@ impl ArchiveWalk {
     }
 
     /// The end was confirmed a while later: what else must be proven comes next.
-    pub(super) fn after_confirmation(&mut self, claim: EndClaim) {
+    pub(super) fn go_on_with_proof(&mut self, claim: EndClaim) {
         if self.counts.on_way == 0 {
-            return self.first_or_end(claim);
+            return self.ask_first_page_or_conclude(claim);
         }
         if matches!(claim.sign, EndSign::Total { .. }) {
             // Where the count agrees, nothing stands between the pages.
@@ -454,25 +465,25 @@ impl ArchiveWalk {
                     .max(1);
                 self.phase = WalkPhase::Ending(claim, EndStep::Check { no, stride });
             }
-            None => self.first_or_end(claim),
+            None => self.ask_first_page_or_conclude(claim),
         }
     }
 
     /// The first page proves that pages are counted at all. In another order it is one of the pages
     /// that were read.
-    fn first_or_end(&mut self, claim: EndClaim) {
+    fn ask_first_page_or_conclude(&mut self, claim: EndClaim) {
         let is_needed =
             self.counts_pages() && !self.strategy().is_some_and(Strategy::is_sorted_otherwise);
         if is_needed && !matches!(claim.sign, EndSign::Total { .. }) {
             self.retry = None;
             self.phase = WalkPhase::Ending(claim, EndStep::First);
         } else {
-            self.conclude(&claim, FirstPage::NotAsked);
+            self.conclude_way(&claim, FirstPage::NotAsked);
         }
     }
 
     /// Ends the way by what was found.
-    fn conclude(&mut self, claim: &EndClaim, first: FirstPage) {
+    fn conclude_way(&mut self, claim: &EndClaim, first: FirstPage) {
         self.retry = None;
         if self.counts.on_way == 0 {
             // Without a first page nobody knows whether pages are counted here at all, but of
@@ -483,7 +494,7 @@ impl ArchiveWalk {
                 && self
                     .strategy()
                     .is_some_and(Strategy::asks_for_the_second_page);
-            self.next_strategy(None);
+            self.begin_next_strategy(None);
             if is_alone && self.phase == WalkPhase::Done(Completion::Unknown) {
                 self.findings.proof = Some(EndProof::OnlyPage);
                 self.phase = WalkPhase::Done(Completion::Complete);
@@ -496,22 +507,24 @@ impl ArchiveWalk {
         let found = self.entries() as u64;
         let is_total = matches!(claim.sign, EndSign::Total { .. });
         match (first, self.counts.total) {
-            _ if self.findings.damaged => return self.fall_short(PartialReason::DamagedPage),
-            (FirstPage::Elsewhere, _) => return self.fall_short(PartialReason::PagingUnproven),
+            _ if self.findings.damaged => return self.end_way_partial(PartialReason::DamagedPage),
+            (FirstPage::Elsewhere, _) => {
+                return self.end_way_partial(PartialReason::PagingUnproven);
+            }
             (_, Some(total)) if !is_total && found < total => {
-                return self.fall_short(PartialReason::FewerThanSaid { total, found });
+                return self.end_way_partial(PartialReason::FewerThanSaid { total, found });
             }
             _ if is_sorted_otherwise && !self.trail.meets_live() => {
-                return self.fall_short(PartialReason::LiveNotMet);
+                return self.end_way_partial(PartialReason::LiveNotMet);
             }
             // A server that gives no more looks the same, unless the publisher's count agrees.
             (FirstPage::NoLonger, None) if may_be_capped => {
-                return self.fall_short(PartialReason::LastPageFull);
+                return self.end_way_partial(PartialReason::LastPageFull);
             }
             _ => {}
         }
         if let Some(lacks) = self.findings.lacks.clone() {
-            return self.fall_short(lacks);
+            return self.end_way_partial(lacks);
         }
         self.findings.proof = Some(match &claim.sign {
             EndSign::Total { items } => EndProof::Total { items: *items },
@@ -519,11 +532,11 @@ impl ArchiveWalk {
             _ if self.counts_pages() => EndProof::LastPage,
             _ => EndProof::LastArchive,
         });
-        self.end(Completion::Complete);
+        self.end_walk(Completion::Complete);
     }
 
     /// Asks for the same page later, and ends the way when that was done for long enough.
-    fn ask_or_fall_short(
+    fn retry_page_or_end_way(
         &mut self,
         reason: PartialReason,
         retry_after_secs: Option<u64>,
@@ -533,8 +546,8 @@ impl ArchiveWalk {
             .retry
             .as_ref()
             .is_some_and(|retry| usize::from(retry.tries) >= AGAIN_SECS.len());
-        if self.ways.len() > 1 && has_tried || !self.again(&reason, retry_after_secs, now) {
-            self.fall_short(reason);
+        if self.ways.len() > 1 && has_tried || !self.retry_page(&reason, retry_after_secs, now) {
+            self.end_way_partial(reason);
         }
     }
 }

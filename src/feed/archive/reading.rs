@@ -24,7 +24,7 @@ const HOLES_MAX: usize = 10;
 const BACKS_MAX: u8 = 30;
 
 /// A document that answered for a page.
-pub(super) enum Look {
+pub(super) enum PageKind {
     /// It holds entries that are new.
     Fresh,
     /// It holds entries, all of them known.
@@ -35,7 +35,7 @@ pub(super) enum Look {
 
 impl ArchiveWalk {
     /// Takes in the answer to the request for a page on the way.
-    pub(super) fn read(
+    pub(super) fn read_answer(
         &mut self,
         url: &str,
         reply: WalkReply<'_>,
@@ -44,13 +44,15 @@ impl ArchiveWalk {
     ) -> PageUse {
         match reply {
             WalkReply::Deferred { .. } => PageUse::Drop,
-            WalkReply::Page(seen) if self.asks_again_for(&seen) => {
-                self.ask_once_more(rules, now);
+            WalkReply::Page(seen) if self.asks_page_again(&seen) => {
+                self.ask_page_again(rules, now);
                 PageUse::Drop
             }
-            WalkReply::Page(seen) => self.page(url, &seen, rules, now),
-            WalkReply::Missing { status } => self.odd(url, EndSign::Missing { status }, now),
-            WalkReply::NoFeed => self.odd(url, EndSign::NoFeed, now),
+            WalkReply::Page(seen) => self.judge_page(url, &seen, rules, now),
+            WalkReply::Missing { status } => {
+                self.judge_odd_answer(url, EndSign::Missing { status }, now)
+            }
+            WalkReply::NoFeed => self.judge_odd_answer(url, EndSign::NoFeed, now),
             WalkReply::Failed {
                 why,
                 retry_after_secs,
@@ -60,16 +62,16 @@ impl ArchiveWalk {
                 let was_paused = self.retry.as_ref().is_some_and(|retry| retry.rounds > 0);
                 if is_on_way && self.counts_pages() && self.is_last_try() && !was_paused {
                     // What comes behind a page that fails can be read all the same.
-                    self.claim(url, EndSign::Failing(reason));
+                    self.claim_end(url, EndSign::Failing(reason));
                 } else {
-                    self.again_or_refuse(reason, retry_after_secs, now);
+                    self.retry_or_give_up_page(reason, retry_after_secs, now);
                 }
                 PageUse::Drop
             }
         }
     }
 
-    fn page(
+    fn judge_page(
         &mut self,
         url: &str,
         seen: &WalkedDocument<'_>,
@@ -77,23 +79,25 @@ impl ArchiveWalk {
         now: Stamp,
     ) -> PageUse {
         if !rules.reach.holds(seen.landed) {
-            self.refuse(PartialReason::RedirectsToAnotherHost);
+            self.give_up_page(PartialReason::RedirectsToAnotherHost);
             return PageUse::Drop;
         }
-        match self.look(url, seen) {
-            Look::Sign(sign) => self.odd(url, sign, now),
-            Look::Known if self.leads_back(url, seen) => self.odd(url, EndSign::Circle, now),
-            Look::Fresh | Look::Known => {
+        match self.recognise_page(url, seen) {
+            PageKind::Sign(sign) => self.judge_odd_answer(url, sign, now),
+            PageKind::Known if self.leads_back(url, seen) => {
+                self.judge_odd_answer(url, EndSign::Circle, now)
+            }
+            PageKind::Fresh | PageKind::Known => {
                 self.retry = None;
-                self.take(url, seen, rules)
+                self.take_page(url, seen, rules)
             }
         }
     }
 
     /// Finds out what a document is that answered for a page.
-    pub(super) fn look(&self, url: &str, seen: &WalkedDocument<'_>) -> Look {
+    pub(super) fn recognise_page(&self, url: &str, seen: &WalkedDocument<'_>) -> PageKind {
         if different_feed(&self.findings.named, &named(seen.metadata)).is_some() {
-            return Look::Sign(EndSign::Foreign);
+            return PageKind::Sign(EndSign::Foreign);
         }
         let is_elsewhere = address(seen.landed) != address(url);
         let leads_back = is_elsewhere && self.trail.has_visited(seen.landed);
@@ -106,7 +110,11 @@ impl ArchiveWalk {
         } else {
             self.trail.is_new(seen)
         };
-        let found = if is_new { Look::Fresh } else { Look::Known };
+        let found = if is_new {
+            PageKind::Fresh
+        } else {
+            PageKind::Known
+        };
         let Some(counted) = self.strategy().and_then(Strategy::counted) else {
             return match () {
                 () if seen.keys.is_empty()
@@ -114,14 +122,14 @@ impl ArchiveWalk {
                     && !repeats
                     && self.leads_nowhere(seen) =>
                 {
-                    Look::Sign(EndSign::Empty)
+                    PageKind::Sign(EndSign::Empty)
                 }
-                () if repeats => Look::Sign(EndSign::Circle),
+                () if repeats => PageKind::Sign(EndSign::Circle),
                 () if is_first
                     && !is_new
                     && matches!(self.strategy(), Some(Strategy::Whole { .. })) =>
                 {
-                    Look::Sign(EndSign::Feed)
+                    PageKind::Sign(EndSign::Feed)
                 }
                 () => found,
             };
@@ -135,42 +143,44 @@ impl ArchiveWalk {
         };
         let leads_to_feed = is_elsewhere && address(seen.landed) == address(&self.feed);
         if seen.keys.is_empty() && !seen.damaged {
-            return Look::Sign(EndSign::Empty);
+            return PageKind::Sign(EndSign::Empty);
         }
         if shows_live || leads_to_feed {
-            return Look::Sign(EndSign::Feed);
+            return PageKind::Sign(EndSign::Feed);
         }
         let is_last_again = !is_first && self.trail.is_like(self.counts.last, seen);
         match () {
-            () if counted.entries && seen.keys.len() == 1 && !is_new => Look::Sign(EndSign::Tail),
-            () if repeats && is_last_again => Look::Sign(EndSign::Repeat),
-            () if repeats => Look::Sign(EndSign::Circle),
+            () if counted.entries && seen.keys.len() == 1 && !is_new => {
+                PageKind::Sign(EndSign::Tail)
+            }
+            () if repeats && is_last_again => PageKind::Sign(EndSign::Repeat),
+            () if repeats => PageKind::Sign(EndSign::Circle),
             () => found,
         }
     }
 
     /// Takes in a page of the archives and goes on behind it.
-    pub(super) fn take(
+    pub(super) fn take_page(
         &mut self,
         url: &str,
         seen: &WalkedDocument<'_>,
         rules: &WalkRules,
     ) -> PageUse {
-        let connects = self.connects(seen);
-        self.take_in(url, seen, rules, connects)
+        let connects = self.connects_page(seen);
+        self.take_page_in(url, seen, rules, connects)
     }
 
     /// Takes in a page behind one that was passed over.
-    pub(super) fn take_behind_hole(
+    pub(super) fn take_page_behind_hole(
         &mut self,
         url: &str,
         seen: &WalkedDocument<'_>,
         rules: &WalkRules,
     ) -> PageUse {
-        self.take_in(url, seen, rules, true)
+        self.take_page_in(url, seen, rules, true)
     }
 
-    fn take_in(
+    fn take_page_in(
         &mut self,
         url: &str,
         seen: &WalkedDocument<'_>,
@@ -179,7 +189,7 @@ impl ArchiveWalk {
     ) -> PageUse {
         let is_new = self.trail.is_new_on_way(seen);
         let expected = self
-            .further_url()
+            .next_page_url()
             .filter(|_| self.strategy().is_some_and(Strategy::follows_links));
         self.counts.total = self.counts.total.max(seen.metadata.paging.total_items);
         self.counts.pages += 1;
@@ -189,10 +199,10 @@ impl ArchiveWalk {
             () if self.trail.has_visited(url) => self.counts.barren,
             () => self.counts.barren.saturating_add(1),
         };
-        let used = self.keep(url, seen);
+        let used = self.keep_page(url, seen);
         self.counts.last = self.counts.kept;
         if self.strategy().is_some_and(Strategy::follows_links) {
-            self.follow(url, seen, rules);
+            self.note_links(url, seen, rules);
             // The numbers in the addresses jump: the one between may be an archive that nobody
             // named.
             if let Some(passed_over) = expected.filter(|expected| !self.trail.has_visited(expected))
@@ -206,19 +216,19 @@ impl ArchiveWalk {
         let is_steady = self.counts.backs < BACKS_MAX;
         if connects || !is_steady {
             if !connects {
-                self.lack(PartialReason::PagesMoved);
+                self.note_lack(PartialReason::PagesMoved);
             }
             // The page is taken in before its link is looked for: the last page has none and is the
             // oldest.
-            self.go_on(url, seen, rules);
+            self.go_to_next_page(url, seen, rules);
         } else {
-            self.go_back();
+            self.go_to_page_before();
         }
         used
     }
 
     /// Keeps a page, whole if it holds anything new.
-    pub(super) fn keep(&mut self, url: &str, seen: &WalkedDocument<'_>) -> PageUse {
+    pub(super) fn keep_page(&mut self, url: &str, seen: &WalkedDocument<'_>) -> PageUse {
         self.findings.damaged |= seen.damaged;
         self.findings.doubtful |= seen.damaged || seen.mixed;
         let is_new = self.trail.is_new(seen);
@@ -242,14 +252,14 @@ impl ArchiveWalk {
     }
 
     /// Notes what a document that was found by its link says against itself and its neighbours.
-    pub(super) fn follow(&mut self, url: &str, seen: &WalkedDocument<'_>, rules: &WalkRules) {
+    pub(super) fn note_links(&mut self, url: &str, seen: &WalkedDocument<'_>, rules: &WalkRules) {
         let is_archive = matches!(self.strategy(), Some(Strategy::Archives));
         self.findings.marked |= is_archive && seen.metadata.history.archive;
         if !is_same_document(url, seen.landed) {
-            self.lack(PartialReason::Redirected);
+            self.note_lack(PartialReason::Redirected);
         }
         if seen.keys.is_empty() {
-            self.lack(PartialReason::EmptyPage);
+            self.note_lack(PartialReason::EmptyPage);
         }
         // An archive that follows this one and that nobody named stands in a gap. Behind the newest
         // one it may not be there yet.
@@ -269,17 +279,17 @@ impl ArchiveWalk {
         if self.findings.holes.len() < HOLES_MAX {
             self.findings.holes.push((url, reason));
         } else if let Some(reason) = reason {
-            self.lack(reason);
+            self.note_lack(reason);
         }
     }
 
     /// Notes why the pages of this way do not hold everything. The first reason counts.
-    pub(super) fn lack(&mut self, reason: PartialReason) {
+    pub(super) fn note_lack(&mut self, reason: PartialReason) {
         self.findings.lacks.get_or_insert(reason);
     }
 
     /// True when a page overlaps what was read before it, as it must where entries are counted.
-    fn connects(&self, seen: &WalkedDocument<'_>) -> bool {
+    fn connects_page(&self, seen: &WalkedDocument<'_>) -> bool {
         let Some(counted) = self.strategy().and_then(Strategy::counted) else {
             return true;
         };
@@ -288,17 +298,17 @@ impl ArchiveWalk {
     }
 
     /// Reads the page before again: something was taken out, and what moved past us stands there.
-    fn go_back(&mut self) {
+    fn go_to_page_before(&mut self) {
         self.counts.backs += 1;
         let feed = self.feed.clone();
         let Some((Strategy::CountedPages(counted), _)) = self.ways.first_mut() else {
             return;
         };
-        counted.go_back();
+        counted.go_to_page_before();
         let url = counted.url(&feed);
         match url {
             Some(url) => self.phase = WalkPhase::At(url),
-            None => self.end(Completion::Partial(PartialReason::PagesMoved)),
+            None => self.end_walk(Completion::Partial(PartialReason::PagesMoved)),
         }
     }
 
@@ -317,9 +327,14 @@ impl ArchiveWalk {
     }
 
     /// From a page to the next.
-    pub(super) fn go_on(&mut self, url: &str, seen: &WalkedDocument<'_>, rules: &WalkRules) {
+    pub(super) fn go_to_next_page(
+        &mut self,
+        url: &str,
+        seen: &WalkedDocument<'_>,
+        rules: &WalkRules,
+    ) {
         let Some((strategy, _)) = self.ways.first_mut() else {
-            return self.end(Completion::Unknown);
+            return self.end_walk(Completion::Unknown);
         };
         let follows_links = strategy.follows_links();
         let next = strategy.after(&self.feed, seen);
@@ -327,62 +342,62 @@ impl ArchiveWalk {
             let reason = PartialReason::TooManyBytes {
                 mib_max: rules.bytes_max.div_ceil(1 << 20),
             };
-            return self.end(Completion::Partial(reason));
+            return self.end_walk(Completion::Partial(reason));
         }
         let next = match next {
-            NextPage::End => return self.at_last(url, seen, rules),
-            NextPage::Short(reason) => return self.end(Completion::Partial(reason)),
+            NextPage::End => return self.end_at_page(url, seen, rules),
+            NextPage::Short(reason) => return self.end_walk(Completion::Partial(reason)),
             NextPage::Page(next) => next,
         };
         if self.counts.barren >= BARREN_MAX {
             // A server that stopped counting looks the same.
             self.findings.doubtful = true;
             return if follows_links {
-                self.end(Completion::Partial(PartialReason::NothingNew))
+                self.end_walk(Completion::Partial(PartialReason::NothingNew))
             } else {
-                self.claim(&next, EndSign::NothingNew)
+                self.claim_end(&next, EndSign::NothingNew)
             };
         }
         if self.counts.pages >= rules.pages_max {
             let reason = PartialReason::TooManyPages {
                 pages_max: rules.pages_max,
             };
-            return self.end(Completion::Partial(reason));
+            return self.end_walk(Completion::Partial(reason));
         }
         match rules.reach.mapped(&next) {
             Some(next) if self.trail.has_visited(&next) && follows_links => {
-                self.end(Completion::Partial(PartialReason::Circle));
+                self.end_walk(Completion::Partial(PartialReason::Circle));
             }
             Some(next) => self.phase = WalkPhase::At(next),
-            None => self.end(Completion::Partial(PartialReason::LinksToAnotherHost)),
+            None => self.end_walk(Completion::Partial(PartialReason::LinksToAnotherHost)),
         }
     }
 
     /// At a page that names no other one.
-    fn at_last(&mut self, url: &str, seen: &WalkedDocument<'_>, rules: &WalkRules) {
+    fn end_at_page(&mut self, url: &str, seen: &WalkedDocument<'_>, rules: &WalkRules) {
         if matches!(self.strategy(), Some(Strategy::Whole { .. })) {
             if self.findings.damaged {
-                return self.fall_short(PartialReason::DamagedPage);
+                return self.end_way_partial(PartialReason::DamagedPage);
             }
             if !self.trail.meets_live() {
-                return self.fall_short(PartialReason::LiveNotMet);
+                return self.end_way_partial(PartialReason::LiveNotMet);
             }
             self.findings.proof = Some(EndProof::WholeDocument);
-            return self.end(Completion::Complete);
+            return self.end_walk(Completion::Complete);
         }
         if let Some(items) = self
             .counts
             .total
             .filter(|total| self.entries() as u64 >= *total)
         {
-            return self.after_confirmation(EndClaim::new(url, EndSign::Total { items }));
+            return self.go_on_with_proof(EndClaim::new(url, EndSign::Total { items }));
         }
-        let sign = self.no_link(url, seen, rules);
-        self.claim(url, sign);
+        let sign = self.end_sign(url, seen, rules);
+        self.claim_end(url, sign);
     }
 
     /// The sign that a page is the last because it leads nowhere, or the reason why it cannot be.
-    pub(super) fn no_link(
+    pub(super) fn end_sign(
         &self,
         url: &str,
         seen: &WalkedDocument<'_>,
@@ -411,43 +426,45 @@ impl ArchiveWalk {
 
     /// At something that is no page: the way is wrong, the page fails for now, or the end is
     /// reached.
-    fn odd(&mut self, url: &str, sign: EndSign, now: Stamp) -> PageUse {
+    fn judge_odd_answer(&mut self, url: &str, sign: EndSign, now: Stamp) -> PageUse {
         let is_first = self.counts.on_way == 0;
         let has_other_way = self.ways.len() > 1;
         if self.counts_pages() {
             match sign {
                 EndSign::Missing { status: 403 } | EndSign::Foreign if is_first => {
-                    self.refuse(sign.reason())
+                    self.give_up_page(sign.reason())
                 }
                 // The server does not know the order, and the next way does without it.
                 sign if is_first && self.strategy().is_some_and(Strategy::is_sorted_otherwise) => {
-                    self.next_strategy((sign == EndSign::NoFeed).then_some(PartialReason::NoFeed));
+                    self.begin_next_strategy(
+                        (sign == EndSign::NoFeed).then_some(PartialReason::NoFeed),
+                    );
                 }
                 EndSign::Missing { status: 403 } | EndSign::Foreign => {
-                    self.again_or_refuse(sign.reason(), None, now);
+                    self.retry_or_give_up_page(sign.reason(), None, now);
                 }
-                sign => self.claim(url, sign),
+                sign => self.claim_end(url, sign),
             }
         } else if is_first && has_other_way && matches!(sign, EndSign::Circle | EndSign::Feed)
             || sign == EndSign::Feed
         {
-            self.next_strategy(None);
+            self.begin_next_strategy(None);
         } else if self.is_repeated() && !matches!(sign, EndSign::Missing { status: 403 | 404 }) {
             // The next walk comes anyhow, and nothing that is held is forgotten.
-            self.refuse(sign.reason());
+            self.give_up_page(sign.reason());
         } else if sign == (EndSign::Missing { status: 410 })
             || is_first && has_other_way && !matches!(sign, EndSign::Missing { .. })
             || matches!(self.strategy(), Some(Strategy::Whole { .. }))
         {
-            self.refuse(sign.reason());
+            self.give_up_page(sign.reason());
         } else {
-            self.again_or_refuse(sign.reason(), None, now);
+            self.retry_or_give_up_page(sign.reason(), None, now);
         }
         PageUse::Drop
     }
 
     /// Takes this address for what is behind the last page, and begins to prove it.
-    pub(super) fn claim(&mut self, url: &str, sign: EndSign) {
+    pub(super) fn claim_end(&mut self, url: &str, sign: EndSign) {
         self.retry = None;
         let claim = EndClaim::new(url, sign);
         let reached = self
@@ -461,13 +478,13 @@ impl ArchiveWalk {
             .filter(|total| claim.sign.is_believable() && reached >= *total)
         {
             // The publisher's count and the end of its pages agree.
-            return self.after_confirmation(EndClaim {
+            return self.go_on_with_proof(EndClaim {
                 sign: EndSign::Total { items },
                 ..claim
             });
         }
         // One page further, where there is such an address.
-        let step = if self.further_url().is_some() {
+        let step = if self.next_page_url().is_some() {
             EndStep::Further
         } else {
             EndStep::Again

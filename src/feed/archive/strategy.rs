@@ -83,7 +83,7 @@ impl Strategy {
             Self::Archives => page(seen.metadata.older_archive()),
             Self::Pages { rel } => page(link(seen, rel)),
             Self::CountedPages(counted) => {
-                counted.go_on(seen.keys.len());
+                counted.go_to_next_page(seen.keys.len());
                 counted.url(feed).map_or(NextPage::End, NextPage::Page)
             }
             Self::Whole { most } => {

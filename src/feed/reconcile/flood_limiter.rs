@@ -9,6 +9,7 @@ use super::{
 use crate::feed::{
     item::{Item, ItemDigests, ItemId, KeyHash, plausible},
     moment::Moment,
+    part_caps::within_caps,
     schedule::Repeat,
     stamp::Stamp,
 };
@@ -178,7 +179,7 @@ impl<'a> FloodLimiter<'a> {
             id,
             key: row.key,
             until,
-            entry,
+            entry: as_kept(entry),
             published_us,
             digests: seen,
         });
@@ -216,7 +217,7 @@ impl<'a> FloodLimiter<'a> {
                 id,
                 key: row.key,
                 until,
-                entry,
+                entry: as_kept(entry),
                 published_us,
                 digests,
             });
@@ -270,6 +271,11 @@ impl<'a> FloodLimiter<'a> {
         };
         is_one && !is_recent && (before.is_none() || self.previous == Repeat::Unchanged)
     }
+}
+
+/// An entry without short parts that are too long, which are never kept.
+fn as_kept(entry: Arc<Entry>) -> Arc<Entry> {
+    within_caps(&entry).map_or(entry, Arc::new)
 }
 
 impl DeferredEdit {

@@ -79,8 +79,14 @@ fn idle_secs(arrivals: &[Stamp], policy: &Policy, now: Stamp) -> u64 {
 }
 
 /// Seconds to the next try after `state.health.failures` failures, of which the last had this
-/// status.
-pub(super) fn back_off_secs(state: &PollState, status: Option<u16>, policy: &Policy) -> u64 {
+/// status. Failures count by the time that they took, too: those that readers, pings and operators
+/// cause between two polls put the next one off no further than they have gone on.
+pub(super) fn back_off_secs(
+    state: &PollState,
+    status: Option<u16>,
+    policy: &Policy,
+    now: Stamp,
+) -> u64 {
     let floor = floor_secs(state, policy);
     // Who lowered the floor to seconds wants to know in seconds, too.
     let first = BACK_OFF_SECS.min(floor);
@@ -102,12 +108,16 @@ pub(super) fn back_off_secs(state: &PollState, status: Option<u16>, policy: &Pol
         }
         failures = failures.saturating_sub(soon);
     }
-    let backed_off = match status {
+    let wait_secs = |failures: u32| match status {
         Some(429) => doubled(THROTTLED_SECS, failures),
         Some(403 | 404) => doubled(first, failures).saturating_mul(REFUSED_FACTOR),
         _ => doubled(first, failures),
     };
-    backed_off
+    let since = state.health.fault.as_ref().map_or(now, |fault| fault.since);
+    // Failures that each waited for their turn have taken at least as long as this allows.
+    let allowed_secs = now.secs_since(since).saturating_add(wait_secs(1));
+    wait_secs(failures)
+        .min(allowed_secs)
         .max(state.timetable.hinted_secs.unwrap_or(0))
         .clamp(floor, policy.max_secs)
 }

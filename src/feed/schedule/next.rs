@@ -249,7 +249,7 @@ impl PollState {
                 let secs = if self.is_at_quota() {
                     QUOTA_SECS
                 } else {
-                    interval::back_off_secs(self, failure.status(), policy)
+                    interval::back_off_secs(self, failure.status(), policy, now)
                 };
                 self.after(secs, policy, now, jitter)
             }

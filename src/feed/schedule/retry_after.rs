@@ -46,7 +46,8 @@ pub fn host_pause_until(
     named_secs: Option<u64>,
     now: Stamp,
 ) -> Option<Stamp> {
-    let own_secs = || (status == Some(429)).then(|| interval::back_off_secs(state, status, policy));
+    let own_secs =
+        || (status == Some(429)).then(|| interval::back_off_secs(state, status, policy, now));
     let secs = retry_after_secs(status?, named_secs).or_else(own_secs)?;
     (secs > 0).then(|| now.plus_secs(secs))
 }

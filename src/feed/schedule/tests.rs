@@ -82,14 +82,15 @@ fn check(state: &PollState, answer: Answer, policy: &Policy, expect_secs: u64) {
 
 /// Seconds until a feed is due after its `n`th failure in a row with this status.
 fn check_back_off(status: Option<u16>, failures: u32, policy: &Policy, expect_secs: u64) {
-    let state = {
-        let mut state = PollState::unpolled(URL);
-        state.health.failures = failures - 1;
-        state
-    };
-    let next = failed(&state, status, None, policy);
+    let outcome = PollOutcome::Failed(failure(status, None));
+    let (mut state, mut now) = (PollState::unpolled(URL), NOW);
+    for _ in 1..failures {
+        state = next(&state, &outcome, policy, now, 0.0);
+        now = state.timetable.next_at;
+    }
+    let next = next(&state, &outcome, policy, now, 0.0);
     assert_eq!(
-        next.timetable.next_at.secs_since(NOW),
+        next.timetable.next_at.secs_since(now),
         expect_secs,
         "{status:?} for the {failures}th time"
     );
@@ -295,6 +296,26 @@ fn jitter_makes_an_interval_up_to_a_tenth_longer_but_never_longer_than_the_maxim
         1.0,
     );
     assert_eq!(state.timetable.next_at.micros() - NOW.micros(), 2_200_000);
+}
+
+#[test]
+fn failures_that_others_cause_between_two_polls_put_the_next_one_off_only_a_little() {
+    for status in [None, Some(500), Some(404), Some(429)] {
+        let outcome = PollOutcome::Failed(failure(status, None));
+        let state = PollState::unpolled(URL);
+        let first = next(&state, &outcome, &USUAL, NOW, 0.0);
+        let wait_secs = first.timetable.next_at.secs_since(NOW);
+        let mut state = first;
+        // A reader a second.
+        for secs in 1..100 {
+            state = next(&state, &outcome, &USUAL, NOW.plus_secs(secs), 0.0);
+        }
+        let later_secs = state.timetable.next_at.secs_since(NOW);
+        assert!(
+            later_secs <= wait_secs.max(HOUR) + 200,
+            "{status:?}: {later_secs} s"
+        );
+    }
 }
 
 #[test]

@@ -14,7 +14,6 @@ use crate::{
         Upstream,
         compute::compute,
         recording::{RecordedAnswer, RecordedControl, record_answer},
-        store_failure::store_failure,
         transact::{Decision, transact},
         upstream::{PageAnswer, PageReply},
     },
@@ -106,13 +105,7 @@ impl Check<'_> {
         tried: u8,
     ) -> Result<Option<(String, Option<Arc<Entry>>)>, Failure> {
         if last.control_candidates().is_empty() {
-            let metadata = self
-                .context
-                .store
-                .feed(self.feed.no)
-                .await
-                .map_err(store_failure)?
-                .metadata;
+            let metadata = self.context.store.feed(self.feed.no).await?.metadata;
             let reach = OwnOrigins::new(self.feed.url.clone(), self.feed.aliases.clone());
             return Ok(reach
                 .front_page(metadata.link("alternate"))
@@ -135,12 +128,7 @@ impl Check<'_> {
         let mut skipped = usize::from(tried) % candidates.len().max(1);
         let mut first = None;
         for id in candidates.into_iter().take(LOOKED_THROUGH_MAX) {
-            let item = self
-                .context
-                .store
-                .item(self.feed.no, id)
-                .await
-                .map_err(store_failure)?;
+            let item = self.context.store.item(self.feed.no, id).await?;
             let Some(found) = item.and_then(|item| {
                 let entry = item.shared_entry()?;
                 Some((page_of(self.feed, &entry)?, entry))
@@ -169,12 +157,7 @@ impl Check<'_> {
             .iter()
             .filter(|row| row.suspect.is_some());
         for row in suspects.take(ALIKE_MAX) {
-            let item = self
-                .context
-                .store
-                .item(self.feed.no, row.id)
-                .await
-                .map_err(store_failure)?;
+            let item = self.context.store.item(self.feed.no, row.id).await?;
             others.extend(item.and_then(|item| Some((row.id, item.shared_entry()?))));
         }
         Ok(others)

@@ -7,7 +7,7 @@ use crate::{
         record::FeedRecord,
         schedule::Failure,
     },
-    ingest::{Context, FeedSpec, store_failure::store_failure, transact::TRIES_MAX},
+    ingest::{Context, FeedSpec, transact::TRIES_MAX},
     store::{Archives, Commit},
 };
 
@@ -18,7 +18,7 @@ pub(in crate::ingest) async fn give_up_old_walk(
     feed: &FeedSpec,
     mut record: FeedRecord,
 ) -> Result<FeedRecord, Failure> {
-    let walk = context.store.walk(feed.no).await.map_err(store_failure)?;
+    let walk = context.store.walk(feed.no).await?;
     if walk.is_none_or(|walk| walk.is_of(&feed.bare_url())) {
         return Ok(record);
     }
@@ -39,9 +39,9 @@ pub(in crate::ingest) async fn give_up_old_walk(
         match context.store.commit(commit).await {
             Ok(receipt) => return Ok(receipt.feed),
             Err(error) if error.wants_another_look() => {
-                record = context.store.feed(record.no).await.map_err(store_failure)?;
+                record = context.store.feed(record.no).await?;
             }
-            Err(error) => return Err(store_failure(error)),
+            Err(error) => return Err(error.into()),
         }
     }
     Err(Failure::ours(

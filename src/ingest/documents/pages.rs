@@ -4,6 +4,7 @@ use super::sliced::is_damaged;
 use crate::{
     feed::{
         archive::{PageAddress, StagedBody, StagedPage},
+        head_caps::cap_head,
         item::KeyHash,
         schedule::Failure,
         stamp::Stamp,
@@ -61,7 +62,9 @@ pub(in crate::ingest) fn window(page: &StagedPage, body: &[u8]) -> Option<Sliced
         base_url: Some(&page.address.base_url),
         resource: None,
     };
-    slice(body, &hints).ok()
+    let mut window = slice(body, &hints).ok()?;
+    cap_head(&mut window);
+    Some(window)
 }
 
 /// The keys of a document's entries, each once, the strong ones first.

@@ -3,6 +3,8 @@
 use crate::{
     feed::{
         absence::Coverage,
+        head_caps::{NOTE_BYTES_MAX, cap_head},
+        part_caps::cut_to,
         schedule::{BodyKind, Failure, FaultKind, Repeat},
     },
     ingest::{
@@ -58,12 +60,13 @@ impl Sliced {
             base_url: Some(&fetched.base_url),
             resource: fetched.resource.as_deref(),
         };
-        let window = slice(&fetched.body, &hints).map_err(|error| match error {
+        let mut window = slice(&fetched.body, &hints).map_err(|error| match error {
             NotAFeed::Html { .. } => {
                 web_page(&error, feeds_of_page(&fetched.body, &hints), was_feed)
             }
             _ => no_feed(&error),
         })?;
+        cap_head(&mut window);
         let (coverage, partial) = coverage_of(&window, fetched);
         Ok(Some(Self {
             body,
@@ -205,7 +208,7 @@ fn web_page(why: &NotAFeed, feeds: Vec<Link>, was_feed: bool) -> Failure {
         None => cut(&masked_secrets(&feed.href)),
     });
     Failure::of(FaultKind::WebPage {
-        reason: why.to_string(),
+        reason: reason(why),
         feeds: named.collect(),
         was_feed,
     })
@@ -219,7 +222,14 @@ fn no_feed(why: &NotAFeed) -> Failure {
         _ => BodyKind::Other,
     };
     Failure::of(FaultKind::NotAFeed {
-        reason: why.to_string(),
+        reason: reason(why),
         kind: Some(kind),
     })
+}
+
+/// What a document is instead of a feed. It may quote the document.
+fn reason(why: &NotAFeed) -> String {
+    let mut reason = why.to_string();
+    cut_to(&mut reason, NOTE_BYTES_MAX);
+    reason
 }

@@ -6,7 +6,10 @@ use crate::{
         absence::{Coverage, ProofPolicy, WindowEvent},
         archive::chronological,
         different_feed::{DifferentFeed, different_feed, is_planet},
+        head_caps::NOTE_BYTES_MAX,
+        inquiry::DecisionBasis,
         observation_record::ObservationRecord,
+        part_caps::cut_to,
         reconcile::{
             Change, Decisions, Observation, PutKind, join, reconcile, reconcile_again, release,
             unshown_dates,
@@ -15,7 +18,7 @@ use crate::{
         schedule::{PollState, Repeat},
         stamp::Stamp,
     },
-    ingest::{DeletionSettings, documents::Sliced, transact::DecisionBasis},
+    ingest::{DeletionSettings, documents::Sliced},
     store::{Archives, Commit},
 };
 use everfeed_adapters::{Metadata, Note, platforms::Profile};
@@ -293,7 +296,8 @@ fn remark<'a>(notes: impl Iterator<Item = &'a Note>) -> Option<String> {
     let mut told: Vec<String> = Vec::new();
     let mut met = HashSet::new();
     for note in notes {
-        let text = note.to_string();
+        let mut text = note.to_string();
+        cut_to(&mut text, NOTE_BYTES_MAX);
         if met.insert(text.clone()) {
             told.push(text);
         }

@@ -5,19 +5,19 @@ use super::{ChangeCounts, Poll, PollSaving, Polled, decided::Decided, import_gat
 use crate::{
     feed::{
         absence::WindowEvent,
-        reconcile::{keys_needed, observe, witness_keys},
+        inquiry::{DecisionBasis, Facts, Inquiry},
+        reconcile::{Observation, observe},
         schedule::{Failure, FaultKind, FaultNote, PollOutcome, PolledDocument, Repeat},
     },
     ingest::{
         Fetched,
         compute::compute,
-        documents::{self, Import, Sliced},
+        documents::{Import, Sliced},
         events::{tell, tell_platform},
         feed_spec::reference_base,
         platform,
         recording::RecordedSettings,
-        store_failure::store_failure,
-        transact::{Decision, DecisionBasis, transact},
+        transact::{Decision, answered, transact},
     },
     store::Receipt,
 };
@@ -172,12 +172,7 @@ impl Poll<'_> {
             return Ok(fetched);
         };
         let (name, now) = (self.feed.name.clone(), self.context.now());
-        let known = self
-            .context
-            .store
-            .feed(self.feed.no)
-            .await
-            .map_err(store_failure)?;
+        let known = self.context.store.feed(self.feed.no).await?;
         let under = RecordedSettings {
             namespace: Some(known.ids.namespace),
             deletions: Some(self.feed.deletions),
@@ -242,17 +237,11 @@ impl Poll<'_> {
             self.feed,
             "its deferred edits were committed",
             |snapshot| async move {
-                let keys = snapshot
-                    .known
-                    .window
-                    .deferred
-                    .iter()
-                    .map(|held| held.key)
-                    .collect();
-                let Some(basis) = snapshot.with_keys(self.context, keys).await? else {
+                let inquiry = Inquiry::new(snapshot, Observation::default(), &[]);
+                let Some(facts) = answered(self.context, self.feed, inquiry).await? else {
                     return Ok(Decision::Moved);
                 };
-                let decided = Decided::released(basis, poll, self.context.now());
+                let decided = Decided::released(facts.basis, poll, self.context.now());
                 let mut polled = before.clone();
                 polled.state.document.deferred_until = decided.deferred_until();
                 Ok(Settled::of(decided, polled))
@@ -309,45 +298,23 @@ impl Poll<'_> {
                 self.context.now(),
             )));
         }
-        let (last, document) = (snapshot.known.window.clone(), Arc::clone(sliced));
-        let namespace = snapshot.record.ids.namespace.clone();
-        let pages = Arc::clone(&import.pages);
-        let (seen, older, keys) = compute(move || {
-            let profile = document.profile.clone();
-            let mut seen = observe(&last, &document.window, profile, document.coverage);
-            seen.previous = document.previous;
-            let older = documents::older(&mut seen, &pages);
-            let mut keys = keys_needed(&namespace, &last, &seen);
-            keys.extend(documents::keys(&namespace, &last, &older));
-            (seen, older, keys)
+        let (document, pages) = (Arc::clone(sliced), Arc::clone(&import.pages));
+        let inquiry = compute(move || {
+            let (last, profile) = (&snapshot.known.window, document.profile.clone());
+            let mut live = observe(last, &document.window, profile, document.coverage);
+            live.previous = document.previous;
+            Inquiry::new(snapshot, live, &pages)
         })
         .await?;
-        let Some(DecisionBasis { record, known }) = snapshot.with_keys(self.context, keys).await?
-        else {
-            return Ok(None);
-        };
-        let namespace = record.ids.namespace.clone();
-        let (seen, older, known, witnesses) = compute(move || {
-            let mut witnesses = witness_keys(&namespace, &known, &seen);
-            witnesses.extend(documents::witnesses(&namespace, &known, &older));
-            (seen, older, known, witnesses)
-        })
-        .await?;
-        let basis = DecisionBasis { record, known };
-        let Some(basis) = basis.with_lookalikes(self.context, witnesses).await? else {
+        let Some(facts) = answered(self.context, self.feed, inquiry).await? else {
             return Ok(None);
         };
         let (now, sliced, said) = (self.context.now(), Arc::clone(sliced), import.said.clone());
         compute(move || {
+            let Facts { basis, live, older } = facts;
             let policy = deletions.policy(false);
-            let older = older.decide(
-                &basis.record.ids.namespace,
-                &basis.known,
-                sliced.profile.clone(),
-                &policy,
-                now,
-            );
-            let decided = Decided::new(basis, &seen, &sliced, &deletions, now);
+            let older = older.decide(&basis, sliced.profile.clone(), &policy, now);
+            let decided = Decided::new(basis, &live, &sliced, &deletions, now);
             Some(decided.with_older(older).saying(said))
         })
         .await

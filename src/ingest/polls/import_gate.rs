@@ -2,7 +2,6 @@
 //! through them; not the walk.
 
 use super::{Poll, PollEnd, Polled};
-use crate::ingest::store_failure::store_failure;
 use crate::{
     feed::{
         absence::Coverage,
@@ -55,7 +54,7 @@ impl Poll<'_> {
         else {
             return open(None);
         };
-        let mut record = store.feed(feed.no).await.map_err(store_failure)?;
+        let mut record = store.feed(feed.no).await?;
         if self.state.url_change.is_some() {
             record = give_up_old_walk(self.context, feed, record).await?;
         }
@@ -66,7 +65,7 @@ impl Poll<'_> {
         if record.is_ready() && is_settled {
             return open(None);
         }
-        let staged = store.staged(feed.no).await.map_err(store_failure)?;
+        let staged = store.staged(feed.no).await?;
         let now = self.context.now();
         let Some(walk) = &staged.walk else {
             let walk = match self.begin_walk(&record, sliced, fetched, landed).await? {
@@ -145,8 +144,7 @@ impl Poll<'_> {
         self.context
             .store
             .stage(feed.no, walk.token(), Some(page))
-            .await
-            .map_err(store_failure)?;
+            .await?;
         let way = walk.strategy().map(ToString::to_string).unwrap_or_default();
         info!(feed.name = %feed.name, way, "Reading the archives of `{}`", feed.name);
         Ok(Ok(walk))
@@ -165,7 +163,7 @@ impl Poll<'_> {
         match self.context.store.commit(commit).await {
             // Whoever moved the feed on says it with what it commits.
             Ok(_) | Err(StoreError::Conflict { .. }) => Ok(()),
-            Err(error) => Err(store_failure(error)),
+            Err(error) => Err(error.into()),
         }
     }
 

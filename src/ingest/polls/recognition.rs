@@ -8,7 +8,7 @@ use crate::{
         record::FeedRecord,
         schedule::{Failure, FaultKind, UrlChange},
     },
-    ingest::{compute::compute, documents::Sliced, store_failure::store_failure},
+    ingest::{compute::compute, documents::Sliced},
     secret::masked_with_query,
 };
 use std::sync::Arc;
@@ -23,12 +23,7 @@ impl Poll<'_> {
         if self.state.has_consent() {
             return Ok(());
         }
-        let record = self
-            .context
-            .store
-            .feed(self.feed.no)
-            .await
-            .map_err(store_failure)?;
+        let record = self.context.store.feed(self.feed.no).await?;
         if record.items.total == 0 || self.is_akin(&record, sliced).await? {
             return Ok(());
         }
@@ -53,18 +48,10 @@ impl Poll<'_> {
             )
         })
         .await?;
-        if !store
-            .ids(record.no, keys)
-            .await
-            .map_err(store_failure)?
-            .is_empty()
-        {
+        if !store.ids(record.no, keys).await?.is_empty() {
             return Ok(true);
         }
-        let found = store
-            .witnessed(record.no, signs.keys())
-            .await
-            .map_err(store_failure)?;
+        let found = store.witnessed(record.no, signs.keys()).await?;
         Ok(signs.are_shared_by(&found.items))
     }
 

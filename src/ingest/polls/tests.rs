@@ -27,6 +27,8 @@ mod changed_url;
 
 mod guard;
 
+mod heads;
+
 const URL: &str = "http://blog.example/rss";
 const EMPTY: &str = "<rss version=\"2.0\"><channel><title>t</title></channel></rss>";
 

@@ -1,7 +1,6 @@
 //! The beginning of one more walk through archives that were walked before; not its steps.
 
 use super::{ArchiveReader, Stepped};
-use crate::ingest::store_failure::store_failure;
 use crate::{
     feed::{
         absence::Coverage,
@@ -89,7 +88,7 @@ impl ArchiveReader<'_> {
     /// The walk from its live document on; `None` when that is none to begin from.
     async fn begin(&self, fetched: Fetched) -> Result<Option<Stepped>, Failure> {
         let (feed, store, now) = (self.feed, &self.context.store, self.context.now());
-        let record = store.feed(feed.no).await.map_err(store_failure)?;
+        let record = store.feed(feed.no).await?;
         let asked = feed.bare_url();
         let mut page = unread(asked.as_str(), fetched.base_url.clone(), &fetched, now);
         let (body, hinted) = (fetched.body.clone(), page.clone());
@@ -130,7 +129,7 @@ impl ArchiveReader<'_> {
             Ok(walk) => walk,
             Err(found) => return self.ended_at_once(&record, found, now).await.map(Some),
         };
-        let staged = store.staged(feed.no).await.map_err(store_failure)?;
+        let staged = store.staged(feed.no).await?;
         let base = staged
             .pages
             .last()
@@ -147,10 +146,7 @@ impl ArchiveReader<'_> {
         let gap_secs = self.rules(&walk).page_gap_secs;
         let walk = walk.paced(gap_secs, now);
         page.no = base;
-        store
-            .stage(feed.no, walk.token(), Some(page))
-            .await
-            .map_err(store_failure)?;
+        store.stage(feed.no, walk.token(), Some(page)).await?;
         let way = walk.strategy().map(ToString::to_string).unwrap_or_default();
         info!(feed.name = %feed.name, way, "Reading the archives of `{}` again", feed.name);
         let next_at = Some(walk.next_at());
@@ -181,7 +177,7 @@ impl ArchiveReader<'_> {
         };
         match self.context.store.commit(commit).await {
             Ok(_) => Ok(Stepped::without_walk(next_at)),
-            Err(error) => Err(store_failure(error)),
+            Err(error) => Err(error.into()),
         }
     }
 }

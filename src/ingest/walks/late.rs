@@ -1,23 +1,23 @@
 //! The commit of what a walk found after its feed was served, and of its end.
 
 use super::{ArchiveReader, is_settled};
-use crate::ingest::store_failure::store_failure;
 use crate::{
     feed::{
         absence::Coverage,
         archive::{ArchiveWalk, LastWalk},
+        inquiry::{DecisionBasis, Facts, Inquiry},
         observation_record::ObservationRecord,
         reconcile::{Change, Decisions, Observation, WindowState, ended_in_archives},
         schedule::Failure,
     },
     ingest::{
         compute::compute,
-        documents::{keys, older, opened, witnesses},
-        transact::{Decision, DecisionBasis, transact},
+        documents::opened,
+        transact::{Decision, answered, transact},
     },
     store::{Archives, Commit},
 };
-use std::{sync::Arc, time::Instant};
+use std::time::Instant;
 use tracing::info;
 
 impl ArchiveReader<'_> {
@@ -46,12 +46,7 @@ impl ArchiveReader<'_> {
     ) -> Result<Decision<()>, Failure> {
         let (feed, profile) = (self.feed, self.context.profile(self.state));
         let record = &snapshot.record;
-        let staged = self
-            .context
-            .store
-            .staged(feed.no)
-            .await
-            .map_err(store_failure)?;
+        let staged = self.context.store.staged(feed.no).await?;
         let history = record.completeness.history.after(walk.history());
         let is_told = if walk.is_done() {
             is_settled(walk, record)
@@ -62,37 +57,19 @@ impl ArchiveReader<'_> {
             return Ok(Decision::Nothing);
         }
         let (before, shown) = (staged.before(), staged.shown());
-        let (last, namespace) = (snapshot.known.window.clone(), record.ids.namespace.clone());
         let import = opened(record, staged, profile.clone(), self.context.now()).await?;
-        let pages = Arc::clone(&import.pages);
-        let (older, keys) = compute(move || {
-            let older = older(&mut Observation::default(), &pages);
-            let keys = keys(&namespace, &last, &older);
-            (older, keys)
-        })
-        .await?;
-        let Some(DecisionBasis { record, known }) = snapshot.with_keys(self.context, keys).await?
-        else {
-            return Ok(Decision::Moved);
-        };
-        let namespace = record.ids.namespace.clone();
-        let (older, known, witnesses) = compute(move || {
-            let witnesses = witnesses(&namespace, &known, &older);
-            (older, known, witnesses)
-        })
-        .await?;
-        let basis = DecisionBasis { record, known };
-        let Some(DecisionBasis { record, known }) =
-            basis.with_lookalikes(self.context, witnesses).await?
-        else {
+        let pages = import.pages;
+        let inquiry = compute(move || Inquiry::new(snapshot, Observation::default(), &pages));
+        let Some(facts) = answered(self.context, feed, inquiry.await?).await? else {
             return Ok(Decision::Moved);
         };
         let (now, policy) = (self.context.now(), feed.deletions.policy(false));
-        let (decisions, record, known) = compute(move || {
-            let decisions = older.decide(&record.ids.namespace, &known, profile, &policy, now);
-            (decisions, record, known)
+        let (decisions, basis) = compute(move || {
+            let Facts { basis, older, .. } = facts;
+            (older.decide(&basis, profile, &policy, now), basis)
         })
         .await?;
+        let DecisionBasis { record, known } = basis;
         let silence = self
             .silence(walk, before, &known.window, &decisions)
             .await?;

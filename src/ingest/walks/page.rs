@@ -1,7 +1,6 @@
 //! One page of archives: what a request brought, what the walk makes of it, and what is kept.
 
 use super::ArchiveReader;
-use crate::ingest::store_failure::store_failure;
 use crate::secret::logged_url;
 use crate::{
     feed::{
@@ -69,12 +68,7 @@ impl ArchiveReader<'_> {
                 return Ok((None, host.zip(until)));
             }
         };
-        let record = self
-            .context
-            .store
-            .feed(feed.no)
-            .await
-            .map_err(store_failure)?;
+        let record = self.context.store.feed(feed.no).await?;
         let page = unread(url, self.base_url(&fetched.base_url), &fetched, now);
         let (body, _memory) = (fetched.body, fetched.memory);
         let judges = walk.is_repeated();
@@ -147,14 +141,14 @@ impl ArchiveReader<'_> {
             self.feed.no,
             self.context.profile(self.state),
         );
-        let namespace = store.feed(feed).await.map_err(store_failure)?.ids.namespace;
+        let namespace = store.feed(feed).await?.ids.namespace;
         let (seen, keys, namespace) = compute(move || {
             let seen = observe(&WindowState::default(), &window, profile, Coverage::Partial);
             let keys = keys_needed(&namespace, &WindowState::default(), &seen);
             (seen, keys, namespace)
         })
         .await?;
-        let known = store.known(feed, keys).await.map_err(store_failure)?;
+        let known = store.known(feed, keys).await?;
         let Observation { entries, .. } = seen;
         let read = entries.into_iter().filter_map(|entry| match entry {
             ObservedEntry::Read(entry) => Some((now, *entry)),

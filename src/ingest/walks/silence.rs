@@ -2,7 +2,6 @@
 //! `feed::archive`'s decision.
 
 use super::ArchiveReader;
-use crate::ingest::store_failure::store_failure;
 use crate::{
     feed::{
         absence::AbsenceState,
@@ -167,12 +166,7 @@ impl ArchiveReader<'_> {
                 filter: Filter::Live,
                 with_total: false,
             };
-            let page = self
-                .context
-                .store
-                .page(query)
-                .await
-                .map_err(store_failure)?;
+            let page = self.context.store.page(query).await?;
             for item in &page.items {
                 let dated = item.entry().and_then(dated);
                 let (before, sight) = (None, Visibility::Absent);
@@ -216,12 +210,7 @@ impl ArchiveReader<'_> {
         let mut behind = HashMap::new();
         for some in keys.chunks(KEYS_MAX) {
             let asked = some.iter().map(|(key, _)| *key).collect();
-            let ids = self
-                .context
-                .store
-                .ids(self.feed.no, asked)
-                .await
-                .map_err(store_failure)?;
+            let ids = self.context.store.ids(self.feed.no, asked).await?;
             let ids: HashMap<KeyHash, ItemId> = ids.into_iter().collect();
             behind.extend(
                 some.iter()

@@ -5,7 +5,7 @@ use crate::feed::{
     archive::{ArchiveWalk, WalkStep},
     schedule::{Failure, FaultKind, Plan},
 };
-use crate::ingest::{documents::give_up_old_walk, store_failure::store_failure};
+use crate::ingest::documents::give_up_old_walk;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
@@ -48,7 +48,7 @@ impl ArchiveReader<'_> {
     ) -> Result<Option<Stepped>, Failure> {
         let (feed, store) = (self.feed, &self.context.store);
         if !walk.is_of(&feed.bare_url()) {
-            let record = store.feed(feed.no).await.map_err(store_failure)?;
+            let record = store.feed(feed.no).await?;
             let record = give_up_old_walk(self.context, feed, record).await?;
             let again = record
                 .completeness
@@ -57,7 +57,7 @@ impl ArchiveReader<'_> {
             return Ok(Some(Stepped::without_walk(again)));
         }
         if !walk.remembers() {
-            let staged = store.staged(feed.no).await.map_err(store_failure)?;
+            let staged = store.staged(feed.no).await?;
             walk = staged.recalled().unwrap_or(walk);
         }
         let mut host_pause = None;
@@ -73,10 +73,7 @@ impl ArchiveReader<'_> {
             };
             let (page, pause) = self.take_page(&mut walk, &url, reply).await?;
             host_pause = pause;
-            store
-                .stage(feed.no, walk.token(), page)
-                .await
-                .map_err(store_failure)?;
+            store.stage(feed.no, walk.token(), page).await?;
         }
         let next_at = Some(walk.next_at());
         if !walk.has_read() {
@@ -88,7 +85,7 @@ impl ArchiveReader<'_> {
             }));
         }
         // Every page is read: the feed waits for nothing more, though the end is not proven yet.
-        let wants_poll = !store.feed(feed.no).await.map_err(store_failure)?.is_ready();
+        let wants_poll = !store.feed(feed.no).await?.is_ready();
         if !wants_poll && walk.is_over() {
             self.commit_late(&walk).await?;
         }
@@ -100,12 +97,7 @@ impl ArchiveReader<'_> {
                 host_pause,
             }));
         }
-        let walked = store
-            .feed(feed.no)
-            .await
-            .map_err(store_failure)?
-            .completeness
-            .last_walk;
+        let walked = store.feed(feed.no).await?.completeness.last_walk;
         let next_at = walked.and_then(|walked| feed.walks_again_at(&walked));
         Ok(Some(Stepped {
             walk: None,

@@ -1,20 +1,22 @@
 //! Atom 1.0, for Smart Feed consumers with `fo:` and `at:` elements, for ordinary readers without;
 //! not what an item may look like in other formats.
 
-use super::channel;
+use super::shared_elements::{archive_mark, link, own_links, position};
 use crate::{
-    feed::{item::Item, record::FeedRecord, stamp::Stamp},
+    feed::stamp::Stamp,
     render::{
-        document::{Alternate, Audience, Document, ItemPlace},
+        channel::ShownChannel,
+        document::{Audience, Document, ItemPlace},
         generator::GENERATOR,
-        identity, namespaces as ns, target,
-        text::{on_one_line_of, visible},
-        values,
+        identity, namespaces as ns,
+        post::{self, ItemProjection},
+        text::on_one_line_of,
+        values::ShownLink,
         xml::Xml,
     },
 };
 use entry::Stubs;
-use std::{borrow::Cow, collections::HashSet};
+use std::collections::HashSet;
 
 mod entry;
 
@@ -29,12 +31,7 @@ const MEDIA_TYPE: &str = "application/atom+xml";
 /// Writes the document.
 pub(super) fn document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
     let mut xml = Xml::document(document.capacity_bytes());
-    let language = document
-        .feed()
-        .metadata
-        .language
-        .as_deref()
-        .and_then(values::language);
+    let channel = ShownChannel::of(document.feed());
     let mut attributes = vec![("xmlns", Some(ns::ATOM))];
     if audience == Audience::Full {
         attributes.extend([
@@ -43,18 +40,16 @@ pub(super) fn document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
             ("xmlns:app", Some(ns::PUBLISHING)),
         ]);
     }
-    attributes.push(("xml:lang", language));
+    attributes.push(("xml:lang", channel.language()));
     xml.open("feed", &attributes);
-    head(&mut xml, document, audience);
-    if audience == Audience::Full {
-        position(&mut xml, document);
-    }
+    head(&mut xml, document, channel, audience);
+    position(&mut xml, document, audience);
     let stubs = if document.links.is_live_view {
         Stubs::LeftOut
     } else {
         Stubs::Shown
     };
-    for item in &document.page.items {
+    for item in post::items(document, audience) {
         entry::item(&mut xml, item, audience, stubs);
     }
     xml.close("feed");
@@ -63,68 +58,39 @@ pub(super) fn document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
 
 /// Writes one item. It stands below the root of a page.
 pub(super) fn lone_item(
-    item: &Item,
-    _: &FeedRecord,
+    item: ItemProjection<'_>,
+    _: ShownChannel<'_>,
     audience: Audience,
     place: ItemPlace,
 ) -> Option<Vec<u8>> {
-    let declared = match place {
-        ItemPlace::Page => &[],
-        ItemPlace::Alone => declared::declared(audience),
-    };
-    let mut xml = Xml::fragment(1, declared);
+    let mut xml = Xml::fragment(1, place.declared(declared::declared(audience)));
     entry::item(&mut xml, item, audience, Stubs::Shown);
     xml.finish_fragment()
 }
 
 /// The elements that RFC 4287 section 4.1.1 asks of a feed, in a page without entries too
 /// (A-1..A-4).
-fn head(xml: &mut Xml, document: &Document<'_>, audience: Audience) {
-    let feed = document.feed();
-    let metadata = &feed.metadata;
+fn head(xml: &mut Xml, document: &Document<'_>, channel: ShownChannel<'_>, audience: Audience) {
     xml.leaf("id", &[], &identity::document_iri(document));
-    construct::text(
-        xml,
-        "title",
-        &on_one_line_of(&identity::title(feed)),
-        audience,
-    );
-    if let Some(subtitle) = visible(metadata.description.as_ref()) {
-        construct::text(xml, "subtitle", subtitle, audience);
-    }
-    xml.leaf("updated", &[], &updated(feed.last_t).rfc3339());
-    if !construct::people(xml, "author", &metadata.authors) {
+    let title = channel.title();
+    construct::text(xml, "title", &on_one_line_of(&title), audience);
+    construct::text_some(xml, "subtitle", channel.description(), audience);
+    xml.leaf("updated", &[], &updated(channel.feed.last_t).rfc3339());
+    if !construct::people(xml, "author", channel.authors()) {
         xml.open("author", &[]);
-        xml.leaf("name", &[], &identity::name(feed));
+        xml.leaf("name", &[], &channel.name());
         xml.close("author");
     }
-    links(xml, document, audience);
-    if document.is_archive() {
-        xml.empty("fh:archive", &[("xmlns:fh", Some(ns::FEED_HISTORY))]);
-    }
-    construct::people(xml, "contributor", &metadata.contributors);
-    construct::categories(xml, &metadata.categories);
-    if let Some(rights) = visible(metadata.rights.as_ref()) {
-        construct::text(xml, "rights", rights, audience);
-    }
-    if let Some(icon) = metadata.icon.as_deref().and_then(target::image) {
-        xml.leaf("icon", &[], &icon);
-    }
-    if let Some(logo) = metadata
-        .image
-        .as_ref()
-        .and_then(|image| target::image(&image.url))
-    {
-        xml.leaf("logo", &[], &logo);
-    }
-    xml.leaf(
-        "generator",
-        &[("version", Some(GENERATOR.version))],
-        GENERATOR.name,
-    );
-    channel::elements(metadata, declared::declared(audience), is_own, |markup| {
-        xml.aside(|out| out.push_str(markup));
-    });
+    links(xml, document, channel, audience);
+    archive_mark(xml, document);
+    construct::people(xml, "contributor", channel.contributors());
+    construct::categories(xml, channel.tags());
+    construct::text_some(xml, "rights", channel.rights(), audience);
+    xml.leaf_some("icon", channel.icon());
+    xml.leaf_some("logo", channel.logo());
+    let version = [("version", Some(GENERATOR.version))];
+    xml.leaf("generator", &version, GENERATOR.name);
+    channel.elements(xml, is_own, declared::declared(audience));
 }
 
 /// True for un-namespaced elements that readers without namespaces would take for ours.
@@ -150,88 +116,34 @@ fn updated(last_t: Stamp) -> Stamp {
     if last_t == Stamp::ZERO { NEVER } else { last_t }
 }
 
-fn links(xml: &mut Xml, document: &Document<'_>, audience: Audience) {
-    let links = document.links;
-    let own_type = Some(MEDIA_TYPE);
-    xml.empty(
-        "link",
-        &[
-            ("rel", Some("self")),
-            ("type", own_type),
-            ("href", Some(document.own_url())),
-        ],
-    );
-    if let Some(hub) = document.hub() {
-        xml.empty("link", &[("rel", Some("hub")), ("href", Some(hub))]);
-    }
-    for (relation, url) in document.archive_links() {
-        xml.empty(
-            "link",
-            &[
-                ("rel", Some(relation)),
-                ("type", own_type),
-                ("href", Some(url)),
-            ],
-        );
-    }
-    if let Some(next) = document.next(audience) {
-        xml.empty(
-            "link",
-            &[
-                ("rel", Some("next")),
-                ("type", own_type),
-                ("href", Some(next)),
-            ],
-        );
-    }
-    let metadata = &document.feed().metadata;
+fn links(xml: &mut Xml, document: &Document<'_>, channel: ShownChannel<'_>, audience: Audience) {
+    own_links(xml, "link", document, audience, MEDIA_TYPE);
     let mut alternates = HashSet::new();
-    let page = FeedPage::of(document);
-    alternates.extend(page.is_some().then_some(HTML));
+    let page = feed_page(document, channel);
     if let Some(page) = &page {
-        page.write(xml, Some(HTML));
+        alternates.insert(HTML);
+        link(xml, "link", page);
     }
-    let others: Vec<_> = links
-        .alternates
-        .iter()
-        .filter(|other| alternates.insert(other.media_type))
-        .collect();
-    for Alternate {
-        href,
-        media_type,
-        title,
-    } in &others
-    {
-        let (rel, media_type, title) = (Some("alternate"), Some(*media_type), Some(title.as_str()));
-        xml.empty(
-            "link",
-            &[
-                ("rel", rel),
-                ("type", media_type),
-                ("title", title),
-                ("href", Some(href)),
-            ],
-        );
+    let mut is_only = true;
+    for other in &document.links.alternates {
+        if alternates.insert(other.media_type) {
+            is_only = false;
+            let alternate = ShownLink::own("alternate", Some(other.media_type), &other.href);
+            link(xml, "link", &alternate.titled(Some(&other.title)));
+        }
     }
-    let about = [
-        ("type", Some(HTML)),
-        ("title", Some("About this feed")),
-        ("href", Some(&*links.about)),
-    ];
-    xml.empty(
-        "link",
-        &[("rel", Some("describedby")), about[0], about[1], about[2]],
-    );
-    let further = channel::links(metadata, &alternates);
-    let is_page_last = others.is_empty() && !further.iter().any(|link| link.rel == "alternate");
-    let has_untyped = further
-        .iter()
-        .any(|link| link.rel == "alternate" && link.media_type.is_none());
-    entry::plain_links(xml, further.into_iter());
+    let about = ShownLink::own("describedby", Some(HTML), &document.links.about);
+    link(xml, "link", &about.titled(Some("About this feed")));
+    let further = channel.links(&alternates);
+    let mut others = further.iter().filter(|link| link.rel == "alternate");
+    let has_untyped = others.clone().any(|link| link.media_type.is_none());
+    let is_page_last = is_only && others.next().is_none();
+    entry::plain_links(xml, further.into_iter().filter_map(ShownLink::of));
     if let Some(page) = page.filter(|_| !is_page_last && !has_untyped) {
         // newsboat takes the last alternate, whatever its type. Two of one type must not be (RFC
         // 4287 section 4.1.1).
-        page.write(xml, None);
+        let again = ShownLink::own("alternate", None, page.href).titled(page.title);
+        link(xml, "link", &again);
     }
 }
 
@@ -239,56 +151,11 @@ const HTML: &str = "text/html";
 
 /// The page that a person would call the alternate of a feed: of its site, else ours. It is the
 /// first alternate, which most readers show as the website.
-struct FeedPage<'d> {
-    href: Cow<'d, str>,
-    title: Option<&'d str>,
-}
-
-impl<'d> FeedPage<'d> {
-    fn of(document: &Document<'d>) -> Option<Self> {
-        let site = document.feed().metadata.site();
-        let site = site.and_then(|site| {
-            Some(Self {
-                href: target::link(&site.href)?,
-                title: site.title.as_deref(),
-            })
-        });
-        let own = || {
-            document
-                .links
-                .alternates
-                .iter()
-                .find(|other| other.media_type == HTML)
-        };
-        site.or_else(|| {
-            own().map(|own| Self {
-                href: Cow::Borrowed(&own.href),
-                title: Some(&own.title),
-            })
-        })
+fn feed_page<'d>(document: &Document<'d>, channel: ShownChannel<'d>) -> Option<ShownLink<'d>> {
+    if let Some(site) = channel.page() {
+        return Some(ShownLink::own("alternate", Some(HTML), site.href).titled(site.title));
     }
-
-    fn write(&self, xml: &mut Xml, media_type: Option<&str>) {
-        let (rel, href) = (Some("alternate"), Some(&*self.href));
-        xml.empty(
-            "link",
-            &[
-                ("rel", rel),
-                ("type", media_type),
-                ("title", self.title),
-                ("href", href),
-            ],
-        );
-    }
-}
-
-/// Position of the page (SF-56, SF-57, SF-83, SF-85). No `count` in Atom (SF-62).
-fn position(xml: &mut Xml, document: &Document<'_>) {
-    if let Some(total) = document.page.total {
-        xml.leaf("fo:total", &[], &total.to_string());
-    }
-    if let Some(prev) = document.prev_cursor {
-        xml.leaf("fo:prev_cursor", &[], prev);
-    }
-    xml.leaf("fo:last_cursor", &[], &document.page.last_cursor);
+    let mut others = document.links.alternates.iter();
+    let own = others.find(|other| other.media_type == HTML)?;
+    Some(ShownLink::own("alternate", Some(HTML), &own.href).titled(Some(&own.title)))
 }

@@ -1,46 +1,32 @@
 //! Elements of other vocabularies as JSON: iTunes and whatever else a channel or an entry says of
 //! itself; not the fields that JSON has names for.
 
-use super::channel;
-use crate::render::{foreign, namespaces as ns};
-use everfeed_adapters::{Attribute, Element, Entry, Metadata, Node};
-use serde::Serialize;
-use std::{borrow::Cow, collections::BTreeMap};
-
-/// An element of another vocabulary.
-#[derive(Serialize)]
-pub(super) struct Extension<'a> {
-    /// Namespace URI; absent for an element without one.
-    #[serde(skip_serializing_if = "str::is_empty")]
-    ns: Cow<'a, str>,
-    /// Local name.
-    name: Cow<'a, str>,
-    /// Values by name; a name of another namespace stands behind its URI, in braces.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    attributes: BTreeMap<String, Cow<'a, str>>,
-    /// Text directly inside, without white space at its ends.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    content: String,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    children: Vec<Extension<'a>>,
-}
+use super::json::{self, JsonObject};
+use crate::render::{
+    channel::{MARKUP_BYTES_MAX, ShownChannel},
+    foreign, namespaces as ns,
+    post::ShownPost,
+};
+use everfeed_adapters::{Attribute, Element, Node};
+use std::collections::BTreeMap;
 
 /// The elements of a channel that Atom and RSS repeat, within the same limit.
-pub(super) fn of_channel(metadata: &Metadata) -> Vec<Extension<'_>> {
-    let mut left = channel::MARKUP_BYTES_MAX;
-    let mut extensions = Vec::new();
-    for extension in channel::foreign_elements(metadata, |_| false).filter_map(shown) {
-        let bytes = serde_json::to_vec(&extension).map_or(usize::MAX, |json| json.len());
-        if let Some(rest) = left.checked_sub(bytes) {
-            left = rest;
-            extensions.push(extension);
-        }
-    }
-    extensions
+pub(super) fn of_channel(json: &mut JsonObject<'_>, channel: ShownChannel<'_>) {
+    let mut left = MARKUP_BYTES_MAX;
+    let elements = channel.foreign_elements(|_| false);
+    let fitting = elements.filter_map(foreign::safe).filter(|element| {
+        let bytes = json::item(|json| extension(json, element)).len();
+        let rest = left.checked_sub(bytes);
+        left = rest.unwrap_or(left);
+        rest.is_some()
+    });
+    json.list_some("extensions", fitting, |json, element| {
+        extension(json, &element);
+    });
 }
 
 /// The elements of an entry that no field of it covers, but for those that are ours to say.
-pub(super) fn of_entry(entry: &Entry) -> Vec<Extension<'_>> {
+pub(super) fn of_post(json: &mut JsonObject<'_>, post: ShownPost<'_>) {
     const OURS: [&str; 5] = [
         ns::ATOM,
         ns::SMART_FEED,
@@ -48,63 +34,37 @@ pub(super) fn of_entry(entry: &Entry) -> Vec<Extension<'_>> {
         ns::FEED_HISTORY,
         ns::PUBLISHING,
     ];
-    let foreign = entry
-        .foreign
-        .iter()
-        .filter(|element| !OURS.contains(&element.ns.as_str()));
-    foreign.filter_map(shown).collect()
+    let elements = post.foreign().iter();
+    let foreign = elements.filter(|element| !OURS.contains(&element.ns.as_str()));
+    json.list_some(
+        "extensions",
+        foreign.filter_map(foreign::safe),
+        |json, element| extension(json, &element),
+    );
 }
 
-fn shown(element: &Element) -> Option<Extension<'_>> {
-    Some(match foreign::safe(element)? {
-        Cow::Borrowed(element) => Extension::of(element),
-        Cow::Owned(element) => Extension::of(&element).into_owned(),
-    })
+/// An element: its namespace URI unless it has none, its local name, its attributes, the text
+/// directly inside without white space at its ends, and the elements inside.
+fn extension(json: &mut JsonObject<'_>, element: &Element) {
+    let text = element.children.iter().filter_map(|node| match node {
+        Node::Text(text) => Some(text.as_str()),
+        Node::Element(_) => None,
+    });
+    let text: String = text.collect();
+    let attributes = element.attributes.iter();
+    let attributes: BTreeMap<_, _> = attributes.map(|it| (key(it), &it.value)).collect();
+    let is_filled = |text: &&str| !text.is_empty();
+    json.put_some("ns", Some(&*element.ns).filter(is_filled));
+    json.put("name", &element.name);
+    json.put_some(
+        "attributes",
+        Some(attributes).filter(|some| !some.is_empty()),
+    );
+    json.put_some("content", Some(text.trim()).filter(is_filled));
+    json.list_some("children", element.elements(), extension);
 }
 
-impl<'a> Extension<'a> {
-    fn of(element: &'a Element) -> Self {
-        let text = element.children.iter().filter_map(|node| match node {
-            Node::Text(text) => Some(text.as_str()),
-            _ => None,
-        });
-        let inner = element.children.iter().filter_map(|node| match node {
-            Node::Element(inner) => Some(Self::of(inner)),
-            _ => None,
-        });
-        Self {
-            ns: Cow::Borrowed(&element.ns),
-            name: Cow::Borrowed(&element.name),
-            attributes: element
-                .attributes
-                .iter()
-                .map(|it| (key(it), Cow::Borrowed(it.value.as_str())))
-                .collect(),
-            content: text.collect::<String>().trim().to_owned(),
-            children: inner.collect(),
-        }
-    }
-
-    fn into_owned<'b>(self) -> Extension<'b> {
-        let owned = |text: Cow<'a, str>| Cow::Owned(text.into_owned());
-        Extension {
-            ns: owned(self.ns),
-            name: owned(self.name),
-            attributes: self
-                .attributes
-                .into_iter()
-                .map(|(name, value)| (name, owned(value)))
-                .collect(),
-            content: self.content,
-            children: self
-                .children
-                .into_iter()
-                .map(Extension::into_owned)
-                .collect(),
-        }
-    }
-}
-
+/// The name of an attribute; one of another namespace stands behind its URI, in braces.
 fn key(attribute: &Attribute) -> String {
     if attribute.ns.is_empty() {
         attribute.name.clone()

@@ -3,21 +3,19 @@
 //! cleaned of all that runs. Not the description of a feed.
 
 use crate::{
-    feed::{
-        item::{Content, Item, Reason},
-        record::FeedRecord,
-    },
+    feed::item::Reason,
     render::{
+        channel::ShownChannel,
         document::{ArchiveLinks, Audience, Document, ItemPlace},
-        identity,
-        target::{self, web},
-        text::{self, body_html, html, plain, visible},
-        values,
+        post::{self, ItemProjection, ShownPost, ShownTombstone},
+        target::is_web,
+        text::ShownText,
+        values::ShownPerson,
         web_page::{anchor, classed_time, finish, head, link},
         xml::{self, Xml},
     },
 };
-use everfeed_adapters::{Entry, Person, text::sanitise};
+use everfeed_adapters::text::sanitise;
 
 #[cfg(test)]
 mod tests;
@@ -25,10 +23,10 @@ mod tests;
 /// Writes the document.
 pub(super) fn document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
     let links = document.links;
-    let feed = document.feed();
-    let metadata = &feed.metadata;
-    let title = identity::name(feed);
-    let language = metadata.language.as_deref().and_then(values::language);
+    let channel = ShownChannel::of(document.feed());
+    let title = channel.name();
+    let site = channel.site().filter(|site| is_web(site));
+    let language = channel.language();
     let mut page = Xml::html();
     page.open("html", &[("lang", Some(language.unwrap_or("en")))]);
     page.open("head", &[]);
@@ -57,17 +55,14 @@ pub(super) fn document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
     });
     let name = [("class", Some("p-name title")), ("dir", Some("auto"))];
     page.holding("h1", &name, |out| {
-        match metadata.link("alternate").and_then(web) {
-            Some(site) => classed_anchor(out, "u-url", &site, &title),
-            None => xml::push_text(out, &title),
-        }
+        title_in(out, &title, site.as_deref());
     });
-    if let Some(description) = visible(metadata.description.as_ref()) {
+    if let Some(description) = channel.description() {
         let class = [("class", Some("p-summary quiet")), ("dir", Some("auto"))];
-        page.leaf("p", &class, &plain(description));
+        page.leaf("p", &class, &description.words());
     }
-    for item in &document.page.items {
-        self::item(&mut page, item, audience);
+    for item in post::items(document, audience) {
+        self::item(&mut page, item);
     }
     if document.page.items.is_empty() {
         page.leaf(
@@ -102,29 +97,29 @@ fn pages(page: &mut Xml, document: &Document<'_>, audience: Audience) {
 
 /// Writes one item. It stands in the `main` of a page.
 pub(super) fn lone_item(
-    item: &Item,
-    _: &FeedRecord,
-    audience: Audience,
+    item: ItemProjection<'_>,
+    _: ShownChannel<'_>,
+    _: Audience,
     _: ItemPlace,
 ) -> Option<Vec<u8>> {
     let mut page = Xml::fragment(3, &[]);
-    self::item(&mut page, item, audience);
+    self::item(&mut page, item);
     page.finish_fragment()
 }
 
 /// A function of the item alone.
-fn item(page: &mut Xml, item: &Item, audience: Audience) {
-    match &item.content {
-        Content::Live(entry) => live(page, item, entry),
-        Content::Gone { reason, .. } if audience == Audience::Full => gone(page, item, *reason),
-        Content::Gone { .. } => {}
+fn item(page: &mut Xml, item: ItemProjection<'_>) {
+    match item {
+        ItemProjection::Post(post) => live(page, post),
+        ItemProjection::Tombstone(tombstone) => gone(page, tombstone),
     }
 }
 
-fn gone(page: &mut Xml, item: &Item, reason: Reason) {
+fn gone(page: &mut Xml, gone: ShownTombstone<'_>) {
+    let item = gone.item;
     // A post that has left a view with a filter is there, as everybody sees who looks at the whole
     // feed; one that has left a group is in its own feed.
-    let (class, element, words) = match reason {
+    let (class, element, words) = match gone.reason {
         Reason::LeftView => ("left", "span", "changed, and not in this view now · "),
         Reason::LeftGroup => ("left", "span", "no post of this group any more · "),
         _ => ("deleted", "del", "deleted · "),
@@ -134,155 +129,117 @@ fn gone(page: &mut Xml, item: &Item, reason: Reason) {
     page.leaf(element, &[], item.given_id());
     page.aside(|out| out.push_str(words));
     classed_time(page, None, item.modified);
-    page.leaf("code", &[], reason.code());
+    page.leaf("code", &[], gone.reason.code());
     page.close("p");
     page.close("article");
 }
 
-fn live(page: &mut Xml, item: &Item, entry: &Entry) {
-    let permalink = target::permalink(entry);
-    let url = permalink.as_deref().and_then(web);
-    let url = url.as_deref();
-    let language = entry
-        .language
-        .as_deref()
-        .and_then(values::language_attribute);
-    page.open("article", &[("class", Some("h-entry")), ("lang", language)]);
-    if let Some(title) = text::title(entry) {
+fn live(page: &mut Xml, post: ShownPost<'_>) {
+    let permalink = post.permalink().filter(|url| is_web(url));
+    let url = permalink.as_deref();
+    let language = ("lang", post.language_attribute());
+    page.open("article", &[("class", Some("h-entry")), language]);
+    let title = post.title();
+    if let Some(title) = &title {
         let name = [("class", Some("p-name title")), ("dir", Some("auto"))];
-        page.holding("h2", &name, |out| match url {
-            Some(url) => classed_anchor(out, "u-url", url, &title),
-            None => xml::push_text(out, &title),
-        });
+        page.holding("h2", &name, |out| title_in(out, title, url));
     } else {
         // Programs would take other words of the page for its name.
-        page.leaf(
-            "data",
-            &[("class", Some("p-name")), ("value", Some(""))],
-            "",
-        );
+        let name = [("class", Some("p-name")), ("value", Some(""))];
+        page.leaf("data", &name, "");
     }
-    byline(page, item, entry, url);
-    let summary = visible(entry.summary.as_ref());
-    let content = entry.content.as_ref().and_then(body_html);
-    if let Some(summary) = summary {
-        post(page, "p-summary", &html(summary));
+    byline(page, post, url.filter(|_| title.is_none()));
+    if let Some(summary) = post.summary() {
+        markup(page, "p-summary", summary);
     }
-    if let Some(content) = content {
-        post(page, "e-content", &content);
+    if let Some(content) = post.content() {
+        markup(page, "e-content", content);
     }
-    files(page, entry);
+    files(page, post);
     page.close("article");
 }
 
-/// Dates, people, tags, and the comments page; in each the class that programs know it by.
-fn byline(page: &mut Xml, item: &Item, entry: &Entry, url: Option<&str>) {
+/// Dates, people, tags, the permalink where no title leads to it, and the comments page; in each
+/// the class that programs know it by.
+fn byline(page: &mut Xml, post: ShownPost<'_>, permalink: Option<&str>) {
+    let item = post.item;
     page.open("p", &[("class", Some("quiet byline"))]);
-    page.leaf(
-        "data",
-        &[("class", Some("u-uid")), ("value", Some(&item.iri))],
-        "",
-    );
+    let uid = [("class", Some("u-uid")), ("value", Some(&*item.iri))];
+    page.leaf("data", &uid, "");
     classed_time(page, Some("dt-published"), item.dated());
     if item.updated() != item.dated() {
         page.aside(|out| out.push_str("changed "));
         classed_time(page, Some("dt-updated"), item.updated());
     }
-    entry.authors.iter().for_each(|person| author(page, person));
-    for category in entry
-        .categories
+    post.authors()
         .iter()
-        .filter(|category| !category.term.trim().is_empty())
-    {
-        let words = category.label.as_deref().unwrap_or(&category.term);
-        page.leaf(
-            "span",
-            &[("class", Some("p-category tag")), ("dir", Some("auto"))],
-            words,
-        );
+        .for_each(|person| author(page, person));
+    for tag in post.tags().visible() {
+        let class = [("class", Some("p-category tag")), ("dir", Some("auto"))];
+        page.leaf("span", &class, tag.label.as_ref().unwrap_or(&tag.term));
     }
-    if text::title(entry).is_none()
-        && let Some(url) = url
-    {
-        page.leaf(
-            "a",
-            &[("class", Some("u-url")), ("href", Some(url))],
-            "permalink",
-        );
+    if permalink.is_some() {
+        let link = [("class", Some("u-url")), ("href", permalink)];
+        page.leaf("a", &link, "permalink");
     }
-    if let Some(comments) = entry.comments.as_deref().and_then(web) {
-        page.leaf(
-            "a",
-            &[("class", Some("u-comments")), ("href", Some(&comments))],
-            "comments",
-        );
+    if let Some(comments) = post.comments().filter(|url| is_web(url)) {
+        let link = [("class", Some("u-comments")), ("href", Some(&*comments))];
+        page.leaf("a", &link, "comments");
     }
     page.close("p");
 }
 
-fn author(page: &mut Xml, person: &Person) {
-    let Some(name) = values::person_name(person) else {
-        return;
-    };
-    let url = person.uri.as_deref().and_then(web);
+fn author(page: &mut Xml, person: ShownPerson<'_>) {
+    let url = person.url().filter(|url| is_web(url));
     let tag = if url.is_some() { "a" } else { "span" };
-    page.leaf(
-        tag,
-        &[
-            ("class", Some("p-author h-card")),
-            ("dir", Some("auto")),
-            ("href", url.as_deref()),
-        ],
-        name,
-    );
+    let attributes = [
+        ("class", Some("p-author h-card")),
+        ("dir", Some("auto")),
+        ("href", url.as_deref()),
+    ];
+    page.leaf(tag, &attributes, person.name);
 }
 
 /// HTML of somebody else, cleaned.
-fn post(page: &mut Xml, class: &str, html: &str) {
-    let clean = sanitise(html);
-    page.holding(
-        "div",
-        &[("class", Some(class)), ("dir", Some("auto"))],
-        |out| out.push_str(&clean),
-    );
+fn markup(page: &mut Xml, class: &str, text: ShownText<'_>) {
+    let clean = sanitise(&text.html());
+    let class = [("class", Some(class)), ("dir", Some("auto"))];
+    page.holding("div", &class, |out| out.push_str(&clean));
 }
 
-fn files(page: &mut Xml, entry: &Entry) {
-    let files = entry.files();
-    let mut files = files
-        .iter()
-        .filter_map(|file| Some((file, web(&file.url)?)))
-        .peekable();
+fn files(page: &mut Xml, post: ShownPost<'_>) {
+    let files = post.files();
+    let mut files = files.filter(|file| is_web(&file.href)).peekable();
     if files.peek().is_none() {
         return;
     }
     page.open("ul", &[("class", Some("files"))]);
-    for (file, url) in files {
-        let media_type = file.media_type.as_deref().and_then(values::media_type);
-        let class = match media_type.and_then(|media_type| media_type.split('/').next()) {
+    for file in files {
+        let class = match file.kind() {
             Some("audio") => "u-audio",
             Some("image") => "u-photo",
             Some("video") => "u-video",
             _ => "u-enclosure",
         };
-        let words = file
-            .title
-            .as_deref()
-            .filter(|title| !title.trim().is_empty())
-            .unwrap_or(&url);
+        let title = file.title().filter(|title| !title.trim().is_empty());
+        let attributes = [
+            ("class", Some(class)),
+            ("type", file.media_type()),
+            ("href", Some(&*file.href)),
+        ];
         page.open("li", &[]);
-        page.leaf(
-            "a",
-            &[
-                ("class", Some(class)),
-                ("type", media_type),
-                ("href", Some(&url)),
-            ],
-            words,
-        );
+        page.leaf("a", &attributes, title.unwrap_or(&file.href));
         page.close("li");
     }
     page.close("ul");
+}
+
+/// A title, which leads to its page where it has one.
+fn title_in(out: &mut String, title: &str, url: Option<&str>) {
+    match url {
+        Some(url) => classed_anchor(out, "u-url", url, title),
+        None => xml::push_text(out, title),
+    }
 }
 
 fn classed_anchor(out: &mut String, class: &str, href: &str, words: &str) {

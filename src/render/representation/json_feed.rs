@@ -3,490 +3,208 @@
 //! ActivityStreams.
 
 use super::{
-    extension::{self, Extension},
-    json::{self, Date},
+    extension,
+    json::{self, JsonObject},
 };
 use crate::{
-    feed::{
-        item::{Content, Item},
-        moment::Moment,
-        record::FeedRecord,
-    },
+    feed::stamp::Stamp,
     render::{
+        channel::ShownChannel,
         document::{Audience, Document, ItemPlace},
-        identity, target,
-        text::{self, body_html, html, plain, visible},
-        values,
+        post::{self, ItemProjection, ShownPost, ShownTombstone},
+        text::ShownText,
+        values::{People, ShownFile, ShownPerson, ShownSource},
     },
 };
-use everfeed_adapters::{Category, Entry, Metadata, Person, Source, TextKind};
-use serde::Serialize;
+use everfeed_adapters::{Category, TextKind};
 use std::borrow::Cow;
-
-mod media;
 
 #[cfg(test)]
 mod tests;
 
 const VERSION: &str = "https://jsonfeed.org/version/1.1";
 
+/// Name of our extension of the format.
+const EXTENSION: &str = "_everfeed";
+
 /// Writes the document.
 pub(super) fn document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
-    json::bytes(document, &JsonFeedPage::of(document, audience))
+    let channel = ShownChannel::of(document.feed());
+    let posts = post::items(document, audience).filter_map(ItemProjection::post);
+    let older = document.links.archives.prev.as_deref();
+    json::document(document, |json| {
+        json.put("version", VERSION);
+        json.put("title", channel.name());
+        json.put_some("home_page_url", channel.site());
+        json.put("feed_url", document.own_url());
+        json.put_some("description", channel.description().map(ShownText::words));
+        json.put_some("next_url", document.next(audience).or(older));
+        json.put_some("icon", channel.logo());
+        json.put_some("favicon", channel.icon());
+        authors(json, channel.authors());
+        json.put_some("language", channel.language());
+        json.list_some("hubs", document.hub(), |json, url| {
+            json.put("type", "WebSub");
+            json.put("url", url);
+        });
+        json.list("items", posts, |json, post| item(json, post, audience));
+        json.object(EXTENSION, |json| {
+            page_extension(json, document, channel, audience);
+        });
+    })
 }
 
 /// Writes one item; of a tombstone what stands of it in the extension of the page.
 pub(super) fn lone_item(
-    item: &Item,
-    _: &FeedRecord,
+    item: ItemProjection<'_>,
+    _: ShownChannel<'_>,
     audience: Audience,
     _: ItemPlace,
 ) -> Option<Vec<u8>> {
-    match &item.content {
-        Content::Live(entry) => Some(json::item_bytes(&JsonFeedItem::of(item, entry, audience))),
-        Content::Gone { .. } if audience == Audience::Full => {
-            JsonTombstone::of(item).as_ref().map(json::item_bytes)
-        }
-        Content::Gone { .. } => None,
-    }
-}
-
-#[derive(Serialize)]
-struct JsonFeedPage<'a> {
-    version: &'static str,
-    title: Cow<'a, str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    home_page_url: Option<Cow<'a, str>>,
-    feed_url: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    description: Option<Cow<'a, str>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    next_url: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    icon: Option<Cow<'a, str>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    favicon: Option<Cow<'a, str>>,
-    #[serde(flatten)]
-    authors: JsonAuthors<'a>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    language: Option<&'a str>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    hubs: Vec<JsonHub<'a>>,
-    items: Vec<JsonFeedItem<'a>>,
-    #[serde(rename = "_everfeed")]
-    extension: PageExtension<'a>,
-}
-
-/// All authors, and the first of them once more for readers of version 1.0 (J-6).
-#[derive(Serialize)]
-struct JsonAuthors<'a> {
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    authors: Vec<JsonAuthor<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    author: Option<JsonAuthor<'a>>,
-}
-
-#[derive(Clone, Serialize)]
-struct JsonAuthor<'a> {
-    name: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    url: Option<Cow<'a, str>>,
-}
-
-#[derive(Serialize)]
-struct JsonHub<'a> {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    url: &'a str,
+    Some(json::item(|json| match item {
+        ItemProjection::Post(post) => self::item(json, post, audience),
+        ItemProjection::Tombstone(gone) => tombstone(json, gone),
+    }))
 }
 
 /// Facts of a page beyond the format. `id` of an item and of a tombstone is ours, the same as in
 /// every other syntax.
-#[derive(Serialize)]
-struct PageExtension<'a> {
-    /// The page for people about the feed.
-    about: &'a str,
-    #[serde(flatten)]
-    position: Option<PagePosition<'a>>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    contributors: Vec<JsonAuthor<'a>>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    tags: Vec<JsonTag<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    rights: Option<Cow<'a, str>>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    extensions: Vec<Extension<'a>>,
+fn page_extension(
+    json: &mut JsonObject<'_>,
+    document: &Document<'_>,
+    channel: ShownChannel<'_>,
+    audience: Audience,
+) {
+    json.put("about", &document.links.about);
+    if audience == Audience::Full {
+        json.put("id", channel.feed.iri());
+        json.put_some("total", document.page.total);
+        json.put_some("prev_cursor", document.prev_cursor);
+        json.put("last_cursor", &document.page.last_cursor);
+        // Readers that do not know of them see no empty posts.
+        let gone = post::items(document, audience).filter_map(ItemProjection::tombstone);
+        json.list_some("deleted", gone, tombstone);
+    }
+    json.list_some("contributors", channel.contributors().iter(), person);
+    json.list_some("tags", channel.tags().given(), tag);
+    json.put_some("rights", channel.rights().map(ShownText::words));
+    extension::of_channel(json, channel);
 }
 
-#[derive(Serialize)]
-struct PagePosition<'a> {
-    id: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    total: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    prev_cursor: Option<&'a str>,
-    last_cursor: &'a str,
-    /// Items of the page that are gone. Readers that do not know of them see no empty posts.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    deleted: Vec<JsonTombstone<'a>>,
+/// `item_id` is the `id` that the item had in `items`.
+fn tombstone(json: &mut JsonObject<'_>, gone: ShownTombstone<'_>) {
+    let item = gone.item;
+    json.put("id", item.id.to_string());
+    json.put("item_id", item.given_id());
+    json.put("modified", item.modified.rfc3339());
+    json.put("created", item.created.rfc3339());
+    json.put("reason", gone.reason.code());
+    json.put_some("first_missing", gone.first_missing.map(Stamp::rfc3339));
+    json.put_some("last_seen", gone.last_seen.map(Stamp::rfc3339));
+    source(json, gone.source());
 }
 
-#[derive(Serialize)]
-struct JsonTombstone<'a> {
-    id: String,
-    /// The `id` that the item had in `items`.
-    item_id: &'a str,
-    modified: Date,
-    created: Date,
-    reason: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    first_missing: Option<Date>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    last_seen: Option<Date>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    source: Option<JsonSource<'a>>,
-}
-
-#[derive(Serialize)]
-struct JsonFeedItem<'a> {
-    id: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    url: Option<Cow<'a, str>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    external_url: Option<Cow<'a, str>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    title: Option<Cow<'a, str>>,
-    #[serde(flatten)]
-    texts: JsonTexts<'a>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    image: Option<Cow<'a, str>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    date_published: Option<Date<Moment>>,
-    date_modified: Date<Moment>,
-    #[serde(flatten)]
-    authors: JsonAuthors<'a>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    tags: Vec<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    language: Option<&'a str>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    attachments: Vec<media::JsonAttachment>,
-    #[serde(rename = "_everfeed", skip_serializing_if = "ItemExtension::is_empty")]
-    extension: ItemExtension<'a>,
+fn item(json: &mut JsonObject<'_>, post: ShownPost<'_>, audience: Audience) {
+    let item = post.item;
+    json.put("id", item.given_id());
+    json.put_some("url", post.permalink());
+    json.put_some("external_url", post.related());
+    json.put_some("title", post.title());
+    texts(json, post);
+    json.put_some("image", post.picture());
+    let published = item.published().map(|at| at.rfc3339());
+    json.put_some("date_published", published);
+    json.put("date_modified", item.updated().rfc3339());
+    authors(json, post.authors());
+    let tags: Vec<_> = post.tags().terms().collect();
+    json.put_some("tags", Some(tags).filter(|tags| !tags.is_empty()));
+    json.put_some("language", post.language());
+    let files: Vec<_> = post.attached().collect();
+    // The duration that iTunes names is that of the only one.
+    let secs = post.duration_secs().filter(|_| files.len() == 1);
+    json.list_some("attachments", &files, |json, file| {
+        attachment(json, file);
+        json.put_some("duration_in_seconds", secs);
+    });
+    json.object_some(EXTENSION, |json| item_extension(json, post, audience));
 }
 
 /// Content as HTML or as plain text, whichever it is; at least one of them (J-3).
-#[derive(Default, Serialize)]
-struct JsonTexts<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    content_html: Option<Cow<'a, str>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    content_text: Option<Cow<'a, str>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    summary: Option<Cow<'a, str>>,
+fn texts(json: &mut JsonObject<'_>, post: ShownPost<'_>) {
+    // A summary that is all there is, is shown as the content: readers show nothing else.
+    match post.content().or(post.summary()) {
+        Some(text) if text.marked().kind != TextKind::Plain => {
+            json.put("content_html", text.html());
+        }
+        text => json.put(
+            "content_text",
+            text.map_or("", |text| text.marked().value.as_str()),
+        ),
+    }
+    if post.content().is_some() {
+        json.put_some("summary", post.summary().map(ShownText::words));
+    }
+}
+
+/// A file; the format wants a type, known or not.
+fn attachment(json: &mut JsonObject<'_>, file: &ShownFile<'_>) {
+    let media_type = file.media_type();
+    json.put("url", &file.href);
+    json.put(
+        "mime_type",
+        media_type.unwrap_or("application/octet-stream"),
+    );
+    json.put_some("title", file.title());
+    json.put_some("size_in_bytes", file.bytes());
 }
 
 /// Facts of an item beyond the format; the position for the full audience only.
-#[derive(Serialize)]
-struct ItemExtension<'a> {
-    #[serde(flatten)]
-    position: Option<ItemPosition>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    contributors: Vec<JsonAuthor<'a>>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    tags: Vec<JsonTag<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    comments: Option<Cow<'a, str>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    rights: Option<Cow<'a, str>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    source: Option<JsonSource<'a>>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    extensions: Vec<Extension<'a>>,
+fn item_extension(json: &mut JsonObject<'_>, post: ShownPost<'_>, audience: Audience) {
+    if audience == Audience::Full {
+        json.put("id", post.item.id.to_string());
+        json.put("modified", post.item.modified.rfc3339());
+        json.put("created", post.item.created.rfc3339());
+    }
+    json.list_some("contributors", post.contributors().iter(), person);
+    let tags = post.tags().given();
+    let is_more = |tag: &&Category| tag.scheme.is_some() || tag.label.is_some();
+    json.list_some("tags", tags.filter(is_more), tag);
+    json.put_some("comments", post.comments());
+    json.put_some("rights", post.rights().map(ShownText::words));
+    source(json, post.source());
+    extension::of_post(json, post);
 }
 
-#[derive(Serialize)]
-struct ItemPosition {
-    id: String,
-    modified: Date,
-    created: Date,
+/// All authors, and the first of them once more for readers of version 1.0 (J-6).
+fn authors(json: &mut JsonObject<'_>, people: People<'_>) {
+    json.list_some("authors", people.iter(), person);
+    if let Some(first) = people.iter().next() {
+        json.object("author", |json| person(json, first));
+    }
+}
+
+/// An e-mail address is told as the URL of somebody who has no other, as the specification
+/// proposes.
+fn person(json: &mut JsonObject<'_>, person: ShownPerson<'_>) {
+    let mail = || Some(Cow::Owned(format!("mailto:{}", person.email()?)));
+    json.put("name", person.name);
+    json.put_some("url", person.url().or_else(mail));
 }
 
 /// A tag that is more than a word.
-#[derive(Serialize)]
-struct JsonTag<'a> {
-    term: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    scheme: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    label: Option<&'a str>,
+fn tag(json: &mut JsonObject<'_>, tag: &Category) {
+    json.put("term", &tag.term);
+    json.put_some("scheme", tag.scheme.as_ref());
+    json.put_some("label", tag.label.as_ref());
 }
 
-#[derive(Serialize)]
-struct JsonSource<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    id: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    title: Option<Cow<'a, str>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    url: Option<Cow<'a, str>>,
-    /// Its page for people, where `url` is that of its feed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    site: Option<Cow<'a, str>>,
-}
-
-impl<'a> JsonFeedPage<'a> {
-    fn of(document: &Document<'a>, audience: Audience) -> Self {
-        let Document { page, links, .. } = *document;
-        let feed = document.feed();
-        let metadata = &*feed.metadata;
-        let live =
-            |item: &'a std::sync::Arc<Item>| Some(JsonFeedItem::of(item, item.entry()?, audience));
-        Self {
-            version: VERSION,
-            title: identity::name(feed),
-            home_page_url: metadata.link("alternate").and_then(target::link),
-            feed_url: document.own_url(),
-            description: visible(metadata.description.as_ref()).map(plain),
-            next_url: document.next(audience).or(links.archives.prev.as_deref()),
-            icon: metadata
-                .image
-                .as_ref()
-                .and_then(|image| target::image(&image.url)),
-            favicon: metadata.icon.as_deref().and_then(target::image),
-            authors: JsonAuthors::of(&metadata.authors),
-            language: metadata.language.as_deref().and_then(values::language),
-            hubs: document
-                .hub()
-                .map(|url| JsonHub {
-                    kind: "WebSub",
-                    url,
-                })
-                .into_iter()
-                .collect(),
-            items: page.items.iter().filter_map(live).collect(),
-            extension: PageExtension::of(document, metadata, audience),
-        }
-    }
-}
-
-impl<'a> PageExtension<'a> {
-    fn of(document: &Document<'a>, metadata: &'a Metadata, audience: Audience) -> Self {
-        let Document {
-            page,
-            links,
-            prev_cursor,
-            ..
-        } = *document;
-        let position = || PagePosition {
-            id: identity::iri(document.feed()),
-            total: page.total,
-            prev_cursor,
-            last_cursor: &page.last_cursor,
-            deleted: page
-                .items
-                .iter()
-                .filter_map(|item| JsonTombstone::of(item))
-                .collect(),
-        };
-        Self {
-            about: &links.about,
-            position: (audience == Audience::Full).then(position),
-            contributors: metadata
-                .contributors
-                .iter()
-                .filter_map(JsonAuthor::of)
-                .collect(),
-            tags: metadata.categories.iter().map(JsonTag::of).collect(),
-            rights: visible(metadata.rights.as_ref()).map(plain),
-            extensions: extension::of_channel(metadata),
-        }
-    }
-}
-
-impl<'a> JsonTombstone<'a> {
-    fn of(item: &'a Item) -> Option<Self> {
-        let Content::Gone {
-            reason,
-            first_missing,
-            last_seen,
-        } = &item.content
-        else {
-            return None;
-        };
-        Some(Self {
-            id: item.id.to_string(),
-            item_id: item.given_id(),
-            modified: Date(item.modified),
-            created: Date(item.created),
-            reason: reason.code(),
-            first_missing: first_missing.map(Date),
-            last_seen: last_seen.map(Date),
-            source: item.ended_source().map(JsonSource::of),
-        })
-    }
-}
-
-impl<'a> JsonFeedItem<'a> {
-    fn of(item: &'a Item, entry: &'a Entry, audience: Audience) -> Self {
-        let related = entry.links.iter().find(|link| link.rel == "related");
-        Self {
-            id: item.given_id(),
-            url: target::permalink(entry),
-            external_url: related.and_then(|link| target::link(&link.href)),
-            title: text::title(entry),
-            texts: JsonTexts::of(entry),
-            image: media::image(entry),
-            date_published: item.published().map(Date),
-            date_modified: Date(item.updated()),
-            authors: JsonAuthors::of(&entry.authors),
-            tags: entry
-                .categories
-                .iter()
-                .map(|tag| tag.term.trim())
-                .filter(|term| !term.is_empty())
-                .collect(),
-            language: entry.language.as_deref().and_then(values::language),
-            attachments: media::attachments(entry),
-            extension: ItemExtension::of(item, entry, audience),
-        }
-    }
-}
-
-impl<'a> JsonTexts<'a> {
-    fn of(entry: &'a Entry) -> Self {
-        let body = entry
-            .content
-            .as_ref()
-            .and_then(|body| Some((&body.text, body_html(body)?)));
-        let summary = visible(entry.summary.as_ref());
-        let (content, summary) = match body {
-            Some(body) => (Some(body), summary.map(plain)),
-            // A summary that is all there is, is shown as the content: readers show nothing else.
-            None => (summary.map(|text| (text, html(text))), None),
-        };
-        match content {
-            Some((text, _)) if text.kind == TextKind::Plain => Self {
-                content_html: None,
-                content_text: Some(Cow::Borrowed(&text.value)),
-                summary,
-            },
-            Some((_, html)) => Self {
-                content_html: Some(html),
-                content_text: None,
-                summary,
-            },
-            None => Self {
-                content_html: None,
-                content_text: Some(Cow::Borrowed("")),
-                summary,
-            },
-        }
-    }
-}
-
-impl<'a> ItemExtension<'a> {
-    fn of(item: &Item, entry: &'a Entry, audience: Audience) -> Self {
-        let position = || ItemPosition {
-            id: item.id.to_string(),
-            modified: Date(item.modified),
-            created: Date(item.created),
-        };
-        let is_more = |tag: &&Category| tag.scheme.is_some() || tag.label.is_some();
-        Self {
-            position: (audience == Audience::Full).then(position),
-            contributors: entry
-                .contributors
-                .iter()
-                .filter_map(JsonAuthor::of)
-                .collect(),
-            tags: entry
-                .categories
-                .iter()
-                .filter(is_more)
-                .map(JsonTag::of)
-                .collect(),
-            comments: entry.comments.as_deref().and_then(target::link),
-            rights: visible(entry.rights.as_ref()).map(plain),
-            source: entry.source.as_deref().map(JsonSource::of),
-            extensions: extension::of_entry(entry),
-        }
-    }
-
-    fn is_empty(&self) -> bool {
-        let Self {
-            position,
-            contributors,
-            tags,
-            comments,
-            rights,
-            source,
-            extensions,
-        } = self;
-        position.is_none()
-            && contributors.is_empty()
-            && tags.is_empty()
-            && comments.is_none()
-            && rights.is_none()
-            && source.is_none()
-            && extensions.is_empty()
-    }
-}
-
-impl<'a> JsonAuthors<'a> {
-    fn of(people: &'a [Person]) -> Self {
-        let authors: Vec<_> = people.iter().filter_map(JsonAuthor::of).collect();
-        Self {
-            author: authors.first().cloned(),
-            authors,
-        }
-    }
-}
-
-impl<'a> JsonAuthor<'a> {
-    /// An e-mail address is told as the URL of somebody who has no other, as the specification
-    /// proposes.
-    fn of(person: &'a Person) -> Option<Self> {
-        let mail = || {
-            let address = person
-                .email
-                .as_deref()
-                .filter(|email| values::is_email(email))?;
-            Some(Cow::Owned(format!("mailto:{address}")))
-        };
-        let url = person.uri.as_deref().and_then(target::link).or_else(mail);
-        Some(Self {
-            name: values::person_name(person)?,
-            url,
-        })
-    }
-}
-
-impl<'a> JsonTag<'a> {
-    fn of(category: &'a Category) -> Self {
-        let Category {
-            term,
-            scheme,
-            label,
-        } = category;
-        Self {
-            term,
-            scheme: scheme.as_deref(),
-            label: label.as_deref(),
-        }
-    }
-}
-
-impl<'a> JsonSource<'a> {
-    fn of(source: &'a Source) -> Self {
-        Self {
-            id: source.id.as_deref(),
-            title: source.title.as_ref().map(plain),
-            url: source.url().and_then(target::link),
-            site: source
-                .page()
-                .filter(|page| source.url() != Some(page))
-                .and_then(target::link),
-        }
+fn source(json: &mut JsonObject<'_>, source: Option<ShownSource<'_>>) {
+    if let Some(source) = source {
+        json.object("source", |json| {
+            json.put_some("id", source.id());
+            json.put_some("title", source.title());
+            json.put_some("url", source.url());
+            json.put_some("site", source.site());
+        });
     }
 }

@@ -2,53 +2,30 @@
 //! stands; for programs that read line by line. Not a log: pages are ranges as in every other
 //! syntax.
 
-use super::activity_streams::{Activity, Actor, CollectionPosition, Object, position};
-use crate::{
-    feed::{item::Item, record::FeedRecord},
-    render::document::{Audience, Document, ItemPlace},
+use super::{
+    activity_streams::{activity, channel, position},
+    json::JsonObject,
 };
-use serde::Serialize;
+use crate::render::{
+    channel::ShownChannel,
+    document::{Audience, Document},
+    post,
+};
 
-/// Writes the document.
+/// Writes the document. Within strings of JSON a line break is always escaped. The last line is the
+/// page itself: the one that has a `last_cursor` and no `id`.
 pub(super) fn document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
     let mut out = Vec::with_capacity(document.capacity_bytes());
-    let service = Actor::service(document.feed());
-    for item in &document.page.items {
-        line(&mut out, &Activity::of(item, document.feed(), &service));
+    let feed = ShownChannel::of(document.feed());
+    let service = feed.service();
+    for item in post::items(document, audience) {
+        JsonObject::write(&mut out, |json| activity(json, item, feed, &service));
+        out.push(b'\n');
     }
-    let last = LastLine {
-        position: position(document, audience),
-        feed: Object::channel(document.feed()),
-    };
-    line(&mut out, &last);
-    out
-}
-
-/// Writes one item: the line that it has in a page, without its end.
-pub(super) fn lone_item(
-    item: &Item,
-    feed: &FeedRecord,
-    _: Audience,
-    _: ItemPlace,
-) -> Option<Vec<u8>> {
-    Some(super::json::item_bytes(&Activity::of(
-        item,
-        feed,
-        &Actor::service(feed),
-    )))
-}
-
-/// The page itself: the one line that has a `last_cursor` and no `id`.
-#[derive(Serialize)]
-struct LastLine<'a> {
-    #[serde(flatten)]
-    position: CollectionPosition<'a>,
-    feed: Object<'a>,
-}
-
-/// JSON in one line: within strings a line break is always escaped.
-fn line(out: &mut Vec<u8>, value: &impl Serialize) {
-    serde_json::to_writer(&mut *out, value)
-        .expect("strings and numbers always serialize into memory");
+    JsonObject::write(&mut out, |json| {
+        position(json, document, audience, None);
+        json.object("feed", |json| channel(json, feed));
+    });
     out.push(b'\n');
+    out
 }

@@ -3,22 +3,26 @@
 //! of a page are properties, and elements of other vocabularies come along where they hold words
 //! alone.
 
-use super::{channel as own, rhythm};
-use crate::{
-    feed::{
-        item::{Content, Item, Reason},
-        record::FeedRecord,
-        stamp::Stamp,
+use super::{
+    rhythm,
+    shared_elements::{
+        archive_mark, foreign, item_position, missed, position, summary_and_content,
     },
+};
+use crate::{
+    feed::stamp::Stamp,
     render::{
+        channel::ShownChannel,
         document::{Audience, Document, ItemPlace},
-        foreign, identity, namespaces as ns, target,
-        text::{self, body_html, html, plain, visible},
-        values,
+        namespaces as ns,
+        post::{self, ItemProjection, ShownPost, ShownTombstone},
+        target,
+        text::ShownText,
+        values::ShownSource,
         xml::{Declared, Xml},
     },
 };
-use everfeed_adapters::{Category, Element, Enclosure, Entry, Node, Person, Source};
+use everfeed_adapters::{Element, Node};
 use std::borrow::Cow;
 
 #[cfg(test)]
@@ -36,19 +40,8 @@ const ANNOTATE: &str = "http://purl.org/rss/1.0/modules/annotate/";
 /// The registered relations of links as properties (RFC 4287 section 4.2.7.2).
 const RELATIONS: &str = "http://www.iana.org/assignments/relation/";
 
-const CLASSIC: &[Declared] = &[
-    ("rdf", RDF),
-    ("", RSS),
-    ("content", CONTENT),
-    ("dc", DUBLIN_CORE),
-    ("dcterms", DC_TERMS),
-    ("enc", ENCLOSURE),
-    ("annotate", ANNOTATE),
-    ("sy", ns::SYNDICATION),
-    ("iana", RELATIONS),
-];
-
-const FULL: &[Declared] = &[
+/// The last two are for the full audience.
+const NAMESPACES: &[Declared] = &[
     ("rdf", RDF),
     ("", RSS),
     ("content", CONTENT),
@@ -64,26 +57,21 @@ const FULL: &[Declared] = &[
 
 const fn declared(audience: Audience) -> &'static [Declared] {
     match audience {
-        Audience::Full => FULL,
-        Audience::Classic => CLASSIC,
+        Audience::Full => NAMESPACES,
+        Audience::Classic => NAMESPACES.split_at(NAMESPACES.len() - 2).0,
     }
 }
 
 /// Writes the document.
 pub(super) fn document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
     let mut xml = Xml::document_declaring(document.capacity_bytes(), declared(audience));
-    let language = document
-        .feed()
-        .metadata
-        .language
-        .as_deref()
-        .and_then(values::language);
-    xml.open("rdf:RDF", &[("xml:lang", language)]);
-    channel(&mut xml, document, audience);
-    for item in &document.page.items {
-        self::item(&mut xml, item, document.feed(), audience);
+    let channel = ShownChannel::of(document.feed());
+    xml.open("rdf:RDF", &[("xml:lang", channel.language())]);
+    self::channel(&mut xml, document, channel, audience);
+    for item in post::items(document, audience) {
+        self::item(&mut xml, item, channel, audience);
     }
-    if let Some(search) = own::text_input(&document.feed().metadata)
+    if let Some(search) = channel.text_input()
         && let Some(link) = web(search.link)
     {
         xml.open("textinput", &[("rdf:about", Some(&link))]);
@@ -99,83 +87,55 @@ pub(super) fn document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
 
 /// Writes one item. It stands below the root of a page.
 pub(super) fn lone_item(
-    item: &Item,
-    feed: &FeedRecord,
+    item: ItemProjection<'_>,
+    channel: ShownChannel<'_>,
     audience: Audience,
     place: ItemPlace,
 ) -> Option<Vec<u8>> {
-    let declared = match place {
-        ItemPlace::Page => &[],
-        ItemPlace::Alone => declared(audience),
-    };
-    let mut xml = Xml::fragment(1, declared);
-    self::item(&mut xml, item, feed, audience);
+    let mut xml = Xml::fragment(1, place.declared(declared(audience)));
+    self::item(&mut xml, item, channel, audience);
     xml.finish_fragment()
 }
 
 /// D-1, D-3..D-6.
-fn channel(xml: &mut Xml, document: &Document<'_>, audience: Audience) {
-    let links = document.links;
-    let feed = document.feed();
-    let metadata = &feed.metadata;
-    let title = identity::name(feed);
-    let site = site(feed).unwrap_or(Cow::Borrowed(&links.about));
-    let picture = metadata.picture().and_then(web);
+fn channel(xml: &mut Xml, document: &Document<'_>, channel: ShownChannel<'_>, audience: Audience) {
+    let title = channel.name();
+    let site = site(channel).unwrap_or(Cow::Borrowed(&document.links.about));
+    let picture = channel.picture().filter(|picture| is_web(&picture.url));
+    let search = channel.text_input().and_then(|search| web(search.link));
     xml.open("channel", &[("rdf:about", Some(document.own_url()))]);
     xml.leaf("title", &[], &title);
     xml.leaf("link", &[], &site);
-    let description = visible(metadata.description.as_ref()).map_or(Cow::Borrowed(&*title), plain);
-    xml.leaf("description", &[], &description);
-    if let Some(picture) = &picture {
-        xml.empty("image", &[("rdf:resource", Some(picture))]);
-    }
-    if let Some(language) = metadata.language.as_deref().and_then(values::language) {
-        xml.leaf("dc:language", &[], language);
-    }
-    if let Some(rights) = visible(metadata.rights.as_ref()) {
-        xml.leaf("dc:rights", &[], &plain(rights));
-    }
-    people(xml, "dc:creator", &metadata.authors);
-    people(xml, "dc:contributor", &metadata.contributors);
-    subjects(xml, &metadata.categories);
-    if feed.last_t != Stamp::ZERO {
-        xml.leaf("dc:date", &[], &feed.last_t.rfc3339());
+    let description = channel.description().map(ShownText::words);
+    xml.leaf("description", &[], description.as_ref().unwrap_or(&title));
+    resource(xml, "image", picture.as_ref().map(|picture| &picture.url));
+    xml.leaf_some("dc:language", channel.language());
+    xml.leaf_some("dc:rights", channel.rights().map(ShownText::words));
+    one_of(xml, "dc:creator", channel.authors().names());
+    one_of(xml, "dc:contributor", channel.contributors().names());
+    one_of(xml, "dc:subject", channel.tags().terms());
+    let last_t = channel.feed.last_t;
+    if last_t != Stamp::ZERO {
+        xml.leaf("dc:date", &[], &last_t.rfc3339());
     }
     rhythm::elements(xml, document.ttl_mins);
-    if let Some(next) = document.next(audience) {
-        xml.empty("iana:next", &[("rdf:resource", Some(next))]);
-    }
+    resource(xml, "iana:next", document.next(audience));
     for (relation, url) in document.archive_links() {
-        xml.empty(&format!("iana:{relation}"), &[("rdf:resource", Some(url))]);
+        resource(xml, &format!("iana:{relation}"), Some(url));
     }
-    if document.is_archive() {
-        xml.empty("fh:archive", &[("xmlns:fh", Some(ns::FEED_HISTORY))]);
-    }
-    if audience == Audience::Full {
-        if let Some(total) = document.page.total {
-            xml.leaf("fo:total", &[], &total.to_string());
-        }
-        if let Some(prev) = document.prev_cursor {
-            xml.leaf("fo:prev_cursor", &[], prev);
-        }
-        xml.leaf("fo:last_cursor", &[], &document.page.last_cursor);
-    }
-    for element in own::foreign_elements(metadata, |_| true).filter(|element| is_words(element)) {
-        xml.aside(|out| foreign::write(out, element, declared(audience)));
-    }
+    archive_mark(xml, document);
+    position(xml, document, audience);
+    let elements = channel.foreign_elements(|_| true);
+    foreign(xml, elements.filter(|it| is_words(it)), declared(audience));
     contents(xml, document);
-    if let Some(link) = own::text_input(metadata).and_then(|search| web(search.link)) {
-        xml.empty("textinput", &[("rdf:resource", Some(&link))]);
-    }
+    resource(xml, "textinput", search);
     xml.close("channel");
-    if let Some(picture) = &picture {
-        let image = metadata.image.as_ref();
-        let own_title = image.and_then(|image| image.title.as_deref());
-        let own_link = image.and_then(|image| web(image.link.as_deref()?));
-        xml.open("image", &[("rdf:about", Some(picture))]);
-        xml.leaf("title", &[], own_title.unwrap_or(&title));
-        xml.leaf("url", &[], picture);
-        xml.leaf("link", &[], own_link.as_deref().unwrap_or(&site));
+    if let Some(picture) = picture {
+        let link = picture.link().filter(|link| is_web(link));
+        xml.open("image", &[("rdf:about", Some(&picture.url))]);
+        xml.leaf("title", &[], picture.title().unwrap_or(&title));
+        xml.leaf("url", &[], &picture.url);
+        xml.leaf("link", &[], &link.unwrap_or(site));
         xml.close("image");
     }
 }
@@ -184,182 +144,98 @@ fn channel(xml: &mut Xml, document: &Document<'_>, audience: Audience) {
 fn contents(xml: &mut Xml, document: &Document<'_>) {
     xml.open("items", &[]);
     xml.open("rdf:Seq", &[]);
-    for item in document.page.items.iter().filter(|item| !item.is_gone()) {
-        xml.empty("rdf:li", &[("rdf:resource", Some(&item.iri))]);
+    for post in post::items(document, Audience::Classic) {
+        resource(xml, "rdf:li", Some(&post.item().iri));
     }
     xml.close("rdf:Seq");
     xml.close("items");
 }
 
-fn item(xml: &mut Xml, item: &Item, feed: &FeedRecord, audience: Audience) {
-    match &item.content {
-        Content::Live(entry) => live(xml, item, entry, feed, audience),
-        Content::Gone {
-            reason,
-            first_missing,
-            last_seen,
-        } if audience == Audience::Full => {
-            gone(
-                xml,
-                item,
-                *reason,
-                [
-                    ("fo:first_missing", *first_missing),
-                    ("fo:last_seen", *last_seen),
-                ],
-            );
-        }
-        Content::Gone { .. } => {}
+fn item(xml: &mut Xml, item: ItemProjection<'_>, channel: ShownChannel<'_>, audience: Audience) {
+    match item {
+        ItemProjection::Post(post) => live(xml, post, channel, audience),
+        ItemProjection::Tombstone(tombstone) => gone(xml, tombstone),
     }
 }
 
-fn live(xml: &mut Xml, item: &Item, entry: &Entry, feed: &FeedRecord, audience: Audience) {
-    let language = entry
-        .language
-        .as_deref()
-        .and_then(values::language_attribute);
-    xml.open(
-        "item",
-        &[("rdf:about", Some(&item.iri)), ("xml:lang", language)],
-    );
-    texts(xml, item, entry, feed);
-    people(xml, "dc:creator", &entry.authors);
-    people(xml, "dc:contributor", &entry.contributors);
-    subjects(xml, &entry.categories);
+fn live(xml: &mut Xml, post: ShownPost<'_>, channel: ShownChannel<'_>, audience: Audience) {
+    let item = post.item;
+    let attributes = [
+        ("rdf:about", Some(&*item.iri)),
+        ("xml:lang", post.language_attribute()),
+    ];
+    xml.open("item", &attributes);
+    texts(xml, post, channel);
+    one_of(xml, "dc:creator", post.authors().names());
+    one_of(xml, "dc:contributor", post.contributors().names());
+    one_of(xml, "dc:subject", post.tags().terms());
     xml.leaf("dc:date", &[], &item.dated().rfc3339());
-    if let Some(published) = item.published() {
-        xml.leaf("dcterms:issued", &[], &published.rfc3339());
-    }
+    let published = item.published().map(|at| at.rfc3339());
+    xml.leaf_some("dcterms:issued", published);
     xml.leaf("dcterms:modified", &[], &item.updated().rfc3339());
-    if let Some(rights) = visible(entry.rights.as_ref()) {
-        xml.leaf("dc:rights", &[], &plain(rights));
+    xml.leaf_some("dc:rights", post.rights().map(ShownText::words));
+    xml.leaf_some("dc:source", post.source().and_then(ShownSource::url));
+    resource(xml, "annotate:reference", post.comments());
+    for file in post.attached() {
+        let attributes = [
+            ("rdf:resource", Some(&*file.href)),
+            ("enc:type", file.media_type()),
+            ("enc:length", file.length()),
+        ];
+        xml.empty("enc:enclosure", &attributes);
     }
-    if let Some(source) = entry
-        .source
-        .as_deref()
-        .and_then(|source| target::link(source.url()?))
-    {
-        xml.leaf("dc:source", &[], &source);
-    }
-    if let Some(comments) = entry.comments.as_deref().and_then(target::link) {
-        xml.empty("annotate:reference", &[("rdf:resource", Some(&comments))]);
-    }
-    for file in entry.attached() {
-        let Enclosure {
-            url,
-            media_type,
-            length,
-            ..
-        } = &*file;
-        let Some(href) = target::image(url) else {
-            continue;
-        };
-        xml.empty(
-            "enc:enclosure",
-            &[
-                ("rdf:resource", Some(&href)),
-                (
-                    "enc:type",
-                    media_type.as_deref().and_then(values::media_type),
-                ),
-                ("enc:length", values::length(length.as_deref())),
-            ],
-        );
-    }
-    for element in entry
-        .foreign
-        .iter()
-        .filter(|element| is_words(element) && !is_ours(element))
-    {
-        xml.aside(|out| foreign::write(out, element, declared(audience)));
-    }
-    if audience == Audience::Full {
-        xml.leaf("fo:id", &[], &item.id.to_string());
-        xml.leaf("fo:edited", &[], &item.modified.rfc3339());
-    }
+    let elements = post.foreign().iter();
+    let elements = elements.filter(|element| is_words(element) && !is_ours(element));
+    foreign(xml, elements, declared(audience));
+    item_position(xml, post, audience);
     xml.close("item");
 }
 
 /// Title and link, both demanded; a description where there is one, and the full text (D-1). A post
 /// without a title has its first words there, else its link, else its id.
-fn texts(xml: &mut Xml, item: &Item, entry: &Entry, feed: &FeedRecord) {
-    let link = link(item, entry);
-    let title = text::title(entry)
-        .or_else(|| text::lead(entry).map(Cow::Owned))
+fn texts(xml: &mut Xml, post: ShownPost<'_>, channel: ShownChannel<'_>) {
+    let iri = &post.item.iri;
+    // The page of a post, else what is nearest to it.
+    let link = post.addresses().find_map(web);
+    let title = post
+        .title()
+        .or_else(|| post.lead().map(Cow::Owned))
         .or_else(|| link.clone())
-        .unwrap_or(Cow::Borrowed(&item.iri));
+        .unwrap_or(Cow::Borrowed(iri));
     xml.leaf("title", &[], &title);
     // It is demanded: where nobody names a page at all, the id is better than nothing, unless
     // nobody should follow it.
-    let link = link
-        .or_else(|| site(feed))
-        .or_else(|| target::link(&item.iri));
+    let link = link.or_else(|| site(channel)).or_else(|| target::link(iri));
     xml.leaf("link", &[], &link.unwrap_or_default());
-    let summary = visible(entry.summary.as_ref());
-    let content = entry.content.as_ref().and_then(body_html);
-    match (summary.map(html), content) {
-        (Some(summary), Some(content)) => {
-            xml.leaf("description", &[], &summary);
-            xml.leaf("content:encoded", &[], &content);
-        }
-        (Some(only), None) | (None, Some(only)) => xml.leaf("description", &[], &only),
-        (None, None) => {}
-    }
-}
-
-/// The page of a post, else what is nearest to it: an id that is an address, an attached file, the
-/// page of its source.
-fn link<'a>(item: &'a Item, entry: &'a Entry) -> Option<Cow<'a, str>> {
-    let alternates = target::alternates(entry).map(|link| link.href.as_str());
-    let files = entry.enclosures.iter().map(|file| file.url.as_str());
-    let source = entry.source.as_deref().and_then(Source::page);
-    alternates
-        .chain([item.iri.as_str()])
-        .chain(files)
-        .chain(source)
-        .find_map(web)
+    summary_and_content(xml, post.summary(), post.content());
 }
 
 /// The page of a feed by what it says of itself.
-fn site(feed: &FeedRecord) -> Option<Cow<'_, str>> {
-    feed.metadata.link("alternate").and_then(web)
+fn site(channel: ShownChannel<'_>) -> Option<Cow<'_, str>> {
+    channel.site().filter(|site| is_web(site))
 }
 
 /// A tombstone, by the name that RFC 6721 gives it; its `ref` and `when` are properties, as RDF
 /// wants them.
-fn gone(xml: &mut Xml, item: &Item, reason: Reason, missed: [(&'static str, Option<Stamp>); 2]) {
+fn gone(xml: &mut Xml, tombstone: ShownTombstone<'_>) {
+    let item = tombstone.item;
     xml.open("at:deleted-entry", &[("rdf:about", Some(&item.iri))]);
-    xml.leaf("at:comment", &[], reason.code());
+    xml.leaf("at:comment", &[], tombstone.reason.code());
     xml.leaf("fo:id", &[], &item.id.to_string());
     xml.leaf("fo:edited", &[], &item.modified.rfc3339());
-    for (name, at) in missed {
-        at.iter().for_each(|at| xml.leaf(name, &[], &at.rfc3339()));
-    }
-    if let Some(source) = item
-        .ended_source()
-        .and_then(|source| target::link(source.url()?))
-    {
-        xml.leaf("dc:source", &[], &source);
-    }
+    missed(xml, tombstone);
+    xml.leaf_some("dc:source", tombstone.source().and_then(ShownSource::url));
     xml.close("at:deleted-entry");
 }
 
+/// A property whose value is a URL, where there is one.
+fn resource(xml: &mut Xml, name: &str, url: Option<impl AsRef<str>>) {
+    if let Some(url) = url {
+        xml.empty(name, &[("rdf:resource", Some(url.as_ref()))]);
+    }
+}
+
 /// All of them in one element: none is repeated here (D-3).
-fn people(xml: &mut Xml, name: &str, people: &[Person]) {
-    one_of(xml, name, people.iter().filter_map(values::person_name));
-}
-
-fn subjects(xml: &mut Xml, categories: &[Category]) {
-    one_of(
-        xml,
-        "dc:subject",
-        categories
-            .iter()
-            .map(|it| it.term.trim())
-            .filter(|term| !term.is_empty()),
-    );
-}
-
 fn one_of<'a>(xml: &mut Xml, name: &str, values: impl Iterator<Item = &'a str>) {
     let values: Vec<_> = values.collect();
     if !values.is_empty() {
@@ -369,13 +245,14 @@ fn one_of<'a>(xml: &mut Xml, name: &str, values: impl Iterator<Item = &'a str>) 
 
 /// A URL of a scheme that RSS 1.0 takes (D-4).
 fn web(url: &str) -> Option<Cow<'_, str>> {
-    let is_web = |url: &str| {
-        let scheme = url.split_once(':').map_or("", |(scheme, _)| scheme);
-        ["http", "https", "ftp"]
-            .iter()
-            .any(|known| scheme.eq_ignore_ascii_case(known))
-    };
     target::link(url).filter(|url| is_web(url))
+}
+
+fn is_web(url: &str) -> bool {
+    let scheme = url.split_once(':').map_or("", |(scheme, _)| scheme);
+    ["http", "https", "ftp"]
+        .iter()
+        .any(|known| scheme.eq_ignore_ascii_case(known))
 }
 
 /// True for an element that is a property with a literal in RDF, too: of a vocabulary, without

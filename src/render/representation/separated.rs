@@ -7,20 +7,16 @@
 //! `\\`, as the databases PostgreSQL and MySQL load them.
 
 use crate::{
-    feed::{
-        item::{Content, Item},
-        moment::Moment,
-        record::FeedRecord,
-    },
+    feed::moment::Moment,
     render::{
+        channel::ShownChannel,
         document::{Audience, Document, ItemPlace},
-        target,
-        text::{body_html, html, is_break, plain, visible},
-        values,
+        post::{self, ItemProjection, ShownPost},
+        text::{ShownText, is_break},
+        values::ShownPerson,
     },
 };
 use csv::{QuoteStyle, Terminator, Writer, WriterBuilder};
-use everfeed_adapters::Entry;
 use std::borrow::Cow;
 
 #[cfg(test)]
@@ -59,37 +55,47 @@ enum Separator {
 }
 
 /// Writes the document as CSV.
-pub(super) fn csv_document(document: &Document<'_>, _: Audience) -> Vec<u8> {
-    Separator::Comma.document(document)
+pub(super) fn csv_document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
+    Separator::Comma.document(document, audience)
 }
 
 /// Writes the document as TSV.
-pub(super) fn tsv_document(document: &Document<'_>, _: Audience) -> Vec<u8> {
-    Separator::Tab.document(document)
+pub(super) fn tsv_document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
+    Separator::Tab.document(document, audience)
 }
 
 /// Writes the row of one item as CSV.
-pub(super) fn csv_item(item: &Item, _: &FeedRecord, _: Audience, _: ItemPlace) -> Option<Vec<u8>> {
+pub(super) fn csv_item(
+    item: ItemProjection<'_>,
+    _: ShownChannel<'_>,
+    _: Audience,
+    _: ItemPlace,
+) -> Option<Vec<u8>> {
     Some(Separator::Comma.row(item))
 }
 
 /// Writes the row of one item as TSV.
-pub(super) fn tsv_item(item: &Item, _: &FeedRecord, _: Audience, _: ItemPlace) -> Option<Vec<u8>> {
+pub(super) fn tsv_item(
+    item: ItemProjection<'_>,
+    _: ShownChannel<'_>,
+    _: Audience,
+    _: ItemPlace,
+) -> Option<Vec<u8>> {
     Some(Separator::Tab.row(item))
 }
 
 impl Separator {
-    fn document(self, document: &Document<'_>) -> Vec<u8> {
+    fn document(self, document: &Document<'_>, audience: Audience) -> Vec<u8> {
         let mut out = self.writer(document.capacity_bytes());
         self.write(&mut out, COLUMNS.map(Cow::Borrowed));
-        for item in &document.page.items {
+        for item in post::items(document, audience) {
             self.write(&mut out, cells(item));
         }
         finished(out)
     }
 
     /// A row with the end of its line.
-    fn row(self, item: &Item) -> Vec<u8> {
+    fn row(self, item: ItemProjection<'_>) -> Vec<u8> {
         let mut out = self.writer(0);
         self.write(&mut out, cells(item));
         finished(out)
@@ -223,117 +229,38 @@ fn escaped(cell: &str) -> String {
     out + rest
 }
 
-fn cells(item: &Item) -> Cells<'_> {
-    let stamp = |at: Moment| Cow::Owned::<str>(at.rfc3339());
-    let (deleted, reason) = match &item.content {
-        Content::Live(_) => ("false", ""),
-        Content::Gone { reason, .. } => ("true", reason.code()),
+/// `body` and `summary` are HTML; several authors and categories are joined by `; `, several files
+/// by a blank, which no URL holds. A tombstone has nothing in most of them.
+fn cells<'a>(shown: ItemProjection<'a>) -> Cells<'a> {
+    let item = shown.item();
+    let stamp = |at: Moment| -> Cow<'a, str> { Cow::Owned(at.rfc3339()) };
+    let gone = shown.tombstone();
+    let cell = |value: fn(ShownPost<'a>) -> Option<Cow<'a, str>>| {
+        shown.post().and_then(value).unwrap_or_default()
     };
-    let EntryCells {
-        url,
-        title,
-        authors,
-        author_url,
-        body,
-        summary,
-        categories,
-        enclosures,
-        comments,
-        language,
-    } = item
-        .entry()
-        .map_or_else(EntryCells::default, EntryCells::of);
     [
         Cow::Owned(item.id.to_string()),
-        url,
-        title,
-        item.published().map_or(Cow::Borrowed(""), stamp),
+        cell(ShownPost::permalink),
+        cell(ShownPost::title),
+        item.published().map(stamp).unwrap_or_default(),
         stamp(item.updated()),
         stamp(item.modified.into()),
-        Cow::Borrowed(deleted),
-        authors,
-        author_url,
-        body,
+        Cow::Borrowed(if gone.is_some() { "true" } else { "false" }),
+        cell(|post| joined(post.authors().names().map(Cow::Borrowed), "; ")),
+        cell(|post| post.authors().iter().find_map(ShownPerson::url)),
+        cell(|post| post.content().map(ShownText::html)),
         Cow::Borrowed(item.given_id()),
         stamp(item.created.into()),
-        Cow::Borrowed(reason),
-        summary,
-        categories,
-        enclosures,
-        comments,
-        language,
+        Cow::Borrowed(gone.map_or("", |gone| gone.reason.code())),
+        cell(|post| post.summary().map(ShownText::html)),
+        cell(|post| joined(post.tags().terms().map(Cow::Borrowed), "; ")),
+        cell(|post| joined(post.attached().map(|file| file.href), " ")),
+        cell(ShownPost::comments),
+        cell(|post| post.language().map(Cow::Borrowed)),
     ]
 }
 
-/// The cells that a tombstone has nothing in.
-#[derive(Default)]
-struct EntryCells<'a> {
-    url: Cow<'a, str>,
-    title: Cow<'a, str>,
-    authors: Cow<'a, str>,
-    author_url: Cow<'a, str>,
-    body: Cow<'a, str>,
-    summary: Cow<'a, str>,
-    categories: Cow<'a, str>,
-    enclosures: Cow<'a, str>,
-    comments: Cow<'a, str>,
-    language: Cow<'a, str>,
-}
-
-impl<'a> EntryCells<'a> {
-    /// `body` and `summary` are HTML; several authors and categories are joined by `; `, several
-    /// files by a blank, which no URL holds.
-    fn of(entry: &'a Entry) -> Self {
-        let files = entry
-            .attached()
-            .filter_map(|file| Some(target::image(&file.url)?.into_owned().into()));
-        let terms = entry.categories.iter().map(|category| category.term.trim());
-        Self {
-            url: target::permalink(entry).unwrap_or_default(),
-            title: entry.title.as_ref().map(plain).unwrap_or_default(),
-            authors: joined(
-                entry
-                    .authors
-                    .iter()
-                    .filter_map(values::person_name)
-                    .map(Cow::Borrowed),
-                "; ",
-            ),
-            author_url: entry
-                .authors
-                .iter()
-                .find_map(|person| target::link(person.uri.as_deref()?))
-                .unwrap_or_default(),
-            body: entry
-                .content
-                .as_ref()
-                .and_then(body_html)
-                .unwrap_or_default(),
-            summary: visible(entry.summary.as_ref())
-                .map(html)
-                .unwrap_or_default(),
-            categories: joined(
-                terms.filter(|term| !term.is_empty()).map(Cow::Borrowed),
-                "; ",
-            ),
-            enclosures: joined(files, " "),
-            comments: entry
-                .comments
-                .as_deref()
-                .and_then(target::link)
-                .unwrap_or_default(),
-            language: entry
-                .language
-                .as_deref()
-                .and_then(values::language)
-                .unwrap_or_default()
-                .into(),
-        }
-    }
-}
-
-fn joined<'a>(parts: impl Iterator<Item = Cow<'a, str>>, by: &str) -> Cow<'a, str> {
-    let mut parts = parts;
-    let first = parts.next().unwrap_or_default();
-    parts.fold(first, |all, part| Cow::Owned(format!("{all}{by}{part}")))
+fn joined<'a>(mut parts: impl Iterator<Item = Cow<'a, str>>, by: &str) -> Option<Cow<'a, str>> {
+    let first = parts.next()?;
+    Some(parts.fold(first, |all, part| Cow::Owned(format!("{all}{by}{part}"))))
 }

@@ -6,7 +6,10 @@
 //! to lead here.
 
 use crate::edge::body::{self, Response};
-use crate::{layers::OwnMark, secret::AdminToken};
+use crate::{
+    layers::{OwnMark, own_mark::passes},
+    secret::AdminToken,
+};
 use futures_util::future::{BoxFuture, FutureExt as _, ready};
 use http::{
     HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri,
@@ -246,6 +249,12 @@ where
             mark.put_on(answer.headers_mut());
             return ready(Ok(answer)).boxed();
         }
+        // Whoever reaches a site would be the operator where its origin leads here.
+        if passes(request.headers()) > 0 {
+            let why = "refused: this came through the proxy before a site, whose origin leads to the \
+                       operator's listener; mend site.origin";
+            return ready(Ok(refusal(StatusCode::LOOP_DETECTED, why))).boxed();
+        }
         match self
             .rules
             .refuse(request.method(), request.uri(), request.headers())
@@ -399,6 +408,12 @@ mod tests {
             ("sec-fetch-site", "same-origin"),
         ];
         assert_eq!(ask("127.0.0.1", None, "/clock/accept", &page).await, 200);
+        let proxied = [("host", "127.0.0.1:8079"), ("via", "1.1 cdn, 1.1 everfeed")];
+        for path in ["/status", "/metrics", "/reload"] {
+            assert_eq!(ask("127.0.0.1", None, path, &proxied).await, 508, "{path}");
+        }
+        let of_another = [("host", "localhost:8079"), ("via", "1.1 nginx")];
+        assert_eq!(ask("127.0.0.1", None, "/status", &of_another).await, 200);
         let typed = [("host", "localhost:8079"), ("sec-fetch-site", "none")];
         assert_eq!(ask("::1", None, "/status", &typed).await, 200);
     }

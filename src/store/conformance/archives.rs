@@ -1,17 +1,21 @@
 //! Pages of archives that wait for their commit, and walks; not what a commit does to items.
 
-use super::rig::{Rig, START, add, commit, key};
+use super::rig::{Rig, START, add, commit, delete, guid, key};
 use crate::{
     feed::{
         archive::{
             ArchiveWalk, History, LastWalk, OwnOrigins, PageAddress, PartialReason, StagedBody,
             StagedPage, StagedWalk, StagingChange, WalkRules, WalkedDocument,
         },
+        item::Reason,
+        reconcile::{Change, Delete},
         record::FeedNo,
     },
     store::{Archives, Commit, StoreError},
 };
 use everfeed_adapters::{Digest, Link, Metadata};
+use flate2::{Compression, read::DeflateDecoder, write::DeflateEncoder};
+use std::io::{Read as _, Write as _};
 use url::Url;
 
 on_every_store![
@@ -19,6 +23,7 @@ on_every_store![
     committed_pages_leave_their_traces_until_the_walk_ends,
     a_refused_commit_leaves_the_staged_pages,
     pages_of_an_unknown_feed_are_refused,
+    staged_pages_show_nothing_of_what_was_forgotten,
 ];
 
 fn walk() -> ArchiveWalk {
@@ -257,4 +262,73 @@ async fn pages_of_an_unknown_feed_are_refused(rig: Rig) {
         rig.stage(FeedNo(7), walk(), None).await.unwrap_err()
     ));
     assert!(unknown(rig.staged(FeedNo(7)).await.unwrap_err()));
+}
+
+/// The bytes of a document as they are staged.
+fn deflated(text: &str) -> StagedBody {
+    let mut encoder = DeflateEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(text.as_bytes()).unwrap();
+    StagedBody::Waiting(encoder.finish().unwrap())
+}
+
+fn inflated(page: &StagedPage) -> Option<String> {
+    let StagedBody::Waiting(deflated) = &page.content else {
+        return None;
+    };
+    let mut text = String::new();
+    let mut decoder = DeflateDecoder::new(deflated.as_slice());
+    decoder.read_to_string(&mut text).unwrap();
+    Some(text)
+}
+
+async fn staged_pages_show_nothing_of_what_was_forgotten(rig: Rig) {
+    let feed = rig.blog().await;
+    rig.change(feed, vec![add(1), add(2)]).await.unwrap();
+    let item = |n: u32| {
+        let guid = guid(n);
+        format!("<item><guid>{guid}</guid><title>text {n}</title></item>")
+    };
+    let rss = |inside: &str| {
+        format!("<rss version='2.0'><channel><title>t</title>{inside}</channel></rss>")
+    };
+    let staged = |no: u32, keys: &[u32], text: &str| StagedPage {
+        keys: keys.iter().map(|n| key(*n)).collect(),
+        content: deflated(text),
+        ..page(no)
+    };
+    let both = rss(&(item(1) + &item(2)));
+    let aside = rss(&format!("<!-- {} -->{}", item(1), item(2)));
+    let whole = rss(&format!("<!-- kept -->{}", item(2)));
+    let broken = staged(4, &[1], "<html>text 1");
+    let pages = [
+        staged(1, &[1, 2], &both),
+        staged(2, &[2], &aside),
+        staged(3, &[2], &whole),
+        broken,
+    ];
+    for page in pages.clone() {
+        rig.stage(feed, walk(), Some(page)).await.unwrap();
+    }
+    let Change::Delete(gone) = delete(1) else {
+        unreachable!("a deletion")
+    };
+    let forget = Change::Delete(Delete {
+        reason: Reason::Forgotten,
+        ..gone
+    });
+    rig.change(feed, vec![forget]).await.unwrap();
+    // What comes later is cut, too.
+    let later = staged(5, &[1, 2], &both);
+    rig.stage(feed, walk(), Some(later)).await.unwrap();
+    let kept = rig.staged(feed).await.unwrap().pages;
+    let texts: Vec<_> = kept.iter().map(inflated).collect();
+    let without = Some(rss(&item(2)));
+    assert_eq!(
+        texts,
+        [without.clone(), without.clone(), Some(whole), None, without],
+        "the traces of one that cannot be cut stay"
+    );
+    assert_eq!(kept[2], pages[2], "byte for byte");
+    let keys: Vec<_> = kept.iter().map(|page| page.keys.len()).collect();
+    assert_eq!(keys, [2, 1, 1, 1, 2]);
 }

@@ -1,8 +1,8 @@
 //! Several callers of one store, and answers that do not come: two handles, readers during commits,
-//! unknown outcomes, leases and fencing, a store that is away; and a feed that is forgotten whole.
+//! unknown outcomes, fencing, a store that is away; and a feed that is forgotten whole.
 
 use super::{
-    rig::{NAMESPACE, Rig, START, add, all, commit, delete, edit, id, ids_of, key},
+    rig::{NAMESPACE, Rig, add, all, commit, delete, edit, id, ids_of, key},
     subscriptions::new,
 };
 use crate::{
@@ -21,12 +21,9 @@ use crate::{
 };
 use everfeed_adapters::Digest;
 use futures_util::{TryStreamExt as _, join};
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-    time::Duration,
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
 };
 
 on_every_store![
@@ -35,7 +32,6 @@ on_every_store![
     after_an_unknown_outcome_a_look_tells_what_is_there,
     a_store_that_is_away_has_done_nothing,
     a_commit_of_an_older_epoch_is_fenced,
-    a_lease_is_held_by_one_owner_until_it_ends,
     a_forgotten_feed_leaves_nothing_and_its_number_never_comes_back,
     feeds_are_registered_all_or_none,
     the_feeds_of_a_site_are_those_kept_last,
@@ -212,47 +208,22 @@ fn fenced(epoch: u64, record: &FeedRecord) -> Commit {
 
 async fn a_commit_of_an_older_epoch_is_fenced(rig: Rig) {
     let feed = rig.blog().await;
-    let first = rig.take_lease(feed, "one", 60).await.unwrap();
     let record = rig.feed(feed).await.unwrap();
-    let record = rig.commit(fenced(first.epoch, &record)).await.unwrap().feed;
-    rig.clock.advance(Duration::from_secs(61));
-    let second = rig.take_lease(feed, "two", 60).await.unwrap();
-    assert!(second.epoch > first.epoch);
-    let late = rig.commit(fenced(first.epoch, &record)).await;
+    let record = rig.commit(fenced(1, &record)).await.unwrap().feed;
+    let record = rig.commit(fenced(3, &record)).await.unwrap().feed;
+    let late = rig.commit(fenced(1, &record)).await;
     assert!(
-        matches!(late, Err(StoreError::Fenced { epoch }) if epoch == second.epoch),
+        matches!(late, Err(StoreError::Fenced { epoch: 3 })),
         "{late:?}"
     );
     assert_eq!(rig.feed(feed).await.unwrap(), record);
     let rig = rig.reopen();
-    let late = rig.renew_lease(feed, first.epoch, 60).await;
+    let late = rig.commit(fenced(2, &record)).await;
     assert!(matches!(late, Err(StoreError::Fenced { .. })), "{late:?}");
-    rig.commit(fenced(second.epoch, &record)).await.unwrap();
-}
-
-async fn a_lease_is_held_by_one_owner_until_it_ends(rig: Rig) {
-    let feed = rig.blog().await;
-    assert_eq!(rig.lease(feed).await.unwrap(), None);
-    let taken = rig.take_lease(feed, "one", 60).await.unwrap();
-    assert_eq!((&*taken.owner, taken.until), ("one", START.plus_secs(60)));
-    let refused = rig.take_lease(feed, "two", 60).await;
-    assert!(
-        matches!(&refused, Err(StoreError::Leased { lease, .. }) if *lease == taken),
-        "{refused:?}"
-    );
-    rig.clock.advance(Duration::from_secs(50));
-    let renewed = rig.renew_lease(feed, taken.epoch, 60).await.unwrap();
-    assert_eq!(
-        (renewed.epoch, renewed.until),
-        (taken.epoch, START.plus_secs(110))
-    );
-    rig.release_lease(feed, taken.epoch).await.unwrap();
-    let other = rig.take_lease(feed, "two", 60).await.unwrap();
-    assert_eq!(rig.lease(feed).await.unwrap(), Some(other));
-    assert!(matches!(
-        rig.lease(FeedNo(9)).await,
-        Err(StoreError::UnknownFeed(_))
-    ));
+    let record = rig.commit(fenced(3, &record)).await.unwrap().feed;
+    // Whoever names no epoch is alone with its store.
+    let record = rig.commit(commit(&record, vec![])).await.unwrap().feed;
+    assert_eq!(record.epoch, Some(3));
 }
 
 async fn a_forgotten_feed_leaves_nothing_and_its_number_never_comes_back(rig: Rig) {
@@ -264,7 +235,6 @@ async fn a_forgotten_feed_leaves_nothing_and_its_number_never_comes_back(rig: Ri
         rig.save_polls(vec![(feed, PollState::default())], vec![])
             .await
             .unwrap();
-        rig.take_lease(feed, "one", 60).await.unwrap();
         rig.keep_document(feed, Arc::new(document("old")))
             .await
             .unwrap();

@@ -75,7 +75,7 @@ impl<'a, H: GroupHeld> GroupPlanner<'a, H> {
     }
 
     /// Knows a member by the record that it is about to have.
-    pub(super) fn know(&mut self, feed: &FeedRecord) {
+    pub(super) fn know_member(&mut self, feed: &FeedRecord) {
         let url = self
             .planned
             .members
@@ -89,7 +89,7 @@ impl<'a, H: GroupHeld> GroupPlanner<'a, H> {
     fn source(&mut self, feed: FeedNo) -> Result<Option<Arc<MemberSource>>, StoreError> {
         if !self.sources.contains_key(&feed) {
             match self.held.member(feed)? {
-                Some(record) => self.know(&record),
+                Some(record) => self.know_member(&record),
                 None => drop(self.sources.insert(feed, None)),
             }
         }
@@ -151,7 +151,7 @@ impl<'a, H: GroupHeld> GroupPlanner<'a, H> {
     }
 
     /// Holds a living item of a member: it becomes a post, or is one with another.
-    pub(super) fn hold(&mut self, holder: Holder, item: &Arc<Item>) -> Result<(), StoreError> {
+    pub(super) fn hold_item(&mut self, holder: Holder, item: &Arc<Item>) -> Result<(), StoreError> {
         let known = self.holding(holder)?;
         if let Some(id) = known
             && matches!(self.state(id)?, PostState::Gone { is_forgotten: true })
@@ -173,16 +173,16 @@ impl<'a, H: GroupHeld> GroupPlanner<'a, H> {
         let id = match (named, &held) {
             (Some(id), _) => id,
             (None, Some((id, post))) if post.holders.len() == 1 => *id,
-            (None, _) => self.free_id(holder, known)?,
+            (None, _) => self.free_post_id(holder, known)?,
         };
         if let Some((before, _)) = held.as_ref().filter(|(before, _)| *before != id) {
-            self.let_go(*before, holder, &Loss::left(self.now))?;
+            self.release_holder(*before, holder, &Loss::left(self.now))?;
         }
         let mut post = self.post(id)?.unwrap_or_default();
         let was_shown = post.holders.first().copied();
         post.admit(holder);
         if post.key != key {
-            self.rename(id, &mut post, key);
+            self.rename_post(id, &mut post, key);
         }
         if known != Some(id) {
             self.planned.holdings.insert(holder, Some(id));
@@ -195,10 +195,10 @@ impl<'a, H: GroupHeld> GroupPlanner<'a, H> {
         }
         let is_of_another = was_shown.is_some() && was_shown != shown;
         match shown {
-            Some(shown) if shown == holder => self.show(id, holder, item, is_of_another),
+            Some(shown) if shown == holder => self.show_post(id, holder, item, is_of_another),
             // Rows of older versions name holders in the order in which they came.
             Some(shown) if is_of_another => match self.living(shown)? {
-                Some(item) => self.show(id, shown, &item, true),
+                Some(item) => self.show_post(id, shown, &item, true),
                 None => Ok(()),
             },
             _ => Ok(()),
@@ -215,7 +215,7 @@ impl<'a, H: GroupHeld> GroupPlanner<'a, H> {
     }
 
     /// Gives a post another name.
-    fn rename(&mut self, id: ItemId, post: &mut GroupPost, key: Option<KeyHash>) {
+    fn rename_post(&mut self, id: ItemId, post: &mut GroupPost, key: Option<KeyHash>) {
         if let Some(old) = post.key {
             self.planned.keys.insert(old, None);
         }
@@ -227,7 +227,7 @@ impl<'a, H: GroupHeld> GroupPlanner<'a, H> {
 
     /// An id for a post of its own: that which the item had last in the group, its own, or one made
     /// of it when others go by these.
-    fn free_id(&mut self, holder: Holder, last: Option<ItemId>) -> Result<ItemId, StoreError> {
+    fn free_post_id(&mut self, holder: Holder, last: Option<ItemId>) -> Result<ItemId, StoreError> {
         let made = (0_u32..).map(|n| {
             let Holder { feed, item } = holder;
             KeyHash::of(&self.record.ids.namespace, &format!("{feed}\n{item}\n{n}")).item_id()
@@ -257,7 +257,7 @@ impl<'a, H: GroupHeld> GroupPlanner<'a, H> {
     }
 
     /// Lets go of an item that is a tombstone in its feed.
-    pub(super) fn lose(
+    pub(super) fn release_item(
         &mut self,
         holder: Holder,
         item: &Item,
@@ -287,7 +287,7 @@ impl<'a, H: GroupHeld> GroupPlanner<'a, H> {
             .post(id)?
             .is_some_and(|post| post.holders.contains(&holder))
         {
-            return self.let_go(id, holder, &loss);
+            return self.release_holder(id, holder, &loss);
         }
         // It was a tombstone already, and now everything of it goes.
         if reason == Reason::Forgotten
@@ -299,13 +299,18 @@ impl<'a, H: GroupHeld> GroupPlanner<'a, H> {
                 }
             )
         {
-            self.end(id, &loss);
+            self.end_post(id, &loss);
         }
         Ok(())
     }
 
     /// Takes a holder from a post, which ends with the last.
-    fn let_go(&mut self, id: ItemId, holder: Holder, loss: &Loss) -> Result<(), StoreError> {
+    fn release_holder(
+        &mut self,
+        id: ItemId,
+        holder: Holder,
+        loss: &Loss,
+    ) -> Result<(), StoreError> {
         let Some(mut post) = self.post(id)? else {
             return Ok(());
         };
@@ -315,24 +320,24 @@ impl<'a, H: GroupHeld> GroupPlanner<'a, H> {
             if let Some(item) = self.living(next)? {
                 self.planned.posts.insert(id, Some(post));
                 return if was_shown {
-                    self.show(id, next, &item, true)
+                    self.show_post(id, next, &item, true)
                 } else {
                     Ok(())
                 };
             }
-            // Its own turn to be let go comes.
+            // Its own turn to be released comes.
             post.holders.remove(0);
         }
         // It keeps its name: whoever has the post next brings the same one back.
         self.planned.posts.insert(id, None);
         if matches!(self.state(id)?, PostState::Live(..)) {
-            self.end(id, loss);
+            self.end_post(id, loss);
         }
         Ok(())
     }
 
     /// Makes a post a tombstone.
-    fn end(&mut self, id: ItemId, loss: &Loss) {
+    fn end_post(&mut self, id: ItemId, loss: &Loss) {
         let Loss {
             reason,
             first_missing,
@@ -390,7 +395,7 @@ impl<'a, H: GroupHeld> GroupPlanner<'a, H> {
 
     /// Shows an item as a post, if that changes anything: its source counts when it is another one
     /// than before.
-    fn show(
+    fn show_post(
         &mut self,
         id: ItemId,
         holder: Holder,
@@ -442,11 +447,15 @@ impl<'a, H: GroupHeld> GroupPlanner<'a, H> {
     }
 
     /// Takes items of a member out. True when there are no more.
-    pub(super) fn take_out(&mut self, feed: FeedNo, items_max: usize) -> Result<bool, StoreError> {
+    pub(super) fn take_items_out(
+        &mut self,
+        feed: FeedNo,
+        items_max: usize,
+    ) -> Result<bool, StoreError> {
         let holders = self.held.holdings(feed, items_max)?;
         for holder in &holders {
             if let Some(id) = self.holding(*holder)? {
-                self.let_go(id, *holder, &Loss::left(self.now))?;
+                self.release_holder(id, *holder, &Loss::left(self.now))?;
             }
             self.planned.holdings.insert(*holder, None);
         }
@@ -454,7 +463,7 @@ impl<'a, H: GroupHeld> GroupPlanner<'a, H> {
     }
 
     /// Takes items of the members that join in, the oldest of all of them first.
-    pub(super) fn take_in(
+    pub(super) fn take_items_in(
         &mut self,
         members: &mut [GroupMember],
         items_max: usize,
@@ -482,7 +491,7 @@ impl<'a, H: GroupHeld> GroupPlanner<'a, H> {
                 && !item.is_gone()
             {
                 bytes += weight;
-                self.hold(
+                self.hold_item(
                     Holder {
                         feed,
                         item: item.id,

@@ -15,7 +15,7 @@ use crate::{
         schedule::PollState,
         stamp::Stamp,
     },
-    store::{Commit, FeedLease, Receipt, Snapshot, StoreError, plan},
+    store::{Commit, Receipt, Snapshot, StoreError, plan},
 };
 use std::{
     collections::{BTreeMap, HashMap},
@@ -32,7 +32,6 @@ pub(super) struct MemoryFeed {
     pub(super) poll: Option<PollState>,
     pub(super) walk: Option<ArchiveWalk>,
     pub(super) staged: BTreeMap<u32, StagedPage>,
-    pub(super) lease: Option<FeedLease>,
     pub(super) document: Option<Arc<LegacyDocument>>,
 }
 
@@ -72,7 +71,6 @@ impl MemoryFeed {
             poll: None,
             walk: None,
             staged: BTreeMap::new(),
-            lease: None,
             document: None,
         }
     }

@@ -31,19 +31,43 @@ pub(super) fn back_up(
 ) -> Result<BackupReport, StoreError> {
     let failed = |error: std::io::Error| StoreError::Failed(format!("{}: {error}", path.display()));
     refuse_other_files(path)?;
-    let folder = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.map_or_else(|| PathBuf::from("."), Path::to_path_buf);
+    let folder = folder_of(path);
     // Only its owner may read it, as the store itself.
     let place = tempfile::Builder::new()
         .prefix(".everfeed-")
         .suffix(".backup")
         .tempfile_in(&folder);
     let place = place.map_err(failed)?.into_temp_path();
+    let report = copy(snapshot, &place, path, stop)?;
+    place.persist(path).map_err(|error| failed(error.error))?;
+    sync_folder(&folder).map_err(failed)?;
+    Ok(report)
+}
+
+/// The folder of a file.
+pub(super) fn folder_of(path: &Path) -> PathBuf {
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    folder.map_or_else(|| PathBuf::from("."), Path::to_path_buf)
+}
+
+/// Makes the names of its files durable.
+pub(super) fn sync_folder(folder: &Path) -> std::io::Result<()> {
+    File::open(folder)?.sync_all()
+}
+
+/// Copies a snapshot to an empty file, durably; `path` is the one that it is for.
+pub(super) fn copy(
+    snapshot: &ReadTransaction,
+    place: &Path,
+    path: &Path,
+    stop: &AtomicBool,
+) -> Result<BackupReport, StoreError> {
+    let failed = |error: std::io::Error| StoreError::Failed(format!("{}: {error}", path.display()));
     let mut builder = Builder::new();
     builder.set_cache_size(CACHE_BYTES);
-    let target = builder.create(&place).map_err(of_target(path))?;
+    let target = builder.create(place).map_err(of_target(path))?;
     let mut copy = Copying {
         snapshot,
         target,
@@ -56,13 +80,9 @@ pub(super) fn back_up(
         target, mut report, ..
     } = copy;
     drop(target);
-    let file = File::open(&place).map_err(failed)?;
+    let file = File::open(place).map_err(failed)?;
     file.sync_all().map_err(failed)?;
     report.bytes = file.metadata().map_err(failed)?.len();
-    place.persist(path).map_err(|error| failed(error.error))?;
-    File::open(&folder)
-        .and_then(|folder| folder.sync_all())
-        .map_err(failed)?;
     Ok(report)
 }
 

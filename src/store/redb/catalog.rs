@@ -9,9 +9,8 @@ use super::{
     subscriptions,
     tables::{
         CREATED, DOCUMENTS, EVIDENCE, FEED_NAMES, FEEDS, GROUP_POSTS, GROUPS, HOLDINGS, IDS, ITEMS,
-        KEYS, LEASES, MEMBERSHIPS, META, OBSERVATIONS, POLLS, PUBLISHED, SEGMENTS, STAGING,
-        SUBSCRIPTIONS, TERMS, TableEdit as _, TableSource, WALKS, WINDOWS, WITNESSES, feed_key,
-        feed_of,
+        KEYS, MEMBERSHIPS, META, OBSERVATIONS, POLLS, PUBLISHED, SEGMENTS, STAGING, SUBSCRIPTIONS,
+        TERMS, TableEdit as _, TableSource, WALKS, WINDOWS, WITNESSES, feed_key, feed_of,
     },
     writer::Writing,
 };
@@ -114,8 +113,17 @@ pub(super) fn counts(snapshot: &ReadTransaction) -> Result<StoreCounts, StoreErr
     })
 }
 
-/// Removes a feed with everything that is kept of it.
+/// Removes a feed with everything that is kept of it, and has the file written anew without it.
 pub(super) fn forget(writing: &mut Writing<'_>, feed: FeedNo) -> Result<bool, StoreError> {
+    let was_there = remove(writing, feed)?;
+    if was_there {
+        writing.request_rewrite()?;
+    }
+    Ok(was_there)
+}
+
+/// Removes the rows of a feed, and of its parts.
+pub(super) fn remove(writing: &mut Writing<'_>, feed: FeedNo) -> Result<bool, StoreError> {
     // What it holds may be damaged, which is a reason to forget it.
     let name = match rows::record(writing.look(), feed) {
         Ok(record) => Some(record.name).filter(|_| record.part_of.is_none()),
@@ -134,7 +142,6 @@ pub(super) fn forget(writing: &mut Writing<'_>, feed: FeedNo) -> Result<bool, St
     tx.edit(WINDOWS)?.remove(&key)?;
     tx.edit(POLLS)?.remove(&key)?;
     tx.edit(WALKS)?.remove(&key)?;
-    tx.edit(LEASES)?.remove(&key)?;
     tx.edit(DOCUMENTS)?.remove(&key)?;
     tx.edit(GROUPS)?.remove(&key)?;
     clear(tx, ITEMS, feed)?;

@@ -3,7 +3,6 @@
 
 use super::{
     forgotten, groups,
-    leases::lease,
     planned::write_planned,
     rows, salvage,
     tables::{
@@ -21,9 +20,7 @@ use crate::{
         schedule::PollState,
     },
     store::{
-        Commit, HostPause, Receipt, StoreError,
-        leases::check_epoch,
-        plan,
+        Commit, HostPause, Receipt, StoreError, plan,
         stored::{decode, encode},
     },
 };
@@ -34,7 +31,6 @@ pub(super) fn commit(writing: &mut Writing<'_>, commit: &Commit) -> Result<Recei
     let feed = commit.basis.feed;
     let record = rows::record(writing.look(), feed)?;
     writing.check_clock()?;
-    check_epoch(lease(writing.look(), feed)?.as_ref(), commit.basis.epoch)?;
     salvage::mend_removed(writing, commit)?;
     let mut plan = plan::plan(
         record,
@@ -66,11 +62,12 @@ pub(super) fn commit(writing: &mut Writing<'_>, commit: &Commit) -> Result<Recei
     }
     let feed_now = &plan.receipt.feed;
     // An alias may be the name under which a document shows what was forgotten.
-    if !plan.forgotten.is_empty()
-        || (feed_now.completeness.has_forgotten && !commit.aliases.is_empty())
-    {
-        forgotten::cut_kept(tx, feed_now)?;
-        writing.request_rewrite()?;
+    let is_forgetting = !plan.forgotten.is_empty();
+    if is_forgetting || (feed_now.completeness.has_forgotten && !commit.aliases.is_empty()) {
+        let has_cut = forgotten::cut_kept(tx, feed_now)?;
+        if is_forgetting || has_cut {
+            writing.request_rewrite()?;
+        }
     }
     for rows in followers {
         plan.receipt.groups.extend(groups::write(tx, rows)?);

@@ -1,13 +1,14 @@
 //! Making and opening the file, and whether it is one of ours; nothing of what it holds.
 
 use super::{
-    backup::back_up,
-    open_file::{ALTERED, Astray, FileOpener, OpenDatabase},
+    backup::{copy, folder_of, sync_folder},
+    open_file::{ALTERED, Astray, FileOpener, NotRewritten, OpenDatabase},
     overlay::Overlay,
     sealed::SealedTable,
     tables::{
-        BARE_META, ITEMS, META, PUBLISHED, SCHEMA, StampKey, TableEdit as _, TableVisitor, feed_of,
-        make_all, published_key, snapshot_table, stamp_of, stamp_value, table_names, visit_all,
+        BARE_META, ITEMS, META, PUBLISHED, SCHEMA, SUBSCRIPTIONS, StampKey, SubscriptionKey,
+        TableEdit as _, TableVisitor, feed_of, make_all, published_key, snapshot_table, stamp_of,
+        stamp_value, table_names, visit_all,
     },
     watched_backend::{StorageWatch, WatchedBackend},
     writer::REWRITE_KEY,
@@ -27,6 +28,7 @@ use std::{
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicBool},
 };
+use tempfile::TempPath;
 
 /// Key in META of the schema: four bytes, big-endian, in every schema to come.
 pub(super) const BARE_SCHEMA_KEY: &str = "schema";
@@ -41,11 +43,29 @@ const MARKER_SUFFIX: &str = ".made";
 /// Content of that file, for people.
 const MARKER: &str = "An everfeed store was made beside this file. As long as this file is here, a store that is missing or empty is\nnot replaced by a new one. `everfeed serve --new-store` begins anew.\n";
 
+/// End of the name of the file beside a store that is to take its place.
+const COPY_SUFFIX: &str = ".anew";
+
 /// The file beside a store that says that it was made.
 fn marker(path: &Path) -> PathBuf {
+    beside(path, MARKER_SUFFIX)
+}
+
+fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(MARKER_SUFFIX);
+    name.push(suffix);
     path.with_file_name(name)
+}
+
+/// A step of writing a file anew that is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RewriteStep {
+    /// The copy is beside the file, whole and durable.
+    Copied,
+    /// The copy is in its place.
+    Placed,
+    /// That is durable, and the copy is open.
+    Opened,
 }
 
 /// The error of a store that was made at a path and is not there any more, if so: a start would end
@@ -76,6 +96,8 @@ pub fn begin_anew(path: &Path) -> std::io::Result<()> {
 pub(super) struct StoreFile {
     path: PathBuf,
     cache_bytes: usize,
+    /// Length in bytes up to which it is written anew while it serves.
+    pub(super) rewrite_at_once_bytes_max: u64,
     known: Mutex<KnownFile>,
 }
 
@@ -85,6 +107,10 @@ struct KnownFile {
     /// Device and number; those of the last one while none is open.
     identity: Option<(u64, u64)>,
     watch: Arc<StorageWatch>,
+    /// True while its name may not be durable yet.
+    is_unsynced: bool,
+    /// The reason for which it was not written anew.
+    keeps_forgotten: Option<String>,
 }
 
 impl StoreFile {
@@ -92,6 +118,7 @@ impl StoreFile {
         Self {
             path: path.to_owned(),
             cache_bytes,
+            rewrite_at_once_bytes_max: REWRITE_AT_ONCE_BYTES_MAX,
             known: Mutex::default(),
         }
     }
@@ -123,10 +150,17 @@ impl StoreFile {
             make(&self.path, &self.builder())?;
         }
         let mut open = self.open_at_path()?;
+        // Only who has the store open makes one: a kill has left it.
+        if let Err(error) = self.remove_copy() {
+            tracing::warn!(
+                "A copy of the store cannot be removed, and may hold what was forgotten: {error}"
+            );
+        }
         if is_rewrite_due(&open)? {
-            open = self.rewritten(&open).or_else(|error| {
+            open = self.rewritten(&open, |_| Ok(())).or_else(|failed| {
+                let (NotRewritten::Kept(error) | NotRewritten::Replaced(error)) = failed;
                 tracing::warn!(
-                    "The store could not be written anew, and free pages of its file hold what was forgotten: {error}"
+                    "The store could not be written anew, and free pages of its file hold what was forgotten; it is tried again at the next start: {error}"
                 );
                 drop(open);
                 self.open_at_path()
@@ -145,7 +179,13 @@ impl StoreFile {
         Ok(open)
     }
 
-    fn open_at_path(&self) -> Result<OpenDatabase, StoreError> {
+    pub(super) fn open_at_path(&self) -> Result<OpenDatabase, StoreError> {
+        if self.known().is_unsynced {
+            let path = self.path.canonicalize();
+            path.and_then(|path| sync_folder(&folder_of(&path)))
+                .map_err(|error| self.failed(&error))?;
+            self.known().is_unsynced = false;
+        }
         let file = OpenOptions::new().read(true).write(true).open(&self.path);
         let file = file.map_err(|error| self.failed(&error))?;
         let identity = identity(&file.metadata().map_err(|error| self.failed(&error))?);
@@ -161,18 +201,71 @@ impl StoreFile {
     ) -> Result<OpenDatabase, StoreError> {
         let (backend, watch) = WatchedBackend::new(file);
         // Known even if it does not open: an attempt that fails has written to it all the same.
-        *self.known() = KnownFile {
-            identity: Some(identity),
-            watch: Arc::clone(&watch),
-        };
+        {
+            let mut known = self.known();
+            known.identity = Some(identity);
+            known.watch = Arc::clone(&watch);
+        }
         whole(&self.path, &watch, || {
             self.builder().create_with_backend(backend)
         })
     }
 
     /// Puts a copy of the file, which has no free pages, in its place, whole or not at all, and
-    /// opens it.
-    fn rewritten(&self, open: &Database) -> Result<OpenDatabase, StoreError> {
+    /// opens it. Each step is told when it is done, and may be made the last.
+    pub(super) fn rewritten(
+        &self,
+        open: &Database,
+        done: impl FnMut(RewriteStep) -> std::io::Result<()>,
+    ) -> Result<OpenDatabase, NotRewritten> {
+        // A panic leaves this.
+        self.known().keeps_forgotten = Some("it was not written anew to the end".to_owned());
+        let written = self.written_anew(open, done);
+        self.known().keeps_forgotten = match &written {
+            Ok(_) => None,
+            Err(NotRewritten::Kept(error) | NotRewritten::Replaced(error)) => {
+                Some(error.to_string())
+            }
+        };
+        written
+    }
+
+    fn written_anew(
+        &self,
+        open: &Database,
+        mut done: impl FnMut(RewriteStep) -> std::io::Result<()>,
+    ) -> Result<OpenDatabase, NotRewritten> {
+        let failed = |error: std::io::Error| self.failed(&error);
+        let (copied, path) = self.copied(open).map_err(NotRewritten::Kept)?;
+        let found = std::fs::metadata(&copied)
+            .and_then(|found| done(RewriteStep::Copied).map(|()| found))
+            .map_err(|error| NotRewritten::Kept(failed(error)))?;
+        copied
+            .persist(&path)
+            .map_err(|error| NotRewritten::Kept(self.not_placed(&error.error)))?;
+        // From here on only the new file counts, also when it cannot be opened now.
+        {
+            let mut known = self.known();
+            known.identity = Some(identity(&found));
+            known.watch = Arc::default();
+            known.is_unsynced = true;
+        }
+        done(RewriteStep::Placed).map_err(|error| NotRewritten::Replaced(failed(error)))?;
+        let opened = self.open_at_path().and_then(|open| {
+            done(RewriteStep::Opened).map_err(failed)?;
+            let mut tx = open.begin_write()?;
+            tx.set_quick_repair(true);
+            tx.edit(META)?.remove(REWRITE_KEY)?;
+            tx.commit()?;
+            Ok(open)
+        });
+        let open = opened.map_err(NotRewritten::Replaced)?;
+        tracing::info!("The store was written anew, without what was forgotten");
+        Ok(open)
+    }
+
+    /// Copies the file beside its place, which is told, too.
+    fn copied(&self, open: &Database) -> Result<(TempPath, PathBuf), StoreError> {
         let snapshot = open.begin_read()?;
         let ours = table_names();
         if let Some(other) = snapshot
@@ -184,22 +277,41 @@ impl StoreFile {
                 other.name()
             )));
         }
+        self.remove_copy()?;
         // A link stays one.
-        let path = self
-            .path
-            .canonicalize()
-            .map_err(|error| self.failed(&error))?;
-        back_up(&snapshot, &path, &AtomicBool::new(false))?;
-        // From here on only the new file counts, also when it cannot be opened now.
-        let found = std::fs::metadata(&path).map_err(|error| self.failed(&error))?;
-        self.known().identity = Some(identity(&found));
-        let open = self.open_at_path()?;
-        let mut tx = open.begin_write()?;
-        tx.set_quick_repair(true);
-        tx.edit(META)?.remove(REWRITE_KEY)?;
-        tx.commit()?;
-        tracing::info!("The store was written anew, without what was forgotten");
-        Ok(open)
+        let path = self.path.canonicalize();
+        let path = path.map_err(|error| self.failed(&error))?;
+        let place = beside(&path, COPY_SUFFIX);
+        let mut name = tempfile::Builder::new();
+        // One name, so that a start finds what a kill has left.
+        name.prefix(place.file_name().unwrap_or_default())
+            .rand_bytes(0);
+        let place = name.tempfile_in(folder_of(&path));
+        let place = place.map_err(|error| self.failed(&error))?.into_temp_path();
+        copy(&snapshot, &place, &path, &AtomicBool::new(false))?;
+        Ok((place, path))
+    }
+
+    /// Removes a copy that was to take the place of the file. It may hold what is forgotten by now.
+    fn remove_copy(&self) -> Result<(), StoreError> {
+        let place = self.path.canonicalize();
+        let place = place.map(|path| beside(&path, COPY_SUFFIX));
+        let place = place.map_err(|error| self.failed(&error))?;
+        if place.symlink_metadata().is_err() {
+            return Ok(());
+        }
+        std::fs::remove_file(&place)
+            .map_err(|error| StoreError::Failed(format!("{}: {error}", place.display())))
+    }
+
+    fn not_placed(&self, error: &std::io::Error) -> StoreError {
+        if error.kind() == ErrorKind::ResourceBusy {
+            return StoreError::Failed(format!(
+                "{} is mounted by itself, so that no other file can take its place; mount its folder instead",
+                self.path.display()
+            ));
+        }
+        self.failed(error)
     }
 
     fn known(&self) -> MutexGuard<'_, KnownFile> {
@@ -268,13 +380,20 @@ impl FileOpener for StoreFile {
         std::fs::metadata(path).is_ok_and(|found| known == Some(identity(&found)))
     }
 
-    fn rewrite(&self, open: &OpenDatabase) -> Result<OpenDatabase, StoreError> {
-        if self.bytes() > REWRITE_AT_ONCE_BYTES_MAX {
-            return Err(StoreError::Failed(
-                "it is too long to be written anew while it serves".into(),
-            ));
+    fn rewrite(&self, open: &OpenDatabase) -> Result<OpenDatabase, NotRewritten> {
+        let bytes_max = self.rewrite_at_once_bytes_max;
+        if self.bytes() > bytes_max {
+            let why = format!(
+                "it is longer than {bytes_max} bytes, and nothing could be stored while it is written"
+            );
+            self.known().keeps_forgotten = Some(why.clone());
+            return Err(NotRewritten::Kept(StoreError::Failed(why)));
         }
-        self.rewritten(open)
+        self.rewritten(open, |_| Ok(()))
+    }
+
+    fn keeps_forgotten(&self) -> Option<String> {
+        self.known().keeps_forgotten.clone()
     }
 
     fn bytes(&self) -> u64 {
@@ -326,10 +445,7 @@ fn make(path: &Path, builder: &Builder) -> Result<(), StoreError> {
     let failed = |error: std::io::Error| {
         StoreError::Failed(format!("cannot make the store {}: {error}", path.display()))
     };
-    let folder = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.map_or_else(|| PathBuf::from("."), Path::to_path_buf);
+    let folder = folder_of(path);
     let place = tempfile::Builder::new()
         .prefix(".everfeed-")
         .suffix(".new")
@@ -341,9 +457,7 @@ fn make(path: &Path, builder: &Builder) -> Result<(), StoreError> {
     check_schema(path, &database)?;
     drop(database);
     match place.persist_noclobber(path) {
-        Ok(()) => File::open(&folder)
-            .and_then(|folder| folder.sync_all())
-            .map_err(failed),
+        Ok(()) => sync_folder(&folder).map_err(failed),
         // Another process was faster; whoever opens it first has it.
         Err(error) if error.error.kind() == ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(failed(error.error)),
@@ -442,6 +556,12 @@ fn add_tables(
         snapshot,
         stored: &stored,
     })?;
+    if has_first_subscriptions(snapshot) {
+        return Err(older_store(
+            path,
+            "its subscriptions are of version 1, and this one reads version 2",
+        ));
+    }
     if table_names().iter().all(|name| stored.contains(*name)) {
         return Ok(());
     }
@@ -452,6 +572,18 @@ fn add_tables(
         list_by_publication(&tx, snapshot)?;
     }
     Ok(tx.commit()?)
+}
+
+/// True for a file with a subscription of version 1, whose target was no value of its own. What is
+/// damaged is met where it is read.
+fn has_first_subscriptions(snapshot: &ReadTransaction) -> bool {
+    let Ok(table) = snapshot_table(snapshot, SUBSCRIPTIONS) else {
+        return false;
+    };
+    let Ok(mut rows) = table.range_kept::<&SubscriptionKey>(..) else {
+        return false;
+    };
+    rows.any(|row| row.is_ok_and(|(_, stored)| stored.value().first() == Some(&1)))
 }
 
 /// Lists the items of a file that was written without their dates of publication. What is damaged

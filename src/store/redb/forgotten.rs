@@ -77,16 +77,18 @@ fn forgotten_in<'f>(
     })
 }
 
-/// Cuts what is kept of a feed already.
-pub(super) fn cut_kept(tx: &WriteTransaction, record: &FeedRecord) -> Result<(), StoreError> {
+/// Cuts what is kept of a feed already. True when there was something to cut.
+pub(super) fn cut_kept(tx: &WriteTransaction, record: &FeedRecord) -> Result<bool, StoreError> {
+    let mut has_cut = false;
     let key = feed_key(record.no);
-    let kept = tx
+    let kept: Option<LegacyDocument> = tx
         .table(DOCUMENTS)?
         .get(&key)?
         .map(|stored| decode("a document", stored.value()))
         .transpose()?;
     if let Some(document) = kept {
-        let cut = cut_document(tx, record, document)?;
+        let cut = cut_document(tx, record, document.clone())?;
+        has_cut = cut.as_ref() != Some(&document);
         let mut table = tx.edit(DOCUMENTS)?;
         match cut {
             Some(cut) => drop(table.insert(&key, &encode(&cut)?)?),
@@ -110,8 +112,9 @@ pub(super) fn cut_kept(tx: &WriteTransaction, record: &FeedRecord) -> Result<(),
             .transpose()?
             .flatten()
         {
+            has_cut = true;
             table.insert(&key, &encode(&cut)?)?;
         }
     }
-    Ok(())
+    Ok(has_cut)
 }

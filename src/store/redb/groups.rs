@@ -232,7 +232,7 @@ pub(super) fn set_parts(
     let choices = part::choose(&held, wanted);
     for (no, _) in held {
         if choices.iter().all(|choice| choice.number() != Some(no)) {
-            catalog::forget(writing, no)?;
+            catalog::remove(writing, no)?;
         }
     }
     let mut parts = Vec::new();
@@ -326,7 +326,7 @@ pub(super) fn leave_all(writing: &mut Writing<'_>, feed: FeedNo) -> Result<(), S
         write(tx, rows)?;
     }
     for part in parts {
-        catalog::forget(writing, part)?;
+        catalog::remove(writing, part)?;
     }
     let tx = writing.change();
     let mut memberships = tx.edit(MEMBERSHIPS)?;

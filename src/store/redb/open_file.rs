@@ -56,9 +56,25 @@ pub(super) trait FileOpener: Send + Sync + 'static {
 
     /// Puts a copy in the place of the file and opens it: free pages keep what they held, and a
     /// copy has none.
-    fn rewrite(&self, _: &OpenDatabase) -> Result<OpenDatabase, StoreError> {
-        Err(StoreError::Failed("it has no path".into()))
+    fn rewrite(&self, _: &OpenDatabase) -> Result<OpenDatabase, NotRewritten> {
+        Err(NotRewritten::Kept(StoreError::Failed(
+            "it has no path".into(),
+        )))
     }
+
+    /// The reason for which its free pages may hold what was forgotten; `None` when they do not.
+    fn keeps_forgotten(&self) -> Option<String> {
+        None
+    }
+}
+
+/// A file that was not written anew to the end.
+#[derive(Debug)]
+pub(super) enum NotRewritten {
+    /// It is the file that it was.
+    Kept(StoreError),
+    /// The copy is in its place, and is to be opened.
+    Replaced(StoreError),
 }
 
 /// An open file that is not at its path as it was.
@@ -218,24 +234,29 @@ impl OpenFile {
     pub(super) fn rewrite(&self) {
         let Ok(former) = self.readable() else { return };
         let rewritten = guarded(|| self.opener.rewrite(&former));
-        let rewritten = rewritten.unwrap_or_else(|panic| Err(StoreError::Damaged(panic)));
+        let rewritten = rewritten
+            .unwrap_or_else(|panic| Err(NotRewritten::Replaced(StoreError::Damaged(panic))));
+        if let Err(NotRewritten::Kept(error) | NotRewritten::Replaced(error)) = &rewritten {
+            tracing::warn!(
+                "The store is written anew at the next start; free pages of its file hold until then what was forgotten: {error}"
+            );
+        }
         let mut slot = locked(&self.slot);
-        slot.former = Arc::downgrade(&former);
         slot.database = match rewritten {
+            Err(NotRewritten::Kept(_)) => return,
+            Err(NotRewritten::Replaced(_)) => None,
             Ok(mut database) => {
                 slot.generation += 1;
                 database.generation = slot.generation;
                 Some(Arc::new(database))
             }
-            Err(error) => {
-                tracing::warn!(
-                    "The store is written anew at the next start; free pages of its file hold until then what was forgotten: {error}"
-                );
-                // The new file may be at its path already, and is opened then; one that is gone is
-                // still read.
-                self.opener.astray().map(|_| former)
-            }
         };
+        slot.former = Arc::downgrade(&former);
+    }
+
+    /// The reason for which free pages of the file may hold what was forgotten.
+    pub(super) fn keeps_forgotten(&self) -> Option<String> {
+        self.opener.keeps_forgotten()
     }
 
     fn open(&self, slot: &mut Slot) -> Result<Arc<OpenDatabase>, StoreError> {

@@ -104,8 +104,6 @@ pub(super) const SUBSCRIPTION_KEYS: SealedTable<&'static [u8; 32]> = SealedTable
 /// The subscriptions of a feed.
 pub(super) const FEED_SUBSCRIPTIONS: SealedTable<&'static FeedSubscriptionKey> =
     SealedTable::new("feed_subs");
-/// `FeedLease`: who drives a feed.
-pub(super) const LEASES: SealedTable<&'static FeedKey> = SealedTable::new("leases");
 /// `User`.
 pub(super) const USERS: SealedTable<&'static AccountKey> = SealedTable::new("users");
 /// `AccessToken`.
@@ -153,7 +151,6 @@ pub(super) fn visit_all(visitor: &mut impl TableVisitor) -> Result<(), StoreErro
     visitor.visit(SUBSCRIPTION_KEYS)?;
     visitor.visit(FEED_SUBSCRIPTIONS)?;
     visitor.visit(POSITIONS)?;
-    visitor.visit(LEASES)?;
     visitor.visit(HOSTS)?;
     visitor.visit(USERS)?;
     visitor.visit(TOKENS)?;

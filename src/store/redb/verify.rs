@@ -11,11 +11,11 @@ use super::{
     subscriptions::LAST_SUBSCRIPTION_KEY,
     tables::{
         CREATED, DOCUMENTS, EVIDENCE, FEED_NAMES, FEED_SUBSCRIPTIONS, FEEDS, FOUND_FEEDS,
-        GROUP_POSTS, GROUPS, HOLDINGS, HOSTS, IDS, ITEMS, KEYS, LEASES, MEMBERSHIPS, META,
-        OBSERVATIONS, POLLS, POSITIONS, PUBLISHED, SEGMENTS, STAGING, SUBSCRIPTION_KEYS,
-        SUBSCRIPTIONS, StampKey, TERMS, TOKENS, TableSource as _, USERS, WALKS, WINDOWS, WITNESSES,
-        feed_key, feed_of, holding_key, id_key, item_id_of, listed_of, snapshot_table, stamp_key,
-        stamp_of, subscription_key, subscription_of, term_of,
+        GROUP_POSTS, GROUPS, HOLDINGS, HOSTS, IDS, ITEMS, KEYS, MEMBERSHIPS, META, OBSERVATIONS,
+        POLLS, POSITIONS, PUBLISHED, SEGMENTS, STAGING, SUBSCRIPTION_KEYS, SUBSCRIPTIONS, StampKey,
+        TERMS, TOKENS, TableSource as _, USERS, WALKS, WINDOWS, WITNESSES, feed_key, feed_of,
+        holding_key, id_key, item_id_of, listed_of, snapshot_table, stamp_key, stamp_of,
+        subscription_key, subscription_of, term_of,
     },
     word_index::{Segment, postings},
     writer::CLOCK_KEY,
@@ -33,7 +33,7 @@ use crate::{
         schedule::PollState,
     },
     store::{
-        FeedLease, FoundFeeds, StoreError, Subscription,
+        FoundFeeds, StoreError, Subscription,
         clock_guard::ClockGuard,
         stored::{
             StoredKind, damaged, decode,
@@ -265,7 +265,6 @@ fn kinds(snapshot: &ReadTransaction, report: &mut VerifyReport) {
     table.read(FEED_SUBSCRIPTIONS, "subscriptions by feed", |_, value| {
         wide(value, 0, false)
     });
-    table.read(LEASES, "leases", |_, value| kind::<FeedLease>(value));
     table.read(USERS, "users", |_, value| kind::<User>(value));
     table.read(TOKENS, "tokens", |_, value| kind::<AccessToken>(value));
     table.read(DOCUMENTS, "documents", |_, value| {

@@ -26,7 +26,8 @@ stored_newtypes! { FeedNo }
 
 stored_structs! {
     FeedRecord {
-        no, name, ids, rev, last_t, items, metadata, metadata_t, completeness, window, part_of,
+        no, name, ids, rev, last_t, items, metadata, metadata_t, completeness, window, epoch,
+        part_of,
     }
     IdScheme { namespace, rule }
     ItemCounts { total, live, shortened, bytes }

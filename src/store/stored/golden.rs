@@ -45,7 +45,7 @@ use crate::{
     },
     secret::Secret,
     store::{
-        FeedLease, FoundFeeds, Outlined, Subscription, SubscriptionNo,
+        FoundFeeds, Outlined, Subscription, SubscriptionNo,
         clock_guard::ClockGuard,
         subscriptions::{
             Algo, Attempts, CallbackTarget, CloudTarget, Dialect, Intent, Lease, LeaseTerms,
@@ -656,6 +656,10 @@ fn samples() -> Vec<Sample> {
         },
         ..FeedRecord::new(FeedNo(3), "blog", "example.org/feed")
     };
+    let fenced = FeedRecord {
+        epoch: Some(7),
+        ..FeedRecord::new(FeedNo(3), "blog", "example.org/feed")
+    };
     let subscription = Subscription {
         no: SubscriptionNo(6),
         rev: 2,
@@ -748,6 +752,7 @@ fn samples() -> Vec<Sample> {
         sample("ending", ending),
         sample("part", proven.new_part(FeedNo(9))),
         sample("proven", proven),
+        sample("fenced", fenced),
         sample("full", page),
         sample("full", subscription),
         sample("private", private),
@@ -775,14 +780,6 @@ fn samples() -> Vec<Sample> {
         ),
         sample("full", progress),
         sample("none", Progress::default()),
-        sample(
-            "full",
-            FeedLease {
-                owner: "node-1".into(),
-                epoch: 7,
-                until: AT,
-            },
-        ),
         sample(
             "full",
             LegacyDocument {

@@ -3,7 +3,6 @@
 use super::{
     Out, Stored, StoredKind, Written,
     table::{stored_enums, stored_newtypes, stored_structs},
-    unknown_version,
 };
 use crate::{
     feed::{
@@ -24,19 +23,9 @@ use minicbor::{Decoder, decode};
 use std::sync::Arc;
 use url::form_urlencoded;
 
-mod version_1;
-
 impl StoredKind for Subscription {
     const NAME: &'static str = "subscription";
     const VERSION: u8 = 2;
-
-    fn read(version: u8, input: &mut Decoder<'_>) -> Result<Self, decode::Error> {
-        match version {
-            1 => version_1::StoredSubscription::take(input).map(Self::from),
-            2 => Self::take(input),
-            _ => Err(unknown_version(version)),
-        }
-    }
 }
 
 impl StoredKind for Progress {

@@ -16,11 +16,11 @@ use crate::{
 use everfeed_adapters::{Entry, Link};
 use std::sync::Mutex;
 
-const START: Stamp = Stamp::from_secs(1_780_272_000);
+pub(in crate::app) const START: Stamp = Stamp::from_secs(1_780_272_000);
 const CONFIG: &str = "[server]\npublic_url = \"http://feeds.example\"\n[[feed]]\nname = \"blog\"\nurl = \"http://blog.example/rss\"\n";
 
 /// Stores a feed with one post: its record, and the id and the IRI of the post.
-async fn with_post(store: &dyn Store) -> (FeedRecord, ItemId, String) {
+pub(in crate::app) async fn with_post(store: &dyn Store) -> (FeedRecord, ItemId, String) {
     let record = store.register("blog", "blog").await.unwrap();
     let link = Link {
         href: "http://blog.example/1".into(),
@@ -80,7 +80,13 @@ fn deletion(record: &FeedRecord, id: ItemId) -> Commit {
 }
 
 async fn explainer(store: &Arc<dyn Store>) -> Explainer {
-    let feeds = Config::parse("test", CONFIG).unwrap().feed;
+    explainer_of(store, "").await
+}
+
+/// One of a feed with these settings, too.
+pub(in crate::app) async fn explainer_of(store: &Arc<dyn Store>, settings: &str) -> Explainer {
+    let config = format!("{CONFIG}{settings}");
+    let feeds = Config::parse("test", &config).unwrap().feed;
     let catalog = Catalog::new(crate::catalog::observe(&**store, feeds).await.unwrap());
     let platforms = Arc::new(Platforms::embedded().clone());
     Explainer {

@@ -6,13 +6,13 @@ use crate::{
     feed::item::is_absolute_iri,
     render::{
         document::Audience,
-        target,
-        values::{is_email, person_name},
+        text::ShownText,
+        values::{People, Tags},
         xhtml,
         xml::{self, Xml, push_text},
     },
 };
-use everfeed_adapters::{Category, Person, Text, TextKind};
+use everfeed_adapters::{Text, TextKind};
 
 /// A text construct (RFC 4287 section 3.1, A-10). XHTML that is not well-formed is written as HTML:
 /// nothing is lost, and the document stays whole.
@@ -36,50 +36,44 @@ pub(super) fn text(xml: &mut Xml, name: &str, text: &Text, audience: Audience) {
     }
 }
 
+/// Likewise, where there is a text.
+pub(super) fn text_some(
+    xml: &mut Xml,
+    name: &str,
+    text: Option<ShownText<'_>>,
+    audience: Audience,
+) {
+    if let Some(text) = text {
+        self::text(xml, name, text.marked(), audience);
+    }
+}
+
 /// Writes people, and tells whether there were any. Atom wants a name: an address has to do when
 /// there is none.
-pub(super) fn people(xml: &mut Xml, role: &str, people: &[Person]) -> bool {
+pub(super) fn people(xml: &mut Xml, role: &str, people: People<'_>) -> bool {
     let mut any = false;
-    for person in people {
-        let Some(name) = person_name(person) else {
-            continue;
-        };
+    for person in people.iter() {
         any = true;
         xml.open(role, &[]);
-        xml.leaf("name", &[], name);
-        if let Some(uri) = person.uri.as_deref().and_then(target::link) {
-            xml.leaf("uri", &[], &uri);
-        }
-        if let Some(email) = person.email.as_deref().filter(|email| is_email(email)) {
-            xml.leaf("email", &[], email);
-        }
+        xml.leaf("name", &[], person.name);
+        xml.leaf_some("uri", person.url());
+        xml.leaf_some("email", person.email());
         xml.close(role);
     }
     any
 }
 
-pub(super) fn categories(xml: &mut Xml, categories: &[Category]) {
-    for category in categories
-        .iter()
-        .filter(|category| !category.term.trim().is_empty())
-    {
+pub(super) fn categories(xml: &mut Xml, tags: Tags<'_>) {
+    for tag in tags.visible() {
         // A `domain` of RSS may be any text.
-        let scheme = category
-            .scheme
-            .as_deref()
-            .and_then(xml::iri)
-            .filter(|scheme| is_absolute_iri(scheme));
-        let label = category
-            .label
-            .as_deref()
-            .filter(|label| !label.trim().is_empty());
-        xml.empty(
-            "category",
-            &[
-                ("term", Some(&category.term)),
-                ("scheme", scheme.as_deref()),
-                ("label", label),
-            ],
-        );
+        let scheme = tag.scheme.as_deref().and_then(xml::iri);
+        let scheme = scheme.filter(|scheme| is_absolute_iri(scheme));
+        let label = tag.label.as_deref();
+        let attributes = [
+            ("term", Some(&*tag.term)),
+            ("scheme", scheme.as_deref()),
+            ("label", label.filter(|label| !label.trim().is_empty())),
+        ];
+        xml.empty("category", &attributes);
     }
 }

@@ -3,20 +3,21 @@
 
 use super::{construct, declared::declared};
 use crate::{
-    feed::{
-        item::{Content, Item, Reason, plausible},
-        stamp::Stamp,
-    },
+    feed::item::{Item, plausible},
     render::{
         document::Audience,
-        foreign, namespaces as ns, target,
-        text::{on_one_line_of, visible},
-        values, xhtml,
+        namespaces as ns,
+        post::{ItemProjection, ShownPost, ShownTombstone},
+        representation::shared_elements::{foreign, link, missed},
+        target,
+        text::ShownText,
+        values::{self, People, ShownLink, ShownSource, Tags},
+        xhtml,
         xml::{self, Xml},
     },
 };
 use base64::{Engine as _, prelude::BASE64_STANDARD};
-use everfeed_adapters::{Body, Element, Enclosure, Entry, Link, Source, TextKind};
+use everfeed_adapters::{Body, Element, TextKind};
 use std::collections::HashSet;
 
 /// Relations that say something of a whole feed; in an entry they would send readers astray (H-27).
@@ -44,66 +45,35 @@ pub(super) enum Stubs {
     LeftOut,
 }
 
-/// The rest of an item that is gone.
-struct Gone {
-    reason: Reason,
-    first_missing: Option<Stamp>,
-    last_seen: Option<Stamp>,
-}
-
-/// Writes an item. Classic views leave tombstones out (DESIGN section 3).
-pub(super) fn item(xml: &mut Xml, item: &Item, audience: Audience, stubs: Stubs) {
-    match &item.content {
-        Content::Live(entry) => live(xml, item, entry, audience),
-        Content::Gone {
-            reason,
-            first_missing,
-            last_seen,
-        } if audience == Audience::Full => {
-            let (reason, first_missing, last_seen) = (*reason, *first_missing, *last_seen);
-            gone(
-                xml,
-                item,
-                &Gone {
-                    reason,
-                    first_missing,
-                    last_seen,
-                },
-                stubs,
-            );
-        }
-        Content::Gone { .. } => {}
+/// Writes an item.
+pub(super) fn item(xml: &mut Xml, item: ItemProjection<'_>, audience: Audience, stubs: Stubs) {
+    match item {
+        ItemProjection::Post(post) => live(xml, post, audience),
+        ItemProjection::Tombstone(tombstone) => gone(xml, tombstone, stubs),
     }
 }
 
-fn live(xml: &mut Xml, item: &Item, entry: &Entry, audience: Audience) {
-    let language = entry
-        .language
-        .as_deref()
-        .and_then(values::language_attribute);
-    xml.open("entry", &[("xml:lang", language)]);
-    xml.leaf("id", &[], &item.iri);
-    match &entry.title {
-        Some(title) => construct::text(xml, "title", &on_one_line_of(title), audience),
+fn live(xml: &mut Xml, post: ShownPost<'_>, audience: Audience) {
+    xml.open("entry", &[("xml:lang", post.language_attribute())]);
+    xml.leaf("id", &[], &post.item.iri);
+    match post.marked_title() {
+        Some(title) => construct::text(xml, "title", &title, audience),
         None => xml.leaf("title", &[], ""),
     }
-    dates(xml, item, audience);
-    construct::people(xml, "author", &entry.authors);
-    construct::people(xml, "contributor", &entry.contributors);
-    let has_alternate = links(xml, entry);
-    construct::categories(xml, &entry.categories);
-    if let Some(rights) = visible(entry.rights.as_ref()) {
-        construct::text(xml, "rights", rights, audience);
-    }
-    bodies(xml, entry, has_alternate, audience);
-    if let Some(source) = &entry.source {
+    dates(xml, post.item, audience);
+    construct::people(xml, "author", post.authors());
+    construct::people(xml, "contributor", post.contributors());
+    let has_alternate = links(xml, post);
+    construct::categories(xml, post.tags());
+    construct::text_some(xml, "rights", post.rights(), audience);
+    bodies(xml, post, has_alternate, audience);
+    if let Some(source) = post.source() {
         origin(xml, source, audience);
     }
-    for element in entry.foreign.iter().filter(|element| !is_ours(element)) {
-        xml.aside(|out| foreign::write(out, element, declared(audience)));
-    }
+    let elements = post.foreign().iter().filter(|element| !is_ours(element));
+    foreign(xml, elements, declared(audience));
     if audience == Audience::Full {
-        xml.leaf("fo:id", &[], &item.id.to_string());
+        xml.leaf("fo:id", &[], &post.item.id.to_string());
     }
     xml.close("entry");
 }
@@ -111,25 +81,18 @@ fn live(xml: &mut Xml, item: &Item, entry: &Entry, audience: Audience) {
 /// A tombstone both ways: for those who know RFC 6721, and a stripped entry for those who do not
 /// (D-13, H-30..H-32), unless they asked for nothing that is gone. The times at which the item was
 /// first missed and last seen stand in either (POLLING 2.7), and so does the source of what it was.
-fn gone(xml: &mut Xml, item: &Item, tombstone: &Gone, stubs: Stubs) {
+fn gone(xml: &mut Xml, tombstone: ShownTombstone<'_>, stubs: Stubs) {
+    let item = tombstone.item;
     let when = item.modified.rfc3339();
     let id = item.id.to_string();
-    let moments = [
-        ("fo:first_missing", tombstone.first_missing),
-        ("fo:last_seen", tombstone.last_seen),
-    ];
     let tell = |xml: &mut Xml| {
-        for (name, at) in moments {
-            at.iter().for_each(|at| xml.leaf(name, &[], &at.rfc3339()));
-        }
-        if let Some(source) = item.ended_source() {
+        missed(xml, tombstone);
+        if let Some(source) = tombstone.source() {
             origin(xml, source, Audience::Full);
         }
     };
-    xml.open(
-        "at:deleted-entry",
-        &[("ref", Some(&item.iri)), ("when", Some(&when))],
-    );
+    let attributes = [("ref", Some(&*item.iri)), ("when", Some(&*when))];
+    xml.open("at:deleted-entry", &attributes);
     xml.leaf("at:comment", &[], tombstone.reason.code());
     xml.leaf("fo:id", &[], &id);
     tell(xml);
@@ -151,100 +114,43 @@ fn gone(xml: &mut Xml, item: &Item, tombstone: &Gone, stubs: Stubs) {
 /// `app:edited` is T: by it a consumer tells an old push from a new one (SF-94).
 fn dates(xml: &mut Xml, item: &Item, audience: Audience) {
     xml.leaf("updated", &[], &item.updated().rfc3339());
-    if let Some(published) = item.published() {
-        xml.leaf("published", &[], &published.rfc3339());
-    }
+    xml.leaf_some("published", item.published().map(|it| it.rfc3339()));
     if audience == Audience::Full {
         xml.leaf("app:edited", &[], &item.modified.rfc3339());
     }
 }
 
 /// Links, enclosures and the comments page; tells whether one is an alternate.
-fn links(xml: &mut Xml, entry: &Entry) -> bool {
-    let wanted = entry
-        .links
-        .iter()
-        .filter(|link| !FEED_RELATIONS.contains(&relation(link)));
-    let (wanted, last) = permalink_first(wanted.collect());
-    let has_alternate = plain_links(xml, wanted.into_iter().chain(&last));
-    for Enclosure {
-        url,
-        media_type,
-        length,
-        title,
-        ..
-    } in entry.enclosures.iter().filter(|file| !file.is_illustration)
-    {
-        let Some(href) = target::image(url) else {
-            continue;
+fn links(xml: &mut Xml, post: ShownPost<'_>) -> bool {
+    let wanted = post
+        .links()
+        .filter(|link| !FEED_RELATIONS.contains(&link.rel));
+    let has_alternate = plain_links(xml, permalink_first(wanted.collect()).into_iter());
+    for file in post.enclosures().filter(|file| !file.is_illustration()) {
+        let enclosure = ShownLink {
+            length: file.length(),
+            ..ShownLink::own("enclosure", file.media_type(), &*file.href)
         };
-        xml.empty(
-            "link",
-            &[
-                ("rel", Some("enclosure")),
-                ("type", media_type.as_deref().and_then(values::media_type)),
-                ("title", title.as_deref()),
-                ("href", Some(&href)),
-                ("length", values::length(length.as_deref())),
-            ],
-        );
+        link(xml, "link", &enclosure.titled(file.title()));
     }
-    // Another link with this relation may lead to the feed of the comments.
-    let is_page = |link: &Link| {
-        !link
-            .media_type
-            .as_deref()
-            .is_some_and(|media_type| media_type.ends_with("+xml"))
-    };
-    let named = entry
-        .links
-        .iter()
-        .any(|link| link.rel == "replies" && is_page(link));
-    if let Some(href) = entry
-        .comments
-        .as_deref()
-        .filter(|_| !named)
-        .and_then(target::link)
+    if !post.has_link_to_comments()
+        && let Some(href) = post.comments()
     {
         // RFC 4685 section 4.
-        let html = Some("text/html");
-        xml.empty(
-            "link",
-            &[
-                ("rel", Some("replies")),
-                ("type", html),
-                ("href", Some(&href)),
-            ],
-        );
+        let replies = ShownLink::own("replies", Some("text/html"), href);
+        link(xml, "link", &replies);
     }
     has_alternate
 }
 
 /// Links; tells whether one is an alternate. Of the alternates with one type and language only the
 /// first is written.
-pub(super) fn plain_links<'l>(xml: &mut Xml, links: impl Iterator<Item = &'l Link>) -> bool {
+pub(super) fn plain_links<'l>(xml: &mut Xml, links: impl Iterator<Item = ShownLink<'l>>) -> bool {
     let mut alternates = HashSet::new();
-    let is_wanted = |link: &&'l Link| {
-        target::link(&link.href).is_some()
-            && (relation(link) != "alternate"
-                || alternates.insert((link_type(link), link_language(link))))
-    };
-    let links: Vec<_> = links.filter(is_wanted).collect();
-    for link in links {
-        let Some(href) = target::link(&link.href) else {
-            continue;
-        };
-        xml.empty(
-            "link",
-            &[
-                ("rel", Some(relation(link))),
-                ("type", link_type(link)),
-                ("hreflang", link_language(link)),
-                ("title", link.title.as_deref()),
-                ("href", Some(&href)),
-                ("length", values::length(link.length.as_deref())),
-            ],
-        );
+    for each in links {
+        if !each.is_alternate() || alternates.insert((each.media_type, each.hreflang)) {
+            link(xml, "link", &each);
+        }
     }
     !alternates.is_empty()
 }
@@ -252,66 +158,39 @@ pub(super) fn plain_links<'l>(xml: &mut Xml, links: impl Iterator<Item = &'l Lin
 /// Of several alternates the permalink, the first that is a page, stands first, because most
 /// readers take that one; and once more, with another type, it is to stand last: newsboat takes the
 /// last one, whatever its type.
-fn permalink_first(mut links: Vec<&Link>) -> (Vec<&Link>, Option<Link>) {
-    let is_alternate =
-        |link: &&Link| relation(link) == "alternate" && target::link(&link.href).is_some();
+fn permalink_first(mut links: Vec<ShownLink<'_>>) -> Vec<ShownLink<'_>> {
     let alternates: HashSet<_> = links
         .iter()
-        .filter(|link| is_alternate(link))
-        .map(|link| (link_type(link), link_language(link)))
+        .filter(|link| link.is_alternate())
+        .map(|link| (link.media_type, link.hreflang))
         .collect();
-    let Some(first) = links.iter().position(is_alternate) else {
-        return (links, None);
-    };
+    let first = links.iter().position(ShownLink::is_alternate);
     let page = links
         .iter()
-        .position(|link| is_alternate(link) && link.is_page());
-    let Some(page) = page.filter(|_| alternates.len() > 1) else {
-        return (links, None);
-    };
-    let permalink = links.remove(page);
-    links.insert(first, permalink);
-    let media_type = if link_type(permalink).is_some() {
-        None
-    } else {
-        Some("text/html".to_owned())
-    };
-    (
-        links,
-        Some(Link {
+        .position(|link| link.is_alternate() && link.is_page);
+    if let (Some(first), Some(page)) = (first, page)
+        && alternates.len() > 1
+    {
+        let permalink = links.remove(page);
+        let media_type = match permalink.media_type {
+            Some(_) => None,
+            None => Some("text/html"),
+        };
+        links.insert(first, permalink.clone());
+        links.push(ShownLink {
             media_type,
-            ..permalink.clone()
-        }),
-    )
-}
-
-fn link_type(link: &Link) -> Option<&str> {
-    link.media_type.as_deref().and_then(values::media_type)
-}
-
-fn link_language(link: &Link) -> Option<&str> {
-    link.hreflang.as_deref().and_then(values::language)
-}
-
-/// The relation as Atom spells it: a registered name, or an IRI.
-fn relation(link: &Link) -> &str {
-    let rel = link.rel.trim();
-    let rel = rel
-        .strip_prefix("http://www.iana.org/assignments/relation/")
-        .unwrap_or(rel);
-    if rel.is_empty() || rel.contains(|c: char| c.is_whitespace() || c.is_control()) {
-        "related"
-    } else {
-        rel
+            ..permalink
+        });
     }
+    links
 }
 
 /// Summary and content. An entry needs content or an alternate link, and a summary beside
 /// content that is not readable in place.
-fn bodies(xml: &mut Xml, entry: &Entry, has_alternate: bool, audience: Audience) {
-    let content = entry.content.as_ref();
+fn bodies(xml: &mut Xml, post: ShownPost<'_>, has_alternate: bool, audience: Audience) {
+    let content = post.body();
     let needs_summary = content.is_some_and(|body| body.src.is_some() || is_binary(body));
-    match &entry.summary {
+    match post.given_summary() {
         Some(summary) => construct::text(xml, "summary", summary, audience),
         None if needs_summary => xml.leaf("summary", &[], ""),
         None => {}
@@ -380,43 +259,33 @@ fn is_xml(media_type: &str) -> bool {
 /// Origin of an aggregated entry, as far as it is known: `atom:source` requires nothing (RFC
 /// 4287 section 4.2.11). Of a source that has neither an id nor a title, a `via` link tells as
 /// much.
-fn origin(xml: &mut Xml, source: &Source, audience: Audience) {
-    let id = source.id.as_deref().and_then(xml::iri);
-    let title = visible(source.title.as_ref());
+fn origin(xml: &mut Xml, source: ShownSource<'_>, audience: Audience) {
+    let id = source.id().and_then(xml::iri);
+    let told = source.0;
+    let title = ShownText::of(told.title.as_ref());
     if id.is_none() && title.is_none() {
-        if let Some(url) = source.url().and_then(target::link) {
-            xml.empty("link", &[("rel", Some("via")), ("href", Some(&url))]);
+        if let Some(url) = source.url() {
+            link(xml, "link", &ShownLink::own("via", None, url));
         }
         return;
     }
     xml.open("source", &[]);
-    if let Some(id) = id {
-        xml.leaf("id", &[], &id);
-    }
+    xml.leaf_some("id", id);
     for (name, text) in [
         ("title", title),
-        ("subtitle", visible(source.subtitle.as_ref())),
-        ("rights", visible(source.rights.as_ref())),
+        ("subtitle", ShownText::of(told.subtitle.as_ref())),
+        ("rights", ShownText::of(told.rights.as_ref())),
     ] {
-        if let Some(text) = text {
-            construct::text(xml, name, text, audience);
-        }
+        construct::text_some(xml, name, text, audience);
     }
-    if let Some(updated) = source
-        .updated
-        .as_ref()
-        .and_then(|date| plausible(date.at_us))
-    {
-        xml.leaf("updated", &[], &updated.rfc3339());
-    }
-    construct::people(xml, "author", &source.authors);
-    construct::people(xml, "contributor", &source.contributors);
-    plain_links(xml, source.links.iter());
-    construct::categories(xml, &source.categories);
-    for (name, url) in [("icon", &source.icon), ("logo", &source.logo)] {
-        if let Some(url) = url.as_deref().and_then(target::image) {
-            xml.leaf(name, &[], &url);
-        }
+    let updated = told.updated.as_ref().and_then(|it| plausible(it.at_us));
+    xml.leaf_some("updated", updated.map(|it| it.rfc3339()));
+    construct::people(xml, "author", People(&told.authors));
+    construct::people(xml, "contributor", People(&told.contributors));
+    plain_links(xml, told.links.iter().filter_map(ShownLink::of));
+    construct::categories(xml, Tags(&told.categories));
+    for (name, url) in [("icon", &told.icon), ("logo", &told.logo)] {
+        xml.leaf_some(name, url.as_deref().and_then(target::image));
     }
     xml.close("source");
 }

@@ -1,17 +1,19 @@
 use super::*;
 use crate::store::{
-    CatalogStore as _, Feeds as _, Leases as _, Polls as _, Subscriptions as _, Upkeep as _,
-    Walks as _,
+    CatalogStore as _, Feeds as _, Polls as _, Subscriptions as _, Upkeep as _, Walks as _,
     conformance::{
         rig::{NAMESPACE, add, all, commit, delete, edit, open},
         subscriptions::new,
     },
-    redb::Redb,
+    redb::{
+        Redb,
+        tables::{TableEdit as _, subscription_key},
+    },
 };
 use crate::{
     clock::Manual,
     feed::{order::Order, page::PageQuery, record::FeedNo},
-    store::conformance::rig::START,
+    store::{SubscriptionNo, conformance::rig::START},
 };
 use std::{fs, sync::Arc};
 
@@ -38,7 +40,6 @@ async fn filled(path: &Path) {
             .subscribe(new(feed.no, &format!("http://{name}/")))
             .await
             .unwrap();
-        store.take_lease(feed.no, "me", 60).await.unwrap();
     }
     store.close().await.unwrap();
     // Without it most of the file would be pages that were once in use.
@@ -169,7 +170,6 @@ async fn answers(path: &Path) -> Result<String, String> {
                 .map(|known| format!("{known:?}")),
         );
         take(store.poll(feed).await.map(|poll| format!("{poll:?}")));
-        take(store.lease(feed).await.map(|lease| format!("{lease:?}")));
         take(store.walk(feed).await.map(|walk| format!("{walk:?}")));
     }
     // A change goes through, or is refused; the process does not end.
@@ -325,12 +325,19 @@ async fn a_store_of_another_schema_is_older_or_newer_and_not_damaged() {
             .insert(&[0; 14], &[0; 8])
             .unwrap();
     };
+    let first_subscription = |tx: &redb::WriteTransaction| {
+        tx.edit(SUBSCRIPTIONS)
+            .unwrap()
+            .insert(&subscription_key(SubscriptionNo(9)), &[1, 0x80])
+            .unwrap();
+    };
     type Change<'a> = &'a dyn Fn(&redb::WriteTransaction);
-    let changes: [(Change<'_>, &str); 4] = [
+    let changes: [(Change<'_>, &str); 5] = [
         (&schema(0), "an older everfeed"),
         (&schema(2), "a newer everfeed"),
         (&schema(u32::MAX), "a newer everfeed"),
         (&bare_rows, "an older everfeed"),
+        (&first_subscription, "its subscriptions are of version 1"),
     ];
     for (change, told) in changes {
         fs::copy(&path, &other).unwrap();
