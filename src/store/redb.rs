@@ -534,7 +534,7 @@ impl Groups for Redb {
     fn set_parts(&self, feed: FeedNo, wanted: Vec<WantedPart>) -> StoreFuture<'_, Vec<FeedRecord>> {
         Box::pin(
             self.writer
-                .run(move |writing| groups::set_parts(writing, feed, &wanted)),
+                .run(move |writing| catalog::set_parts(writing, feed, &wanted)),
         )
     }
 

@@ -15,8 +15,11 @@ use super::{
     writer::Writing,
 };
 use crate::{
-    feed::record::{FeedNo, FeedRecord},
-    store::{StoreCounts, StoreError, check_namespace, stored::encode},
+    feed::{
+        part::{self, WantedPart},
+        record::{FeedNo, FeedRecord},
+    },
+    store::{StoreCounts, StoreError, check_namespace, group_plan, stored::encode},
 };
 use redb::{Key, ReadTransaction, ReadableTableMetadata as _, WriteTransaction};
 use std::ops::Bound;
@@ -43,7 +46,7 @@ pub(super) fn register(
 }
 
 /// A number for a new feed.
-pub(super) fn next_number(writing: &mut Writing<'_>) -> Result<FeedNo, StoreError> {
+fn next_number(writing: &mut Writing<'_>) -> Result<FeedNo, StoreError> {
     let no = FeedNo(rows::last_feed_number(writing.look())? + 1);
     writing
         .change()
@@ -52,7 +55,39 @@ pub(super) fn next_number(writing: &mut Writing<'_>) -> Result<FeedNo, StoreErro
     Ok(no)
 }
 
-/// Gives a feed that holds no items another namespace, and its parts with it. What was read for the one before goes.
+/// Gives a feed the parts that are wanted.
+pub(super) fn set_parts(
+    writing: &mut Writing<'_>,
+    feed: FeedNo,
+    wanted: &[WantedPart],
+) -> Result<Vec<FeedRecord>, StoreError> {
+    let of = rows::record(writing.look(), feed)?;
+    let held = groups::parts_of(writing.look(), feed)?;
+    let choices = part::choose(&held, wanted);
+    for (no, _) in held {
+        if choices.iter().all(|choice| choice.number() != Some(no)) {
+            remove(writing, no)?;
+        }
+    }
+    let mut parts = Vec::new();
+    for (choice, wanted) in choices.into_iter().zip(wanted) {
+        let (no, before) = match choice.number() {
+            Some(no) => (no, Some(groups::part_rows(writing.look(), no)?)),
+            None => (next_number(writing)?, None),
+        };
+        let now = group_plan::part::set(&of, (choice, wanted), before.clone(), no);
+        if before.as_ref() != Some(&now) {
+            let members = (before.map(|(_, group)| group).unwrap_or_default(), now.1);
+            write_record(writing.change(), &now.0)?;
+            groups::write_members(writing.change(), no, &members)?;
+        }
+        parts.push(now.0);
+    }
+    Ok(parts)
+}
+
+/// Gives a feed that holds no items another namespace, and its parts with it. What was read for the
+/// one before goes.
 fn take_namespace(
     writing: &mut Writing<'_>,
     record: FeedRecord,
@@ -123,7 +158,7 @@ pub(super) fn forget(writing: &mut Writing<'_>, feed: FeedNo) -> Result<bool, St
 }
 
 /// Removes the rows of a feed, and of its parts.
-pub(super) fn remove(writing: &mut Writing<'_>, feed: FeedNo) -> Result<bool, StoreError> {
+fn remove(writing: &mut Writing<'_>, feed: FeedNo) -> Result<bool, StoreError> {
     // What it holds may be damaged, which is a reason to forget it.
     let name = match rows::record(writing.look(), feed) {
         Ok(record) => Some(record.name).filter(|_| record.part_of.is_none()),
@@ -131,6 +166,9 @@ pub(super) fn remove(writing: &mut Writing<'_>, feed: FeedNo) -> Result<bool, St
         Err(StoreError::UnknownFeed(_)) => return Ok(false),
         Err(error) => return Err(error),
     };
+    for (part, _) in groups::parts_of(writing.look(), feed)? {
+        remove(writing, part)?;
+    }
     subscriptions::end_all(writing, feed)?;
     groups::leave_all(writing, feed)?;
     let tx = writing.change();

@@ -2,8 +2,7 @@
 //! comes to.
 
 use super::{
-    catalog,
-    planned::{write_planned, write_record},
+    planned::write_planned,
     rows,
     tables::{
         FEEDS, GROUP_POSTS, GROUPS, HOLDINGS, HoldingKey, ITEMS, KEYS, MEMBERSHIPS, MembershipKey,
@@ -18,13 +17,13 @@ use crate::{
         group::{GroupPost, GroupRecord, Holder, ListedPlace},
         item::{Item, ItemId, KeyHash},
         moment::Moment,
-        part::{self, PartRecord, WantedPart},
+        part::PartRecord,
         record::{FeedNo, FeedRecord},
         stamp::Stamp,
     },
     store::{
         Commit, GroupStep, StoreError, WantedGroup,
-        group_plan::{self, GroupHeld, PlannedGroup, PlannedRows},
+        group_plan::{self, GroupHeld, PlannedGroup, PlannedRows, part::PartRows},
         plan::PlannedCommit,
         stored::{decode, encode, item::decode_item},
     },
@@ -108,6 +107,11 @@ pub(super) fn parts_of(
     Ok(parts)
 }
 
+/// A part as it is stored.
+pub(super) fn part_rows(tx: &WriteTransaction, no: FeedNo) -> Result<PartRows, StoreError> {
+    StoredGroupRows { tx, no }.now()
+}
+
 /// Writes what was planned for a group. `None` when nothing of it is shown.
 pub(super) fn write(
     tx: &WriteTransaction,
@@ -153,7 +157,8 @@ pub(super) fn write(
     Ok(Some(commit.receipt.feed))
 }
 
-fn write_members(
+/// Writes who is a member of a group.
+pub(super) fn write_members(
     tx: &WriteTransaction,
     group: FeedNo,
     (before, now): &(GroupRecord, GroupRecord),
@@ -221,43 +226,6 @@ pub(super) fn set(
     step(writing, group, planned)
 }
 
-/// Gives a feed the parts that are wanted.
-pub(super) fn set_parts(
-    writing: &mut Writing<'_>,
-    feed: FeedNo,
-    wanted: &[WantedPart],
-) -> Result<Vec<FeedRecord>, StoreError> {
-    let of = rows::record(writing.look(), feed)?;
-    let held = parts_of(writing.look(), feed)?;
-    let choices = part::choose(&held, wanted);
-    for (no, _) in held {
-        if choices.iter().all(|choice| choice.number() != Some(no)) {
-            catalog::remove(writing, no)?;
-        }
-    }
-    let mut parts = Vec::new();
-    for (choice, wanted) in choices.into_iter().zip(wanted) {
-        let (no, before) = match choice.number() {
-            Some(no) => {
-                let held = StoredGroupRows {
-                    tx: writing.look(),
-                    no,
-                };
-                (no, Some(held.now()?))
-            }
-            None => (catalog::next_number(writing)?, None),
-        };
-        let now = group_plan::part::set(&of, (choice, wanted), before.clone(), no);
-        if before.as_ref() != Some(&now) {
-            let members = (before.map(|(_, group)| group).unwrap_or_default(), now.1);
-            write_record(writing.change(), &now.0)?;
-            write_members(writing.change(), no, &members)?;
-        }
-        parts.push(now.0);
-    }
-    Ok(parts)
-}
-
 /// Takes items into a group, or out of it.
 pub(super) fn advance(
     writing: &mut Writing<'_>,
@@ -305,19 +273,14 @@ fn step(
     })
 }
 
-/// Takes everything of a feed out of its groups, and a group out of its members' rows, before it is
+/// Takes everything of a feed without parts out of its groups, and a group out of its members' rows, before it is
 /// removed.
 pub(super) fn leave_all(writing: &mut Writing<'_>, feed: FeedNo) -> Result<(), StoreError> {
     let tx = writing.look();
     let members = group(tx, feed)?.unwrap_or_default().members;
     let mut left = Vec::new();
-    let mut parts = Vec::new();
     for no in groups_of(tx, feed)? {
         let held = StoredGroupRows { tx, no };
-        if held.now()?.1.part.is_some() {
-            parts.push(no);
-            continue;
-        }
         let planned = group_plan::without(&held, held.now()?, feed, writing.now)?;
         left.push(held.rows(planned, writing.now)?);
     }
@@ -325,10 +288,6 @@ pub(super) fn leave_all(writing: &mut Writing<'_>, feed: FeedNo) -> Result<(), S
     for rows in left {
         write(tx, rows)?;
     }
-    for part in parts {
-        catalog::remove(writing, part)?;
-    }
-    let tx = writing.change();
     let mut memberships = tx.edit(MEMBERSHIPS)?;
     for member in members {
         memberships.remove(&membership_key(member.feed, feed))?;
