@@ -42,7 +42,8 @@ pub struct FeedRecord {
     pub window: WindowFigures,
     /// The latest epoch of which a commit was made; `None` while its writers name none.
     pub epoch: Option<u64>,
-    /// The feed that it is a part of, if it is one: it has that one's name, which leads to the other.
+    /// The feed that it is a part of, if it is one. It has the name of that, which leads to that
+    /// alone.
     pub part_of: Option<FeedNo>,
 }
 

@@ -58,8 +58,8 @@ pub(super) struct RecallJob {
 
 /// Facts of a feed that the store holds.
 pub(super) struct Recalled {
-    /// Its record.
-    pub(super) record: FeedRecord,
+    /// Its record; in a box, because the other events of lanes are smaller.
+    pub(super) record: Box<FeedRecord>,
     /// Its poll state; `None` when it was never polled.
     pub(super) state: Option<PollState>,
     /// Its archive walk, whether it is over or not.
@@ -176,7 +176,7 @@ impl RecallJob {
         let (store, feed) = (&self.parts.context.store, self.spec.no);
         let (record, state) = (store.feed(feed).await?, store.poll(feed).await?);
         Ok(Recalled {
-            record,
+            record: Box::new(record),
             state,
             walk: store.walk(feed).await?,
         })
