@@ -32,7 +32,7 @@ pub use keep::KeepSettings;
 pub use platform::PlatformChoice;
 pub use poll::PollSettings;
 pub use record::RecordSettings;
-pub use show::{SHOW_WANTED, ShowRule};
+pub use show::ShowRule;
 pub(in crate::catalog) use show::{parts_of, shown_by};
 pub use site::{LegacyPlace, ServePlain, SiteFeeds, SiteSettings};
 

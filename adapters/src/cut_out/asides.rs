@@ -1,5 +1,5 @@
-//! What stands in a document beside its entries and may tell of one that is cut out of it:
-//! comments, processing instructions, literals of its document type, and tombstones.
+//! Parts of a document beside its entries that may tell of one that is cut out of it: comments,
+//! processing instructions, values of entities, and tombstones.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};

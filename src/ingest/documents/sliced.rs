@@ -227,7 +227,7 @@ fn no_feed(why: &NotAFeed) -> Failure {
     })
 }
 
-/// What a document is instead of a feed. It may quote the document.
+/// Description of a document that is no feed. It may quote the document.
 fn reason(why: &NotAFeed) -> String {
     let mut reason = why.to_string();
     cut_to(&mut reason, NOTE_BYTES_MAX);
