@@ -25,6 +25,9 @@ mod sites;
 
 mod spelling;
 
+#[cfg(test)]
+pub(crate) mod testing;
+
 mod destination;
 
 mod private_places;
@@ -33,14 +36,14 @@ pub use changes::{CatalogChanges, ChangedFeed, diff};
 pub(crate) use destination::Destination;
 pub use namespaces::namespaces;
 pub use private_places::PrivatePlaces;
-pub use read_gate::{ReadGate, is_open_to, shown_to};
+pub use read_gate::ReadGate;
 pub use register::{BATCH_FEEDS_MAX, RegistrationProgress, observe, register};
 pub use settings::{
     FeedSettings, GroupSettings, LegacyPlace, NamedFeeds, ServePlain, ShowRule, SiteFeeds,
     SiteSettings,
 };
 pub use sites::{ProxiedSite, Sites, join_found};
-pub use snapshot::{CatalogSnapshot, RegisteredFeed};
+pub use snapshot::{CatalogSnapshot, RegisteredFeed, is_open_to};
 pub(crate) use spelling::{PathSpelling, parameters};
 
 /// The catalog in force. Cheap to clone; all clones are one catalog.

@@ -25,6 +25,8 @@ pub mod record;
 
 pub mod group;
 
+pub mod part;
+
 pub mod order;
 
 pub mod cursor;

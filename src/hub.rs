@@ -6,7 +6,9 @@ use crate::{
     auth::PrincipalId,
     catalog::{CatalogSnapshot, PathSpelling, ReadGate},
     clock::Clock,
-    feed::{order::Order, page::PageQuery, record::FeedNo, stamp::Stamp, view::View},
+    feed::{
+        filter::Filter, order::Order, page::PageQuery, record::FeedNo, stamp::Stamp, view::View,
+    },
     notify::Notify,
     readers::{self, Readers},
     render::{Representation, Site, link_header},
@@ -445,21 +447,30 @@ impl Shared {
         view: &View,
         principal: Option<PrincipalId>,
     ) -> Result<Option<String>, StoreError> {
-        let Some(shows) = self.gate.still_shows(principal, view.feed) else {
+        let Some(feed) = self.gate.still_reads(principal, view.feed) else {
             return Ok(None);
         };
-        self.head(&view.clone().filtered(view.filter.clone().within(&shows)))
-            .await
+        self.head(&View {
+            feed,
+            ..view.clone()
+        })
+        .await
+    }
+
+    /// The feed that is read for a subscription: its own, or the part of it that its principal
+    /// sees; `None` for nothing.
+    fn still_read(&self, sub: &Subscription) -> Option<FeedNo> {
+        self.gate.still_reads(sub.principal, sub.feed())
     }
 
     /// The cursor of the newest item of a view now; `None` while the feed is not served yet.
-    /// Filters leave it where it is, but for that which says what may be seen.
+    /// Filters leave it where it is.
     async fn head(&self, view: &View) -> Result<Option<String>, StoreError> {
         let order = Order {
             reverse: false,
             ..view.order
         };
-        let query = PageQuery::last(view.feed, order, view.filter.permitted_alone());
+        let query = PageQuery::last(view.feed, order, Filter::All);
         let page = self.store.page(query).await?;
         Ok(page.record.is_ready().then_some(page.last_cursor))
     }

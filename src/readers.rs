@@ -6,7 +6,7 @@ use crate::{
     byte_budget::{ByteBudget, ByteLease},
     clock::Clock,
     feed::{
-        order::{Axis, Order},
+        order::Axis,
         page::{Degraded, Growth, Page, PageQuery},
         record::{FeedNo, Head},
         stamp::Stamp,
@@ -557,13 +557,6 @@ impl Readers {
         Ok(page)
     }
 
-    /// T of the newest item that the reader of a view may see; zero when there is none.
-    async fn last_change(&self, view: &View) -> Result<Stamp, ReadError> {
-        let newest = PageQuery::last(view.feed, Order::MODIFIED, view.filter.permitted_alone());
-        let page = self.store.page(newest).await.map_err(Arc::new)?;
-        Ok(page.items.first().map_or(Stamp::ZERO, |item| item.modified))
-    }
-
     /// A page and its bytes, which are not in it yet.
     async fn make_body(
         &self,
@@ -606,8 +599,9 @@ impl Readers {
         };
         let prev_cursor = reading.acked().map(str::to_owned);
         let head = page.record.head();
-        if reading.view.filter.is_within() {
-            page.record = classic::as_of(&page.record, self.last_change(&reading.view).await?);
+        if !head.ready {
+            // What it holds is being chosen anew.
+            return Err(ReadError::NotReady);
         }
         let page = Arc::new(page);
         let ttl_mins = (self.ttl_mins)(reading.view.feed)

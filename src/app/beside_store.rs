@@ -43,10 +43,14 @@ impl BesideStore {
         let mut with_items: HashMap<FeedNo, String> = HashMap::new();
         let mut records = listing::feeds(store);
         while let Some(FeedRecord {
-            name, no, items, ..
+            name,
+            no,
+            items,
+            part_of,
+            ..
         }) = records.try_next().await?
         {
-            if items.total > 0 && urls.contains_key(name.as_str()) {
+            if items.total > 0 && part_of.is_none() && urls.contains_key(name.as_str()) {
                 with_items.insert(no, name);
             }
         }

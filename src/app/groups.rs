@@ -1,9 +1,9 @@
-//! Groups while everything runs: each gets the members that the catalog says, and their items come
-//! and go in batches; not what a batch does.
+//! Groups and parts while everything runs: each group gets the members that the catalog says, and
+//! items come and go in batches; not what a batch does.
 
 use crate::{
     catalog::{Catalog, CatalogSnapshot, RegisteredFeed},
-    feed::order::Order,
+    feed::{order::Order, record::FeedNo},
     notify::Notify,
     render::{Representation, Site},
     store::{GROUP_BATCH_ITEMS, GroupStep, Store, StoreError, WantedGroup},
@@ -15,7 +15,7 @@ use tracing::{info, warn};
 /// Time until a step is repeated after the store failed.
 const AGAIN_AFTER: Duration = Duration::from_secs(5);
 
-/// Gives groups their members.
+/// Gives groups their members, and parts their items.
 pub(super) struct GroupKeeper {
     pub(super) store: Arc<dyn Store>,
     pub(super) notify: Arc<Notify>,
@@ -37,7 +37,7 @@ impl GroupKeeper {
                 match wait {
                     Some(error) => {
                         warn!(
-                            "The members of groups could not be changed, will try again: {error}"
+                            "The members of groups, or the parts of feeds, could not be changed, will try again: {error}"
                         );
                         tokio::time::sleep(AGAIN_AFTER).await;
                     }
@@ -54,6 +54,17 @@ impl GroupKeeper {
 
     /// Brings every group to what a snapshot says.
     async fn keep(&self, snapshot: &CatalogSnapshot) -> Result<(), StoreError> {
+        for part in snapshot.parts() {
+            match self.fill(part).await {
+                Err(StoreError::UnknownFeed(_)) => {}
+                // Limit: a part with a damaged item stays as it is, and is not read before it is
+                // whole.
+                Err(error @ (StoreError::Damaged(_) | StoreError::DamagedItem { .. })) => {
+                    warn!("A part of a feed cannot be filled: {error}");
+                }
+                filled => filled?,
+            }
+        }
         for group in snapshot.feeds().filter(|feed| feed.is_group()) {
             match self.settle(snapshot, group).await {
                 // Forgotten meanwhile: the next snapshot does not have it.
@@ -62,6 +73,22 @@ impl GroupKeeper {
             }
         }
         Ok(())
+    }
+
+    /// Takes the items into a part that is new, or has another filter.
+    async fn fill(&self, part: FeedNo) -> Result<(), StoreError> {
+        let held = self.store.group(part).await?;
+        if held.is_none_or(|group| group.is_settled()) {
+            // Its commits have announced it.
+            return Ok(());
+        }
+        loop {
+            let step = self.store.advance_group(part, GROUP_BATCH_ITEMS).await?;
+            self.announce(&step);
+            if step.is_settled {
+                return Ok(());
+            }
+        }
     }
 
     /// Gives a group its members, and takes their items in and out.

@@ -287,15 +287,26 @@ impl Reloader {
                 .collect::<Vec<_>>(),
         );
         // Before anybody finds the new feeds: who asks for one must be woken by its first document.
-        for feed in &changes.added {
-            match parts.store.feed(feed.no).await {
-                Ok(record) => parts.notify.moved(feed.no, record.head()),
+        let added = changes.added.iter().map(|feed| feed.no);
+        for no in added.chain(snapshot.parts()) {
+            match parts.store.feed(no).await {
+                // A part that goes on is announced by its commits.
+                Ok(record) if record.is_ready() && parts.notify.head(no).is_some() => {}
+                Ok(record) => parts.notify.moved(no, record.head()),
                 // Whoever asks for it is told.
                 Err(error) if error.is_of_one_feed() => {}
                 Err(error) => return Err(ReloadRefused::Store(error)),
             }
         }
+        let unused = parts.gate.catalog.snapshot();
+        let unused = unused.parts().filter(|no| snapshot.feed_no(*no).is_none());
+        let unused: Vec<FeedNo> = unused.collect();
         parts.gate.catalog.publish(snapshot);
+        for part in unused {
+            if let Err(StoreError::UnknownFeed(_)) = parts.store.feed(part).await {
+                parts.notify.forget(part);
+            }
+        }
         tell_unknown_readers(&parts.gate);
         parts.poller.apply_all(poller_changes(&changes));
         Ok(changes)

@@ -239,9 +239,10 @@ impl Wiring {
     /// The keeper of groups, whose heads are known from here on.
     pub(super) async fn groups(&self) -> anyhow::Result<GroupKeeper> {
         let catalog = self.gate.catalog.snapshot();
-        for group in catalog.feeds().filter(|feed| feed.is_group()) {
-            match self.store.feed(group.no).await {
-                Ok(record) => self.notify.moved(group.no, record.head()),
+        let groups = catalog.feeds().filter(|feed| feed.is_group());
+        for no in groups.map(|group| group.no).chain(catalog.parts()) {
+            match self.store.feed(no).await {
+                Ok(record) => self.notify.moved(no, record.head()),
                 // Whoever asks for it is told.
                 Err(error) if error.is_of_one_feed() => {}
                 Err(error) => return Err(error.into()),

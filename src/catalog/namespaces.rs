@@ -3,11 +3,11 @@
 
 use super::FeedSettings;
 use crate::{
-    feed::record::FeedRecord,
+    feed::record::{FeedNo, FeedRecord},
     store::{Store, StoreError, listing},
 };
 use futures_util::TryStreamExt as _;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// The ids of a feed that the store has.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,19 +16,33 @@ pub(super) struct StoredIds {
     pub(super) has_items: bool,
 }
 
-/// The ids of all feeds that the store has, by the names of the feeds.
+/// The ids of all feeds that the store has.
 #[derive(Debug, Default)]
-pub(super) struct AllStoredIds(HashMap<String, StoredIds>);
+pub(super) struct AllStoredIds {
+    /// By the names of the feeds.
+    stored: HashMap<String, StoredIds>,
+    /// The feeds of which it has parts, whose ids are those of their feeds.
+    pub(super) parted: HashSet<FeedNo>,
+}
 
 impl AllStoredIds {
     /// Reads them. A feed whose record is damaged is left out: whoever asks for it is told so.
     pub(super) async fn read(store: &dyn Store) -> Result<Self, StoreError> {
         let mut stored = HashMap::new();
         let mut records = listing::feeds(store);
+        let mut parted = HashSet::new();
         while let Some(FeedRecord {
-            name, ids, items, ..
+            name,
+            ids,
+            items,
+            part_of,
+            ..
         }) = records.try_next().await?
         {
+            if let Some(feed) = part_of {
+                parted.insert(feed);
+                continue;
+            }
             stored.insert(
                 name,
                 StoredIds {
@@ -37,11 +51,12 @@ impl AllStoredIds {
                 },
             );
         }
-        Ok(Self(stored))
+        let ids = Self { stored, parted };
+        Ok(ids)
     }
 
     pub(super) fn of(&self, name: &str) -> Option<&StoredIds> {
-        self.0.get(name)
+        self.stored.get(name)
     }
 
     /// The namespaces of these feeds, in their order. A feed that holds items keeps the one that
@@ -77,7 +92,7 @@ impl AllStoredIds {
         let is_configured: HashMap<&str, ()> =
             feeds.iter().map(|feed| (feed.name.as_str(), ())).collect();
         let withdrawn = self
-            .0
+            .stored
             .iter()
             .filter(|(name, ids)| ids.has_items && !is_configured.contains_key(name.as_str()));
         let withdrawn: HashMap<&str, &str> = withdrawn
@@ -170,7 +185,11 @@ mod tests {
                 },
             )
         };
-        let found = AllStoredIds(stored.iter().map(ids).collect()).namespaces(feeds);
+        let all = AllStoredIds {
+            stored: stored.iter().map(ids).collect(),
+            ..AllStoredIds::default()
+        };
+        let found = all.namespaces(feeds);
         match (found, expect) {
             (Ok(found), Ok(expect)) => assert_eq!(found, expect),
             (Err(error), Err(words)) => assert!(error.to_string().contains(words), "{error}"),

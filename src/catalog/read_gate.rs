@@ -1,11 +1,11 @@
 //! The gate before every read: what is registered, held against who is known. Not how anybody
 //! became known.
 
-use super::{Catalog, RegisteredFeed, settings::shown_by};
+use super::{Catalog, snapshot::is_open_to};
 use crate::{
-    auth::{Accounts, Authenticator, Principal, PrincipalId, may_read},
+    auth::{Accounts, Authenticator, Principal, PrincipalId},
     clock::Clock,
-    feed::{filter::Filter, record::FeedNo},
+    feed::record::FeedNo,
     telemetry::Metrics,
 };
 use std::sync::Arc;
@@ -32,23 +32,24 @@ impl ReadGate {
         }
     }
 
-    /// The part of a feed that a principal that was remembered may see; `None` for nothing. It has
-    /// no rights any more, not even those of nobody, once its user or its token is gone.
-    pub fn still_shows(&self, principal: Option<PrincipalId>, feed: FeedNo) -> Option<Filter> {
-        let known = match principal {
-            Some(id) => Some(self.auth.principal(id)?),
-            None => None,
-        };
-        shown_to(self.catalog.snapshot().feed_no(feed)?, known.as_ref())
+    /// The feed that a principal that was remembered reads under the name of a feed; `None` for
+    /// nothing. It has no rights any more, not even those of nobody, once its user or its token is
+    /// gone.
+    pub fn still_reads(&self, principal: Option<PrincipalId>, feed: FeedNo) -> Option<FeedNo> {
+        let known = self.still_known(principal)?;
+        let catalog = self.catalog.snapshot();
+        catalog.read_by(catalog.feed_no(feed)?, known.as_ref())
     }
 
-    /// The part of a feed that the sender of a request under way may see, `None` for nobody known.
-    /// Whoever was known by a password has no rights any more once that is another one.
-    pub fn shows_to_sender(&self, principal: Option<&Principal>, feed: FeedNo) -> Option<Filter> {
+    /// The feed that the sender of a request under way reads under the name of a feed, `None` for
+    /// nobody known. Whoever was known by a password has no rights any more once that is another
+    /// one.
+    pub fn read_by_sender(&self, principal: Option<&Principal>, feed: FeedNo) -> Option<FeedNo> {
         if !principal.is_none_or(|principal| self.auth.still_knows(principal)) {
             return None;
         }
-        shown_to(self.catalog.snapshot().feed_no(feed)?, principal)
+        let catalog = self.catalog.snapshot();
+        catalog.read_by(catalog.feed_no(feed)?, principal)
     }
 
     /// True while a principal, `None` for nobody known, may read a feed. One that is not registered
@@ -62,21 +63,15 @@ impl ReadGate {
 
     /// The same for a principal that was remembered.
     pub fn still_admits(&self, principal: Option<PrincipalId>, feed: FeedNo) -> bool {
-        self.still_shows(principal, feed).is_some()
+        self.still_known(principal)
+            .is_some_and(|known| self.admits(known.as_ref(), feed))
     }
-}
 
-/// The part of a feed that a principal may see; `None` for nothing of it.
-pub fn shown_to(feed: &RegisteredFeed, principal: Option<&Principal>) -> Option<Filter> {
-    let is_admitted = may_read(principal, &feed.settings.access);
-    if is_admitted {
-        shown_by(&feed.settings.show, principal)
-    } else {
-        None
+    /// The principal with this id, if there is one; `None` when it is known no more.
+    fn still_known(&self, principal: Option<PrincipalId>) -> Option<Option<Principal>> {
+        match principal {
+            Some(id) => Some(Some(self.auth.principal(id)?)),
+            None => Some(None),
+        }
     }
-}
-
-/// True when a principal may read a feed, or a part of it.
-pub fn is_open_to(feed: &RegisteredFeed, principal: Option<&Principal>) -> bool {
-    shown_to(feed, principal).is_some()
 }

@@ -1,14 +1,16 @@
 //! From settings to a snapshot: gives each feed its number in the store, in batches; and how far
 //! that is.
 
-use super::{CatalogSnapshot, FeedSettings, RegisteredFeed, namespaces::AllStoredIds};
+use super::{
+    CatalogSnapshot, FeedSettings, RegisteredFeed, namespaces::AllStoredIds, settings::parts_of,
+};
 use crate::{
-    feed::record::FeedNo,
+    feed::{filter::Filter, part::WantedPart, record::FeedNo},
     store::{Store, StoreError, listing},
 };
-use futures_util::TryStreamExt as _;
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     fmt,
     sync::atomic::{AtomicUsize, Ordering},
 };
@@ -16,6 +18,9 @@ use std::{
 /// Feeds registered in one transaction at most: what else is to be written waits for one batch, not
 /// for all.
 pub const BATCH_FEEDS_MAX: usize = 2_000;
+
+/// Feeds whose parts are set at the same time, so that they share transactions.
+const PARTED_AT_ONCE: usize = 64;
 
 /// Progress of a registration; what follows it takes its time, too, until everything is opened.
 #[derive(Debug, Default)]
@@ -108,10 +113,52 @@ pub async fn register(
         progress.add(made);
     }
     let registered = |(settings, no): (_, Option<_>)| Some(RegisteredFeed { no: no?, settings });
-    Ok(CatalogSnapshot::new(
+    let snapshot = CatalogSnapshot::new(
         settings.into_iter().zip(numbers).filter_map(registered),
         withdrawn,
-    ))
+    );
+    with_parts(store, snapshot, &stored.parted).await
+}
+
+/// The same snapshot with the parts of its feeds, as the store has them from now on. `parted` are
+/// the feeds of which the store may have parts that are wanted no more.
+pub(super) async fn with_parts(
+    store: &dyn Store,
+    snapshot: CatalogSnapshot,
+    parted: &HashSet<FeedNo>,
+) -> Result<CatalogSnapshot, StoreError> {
+    let concerned = snapshot
+        .feeds()
+        .filter(|feed| !feed.settings.show.is_empty() || parted.contains(&feed.no));
+    let wanted: Vec<(FeedNo, Vec<WantedPart>)> = concerned
+        .map(|feed| {
+            (
+                feed.no,
+                parts_of(&feed.settings.access, &feed.settings.show),
+            )
+        })
+        .collect();
+    let mut set = stream::iter(wanted)
+        .map(|(feed, wanted)| async move {
+            let filters: Vec<Filter> = wanted.iter().map(|part| part.filter.clone()).collect();
+            (feed, filters, store.set_parts(feed, wanted).await)
+        })
+        .buffered(PARTED_AT_ONCE);
+    let mut parted = snapshot;
+    while let Some((feed, filters, parts)) = set.next().await {
+        match parts {
+            Ok(parts) => {
+                let numbers = parts.into_iter().map(|part| part.no);
+                parted = parted.with_parts(feed, filters.into_iter().zip(numbers).collect());
+            }
+            // Nobody reads a part of it then, and it takes no other feed with it.
+            Err(error @ (StoreError::DamagedFeed { .. } | StoreError::Damaged(_))) => {
+                tracing::error!("The parts of a feed that its readers see are not there: {error}");
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(parted)
 }
 
 /// A snapshot of those feeds that the store knows already; writes nothing.

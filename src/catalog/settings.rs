@@ -33,7 +33,7 @@ pub use platform::PlatformChoice;
 pub use poll::PollSettings;
 pub use record::RecordSettings;
 pub use show::ShowRule;
-pub(in crate::catalog) use show::shown_by;
+pub(in crate::catalog) use show::{parts_of, shown_by};
 pub use site::{LegacyPlace, ServePlain, SiteFeeds, SiteSettings};
 
 /// `[[feed]]`: an upstream and how it is treated.

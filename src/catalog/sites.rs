@@ -227,6 +227,9 @@ impl StoredNames {
         let mut stored = Self::default();
         let mut records = listing::feeds(store);
         while let Some(record) = records.try_next().await? {
+            if record.part_of.is_some() {
+                continue;
+            }
             stored
                 .by_namespace
                 .entry(record.ids.namespace.clone())

@@ -2,9 +2,14 @@
 
 use super::{
     FeedSettings, NamedFeeds, PrivatePlaces,
+    settings::shown_by,
     spelling::{PathRelation, PathSpelling},
 };
-use crate::{feed::record::FeedNo, secret::public_url};
+use crate::{
+    auth::{Principal, may_read},
+    feed::{filter::Filter, record::FeedNo},
+    secret::public_url,
+};
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
     ops::Bound,
@@ -56,6 +61,8 @@ pub struct CatalogSnapshot {
     withdrawn_nos: HashSet<FeedNo>,
     /// By the number of their group.
     members: HashMap<FeedNo, Vec<FeedNo>>,
+    /// By the number of their feed, each with what it shows.
+    parts: HashMap<FeedNo, Vec<(Filter, FeedNo)>>,
     private: PrivatePlaces,
 }
 
@@ -106,6 +113,34 @@ impl CatalogSnapshot {
         snapshot.withdrawn = withdrawn.into_iter().filter(is_withdrawn).collect();
         snapshot.withdrawn_nos = snapshot.withdrawn.values().copied().collect();
         snapshot
+    }
+
+    /// The same snapshot with the parts of one of its feeds.
+    #[must_use]
+    pub fn with_parts(mut self, feed: FeedNo, parts: Vec<(Filter, FeedNo)>) -> Self {
+        if let Some(registered) = self.by_no.get(&feed).cloned() {
+            let numbers = parts.iter().map(|(_, no)| (*no, Arc::clone(&registered)));
+            self.by_no.extend(numbers);
+            self.parts.insert(feed, parts);
+        }
+        self
+    }
+
+    /// The numbers of all parts of feeds.
+    pub fn parts(&self) -> impl Iterator<Item = FeedNo> {
+        self.parts.values().flatten().map(|(_, no)| *no)
+    }
+
+    /// The feed that a principal, `None` for nobody known, reads under the name of a feed: the feed
+    /// itself, or a part of it; `None` for nothing. All who read anything ask this first (SF-131).
+    pub fn read_by(&self, feed: &RegisteredFeed, principal: Option<&Principal>) -> Option<FeedNo> {
+        match shown_to(feed, principal)? {
+            Filter::All => Some(feed.no),
+            shown => {
+                let mut parts = self.parts.get(&feed.no)?.iter();
+                Some(parts.find(|(filter, _)| *filter == shown)?.1)
+            }
+        }
     }
 
     fn members_of_groups(&self) -> HashMap<FeedNo, Vec<FeedNo>> {
@@ -165,7 +200,7 @@ impl CatalogSnapshot {
         self.feeds.get(name)
     }
 
-    /// The registered feed of this number.
+    /// The registered feed of this number, or that which has a part of this number.
     pub fn feed_no(&self, no: FeedNo) -> Option<&Arc<RegisteredFeed>> {
         self.by_no.get(&no)
     }
@@ -234,6 +269,21 @@ impl CatalogSnapshot {
     pub fn all_withdrawn(&self) -> impl Iterator<Item = (&str, FeedNo)> {
         self.withdrawn.iter().map(|(name, no)| (name.as_str(), *no))
     }
+}
+
+/// What a principal may see of a feed; `None` for nothing of it.
+fn shown_to(feed: &RegisteredFeed, principal: Option<&Principal>) -> Option<Filter> {
+    let is_admitted = may_read(principal, &feed.settings.access);
+    if is_admitted {
+        shown_by(&feed.settings.show, principal)
+    } else {
+        None
+    }
+}
+
+/// True when a principal may read a feed, or a part of it.
+pub fn is_open_to(feed: &RegisteredFeed, principal: Option<&Principal>) -> bool {
+    shown_to(feed, principal).is_some()
 }
 
 /// A URL without what its spelling may vary in: the case of the host, a default port, a fragment.

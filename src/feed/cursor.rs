@@ -21,6 +21,16 @@ pub struct Toc {
 /// The largest O that is read; a larger one is no cursor of ours.
 const OFFSET_MAX: u32 = 0x7FFF_FFFF;
 
+/// The bit of O that says that a cursor is of a part of a feed, whose number follows it. Items of a
+/// feed never share a place in the orders that are followed, so that O has nothing else to say
+/// there. By it, a reader who comes from another part is told to begin anew.
+const PART_BIT: u32 = 0x4000_0000;
+
+/// The mark of the cursors of the part with this number.
+pub fn part_mark(part: u32) -> u32 {
+    PART_BIT | part
+}
+
 impl Toc {
     /// The cursor of the last of `ids`, which are all that stand at `t` up to and including the
     /// item. `None` for no ids.
@@ -49,6 +59,24 @@ impl Toc {
     /// same checksum (SF-128).
     pub fn holds<S: AsRef<str>>(&self, ids: impl IntoIterator<Item = S>) -> bool {
         Self::of(self.t, ids.into_iter().take(self.o as usize + 1)) == Some(*self)
+    }
+
+    /// The cursor with a mark in its O; 0 for none.
+    #[must_use]
+    pub fn marked(self, mark: u32) -> Self {
+        Self {
+            o: self.o | mark,
+            ..self
+        }
+    }
+
+    /// The mark in its O, 0 for none; and the cursor without it.
+    #[must_use]
+    pub fn unmarked(self) -> (u32, Self) {
+        if self.o < PART_BIT {
+            return (0, self);
+        }
+        (self.o, Self { o: 0, ..self })
     }
 
     /// Reads a full cursor. Leading zeros are read as numbers; anything else is `None`.

@@ -3,7 +3,7 @@
 
 use super::{
     inheritance,
-    item::{Content, Item, PublisherId, Reason, uuid_iri},
+    item::{Content, Item, PublisherId, Reason},
     order::Order,
     record::FeedRecord,
 };
@@ -39,17 +39,6 @@ pub enum Filter {
     /// The items that meet some terms. What was changed and does not meet them is shown as having
     /// left the view, so that a mirror of it ends with what it holds.
     Terms(Arc<FilterTerms>),
-    /// The items that one filter asks for, of those that another permits its reader.
-    Within(Arc<PermittedPart>),
-}
-
-/// A filter that was asked for, and the one that says what of the feed its reader may see at all.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct PermittedPart {
-    /// The items that the reader may see.
-    pub permitted: Filter,
-    /// The items that the reader asks for. It alone is spelt in URLs.
-    pub asked: Filter,
 }
 
 /// Terms of a filter, all of which an item must meet. Folded and sorted, so that two filters that
@@ -161,48 +150,12 @@ impl Filter {
                     ..(**terms).clone()
                 }))
             }
-            Self::Within(part) => part.asked.live().within(&part.permitted),
         }
     }
 
-    /// The same choice among those items that a reader may see.
-    #[must_use]
-    pub fn within(self, permitted: &Self) -> Self {
-        match permitted {
-            Self::All => self,
-            _ => Self::Within(Arc::new(PermittedPart {
-                permitted: permitted.clone(),
-                asked: self,
-            })),
-        }
-    }
-
-    /// Every item that its reader may see, whatever is asked for.
-    #[must_use]
-    pub fn permitted_alone(&self) -> Self {
-        match self {
-            Self::Within(part) => Self::All.within(&part.permitted),
-            _ => Self::All,
-        }
-    }
-
-    /// True for a choice among a part of the items.
-    pub const fn is_within(&self) -> bool {
-        matches!(self, Self::Within(_))
-    }
-
-    /// True where terms choose among the items.
+    /// True where terms choose among the items, for which its URL has parameters.
     pub const fn has_terms(&self) -> bool {
-        matches!(self, Self::Terms(_) | Self::Within(_))
-    }
-
-    /// True where its URL has parameters for it.
-    pub fn is_spelt(&self) -> bool {
-        match self {
-            Self::All | Self::Live => false,
-            Self::Terms(_) => true,
-            Self::Within(part) => part.asked.is_spelt(),
-        }
+        matches!(self, Self::Terms(_))
     }
 
     /// True where nothing but tombstones is shown.
@@ -216,7 +169,6 @@ impl Filter {
             Self::All => false,
             Self::Live => true,
             Self::Terms(terms) => terms.deletion == Deletion::No,
-            Self::Within(part) => part.asked.asks_for_live_alone(),
         }
     }
 
@@ -224,7 +176,6 @@ impl Filter {
     pub fn spelling(&self) -> Vec<(&'static str, String)> {
         let terms = match self {
             Self::All | Self::Live => return Vec::new(),
-            Self::Within(part) => return part.asked.spelling(),
             Self::Terms(terms) => terms,
         };
         let [q, author, category, deleted, has, lang] = Self::NAMES;
@@ -266,11 +217,7 @@ impl Filter {
         if !self.has_terms() {
             return String::new();
         }
-        let permitted = match self {
-            Self::Within(part) => part.permitted.tag(),
-            _ => String::new(),
-        };
-        let hash = Sha256::digest(format!("{:?}{permitted}", self.spelling()));
+        let hash = Sha256::digest(format!("{:?}", self.spelling()));
         hash[..8]
             .iter()
             .fold(String::from("."), |tag, byte| format!("{tag}{byte:02x}"))
@@ -282,7 +229,6 @@ impl Filter {
         match self {
             Self::All | Self::Live => false,
             Self::Terms(terms) => terms.author.is_some() || terms.language.is_some(),
-            Self::Within(part) => part.permitted.is_of_feed() || part.asked.is_of_feed(),
         }
     }
 
@@ -297,28 +243,6 @@ impl Filter {
             Self::All => true,
             Self::Live => !item.is_gone(),
             Self::Terms(terms) => terms.are_met(item, feed, words),
-            Self::Within(part) => [&part.permitted, &part.asked]
-                .into_iter()
-                .all(|filter| filter.shows_folded(item, feed, words)),
-        }
-    }
-
-    /// The tombstone in whose form a view shows that a changed item is not in it. Of an item that
-    /// its reader may not see it has our id and our times alone: the publisher's id may hold words
-    /// of it.
-    pub fn stub(&self, item: &Item, feed: &FeedRecord) -> Item {
-        let stub = left_view(item);
-        match self {
-            Self::Within(part) if !part.permitted.shows(item, feed) => {
-                let iri = uuid_iri("", &item.id.to_string());
-                Item {
-                    iri,
-                    published_us: None,
-                    publisher_id: None,
-                    ..stub
-                }
-            }
-            _ => stub,
         }
     }
 }

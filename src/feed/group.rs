@@ -5,6 +5,7 @@ use super::{
     inheritance,
     item::{Item, ItemId, KeyHash, plausible},
     moment::Moment,
+    part::PartRecord,
     record::{FeedNo, FeedRecord},
     stamp::Stamp,
 };
@@ -16,6 +17,8 @@ use std::sync::Arc;
 pub struct GroupRecord {
     /// The members, in the order in which they came.
     pub members: Vec<GroupMember>,
+    /// The part that it is, if it is one: a group of those items of one member that a filter shows.
+    pub part: Option<PartRecord>,
 }
 
 /// A feed whose items are in a group.
@@ -77,6 +80,18 @@ pub struct Holder {
 }
 
 impl GroupRecord {
+    /// A part of a feed, whose items are to be looked at.
+    pub fn of_part(feed: FeedNo, part: PartRecord) -> Self {
+        Self {
+            members: vec![GroupMember {
+                feed,
+                url: String::new(),
+                stage: MemberStage::Joining { after: None },
+            }],
+            part: Some(part),
+        }
+    }
+
     /// The member with this number.
     pub fn member(&self, feed: FeedNo) -> Option<&GroupMember> {
         self.members.iter().find(|member| member.feed == feed)
@@ -113,6 +128,7 @@ impl GroupRecord {
         });
         Self {
             members: joined.chain(left).collect(),
+            part: None,
         }
     }
 }
@@ -266,6 +282,7 @@ mod tests {
                 at(3, MemberStage::Leaving),
                 at(4, joining),
             ],
+            part: None,
         };
         let after = before.with_members(&wanted(&[5, 3, 2, 1]));
         let anew = MemberStage::Joining { after: None };

@@ -121,6 +121,10 @@ pub trait Listing {
     /// Time at which any item of the feed was seen first, whatever the axis; `None` for an empty
     /// feed.
     fn first_seen(&self) -> Result<Option<Moment>, Self::Error>;
+    /// The mark of its cursors; 0 for none.
+    fn cursor_mark(&self) -> u32 {
+        0
+    }
     /// Place of the item with this id, ours or the upstream's.
     fn place_of(&self, id: &str) -> Result<Option<ListingPlace>, Self::Error>;
     /// The rows in a range that is never inverted, ascending, or descending when `reverse`.
@@ -350,6 +354,14 @@ fn resolve<L: Listing>(
             degraded: degraded.then_some(Degraded::Time),
         }),
         Some(Position::Cursor { toc, .. }) => {
+            let (mark, toc) = toc.unmarked();
+            if mark != listing.cursor_mark() {
+                // Of another feed of this name: what its reader holds was chosen by another filter.
+                return Ok(Resolved {
+                    bound: Bound::Unbounded,
+                    degraded: Some(Degraded::Reset),
+                });
+            }
             let ids = listing.ids_at(toc.t)?;
             // Items move in the modified orders only, and leave nothing at their former T.
             let may_have_moved = !order.takes_ids() && ids.is_empty() && toc.o == 0;
@@ -433,7 +445,8 @@ fn cursor_at<L: Listing>(
                 .take(place.o as usize + 1),
         )
     };
-    Ok(toc.map_or_else(String::new, |toc| toc.to_string()))
+    let mark = listing.cursor_mark();
+    Ok(toc.map_or_else(String::new, |toc| toc.marked(mark).to_string()))
 }
 
 /// `last_cursor` of an empty page (DESIGN section 3, in place of D-10): after a full, canonically
@@ -448,6 +461,7 @@ fn cursor_of_nothing<L: Listing>(
         toc,
         canonical: true,
     }) = ask.since
+        && toc.unmarked().0 == listing.cursor_mark()
     {
         let head = edge(listing, (Bound::Unbounded, Bound::Unbounded), true)?;
         return match head {

@@ -1,7 +1,14 @@
 //! Record of a feed: its number, its name, its counts and its last stamp; neither items nor the
 //! poll state.
 
-use super::{absence::WindowEvent, history::History, item, last_walk::LastWalk, stamp::Stamp};
+use super::{
+    absence::WindowEvent,
+    cursor::{self, Toc},
+    history::History,
+    item::{self, ItemId},
+    last_walk::LastWalk,
+    stamp::Stamp,
+};
 use everfeed_adapters::Metadata;
 use std::{fmt, sync::Arc};
 
@@ -35,6 +42,9 @@ pub struct FeedRecord {
     pub window: WindowFigures,
     /// The latest epoch of which a commit was made; `None` while its writers name none.
     pub epoch: Option<u64>,
+    /// The feed that it is a part of, if it is one. It has the name of that, which leads to that
+    /// alone.
+    pub part_of: Option<FeedNo>,
 }
 
 /// Scheme by which a feed's items get their ids.
@@ -133,6 +143,7 @@ impl FeedRecord {
             completeness: Completeness::default(),
             window: WindowFigures::default(),
             epoch: None,
+            part_of: None,
         }
     }
 
@@ -159,6 +170,36 @@ impl FeedRecord {
         }
     }
 
+    /// A part of this feed under another number, without items yet.
+    #[must_use]
+    pub fn new_part(&self, no: FeedNo) -> Self {
+        let part = Self {
+            ids: self.ids.clone(),
+            metadata: Arc::clone(&self.metadata),
+            metadata_t: self.metadata_t,
+            completeness: Completeness {
+                gaps: Vec::new(),
+                ..self.completeness.clone()
+            },
+            part_of: Some(self.no),
+            ..Self::new(no, &self.name, "")
+        };
+        part.withheld()
+    }
+
+    /// The same feed, which nobody reads until it is ready again.
+    #[must_use]
+    pub fn withheld(self) -> Self {
+        Self {
+            rev: self.rev + 1,
+            completeness: Completeness {
+                first_cursor: None,
+                ..self.completeness
+            },
+            ..self
+        }
+    }
+
     /// True once the first good document is in.
     pub fn is_ready(&self) -> bool {
         self.completeness.first_cursor.is_some()
@@ -169,6 +210,17 @@ impl FeedRecord {
     pub fn iri(&self) -> String {
         // No item's key ends in a line feed, so no item has this IRI.
         item::uuid_iri(&self.ids.namespace, "feed\n")
+    }
+
+    /// The cursor of an item of it at a T, in the orders in which no two items stand at one place.
+    pub fn cursor(&self, t: Stamp, item: ItemId) -> Option<String> {
+        let toc = Toc::of(t, [item.to_string()])?;
+        Some(toc.marked(self.cursor_mark()).to_string())
+    }
+
+    /// The mark of its cursors in these orders; 0 for a feed that is no part.
+    pub fn cursor_mark(&self) -> u32 {
+        self.part_of.map_or(0, |_| cursor::part_mark(self.no.0))
     }
 
     /// Head of the feed: equal heads mean that nothing visible has changed.

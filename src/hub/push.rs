@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     auth::PrincipalId,
-    feed::{cursor::Toc, view::View},
+    feed::{cursor::Toc, record::FeedNo, view::View},
     readers::{ReadError, ReadRequest},
     render::{Representation, Site},
     store::StoreError,
@@ -96,7 +96,11 @@ async fn attempt(shared: &Shared, push: Push) -> Result<PushOutcome, ReadError> 
         return Ok(PushOutcome::Nothing);
     };
     let Some(acked) = push.acked else {
-        return settle(shared, &push.view).await;
+        let read = shared.gate.still_reads(push.principal, push.view.feed);
+        return match read {
+            Some(read) => settle(shared, read).await,
+            None => Ok(PushOutcome::Nothing),
+        };
     };
     let destination = push.way.destination();
     let entered = tokio::select! {
@@ -111,12 +115,11 @@ async fn attempt(shared: &Shared, push: Push) -> Result<PushOutcome, ReadError> 
             return Ok(PushOutcome::Postponed { wait: closed.wait });
         }
     };
-    let feed = push.view.feed;
-    let Some(shows) = shared.gate.still_shows(push.principal, feed) else {
+    let read = shared.gate.still_reads(push.principal, push.view.feed);
+    let Some(feed) = read else {
         return Ok(PushOutcome::Nothing);
     };
-    let asked = push.view.filter.clone();
-    let view = push.view.filtered(asked.within(&shows));
+    let view = View { feed, ..push.view };
     // Read only now: what was newest when we queued may be old by the time there is room.
     let reading = ReadRequest::push(view, push.representation, &acked, push.items_max);
     let reading = reading.seen_from(push.site).at(push.own_url);
@@ -194,10 +197,10 @@ fn word(delivered: &Delivered) -> &'static str {
 }
 
 /// The first position of a subscription that was made before its feed was served.
-async fn settle(shared: &Shared, view: &View) -> Result<PushOutcome, ReadError> {
+async fn settle(shared: &Shared, feed: FeedNo) -> Result<PushOutcome, ReadError> {
     let record = shared
         .store
-        .feed(view.feed)
+        .feed(feed)
         .await
         .map_err(Arc::<StoreError>::new)?;
     Ok(record

@@ -140,7 +140,7 @@ impl SubscriptionTask {
                         outcome = or_never(&mut self.pushing.push) => self.pushed(outcome).await,
                         () = or_never(&mut self.pushing.follow) => self.pushing.is_behind = true,
                         Ok(()) = self.catalog.changed() => self.look_at_offer(),
-                        Ok(()) = self.accounts.changed() => {}
+                        Ok(()) = self.accounts.changed() => self.look_at_offer(),
                         () = tokio::time::sleep(Duration::from_micros(left_us)) => {}
                     }
                 }
@@ -175,11 +175,13 @@ impl SubscriptionTask {
         }
     }
 
-    /// Stops following a feed that is not served any more.
+    /// Stops following a feed that is not served any more, or not read for the principal.
     fn look_at_offer(&mut self) {
         if self.offer() != Offer::Served {
             self.pushing.look_anew();
         }
+        self.pushing
+            .look_at(self.place.shared.still_read(&self.row.sub));
     }
 
     fn under_way(&self) -> UnderWay {

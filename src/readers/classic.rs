@@ -315,7 +315,7 @@ fn by_date(items: &mut [Arc<Item>]) {
 }
 
 /// The feed as an archive tells of it: what changed elsewhere since does not show in it.
-pub(super) fn as_of(record: &FeedRecord, changed: Stamp) -> Arc<FeedRecord> {
+fn as_of(record: &FeedRecord, changed: Stamp) -> Arc<FeedRecord> {
     Arc::new(FeedRecord {
         last_t: changed,
         ..record.clone()

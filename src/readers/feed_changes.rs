@@ -4,7 +4,6 @@
 use super::{ReadError, Readers};
 use crate::{
     feed::{
-        cursor::Toc,
         filter::{
             Filter,
             changed_items::{ChangedItems, ViewChange},
@@ -170,14 +169,14 @@ impl Readers {
         };
         // What was just committed is in memory, and thousands may wait for it.
         let page = self.store.page_in_place(query).await.map_err(Arc::new)?;
-        let cursor = |t: Stamp, id: String| Toc::of(t, [id]).map(|toc| (t, toc.to_string()));
+        let cursor = |t: Stamp, id| page.record.cursor(t, id).map(|cursor| (t, cursor));
         let last = page.items.last();
-        let last_modified = last.and_then(|item| cursor(item.modified, item.id.to_string()));
+        let last_modified = last.and_then(|item| cursor(item.modified, item.id));
         let new = page.items.iter().filter(|item| item.created > after);
         // One that was seen first among these may have been changed since, and stands behind them
         // then.
         let newest = new.max_by_key(|item| item.created).filter(|_| !page.more);
-        let last_created = newest.and_then(|item| cursor(item.created, item.id.to_string()));
+        let last_created = newest.and_then(|item| cursor(item.created, item.id));
         let head = page.record.head();
         let last_t = if page.more {
             last.map_or(after, |item| item.modified)

@@ -255,18 +255,16 @@ impl ReadRequest {
         scanned.unwrap_or(&page.last_cursor)
     }
 
-    /// True where a position behind an item at this stamp is further on in an ascending order. What
-    /// its reader may not see moves no position of that reader.
+    /// True where a position behind an item at this stamp is further on in an ascending order.
     pub(super) fn is_before(&self, t: Stamp) -> bool {
         let t = Moment::from(t);
-        let is_behind = match self.since.as_ref().map(|spec| &spec.position) {
+        match self.since.as_ref().map(|spec| &spec.position) {
             None | Some(Position::Start { .. }) => true,
             Some(Position::Cursor { toc, .. }) => toc.t < t,
             Some(Position::Time { span, .. }) => span.low_us <= t.micros(),
             // Of an item that was there before.
             Some(Position::Id(_)) => true,
-        };
-        is_behind && !self.view.filter.is_within()
+        }
     }
 
     /// The items of its page: ordinary readers are shown nothing of what is gone. (In a push that

@@ -17,7 +17,7 @@ use crate::{
     notify::Notify,
     render::{Representation, Site},
     store::{
-        CatalogStore as _, Commit, Feeds as _, Store, StoreError, StoreFuture,
+        CatalogStore as _, Commit, Feeds as _, Receipt, Store, StoreError, StoreFuture,
         memory::Memory,
         wrapped::{Tap, Wrapped},
     },
@@ -84,13 +84,13 @@ impl ReaderRig {
 
     /// Commits changes and says so.
     pub(crate) async fn change(&self, changes: Vec<Change>) {
-        let head = self.commit(changes).await;
-        self.notify.moved(self.feed, head);
+        let receipt = self.write(changes, None).await;
+        self.notify.committed(&receipt.feed, &receipt.groups);
     }
 
     /// Commits changes and says nothing yet.
     pub(crate) async fn commit(&self, changes: Vec<Change>) -> Head {
-        self.write(changes, None).await
+        self.write(changes, None).await.feed.head()
     }
 
     /// Gives the feed another title.
@@ -99,11 +99,11 @@ impl ReaderRig {
             title: Some(Text::plain(title)),
             ..Metadata::default()
         };
-        let head = self.write(Vec::new(), Some(Arc::new(metadata))).await;
-        self.notify.moved(self.feed, head);
+        let receipt = self.write(Vec::new(), Some(Arc::new(metadata))).await;
+        self.notify.committed(&receipt.feed, &receipt.groups);
     }
 
-    async fn write(&self, changes: Vec<Change>, metadata: Option<Arc<Metadata>>) -> Head {
+    async fn write(&self, changes: Vec<Change>, metadata: Option<Arc<Metadata>>) -> Receipt {
         let record = self.store.feed(self.feed).await.unwrap();
         let commit = Commit {
             changes,
@@ -111,7 +111,7 @@ impl ReaderRig {
             ready: true,
             ..Commit::nothing(&record)
         };
-        self.store.commit(commit).await.unwrap().feed.head()
+        self.store.commit(commit).await.unwrap()
     }
 
     /// Everything in the store, in an order.

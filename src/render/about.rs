@@ -250,10 +250,9 @@ pub(super) fn state(feed: &FeedRecord) -> &'static str {
     if feed.is_ready() { "ready" } else { "starting" }
 }
 
-/// Time of the newest change; `None` for a feed that never held anything, and for who sees a part
-/// of it alone.
-pub(super) fn updated(feed: &FeedRecord, is_part: bool) -> Option<Stamp> {
-    (feed.last_t != Stamp::ZERO && !is_part).then_some(feed.last_t)
+/// Time of the newest change; `None` for a feed that never held anything.
+pub(super) fn updated(feed: &FeedRecord) -> Option<Stamp> {
+    (feed.last_t != Stamp::ZERO).then_some(feed.last_t)
 }
 
 impl<'a> Missed<'a> {
@@ -292,7 +291,7 @@ impl<'a> Description<'a> {
             origin_fails_since: about.origin.fails_since.map(Stamp::rfc3339),
             items: counts.map(|items| items.total),
             live: counts.map(|items| items.live),
-            updated: updated(feed, about.is_part).map(Stamp::rfc3339),
+            updated: updated(feed).map(Stamp::rfc3339),
             history: feed.completeness.history.name(),
             history_reason: feed.completeness.history.reason().map(ToString::to_string),
             gaps: feed.completeness.gaps.iter().map(Missed::of).collect(),

@@ -149,7 +149,7 @@ fn card(page: &mut Xml, site: &Site, feed: &FeedRecord, is_part: bool) {
 /// `· 1204 posts, 3 of them deleted · changed 2014-01-06 10:18 UTC`.
 fn summary(page: &mut Xml, feed: &FeedRecord, is_part: bool) {
     page.aside(|out| out.push_str(&format!(" · {}", count(feed, is_part))));
-    match about::updated(feed, is_part).filter(|_| feed.is_ready()) {
+    match about::updated(feed).filter(|_| feed.is_ready()) {
         Some(updated) => {
             page.aside(|out| out.push_str(" · changed "));
             time(page, updated);
@@ -230,7 +230,7 @@ fn facts(page: &mut Xml, about: &About<'_>) {
             "waiting for its first document"
         },
     );
-    if let Some(updated) = about::updated(feed, about.is_part) {
+    if let Some(updated) = about::updated(feed) {
         page.leaf("dt", &[], "Last change");
         page.open("dd", &[]);
         time(page, updated);

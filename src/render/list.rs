@@ -83,12 +83,7 @@ pub fn opml(list: &List<'_>) -> Vec<u8> {
     );
     xml.open("head", &[]);
     xml.leaf("title", &[], list.title);
-    if let Some(newest) = list
-        .feeds
-        .iter()
-        .filter_map(|feed| about::updated(feed, list.parts.contains(&feed.no)))
-        .max()
-    {
+    if let Some(newest) = list.feeds.iter().filter_map(about::updated).max() {
         xml.leaf("dateModified", &[], &newest.rfc822());
     }
     xml.close("head");
@@ -180,7 +175,7 @@ impl<'a> FeedLine<'a> {
             state: about::state(feed),
             items: counts.map(|items| items.total),
             live: counts.map(|items| items.live),
-            updated: about::updated(feed, list.parts.contains(&feed.no)).map(Stamp::rfc3339),
+            updated: about::updated(feed).map(Stamp::rfc3339),
             access: Access {
                 site,
                 name: &feed.name,

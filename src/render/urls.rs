@@ -305,7 +305,7 @@ impl Site {
             Audience::Full => self.page(name, representation, &query),
             Audience::Classic => {
                 let base = self.print(&Endpoint::Page(name.to_owned(), representation));
-                if filter.is_spelt() {
+                if filter.has_terms() {
                     format!("{base}?{}", query.of_filter())
                 } else {
                     base

@@ -4,13 +4,13 @@
 use super::{answer_memory::Repeatable, context::ServeContext, refusal::Refusal};
 use crate::{
     auth::{AuthVerdict, Credentials, Principal},
-    catalog::{CatalogSnapshot, shown_to},
+    catalog::{CatalogSnapshot, RegisteredFeed},
     edge::fields::{set, text},
     edge::{
         body::Response,
         client_address::{OverTls, PeerAddress, client_address, is_trusted},
     },
-    feed::{filter::Filter, record::FeedNo},
+    feed::{record::FeedNo, stamp::Stamp},
     render::{Endpoint, Site},
     secret::Secret,
 };
@@ -34,12 +34,34 @@ pub(super) struct Caller {
     pub(super) site: Option<Arc<Site>>,
     /// True for an answer that is for the caller alone.
     pub(super) is_private: bool,
-    /// The part of the feed that the caller may see: every reading for the caller is within it
-    /// (SF-131).
-    pub(super) shows: Filter,
+    /// The feed that is asked for by its name, and read; `None` where none is.
+    pub(super) feed: Option<AdmittedFeed>,
     /// The catalog by which everybody may have what is asked for; of what is not for everybody,
     /// none.
     pub(super) open_in: Weak<CatalogSnapshot>,
+}
+
+/// A feed that a caller may read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AdmittedFeed {
+    /// The feed of the name.
+    pub(super) named: FeedNo,
+    /// The feed that the caller reads under that name: the same, or a part of it (SF-131).
+    pub(super) read: FeedNo,
+}
+
+impl AdmittedFeed {
+    /// The feed of a name for somebody who may read it; `None` for somebody who may not.
+    fn of(
+        catalog: &CatalogSnapshot,
+        feed: &RegisteredFeed,
+        principal: Option<&Principal>,
+    ) -> Option<Self> {
+        Some(Self {
+            named: feed.no,
+            read: catalog.read_by(feed, principal)?,
+        })
+    }
 }
 
 impl Caller {
@@ -50,9 +72,9 @@ impl Caller {
             .unwrap_or_else(|| context.readers.site())
     }
 
-    /// The items that are asked for, as far as the caller may see them.
-    pub(super) fn within(&self, asked: Filter) -> Filter {
-        asked.within(&self.shows)
+    /// True for a caller who reads a part of the feed that is asked for.
+    pub(super) fn reads_part(&self) -> bool {
+        self.feed.is_some_and(|feed| feed.read != feed.named)
     }
 
     /// Marks an answer as one that may be given again while everybody may have it and there is the
@@ -100,18 +122,21 @@ impl ServeContext {
         let no_such_feed = || self.unknown("there is no such feed");
         if let Some(token) = self.readers.site().secret(request.uri.path()) {
             let principal = self.bearer_of(request, &token).await?;
-            let shows = match endpoint.name().map(|name| catalog.feed(name)) {
-                Some(feed) => feed
-                    .and_then(|feed| shown_to(feed, Some(&principal)))
-                    .ok_or_else(no_such_feed)?,
-                None => Filter::All,
+            let feed = match endpoint.name() {
+                Some(name) => Some(
+                    catalog
+                        .feed(name)
+                        .and_then(|feed| AdmittedFeed::of(&catalog, feed, Some(&principal)))
+                        .ok_or_else(no_such_feed)?,
+                ),
+                None => None,
             };
             let site = Some(Arc::new(self.readers.site().below_secret(&token)));
             return Ok(Caller {
                 principal: Some(principal),
                 site,
                 is_private: true,
-                shows,
+                feed,
                 open_in: Weak::new(),
             });
         }
@@ -130,18 +155,19 @@ impl ServeContext {
         let feed = catalog.feed(name);
         if feed.is_some_and(|feed| !feed.settings.is_private()) || !catalog.has_private() {
             return Ok(Caller {
+                feed: feed.and_then(|feed| AdmittedFeed::of(&catalog, feed, None)),
                 open_in: Arc::downgrade(&catalog),
                 ..Caller::default()
             });
         }
         // Of a feed that shows nobody unknown a part of it, somebody known may see more.
         let principal = self.identify(request).await?;
-        match feed.and_then(|feed| shown_to(feed, principal.as_ref())) {
-            Some(shows) => Ok(Caller {
+        match feed.and_then(|feed| AdmittedFeed::of(&catalog, feed, principal.as_ref())) {
+            Some(feed) => Ok(Caller {
                 principal,
                 site: None,
                 is_private: true,
-                shows,
+                feed: Some(feed),
                 open_in: Weak::new(),
             }),
             None if principal.is_none() => Err(self.unauthenticated(request)),
@@ -149,30 +175,58 @@ impl ServeContext {
         }
     }
 
-    /// Refuses a caller who may not read a feed any more, or another part of it than before.
-    pub(super) fn check_still(
-        &self,
-        request: &Parts,
-        caller: &Caller,
-        feed: FeedNo,
-    ) -> Result<(), Refusal> {
-        let is_there = self.gate.catalog.snapshot().feed_no(feed).is_some();
-        match self.still_shows(caller, feed) {
-            Some(shows) if shows == caller.shows => Ok(()),
-            Some(_) => Err(Refusal::busy()),
+    /// The feed that a caller was admitted to by its name; 410 for one that was served.
+    pub(super) fn feed(&self, caller: &Caller, name: &str) -> Result<AdmittedFeed, Refusal> {
+        match caller.feed {
+            Some(feed) => Ok(feed),
+            None if self.gate.catalog.snapshot().withdrawn(name).is_some() => Err(Refusal::gone()),
+            None => Err(self.unknown("there is no such feed")),
+        }
+    }
+
+    /// Refuses a feed whose first document is not in, with the time at which it is asked for.
+    pub(super) async fn check_ready(&self, feed: AdmittedFeed) -> Result<(), Refusal> {
+        if self.readers.head(feed.read).is_ok_and(|head| head.ready) {
+            return Ok(());
+        }
+        if self.readers.head(feed.named)?.ready {
+            return Err(Refusal::changing());
+        }
+        let polled = self.store.poll(feed.named).await?.unwrap_or_default();
+        let now = Stamp::from_micros(self.clock.now_us());
+        let fails = polled.health.fault.is_some();
+        let secs = if fails {
+            polled.timetable.next_at.secs_since(now)
+        } else {
+            0
+        };
+        Err(Refusal::not_ready(secs, fails))
+    }
+
+    /// Refuses a caller who may not read a feed any more, or reads another part of it now.
+    pub(super) fn check_still(&self, request: &Parts, caller: &Caller) -> Result<(), Refusal> {
+        let Some(feed) = caller.feed else {
+            return Ok(());
+        };
+        let is_there = self.gate.catalog.snapshot().feed_no(feed.named).is_some();
+        match self.read_now(caller, feed) {
+            Some(read) if read == feed.read => Ok(()),
+            Some(_) => Err(Refusal::changing()),
             None if is_there => Err(self.unauthenticated(request)),
             None => Ok(()),
         }
     }
 
-    /// True while a caller may read the same part of a feed.
-    pub(super) fn still_admits(&self, caller: &Caller, feed: FeedNo) -> bool {
-        self.still_shows(caller, feed)
-            .is_some_and(|shows| shows == caller.shows)
+    /// True while a caller may read the same feed.
+    pub(super) fn still_admits(&self, caller: &Caller) -> bool {
+        caller
+            .feed
+            .is_some_and(|feed| self.read_now(caller, feed) == Some(feed.read))
     }
 
-    fn still_shows(&self, caller: &Caller, feed: FeedNo) -> Option<Filter> {
-        self.gate.shows_to_sender(caller.principal.as_ref(), feed)
+    fn read_now(&self, caller: &Caller, feed: AdmittedFeed) -> Option<FeedNo> {
+        self.gate
+            .read_by_sender(caller.principal.as_ref(), feed.named)
     }
 
     /// The principal behind a request to the hub; `None` for nobody known.

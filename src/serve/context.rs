@@ -5,7 +5,6 @@ use crate::{
     catalog::{ReadGate, Sites},
     clock::Clock,
     edge::client_address::WayTrust,
-    feed::{record::FeedNo, stamp::Stamp},
     readers::Readers,
     store::Store,
 };
@@ -37,32 +36,6 @@ pub struct ServeContext {
 }
 
 impl ServeContext {
-    /// The number of a feed that is served; 410 for one that was.
-    pub(super) fn feed(&self, name: &str) -> Result<FeedNo, Refusal> {
-        let catalog = self.gate.catalog.snapshot();
-        match catalog.feed(name) {
-            Some(feed) => Ok(feed.no),
-            None if catalog.withdrawn(name).is_some() => Err(Refusal::gone()),
-            None => Err(self.unknown("there is no such feed")),
-        }
-    }
-
-    /// Refuses a feed whose first document is not in, with the time at which it is asked for.
-    pub(super) async fn check_ready(&self, feed: FeedNo) -> Result<(), Refusal> {
-        if self.readers.head(feed)?.ready {
-            return Ok(());
-        }
-        let polled = self.store.poll(feed).await?.unwrap_or_default();
-        let now = Stamp::from_micros(self.clock.now_us());
-        let fails = polled.health.fault.is_some();
-        let secs = if fails {
-            polled.timetable.next_at.secs_since(now)
-        } else {
-            0
-        };
-        Err(Refusal::not_ready(secs, fails))
-    }
-
     /// 404, with the way to what there is.
     pub(super) fn unknown(&self, text: &str) -> Refusal {
         let list = self.readers.site().list();

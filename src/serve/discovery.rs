@@ -2,7 +2,7 @@
 
 use super::{
     accept,
-    admission::Caller,
+    admission::{AdmittedFeed, Caller},
     context::ServeContext,
     feed_range::{FEEDS_DEFAULT, FeedRange},
     long_poll, pull,
@@ -12,10 +12,9 @@ use super::{
 use crate::edge::fields::{list_value, text};
 use crate::{
     auth::Principal,
-    catalog::{RegisteredFeed, is_open_to, shown_to},
+    catalog::{RegisteredFeed, is_open_to},
     edge::body::{self, Response},
     feed::{
-        filter::Filter,
         record::{FeedNo, FeedRecord},
         stamp::Stamp,
     },
@@ -89,11 +88,14 @@ pub(super) async fn outline_of(
     let AdmittedRequest {
         context, caller, ..
     } = asked;
-    let no = context.feed(name)?;
+    let AdmittedFeed { named, read } = context.feed(caller, name)?;
     let catalog = context.gate.catalog.snapshot();
-    let record = context.store.feed(no).await?;
+    let record = context.store.feed(read).await?;
     let mut feeds = Vec::new();
-    for member in catalog.members(no).map_or_else(|| vec![no], <[_]>::to_vec) {
+    for member in catalog
+        .members(named)
+        .map_or_else(|| vec![read], <[_]>::to_vec)
+    {
         feeds.push(context.store.feed(member).await?);
     }
     let title = record
@@ -103,10 +105,7 @@ pub(super) async fn outline_of(
         .map(render::words)
         .unwrap_or_else(|| name.into());
     let (total, site) = (feeds.len(), asked.site());
-    let parts = (caller.shows != Filter::All)
-        .then_some(no)
-        .into_iter()
-        .collect();
+    let parts = [read].into_iter().filter(|_| caller.reads_part()).collect();
     let list = List {
         site,
         feeds: &feeds,
@@ -185,10 +184,12 @@ impl FeedPart {
                 next = last.map(|last: &str| range.next(last));
                 break;
             }
-            let record = match context.store.feed(feed.no).await {
+            let read = catalog.read_by(feed, caller.principal.as_ref());
+            let Some(read) = read else { continue };
+            let record = match context.store.feed(read).await {
                 // It is listed as one that holds nothing, so that no list of feeds loses it.
                 Err(error) if error.is_of_one_feed() => {
-                    FeedRecord::new(feed.no, &feed.settings.name, &feed.settings.namespace())
+                    FeedRecord::new(read, &feed.settings.name, &feed.settings.namespace())
                 }
                 record => record?,
             };
@@ -209,8 +210,8 @@ impl FeedPart {
             }
             last = Some(&feed.settings.name);
             if is_shown {
-                if shown_to(feed, caller.principal.as_ref()) != Some(Filter::All) {
-                    parts.insert(record.no);
+                if read != feed.no {
+                    parts.insert(read);
                 }
                 feeds.push(record);
             }
@@ -255,22 +256,22 @@ pub(super) async fn about(asked: AdmittedRequest<'_>, name: &str) -> Result<Resp
         context, caller, ..
     } = asked;
     let form = AnswerForm::of(asked)?;
-    let no = context.feed(name)?;
-    let feed = context.store.feed(no).await?;
+    let AdmittedFeed { named, read } = context.feed(caller, name)?;
+    let feed = context.store.feed(read).await?;
     let catalog = context.gate.catalog.snapshot();
-    let members = catalog.member_names(no);
+    let members = catalog.member_names(named);
     let upstream = catalog
-        .feed_no(no)
+        .feed_no(named)
         .filter(|feed| !feed.is_group())
         .map(|feed| feed.known_url());
-    let polled = context.store.poll(no).await?.unwrap_or_default();
+    let polled = context.store.poll(named).await?.unwrap_or_default();
     let (max_cap, timeout_cap_secs) = (
         context.readers.config().page_items_max,
         context.waiters.timeout_max_secs(),
     );
     let about = About {
         feed: &feed,
-        is_part: caller.shows != Filter::All,
+        is_part: caller.reads_part(),
         site: asked.site(),
         upstream: upstream.as_deref(),
         members: members.as_deref(),

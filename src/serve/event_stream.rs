@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     edge::body::{self, Response, ServeBody, Streamed},
-    feed::{order::Axis, record::FeedNo, view::View},
+    feed::{order::Axis, view::View},
     readers::{Pages, ReadRequest, Rendered},
     render::{Query, event_stream},
 };
@@ -53,8 +53,8 @@ pub(super) async fn open(
 ) -> Result<Response, Refusal> {
     let query = Query::parse(request.uri.query().unwrap_or_default())?;
     check(&query)?;
-    let feed = context.feed(name)?;
-    let view = View::all(feed, query.order).filtered(caller.within(query.filter.clone()));
+    let feed = context.feed(caller, name)?;
+    let view = View::all(feed.read, query.order).filtered(query.filter.clone());
     let since = position(request, &query.since)?;
     let reading = ReadRequest::events(view, &since, EVENTS_MAX)?;
     context.check_ready(feed).await?;
@@ -63,8 +63,8 @@ pub(super) async fn open(
     if request.method == Method::HEAD {
         return Ok(response(body::whole(Bytes::new()), is_negotiated));
     }
-    let place = context.waiters.enter(context.client(request), feed)?;
-    let end = end(context.clone(), caller.clone(), feed, query.timeout_secs);
+    let place = context.waiters.enter(context.client(request), feed.named)?;
+    let end = end(context.clone(), caller.clone(), query.timeout_secs);
     let pages = context.readers.follow_position(reading, end)?;
     let body = EventBody::new(pages, place).boxed_unsync();
     Ok(response(body, is_negotiated))
@@ -124,11 +124,11 @@ fn position(request: &Parts, since: &str) -> Result<String, Refusal> {
 
 /// The end of a stream: the server stops, its reader has lost the right to read, or sees another
 /// part of the feed now, or has asked for so many seconds.
-async fn end(context: Arc<ServeContext>, caller: Caller, feed: FeedNo, timeout_secs: Option<u64>) {
+async fn end(context: Arc<ServeContext>, caller: Caller, timeout_secs: Option<u64>) {
     let stop = context.stop.clone();
     let (mut catalog, mut accounts) = (context.gate.catalog.watch(), context.gate.auth.watch());
     let unreadable = async {
-        while context.still_admits(&caller, feed) {
+        while context.still_admits(&caller) {
             tokio::select! {
                 Ok(()) = catalog.changed() => {}
                 Ok(()) = accounts.changed() => {}

@@ -18,7 +18,6 @@ use crate::edge::fields::{list_value, set, text};
 use crate::{
     catalog::{RegisteredFeed, ServePlain},
     edge::body::{self, MountService, Response, ServeBody},
-    feed::filter::Filter,
     readers::{Coding, PlainDocument},
     render::{Endpoint, LegacyLinks, Query, Representation, link_header},
 };
@@ -241,11 +240,11 @@ impl Handler for PlainLegacy {
         let key = context.readers.document_key(feed.no, links);
         let kept = context.readers.document(&key).await?;
         let pushed = kept.as_ref().and_then(|document| document.pushed);
-        if caller.shows != Filter::All {
+        if caller.reads_part() {
             // The publisher's document holds the rest, too.
             let form = pushed.unwrap_or(Representation::CLASSIC_ATOM);
             let mut part =
-                pull::old_part(context, request, &caller, (&name, form), place.url.as_str())
+                pull::at_old_address(context, request, &caller, (&name, form), place.url.as_str())
                     .await?;
             let link = HeaderValue::try_from(link)
                 .ok()
@@ -275,7 +274,7 @@ impl Handler for PlainLegacy {
                 response
             }
             None if is_private => {
-                context.check_ready(feed.no).await?;
+                context.check_ready(context.feed(&caller, &name)?).await?;
                 return Err(Refusal::not_ready(0, false));
             }
             // Nothing good has come yet, or it is to be asked: the origin says what there is, and

@@ -3,7 +3,7 @@
 
 use super::{
     accept,
-    admission::Caller,
+    admission::{AdmittedFeed, Caller},
     context::ServeContext,
     delta,
     refusal::Refusal,
@@ -12,7 +12,7 @@ use super::{
 use crate::edge::fields::{list_value, set, text};
 use crate::{
     edge::body::{self, Response},
-    feed::{cursor::Toc, filter::Filter, record::Head, stamp::Stamp, view::View},
+    feed::{cursor::Toc, record::Head, stamp::Stamp, view::View},
     readers::{self, Coding, ReadError, ReadRequest, Rendered},
     render::{self, ArchivePlace, ClassicQuery, PositionPlace, Query, Representation},
 };
@@ -46,12 +46,12 @@ pub(super) async fn smart(
 ) -> Result<Response, Refusal> {
     let mut query = Query::parse(request.uri.query().unwrap_or_default())?;
     query.callback = script_for(query.callback, caller)?;
-    let feed = context.feed(name)?;
+    let feed = context.feed(caller, name)?;
     let accept = list_value(&request.headers, &ACCEPT);
     let chosen =
         named.or_else(|| accept::representation(accept.as_deref(), query.callback.is_some()));
     let representation = chosen.ok_or_else(Refusal::unacceptable)?;
-    let view = View::all(feed, query.order).filtered(caller.within(query.filter.clone()));
+    let view = View::all(feed.read, query.order).filtered(query.filter.clone());
     let max = query
         .max
         .unwrap_or(ITEMS_DEFAULT)
@@ -75,10 +75,10 @@ pub(super) async fn smart(
     };
     context.check_ready(feed).await?;
     if query.is_personal() {
-        let body = read_or_hold(context, (request, caller), &query, &reading).await?;
+        let body = read_or_hold(context, (request, caller, feed), &query, &reading).await;
         // Much may have changed while it was held.
-        context.check_still(request, caller, feed)?;
-        return answer.personal(&body, query.callback.as_deref()).await;
+        context.check_still(request, caller)?;
+        return answer.personal(&*body?, query.callback.as_deref()).await;
     }
     answer.shared(&reading).await
 }
@@ -92,11 +92,10 @@ pub(super) async fn classic(
 ) -> Result<Response, Refusal> {
     let query = ClassicQuery::parse(request.uri.query().unwrap_or_default())?;
     let callback = script_for(query.callback, caller)?;
-    let feed = context.feed(name)?;
+    let feed = context.feed(caller, name)?;
     let window = context.readers.config().classic_items;
     let max = query.max.unwrap_or(window).min(window);
-    let reading = ReadRequest::classic(feed, representation, max);
-    let reading = reading.filtered(caller.within(query.filter));
+    let reading = ReadRequest::classic(feed.read, representation, max).filtered(query.filter);
     let reading = reading.seen_from(caller.site.clone());
     let view = reading.view().clone();
     context.check_ready(feed).await?;
@@ -119,21 +118,17 @@ pub(super) async fn classic(
     }
 }
 
-/// The part of a feed that a caller may see, at the address of the old feed and in its syntax. The
-/// publisher's document holds the rest, too.
-pub(super) async fn old_part(
+/// The posts of a feed for ordinary readers, at the address of the old feed and in its syntax.
+pub(super) async fn at_old_address(
     context: &ServeContext,
     request: &Parts,
     caller: &Caller,
     (name, representation): (&str, Representation),
     own_url: &str,
 ) -> Result<Response, Refusal> {
-    let feed = context.feed(name)?;
-    let reading =
-        ReadRequest::classic(feed, representation, context.readers.config().classic_items);
-    let reading = reading
-        .filtered(caller.within(Filter::All))
-        .at(Some(own_url.into()));
+    let feed = context.feed(caller, name)?;
+    let items = context.readers.config().classic_items;
+    let reading = ReadRequest::classic(feed.read, representation, items).at(Some(own_url.into()));
     let view = reading.view().clone();
     context.check_ready(feed).await?;
     let answer = PullAnswer {
@@ -171,9 +166,9 @@ pub(super) async fn archive(
     caller: &Caller,
     (name, representation, place): (&str, Representation, ArchivePlace),
 ) -> Result<Response, Refusal> {
-    let feed = context.feed(name)?;
-    let reading = ReadRequest::archive(feed, representation, place).seen_from(caller.site.clone());
-    let reading = reading.filtered(caller.within(Filter::All));
+    let feed = context.feed(caller, name)?;
+    let reading = ReadRequest::archive(feed.read, representation, place);
+    let reading = reading.seen_from(caller.site.clone());
     let view = reading.view().clone();
     context.check_ready(feed).await?;
     if !place.is_versioned() {
@@ -215,7 +210,7 @@ fn sent_to(url: &str) -> Response {
 
 async fn read_or_hold(
     context: &ServeContext,
-    (request, caller): (&Parts, &Caller),
+    (request, caller, feed): (&Parts, &Caller, AdmittedFeed),
     query: &Query,
     reading: &ReadRequest,
 ) -> Result<Arc<Rendered>, Refusal> {
@@ -223,10 +218,7 @@ async fn read_or_hold(
         return Ok(context.readers.read(reading).await?);
     };
     let deadline = Instant::now() + timeout;
-    match context
-        .waiters
-        .enter(context.client(request), reading.view().feed)
-    {
+    match context.waiters.enter(context.client(request), feed.named) {
         Ok(_place) => Ok(read_held(context, caller, reading, deadline).await?),
         Err(busy) => {
             // Whoever need not wait takes no place, and catches up however many wait.
@@ -252,7 +244,7 @@ async fn read_held(
     let (mut catalog, mut accounts) = (context.gate.catalog.watch(), context.gate.auth.watch());
     let held = context.readers.read_held(reading, deadline, &stop);
     tokio::pin!(held);
-    while context.still_admits(caller, reading.view().feed) {
+    while context.still_admits(caller) {
         tokio::select! {
             body = &mut held => return body,
             Ok(()) = catalog.changed() => {}
@@ -277,9 +269,6 @@ struct PullAnswer<'a> {
 impl PullAnswer<'_> {
     /// A page that everybody may cache, with validators; 304 when the consumer has it (T-1, T-2).
     async fn shared(&self, reading: &ReadRequest) -> Result<Response, Refusal> {
-        if self.view.filter.is_within() {
-            return self.of_part(reading).await;
-        }
         let head = self.context.readers.head(self.view.feed)?;
         let validators = self.validators(head);
         if head.ready && validators.are_fresh(&self.request.headers) {
@@ -311,33 +300,6 @@ impl PullAnswer<'_> {
         self.mark_repeatable(&mut response, &validators, move || {
             readers.at_hand(&key, coding)
         });
-        Ok(response)
-    }
-
-    /// A page of a part of a feed. Its validator is made of its bytes: that of the feed would tell
-    /// of changes elsewhere (SF-131).
-    async fn of_part(&self, reading: &ReadRequest) -> Result<Response, Refusal> {
-        let body = self.context.readers.read(reading).await?;
-        let (crc, bytes, tail) = (
-            crc32fast::hash(&body.body),
-            body.body.len(),
-            self.tag_tail(),
-        );
-        let etag = format!(
-            "W/\"{crc:08x}.{bytes:x}.{tail}{}\"",
-            accept::coding_tag(self.coding())
-        );
-        let validators = AnswerValidators {
-            etag,
-            modified: None,
-        };
-        let mut response = if validators.are_fresh(&self.request.headers) {
-            not_modified()
-        } else {
-            self.coded(&body).await
-        };
-        self.describe(response.headers_mut(), &validators);
-        self.position(response.headers_mut(), &body);
         Ok(response)
     }
 
@@ -562,9 +524,10 @@ impl PullAnswer<'_> {
     }
 
     /// The second of the last change, once it is over: until then another change may carry the same
-    /// date. None where not everything is shown: who sees which part changes without the feed.
+    /// date. None for who reads a part: with other rights another feed is read here, which may have
+    /// changed before.
     fn last_modified_secs(&self, head: Head) -> Option<u64> {
-        if self.view.filter.is_within() {
+        if self.caller.reads_part() {
             return None;
         }
         let now = Stamp::from_micros(self.context.clock.now_us());

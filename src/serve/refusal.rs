@@ -234,6 +234,12 @@ impl Refusal {
         }
     }
 
+    /// 503: what the sender may read here becomes another part of the feed, or another is being
+    /// made.
+    pub fn changing() -> Self {
+        Self::store_away("what you may read of this feed is being changed; try again soon")
+    }
+
     /// 429: too many requests of one client are held already.
     pub fn too_many(max: usize) -> Self {
         let text =
@@ -365,6 +371,7 @@ impl From<&StoreError> for Refusal {
                 "this server cannot reach its store at the moment, through a fault of its own disk or file; it tries again by \
                  itself, its operator can see the cause, and nothing is lost: try again after the time in Retry-After",
             ),
+            StoreError::UnknownFeed(_) => Self::changing(),
             StoreError::Closed => Self::store_away(
                 "this server has closed its store: it is stopping, or its file is not what it was and its operator is told; \
                  try again after the time in Retry-After",

@@ -21,6 +21,8 @@ mod commits;
 
 mod groups;
 
+mod parts;
+
 mod archives;
 
 mod pages;

@@ -154,6 +154,8 @@ pub struct Commit {
     pub basis: CommitBasis,
     /// The changes, in the order in which they get their T.
     pub changes: Vec<Change>,
+    /// Items that are taken over as another feed has them, after the changes.
+    pub copies: Vec<Arc<Item>>,
     /// Keys to bind to items that are held already.
     pub aliases: Vec<(KeyHash, ItemId)>,
     /// The new window; `None` leaves it.
@@ -208,6 +210,7 @@ impl Commit {
                 limits: KeepLimits::default(),
             },
             changes: Vec::new(),
+            copies: Vec::new(),
             aliases: Vec::new(),
             last: None,
             metadata: None,

@@ -3,12 +3,13 @@
 //! the store's business.
 
 use super::{
-    Commit, StoreError, WantedGroup,
+    Commit, CommitBasis, StoreError, WantedGroup,
     plan::{self, Held, PlannedCommit},
 };
 use crate::feed::{
     group::{GroupPost, GroupRecord, Holder, ListedPlace, MemberStage},
     item::{Item, ItemId, KeyHash},
+    keep_limits::KeepLimits,
     record::{FeedNo, FeedRecord},
     stamp::Stamp,
 };
@@ -16,6 +17,8 @@ use planner::GroupPlanner;
 use std::{collections::BTreeMap, sync::Arc};
 
 mod planner;
+
+pub(super) mod part;
 
 /// The part of a store that a plan for a group reads.
 pub(super) trait GroupHeld {
@@ -65,11 +68,43 @@ pub(super) struct PlannedGroup {
 }
 
 impl PlannedGroup {
+    /// A plan that changes nothing yet of a group with this record. What is kept of a post is kept
+    /// of its member, whose limits hold.
+    fn nothing(record: &FeedRecord, members: GroupRecord) -> Self {
+        let commit = Commit::nothing(record);
+        let basis = CommitBasis {
+            limits: KeepLimits {
+                item_bytes_max: usize::MAX,
+                quota_bytes: None,
+            },
+            ..commit.basis
+        };
+        Self {
+            commit: Commit { basis, ..commit },
+            posts: BTreeMap::new(),
+            holdings: BTreeMap::new(),
+            keys: BTreeMap::new(),
+            members_before: members.clone(),
+            members,
+        }
+    }
+
     /// True when the commit has something to do.
     pub(super) fn has_commit(&self, record: &FeedRecord) -> bool {
-        !self.commit.changes.is_empty()
-            || self.commit.ready != record.is_ready()
-            || self.commit.metadata.is_some()
+        let Commit {
+            changes,
+            copies,
+            ready,
+            metadata,
+            archives,
+            observed,
+            ..
+        } = &self.commit;
+        !(changes.is_empty() && copies.is_empty())
+            || *ready != record.is_ready()
+            || metadata.is_some()
+            || archives.is_some()
+            || observed.is_some()
     }
 
     /// True when any row changes.
@@ -110,12 +145,16 @@ impl PlannedRows {
     }
 }
 
-/// Plans the changes of a group that follow from a commit of a member.
+/// Plans the changes of a group, or of a part, that follow from a commit of a member.
 pub(super) fn follow(
     held: &impl GroupHeld,
-    member: &PlannedCommit,
+    (member, commit): (&PlannedCommit, &Commit),
     now: Stamp,
 ) -> Result<PlannedGroup, StoreError> {
+    let (record, group) = held.group()?;
+    if let Some(part) = group.part.clone() {
+        return part::follow(held, (record, group), &part, (member, commit), now);
+    }
     let feed = &member.receipt.feed;
     let mut planner = GroupPlanner::new(held, now)?;
     let Some(stage) = planner
@@ -180,6 +219,10 @@ pub(super) fn advance(
     items_max: usize,
     now: Stamp,
 ) -> Result<PlannedGroup, StoreError> {
+    let (record, group) = held.group()?;
+    if let Some(part) = group.part.clone() {
+        return part::advance(held, (record, group), &part, items_max, now);
+    }
     let mut planner = GroupPlanner::new(held, now)?;
     let mut after = planner.members_before().clone();
     let joins = after

@@ -3,13 +3,15 @@
 //!
 //! A group is a feed with a number, a T and rows of its own, so that everything that reads feeds
 //! reads groups. Whatever a commit changes in a feed is changed in the same transaction in the
-//! groups that it is a member of. Members come and go in batches, each a transaction; between two
+//! groups that it is a member of. A part of a feed is a group of those items of one member that a
+//! filter shows, under the name and the ids of its feed. Members come and go in batches, each a transaction; between two
 //! batches nothing is lost, whatever is committed and whenever the process ends.
 
 use super::StoreFuture;
 use crate::feed::{
     group::{GroupRecord, Holder},
     item::ItemId,
+    part::WantedPart,
     record::{FeedNo, FeedRecord},
 };
 use everfeed_adapters::Metadata;
@@ -31,6 +33,13 @@ pub trait Groups: Send + Sync {
     /// Takes up to so many items of members that join into a group, or of one that leaves out of
     /// it. A feed that is no group is settled.
     fn advance_group(&self, group: FeedNo, items_max: usize) -> StoreFuture<'_, GroupStep>;
+
+    /// Gives a feed the parts that are wanted, and no others: those that are there are kept, those
+    /// whose readers have another filter now are edited, and those that are used no more are
+    /// forgotten. What is new or edited is not ready before its items are there, which
+    /// [`advance_group`](Self::advance_group) brings. The parts in the order in which they are
+    /// wanted.
+    fn set_parts(&self, feed: FeedNo, wanted: Vec<WantedPart>) -> StoreFuture<'_, Vec<FeedRecord>>;
 
     /// The members of a group; `None` for a feed that is none.
     fn group(&self, group: FeedNo) -> StoreFuture<'_, Option<GroupRecord>>;

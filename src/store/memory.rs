@@ -18,6 +18,7 @@ use crate::{
         legacy_document::LegacyDocument,
         observation_record::ObservationRecord,
         page::{Page, PageQuery},
+        part::WantedPart,
         reconcile::Evidence,
         record::{FeedNo, FeedRecord},
         schedule::{Pause, PollState},
@@ -122,8 +123,7 @@ impl CatalogStore for Memory {
     ) -> StoreFuture<'_, Vec<(String, FeedNo)>> {
         self.answer(move |state, _| {
             let names = state
-                .feeds
-                .values()
+                .named_feeds()
                 .map(|feed| (feed.record.name.clone(), feed.record.no));
             let mut names: Vec<_> = names
                 .filter(|(name, _)| after.as_ref() < Some(name))
@@ -135,11 +135,7 @@ impl CatalogStore for Memory {
     }
 
     fn forget(&self, feed: FeedNo) -> StoreFuture<'_, bool> {
-        self.answer(move |state, now| {
-            state.leave_all(feed, now)?;
-            state.subs.retain(|_, (sub, _)| sub.feed() != feed);
-            Ok(state.feeds.remove(&feed).is_some())
-        })
+        self.answer(move |state, now| state.forget(feed, now))
     }
 
     fn counts(&self) -> StoreFuture<'_, StoreCounts> {
@@ -149,7 +145,8 @@ impl CatalogStore for Memory {
                 .values()
                 .map(|feed| feed.held.items.len() as u64)
                 .sum();
-            let (feeds, subscriptions) = (state.feeds.len() as u64, state.subs.len() as u64);
+            let feeds = state.named_feeds().count() as u64;
+            let subscriptions = state.subs.len() as u64;
             Ok(StoreCounts {
                 feeds,
                 items,
@@ -423,6 +420,10 @@ impl Groups for Memory {
         self.answer(move |state, now| state.advance_group(group, items_max, now))
     }
 
+    fn set_parts(&self, feed: FeedNo, wanted: Vec<WantedPart>) -> StoreFuture<'_, Vec<FeedRecord>> {
+        self.answer(move |state, now| state.set_parts(feed, &wanted, now))
+    }
+
     fn group(&self, group: FeedNo) -> StoreFuture<'_, Option<GroupRecord>> {
         self.answer(move |state, _| Ok(state.groups.get(&group).map(|group| group.members.clone())))
     }
@@ -522,26 +523,43 @@ impl MemoryState {
         namespace: &str,
         now: Stamp,
     ) -> Result<FeedRecord, StoreError> {
-        if let Some(feed) = self
-            .feeds
-            .values_mut()
-            .find(|feed| feed.record.name == name)
-        {
-            check_namespace(&feed.record, namespace)?;
-            if feed.record.ids.namespace != namespace {
+        if let Some(no) = self.named(name).map(|feed| feed.record.no) {
+            check_namespace(&self.feed(no)?.record, namespace)?;
+            let and_parts = self
+                .feeds
+                .values_mut()
+                .filter(|feed| feed.record.no == no || feed.record.part_of == Some(no));
+            for feed in and_parts.filter(|feed| feed.record.ids.namespace != namespace) {
                 feed.take_namespace(namespace, now);
             }
-            return Ok(feed.record.clone());
+            return Ok(self.feed(no)?.record.clone());
         }
-        self.last_feed += 1;
-        let no = FeedNo(self.last_feed);
+        let no = self.next_number();
         let record = FeedRecord::new(no, name, namespace);
         self.feeds.insert(no, MemoryFeed::new(record.clone()));
         Ok(record)
     }
 
+    fn next_number(&mut self) -> FeedNo {
+        self.last_feed += 1;
+        FeedNo(self.last_feed)
+    }
+
     fn named(&self, name: &str) -> Option<&MemoryFeed> {
-        self.feeds.values().find(|feed| feed.record.name == name)
+        self.named_feeds().find(|feed| feed.record.name == name)
+    }
+
+    /// The feeds that go by their names: all but the parts of others.
+    fn named_feeds(&self) -> impl Iterator<Item = &MemoryFeed> {
+        self.feeds
+            .values()
+            .filter(|feed| feed.record.part_of.is_none())
+    }
+
+    fn forget(&mut self, feed: FeedNo, now: Stamp) -> Result<bool, StoreError> {
+        self.leave_all(feed, now)?;
+        self.subs.retain(|_, (sub, _)| sub.feed() != feed);
+        Ok(self.feeds.remove(&feed).is_some())
     }
 
     fn commit(&mut self, commit: Commit, now: Stamp) -> Result<Receipt, StoreError> {
@@ -549,7 +567,7 @@ impl MemoryState {
         let feed = self.feed(no)?;
         self.guard.check(now)?;
         let plan = plan::plan(feed.record.clone(), &commit, now, feed)?;
-        let groups = self.followers(&plan, now)?;
+        let groups = self.followers((&plan, &commit), now)?;
         self.forget_posts(no, &plan.forgotten);
         let feed = self.feeds.get_mut(&no).ok_or(StoreError::UnknownFeed(no))?;
         let mut receipt = feed.apply(plan, commit)?;

@@ -7,7 +7,7 @@ use crate::feed::{
     filter::{self, Filter, index_terms::IndexClause},
     item::Item,
     moment::Moment,
-    order::Order,
+    order::{Axis, Order},
     page::{self, Listing, ListingPlace, ListingRow, ListingRows, Page, PageQuery, Range},
     record::FeedRecord,
     stamp::Stamp,
@@ -67,17 +67,12 @@ where
     let total = match &query.filter {
         Filter::All => Some(record.items.total),
         Filter::Live => Some(record.items.live),
-        Filter::Terms(_) | Filter::Within(_)
-            if query.with_total && record.items.total <= COUNT_ROWS_MAX =>
-        {
+        Filter::Terms(_) if query.with_total && record.items.total <= COUNT_ROWS_MAX => {
             shown.count()?
         }
-        Filter::Terms(_) | Filter::Within(_) => None,
+        Filter::Terms(_) => None,
     };
-    // What a reader may not see moves no position of that reader.
-    let is_further = |scanned: &String| {
-        cut.is_none() && *scanned != selected.last_cursor && !query.filter.is_within()
-    };
+    let is_further = |scanned: &String| cut.is_none() && *scanned != selected.last_cursor;
     Ok(Page {
         items: selected
             .rows
@@ -234,12 +229,12 @@ where
         match self.filter {
             Filter::All => Ok(Some(ShownRow::Stored(row))),
             Filter::Live => Ok((!row.is_gone()).then_some(ShownRow::Stored(row))),
-            Filter::Terms(_) | Filter::Within(_) => {
+            Filter::Terms(_) => {
                 let item = row.item()?;
                 if self.filter.shows(&item, self.record) {
                     return Ok(Some(ShownRow::Read(row, item)));
                 }
-                let stub = || Box::new(self.filter.stub(&item, self.record));
+                let stub = || Box::new(filter::left_view(&item));
                 Ok(self.has_left(&item).then(|| ShownRow::Left(row, stub())))
             }
         }
@@ -281,17 +276,6 @@ where
         ))
     }
 
-    /// False for an item that the reader may not see: for such a reader the feed never held it, and
-    /// neither an id nor a cursor tells of it (SF-131). What the reader's own terms leave out has
-    /// its place.
-    fn is_seen(&self, row: &L::ListingRow) -> Result<bool, StoreError> {
-        let Filter::Within(part) = self.filter else {
-            return Ok(true);
-        };
-        let item = row.item()?;
-        Ok(part.permitted.shows(&item, self.record) || self.has_left(&item))
-    }
-
     /// True for an item that is shown as having left the view.
     fn has_left(&self, item: &Item) -> bool {
         filter::is_shown_as_left(item, self.order)
@@ -317,10 +301,11 @@ where
     {
         let (mut examined, mut bytes) = (0, 0_usize);
         let mut last: Option<(ListingPlace, String)> = None;
-        let cursor = |last: &mut Option<(ListingPlace, String)>| {
+        let mark = self.cursor_mark();
+        let cursor = move |last: &mut Option<(ListingPlace, String)>| {
             last.take()
                 .and_then(|(place, id)| Toc::of(place.t, [id]))
-                .map(|toc| toc.to_string())
+                .map(|toc| toc.marked(mark).to_string())
         };
         std::iter::from_fn(move || {
             loop {
@@ -348,8 +333,6 @@ where
                 }
                 last = Some((place, row.id()));
                 match self.shown_row(row) {
-                    // A cursor says nothing of what its reader may not see but its time.
-                    Ok(None) if self.filter.is_within() => last = Some((place, String::new())),
                     Ok(None) => {}
                     Ok(Some(shown)) => return Some(Ok((place, shown))),
                     Err(error) => return Some(Err(error)),
@@ -368,44 +351,24 @@ where
     type Error = StoreError;
 
     fn ids_at(&self, t: Moment) -> Result<Vec<String>, StoreError> {
-        if !self.filter.is_within() {
-            return self.rows.ids_at(t);
+        self.rows.ids_at(t)
+    }
+
+    fn cursor_mark(&self) -> u32 {
+        // By date of publication several items stand at one place, and O tells them apart.
+        if self.order.axis == Axis::Published {
+            0
+        } else {
+            self.record.cursor_mark()
         }
-        let place = |o| Bound::Included(ListingPlace { t, o });
-        let mut ids = Vec::new();
-        for row in self.rows.rows((place(0), place(u32::MAX)), false)? {
-            let (_, row) = row?;
-            // What is not seen keeps its place among the others, but not its id.
-            ids.push(if self.is_seen(&row)? {
-                row.id()
-            } else {
-                String::new()
-            });
-        }
-        ids.truncate(
-            ids.iter()
-                .rposition(|id| !id.is_empty())
-                .map_or(0, |last| last + 1),
-        );
-        Ok(ids)
     }
 
     fn first_seen(&self) -> Result<Option<Moment>, StoreError> {
-        // The time of the first item would be that of one which is not seen.
-        if self.filter.is_within() {
-            Ok(Some(Moment::MIN))
-        } else {
-            self.rows.first_seen()
-        }
+        self.rows.first_seen()
     }
 
     fn place_of(&self, id: &str) -> Result<Option<ListingPlace>, StoreError> {
-        let Some(place) = self.rows.place_of(id)? else {
-            return Ok(None);
-        };
-        let here = (Bound::Included(place), Bound::Included(place));
-        let is_there = self.rows(here, false)?.next().transpose()?.is_some();
-        Ok((is_there || !self.filter.is_within()).then_some(place))
+        self.rows.place_of(id)
     }
 
     fn rows<'a>(
@@ -414,20 +377,9 @@ where
         reverse: bool,
     ) -> Result<ListingRows<'a, Self>, StoreError> {
         let rows = self.rows.rows(range, reverse)?;
-        if !self.filter.is_within() {
-            return Ok(Box::new(rows.map(|row| {
-                row.map(|(place, row)| (place, ShownRow::Stored(row)))
-            })));
-        }
-        let seen = rows.take(SCAN_ROWS_MAX).filter_map(|row| {
-            let seen = row.and_then(|(place, row)| Ok((self.is_seen(&row)?, place, row)));
-            match seen {
-                Ok((true, place, row)) => Some(Ok((place, ShownRow::Stored(row)))),
-                Ok((false, ..)) => None,
-                Err(error) => Some(Err(error)),
-            }
-        });
-        Ok(Box::new(seen))
+        Ok(Box::new(rows.map(|row| {
+            row.map(|(place, row)| (place, ShownRow::Stored(row)))
+        })))
     }
 
     fn shown<'a>(
@@ -437,7 +389,7 @@ where
     ) -> Result<ListingRows<'a, Self>, StoreError> {
         match self.filter {
             Filter::All => self.rows(range, reverse),
-            Filter::Live | Filter::Terms(_) | Filter::Within(_) => {
+            Filter::Live | Filter::Terms(_) => {
                 let with_changed = self.order == Order::MODIFIED;
                 let rows = self.rows_to_look_at(range, (reverse, with_changed))?;
                 Ok(Box::new(self.scan(range, reverse, rows)))

@@ -7,7 +7,6 @@ use super::{
     stored::{damaged, item::encode_item},
 };
 use crate::feed::{
-    cursor::Toc,
     item::{Content, Item, ItemDigests, ItemId, KeyHash, PublisherId, Reason, Witnesses, uuid_iri},
     item_cap::shortened,
     keep_limits::KeepLimits,
@@ -107,6 +106,11 @@ pub(super) fn plan(
         plan.plan_change(change, t, &commit.basis.limits, held)?;
         plan.receipt.feed.last_t = t;
     }
+    for item in &commit.copies {
+        let t = plan.receipt.feed.last_t.next().max(now);
+        plan.copy_item(item, t, held)?;
+        plan.receipt.feed.last_t = t;
+    }
     plan.close_record(commit, now, held)?;
     plan.mark_gap(commit, before, held)?;
     plan.weigh_items(&commit.basis.limits, held)?;
@@ -142,6 +146,42 @@ impl PlannedCommit {
             },
         );
         self.receipt.stamped.push((id, t));
+        Ok(())
+    }
+
+    /// Takes over an item as another feed has it, with our times.
+    fn copy_item(&mut self, copied: &Item, t: Stamp, held: &impl Held) -> Result<(), StoreError> {
+        let before = held.item(copied.id)?;
+        let was_live = before.as_ref().is_some_and(|item| !item.is_gone());
+        let feed = &mut self.receipt.feed;
+        feed.items.total += u64::from(before.is_none());
+        feed.items.live = feed.items.live.saturating_sub(u64::from(was_live));
+        feed.items.live += u64::from(!copied.is_gone());
+        if copied.content.is_forgotten() {
+            self.forgotten.push(copied.id);
+            feed.completeness.has_forgotten = true;
+        }
+        let is_revived = !copied.is_gone() && before.as_ref().is_some_and(|item| item.is_gone());
+        let known = before.as_deref();
+        let tombstones = known.map_or(0, |before| before.tombstone_count);
+        let item = Item {
+            modified: t,
+            created: known.map_or(t, |before| before.created),
+            revived: if is_revived {
+                Some(t)
+            } else {
+                known.and_then(|before| before.revived)
+            },
+            tombstone_count: tombstones.saturating_add(u8::from(copied.is_gone())),
+            ..copied.clone()
+        };
+        let moved = Moved {
+            from: known.map(FormerPlace::of),
+            item: Arc::new(item),
+            encoded: Vec::new(),
+        };
+        self.items.insert(copied.id, moved);
+        self.receipt.stamped.push((copied.id, t));
         Ok(())
     }
 
@@ -209,8 +249,9 @@ impl PlannedCommit {
         t: Stamp,
     ) -> Result<Item, StoreError> {
         let is_forgotten = delete.reason == Reason::Forgotten;
+        let is_hidden = delete.reason == Reason::LeftView;
         let before = before
-            .filter(|item| !item.is_gone() || is_forgotten)
+            .filter(|item| !item.is_gone() || is_forgotten || is_hidden)
             .ok_or_else(|| {
                 damaged(
                     &format!("item {}", delete.id),
@@ -223,7 +264,7 @@ impl PlannedCommit {
         if is_forgotten {
             self.forgotten.push(delete.id);
             self.receipt.feed.completeness.has_forgotten = true;
-        } else {
+        } else if !is_hidden {
             self.evidence.push((delete.id, t, delete.evidence.clone()));
         }
         let Delete {
@@ -239,22 +280,29 @@ impl PlannedCommit {
         };
         // What was held is stripped, and what the next poll is compared with stays.
         let tombstone_count = before.tombstone_count.saturating_add(1);
-        if is_forgotten {
-            // Of what was removed for good nothing is told: an id of the publisher may be a
-            // permalink, or words of the title. Digests stay, by which it is recognised.
+        if is_forgotten || is_hidden {
+            // Of what was removed for good, and of what a reader may not see any more, nothing is
+            // told: an id of the publisher may be a permalink, or words of the title. Digests of
+            // what was removed stay, by which it is recognised.
             let iri = before.iri.clone();
             let iri = if iri.starts_with("urn:uuid:") {
                 iri
             } else {
                 uuid_iri("", &delete.id.to_string())
             };
-            let publisher_id = PublisherId::of_forgotten(Witnesses::of_item(&before));
+            let publisher_id = if is_hidden {
+                None
+            } else {
+                PublisherId::of_forgotten(Witnesses::of_item(&before))
+            };
             let digests = ItemDigests::default();
+            let published_us = before.published_us.filter(|_| !is_hidden);
             return Ok(Item {
                 content,
                 modified: t,
                 iri,
                 publisher_id,
+                published_us,
                 digests,
                 tombstone_count,
                 ..*before
@@ -319,9 +367,7 @@ impl PlannedCommit {
             return Ok(());
         };
         let newest = held.id_at(before)?;
-        let cursor = |t: Stamp, id: ItemId| {
-            Toc::of(t, [id.to_string()]).map_or_else(String::new, |toc| toc.to_string())
-        };
+        let cursor = |t: Stamp, id: ItemId| self.receipt.feed.cursor(t, id).unwrap_or_default();
         let before = newest.map_or_else(String::new, |id| cursor(before, id));
         // Of an item that changed twice in one commit only the later T stands for something.
         let stands = |(id, t): &&(ItemId, Stamp)| {
@@ -372,9 +418,8 @@ impl PlannedCommit {
                 Some((id, _)) => Some(*id),
                 None => held.id_at(feed.last_t)?,
             };
-            let cursor = newest.and_then(|id| Toc::of(feed.last_t, [id.to_string()]));
-            feed.completeness.first_cursor =
-                Some(cursor.map_or_else(String::new, |toc| toc.to_string()));
+            let cursor = newest.and_then(|id| feed.cursor(feed.last_t, id));
+            feed.completeness.first_cursor = Some(cursor.unwrap_or_default());
         }
         Ok(())
     }

@@ -19,6 +19,7 @@ use crate::{
         legacy_document::LegacyDocument,
         observation_record::ObservationRecord,
         page::{Page, PageQuery},
+        part::WantedPart,
         reconcile::Evidence,
         record::{FeedNo, FeedRecord},
         schedule::PollState,
@@ -527,6 +528,13 @@ impl Groups for Redb {
         Box::pin(
             self.writer
                 .run(move |writing| groups::advance(writing, group, items_max)),
+        )
+    }
+
+    fn set_parts(&self, feed: FeedNo, wanted: Vec<WantedPart>) -> StoreFuture<'_, Vec<FeedRecord>> {
+        Box::pin(
+            self.writer
+                .run(move |writing| catalog::set_parts(writing, feed, &wanted)),
         )
     }
 

@@ -17,6 +17,7 @@ use crate::{
         legacy_document::LegacyDocument,
         observation_record::ObservationRecord,
         page::{Page, PageQuery},
+        part::WantedPart,
         reconcile::Evidence,
         record::{FeedNo, FeedRecord},
         schedule::PollState,
@@ -85,6 +86,7 @@ tapped! { 'a
     Groups {
         set_group(group: FeedNo, wanted: WantedGroup) -> GroupStep;
         advance_group(group: FeedNo, items_max: usize) -> GroupStep;
+        set_parts(feed: FeedNo, wanted: Vec<WantedPart>) -> Vec<FeedRecord>;
         group(group: FeedNo) -> Option<GroupRecord>;
         holders(group: FeedNo, post: ItemId) -> Vec<Holder>;
     }

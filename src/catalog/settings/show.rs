@@ -2,9 +2,10 @@
 
 use crate::{
     auth::{AccessSettings, Principal, may_read},
-    feed::filter::Filter,
+    feed::{filter::Filter, part::WantedPart},
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+use sha2::{Digest as _, Sha256};
 use url::form_urlencoded;
 
 /// A rule of `show`: the part of a feed that some of its readers see.
@@ -31,6 +32,38 @@ pub(in crate::catalog) fn shown_by(
         .iter()
         .find(|rule| may_read(principal, &rule.access))
         .map(|rule| rule.filter.clone())
+}
+
+/// The parts that a feed with these readers needs for its rules: one for each filter that shows
+/// less than everything.
+pub(in crate::catalog) fn parts_of(access: &AccessSettings, rules: &[ShowRule]) -> Vec<WantedPart> {
+    let mut parts: Vec<WantedPart> = Vec::new();
+    for rule in rules {
+        let is_known = |part: &WantedPart| part.filter == rule.filter;
+        if rule.filter != Filter::All && !parts.iter().any(is_known) {
+            parts.push(WantedPart {
+                filter: rule.filter.clone(),
+                audience: audience(access, rules, &rule.filter),
+            });
+        }
+    }
+    parts
+}
+
+/// Mark of those whom these rules show a filter. The first rule that fits counts, so that the ones
+/// before belong to it.
+fn audience(access: &AccessSettings, rules: &[ShowRule], filter: &Filter) -> String {
+    let last = rules.iter().rposition(|rule| rule.filter == *filter);
+    let until = &rules[..last.map_or(0, |last| last + 1)];
+    let until: Vec<_> = until
+        .iter()
+        .map(|rule| (&rule.access, rule.filter == *filter))
+        .collect();
+    let said = serde_json::to_string(&(access, until)).expect("names and words are JSON");
+    let hash = Sha256::digest(said);
+    hash[..16]
+        .iter()
+        .fold(String::new(), |mark, byte| format!("{mark}{byte:02x}"))
 }
 
 fn write_filter<S: Serializer>(filter: &Filter, serializer: S) -> Result<S::Ok, S::Error> {
@@ -93,6 +126,52 @@ mod tests {
         assert_eq!(spelt(Some(user("carol"))), None);
         assert_eq!(spelt(None), None);
         assert_eq!(shown_by(&[], None), Some(Filter::All));
+    }
+
+    #[test]
+    fn a_feed_has_a_part_for_each_filter_that_is_marked_by_its_readers() {
+        let parts = |access: &AccessSettings, rules: &str| {
+            let parts = parts_of(access, &read(rules).unwrap().show);
+            parts
+                .into_iter()
+                .map(|part| (part.filter.to_string(), part.audience))
+                .collect::<Vec<_>>()
+        };
+        let rule = |name: &str, filter: &str| {
+            format!("{{ access = [\"{name}\"], filter = \"{filter}\" }}")
+        };
+        let three = [
+            rule("a", ""),
+            rule("b", "q=x"),
+            rule("c", "q=y"),
+            rule("d", "q=x"),
+        ]
+        .join(", ");
+        let found = parts(&AccessSettings::Public, &three);
+        assert_eq!(
+            found
+                .iter()
+                .map(|(filter, _)| &**filter)
+                .collect::<Vec<_>>(),
+            ["q=x", "q=y"]
+        );
+        assert_ne!(found[0].1, found[1].1);
+        assert_eq!(
+            parts(&AccessSettings::Public, &three.replace("q=y", "q=z"))[1].1,
+            found[1].1
+        );
+        for other in [
+            three.replace("\"c\"", "\"e\""),
+            three.replace("\"a\"", "\"e\""),
+        ] {
+            assert_ne!(
+                parts(&AccessSettings::Public, &other)[1].1,
+                found[1].1,
+                "{other}"
+            );
+        }
+        assert_ne!(parts(&AccessSettings::Users, &three)[1].1, found[1].1);
+        assert_eq!(parts(&AccessSettings::Public, &rule("a", "")), []);
     }
 
     #[test]

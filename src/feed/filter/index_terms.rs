@@ -81,9 +81,6 @@ impl Filter {
         match self {
             Self::All | Self::Live => Vec::new(),
             Self::Terms(terms) => terms.index_clauses(),
-            Self::Within(part) => {
-                [part.permitted.index_clauses(), part.asked.index_clauses()].concat()
-            }
         }
     }
 }

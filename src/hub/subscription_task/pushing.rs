@@ -3,7 +3,7 @@
 
 use super::{SLEEP_MAX_SECS, SubscriptionTask};
 use crate::{
-    feed::record::FeedNo,
+    feed::{record::FeedNo, view::View},
     hub::{
         Config, Shared, deliver, legacy_topic,
         next_step::PushStage,
@@ -26,6 +26,8 @@ use tracing::{debug, info, warn};
 pub(super) struct Pushing {
     /// Ends when there is something to push.
     pub(super) follow: Option<BoxFuture<'static, ()>>,
+    /// The feed that is followed: that of the subscription, or the part that its principal sees.
+    followed: Option<FeedNo>,
     pub(super) push: Option<BoxFuture<'static, PushOutcome>>,
     /// True when there is something to push.
     pub(super) is_behind: bool,
@@ -41,6 +43,7 @@ impl Pushing {
         let items_most = config.push_items_max.max(1);
         Self {
             follow: None,
+            followed: None,
             push: None,
             is_behind: false,
             items_max: items_most,
@@ -66,6 +69,13 @@ impl Pushing {
         self.is_behind = false;
     }
 
+    /// Forgets what is known of the view, unless it is of the feed that is to be read now.
+    pub(super) fn look_at(&mut self, read: Option<FeedNo>) {
+        if self.followed != read {
+            self.look_anew();
+        }
+    }
+
     /// Stops the push under way, too.
     pub(super) fn stop(&mut self) {
         self.push = None;
@@ -78,22 +88,19 @@ impl SubscriptionTask {
     pub(super) fn follow(&mut self) {
         let (sub, acked) = (&self.row.sub, self.row.progress.acked.clone());
         // Who may read nothing more is told so with the next step.
-        let shows = self
-            .place
-            .shared
-            .gate
-            .still_shows(sub.principal, sub.feed());
-        let follow = match representation(sub).zip(shows) {
-            Some((form, shows)) => {
-                let view = sub
-                    .view
-                    .clone()
-                    .filtered(sub.view.filter.clone().within(&shows));
+        let read = self.place.shared.still_read(sub);
+        self.pushing.followed = read;
+        let follow = match representation(sub).zip(read) {
+            Some((form, feed)) => {
+                let view = View {
+                    feed,
+                    ..sub.view.clone()
+                };
                 let own_url = legacy_topic(&self.place.shared.gate.catalog.snapshot(), sub);
                 let after = |acked: String| {
                     ReadRequest::push(view, form, &acked, self.pushing.items_max).at(own_url)
                 };
-                until_behind(self.place.shared.clone(), sub.feed(), acked.map(after)).boxed()
+                until_behind(self.place.shared.clone(), feed, acked.map(after)).boxed()
             }
             // Stored by a version that had it; the subscription ends with its lease.
             None => future::pending().boxed(),

@@ -89,7 +89,12 @@ async fn each_subscriber_is_pushed_what_its_principal_sees() {
         filtered.contains("zzsecret and open") && !filtered.contains("p=1&"),
         "{filtered}"
     );
-    assert!(to("http://bob.example/").contains("left-view"));
+    let told = to("http://bob.example/");
+    let hidden = crate::readers::testing::id(1);
+    assert!(
+        !told.contains("left-view") && !told.contains(&hidden),
+        "what was never in the part has not left it: {told}"
+    );
     let link = pushes
         .iter()
         .find(|call| call.url == "http://bob.example/")
@@ -169,5 +174,43 @@ async fn a_part_that_becomes_another_counts_from_the_next_push_on() {
             .iter()
             .any(|call| call.param("hub.mode").as_deref() == Some("denied")),
         "{denied:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_gets_another_part_is_pushed_it_from_its_beginning() {
+    let rig = Rig::new().await;
+    rig.show(&[rule(named("bob"), "open")]);
+    assert_eq!(subscribe(&rig, Some(BOB), TOPIC, CALLBACK).await, 202);
+    rig.wait(1).await;
+    rig.net.taken();
+    let pushed = async || {
+        rig.wait(1).await;
+        rig.net
+            .pushes()
+            .iter()
+            .map(|call| String::from_utf8_lossy(&call.body).into_owned())
+            .collect::<String>()
+    };
+    rig.add_all(1..=2).await;
+    assert_eq!(pushed().await, "", "nothing that is hidden makes a push");
+    rig.edit(1, "open").await;
+    assert!(pushed().await.contains(">open<"));
+    // Another filter for the same readers is a change of what they have.
+    rig.show(&[rule(named("bob"), "post")]);
+    let changed = pushed().await;
+    assert!(
+        changed.contains("Post 2") && changed.contains("left-view"),
+        "{changed}"
+    );
+    assert!(!changed.contains(">open<"), "{changed}");
+    rig.show(&[rule(named("bob"), "")]);
+    let all = pushed().await;
+    assert!(all.contains("Post 2") && all.contains(">open<"), "{all}");
+    rig.show(&[rule(named("bob"), "open")]);
+    let part = pushed().await;
+    assert!(
+        part.contains(">open<") && !part.contains("Post 2") && !part.contains("left-view"),
+        "{part}"
     );
 }

@@ -3,7 +3,9 @@
 
 use crate::{
     auth::{AccessSettings, Accounts, AuthVerdict, Credentials, testing::authenticator},
-    catalog::{Catalog, CatalogSnapshot, FeedSettings, ReadGate, RegisteredFeed, ShowRule},
+    catalog::{
+        Catalog, CatalogSnapshot, FeedSettings, ReadGate, RegisteredFeed, ShowRule, testing::parted,
+    },
     clock::{Clock, Paused},
     feed::{filter::Filter, order::Order, page::PageQuery, reconcile::Change, record::FeedNo},
     hub::{CallbackParts, Callbacks, Config, Hub, OwnPlaces, Parts, SubscriptionCounts},
@@ -448,9 +450,12 @@ impl Rig {
     pub(super) fn show(&self, rules: &[ShowRule]) {
         let mut blog = blog(self.feed);
         blog.settings.show = rules.to_vec();
-        self.gate
-            .catalog
-            .publish(CatalogSnapshot::new([blog, other(FeedNo(2))], []));
+        let catalog = CatalogSnapshot::new([blog, other(FeedNo(2))], []);
+        let (catalog, parts) = parted(&*self.store, catalog);
+        for part in parts {
+            self.notify.moved(part.no, part.head());
+        }
+        self.gate.catalog.publish(catalog);
     }
 
     /// The operator changes users and tokens.
@@ -626,7 +631,7 @@ impl Rig {
             ..Commit::nothing(&record)
         };
         let receipt = self.store.commit(commit).await.unwrap();
-        self.notify.moved(self.feed, receipt.feed.head());
+        self.notify.committed(&receipt.feed, &receipt.groups);
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
 

@@ -58,8 +58,8 @@ pub(super) struct RecallJob {
 
 /// Facts of a feed that the store holds.
 pub(super) struct Recalled {
-    /// Its record.
-    pub(super) record: FeedRecord,
+    /// Its record; in a box, because the other events of lanes are smaller.
+    pub(super) record: Box<FeedRecord>,
     /// Its poll state; `None` when it was never polled.
     pub(super) state: Option<PollState>,
     /// Its archive walk, whether it is over or not.
@@ -179,7 +179,7 @@ impl RecallJob {
         let (record, state) = (store.feed(feed).await?, store.poll(feed).await?);
         let is_of_site = self.spec.keeping.legacy_url.is_some();
         Ok(Recalled {
-            record,
+            record: Box::new(record),
             state,
             walk: store.walk(feed).await?,
             lacks_document: is_of_site && store.document(feed).await?.is_none(),

@@ -439,8 +439,6 @@ async fn everybody_converges(acts: Vec<Act>) {
         filter("nobody", ""),
         filter("", "no"),
         filter("", "only"),
-        Filter::All.within(&filter("red", "")),
-        filter("blue", "").within(&filter("red", "")),
     ];
     for (n, filter) in filters.iter().enumerate() {
         let [polled, told] = [(); 2].map(|()| Arc::new(Mutex::new(Titles::new())));

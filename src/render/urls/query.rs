@@ -241,7 +241,7 @@ impl fmt::Display for Query {
     /// The order always, all else when it is there.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "order={}", self.order)?;
-        if self.filter.is_spelt() {
+        if self.filter.has_terms() {
             write!(f, "&{}", self.of_filter())?;
         }
         if !self.since.is_empty() {

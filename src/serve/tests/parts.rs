@@ -74,6 +74,20 @@ async fn get_as(site: &Site, target: &str, token: &str) -> Answer {
         .await
 }
 
+/// The path of the newest archive that the newest posts name.
+async fn archive(site: &Site, token: &str) -> String {
+    let newest = get_as(site, "/feeds/blog/classic.atom", token).await;
+    let named = newest
+        .text()
+        .split("rel=\"prev-archive\"")
+        .nth(1)
+        .and_then(|rest| rest.split("href=\"").nth(1));
+    let archive = named
+        .and_then(|rest| rest.split('"').next())
+        .expect("there is one");
+    archive[archive.find("/feeds/").unwrap()..].to_owned()
+}
+
 fn assert_hidden(text: &str, way: &str) {
     let asked = text.replace("q=zzsecret", "").replace("q%3Dzzsecret", "");
     for word in [SECRET, "p=2", "p=3", "p%3D2"] {
@@ -296,11 +310,11 @@ async fn what_leaves_a_part_is_a_deletion_there_and_says_nothing_of_itself() {
         "{news}"
     );
     assert!(news.to_string().contains("left-view"));
-    // A deletion of what was never shown says no more.
+    // A deletion of what was never shown is not told.
     site.rig.change(vec![delete(3)]).await;
     let atom = get_as(&site, "/feeds/blog.atom?since=cursor:", BOB).await;
     assert!(
-        atom.text().contains(&id(3)) && !atom.text().contains("p=3"),
+        !atom.text().contains(&id(3)) && !atom.text().contains("p=3"),
         "{}",
         atom.text()
     );
@@ -309,7 +323,7 @@ async fn what_leaves_a_part_is_a_deletion_there_and_says_nothing_of_itself() {
 #[tokio::test(start_paused = true)]
 async fn held_requests_and_streams_show_the_part_alone_and_end_when_it_is_another() {
     let site = parted().await;
-    let last = get_as(&site, "/feeds/blog.json?order=-modified&max=1", ALICE)
+    let last = get_as(&site, "/feeds/blog.json?order=-modified&max=1", BOB)
         .await
         .json();
     let cursor = last["last_cursor"].as_str().unwrap().to_owned();
@@ -338,7 +352,7 @@ async fn held_requests_and_streams_show_the_part_alone_and_end_when_it_is_anothe
     }
     assert_hidden(&streamed, "stream");
     assert!(streamed.contains("open again"), "{streamed}");
-    let last = get_as(&site, "/feeds/blog.json?order=-modified&max=1", ALICE)
+    let last = get_as(&site, "/feeds/blog.json?order=-modified&max=1", BOB)
         .await
         .json();
     let target = format!(
@@ -383,21 +397,12 @@ async fn whom_no_rule_names_sees_nothing_and_one_for_all_shows_a_part_to_nobody_
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_part_has_no_archives() {
+async fn the_archives_of_a_feed_are_none_of_its_parts() {
     let site = Site::of(1..=250).await;
     site.show(&RULES);
-    let all = get_as(&site, "/feeds/blog/classic.atom", ALICE).await;
-    let named = all
-        .text()
-        .split("rel=\"prev-archive\"")
-        .nth(1)
-        .and_then(|rest| rest.split("href=\"").nth(1));
-    let archive = named
-        .and_then(|rest| rest.split('"').next())
-        .expect("there is one");
-    let path = &archive[archive.find("/feeds/").unwrap()..];
-    assert_eq!(get_as(&site, path, ALICE).await.status, 200);
-    let part = get_as(&site, path, BOB).await;
+    let path = archive(&site, ALICE).await;
+    assert_eq!(get_as(&site, &path, ALICE).await.status, 200);
+    let part = get_as(&site, &path, BOB).await;
     assert_eq!(part.status, 404, "{}", part.text());
     assert!(
         !get_as(&site, "/feeds/blog/classic.atom", BOB)
@@ -405,4 +410,74 @@ async fn a_part_has_no_archives() {
             .text()
             .contains("archive")
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_part_has_archives_of_what_it_holds() {
+    let site = Site::of(1..=250).await;
+    let open = (1..=240).map(|n| edit(n, "open")).collect();
+    site.rig.change(open).await;
+    site.show(&RULES);
+    let path = archive(&site, BOB).await;
+    let own = get_as(&site, &path, BOB).await;
+    assert_eq!(own.status, 200, "{}", own.text());
+    assert!(own.text().contains("open") && !own.text().contains("Post 2"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cursor_begins_anew_with_every_other_part_and_goes_on_in_one_that_is_edited() {
+    let site = parted().await;
+    let ask = async |token: &str, since: &str| {
+        let target = format!("/feeds/blog.json?timeout=0&since=cursor:{since}");
+        let answer = get_as(&site, &target, token).await;
+        let told = answer.header("smart-feed-cursor").to_owned();
+        let json = answer.json();
+        let cursor = json["last_cursor"].as_str().unwrap().to_owned();
+        (told, ids(&json), cursor)
+    };
+    let (_, _, all) = ask(ALICE, "").await;
+    let (_, _, own) = ask(BOB, "").await;
+    assert_eq!(
+        ask(BOB, &all).await,
+        ("reset".into(), vec![id(1)], own.clone())
+    );
+    assert_eq!(ask(ALICE, &own).await.0, "reset");
+    assert_eq!(
+        ask(BOB, &own).await,
+        (String::new(), Vec::new(), own.clone())
+    );
+    // The same readers, another filter: what they hold and may not see is deleted.
+    site.show(&[RULES[0], ("['bob']", "q=one")]);
+    let (told, changed, other) = ask(BOB, &own).await;
+    assert!(told.is_empty() || told == "moved", "{told}");
+    assert_eq!(changed.len(), 2, "{changed:?}");
+    // Rights that grow, and shrink again.
+    site.show(&[("['alice', 'bob']", "")]);
+    let (told, ids, all) = ask(BOB, &other).await;
+    assert_eq!((told.as_str(), ids.len()), ("reset", 3));
+    site.show(&RULES);
+    assert_eq!(ask(BOB, &all).await.0, "reset");
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_who_waits_is_woken_by_what_is_not_shown() {
+    let site = parted().await;
+    let last = get_as(&site, "/feeds/blog.json?order=-modified&max=1", BOB)
+        .await
+        .json();
+    let cursor = last["last_cursor"].as_str().unwrap();
+    let target = format!("/feeds/blog.json?since=cursor:{cursor}&timeout=60");
+    let authorization = bearer(BOB);
+    let headers = [("authorization", authorization.as_str())];
+    let held = tokio::spawn(site.ask(Method::GET, &target, &headers));
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let reads = site.rig.store.pages();
+    site.rig
+        .change(vec![add(7), edit(2, SECRET), delete(3)])
+        .await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert!(!held.is_finished());
+    assert_eq!(site.rig.store.pages(), reads, "nothing is read for it");
+    site.rig.change(vec![edit(7, "open")]).await;
+    assert_eq!(ids(&held.await.unwrap().json()), [id(7)]);
 }

@@ -2,7 +2,7 @@
 
 use crate::{
     auth::{AccessSettings, Accounts, Principal, testing::authenticator},
-    catalog::{Catalog, CatalogSnapshot, FeedSettings, ReadGate, RegisteredFeed},
+    catalog::{Catalog, CatalogSnapshot, FeedSettings, ReadGate, RegisteredFeed, testing::parted},
     edge::{body::ServeBody, client_address::WayTrust},
     readers::{
         Config,
@@ -175,10 +175,12 @@ impl Site {
             no: self.rig.feed,
             settings: toml::from_str(&show).unwrap(),
         };
-        self.context
-            .gate
-            .catalog
-            .publish(CatalogSnapshot::new([feed], []));
+        let catalog = CatalogSnapshot::new([feed], []);
+        let (catalog, parts) = parted(&*self.rig.store, catalog);
+        for part in parts {
+            self.rig.notify.moved(part.no, part.head());
+        }
+        self.context.gate.catalog.publish(catalog);
     }
 
     /// As a command of the operator does.

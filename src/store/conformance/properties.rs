@@ -283,9 +283,6 @@ fn filters() -> Vec<Filter> {
         of("", "no"),
         of("", "only"),
         of("none", ""),
-        Filter::All.within(&of("first", "")),
-        of("again", "").within(&of("first", "")),
-        of("", "only").within(&of("first", "no")),
     ]
 }
 

@@ -9,12 +9,11 @@ use crate::{
             post_key, shows_otherwise,
         },
         item::{Content, Item, ItemId, KeyHash, Reason, uuid_iri},
-        keep_limits::KeepLimits,
         reconcile::{Change, Delete, Evidence, Put, PutKind},
         record::{FeedNo, FeedRecord},
         stamp::Stamp,
     },
-    store::{Commit, CommitBasis, StoreError, groups::GROUP_BATCH_BYTES},
+    store::{StoreError, groups::GROUP_BATCH_BYTES},
 };
 use everfeed_adapters::{Entry, Key};
 use std::{
@@ -54,26 +53,7 @@ pub(super) struct GroupPlanner<'a, H> {
 impl<'a, H: GroupHeld> GroupPlanner<'a, H> {
     pub(super) fn new(held: &'a H, now: Stamp) -> Result<Self, StoreError> {
         let (record, members) = held.group()?;
-        let commit = Commit::nothing(&record);
-        // What is kept of a post is kept of its member, whose limits hold.
-        let limits = KeepLimits {
-            item_bytes_max: usize::MAX,
-            quota_bytes: None,
-        };
-        let planned = PlannedGroup {
-            commit: Commit {
-                basis: CommitBasis {
-                    limits,
-                    ..commit.basis
-                },
-                ..commit
-            },
-            posts: BTreeMap::new(),
-            holdings: BTreeMap::new(),
-            keys: BTreeMap::new(),
-            members_before: members.clone(),
-            members,
-        };
+        let planned = PlannedGroup::nothing(&record, members);
         let (sources, fresh, states) = (HashMap::new(), HashMap::new(), BTreeMap::new());
         Ok(Self {
             held,

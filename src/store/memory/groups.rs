@@ -5,11 +5,12 @@ use crate::{
     feed::{
         group::{GroupPost, GroupRecord, Holder, ListedPlace},
         item::{Item, ItemId, KeyHash},
+        part::{self, PartRecord, WantedPart},
         record::{FeedNo, FeedRecord},
         stamp::Stamp,
     },
     store::{
-        GroupStep, StoreError, WantedGroup,
+        Commit, GroupStep, StoreError, WantedGroup,
         group_plan::{self, GroupHeld, PlannedGroup, PlannedRows},
         plan::PlannedCommit,
     },
@@ -35,10 +36,10 @@ impl MemoryState {
     /// Plans the changes of the groups of a member that follow from its commit.
     pub(super) fn followers(
         &self,
-        member: &PlannedCommit,
+        member: (&PlannedCommit, &Commit),
         now: Stamp,
     ) -> Result<Vec<PlannedRows>, StoreError> {
-        let feed = member.receipt.feed.no;
+        let feed = member.0.receipt.feed.no;
         let groups = self
             .groups
             .iter()
@@ -74,9 +75,11 @@ impl MemoryState {
     ) -> Result<Option<FeedRecord>, StoreError> {
         let PlannedRows {
             group: no,
-            planned,
+            mut planned,
             commit,
         } = rows;
+        // It has made the gap of the record, and is one of the feed.
+        planned.commit.observed = None;
         let group = self.groups.entry(no).or_default();
         group.members = planned.members;
         edit(&mut group.posts, planned.posts);
@@ -122,6 +125,48 @@ impl MemoryState {
             group_plan::set(&held, wanted, now)?
         };
         self.step(group, planned, now)
+    }
+
+    pub(super) fn set_parts(
+        &mut self,
+        feed: FeedNo,
+        wanted: &[WantedPart],
+        now: Stamp,
+    ) -> Result<Vec<FeedRecord>, StoreError> {
+        let of = self.feed(feed)?.record.clone();
+        let is_part_of = |group: &&(FeedNo, GroupRecord)| group.1.member(feed).is_some();
+        let groups = self
+            .groups
+            .iter()
+            .map(|(no, group)| (*no, group.members.clone()));
+        let held: Vec<(FeedNo, PartRecord)> = groups
+            .filter(|group| is_part_of(&group))
+            .filter_map(|(no, group)| Some((no, group.part?)))
+            .collect();
+        let choices = part::choose(&held, wanted);
+        for (no, _) in held {
+            if choices.iter().all(|choice| choice.number() != Some(no)) {
+                self.forget(no, now)?;
+            }
+        }
+        let mut parts = Vec::new();
+        for (choice, wanted) in choices.into_iter().zip(wanted) {
+            let no = match choice.number() {
+                Some(no) => no,
+                None => self.next_number(),
+            };
+            let before = match choice.number() {
+                Some(no) => Some(MemoryGroupRows::of(self, no)?.group()?),
+                None => None,
+            };
+            let (record, group) = group_plan::part::set(&of, (choice, wanted), before, no);
+            let held = self.feeds.entry(no);
+            held.or_insert_with(|| MemoryFeed::new(record.clone()))
+                .record = record.clone();
+            self.groups.entry(no).or_default().members = group;
+            parts.push(record);
+        }
+        Ok(parts)
     }
 
     pub(super) fn advance_group(
@@ -170,6 +215,10 @@ impl MemoryState {
         for no in groups {
             let held = MemoryGroupRows::of(self, no)?;
             if held.group.members.member(feed).is_none() {
+                continue;
+            }
+            if held.group.members.part.is_some() {
+                self.forget(no, now)?;
                 continue;
             }
             let planned = group_plan::without(&held, feed, now)?;

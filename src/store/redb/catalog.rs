@@ -15,8 +15,11 @@ use super::{
     writer::Writing,
 };
 use crate::{
-    feed::record::{FeedNo, FeedRecord},
-    store::{StoreCounts, StoreError, check_namespace, stored::encode},
+    feed::{
+        part::{self, WantedPart},
+        record::{FeedNo, FeedRecord},
+    },
+    store::{StoreCounts, StoreError, check_namespace, group_plan, stored::encode},
 };
 use redb::{Key, ReadTransaction, ReadableTableMetadata as _, WriteTransaction};
 use std::ops::Bound;
@@ -34,22 +37,69 @@ pub(super) fn register(
         }
         return take_namespace(writing, record, namespace);
     }
-    let no = FeedNo(rows::last_feed_number(writing.look())? + 1);
+    let no = next_number(writing)?;
     let record = FeedRecord::new(no, name, namespace);
     let tx = writing.change();
-    tx.edit(META)?
-        .insert(rows::LAST_FEED_KEY, &encode(&no.0)?)?;
     tx.edit(FEED_NAMES)?.insert(name, &feed_key(no))?;
     write_record(tx, &record)?;
     Ok(record)
 }
 
-/// Gives a feed that holds no items another namespace. What was read for the one before goes.
+/// A number for a new feed.
+fn next_number(writing: &mut Writing<'_>) -> Result<FeedNo, StoreError> {
+    let no = FeedNo(rows::last_feed_number(writing.look())? + 1);
+    writing
+        .change()
+        .edit(META)?
+        .insert(rows::LAST_FEED_KEY, &encode(&no.0)?)?;
+    Ok(no)
+}
+
+/// Gives a feed the parts that are wanted.
+pub(super) fn set_parts(
+    writing: &mut Writing<'_>,
+    feed: FeedNo,
+    wanted: &[WantedPart],
+) -> Result<Vec<FeedRecord>, StoreError> {
+    let of = rows::record(writing.look(), feed)?;
+    let held = groups::parts_of(writing.look(), feed)?;
+    let choices = part::choose(&held, wanted);
+    for (no, _) in held {
+        if choices.iter().all(|choice| choice.number() != Some(no)) {
+            remove(writing, no)?;
+        }
+    }
+    let mut parts = Vec::new();
+    for (choice, wanted) in choices.into_iter().zip(wanted) {
+        let (no, before) = match choice.number() {
+            Some(no) => (no, Some(groups::part_rows(writing.look(), no)?)),
+            None => (next_number(writing)?, None),
+        };
+        let now = group_plan::part::set(&of, (choice, wanted), before.clone(), no);
+        if before.as_ref() != Some(&now) {
+            let members = before.map(|(_, group)| group).unwrap_or_default();
+            write_record(writing.change(), &now.0)?;
+            groups::write_members(writing.change(), no, &members, &now.1)?;
+        }
+        parts.push(now.0);
+    }
+    Ok(parts)
+}
+
+/// Gives a feed that holds no items another namespace, and its parts with it. What was read for the
+/// one before goes.
 fn take_namespace(
     writing: &mut Writing<'_>,
     record: FeedRecord,
     namespace: &str,
 ) -> Result<FeedRecord, StoreError> {
+    for (part, _) in groups::parts_of(writing.look(), record.no)? {
+        let part = rows::record(writing.look(), part)?;
+        write_record(
+            writing.change(),
+            &part.with_namespace(namespace, writing.now),
+        )?;
+    }
     let record = record.with_namespace(namespace, writing.now);
     let (tx, key) = (writing.change(), feed_key(record.no));
     tx.edit(WINDOWS)?.remove(&key)?;
@@ -92,24 +142,39 @@ pub(super) fn names(
 /// The totals of the file.
 pub(super) fn counts(snapshot: &ReadTransaction) -> Result<StoreCounts, StoreError> {
     Ok(StoreCounts {
-        feeds: snapshot.open_table(FEEDS.definition())?.len()?,
+        feeds: snapshot.open_table(FEED_NAMES.definition())?.len()?,
         items: snapshot.open_table(ITEMS.definition())?.len()?,
         subscriptions: snapshot.open_table(SUBSCRIPTIONS.definition())?.len()?,
     })
 }
 
-/// Removes a feed with everything that is kept of it.
+/// Removes a feed with everything that is kept of it, and has the file written anew without it.
 pub(super) fn forget(writing: &mut Writing<'_>, feed: FeedNo) -> Result<bool, StoreError> {
+    let was_there = remove(writing, feed)?;
+    if was_there {
+        writing.request_rewrite()?;
+    }
+    Ok(was_there)
+}
+
+/// Removes the rows of a feed, and of its parts.
+fn remove(writing: &mut Writing<'_>, feed: FeedNo) -> Result<bool, StoreError> {
     // What it holds may be damaged, which is a reason to forget it.
     let name = match rows::record(writing.look(), feed) {
-        Ok(FeedRecord { name, .. }) | Err(StoreError::DamagedFeed { feed: name, .. }) => name,
+        Ok(record) => Some(record.name).filter(|_| record.part_of.is_none()),
+        Err(StoreError::DamagedFeed { feed: name, .. }) => Some(name),
         Err(StoreError::UnknownFeed(_)) => return Ok(false),
         Err(error) => return Err(error),
     };
+    for (part, _) in groups::parts_of(writing.look(), feed)? {
+        remove(writing, part)?;
+    }
     subscriptions::end_all(writing, feed)?;
     groups::leave_all(writing, feed)?;
     let tx = writing.change();
-    tx.edit(FEED_NAMES)?.remove(name.as_str())?;
+    if let Some(name) = name {
+        tx.edit(FEED_NAMES)?.remove(name.as_str())?;
+    }
     let key = feed_key(feed);
     tx.edit(FEEDS)?.remove(&key)?;
     tx.edit(WINDOWS)?.remove(&key)?;
@@ -131,7 +196,6 @@ pub(super) fn forget(writing: &mut Writing<'_>, feed: FeedNo) -> Result<bool, St
     clear(tx, GROUP_POSTS, feed)?;
     clear(tx, HOLDINGS, feed)?;
     clear(tx, MEMBERSHIPS, feed)?;
-    writing.request_rewrite()?;
     Ok(true)
 }
 

@@ -38,7 +38,7 @@ pub(super) fn commit(writing: &mut Writing<'_>, commit: &Commit) -> Result<Recei
         writing.now,
         &rows::Items::of(writing.look(), feed)?,
     )?;
-    let followers = groups::followers(writing, &plan)?;
+    let followers = groups::followers(writing, (&plan, commit))?;
     let tx = writing.change();
     groups::forget_posts(tx, feed, &plan.forgotten)?;
     write_planned(tx, commit, &plan)?;

@@ -17,12 +17,13 @@ use crate::{
         group::{GroupPost, GroupRecord, Holder, ListedPlace},
         item::{Item, ItemId, KeyHash},
         moment::Moment,
+        part::PartRecord,
         record::{FeedNo, FeedRecord},
         stamp::Stamp,
     },
     store::{
-        GroupStep, StoreError, WantedGroup,
-        group_plan::{self, GroupHeld, PlannedGroup, PlannedRows},
+        Commit, GroupStep, StoreError, WantedGroup,
+        group_plan::{self, GroupHeld, PlannedGroup, PlannedRows, part::PartRows},
         plan::PlannedCommit,
         stored::{decode, encode, item::decode_item},
     },
@@ -68,10 +69,10 @@ fn post(
 /// Plans the changes of the groups of a member that follow from its commit.
 pub(super) fn followers(
     writing: &Writing<'_>,
-    member: &PlannedCommit,
+    member: (&PlannedCommit, &Commit),
 ) -> Result<Vec<PlannedRows>, StoreError> {
     let tx = writing.look();
-    let groups = groups_of(tx, member.receipt.feed.no)?.into_iter();
+    let groups = groups_of(tx, member.0.receipt.feed.no)?.into_iter();
     groups
         .map(|no| {
             let held = StoredGroupRows { tx, no };
@@ -93,6 +94,24 @@ fn groups_of(tx: &WriteTransaction, member: FeedNo) -> Result<Vec<FeedNo>, Store
         .collect()
 }
 
+/// The parts of a feed.
+pub(super) fn parts_of(
+    tx: &WriteTransaction,
+    feed: FeedNo,
+) -> Result<Vec<(FeedNo, PartRecord)>, StoreError> {
+    let mut parts = Vec::new();
+    for no in groups_of(tx, feed)? {
+        let part = group(tx, no)?.and_then(|group| group.part);
+        parts.extend(part.map(|part| (no, part)));
+    }
+    Ok(parts)
+}
+
+/// A part as it is stored.
+pub(super) fn part_rows(tx: &WriteTransaction, no: FeedNo) -> Result<PartRows, StoreError> {
+    StoredGroupRows { tx, no }.group()
+}
+
 /// Writes what was planned for a group. `None` when nothing of it is shown.
 pub(super) fn write(
     tx: &WriteTransaction,
@@ -103,7 +122,7 @@ pub(super) fn write(
         planned,
         commit,
     } = rows;
-    write_members(tx, group, &planned)?;
+    write_members(tx, group, &planned.members_before, &planned.members)?;
     let mut posts = tx.edit(GROUP_POSTS)?;
     for (id, post) in &planned.posts {
         let key = id_key(group, *id);
@@ -138,12 +157,13 @@ pub(super) fn write(
     Ok(Some(commit.receipt.feed))
 }
 
-fn write_members(
+/// Writes who is a member of a group.
+pub(super) fn write_members(
     tx: &WriteTransaction,
     group: FeedNo,
-    planned: &PlannedGroup,
+    before: &GroupRecord,
+    now: &GroupRecord,
 ) -> Result<(), StoreError> {
-    let (before, now) = (&planned.members_before, &planned.members);
     if before == now {
         return Ok(());
     }
@@ -254,7 +274,7 @@ fn step(
     })
 }
 
-/// Takes everything of a feed out of its groups, and a group out of its members' rows, before it is
+/// Takes everything of a feed without parts out of its groups, and a group out of its members' rows, before it is
 /// removed.
 pub(super) fn leave_all(writing: &mut Writing<'_>, feed: FeedNo) -> Result<(), StoreError> {
     let tx = writing.look();

@@ -27,6 +27,7 @@ stored_newtypes! { FeedNo }
 stored_structs! {
     FeedRecord {
         no, name, ids, rev, last_t, items, metadata, metadata_t, completeness, window, epoch,
+        part_of,
     }
     IdScheme { namespace, rule }
     ItemCounts { total, live, shortened, bytes }

@@ -24,6 +24,7 @@ use crate::{
             PageAddress, PageRetry, PreviousWalk, StagedBody, StagedPage, Strategy, WalkCounts,
             WalkFindings, WalkPhase, WalkTrail,
         },
+        filter::Filter,
         group::{GroupMember, GroupPost, GroupRecord, Holder, MemberStage},
         history::{EndProof, History, PartialReason},
         item::{Content, Item, ItemDigests, ItemId, KeyHash, PublisherId, Reason, Witnesses},
@@ -31,6 +32,7 @@ use crate::{
         legacy_document::{LegacyDocument, LegacySyntax},
         observation_record::{ObservationCounts, ObservationRecord},
         order::Order,
+        part::PartRecord,
         reconcile::{DeferredEdit, Evidence, WindowEntry, WindowState},
         record::{
             Completeness, FeedNo, FeedRecord, Gap, IdRule, IdScheme, ItemCounts, WindowFigures,
@@ -762,6 +764,7 @@ fn samples() -> Vec<Sample> {
         sample("full", poll),
         sample("full", walk),
         sample("ending", ending),
+        sample("part", proven.new_part(FeedNo(9))),
         sample("proven", proven),
         sample("fenced", fenced),
         sample("full", page),
@@ -824,7 +827,19 @@ fn samples() -> Vec<Sample> {
                         stage: MemberStage::Leaving,
                     },
                 ],
+                part: None,
             },
+        ),
+        sample(
+            "part",
+            GroupRecord::of_part(
+                FeedNo(3),
+                PartRecord {
+                    filter: Filter::of(["red", "", "news", "", "", "de"]).unwrap(),
+                    audience: "00ff".into(),
+                    is_edited: true,
+                },
+            ),
         ),
         sample("empty", GroupPost::default()),
         sample(

@@ -1,10 +1,13 @@
-//! Groups: their members, and who holds their posts.
+//! Groups and parts: their members, and who holds their posts.
 
 use super::{
     StoredKind,
     table::{stored_enums, stored_structs},
 };
-use crate::feed::group::{GroupMember, GroupPost, GroupRecord, Holder, MemberStage};
+use crate::feed::{
+    group::{GroupMember, GroupPost, GroupRecord, Holder, MemberStage},
+    part::PartRecord,
+};
 
 impl StoredKind for GroupRecord {
     const NAME: &'static str = "group";
@@ -15,7 +18,8 @@ impl StoredKind for GroupPost {
 }
 
 stored_structs! {
-    GroupRecord { members }
+    GroupRecord { members, part }
+    PartRecord { filter, audience, is_edited }
     GroupMember { feed, url, stage }
     GroupPost { holders, key }
     Holder { feed, item }

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     feed::{
-        filter::{Filter, FilterTerms, PermittedPart},
+        filter::{Filter, FilterTerms},
         order::{Axis, Order},
         view::View,
     },
@@ -37,7 +37,6 @@ stored_newtypes! { SubscriptionNo }
 stored_structs! {
     Subscription { no, rev, view, representation, topic, target, lease, pending, principal }
     View { feed, order, filter }
-    PermittedPart { permitted, asked }
     Order { axis, reverse }
     CallbackTarget { url, topic_as_sent, dialect, secret, algo, verify_token }
     CloudTarget { address, feed_url, is_challenged }
@@ -50,7 +49,7 @@ stored_structs! {
 
 stored_enums! {
     Axis { 0 Modified, 1 Created, 2 Published }
-    Filter { 0 All, 1 Terms(terms), 2 Live, 3 Within(part) }
+    Filter { 0 All, 1 Terms(terms), 2 Live }
     Target { 0 Callback(callback), 1 Cloud(cloud) }
     Intent { 0 Subscribe { target, lease }, 1 Refresh, 2 Unsubscribe { target } }
     Start { 0 Head(cursor), 1 Given(cursor) }
@@ -80,7 +79,7 @@ impl Stored for Arc<FilterTerms> {
         }
         match Filter::of(values.each_ref().map(String::as_str)) {
             Ok(Filter::Terms(terms)) => Ok(terms),
-            Ok(Filter::All | Filter::Live | Filter::Within(_)) => Ok(Self::default()),
+            Ok(Filter::All | Filter::Live) => Ok(Self::default()),
             Err(bad) => Err(decode::Error::message(bad)),
         }
     }
