@@ -1,11 +1,6 @@
 //! Documents of publishers against ours that are made of them: the elements of a channel that come
 //! out again, and entries and metadata that are read, written as Atom and read again.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "tests read files, and fail by panicking"
-)]
-
 use everfeed::{
     feed::{
         filter::Filter,

@@ -2,8 +2,6 @@
 //! `everfeed replay`'s code: what is new and edited against what the manifests say, and every
 //! tombstone, held window and gap counted.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-
 use everfeed::{
     app::replay::{Kind, Step, feeds, play},
     feed::{absence::WindowEvent, item::ItemId},
@@ -13,18 +11,18 @@ use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 
 // The publishers with every fault, which are recorded here.
-#[path = "publisher/document.rs"]
+#[path = "../publisher/document.rs"]
 mod document;
-#[path = "publisher/publisher.rs"]
+#[path = "../publisher/publisher.rs"]
 mod publisher;
 #[expect(dead_code, reason = "the test of publishers uses more of it")]
-#[path = "publisher/scenario.rs"]
+#[path = "../publisher/scenario.rs"]
 mod scenario;
 #[expect(dead_code, reason = "the test of publishers uses more of it")]
-#[path = "publisher/score.rs"]
+#[path = "../publisher/score.rs"]
 mod score;
 #[expect(dead_code, reason = "the test of publishers uses more of it")]
-#[path = "publisher/watcher.rs"]
+#[path = "../publisher/watcher.rs"]
 mod watcher;
 
 #[derive(Deserialize)]

@@ -2,14 +2,8 @@
 //! stack: a pulling mirror equals the store after each, and what is new is exactly what the
 //! manifest says.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-
-#[allow(dead_code, reason = "each test binary uses a part of it")]
-#[path = "support/house.rs"]
-mod house;
-
+use crate::house::{House, Mirror};
 use everfeed::{app::replay::feeds, feed::item::Item, layers::ClientConfig};
-use house::{House, Mirror};
 use serde::Deserialize;
 use std::{collections::BTreeSet, path::Path, time::Instant};
 use testkit::publisher::{Publisher, ok};

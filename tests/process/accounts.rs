@@ -4,8 +4,6 @@
 //!
 //! Rows: SF-130, SF-131; LEGACY U-1, U-2, U-4, U-5, U-8, U-9.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use chrono::{SecondsFormat, Utc};
 use http::Method;

@@ -1,8 +1,6 @@
 //! The ways in: TLS with a certificate that changes, HTTP/2 by ALPN, sockets in the file system and
 //! those of systemd, the PROXY protocol; over real sockets.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-
 use bytes::Bytes;
 use everfeed::{app::App, config::Config};
 use http::{Request, Response, Version};

@@ -1,8 +1,6 @@
 //! `everfeed explain` and `everfeed replay` as an operator runs them, beside a house that serves,
 //! and after it.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-
 use everfeed::{
     app::App,
     cli::demo::blog::{self, Blog, Deed},

@@ -1,10 +1,8 @@
 //! A large first import: what it costs in memory, and what is left of it when the process is killed
 //! in the middle of it.
 //!
-//! `cargo test --release --test import -- --ignored --nocapture` says what an import of
-//! `EVERFEED_PAGES` archives (1,000 when it says nothing) of 100 KiB takes.
-
-#![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
+//! `cargo test --release --test process import::memory -- --ignored --nocapture` says what an
+//! import of `EVERFEED_PAGES` archives (1,000 when it says nothing) of 100 KiB takes.
 
 mod kill;
 mod memory;

@@ -2,10 +2,8 @@
 //! it says nothing), and then holds it to its promises: no item lost, every cursor ever handed out
 //! still valid, the chain of pushes unbroken.
 //!
-//! `EVERFEED_KILLS=500 cargo test --test kill -- --nocapture` runs it longer. The seed is printed;
-//! `EVERFEED_SEED` sets it.
-
-#![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
+//! `EVERFEED_KILLS=500 cargo test --test process kill:: -- --nocapture` runs it longer. The seed is
+//! printed; `EVERFEED_SEED` sets it.
 
 mod blogs;
 mod consumer;

@@ -1,8 +1,6 @@
 //! The commands of an operator beside a process that runs: `poll`, `status`, `health`, `check`, and
 //! its messages to systemd.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-
 use nix::{
     sys::signal::{Signal, kill},
     unistd::Pid,

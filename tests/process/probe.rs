@@ -1,7 +1,5 @@
 //! `everfeed probe` as an operator runs it: the binary, its output and its exit codes.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-
 use serde_json::Value;
 use std::{
     fs,

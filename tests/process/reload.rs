@@ -1,8 +1,6 @@
 //! Reload: the configuration is read again while requests are answered and long polls are held.
 //! None fails, none is cut; what cannot be meant changes nothing.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-
 use everfeed::{
     app::{App, ReloadRefused},
     config::ConfigSource,

@@ -2,8 +2,6 @@
 //! bounded, and whoever behaves is served meanwhile. Memory is what the system counts of the
 //! process.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-
 use http::Method;
 use std::{
     fmt::Write as _,

@@ -2,8 +2,6 @@
 //! never said of less than all, truthful archives reach it, nothing that can be read is lost, and
 //! requests are few. The faults that last for hours are played in virtual time (`feed::archive`).
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-
 mod blog;
 mod rig;
 

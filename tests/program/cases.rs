@@ -23,8 +23,6 @@
 //! the last request without them is a day old: that is an *audit*. It comes in the 24th hour of
 //! these tests, and every 24 hours after it.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-
 mod blog;
 mod document;
 

@@ -1,8 +1,6 @@
 //! Groups, the whole program: two blogs and a planet of them, from the first document on, over
 //! edits, deletions and reloads.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-
 use everfeed::{app::App, config::ConfigSource};
 use http::Method;
 use serde_json::Value;

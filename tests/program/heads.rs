@@ -2,8 +2,6 @@
 //! refused with a line of its own, its connection ends, and a request hidden behind it is never
 //! answered; and those that are good are answered.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-
 use everfeed::{app::App, config::Config};
 use std::{net::SocketAddr, time::Duration};
 use tempfile::TempDir;

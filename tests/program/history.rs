@@ -4,12 +4,7 @@
 //!
 //! Rows: H-6, H-7, H-8, H-14, H-15, H-22, H-25; POLLING 3.1; DESIGN section 4, "First import".
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-
-#[allow(dead_code, reason = "each test binary uses a part of it")]
-#[path = "support/house.rs"]
-mod house;
-
+use crate::house::Mirror;
 use everfeed::{
     app::App,
     clock::System,
@@ -23,7 +18,6 @@ use everfeed::{
         traits::*,
     },
 };
-use house::Mirror;
 use http::Method;
 use std::{
     collections::BTreeMap,

@@ -3,8 +3,6 @@
 //!
 //! Rows: SF-1, SF-3, SF-16, SF-40, SF-42, SF-45, SF-54; D-11, D-26; DESIGN section 8.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-
 use bytes::Bytes;
 use everfeed::{app::App, config::Config};
 use http::Method;

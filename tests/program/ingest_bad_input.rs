@@ -1,15 +1,9 @@
 //! Bad answers of publishers, over real sockets: the store stays as it was, the poll state says
 //! whose fault it is, and the next good document goes on as before.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-
-#[allow(dead_code, reason = "each test binary uses a part of it")]
-#[path = "support/house.rs"]
-mod house;
-
+use crate::house::{House, Mirror};
 use everfeed::{feed::schedule::Whose, ingest::polls::PollSaving, layers::ClientConfig};
 use flate2::{Compression, write::GzEncoder};
-use house::{House, Mirror};
 use std::io::Write;
 use testkit::publisher::{Answer, Publisher, head, ok, with_headers};
 

@@ -1,7 +1,5 @@
 //! The poller over real sockets and a store on disk, stopped and started again in the middle.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-
 use everfeed::{
     clock::{Clock as _, System},
     feed::{record::FeedNo, stamp::Stamp},

@@ -5,9 +5,6 @@
 //! Rows: SF-1, SF-4, SF-7, SF-8, SF-12, SF-24, SF-42, SF-90, SF-91, SF-95; point 11 of the minimal
 //! list; DESIGN section 1, the promise of convergence, and section 8.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-
-#[path = "support/old_blog.rs"]
 mod old_blog;
 
 use everfeed::{app::App, config::Config};

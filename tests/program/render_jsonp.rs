@@ -1,7 +1,5 @@
 //! The specification's JSON-P vectors (D-12).
 
-#![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
-
 use everfeed::render::jsonp::{CONTENT_TYPE, is_callback, wrap};
 use serde_json::Value;
 

@@ -1,8 +1,6 @@
 //! Whatever an entry holds, its documents are well-formed, with every namespace bound, and its
 //! texts read back.
 
-#![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
-
 use everfeed::{
     feed::{
         filter::Filter,

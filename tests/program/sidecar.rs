@@ -1,8 +1,6 @@
 //! everfeed before an old web site, over real sockets and byte by byte: what is passed on, and what
 //! becomes of its feeds.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-
 mod callbacks;
 
 mod credentials;

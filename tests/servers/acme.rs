@@ -2,8 +2,6 @@
 //! restart, and renews it. Names are looked up by a name server of the test, so pebble connects to
 //! everfeed and looks at its challenges.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use serde_json::{Value, json};
 use std::{

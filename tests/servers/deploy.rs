@@ -2,8 +2,6 @@
 //! blog and everfeed: who gets which request, and what arrives there; and the example of README.
 //! The servers are real processes, and the reader is curl.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-
 mod behind;
 
 mod example;

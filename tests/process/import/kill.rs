@@ -1,7 +1,7 @@
 //! The real process, killed in the middle of an import again and again, beside one that nobody
 //! disturbs.
 
-use crate::publisher::{Past, start};
+use super::publisher::{Past, start};
 use http::Method;
 use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
 use serde_json::Value;

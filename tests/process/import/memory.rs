@@ -1,6 +1,6 @@
 //! The peak of a process that reads a thousand archives, beside the bytes of the archives.
 
-use crate::publisher::{Past, start};
+use super::publisher::{Past, start};
 use everfeed::{
     clock::System,
     feed::archive::History,

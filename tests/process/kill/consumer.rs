@@ -1,7 +1,7 @@
 //! A consumer that follows the protocol by long poll, whatever happens to the other side, and the
 //! mirror it keeps.
 
-use crate::process::Process;
+use super::process::Process;
 use serde_json::Value;
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -1,7 +1,7 @@
 //! Kills `everfeed forget` at every moment of its work: what is forgotten is whole or gone, the next
 //! start leaves nothing of what is gone in any file, and nothing else is lost.
 
-use crate::number;
+use super::number;
 use everfeed::{
     clock::System,
     feed::{

@@ -1,6 +1,6 @@
 //! The process that is killed: its configuration, its life and death, and plain questions to it.
 
-use crate::{
+use super::{
     blogs::Blogs,
     consumer::{Mirror, client},
 };

@@ -1,6 +1,6 @@
 //! A subscriber that takes pushes, sometimes after saying that it does not, and checks their chain.
 
-use crate::consumer::Mirror;
+use super::consumer::Mirror;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde_json::Value;
 use sha2::Sha256;

@@ -1,7 +1,7 @@
 //! A feed from its publisher to a store in memory, watched until its archives are read or nothing
 //! happens any more.
 
-use crate::{Fault, blog::Blog};
+use super::{Fault, blog::Blog};
 use everfeed::{
     clock::System,
     feed::{archive::History, filter::Filter, order::Order, page::PageQuery},

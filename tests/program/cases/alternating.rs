@@ -1,7 +1,7 @@
 //! The last row of POLLING 2.4, for sixty days: a feed that is made for whoever asks, so that two
 //! sets alternate. Whatever is taken for deleted in it is a mistake.
 
-use crate::{
+use super::{
     blog::Blog,
     document::{Document, Post, Posts, rss},
 };

@@ -1,7 +1,7 @@
 //! A scripted publisher, the house that polls it every hour over the real client stack, and a
 //! consumer that follows `since=last_cursor`; no sockets, and no time but the one that is set.
 
-use crate::document::Document;
+use super::document::Document;
 use bytes::Bytes;
 use everfeed::{
     clock::{Clock as _, Manual},

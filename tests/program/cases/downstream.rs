@@ -2,7 +2,7 @@
 //! whose T is the moment at which it was found out, JSON `verb: delete` with the code, RFC 6721 in
 //! Atom, and nothing in the views of ordinary readers.
 
-use crate::{
+use super::{
     blog::Blog,
     document::{Document, atom, rss},
 };
@@ -127,7 +127,7 @@ async fn check(blog: &Blog, code: &str) {
 
     // T is when it was found out, not when the publisher did it: behind every other item.
     let found_out = i64::try_from(blog.clock.now_us() / 1_000_000).unwrap();
-    let now = crate::document::rfc3339(found_out);
+    let now = super::document::rfc3339(found_out);
     assert_eq!(
         tombstone["updated"].as_str().map(|at| at[..19].to_owned()),
         Some(now[..19].to_owned()),

@@ -1,7 +1,7 @@
 //! The same post under another name (issue "Identity: the same post, twice"): each change of scheme
 //! as RSS and as Atom show it, and beside them posts that are alike and are not one.
 
-use crate::{
+use super::{
     blog::Blog,
     document::{Document, Post, Posts, atom, rss},
 };

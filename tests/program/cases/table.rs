@@ -1,7 +1,7 @@
 //! The case table, POLLING 2.4; its last row, which takes sixty days, is in `alternating`. Pages
 //! are asked for only where a row is about them.
 
-use crate::{
+use super::{
     blog::Blog,
     document::{Post, Posts, atom, day, rss},
 };

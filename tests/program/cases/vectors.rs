@@ -1,6 +1,6 @@
 //! The test vectors of POLLING 2.6.
 
-use crate::{
+use super::{
     blog::Blog,
     document::{Document, Post, Posts, atom, atom03, day, rdf, rss},
 };

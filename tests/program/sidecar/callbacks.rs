@@ -1,7 +1,7 @@
 //! Callbacks that lead back to everfeed: none at what it answers itself, and those that go on to
 //! the old blog, whose own subscriber may be there. Row: PUSH D-P6.
 
-use crate::{
+use super::{
     legacy::{AFTER, BEFORE},
     rig::{PATIENCE, Sidecar},
 };

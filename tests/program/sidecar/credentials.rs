@@ -1,7 +1,7 @@
 //! Credentials of everfeed's users on requests for pages of the old site: the old server never sees
 //! them, and those of its own users pass as they are. Rows: U-1, U-2, U-4.
 
-use crate::rig::Sidecar;
+use super::rig::Sidecar;
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use chrono::{SecondsFormat, Utc};
 use everfeed::auth::{TokenUse, commands::AccountCommand, password::LoginHash};

@@ -1,7 +1,7 @@
 //! Origins that are down, slow or broken: whose fault it is, in a line, and nothing that looks
 //! whole.
 
-use crate::rig::{Origin, Sidecar};
+use super::rig::{Origin, Sidecar};
 use std::{
     net::TcpListener,
     sync::{

@@ -1,6 +1,6 @@
 //! Requests to the origin and answers back, byte by byte.
 
-use crate::rig::{Origin, Sidecar};
+use super::rig::{Origin, Sidecar};
 use sha2::{Digest as _, Sha256};
 
 const HELLO: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 5\r\n\r\nhello";

@@ -1,7 +1,7 @@
 //! The address of an old feed: plain readers get the old document, whatever becomes of the origin,
 //! and whoever speaks of cursors gets the Smart Feed. Rows: W-1, W-5, HUB-8, SF-58, T-1.
 
-use crate::rig::{Origin, PATIENCE, Sidecar};
+use super::rig::{Origin, PATIENCE, Sidecar};
 use http::Method;
 use std::{
     collections::BTreeMap,

@@ -1,7 +1,7 @@
 //! Pings of an old blog on the host of its site: hints for its feeds, within the limits of all
 //! hints; every other call is the blog's own. Row: C-3.
 
-use crate::{
+use super::{
     legacy::{AFTER, BEFORE, Blog, body, header},
     rig::{PATIENCE, Sidecar},
 };

@@ -1,7 +1,7 @@
 //! Places at the origin of a site: one client cannot take them from the others, whatever it does
 //! with its own.
 
-use crate::rig::{Origin, Sidecar, Wire};
+use super::rig::{Origin, Sidecar, Wire};
 use http::Method;
 use testkit::client::ask;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};

@@ -1,7 +1,7 @@
 //! A site whose feeds are for its readers alone: at their old addresses, in every spelling of
 //! those, and at addresses that nobody told us. The pages stay open. Rows: SF-130, SF-131.
 
-use crate::{
+use super::{
     credentials::{PASSWORD, add_user, basic},
     legacy::{AFTER, BEFORE, LINKS, body, header},
     rig::{PATIENCE, Sidecar},

@@ -1,7 +1,7 @@
 //! An old server that sends its readers to its public name, at which everfeed stands: what it says
 //! is asked of it, not of everfeed.
 
-use crate::rig::{PATIENCE, Sidecar};
+use super::rig::{PATIENCE, Sidecar};
 use std::time::Duration;
 use tokio::time::timeout;
 

@@ -1,7 +1,7 @@
 //! A file of every schema that ever was is kept and must be read for ever; how new files look is
 //! tested elsewhere.
 
-use crate::content::{clock, dump, fill};
+use super::content::{clock, dump, fill};
 use everfeed::store::{
     memory::Memory,
     redb::{Config, Redb},

@@ -1,7 +1,7 @@
 //! A writer killed at any instant leaves a file that opens at once and holds all that it had
 //! answered; one process, real time.
 
-use crate::content::{START, clock, commit, id, put, register, whole};
+use super::content::{START, clock, commit, id, put, register, whole};
 use everfeed::{
     feed::{order::Order, reconcile::PutKind, schedule::PollState},
     store::{
@@ -68,7 +68,7 @@ fn write_and_kill(path: &PathBuf, answers: u32) -> u32 {
     let mut child = Command::new(env::current_exe().unwrap())
         .args([
             "--exact",
-            "kill::write_until_killed",
+            "store_files::kill::write_until_killed",
             "--ignored",
             "--nocapture",
         ])

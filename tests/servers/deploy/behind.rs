@@ -1,7 +1,7 @@
 //! everfeed behind a web server that stands before a blog already: the feed and everfeed's own
 //! paths come to everfeed, the rest stays where it was, and nobody can say to be somebody else.
 
-use crate::{
+use super::{
     rig::{Deployment, READER, answer},
     servers::{APACHE, CADDY, HAPROXY, NGINX, WebServer},
 };

@@ -1,7 +1,7 @@
 //! A blog, everfeed, and a web server before both, each at a free port; and curl, which asks the
 //! web server.
 
-use crate::servers::WebServer;
+use super::servers::WebServer;
 use everfeed::{app::App, config::Config};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use nix::{

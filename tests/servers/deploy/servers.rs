@@ -1,7 +1,7 @@
 //! The web servers: what Debian's configuration around ours would say, as small as it can be, and
 //! how each is started.
 
-use crate::rig::Place;
+use super::rig::Place;
 use std::{fs, process::Command};
 
 /// A web server of Debian.
@@ -103,7 +103,7 @@ fn caddy(place: &Place, command: &mut Command) {
     let folder = place.folder();
     let with_tls = format!(
         "https://{}:{} {{\n\tbind {}\n\ttls {} {}\n",
-        crate::rig::HOST,
+        super::rig::HOST,
         place.front.port(),
         place.front.ip(),
         folder.join("fullchain.pem").display(),
