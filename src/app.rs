@@ -48,6 +48,10 @@ mod doors;
 
 mod insight;
 
+pub mod status;
+
+mod gauges;
+
 mod reload;
 
 mod groups;

@@ -25,16 +25,23 @@ mod sites;
 
 mod spelling;
 
+mod destination;
+
+mod private_places;
+
 pub use changes::{CatalogChanges, ChangedFeed, diff};
+pub(crate) use destination::Destination;
 pub use namespaces::namespaces;
+pub use private_places::PrivatePlaces;
 pub use read_gate::{ReadGate, is_open_to, shown_to};
 pub use register::{BATCH_FEEDS_MAX, RegistrationProgress, observe, register};
 pub use settings::{
-    FeedSettings, GroupSettings, LegacyPlace, NamedFeeds, SHOW_WANTED, ServePlain, ShowRule,
-    SiteFeeds, SiteSettings,
+    FeedSettings, GroupSettings, LegacyPlace, NamedFeeds, ServePlain, ShowRule, SiteFeeds,
+    SiteSettings,
 };
 pub use sites::{ProxiedSite, Sites, join_found};
 pub use snapshot::{CatalogSnapshot, RegisteredFeed};
+pub(crate) use spelling::{PathSpelling, parameters};
 
 /// The catalog in force. Cheap to clone; all clones are one catalog.
 #[derive(Clone, Debug)]

@@ -9,7 +9,7 @@ use crate::{
     threads,
 };
 use clap::{Args, Parser, Subcommand};
-use std::{future::Future, path::PathBuf, process::ExitCode, time::Duration};
+use std::{future::Future, io::Write as _, path::PathBuf, process::ExitCode, time::Duration};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
@@ -52,6 +52,8 @@ enum Command {
     /// Check a configuration and say what it means, what is risky in it, who may read the feeds of
     /// sites, and what is kept of feeds that it lacks.
     Check(WithConfig),
+    /// Print every key of a configuration with its type, default, effect and meaning, as Markdown.
+    Config,
     /// Run a small legacy blog and everfeed before it, and show every change as it arrives.
     Demo(demo::DemoOptions),
     /// Fetch or read a document once, and say what would be kept of it.
@@ -181,6 +183,7 @@ fn obey(command: Command, form: LogForm) -> anyhow::Result<()> {
             let config = Config::load(&with.config, config::environment())?;
             runtime()?.block_on(check::run(config, &with.config))
         }
+        Command::Config => Ok(std::io::stdout().write_all(config::REFERENCE.as_bytes())?),
         Command::Serve(options) => {
             let source = ConfigSource::of(&options.with.config);
             let config = source.load()?;

@@ -4,7 +4,7 @@
 use crate::{
     catalog::{FeedSettings, GroupSettings, SiteSettings},
     hub, ingest,
-    secret::{AdminToken, masked_with_query},
+    secret::{AdminToken, logged_text, masked_with_query},
     serve,
     setting::RefusedSetting,
     store,
@@ -28,9 +28,7 @@ mod parts;
 
 mod keys;
 
-mod effect;
-
-mod wanted;
+mod key_table;
 
 mod problems;
 
@@ -38,7 +36,7 @@ mod profiles;
 
 mod warnings;
 
-pub use effect::{Effect, effect, waiting_for_restart};
+pub use key_table::{Effect, REFERENCE, effect, waiting_for_restart};
 pub use source::ConfigError;
 
 #[cfg(test)]
@@ -252,7 +250,9 @@ impl Config {
 
     /// Warnings about settings that are allowed, but risky: each with its key and a remedy.
     pub fn warnings(&self) -> Vec<String> {
-        warnings::warnings(self)
+        let found = warnings::warnings(self);
+        // The log has them, too.
+        found.iter().map(|text| logged_text(text)).collect()
     }
 
     /// A summary of the configuration for people, without secrets.

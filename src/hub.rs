@@ -4,7 +4,7 @@
 
 use crate::{
     auth::PrincipalId,
-    catalog::{CatalogSnapshot, ReadGate},
+    catalog::{CatalogSnapshot, PathSpelling, ReadGate},
     clock::Clock,
     feed::{order::Order, page::PageQuery, record::FeedNo, stamp::Stamp, view::View},
     notify::Notify,
@@ -49,7 +49,6 @@ mod retry_schedule;
 
 mod set_back;
 
-mod destination;
 mod health;
 mod places;
 mod roster;
@@ -184,7 +183,11 @@ impl Config {
             let is_below = |rest: &str| {
                 rest.is_empty() || named.path().ends_with('/') || rest.starts_with('/')
             };
-            callback.origin() == named.origin() && below.is_some_and(is_below)
+            let (spelt, beginning) = (PathSpelling::of(callback.path()), named.path());
+            // A server may take an escaped step back for one.
+            let is_left = !beginning.trim_matches('/').is_empty()
+                && spelt.relation_to(&PathSpelling::of(beginning)).is_none();
+            callback.origin() == named.origin() && below.is_some_and(is_below) && !is_left
         })
     }
 }

@@ -2,7 +2,9 @@
 //! ever and offers the result as a Smart Feed by pull, long poll and push.
 
 pub mod byte_budget;
+pub mod client_net;
 pub mod clock;
+pub mod locks;
 pub mod secret;
 pub mod setting;
 pub mod telemetry;

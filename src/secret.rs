@@ -112,6 +112,24 @@ pub fn logged_url(url: &str) -> String {
     masked_with_query(&without_token(url))
 }
 
+/// A text for the log or the operator in which there may be URLs, or paths with queries: each as
+/// [`logged_url`] has it.
+pub fn logged_text(text: &str) -> String {
+    let is_between = |c: char| c.is_whitespace() || "\"'`()<>".contains(c);
+    let mut logged = String::with_capacity(text.len());
+    for piece in text.split_inclusive(is_between) {
+        let url = piece.trim_end_matches(is_between);
+        let url = url.trim_end_matches(['.', ',', ';', ':', '?']);
+        if url.contains('/') && url.contains(['?', '#', '@']) {
+            logged += &logged_url(url);
+        } else {
+            logged += url;
+        }
+        logged += &piece[url.len()..];
+    }
+    logged
+}
+
 /// Parts of names of parameters whose values are secrets.
 const SECRET_NAMES: [&str; 8] = [
     "token", "key", "auth", "secret", "pass", "pwd", "sig", "session",
@@ -203,6 +221,16 @@ mod tests {
         check(
             "/cb?hub.topic=http%3A%2F%2Fx%2Fs%2Fabc%2Frss%3Fk%3Dabc",
             "/cb?hub.topic=***",
+        );
+    }
+
+    #[test]
+    fn a_logged_text_has_no_values_of_the_queries_of_its_urls() {
+        let check = |text: &str, expect: &str| assert_eq!(logged_text(text), expect);
+        check("plain (text), of and/or?", "plain (text), of and/or?");
+        check(
+            "its document at http://h.example/q.xml?key=abc, give url = \"http://u:p@h/q?a=b,c\" and \"/q.xml?x\"; at /p.",
+            "its document at http://h.example/q.xml?key=***, give url = \"http://***@h/q?a=***\" and \"/q.xml?***\"; at /p.",
         );
     }
 

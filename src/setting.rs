@@ -1,7 +1,7 @@
 //! Settings apart from their meaning: the refusal of one, and a list of all by dotted key; not
 //! where they are read from.
 
-use crate::secret::masked;
+use crate::secret::{logged_text, masked};
 use serde::Serialize;
 use serde_json::Value;
 use std::{collections::BTreeMap, fmt};
@@ -29,7 +29,7 @@ impl RefusedSetting {
     ) -> Self {
         Self {
             key: key.into(),
-            found: masked(&found.to_string()),
+            found: logged_text(&masked(&found.to_string())),
             wanted: wanted.into(),
             line: None,
         }

@@ -5,6 +5,12 @@
 //!
 //! `cargo run -p everfeed-adapters --example corpus -- --corpus DIR`
 
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "a program of one task may wait for its files"
+)]
+
 use everfeed_adapters::{Digest, Hints, Key, neutral_line, slice};
 use serde_json::{Value, json};
 use std::{

@@ -177,26 +177,68 @@ pub(crate) fn is_noise(bytes: &[u8]) -> bool {
     controls * BYTES_PER_CONTROL_MIN > start.len()
 }
 
-/// True for the beginning of a document that is a feed, by the name of its root element or by the
-/// version of JSON Feed; `None` while what follows may make it one. Namespaces are not looked at:
-/// some reader takes a `feed` of any for one.
-pub fn begins_feed(beginning: &[u8]) -> Option<bool> {
-    if binary(beginning).is_some() {
-        return Some(false);
+/// The thing that the beginning of a body may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beginning {
+    /// A feed, or one inside of something else.
+    Feed,
+    /// Nothing yet but what may stand before a feed: what follows tells.
+    Open,
+    /// Something else so far. There may be a feed in it.
+    Other,
+    /// No text. What follows tells no more.
+    Binary,
+}
+
+/// Tells the beginning of a body, of whatever media type, by the names of its elements or by the
+/// version of JSON Feed. Namespaces of the root element are not looked at: some reader takes a
+/// `feed` of any for one. `is_code` for a script and the like, which may have tags in its strings.
+pub fn beginning(bytes: &[u8], is_code: bool) -> Beginning {
+    // Of UTF-16 and UTF-32 the bytes between; before a document they are padding.
+    let bytes: Vec<u8> = bytes.iter().copied().filter(|byte| *byte != 0).collect();
+    let padding = bytes.iter().take_while(|byte| **byte <= b' ').count();
+    let bytes = &bytes[padding..];
+    if binary(bytes).is_some() {
+        return Beginning::Binary;
     }
+    let text = String::from_utf8_lossy(bytes);
+    let is_padding = |c: char| matches!(c, BOM | '\u{fffd}') || c.is_whitespace();
+    match of_text(text.trim_start_matches(is_padding), is_code) {
+        Beginning::Open | Beginning::Other if bytes.len() >= NOISE_BYTES_MIN && is_noise(bytes) => {
+            Beginning::Binary
+        }
+        found => found,
+    }
+}
+
+/// True for a part of something, without its beginning, that is no text.
+pub fn is_binary_part(part: &[u8]) -> bool {
     // Of UTF-16 and UTF-32 the bytes between.
-    let bytes: Vec<u8> = beginning
-        .iter()
-        .copied()
-        .filter(|byte| *byte != 0)
-        .collect();
-    let text = String::from_utf8_lossy(&bytes);
-    let visible = text.trim_start_matches('\u{feff}').trim_start();
-    if visible.starts_with('{') || is_script(visible) {
-        return names_json_feed(visible).then_some(true);
+    let bytes: Vec<u8> = part.iter().copied().filter(|byte| *byte != 0).collect();
+    !part.is_empty() && (bytes.is_empty() || is_noise(&bytes))
+}
+
+/// The mark of the order of bytes, which some software writes more than once.
+const BOM: char = '\u{feff}';
+
+/// Bytes from which on noise is told from text.
+const NOISE_BYTES_MIN: usize = 64;
+
+fn of_text(text: &str, is_code: bool) -> Beginning {
+    let is_json = text.starts_with(['{', '[']) || is_script(text);
+    if is_json && names_json_feed(text) {
+        return Beginning::Feed;
     }
-    let mut is_behind_html = false;
-    let mut rest = visible.as_bytes();
+    let (before, markup) = text.split_at(text.find('<').unwrap_or(text.len()));
+    let is_behind_text = !before.is_empty();
+    let mut so_far = if is_behind_text {
+        Beginning::Other
+    } else {
+        Beginning::Open
+    };
+    let mut may_be_root = !(is_json || (is_code && is_behind_text));
+    let (mut is_behind_html, mut is_behind_rss) = (false, false);
+    let mut rest = markup.as_bytes();
     while let Some(at) = memchr::memchr(b'<', rest) {
         rest = &rest[at + 1..];
         let end: &[u8] = match rest {
@@ -204,38 +246,50 @@ pub fn begins_feed(beginning: &[u8]) -> Option<bool> {
             [b'?', ..] => b"?>",
             [b'!' | b'/', ..] => b">",
             _ => {
+                let is_end = |byte: &u8| byte.is_ascii_whitespace() || b">/".contains(byte);
                 // The whole name has to be here.
-                let length = rest
-                    .iter()
-                    .position(|byte| byte.is_ascii_whitespace() || b">/".contains(byte))?;
+                let Some(length) = rest.iter().position(is_end) else {
+                    break;
+                };
                 let name = String::from_utf8_lossy(&rest[..length]).to_ascii_lowercase();
-                match name.rsplit(':').next().unwrap_or_default() {
-                    "rss" | "feed" | "rdf" | "channel" | "entry" => return Some(true),
-                    "html" => return Some(false),
-                    // Warnings of PHP and the like stand before what they are about.
-                    name if is_html(name) => is_behind_html = true,
-                    _ if is_behind_html => {}
-                    _ => return Some(false),
+                let name = name.rsplit(':').next().unwrap_or_default();
+                let is_feed = match name {
+                    "rss" | "entry" => may_be_root,
+                    "channel" => may_be_root || is_behind_rss,
+                    "feed" | "rdf" => may_be_root || names_namespace(rest),
+                    _ => false,
+                };
+                if is_feed {
+                    return Beginning::Feed;
                 }
+                // Warnings of PHP and the like stand before what they are about.
+                is_behind_html |= is_html(name);
+                may_be_root &= is_behind_html && name != "html";
+                if !is_of_warning(name) {
+                    so_far = Beginning::Other;
+                }
+                is_behind_rss = name == "rss";
                 b">"
             }
         };
-        rest = &rest[memchr::memmem::find(rest, end)? + end.len()..];
+        let Some(at) = memchr::memmem::find(rest, end) else {
+            break;
+        };
+        rest = &rest[at + end.len()..];
     }
-    None
+    so_far
 }
 
-/// The same for the beginning of a script: only the call of a JSON-P callback with a JSON Feed is
-/// one.
-pub fn begins_script_with_feed(beginning: &[u8]) -> Option<bool> {
-    let text = String::from_utf8_lossy(beginning);
-    let visible = text.trim_start_matches('\u{feff}').trim_start();
-    let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$' | '.' | '/' | ' ');
-    match () {
-        () if names_json_feed(visible) => Some(true),
-        () if is_script(visible) || visible.chars().all(is_name) => None,
-        () => Some(false),
-    }
+/// True for a tag with the namespace of Atom or of RSS 1.0.
+fn names_namespace(tag: &[u8]) -> bool {
+    let end = memchr::memchr(b'>', tag).unwrap_or(tag.len());
+    [
+        &b"www.w3.org/2005/Atom"[..],
+        b"purl.org/atom/",
+        b"purl.org/rss/1.0",
+    ]
+    .iter()
+    .any(|namespace| memchr::memmem::find(&tag[..end], namespace).is_some())
 }
 
 /// True for JSON with the version of a JSON Feed in it, whose solidi may be escaped.
@@ -442,61 +496,72 @@ mod tests {
 
     #[test]
     fn a_feed_is_known_by_its_beginning() {
-        for feed in [
+        let check = |expect: Beginning, is_code: bool, texts: &[&str]| {
+            for text in texts {
+                assert_eq!(beginning(text.as_bytes(), is_code), expect, "{text}");
+            }
+        };
+        let feeds = [
             "<rss version='2.0'>",
             "\u{feff}<?xml version='1.0'?>\n<!-- <urlset> --><feed xmlns='x'>",
+            "\0\0\u{1}\n\u{feff}\u{feff}<rss>",
             "<rdf:RDF xmlns:rdf='x'>",
             "<a:feed>",
             "<atom:entry ",
             "<!DOCTYPE rss [<!ENTITY x 'y'>]><RSS>",
             "<CHANNEL HREF='x'>",
             "<br />\n<b>Warning</b>: odd in <i>x.php</i><br />\n<?xml version='1.0'?><rss>",
-            "[notice] cache is cold\n<rss>",
-            "--x\r\nContent-Type: text/xml\r\n\r\n<rss>",
             "\u{feff} { \"title\": \"x\", \"version\": \"https:\\/\\/jsonfeed.org\\/version\\/1.1\"",
             "f({\"version\": \"https://jsonfeed.org/version/1\"",
-        ] {
-            assert_eq!(begins_feed(feed.as_bytes()), Some(true), "{feed}");
-        }
-        for other in [
+            // Inside of something else.
+            "<html><body>x</body></html><rss version='2.0'><channel>",
+            "<!doctype html><xml><?xml version='1.0'?><feed xmlns='http://www.w3.org/2005/Atom'>",
+            "<soap:Envelope><soap:Body><rss> <!-- x --><channel>",
+            "<x><rdf:RDF xmlns='http://purl.org/rss/1.0/'>",
+            "{\"document\": \"<rss><channel>\"",
+        ];
+        check(Beginning::Feed, false, &feeds);
+        check(Beginning::Feed, true, &feeds);
+        let behind_text = [
+            "[notice] cache is cold\n<rss>",
+            "--x\r\nContent-Type: text/xml\r\n\r\n<rss>",
+        ];
+        check(Beginning::Feed, false, &behind_text);
+        check(Beginning::Other, true, &behind_text);
+        let others = [
             "<urlset>",
             "<?xml version='1.0'?><sitemapindex/>",
             "<html><rss>",
             "<!doctype html>\n<html lang=x><head>",
             "<feedback>",
             "<p>x<html>",
-            "%PDF-1.7 <rss>",
-        ] {
-            assert_eq!(begins_feed(other.as_bytes()), Some(false), "{other}");
-        }
-        for open in [
-            "",
             "text",
+            "{\"version\": 1",
+            "/*! x */ f(1)",
+            "var x = '<rss>'",
+            "<p>a page<i>",
+        ];
+        check(Beginning::Other, true, &others);
+        check(Beginning::Other, false, &others[..9]);
+        let open = [
+            "",
+            " \n\0",
             "<",
             "<rs",
             "<!-- without an end",
             "<?xml version='1.0'?>",
-            "{\"version\": 1",
-            "/*! x */ f(1)",
-            "<p>a page<i>",
-        ] {
-            assert_eq!(begins_feed(open.as_bytes()), None, "{open}");
+            "<br /><b>Notice</b>: x",
+        ];
+        check(Beginning::Open, false, &open);
+        check(Beginning::Open, true, &open);
+        let noise: Vec<u8> = (0..NOISE_BYTES_MIN).map(|n| (n * 7 % 251) as u8).collect();
+        for binary in [&b"%PDF-1.7 <rss>"[..], b"\x89PNG", &noise] {
+            assert_eq!(beginning(binary, false), Beginning::Binary, "{binary:?}");
         }
-        let script = |text: &str| begins_script_with_feed(text.as_bytes());
-        assert_eq!(
-            script("a.b({\"version\": \"https://jsonfeed.org/version/1\"})"),
-            Some(true)
-        );
-        assert_eq!(
-            (script("a.b({"), script("/*! x */"), script("call")),
-            (None, None, None)
-        );
-        assert_eq!(
-            (script("var x = '<rss>'"), script("(function() {")),
-            (Some(false), Some(false))
-        );
         let wide: Vec<u8> = "<rss>".encode_utf16().flat_map(u16::to_le_bytes).collect();
-        assert_eq!(begins_feed(&wide), Some(true));
+        assert_eq!(beginning(&wide, false), Beginning::Feed);
+        assert!(is_binary_part(&noise) && is_binary_part(&[0; 9]) && is_binary_part(b"\x01abc"));
+        assert!(!is_binary_part(b"") && !is_binary_part(b"f\xfcr alle") && !is_binary_part(&wide));
         assert!(is_feed(
             b"{\"title\": \"t\", \"items\": [{\"id\": 1, \"url\": \"http://e.org/\", \"x\": "
         ));

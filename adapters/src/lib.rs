@@ -80,7 +80,7 @@ pub mod platforms;
 
 pub use cross_check::cross_check_count;
 pub use cut_out::{Uncuttable, without_entries};
-pub use detect::{begins_feed, begins_script_with_feed, is_feed};
+pub use detect::{Beginning, beginning, is_binary_part, is_feed};
 pub use digest::{DIGEST_VERSION, Digest};
 pub use discover::feeds_of_page;
 pub use entry::{

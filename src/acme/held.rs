@@ -2,6 +2,7 @@
 //! where they come from.
 
 use super::validity::Validity;
+use crate::locks::{read, write};
 use rustls::{
     client::verify_server_name,
     crypto::ring::sign::any_supported_type,
@@ -11,7 +12,7 @@ use rustls::{
 };
 use std::{
     collections::HashMap,
-    sync::{Arc, PoisonError, RwLock},
+    sync::{Arc, RwLock},
 };
 
 /// The protocol of connections by which an authority looks at a challenge (ALPN; RFC 8737, section
@@ -80,17 +81,13 @@ impl HeldCertificate {
     /// The document of a challenge by HTTP, if the path is that of one.
     pub fn challenge_document(&self, path: &str) -> Option<String> {
         let token = path.strip_prefix(CHALLENGE_PATH)?;
-        let challenges = self
-            .challenges
-            .read()
-            .unwrap_or_else(PoisonError::into_inner);
+        let challenges = read(&self.challenges);
         challenges.documents.get(token).cloned()
     }
 
     /// Shows a certificate from now on.
     pub(super) fn show(&self, certificate: &IssuedCertificate) {
-        *self.current.write().unwrap_or_else(PoisonError::into_inner) =
-            Some(certificate.key.clone());
+        *write(&self.current) = Some(certificate.key.clone());
     }
 
     /// Answers a challenge by HTTP from now on.
@@ -112,12 +109,7 @@ impl HeldCertificate {
     }
 
     fn change<T>(&self, change: impl FnOnce(&mut OpenChallenges) -> T) {
-        change(
-            &mut self
-                .challenges
-                .write()
-                .unwrap_or_else(PoisonError::into_inner),
-        );
+        change(&mut write(&self.challenges));
     }
 }
 
@@ -128,16 +120,10 @@ impl ResolvesServerCert for HeldCertificate {
             .is_some_and(|protocols| protocols.eq([CHALLENGE_PROTOCOL]));
         if is_challenge {
             let name = hello.server_name()?;
-            let challenges = self
-                .challenges
-                .read()
-                .unwrap_or_else(PoisonError::into_inner);
+            let challenges = read(&self.challenges);
             return challenges.certificates.get(name).cloned();
         }
-        self.current
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        read(&self.current).clone()
     }
 }
 

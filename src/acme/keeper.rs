@@ -11,9 +11,10 @@ use super::{
     validity::{Validity, moment},
 };
 use crate::clock::Clock;
+use crate::locks::{read, write};
 use std::{
     io,
-    sync::{Arc, PoisonError, RwLock},
+    sync::{Arc, RwLock},
     time::Duration,
 };
 use tokio::time::{Instant, sleep};
@@ -68,14 +69,11 @@ pub struct CertificateWatch(Arc<RwLock<CertificateState>>);
 impl CertificateWatch {
     /// The state now.
     pub fn state(&self) -> CertificateState {
-        self.0
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        read(&self.0).clone()
     }
 
     fn change(&self, change: impl FnOnce(&mut CertificateState)) {
-        change(&mut self.0.write().unwrap_or_else(PoisonError::into_inner));
+        change(&mut write(&self.0));
     }
 }
 

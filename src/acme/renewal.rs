@@ -11,6 +11,7 @@ const LONGEST_WAIT_SECS: u64 = 6 * 3600;
 /// thirtieth of it earlier, so that not all who began together come together. `chance` is between 0
 /// and 1.
 pub(super) fn renew_at(validity: Validity, chance: f64) -> u64 {
+    // Limit: what an authority suggests (RFC 9773) is not asked.
     let span = validity.until.saturating_sub(validity.from);
     let earlier = share(span / 30, chance);
     validity

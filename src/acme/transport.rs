@@ -3,6 +3,7 @@
 
 use super::fault::NoProblemDocument;
 use crate::layers::{Client, FetchError, parse_retry_after};
+use crate::locks::lock;
 use bytes::Bytes;
 use http::{
     HeaderValue, Request, Response,
@@ -12,7 +13,7 @@ use http_body_util::{BodyExt as _, Full};
 use instant_acme::{BodyWrapper, BytesResponse, Error, HttpClient};
 use std::{
     pin::Pin,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
     time::{Duration, SystemTime},
 };
 
@@ -42,7 +43,7 @@ impl Transport {
 
     /// The time for which the authority asked us to wait in its last answer.
     pub(super) fn wait(&self) -> Option<Duration> {
-        *self.wait.lock().unwrap_or_else(PoisonError::into_inner)
+        *lock(&self.wait)
     }
 
     async fn send(self, request: Request<BodyWrapper<Bytes>>) -> Result<BytesResponse, Error> {
@@ -59,7 +60,7 @@ impl Transport {
             .headers()
             .get(RETRY_AFTER)
             .and_then(|value| parse_retry_after(value, (self.now)()));
-        *self.wait.lock().unwrap_or_else(PoisonError::into_inner) = wait;
+        *lock(&self.wait) = wait;
         let kind = answer
             .headers()
             .get(CONTENT_TYPE)

@@ -8,22 +8,22 @@ use crate::{
     config::Config,
     feed::{record::FeedNo, stamp::Stamp},
     ingest::{FeedSpec, Poller},
-    serve::admin::PollReport,
+    serve::admin::OperatorAnswer,
 };
 use std::sync::Arc;
 
 /// Accepts the changed URL of a feed of this process, polls it, and tells what came of it.
-pub(super) async fn accept(catalog: &Catalog, poller: &Poller, name: &str) -> PollReport {
+pub(super) async fn accept(catalog: &Catalog, poller: &Poller, name: &str) -> OperatorAnswer {
     let snapshot = catalog.snapshot();
     let feed = match polled_feed(&snapshot, name) {
         Ok(feed) => feed,
-        Err(why) => return PollReport::Unknown(why),
+        Err(why) => return OperatorAnswer::Unknown(why),
     };
     if poller
         .status(feed)
         .is_none_or(|state| state.url_change.is_none())
     {
-        return PollReport::NotNow(nothing_to_accept(name));
+        return OperatorAnswer::NotNow(nothing_to_accept(name));
     }
     requested_poll::told_of(name, poller.accept_url(feed)).await
 }

@@ -5,10 +5,15 @@ use super::{
     accounts::AccountDesk,
     explain::{self, Explainer, under_way, words},
     forget_item::{forget_item, forgotten},
+    gauges,
     reload::{ForgetRefused, ReloadRefused, Reloader},
-    removed::{RemovedFeed, removed_feeds},
+    removed::removed_feeds,
     requested_poll,
     site_feeds::SiteFaults,
+    status::{
+        CertificateStatus, FailingStatus, FaultStatus, FeedStatus, FeedTotals, GapStatus,
+        KeptFeeds, SiteFault, Status, StoreStatus, SubscriberStatus, WaitStatus,
+    },
 };
 use crate::{
     acme::CertificateWatch,
@@ -25,11 +30,7 @@ use crate::{
     notify::Notify,
     secret::{public_text, public_url},
     serve::{
-        admin::{
-            CertificateStatus, FailingStatus, FaultStatus, FeedStatus, FeedTotals, ForgetAnswer,
-            GapStatus, Insight, KeptFeeds, PollReport, ReloadAnswer, RemovedStatus, SiteFault,
-            Status, StoreStatus, SubscriberStatus, WaitStatus,
-        },
+        admin::{Insight, OperatorAnswer},
         feed_range::{FEEDS_DEFAULT, FeedRange},
         long_poll::Waiters,
     },
@@ -37,6 +38,8 @@ use crate::{
 };
 use chrono::{SecondsFormat, Utc};
 use futures_util::future::BoxFuture;
+use prometheus_client::registry::Registry;
+use serde::Serialize;
 use std::{path::Path, sync::Arc};
 
 /// Everything that the operator may ask.
@@ -66,36 +69,27 @@ fn owned(names: Vec<&str>) -> Vec<String> {
 
 /// A failing subscriber, as the status shows it.
 fn failing_status(failing: FailingSubscriber) -> FailingStatus {
-    let FailingSubscriber {
-        host,
-        why,
-        since,
-        failures,
-        next_try,
-    } = failing;
-    let (since, next_try_at) = (since.rfc3339(), next_try.rfc3339());
     FailingStatus {
-        host,
-        error: why,
-        since,
-        failed: failures,
-        next_try_at,
+        host: failing.host,
+        error: failing.why,
+        since: failing.since.rfc3339(),
+        failed: failing.failures,
+        next_try_at: failing.next_try.rfc3339(),
     }
 }
 
 /// A feed of which nothing can be read, as the status shows it.
 fn damaged_status(feed: &RegisteredFeed, error: &StoreError) -> FeedStatus {
-    let kind = FaultKind::Internal {
-        reason: error.to_string(),
-    };
-    let fault = Some(FaultStatus::from(&FaultNote {
-        kind,
+    let note = FaultNote {
+        kind: FaultKind::Internal {
+            reason: error.to_string(),
+        },
         since: explain::now(),
-    }));
+    };
     FeedStatus {
         name: feed.settings.name.clone(),
         url: feed.shown_url(),
-        fault,
+        fault: Some(FaultStatus::from(&note)),
         ..FeedStatus::default()
     }
 }
@@ -125,27 +119,11 @@ fn wait_status(wait: PollWait, configured_at: &str) -> WaitStatus {
 
 /// A gap marker, as the status shows it.
 fn gap_status(gap: &Gap) -> GapStatus {
-    let (before, after) = (gap.before.clone(), gap.after.clone());
     GapStatus {
         at: gap.at.rfc3339(),
-        why: words::event(gap.event),
-        before,
-        after,
-    }
-}
-
-/// A removed feed, as the status shows it.
-fn removed_status(
-    RemovedFeed {
-        name,
-        items,
-        renamed_to,
-    }: RemovedFeed,
-) -> RemovedStatus {
-    RemovedStatus {
-        name,
-        items,
-        renamed_to,
+        why: words::event(gap.event).to_owned(),
+        before: gap.before.clone(),
+        after: gap.after.clone(),
     }
 }
 
@@ -169,6 +147,20 @@ fn site_fault((origin, note): (&String, &FaultNote)) -> SiteFault {
         origin: origin.clone(),
         fault: FaultStatus::from(note),
     }
+}
+
+/// A reload that was refused, in the words of its error.
+fn refused(error: ReloadRefused) -> OperatorAnswer {
+    let why = error.to_string();
+    match error {
+        ReloadRefused::Store(_) => OperatorAnswer::Away(why),
+        _ => OperatorAnswer::Misconfigured(why),
+    }
+}
+
+/// An answer for people and programs.
+fn json(told: &impl Serialize) -> Result<String, String> {
+    serde_json::to_string_pretty(told).map_err(|error| error.to_string())
 }
 
 /// The time, as the status shows it.
@@ -291,7 +283,7 @@ impl Overview {
             },
             certificate: self.certificate.as_ref().map(certificate_status),
             next,
-            version: env!("CARGO_PKG_VERSION"),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
             started_at: self.started_at.clone(),
             waiters: self.waiters.held(),
             config: self.reloader.status(),
@@ -299,7 +291,7 @@ impl Overview {
             feeds,
             kept: KeptFeeds {
                 removed: removed.iter().map(|feed| feed.name.clone()).collect(),
-                removed_feeds: removed.into_iter().map(removed_status).collect(),
+                removed_feeds: removed,
             },
         })
     }
@@ -374,8 +366,17 @@ impl Insight for Overview {
         })
     }
 
-    fn status(&self, range: FeedRange) -> BoxFuture<'_, Result<Status, String>> {
-        Box::pin(self.gather(range))
+    fn status(&self, range: FeedRange) -> BoxFuture<'_, Result<String, String>> {
+        Box::pin(async move { json(&self.gather(range).await?) })
+    }
+
+    fn gauges(&self, mut counters: Registry) -> BoxFuture<'_, Result<Registry, String>> {
+        Box::pin(async move {
+            // Of more feeds than a range holds no series are made: their sums say enough.
+            let status = self.gather(FeedRange::default()).await?;
+            gauges::register(&mut counters, &status);
+            Ok(counters)
+        })
     }
 
     fn explain<'a>(
@@ -389,8 +390,7 @@ impl Insight for Overview {
                 .explain(feed, item, |no| self.poller.status(no))
                 .await;
             let told = told.map_err(|error| error.to_string())?;
-            told.map(|told| serde_json::to_string_pretty(&told).map_err(|error| error.to_string()))
-                .transpose()
+            told.map(|told| json(&told)).transpose()
         })
     }
 
@@ -411,33 +411,29 @@ impl Insight for Overview {
         })
     }
 
-    fn reload(&self) -> BoxFuture<'_, ReloadAnswer> {
+    fn reload(&self) -> BoxFuture<'_, OperatorAnswer> {
         Box::pin(async {
-            match self.reloader.reload().await {
-                Ok(report) => ReloadAnswer::TakenIn(report.to_string()),
-                Err(refused @ ReloadRefused::Store(_)) => ReloadAnswer::Failed(refused.to_string()),
-                Err(refused) => ReloadAnswer::Refused(refused.to_string()),
-            }
+            let taken_in = self.reloader.reload().await;
+            taken_in.map_or_else(refused, |report| OperatorAnswer::Done(report.to_string()))
         })
     }
 
-    fn check(&self) -> BoxFuture<'_, ReloadAnswer> {
+    fn check(&self) -> BoxFuture<'_, OperatorAnswer> {
         Box::pin(async {
             match self.reloader.check().await {
-                Ok(Some(beside)) => match serde_json::to_string(&beside) {
-                    Ok(json) => ReloadAnswer::TakenIn(json),
-                    Err(error) => ReloadAnswer::Failed(error.to_string()),
-                },
-                Ok(None) => ReloadAnswer::Failed(
+                Ok(Some(beside)) => serde_json::to_string(&beside).map_or_else(
+                    |error| OperatorAnswer::Away(error.to_string()),
+                    OperatorAnswer::Done,
+                ),
+                Ok(None) => OperatorAnswer::Away(
                     "the file names another store than this process has".into(),
                 ),
-                Err(refused @ ReloadRefused::Store(_)) => ReloadAnswer::Failed(refused.to_string()),
-                Err(refused) => ReloadAnswer::Refused(refused.to_string()),
+                Err(error) => refused(error),
             }
         })
     }
 
-    fn accept_url<'a>(&'a self, feed: &'a str) -> BoxFuture<'a, PollReport> {
+    fn accept_url<'a>(&'a self, feed: &'a str) -> BoxFuture<'a, OperatorAnswer> {
         Box::pin(accepted_url::accept(
             &self.explainer.catalog,
             &self.poller,
@@ -445,7 +441,7 @@ impl Insight for Overview {
         ))
     }
 
-    fn poll<'a>(&'a self, feed: &'a str, now: bool) -> BoxFuture<'a, PollReport> {
+    fn poll<'a>(&'a self, feed: &'a str, now: bool) -> BoxFuture<'a, OperatorAnswer> {
         let urgency = if now { Urgency::Now } else { Urgency::Polite };
         Box::pin(requested_poll::poll(
             &self.explainer.catalog,
@@ -459,7 +455,7 @@ impl Insight for Overview {
         Box::pin(self.accounts.run(command))
     }
 
-    fn forget<'a>(&'a self, feed: &'a str, item: Option<&'a str>) -> BoxFuture<'a, ForgetAnswer> {
+    fn forget<'a>(&'a self, feed: &'a str, item: Option<&'a str>) -> BoxFuture<'a, OperatorAnswer> {
         Box::pin(async move {
             let done = match item {
                 None => self.reloader.forget(feed).await,
@@ -470,18 +466,17 @@ impl Insight for Overview {
                         self.notify.document_kept(receipt.feed.no);
                     }),
             };
-            match done {
-                Ok(()) => {
-                    let kept = self.explainer.store.keeps_forgotten();
-                    ForgetAnswer::Forgotten(forgotten(feed, item, kept.as_deref()))
+            let Err(refused) = done else {
+                let kept = self.explainer.store.keeps_forgotten();
+                return OperatorAnswer::Done(forgotten(feed, item, kept.as_deref()));
+            };
+            let why = refused.to_string();
+            match refused {
+                ForgetRefused::Configured(_) => OperatorAnswer::NotNow(why),
+                ForgetRefused::Unknown(_) | ForgetRefused::UnknownItem { .. } => {
+                    OperatorAnswer::Unknown(why)
                 }
-                Err(refused @ ForgetRefused::Configured(_)) => {
-                    ForgetAnswer::Configured(refused.to_string())
-                }
-                Err(refused @ (ForgetRefused::Unknown(_) | ForgetRefused::UnknownItem { .. })) => {
-                    ForgetAnswer::Unknown(refused.to_string())
-                }
-                Err(failed @ ForgetRefused::Store(_)) => ForgetAnswer::Failed(failed.to_string()),
+                ForgetRefused::Store(_) => OperatorAnswer::Away(why),
             }
         })
     }

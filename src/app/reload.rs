@@ -5,6 +5,7 @@ use super::{
     accounts::tell_unknown_readers,
     beside_store::{BesideStore, moved_line},
     removed::{self, RemovedFeed, removed_feeds},
+    status::{ConfigStatus, ReloadStatus},
 };
 use crate::{
     catalog::{
@@ -15,7 +16,6 @@ use crate::{
     feed::record::FeedNo,
     ingest::{FeedChange, FeedSpec, Poller},
     notify::Notify,
-    serve::admin::{ConfigStatus, ReloadStatus},
     store::{Store, StoreError},
 };
 use chrono::{SecondsFormat, Utc};

@@ -6,10 +6,11 @@ use crate::{
     feed::record::FeedNo,
     store::{Store, StoreError},
 };
+use serde::{Deserialize, Serialize};
 use std::{collections::HashMap, fmt};
 
 /// A feed that is kept although it is not configured any more.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RemovedFeed {
     /// Its name.
     pub name: String,

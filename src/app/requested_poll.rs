@@ -8,7 +8,7 @@ use crate::{
         PollAnswer, Poller, Urgency,
         polls::{ChangeCounts, PollEnd},
     },
-    serve::admin::PollReport,
+    serve::admin::OperatorAnswer,
 };
 use std::time::Duration;
 
@@ -21,13 +21,13 @@ pub(super) async fn poll(
     poller: &Poller,
     name: &str,
     urgency: Urgency,
-) -> PollReport {
+) -> OperatorAnswer {
     let snapshot = catalog.snapshot();
     let Some(feed) = snapshot.feed(name).map(|feed| feed.no) else {
-        return PollReport::Unknown(format!("no feed `{name}` is configured"));
+        return OperatorAnswer::Unknown(format!("no feed `{name}` is configured"));
     };
     if let Some(members) = snapshot.member_names(feed) {
-        return PollReport::Unknown(format!(
+        return OperatorAnswer::Unknown(format!(
             "`{name}` is a group, and nothing is polled for it; poll its members: {}",
             members.join(", ")
         ));
@@ -36,22 +36,22 @@ pub(super) async fn poll(
 }
 
 /// Waits for a poll that was asked for, for a while, and tells what came of it.
-pub(super) async fn told_of(name: &str, poll: impl Future<Output = PollAnswer>) -> PollReport {
+pub(super) async fn told_of(name: &str, poll: impl Future<Output = PollAnswer>) -> OperatorAnswer {
     match tokio::time::timeout(Duration::from_secs(WAIT_SECS), poll).await {
         Ok(answer) => told(name, answer),
-        Err(_) => PollReport::Away(format!(
+        Err(_) => OperatorAnswer::Away(format!(
             "{name}: the poll has not ended within {WAIT_SECS} s and goes on; `everfeed status` tells of it later"
         )),
     }
 }
 
 /// An answer in the operator's words.
-fn told(name: &str, answer: PollAnswer) -> PollReport {
+fn told(name: &str, answer: PollAnswer) -> OperatorAnswer {
     match answer {
         PollAnswer::Ended {
             end: PollEnd::Failed(fault),
             next_at,
-        } => PollReport::Failed(format!(
+        } => OperatorAnswer::UpstreamFailed(format!(
             "{name}: the poll failed: {fault}; {}; {}",
             words::whose(&fault),
             next_poll(next_at)
@@ -59,29 +59,29 @@ fn told(name: &str, answer: PollAnswer) -> PollReport {
         PollAnswer::Ended {
             end: PollEnd::Postponed { wait_secs },
             ..
-        } => PollReport::Away(format!(
+        } => OperatorAnswer::Away(format!(
             "{name}: nothing was asked, because its host is being asked by other feeds; it is polled in {wait_secs} s"
         )),
         PollAnswer::Ended {
             end: PollEnd::NotKept { cause, wait_secs },
             ..
-        } => PollReport::Away(format!(
+        } => OperatorAnswer::Away(format!(
             "{name}: the publisher answered, but nothing could be stored: {cause}; it is polled again in {wait_secs} s"
         )),
-        PollAnswer::StoreAway { cause } => PollReport::Away(format!(
+        PollAnswer::StoreAway { cause } => OperatorAnswer::Away(format!(
             "{name}: not polled, because nothing can be stored: {cause}"
         )),
         PollAnswer::Ended {
             end: PollEnd::AwaitsArchives(until),
             ..
-        } => PollReport::Done(format!(
+        } => OperatorAnswer::Done(format!(
             "{name}: the document was read; it waits for the archives of its feed, until {} at the latest",
             until.rfc3339()
         )),
         PollAnswer::Ended {
             end: PollEnd::Unchanged,
             next_at,
-        } => PollReport::Done(format!(
+        } => OperatorAnswer::Done(format!(
             "{name}: nothing has changed; {}",
             next_poll(next_at)
         )),
@@ -90,7 +90,7 @@ fn told(name: &str, answer: PollAnswer) -> PollReport {
             next_at,
         } => {
             let ChangeCounts { new, edited, gone } = counts;
-            PollReport::Done(format!(
+            OperatorAnswer::Done(format!(
                 "{name}: the document was read: {new} new, {edited} edited, {gone} gone; {}",
                 next_poll(next_at)
             ))
@@ -102,14 +102,14 @@ fn told(name: &str, answer: PollAnswer) -> PollReport {
                 "its host asked to be left alone (Retry-After)"
             };
             let at = at.rfc3339();
-            PollReport::NotNow(format!(
+            OperatorAnswer::NotNow(format!(
                 "{name}: not polled: {who}; not before {at}, unless with --now"
             ))
         }
         PollAnswer::Unknown => {
-            PollReport::Unknown(format!("{name}: the feed is not polled any more"))
+            OperatorAnswer::Unknown(format!("{name}: the feed is not polled any more"))
         }
-        PollAnswer::Busy => PollReport::Away(format!(
+        PollAnswer::Busy => OperatorAnswer::Away(format!(
             "{name}: not polled: everfeed stops, or has too many requests for polls already; try again"
         )),
     }
@@ -130,12 +130,12 @@ mod tests {
     #[test]
     fn every_end_is_told_in_words_and_no_fault_without_its_owner() {
         let check =
-            |answer: PollAnswer, expect: PollReport| assert_eq!(told("blog", answer), expect);
+            |answer: PollAnswer, expect: OperatorAnswer| assert_eq!(told("blog", answer), expect);
         let at = Stamp::from_secs(1_780_272_000);
         let ended = |end| PollAnswer::Ended { end, next_at: at };
         check(
             ended(PollEnd::Document(ChangeCounts { new: 2, edited: 1, gone: 0 })),
-            PollReport::Done(
+            OperatorAnswer::Done(
                 "blog: the document was read: 2 new, 1 edited, 0 gone; next poll 2026-06-01T00:00:00Z".into(),
             ),
         );
@@ -144,13 +144,13 @@ mod tests {
                 status: 500,
                 has_credentials: false,
             })),
-            PollReport::Failed(
+            OperatorAnswer::UpstreamFailed(
                 "blog: the poll failed: the publisher answered 500 Internal Server Error; \
                  that is the publisher's fault; next poll 2026-06-01T00:00:00Z"
                     .into(),
             ),
         );
-        let PollReport::NotNow(told_gone) =
+        let OperatorAnswer::NotNow(told_gone) =
             told("blog", PollAnswer::NotBefore { at, is_gone: true })
         else {
             panic!("it is not polled")
@@ -165,7 +165,9 @@ mod tests {
         };
         check(
             never,
-            PollReport::Done("blog: nothing has changed; not polled again unless asked for".into()),
+            OperatorAnswer::Done(
+                "blog: nothing has changed; not polled again unless asked for".into(),
+            ),
         );
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::{
     auth::AccessSettings,
-    catalog::{FeedSettings, SiteFeeds, SiteSettings},
+    catalog::{FeedSettings, PrivatePlaces, SiteFeeds, SiteSettings, Sites},
     config::Config,
     secret::public_url,
 };
@@ -77,7 +77,9 @@ pub fn at_sites<'a>(
 pub fn address_lines(config: &Config, feeds: &[SiteFeed]) -> Vec<String> {
     let mut lines = Vec::new();
     let public_url = &config.server.public_url;
-    for (no, site) in config.site.iter().enumerate() {
+    let private = PrivatePlaces::of(&config.feed);
+    for proxied in Sites::new(&config.site).iter() {
+        let site = &proxied.settings;
         let root = site.public_root(public_url);
         let mut here: Vec<&SiteFeed> = feeds
             .iter()
@@ -85,7 +87,7 @@ pub fn address_lines(config: &Config, feeds: &[SiteFeed]) -> Vec<String> {
             .collect();
         here.sort_by(|one, other| one.url.cmp(&other.url));
         lines.extend(here.into_iter().map(|feed| address_line(feed, site)));
-        if site.has_private(no, &config.feed, public_url) {
+        if private.are_behind(proxied, public_url) {
             let named = match site.feeds {
                 SiteFeeds::Found(_) => {
                     "the front page names, or that `feeds` lists in the place of \"auto\""
@@ -93,7 +95,7 @@ pub fn address_lines(config: &Config, feeds: &[SiteFeed]) -> Vec<String> {
                 SiteFeeds::Listed(_) => "`feeds` lists",
             };
             lines.push(format!(
-                "  held back   feeds at other addresses of {root} (403), as it has a private one: only those pass that {named}"
+                "  held back   feeds at other addresses of {root} (403), as there is a private one behind it: only those pass that {named}"
             ));
         }
     }

@@ -11,6 +11,7 @@ use super::{
     user::{Password, TokenUse, User},
     wsse::UsernameToken,
 };
+use crate::locks::lock;
 use crate::{clock::Clock, secret::Secret, telemetry::Metrics};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use moka::future::Cache;
@@ -18,7 +19,7 @@ use sha2::Sha256;
 use std::{
     net::IpAddr,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex,
         atomic::{AtomicU64, Ordering},
     },
 };
@@ -407,8 +408,4 @@ enum KeyUse {
     Alike,
     /// Passwords that were right.
     Proven,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

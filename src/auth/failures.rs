@@ -1,10 +1,11 @@
 //! Failed attempts by client address, and by name where many clients may have one address: how many
 //! are taken before the next must wait; not what failed.
 
+use crate::client_net::client_net;
 use std::{
     collections::{HashMap, hash_map::RandomState},
     hash::BuildHasher as _,
-    net::{IpAddr, Ipv6Addr},
+    net::IpAddr,
 };
 
 /// Attempts that may fail at once.
@@ -16,9 +17,6 @@ const ROWS_MAX: usize = 20_000;
 /// Rows of one address whose attempts are counted by name. Passwords are not hashed so fast that
 /// somebody could fill them all.
 const NAME_ROWS: u64 = 4096;
-
-/// Bits of an address of version 6 that tell the network of a client, who has all addresses in it.
-const NET_BITS: u32 = 64;
 
 const SEC_US: u64 = 1_000_000;
 
@@ -101,8 +99,9 @@ impl FailureTable {
 
     /// The row of an attempt; that of all who find no room where the table is full.
     fn row(&mut self, attempt: Attempt<'_>, now_us: u64) -> FailureRow {
-        let client = attempt.client.map(network);
+        let client = attempt.client.map(client_net);
         let row = match attempt.name.filter(|_| attempt.is_shared()) {
+            // Limit: two names may have one row.
             Some(name) => FailureRow::Name(
                 client,
                 self.names.hash_one(name.trim().to_lowercase()) % NAME_ROWS,
@@ -118,13 +117,6 @@ impl FailureTable {
         } else {
             FailureRow::Others
         }
-    }
-}
-
-fn network(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V6(v6) => IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() >> NET_BITS << NET_BITS)),
-        v4 => v4,
     }
 }
 

@@ -32,8 +32,8 @@ pub use keep::KeepSettings;
 pub use platform::PlatformChoice;
 pub use poll::PollSettings;
 pub use record::RecordSettings;
+pub use show::ShowRule;
 pub(in crate::catalog) use show::shown_by;
-pub use show::{SHOW_WANTED, ShowRule};
 pub use site::{LegacyPlace, ServePlain, SiteFeeds, SiteSettings};
 
 /// `[[feed]]`: an upstream and how it is treated.

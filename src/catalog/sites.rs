@@ -1,7 +1,7 @@
 //! The sites before which we stand: which one a request is for, which feeds they have, and what
 //! these are called; not what requests are answered.
 
-use super::{FeedSettings, SiteFeeds, SiteSettings};
+use super::{Destination, FeedSettings, SiteFeeds, SiteSettings};
 use crate::store::{Store, StoreError, listing};
 use futures_util::TryStreamExt as _;
 use http::{header::HOST, request::Parts};
@@ -19,6 +19,10 @@ pub struct ProxiedSite {
     pub no: usize,
     /// Its settings.
     pub settings: SiteSettings,
+    /// The server to which it leads.
+    pub(super) server: Destination,
+    /// True where all feeds of that server are private: a site with private feeds leads there.
+    pub(super) is_private_server: bool,
 }
 
 /// All sites, by host.
@@ -34,10 +38,18 @@ impl Sites {
     /// The configured sites.
     pub fn new(settings: &[SiteSettings]) -> Self {
         let mut sites = Self::default();
+        let private: HashSet<Destination> = settings
+            .iter()
+            .filter(|site| site.access.is_private())
+            .map(|site| Destination::server(&site.origin))
+            .collect();
         for (no, settings) in settings.iter().enumerate() {
+            let server = Destination::server(&settings.origin);
             let site = Arc::new(ProxiedSite {
                 no,
                 settings: settings.clone(),
+                is_private_server: private.contains(&server),
+                server,
             });
             sites.all.push(site.clone());
             match &settings.host {
@@ -119,7 +131,20 @@ pub async fn join_found(
             found
                 .paths
                 .retain(|path| !is_private(path) || SiteSettings::can_be_private(path));
-            SiteSettings::join(sites, no, &found.paths, public_url, feeds);
+            for path in &found.paths {
+                match site.private_feed_at(sites, no, path, public_url, feeds) {
+                    // Nobody has said that everybody may read it.
+                    Some(name) => tracing::warn!(
+                        "{} of {} is not taken in: it is an address of the private feed `{name}`; if it is another feed, list it in site.feeds",
+                        crate::secret::logged_url(path),
+                        site.public_root(public_url)
+                    ),
+                    None => {
+                        let path = std::slice::from_ref(path);
+                        SiteSettings::join(sites, no, path, public_url, feeds);
+                    }
+                }
+            }
         }
     }
     keep_names(store, sites, feeds).await
@@ -333,6 +358,67 @@ mod tests {
             row("site-open-xml", true, true),
         ];
         assert_eq!(placed(&private).await, listed);
+    }
+
+    #[tokio::test]
+    async fn no_address_of_a_private_feed_is_found_for_everybody() {
+        let store = Memory::new(Arc::new(Manual::at(1_780_272_000_000_000)));
+        let public = Url::parse("http://feeds.example/").unwrap();
+        let site = |host: &str, port: u16| SiteSettings {
+            host: Some(host.to_owned()),
+            ..SiteSettings::new(Url::parse(&format!("http://127.0.0.1:{port}")).unwrap())
+        };
+        for host in ["a", "b", "c"] {
+            let found = FoundFeeds {
+                paths: vec!["/closed.xml".to_owned(), "/open.xml".to_owned()],
+            };
+            let root = format!("http://{host}.example/");
+            store.keep_found_feeds(&root, found).await.unwrap();
+        }
+        let check = async |sites: &[SiteSettings], url: &str, alias: &str, expect: &[&str]| {
+            let mut feeds = vec![FeedSettings {
+                access: AccessSettings::Users,
+                aliases: vec![Url::parse(alias).unwrap()],
+                ..FeedSettings::new("closed", Url::parse(url).unwrap())
+            }];
+            join_found(&store, sites, &public, &mut feeds)
+                .await
+                .unwrap();
+            let open = feeds.iter().filter(|feed| !feed.is_private());
+            let mut open: Vec<&str> = open.map(|feed| feed.name.as_str()).collect();
+            open.sort_unstable();
+            assert_eq!(open, expect, "{url} {alias}");
+        };
+        let (a, b, c) = (
+            site("a.example", 1),
+            site("b.example", 1),
+            site("c.example", 2),
+        );
+        let (of_a, of_b) = ("http://a.example/closed.xml", "http://b.example/closed.xml");
+        let url = "http://127.0.0.1:1/closed.xml";
+        for sites in [[a.clone(), b.clone()], [b.clone(), a.clone()]] {
+            for alias in [of_a, of_b, "http://x.example/"] {
+                check(&sites, url, alias, &["a-open-xml", "b-open-xml"]).await;
+            }
+        }
+        let one = std::slice::from_ref(&a);
+        for spelling in [
+            "http://localhost:1/closed.xml",
+            "http://[::1]:1/Closed.xml/",
+            "http://user:pw@127.0.0.1:1//closed.xml?x=1",
+            "http://127.0.0.1:9/elsewhere.xml",
+            of_a,
+        ] {
+            check(one, spelling, of_a, &["a-open-xml"]).await;
+        }
+        let both = ["a-open-xml", "c-closed-xml", "c-open-xml"];
+        check(&[a, c], url, of_a, &both).await;
+        // Whoever reads the private one may read it there.
+        let private = SiteSettings {
+            access: AccessSettings::Users,
+            ..b
+        };
+        check(&[private], "http://127.0.0.1:1/closed.xml/", of_a, &[]).await;
     }
 
     #[tokio::test]

@@ -1,7 +1,7 @@
 //! Everything that is registered at one moment, with its look-ups by name, number and origin.
 
 use super::{
-    FeedSettings, NamedFeeds,
+    FeedSettings, NamedFeeds, PrivatePlaces,
     spelling::{PathRelation, PathSpelling},
 };
 use crate::{feed::record::FeedNo, secret::public_url};
@@ -10,7 +10,7 @@ use std::{
     ops::Bound,
     sync::Arc,
 };
-use url::{Origin, Url};
+use url::Url;
 
 /// A feed that is registered: its number in the store, and its settings.
 #[derive(Clone, Debug)]
@@ -56,32 +56,7 @@ pub struct CatalogSnapshot {
     withdrawn_nos: HashSet<FeedNo>,
     /// By the number of their group.
     members: HashMap<FeedNo, Vec<FeedNo>>,
-    private: PrivateFeeds,
-}
-
-/// Knowledge of the feeds that not everybody may read.
-#[derive(Clone, Debug, Default)]
-struct PrivateFeeds {
-    /// True while there is one.
-    is_any: bool,
-    /// Hosts and origins of the addresses of those that are of no site.
-    hosts: HashSet<String>,
-    origins: HashSet<Origin>,
-}
-
-impl PrivateFeeds {
-    fn add(&mut self, feed: &FeedSettings) {
-        self.is_any = true;
-        if feed.legacy.is_none() {
-            for url in std::iter::once(&feed.url)
-                .chain(&feed.aliases)
-                .filter(|url| url.has_host())
-            {
-                self.hosts.extend(url.host_str().map(str::to_owned));
-                self.origins.insert(url.origin());
-            }
-        }
-    }
+    private: PrivatePlaces,
 }
 
 impl CatalogSnapshot {
@@ -93,9 +68,6 @@ impl CatalogSnapshot {
     ) -> Self {
         let mut snapshot = Self::default();
         for feed in feeds.into_iter().map(Arc::new) {
-            if feed.settings.is_private() {
-                snapshot.private.add(&feed.settings);
-            }
             if !feed.is_group() {
                 snapshot
                     .by_origin
@@ -128,6 +100,7 @@ impl CatalogSnapshot {
                     .or_insert(feed.no);
             }
         }
+        snapshot.private = PrivatePlaces::of(snapshot.feeds.values().map(|feed| &feed.settings));
         snapshot.members = snapshot.members_of_groups();
         let is_withdrawn = |(name, _): &(String, FeedNo)| !snapshot.feeds.contains_key(name);
         snapshot.withdrawn = withdrawn.into_iter().filter(is_withdrawn).collect();
@@ -205,22 +178,12 @@ impl CatalogSnapshot {
 
     /// True while there is something that not everybody may read.
     pub fn has_private(&self) -> bool {
-        self.private.is_any
+        self.private.is_any()
     }
 
-    /// True for a site of this number that has a feed which not everybody may read: one at an
-    /// address of the site that is known, or one that is polled at its origin, or known by its
-    /// host.
-    pub fn has_private_at(&self, site: usize, origin: &Url, host: Option<&str>) -> bool {
-        let PrivateFeeds {
-            is_any,
-            hosts,
-            origins,
-        } = &self.private;
-        *is_any
-            && (self.guarded.contains_key(&site)
-                || host.is_some_and(|host| hosts.contains(host))
-                || (!origins.is_empty() && origins.contains(&origin.origin())))
+    /// The addresses of what not everybody may read.
+    pub fn private_places(&self) -> &PrivatePlaces {
+        &self.private
     }
 
     /// The feed at a path, with its query, of the site of this number.

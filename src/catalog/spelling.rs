@@ -2,17 +2,18 @@
 //! are.
 
 use percent_encoding::percent_decode_str;
+use url::Url;
 
 /// Times that a path is unescaped at most: there are servers that do it twice.
 const UNESCAPED_MAX: usize = 3;
 
 /// A path in the one form that all its spellings have.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct PathSpelling(Vec<String>);
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct PathSpelling(Vec<String>);
 
 /// A relation of one path to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum PathRelation {
+pub(crate) enum PathRelation {
     /// Some server takes it for the other.
     Same,
     /// It leads on from there: a script gets it as a parameter.
@@ -22,7 +23,7 @@ pub(super) enum PathRelation {
 impl PathSpelling {
     /// The form of a path, without its query. Of what servers do, everything is undone: escapes,
     /// case, slashes, steps back, parameters of a step, dots and spaces at its end.
-    pub(super) fn of(path: &str) -> Self {
+    pub(crate) fn of(path: &str) -> Self {
         let mut path = path.to_owned();
         for _ in 0..UNESCAPED_MAX {
             path = percent_decode_str(&path).decode_utf8_lossy().into_owned();
@@ -44,7 +45,7 @@ impl PathSpelling {
     }
 
     /// The relation of this path to another, if it has any.
-    pub(super) fn relation_to(&self, other: &Self) -> Option<PathRelation> {
+    pub(crate) fn relation_to(&self, other: &Self) -> Option<PathRelation> {
         match self.0.strip_prefix(&other.0[..])? {
             [] => Some(PathRelation::Same),
             // Below the root there is everything.
@@ -52,6 +53,15 @@ impl PathSpelling {
             _ => Some(PathRelation::Below),
         }
     }
+}
+
+/// The parameters of a query, in one form each.
+pub(crate) fn parameters(url: &Url) -> Vec<String> {
+    let pairs = url.query().unwrap_or_default().split('&');
+    pairs
+        .filter(|pair| !pair.is_empty())
+        .map(|pair| percent_decode_str(pair).decode_utf8_lossy().to_lowercase())
+        .collect()
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use crate::{
     app::{
         self, BesideStore, RemovedFeed, moved_line,
         site_addresses::{SiteFeed, address_lines, at_sites, configured_at_sites},
+        status::{FeedStatus, Status},
     },
     config::Config,
     secret::public_url,
@@ -14,7 +15,6 @@ use crate::{
 };
 use anyhow::Context as _;
 use http::{Method, StatusCode};
-use serde_json::Value;
 use std::{
     collections::{BTreeMap, HashSet},
     path::Path,
@@ -101,12 +101,9 @@ async fn look(config: &Config, file: &Path) -> anyhow::Result<LookedAt> {
             (StatusCode::OK, text) => {
                 let beside = serde_json::from_str(&text).context("a finding that is no JSON")?;
                 let pages = status::pages(&address, token).await?;
-                let running = pages
-                    .iter()
-                    .filter_map(|page| page["feeds"].as_array())
-                    .flatten();
-                let running = running
-                    .filter_map(|feed| Some((feed["name"].as_str()?, feed["old_url"].as_str()?)));
+                let running = pages.iter().flat_map(|page| &page.feeds);
+                let running =
+                    running.filter_map(|feed| Some((&*feed.name, feed.old_url.as_deref()?)));
                 let feeds = at_sites(config, running);
                 return Ok(LookedAt {
                     beside,
@@ -130,14 +127,12 @@ async fn look(config: &Config, file: &Path) -> anyhow::Result<LookedAt> {
 }
 
 /// The feeds of a running process that the configuration does not name.
-fn unnamed(pages: &[Value], config: &Config) -> Vec<RemovedFeed> {
+fn unnamed(pages: &[Status], config: &Config) -> Vec<RemovedFeed> {
     let registered = config.registered();
     let names: HashSet<&str> = registered.iter().map(|feed| feed.name.as_str()).collect();
     // Those that were found at a site are named by it.
-    let is_found = |feed: &Value| {
-        let url = feed["old_url"]
-            .as_str()
-            .and_then(|url| Url::parse(url).ok());
+    let is_found = |feed: &FeedStatus| {
+        let url = feed.old_url.as_ref().and_then(|url| Url::parse(url).ok());
         url.is_some_and(|url| {
             config
                 .site
@@ -152,35 +147,17 @@ fn unnamed(pages: &[Value], config: &Config) -> Vec<RemovedFeed> {
         .map(|feed| (public_url(feed.known_as()), feed.name.as_str()))
         .collect();
     let mut kept = Vec::new();
-    let running = pages
-        .iter()
-        .filter_map(|page| page["feeds"].as_array())
-        .flatten();
+    let running = pages.iter().flat_map(|page| &page.feeds);
     for feed in running.filter(|feed| !is_found(feed)) {
-        let url = feed["old_url"].as_str().or(feed["url"].as_str());
-        let renamed_to = url
-            .and_then(|url| urls.get(url))
-            .map(|name| (*name).to_owned());
-        let items = feed["items"].as_u64().unwrap_or_default();
-        kept.extend(feed["name"].as_str().map(|name| RemovedFeed {
-            name: name.to_owned(),
-            items,
-            renamed_to,
-        }));
+        let url = feed.old_url.as_ref().unwrap_or(&feed.url);
+        kept.push(RemovedFeed {
+            name: feed.name.clone(),
+            items: feed.items.unwrap_or_default(),
+            renamed_to: urls.get(url).map(|name| (*name).to_owned()),
+        });
     }
-    for feed in pages
-        .first()
-        .and_then(|page| page["removed_feeds"].as_array())
-        .into_iter()
-        .flatten()
-    {
-        let items = feed["items"].as_u64().unwrap_or_default();
-        let renamed_to = feed["renamed_to"].as_str().map(str::to_owned);
-        kept.extend(feed["name"].as_str().map(|name| RemovedFeed {
-            name: name.to_owned(),
-            items,
-            renamed_to,
-        }));
+    if let Some(first) = pages.first() {
+        kept.extend(first.kept.removed_feeds.iter().cloned());
     }
     kept.retain(|feed| !names.contains(feed.name.as_str()));
     kept.sort_by(|one, other| one.name.cmp(&other.name));
@@ -190,7 +167,11 @@ fn unnamed(pages: &[Value], config: &Config) -> Vec<RemovedFeed> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use serde_json::{Value, json};
+
+    fn read(page: Value) -> Status {
+        serde_json::from_value(page).unwrap()
+    }
 
     #[test]
     fn feeds_that_run_and_are_not_named_any_more_are_kept() {
@@ -199,7 +180,10 @@ mod tests {
         let feed = |name: &str, url: &str| json!({ "name": name, "url": url, "items": 5 });
         let first = json!({ "feeds": [feed("a", "http://x/a"), feed("b", "http://x/b")], "removed_feeds": [{ "name": "old", "items": 2, "renamed_to": "a" }] });
         let kept = unnamed(
-            &[first, json!({ "feeds": [feed("c", "http://x/c")] })],
+            &[
+                read(first),
+                read(json!({ "feeds": [feed("c", "http://x/c")] })),
+            ],
             &config,
         );
         let told: Vec<_> = kept
@@ -220,11 +204,11 @@ mod tests {
                  [[feed]]\nname = \"a\"\nurl = \"http://x/a\"\n[[group]]\nname = \"g\"\nmembers = [\"a\"]\n"
             )
         };
-        let page = json!({ "feeds": [
+        let page = read(json!({ "feeds": [
             { "name": "a", "url": "http://x/a", "items": 1 },
             { "name": "g", "url": "group:g", "members": ["a"], "items": 1 },
             { "name": "blog-rss-xml", "url": "http://127.0.0.1:1/rss.xml", "old_url": "http://blog.example/rss.xml", "items": 1 },
-        ] });
+        ] }));
         let kept = |text: String| {
             let config = Config::parse("x", &text).unwrap();
             let kept = unnamed(std::slice::from_ref(&page), &config);

@@ -2,7 +2,10 @@
 //! changed.
 
 use super::ask::ask;
-use crate::config::{self, Config};
+use crate::{
+    app::status::Status,
+    config::{self, Config},
+};
 use anyhow::{Context as _, anyhow};
 use http::{Method, StatusCode};
 use std::path::Path;
@@ -63,15 +66,14 @@ pub(super) async fn run(file: &Path) -> anyhow::Result<()> {
 /// The file that the running process was started with, by its status, if it is another one than
 /// this.
 pub(super) fn other_file(status: &str, file: &Path) -> Option<String> {
-    let status: serde_json::Value = serde_json::from_str(status).ok()?;
-    let theirs = status["config"]["file"].as_str()?;
+    let theirs = serde_json::from_str::<Status>(status).ok()?.config.file?;
     // A file that is gone is still known by its name.
     let full = |file: &Path| {
         file.canonicalize()
             .or_else(|_| std::path::absolute(file))
             .ok()
     };
-    (full(Path::new(theirs)) != full(file)).then(|| theirs.to_owned())
+    (full(Path::new(&theirs)) != full(file)).then_some(theirs)
 }
 
 #[cfg(test)]

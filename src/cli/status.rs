@@ -6,13 +6,14 @@ use super::{
     probe::sheet::{Column, Keep, table, tame, width, wrap},
 };
 use crate::{
+    app::status::{CertificateStatus, FaultStatus, FeedStatus, Status, WaitStatus},
     config::{self, Config},
+    feed::schedule::Whose,
     secret::AdminToken,
 };
 use anyhow::{Context as _, bail};
 use chrono::{DateTime, Utc};
 use http::{Method, StatusCode};
-use serde_json::Value;
 use std::path::Path;
 
 /// Pages of feeds that are asked for at most.
@@ -34,7 +35,10 @@ pub(super) async fn run(file: &Path) -> anyhow::Result<()> {
 }
 
 /// All pages of the status.
-pub(super) async fn pages(address: &str, token: Option<&AdminToken>) -> anyhow::Result<Vec<Value>> {
+pub(super) async fn pages(
+    address: &str,
+    token: Option<&AdminToken>,
+) -> anyhow::Result<Vec<Status>> {
     let mut pages = Vec::new();
     let mut next = Some("/status".to_owned());
     while let Some(path) = next.take().filter(|_| pages.len() < PAGES_MAX) {
@@ -44,8 +48,9 @@ pub(super) async fn pages(address: &str, token: Option<&AdminToken>) -> anyhow::
         if status != StatusCode::OK {
             bail!("the running everfeed answered {status}: {}", tame(&text));
         }
-        let page: Value = serde_json::from_str(&text).context("a status that is no JSON")?;
-        next = page["next"].as_str().map(str::to_owned);
+        let page: Status = serde_json::from_str(&text)
+            .context("the running everfeed answered something else; is it another version?")?;
+        next.clone_from(&page.next);
         pages.push(page);
     }
     Ok(pages)
@@ -62,64 +67,62 @@ struct Sheet {
 }
 
 impl Sheet {
-    fn of(pages: &[Value], now: DateTime<Utc>) -> Self {
-        let first = pages.first().unwrap_or(&Value::Null);
-        let feeds: Vec<&Value> = pages
-            .iter()
-            .filter_map(|page| page["feeds"].as_array())
-            .flatten()
-            .collect();
-        let since = when(&first["started_at"], now).unwrap_or_default();
+    fn of(pages: &[Status], now: DateTime<Utc>) -> Self {
+        let none = Status::default();
+        let first = pages.first().unwrap_or(&none);
+        let feeds: Vec<&FeedStatus> = pages.iter().flat_map(|page| &page.feeds).collect();
+        let since = when(Some(&first.started_at), now).unwrap_or_default();
         let head = format!(
             "everfeed {}, started {since}; feeds: {}, held requests: {}",
-            text(&first["version"]),
+            tame(&first.version),
             feeds.len(),
-            first["waiters"]
+            first.waiters
         );
         let mut broken = Vec::new();
-        if let Some(fault) = first["store"]["fault"].as_str() {
+        if let Some(fault) = &first.store.fault {
             broken.push(format!("store: {}", tame(fault)));
         }
-        if let Some(error) = first["config"]["reload"]["error"].as_str() {
+        let reload = first.config.reload.as_ref();
+        if let Some(error) = reload.and_then(|reload| reload.error.as_ref()) {
             broken.push(format!(
                 "configuration: the last reload was refused: {}",
                 tame(error)
             ));
         }
-        let sites = first["site_faults"].as_array().into_iter().flatten();
-        broken.extend(sites.map(|site| site_fault(site, now)));
-        broken.extend(feeds.iter().filter_map(|feed| fault(feed, now)));
-        let mut notes = Vec::new();
-        if let Some(told) = certificate(&first["certificate"], now) {
-            // A renewal that failed has time; without a certificate nobody is served.
-            let holds =
-                moment(&first["certificate"]["expires_at"]).is_some_and(|until| until > now);
-            if holds { &mut notes } else { &mut broken }.push(told);
+        for site in &first.totals.site_faults {
+            let (origin, fault) = (tame(&site.origin), fault(&site.fault, "", now));
+            broken.push(format!(
+                "site {origin}: its feeds could not be looked for: {fault}"
+            ));
         }
         for feed in &feeds {
-            notes.extend(
-                remarks(feed, now)
-                    .into_iter()
-                    .map(|remark| format!("{}: {remark}", text(&feed["name"]))),
-            );
+            let failures = format!(", failed polls: {}", feed.failures);
+            let fault = feed.fault.as_ref().map(|it| fault(it, &failures, now));
+            broken.extend(fault.map(|fault| format!("{}: {fault}", tame(&feed.name))));
         }
-        let waiting: Vec<String> = first["config"]["waiting_for_restart"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .map(text)
-            .collect();
+        let mut notes = Vec::new();
+        if let Some(state) = &first.certificate {
+            // A renewal that failed has time; without a certificate nobody is served.
+            let expires_at = state.expires_at.as_deref().and_then(moment);
+            let holds = expires_at.is_some_and(|until| until > now);
+            if holds { &mut notes } else { &mut broken }.push(certificate(state, now));
+        }
+        for feed in &feeds {
+            let remarks = remarks(feed, now).into_iter();
+            notes.extend(remarks.map(|remark| format!("{}: {remark}", tame(&feed.name))));
+        }
+        let waiting = &first.config.waiting_for_restart;
         if !waiting.is_empty() {
             notes.push(format!(
                 "configuration: these keys take effect at the next start: {}",
-                waiting.join(", ")
+                tame(&waiting.join(", "))
             ));
         }
-        for feed in first["removed_feeds"].as_array().into_iter().flatten() {
+        for feed in &first.kept.removed_feeds {
             notes.push(format!(
                 "{}: not configured any more; items kept: {}",
-                text(&feed["name"]),
-                feed["items"]
+                tame(&feed.name),
+                feed.items
             ));
         }
         Self {
@@ -169,210 +172,157 @@ impl Sheet {
     }
 }
 
-fn row(feed: &Value, now: DateTime<Utc>) -> Vec<String> {
-    let is_failing = !feed["fault"].is_null();
-    let state = match (is_failing, feed["served"].as_bool()) {
-        (true, _) => "failing",
-        (false, Some(false)) => "reading",
-        (false, _) => "good",
-    };
-    let is_group = feed["members"].is_array();
-    let state = if is_group && state == "good" {
+fn row(feed: &FeedStatus, now: DateTime<Utc>) -> Vec<String> {
+    let is_group = feed.members.is_some();
+    let state = if feed.fault.is_some() {
+        "failing"
+    } else if !feed.served {
+        "reading"
+    } else if is_group {
         "group"
     } else {
-        state
+        "good"
     };
-    let moment = |key: &str| when(&feed[key], now).unwrap_or_else(|| "never".to_owned());
-    let of_upstream = |told: String| if is_group { "-".to_owned() } else { told };
-    let subscribers = &feed["subscribers"];
+    let of_upstream = |at: Option<&str>, none: &str| {
+        if is_group {
+            return "-".to_owned();
+        }
+        when(at, now).unwrap_or_else(|| none.to_owned())
+    };
+    // A number may not be known now.
+    let count = |count: Option<u64>| count.map_or_else(|| "?".to_owned(), |it| it.to_string());
     vec![
-        text(&feed["name"]),
+        tame(&feed.name),
         state.to_owned(),
-        count(&feed["live_items"]),
-        count(&feed["items"]),
-        of_upstream(moment("last_good_at")),
-        of_upstream(when(&feed["next_poll_at"], now).unwrap_or_else(|| "now".to_owned())),
-        subscribers["active"].to_string(),
-        feed["waiters"].to_string(),
+        count(feed.live_items),
+        count(feed.items),
+        of_upstream(feed.last_good_at.as_deref(), "never"),
+        of_upstream(feed.next_poll_at.as_deref(), "now"),
+        feed.subscribers.active.to_string(),
+        feed.waiters.to_string(),
     ]
 }
 
-/// The fault of a feed, with its owner.
-fn fault(feed: &Value, now: DateTime<Utc>) -> Option<String> {
-    let fault = feed["fault"].as_object()?;
-    let since = fault
-        .get("since")
-        .and_then(|since| when(since, now))
-        .unwrap_or_default();
-    let told = fault.get("text").map(text).unwrap_or_default();
-    let whose = whose(fault.get("whose"));
-    let failures = &feed["failures"];
-    Some(format!(
-        "{}: {told} ({whose}; since {since}, failed polls: {failures})",
-        text(&feed["name"])
-    ))
-}
-
-/// The fault of the origin of a site, with its owner.
-fn site_fault(site: &Value, now: DateTime<Utc>) -> String {
-    let (whose, since) = (
-        whose(site.get("whose")),
-        when(&site["since"], now).unwrap_or_default(),
-    );
-    let (origin, told) = (text(&site["origin"]), text(&site["text"]));
-    format!("site {origin}: its feeds could not be looked for: {told} ({whose}; since {since})")
-}
-
-/// The owner of a fault, in words.
-fn whose(owner: Option<&Value>) -> &'static str {
-    match owner.and_then(Value::as_str) {
-        Some("upstream") => "the publisher's fault",
-        Some("network") => "the network's or a name server's fault",
-        Some("configuration") => "for you to mend, in the configuration",
-        _ => "our own fault",
-    }
+/// A fault with its owner, its beginning, and more of it.
+fn fault(fault: &FaultStatus, more: &str, now: DateTime<Utc>) -> String {
+    let whose = match fault.whose {
+        Whose::Upstream => "the publisher's fault",
+        Whose::Network => "the network's or a name server's fault",
+        Whose::Configuration => "for you to mend, in the configuration",
+        Whose::Ours => "our own fault",
+    };
+    let since = when(Some(&fault.since), now).unwrap_or_default();
+    format!("{} ({whose}; since {since}{more})", tame(&fault.text))
 }
 
 /// The certificate that everfeed gets itself: its end, and the last failure.
-fn certificate(state: &Value, now: DateTime<Utc>) -> Option<String> {
-    let names: Vec<String> = state
-        .as_object()?
-        .get("names")?
-        .as_array()?
-        .iter()
-        .map(text)
-        .collect();
-    let end = match (
-        moment(&state["expires_at"]),
-        when(&state["expires_at"], now),
-    ) {
-        (Some(end), Some(told)) if end > now => {
-            format!("holds until {}, {told}", end.format("%Y-%m-%d"))
-        }
-        (_, Some(told)) => format!("expired {told}"),
-        _ => "there is none yet, and HTTPS connections fail".to_owned(),
+fn certificate(state: &CertificateStatus, now: DateTime<Utc>) -> String {
+    let end = match state.expires_at.as_deref().and_then(moment) {
+        Some(end) if end > now => format!(
+            "holds until {}, {}",
+            end.format("%Y-%m-%d"),
+            from_now(end, now)
+        ),
+        Some(end) => format!("expired {}", from_now(end, now)),
+        None => "there is none yet, and HTTPS connections fail".to_owned(),
     };
-    let next = when(&state["next_order_at"], now).unwrap_or_default();
-    let told = match state["fault"].as_str() {
+    let next = when(Some(&state.next_order_at), now).unwrap_or_default();
+    let told = match &state.fault {
         Some(fault) => format!(
             "; {} did not give another: {}; orders that failed: {}",
-            text(&state["authority"]),
+            tame(&state.authority),
             tame(fault),
-            state["failures"]
+            state.failures
         ),
         None => String::new(),
     };
-    Some(format!(
-        "certificate for {}: {end}; next order {next}{told}",
-        names.join(", ")
-    ))
+    let names = tame(&state.names.join(", "));
+    format!("certificate for {names}: {end}; next order {next}{told}")
 }
 
 /// Subscribers that do not take their pushes and are told one by one, of each feed.
 const FAILURES_SHOWN_MAX: usize = 3;
 
 /// Everything about a feed that is no fault, and that its operator should know.
-fn remarks(feed: &Value, now: DateTime<Utc>) -> Vec<String> {
+fn remarks(feed: &FeedStatus, now: DateTime<Utc>) -> Vec<String> {
     let mut found = Vec::new();
-    if feed["subscribers"]["failing"]
-        .as_u64()
-        .is_some_and(|failing| failing > 0)
-    {
-        let failures = feed["subscribers"]["failures"]
-            .as_array()
-            .into_iter()
-            .flatten();
-        let told: Vec<String> = failures
-            .take(FAILURES_SHOWN_MAX)
-            .map(|failing| format!("; {}: {}", text(&failing["host"]), text(&failing["error"])))
-            .collect();
-        let count = &feed["subscribers"]["failing"];
+    let failing = feed.subscribers.failing;
+    if failing > 0 {
+        let failures = feed.subscribers.failures.iter().take(FAILURES_SHOWN_MAX);
+        let told = failures.map(|it| format!("; {}: {}", tame(&it.host), tame(&it.error)));
         found.push(format!(
-            "subscribers that do not take their pushes: {count}{}",
-            told.concat()
+            "subscribers that do not take their pushes: {failing}{}",
+            told.collect::<String>()
         ));
     }
-    if let Some(wait) = feed["waits"].as_object() {
-        let moment = |key: &str| wait.get(key).and_then(|moment| when(moment, now));
-        let until = moment("until").map_or_else(
-            || "not polled unless asked for".to_owned(),
-            |until| format!("polled {until}"),
-        );
-        let since = moment("since")
-            .map(|since| format!(", since {since}"))
-            .unwrap_or_default();
-        let ping = moment("pinged_at")
-            .map(|at| format!("; a ping ({at}) waits for that"))
-            .unwrap_or_default();
-        let why = wait.get("why").map(text).unwrap_or_default();
-        found.push(format!("{until}: {why}{since}{ping}"));
-    }
-    if let Some(since) = when(&feed["quarantined_since"], now) {
+    found.extend(feed.waits.as_ref().map(|wait| waits(wait, now)));
+    if let Some(since) = when(feed.quarantined_since.as_deref(), now) {
         found.push(format!(
             "too much is missing at once to be believed, since {since}"
         ));
     }
-    if let Some(to) = feed["moved_to"].as_str() {
+    if let Some(to) = &feed.moved_to {
         found.push(format!(
             "redirects for good to {}; give that as its url in the configuration",
             tame(to)
         ));
     }
-    if let Some(remark) = feed["remark"].as_str() {
+    if let Some(remark) = &feed.remark {
         found.push(format!("its last document: {}", tame(remark)));
     }
-    if let Some(shortened) = feed["shortened_items"]
-        .as_u64()
-        .filter(|shortened| *shortened > 0)
-    {
+    if let Some(shortened) = feed.shortened_items.filter(|shortened| *shortened > 0) {
         found.push(format!(
             "items kept without texts that are too long (keep.item_bytes_max): {shortened}"
         ));
     }
-    if let Some(gaps) = feed["gaps"].as_array().filter(|gaps| !gaps.is_empty()) {
-        found.push(format!("places where items may be missing: {}", gaps.len()));
+    if !feed.gaps.is_empty() {
+        let count = feed.gaps.len();
+        found.push(format!("places where items may be missing: {count}"));
     }
-    if let Some(archives) = feed["archives"].as_str() {
-        found.push(tame(archives));
-    }
+    found.extend(feed.archives.as_deref().map(tame));
     found
 }
 
-/// A moment, told from now.
-fn when(moment: &Value, now: DateTime<Utc>) -> Option<String> {
-    Some(from_now(self::moment(moment)?, now))
-}
-
-fn moment(moment: &Value) -> Option<DateTime<Utc>> {
-    Some(
-        DateTime::parse_from_rfc3339(moment.as_str()?)
-            .ok()?
-            .with_timezone(&Utc),
+/// The wait of a feed whose next poll is put off.
+fn waits(wait: &WaitStatus, now: DateTime<Utc>) -> String {
+    let until = when(wait.until.as_deref(), now).map_or_else(
+        || "not polled unless asked for".to_owned(),
+        |until| format!("polled {until}"),
+    );
+    let since = when(wait.since.as_deref(), now).map(|since| format!(", since {since}"));
+    let ping = when(wait.pinged_at.as_deref(), now);
+    let ping = ping.map(|at| format!("; a ping ({at}) waits for that"));
+    format!(
+        "{until}: {}{}{}",
+        tame(&wait.why),
+        since.unwrap_or_default(),
+        ping.unwrap_or_default()
     )
 }
 
-/// A number that may not be known now.
-fn count(value: &Value) -> String {
-    value
-        .as_u64()
-        .map_or_else(|| "?".to_owned(), |count| count.to_string())
+/// A moment, told from now.
+fn when(text: Option<&str>, now: DateTime<Utc>) -> Option<String> {
+    Some(from_now(moment(text?)?, now))
 }
 
-/// A text that cannot steer the terminal; empty for anything else.
-fn text(value: &Value) -> String {
-    value.as_str().map(tame).unwrap_or_default()
+fn moment(text: &str) -> Option<DateTime<Utc>> {
+    Some(DateTime::parse_from_rfc3339(text).ok()?.with_timezone(&Utc))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     fn sheet(pages: &[Value]) -> Sheet {
+        let pages: Vec<Status> = pages
+            .iter()
+            .map(|page| serde_json::from_value(page.clone()).unwrap())
+            .collect();
         let now = DateTime::parse_from_rfc3339("2026-06-02T00:00:00Z")
             .unwrap()
             .with_timezone(&Utc);
-        Sheet::of(pages, now)
+        Sheet::of(&pages, now)
     }
 
     #[test]

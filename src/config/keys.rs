@@ -1,21 +1,12 @@
 //! The keys that there are, and the nearest one to a key that is none; not their values.
 
-use super::effect;
+use super::key_table;
 use std::collections::BTreeSet;
 
 /// Keys that once had another name, without indices, and the names that they have now.
 const RENAMED: &[(&str, &str)] = &[
     ("feed.deletions.probe", "permalink_checks"),
     ("upstream.probe_gap_secs", "permalink_check_gap_secs"),
-];
-
-/// Keys that a table must have, without indices.
-const REQUIRED: &[&str] = &[
-    "feed.name",
-    "feed.url",
-    "feed.record.folder",
-    "group.name",
-    "site.origin",
 ];
 
 /// The use of a dotted key without indices.
@@ -31,7 +22,7 @@ pub(super) enum KeyKind {
 
 /// The use of a key.
 pub(super) fn kind(key: &str) -> KeyKind {
-    if effect::keys().any(|known| known == key) {
+    if key_table::keys().any(|known| known == key) {
         KeyKind::Value
     } else if !below(key).is_empty() {
         KeyKind::Table
@@ -42,15 +33,14 @@ pub(super) fn kind(key: &str) -> KeyKind {
 
 /// The required keys of a table, without the table.
 pub(super) fn required(table: &str) -> impl Iterator<Item = &'static str> {
-    REQUIRED
-        .iter()
+    key_table::required()
         .filter_map(move |key| key.strip_prefix(table)?.strip_prefix('.'))
         .filter(|key| !key.contains('.'))
 }
 
 /// True for a key that its table must have.
 pub(super) fn is_required(key: &str) -> bool {
-    REQUIRED.contains(&key)
+    key_table::required().any(|known| known == key)
 }
 
 /// The name of a key that once had another one.
@@ -69,7 +59,7 @@ pub(super) fn advice(key: &str) -> String {
         return format!("did you mean `{near}`?");
     }
     // A key of another table, often because a header stands before it.
-    let mut elsewhere: Vec<&str> = effect::keys()
+    let mut elsewhere: Vec<&str> = key_table::keys()
         .filter(|known| known.rsplit('.').next() == Some(name))
         .collect();
     if elsewhere.iter().any(|known| is_below(table, known)) {
@@ -86,7 +76,7 @@ pub(super) fn advice(key: &str) -> String {
             return format!("did you mean {}?", places.join(" or "));
         }
     }
-    let near = effect::keys().filter_map(|known| {
+    let near = key_table::keys().filter_map(|known| {
         let last = known.rsplit('.').next()?;
         is_near(name, last).then(|| relative(table, known))
     });
@@ -104,7 +94,7 @@ pub(super) fn advice(key: &str) -> String {
 
 /// The names directly below a table, `""` for the whole file.
 fn below(table: &str) -> BTreeSet<&'static str> {
-    let inner = effect::keys().filter_map(|key| {
+    let inner = key_table::keys().filter_map(|key| {
         if table.is_empty() {
             Some(key)
         } else {

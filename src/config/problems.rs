@@ -1,6 +1,6 @@
 //! Settings that have the right type and still cannot be meant; not the types.
 
-use super::{Config, typed::ConfigReading, wanted, warnings};
+use super::{Config, key_table::give, typed::ConfigReading, warnings};
 use crate::{
     catalog::{
         FeedSettings, GroupSettings, NamedFeeds, ServePlain, SiteFeeds, SiteSettings,
@@ -38,7 +38,7 @@ pub(super) fn of_server(server: &serve::Config) -> Vec<RefusedSetting> {
         problems.push(RefusedSetting::new(
             "server.public_url",
             quoted(url.as_str()),
-            wanted::PUBLIC_URL,
+            give("server.public_url"),
         ));
     }
     if server
@@ -50,7 +50,7 @@ pub(super) fn of_server(server: &serve::Config) -> Vec<RefusedSetting> {
         problems.push(RefusedSetting::new(
             "server.admin_token",
             "***",
-            wanted::ADMIN_TOKEN,
+            give("server.admin_token"),
         ));
     }
     let other = server.admin_listen;

@@ -78,58 +78,7 @@ fn the_configurations_for_deployment_are_good_and_without_a_warning() {
 }
 
 #[test]
-fn the_readme_lists_every_key_with_its_default() {
-    let readme = include_str!("../../README.md");
-    let listed = readme
-        .split("```toml\n")
-        .nth(3)
-        .and_then(|rest| rest.split("```").next())
-        .expect("the list");
-    let config = Config::parse("README.md", listed).unwrap();
-    let mut usual = Config::parse("x", GOOD).unwrap();
-    usual.feed[0].url = config.feed[0].url.clone();
-    usual.site = vec![SiteSettings::new(config.site[0].origin.clone())];
-    assert_eq!(format!("{config:#?}"), format!("{usual:#?}"));
-    let shown = format!("{usual:?}");
-    let key = |word: &str| {
-        word.strip_suffix(':')
-            .filter(|key| key.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'))
-            .map(str::to_owned)
-    };
-    for key in shown.split([' ', '{', '(']).filter_map(key) {
-        let inner = [
-            "server",
-            "store",
-            "upstream",
-            "hub",
-            "platforms",
-            "feed",
-            "site",
-            "legacy",
-            "is_unsafe",
-        ];
-        let of_url = [
-            "scheme",
-            "cannot_be_a_base",
-            "username",
-            "password",
-            "host",
-            "port",
-            "path",
-            "query",
-            "fragment",
-        ];
-        let known = inner.contains(&&*key) || of_url.contains(&&*key) || listed.contains(&key);
-        assert!(known, "`{key}` is not in the README");
-    }
-}
-
-#[test]
 fn every_key_has_values_that_would_do_and_so_has_what_stands_below_it() {
-    let silent: Vec<_> = effect::keys()
-        .filter(|key| wanted::wanted(key).is_none())
-        .collect();
-    assert_eq!(silent, [""; 0], "nothing is said of the values of these");
     let check = |line: &str, parts: &[&str]| {
         let error = error(&format!("{GOOD}{line}\n"));
         for part in parts {
@@ -539,9 +488,15 @@ fn a_mistake_of_the_environment_names_the_variable() {
 
 #[test]
 fn every_key_has_words_for_what_would_do() {
-    for key in effect::keys() {
-        assert!(wanted::wanted(key).is_some(), "{key}");
+    for key in key_table::keys() {
+        let remedy = key_table::give(key);
+        assert!(!remedy.contains("another kind"), "{key}");
+        assert!(!remedy.contains("give give"), "{remedy}");
     }
+    assert_eq!(
+        key_table::give("feed.access"),
+        crate::auth::access::ACCESS_WANTED
+    );
 }
 
 #[test]

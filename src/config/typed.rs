@@ -3,8 +3,8 @@
 
 use super::{
     config_text::ConfigText,
+    key_table::give,
     keys::{self, KeyKind},
-    wanted::wanted,
 };
 use crate::{secret::masked, setting::RefusedSetting};
 use serde::de::DeserializeOwned;
@@ -350,20 +350,6 @@ fn exchange(
             Some(list.remove(*index))
         }
         _ => None,
-    }
-}
-
-fn give(key: &str) -> String {
-    // Below a key that has a value there are parts of that value.
-    let above = || {
-        key.rsplit_once('.')
-            .map(|(above, _)| above)
-            .filter(|it| keys::kind(it) == KeyKind::Value)
-    };
-    match wanted(key).or_else(|| wanted(above()?)) {
-        Some(hint) if hint.starts_with("give ") => hint.to_owned(),
-        Some(hint) => format!("give {hint}"),
-        None => "give a value of another kind".to_owned(),
     }
 }
 

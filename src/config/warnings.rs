@@ -3,7 +3,7 @@
 use super::Config;
 use crate::{
     acme::AcmeSettings,
-    catalog::{FeedSettings, SiteSettings},
+    catalog::{Destination, FeedSettings, SiteSettings},
     edge::listen_address::ListenAddress,
     layers::is_near,
     serve,
@@ -240,10 +240,11 @@ fn of_site(no: usize, site: &SiteSettings, config: &Config) -> Vec<String> {
         .site
         .iter()
         .filter(|other| !other.access.is_within(&site.access));
-    if let Some(other) = others.find(|other| other.origin.origin() == site.origin.origin()) {
+    let server = Destination::server(&site.origin);
+    if let Some(other) = others.find(|other| Destination::server(&other.origin) == server) {
         found.push(format!(
-            "site[{no}].access: the origin is also that of the site {}, which passes on everything to more readers; make sure that \
-             the origin tells the two apart by `Host`, or everybody gets these feeds there",
+            "site[{no}].access: the origin is also that of the site {}, which has more readers; feeds there are held back (403) but for \
+             those that its `feeds` lists or its front page names: make sure that the origin tells the two apart by `Host`, or everybody gets these",
             other.host.as_deref().unwrap_or("of every other host")
         ));
     }
@@ -263,11 +264,28 @@ fn of_site(no: usize, site: &SiteSettings, config: &Config) -> Vec<String> {
             ));
         }
     }
-    for feed in config
-        .feed
-        .iter()
-        .filter(|feed| feed.is_private() && feed.legacy.is_none())
-    {
+    for path in site.feeds.listed() {
+        let name = site.private_feed_at(&config.site, no, path, public_url, &config.feed);
+        if let Some(name) = name {
+            found.push(format!(
+                "site[{no}].feeds: \"{path}\" is an address of the private feed `{name}`, too, and its readers here may read it; \
+                 take it out, unless the origin has another feed there for this `Host`"
+            ));
+        }
+    }
+    for feed in config.feed.iter().filter(|feed| feed.is_private()) {
+        if feed.group.is_none() && could_lead_to(&feed.url, &site.origin) {
+            found.push(format!(
+                "feed.{}.access: the feed is private and polled at {}, which could be another name of {}, the origin of a [[site]]; if it is, \
+                 give the same name in both, so that its documents are held back there (403) under other addresses, too",
+                feed.name,
+                crate::secret::public_url(&feed.url),
+                site.origin
+            ));
+        }
+        if feed.legacy.is_some() {
+            continue;
+        }
         let urls = std::iter::once(&feed.url).chain(&feed.aliases);
         let open = urls
             .filter_map(|url| site.path_of(url, public_url))
@@ -289,6 +307,14 @@ fn of_site(no: usize, site: &SiteSettings, config: &Config) -> Vec<String> {
         ));
     }
     found
+}
+
+/// True for a URL that only a look-up of its name could tell from the server of an origin: the port
+/// is the same.
+fn could_lead_to(url: &Url, origin: &Url) -> bool {
+    let (one, other) = (Destination::server(url), Destination::server(origin));
+    let is_name = |url: &Url| address(url).is_none();
+    one.port == other.port && one.host != other.host && (is_name(url) || is_name(origin))
 }
 
 /// True for a URL below which everfeed serves consumers, by its public URL or by its own address.

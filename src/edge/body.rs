@@ -2,7 +2,10 @@
 //! bytes at once or a stream.
 
 use bytes::Bytes;
-use http::Request;
+use http::{
+    HeaderValue, Request, StatusCode,
+    header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS},
+};
 use http_body_util::{BodyExt as _, Full, combinators::UnsyncBoxBody};
 use std::convert::Infallible;
 use tower::{BoxError, util::BoxCloneSyncService};
@@ -26,4 +29,20 @@ pub fn whole(bytes: impl Into<Bytes>) -> ServeBody {
     Full::new(bytes.into())
         .map_err(|never| match never {})
         .boxed_unsync()
+}
+
+/// An answer of a few words, which nobody keeps and no browser takes for anything else.
+pub fn short(status: StatusCode, media_type: &'static str, body: impl Into<Bytes>) -> Response {
+    let mut response = Response::new(whole(body));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response
+}
+
+/// A short answer in plain text.
+pub fn plain(status: StatusCode, text: impl Into<Bytes>) -> Response {
+    short(status, "text/plain; charset=utf-8", text)
 }

@@ -116,8 +116,8 @@ impl<I: AsyncRead + AsyncWrite + Send + 'static> Connection<I> {
                 request.version() == Version::HTTP_2 && request.method() == Method::HEAD;
             async move {
                 let _is_asked = is_asked;
-                let mut answer =
-                    answer(request, service, &gate, number, (unread.clone(), bytes_max)).await;
+                let numbered = NumberedRequest { request, number };
+                let mut answer = answer(numbered, service, &gate, unread.clone(), bytes_max).await;
                 if is_head_alone {
                     answer = without_body(answer, unread);
                 }
@@ -175,6 +175,7 @@ impl<I: AsyncRead + AsyncWrite + Send + 'static> Connection<I> {
 /// The limits of HTTP/1.
 fn http1_builder(keeps_header_case: bool) -> http1::Builder {
     let mut builder = http1::Builder::new();
+    // Limit: a client that closes its half gets no answer (hyper closes).
     builder
         .timer(TokioTimer::new())
         .header_read_timeout(Duration::from_secs(IDLE_SECS))
@@ -199,14 +200,20 @@ fn http2_builder() -> http2::Builder<TokioExecutor> {
 
 type CountedAnswer<B> = http::Response<CountedBody<Pin<Box<B>>>>;
 
+/// A request, and its number on its connection.
+struct NumberedRequest {
+    request: Request<Incoming>,
+    number: u64,
+}
+
 /// The answer to a request, or the refusal of one that is malformed: also of one whose body turned
 /// out to be while it was read.
 async fn answer<S, B>(
-    request: Request<Incoming>,
+    NumberedRequest { request, number }: NumberedRequest,
     service: S,
     gate: &GateHandle,
-    number: u64,
-    (unread, bytes_max): (Arc<Unread>, usize),
+    unread: Arc<Unread>,
+    bytes_max: usize,
 ) -> CountedAnswer<B>
 where
     S: Service<Request<RequestBody>, Response = http::Response<B>, Error = Infallible>,

@@ -1,7 +1,19 @@
-//! Fields of a head that may come in several lines.
+//! Fields of a head as texts, read and written.
 
-use http::{HeaderMap, HeaderName};
+use http::{HeaderMap, HeaderName, HeaderValue, header::IntoHeaderName};
 use std::borrow::Cow;
+
+/// The first value of a header; `None` for one that is no text.
+pub(crate) fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
+    headers.get(name)?.to_str().ok()
+}
+
+/// Sets a header to a text. One that cannot stand in a header is left out.
+pub(crate) fn set(headers: &mut HeaderMap, name: impl IntoHeaderName, text: impl AsRef<str>) {
+    if let Ok(value) = HeaderValue::try_from(text.as_ref()) {
+        headers.insert(name, value);
+    }
+}
 
 /// The value of a header that is a list: its lines joined, as they mean the same (RFC 9110 section
 /// 5.3). Lines that are no text are left out; `None` when none is left.

@@ -1,11 +1,14 @@
 //! Sends whoever asks by HTTP to the same URL by HTTPS; but a certificate authority gets its
 //! answer.
 
-use super::body::{self, Response};
+use super::{
+    body::{self, Response},
+    fields::text,
+};
 use crate::acme::HeldCertificate;
 use http::{
     HeaderValue, Request, StatusCode,
-    header::{CACHE_CONTROL, CONTENT_TYPE, HOST, LOCATION, X_CONTENT_TYPE_OPTIONS},
+    header::{HOST, LOCATION},
 };
 use std::{convert::Infallible, sync::Arc};
 use tower::Service;
@@ -35,7 +38,7 @@ pub fn redirecting<B: Send + 'static>(
             .as_ref()
             .and_then(|held| held.challenge_document(request.uri().path()));
         let response = match challenge {
-            Some(document) => answer(StatusCode::OK, "application/octet-stream", document),
+            Some(document) => body::short(StatusCode::OK, "application/octet-stream", document),
             None => redirect(&request, &own_host, port),
         };
         async move { Ok(response) }
@@ -43,11 +46,7 @@ pub fn redirecting<B: Send + 'static>(
 }
 
 fn redirect<B>(request: &Request<B>, own_host: &str, port: u16) -> Response {
-    let host = request
-        .headers()
-        .get(HOST)
-        .and_then(|host| host.to_str().ok());
-    let host = host.or_else(|| {
+    let host = text(request.headers(), &HOST).or_else(|| {
         request
             .uri()
             .authority()
@@ -70,26 +69,12 @@ fn redirect<B>(request: &Request<B>, own_host: &str, port: u16) -> Response {
         _ => ("/", ""),
     };
     let location = HeaderValue::try_from(format!("https://{host}{port}{slash}{path}"));
-    let words = "this is served by https only\n".to_owned();
-    let mut response = answer(
-        StatusCode::PERMANENT_REDIRECT,
-        "text/plain; charset=utf-8",
-        words,
-    );
+    let words = "this is served by https only\n";
+    let mut response = body::plain(StatusCode::PERMANENT_REDIRECT, words);
     response.headers_mut().insert(
         LOCATION,
         location.unwrap_or_else(|_| HeaderValue::from_static("/")),
     );
-    response
-}
-
-fn answer(status: StatusCode, kind: &'static str, body: String) -> Response {
-    let mut response = Response::new(body::whole(body));
-    *response.status_mut() = status;
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     response
 }
 

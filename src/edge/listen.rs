@@ -8,6 +8,7 @@ use super::{
     socket::MovedStream,
     unread::Unread,
 };
+use crate::locks::lock;
 use crate::{byte_budget::ByteBudget, threads::ServingThreads};
 use bytes::Bytes;
 use futures_util::future::join_all;
@@ -17,7 +18,7 @@ use std::{
     convert::Infallible,
     net::IpAddr,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -83,7 +84,7 @@ struct Connections(Mutex<HashMap<u64, Arc<Unread>>>);
 
 impl Connections {
     fn with<T>(&self, act: impl FnOnce(&mut HashMap<u64, Arc<Unread>>) -> T) -> T {
-        act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        act(&mut lock(&self.0))
     }
 
     /// Ends the oldest connection that asked for nothing for this long. It counts no more from now
@@ -239,19 +240,19 @@ impl Reception {
                         open: self.open.clone(),
                         number,
                     };
-                    let bytes_max = self.limits.connection_bytes_max;
-                    let keeps_header_case = self.limits.keeps_header_case;
-                    let place = Box::new(place);
                     let connection = Connection {
                         stream,
                         unread,
-                        bytes_max,
-                        keeps_header_case,
-                        place,
+                        bytes_max: self.limits.connection_bytes_max,
+                        keeps_header_case: self.limits.keeps_header_case,
+                        place: Box::new(place),
                     };
                     let (handshake, service) = (listener.handshake.clone(), service.clone());
-                    let connection = (connection, among_open);
                     let talk = talk(connection, peer, handshake, service, self.stop.clone());
+                    let talk = async move {
+                        talk.await;
+                        drop(among_open);
+                    };
                     self.tasks.spawn_on(talk, &self.threads.next());
                 }
                 Err(error) => {
@@ -265,7 +266,7 @@ impl Reception {
 
 /// One connection, from its handshake on.
 async fn talk<S, B>(
-    (connection, _among_open): (Connection<MovedStream>, OpenConnection),
+    connection: Connection<MovedStream>,
     peer: IpAddr,
     handshake: Arc<Handshake>,
     service: S,

@@ -1,6 +1,7 @@
 //! The body of a request, and what is left of it when nobody reads it to its end: a connection goes
 //! on behind the whole of it alone. Not what is in it.
 
+use crate::locks::lock;
 use bytes::Bytes;
 use futures_util::FutureExt as _;
 use http::{Request, Version};
@@ -9,7 +10,7 @@ use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use std::{
     pin::Pin,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
     task::{Context, Poll},
 };
 
@@ -75,7 +76,7 @@ impl Drop for RequestBody {
         if let Some(left) = &self.left.0
             && let Some(inner) = self.inner.take().filter(|inner| !inner.is_end_stream())
         {
-            *left.lock().unwrap_or_else(PoisonError::into_inner) = Some(inner);
+            *lock(left) = Some(inner);
         }
     }
 }
@@ -89,10 +90,7 @@ impl LeftBody {
     /// and there already. Nothing is waited for, and a client that waits to be asked for its body
     /// (`expects`) is not asked.
     pub(super) async fn is_done(&self, expects: bool) -> bool {
-        let left = self
-            .0
-            .as_ref()
-            .and_then(|left| left.lock().unwrap_or_else(PoisonError::into_inner).take());
+        let left = self.0.as_ref().and_then(|left| lock(left).take());
         let Some(mut body) = left else { return true };
         let mut bytes = 0;
         for _ in 0..LOOKS_MAX {

@@ -8,6 +8,7 @@ use crate::{
         validity::{Validity, moment},
     },
     clock::Clock,
+    locks::{read, write},
 };
 use rustls::{
     ServerConfig,
@@ -18,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use std::{
     net::SocketAddr,
     path::{Path, PathBuf},
-    sync::{Arc, PoisonError, RwLock},
+    sync::{Arc, RwLock},
     time::Duration,
 };
 use thiserror::Error;
@@ -140,10 +141,7 @@ impl CurrentCertificate {
 
     /// The settings of a connection that begins now.
     pub(super) fn config(&self) -> Arc<ServerConfig> {
-        self.0
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        read(&self.0).clone()
     }
 }
 
@@ -270,7 +268,7 @@ impl Certificate {
                 }
             });
         }
-        *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(config);
+        *write(&self.current) = Arc::new(config);
         (self.seen, self.validity) = (pair, validity);
         Ok(true)
     }

@@ -1,11 +1,9 @@
 //! Admission of requests to the hub: so many from one client, whatever they ask for; not whether
 //! there is room for what they ask.
 
+use crate::client_net::client_net;
 use crate::layers::{Governor, Throttled};
-use std::{
-    net::{IpAddr, Ipv6Addr},
-    num::NonZeroU32,
-};
+use std::{net::IpAddr, num::NonZeroU32};
 
 /// Topics of requests to subscribe of one client: so many at once, so many a second from then on
 /// (HUBS 5.2). An aggregator that follows many feeds is one client. One that a renewal is for
@@ -21,16 +19,10 @@ const PUBLISH_PER_SEC: NonZeroU32 = NonZeroU32::new(10).expect("10 is not 0");
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct ClientNet(Option<IpAddr>);
 
-/// Bits of an address of version 6 that tell the network of a client.
-const NET_BITS: u32 = 64;
-
 impl ClientNet {
     /// The client at an address; all whose address is not known are one.
     pub(super) fn of(address: Option<IpAddr>) -> Self {
-        Self(address.map(|address| match address.to_canonical() {
-            IpAddr::V6(v6) => IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() >> NET_BITS << NET_BITS)),
-            v4 => v4,
-        }))
+        Self(address.map(client_net))
     }
 
     fn key(self) -> String {

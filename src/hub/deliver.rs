@@ -1,9 +1,10 @@
 //! The contract of a protocol that takes deliveries: one delivery in, what came of it out. When one
 //! is made, and when one is tried again, is the same for all of them and decided elsewhere.
 
-use super::{Shared, destination::Destination, places::Place};
+use super::{Shared, places::Place};
 use crate::{
-    clock::Clock, readers::Rendered, render::Representation, store::subscriptions::Target,
+    catalog::Destination, clock::Clock, readers::Rendered, render::Representation,
+    store::subscriptions::Target,
 };
 use futures_util::future::BoxFuture;
 use std::{sync::Arc, time::Duration};

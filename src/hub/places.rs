@@ -5,13 +5,12 @@
 //! always a place for the next; a request that takes long gives its place back and counts apart;
 //! and destinations in trouble share a part of the room.
 
-use super::{
-    destination::Destination,
-    health::{DestinationHealth, Ending},
-};
+use super::health::{DestinationHealth, Ending};
+use crate::catalog::Destination;
+use crate::locks::lock;
 use std::{
     collections::{HashMap, VecDeque},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard},
     time::Duration,
 };
 use tokio::{sync::oneshot, time::Instant};
@@ -130,7 +129,7 @@ impl Places {
     }
 
     fn lock(&self) -> MutexGuard<'_, PlaceRoom> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 
     /// Waits for a place. Safe to drop while it waits.

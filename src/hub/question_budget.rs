@@ -9,14 +9,15 @@
 
 use super::{
     admission::ClientNet,
-    destination::Destination,
-    question_pace::{PaceKey, QuestionPace},
+    question_pace::{PaceKey, QuestionPace, pace_keys},
 };
+use crate::catalog::Destination;
+use crate::locks::lock;
 use reqwest::dns::{Name, Resolve};
 use std::{
     collections::{HashMap, VecDeque},
     net::IpAddr,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
     time::Duration,
 };
 use tokio::{
@@ -133,18 +134,15 @@ impl QuestionBudget {
     /// causes. `is_known` for one that was verified before.
     pub(super) async fn counted(
         &self,
-        (topic, callback): (&str, &str),
+        topic: &str,
+        callback: &str,
         is_known: bool,
         client: ClientNet,
     ) -> Counted {
         let destination = Destination::of(callback);
         let addresses = self.addresses(&destination.host).await;
         let port = destination.port;
-        let paced = vec![
-            PaceKey::Subscription(topic.to_owned(), callback.to_owned()),
-            PaceKey::Callback(callback.to_owned()),
-            PaceKey::Destination(destination.clone()),
-        ];
+        let paced = pace_keys(topic, callback, &addresses);
         let mut keys = Vec::new();
         if is_known {
             keys.push(BudgetKey::KnownCallback(callback.to_owned()));
@@ -205,7 +203,7 @@ impl QuestionBudget {
         }: &Counted,
         now: Instant,
     ) -> Result<(), Blocked> {
-        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = lock(&self.counts);
         counts.sweep(now);
         for key in keys {
             let Some(asked) = counts.asked.get_mut(key) else {
@@ -239,7 +237,7 @@ impl QuestionBudget {
 
     /// A question was confirmed: the counts begin anew, and whoever waits for room may go on.
     pub(super) fn confirmed(&self, Counted { keys, .. }: &Counted) {
-        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = lock(&self.counts);
         for key in keys {
             if let Some(asked) = counts.asked.get_mut(key) {
                 asked.at.clear();

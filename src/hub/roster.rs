@@ -1,12 +1,16 @@
 //! The subscriptions that are at work: the way to the task of each, and its standing; not their
 //! leases or positions.
 
-use super::{admission::ClientNet, command::SubscriptionCommand, destination::Destination};
-use crate::feed::{record::FeedNo, stamp::Stamp};
+use super::{admission::ClientNet, command::SubscriptionCommand};
+use crate::{
+    catalog::Destination,
+    feed::{record::FeedNo, stamp::Stamp},
+    locks::lock,
+};
 use std::{
     collections::HashMap,
     sync::{
-        Mutex, MutexGuard, PoisonError,
+        Mutex, MutexGuard,
         atomic::{AtomicU64, Ordering},
     },
 };
@@ -129,7 +133,7 @@ const MAILBOX_COMMANDS: usize = 4;
 
 impl Roster {
     fn lock(&self) -> MutexGuard<'_, HashMap<Key, Entry>> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.entries)
     }
 
     /// The way to a subscription. A new one takes its place at once, so that two requests never

@@ -1,11 +1,9 @@
 //! The question whether a callback wants what was asked in its name, and what its answer means; not
 //! what follows.
 
-use super::{
-    Limits, Shared, admission::ClientNet, deliver::cloud::notification, destination::Destination,
-    places::Errand,
-};
+use super::{Limits, Shared, admission::ClientNet, deliver::cloud::notification, places::Errand};
 use crate::{
+    catalog::Destination,
     clock::Clock as _,
     feed::stamp::Stamp,
     layers::{FetchError, Request, error::Refused, parse_retry_after},
@@ -104,7 +102,7 @@ pub(super) async fn ask(shared: Arc<Shared>, question: Question, held: impl Fn()
     let entering = async {
         let url = question.target.url();
         let counted = questions
-            .counted((&question.topic, url), question.is_known, question.client)
+            .counted(&question.topic, url, question.is_known, question.client)
             .await;
         if shared.client.own.holds(url, &counted.addresses) {
             return Err(Verdict::Refused(FetchError::from(Refused::Own).to_string()));

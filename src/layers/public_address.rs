@@ -1,9 +1,10 @@
 //! Which IP addresses are public. A pure table, and the resolver that answers with nothing else;
 //! the decision when to use it is the guard's.
 
+use crate::locks::lock;
 use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
@@ -142,7 +143,7 @@ impl Resolve for SteadyResolver {
         Box::pin(async move {
             let found: Vec<SocketAddr> = resolving.await?.collect();
             let is_all_public = found.iter().all(|address| is_public(address.ip()));
-            let mut public = public.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut public = lock(&public);
             if is_all_public && !found.is_empty() {
                 public.insert(host);
             } else if public.contains(&host) && !found.is_empty() {

@@ -1,13 +1,14 @@
 //! `Expect: 100-continue` on its way through us, and the interim answers of an origin: a body waits
 //! until the origin asks for it, and interim answers have an end (RFC 9110 section 10.1.1).
 
+use crate::locks::lock;
 use bytes::Bytes;
 use http::{HeaderMap, Request, StatusCode, header::EXPECT};
 use http_body::{Body, Frame, SizeHint};
 use std::{
     pin::Pin,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
     },
     task::{Context, Poll, ready},
@@ -120,7 +121,7 @@ struct BodyWait<B> {
 struct TakenBack;
 
 fn take<B>(body: &Mutex<Option<B>>) -> Option<B> {
-    body.lock().unwrap_or_else(PoisonError::into_inner).take()
+    lock(body).take()
 }
 
 impl<B: Body> ContinuedBody<B> {
@@ -128,11 +129,7 @@ impl<B: Body> ContinuedBody<B> {
     fn told<T>(&self, tell: impl Fn(&B) -> T, otherwise: T) -> T {
         match (&self.inner, &self.wait) {
             (Some(inner), _) => tell(inner),
-            (None, Some(BodyWait { body, .. })) => body
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .as_ref()
-                .map_or(otherwise, tell),
+            (None, Some(BodyWait { body, .. })) => lock(body).as_ref().map_or(otherwise, tell),
             (None, None) => otherwise,
         }
     }

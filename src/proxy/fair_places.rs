@@ -1,9 +1,10 @@
 //! The books of the places of one site: who holds how many, and which one is to go when they run
 //! short; not how a place ends.
 
+use crate::client_net::client_net;
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
-    net::{IpAddr, Ipv6Addr},
+    net::IpAddr,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -14,10 +15,14 @@ use std::{
 /// Bytes that count as progress: fewer are a trickle.
 pub(super) const LEAST_BYTES: u64 = 1000;
 /// The part of the places that is kept for others than the client with most of them: one of so
-/// many.
+/// many, and at least one.
 const KEPT_PART: usize = 5;
-/// Bits of an address of version 6 that tell the network of a client, who has all addresses in it.
-const NET_BITS: u32 = 64;
+/// Milliseconds for which a client that has lost a place takes none of its others away: its next
+/// request is refused, and the origin hears nothing of it.
+const LOSS_GAP_MS: u64 = 1000;
+/// Milliseconds after which a place is taken away that is the only one of its client, when none is
+/// free: it has not got on for so long.
+const STALLED_MS: u64 = 30_000;
 
 /// Whose places are counted as one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -33,12 +38,7 @@ pub(super) enum PlaceHolder {
 impl PlaceHolder {
     /// The holder of the places of a client.
     pub(super) fn client(address: IpAddr) -> Self {
-        Self::Client(match address.to_canonical() {
-            IpAddr::V6(address) if !address.is_loopback() => IpAddr::V6(Ipv6Addr::from_bits(
-                address.to_bits() & (u128::MAX << (128 - NET_BITS)),
-            )),
-            address => address,
-        })
+        Self::Client(client_net(address))
     }
 
     /// The holder of the places of an address that may stand for many clients.
@@ -121,13 +121,21 @@ struct HeldPlace<E> {
     end: E,
 }
 
+/// The places of one holder.
+#[derive(Debug)]
+struct HolderPlaces<E> {
+    places: BTreeMap<u64, HeldPlace<E>>,
+    /// Milliseconds to the moment at which it last lost one.
+    lost_ms: Option<u64>,
+}
+
 /// The places of one site. `E` is what ends a place that is taken away; its place is free at once.
 #[derive(Debug)]
 pub(super) struct FairPlaces<E> {
     max: usize,
     taken: usize,
     next_no: u64,
-    held: HashMap<PlaceHolder, BTreeMap<u64, HeldPlace<E>>>,
+    held: HashMap<PlaceHolder, HolderPlaces<E>>,
     /// Every holder with the number of its places, the one with most of them last.
     by_count: BTreeSet<(usize, PlaceHolder)>,
 }
@@ -162,11 +170,12 @@ impl<E> FairPlaces<E> {
 
     /// The number of places of a holder.
     pub(super) fn count(&self, holder: PlaceHolder) -> usize {
-        self.held.get(&holder).map_or(0, BTreeMap::len)
+        self.held.get(&holder).map_or(0, |held| held.places.len())
     }
 
     /// Takes a place. Above four fifths of them, the client with most loses the one that got on
-    /// least lately, though never its only one. `None` when none is free.
+    /// least lately, though never its only one, unless that has stalled and none is free. `None`
+    /// when none is free, and for a client that has just lost one and would lose the next.
     pub(super) fn enter(
         &mut self,
         holder: PlaceHolder,
@@ -177,21 +186,38 @@ impl<E> FairPlaces<E> {
             holder,
             no: self.next_no,
         };
+        let now_ms = progress.moved_ms();
         self.next_no += 1;
         self.change(holder, |places| {
             places.insert(place.no, HeldPlace { progress, end });
         });
-        let share = self.max - self.max / KEPT_PART;
-        let lost = if self.taken > share {
-            self.take_away(place)
+        let share = self.max - self.max.div_ceil(KEPT_PART);
+        let loser = if self.taken > share {
+            self.loser(place, now_ms)
         } else {
             None
         };
+        let is_own = loser.is_some_and(|loser| loser.holder == holder);
+        if is_own && self.has_just_lost(holder, now_ms) {
+            self.leave(place);
+            return None;
+        }
+        let lost = loser.and_then(|loser| {
+            if let Some(held) = self.held.get_mut(&loser.holder) {
+                held.lost_ms = Some(now_ms);
+            }
+            self.leave(loser).map(|end| (loser.holder, end))
+        });
         if self.taken > self.max {
             self.leave(place);
             return None;
         }
         Some(Entered { place, lost })
+    }
+
+    fn has_just_lost(&self, holder: PlaceHolder, now_ms: u64) -> bool {
+        let lost_ms = self.held.get(&holder).and_then(|held| held.lost_ms);
+        lost_ms.is_some_and(|lost_ms| now_ms < lost_ms + LOSS_GAP_MS)
     }
 
     /// Gives a place back, unless it was taken away.
@@ -200,23 +226,34 @@ impl<E> FairPlaces<E> {
             .map(|held| held.end)
     }
 
-    fn take_away(&mut self, newest: PlaceNo) -> Option<(PlaceHolder, E)> {
+    /// The place that is to go for the newest one.
+    fn loser(&self, newest: PlaceNo, now_ms: u64) -> Option<PlaceNo> {
+        let is_client = |holder: &PlaceHolder| matches!(holder, PlaceHolder::Client(_));
         let mut most = self.by_count.iter().rev();
-        let (count, holder) = most
-            .find(|(_, holder)| matches!(holder, PlaceHolder::Client(_)))
-            .copied()?;
-        if count < 2 {
+        let (count, holder) = most.find(|(_, holder)| is_client(holder))?;
+        if *count >= 2 {
+            return self.slowest(*holder, newest).map(|(_, place)| place);
+        }
+        if self.taken <= self.max {
             return None;
         }
-        let places = self
+        let others = self
             .held
-            .get(&holder)?
-            .iter()
-            .filter(|(no, _)| **no != newest.no);
-        let (_, no) = places
+            .keys()
+            .filter(|other| is_client(other) && **other != newest.holder);
+        let slowest = others.filter_map(|other| self.slowest(*other, newest));
+        let (moved_ms, place) = slowest.min_by_key(|(moved_ms, place)| (*moved_ms, place.no))?;
+        (now_ms >= moved_ms + STALLED_MS).then_some(place)
+    }
+
+    /// The place of a holder that got on least lately, and when that was; not the newest of all.
+    fn slowest(&self, holder: PlaceHolder, newest: PlaceNo) -> Option<(u64, PlaceNo)> {
+        let places = self.held.get(&holder)?.places.iter();
+        let older = places.filter(|(no, _)| **no != newest.no);
+        let (moved_ms, no) = older
             .map(|(no, held)| (held.progress.moved_ms(), *no))
             .min()?;
-        self.leave(PlaceNo { holder, no }).map(|end| (holder, end))
+        Some((moved_ms, PlaceNo { holder, no }))
     }
 
     /// Changes the places of a holder, and what is known of them beside.
@@ -225,10 +262,13 @@ impl<E> FairPlaces<E> {
         holder: PlaceHolder,
         change: impl FnOnce(&mut BTreeMap<u64, HeldPlace<E>>) -> T,
     ) -> T {
-        let places = self.held.entry(holder).or_default();
-        let before = places.len();
-        let changed = change(places);
-        let after = places.len();
+        let held = self.held.entry(holder).or_insert_with(|| HolderPlaces {
+            places: BTreeMap::new(),
+            lost_ms: None,
+        });
+        let before = held.places.len();
+        let changed = change(&mut held.places);
+        let after = held.places.len();
         if after == 0 {
             self.held.remove(&holder);
         }
@@ -328,6 +368,47 @@ mod tests {
         assert_eq!(of("::ffff:198.51.100.1"), client(1));
     }
 
+    #[test]
+    fn who_comes_again_at_once_is_refused_and_others_are_not() {
+        let mut places = FairPlaces::new(10);
+        let at = |ms| Arc::new(PlaceMoves::new(Duration::from_millis(ms)));
+        for no in 0..8 {
+            places.enter(client(1), at(no), ()).unwrap();
+        }
+        let mut got = 0;
+        for ms in 0..5000 {
+            got += usize::from(places.enter(client(1), at(100 + ms), ()).is_some());
+        }
+        assert_eq!(got, 5, "one a second, whatever it tries");
+        for other in 2..6 {
+            let entered = places.enter(client(other), at(5100), ()).unwrap();
+            assert_eq!(entered.lost.map(|(loser, ())| loser), Some(client(1)));
+        }
+        assert_eq!((places.taken(), places.count(client(1))), (8, 4));
+    }
+
+    #[test]
+    fn of_few_places_one_is_kept_for_others_and_the_only_one_goes_once_it_has_stalled() {
+        for max in 2..5 {
+            let mut places = FairPlaces::new(max);
+            for no in 0..20 {
+                places.enter(client(1), fresh(no), ()).unwrap();
+            }
+            assert_eq!(places.count(client(1)), max - 1);
+            assert!(places.enter(client(2), fresh(20), ()).is_some(), "{max}");
+        }
+        let mut places = FairPlaces::new(1);
+        places.enter(client(1), fresh(0), ()).unwrap();
+        assert!(places.enter(client(2), fresh(29), ()).is_none());
+        let entered = places.enter(client(2), fresh(30), ()).unwrap();
+        assert_eq!(entered.lost, Some((client(1), ())));
+        // A single request of its own takes nothing away from it.
+        let mut places = FairPlaces::new(1);
+        let proxy = PlaceHolder::many(IpAddr::from([127, 0, 0, 1]));
+        places.enter(proxy, fresh(0), ()).unwrap();
+        assert!(places.enter(client(2), fresh(900), ()).is_none());
+    }
+
     #[derive(Clone, Debug)]
     enum Step {
         Enter(u8),
@@ -366,8 +447,9 @@ mod tests {
                         held.push((entered.place, progress, at));
                         let count = |holder| held.iter().filter(|(place, ..)| place.holder == holder).count();
                         if let Some((loser, end)) = entered.lost {
-                            prop_assert!(before + 1 > max - max / 5);
-                            prop_assert!(count(loser) >= 2 && end != at && matches!(loser, PlaceHolder::Client(_)));
+                            prop_assert!(before + 1 > max - max.div_ceil(5));
+                            prop_assert!(end != at && matches!(loser, PlaceHolder::Client(_)));
+                            prop_assert!(count(loser) >= 2 || before == max);
                             prop_assert!((0..5).all(|no| count(holder(no)) <= count(loser)));
                             let gone = held.iter().position(|(.., its)| *its == end).unwrap();
                             let slowest = held.iter().filter(|(place, ..)| place.holder == loser);
@@ -376,7 +458,7 @@ mod tests {
                             held.remove(gone);
                         } else {
                             let most = (0..5).map(|no| count(holder(no))).max().unwrap_or(0);
-                            prop_assert!(before < max - max / 5 || most < 2);
+                            prop_assert!(before < max - max.div_ceil(5) || most < 2);
                         }
                     }
                     Step::Leave(which) if !held.is_empty() => {

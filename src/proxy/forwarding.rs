@@ -103,9 +103,9 @@ impl Proxy {
             let origin_side = hyper::upgrade::on(&mut answer);
             let (idle_max, stop) = (origin.idle_max, self.0.stop.clone());
             tokio::spawn(async move {
-                let (sides, progress) = ((reader_side, origin_side), place.progress());
+                let progress = place.progress();
                 tokio::select! {
-                    () = tunnel::carry(sides, idle_max, &progress, stop) => {}
+                    () = tunnel::carry(reader_side, origin_side, idle_max, &progress, stop) => {}
                     () = place.taken_away() => tracing::debug!("An upgraded connection made room for others"),
                 }
             });

@@ -106,6 +106,7 @@ pub(super) fn take_a_step(request: &mut Parts) -> Result<(), ProxyFault> {
 /// The protocol that a request asks to change to: WebSocket, by HTTP/1.1. In another one, such as
 /// HTTP/2 (`h2c`), further requests would pass beside everything that is decided here.
 pub(super) fn upgrade(headers: &HeaderMap, version: Version) -> Option<HeaderValue> {
+    // Limit: no other protocol is passed on, and no WebSocket by HTTP/2 (RFC 8441).
     let is_asked =
         version == Version::HTTP_11 && names(headers, "upgrade") && is_web_socket(headers);
     is_asked.then_some(WEB_SOCKET)

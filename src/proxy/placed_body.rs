@@ -6,11 +6,12 @@ use super::{
     site_places::{PlaceProgress, SitePlace},
     watched::BusyConnection,
 };
+use crate::locks::lock;
 use bytes::Bytes;
 use http_body::{Body, Frame};
 use std::{
     pin::Pin,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
     task::{Context, Poll},
 };
 use tower::BoxError;
@@ -32,7 +33,7 @@ impl<B: Send + 'static> PlacedBody<B> {
         let let_go = Arc::downgrade(&held);
         place.when_taken_away(move || {
             let held = let_go.upgrade();
-            drop(held.and_then(|held| held.lock().unwrap_or_else(PoisonError::into_inner).take()));
+            drop(held.and_then(|held| lock(&held).take()));
         });
         let progress = place.progress();
         Self {
@@ -52,7 +53,7 @@ impl<B: Body<Data = Bytes, Error: Into<BoxError>> + Unpin> Body for PlacedBody<B
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         self.place.wakes(cx.waker());
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = lock(&self.held);
         let Some((body, _)) = held.as_mut().filter(|_| !self.place.is_taken_away()) else {
             return Poll::Ready(Some(Err(
                 "the place of this answer was needed for others".into()
@@ -66,7 +67,7 @@ impl<B: Body<Data = Bytes, Error: Into<BoxError>> + Unpin> Body for PlacedBody<B
     }
 
     fn is_end_stream(&self) -> bool {
-        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let held = lock(&self.held);
         held.as_ref().is_some_and(|(body, _)| body.is_end_stream())
     }
 }

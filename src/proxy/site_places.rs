@@ -6,10 +6,11 @@ use super::{
     fault::ProxyFault,
     headers::ProxyPeer,
 };
+use crate::locks::lock;
 use crate::telemetry::SiteMetrics;
 use std::{
     mem,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
     task::Waker,
     time::Duration,
 };
@@ -307,10 +308,6 @@ impl Drop for SitePlace {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -368,7 +365,10 @@ mod tests {
         let enter = || places.enter(peer("203.0.113.9", false)).unwrap();
         let mut held: Vec<_> = (0..8).map(|_| enter()).collect();
         assert!(log.lines().is_empty());
-        held.extend((0..3).map(|_| enter()));
+        for _ in 0..3 {
+            tokio::time::advance(Duration::from_secs(1)).await;
+            held.push(enter());
+        }
         let lines = log.lines();
         assert_eq!(lines.len(), 1, "{lines:?}");
         for part in [

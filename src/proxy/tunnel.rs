@@ -2,6 +2,7 @@
 //! both are silent for too long.
 
 use super::site_places::PlaceProgress;
+use crate::locks::lock;
 use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper_util::rt::TokioIo;
 use std::{io, time::Duration};
@@ -20,7 +21,8 @@ const CHANGE_WAIT: Duration = Duration::from_secs(10);
 /// ended, `stop`, or nothing was sent either way for `idle_max`. Its bytes are progress of its
 /// place.
 pub(super) async fn carry(
-    (reader, origin): (OnUpgrade, OnUpgrade),
+    reader: OnUpgrade,
+    origin: OnUpgrade,
     idle_max: Duration,
     place: &PlaceProgress,
     stop: CancellationToken,
@@ -73,17 +75,11 @@ struct Moves<'p> {
 
 impl Moves<'_> {
     fn last(&self) -> Instant {
-        *self
-            .last
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
+        *lock(&self.last)
     }
 
     fn count(&self, bytes: usize) {
-        *self
-            .last
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner) = Instant::now();
+        *lock(&self.last) = Instant::now();
         self.place.moved(bytes);
     }
 }

@@ -6,6 +6,7 @@
 //! connections closed, one at a time: a page that is only slow costs the others a connection now
 //! and then.
 
+use crate::locks::lock;
 use futures_util::{future::BoxFuture, task::AtomicWaker};
 use http::{Extensions, Uri};
 use hyper_rustls::{HttpsConnector, MaybeHttpsStream};
@@ -20,7 +21,7 @@ use std::{
     io::{self, IoSlice},
     pin::Pin,
     sync::{
-        Arc, Mutex, PoisonError, Weak,
+        Arc, Mutex, Weak,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     task::{Context, Poll},
@@ -103,11 +104,7 @@ impl OpenConnections {
             reader: AtomicWaker::new(),
             open: self.0.clone(),
         });
-        let mut connections = self
-            .0
-            .connections
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut connections = lock(&self.0.connections);
         if connections.len() == connections.capacity() {
             connections.retain(|connection| connection.strong_count() > 0);
         }
@@ -128,11 +125,7 @@ impl LateRequest {
             .0
             .wanted
             .fetch_update(Ordering::SeqCst, Ordering::SeqCst, more);
-        let connections = self
-            .0
-            .connections
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let connections = lock(&self.0.connections);
         let mut has_found = false;
         for connection in connections.iter().filter_map(Weak::upgrade) {
             if connection.is_unused() || (!has_found && connection.is_idle()) {

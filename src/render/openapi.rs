@@ -1,598 +1,183 @@
-//! The description of our HTTP side as an OpenAPI 3.1 document, made of the tables that the server
-//! itself works by; not of the pages, which `about` has a schema for.
+//! The description of our HTTP side as an OpenAPI 3.1 document: a file, which the tests here hold
+//! against the tables that the server works by, and those of `serve` against its answers; not of
+//! the pages, which `about` has a schema for.
 
-use super::{
-    document::Audience,
-    event_stream, jsonp, list,
-    representation::Representation,
-    urls::{ClassicQuery, LIST_WORDS_BYTES_MAX, Query, Site},
-};
-use crate::feed::{
-    filter::{Filter, VALUE_BYTES_MAX},
-    order::Order,
-};
-use serde_json::{Map, Value, json};
+use super::urls::Site;
+use serde_json::{Value, json};
 
 /// The media type of the document.
 pub const CONTENT_TYPE: &str = "application/json; charset=utf-8";
 
-/// The media types of an error: a line of text, or a problem (RFC 9457).
-const ERRORS: [&str; 2] = ["text/plain; charset=utf-8", "application/problem+json"];
+/// The document, but for our version and address.
+const FILE: &str = include_str!("openapi.json");
 
 /// The document. It is the same for all feeds.
 pub fn document(site: &Site) -> Vec<u8> {
-    let mut paths = Map::new();
-    paths.insert("/feeds".into(), feeds());
-    paths.insert("/feeds.opml".into(), outline());
-    paths.insert("/feeds/{name}".into(), negotiated());
-    for representation in Representation::all() {
-        let is_classic = representation.is_classic();
-        let path = if is_classic {
-            "/feeds/{name}/classic."
-        } else {
-            "/feeds/{name}."
-        };
-        let page = if is_classic {
-            classic(representation)
-        } else {
-            page(representation)
-        };
-        paths.insert(format!("{path}{}", representation.suffix()), page);
-        if is_classic {
-            let path = format!(
-                "/feeds/{{name}}/archive/{{archive}}.{}",
-                representation.suffix()
-            );
-            paths.insert(path, archive(representation));
-        }
-    }
-    paths.insert("/feeds/{name}.events".into(), events());
-    paths.insert("/feeds/{name}.opml".into(), outline_of());
-    paths.insert("/feeds/{name}/about".into(), about());
-    paths.insert("/hub".into(), hub(&[]));
-    paths.insert("/feeds/{name}/hub".into(), hub(&["name"]));
-    paths.insert("/openapi.json".into(), own());
-    let document = json!({
-        "openapi": "3.1.0",
-        "info": {
-            "title": "everfeed",
-            "version": env!("CARGO_PKG_VERSION"),
-            "description": "Feeds with a memory: pull, long poll, server-sent events and WebSub.",
-            "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
-        },
-        "servers": [{ "url": site.root() }],
-        "security": [{}, { "basic": [] }, { "bearer": [] }],
-        "paths": paths,
-        "components": {
-            "parameters": parameters(),
-            "responses": errors(),
-            "schemas": { "Problem": problem() },
-            "securitySchemes": {
-                "basic": { "type": "http", "scheme": "basic" },
-                "bearer": { "type": "http", "scheme": "bearer" },
-            },
-        },
-    });
+    let mut document: Value = serde_json::from_str(FILE).expect("tests read the file");
+    document["info"]["version"] = env!("CARGO_PKG_VERSION").into();
+    document["servers"] = json!([{ "url": site.root() }]);
     serde_json::to_vec_pretty(&document).expect("strings and numbers always serialize into memory")
 }
 
-/// A position: a cursor is anything, since one that cannot be read is no mistake.
-const POSITION: &str = r"^$|^cursor:|^id:.|^time:([0-9]{1,11}(\.[0-9]{1,6})?|[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])([Tt ].*)?)$";
-/// The name of a function; words of the language are none, and an index has four digits at most.
-const FUNCTION: &str = r"^$|^[A-Za-z_$][A-Za-z0-9_$]*(\.[A-Za-z_$][A-Za-z0-9_$]*|\[[0-9]{1,4}\])*$";
-/// Text without control characters, and without the mark of bytes that were no text.
-const TEXT: &str = r"^[^\x00-\x1f\x7f-\x9f\ufffd]*$";
-/// A language range (RFC 4647 section 2.1).
-const LANGUAGE: &str = "^$|^[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*$";
-
-/// A description of a parameter of a query: its schema, and its meaning. `None` for one that is not
-/// described.
-fn query_parameter(name: &str) -> Option<(Value, &'static str)> {
-    let orders: Vec<_> = Order::ALL.into_iter().map(Order::name).collect();
-    // An empty value is none. Bytes are counted, which are as many as characters at least.
-    let text = || json!({ "type": "string", "maxLength": VALUE_BYTES_MAX, "pattern": TEXT });
-    let position = |example: &str| json!({ "type": "string", "pattern": POSITION, "examples": ["cursor:", example] });
-    Some(match name {
-        "since" => (
-            position("time:2014-01-01"),
-            "Items after this position; `cursor:` is the beginning; `id:` in the orders of first sight.",
-        ),
-        "until" => (position("time:2030-01-01"), "Items before this position."),
-        "max" => (
-            json!({ "type": "integer", "minimum": 1 }),
-            "Items at most; larger numbers are clamped.",
-        ),
-        "order" => (
-            json!({ "type": "string", "enum": orders }),
-            "The order of the items.",
-        ),
-        "timeout" => (
-            json!({ "type": "integer", "minimum": 0 }),
-            "Seconds for which an empty answer is held until there is something.",
-        ),
-        "callback" => (
-            json!({ "type": "string", "maxLength": 128, "pattern": FUNCTION }),
-            "The name of a function: the answer is a script that calls it (JSON-P).",
-        ),
-        "q" => (
-            text(),
-            "Items with all of these words, or phrases in quotes, in title or text; a letter or a digit at least.",
-        ),
-        "author" => (text(), "Items of this author."),
-        "category" => (text(), "Items of this category."),
-        "deleted" => (
-            json!({ "type": "string", "enum": ["", "no", "only"] }),
-            "Without, or only, what is deleted.",
-        ),
-        "has" => (
-            json!({ "type": "string", "enum": ["", "enclosure"] }),
-            "Items with a file beside them.",
-        ),
-        "lang" => (
-            json!({ "type": "string", "maxLength": 35, "pattern": LANGUAGE }),
-            "Items in this language.",
-        ),
-        "after" => (
-            json!({ "type": "string", "pattern": TEXT }),
-            "Feeds behind this name.",
-        ),
-        _ => return None,
-    })
-}
-
-/// The parameters, by name.
-fn parameters() -> Map<String, Value> {
-    let mut all = Map::new();
-    let name = json!({
-        "name": "name", "in": "path", "required": true, "description": "The name of the feed.",
-        "schema": { "type": "string", "pattern": "^[a-z0-9][a-z0-9-]{0,62}$" },
-    });
-    all.insert("name".into(), name);
-    let archive = json!({
-        "name": "archive", "in": "path", "required": true,
-        "description": "The name of an archive, as the document before it links to it.",
-        "schema": { "type": "string", "pattern": "^[1-9][0-9]{0,19}-[0-9]{1,20}-[0-9]{1,20}$" },
-    });
-    all.insert("archive".into(), archive);
-    let words = json!({
-        "name": "q", "in": "query", "description": "Feeds whose name or title holds all of these words.",
-        "schema": { "type": "string", "maxLength": LIST_WORDS_BYTES_MAX, "pattern": TEXT },
-    });
-    all.insert("words".into(), words);
-    for key in Query::NAMES.into_iter().chain(["after"]) {
-        if let Some((schema, description)) = query_parameter(key) {
-            let parameter =
-                json!({ "name": key, "in": "query", "description": description, "schema": schema });
-            all.insert(key.into(), parameter);
-        }
-    }
-    let live = json!({
-        "name": "deleted", "in": "query", "description": "Classic views never show what is deleted.",
-        "schema": { "type": "string", "enum": ["", "no"] },
-    });
-    all.insert("classic-deleted".into(), live);
-    let orders = Order::ALL
-        .into_iter()
-        .filter(|order| order.is_to_sync_by() && !order.reverse);
-    let orders: Vec<_> = orders.map(Order::name).collect();
-    let event_order = json!({
-        "name": "order", "in": "query", "description": "The order of the events: one in which nothing is missed.",
-        "schema": { "type": "string", "enum": orders },
-    });
-    all.insert("event-order".into(), event_order);
-    for (key, header, description) in [
-        (
-            "if-none-match",
-            "If-None-Match",
-            "Tags of copies that the consumer holds.",
-        ),
-        (
-            "if-modified-since",
-            "If-Modified-Since",
-            "The date of the copy that the consumer holds.",
-        ),
-        (
-            "a-im",
-            "A-IM",
-            "`feed`: the consumer takes changed items alone (RFC 3229).",
-        ),
-        (
-            "last-event-id",
-            "Last-Event-ID",
-            "The cursor behind the last event that was seen; goes before `since`.",
-        ),
-    ] {
-        let parameter = json!({
-            "name": header, "in": "header", "description": description, "schema": { "type": "string" },
-        });
-        all.insert(key.into(), parameter);
-    }
-    all
-}
-
-/// The answers that are errors, by status.
-const ERROR_ANSWERS: [(u16, &str); 15] = [
-    (400, "The request is wrong; the answer says how."),
-    (401, "Credentials are needed, or are not good."),
-    (
-        403,
-        "A password over plain HTTP, or a private feed as a script.",
-    ),
-    (404, "There is no such feed, or no item of that id."),
-    (
-        405,
-        "The method is not taken here; `Allow` names those that are.",
-    ),
-    (406, "Nothing that is offered is accepted."),
-    (408, "The body of the request did not come in time."),
-    (409, "The callback could not be verified."),
-    (410, "The feed is not served any more."),
-    (
-        412,
-        "What is here is not what `If-Match` or `If-Unmodified-Since` asks for.",
-    ),
-    (413, "The body of the request is too large."),
-    (414, "The path with its query is too long."),
-    (415, "The body of the request is no form."),
-    (
-        429,
-        "Too many requests of one client; `Retry-After` says when to come again.",
-    ),
-    (503, "Not now; `Retry-After` says when to come again."),
-];
-
-fn errors() -> Map<String, Value> {
-    let content: Map<String, Value> = ERRORS
-        .into_iter()
-        .map(|media| {
-            let schema = if media.ends_with("json") {
-                json!({ "$ref": "#/components/schemas/Problem" })
-            } else {
-                json!({ "type": "string" })
-            };
-            (media.to_owned(), json!({ "schema": schema }))
-        })
-        .collect();
-    let answer = |(status, description): (u16, &str)| {
-        (
-            status.to_string(),
-            json!({ "description": description, "content": content }),
-        )
-    };
-    ERROR_ANSWERS.into_iter().map(answer).collect()
-}
-
-fn problem() -> Value {
-    json!({
-        "type": "object",
-        "required": ["type", "title", "status", "detail"],
-        "properties": {
-            "type": { "const": "about:blank" },
-            "title": { "type": "string" },
-            "status": { "type": "integer", "minimum": 400, "maximum": 599 },
-            "detail": { "type": "string" },
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        feed::{
+            filter::{Filter, VALUE_BYTES_MAX},
+            order::Order,
         },
-    })
-}
+        render::{
+            document::Audience,
+            event_stream, jsonp,
+            representation::Representation,
+            urls::{ClassicQuery, LIST_WORDS_BYTES_MAX, Query},
+        },
+    };
+    use std::collections::BTreeSet;
 
-/// A GET, and the HEAD beside it.
-fn reading(
-    summary: &str,
-    parameters: &[&str],
-    answers: Map<String, Value>,
-    errors: &[u16],
-) -> Value {
-    let responses = with_errors(answers, errors);
-    let operation = |summary: String| json!({ "summary": summary, "parameters": references(parameters), "responses": responses });
-    json!({ "get": operation(summary.to_owned()), "head": operation(format!("{summary} Its headers alone.")) })
-}
+    const VALIDATORS: [&str; 3] = ["if-none-match", "if-modified-since", "a-im"];
 
-fn references(parameters: &[&str]) -> Vec<Value> {
-    parameters
-        .iter()
-        .map(|name| json!({ "$ref": format!("#/components/parameters/{name}") }))
-        .collect()
-}
+    fn file() -> Value {
+        serde_json::from_str(FILE).unwrap()
+    }
 
-fn with_errors(mut answers: Map<String, Value>, errors: &[u16]) -> Map<String, Value> {
-    for status in errors {
-        answers.insert(
-            status.to_string(),
-            json!({ "$ref": format!("#/components/responses/{status}") }),
+    fn keys(object: &Value) -> BTreeSet<&str> {
+        let object = object.as_object().unwrap();
+        object.keys().map(String::as_str).collect()
+    }
+
+    /// The names in references, such as those of parameters.
+    fn referred(references: &Value) -> Vec<&str> {
+        let references = references.as_array().unwrap().iter();
+        references
+            .filter_map(|one| one["$ref"].as_str()?.rsplit('/').next())
+            .collect()
+    }
+
+    /// Reading a path takes these parameters and gives these media types, with HEAD as with GET.
+    #[track_caller]
+    fn check(path: &str, parameters: &[&str], media_types: &[&str]) {
+        let file = file();
+        let operations = &file["paths"][path];
+        assert!(operations.is_object(), "{path} is not described");
+        let (get, head) = (&operations["get"], &operations["head"]);
+        assert_eq!(referred(&get["parameters"]), parameters, "{path}");
+        let wanted: BTreeSet<&str> = media_types.iter().copied().collect();
+        assert_eq!(keys(&get["responses"]["200"]["content"]), wanted, "{path}");
+        let changed = &get["responses"]["226"]["content"];
+        assert!(changed.is_null() || keys(changed) == wanted, "{path}");
+        assert_eq!(
+            (&get["parameters"], &get["responses"]),
+            (&head["parameters"], &head["responses"]),
+            "{path}"
+        );
+        let summary = format!("{} Its headers alone.", get["summary"].as_str().unwrap());
+        assert_eq!(head["summary"], summary, "{path}");
+    }
+
+    #[test]
+    fn every_form_is_described_with_its_parameters_and_media_types_and_no_other() {
+        let mut paths: BTreeSet<String> = [
+            "/feeds",
+            "/feeds.opml",
+            "/feeds/{name}",
+            "/feeds/{name}.events",
+            "/feeds/{name}.opml",
+            "/feeds/{name}/about",
+            "/feeds/{name}/hub",
+            "/hub",
+            "/openapi.json",
+        ]
+        .map(str::to_owned)
+        .into();
+        let page = [&["name"], &Query::NAMES[..], &VALIDATORS].concat();
+        let own = ClassicQuery::NAMES.map(|name| match name {
+            "deleted" => "classic-deleted",
+            name => name,
+        });
+        let classic = [&["name"], &own[..], &VALIDATORS].concat();
+        for representation in Representation::all() {
+            let (suffix, media) = (representation.suffix(), representation.content_type());
+            // With `callback` every form is a script.
+            let media_types = [media, jsonp::CONTENT_TYPE];
+            let path = if representation.is_classic() {
+                let archive = format!("/feeds/{{name}}/archive/{{archive}}.{suffix}");
+                check(&archive, &["name", "archive", "if-none-match"], &[media]);
+                paths.insert(archive);
+                let path = format!("/feeds/{{name}}/classic.{suffix}");
+                check(&path, &classic, &media_types);
+                path
+            } else {
+                let path = format!("/feeds/{{name}}.{suffix}");
+                check(&path, &page, &media_types);
+                path
+            };
+            let summary = file()["paths"][&path]["get"]["summary"].to_string();
+            assert!(summary.contains(representation.syntax_title()), "{summary}");
+            paths.insert(path);
+        }
+        let all = Representation::of(Audience::Full).map(Representation::content_type);
+        let others = [jsonp::CONTENT_TYPE, event_stream::CONTENT_TYPE];
+        let all: Vec<_> = all.chain(others).collect();
+        check(
+            "/feeds/{name}",
+            &[&page[..], &["last-event-id"]].concat(),
+            &all,
+        );
+        let events = ["name", "since", "event-order", "timeout", "last-event-id"];
+        let events = [&events[..], &Filter::NAMES].concat();
+        check(
+            "/feeds/{name}.events",
+            &events,
+            &[event_stream::CONTENT_TYPE],
+        );
+        assert_eq!(
+            keys(&file()["paths"]),
+            paths.iter().map(String::as_str).collect()
         );
     }
-    answers
-}
 
-/// A good answer in any of these media types.
-fn good<'a>(
-    description: &str,
-    media_types: impl IntoIterator<Item = &'a str>,
-) -> Map<String, Value> {
-    let content: Map<String, Value> = media_types
-        .into_iter()
-        .map(|media| (media.to_owned(), json!({})))
-        .collect();
-    let answer = json!({ "description": description, "content": content });
-    [("200".to_owned(), answer)].into_iter().collect()
-}
-
-/// A page with validators.
-fn validated<'a>(
-    description: &str,
-    media_types: impl IntoIterator<Item = &'a str> + Clone,
-) -> Map<String, Value> {
-    let mut answers = good(description, media_types.clone());
-    answers.insert(
-        "304".into(),
-        json!({ "description": "The consumer holds it already." }),
-    );
-    let changed = good(
-        "The items that have changed since the state of the consumer (RFC 3229).",
-        media_types,
-    );
-    answers.extend(
-        changed
+    #[test]
+    fn orders_and_limits_are_those_of_the_code() {
+        let file = file();
+        let schema = |key: &str| &file["components"]["parameters"][key]["schema"];
+        let orders = Order::ALL.map(Order::name);
+        assert_eq!(schema("order")["enum"], json!(orders));
+        let events = Order::ALL
             .into_iter()
-            .map(|(_, answer)| ("226".to_owned(), answer)),
-    );
-    answers
-}
-
-const FEED_ERRORS: &[u16] = &[400, 401, 403, 404, 410, 412, 414, 429, 503];
-const VALIDATORS: [&str; 3] = ["if-none-match", "if-modified-since", "a-im"];
-
-fn page_parameters() -> Vec<&'static str> {
-    ["name"]
-        .into_iter()
-        .chain(Query::NAMES)
-        .chain(VALIDATORS)
-        .collect()
-}
-
-fn page(representation: Representation) -> Value {
-    // With `callback` every form is a script.
-    let media = [representation.content_type(), jsonp::CONTENT_TYPE];
-    let summary = format!("A page of a feed as {}.", representation.syntax_title());
-    reading(
-        &summary,
-        &page_parameters(),
-        validated("A page.", media),
-        FEED_ERRORS,
-    )
-}
-
-fn negotiated() -> Value {
-    let media = Representation::of(Audience::Full).map(Representation::content_type);
-    let media: Vec<_> = media
-        .chain([jsonp::CONTENT_TYPE, event_stream::CONTENT_TYPE])
-        .collect();
-    let errors: Vec<u16> = FEED_ERRORS.iter().copied().chain([406]).collect();
-    let parameters: Vec<_> = page_parameters()
-        .into_iter()
-        .chain(["last-event-id"])
-        .collect();
-    reading(
-        "A page of a feed, in the form that is accepted.",
-        &parameters,
-        validated("A page.", media),
-        &errors,
-    )
-}
-
-fn classic(representation: Representation) -> Value {
-    let summary = format!(
-        "The newest posts, for ordinary readers, as {}.",
-        representation.syntax_title()
-    );
-    let own = ClassicQuery::NAMES.map(|name| {
-        if name == "deleted" {
-            "classic-deleted"
-        } else {
-            name
+            .filter(|order| order.is_to_sync_by() && !order.reverse);
+        let events: Vec<_> = events.map(Order::name).collect();
+        assert_eq!(schema("event-order")["enum"], json!(events));
+        for key in ["q", "author", "category"] {
+            assert_eq!(schema(key)["maxLength"], VALUE_BYTES_MAX, "{key}");
         }
-    });
-    let parameters: Vec<_> = ["name"].into_iter().chain(own).chain(VALIDATORS).collect();
-    let media = [representation.content_type(), jsonp::CONTENT_TYPE];
-    reading(
-        &summary,
-        &parameters,
-        validated("The newest posts.", media),
-        FEED_ERRORS,
-    )
-}
+        assert_eq!(schema("words")["maxLength"], LIST_WORDS_BYTES_MAX);
+    }
 
-/// An archive, which may be kept for ever: it has no delta.
-fn archive(representation: Representation) -> Value {
-    let summary = format!(
-        "Older posts, for ordinary readers, as {}.",
-        representation.syntax_title()
-    );
-    let mut answers = good(
-        "Up to a hundred posts (RFC 5005).",
-        [representation.content_type()],
-    );
-    answers.insert(
-        "304".into(),
-        json!({ "description": "The consumer holds it already." }),
-    );
-    answers.insert(
-        "307".into(),
-        json!({ "description": "The present version is at `Location`." }),
-    );
-    reading(
-        &summary,
-        &["name", "archive", "if-none-match"],
-        answers,
-        FEED_ERRORS,
-    )
-}
+    #[test]
+    fn what_is_referred_to_is_there_and_what_is_there_is_referred_to() {
+        let file = file();
+        for kind in ["parameters", "responses", "schemas"] {
+            for name in keys(&file["components"][kind]) {
+                let reference = format!("\"#/components/{kind}/{name}\"");
+                // The status of a method that is refused belongs to no operation.
+                let is_used = FILE.contains(&reference) || name == "405";
+                assert!(is_used, "{reference}");
+            }
+        }
+        for reference in FILE.split("\"$ref\": \"#").skip(1) {
+            let reference = reference.split('"').next().unwrap();
+            assert!(file.pointer(reference).is_some(), "{reference}");
+        }
+    }
 
-fn events() -> Value {
-    let answers = good(
-        "A stream of events, one an item.",
-        [event_stream::CONTENT_TYPE],
-    );
-    let parameters: Vec<_> = ["name", "since", "event-order", "timeout", "last-event-id"]
-        .into_iter()
-        .chain(Filter::NAMES)
-        .collect();
-    reading(
-        "The changes of a feed, as they happen.",
-        &parameters,
-        answers,
-        FEED_ERRORS,
-    )
-}
-
-/// For people, for programs, and for scripts of pages elsewhere.
-const DESCRIPTIONS: [&str; 3] = [
-    "application/json; charset=utf-8",
-    super::html::CONTENT_TYPE,
-    jsonp::CONTENT_TYPE,
-];
-
-fn feeds() -> Value {
-    let mut answers = good(
-        "Some of the feeds; `next` leads to those behind them.",
-        DESCRIPTIONS,
-    );
-    answers.insert(
-        "304".into(),
-        json!({ "description": "The consumer holds it already." }),
-    );
-    let parameters = [
-        "after",
-        "max",
-        "words",
-        "callback",
-        "if-none-match",
-        "if-modified-since",
-    ];
-    reading(
-        "The feeds.",
-        &parameters,
-        answers,
-        &[400, 401, 403, 412, 414, 429, 503],
-    )
-}
-
-fn outline() -> Value {
-    let mut answers = good("Some of the feeds as OPML 2.0.", [list::OPML_TYPE]);
-    answers.insert(
-        "304".into(),
-        json!({ "description": "The consumer holds it already." }),
-    );
-    let parameters = [
-        "after",
-        "max",
-        "words",
-        "if-none-match",
-        "if-modified-since",
-    ];
-    reading(
-        "The feeds, for the import of readers.",
-        &parameters,
-        answers,
-        &[400, 401, 403, 412, 414, 429, 503],
-    )
-}
-
-fn outline_of() -> Value {
-    let mut answers = good(
-        "The members of a group as OPML 2.0; of a feed that is none, itself.",
-        [list::OPML_TYPE],
-    );
-    answers.insert(
-        "304".into(),
-        json!({ "description": "The consumer holds it already." }),
-    );
-    reading(
-        "The feeds of a group, for the import of readers.",
-        &["name", "if-none-match"],
-        answers,
-        FEED_ERRORS,
-    )
-}
-
-fn about() -> Value {
-    let mut answers = good("What the feed is, and how to read it.", DESCRIPTIONS);
-    answers.insert(
-        "304".into(),
-        json!({ "description": "The consumer holds it already." }),
-    );
-    let parameters = ["name", "callback", "if-none-match", "if-modified-since"];
-    reading(
-        "The description of a feed.",
-        &parameters,
-        answers,
-        FEED_ERRORS,
-    )
-}
-
-fn own() -> Value {
-    let mut answers = good("This document.", [CONTENT_TYPE]);
-    answers.insert(
-        "304".into(),
-        json!({ "description": "The consumer holds it already." }),
-    );
-    reading(
-        "This document.",
-        &["if-none-match", "if-modified-since"],
-        answers,
-        &[401, 403, 412, 414, 429, 503],
-    )
-}
-
-fn hub(parameters: &[&str]) -> Value {
-    const TEXT: &str = ERRORS[0];
-    let told = |status: &str, description: &str| {
-        (
-            status.to_owned(),
-            json!({ "description": description, "content": { TEXT: {} } }),
-        )
-    };
-    let nothing = |status: &str, description: &str| {
-        (status.to_owned(), json!({ "description": description }))
-    };
-    // There is a hub for all feeds, and one for each that there is.
-    let of_feed: &[u16] = if parameters.is_empty() {
-        &[]
-    } else {
-        &[404, 410]
-    };
-    let errors = [&[400, 401, 403, 414, 429, 503], of_feed].concat();
-    let mut hub = reading(
-        "What the hub is.",
-        parameters,
-        good("How to subscribe.", [TEXT]),
-        &errors,
-    );
-    let answers = [
-        told(
-            "202",
-            "The request is taken: the callback is asked, or a hint is not needed.",
-        ),
-        nothing("204", "The feed is looked at."),
-    ];
-    let errors = [400, 401, 403, 404, 408, 409, 410, 413, 414, 415, 429, 503];
-    let form = json!({
-        "type": "object",
-        "required": ["hub.mode"],
-        "properties": {
-            "hub.mode": { "type": "string", "enum": ["subscribe", "unsubscribe", "publish"] },
-            "hub.topic": { "type": "string", "minLength": 1 },
-            "hub.callback": { "type": "string", "minLength": 1 },
-            "hub.lease_seconds": { "type": "string" },
-            "hub.secret": { "type": "string" },
-            "hub.url": { "type": "string", "minLength": 1 },
-        },
-    });
-    hub["post"] = json!({
-        "summary": "Subscribes, unsubscribes, or says that a feed has changed (WebSub).",
-        "parameters": references(parameters),
-        "requestBody": { "required": true, "content": { "application/x-www-form-urlencoded": { "schema": form } } },
-        "responses": with_errors(answers.into_iter().collect(), &errors),
-    });
-    hub
+    #[test]
+    fn a_document_has_our_version_and_the_address_of_its_site() {
+        let site = Site::new(&"http://h.example/x".parse().unwrap(), "");
+        let document: Value = serde_json::from_slice(&document(&site)).unwrap();
+        assert_eq!(document["info"]["version"], env!("CARGO_PKG_VERSION"));
+        assert_eq!(document["servers"], json!([{ "url": site.root() }]));
+        assert_eq!(document["paths"], file()["paths"]);
+    }
 }

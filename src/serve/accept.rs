@@ -35,11 +35,16 @@ pub fn representation(accept: Option<&str>, jsonp: bool) -> Option<Representatio
     }
     let mut best: Option<((u16, bool), Representation)> = None;
     for representation in offered {
-        let fits = ranges
-            .iter()
-            .filter_map(|(range, quality)| Some((fit(representation, range, jsonp)?, *quality)));
+        let mut best_fit: Option<(Fit, u16)> = None;
+        for (range, quality) in &ranges {
+            if let Some(fit) = fit(representation, range, jsonp)
+                && best_fit.is_none_or(|(other, _)| fit > other)
+            {
+                best_fit = Some((fit, *quality));
+            }
+        }
         // Of equally specific ranges the first counts.
-        let Some((fit, quality)) = fits.first_max() else {
+        let Some((fit, quality)) = best_fit else {
             continue;
         };
         let rank = (quality, fit >= Fit::Alias);
@@ -49,15 +54,6 @@ pub fn representation(accept: Option<&str>, jsonp: bool) -> Option<Representatio
     }
     best.map(|(_, representation)| representation)
 }
-
-/// The first of the greatest, where `Iterator::max_by_key` gives the last.
-trait FirstMax: Iterator<Item = (Fit, u16)> + Sized {
-    fn first_max(self) -> Option<(Fit, u16)> {
-        self.reduce(|best, next| if next.0 > best.0 { next } else { best })
-    }
-}
-
-impl<I: Iterator<Item = (Fit, u16)>> FirstMax for I {}
 
 fn fit(representation: Representation, range: &str, jsonp: bool) -> Option<Fit> {
     let media_type = representation.media_type();
@@ -76,8 +72,10 @@ fn fit(representation: Representation, range: &str, jsonp: bool) -> Option<Fit> 
         Some(Fit::SameKind)
     } else if jsonp && matches!(range, "application/javascript" | "text/javascript") {
         Some(Fit::Script)
+    } else if range == "*/*" {
+        Some(Fit::Anything)
     } else {
-        (range == "*/*").then_some(Fit::Anything)
+        None
     }
 }
 
@@ -100,16 +98,8 @@ pub fn wants_html(accept: Option<&str>) -> bool {
 pub fn prefers_json(accept: Option<&str>) -> bool {
     const JSON: [&str; 2] = ["application/json", "application/stream+json"];
     let ranges = media_ranges(accept.unwrap_or_default());
-    let best = |is_wanted: &dyn Fn(&str) -> bool| {
-        ranges
-            .iter()
-            .filter(|(range, _)| is_wanted(range))
-            .map(|(_, quality)| *quality)
-            .max()
-            .unwrap_or(0)
-    };
-    let json = best(&|range| JSON.contains(&range));
-    let xml = best(&|range| {
+    let json = best_quality(&ranges, |range| JSON.contains(&range));
+    let xml = best_quality(&ranges, |range| {
         range.ends_with("xml") || matches!(range, "*/*" | "text/*" | "application/*")
     });
     json > xml
@@ -143,10 +133,9 @@ pub(super) fn names_tag(list: &str, own: &str) -> bool {
 pub fn wants_json(accept: Option<&str>) -> bool {
     let ranges = media_ranges(accept.unwrap_or_default());
     let is_json = |range: &str| range.ends_with("/json") || range.ends_with("+json");
-    let (json, others): (Vec<_>, Vec<_>) = ranges.iter().partition(|(range, _)| is_json(range));
-    let best = json.iter().map(|(_, quality)| *quality).max().unwrap_or(0);
+    let best = best_quality(&ranges, is_json);
     best > 0
-        && others
+        && ranges
             .iter()
             .all(|(range, quality)| range.contains('*') || *quality <= best)
 }
@@ -226,6 +215,12 @@ pub(super) fn coding_tag(coding: Coding) -> String {
         .unwrap_or_default()
 }
 
+/// The highest quality of the ranges that are wanted; 0 without any.
+fn best_quality(ranges: &[(String, u16)], is_wanted: impl Fn(&str) -> bool) -> u16 {
+    let wanted = ranges.iter().filter(|(range, _)| is_wanted(range));
+    wanted.map(|(_, quality)| *quality).max().unwrap_or(0)
+}
+
 /// The media ranges of an `Accept` header that can be parsed, with their quality in thousandths.
 fn media_ranges(accept: &str) -> Vec<(String, u16)> {
     let token = |text: &str| {
@@ -249,23 +244,24 @@ fn media_ranges(accept: &str) -> Vec<(String, u16)> {
 pub(super) fn weighted(part: &str) -> (String, u16) {
     let mut bits = part.split(';').map(str::trim);
     let name = bits.next().unwrap_or_default().to_ascii_lowercase();
-    let mut quality = bits.filter_map(|bit| {
-        let (key, value) = bit.split_once('=')?;
-        key.trim()
-            .eq_ignore_ascii_case("q")
-            .then(|| thousandths(value.trim()))
-            .flatten()
-    });
-    (name, quality.next().unwrap_or(1000))
+    for bit in bits {
+        let (key, value) = bit.split_once('=').unwrap_or((bit, ""));
+        if key.trim().eq_ignore_ascii_case("q")
+            && let Some(quality) = thousandths(value.trim())
+        {
+            return (name, quality);
+        }
+    }
+    (name, 1000)
 }
 
 /// `0`, `0.333`, `1.000` (RFC 9110 section 12.4.2).
 fn thousandths(text: &str) -> Option<u16> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-    let plain = fraction.len() <= 3 && fraction.bytes().all(|b| b.is_ascii_digit());
-    let fraction: u16 = plain
-        .then(|| format!("{fraction:0<3}").parse().ok())
-        .flatten()?;
+    if fraction.len() > 3 || !fraction.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    let fraction: u16 = format!("{fraction:0<3}").parse().ok()?;
     match whole {
         "0" => Some(fraction),
         "1" if fraction == 0 => Some(1000),

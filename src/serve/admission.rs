@@ -5,6 +5,7 @@ use super::{answer_memory::Repeatable, context::ServeContext, refusal::Refusal};
 use crate::{
     auth::{AuthVerdict, Credentials, Principal},
     catalog::{CatalogSnapshot, shown_to},
+    edge::fields::{set, text},
     edge::{
         body::Response,
         client_address::{OverTls, PeerAddress, client_address, is_trusted},
@@ -74,13 +75,9 @@ impl Caller {
     pub(super) fn mark(&self, mut response: Response) -> Response {
         if self.is_private {
             let headers = response.headers_mut();
-            let stored = headers
-                .get(CACHE_CONTROL)
-                .and_then(|value| value.to_str().ok())
-                .unwrap_or("no-store");
-            if let Ok(private) = HeaderValue::try_from(format!("private, {stored}")) {
-                headers.insert(CACHE_CONTROL, private);
-            }
+            let stored = text(headers, &CACHE_CONTROL).unwrap_or("no-store");
+            let private = format!("private, {stored}");
+            set(headers, CACHE_CONTROL, private);
             headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
         }
         response

@@ -57,7 +57,8 @@ fn state(tag: &str, tail: &str) -> Option<Stamp> {
     let (_, rest) = rest.split_once('.')?;
     let coding = rest.strip_prefix(tail)?;
     let is_ours = coding.is_empty() || CODINGS.into_iter().any(|ours| coding_tag(ours) == coding);
-    is_ours
-        .then(|| u64::from_str_radix(t, 16).ok().map(Stamp::from_micros))
-        .flatten()
+    if !is_ours {
+        return None;
+    }
+    u64::from_str_radix(t, 16).ok().map(Stamp::from_micros)
 }

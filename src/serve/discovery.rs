@@ -9,7 +9,7 @@ use super::{
     refusal::Refusal,
     validators::{AnswerValidators, tag_of},
 };
-use crate::edge::fields::list_value;
+use crate::edge::fields::{list_value, text};
 use crate::{
     auth::Principal,
     catalog::{RegisteredFeed, is_open_to, shown_to},
@@ -42,45 +42,53 @@ const FEEDS_ON_PAGE_DEFAULT: usize = 100;
 /// behind them.
 const FEEDS_LOOKED_AT_MAX: usize = 10_000;
 
+/// A request that its caller may make, and what it is answered with.
+#[derive(Clone, Copy)]
+pub(super) struct AdmittedRequest<'a> {
+    pub(super) context: &'a ServeContext,
+    pub(super) request: &'a Parts,
+    pub(super) caller: &'a Caller,
+}
+
+impl<'a> AdmittedRequest<'a> {
+    /// Our URLs as the caller knows them.
+    fn site(self) -> &'a Site {
+        self.caller.site(self.context)
+    }
+}
+
 /// The list of feeds: JSON, or a page when a browser asks.
-pub(super) async fn list(
-    context: &ServeContext,
-    request: &Parts,
-    caller: &Caller,
-) -> Result<Response, Refusal> {
-    let form = AnswerForm::of(request, caller)?;
-    let site = caller.site(context);
+pub(super) async fn list(asked: AdmittedRequest<'_>) -> Result<Response, Refusal> {
+    let form = AnswerForm::of(asked)?;
+    let site = asked.site();
     let feeds_default = match form {
         AnswerForm::Page => FEEDS_ON_PAGE_DEFAULT,
         AnswerForm::Json | AnswerForm::Script(_) => FEEDS_DEFAULT,
     };
-    let found = FeedPart::read((context, request, caller), &site.list(), feeds_default).await?;
+    let found = FeedPart::read(asked, &site.list(), feeds_default).await?;
     let list = found.list(site);
     let body = match form {
         AnswerForm::Page => render::html::list(&list),
         AnswerForm::Json | AnswerForm::Script(_) => render::list::json(&list),
     };
-    Ok(form.answer((context, request, caller), body).await)
+    Ok(form.answer(asked, body).await)
 }
 
 /// The list of feeds as OPML.
-pub(super) async fn outline(
-    context: &ServeContext,
-    request: &Parts,
-    caller: &Caller,
-) -> Result<Response, Refusal> {
-    let site = caller.site(context);
-    let found = FeedPart::read((context, request, caller), &site.outline(), FEEDS_DEFAULT).await?;
-    Ok(outlined((context, request, caller), &found.list(site)).await)
+pub(super) async fn outline(asked: AdmittedRequest<'_>) -> Result<Response, Refusal> {
+    let site = asked.site();
+    let found = FeedPart::read(asked, &site.outline(), FEEDS_DEFAULT).await?;
+    Ok(outlined(asked, &found.list(site)).await)
 }
 
 /// The members of a group as OPML; of a feed that is none, itself.
 pub(super) async fn outline_of(
-    context: &ServeContext,
-    request: &Parts,
-    caller: &Caller,
+    asked: AdmittedRequest<'_>,
     name: &str,
 ) -> Result<Response, Refusal> {
+    let AdmittedRequest {
+        context, caller, ..
+    } = asked;
     let no = context.feed(name)?;
     let catalog = context.gate.catalog.snapshot();
     let record = context.store.feed(no).await?;
@@ -94,7 +102,7 @@ pub(super) async fn outline_of(
         .as_ref()
         .map(render::words)
         .unwrap_or_else(|| name.into());
-    let (total, site) = (feeds.len(), caller.site(context));
+    let (total, site) = (feeds.len(), asked.site());
     let parts = (caller.shows != Filter::All)
         .then_some(no)
         .into_iter()
@@ -109,11 +117,11 @@ pub(super) async fn outline_of(
         title: &title,
         next: None,
     };
-    Ok(outlined((context, request, caller), &list).await)
+    Ok(outlined(asked, &list).await)
 }
 
 /// A list as OPML.
-async fn outlined(of: (&ServeContext, &Parts, &Caller), list: &List<'_>) -> Response {
+async fn outlined(asked: AdmittedRequest<'_>, list: &List<'_>) -> Response {
     let mut response = Response::default();
     let headers = response.headers_mut();
     headers.insert(
@@ -121,7 +129,7 @@ async fn outlined(of: (&ServeContext, &Parts, &Caller), list: &List<'_>) -> Resp
         HeaderValue::from_static(render::list::OPML_TYPE),
     );
     headers.insert(VARY, HeaderValue::from_static("accept-encoding"));
-    validated(of, response, render::list::opml(list)).await
+    validated(asked, response, render::list::opml(list)).await
 }
 
 /// The part of the feeds that a request asks for and that its caller may read.
@@ -140,10 +148,15 @@ impl FeedPart {
     /// `url` is that of the list, below which the next part is; it has `feeds_default` feeds when
     /// nobody says how many.
     async fn read(
-        (context, request, caller): (&ServeContext, &Parts, &Caller),
+        asked: AdmittedRequest<'_>,
         url: &str,
         feeds_default: usize,
     ) -> Result<Self, Refusal> {
+        let AdmittedRequest {
+            context,
+            request,
+            caller,
+        } = asked;
         let range =
             FeedRange::parse(request.uri.query().unwrap_or_default()).map_err(Refusal::bad)?;
         let feeds_max = range.max.unwrap_or(feeds_default);
@@ -237,13 +250,11 @@ impl FeedPart {
 }
 
 /// The description of a feed (SF-132..SF-134): JSON, or a page when a browser asks.
-pub(super) async fn about(
-    context: &ServeContext,
-    request: &Parts,
-    caller: &Caller,
-    name: &str,
-) -> Result<Response, Refusal> {
-    let form = AnswerForm::of(request, caller)?;
+pub(super) async fn about(asked: AdmittedRequest<'_>, name: &str) -> Result<Response, Refusal> {
+    let AdmittedRequest {
+        context, caller, ..
+    } = asked;
+    let form = AnswerForm::of(asked)?;
     let no = context.feed(name)?;
     let feed = context.store.feed(no).await?;
     let catalog = context.gate.catalog.snapshot();
@@ -260,7 +271,7 @@ pub(super) async fn about(
     let about = About {
         feed: &feed,
         is_part: caller.shows != Filter::All,
-        site: caller.site(context),
+        site: asked.site(),
         upstream: upstream.as_deref(),
         members: members.as_deref(),
         origin: Origin {
@@ -278,11 +289,11 @@ pub(super) async fn about(
         AnswerForm::Page => render::html::about(&about),
         AnswerForm::Json | AnswerForm::Script(_) => render::about::json(&about),
     };
-    Ok(form.answer((context, request, caller), body).await)
+    Ok(form.answer(asked, body).await)
 }
 
 /// The description of our HTTP side for programs.
-pub(super) async fn openapi(context: &ServeContext, request: &Parts, caller: &Caller) -> Response {
+pub(super) async fn openapi(asked: AdmittedRequest<'_>) -> Response {
     let mut response = Response::default();
     let headers = response.headers_mut();
     headers.insert(
@@ -290,26 +301,20 @@ pub(super) async fn openapi(context: &ServeContext, request: &Parts, caller: &Ca
         HeaderValue::from_static(render::openapi::CONTENT_TYPE),
     );
     headers.insert(VARY, HeaderValue::from_static("accept-encoding"));
-    let body = render::openapi::document(caller.site(context));
-    validated((context, request, caller), response, body).await
+    let body = render::openapi::document(asked.site());
+    validated(asked, response, body).await
 }
-
-/// A request with what it is answered by.
-type AskedOf<'a> = (&'a ServeContext, &'a Parts, &'a Caller);
 
 /// The answer in the coding that the consumer prefers, with validators made of its bytes and of the
 /// time since which it has them; 304 when the consumer has it.
-async fn validated(
-    (context, request, caller): AskedOf<'_>,
-    mut response: Response,
-    body: Vec<u8>,
-) -> Response {
+async fn validated(asked: AdmittedRequest<'_>, mut response: Response, body: Vec<u8>) -> Response {
+    let AdmittedRequest {
+        context,
+        request,
+        caller,
+    } = asked;
     let now = Stamp::from_micros(context.clock.now_us());
-    let form = response
-        .headers()
-        .get(CONTENT_TYPE)
-        .and_then(|form| form.to_str().ok())
-        .unwrap_or_default();
+    let form = text(response.headers(), &CONTENT_TYPE).unwrap_or_default();
     let principal = caller
         .principal
         .as_ref()
@@ -317,7 +322,7 @@ async fn validated(
         .unwrap_or_default();
     let name = format!(
         "{principal}\n{form}\n{}\n{}",
-        caller.site(context).root(),
+        asked.site().root(),
         request.uri
     );
     let since = context.first_seen.of(&name, &body, now).await;
@@ -356,19 +361,19 @@ enum AnswerForm {
 impl AnswerForm {
     /// The form that a request asks for. As of pages of feeds, scripts are for public answers only
     /// (D-12).
-    fn of(request: &Parts, caller: &Caller) -> Result<Self, Refusal> {
-        let query = request.uri.query().unwrap_or_default();
+    fn of(asked: AdmittedRequest<'_>) -> Result<Self, Refusal> {
+        let query = asked.request.uri.query().unwrap_or_default();
         if let Some(name) = render::urls::callback(query)? {
             if !render::jsonp::is_callback(&name) {
                 return Err(Refusal::bad("`callback` must be the name of a function"));
             }
-            return if caller.is_private {
+            return if asked.caller.is_private {
                 Err(Refusal::no_script())
             } else {
                 Ok(Self::Script(name))
             };
         }
-        let accept = list_value(&request.headers, &ACCEPT);
+        let accept = list_value(&asked.request.headers, &ACCEPT);
         Ok(if accept::wants_html(accept.as_deref()) {
             Self::Page
         } else {
@@ -377,7 +382,7 @@ impl AnswerForm {
     }
 
     /// The answer with this body.
-    async fn answer(&self, asked: AskedOf<'_>, body: Vec<u8>) -> Response {
+    async fn answer(&self, asked: AdmittedRequest<'_>, body: Vec<u8>) -> Response {
         let (media_type, body) = match self {
             Self::Page => (render::html::CONTENT_TYPE, body),
             Self::Json => (JSON, body),

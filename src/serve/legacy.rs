@@ -14,7 +14,7 @@ use super::{
     trackers::without_trackers,
     validators::if_unchanged,
 };
-use crate::edge::fields::list_value;
+use crate::edge::fields::{list_value, set, text};
 use crate::{
     catalog::{RegisteredFeed, ServePlain},
     edge::body::{self, MountService, Response, ServeBody},
@@ -319,30 +319,22 @@ async fn plain(request: &Parts, document: &PlainDocument) -> (Response, Coding) 
         *response.status_mut() = StatusCode::NOT_MODIFIED;
     } else {
         *response.body_mut() = body::whole(document.coded(coding).await);
-        let content_type = document
-            .content_type
-            .as_deref()
-            .and_then(|it| HeaderValue::try_from(it).ok());
         let headers = response.headers_mut();
-        headers.insert(
-            CONTENT_TYPE,
-            content_type.unwrap_or(HeaderValue::from_static("application/xml")),
-        );
-        headers.extend(
-            coding
-                .token()
-                .map(|token| (CONTENT_ENCODING, HeaderValue::from_static(token))),
-        );
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/xml"));
+        if let Some(content_type) = &document.content_type {
+            set(headers, CONTENT_TYPE, content_type);
+        }
+        if let Some(token) = coding.token() {
+            headers.insert(CONTENT_ENCODING, HeaderValue::from_static(token));
+        }
     }
     let headers = response.headers_mut();
-    headers.extend(HeaderValue::try_from(etag).ok().map(|etag| (ETAG, etag)));
-    let date = document
-        .last_modified
-        .as_deref()
-        .and_then(|date| HeaderValue::try_from(date).ok());
-    headers.extend(date.map(|date| (LAST_MODIFIED, date)));
+    set(headers, ETAG, etag);
+    if let Some(date) = &document.last_modified {
+        set(headers, LAST_MODIFIED, date);
+    }
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    // A `Range` is answered by the whole, which the next poll may change.
+    // Limit: a `Range` is answered by the whole, which the next poll may change.
     headers.insert(ACCEPT_RANGES, HeaderValue::from_static("none"));
     headers.insert(VARY, HeaderValue::from_static("accept, accept-encoding"));
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
@@ -363,8 +355,6 @@ fn is_fresh(headers: &HeaderMap, document: &PlainDocument, etag: &str) -> bool {
     if let Some(known) = list_value(headers, &IF_NONE_MATCH) {
         return accept::names_tag(&known, etag);
     }
-    let since = headers
-        .get(IF_MODIFIED_SINCE)
-        .and_then(|date| date.to_str().ok());
+    let since = text(headers, &IF_MODIFIED_SINCE);
     since.is_some() && since == document.last_modified.as_deref()
 }

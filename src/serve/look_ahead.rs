@@ -6,38 +6,67 @@ use futures_util::{StreamExt as _, stream};
 use http_body::Frame;
 use http_body_util::{BodyExt as _, BodyStream, StreamBody};
 use std::time::Duration;
+use tokio::time::{Instant, timeout_at};
 use tower::BoxError;
 
 /// Bytes of a beginning.
-pub(super) const LOOK_BYTES_MAX: usize = 16 << 10;
+const LOOK_BYTES_MAX: usize = 16 << 10;
+/// Time for which a beginning is waited for: a page that comes in drops is passed on as it comes.
+const LOOK_TIME: Duration = Duration::from_secs(2);
 
 /// The beginning of a body, as far as it is needed and comes in time, and what follows it.
 pub(super) async fn look_ahead(
-    mut body: ServeBody,
-    time: Duration,
+    body: ServeBody,
     mut is_enough: impl FnMut(&[u8]) -> bool + Send,
 ) -> (Bytes, ServeBody) {
+    let until = Instant::now() + LOOK_TIME;
+    let wait = |begin: &[u8]| (begin.len() < LOOK_BYTES_MAX && !is_enough(begin)).then_some(until);
+    let (begin, _, rest) = look_ahead_while(body, wait).await;
+    (begin, rest)
+}
+
+/// The end of a look at the beginning of a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LookEnd {
+    /// No more is needed.
+    Enough,
+    /// The body has ended.
+    Whole,
+    /// No more came in time.
+    Late,
+}
+
+/// The same as long as it is waited for more, until the moment that each beginning has.
+pub(super) async fn look_ahead_while(
+    mut body: ServeBody,
+    mut wait: impl FnMut(&[u8]) -> Option<Instant> + Send,
+) -> (Bytes, LookEnd, ServeBody) {
     let mut begin = BytesMut::new();
     let mut behind: Option<Result<Frame<Bytes>, BoxError>> = None;
-    let until = tokio::time::Instant::now() + time;
-    while begin.len() < LOOK_BYTES_MAX && !is_enough(&begin) {
-        let Ok(Some(frame)) = tokio::time::timeout_at(until, body.frame()).await else {
-            break;
+    let mut end = LookEnd::Enough;
+    while let Some(until) = wait(&begin) {
+        end = match timeout_at(until, body.frame()).await {
+            Err(_) => LookEnd::Late,
+            Ok(None) => LookEnd::Whole,
+            Ok(Some(frame)) => match frame.map(Frame::into_data) {
+                Ok(Ok(data)) => {
+                    begin.extend_from_slice(&data);
+                    continue;
+                }
+                Ok(Err(other)) => {
+                    behind = Some(Ok(other));
+                    LookEnd::Whole
+                }
+                Err(error) => {
+                    behind = Some(Err(error));
+                    LookEnd::Whole
+                }
+            },
         };
-        match frame.map(Frame::into_data) {
-            Ok(Ok(data)) => begin.extend_from_slice(&data),
-            Ok(Err(other)) => {
-                behind = Some(Ok(other));
-                break;
-            }
-            Err(error) => {
-                behind = Some(Err(error));
-                break;
-            }
-        }
+        break;
     }
     let rest = stream::iter(behind).chain(BodyStream::new(body));
-    (begin.freeze(), StreamBody::new(rest).boxed_unsync())
+    (begin.freeze(), end, StreamBody::new(rest).boxed_unsync())
 }
 
 /// A body of a beginning that is there and of what follows it.

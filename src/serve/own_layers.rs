@@ -102,15 +102,8 @@ pub(super) fn guarded(mut response: Response) -> Response {
 
 fn apologise(_: Box<dyn Any + Send + 'static>) -> Response {
     tracing::error!("A request handler panicked; this is a bug");
-    let mut response = Response::new(body::whole(
+    body::plain(
+        StatusCode::INTERNAL_SERVER_ERROR,
         "the server has a problem of its own; its operator can see it\n",
-    ));
-    *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
-    let headers = response.headers_mut();
-    headers.insert(
-        header::CONTENT_TYPE,
-        HeaderValue::from_static("text/plain; charset=utf-8"),
-    );
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    response
+    )
 }

@@ -4,7 +4,8 @@
 use super::{
     accept,
     context::ServeContext,
-    discovery, event_stream,
+    discovery::{self, AdmittedRequest},
+    event_stream,
     fresh_looks::FreshLooks,
     hub_forms::{HubForms, HubService},
     legacy,
@@ -158,14 +159,17 @@ impl Handler for FeedPages {
             return Err(Refusal::method(Self::METHODS));
         }
         let caller = &context.admit(request, &endpoint).await?;
+        let asked = AdmittedRequest {
+            context,
+            request,
+            caller,
+        };
         let response = match endpoint {
-            Endpoint::List => discovery::list(context, request, caller).await,
-            Endpoint::Outline => discovery::outline(context, request, caller).await,
-            Endpoint::OutlineOf(name) => {
-                discovery::outline_of(context, request, caller, &name).await
-            }
-            Endpoint::OpenApi => Ok(discovery::openapi(context, request, caller).await),
-            Endpoint::About(name) => discovery::about(context, request, caller, &name).await,
+            Endpoint::List => discovery::list(asked).await,
+            Endpoint::Outline => discovery::outline(asked).await,
+            Endpoint::OutlineOf(name) => discovery::outline_of(asked, &name).await,
+            Endpoint::OpenApi => Ok(discovery::openapi(asked).await),
+            Endpoint::About(name) => discovery::about(asked, &name).await,
             Endpoint::Events(name) => {
                 event_stream::open(context, request, caller, &name, false).await
             }

@@ -13,6 +13,7 @@ use super::{
 use crate::{
     catalog::RegisteredFeed,
     edge::body::{self, MountService, Response, ServeBody},
+    edge::fields::text,
 };
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
@@ -21,7 +22,7 @@ use http::{
     header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, RETRY_AFTER, TRANSFER_ENCODING},
     request::Parts,
 };
-use std::{convert::Infallible, sync::Arc, time::Duration};
+use std::{convert::Infallible, sync::Arc};
 use tower::ServiceExt as _;
 use url::{Url, form_urlencoded};
 
@@ -34,9 +35,6 @@ const EXTENDED_PING: &str = "weblogUpdates.extendedPing";
 const PARAMETER_BYTES_MAX: usize = 1024;
 /// Feeds of a site that one ping is for.
 const FEEDS_MAX: usize = 50;
-/// Time for which the name of a method is waited for: a call that comes in drops is passed on as it
-/// comes.
-const LOOK_TIME: Duration = Duration::from_secs(2);
 
 /// XML-RPC: no such method, or a call that cannot be read.
 const NO_METHOD: i32 = -32601;
@@ -62,7 +60,7 @@ pub(super) struct Pings {
 
 impl Handler for Pings {
     async fn handle(&self, request: &Parts, body: ServeBody) -> Result<Response, Refusal> {
-        let (begin, rest) = look_ahead(body, LOOK_TIME, |begin| method_of(begin).is_some()).await;
+        let (begin, rest) = look_ahead(body, |begin| method_of(begin).is_some()).await;
         if !method_of(&begin).is_some_and(|method| method.starts_with(b"weblogUpdates.")) {
             return Ok(self.of_site(request, joined(begin, rest)).await);
         }
@@ -124,13 +122,10 @@ impl Pings {
             }
             StatusCode::ACCEPTED => ping_answer(false, &format!("Thanks for the ping. {told}")),
             _ => {
-                let wait = answer
-                    .headers()
-                    .get(RETRY_AFTER)
-                    .and_then(|secs| secs.to_str().ok());
-                let wait = wait
-                    .map(|secs| format!("; try again in {secs} seconds"))
-                    .unwrap_or_default();
+                let wait = match text(answer.headers(), &RETRY_AFTER) {
+                    Some(secs) => format!("; try again in {secs} seconds"),
+                    None => String::new(),
+                };
                 ping_answer(true, &format!("{told}{wait}"))
             }
         })

@@ -5,13 +5,17 @@
 use super::{
     accept,
     context::ServeContext,
-    look_ahead::{LOOK_BYTES_MAX, joined, look_ahead},
+    look_ahead::{LookEnd, joined, look_ahead_while},
     refusal::Refusal,
     trackers::without_trackers,
 };
 use crate::edge::fields::list_value;
-use crate::{edge::body::Response, readers::Coding};
-use everfeed_adapters::{begins_feed, begins_script_with_feed, is_feed};
+use crate::{
+    edge::body::{Response, ServeBody},
+    readers::Coding,
+};
+use bytes::Bytes;
+use everfeed_adapters::{Beginning, beginning, is_binary_part, is_feed};
 use flate2::read::MultiGzDecoder;
 use http::{
     HeaderMap, HeaderName, HeaderValue, Method, StatusCode,
@@ -23,40 +27,48 @@ use http::{
     request::Parts,
 };
 use http_body::Body as _;
-use std::{io::Read as _, time::Duration};
+use std::{borrow::Cow, io::Read as _, time::Duration};
+use tokio::time::Instant;
 
-/// Bytes of a document that was packed in which its root element stands.
-const LOOK_INFLATED_BYTES: u64 = 16 << 10;
+/// Bytes of an answer in which a feed begins, if it is one or has one inside.
+const LOOK_BYTES: usize = 64 << 10;
+/// Bytes of nothing but padding, or what may stand before a feed, that are looked at. What has not
+/// begun by then is held back.
+const PADDING_BYTES_MAX: usize = 1 << 20;
+/// Bytes of a part of a file by which it is told from text.
+const PART_BYTES: usize = 1 << 10;
 /// Time for which the beginning of what could be a feed is waited for. What has not begun by then
 /// is held back.
 const LOOK_TIME: Duration = Duration::from_secs(60);
+/// Time for which more is waited for of what began as something else: a page that comes in drops is
+/// passed on as it comes.
+const OTHER_LOOK_TIME: Duration = Duration::from_secs(2);
 
-/// Media types, by their beginnings, of what is no document: it is not looked at, and may be of any
-/// length. An event stream has no beginning of its own.
-const NO_DOCUMENTS: [&str; 9] = [
+/// Media types, by their beginnings, of what is no document: of it the head may tell everything.
+const NO_DOCUMENTS: [&str; 8] = [
     "image/",
     "audio/",
     "video/",
     "font/",
     "text/css",
-    "text/event-stream",
     "application/pdf",
     "application/zip",
     "application/epub+zip",
 ];
 
-/// Ends of paths at which there are such things: a part of them may be asked for, and a copy of
-/// them confirmed.
-const NO_DOCUMENT_SUFFIXES: [&str; 30] = [
-    "avif", "bmp", "css", "eot", "epub", "flac", "gif", "ico", "jpeg", "jpg", "js", "m4a", "m4v",
-    "mjs", "mov", "mp3", "mp4", "oga", "ogg", "ogv", "opus", "otf", "pdf", "png", "svg", "ttf",
-    "webm", "webp", "woff", "woff2",
+/// Ends of paths at which there are files of text, or of text in part: a copy of them may be
+/// confirmed.
+const TEXT_SUFFIXES: [&str; 5] = ["css", "js", "mjs", "pdf", "svg"];
+/// The same of what is no text: a part of them may be asked for, too.
+const BINARY_SUFFIXES: [&str; 25] = [
+    "avif", "bmp", "eot", "epub", "flac", "gif", "ico", "jpeg", "jpg", "m4a", "m4v", "mov", "mp3",
+    "mp4", "oga", "ogg", "ogv", "opus", "otf", "png", "ttf", "webm", "webp", "woff", "woff2",
 ];
 
-/// Headers by which a part or a copy is asked for.
-const OF_PARTS_AND_COPIES: [HeaderName; 6] = [
-    RANGE,
-    IF_RANGE,
+/// Headers by which a part is asked for.
+const OF_PARTS: [HeaderName; 2] = [RANGE, IF_RANGE];
+/// Headers by which a copy is asked for.
+const OF_COPIES: [HeaderName; 4] = [
     IF_NONE_MATCH,
     IF_MODIFIED_SINCE,
     IF_MATCH,
@@ -103,6 +115,8 @@ pub(super) struct FeedGuard {
     /// True where all feeds of the site are private.
     is_of_site: bool,
     is_head: bool,
+    /// True where a part of a file may have been asked for that is no text.
+    may_be_part: bool,
 }
 
 impl ServeContext {
@@ -113,12 +127,8 @@ impl ServeContext {
         let catalog = self.gate.catalog.snapshot();
         let site = self.sites.of(request)?;
         let is_of_site = site.settings.access.is_private();
-        let host = site
-            .settings
-            .host
-            .as_deref()
-            .or(self.readers.site().public_url().host_str());
-        if !is_of_site && !catalog.has_private_at(site.no, &site.settings.origin, host) {
+        let public_url = self.readers.site().public_url();
+        if !catalog.private_places().are_behind(site, public_url) {
             return None;
         }
         let is_read = matches!(request.method, Method::GET | Method::HEAD);
@@ -139,13 +149,17 @@ impl ServeContext {
             }
         }
         look_into(&mut request.headers);
-        if is_read && !is_no_document(request.uri.path()) {
-            OF_PARTS_AND_COPIES
-                .iter()
-                .for_each(|name| drop(request.headers.remove(name)));
+        let is_binary = has_suffix(request.uri.path(), &BINARY_SUFFIXES);
+        let is_file = is_binary || has_suffix(request.uri.path(), &TEXT_SUFFIXES);
+        let barred = [(&OF_PARTS[..], is_binary), (&OF_COPIES, is_file)];
+        for (names, _) in barred.iter().filter(|(_, may_be)| is_read && !may_be) {
+            for name in *names {
+                request.headers.remove(name);
+            }
         }
         Some(FeedGuard {
             is_of_site,
+            may_be_part: is_read && is_binary,
             is_head: request.method == Method::HEAD,
         })
     }
@@ -171,66 +185,27 @@ impl FeedGuard {
         if is_named.iter().any(|feed| media.contains(feed)) {
             return None;
         }
-        if NO_DOCUMENTS.iter().any(|other| media.starts_with(other)) {
-            return Some(response);
-        }
         if response.body().is_end_stream() {
             // An answer without a body holds no feed; the head of one tells when it changed.
-            if self.is_head {
+            let is_document = !NO_DOCUMENTS.iter().any(|other| media.starts_with(other));
+            if self.is_head && is_document {
                 [ETAG, LAST_MODIFIED, CONTENT_LENGTH]
                     .iter()
                     .for_each(|name| drop(response.headers_mut().remove(name)));
             }
             return Some(response);
         }
-        if response.status() == StatusCode::PARTIAL_CONTENT && !has_beginning(response.headers()) {
+        let is_part =
+            response.status() == StatusCode::PARTIAL_CONTENT && !has_beginning(response.headers());
+        if is_part && !self.may_be_part {
             return None;
         }
-        let coding = response
-            .headers()
-            .get(CONTENT_ENCODING)
-            .map(|coding| coding.as_bytes().to_ascii_lowercase());
-        let is_script = media.ends_with("javascript") || media.ends_with("ecmascript");
-        let begins = move |begin: &[u8]| {
-            if is_script {
-                begins_script_with_feed(begin)
-            } else {
-                begins_feed(begin)
-            }
-        };
-        let plain = |begin: &[u8]| match coding.as_deref() {
-            None | Some(b"identity") => Some(begin.to_vec()),
-            Some(b"gzip" | b"x-gzip") => {
-                let mut inflated = Vec::new();
-                // A beginning without its end.
-                let _ = MultiGzDecoder::new(begin)
-                    .take(LOOK_INFLATED_BYTES)
-                    .read_to_end(&mut inflated);
-                Some(inflated)
-            }
-            // What cannot be looked at could be one.
-            Some(_) => None,
-        };
+        let look = Look::at(response.headers(), &media);
         let (head, body) = response.into_parts();
-        // A body in drops is looked at again when it has grown by an eighth.
-        let mut look_at = 0;
-        let is_enough = |begin: &[u8]| {
-            if begin.len() < look_at {
-                return false;
-            }
-            look_at = begin.len() + begin.len() / 8 + 1;
-            plain(begin).is_none_or(|begin| begins(&begin).is_some())
-        };
-        let began = tokio::time::Instant::now();
-        let (begin, rest) = look_ahead(body, LOOK_TIME, is_enough).await;
-        let is_late = began.elapsed() >= LOOK_TIME;
-        let could_be = match plain(&begin) {
-            None => true,
-            Some(plain) => begins(&plain).unwrap_or_else(|| {
-                let is_cut =
-                    begin.len() >= LOOK_BYTES_MAX || plain.len() as u64 >= LOOK_INFLATED_BYTES;
-                is_late || (is_cut && media.ends_with("/xml")) || (!is_script && is_feed(&plain))
-            }),
+        let (begin, could_be, rest) = if is_part {
+            part_could_be_feed(body).await
+        } else {
+            look.could_be_feed(body).await
         };
         (!could_be).then(|| Response::from_parts(head, joined(begin, rest)))
     }
@@ -243,6 +218,99 @@ impl FeedGuard {
             Refusal::unnamed_feed(list)
         }
     }
+}
+
+/// A look at an answer, by what its head says of it.
+struct Look {
+    /// Its content coding, if any.
+    coding: Option<Vec<u8>>,
+    is_code: bool,
+    /// True for a stream of events, which begins when there is one.
+    is_stream: bool,
+}
+
+impl Look {
+    fn at(headers: &HeaderMap, media: &str) -> Self {
+        let is_script = media.ends_with("javascript") || media.ends_with("ecmascript");
+        let is_stream = media == "text/event-stream";
+        Self {
+            coding: headers
+                .get(CONTENT_ENCODING)
+                .map(|coding| coding.as_bytes().to_ascii_lowercase()),
+            is_code: is_script || is_stream || media == "text/css",
+            is_stream,
+        }
+    }
+
+    /// A beginning as it was packed. `None` for what cannot be looked at.
+    fn unpacked<'a>(&self, begin: &'a [u8]) -> Option<Cow<'a, [u8]>> {
+        let plain = match self.coding.as_deref() {
+            None | Some(b"identity") => Cow::Borrowed(begin),
+            Some(b"gzip" | b"x-gzip") => Cow::Owned(inflated(begin)),
+            Some(_) => return None,
+        };
+        // Some readers look into a file that is packed by itself.
+        Some(if plain.starts_with(b"\x1F\x8B") {
+            Cow::Owned(inflated(&plain))
+        } else {
+            plain
+        })
+    }
+
+    /// The beginning of a body, true where it is or could be that of a feed, and what follows it.
+    async fn could_be_feed(&self, body: ServeBody) -> (Bytes, bool, ServeBody) {
+        let began = Instant::now();
+        let mut look_at = 0;
+        let (mut found, mut length) = (Beginning::Open, 0);
+        let wait = |begin: &[u8]| {
+            // A body in drops is looked at again when it has grown by an eighth.
+            if begin.len() >= look_at {
+                look_at = begin.len() + begin.len() / 8 + 1;
+                let plain = self.unpacked(begin)?;
+                (found, length) = (beginning(&plain, self.is_code), plain.len());
+            }
+            let (bytes_max, time) = match found {
+                Beginning::Feed | Beginning::Binary => return None,
+                Beginning::Other if self.is_stream => return None,
+                Beginning::Open if !self.is_stream => (PADDING_BYTES_MAX, LOOK_TIME),
+                Beginning::Open | Beginning::Other => (LOOK_BYTES, OTHER_LOOK_TIME),
+            };
+            (length.max(begin.len()) < bytes_max).then_some(began + time)
+        };
+        let (begin, end, rest) = look_ahead_while(body, wait).await;
+        let could_be = match self.unpacked(&begin) {
+            // What cannot be looked at could be one.
+            None => true,
+            Some(plain) => match beginning(&plain, self.is_code) {
+                Beginning::Feed => true,
+                Beginning::Binary => false,
+                Beginning::Open if end != LookEnd::Whole => !self.is_stream,
+                Beginning::Open => is_feed(&plain),
+                // Another document, which its root element tells.
+                Beginning::Other if plain.trim_ascii_start().starts_with(b"<") => false,
+                Beginning::Other => !self.is_code && is_feed(&plain),
+            },
+        };
+        (begin, could_be, rest)
+    }
+}
+
+fn inflated(packed: &[u8]) -> Vec<u8> {
+    let mut inflated = Vec::new();
+    // A beginning without its end.
+    let _ = MultiGzDecoder::new(packed)
+        .take(PADDING_BYTES_MAX as u64)
+        .read_to_end(&mut inflated);
+    inflated
+}
+
+/// The same for a part without its beginning: what is no text is of no feed.
+async fn part_could_be_feed(body: ServeBody) -> (Bytes, bool, ServeBody) {
+    let until = Instant::now() + LOOK_TIME;
+    let wait = |part: &[u8]| (part.len() < PART_BYTES).then_some(until);
+    let (part, end, rest) = look_ahead_while(body, wait).await;
+    let is_binary = end != LookEnd::Late && is_binary_part(&part);
+    (part, !is_binary, rest)
 }
 
 /// Takes out every header by which an origin could answer for another address than the one that was
@@ -292,12 +360,12 @@ fn look_into(headers: &mut HeaderMap) {
     }
 }
 
-/// True for a path at which there is no document, as far as its end tells.
-fn is_no_document(path: &str) -> bool {
+/// True for a path with one of these ends.
+fn has_suffix(path: &str, suffixes: &[&str]) -> bool {
     let suffix = path
         .rsplit_once('.')
         .map(|(_, suffix)| suffix.to_ascii_lowercase());
-    suffix.is_some_and(|suffix| NO_DOCUMENT_SUFFIXES.contains(&suffix.as_str()))
+    suffix.is_some_and(|suffix| suffixes.contains(&suffix.as_str()))
 }
 
 /// True for a part of a document with its first byte.
@@ -315,7 +383,6 @@ fn has_beginning(headers: &HeaderMap) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bytes::Bytes;
     use futures_util::{StreamExt as _, stream};
     use http_body::Frame;
     use http_body_util::{BodyExt as _, StreamBody};
@@ -395,6 +462,7 @@ mod tests {
         let guard = FeedGuard {
             is_of_site: false,
             is_head: false,
+            may_be_part: true,
         };
         let Some(passed) = guard.unless_feed(response).await else {
             return false;
@@ -418,6 +486,15 @@ mod tests {
             "application/octet-stream",
             "application/json",
             "application/xhtml+xml",
+            "image/png",
+            "image/svg+xml",
+            "video/mp4",
+            "font/woff2",
+            "application/javascript",
+            "text/css",
+            "application/pdf",
+            "application/zip",
+            "application/gzip",
             "",
         ] {
             assert!(!is_passed(200, &kind(media), &[(0, rss)]).await, "{media}");
@@ -452,14 +529,38 @@ mod tests {
                 "{coding}"
             );
         }
+        assert!(!is_passed(200, &kind("application/gzip"), &[(0, &packed)]).await);
         for range in ["bytes 0-20/100", "bytes 5-20/100"] {
-            let headers = [("content-type", "text/xml"), ("content-range", range)];
-            assert!(!is_passed(206, &headers, &[(0, rss)]).await, "{range}");
+            for media in ["text/xml", "image/png"] {
+                let headers = [("content-type", media), ("content-range", range)];
+                assert!(!is_passed(206, &headers, &[(0, rss)]).await, "{range}");
+            }
         }
         let json = b"{\"title\": \"t\", \"items\": [{\"id\": \"1\", \"url\": \"http://e.org/\"}], \"version\": \"x\"}";
         assert!(!is_passed(200, &kind("application/json"), &[(0, json)]).await);
         let called = b"f({\"version\": \"https://jsonfeed.org/version/1\"})";
         assert!(!is_passed(200, &kind("text/javascript"), &[(0, called)]).await);
+        for padding in [
+            " ".repeat(100_000),
+            "\n".repeat(500_000),
+            "\0".repeat(100_000),
+            format!("<!--{}-->", "x".repeat(900_000)),
+            format!("<?x {}?>", "x".repeat(100_000)),
+            "<br />\n<b>Notice</b>: x in y on line 3<br />\n".repeat(1500),
+            // Beyond what is looked at.
+            " ".repeat(3_000_000),
+            format!("<!--{}-->", "x".repeat(3_000_000)),
+            // A feed inside of something else.
+            "<html><body>x</body></html>".to_owned(),
+            "<soap:Envelope><soap:Body>".to_owned(),
+        ] {
+            let whole = [padding.as_bytes(), rss].concat();
+            let pieces: Vec<(u64, &[u8])> = whole.chunks(16_384).map(|piece| (0, piece)).collect();
+            for media in ["text/html", "image/png"] {
+                let start = &padding[..padding.len().min(20)];
+                assert!(!is_passed(200, &kind(media), &pieces).await, "{start}");
+            }
+        }
         let late: &[(u64, &[u8])] = &[(LOOK_TIME.as_secs() + 1, rss)];
         assert!(
             !is_passed(200, &kind("text/html"), late).await,
@@ -482,8 +583,14 @@ mod tests {
             ),
             ("text/javascript", b"var x = '<rss>';"),
             ("text/plain", b"User-agent: *"),
-            ("image/svg+xml", b"<feed"),
-            ("application/pdf", b"%PDF"),
+            (
+                "image/svg+xml",
+                b"<svg xmlns='http://www.w3.org/2000/svg'><g/></svg>",
+            ),
+            ("text/css", b"a { content: '<rss>' }"),
+            ("application/pdf", b"%PDF-1.7 <rss>"),
+            ("image/png", b"\x89PNG"),
+            ("text/event-stream", b"data: <rss>\n\n"),
         ] {
             assert!(
                 is_passed(
@@ -499,11 +606,17 @@ mod tests {
             ("content-type", "video/mp4"),
             ("content-range", "bytes 5-20/100"),
         ];
-        assert!(is_passed(206, &headers, &[(0, b"x")]).await);
+        assert!(is_passed(206, &headers, &[(0, b"\x01\x02\xffx")]).await);
+        // What began as something else is not waited for, and no stream of events before its first.
+        let page: &[(u64, &[u8])] = &[(0, b"<html>"), (3, b"<rss><channel>")];
+        assert!(is_passed(200, &[("content-type", "text/html")], page).await);
+        let stream: &[(u64, &[u8])] = &[(90, b"data: x\n\n")];
+        assert!(is_passed(200, &[("content-type", "text/event-stream")], stream).await);
     }
 
     #[test]
     fn only_what_is_no_document_may_be_asked_for_in_parts() {
+        let is_no_document = |path: &str| has_suffix(path, &BINARY_SUFFIXES);
         assert!(is_no_document("/a/b.MP3") && is_no_document("/x.y.png"));
         for path in [
             "/",
@@ -511,6 +624,8 @@ mod tests {
             "/feed.xml",
             "/index.php/feed",
             "/a.txt",
+            "/a.js",
+            "/a.pdf",
             "/x.png/feed",
         ] {
             assert!(!is_no_document(path), "{path}");

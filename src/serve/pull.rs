@@ -2,10 +2,14 @@
 //! the readers.
 
 use super::{
-    accept, admission::Caller, context::ServeContext, delta, refusal::Refusal,
-    validators::AnswerValidators,
+    accept,
+    admission::Caller,
+    context::ServeContext,
+    delta,
+    refusal::Refusal,
+    validators::{AnswerValidators, not_modified},
 };
-use crate::edge::fields::list_value;
+use crate::edge::fields::{list_value, set, text};
 use crate::{
     edge::body::{self, Response},
     feed::{cursor::Toc, filter::Filter, record::Head, stamp::Stamp, view::View},
@@ -194,9 +198,7 @@ pub(super) async fn archive(
     if body.is_lasting {
         let changed =
             httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(place.changed.secs()));
-        if let Ok(changed) = HeaderValue::try_from(changed) {
-            response.headers_mut().insert(LAST_MODIFIED, changed);
-        }
+        set(response.headers_mut(), LAST_MODIFIED, changed);
     }
     Ok(response)
 }
@@ -206,7 +208,7 @@ fn sent_to(url: &str) -> Response {
     let mut response = Response::default();
     *response.status_mut() = StatusCode::TEMPORARY_REDIRECT;
     let headers = response.headers_mut();
-    headers.extend(HeaderValue::try_from(url).ok().map(|url| (LOCATION, url)));
+    set(headers, LOCATION, url);
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     response
 }
@@ -281,8 +283,7 @@ impl PullAnswer<'_> {
         let head = self.context.readers.head(self.view.feed)?;
         let validators = self.validators(head);
         if head.ready && validators.are_fresh(&self.request.headers) {
-            let mut response = Response::default();
-            *response.status_mut() = StatusCode::NOT_MODIFIED;
+            let mut response = not_modified();
             self.describe(response.headers_mut(), &validators);
             let (readers, feed) = (self.context.readers.clone(), self.view.feed);
             let is_right = move || readers.is_at(feed, head).then(Bytes::new);
@@ -331,9 +332,7 @@ impl PullAnswer<'_> {
             modified: None,
         };
         let mut response = if validators.are_fresh(&self.request.headers) {
-            let mut response = Response::default();
-            *response.status_mut() = StatusCode::NOT_MODIFIED;
-            response
+            not_modified()
         } else {
             self.coded(&body).await
         };
@@ -388,9 +387,7 @@ impl PullAnswer<'_> {
         self.describe(headers, &self.validators(state));
         headers.insert("im", HeaderValue::from_static("feed"));
         // Of several tags the consumer must learn which one counted (RFC 3229 section 10.5.1).
-        if let Ok(tag) = HeaderValue::try_from(base.tag) {
-            headers.insert("delta-base", tag);
-        }
+        set(headers, "delta-base", base.tag);
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store, im"));
         Ok(Some(response))
     }
@@ -438,22 +435,16 @@ impl PullAnswer<'_> {
         );
         let known = list_value(&self.request.headers, &IF_NONE_MATCH);
         let mut response = if known.is_some_and(|known| accept::names_tag(&known, &etag)) {
-            let mut response = Response::default();
-            *response.status_mut() = StatusCode::NOT_MODIFIED;
-            response
+            not_modified()
         } else {
             self.coded(body).await
         };
         let headers = response.headers_mut();
-        if let Ok(etag) = HeaderValue::try_from(etag) {
-            headers.insert(ETAG, etag);
-        }
+        set(headers, ETAG, etag);
         let caching = if body.is_lasting { LASTING } else { "no-cache" };
         headers.insert(CACHE_CONTROL, HeaderValue::from_static(caching));
         headers.insert(VARY, HeaderValue::from_static("accept-encoding"));
-        if let Ok(link) = HeaderValue::try_from(format!("<{own_url}>; rel=\"self\"")) {
-            headers.insert(LINK, link);
-        }
+        set(headers, LINK, format!("<{own_url}>; rel=\"self\""));
         response
     }
 
@@ -490,9 +481,7 @@ impl PullAnswer<'_> {
             self.representation,
             (self.view.order, &self.view.filter),
         );
-        if let Ok(link) = HeaderValue::try_from(link) {
-            headers.insert(LINK, link);
-        }
+        set(headers, LINK, link);
         // T-3.
         let vary = match (self.negotiated, delta::is_wanted(&self.request.headers)) {
             (true, false) => "accept, accept-encoding",
@@ -509,15 +498,10 @@ impl PullAnswer<'_> {
         if is_told || self.representation.is_classic() {
             return;
         }
-        if let Ok(cursor) = HeaderValue::try_from(&body.last_cursor) {
-            headers.insert("smart-feed-last-cursor", cursor);
-        }
-        let link = headers.get(LINK).and_then(|link| link.to_str().ok());
-        let with_next = link
-            .zip(body.next.as_deref())
-            .map(|(link, next)| format!("{link}, <{next}>; rel=\"next\""));
-        if let Some(Ok(link)) = with_next.map(HeaderValue::try_from) {
-            headers.insert(LINK, link);
+        set(headers, "smart-feed-last-cursor", &body.last_cursor);
+        if let (Some(link), Some(next)) = (text(headers, &LINK), &body.next) {
+            let link = format!("{link}, <{next}>; rel=\"next\"");
+            set(headers, LINK, link);
         }
     }
 

@@ -14,9 +14,7 @@ use crate::{
 use bytes::Bytes;
 use http::{
     HeaderValue, StatusCode, Version,
-    header::{
-        ACCEPT, ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, RETRY_AFTER, VARY, WWW_AUTHENTICATE,
-    },
+    header::{ACCEPT, ALLOW, CONNECTION, CONTENT_TYPE, RETRY_AFTER, VARY, WWW_AUTHENTICATE},
     request::Parts,
 };
 use std::{borrow::Cow, ops::RangeInclusive};
@@ -254,16 +252,9 @@ impl Refusal {
         } else {
             ("text/plain; charset=utf-8", format!("{}\n", self.text))
         };
-        let mut response = Response::new(body::whole(body));
-        *response.status_mut() = self.status;
+        let mut response = body::short(self.status, media, body);
         let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static(media));
-        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         headers.insert(VARY, HeaderValue::from_static("accept"));
-        headers.insert(
-            "x-content-type-options",
-            HeaderValue::from_static("nosniff"),
-        );
         if self.ends_connection && request.version < Version::HTTP_2 {
             headers.insert(CONNECTION, HeaderValue::from_static("close"));
         }

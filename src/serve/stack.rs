@@ -3,6 +3,7 @@
 
 use super::{answer_memory::AnswerMemory, router::Router};
 use crate::{
+    edge::fields::text,
     render::{Representation, event_stream, html, jsonp},
     secret::logged_url,
     telemetry::Metrics,
@@ -44,11 +45,7 @@ where
 
 /// Counts an answer by its content type and its status.
 fn counted<B>(response: http::Response<B>, metrics: &Metrics) -> http::Response<B> {
-    let media = response
-        .headers()
-        .get(header::CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok())
-        .unwrap_or_default();
+    let media = text(response.headers(), &header::CONTENT_TYPE).unwrap_or_default();
     metrics.request(label(media), response.status().as_u16());
     response
 }

@@ -3,9 +3,9 @@
 
 use super::{accept, refusal::Refusal};
 use crate::edge::body::Response;
-use crate::edge::fields::list_value;
+use crate::edge::fields::{list_value, set, text};
 use http::{
-    HeaderMap, HeaderName, HeaderValue, Method, StatusCode,
+    HeaderMap, HeaderName, Method, StatusCode,
     header::{
         ETAG, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_UNMODIFIED_SINCE, LAST_MODIFIED,
     },
@@ -32,6 +32,13 @@ pub(super) fn tag_of(body: &[u8], coding_tag: &str) -> String {
     )
 }
 
+/// The answer to a consumer that has a fresh copy.
+pub(super) fn not_modified() -> Response {
+    let mut response = Response::default();
+    *response.status_mut() = StatusCode::NOT_MODIFIED;
+    response
+}
+
 impl AnswerValidators {
     /// True while the consumer's copy is the one that we would send. `If-None-Match` goes before
     /// `If-Modified-Since`.
@@ -47,14 +54,10 @@ impl AnswerValidators {
 
     /// Writes them, alike on 200 and 304 (RFC 9110 section 15.4.5).
     pub(super) fn write(&self, headers: &mut HeaderMap) {
-        if let Ok(etag) = HeaderValue::try_from(&self.etag) {
-            headers.insert(ETAG, etag);
-        }
-        let date = self
-            .modified
-            .map(|secs| httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(secs)));
-        if let Some(Ok(date)) = date.map(HeaderValue::try_from) {
-            headers.insert(LAST_MODIFIED, date);
+        set(headers, ETAG, &self.etag);
+        if let Some(secs) = self.modified {
+            let date = UNIX_EPOCH + Duration::from_secs(secs);
+            set(headers, LAST_MODIFIED, httpdate::fmt_http_date(date));
         }
     }
 }
@@ -73,10 +76,7 @@ pub(super) fn if_unchanged(request: &Parts, answer: Response) -> Result<Response
 fn is_asked_state(asked: &HeaderMap, had: &HeaderMap) -> bool {
     if let Some(tags) = list_value(asked, &IF_MATCH) {
         // A weak tag equals none here, not even itself.
-        let own = had
-            .get(ETAG)
-            .and_then(|tag| tag.to_str().ok())
-            .filter(|tag| !tag.starts_with("W/"));
+        let own = text(had, &ETAG).filter(|tag| !tag.starts_with("W/"));
         return tags
             .split(',')
             .map(str::trim)
@@ -90,5 +90,5 @@ fn is_asked_state(asked: &HeaderMap, had: &HeaderMap) -> bool {
 
 /// The date of a header; `None` where there is none that can be read.
 fn date(headers: &HeaderMap, name: &HeaderName) -> Option<SystemTime> {
-    httpdate::parse_http_date(headers.get(name)?.to_str().ok()?).ok()
+    httpdate::parse_http_date(text(headers, name)?).ok()
 }

@@ -2,17 +2,16 @@
 //! how long they wait.
 
 use super::refusal::Refusal;
+use crate::client_net::client_net;
 use crate::feed::record::FeedNo;
+use crate::locks::lock;
 use std::{
     collections::HashMap,
     hash::Hash,
-    net::{IpAddr, Ipv6Addr},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    net::IpAddr,
+    sync::{Arc, Mutex},
 };
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-
-/// Bits of an address of version 6 that tell the network of a client, who has all addresses in it.
-const NET_BITS: u32 = 64;
 
 /// Number of places that each client has taken.
 type TakenPlaces = Arc<Mutex<HashMap<IpAddr, usize>>>;
@@ -63,7 +62,9 @@ impl WaiterPlaces {
             .clone()
             .try_acquire_owned()
             .map_err(|_| Refusal::busy())?;
-        let client = client.map(network).filter(|client| !client.is_loopback());
+        let client = client
+            .map(client_net)
+            .filter(|client| !client.is_loopback());
         if let Some(client) = client {
             let mut taken = lock(&self.taken);
             let count = taken.entry(client).or_default();
@@ -111,20 +112,6 @@ fn give_back<K: Hash + Eq>(key: &K, taken: &Mutex<HashMap<K, usize>>) {
             taken.remove(key);
         }
     }
-}
-
-/// The address by which a client is counted.
-fn network(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V6(address) if !address.is_loopback() => IpAddr::V6(Ipv6Addr::from_bits(
-            address.to_bits() & (u128::MAX << (128 - NET_BITS)),
-        )),
-        address => address,
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -82,7 +82,9 @@ const COMPONENTS: &[(&str, &[&str])] = &[
         ],
     ),
     ("byte_budget", &[]),
+    ("client_net", &[]),
     ("clock", &[]),
+    ("locks", &[]),
     ("secret", &[]),
     ("setting", &["secret"]),
     ("telemetry", &[]),
@@ -92,7 +94,9 @@ const COMPONENTS: &[(&str, &[&str])] = &[
 /// Nameable by every component, because they name none but each other.
 const FOUNDATIONS: &[&str] = &[
     "byte_budget",
+    "client_net",
     "clock",
+    "locks",
     "secret",
     "setting",
     "telemetry",

@@ -38,7 +38,7 @@ impl Authenticator {
         for name in [X_WSSE, AUTHORIZATION, REFERER] {
             let mut kept = Vec::new();
             for value in headers.get_all(&name) {
-                if !self.is_own(&in_force, (&name, value), client).await? {
+                if !self.is_own(&in_force, &name, value, client).await? {
                     kept.push(value.clone());
                 }
             }
@@ -72,7 +72,8 @@ impl Authenticator {
     async fn is_own(
         &self,
         in_force: &AccountsInForce,
-        (name, value): (&HeaderName, &HeaderValue),
+        name: &HeaderName,
+        value: &HeaderValue,
         client: Option<IpAddr>,
     ) -> Result<bool, AuthVerdict> {
         let accounts = &in_force.accounts;

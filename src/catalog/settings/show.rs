@@ -18,10 +18,6 @@ pub struct ShowRule {
     pub filter: Filter,
 }
 
-/// The values that would do for `show`.
-pub const SHOW_WANTED: &str = "give rules, the first of which that fits a reader counts: for instance \
-    [{ access = [\"alice\"], filter = \"\" }, { access = \"public\", filter = \"category=news\" }]";
-
 /// The part of a feed that these rules show a principal; `None` for nothing of it. Without rules
 /// everything is shown.
 pub(in crate::catalog) fn shown_by(

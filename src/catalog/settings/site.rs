@@ -4,6 +4,7 @@
 use super::{DeletionSettings, FeedSettings, ImportSettings, KeepSettings, PollSettings};
 use crate::{
     auth::AccessSettings,
+    catalog::{Destination, PrivatePlaces},
     setting::{RefusedSetting, at_least_one},
 };
 use serde::{Deserialize, Serialize};
@@ -199,18 +200,6 @@ impl SiteSettings {
         root
     }
 
-    /// True for a site, which has this number, with a private feed: all of its own are, or one of
-    /// these at an address of it.
-    pub fn has_private(&self, number: usize, feeds: &[FeedSettings], public_url: &Url) -> bool {
-        let is_here = |feed: &FeedSettings| match &feed.legacy {
-            Some(place) => place.site == number,
-            None => std::iter::once(&feed.url)
-                .chain(&feed.aliases)
-                .any(|url| self.path_of(url, public_url).is_some()),
-        };
-        self.access.is_private() || feeds.iter().any(|feed| feed.is_private() && is_here(feed))
-    }
-
     /// The feed at a path of the site, which has this number, and this label in the names of its
     /// feeds: it is polled at the origin, and known by its public URL.
     fn feed_at(
@@ -305,18 +294,7 @@ impl SiteSettings {
             let Some(feed) = site.feed_at(number, &label, path, public_url) else {
                 continue;
             };
-            let elsewhere: Vec<Url> = (0..sites.len())
-                .filter(|other| *other != number)
-                .filter_map(|other| sites[other].public_root(public_url).join(path).ok())
-                .collect();
-            // A feed that the operator gave may say by its aliases which site it is of.
-            let is_elsewhere = |known: &FeedSettings| {
-                known.aliases.iter().any(|alias| elsewhere.contains(alias))
-                    && known.legacy.is_none()
-            };
-            let is_it =
-                |known: &FeedSettings| site.has(number, path, known) && !is_elsewhere(known);
-            match feeds.iter().position(is_it) {
+            match Self::position(sites, number, path, public_url, feeds) {
                 Some(at) => {
                     let known = feeds[at].clone();
                     feeds[at] = site
@@ -330,6 +308,57 @@ impl SiteSettings {
                 None => feeds.push(feed),
             }
         }
+    }
+
+    /// The feed among others that is the one at a path of the site of this number.
+    fn position(
+        sites: &[Self],
+        number: usize,
+        path: &str,
+        public_url: &Url,
+        feeds: &[FeedSettings],
+    ) -> Option<usize> {
+        let elsewhere: Vec<Url> = (0..sites.len())
+            .filter(|other| *other != number)
+            .filter_map(|other| sites[other].public_root(public_url).join(path).ok())
+            .collect();
+        // A feed that the operator gave may say by its aliases which site it is of.
+        let is_elsewhere = |known: &FeedSettings| {
+            known.aliases.iter().any(|alias| elsewhere.contains(alias)) && known.legacy.is_none()
+        };
+        let site = sites.get(number)?;
+        feeds
+            .iter()
+            .position(|known| site.has(number, path, known) && !is_elsewhere(known))
+    }
+
+    /// The name of the private feed, for others than the readers of the site, that has the address
+    /// of a path of the site, which has this number, and is not the feed of the site there.
+    pub fn private_feed_at(
+        &self,
+        sites: &[Self],
+        number: usize,
+        path: &str,
+        public_url: &Url,
+        feeds: &[FeedSettings],
+    ) -> Option<String> {
+        let own = Self::position(sites, number, path, public_url, feeds);
+        let is_for_others =
+            |feed: &FeedSettings| !feed.show.is_empty() || !self.access.is_within(&feed.access);
+        let others = feeds
+            .iter()
+            .enumerate()
+            .filter(|(at, feed)| Some(*at) != own && is_for_others(feed));
+        let places = PrivatePlaces::of(others.map(|(_, feed)| feed));
+        let addresses = [
+            self.origin.join(path),
+            self.public_root(public_url).join(path),
+        ];
+        let mut names = addresses
+            .iter()
+            .flatten()
+            .filter_map(|url| places.feed_at(url));
+        names.next().map(str::to_owned)
     }
 
     /// True for the feed at a path of the site, which has this number: one that is polled there,
@@ -369,7 +398,8 @@ impl SiteSettings {
     /// The path of a URL in the site, if it is in it: as readers know it, or as the origin does.
     pub fn path_of(&self, url: &Url, public_url: &Url) -> Option<String> {
         let root = self.public_root(public_url);
-        let is_here = url.host_str() == root.host_str() || url.origin() == self.origin.origin();
+        let is_here = url.host_str() == root.host_str()
+            || Destination::server(url) == Destination::server(&self.origin);
         let path = url[url::Position::BeforePath..url::Position::AfterQuery].to_owned();
         (is_here && matches!(url.scheme(), "http" | "https") && is_path(&path)).then_some(path)
     }

@@ -1,7 +1,7 @@
 //! Faults of a feed as values; the words for the operator are made from them.
 
 use crate::feed::stamp::Stamp;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// A fault of a feed, for its operator.
@@ -122,7 +122,7 @@ pub enum BodyKind {
 }
 
 /// Whose fault something is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Whose {
     /// The publisher's server.

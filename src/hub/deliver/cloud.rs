@@ -3,8 +3,9 @@
 
 use super::{Deliver, Delivered, Delivery, answer::judge};
 use crate::{
+    catalog::Destination,
     clock::Clock,
-    hub::{client::CallbackClient, destination::Destination, places::Place},
+    hub::{client::CallbackClient, places::Place},
     layers::Request,
     store::subscriptions::CloudTarget,
 };

@@ -683,6 +683,9 @@ fn a_callback_speaks_for_many_at_and_below_what_is_named() {
         "https://a.r.example/push",
         "https://r.example.evil/push",
         "https://r.example/push/../x",
+        "https://r.example/push/..%2fevil",
+        "https://r.example/push/a%5c..%5C..%5cevil",
+        "https://r.example/push/%252e%252e%252fevil",
         "no url",
     ] {
         check(&["https://r.example/push"], callback, false);

@@ -64,6 +64,8 @@ pub(super) struct Recalled {
     pub(super) state: Option<PollState>,
     /// Its archive walk, whether it is over or not.
     pub(super) walk: Option<ArchiveWalk>,
+    /// True for a feed of a site of which no document is kept for its plain readers.
+    pub(super) lacks_document: bool,
 }
 
 impl LaneJob for PollJob {
@@ -175,10 +177,12 @@ impl RecallJob {
     async fn recall(&self) -> Result<Recalled, StoreError> {
         let (store, feed) = (&self.parts.context.store, self.spec.no);
         let (record, state) = (store.feed(feed).await?, store.poll(feed).await?);
+        let is_of_site = self.spec.keeping.legacy_url.is_some();
         Ok(Recalled {
             record,
             state,
             walk: store.walk(feed).await?,
+            lacks_document: is_of_site && store.document(feed).await?.is_none(),
         })
     }
 }

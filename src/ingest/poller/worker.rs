@@ -162,6 +162,10 @@ impl<'a> Worker<'a> {
                 // Added since the poller was loaded.
                 None => worker.lanes.recalls.put(record.no, Stamp::ZERO),
             }
+            // Its document may be missing.
+            if spec.keeping.legacy_url.is_some() {
+                worker.lanes.recalls.put(record.no, Stamp::ZERO);
+            }
             worker.take_up(spec, &record, walks.remove(&record.no));
         }
         Ok(worker)
@@ -495,7 +499,7 @@ impl<'a> Worker<'a> {
                 }
             }
             Event::Recalled(joined) => {
-                let ended = self.lanes.recalls.end(joined, &mut self.pauses);
+                let ended = self.lanes.recalls.end(*joined, &mut self.pauses);
                 ended
                     .into_iter()
                     .for_each(|(feed, ended, _)| self.recalled(feed, ended));
@@ -582,8 +586,12 @@ impl<'a> Worker<'a> {
                 self.saving.note(feed, &state, PollSaving::Waiting);
             }
         }
-        if before.is_some_and(|before| before.url_change.is_some()) && state.url_change.is_none() {
-            // What waited for this document goes on: walks and permalink checks.
+        let is_new_of_site = spec.keeping.legacy_url != current.keeping.legacy_url;
+        let is_accepted =
+            before.is_some_and(|before| before.url_change.is_some()) && state.url_change.is_none();
+        if is_accepted || is_new_of_site {
+            // What waited for this document goes on: walks and permalink checks. Of a feed that its
+            // site has taken in meanwhile it was not kept.
             self.lanes.recalls.put(feed, now);
         }
         self.poller.remember(feed, &state);
@@ -657,6 +665,7 @@ impl<'a> Worker<'a> {
             record,
             state,
             walk,
+            lacks_document,
         } = match ended {
             Ended::Finished(Ok(recalled)) => recalled,
             Ended::Finished(Err(error)) => {
@@ -680,6 +689,15 @@ impl<'a> Worker<'a> {
                 feed,
                 &resumed.unwrap_or_else(|| PollState::unpolled(url.as_str())),
             );
+        }
+        if lacks_document
+            && self
+                .poller
+                .status(feed)
+                .is_some_and(|state| state.document.body.is_some())
+        {
+            // It was polled before its site had it: until the next poll its readers would get nothing.
+            return self.hinted(BTreeSet::from([feed]));
         }
         if !self.lanes.are_polling(feed) {
             self.enqueue(feed, now);

@@ -8,6 +8,7 @@
 use crate::edge::body::{self, Response};
 use crate::{
     layers::{OwnMark, own_mark::passes},
+    locks::lock,
     secret::AdminToken,
 };
 use futures_util::future::{BoxFuture, FutureExt as _, ready};
@@ -19,7 +20,7 @@ use http::{
 use std::{
     convert::Infallible,
     net::IpAddr,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
     task::{Context, Poll},
     time::Duration,
 };
@@ -261,12 +262,7 @@ where
         {
             None => self.inner.call(request).boxed(),
             Some((status, why)) => {
-                let due = self
-                    .rules
-                    .log
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .due(Instant::now());
+                let due = lock(&self.rules.log).due(Instant::now());
                 let more = match due {
                     Some(0) => String::new(),
                     Some(unsaid) => format!("; {unsaid} more since the last such line"),

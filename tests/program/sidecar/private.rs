@@ -293,6 +293,30 @@ async fn feeds_that_are_named_pass_at_a_site_with_a_private_one_and_no_header_na
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn another_site_before_the_same_server_holds_a_private_feed_back_too() {
+    let site = "feeds = [\"/feed.xml\"]\n[[site]]\nhost = \"b.example\"\norigin = \"ORIGIN\"\nfeeds = [\"/open.xml\"]\n\
+                [[feed]]\nname = \"site-feed-xml\"\naccess = \"private\"\nurl = \"ORIGIN/feed.xml\"";
+    let sidecar = behind(site).await;
+    let at_other = async |target: &str| {
+        let request =
+            format!("GET {target} HTTP/1.1\r\nHost: b.example\r\nConnection: close\r\n\r\n");
+        sidecar.exchange(request).await
+    };
+    for (target, status) in [
+        ("/feed.xml", "403"),
+        ("/?feed=rss2", "403"),
+        ("/index.php/feed.xml", "403"),
+        ("/other.rss", "403"),
+        ("/open.xml", "200"),
+        ("/page", "200"),
+        ("/sitemap.xml", "200"),
+    ] {
+        let got = at_other(target).await;
+        assert_eq!(&got[9..12], status, "{target}: {got}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_site_without_a_private_feed_is_not_touched() {
     let sidecar = behind("feeds = [\"/feed.xml\"]").await;
     let lines = "X-Original-URL: /other.rss\r\nAccept-Encoding: br\r\nIf-None-Match: \"x\"\r\nRange: bytes=0-";
@@ -344,6 +368,19 @@ fn a_private_feed_at_an_address_of_a_site_that_is_not_told_is_warned_of() {
         )
         .len(),
         1
+    );
+    // The same server by another name, known or not.
+    let spelt = "url = \"http://LOCALHOST.:8081/feed.xml\"";
+    assert_eq!(warned(listed, spelt).len(), 1);
+    let lines = warned(listed, "url = \"http://the-machine:8081/feed.xml?key=abc\"");
+    assert!(
+        lines.len() == 1 && lines[0].contains("another name") && !lines[0].contains("abc"),
+        "{lines:?}"
+    );
+    let lines = warned(listed, "url = \"http://127.0.0.1:8081/q.xml?key=abc\"");
+    assert!(
+        lines.len() == 1 && lines[0].contains("q.xml?key=***") && !lines[0].contains("abc"),
+        "{lines:?}"
     );
     for safe in [
         (listed, "url = \"http://127.0.0.1:8081/feed.xml\""),

@@ -35,6 +35,31 @@ async fn a_feed_that_is_added_is_polled_at_once_and_then_when_it_is_due() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_feed_that_its_site_takes_in_after_its_first_poll_has_its_document_at_once() {
+    for is_at_start in [false, true] {
+        let house = House::new(|_, _| ready(ok(ONE)));
+        let feed = house.feed("blog", URL, HOUR, DAY).await;
+        let mut of_site = feed.clone();
+        of_site.keeping.legacy_url = Some(Url::parse("http://me.example/rss").unwrap());
+        let is_kept = async || house.store.document(feed.no).await.unwrap().is_some();
+        let running = house.start([&feed]).await;
+        pass(600).await;
+        assert!(!is_kept().await);
+        let running = if is_at_start {
+            running.stop().await;
+            house.start([&of_site]).await
+        } else {
+            running.poller.apply(FeedChange::Changed(of_site));
+            running
+        };
+        pass(600).await;
+        assert!(is_kept().await, "at the start: {is_at_start}");
+        assert_eq!(house.requests_at().len(), 2);
+        running.stop().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_feed_that_is_removed_is_not_polled_and_one_that_comes_back_waits_until_it_is_due() {
     let house = House::new(|_, _| ready(ok(ONE)));
     let feed = house.feed("blog", URL, HOUR, DAY).await;

@@ -12,9 +12,8 @@ use prometheus_client::{
 pub(super) fn register(registry: &mut Registry, status: &Status) {
     gauge_totals(registry, status);
     gauge_feeds(registry, &status.feeds);
-    let waiters = Gauge::<i64>::default();
-    waiters.set(whole(status.waiters));
-    registry.register("held_requests", "Requests held now", waiters);
+    let waiters = whole(status.waiters);
+    gauge(registry, "held_requests", "Requests held now", waiters);
     gauge_config(registry, &status.config);
     gauge_store(registry, &status.store);
     if let Some(certificate) = &status.certificate {
@@ -140,18 +139,17 @@ fn gauge_totals(registry: &mut Registry, status: &Status) {
     }
     #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
     struct OfVersion {
-        version: &'static str,
+        version: String,
     }
     let build = Family::<OfVersion, Gauge<i64>>::default();
     build
         .get_or_create(&OfVersion {
-            version: status.version,
+            version: status.version.clone(),
         })
         .set(1);
     registry.register("build_info", "1, with the version", build);
-    let feeds = Gauge::<i64>::default();
-    feeds.set(whole(status.totals.feeds_total));
-    registry.register("feeds", "Feeds that are configured", feeds);
+    let feeds = whole(status.totals.feeds_total);
+    gauge(registry, "feeds", "Feeds that are configured", feeds);
     let failing = Family::<OfOwner, Gauge<i64>>::default();
     for (whose, count) in &status.totals.failing {
         failing
@@ -172,47 +170,31 @@ fn unix_secs(moment: &str) -> i64 {
 }
 
 /// Gauges of the configuration. Without a reload, the one that was read at the start counts.
-pub(super) fn gauge_config(registry: &mut Registry, config: &ConfigStatus) {
+fn gauge_config(registry: &mut Registry, config: &ConfigStatus) {
     let is_good = config
         .reload
         .as_ref()
         .is_none_or(|reload| reload.error.is_none());
-    let success = Gauge::<i64>::default();
-    success.set(i64::from(is_good));
-    registry.register(
+    gauge(
+        registry,
         "config_reload_success",
         "1 unless the last reload was refused",
-        success,
+        i64::from(is_good),
     );
-    let loaded = Gauge::<i64>::default();
-    loaded.set(DateTime::parse_from_rfc3339(&config.loaded_at).map_or(0, |at| at.timestamp()));
     let help = "Unix time at which the configuration in force was read";
-    registry.register("config_reload_timestamp_seconds", help, loaded);
-    let waiting = Gauge::<i64>::default();
-    waiting.set(whole(config.waiting_for_restart.len()));
+    let loaded_at = unix_secs(&config.loaded_at);
+    gauge(registry, "config_reload_timestamp_seconds", help, loaded_at);
     let help = "Keys of the configuration that take effect at the next start";
-    registry.register("config_keys_waiting_for_restart", help, waiting);
+    let waiting = whole(config.waiting_for_restart.len());
+    gauge(registry, "config_keys_waiting_for_restart", help, waiting);
 }
 
 /// Gauges of the store.
 fn gauge_store(registry: &mut Registry, store: &StoreStatus) {
-    let gauges = [
-        (
-            "store_up",
-            "1 while changes can be stored",
-            i64::from(store.fault.is_none()),
-        ),
-        (
-            "store_bytes",
-            "Length of the file of the store",
-            whole(store.bytes),
-        ),
-    ];
-    for (name, help, value) in gauges {
-        let gauge = Gauge::<i64>::default();
-        gauge.set(value);
-        registry.register(name, help, gauge);
-    }
+    let is_up = i64::from(store.fault.is_none());
+    gauge(registry, "store_up", "1 while changes can be stored", is_up);
+    let help = "Length of the file of the store";
+    gauge(registry, "store_bytes", help, whole(store.bytes));
     let faults = Counter::<u64>::default();
     faults.inc_by(store.faults);
     registry.register(
@@ -225,24 +207,91 @@ fn gauge_store(registry: &mut Registry, store: &StoreStatus) {
 /// Gauges of the certificate that everfeed gets itself.
 fn gauge_certificate(registry: &mut Registry, certificate: &CertificateStatus) {
     let expires = certificate.expires_at.as_deref().map_or(0, unix_secs);
-    for (name, help, value) in [
-        (
-            "certificate_expires_timestamp_seconds",
-            "Unix time at which the certificate ends; 0 while there is none",
-            expires,
-        ),
-        (
-            "certificate_failed_orders",
-            "Orders of a certificate that failed in a row",
-            i64::from(certificate.failures),
-        ),
-    ] {
-        let gauge = Gauge::<i64>::default();
-        gauge.set(value);
-        registry.register(name, help, gauge);
-    }
+    let help = "Unix time at which the certificate ends; 0 while there is none";
+    gauge(
+        registry,
+        "certificate_expires_timestamp_seconds",
+        help,
+        expires,
+    );
+    let help = "Orders of a certificate that failed in a row";
+    let failures = i64::from(certificate.failures);
+    gauge(registry, "certificate_failed_orders", help, failures);
+}
+
+/// Registers a gauge of one figure.
+fn gauge(registry: &mut Registry, name: &str, help: &str, figure: i64) {
+    let gauge = Gauge::<i64>::default();
+    gauge.set(figure);
+    registry.register(name, help, gauge);
 }
 
 fn whole<T: TryInto<i64>>(count: T) -> i64 {
     count.try_into().unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        app::status::ReloadStatus,
+        telemetry::{Metrics, exposition},
+    };
+
+    #[test]
+    fn metrics_are_gauges_of_the_status() {
+        let feed = FeedStatus {
+            name: "blog".into(),
+            items: Some(7),
+            deferred_edits: 2,
+            ..FeedStatus::default()
+        };
+        let status = Status {
+            version: "1".into(),
+            waiters: 3,
+            feeds: vec![feed],
+            ..Status::default()
+        };
+        let mut registry = Metrics::default().registry();
+        register(&mut registry, &status);
+        let text = exposition(&registry);
+        for line in [
+            "everfeed_feed_items{feed=\"blog\"} 7",
+            "everfeed_feed_deferred_edits{feed=\"blog\"} 2",
+            "everfeed_held_requests 3",
+            "everfeed_build_info{version=\"1\"} 1",
+        ] {
+            assert!(text.contains(line), "{line} is not in {text}");
+        }
+    }
+
+    #[test]
+    fn gauges_tell_whether_the_last_reload_was_taken_in() {
+        let text = |error: Option<&str>| {
+            let reload = ReloadStatus {
+                at: String::new(),
+                error: error.map(Into::into),
+            };
+            let loaded_at = "2026-06-01T00:00:00Z".into();
+            let waiting_for_restart = vec!["server.listen".into()];
+            let config = ConfigStatus {
+                file: None,
+                loaded_at,
+                reload: Some(reload),
+                waiting_for_restart,
+            };
+            let mut registry = Metrics::default().registry();
+            gauge_config(&mut registry, &config);
+            exposition(&registry)
+        };
+        let good = text(None);
+        for line in [
+            "everfeed_config_reload_success 1",
+            "everfeed_config_reload_timestamp_seconds 1780272000",
+            "everfeed_config_keys_waiting_for_restart 1",
+        ] {
+            assert!(good.contains(line), "{line} is not in {good}");
+        }
+        assert!(text(Some("bad")).contains("everfeed_config_reload_success 0"));
+    }
 }

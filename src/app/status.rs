@@ -1,14 +1,17 @@
-//! The state of the application as `/status` tells it; not where it is gathered.
+//! The state of the application as `/status` tells it, and as the command line reads it; not where
+//! it is gathered. A part that another version does not tell is as if it were empty.
 
-use crate::feed::schedule::FaultNote;
-use serde::Serialize;
+use super::removed::RemovedFeed;
+use crate::feed::schedule::{FaultNote, Whose};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// The state of the application: `/status`. Moments are RFC 3339.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Status {
     /// Our version.
-    pub version: &'static str,
+    pub version: String,
     /// Since when this process runs.
     pub started_at: String,
     /// Requests held now.
@@ -32,7 +35,8 @@ pub struct Status {
 }
 
 /// All feeds, counted.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct FeedTotals {
     /// Feeds that are configured.
     pub feeds_total: usize,
@@ -43,7 +47,8 @@ pub struct FeedTotals {
 }
 
 /// The certificate that everfeed gets itself (ACME).
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct CertificateStatus {
     /// The names that it is for.
     pub names: Vec<String>,
@@ -60,27 +65,18 @@ pub struct CertificateStatus {
 }
 
 /// Feeds that were removed from the configuration and are kept until they are forgotten.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct KeptFeeds {
     /// Their names.
     pub removed: Vec<String>,
     /// The same, with what is kept of each.
-    pub removed_feeds: Vec<RemovedStatus>,
-}
-
-/// A feed that was removed from the configuration and is kept until it is forgotten.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct RemovedStatus {
-    /// Its name.
-    pub name: String,
-    /// Items that are kept of it, tombstones included.
-    pub items: u64,
-    /// The configured feed that has its URL under another name.
-    pub renamed_to: Option<String>,
+    pub removed_feeds: Vec<RemovedFeed>,
 }
 
 /// The configuration in force, and the last reload.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct ConfigStatus {
     /// The file; `None` where the process was started without one.
     pub file: Option<String>,
@@ -93,7 +89,8 @@ pub struct ConfigStatus {
 }
 
 /// The state of the store.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct StoreStatus {
     /// The reason for which nothing can be stored and nothing is polled; `None` while all is well.
     pub fault: Option<String>,
@@ -106,7 +103,8 @@ pub struct StoreStatus {
 }
 
 /// The last reload.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct ReloadStatus {
     /// Its time.
     pub at: String,
@@ -115,7 +113,8 @@ pub struct ReloadStatus {
 }
 
 /// The state of a feed.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct FeedStatus {
     /// Its name.
     pub name: String,
@@ -179,7 +178,8 @@ pub struct FeedStatus {
 }
 
 /// The wait of a feed whose next poll is put off.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct WaitStatus {
     /// Its end; `None` when only a ping or an operator has it polled again.
     pub until: Option<String>,
@@ -192,12 +192,13 @@ pub struct WaitStatus {
 }
 
 /// A place in a feed where items may be missing: between two cursors.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct GapStatus {
     /// Time of its discovery.
     pub at: String,
     /// The event, in words.
-    pub why: &'static str,
+    pub why: String,
     /// The cursor before it.
     pub before: String,
     /// The cursor after it.
@@ -205,7 +206,7 @@ pub struct GapStatus {
 }
 
 /// Fault of the origin of a site, met while its feeds were looked for.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SiteFault {
     /// The origin.
     pub origin: String,
@@ -215,10 +216,10 @@ pub struct SiteFault {
 }
 
 /// Fault of a feed.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct FaultStatus {
-    /// `upstream` or `ours`.
-    pub whose: crate::feed::schedule::Whose,
+    /// Its owner.
+    pub whose: Whose,
     /// The event, in words.
     pub text: String,
     /// The HTTP status, if an answer came.
@@ -229,18 +230,18 @@ pub struct FaultStatus {
 
 impl From<&FaultNote> for FaultStatus {
     fn from(note: &FaultNote) -> Self {
-        let (whose, text, status) = (note.kind.whose(), note.kind.to_string(), note.kind.status());
         Self {
-            whose,
-            text,
-            status,
+            whose: note.kind.whose(),
+            text: note.kind.to_string(),
+            status: note.kind.status(),
             since: note.since.rfc3339(),
         }
     }
 }
 
 /// Push subscriptions by state.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct SubscriberStatus {
     /// Verified and within their lease.
     pub active: usize,
@@ -253,7 +254,8 @@ pub struct SubscriberStatus {
 }
 
 /// A subscriber whose pushes are not taken.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct FailingStatus {
     /// The host of its callback.
     pub host: String,
