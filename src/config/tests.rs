@@ -16,14 +16,22 @@ fn with(environment: &[(&str, &str)]) -> Result<Config, ConfigError> {
     Config::from_text(Path::new("ever.toml"), GOOD, pairs, |_| Vec::new())
 }
 
-#[test]
-fn the_example_of_the_readme_is_good() {
-    let readme = include_str!("../../README.md");
-    let example = readme
+/// The first block of TOML below a heading of a page.
+fn toml_below<'page>(heading: &str, page: &'page str) -> &'page str {
+    let (_, below) = page
+        .split_once(&format!("\n{heading}\n"))
+        .unwrap_or_else(|| panic!("no heading {heading:?}"));
+    below
         .split("```toml\n")
         .nth(1)
         .and_then(|rest| rest.split("```").next())
-        .expect("an example");
+        .unwrap_or_else(|| panic!("no block of TOML below {heading:?}"))
+}
+
+#[test]
+fn the_example_of_the_readme_is_good() {
+    let readme = include_str!("../../README.md");
+    let example = toml_below("## Run it for your feed", readme);
     let config = Config::parse("README.md", example).unwrap();
     assert_eq!(config.feed[0].name, "blog");
     assert!(
@@ -31,11 +39,7 @@ fn the_example_of_the_readme_is_good() {
             .summary(Path::new("x"))
             .contains("127.0.0.1:8081/rss.xml")
     );
-    let site = readme
-        .split("```toml\n")
-        .nth(2)
-        .and_then(|rest| rest.split("```").next())
-        .expect("a site");
+    let site = toml_below("### In front of your blog", readme);
     let config = Config::parse("README.md", site).unwrap();
     assert_eq!(
         (
@@ -64,11 +68,7 @@ fn the_configurations_for_deployment_are_good_and_without_a_warning() {
     .unwrap();
     assert_eq!(example.warnings(), [""; 0]);
     let page = include_str!("../../deploy/BESIDE_YOUR_BLOG.md");
-    let example = page
-        .split("```toml\n")
-        .nth(1)
-        .and_then(|rest| rest.split("```").next())
-        .expect("an example");
+    let example = toml_below("## Install", page);
     assert_eq!(
         Config::parse("BESIDE_YOUR_BLOG.md", example)
             .unwrap()

@@ -1,7 +1,7 @@
 //! Posts as the document that a publisher sends: RSS 2.0 or Atom. What is wrong with them is the
 //! publisher's business.
 
-use crate::publisher::Post;
+use super::publisher::Post;
 use chrono::{DateTime, Utc};
 use std::fmt::Write as _;
 

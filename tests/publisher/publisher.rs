@@ -1,6 +1,6 @@
 //! A publisher: what it holds, what it shows, and what it answers; not who asks.
 
-use crate::{
+use super::{
     document::{Address, Document, Format, Habit, Software, title},
     scenario::{Addresses, Bulk, Pages, Scenario, Sorted},
 };

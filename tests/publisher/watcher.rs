@@ -1,7 +1,7 @@
 //! Polls a publisher through the pipeline that polls in earnest, over a store in memory, and keeps
 //! the score.
 
-use crate::{
+use super::{
     document::{Document, START_SECS, post_at, tag},
     publisher::{Answer, Held, Page, Publisher},
     scenario::Scenario,

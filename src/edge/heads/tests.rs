@@ -1,5 +1,5 @@
 //! Requests in pieces: wherever they are cut, the same is found. The whole program is asked in
-//! `tests/heads.rs`.
+//! `tests/program/heads.rs`.
 
 use super::{
     frames::{CheckedBytes, RequestFrames, Then},

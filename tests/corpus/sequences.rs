@@ -1,0 +1,215 @@
+//! Successive versions of real feeds, served one by one from loopback through the real client
+//! stack: a pulling mirror equals the store after each, and what is new is exactly what the
+//! manifest says.
+
+use crate::house::{House, Mirror};
+use everfeed::{app::replay::feeds, feed::item::Item, layers::ClientConfig};
+use serde::Deserialize;
+use std::{collections::BTreeSet, path::Path, time::Instant};
+use testkit::publisher::{Publisher, ok};
+
+#[derive(Deserialize)]
+struct Manifest {
+    versions: Vec<Version>,
+    steps: Vec<Step>,
+}
+
+#[derive(Deserialize)]
+struct Version {
+    file: String,
+}
+
+/// The true difference between two versions, by the publisher's ids.
+#[derive(Deserialize)]
+struct Step {
+    from: String,
+    to: String,
+    added: BTreeSet<String>,
+    reappeared: BTreeSet<String>,
+    edited_core: BTreeSet<String>,
+    edited_any: BTreeSet<String>,
+}
+
+/// The score over all steps of a sequence.
+#[derive(Default)]
+struct Score {
+    steps: usize,
+    added: usize,
+    renamed: usize,
+    reappeared: usize,
+    edited: usize,
+    /// Edits of the core that made no new T, by id and step.
+    missed_edits: Vec<String>,
+    wrong: Vec<String>,
+}
+
+/// The id of an entry as the manifests name it: guid, `atom:id` or `rdf:about`, else link, else
+/// title, trimmed.
+fn id_of(item: &Item) -> String {
+    let entry = item
+        .entry()
+        .expect("the sequences delete nothing in so many words");
+    let title = || entry.title.as_ref().map(|title| title.value.as_str());
+    let id = entry.id.as_deref().or(entry.permalink()).or_else(title);
+    id.expect("every entry of the sequences has an id")
+        .trim()
+        .to_owned()
+}
+
+async fn play(folder: &Path) -> Score {
+    let manifest: Manifest =
+        serde_json::from_slice(&std::fs::read(folder.join("manifest.json")).unwrap()).unwrap();
+    let publisher = Publisher::start().await;
+    let mut house = House::new(
+        "feed",
+        &publisher.url("/feed.xml"),
+        &ClientConfig::default(),
+    )
+    .await;
+    let mut mirror = Mirror::default();
+    let mut score = Score::default();
+    for (n, version) in manifest.versions.iter().enumerate() {
+        publisher.says(ok(
+            "application/xml",
+            std::fs::read(folder.join(&version.file)).unwrap(),
+        ));
+        house.poll().await;
+        assert_eq!(
+            house.state.health.fault,
+            None,
+            "{} of {}",
+            version.file,
+            folder.display()
+        );
+        let news = mirror.pull(&*house.store, house.feed.no).await;
+        assert!(
+            mirror.equals(&*house.store, house.feed.no).await,
+            "after {} of {}",
+            version.file,
+            folder.display()
+        );
+        if n == 0 {
+            assert!(news.iter().all(|(_, before)| before.is_none()));
+            continue;
+        }
+        let step = &manifest.steps[n - 1];
+        assert_eq!(step.to, version.file);
+        score.count(step, &news);
+    }
+    score
+}
+
+/// True for an item that goes by another id than before, and has the same title or the same
+/// content.
+fn is_renamed(item: &Item, before: &Item) -> bool {
+    let (Some(entry), Some(held)) = (item.entry(), before.entry()) else {
+        return false;
+    };
+    entry.id != held.id && (entry.title == held.title || entry.content == held.content)
+}
+
+impl Score {
+    fn count(
+        &mut self,
+        step: &Step,
+        news: &[(std::sync::Arc<Item>, Option<std::sync::Arc<Item>>)],
+    ) {
+        self.steps += 1;
+        let expect: BTreeSet<String> = step.added.difference(&step.reappeared).cloned().collect();
+        let new = news.iter().filter(|(_, before)| before.is_none());
+        let added: BTreeSet<String> = new.map(|(item, _)| id_of(item)).collect();
+        let edits = news
+            .iter()
+            .filter_map(|(item, before)| Some((item, before.as_ref()?)));
+        let edited: BTreeSet<String> = edits.clone().map(|(item, _)| id_of(item)).collect();
+        let name = format!("{} -> {}", step.from, step.to);
+        // The manifests know no renames: to them an item under another id is another item.
+        let renamed = edits
+            .clone()
+            .filter(|(item, before)| is_renamed(item, before));
+        let renamed: BTreeSet<String> = renamed.map(|(item, _)| id_of(item)).collect();
+        self.renamed += renamed.len();
+        // An id that comes back after another one was used for a while is in `reappeared`.
+        let again = |id: &&String| step.reappeared.contains(*id) && !added.contains(*id);
+        let seen: BTreeSet<String> = added
+            .union(&renamed)
+            .filter(|id| !again(id))
+            .cloned()
+            .collect();
+        if seen != expect {
+            let (spurious, missed): (Vec<_>, Vec<_>) = (
+                seen.difference(&expect).collect(),
+                expect.difference(&seen).collect(),
+            );
+            self.wrong
+                .push(format!("{name}: spurious {spurious:?}, missed {missed:?}"));
+        }
+        for (item, before) in edits {
+            // A new T needs a reason: other content, or the end of a tombstone.
+            if item.digests.content == before.digests.content && !before.is_gone() {
+                self.wrong
+                    .push(format!("{name}: {} got a T for nothing", id_of(item)));
+            }
+        }
+        for id in &edited {
+            if !step.edited_any.contains(id)
+                && !step.reappeared.contains(id)
+                && !renamed.contains(id)
+            {
+                self.wrong
+                    .push(format!("{name}: {id} was edited by nobody"));
+            }
+        }
+        self.missed_edits.extend(
+            step.edited_core
+                .difference(&edited)
+                .map(|id| format!("{name}: {id}")),
+        );
+        self.added += added.len();
+        self.reappeared += step.reappeared.len();
+        self.edited += edited.len();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mirror_of_every_real_feed_equals_the_store_after_each_version() {
+    let Some(folder) = testkit::data::large("sequences", "a mirror of every real feed") else {
+        return;
+    };
+    let folders = feeds(&folder).unwrap();
+    println!(
+        "{:28} {:>5} {:>6} {:>7} {:>10} {:>7} {:>12} {:>6} {:>6}",
+        "sequence",
+        "steps",
+        "added",
+        "renamed",
+        "reappeared",
+        "edited",
+        "missed edits",
+        "wrong",
+        "secs"
+    );
+    let mut wrong = Vec::new();
+    for folder in folders {
+        let started = Instant::now();
+        let score = play(&folder).await;
+        let name = folder.file_name().unwrap().to_string_lossy().into_owned();
+        println!(
+            "{name:28} {:>5} {:>6} {:>7} {:>10} {:>7} {:>12} {:>6} {:>6.1}",
+            score.steps,
+            score.added,
+            score.renamed,
+            score.reappeared,
+            score.edited,
+            score.missed_edits.len(),
+            score.wrong.len(),
+            started.elapsed().as_secs_f64()
+        );
+        score
+            .missed_edits
+            .iter()
+            .for_each(|edit| println!("    no new T for {edit}"));
+        wrong.extend(score.wrong.into_iter().map(|line| format!("{name} {line}")));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

@@ -1,0 +1,302 @@
+//! `everfeed explain` and `everfeed replay` as an operator runs them, beside a house that serves,
+//! and after it.
+
+use everfeed::{
+    app::App,
+    cli::demo::blog::{self, Blog, Deed},
+    config::Config,
+};
+use std::{
+    fmt::Write as _,
+    path::Path,
+    process::Command,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+use testkit::publisher::{Answer, Publisher, ok};
+use tokio::{
+    net::TcpListener,
+    time::{Instant, sleep},
+};
+use tokio_util::sync::CancellationToken;
+
+/// Longer than anything here takes.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A feed of these posts, the title of one of which would steer a terminal.
+fn posts(letters: &str) -> Answer {
+    let mut items = String::new();
+    for letter in letters.chars() {
+        let minute = u32::from(letter) - u32::from('a');
+        write!(
+            items,
+            "<item><guid>http://blog.example/?p={letter}</guid><link>http://blog.example/{letter}.html</link>\
+             <title>{letter} &#x202e;title&#x9b;2J</title><pubDate>Mon, 02 Feb 2026 01:{minute:02}:00 GMT</pubDate></item>"
+        )
+        .unwrap();
+    }
+    let text = format!("<rss version=\"2.0\"><channel><title>t</title>{items}</channel></rss>");
+    ok("application/rss+xml", text.as_bytes())
+}
+
+/// Runs the program: its output, what it said of errors, and whether it succeeded.
+async fn run(arguments: Vec<String>) -> (String, String, bool) {
+    let run = move || {
+        let output = Command::new(env!("CARGO_BIN_EXE_everfeed"))
+            .args(arguments)
+            .env_remove("RUST_LOG")
+            .output()
+            .unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (
+            text(output.stdout),
+            text(output.stderr),
+            output.status.success(),
+        )
+    };
+    tokio::task::spawn_blocking(run).await.unwrap()
+}
+
+fn config(folder: &Path, publisher: &Publisher, admin: &str) -> String {
+    let path = |name: &str| folder.join(name).display().to_string();
+    let url = publisher.url("/rss.xml");
+    format!(
+        "[server]\nlisten = \"127.0.0.1:0\"\nadmin_listen = \"{admin}\"\nshutdown_secs = 5\n\
+         public_url = \"http://feeds.example\"\n[store]\npath = {:?}\n\
+         [[feed]]\nname = \"quick\"\nurl = \"{url}\"\npoll = {{ min_secs = 1, max_secs = 1 }}\n\
+         deletions = {{ apart_secs = 1, audit_secs = 1 }}\n[feed.record]\nfolder = {:?}\nbodies = 20\n\
+         [[feed]]\nname = \"usual\"\nid_namespace = \"usual\"\nurl = \"{url}\"\npoll = {{ min_secs = 1, max_secs = 1 }}\n",
+        path("everfeed.redb"),
+        path("recordings"),
+    )
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deletion_is_explained_while_serving_and_after_and_its_documents_play_to_the_same_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let publisher = Publisher::start().await;
+    publisher.says(posts("zyxwvut"));
+    let given = Config::parse("test", &config(folder.path(), &publisher, "127.0.0.1:0")).unwrap();
+    let app = App::start(given).await.unwrap();
+    let file = folder.path().join("everfeed.toml");
+    std::fs::write(
+        &file,
+        config(folder.path(), &publisher, &app.admin_address().to_string()),
+    )
+    .unwrap();
+    let file = file.display().to_string();
+    let explain = async |rest: &[&str]| {
+        let rest = rest.iter().map(|word| (*word).to_owned());
+        run(["explain".to_owned(), "--config".to_owned(), file.clone()]
+            .into_iter()
+            .chain(rest)
+            .collect())
+        .await
+    };
+    let until = async |rest: &[&str], expect: &str| {
+        let started = Instant::now();
+        loop {
+            let (out, err, _) = explain(rest).await;
+            if out.contains(expect) {
+                assert!(!out.contains(['\u{9b}', '\u{202e}']), "{out}");
+                return out;
+            }
+            assert!(started.elapsed() < PATIENCE, "no {expect:?} in {out}{err}");
+            sleep(Duration::from_millis(100)).await;
+        }
+    };
+    until(&["quick"], "7 items, 7 of them alive").await;
+    until(&["usual"], "7 items, 7 of them alive").await;
+    // One is taken out of the middle; an older one moves up.
+    publisher.says(posts("zyxvuts"));
+    let gone = until(&["quick", "http://blog.example/?p=w"], "deleted at").await;
+    assert!(
+        gone.contains("absent-bracketed") && gone.contains("2 documents without it"),
+        "{gone}"
+    );
+    let open = until(&["usual", "http://blog.example/w.html"], "suspected").await;
+    assert!(
+        open.contains("for a deletion: 1 more document without it (1 of 2); not before 20"),
+        "{open}"
+    );
+    let kept = until(
+        &["usual", "http://blog.example/?p=v"],
+        "it is in the last document",
+    )
+    .await;
+    assert!(kept.contains("http://blog.example/?p=v"), "{kept}");
+    let feed = until(&["usual"], "suspected   ").await;
+    for line in [
+        "next poll",
+        "because     it answers well",
+        "missing 1, suspected 1",
+        "history     unknown: its documents name",
+    ] {
+        assert!(feed.contains(line), "{line}: {feed}");
+    }
+    let (_, err, good) = explain(&["usual", "http://blog.example/?p=never"]).await;
+    assert!(!good && err.contains("has never held"), "{err}");
+    let (_, err, good) = explain(&["other"]).await;
+    assert!(!good && err.contains("no feed `other`"), "{err}");
+    app.stop().await.unwrap();
+
+    // Nobody serves it any more: the store itself is asked.
+    let (out, err, _) = explain(&["quick", "http://blog.example/?p=w"]).await;
+    assert_eq!(out, gone, "{err}");
+    let recordings = folder.path().join("recordings").display().to_string();
+    let played = run(vec![
+        "replay".into(),
+        "--config".into(),
+        file.clone(),
+        recordings,
+    ])
+    .await;
+    assert!(played.2, "{}", played.1);
+    assert!(
+        played
+            .0
+            .contains("deleted http://blog.example/?p=w: absent-bracketed"),
+        "{}",
+        played.0
+    );
+    let row = played
+        .0
+        .lines()
+        .last()
+        .unwrap()
+        .split_whitespace()
+        .skip(2)
+        .take(4)
+        .collect::<Vec<_>>();
+    assert_eq!(
+        row,
+        ["7", "1", "0", "1"],
+        "at first, adds, edits, tombstones: {}",
+        played.0
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_post_whose_page_is_gone_is_explained_by_its_page_and_plays_to_the_same_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let now = SystemTime::now();
+    let made = |seed: u64, publisher: &str| Blog::new(publisher.to_owned(), seed, now);
+    let deletes = |seed: &u64| matches!(made(*seed, "http://x").act(now), Deed::Deleted(_));
+    let seed = (0..).find(deletes).unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = blog::origin(listener.local_addr().unwrap());
+    let (blog, stop) = (Arc::new(made(seed, &url)), CancellationToken::new());
+    let serving = tokio::spawn(blog.clone().serve(listener, stop.clone()));
+    let config = |admin: &str| {
+        let path = |name: &str| folder.path().join(name).display().to_string();
+        format!(
+            "[server]\nlisten = \"127.0.0.1:0\"\nadmin_listen = \"{admin}\"\nshutdown_secs = 5\n\
+             public_url = \"http://feeds.example\"\n[store]\npath = {:?}\n\
+             [[feed]]\nname = \"blog\"\nurl = \"{url}/rss.xml\"\npoll = {{ min_secs = 1, max_secs = 1 }}\n\
+             [feed.record]\nfolder = {:?}\n",
+            path("everfeed.redb"),
+            path("recordings"),
+        )
+    };
+    let app = App::start(Config::parse("test", &config("127.0.0.1:0")).unwrap())
+        .await
+        .unwrap();
+    let file = folder.path().join("everfeed.toml");
+    std::fs::write(&file, config(&app.admin_address().to_string())).unwrap();
+    let file = file.display().to_string();
+    let explain = async || {
+        run(vec![
+            "explain".into(),
+            "--config".into(),
+            file.clone(),
+            "blog".into(),
+        ])
+        .await
+        .0
+    };
+    let until = async |expect: &str| {
+        let started = Instant::now();
+        loop {
+            let out = explain().await;
+            if out.contains(expect) {
+                return out;
+            }
+            assert!(started.elapsed() < PATIENCE, "no {expect:?} in {out}");
+            sleep(Duration::from_millis(100)).await;
+        }
+    };
+    until("10 items, 10 of them alive").await;
+    assert!(matches!(blog.act(SystemTime::now()), Deed::Deleted(_)));
+    // Usual times: no second document could have confirmed it within the hour.
+    let out = until("deleted 1").await;
+    assert!(
+        out.contains("11 items, 10 of them alive") && out.contains(": it is gone (410), deleted 1"),
+        "{out}"
+    );
+    app.stop().await.unwrap();
+    stop.cancel();
+    serving.await.unwrap();
+    let recordings = folder.path().join("recordings").display().to_string();
+    let played = run(vec!["replay".into(), "--config".into(), file, recordings]).await;
+    assert!(
+        played.0.contains(": gone; last seen") && played.0.contains("its page: it is gone (410)"),
+        "{}",
+        played.0
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_feed_in_which_what_is_missing_keeps_coming_back_says_so() {
+    // POLLING 2.4, the last row: one machine of the publisher's has `w`, another has not.
+    let folder = tempfile::tempdir().unwrap();
+    let publisher = Publisher::start().await;
+    publisher.says(posts("zyxwvut"));
+    let given = Config::parse("test", &config(folder.path(), &publisher, "127.0.0.1:0")).unwrap();
+    let app = App::start(given).await.unwrap();
+    let file = folder.path().join("everfeed.toml");
+    std::fs::write(
+        &file,
+        config(folder.path(), &publisher, &app.admin_address().to_string()),
+    )
+    .unwrap();
+    let explain = || {
+        run(vec![
+            "explain".into(),
+            "--config".into(),
+            file.display().to_string(),
+            "usual".into(),
+        ])
+    };
+    let started = Instant::now();
+    while !explain().await.0.contains("7 items") {
+        assert!(started.elapsed() < PATIENCE);
+        sleep(Duration::from_millis(100)).await;
+    }
+    let told = loop {
+        for (letters, missing) in [("zyxvuts", true), ("zyxwvut", false)] {
+            publisher.says(posts(letters));
+            loop {
+                let (told, error, _) = explain().await;
+                if told.contains("\n  suspected   ") == missing {
+                    break;
+                }
+                assert!(started.elapsed() < PATIENCE, "{told}{error}");
+                sleep(Duration::from_millis(100)).await;
+            }
+        }
+        let (told, ..) = explain().await;
+        if told.contains("doubted") {
+            break told;
+        }
+    };
+    assert!(told.contains("  doubted     until 20"), "{told}");
+    let why = "a deletion takes seven days of absence: what was missing has come back three times in a week";
+    assert!(told.contains(why), "{told}");
+    assert!(
+        told.contains(
+            "      what was missing came back, so for a month a deletion takes seven days"
+        ),
+        "{told}"
+    );
+    app.stop().await.unwrap();
+}

@@ -1,0 +1,107 @@
+//! Kills a real everfeed at random moments under load, as often as `EVERFEED_KILLS` says (50 when
+//! it says nothing), and then holds it to its promises: no item lost, every cursor ever handed out
+//! still valid, the chain of pushes unbroken.
+//!
+//! `EVERFEED_KILLS=500 cargo test --test process kill:: -- --nocapture` runs it longer. The seed is
+//! printed; `EVERFEED_SEED` sets it.
+
+mod blogs;
+mod consumer;
+mod forgetting;
+mod process;
+mod subscriber;
+
+use blogs::Blogs;
+use consumer::{Consumer, Mirror};
+use process::Process;
+use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
+use std::{sync::Arc, time::Duration};
+use subscriber::Subscriber;
+
+/// Feeds under load, each on a loopback address of its own, since politeness is counted per host.
+const FEEDS: usize = 6;
+/// The longest wait when all is quiet.
+const SETTLE: Duration = Duration::from_secs(60);
+
+fn number(name: &str, default: u64) -> u64 {
+    std::env::var(name)
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(default)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_lost_however_often_it_is_killed() {
+    let kills = number("EVERFEED_KILLS", 50);
+    let seed = number("EVERFEED_SEED", u64::from(std::process::id()));
+    println!("killing {kills} times, EVERFEED_SEED={seed}");
+    let mut chance = StdRng::seed_from_u64(seed);
+    let blogs = Arc::new(Blogs::start(FEEDS, seed).await);
+    let subscriber = Arc::new(Subscriber::start().await);
+    let mut process = Process::new(&blogs);
+    process.start().await;
+    let consumers: Vec<_> = blogs
+        .names()
+        .map(|name| Consumer::start(&process, name))
+        .collect();
+    for name in blogs.names() {
+        process.subscribe(name, &subscriber.callback(name)).await;
+    }
+    for _ in 0..kills {
+        let run = Duration::from_millis(chance.random_range(50..1500));
+        tokio::time::sleep(run).await;
+        process.kill();
+        process.start().await;
+    }
+    blogs.rest();
+    let mut figures = Figures::default();
+    for (name, consumer) in blogs.names().zip(consumers) {
+        let truth = blogs.truth(name);
+        let mirror = consumer.settled(&truth, SETTLE).await;
+        assert_eq!(
+            mirror.contents(),
+            truth,
+            "{name}: a mirror by long poll holds what the feed held"
+        );
+        let store = process.walk(name).await;
+        assert_eq!(mirror, store, "{name}: the mirror equals the store");
+        let chain = subscriber.settled(name, &store, SETTLE).await;
+        assert_eq!(
+            chain.mirror.contents(),
+            truth,
+            "{name}: a mirror by push holds what the feed held"
+        );
+        for cursor in mirror.cursors().iter().chain(&chain.cursors) {
+            process.check_cursor(name, cursor, &store).await;
+        }
+        figures.add(&mirror, &chain);
+    }
+    process.stop().await;
+    println!(
+        "{kills} kills: {} items, {} long-poll pages, {} pushes of which {} were sent again, {} cursors still valid",
+        figures.items, figures.pages, figures.pushes, figures.repeated, figures.cursors
+    );
+    assert!(
+        figures.pushes > 0 && figures.items > FEEDS,
+        "there was load"
+    );
+}
+
+#[derive(Default)]
+struct Figures {
+    items: usize,
+    pages: usize,
+    pushes: usize,
+    repeated: usize,
+    cursors: usize,
+}
+
+impl Figures {
+    fn add(&mut self, mirror: &Mirror, chain: &subscriber::Chain) {
+        self.items += mirror.contents().len();
+        self.pages += mirror.pages;
+        self.pushes += chain.pushes;
+        self.repeated += chain.repeated;
+        self.cursors += mirror.cursors().len() + chain.cursors.len();
+    }
+}

@@ -1,0 +1,14 @@
+//! The real binary as an operator runs it: its commands, its processes that are killed, reloaded
+//! and stormed, and its limits.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod accounts;
+mod doors;
+mod explain;
+mod import;
+mod kill;
+mod operator;
+mod probe;
+mod reload;
+mod storms;

@@ -1,0 +1,21 @@
+//! The whole program or a large part of it in the test's own process, over real sockets or in
+//! paused time. Tests that start the binary are in `tests/process`.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod archives;
+mod cases;
+mod groups;
+mod heads;
+mod history;
+mod http;
+mod ingest_bad_input;
+mod ingest_restart;
+mod mirror;
+mod render_jsonp;
+mod render_well_formed;
+mod sidecar;
+mod store_files;
+
+#[path = "../support/house.rs"]
+mod house;
