@@ -30,17 +30,14 @@ pub(crate) mod testing;
 
 mod destination;
 
-mod private_places;
-
 pub use changes::{CatalogChanges, ChangedFeed, diff};
 pub(crate) use destination::Destination;
 pub use namespaces::namespaces;
-pub use private_places::PrivatePlaces;
 pub use read_gate::ReadGate;
 pub use register::{BATCH_FEEDS_MAX, RegistrationProgress, observe, register};
 pub use settings::{
-    FeedSettings, GroupSettings, LegacyPlace, NamedFeeds, ServePlain, ShowRule, SiteFeeds,
-    SiteSettings,
+    FeedSettings, GroupSettings, LegacyPlace, NamedFeeds, PrivatePlaces, ServePlain, ShowRule,
+    SiteFeeds, SiteSettings,
 };
 pub use sites::{ProxiedSite, Sites, join_found};
 pub use snapshot::{CatalogSnapshot, RegisteredFeed, is_open_to};

@@ -87,7 +87,7 @@ pub fn address_lines(config: &Config, feeds: &[SiteFeed]) -> Vec<String> {
             .collect();
         here.sort_by(|one, other| one.url.cmp(&other.url));
         lines.extend(here.into_iter().map(|feed| address_line(feed, site)));
-        if private.are_behind(proxied, public_url) {
+        if proxied.leads_to_any_of(&private, public_url) {
             let named = match site.feeds {
                 SiteFeeds::Found(_) => {
                     "the front page names, or that `feeds` lists in the place of \"auto\""

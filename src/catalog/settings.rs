@@ -21,6 +21,8 @@ mod show;
 
 mod group;
 
+mod private_places;
+
 mod site;
 
 pub use deletions::DeletionSettings;
@@ -31,6 +33,7 @@ pub use import::ImportSettings;
 pub use keep::KeepSettings;
 pub use platform::PlatformChoice;
 pub use poll::PollSettings;
+pub use private_places::PrivatePlaces;
 pub use record::RecordSettings;
 pub use show::ShowRule;
 pub(in crate::catalog) use show::{parts_of, shown_by};

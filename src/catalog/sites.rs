@@ -1,7 +1,7 @@
 //! The sites before which we stand: which one a request is for, which feeds they have, and what
 //! these are called; not what requests are answered.
 
-use super::{Destination, FeedSettings, SiteFeeds, SiteSettings};
+use super::{Destination, FeedSettings, PrivatePlaces, SiteFeeds, SiteSettings};
 use crate::store::{Store, StoreError, listing};
 use futures_util::TryStreamExt as _;
 use http::{header::HOST, request::Parts};
@@ -20,9 +20,18 @@ pub struct ProxiedSite {
     /// Its settings.
     pub settings: SiteSettings,
     /// The server to which it leads.
-    pub(super) server: Destination,
+    server: Destination,
     /// True where all feeds of that server are private: a site with private feeds leads there.
-    pub(super) is_private_server: bool,
+    is_private_server: bool,
+}
+
+impl ProxiedSite {
+    /// True for a site by which documents of a private feed could come: its origin has one, of
+    /// whatever site it is, or one is known by its host.
+    pub fn leads_to_any_of(&self, places: &PrivatePlaces, public_url: &Url) -> bool {
+        let host = self.settings.host.as_deref().or(public_url.host_str());
+        self.is_private_server || places.are_at(&self.server, host)
+    }
 }
 
 /// All sites, by host.

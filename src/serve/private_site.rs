@@ -128,7 +128,7 @@ impl ServeContext {
         let site = self.sites.of(request)?;
         let is_of_site = site.settings.access.is_private();
         let public_url = self.readers.site().public_url();
-        if !catalog.private_places().are_behind(site, public_url) {
+        if !site.leads_to_any_of(catalog.private_places(), public_url) {
             return None;
         }
         let is_read = matches!(request.method, Method::GET | Method::HEAD);

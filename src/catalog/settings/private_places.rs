@@ -1,8 +1,9 @@
 //! The addresses of the feeds that not everybody may read: which sites lead to a server that has
 //! one, and which other address is that of one. Not what is answered there.
 
-use super::{
-    Destination, FeedSettings, ProxiedSite,
+use super::FeedSettings;
+use crate::catalog::{
+    Destination,
     spelling::{PathSpelling, parameters},
 };
 use std::collections::{HashMap, HashSet};
@@ -58,15 +59,10 @@ impl PrivatePlaces {
         self.is_any
     }
 
-    /// True for a site by which documents of a private feed could come: its origin has one, of
-    /// whatever site it is, or one is known by its host.
-    pub fn are_behind(&self, site: &ProxiedSite, public_url: &Url) -> bool {
-        if site.is_private_server {
-            return true;
-        }
-        let host = site.settings.host.as_deref().or(public_url.host_str());
+    /// True where a server has one of them, or one is known by a host.
+    pub(in crate::catalog) fn are_at(&self, server: &Destination, host: Option<&str>) -> bool {
         self.is_any
-            && (self.by_server.contains_key(&site.server)
+            && (self.by_server.contains_key(server)
                 || host.is_some_and(|host| self.hosts.contains(host)))
     }
 
@@ -94,7 +90,7 @@ mod tests {
     use super::*;
     use crate::{
         auth::access::AccessSettings,
-        catalog::{SiteSettings, Sites},
+        catalog::{ProxiedSite, SiteSettings, Sites},
     };
 
     fn url(text: &str) -> Url {
@@ -123,7 +119,7 @@ mod tests {
             let public = url("http://x.example/");
             let behind: Vec<bool> = Sites::new(&sites)
                 .iter()
-                .map(|site| places.are_behind(site, &public))
+                .map(|site| site.leads_to_any_of(&places, &public))
                 .collect();
             assert_eq!(behind, expect, "{feeds:?} {origins:?}");
         };
@@ -170,7 +166,7 @@ mod tests {
         ];
         sites[0].access = AccessSettings::Users;
         let behind = |site: &ProxiedSite| {
-            PrivatePlaces::default().are_behind(site, &url("http://x.example/"))
+            site.leads_to_any_of(&PrivatePlaces::default(), &url("http://x.example/"))
         };
         assert!(Sites::new(&sites).iter().all(|site| behind(site)));
     }
