@@ -224,8 +224,20 @@ const BOM: char = '\u{feff}';
 /// Bytes from which on noise is told from text.
 const NOISE_BYTES_MIN: usize = 64;
 
+/// True for the beginning of a list of JSON; not for a word in brackets, as logs begin lines.
+fn is_json_list(text: &str) -> bool {
+    let Some(first) = text.strip_prefix('[').map(str::trim_start) else {
+        return false;
+    };
+    let is_word = ["true", "false", "null"]
+        .iter()
+        .any(|word| first.starts_with(word));
+    let is_value = |c: char| c.is_ascii_digit() || matches!(c, '{' | '[' | '"' | ']' | '-');
+    first.is_empty() || is_word || first.starts_with(is_value)
+}
+
 fn of_text(text: &str, is_code: bool) -> Beginning {
-    let is_json = text.starts_with(['{', '[']) || is_script(text);
+    let is_json = text.starts_with('{') || is_json_list(text) || is_script(text);
     if is_json && names_json_feed(text) {
         return Beginning::Feed;
     }
@@ -554,7 +566,9 @@ mod tests {
         ];
         check(Beginning::Open, false, &open);
         check(Beginning::Open, true, &open);
-        let noise: Vec<u8> = (0..NOISE_BYTES_MIN).map(|n| (n * 7 % 251) as u8).collect();
+        let noise: Vec<u8> = (0..2 * NOISE_BYTES_MIN)
+            .map(|n| (n * 7 % 251) as u8)
+            .collect();
         for binary in [&b"%PDF-1.7 <rss>"[..], b"\x89PNG", &noise] {
             assert_eq!(beginning(binary, false), Beginning::Binary, "{binary:?}");
         }
