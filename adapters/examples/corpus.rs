@@ -177,7 +177,7 @@ impl Version {
 /// A document, and the answer in which it came.
 struct Document {
     bytes: Vec<u8>,
-    /// What stands beside it in `NAME.expect.json`: `url`, `http_headers`.
+    /// The text beside it, `NAME.expect.json`: `url`, `http_headers`.
     answer: Value,
 }
 

@@ -4,7 +4,7 @@
 use super::{
     explain::Explainer,
     reload::ForgetRefused,
-    still_held::{PostNames, StillHeld, groups_of},
+    still_held::{FEEDS_MAX, PostNames, StillHeld, groups_of},
 };
 use crate::{
     catalog::{CatalogSnapshot, ServePlain},
@@ -227,6 +227,11 @@ fn findings(
         Err(error) => lines.push(format!(
             "which other feeds hold the post could not be read: {error}"
         )),
+    }
+    if catalog.polled().count() + catalog.all_withdrawn().count() > FEEDS_MAX {
+        lines.push(format!(
+            "only {FEEDS_MAX} feeds were looked at for the post; others may hold it"
+        ));
     }
     let still_shown = lines.iter().map(|line| format!("{line}\n")).collect();
     (removed, still_shown)

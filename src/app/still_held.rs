@@ -17,8 +17,8 @@ use std::{
     sync::Arc,
 };
 
-/// Feeds that are looked at for a post, at most.
-const FEEDS_MAX: usize = 10_000;
+/// Feeds that are looked at for a post, at most; whoever is told of the others is told so.
+pub(super) const FEEDS_MAX: usize = 10_000;
 
 /// The names of a post by which other feeds may hold it: ids such as `1` are given by many.
 pub(super) struct PostNames(Vec<String>);

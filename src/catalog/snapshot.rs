@@ -271,7 +271,7 @@ impl CatalogSnapshot {
     }
 }
 
-/// What a principal may see of a feed; `None` for nothing of it.
+/// The part of a feed that a principal may see; `None` for nothing of it.
 fn shown_to(feed: &RegisteredFeed, principal: Option<&Principal>) -> Option<Filter> {
     let is_admitted = may_read(principal, &feed.settings.access);
     if is_admitted {

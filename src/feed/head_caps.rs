@@ -4,8 +4,8 @@
 use super::{
     item_cap::element_bytes,
     part_caps::{
-        ID_BYTES_MAX, LINK_BYTES_MAX, WORD_BYTES_MAX, cap_date, cap_person, cap_tag, cut_name,
-        cut_to, drop_long, link_fits,
+        ID_BYTES_MAX, LINK_BYTES_MAX, WORD_BYTES_MAX, cap_attributes, cap_date, cap_generator,
+        cap_person, cap_tag, cut_name, cut_to, drop_long, link_fits,
     },
 };
 use everfeed_adapters::{Cloud, Image, Metadata, Note, Rhythm, SlicedDocument, Text, TextKind};
@@ -73,11 +73,7 @@ fn within_caps(metadata: &Metadata) -> Metadata {
         tag.term.len() + more.map(String::len).sum::<usize>()
     });
     drop_long(&mut short.language, WORD_BYTES_MAX);
-    if let Some(generator) = &mut short.generator {
-        cut_name(&mut generator.name);
-        drop_long(&mut generator.version, WORD_BYTES_MAX);
-        drop_long(&mut generator.uri, LINK_BYTES_MAX);
-    }
+    cap_generator(short.generator.as_mut());
     short.image = short.image.and_then(image_within_caps);
     drop_long(&mut short.icon, LINK_BYTES_MAX);
     cap_date(&mut short.updated);
@@ -102,10 +98,7 @@ fn cap_text(text: &mut Option<Text>, bytes_max: usize) {
         // Markup that is cut is none.
         text.kind = TextKind::Plain;
     }
-    if let Some(text) = text {
-        drop_long(&mut text.language, WORD_BYTES_MAX);
-        drop_long(&mut text.base, LINK_BYTES_MAX);
-    }
+    cap_attributes(text.as_mut());
 }
 
 /// Keeps the first of a list, as many as are few and short enough together.

@@ -2,7 +2,8 @@
 //! whole, nor of its texts.
 
 use everfeed_adapters::{
-    Category, Date, Element, Enclosure, Entry, Link, Node, Person, Source, Text, TextKind,
+    Category, Date, Element, Enclosure, Entry, Generator, Link, Node, Person, Source, Text,
+    TextKind,
 };
 
 /// The most bytes of an id that is kept in clear; of a longer one only what its digest makes:
@@ -124,10 +125,18 @@ fn cut_title(title: &mut Option<Text>) {
 }
 
 /// Drops the language and the base of a text where they are too long.
-fn cap_attributes(text: Option<&mut Text>) {
+pub(super) fn cap_attributes(text: Option<&mut Text>) {
     if let Some(text) = text {
         drop_long(&mut text.language, WORD_BYTES_MAX);
         drop_long(&mut text.base, LINK_BYTES_MAX);
+    }
+}
+
+pub(super) fn cap_generator(generator: Option<&mut Generator>) {
+    if let Some(generator) = generator {
+        cut_name(&mut generator.name);
+        drop_long(&mut generator.version, WORD_BYTES_MAX);
+        drop_long(&mut generator.uri, LINK_BYTES_MAX);
     }
 }
 
@@ -145,11 +154,7 @@ fn cap_source(source: &mut Source) {
         .chain(&mut source.contributors)
         .for_each(cap_person);
     source.categories.iter_mut().for_each(cap_tag);
-    if let Some(generator) = &mut source.generator {
-        cut_name(&mut generator.name);
-        drop_long(&mut generator.version, WORD_BYTES_MAX);
-        drop_long(&mut generator.uri, LINK_BYTES_MAX);
-    }
+    cap_generator(source.generator.as_mut());
     drop_long(&mut source.icon, LINK_BYTES_MAX);
     drop_long(&mut source.logo, LINK_BYTES_MAX);
     cap_date(&mut source.updated);

@@ -156,7 +156,7 @@ pub(super) fn follow(
         return part::follow(held, (record, group), &part, (member, commit), now);
     }
     let feed = &member.receipt.feed;
-    let mut planner = GroupPlanner::new(held, now)?;
+    let mut planner = GroupPlanner::of(held, record, group, now);
     let Some(stage) = planner
         .members_before()
         .member(feed.no)
@@ -223,7 +223,7 @@ pub(super) fn advance(
     if let Some(part) = group.part.clone() {
         return part::advance(held, (record, group), &part, items_max, now);
     }
-    let mut planner = GroupPlanner::new(held, now)?;
+    let mut planner = GroupPlanner::of(held, record, group, now);
     let mut after = planner.members_before().clone();
     let joins = after
         .members

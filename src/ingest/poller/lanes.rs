@@ -26,7 +26,7 @@ pub(super) enum Event {
     Looked(Joined<<LookJob as LaneJob>::Result>),
     Stepped(Joined<<WalkJob as LaneJob>::Result>),
     Checked(Joined<<CheckJob as LaneJob>::Result>),
-    Recalled(Box<Joined<<RecallJob as LaneJob>::Result>>),
+    Recalled(Joined<<RecallJob as LaneJob>::Result>),
 }
 
 impl Lanes {
@@ -37,7 +37,7 @@ impl Lanes {
             joined = self.looks.next() => Event::Looked(joined),
             joined = self.walks.next() => Event::Stepped(joined),
             joined = self.checks.next() => Event::Checked(joined),
-            joined = self.recalls.next() => Event::Recalled(Box::new(joined)),
+            joined = self.recalls.next() => Event::Recalled(joined),
         }
     }
 

@@ -484,7 +484,7 @@ impl<'a> Worker<'a> {
                 }
             }
             Event::Recalled(joined) => {
-                if let Some((feed, ended, _)) = self.lanes.recalls.end(*joined, &mut self.pauses) {
+                if let Some((feed, ended, _)) = self.lanes.recalls.end(joined, &mut self.pauses) {
                     self.recalled(feed, ended);
                 }
             }

@@ -482,7 +482,7 @@ impl Mirror {
     }
 }
 
-/// What a part must show of an item as its feed does.
+/// The facts of an item that a part shows as its feed does.
 type Facts = (String, Content, Option<i64>, String);
 
 fn facts(item: &Item) -> Facts {

@@ -51,11 +51,17 @@ pub(super) struct GroupPlanner<'a, H> {
 }
 
 impl<'a, H: GroupHeld> GroupPlanner<'a, H> {
+    /// A plan for the group as it is held.
     pub(super) fn new(held: &'a H, now: Stamp) -> Result<Self, StoreError> {
         let (record, members) = held.group()?;
+        Ok(Self::of(held, record, members, now))
+    }
+
+    /// A plan for a group that was read already.
+    pub(super) fn of(held: &'a H, record: FeedRecord, members: GroupRecord, now: Stamp) -> Self {
         let planned = PlannedGroup::nothing(&record, members);
         let (sources, fresh, states) = (HashMap::new(), HashMap::new(), BTreeMap::new());
-        Ok(Self {
+        Self {
             held,
             record,
             now,
@@ -64,7 +70,7 @@ impl<'a, H: GroupHeld> GroupPlanner<'a, H> {
             states,
             iris: HashMap::new(),
             planned,
-        })
+        }
     }
 
     /// The group as it is.
