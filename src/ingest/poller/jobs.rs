@@ -64,7 +64,8 @@ pub(super) struct Recalled {
     pub(super) state: Option<PollState>,
     /// Its archive walk, whether it is over or not.
     pub(super) walk: Option<ArchiveWalk>,
-    /// True for a feed of a site of which no document is kept for its plain readers.
+    /// True for a feed of a site that was polled, and of which no document is kept for its plain
+    /// readers.
     pub(super) lacks_document: bool,
 }
 
@@ -178,11 +179,15 @@ impl RecallJob {
         let (store, feed) = (&self.parts.context.store, self.spec.no);
         let (record, state) = (store.feed(feed).await?, store.poll(feed).await?);
         let is_of_site = self.spec.keeping.legacy_url.is_some();
+        // By what was stored before the look: the first poll may be under way, which keeps its own.
+        let was_read = state
+            .as_ref()
+            .is_some_and(|state| state.document.body.is_some());
         Ok(Recalled {
             record: Box::new(record),
             state,
             walk: store.walk(feed).await?,
-            lacks_document: is_of_site && store.document(feed).await?.is_none(),
+            lacks_document: is_of_site && was_read && store.document(feed).await?.is_none(),
         })
     }
 }

@@ -674,12 +674,7 @@ impl<'a> Worker<'a> {
                 &resumed.unwrap_or_else(|| PollState::unpolled(url.as_str())),
             );
         }
-        if lacks_document
-            && self
-                .poller
-                .status(feed)
-                .is_some_and(|state| state.document.body.is_some())
-        {
+        if lacks_document {
             // It was polled before its site had it: until the next poll its readers would get nothing.
             return self.hinted(BTreeSet::from([feed]));
         }
