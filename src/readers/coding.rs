@@ -1,6 +1,6 @@
 //! Content codings of a rendered body, each made once; not the choice between them.
 
-use super::HeldBody;
+use super::body_room::HeldBody;
 use crate::byte_budget::ByteLease;
 use bytes::Bytes;
 use flate2::{Compression, write::GzEncoder};

@@ -518,7 +518,7 @@ async fn a_body_takes_no_more_room_than_it_has_bytes() {
         body
     };
     for items in [1, 1000] {
-        let body = super::rendered(items, render).await;
+        let body = super::body::rendered(items, render).await;
         assert_eq!(&*body, b"few");
         assert_eq!(
             body.try_into_mut().unwrap().capacity(),
