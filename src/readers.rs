@@ -31,8 +31,10 @@ mod follow;
 mod legacy;
 mod newest;
 mod page;
+mod push;
 mod range;
 mod request;
+mod stream;
 
 pub use coding::Coding;
 pub use follow::Pages;
@@ -121,11 +123,6 @@ impl Rendered {
         }
     }
 
-    /// True when a subscriber who has acknowledged this cursor gets on by the page, be it empty.
-    pub fn lies_beyond(&self, acked: &str) -> bool {
-        self.count > 0 || self.more || self.last_cursor != acked
-    }
-
     /// The body in a content coding, made once.
     pub async fn coded(&self, coding: Coding) -> Bytes {
         self.codings.get(coding, &self.body).await
@@ -150,7 +147,13 @@ pub enum ReadError {
     Busy,
     /// The store could not answer.
     #[error(transparent)]
-    Store(#[from] Arc<StoreError>),
+    Store(Arc<StoreError>),
+}
+
+impl From<StoreError> for ReadError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(Arc::new(error))
+    }
 }
 
 /// Reads for all consumers.
@@ -176,6 +179,12 @@ const BODY_OVERHEAD_BYTES: usize = 512;
 /// Bytes of publishers' documents, as plain readers get them, that are kept in memory.
 const DOCUMENT_CACHE_BYTES: u64 = 32 << 20;
 
+/// Bytes that a body weighs in a cache whose key holds so many beside it.
+fn kept_weight(body: &Bytes, key_bytes: usize) -> u32 {
+    let bytes = weight(body.len()) + key_bytes + BODY_OVERHEAD_BYTES;
+    u32::try_from(bytes).unwrap_or(u32::MAX)
+}
+
 impl Readers {
     /// Readers of a store.
     pub fn new(
@@ -185,35 +194,28 @@ impl Readers {
         site: Arc<Site>,
         config: Config,
     ) -> Self {
-        let weigh = |(reading, _): &(ReadRequest, Head), body: &Arc<Rendered>| {
-            let bytes = weight(body.body.len()) + reading.spelt_bytes() + BODY_OVERHEAD_BYTES;
-            u32::try_from(bytes).unwrap_or(u32::MAX)
+        let body_weight = |(reading, _): &(ReadRequest, Head), body: &Arc<Rendered>| {
+            kept_weight(&body.body, reading.spelt_bytes())
         };
-        let room = BodyRoom::new(config.answers_bytes_max, config.render_cache_bytes);
-        let bodies = Cache::builder()
-            .weigher(weigh)
-            .max_capacity(config.render_cache_bytes)
-            .build();
-        let ttl_mins = Box::new(|_: FeedNo| None);
-        let weigh_document = |_: &LegacyKey, document: &Arc<PlainDocument>| {
-            u32::try_from(weight(document.body.len()) + BODY_OVERHEAD_BYTES).unwrap_or(u32::MAX)
-        };
-        let documents = Cache::builder()
-            .weigher(weigh_document)
-            .max_capacity(DOCUMENT_CACHE_BYTES)
-            .build();
-        let filtered = FilteredViews::default();
+        let document_weight =
+            |_: &LegacyKey, document: &Arc<PlainDocument>| kept_weight(&document.body, 0);
         Self {
             store,
             notify,
             clock,
             site,
+            ttl_mins: Box::new(|_| None),
+            bodies: Cache::builder()
+                .weigher(body_weight)
+                .max_capacity(config.render_cache_bytes)
+                .build(),
+            room: BodyRoom::new(config.answers_bytes_max, config.render_cache_bytes),
+            filtered: FilteredViews::default(),
+            documents: Cache::builder()
+                .weigher(document_weight)
+                .max_capacity(DOCUMENT_CACHE_BYTES)
+                .build(),
             config,
-            ttl_mins,
-            bodies,
-            room,
-            filtered,
-            documents,
         }
     }
 

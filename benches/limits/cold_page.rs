@@ -124,7 +124,8 @@ impl Subject {
             let reading = ReadRequest::page(
                 view.clone(),
                 Representation::ATOM,
-                (&format!("cursor:{since}"), ""),
+                &format!("cursor:{since}"),
+                "",
                 PAGE_ITEMS,
             )?;
             let body = readers.read(&reading).await?;

@@ -75,12 +75,7 @@ async fn wait(house: &House, words: Vec<String>) -> Result<JoinSet<()>> {
     let readers = Arc::new(house.readers()?);
     let newest = View::all(house.feed(), Order::MODIFIED_REVERSE);
     let newest = readers
-        .read(&ReadRequest::page(
-            newest,
-            Representation::JSON,
-            ("", ""),
-            1,
-        )?)
+        .read(&ReadRequest::page(newest, Representation::JSON, "", "", 1)?)
         .await?;
     let since = format!("cursor:{}", newest.last_cursor);
     let deadline = tokio::time::Instant::now() + HOLD;
@@ -88,7 +83,7 @@ async fn wait(house: &House, words: Vec<String>) -> Result<JoinSet<()>> {
     for words in words {
         let filter = Filter::of([&words, "", "", "", "", ""])?;
         let view = View::all(house.feed(), Order::MODIFIED).filtered(filter);
-        let reading = ReadRequest::page(view, Representation::JSON, (&since, ""), 50)?;
+        let reading = ReadRequest::page(view, Representation::JSON, &since, "", 50)?;
         let readers = readers.clone();
         waiting.spawn(async move {
             let stop = CancellationToken::new();

@@ -32,7 +32,7 @@ pub(crate) async fn ask(report: &Report, askers: &Handle) -> Result<()> {
     let (house, _) = House::new(1_000).await?;
     let served = house.serve().await?;
     let view = View::all(house.feed(), Order::MODIFIED);
-    let reading = ReadRequest::page(view, Representation::ATOM, ("", ""), PAGE_ITEMS)?;
+    let reading = ReadRequest::page(view, Representation::ATOM, "", "", PAGE_ITEMS)?;
     let page = house.readers()?.read(&reading).await?;
     for (coding, headers, aim) in [
         (Coding::Identity, "", Aim::AtLeast(0.7)),

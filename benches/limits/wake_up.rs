@@ -116,7 +116,7 @@ fn tell(report: &Report, what: &str, waiters: usize, trials: &[Woken]) {
 /// The cursor at which everybody waits.
 async fn head(house: &House) -> Result<String> {
     let view = View::all(house.feed(), Order::MODIFIED_REVERSE);
-    let reading = ReadRequest::page(view, Representation::JSON, ("", ""), 1)?;
+    let reading = ReadRequest::page(view, Representation::JSON, "", "", 1)?;
     Ok(house.readers()?.read(&reading).await?.last_cursor.clone())
 }
 
@@ -124,7 +124,7 @@ async fn in_process(house: &mut House, waiters: usize) -> Result<Woken> {
     let readers = Arc::new(house.readers()?);
     let view = View::all(house.feed(), Order::MODIFIED);
     let since = format!("cursor:{}", head(house).await?);
-    let reading = ReadRequest::page(view, Representation::ATOM, (&since, ""), 50)?;
+    let reading = ReadRequest::page(view, Representation::ATOM, &since, "", 50)?;
     let deadline = tokio::time::Instant::now() + HOLD;
     let stop = CancellationToken::new();
     let mut waiting = JoinSet::new();

@@ -10,7 +10,7 @@ use chrono::NaiveDate;
 use thiserror::Error;
 
 /// A position that a consumer asked for, understood but not yet looked up.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Position {
     /// Before the first item. `degraded` when a cursor could not be read at all (SF-25, D-8).
     Start {
@@ -36,7 +36,7 @@ pub enum Position {
 }
 
 /// An inclusive span of time in microseconds since 1970; both ends may lie before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Span {
     /// First microsecond covered.
     pub low_us: i64,
@@ -66,6 +66,18 @@ pub enum BadPosition {
 }
 
 impl Position {
+    /// The one microsecond of a stamp, at which one item stands at most.
+    pub fn at(stamp: Stamp) -> Self {
+        let us = i64::try_from(stamp.micros()).unwrap_or(i64::MAX);
+        Self::Time {
+            span: Span {
+                low_us: us,
+                high_us: us,
+            },
+            degraded: false,
+        }
+    }
+
     /// Reads the decoded value of `since` or `until`. Empty counts as absent.
     pub fn parse(raw: &str) -> Result<Option<Self>, BadPosition> {
         if raw.is_empty() {

@@ -11,7 +11,6 @@ use crate::{
     feed::{cursor::Toc, record::FeedNo, view::View},
     readers::{ReadError, ReadRequest},
     render::{Representation, Site},
-    store::StoreError,
 };
 use std::{sync::Arc, time::Duration};
 
@@ -121,8 +120,9 @@ async fn attempt(shared: &Shared, push: Push) -> Result<PushOutcome, ReadError> 
     };
     let view = View { feed, ..push.view };
     // Read only now: what was newest when we queued may be old by the time there is room.
-    let reading = ReadRequest::push(view, push.representation, &acked, push.items_max);
-    let reading = reading.seen_from(push.site).at(push.own_url);
+    let (form, own_url) = (push.representation, push.own_url);
+    let reading = ReadRequest::push(view, form, &acked, push.items_max, own_url);
+    let reading = reading.seen_from(push.site);
     let page = shared.readers.read(&reading).await?;
     if !page.lies_beyond(&acked) {
         return Ok(PushOutcome::Nothing);
@@ -140,11 +140,7 @@ async fn attempt(shared: &Shared, push: Push) -> Result<PushOutcome, ReadError> 
     }
     if !push.way.carries_items() {
         // Read before the target hears of it: what comes later is another change.
-        if let Some(head) = shared
-            .head(reading.view())
-            .await
-            .map_err(Arc::<StoreError>::new)?
-        {
+        if let Some(head) = shared.head(reading.view()).await? {
             (advance.to, advance.more) = (head, false);
         }
     }
@@ -198,11 +194,7 @@ fn word(delivered: &Delivered) -> &'static str {
 
 /// The first position of a subscription that was made before its feed was served.
 async fn settle(shared: &Shared, feed: FeedNo) -> Result<PushOutcome, ReadError> {
-    let record = shared
-        .store
-        .feed(feed)
-        .await
-        .map_err(Arc::<StoreError>::new)?;
+    let record = shared.store.feed(feed).await?;
     Ok(record
         .completeness
         .first_cursor

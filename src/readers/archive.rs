@@ -1,20 +1,23 @@
 //! The archives behind the newest posts of a classic view (RFC 5005 section 4); not what they look
 //! like.
 
-use super::{
-    ReadError, ReadRequest, Readers,
-    newest::by_date,
-    range::{ARCHIVE_BYTES_MAX, ClassicPage, ReadRange, span_of},
-    request::Purpose,
-};
+use super::{ReadError, ReadRequest, Readers, body::Contents, request::Purpose};
 use crate::{
     feed::{
-        filter::Filter, order::Order, page::Page, position::Position, record::FeedRecord,
+        filter::Filter,
+        order::Order,
+        page::{Page, PageQuery},
+        position::Position,
+        record::{FeedNo, FeedRecord},
         stamp::Stamp,
     },
     render::{ArchiveLinks, ArchivePlace, archived},
 };
-use std::sync::Arc;
+use std::{cmp::Reverse, sync::Arc};
+
+/// Bytes of the items of an archive at most. A hundred posts have a few; its items are fixed, so it
+/// cannot be parted.
+const ARCHIVE_BYTES_MAX: usize = 64 << 20;
 
 impl Readers {
     /// An archive document.
@@ -22,72 +25,58 @@ impl Readers {
         &self,
         reading: &ReadRequest,
         place: ArchivePlace,
-    ) -> Result<ClassicPage, ReadError> {
-        if reading.view.filter != Filter::All {
-            // A part of the items has no archives.
-            return Err(ReadError::UnknownArchive);
-        }
-        let up_to = Position::Time {
-            span: span_of(place.created),
-            degraded: false,
-        };
-        let items = place.items();
-        let has_older = place.last > items as u64;
+    ) -> Result<Contents, ReadError> {
+        let count = place.items();
+        let older_last = place.last - count as u64;
+        let has_older = older_last > 0;
         let max = if has_older {
-            items + archived::items_up_to(place.last - items as u64)
+            count + archived::items_up_to(older_last)
         } else {
-            items
+            count
         };
-        let since = ReadRange {
-            since: Some(up_to),
-            bytes_max: ARCHIVE_BYTES_MAX,
-            filter: Filter::All,
-            max,
-        };
-        let page = self.ranged(reading, Order::CREATED_REVERSE, since).await?;
-        let own = page
-            .items
-            .get(..items)
-            .filter(|own| own[0].created == place.created);
+        let mut page = self
+            .archived_items(
+                reading.view.feed,
+                Order::CREATED_REVERSE,
+                Some(place.created),
+                max,
+            )
+            .await?;
         // The first archive begins with the first item, and no other does.
         let is_possible = place.last <= page.record.items.total && (has_older || !page.more);
-        let (Some(own), true) = (own, is_possible) else {
+        if !is_possible || page.items.len() < count || page.items[0].created != place.created {
             return Err(ReadError::UnknownArchive);
-        };
-        let Some(present) = ArchivePlace::of(place.last, own) else {
-            return Err(ReadError::UnknownArchive);
-        };
-        let older = ArchivePlace::of(place.last - items as u64, &page.items[items..]);
+        }
+        let older = ArchivePlace::of(older_last, &page.items.split_off(count));
         if has_older != older.is_some() {
             return Err(ReadError::UnknownArchive);
         }
+        let present = ArchivePlace::of(place.last, &page.items).ok_or(ReadError::UnknownArchive)?;
         let newer = if place.is_full() {
-            self.next_archive(reading, place).await?
+            self.next_archive(reading.view.feed, place).await?
         } else {
             None
         };
-        let record = page.record.clone();
-        let url = |place| self.archive_url(reading, &record, place);
-        let other = |place: ArchivePlace| url(place.unversioned());
-        let links = ArchiveLinks {
-            prev: older.map(other),
-            next: newer.map(other),
+        let url = |place| self.archive_url(reading, &page.record, place);
+        let archives = ArchiveLinks {
+            prev: older.map(|older| url(older.unversioned())),
+            next: newer.map(|newer| url(newer.unversioned())),
             archive: Some(url(present)),
         };
-        let mut items: Vec<_> = own.iter().filter(|item| !item.is_gone()).cloned().collect();
-        by_date(&mut items);
-        let page = Page {
-            items,
-            more: false,
-            record: as_of(&record, present.changed),
-            ..page
-        };
-        // A full archive gets its next one when that is full, too, and stays as it is from then on.
-        let is_lasting = present == place && (!place.is_full() || links.next.is_some());
-        Ok(ClassicPage {
-            page,
-            links,
-            is_lasting,
+        page.items.retain(|item| !item.is_gone());
+        page.items.sort_by_key(|item| Reverse(item.dated()));
+        page.more = false;
+        // The feed as an archive tells of it: what changed elsewhere since does not show in it.
+        page.record = Arc::new(FeedRecord {
+            last_t: present.changed,
+            ..(*page.record).clone()
+        });
+        Ok(Contents {
+            // A full archive gets its next one when that is full, too, and stays as it is from then
+            // on.
+            is_lasting: present == place && (!place.is_full() || newer.is_some()),
+            archives,
+            ..page.into()
         })
     }
 
@@ -96,34 +85,27 @@ impl Readers {
         let Purpose::Archive(place) = reading.purpose else {
             return Err(ReadError::UnknownArchive);
         };
-        self.archive(reading, place)
-            .await?
-            .links
-            .archive
-            .ok_or(ReadError::UnknownArchive)
+        let present = self.archive(reading, place).await?.archives.archive;
+        present.ok_or(ReadError::UnknownArchive)
     }
 
     /// The full archive after a full one.
     async fn next_archive(
         &self,
-        reading: &ReadRequest,
+        feed: FeedNo,
         place: ArchivePlace,
     ) -> Result<Option<ArchivePlace>, ReadError> {
-        let from = Position::Time {
-            span: span_of(place.created.next()),
-            degraded: false,
-        };
-        let max = archived::ARCHIVE_ITEMS as usize;
-        let after = ReadRange {
-            since: Some(from),
-            bytes_max: ARCHIVE_BYTES_MAX,
-            filter: Filter::All,
-            max,
-        };
-        let mut items = self.ranged(reading, Order::CREATED, after).await?.items;
+        let (from, max) = (place.created.next(), archived::ARCHIVE_ITEMS as usize);
+        let mut items = self
+            .archived_items(feed, Order::CREATED, Some(from), max)
+            .await?
+            .items;
+        if items.len() < max {
+            return Ok(None);
+        }
         items.reverse();
-        let next = ArchivePlace::of(place.last + archived::ARCHIVE_ITEMS, &items);
-        Ok(next.filter(|_| items.len() == max))
+        let last = place.last + archived::ARCHIVE_ITEMS;
+        Ok(ArchivePlace::of(last, &items))
     }
 
     pub(super) fn archive_url(
@@ -135,12 +117,25 @@ impl Readers {
         self.site_of(reading)
             .archive(&record.name, reading.representation, place)
     }
-}
 
-/// The feed as an archive tells of it: what changed elsewhere since does not show in it.
-fn as_of(record: &FeedRecord, changed: Stamp) -> Arc<FeedRecord> {
-    Arc::new(FeedRecord {
-        last_t: changed,
-        ..record.clone()
-    })
+    /// Items of a feed, tombstones included, from the first sight of one of them on.
+    pub(super) async fn archived_items(
+        &self,
+        feed: FeedNo,
+        order: Order,
+        from: Option<Stamp>,
+        max: usize,
+    ) -> Result<Page, ReadError> {
+        let query = PageQuery {
+            feed,
+            order,
+            since: from.map(Position::at),
+            until: None,
+            max,
+            bytes_max: ARCHIVE_BYTES_MAX,
+            filter: Filter::All,
+            with_total: false,
+        };
+        Ok(self.store.page(query).await?)
+    }
 }

@@ -1,38 +1,43 @@
-//! The making of a body: its page read and rendered, at a place and with memory that it waits for;
-//! not which items stand in it.
+//! The making of a body: its contents read and written, at a place and with memory that it waits
+//! for; not which items stand in it.
 
 use super::{
     ReadError, ReadRequest, Readers, Rendered,
-    body_room::{BUSY_WAIT, HeldBody, LARGE_BYTES, LARGE_ITEMS, TIDY_EVERY, weight},
-    coding,
-    range::{ClassicPage, INLINE_ITEMS_MAX},
+    body_room::{BUSY_WAIT, LARGE_BYTES, LARGE_ITEMS, TIDY_EVERY, held, weight},
+    coding::{Codings, aside},
+    range::INLINE_ITEMS_MAX,
     request::Purpose,
 };
 use crate::{
-    byte_budget::{ByteBudget, ByteLease},
-    render::{self, Links},
+    byte_budget::ByteLease,
+    feed::page::Page,
+    render::{self, ArchiveLinks, Links},
 };
 use bytes::Bytes;
 use std::sync::Arc;
 
-impl Readers {
-    /// A body that is made for one consumer alone, within the budget.
-    pub async fn held(&self, body: Vec<u8>) -> Result<Bytes, ReadError> {
-        let budget = if body.len() <= LARGE_BYTES {
-            &*self.room.ordinary
-        } else {
-            &self.room.large
-        };
-        let lease = self
-            .lease(budget, body.len())
-            .await
-            .ok_or(ReadError::Busy)?;
-        Ok(Bytes::from_owner(HeldBody {
-            bytes: body.into(),
-            _lease: Some(Arc::new(lease)),
-        }))
-    }
+/// The items of a body, and what stands before and behind them.
+pub(super) struct Contents {
+    pub(super) page: Page,
+    /// The URL of the next page.
+    pub(super) next: Option<String>,
+    pub(super) archives: ArchiveLinks,
+    /// True for an archive that was asked for by the name of its present version.
+    pub(super) is_lasting: bool,
+}
 
+impl From<Page> for Contents {
+    fn from(page: Page) -> Self {
+        Self {
+            page,
+            next: None,
+            archives: ArchiveLinks::default(),
+            is_lasting: false,
+        }
+    }
+}
+
+impl Readers {
     /// Reads the store and renders. Large pages are made one or two at a time, so that ordinary
     /// ones find a place.
     pub(super) async fn make(
@@ -40,12 +45,14 @@ impl Readers {
         reading: &ReadRequest,
         is_fresh: bool,
     ) -> Result<Arc<Rendered>, ReadError> {
-        let is_large = reading.purpose != Purpose::Push && reading.max > LARGE_ITEMS;
-        let _scan_place = match reading.view.filter.has_terms() {
-            true => Some(self.room.scan_place().await?),
-            false => None,
+        // Pushes are few at once and small, and must not wait for consumers that do not read.
+        let is_push = reading.purpose == Purpose::Push;
+        let _scan_place = if reading.view.filter.has_terms() {
+            Some(self.room.scan_place().await?)
+        } else {
+            None
         };
-        let mut large_place = if is_large {
+        let mut large_place = if reading.max > LARGE_ITEMS && !is_push {
             Some(self.room.large_place().await?)
         } else {
             None
@@ -54,122 +61,106 @@ impl Readers {
             // What a page costs before its size is known is bounded by the number of pages that are
             // made at once.
             let place = self.room.place().await?;
-            let (rendered, body) = self.make_body(reading, is_fresh).await?;
-            let weight = weight(body.len());
-            let lease = match reading.purpose {
-                // Pushes are few at once and small, and must not wait for consumers that do not
-                // read.
-                Purpose::Push => None,
-                _ if body.len() <= LARGE_BYTES => self.lease(&self.room.ordinary, weight).await,
-                Purpose::Page | Purpose::Archive(_) | Purpose::Events => {
-                    large_place = large_place.or_else(|| self.room.large_places.try_acquire().ok());
-                    if large_place.is_none() {
-                        drop((place, rendered, body));
-                        large_place = Some(self.room.large_place().await?);
-                        continue;
-                    }
-                    self.lease(&self.room.large, weight).await
+            let contents = self.contents(reading, is_fresh).await?;
+            let (rendered, body) = self.rendered(reading, contents).await?;
+            if body.len() > LARGE_BYTES && !is_push && large_place.is_none() {
+                large_place = self.room.large_places.try_acquire().ok();
+                if large_place.is_none() {
+                    drop((place, rendered, body));
+                    large_place = Some(self.room.large_place().await?);
+                    continue;
                 }
-            };
-            if lease.is_none() && reading.purpose != Purpose::Push {
-                return Err(ReadError::Busy);
             }
-            let lease = lease.map(Arc::new);
-            let body = Bytes::from_owner(HeldBody {
-                bytes: body,
-                _lease: lease.clone(),
-            });
+            let lease = match reading.purpose {
+                Purpose::Push | Purpose::Look => None,
+                _ => Some(self.lease(body.len(), weight(body.len())).await?),
+            };
             return Ok(Arc::new(Rendered {
-                body,
-                codings: coding::Codings::within(lease),
+                body: held(body, lease.clone()),
+                codings: Codings::within(lease),
                 ..rendered
             }));
         }
     }
 
-    /// Memory for a body, if there is some in time. Bodies that the cache has let go hold theirs
-    /// until it is tidied, which it does only now and then by itself.
-    async fn lease(&self, budget: &ByteBudget, weight: usize) -> Option<ByteLease> {
+    /// A body that is made for one consumer alone, within the budget.
+    pub async fn held(&self, body: Vec<u8>) -> Result<Bytes, ReadError> {
+        let lease = self.lease(body.len(), body.len()).await?;
+        Ok(held(body.into(), Some(lease)))
+    }
+
+    /// Memory for a body of so many bytes, if there is some in time. Bodies that the cache has let
+    /// go hold theirs until it is tidied, which it does only now and then by itself.
+    async fn lease(&self, bytes: usize, weight: usize) -> Result<Arc<ByteLease>, ReadError> {
+        let budget = if bytes <= LARGE_BYTES {
+            &*self.room.ordinary
+        } else {
+            &self.room.large
+        };
         if let Some(lease) = budget.try_lease(weight) {
-            return Some(lease);
+            return Ok(Arc::new(lease));
         }
         let lease = budget.lease(weight, BUSY_WAIT);
         tokio::pin!(lease);
         loop {
             self.bodies.run_pending_tasks().await;
             tokio::select! {
-                lease = &mut lease => return lease,
+                lease = &mut lease => return lease.map(Arc::new).ok_or(ReadError::Busy),
                 () = tokio::time::sleep(TIDY_EVERY) => {}
             }
         }
     }
 
+    /// The items of a body, by its purpose.
+    async fn contents(&self, reading: &ReadRequest, is_fresh: bool) -> Result<Contents, ReadError> {
+        match reading.purpose {
+            // Their next page is not asked for by a look.
+            Purpose::Page | Purpose::Look => self.page(reading, is_fresh).await,
+            Purpose::Newest { changed_since } => self.newest(reading, changed_since).await,
+            Purpose::Archive(place) => self.archive(reading, place).await,
+            Purpose::Push => self.push(reading, is_fresh).await,
+            Purpose::Stream => self.events(reading, is_fresh).await,
+        }
+    }
+
     /// A page and its bytes, which are not in it yet.
-    async fn make_body(
+    async fn rendered(
         &self,
         reading: &ReadRequest,
-        is_fresh: bool,
+        contents: Contents,
     ) -> Result<(Rendered, Bytes), ReadError> {
-        let is_classic = reading.representation.is_classic();
-        let ClassicPage {
-            mut page,
-            links: archives,
-            is_lasting,
-        } = match reading.purpose {
-            Purpose::Archive(place) => self.archive(reading, place).await?,
-            Purpose::Page if is_classic => self.newest(reading).await?,
-            Purpose::Page | Purpose::Push | Purpose::Events => {
-                self.range(reading, is_fresh).await?.into()
-            }
-        };
-        if let Some(base) = reading.base {
-            page.items.retain(|item| item.modified > base);
-        }
-        let next = (page.more && reading.purpose == Purpose::Page && !is_classic)
-            .then(|| self.next(reading, &page));
-        let view = (reading.view.order, &reading.view.filter);
-        let links = self.site_of(reading).links(
-            &page.record.name,
-            reading.representation,
-            view,
-            next.clone(),
-        );
-        let base = reading
-            .own_url
-            .as_deref()
-            .map_or_else(|| links.base.clone(), str::to_owned);
-        let links = Links {
-            base,
-            archives,
-            is_old_address: reading.own_url.is_some(),
-            ..links
-        };
-        let prev_cursor = reading.acked().map(str::to_owned);
-        let head = page.record.head();
+        let head = contents.page.record.head();
         if !head.ready {
             // What it holds is being chosen anew.
             return Err(ReadError::NotReady);
         }
-        let page = Arc::new(page);
-        let ttl_mins = (self.ttl_mins)(reading.view.feed)
-            .filter(|_| !matches!(reading.purpose, Purpose::Archive(_)));
-        let (shown, representation) = (page.clone(), reading.representation);
-        let (purpose, order) = (reading.purpose, reading.view.order);
-        let is_look = reading.is_look;
-        let body = rendered(page.items.len(), move || match purpose {
-            _ if is_look => Vec::new(),
-            Purpose::Events => render::event_stream::events(&shown, order),
-            Purpose::Page | Purpose::Push | Purpose::Archive(_) => {
-                let prev_cursor = prev_cursor.as_deref();
-                representation.write(&render::Document {
-                    page: &shown,
-                    links: &links,
-                    prev_cursor,
-                    ttl_mins,
-                })
+        let page = Arc::new(contents.page);
+        let body = match reading.purpose {
+            Purpose::Look => Bytes::new(),
+            Purpose::Stream => {
+                let (shown, order) = (page.clone(), reading.view.order);
+                let events = move || render::event_stream::events(&shown, order);
+                written(page.items.len(), events).await
             }
-        })
-        .await;
+            _ => {
+                let links = self.links(reading, &page, contents.next.clone(), contents.archives);
+                let (shown, representation) = (page.clone(), reading.representation);
+                let prev_cursor = reading.kept_cursor().map(str::to_owned);
+                let ttl_mins = match reading.purpose {
+                    Purpose::Archive(_) => None,
+                    _ => (self.ttl_mins)(reading.view.feed),
+                };
+                let document = move || {
+                    representation.write(&render::Document {
+                        page: &shown,
+                        links: &links,
+                        prev_cursor: prev_cursor.as_deref(),
+                        ttl_mins,
+                    })
+                };
+                written(page.items.len(), document).await
+            }
+        };
         let page = Arc::unwrap_or_clone(page);
         let rendered = Rendered {
             body: Bytes::new(),
@@ -177,36 +168,53 @@ impl Readers {
             more: page.more,
             head,
             last_cursor: page.last_cursor,
-            next,
+            next: contents.next,
             scanned: page.scanned,
             degraded: page.degraded,
-            is_lasting,
-            codings: coding::Codings::default(),
+            is_lasting: contents.is_lasting,
+            codings: Codings::default(),
         };
         Ok((rendered, body))
+    }
+
+    /// The links of a document.
+    fn links(
+        &self,
+        reading: &ReadRequest,
+        page: &Page,
+        next: Option<String>,
+        archives: ArchiveLinks,
+    ) -> Links {
+        let (name, view) = (&page.record.name, &reading.view);
+        let mut links = self.site_of(reading).links(
+            name,
+            reading.representation,
+            (view.order, &view.filter),
+            next,
+        );
+        links.archives = archives;
+        if let Some(own_url) = &reading.own_url {
+            own_url.as_ref().clone_into(&mut links.base);
+            links.is_old_address = true;
+        }
+        links
     }
 }
 
 /// The bytes of a page, large ones made on a thread that nobody waits for. Room that was not
 /// written to is given back: a body is kept for long, and weighs what it holds.
-pub(super) async fn rendered(
+pub(super) async fn written(
     items: usize,
-    render: impl FnOnce() -> Vec<u8> + Send + 'static,
+    write: impl FnOnce() -> Vec<u8> + Send + 'static,
 ) -> Bytes {
-    let render = || {
-        let mut body = render();
+    let write = move || -> Bytes {
+        let mut body = write();
         body.shrink_to_fit();
-        body
+        body.into()
     };
     if items <= INLINE_ITEMS_MAX {
-        return render().into();
-    }
-    match tokio::task::spawn_blocking(render).await {
-        Ok(body) => body.into(),
-        Err(broken) => match broken.try_into_panic() {
-            Ok(panic) => std::panic::resume_unwind(panic),
-            // The runtime ends, and with it whoever waits for this.
-            Err(_) => std::future::pending().await,
-        },
+        write()
+    } else {
+        aside(write).await
     }
 }

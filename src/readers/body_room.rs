@@ -5,7 +5,10 @@ use super::ReadError;
 use crate::byte_budget::{ByteBudget, ByteLease};
 use bytes::Bytes;
 use std::{sync::Arc, time::Duration};
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::{
+    sync::{Semaphore, SemaphorePermit},
+    time::timeout,
+};
 
 /// Room for ordinary bodies, and beside it for large ones, for which no ordinary one waits.
 pub(super) struct BodyRoom {
@@ -23,17 +26,12 @@ impl BodyRoom {
         let kept = usize::try_from(kept_bytes_max).unwrap_or(usize::MAX);
         let budget = Arc::new(ByteBudget::new(ordinary.saturating_add(kept)));
         let large = budget.beside(answers_bytes_max - ordinary);
-        let (places, large_places) = (
-            Semaphore::new(renders_max()),
-            Semaphore::new(RENDERS_LARGE_MAX),
-        );
-        let scan_places = Semaphore::new(SCANS_MAX);
         Self {
             ordinary: budget,
             large,
-            places,
-            large_places,
-            scan_places,
+            places: Semaphore::new(renders_max()),
+            large_places: Semaphore::new(RENDERS_LARGE_MAX),
+            scan_places: Semaphore::new(SCANS_MAX),
         }
     }
 
@@ -45,18 +43,19 @@ impl BodyRoom {
     /// One of the places for pages with terms, if there is one in time. It is taken before one of
     /// the others, so that those who wait for it keep nobody waiting.
     pub(super) async fn scan_place(&self) -> Result<SemaphorePermit<'_>, ReadError> {
-        let place = tokio::time::timeout(BUSY_WAIT, self.scan_places.acquire()).await;
-        place
-            .map_err(|_| ReadError::Busy)?
-            .map_err(|_| ReadError::Busy)
+        in_time(&self.scan_places).await
     }
 
     /// One of the places for large pages, if there is one in time.
     pub(super) async fn large_place(&self) -> Result<SemaphorePermit<'_>, ReadError> {
-        let place = tokio::time::timeout(BUSY_WAIT, self.large_places.acquire()).await;
-        place
-            .map_err(|_| ReadError::Busy)?
-            .map_err(|_| ReadError::Busy)
+        in_time(&self.large_places).await
+    }
+}
+
+async fn in_time(places: &Semaphore) -> Result<SemaphorePermit<'_>, ReadError> {
+    match timeout(BUSY_WAIT, places.acquire()).await {
+        Ok(Ok(place)) => Ok(place),
+        _ => Err(ReadError::Busy),
     }
 }
 
@@ -92,9 +91,16 @@ pub(super) const BUSY_WAIT: Duration = Duration::from_secs(10);
 pub(super) const TIDY_EVERY: Duration = Duration::from_millis(250);
 
 /// Bytes that hold a part of the budget until nobody has them any more.
-pub(super) struct HeldBody {
-    pub(super) bytes: Bytes,
-    pub(super) _lease: Option<Arc<ByteLease>>,
+pub(super) fn held(bytes: Bytes, lease: Option<Arc<ByteLease>>) -> Bytes {
+    Bytes::from_owner(HeldBody {
+        bytes,
+        _lease: lease,
+    })
+}
+
+struct HeldBody {
+    bytes: Bytes,
+    _lease: Option<Arc<ByteLease>>,
 }
 
 impl AsRef<[u8]> for HeldBody {

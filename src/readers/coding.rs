@@ -1,6 +1,6 @@
 //! Content codings of a rendered body, each made once; not the choice between them.
 
-use super::body_room::HeldBody;
+use super::body_room::held;
 use crate::byte_budget::ByteLease;
 use bytes::Bytes;
 use flate2::{Compression, write::GzEncoder};
@@ -61,65 +61,57 @@ impl Codings {
     }
 
     pub(super) async fn get(&self, coding: Coding, body: &Bytes) -> Bytes {
-        match coding {
-            Coding::Identity => body.clone(),
-            Coding::Gzip => self
-                .gzip
-                .get_or_init(|| self.made(gzip, body))
-                .await
-                .clone(),
-            Coding::Brotli => self
-                .brotli
-                .get_or_init(|| self.made(brotli, body))
-                .await
-                .clone(),
-            Coding::Zstd => self
-                .zstd
-                .get_or_init(|| self.made(zstd, body))
-                .await
-                .clone(),
-        }
+        let Some((coded, encode)) = self.slot(coding) else {
+            return body.clone();
+        };
+        let make = || async { held(made(encode, body).await, self.lease.clone()) };
+        coded.get_or_init(make).await.clone()
     }
 
     /// The body in a coding in which somebody has had it.
     pub(super) fn known(&self, coding: Coding, body: &Bytes) -> Option<Bytes> {
-        match coding {
-            Coding::Identity => Some(body.clone()),
-            Coding::Gzip => self.gzip.get().cloned(),
-            Coding::Brotli => self.brotli.get().cloned(),
-            Coding::Zstd => self.zstd.get().cloned(),
+        match self.slot(coding) {
+            Some((coded, _)) => coded.get().cloned(),
+            None => Some(body.clone()),
         }
     }
 
-    async fn made(&self, code: fn(&[u8]) -> Bytes, body: &Bytes) -> Bytes {
-        let bytes = made(code, body).await;
-        Bytes::from_owner(HeldBody {
-            bytes,
-            _lease: self.lease.clone(),
-        })
+    /// The place of the body in a coding, and its encoder; `None` for the body as it is.
+    fn slot(&self, coding: Coding) -> Option<(&OnceCell<Bytes>, Encoder)> {
+        match coding {
+            Coding::Identity => None,
+            Coding::Gzip => Some((&self.gzip, gzip)),
+            Coding::Brotli => Some((&self.brotli, brotli)),
+            Coding::Zstd => Some((&self.zstd, zstd)),
+        }
     }
 }
 
+type Encoder = fn(&[u8]) -> Bytes;
+
 /// A body in a coding, for one consumer alone.
 pub async fn coded(coding: Coding, body: Bytes) -> Bytes {
-    match coding {
-        Coding::Identity => body,
-        Coding::Gzip => made(gzip, &body).await,
-        Coding::Brotli => made(brotli, &body).await,
-        Coding::Zstd => made(zstd, &body).await,
+    match Codings::default().slot(coding) {
+        Some((_, encode)) => made(encode, &body).await,
+        None => body,
     }
 }
 
 /// Bytes that are compressed in place; more would keep the tasks waiting that share the thread.
 const INLINE_BYTES_MAX: usize = 64 << 10;
 
-async fn made(code: fn(&[u8]) -> Bytes, body: &Bytes) -> Bytes {
+async fn made(encode: Encoder, body: &Bytes) -> Bytes {
     if body.len() <= INLINE_BYTES_MAX {
-        return code(body);
+        return encode(body);
     }
     let whole = body.clone();
-    match spawn_blocking(move || code(&whole)).await {
-        Ok(coded) => coded,
+    aside(move || encode(&whole)).await
+}
+
+/// The outcome of work on a thread that nobody waits for. A panic in it is one of whoever waits.
+pub(super) async fn aside(work: impl FnOnce() -> Bytes + Send + 'static) -> Bytes {
+    match spawn_blocking(work).await {
+        Ok(bytes) => bytes,
         Err(broken) => match broken.try_into_panic() {
             Ok(panic) => std::panic::resume_unwind(panic),
             // The runtime ends, and with it whoever waits for this.

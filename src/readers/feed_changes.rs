@@ -10,7 +10,7 @@ use crate::{
         },
         order::{Axis, Order},
         page::PageQuery,
-        position::{Position, Span},
+        position::Position,
         record::{FeedNo, Head},
         stamp::Stamp,
         view::View,
@@ -149,18 +149,10 @@ impl Readers {
         feed: FeedNo,
         after: Stamp,
     ) -> Result<Arc<FeedChanges>, ReadError> {
-        let low_us = i64::try_from(after.next().micros()).unwrap_or(i64::MAX);
-        let since = Position::Time {
-            span: Span {
-                low_us,
-                high_us: low_us,
-            },
-            degraded: false,
-        };
         let query = PageQuery {
             feed,
             order: Order::MODIFIED,
-            since: Some(since),
+            since: Some(Position::at(after.next())),
             until: None,
             max: ITEMS_MAX,
             bytes_max: BYTES_MAX,
@@ -168,7 +160,7 @@ impl Readers {
             with_total: false,
         };
         // What was just committed is in memory, and thousands may wait for it.
-        let page = self.store.page_in_place(query).await.map_err(Arc::new)?;
+        let page = self.store.page_in_place(query).await?;
         let cursor = |t: Stamp, id| page.record.cursor(t, id).map(|cursor| (t, cursor));
         let last = page.items.last();
         let last_modified = last.and_then(|item| cursor(item.modified, item.id));
@@ -197,26 +189,17 @@ impl Readers {
     pub(super) async fn carry_total(
         &self,
         view: &View,
-        (from, changes): (Head, &FeedChanges),
+        from: Head,
+        changes: &FeedChanges,
         added: u64,
     ) {
-        if !changes.is_counted() {
-            return;
-        }
-        if let Some((_, total)) = self
-            .filtered
-            .totals
-            .get(view)
-            .await
-            .filter(|(head, _)| *head == from)
+        let totals = &self.filtered.totals;
+        if changes.is_counted()
+            && let Some((head, total)) = totals.get(view).await
+            && head == from
         {
-            self.filtered
-                .totals
-                .insert(
-                    view.clone(),
-                    (changes.end, total.map(|total| total + added)),
-                )
-                .await;
+            let total = total.map(|total| total + added);
+            totals.insert(view.clone(), (changes.end, total)).await;
         }
     }
 }

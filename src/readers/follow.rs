@@ -1,7 +1,7 @@
 //! A view followed from a position on: its pages in order, each as soon as there is one; not the
 //! protocols that carry them.
 
-use super::{ReadError, ReadRequest, Readers, Rendered};
+use super::{ReadError, ReadRequest, Readers, Rendered, request::Purpose};
 use crate::feed::record::Head;
 use futures_util::{
     future::{BoxFuture, FutureExt as _},
@@ -126,7 +126,7 @@ impl Follower {
     /// Moves the position behind a page.
     fn go_on_behind(&mut self, page: &Rendered, is_wanted: bool) {
         if is_wanted || page.more {
-            self.reading = self.reading.clone().after(self.reading.goes_on_at(page));
+            self.reading = self.reading.after(self.reading.goes_on_at(page));
         }
         let order = self.reading.view.order;
         if let Some(scanned) = &page.scanned
@@ -136,7 +136,7 @@ impl Follower {
         {
             // What a filter has hidden is not looked at again. In other orders what comes later may
             // stand before it.
-            self.reading = self.reading.clone().after(scanned);
+            self.reading = self.reading.after(scanned);
         }
     }
 
@@ -146,7 +146,7 @@ impl Follower {
     async fn pass_changes(&mut self, announced: Head) -> Option<Option<Arc<Rendered>>> {
         let looked = self.looked?;
         let view = &self.reading.view;
-        let filter = self.reading.filter();
+        let filter = &view.filter;
         // Entries inherit what the feed says of itself.
         let is_same_feed =
             |head: Head| head.metadata_t == looked.metadata_t || !filter.is_of_feed();
@@ -166,9 +166,9 @@ impl Follower {
             if !is_further || !is_same_feed(changes.end) {
                 return None;
             }
-            let change = changes.in_view(&filter, view.order);
+            let change = changes.in_view(filter, view.order);
             if let Some(added) = change.added {
-                self.readers.carry_total(view, (at, &changes), added).await;
+                self.readers.carry_total(view, at, &changes, added).await;
             }
             if change.is_shown {
                 return None;
@@ -201,6 +201,23 @@ impl Follower {
             changed = self.changes.changed() => changed.is_ok(),
             () = &mut self.end => false,
             () = grown => false,
+        }
+    }
+}
+
+impl ReadRequest {
+    /// True for a page with which the position moves that a reader keeps.
+    fn is_moved_by(&self, page: &Rendered) -> bool {
+        self.kept_cursor()
+            .is_some_and(|kept| page.lies_beyond(kept) || self.goes_on_at(page) != kept)
+    }
+
+    /// The cursor at which a page leaves its reader. That of a stream of events passes what a
+    /// filter has hidden at its end.
+    fn goes_on_at<'a>(&self, page: &'a Rendered) -> &'a str {
+        match &page.scanned {
+            Some(scanned) if self.purpose == Purpose::Stream => scanned,
+            _ => &page.last_cursor,
         }
     }
 }

@@ -109,12 +109,7 @@ impl Readers {
         if let Some(known) = self.documents.get(key).await {
             return Ok(Some(known));
         }
-        let stored = self
-            .store
-            .document(key.feed)
-            .await
-            .map_err(|error| ReadError::Store(Arc::new(error)))?;
-        let Some(document) = stored else {
+        let Some(document) = self.store.document(key.feed).await? else {
             return Ok(None);
         };
         let made = Arc::new(PlainDocument::new(document, key.links.as_ref()));

@@ -1,9 +1,16 @@
-//! The newest posts, as a classic view shows them; not the archives behind them.
+//! The newest posts, as ordinary readers get them; not the archives behind them.
 
-use super::{ReadError, ReadRequest, Readers, range::ClassicPage};
+use super::{ReadError, ReadRequest, Readers, body::Contents};
 use crate::{
-    feed::{filter::Filter, item::Item, order::Order, stamp::Stamp},
-    render::{ArchiveLinks, ArchivePlace, archived},
+    feed::{
+        filter::Filter,
+        item::Item,
+        order::Order,
+        page::{Page, PageQuery},
+        record::FeedNo,
+        stamp::Stamp,
+    },
+    render::{ArchivePlace, archived},
 };
 use std::{cmp::Reverse, collections::HashSet, sync::Arc};
 
@@ -12,83 +19,93 @@ use std::{cmp::Reverse, collections::HashSet, sync::Arc};
 const EDITED_LOOK: usize = 10;
 
 impl Readers {
-    /// The newest live items and those of older ones that were edited last, as many of each at most
-    /// as were asked for. A filter or a smaller number shows a part of them, behind which there are
-    /// no archives.
-    pub(super) async fn newest(&self, reading: &ReadRequest) -> Result<ClassicPage, ReadError> {
-        if reading.view.filter != Filter::All || reading.max < self.config.classic_items {
-            let mut page = self.range(reading, false).await?;
-            by_date(&mut page.items);
-            return Ok(page.into());
+    /// The newest live items, newest first; those alone that changed after a state, where one is
+    /// given. A filter or a smaller number shows a part of them, behind which there are no archives.
+    pub(super) async fn newest(
+        &self,
+        reading: &ReadRequest,
+        changed_since: Option<Stamp>,
+    ) -> Result<Contents, ReadError> {
+        let is_part = reading.view.filter != Filter::All || reading.max < self.config.classic_items;
+        let mut contents = if is_part {
+            let (live, bytes_max) = (reading.view.filter.live(), self.config.page_bytes_max);
+            self.range(reading, live, bytes_max, false).await?.into()
+        } else {
+            self.newest_and_edited(reading).await?
+        };
+        let items = &mut contents.page.items;
+        // An old post that we saw late is among the newest for us, yet its readers expect it by its
+        // date.
+        items.sort_by_key(|item| Reverse(item.dated()));
+        if let Some(state) = changed_since {
+            items.retain(|item| item.modified > state);
         }
-        let window = self
-            .listed(
-                reading,
-                Order::CREATED_REVERSE,
-                Filter::All.live(),
-                reading.max,
-            )
+        Ok(contents)
+    }
+
+    /// The newest live items and those of older ones that were edited last, as many of each at most
+    /// as were asked for, with the link to the archive behind them.
+    async fn newest_and_edited(&self, reading: &ReadRequest) -> Result<Contents, ReadError> {
+        let feed = reading.view.feed;
+        let newest = self
+            .live_items(feed, Order::CREATED_REVERSE, reading.max)
             .await?;
-        let record = window.record.clone();
-        let is_cut = window.more && window.items.len() < reading.max;
+        let mut contents = Contents::from(newest);
+        let page = &mut contents.page;
+        let total = page.record.items.total;
+        let is_cut = page.more && page.items.len() < reading.max;
         let last = if is_cut {
             // Larger items than fit: each stands for one at least.
-            record.items.total.saturating_sub(window.items.len() as u64)
+            total.saturating_sub(page.items.len() as u64)
         } else {
-            archived::newest_last(record.items.total, reading.max)
+            archived::newest_last(total, reading.max)
         };
-        let mut page = window;
-        let mut links = ArchiveLinks::default();
-        if last > 0 {
-            let newer = usize::try_from(record.items.total - last).unwrap_or(usize::MAX);
-            let max = newer.saturating_add(archived::items_up_to(last));
-            let all = self
-                .listed(reading, Order::CREATED_REVERSE, Filter::All, max)
-                .await?;
-            // Another commit came between: the archive is named in the next document.
-            let is_same = all.record.rev == record.rev;
-            let archive = all.items.get(newer..).filter(|_| is_same);
-            let place = archive.and_then(|items| ArchivePlace::of(last, items));
-            if let Some(place) = place {
-                let looked_at = reading.max.saturating_mul(EDITED_LOOK);
-                let changed = self
-                    .listed(
-                        reading,
-                        Order::MODIFIED_REVERSE,
-                        Filter::All.live(),
-                        looked_at,
-                    )
-                    .await?;
-                add_edited(&mut page.items, (changed.items, reading.max), place.created);
-                links.prev = Some(self.archive_url(reading, &record, place));
-            }
+        if last == 0 {
+            return Ok(contents);
         }
-        by_date(&mut page.items);
-        Ok(ClassicPage {
-            page,
-            links,
-            is_lasting: false,
-        })
+        let newer = usize::try_from(total - last).unwrap_or(usize::MAX);
+        let max = newer.saturating_add(archived::items_up_to(last));
+        let all = self
+            .archived_items(feed, Order::CREATED_REVERSE, None, max)
+            .await?;
+        // Another commit came between: the archive is named in the next document.
+        let is_same = all.record.rev == page.record.rev;
+        let archive = all.items.get(newer..).filter(|_| is_same);
+        if let Some(place) = archive.and_then(|items| ArchivePlace::of(last, items)) {
+            let looked_at = reading.max.saturating_mul(EDITED_LOOK);
+            let changed = self
+                .live_items(feed, Order::MODIFIED_REVERSE, looked_at)
+                .await?;
+            let edited = edited(&page.items, changed.items, place.created);
+            page.items.extend(edited.into_iter().take(reading.max));
+            contents.archives.prev = Some(self.archive_url(reading, &page.record, place));
+        }
+        Ok(contents)
+    }
+
+    async fn live_items(&self, feed: FeedNo, order: Order, max: usize) -> Result<Page, ReadError> {
+        let query = PageQuery {
+            feed,
+            order,
+            since: None,
+            until: None,
+            max,
+            bytes_max: self.config.page_bytes_max,
+            filter: Filter::All.live(),
+            with_total: false,
+        };
+        Ok(self.store.page(query).await?)
     }
 }
 
-/// Adds items that stand in archives and were edited since they were first seen: whoever knows
-/// their archives learns of it (RFC 5005 section 4.1).
-fn add_edited(
-    items: &mut Vec<Arc<Item>>,
-    (changed, max): (Vec<Arc<Item>>, usize),
-    archived_until: Stamp,
-) {
-    let known: HashSet<_> = items.iter().map(|item| item.id).collect();
-    let is_edited =
-        |item: &Arc<Item>| item.modified != item.created && item.created <= archived_until;
-    let edited = changed
-        .into_iter()
-        .filter(|item| is_edited(item) && !known.contains(&item.id));
-    items.extend(edited.take(max));
-}
-
-/// An old post that we saw late is among the newest for us, yet its readers expect it by its date.
-pub(super) fn by_date(items: &mut [Arc<Item>]) {
-    items.sort_by_key(|item| Reverse(item.dated()));
+/// The changed items that stand in archives and were edited since they were first seen: whoever
+/// knows their archives learns of it (RFC 5005 section 4.1).
+fn edited(shown: &[Arc<Item>], changed: Vec<Arc<Item>>, archived_until: Stamp) -> Vec<Arc<Item>> {
+    let shown: HashSet<_> = shown.iter().map(|item| item.id).collect();
+    let mut edited = changed;
+    edited.retain(|item| {
+        let is_archived = item.created <= archived_until && !shown.contains(&item.id);
+        is_archived && item.modified != item.created
+    });
+    edited
 }

@@ -1,11 +1,8 @@
-//! A page of a Smart Feed: how long a read of it is held, and the page after it; not the items in it.
+//! A page of a Smart Feed: what stands in it, the page after it, and how long a read of it is held.
 
-use super::{ReadError, ReadRequest, Readers, Rendered};
+use super::{ReadError, ReadRequest, Readers, Rendered, body::Contents};
 use crate::{
-    feed::{
-        page::{Growth, Page},
-        stamp::Stamp,
-    },
+    feed::{page::Growth, stamp::Stamp},
     render::Query,
 };
 use std::{sync::Arc, time::Duration};
@@ -13,6 +10,40 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 impl Readers {
+    /// A page, with the URL of the next (SF-53): the same question, from the last cursor on.
+    pub(super) async fn page(
+        &self,
+        reading: &ReadRequest,
+        is_fresh: bool,
+    ) -> Result<Contents, ReadError> {
+        let (view, bytes_max) = (&reading.view, self.config.page_bytes_max);
+        let page = self
+            .range(reading, view.filter.clone(), bytes_max, is_fresh)
+            .await?;
+        if !page.more {
+            return Ok(page.into());
+        }
+        // What follows a page that has looked at as many items as it may can be empty, and is not
+        // held then.
+        let is_cut = view.filter.has_terms() && page.items.len() < reading.max;
+        let until = reading.until.as_ref().map(|until| until.raw.clone());
+        let query = Query {
+            timeout_secs: is_cut.then_some(0),
+            since: format!("cursor:{}", page.last_cursor),
+            until: until.unwrap_or_default(),
+            max: Some(reading.max),
+            order: view.order,
+            filter: view.filter.clone(),
+            ..Query::default()
+        };
+        let site = self.site_of(reading);
+        let next = site.page(&page.record.name, reading.representation, &query);
+        Ok(Contents {
+            next: Some(next),
+            ..page.into()
+        })
+    }
+
     /// The body of a read, held while its range is empty and can still grow (D-11), at the longest
     /// until `deadline` or until `stop`. Then the empty page, which stands behind all that was
     /// looked at where that is more than a page looks at.
@@ -24,10 +55,7 @@ impl Readers {
     ) -> Result<Arc<Rendered>, ReadError> {
         let stop = stop.clone();
         let end = async move {
-            tokio::select! {
-                () = stop.cancelled() => {}
-                () = tokio::time::sleep_until(deadline) => {}
-            }
+            let _ = tokio::time::timeout_at(deadline, stop.cancelled()).await;
         };
         // In boxes, because whoever is answered at once keeps room for this, too.
         let mut follower = Box::new(self.follow(reading.clone(), end)?);
@@ -46,10 +74,8 @@ impl Readers {
     /// True when an answer is due now, be it empty: no change before `deadline` could make it
     /// another.
     pub fn is_due(&self, reading: &ReadRequest, body: &Rendered, deadline: Instant) -> bool {
-        let end = self
-            .growth_end(reading)
-            .map_or(deadline, |end| end.min(deadline));
-        body.count > 0 || end <= Instant::now()
+        let end = self.growth_end(reading).unwrap_or(deadline);
+        body.count > 0 || end.min(deadline) <= Instant::now()
     }
 
     /// The moment from which on the range of a read gains nothing more; `None` while it has no end.
@@ -63,26 +89,5 @@ impl Readers {
                 Some(Instant::now() + left)
             }
         }
-    }
-
-    /// The page after this one (SF-53): the same question, from the last cursor on. What follows a
-    /// page that has looked at as many items as it may can be empty, and is not held then.
-    pub(super) fn next(&self, reading: &ReadRequest, page: &Page) -> String {
-        let is_cut = reading.view.filter.has_terms() && page.items.len() < reading.max;
-        let query = Query {
-            timeout_secs: is_cut.then_some(0),
-            since: format!("cursor:{}", page.last_cursor),
-            until: reading
-                .until
-                .as_ref()
-                .map(|until| until.raw.clone())
-                .unwrap_or_default(),
-            max: Some(reading.max),
-            order: reading.view.order,
-            filter: reading.view.filter.clone(),
-            ..Query::default()
-        };
-        self.site_of(reading)
-            .page(&page.record.name, reading.representation, &query)
     }
 }

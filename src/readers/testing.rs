@@ -134,7 +134,17 @@ impl ReaderRig {
     /// A page of fifty in JSON.
     pub(crate) fn reading(&self, order: Order, since: &str, until: &str) -> ReadRequest {
         let view = View::all(self.feed, order);
-        ReadRequest::page(view, Representation::JSON, (since, until), 50).unwrap()
+        ReadRequest::page(view, Representation::JSON, since, until, 50).unwrap()
+    }
+}
+
+impl ReadRequest {
+    /// The same read of those items that a filter shows.
+    pub(crate) fn filtered(self, filter: Filter) -> Self {
+        Self {
+            view: self.view.filtered(filter),
+            ..self
+        }
     }
 }
 

@@ -216,7 +216,7 @@ async fn a_feed_that_is_not_read_yet_and_one_that_is_not_there_are_told_apart() 
         Err(ReadError::NotReady)
     ));
     let view = View::all(FeedNo(9), Order::MODIFIED);
-    let reading = ReadRequest::page(view, Representation::JSON, ("", ""), 1).unwrap();
+    let reading = ReadRequest::page(view, Representation::JSON, "", "", 1).unwrap();
     assert!(matches!(
         rig.readers.read(&reading).await,
         Err(ReadError::UnknownFeed)
@@ -237,6 +237,7 @@ async fn a_push_goes_on_from_the_acknowledged_cursor_and_repeats_it_unread() {
             Representation::ATOM,
             odd,
             2,
+            None,
         ))
         .await
         .unwrap();
@@ -258,6 +259,7 @@ async fn a_push_goes_on_from_the_acknowledged_cursor_and_repeats_it_unread() {
             Representation::CLASSIC_RSS,
             acked,
             2,
+            None,
         ))
         .await
         .unwrap();
@@ -271,7 +273,7 @@ async fn a_push_goes_on_from_the_acknowledged_cursor_and_repeats_it_unread() {
 /// A page of two in JSON, from a position on.
 fn two(rig: &ReaderRig, since: &str) -> ReadRequest {
     let view = View::all(rig.feed, Order::MODIFIED);
-    ReadRequest::page(view, Representation::JSON, (since, ""), 2).unwrap()
+    ReadRequest::page(view, Representation::JSON, since, "", 2).unwrap()
 }
 
 #[tokio::test(start_paused = true)]
@@ -374,7 +376,7 @@ async fn a_follower_ends_with_its_range_and_its_stop_and_tells_an_error() {
         .unwrap();
     assert!(matches!(broken.next().await, Err(ReadError::Store(_))));
     let view = View::all(FeedNo(9), Order::MODIFIED);
-    let unknown = ReadRequest::page(view, Representation::JSON, ("", ""), 1).unwrap();
+    let unknown = ReadRequest::page(view, Representation::JSON, "", "", 1).unwrap();
     assert!(matches!(
         rig.readers.follow(unknown, never()),
         Err(ReadError::UnknownFeed)
@@ -424,12 +426,12 @@ async fn a_follower_in_a_form_without_tombstones_passes_them_by() {
     rig.change(vec![delete(1), delete(2), delete(3), revive(1)])
         .await;
     let view = View::all(rig.feed, Order::MODIFIED);
-    let reading = ReadRequest::push(view.clone(), Representation::CLASSIC_RSS, "", 1);
+    let reading = ReadRequest::push(view.clone(), Representation::CLASSIC_RSS, "", 1, None);
     let mut pages = rig.readers.follow(reading, std::future::pending()).unwrap();
     let page = pages.next().await.unwrap().unwrap();
     assert_eq!((page.count, page.more), (1, false));
     // A reader whose position is kept moves with each of them.
-    let reading = ReadRequest::push(view, Representation::CLASSIC_RSS, "", 1);
+    let reading = ReadRequest::push(view, Representation::CLASSIC_RSS, "", 1, None);
     let mut pages = rig
         .readers
         .follow_position(reading, std::future::pending())
@@ -460,7 +462,13 @@ async fn classic_rss_says_how_long_a_copy_stays_fresh() {
     let readers = readers.with_ttl_mins(move |asked| (asked == feed).then_some(90));
     let body = async |representation| {
         let read = readers
-            .read(&ReadRequest::classic(feed, representation, 15))
+            .read(&ReadRequest::newest(
+                feed,
+                Filter::All,
+                representation,
+                15,
+                None,
+            ))
             .await
             .unwrap();
         String::from_utf8(read.body.to_vec()).unwrap()
@@ -482,7 +490,7 @@ async fn ordinary_pages_do_not_wait_for_large_ones() {
     let page = |max: usize, since: &str| {
         let view = View::all(rig.feed, Order::MODIFIED);
         let representation = rig.reading(Order::MODIFIED, "", "").representation();
-        ReadRequest::page(view, representation, (since, ""), max).unwrap()
+        ReadRequest::page(view, representation, since, "", max).unwrap()
     };
     let large = rig.readers.room.large_places.acquire_many(2).await.unwrap();
     let asked = Instant::now();
@@ -518,7 +526,7 @@ async fn a_body_takes_no_more_room_than_it_has_bytes() {
         body
     };
     for items in [1, 1000] {
-        let body = super::body::rendered(items, render).await;
+        let body = super::body::written(items, render).await;
         assert_eq!(&*body, b"few");
         assert_eq!(
             body.try_into_mut().unwrap().capacity(),

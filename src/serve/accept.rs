@@ -1,12 +1,15 @@
 //! Content negotiation: the representation and the coding that a consumer prefers (RFC 9110 section
 //! 12.5).
 
-use crate::edge::fields::list_value;
 use crate::{
+    edge::fields::list_value,
     readers::Coding,
     render::{Audience, Negotiation, Representation, event_stream, jsonp},
 };
-use http::{header::ACCEPT, request::Parts};
+use http::{
+    header::{ACCEPT, ACCEPT_ENCODING},
+    request::Parts,
+};
 
 /// Degree to which a media range names a type: the most specific range decides its quality (RFC
 /// 9110 section 12.5.1).
@@ -21,7 +24,7 @@ enum Fit {
 
 /// The representation to send where the URL names none (SF-48): Atom when nothing is asked, JSON
 /// under JSON-P, `None` when nothing that we have is acceptable. Quality is in thousandths.
-pub fn representation(accept: Option<&str>, jsonp: bool) -> Option<Representation> {
+pub(super) fn representation(accept: Option<&str>, jsonp: bool) -> Option<Representation> {
     let is_offered = |form: &Representation| form.negotiation() != Negotiation::Never;
     let mut offered: Vec<Representation> = Representation::of(Audience::Full)
         .filter(is_offered)
@@ -81,7 +84,7 @@ fn fit(representation: Representation, range: &str, jsonp: bool) -> Option<Fit> 
 
 /// True where the consumer would rather have a page for people than JSON: `text/html` is named and
 /// not outdone.
-pub fn wants_html(accept: Option<&str>) -> bool {
+pub(super) fn wants_html(accept: Option<&str>) -> bool {
     let ranges = media_ranges(accept.unwrap_or_default());
     let quality = |wanted: &[&str]| {
         ranges
@@ -95,7 +98,7 @@ pub fn wants_html(accept: Option<&str>) -> bool {
 
 /// True where JSON is named and preferred to every form of XML: plain readers of an old feed name
 /// XML, or anything.
-pub fn prefers_json(accept: Option<&str>) -> bool {
+pub(super) fn prefers_json(accept: Option<&str>) -> bool {
     const JSON: [&str; 2] = ["application/json", "application/stream+json"];
     let ranges = media_ranges(accept.unwrap_or_default());
     let json = best_quality(&ranges, |range| JSON.contains(&range));
@@ -130,7 +133,7 @@ pub(super) fn names_tag(list: &str, own: &str) -> bool {
 
 /// True where an error is better told in JSON: a form of it is named, and none of text or XML
 /// preferred.
-pub fn wants_json(accept: Option<&str>) -> bool {
+pub(super) fn wants_json(accept: Option<&str>) -> bool {
     let ranges = media_ranges(accept.unwrap_or_default());
     let is_json = |range: &str| range.ends_with("/json") || range.ends_with("+json");
     let best = best_quality(&ranges, is_json);
@@ -176,7 +179,7 @@ impl AcceptedCodings {
 }
 
 /// The content coding to send; none where the consumer would rather have none.
-pub fn coding(accept_encoding: Option<&str>) -> Coding {
+fn coding(accept_encoding: Option<&str>) -> Coding {
     let Some(accepted) = accept_encoding else {
         return Coding::Identity;
     };
@@ -199,6 +202,11 @@ pub fn coding(accept_encoding: Option<&str>) -> Coding {
     } else {
         Coding::Identity
     }
+}
+
+/// The content coding that a consumer prefers.
+pub(super) fn coding_for(request: &Parts) -> Coding {
+    coding(list_value(&request.headers, &ACCEPT_ENCODING).as_deref())
 }
 
 /// True where a consumer takes a coding, be it that it would rather have another one.

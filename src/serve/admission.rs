@@ -1,17 +1,21 @@
 //! Admission: who sends a request, and whether the sender may have what it asks for; decided before
 //! anything of the answer is made. Not the answer.
 
-use super::{answer_memory::Repeatable, context::ServeContext, refusal::Refusal};
+use super::{
+    accept, answer_memory::Repeatable, context::ServeContext, refusal::Refusal,
+    validators::if_unchanged,
+};
 use crate::{
     auth::{AuthVerdict, Credentials, Principal},
     catalog::{CatalogSnapshot, RegisteredFeed},
-    edge::fields::{set, text},
     edge::{
         body::Response,
         client_address::{OverTls, PeerAddress, client_address, is_trusted},
+        fields::{set, text},
     },
     feed::{record::FeedNo, stamp::Stamp},
-    render::{Endpoint, Site},
+    readers::Coding,
+    render::{Endpoint, Site, jsonp},
     secret::Secret,
 };
 use bytes::Bytes;
@@ -65,36 +69,14 @@ impl AdmittedFeed {
 }
 
 impl Caller {
-    /// The site whose URLs the answer prints.
-    pub(super) fn site<'a>(&'a self, context: &'a ServeContext) -> &'a Site {
-        self.site
-            .as_deref()
-            .unwrap_or_else(|| context.readers.site())
-    }
-
     /// True for a caller who reads a part of the feed that is asked for.
     pub(super) fn reads_part(&self) -> bool {
         self.feed.is_some_and(|feed| feed.read != feed.named)
     }
 
-    /// Marks an answer as one that may be given again while everybody may have it and there is the
-    /// body. One that is not for everybody is not marked.
-    pub(super) fn mark_repeatable(
-        &self,
-        context: &ServeContext,
-        response: &mut Response,
-        body: impl Fn() -> Option<Bytes> + Send + Sync + 'static,
-    ) {
-        let (catalog, open_in) = (context.gate.catalog.clone(), self.open_in.clone());
-        if catalog.is_in_force(&open_in) {
-            let body = move || catalog.is_in_force(&open_in).then(&body).flatten();
-            response.extensions_mut().insert(Repeatable::new(body));
-        }
-    }
-
     /// Keeps a private answer out of shared caches, and its URL, which may be its secret, out of
     /// the requests of others.
-    pub(super) fn mark(&self, mut response: Response) -> Response {
+    fn mark(&self, response: &mut Response) {
         if self.is_private {
             let headers = response.headers_mut();
             let stored = text(headers, &CACHE_CONTROL).unwrap_or("no-store");
@@ -102,7 +84,98 @@ impl Caller {
             set(headers, CACHE_CONTROL, private);
             headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
         }
-        response
+    }
+}
+
+/// A request that its caller may make, and what it is answered from.
+pub(super) struct AdmittedRequest<'a> {
+    pub(super) context: &'a Arc<ServeContext>,
+    pub(super) request: &'a Parts,
+    pub(super) caller: Caller,
+}
+
+impl<'a> AdmittedRequest<'a> {
+    /// Our URLs as the caller knows them.
+    pub(super) fn site(&self) -> &Site {
+        match &self.caller.site {
+            Some(site) => site,
+            None => self.context.readers.site(),
+        }
+    }
+
+    pub(super) fn query(&self) -> &'a str {
+        self.request.uri.query().unwrap_or_default()
+    }
+
+    /// The content coding that the consumer prefers.
+    pub(super) fn coding(&self) -> Coding {
+        accept::coding_for(self.request)
+    }
+
+    /// The feed that the caller was admitted to by its name; 410 for one that was served.
+    pub(super) fn feed(&self, name: &str) -> Result<AdmittedFeed, Refusal> {
+        match self.caller.feed {
+            Some(feed) => Ok(feed),
+            None if self
+                .context
+                .gate
+                .catalog
+                .snapshot()
+                .withdrawn(name)
+                .is_some() =>
+            {
+                Err(Refusal::gone())
+            }
+            None => Err(self.context.unknown("there is no such feed")),
+        }
+    }
+
+    /// Refuses a script that is handed to no function. Its name is never echoed (D-12), and private
+    /// feeds come to none.
+    pub(super) fn check_script(&self, callback: Option<&str>) -> Result<(), Refusal> {
+        match callback {
+            Some(name) if !jsonp::is_callback(name) => {
+                Err(Refusal::bad("`callback` must be the name of a function"))
+            }
+            Some(_) if self.caller.is_private => Err(Refusal::no_script()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses a caller who may not read a feed any more, or reads another part of it now.
+    pub(super) fn check_still(&self) -> Result<(), Refusal> {
+        let Some(feed) = self.caller.feed else {
+            return Ok(());
+        };
+        let gate = &self.context.gate;
+        let is_there = gate.catalog.snapshot().feed_no(feed.named).is_some();
+        match gate.read_by_sender(self.caller.principal.as_ref(), feed.named) {
+            Some(read) if read == feed.read => Ok(()),
+            Some(_) => Err(Refusal::changing()),
+            None if is_there => Err(self.context.unauthenticated(self.request)),
+            None => Ok(()),
+        }
+    }
+
+    /// Marks an answer as one that may be given again while everybody may have it and there is the
+    /// body. One that is not for everybody is not marked.
+    pub(super) fn mark_repeatable(
+        &self,
+        response: &mut Response,
+        body: impl Fn() -> Option<Bytes> + Send + Sync + 'static,
+    ) {
+        let catalog = self.context.gate.catalog.clone();
+        let open_in = self.caller.open_in.clone();
+        if catalog.is_in_force(&open_in) {
+            let body = move || catalog.is_in_force(&open_in).then(&body).flatten();
+            response.extensions_mut().insert(Repeatable::new(body));
+        }
+    }
+
+    /// The answer as the caller gets it, unless another state is asked for.
+    pub(super) fn finish(&self, mut response: Response) -> Result<Response, Refusal> {
+        self.caller.mark(&mut response);
+        if_unchanged(self.request, response)
     }
 }
 
@@ -113,73 +186,64 @@ impl ServeContext {
     ///
     /// While there is a private feed, nobody unknown is told which names there are: whatever is not
     /// public is 401. A user who may not read a feed finds none of that name.
-    pub(super) async fn admit(
-        &self,
-        request: &Parts,
+    pub(super) async fn admit<'a>(
+        self: &'a Arc<Self>,
+        request: &'a Parts,
         endpoint: &Endpoint,
-    ) -> Result<Caller, Refusal> {
+    ) -> Result<AdmittedRequest<'a>, Refusal> {
+        let caller = self.caller(request, endpoint).await?;
+        Ok(AdmittedRequest {
+            context: self,
+            request,
+            caller,
+        })
+    }
+
+    async fn caller(&self, request: &Parts, endpoint: &Endpoint) -> Result<Caller, Refusal> {
         let catalog = self.gate.catalog.snapshot();
-        let no_such_feed = || self.unknown("there is no such feed");
+        let feed = endpoint.name().and_then(|name| catalog.feed(name));
+        let read_by = |principal: Option<&Principal>| {
+            feed.and_then(|feed| AdmittedFeed::of(&catalog, feed, principal))
+        };
         if let Some(token) = self.readers.site().secret(request.uri.path()) {
             let principal = self.bearer_of(request, &token).await?;
-            let feed = match endpoint.name() {
-                Some(name) => Some(
-                    catalog
-                        .feed(name)
-                        .and_then(|feed| AdmittedFeed::of(&catalog, feed, Some(&principal)))
-                        .ok_or_else(no_such_feed)?,
-                ),
-                None => None,
-            };
-            let site = Some(Arc::new(self.readers.site().below_secret(&token)));
+            let feed = read_by(Some(&principal));
+            if endpoint.name().is_some() && feed.is_none() {
+                return Err(self.unknown("there is no such feed"));
+            }
             return Ok(Caller {
                 principal: Some(principal),
-                site,
+                site: Some(Arc::new(self.readers.site().below_secret(&token))),
                 is_private: true,
                 feed,
                 open_in: Weak::new(),
             });
         }
-        let Some(name) = endpoint.name() else {
-            let principal = if catalog.has_private() {
-                self.identify(request).await?
-            } else {
-                None
-            };
+        if endpoint.name().is_none() {
+            let principal = self.sender(request).await?;
             return Ok(Caller {
                 is_private: principal.is_some(),
                 principal,
                 ..Caller::default()
             });
-        };
-        let feed = catalog.feed(name);
+        }
         if feed.is_some_and(|feed| !feed.settings.is_private()) || !catalog.has_private() {
             return Ok(Caller {
-                feed: feed.and_then(|feed| AdmittedFeed::of(&catalog, feed, None)),
+                feed: read_by(None),
                 open_in: Arc::downgrade(&catalog),
                 ..Caller::default()
             });
         }
         // Of a feed that shows nobody unknown a part of it, somebody known may see more.
         let principal = self.identify(request).await?;
-        match feed.and_then(|feed| AdmittedFeed::of(&catalog, feed, principal.as_ref())) {
+        match read_by(principal.as_ref()) {
             Some(feed) => Ok(Caller {
                 principal,
-                site: None,
                 is_private: true,
                 feed: Some(feed),
-                open_in: Weak::new(),
+                ..Caller::default()
             }),
             None if principal.is_none() => Err(self.unauthenticated(request)),
-            None => Err(no_such_feed()),
-        }
-    }
-
-    /// The feed that a caller was admitted to by its name; 410 for one that was served.
-    pub(super) fn feed(&self, caller: &Caller, name: &str) -> Result<AdmittedFeed, Refusal> {
-        match caller.feed {
-            Some(feed) => Ok(feed),
-            None if self.gate.catalog.snapshot().withdrawn(name).is_some() => Err(Refusal::gone()),
             None => Err(self.unknown("there is no such feed")),
         }
     }
@@ -203,33 +267,22 @@ impl ServeContext {
         Err(Refusal::not_ready(secs, fails))
     }
 
-    /// Refuses a caller who may not read a feed any more, or reads another part of it now.
-    pub(super) fn check_still(&self, request: &Parts, caller: &Caller) -> Result<(), Refusal> {
-        let Some(feed) = caller.feed else {
-            return Ok(());
-        };
-        let is_there = self.gate.catalog.snapshot().feed_no(feed.named).is_some();
-        match self.read_now(caller, feed) {
-            Some(read) if read == feed.read => Ok(()),
-            Some(_) => Err(Refusal::changing()),
-            None if is_there => Err(self.unauthenticated(request)),
-            None => Ok(()),
+    /// Waits until a caller may not read the same feed any more.
+    pub(super) async fn until_not_admitted(&self, caller: &Caller) {
+        let mut catalog = self.gate.catalog.watch();
+        let mut accounts = self.gate.auth.watch();
+        let principal = caller.principal.as_ref();
+        while let Some(feed) = caller.feed
+            && self.gate.read_by_sender(principal, feed.named) == Some(feed.read)
+        {
+            tokio::select! {
+                Ok(()) = catalog.changed() => {}
+                Ok(()) = accounts.changed() => {}
+            }
         }
     }
 
-    /// True while a caller may read the same feed.
-    pub(super) fn still_admits(&self, caller: &Caller) -> bool {
-        caller
-            .feed
-            .is_some_and(|feed| self.read_now(caller, feed) == Some(feed.read))
-    }
-
-    fn read_now(&self, caller: &Caller, feed: AdmittedFeed) -> Option<FeedNo> {
-        self.gate
-            .read_by_sender(caller.principal.as_ref(), feed.named)
-    }
-
-    /// The principal behind a request to the hub; `None` for nobody known.
+    /// The principal behind a request for no feed; `None` for nobody known.
     pub(super) async fn sender(&self, request: &Parts) -> Result<Option<Principal>, Refusal> {
         match self.readers.site().secret(request.uri.path()) {
             Some(token) => self.bearer_of(request, &token).await.map(Some),
@@ -246,19 +299,9 @@ impl ServeContext {
     /// The principal whose secret stands in the path.
     async fn bearer_of(&self, request: &Parts, token: &str) -> Result<Principal, Refusal> {
         let credentials = Credentials::SecretUrl(Secret::new(token));
-        match self
-            .gate
-            .auth
-            .check(&credentials, self.client(request))
-            .await
-        {
-            AuthVerdict::Known(principal) => Ok(principal),
-            AuthVerdict::SlowDown { secs } => Err(Refusal::slow_down(secs)),
-            AuthVerdict::Busy => Err(Refusal::busy()),
-            AuthVerdict::Refused | AuthVerdict::Anonymous => {
-                Err(self.unknown("there is nothing here"))
-            }
-        }
+        let unknown = || self.unknown("there is nothing here");
+        let principal = self.principal(request, &credentials, unknown).await?;
+        principal.ok_or_else(unknown)
     }
 
     /// The principal whose credentials a request carries; `None` where it carries none.
@@ -267,15 +310,21 @@ impl ServeContext {
         if matches!(credentials, Credentials::Basic { .. }) && !self.takes_basic(request) {
             return Err(Refusal::plain_http());
         }
-        match self
-            .gate
-            .auth
-            .check(&credentials, self.client(request))
-            .await
-        {
+        let refused = || self.unauthenticated(request);
+        self.principal(request, &credentials, refused).await
+    }
+
+    async fn principal(
+        &self,
+        request: &Parts,
+        credentials: &Credentials,
+        refused: impl Fn() -> Refusal,
+    ) -> Result<Option<Principal>, Refusal> {
+        let verdict = self.gate.auth.check(credentials, self.client(request));
+        match verdict.await {
             AuthVerdict::Anonymous => Ok(None),
             AuthVerdict::Known(principal) => Ok(Some(principal)),
-            AuthVerdict::Refused => Err(self.unauthenticated(request)),
+            AuthVerdict::Refused => Err(refused()),
             AuthVerdict::SlowDown { secs } => Err(Refusal::slow_down(secs)),
             AuthVerdict::Busy => Err(Refusal::busy()),
         }

@@ -11,12 +11,13 @@ const A_IM: HeaderName = HeaderName::from_static("a-im");
 
 /// True where the consumer takes changed items alone.
 pub(super) fn is_wanted(headers: &HeaderMap) -> bool {
-    let accepted = list_value(headers, &A_IM);
-    let takes = |part: &str| {
+    let Some(accepted) = list_value(headers, &A_IM) else {
+        return false;
+    };
+    accepted.split(',').any(|part| {
         let (name, quality) = accept::weighted(part);
         name == "feed" && quality > 0
-    };
-    accepted.is_some_and(|accepted| accepted.split(',').any(takes))
+    })
 }
 
 /// A state of a view that the consumer holds.

@@ -2,18 +2,19 @@
 
 use super::{
     accept,
-    admission::{AdmittedFeed, Caller},
-    context::ServeContext,
+    admission::{AdmittedFeed, AdmittedRequest},
     feed_range::{FEEDS_DEFAULT, FeedRange},
     long_poll, pull,
     refusal::Refusal,
     validators::{AnswerValidators, tag_of},
 };
-use crate::edge::fields::{list_value, text};
 use crate::{
     auth::Principal,
     catalog::{RegisteredFeed, is_open_to},
-    edge::body::{self, Response},
+    edge::{
+        body::{self, Response},
+        fields::{list_value, text},
+    },
     feed::{
         record::{FeedNo, FeedRecord},
         stamp::Stamp,
@@ -28,10 +29,8 @@ use crate::{
 use http::{
     HeaderValue, StatusCode,
     header::{
-        ACCEPT, ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY,
-        CONTENT_TYPE, VARY, X_CONTENT_TYPE_OPTIONS,
+        ACCEPT, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, VARY,
     },
-    request::Parts,
 };
 use std::{collections::HashSet, sync::Arc};
 
@@ -41,23 +40,8 @@ const FEEDS_ON_PAGE_DEFAULT: usize = 100;
 /// behind them.
 const FEEDS_LOOKED_AT_MAX: usize = 10_000;
 
-/// A request that its caller may make, and what it is answered with.
-#[derive(Clone, Copy)]
-pub(super) struct AdmittedRequest<'a> {
-    pub(super) context: &'a ServeContext,
-    pub(super) request: &'a Parts,
-    pub(super) caller: &'a Caller,
-}
-
-impl<'a> AdmittedRequest<'a> {
-    /// Our URLs as the caller knows them.
-    fn site(self) -> &'a Site {
-        self.caller.site(self.context)
-    }
-}
-
 /// The list of feeds: JSON, or a page when a browser asks.
-pub(super) async fn list(asked: AdmittedRequest<'_>) -> Result<Response, Refusal> {
+pub(super) async fn list(asked: &AdmittedRequest<'_>) -> Result<Response, Refusal> {
     let form = AnswerForm::of(asked)?;
     let site = asked.site();
     let feeds_default = match form {
@@ -74,7 +58,7 @@ pub(super) async fn list(asked: AdmittedRequest<'_>) -> Result<Response, Refusal
 }
 
 /// The list of feeds as OPML.
-pub(super) async fn outline(asked: AdmittedRequest<'_>) -> Result<Response, Refusal> {
+pub(super) async fn outline(asked: &AdmittedRequest<'_>) -> Result<Response, Refusal> {
     let site = asked.site();
     let found = FeedPart::read(asked, &site.outline(), FEEDS_DEFAULT).await?;
     Ok(outlined(asked, &found.list(site)).await)
@@ -82,45 +66,37 @@ pub(super) async fn outline(asked: AdmittedRequest<'_>) -> Result<Response, Refu
 
 /// The members of a group as OPML; of a feed that is none, itself.
 pub(super) async fn outline_of(
-    asked: AdmittedRequest<'_>,
+    asked: &AdmittedRequest<'_>,
     name: &str,
 ) -> Result<Response, Refusal> {
-    let AdmittedRequest {
-        context, caller, ..
-    } = asked;
-    let AdmittedFeed { named, read } = context.feed(caller, name)?;
+    let context = asked.context;
+    let AdmittedFeed { named, read } = asked.feed(name)?;
     let catalog = context.gate.catalog.snapshot();
     let record = context.store.feed(read).await?;
     let mut feeds = Vec::new();
-    for member in catalog
-        .members(named)
-        .map_or_else(|| vec![read], <[_]>::to_vec)
-    {
-        feeds.push(context.store.feed(member).await?);
+    for member in catalog.members(named).unwrap_or(&[read]) {
+        feeds.push(context.store.feed(*member).await?);
     }
-    let title = record
-        .metadata
-        .title
-        .as_ref()
-        .map(render::words)
-        .unwrap_or_else(|| name.into());
-    let (total, site) = (feeds.len(), asked.site());
-    let parts = [read].into_iter().filter(|_| caller.reads_part()).collect();
+    let title = record.metadata.title.as_ref().map(render::words);
+    let mut parts = HashSet::new();
+    if asked.caller.reads_part() {
+        parts.insert(read);
+    }
     let list = List {
-        site,
+        site: asked.site(),
         feeds: &feeds,
         parts: &parts,
-        total,
+        total: feeds.len(),
         words: "",
         found: None,
-        title: &title,
+        title: title.as_deref().unwrap_or(name),
         next: None,
     };
     Ok(outlined(asked, &list).await)
 }
 
 /// A list as OPML.
-async fn outlined(asked: AdmittedRequest<'_>, list: &List<'_>) -> Response {
+async fn outlined(asked: &AdmittedRequest<'_>, list: &List<'_>) -> Response {
     let mut response = Response::default();
     let headers = response.headers_mut();
     headers.insert(
@@ -147,20 +123,16 @@ impl FeedPart {
     /// `url` is that of the list, below which the next part is; it has `feeds_default` feeds when
     /// nobody says how many.
     async fn read(
-        asked: AdmittedRequest<'_>,
+        asked: &AdmittedRequest<'_>,
         url: &str,
         feeds_default: usize,
     ) -> Result<Self, Refusal> {
-        let AdmittedRequest {
-            context,
-            request,
-            caller,
-        } = asked;
-        let range =
-            FeedRange::parse(request.uri.query().unwrap_or_default()).map_err(Refusal::bad)?;
+        let context = asked.context;
+        let principal = asked.caller.principal.as_ref();
+        let range = FeedRange::parse(asked.query()).map_err(Refusal::bad)?;
         let feeds_max = range.max.unwrap_or(feeds_default);
         let catalog = context.gate.catalog.snapshot();
-        let is_open = |feed: &&Arc<RegisteredFeed>| is_open_to(feed, caller.principal.as_ref());
+        let is_open = |feed: &&Arc<RegisteredFeed>| is_open_to(feed, principal);
         let total = if catalog.has_private() {
             catalog.feeds().filter(is_open).count()
         } else {
@@ -184,8 +156,9 @@ impl FeedPart {
                 next = last.map(|last: &str| range.next(last));
                 break;
             }
-            let read = catalog.read_by(feed, caller.principal.as_ref());
-            let Some(read) = read else { continue };
+            let Some(read) = catalog.read_by(feed, principal) else {
+                continue;
+            };
             let record = match context.store.feed(read).await {
                 // It is listed as one that holds nothing, so that no list of feeds loses it.
                 Err(error) if error.is_of_one_feed() => {
@@ -228,35 +201,24 @@ impl FeedPart {
     }
 
     fn list<'a>(&'a self, site: &'a Site) -> List<'a> {
-        let Self {
-            feeds,
-            parts,
-            total,
-            found,
-            words,
-            next,
-        } = self;
-        let (title, next) = (render::list::ALL_FEEDS, next.as_deref());
         List {
             site,
-            feeds,
-            parts,
-            total: *total,
-            words,
-            found: *found,
-            title,
-            next,
+            feeds: &self.feeds,
+            parts: &self.parts,
+            total: self.total,
+            words: &self.words,
+            found: self.found,
+            title: render::list::ALL_FEEDS,
+            next: self.next.as_deref(),
         }
     }
 }
 
 /// The description of a feed (SF-132..SF-134): JSON, or a page when a browser asks.
-pub(super) async fn about(asked: AdmittedRequest<'_>, name: &str) -> Result<Response, Refusal> {
-    let AdmittedRequest {
-        context, caller, ..
-    } = asked;
+pub(super) async fn about(asked: &AdmittedRequest<'_>, name: &str) -> Result<Response, Refusal> {
+    let context = asked.context;
     let form = AnswerForm::of(asked)?;
-    let AdmittedFeed { named, read } = context.feed(caller, name)?;
+    let AdmittedFeed { named, read } = asked.feed(name)?;
     let feed = context.store.feed(read).await?;
     let catalog = context.gate.catalog.snapshot();
     let members = catalog.member_names(named);
@@ -265,13 +227,11 @@ pub(super) async fn about(asked: AdmittedRequest<'_>, name: &str) -> Result<Resp
         .filter(|feed| !feed.is_group())
         .map(|feed| feed.known_url());
     let polled = context.store.poll(named).await?.unwrap_or_default();
-    let (max_cap, timeout_cap_secs) = (
-        context.readers.config().page_items_max,
-        context.waiters.timeout_max_secs(),
-    );
+    let max_cap = context.readers.config().page_items_max;
+    let timeout_cap_secs = context.waiters.timeout_max_secs();
     let about = About {
         feed: &feed,
-        is_part: caller.reads_part(),
+        is_part: asked.caller.reads_part(),
         site: asked.site(),
         upstream: upstream.as_deref(),
         members: members.as_deref(),
@@ -294,7 +254,7 @@ pub(super) async fn about(asked: AdmittedRequest<'_>, name: &str) -> Result<Resp
 }
 
 /// The description of our HTTP side for programs.
-pub(super) async fn openapi(asked: AdmittedRequest<'_>) -> Response {
+pub(super) async fn openapi(asked: &AdmittedRequest<'_>) -> Response {
     let mut response = Response::default();
     let headers = response.headers_mut();
     headers.insert(
@@ -308,31 +268,23 @@ pub(super) async fn openapi(asked: AdmittedRequest<'_>) -> Response {
 
 /// The answer in the coding that the consumer prefers, with validators made of its bytes and of the
 /// time since which it has them; 304 when the consumer has it.
-async fn validated(asked: AdmittedRequest<'_>, mut response: Response, body: Vec<u8>) -> Response {
-    let AdmittedRequest {
-        context,
-        request,
-        caller,
-    } = asked;
-    let now = Stamp::from_micros(context.clock.now_us());
+async fn validated(asked: &AdmittedRequest<'_>, mut response: Response, body: Vec<u8>) -> Response {
+    let now = Stamp::from_micros(asked.context.clock.now_us());
     let form = text(response.headers(), &CONTENT_TYPE).unwrap_or_default();
-    let principal = caller
-        .principal
-        .as_ref()
-        .map(Principal::name)
-        .unwrap_or_default();
+    let principal = asked.caller.principal.as_ref().map(Principal::name);
     let name = format!(
-        "{principal}\n{form}\n{}\n{}",
+        "{}\n{form}\n{}\n{}",
+        principal.unwrap_or_default(),
         asked.site().root(),
-        request.uri
+        asked.request.uri
     );
-    let since = context.first_seen.of(&name, &body, now).await;
-    let coding = accept::coding(list_value(&request.headers, &ACCEPT_ENCODING).as_deref());
+    let since = asked.context.first_seen.of(&name, &body, now).await;
+    let coding = asked.coding();
     let validators = AnswerValidators {
         etag: tag_of(&body, &accept::coding_tag(coding)),
         modified: (since.secs() < now.secs()).then(|| since.secs()),
     };
-    if validators.are_fresh(&request.headers) {
+    if validators.are_fresh(&asked.request.headers) {
         *response.status_mut() = StatusCode::NOT_MODIFIED;
         response.headers_mut().remove(CONTENT_TYPE);
     } else {
@@ -362,28 +314,21 @@ enum AnswerForm {
 impl AnswerForm {
     /// The form that a request asks for. As of pages of feeds, scripts are for public answers only
     /// (D-12).
-    fn of(asked: AdmittedRequest<'_>) -> Result<Self, Refusal> {
-        let query = asked.request.uri.query().unwrap_or_default();
-        if let Some(name) = render::urls::callback(query)? {
-            if !render::jsonp::is_callback(&name) {
-                return Err(Refusal::bad("`callback` must be the name of a function"));
-            }
-            return if asked.caller.is_private {
-                Err(Refusal::no_script())
-            } else {
-                Ok(Self::Script(name))
-            };
+    fn of(asked: &AdmittedRequest<'_>) -> Result<Self, Refusal> {
+        if let Some(name) = render::urls::callback(asked.query())? {
+            asked.check_script(Some(&name))?;
+            return Ok(Self::Script(name));
         }
         let accept = list_value(&asked.request.headers, &ACCEPT);
-        Ok(if accept::wants_html(accept.as_deref()) {
-            Self::Page
+        if accept::wants_html(accept.as_deref()) {
+            Ok(Self::Page)
         } else {
-            Self::Json
-        })
+            Ok(Self::Json)
+        }
     }
 
     /// The answer with this body.
-    async fn answer(&self, asked: AdmittedRequest<'_>, body: Vec<u8>) -> Response {
+    async fn answer(&self, asked: &AdmittedRequest<'_>, body: Vec<u8>) -> Response {
         let (media_type, body) = match self {
             Self::Page => (render::html::CONTENT_TYPE, body),
             Self::Json => (JSON, body),
@@ -396,15 +341,9 @@ impl AnswerForm {
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
         headers.insert(VARY, HeaderValue::from_static("accept, accept-encoding"));
-        match self {
-            Self::Page => {
-                let policy = HeaderValue::from_static(render::html::CONTENT_SECURITY_POLICY);
-                headers.insert(CONTENT_SECURITY_POLICY, policy);
-            }
-            Self::Script(_) => {
-                headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-            }
-            Self::Json => {}
+        if let Self::Page = self {
+            let policy = HeaderValue::from_static(render::html::CONTENT_SECURITY_POLICY);
+            headers.insert(CONTENT_SECURITY_POLICY, policy);
         }
         validated(asked, response, body).await
     }

@@ -2,7 +2,10 @@
 //! reader leaves, may not read any more, or the server stops; not what an event says.
 
 use super::{
-    admission::Caller, context::ServeContext, refusal::Refusal, waiter_places::WaiterPlace,
+    admission::{AdmittedRequest, Caller},
+    context::ServeContext,
+    refusal::Refusal,
+    waiter_places::WaiterPlace,
 };
 use crate::{
     edge::body::{self, Response, ServeBody, Streamed},
@@ -45,15 +48,14 @@ const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering
 
 /// The events of a feed.
 pub(super) async fn open(
-    context: &Arc<ServeContext>,
-    request: &Parts,
-    caller: &Caller,
+    asked: &AdmittedRequest<'_>,
     name: &str,
     is_negotiated: bool,
 ) -> Result<Response, Refusal> {
-    let query = Query::parse(request.uri.query().unwrap_or_default())?;
+    let (context, request) = (asked.context, asked.request);
+    let query = Query::parse(asked.query())?;
     check(&query)?;
-    let feed = context.feed(caller, name)?;
+    let feed = asked.feed(name)?;
     let view = View::all(feed.read, query.order).filtered(query.filter.clone());
     let since = position(request, &query.since)?;
     let reading = ReadRequest::events(view, &since, EVENTS_MAX)?;
@@ -64,7 +66,7 @@ pub(super) async fn open(
         return Ok(response(body::whole(Bytes::new()), is_negotiated));
     }
     let place = context.waiters.enter(context.client(request), feed.named)?;
-    let end = end(context.clone(), caller.clone(), query.timeout_secs);
+    let end = end(context.clone(), asked.caller.clone(), query.timeout_secs);
     let pages = context.readers.follow_position(reading, end)?;
     let body = EventBody::new(pages, place).boxed_unsync();
     Ok(response(body, is_negotiated))
@@ -79,19 +81,12 @@ pub(super) fn come_again() -> Response {
 
 /// Refuses what a stream has not.
 fn check(query: &Query) -> Result<(), Refusal> {
-    let Query {
-        until,
-        max,
-        order,
-        callback,
-        ..
-    } = query;
-    if !until.is_empty() || max.is_some() || callback.is_some() {
+    if !query.until.is_empty() || query.max.is_some() || query.callback.is_some() {
         return Err(Refusal::bad(
             "a stream of events takes `since`, `order`, `timeout` and filters only",
         ));
     }
-    if order.reverse || !matches!(order.axis, Axis::Modified | Axis::Created) {
+    if query.order.reverse || query.order.axis == Axis::Published {
         return Err(Refusal::bad(
             "a stream of events has the order modified or created",
         ));
@@ -103,50 +98,33 @@ fn check(query: &Query) -> Result<(), Refusal> {
 /// again with the URL by which it came first.
 fn position(request: &Parts, since: &str) -> Result<String, Refusal> {
     let mut ids = request.headers.get_all(LAST_EVENT_ID).iter();
-    let (id, other) = (ids.next(), ids.next());
-    if other.is_some() {
+    let id = ids.next();
+    if ids.next().is_some() {
         return Err(Refusal::bad("`Last-Event-ID` is given more than once"));
     }
     let Some(id) = id.filter(|id| !id.is_empty()) else {
         return Ok(since.to_owned());
     };
-    // Whatever is not readable is a cursor of somebody else, and told as such.
-    let id = id
-        .to_str()
-        .ok()
-        .filter(|id| id.len() <= EVENT_ID_BYTES_MAX)
-        .unwrap_or("-");
-    Ok(format!(
-        "cursor:{}",
-        id.strip_prefix("cursor:").unwrap_or(id)
-    ))
+    let id = match id.to_str() {
+        Ok(id) if id.len() <= EVENT_ID_BYTES_MAX => id.strip_prefix("cursor:").unwrap_or(id),
+        // Whatever is not readable is a cursor of somebody else, and told as such.
+        _ => "-",
+    };
+    Ok(format!("cursor:{id}"))
 }
 
 /// The end of a stream: the server stops, its reader has lost the right to read, or sees another
 /// part of the feed now, or has asked for so many seconds.
 async fn end(context: Arc<ServeContext>, caller: Caller, timeout_secs: Option<u64>) {
-    let stop = context.stop.clone();
-    let (mut catalog, mut accounts) = (context.gate.catalog.watch(), context.gate.auth.watch());
-    let unreadable = async {
-        while context.still_admits(&caller) {
-            tokio::select! {
-                Ok(()) = catalog.changed() => {}
-                Ok(()) = accounts.changed() => {}
-            }
-        }
-    };
     let late = async {
-        match timeout_secs
-            .map(Duration::from_secs)
-            .and_then(|timeout| Instant::now().checked_add(timeout))
-        {
-            Some(end) => tokio::time::sleep_until(end).await,
+        match timeout_secs {
+            Some(secs) => tokio::time::sleep(Duration::from_secs(secs)).await,
             None => std::future::pending().await,
         }
     };
     tokio::select! {
-        () = stop.cancelled() => {}
-        () = unreadable => {}
+        () = context.stop.cancelled() => {}
+        () = context.until_not_admitted(&caller) => {}
         () = late => {}
     }
 }

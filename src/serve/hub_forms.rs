@@ -2,7 +2,7 @@
 
 use super::{
     context::ServeContext,
-    mount::Handler,
+    mount::{Handler, answer_of},
     refusal::{self, Refusal},
 };
 use crate::edge::body::{self, Response, ServeBody};
@@ -11,7 +11,7 @@ use futures_util::future::BoxFuture;
 use http::{Method, Request, StatusCode, request::Parts};
 use http_body_util::{BodyExt as _, Collected, LengthLimitError, Limited};
 use std::{convert::Infallible, sync::Arc, time::Duration};
-use tower::{BoxError, ServiceExt as _, util::BoxCloneSyncService};
+use tower::{BoxError, util::BoxCloneSyncService};
 
 /// Answers requests to the hub, their forms read.
 pub type HubService = BoxCloneSyncService<Request<Bytes>, http::Response<Bytes>, Infallible>;
@@ -34,14 +34,12 @@ impl Handler for HubForms {
             // A request extension of that type is what the hub knows of its sender.
             forwarded.extensions_mut().insert(sender);
         }
-        match self.hub.clone().oneshot(forwarded).await {
+        let response = answer_of(&self.hub, forwarded).await;
+        if response.status() == StatusCode::UNAUTHORIZED {
             // The hub knows no schemes.
-            Ok(response) if response.status() == StatusCode::UNAUTHORIZED => {
-                Err(self.context.unauthenticated(request))
-            }
-            Ok(response) => Ok(refusal::told(request, response).map(body::whole)),
-            Err(never) => match never {},
+            return Err(self.context.unauthenticated(request));
         }
+        Ok(refusal::told(request, response).map(body::whole))
     }
 }
 

@@ -7,33 +7,32 @@ use super::{
     context::ServeContext,
     event_stream,
     fresh_looks::{FreshLooks, fresh_secs},
-    mount::{Handler, Mount},
+    mount::{Handler, Mount, answer_of},
     own_layers::{CONTENT_SECURITY_POLICY, guarded},
     pull,
     refusal::Refusal,
     trackers::without_trackers,
-    validators::if_unchanged,
 };
-use crate::edge::fields::{list_value, set, text};
 use crate::{
     catalog::{RegisteredFeed, ServePlain},
-    edge::body::{self, MountService, Response, ServeBody},
+    edge::{
+        body::{self, MountService, Response, ServeBody},
+        fields::{list_value, set, text},
+    },
     readers::{Coding, PlainDocument},
     render::{Endpoint, LegacyLinks, Query, Representation, link_header},
 };
 use bytes::Bytes;
-use futures_util::future::BoxFuture;
 use http::{
     HeaderMap, HeaderValue, Method, Request, StatusCode, Uri,
     header::{
-        self, ACCEPT, ACCEPT_ENCODING, ACCEPT_RANGES, ACCESS_CONTROL_REQUEST_METHOD, CACHE_CONTROL,
+        self, ACCEPT, ACCEPT_RANGES, ACCESS_CONTROL_REQUEST_METHOD, CACHE_CONTROL,
         CONTENT_ENCODING, CONTENT_TYPE, ETAG, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED,
         LINK, VARY, X_CONTENT_TYPE_OPTIONS,
     },
     request::Parts,
 };
-use std::{convert::Infallible, sync::Arc};
-use tower::ServiceExt as _;
+use std::sync::Arc;
 
 /// A request to the address of an old feed.
 struct LegacyRequest {
@@ -170,21 +169,19 @@ impl Handler for SmartLegacy {
             return Err(Refusal::gone());
         };
         let mut request = request.clone();
-        let query = format!("/?{ours}");
         request.uri = Uri::builder()
-            .path_and_query(query)
+            .path_and_query(format!("/?{ours}"))
             .build()
             .unwrap_or_default();
         let name = &feed.settings.name;
-        let caller = &context
-            .admit(&request, &Endpoint::Negotiated(name.clone()))
-            .await?;
+        let endpoint = Endpoint::Negotiated(name.clone());
+        let asked = &context.admit(&request, &endpoint).await?;
         let response = if accept::wants_events(&request) {
-            event_stream::open(context, &request, caller, name, true).await?
+            event_stream::open(asked, name, true).await?
         } else {
-            pull::smart(context, &request, caller, (name, None)).await?
+            pull::smart(asked, name, None).await?
         };
-        if_unchanged(&request, caller.mark(response))
+        asked.finish(response)
     }
 }
 
@@ -198,32 +195,28 @@ struct PlainLegacy {
 
 impl Handler for PlainLegacy {
     async fn handle(&self, request: &Parts, body: ServeBody) -> Result<Response, Refusal> {
-        let context = &*self.context;
+        let context = &self.context;
         let Some(LegacyRequest { feed, asks }) = LegacyRequest::of(context, request) else {
             return Ok(self.of_origin(request, body).await);
         };
         let Some(place) = &feed.settings.legacy else {
             return Err(Refusal::gone());
         };
-        let name = feed.settings.name.clone();
-        let caller = context
-            .admit(request, &Endpoint::Negotiated(name.clone()))
-            .await?;
+        let name = &feed.settings.name;
+        let endpoint = Endpoint::Negotiated(name.clone());
+        let asked = &context.admit(request, &endpoint).await?;
         if matches!(asks, LegacyAsk::Other) {
-            let is_read = matches!(request.method, Method::GET | Method::HEAD);
-            return Err(if is_read {
-                context.unknown("there is nothing here")
-            } else {
-                Refusal::method("GET, HEAD")
+            return Err(match request.method {
+                Method::GET | Method::HEAD => context.unknown("there is nothing here"),
+                _ => Refusal::method("GET, HEAD"),
             });
         }
         // What a private feed is comes from here alone: the origin would give it to everybody, and
         // its caches, too.
         let is_private = feed.settings.is_private();
-        let fresh_secs = if place.plain == ServePlain::Origin {
-            0
-        } else {
-            fresh_secs(&feed.settings)
+        let fresh_secs = match place.plain {
+            ServePlain::Origin => 0,
+            _ => fresh_secs(&feed.settings),
         };
         if let Some(look) = self.looks.look(feed.no, fresh_secs) {
             look.await;
@@ -240,71 +233,55 @@ impl Handler for PlainLegacy {
         let key = context.readers.document_key(feed.no, links);
         let kept = context.readers.document(&key).await?;
         let pushed = kept.as_ref().and_then(|document| document.pushed);
-        if caller.reads_part() {
+        let mut response = if asked.caller.reads_part() {
             // The publisher's document holds the rest, too.
             let form = pushed.unwrap_or(Representation::CLASSIC_ATOM);
-            let mut part =
-                pull::at_old_address(context, request, &caller, (&name, form), place.url.as_str())
-                    .await?;
-            let link = HeaderValue::try_from(link)
-                .ok()
-                .filter(|_| pushed.is_some());
-            link.map(|link| part.headers_mut().insert(LINK, link));
-            return if_unchanged(request, caller.mark(guarded(part)));
-        }
-        let mut response = match kept.filter(|_| is_private || place.plain != ServePlain::Origin) {
-            Some(document) => {
-                let (response, coding) = plain(request, &document).await;
-                let mut response = if_unchanged(request, response)?;
-                let (readers, had) = (context.readers.clone(), Arc::downgrade(&document));
-                let (looks, no) = (self.looks.clone(), feed.no);
-                let is_fresh = response.status() == StatusCode::NOT_MODIFIED;
-                caller.mark_repeatable(context, &mut response, move || {
-                    // An old copy is not given again before its origin was asked.
-                    if looks.is_wanted(no, fresh_secs) {
-                        return None;
-                    }
-                    let document = readers.same_document(&key, &had)?;
-                    if is_fresh {
-                        Some(Bytes::new())
-                    } else {
-                        document.coded_before(coding)
-                    }
-                });
-                response
-            }
-            None if is_private => {
-                context.check_ready(context.feed(&caller, &name)?).await?;
-                return Err(Refusal::not_ready(0, false));
-            }
+            let part = pull::at_old_address(asked, name, form, place.url.as_str()).await?;
+            guarded(part)
+        } else if let Some(document) = kept
+            && (is_private || place.plain != ServePlain::Origin)
+        {
+            let (mut response, coding) = plain(request, &document).await;
+            let (readers, had) = (context.readers.clone(), Arc::downgrade(&document));
+            let (looks, no) = (self.looks.clone(), feed.no);
+            let is_fresh = response.status() == StatusCode::NOT_MODIFIED;
+            asked.mark_repeatable(&mut response, move || {
+                // An old copy is not given again before its origin was asked.
+                if looks.is_wanted(no, fresh_secs) {
+                    return None;
+                }
+                let document = readers.same_document(&key, &had)?;
+                if is_fresh {
+                    Some(Bytes::new())
+                } else {
+                    document.coded_before(coding)
+                }
+            });
+            response
+        } else if is_private {
+            context.check_ready(asked.feed(name)?).await?;
+            return Err(Refusal::not_ready(0, false));
+        } else {
             // Nothing good has come yet, or it is to be asked: the origin says what there is, and
             // who prefers JSON gets something else here (T-3).
-            None => {
-                let mut response = self.of_origin(request, body).await;
-                response
-                    .headers_mut()
-                    .append(VARY, HeaderValue::from_static("accept"));
-                response
+            let mut response = self.of_origin(request, body).await;
+            let headers = response.headers_mut();
+            headers.append(VARY, HeaderValue::from_static("accept"));
+            if pushed.is_some() {
+                headers.extend(HeaderValue::try_from(link).ok().map(|link| (LINK, link)));
             }
+            return Ok(response);
         };
         if pushed.is_some() {
-            response
-                .headers_mut()
-                .extend(HeaderValue::try_from(link).ok().map(|link| (LINK, link)));
+            set(response.headers_mut(), LINK, link);
         }
-        Ok(caller.mark(response))
+        asked.finish(response)
     }
 }
 
 impl PlainLegacy {
     async fn of_origin(&self, request: &Parts, body: ServeBody) -> Response {
-        let answer: BoxFuture<'static, Result<Response, Infallible>> = Box::pin(
-            self.origin
-                .clone()
-                .oneshot(Request::from_parts(request.clone(), body)),
-        );
-        let Ok(response) = answer.await;
-        response
+        answer_of(&self.origin, Request::from_parts(request.clone(), body)).await
     }
 }
 
@@ -312,7 +289,7 @@ impl PlainLegacy {
 /// the reader has it (T-1, T-2).
 async fn plain(request: &Parts, document: &PlainDocument) -> (Response, Coding) {
     let mut response = Response::default();
-    let coding = accept::coding(list_value(&request.headers, &ACCEPT_ENCODING).as_deref());
+    let coding = accept::coding_for(request);
     let etag = etag(document, coding);
     if is_fresh(&request.headers, document, &etag) {
         *response.status_mut() = StatusCode::NOT_MODIFIED;

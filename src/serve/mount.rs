@@ -3,9 +3,10 @@
 
 use super::{own_layers, refusal::Refusal};
 use crate::edge::body::{MountService, Response, ServeBody};
+use futures_util::future::{BoxFuture, FutureExt as _};
 use http::{HeaderValue, Method, Request, request::Parts};
 use std::{convert::Infallible, fmt};
-use tower::{Service, util::BoxCloneSyncService};
+use tower::{Service, ServiceExt as _, util::BoxCloneSyncService};
 
 /// A service and the requests that it takes.
 pub struct Mount {
@@ -110,6 +111,16 @@ fn service_of(
     })
 }
 
+/// The answer of a service, which never fails.
+pub(super) fn answer_of<Q: Send + 'static, A: 'static>(
+    service: &BoxCloneSyncService<Q, A, Infallible>,
+    asked: Q,
+) -> BoxFuture<'static, A> {
+    let answer = service.clone().oneshot(asked);
+    let given = |Ok(answer): Result<A, Infallible>| answer;
+    answer.map(given).boxed()
+}
+
 /// Gives a head memory of its own. What hyper hands out are parts of the buffer (8 KiB) into which
 /// it was read: a request that is held would keep that, and hyper would need another one.
 fn detach(head: &mut Parts) {
@@ -130,10 +141,9 @@ fn check_length(request: &Parts) -> Result<(), Refusal> {
         .path_and_query()
         .map_or(0, |target| target.as_str().len());
     if length > URI_BYTES_MAX {
-        Err(Refusal::long(URI_BYTES_MAX))
-    } else {
-        Ok(())
+        return Err(Refusal::long(URI_BYTES_MAX));
     }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -2,7 +2,6 @@
 //! mounts.
 
 use crate::edge::body::{self, MountService, Response, ServeBody};
-use futures_util::future::BoxFuture;
 use http::{HeaderName, HeaderValue, Method, Request, StatusCode, header};
 use http_body_util::BodyExt;
 use std::{any::Any, convert::Infallible, time::Duration};
@@ -32,18 +31,12 @@ where
 
 /// The same service for OPTIONS: its answers name the methods that it takes.
 pub(super) fn with_methods(service: &MountService, methods: &'static str) -> MountService {
-    let service = service.clone();
-    BoxCloneSyncService::new(tower::service_fn(move |request: Request<ServeBody>| {
-        let answer: BoxFuture<'static, Result<Response, Infallible>> =
-            Box::pin(service.clone().oneshot(request));
-        async move {
-            let mut answer = answer.await?;
-            answer
-                .headers_mut()
-                .insert(header::ALLOW, HeaderValue::from_static(methods));
-            Ok(answer)
-        }
-    }))
+    let service = service.clone().map_response(move |mut answer: Response| {
+        let methods = HeaderValue::from_static(methods);
+        answer.headers_mut().insert(header::ALLOW, methods);
+        answer
+    });
+    BoxCloneSyncService::new(service)
 }
 
 /// Seconds for which a browser need not ask again what it may ask. Browsers have limits of their

@@ -4,8 +4,7 @@
 use super::{
     accept,
     context::ServeContext,
-    discovery::{self, AdmittedRequest},
-    event_stream,
+    discovery, event_stream,
     fresh_looks::FreshLooks,
     hub_forms::{HubForms, HubService},
     legacy,
@@ -14,7 +13,6 @@ use super::{
     pull,
     refusal::Refusal,
     site_pages::site_pages,
-    validators::if_unchanged,
 };
 use crate::{
     edge::body::{MountService, Response, ServeBody},
@@ -158,40 +156,27 @@ impl Handler for FeedPages {
         if !matches!(request.method, Method::GET | Method::HEAD) {
             return Err(Refusal::method(Self::METHODS));
         }
-        let caller = &context.admit(request, &endpoint).await?;
-        let asked = AdmittedRequest {
-            context,
-            request,
-            caller,
-        };
+        let asked = &context.admit(request, &endpoint).await?;
         let response = match endpoint {
             Endpoint::List => discovery::list(asked).await,
             Endpoint::Outline => discovery::outline(asked).await,
             Endpoint::OutlineOf(name) => discovery::outline_of(asked, &name).await,
             Endpoint::OpenApi => Ok(discovery::openapi(asked).await),
             Endpoint::About(name) => discovery::about(asked, &name).await,
-            Endpoint::Events(name) => {
-                event_stream::open(context, request, caller, &name, false).await
-            }
+            Endpoint::Events(name) => event_stream::open(asked, &name, false).await,
             Endpoint::Negotiated(name) if accept::wants_events(request) => {
-                event_stream::open(context, request, caller, &name, true).await
+                event_stream::open(asked, &name, true).await
             }
-            Endpoint::Negotiated(name) => {
-                pull::smart(context, request, caller, (&name, None)).await
-            }
+            Endpoint::Negotiated(name) => pull::smart(asked, &name, None).await,
             Endpoint::Page(name, form) if form.is_classic() => {
-                pull::classic(context, request, caller, (&name, form)).await
+                pull::classic(asked, &name, form).await
             }
-            Endpoint::Archive(name, form, place) => {
-                pull::archive(context, request, caller, (&name, form, place)).await
-            }
-            Endpoint::Page(name, form) => {
-                pull::smart(context, request, caller, (&name, Some(form))).await
-            }
+            Endpoint::Archive(name, form, place) => pull::archive(asked, &name, form, place).await,
+            Endpoint::Page(name, form) => pull::smart(asked, &name, Some(form)).await,
             Endpoint::Hub | Endpoint::HubOf(_) | Endpoint::Cloud => {
                 Err(context.unknown("there is no hub here"))
             }
         };
-        if_unchanged(request, caller.mark(response?))
+        asked.finish(response?)
     }
 }

@@ -6,24 +6,24 @@ use super::{
     context::ServeContext,
     hub_forms::{HubService, read_form},
     look_ahead::{joined, look_ahead},
-    mount::Handler,
+    mount::{Handler, answer_of},
     refusal::Refusal,
     xml_rpc::{BadXmlRpc, XmlRpcCall, fault_answer, ping_answer},
 };
 use crate::{
     catalog::RegisteredFeed,
-    edge::body::{self, MountService, Response, ServeBody},
-    edge::fields::text,
+    edge::{
+        body::{self, MountService, Response, ServeBody},
+        fields::text,
+    },
 };
 use bytes::Bytes;
-use futures_util::future::BoxFuture;
 use http::{
     HeaderValue, Method, Request, StatusCode,
     header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, RETRY_AFTER, TRANSFER_ENCODING},
     request::Parts,
 };
-use std::{convert::Infallible, sync::Arc};
-use tower::ServiceExt as _;
+use std::sync::Arc;
 use url::{Url, form_urlencoded};
 
 /// The path of calls.
@@ -84,51 +84,40 @@ impl Handler for Pings {
 impl Pings {
     /// Gives the hint that a ping is; the answer to it.
     async fn ping(&self, request: &Parts, call: &XmlRpcCall) -> Result<String, Refusal> {
-        if call
-            .parameters
-            .iter()
-            .any(|parameter| parameter.len() > PARAMETER_BYTES_MAX)
-        {
-            return Ok(ping_answer(
-                true,
-                &format!("a parameter holds {PARAMETER_BYTES_MAX} bytes at most"),
-            ));
+        let is_too_long = |parameter: &String| parameter.len() > PARAMETER_BYTES_MAX;
+        if call.parameters.iter().any(is_too_long) {
+            let why = format!("a parameter holds {PARAMETER_BYTES_MAX} bytes at most");
+            return Ok(ping_answer(true, &why));
         }
         // Name of the blog, its address, that of the page that changed, and in an extended one that
         // of its feed.
-        let urls: Vec<&str> = call
-            .parameters
-            .iter()
-            .skip(1)
-            .take(3)
-            .map(String::as_str)
-            .filter(|url| is_web(url))
-            .collect();
+        let urls = call.parameters.iter().skip(1).take(3).map(String::as_str);
+        let urls: Vec<&str> = urls.filter(|url| is_web(url)).collect();
         if urls.is_empty() {
             return Ok(ping_answer(true, "a ping names a blog and its address"));
         }
         let feeds = self.feeds_of(request, &urls);
         if feeds.is_empty() {
-            return Ok(ping_answer(
-                true,
-                "this address is not of a blog whose feeds are served here",
-            ));
+            let why = "this address is not of a blog whose feeds are served here";
+            return Ok(ping_answer(true, why));
         }
         let answer = self.publish(request, form_of(&feeds)).await;
-        let told = String::from_utf8_lossy(answer.body()).trim().to_owned();
-        Ok(match answer.status() {
+        let mut told = String::from_utf8_lossy(answer.body()).trim().to_owned();
+        match answer.status() {
             StatusCode::NO_CONTENT => {
-                ping_answer(false, "Thanks for the ping; the feed is looked at soon.")
+                let thanks = "Thanks for the ping; the feed is looked at soon.";
+                return Ok(ping_answer(false, thanks));
             }
-            StatusCode::ACCEPTED => ping_answer(false, &format!("Thanks for the ping. {told}")),
-            _ => {
-                let wait = match text(answer.headers(), &RETRY_AFTER) {
-                    Some(secs) => format!("; try again in {secs} seconds"),
-                    None => String::new(),
-                };
-                ping_answer(true, &format!("{told}{wait}"))
+            StatusCode::ACCEPTED => {
+                let thanks = format!("Thanks for the ping. {told}");
+                return Ok(ping_answer(false, &thanks));
             }
-        })
+            _ => {}
+        }
+        if let Some(secs) = text(answer.headers(), &RETRY_AFTER) {
+            told += &format!("; try again in {secs} seconds");
+        }
+        Ok(ping_answer(true, &told))
     }
 
     /// The feeds of the site that a ping is for: the one that it names, else those below the
@@ -138,11 +127,9 @@ impl Pings {
         let Some(site) = self.context.sites.of(request) else {
             return Vec::new();
         };
-        let is_of_site = |feed: &RegisteredFeed| {
-            feed.settings
-                .legacy
-                .as_ref()
-                .is_some_and(|place| place.site == site.no)
+        let is_of_site = |feed: &Arc<RegisteredFeed>| {
+            let place = feed.settings.legacy.as_ref();
+            place.is_some_and(|place| place.site == site.no)
         };
         for url in urls.iter().rev() {
             let named = catalog.by_origin(url).and_then(|no| catalog.feed_no(no));
@@ -157,19 +144,17 @@ impl Pings {
         let Some(blog) = paths.next() else {
             return Vec::new();
         };
-        let of_site = || catalog.feeds().filter(|feed| is_of_site(feed)).cloned();
         let is_below = |feed: &Arc<RegisteredFeed>| {
-            feed.settings
-                .legacy
-                .as_ref()
-                .is_some_and(|place| place.path.starts_with(&blog))
+            let place = feed.settings.legacy.as_ref();
+            place.is_some_and(|place| place.path.starts_with(&blog))
         };
-        let below: Vec<_> = of_site().filter(is_below).take(FEEDS_MAX).collect();
-        if below.is_empty() {
-            of_site().take(FEEDS_MAX).collect()
-        } else {
-            below
+        let of_site = catalog.feeds().filter(|feed| is_of_site(feed));
+        let mut feeds: Vec<_> = of_site.cloned().collect();
+        if feeds.iter().any(is_below) {
+            feeds.retain(is_below);
         }
+        feeds.truncate(FEEDS_MAX);
+        feeds
     }
 
     /// Tells the hub that feeds have changed, as anybody may: its limits are those of every other
@@ -181,10 +166,7 @@ impl Pings {
         let media = HeaderValue::from_static("application/x-www-form-urlencoded");
         parts.headers.insert(CONTENT_TYPE, media);
         let asked = Request::from_parts(parts, Bytes::from(form));
-        let answer: BoxFuture<'static, Result<http::Response<Bytes>, Infallible>> =
-            Box::pin(self.hub.clone().oneshot(asked));
-        let Ok(answer) = answer.await;
-        answer
+        answer_of(&self.hub, asked).await
     }
 
     /// A call that is no ping goes to the site, which was asked for nothing yet.
@@ -192,13 +174,7 @@ impl Pings {
         let mut parts = request.clone();
         // Its body is on the way already.
         parts.headers.remove(EXPECT);
-        let answer: BoxFuture<'static, Result<Response, Infallible>> = Box::pin(
-            self.origin
-                .clone()
-                .oneshot(Request::from_parts(parts, body)),
-        );
-        let Ok(answer) = answer.await;
-        answer
+        answer_of(&self.origin, Request::from_parts(parts, body)).await
     }
 }
 

@@ -3,27 +3,27 @@
 
 use super::{
     accept,
-    admission::{AdmittedFeed, Caller},
-    context::ServeContext,
+    admission::{AdmittedFeed, AdmittedRequest},
     delta,
     refusal::Refusal,
     validators::{AnswerValidators, not_modified},
 };
-use crate::edge::fields::{list_value, set, text};
 use crate::{
-    edge::body::{self, Response},
-    feed::{cursor::Toc, record::Head, stamp::Stamp, view::View},
-    readers::{self, Coding, ReadError, ReadRequest, Rendered},
+    edge::{
+        body::{self, Response},
+        fields::{list_value, set, text},
+    },
+    feed::{cursor::Toc, filter::Filter, record::Head, stamp::Stamp, view::View},
+    readers::{self, ReadRequest, Rendered},
     render::{self, ArchivePlace, ClassicQuery, PositionPlace, Query, Representation},
 };
 use bytes::Bytes;
 use http::{
     HeaderMap, HeaderValue, StatusCode,
     header::{
-        ACCEPT, ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY,
-        CONTENT_TYPE, ETAG, IF_NONE_MATCH, LAST_MODIFIED, LINK, LOCATION, VARY,
+        ACCEPT, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG,
+        IF_NONE_MATCH, LAST_MODIFIED, LINK, LOCATION, VARY,
     },
-    request::Parts,
 };
 use std::{
     sync::Arc,
@@ -39,160 +39,100 @@ pub(super) const ITEMS_DEFAULT: usize = 50;
 
 /// A page of a Smart Feed; without a representation on the negotiated URL.
 pub(super) async fn smart(
-    context: &ServeContext,
-    request: &Parts,
-    caller: &Caller,
-    (name, named): (&str, Option<Representation>),
+    asked: &AdmittedRequest<'_>,
+    name: &str,
+    named: Option<Representation>,
 ) -> Result<Response, Refusal> {
-    let mut query = Query::parse(request.uri.query().unwrap_or_default())?;
-    query.callback = script_for(query.callback, caller)?;
-    let feed = context.feed(caller, name)?;
-    let accept = list_value(&request.headers, &ACCEPT);
-    let chosen =
-        named.or_else(|| accept::representation(accept.as_deref(), query.callback.is_some()));
-    let representation = chosen.ok_or_else(Refusal::unacceptable)?;
+    let query = Query::parse(asked.query())?;
+    let callback = query.callback.as_deref();
+    asked.check_script(callback)?;
+    let feed = asked.feed(name)?;
+    let accept = list_value(&asked.request.headers, &ACCEPT);
+    let representation = named
+        .or_else(|| accept::representation(accept.as_deref(), callback.is_some()))
+        .ok_or_else(Refusal::unacceptable)?;
+    let items_max = asked.context.readers.config().page_items_max;
+    let max = query.max.unwrap_or(ITEMS_DEFAULT).min(items_max);
     let view = View::all(feed.read, query.order).filtered(query.filter.clone());
-    let max = query
-        .max
-        .unwrap_or(ITEMS_DEFAULT)
-        .min(context.readers.config().page_items_max);
-    let reading = ReadRequest::page(
-        view.clone(),
-        representation,
-        (&query.since, &query.until),
-        max,
-    )?;
-    let reading = reading.seen_from(caller.site.clone());
-    let negotiated = named.is_none();
+    let reading = ReadRequest::page(view, representation, &query.since, &query.until, max)?;
     let answer = PullAnswer {
-        context,
-        request,
-        caller,
-        name,
-        view,
-        representation,
-        negotiated,
+        is_negotiated: named.is_none(),
+        ..PullAnswer::of(asked, name, reading)
     };
-    context.check_ready(feed).await?;
-    if query.is_personal() {
-        let body = read_or_hold(context, (request, caller, feed), &query, &reading).await;
-        // Much may have changed while it was held.
-        context.check_still(request, caller)?;
-        return answer.personal(&*body?, query.callback.as_deref()).await;
+    asked.context.check_ready(feed).await?;
+    if !query.is_personal() {
+        return answer.shared().await;
     }
-    answer.shared(&reading).await
+    let body = read_or_hold(asked, feed, &query, &answer.reading).await;
+    // Much may have changed while it was held.
+    asked.check_still()?;
+    answer.personal(&*body?, callback).await
 }
 
 /// A view for ordinary readers.
 pub(super) async fn classic(
-    context: &ServeContext,
-    request: &Parts,
-    caller: &Caller,
-    (name, representation): (&str, Representation),
+    asked: &AdmittedRequest<'_>,
+    name: &str,
+    representation: Representation,
 ) -> Result<Response, Refusal> {
-    let query = ClassicQuery::parse(request.uri.query().unwrap_or_default())?;
-    let callback = script_for(query.callback, caller)?;
-    let feed = context.feed(caller, name)?;
-    let window = context.readers.config().classic_items;
+    let query = ClassicQuery::parse(asked.query())?;
+    let callback = query.callback.as_deref();
+    asked.check_script(callback)?;
+    let feed = asked.feed(name)?;
+    let readers = &asked.context.readers;
+    let window = readers.config().classic_items;
     let max = query.max.unwrap_or(window).min(window);
-    let reading = ReadRequest::classic(feed.read, representation, max).filtered(query.filter);
-    let reading = reading.seen_from(caller.site.clone());
-    let view = reading.view().clone();
-    context.check_ready(feed).await?;
-    let answer = PullAnswer {
-        context,
-        request,
-        caller,
-        name,
-        view,
-        representation,
-        negotiated: false,
-    };
-    match callback {
-        Some(_) => {
-            answer
-                .personal(&*context.readers.read(&reading).await?, callback.as_deref())
-                .await
-        }
-        None => answer.shared(&reading).await,
+    let reading = ReadRequest::newest(feed.read, query.filter, representation, max, None);
+    let answer = PullAnswer::of(asked, name, reading);
+    asked.context.check_ready(feed).await?;
+    if callback.is_none() {
+        return answer.shared().await;
     }
+    let body = readers.read(&answer.reading).await?;
+    answer.personal(&body, callback).await
 }
 
 /// The posts of a feed for ordinary readers, at the address of the old feed and in its syntax.
 pub(super) async fn at_old_address(
-    context: &ServeContext,
-    request: &Parts,
-    caller: &Caller,
-    (name, representation): (&str, Representation),
+    asked: &AdmittedRequest<'_>,
+    name: &str,
+    representation: Representation,
     own_url: &str,
 ) -> Result<Response, Refusal> {
-    let feed = context.feed(caller, name)?;
-    let items = context.readers.config().classic_items;
-    let reading = ReadRequest::classic(feed.read, representation, items).at(Some(own_url.into()));
-    let view = reading.view().clone();
-    context.check_ready(feed).await?;
+    let feed = asked.feed(name)?;
+    let max = asked.context.readers.config().classic_items;
+    let own_url = Some(own_url.into());
+    let reading = ReadRequest::newest(feed.read, Filter::All, representation, max, own_url);
+    asked.context.check_ready(feed).await?;
     let answer = PullAnswer {
-        context,
-        request,
-        caller,
-        name,
-        view,
-        representation,
-        negotiated: true,
+        is_negotiated: true,
+        ..PullAnswer::of(asked, name, reading)
     };
-    answer.shared(&reading).await
-}
-
-/// The function that a script is handed to. Its name is never echoed (D-12), and private feeds come
-/// to none.
-fn script_for(callback: Option<String>, caller: &Caller) -> Result<Option<String>, Refusal> {
-    if callback
-        .as_deref()
-        .is_some_and(|name| !render::jsonp::is_callback(name))
-    {
-        return Err(Refusal::bad("`callback` must be the name of a function"));
-    }
-    if caller.is_private && callback.is_some() {
-        return Err(Refusal::no_script());
-    }
-    Ok(callback)
+    answer.shared().await
 }
 
 /// An archive of a view for ordinary readers. By the name of its present version it may be kept for
 /// ever; by the name of a former one it is what it is now, and not to be kept.
 pub(super) async fn archive(
-    context: &ServeContext,
-    request: &Parts,
-    caller: &Caller,
-    (name, representation, place): (&str, Representation, ArchivePlace),
+    asked: &AdmittedRequest<'_>,
+    name: &str,
+    representation: Representation,
+    place: ArchivePlace,
 ) -> Result<Response, Refusal> {
-    let feed = context.feed(caller, name)?;
+    let readers = &asked.context.readers;
+    let feed = asked.feed(name)?;
     let reading = ReadRequest::archive(feed.read, representation, place);
-    let reading = reading.seen_from(caller.site.clone());
-    let view = reading.view().clone();
-    context.check_ready(feed).await?;
+    let answer = PullAnswer::of(asked, name, reading);
+    asked.context.check_ready(feed).await?;
     if !place.is_versioned() {
-        return Ok(sent_to(&context.readers.present_archive(&reading).await?));
+        return Ok(sent_to(&readers.present_archive(&answer.reading).await?));
     }
-    let body = context.readers.read(&reading).await?;
-    let answer = PullAnswer {
-        context,
-        request,
-        caller,
-        name,
-        view,
-        representation,
-        negotiated: false,
-    };
-    let mut response = answer
-        .lasting(
-            &body,
-            &caller.site(context).archive(name, representation, place),
-        )
-        .await;
+    let body = readers.read(&answer.reading).await?;
+    let own_url = asked.site().archive(name, representation, place);
+    let mut response = answer.lasting(&body, &own_url).await;
     if body.is_lasting {
-        let changed =
-            httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(place.changed.secs()));
+        let changed = UNIX_EPOCH + Duration::from_secs(place.changed.secs());
+        let changed = httpdate::fmt_http_date(changed);
         set(response.headers_mut(), LAST_MODIFIED, changed);
     }
     Ok(response)
@@ -209,80 +149,77 @@ fn sent_to(url: &str) -> Response {
 }
 
 async fn read_or_hold(
-    context: &ServeContext,
-    (request, caller, feed): (&Parts, &Caller, AdmittedFeed),
+    asked: &AdmittedRequest<'_>,
+    feed: AdmittedFeed,
     query: &Query,
     reading: &ReadRequest,
 ) -> Result<Arc<Rendered>, Refusal> {
-    let Some(timeout) = context.waiters.hold(&request.method, query) else {
+    let context = asked.context;
+    let Some(timeout) = context.waiters.hold(&asked.request.method, query) else {
         return Ok(context.readers.read(reading).await?);
     };
     let deadline = Instant::now() + timeout;
-    match context.waiters.enter(context.client(request), feed.named) {
-        Ok(_place) => Ok(read_held(context, caller, reading, deadline).await?),
+    let client = context.client(asked.request);
+    let _place = match context.waiters.enter(client, feed.named) {
+        Ok(place) => place,
         Err(busy) => {
             // Whoever need not wait takes no place, and catches up however many wait.
             let body = context.readers.read(reading).await?;
-            if context.readers.is_due(reading, &body, deadline) {
+            return if context.readers.is_due(reading, &body, deadline) {
                 Ok(body)
             } else {
                 Err(busy)
-            }
+            };
         }
-    }
-}
-
-/// Holds a request until there is something to read, until its deadline, or until its caller may
-/// not read its feed any more.
-async fn read_held(
-    context: &ServeContext,
-    caller: &Caller,
-    reading: &ReadRequest,
-    deadline: Instant,
-) -> Result<Arc<Rendered>, ReadError> {
+    };
+    // Held until there is something to read, until the deadline, or until the caller may not read
+    // the feed any more.
     let stop = context.stop.child_token();
-    let (mut catalog, mut accounts) = (context.gate.catalog.watch(), context.gate.auth.watch());
     let held = context.readers.read_held(reading, deadline, &stop);
     tokio::pin!(held);
-    while context.still_admits(caller) {
-        tokio::select! {
-            body = &mut held => return body,
-            Ok(()) = catalog.changed() => {}
-            Ok(()) = accounts.changed() => {}
-        }
+    tokio::select! {
+        body = &mut held => return Ok(body?),
+        () = context.until_not_admitted(&asked.caller) => stop.cancel(),
     }
-    stop.cancel();
-    held.await
+    Ok(held.await?)
 }
 
 /// Parts of a response, apart from the body.
 struct PullAnswer<'a> {
-    context: &'a ServeContext,
-    request: &'a Parts,
-    caller: &'a Caller,
+    asked: &'a AdmittedRequest<'a>,
     name: &'a str,
-    view: View,
-    representation: Representation,
-    negotiated: bool,
+    reading: ReadRequest,
+    /// True where the representation was chosen by what the consumer accepts.
+    is_negotiated: bool,
 }
 
-impl PullAnswer<'_> {
+impl<'a> PullAnswer<'a> {
+    fn of(asked: &'a AdmittedRequest<'a>, name: &'a str, reading: ReadRequest) -> Self {
+        Self {
+            asked,
+            name,
+            reading: reading.seen_from(asked.caller.site.clone()),
+            is_negotiated: false,
+        }
+    }
+
     /// A page that everybody may cache, with validators; 304 when the consumer has it (T-1, T-2).
-    async fn shared(&self, reading: &ReadRequest) -> Result<Response, Refusal> {
-        let head = self.context.readers.head(self.view.feed)?;
+    async fn shared(&self) -> Result<Response, Refusal> {
+        let readers = self.asked.context.readers.clone();
+        let feed = self.reading.view().feed;
+        let head = readers.head(feed)?;
         let validators = self.validators(head);
-        if head.ready && validators.are_fresh(&self.request.headers) {
+        if head.ready && validators.are_fresh(&self.asked.request.headers) {
             let mut response = not_modified();
             self.describe(response.headers_mut(), &validators);
-            let (readers, feed) = (self.context.readers.clone(), self.view.feed);
             let is_right = move || readers.is_at(feed, head).then(Bytes::new);
             self.mark_repeatable(&mut response, &validators, is_right);
             return Ok(response);
         }
-        if let Some(delta) = self.delta(reading, head).await? {
+        if let Some(delta) = self.delta(head).await? {
             return Ok(delta);
         }
-        let body = self.context.readers.read(reading).await?;
+        let body = readers.read(&self.reading).await?;
         let mut response = self.coded(&body).await;
         // The feed may have moved on meanwhile.
         let validators = if body.head == head {
@@ -292,14 +229,9 @@ impl PullAnswer<'_> {
         };
         self.describe(response.headers_mut(), &validators);
         self.position(response.headers_mut(), &body);
-        let (readers, key, coding) = (
-            self.context.readers.clone(),
-            (reading.clone(), body.head),
-            self.coding(),
-        );
-        self.mark_repeatable(&mut response, &validators, move || {
-            readers.at_hand(&key, coding)
-        });
+        let (key, coding) = ((self.reading.clone(), body.head), self.asked.coding());
+        let at_hand = move || readers.at_hand(&key, coding);
+        self.mark_repeatable(&mut response, &validators, at_hand);
         Ok(response)
     }
 
@@ -312,37 +244,33 @@ impl PullAnswer<'_> {
         body: impl Fn() -> Option<Bytes> + Send + Sync + 'static,
     ) {
         if validators.modified.is_some() {
-            self.caller.mark_repeatable(self.context, response, body);
+            self.asked.mark_repeatable(response, body);
         }
     }
 
     /// The items of the page that have changed since the state that the consumer holds (RFC 3229
     /// section 10.4.1), if it takes them alone. When they are more than a page, the tag is that of
     /// the state to which they lead.
-    async fn delta(&self, reading: &ReadRequest, head: Head) -> Result<Option<Response>, Refusal> {
-        let headers = &self.request.headers;
+    async fn delta(&self, head: Head) -> Result<Option<Response>, Refusal> {
+        let headers = &self.asked.request.headers;
         if !delta::is_wanted(headers) {
             return Ok(None);
         }
         let Some(base) = delta::base(headers, &self.tag_tail(), head) else {
             return Ok(None);
         };
-        let Some(changed) = reading.clone().changed_since(base.last_t) else {
+        let Some(changed) = self.reading.clone().changed_since(base.last_t) else {
             return Ok(None);
         };
-        let body = self.context.readers.read(&changed).await?;
-        let is_cut = body.more && !self.representation.is_classic();
-        let last = Toc::parse(&body.last_cursor)
-            .and_then(|toc| toc.t.stamp())
-            .filter(|_| !self.view.order.reverse);
-        let state = match last {
-            _ if !is_cut => body.head,
-            Some(last_t) => Head {
-                last_t,
-                ..body.head
-            },
-            None => return Ok(None),
-        };
+        let body = self.asked.context.readers.read(&changed).await?;
+        let mut state = body.head;
+        if body.more && !self.reading.representation().is_classic() {
+            let last = Toc::parse(&body.last_cursor).and_then(|toc| toc.t.stamp());
+            match last {
+                Some(last_t) if !self.reading.view().order.reverse => state.last_t = last_t,
+                _ => return Ok(None),
+            }
+        }
         let mut response = self.coded(&body).await;
         *response.status_mut() = StatusCode::IM_USED;
         let headers = response.headers_mut();
@@ -359,19 +287,12 @@ impl PullAnswer<'_> {
         let mut response = match callback {
             None => self.coded(body).await,
             Some(name) => {
-                let script =
-                    render::jsonp::wrap(name, self.representation.media_type(), &body.body);
-                let script = self.context.readers.held(script).await?;
+                let media_type = self.reading.representation().media_type();
+                let script = render::jsonp::wrap(name, media_type, &body.body);
+                let script = self.asked.context.readers.held(script).await?;
                 let mut response = Response::new(body::whole(script));
-                let headers = response.headers_mut();
-                headers.insert(
-                    CONTENT_TYPE,
-                    HeaderValue::from_static(render::jsonp::CONTENT_TYPE),
-                );
-                headers.insert(
-                    "x-content-type-options",
-                    HeaderValue::from_static("nosniff"),
-                );
+                let media_type = HeaderValue::from_static(render::jsonp::CONTENT_TYPE);
+                response.headers_mut().insert(CONTENT_TYPE, media_type);
                 response
             }
         };
@@ -380,10 +301,7 @@ impl PullAnswer<'_> {
         self.link(headers);
         self.position(headers, body);
         if let Some(degraded) = body.degraded {
-            headers.insert(
-                "smart-feed-cursor",
-                HeaderValue::from_static(degraded.name()),
-            );
+            set(headers, "smart-feed-cursor", degraded.name());
         }
         Ok(response)
     }
@@ -395,7 +313,7 @@ impl PullAnswer<'_> {
             crc32fast::hash(&body.body),
             body.body.len()
         );
-        let known = list_value(&self.request.headers, &IF_NONE_MATCH);
+        let known = list_value(&self.asked.request.headers, &IF_NONE_MATCH);
         let mut response = if known.is_some_and(|known| accept::names_tag(&known, &etag)) {
             not_modified()
         } else {
@@ -412,17 +330,15 @@ impl PullAnswer<'_> {
 
     /// The body in the coding that the consumer prefers.
     async fn coded(&self, body: &Rendered) -> Response {
-        let coding = self.coding();
+        let (coding, representation) = (self.asked.coding(), self.reading.representation());
         let mut response = Response::new(body::whole(body.coded(coding).await));
         let headers = response.headers_mut();
-        headers.insert(
-            CONTENT_TYPE,
-            HeaderValue::from_static(self.representation.content_type()),
-        );
+        let content_type = HeaderValue::from_static(representation.content_type());
+        headers.insert(CONTENT_TYPE, content_type);
         if let Some(token) = coding.token() {
             headers.insert(CONTENT_ENCODING, HeaderValue::from_static(token));
         }
-        if let Some(policy) = self.representation.content_security_policy() {
+        if let Some(policy) = representation.content_security_policy() {
             headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy));
         }
         response
@@ -437,15 +353,14 @@ impl PullAnswer<'_> {
 
     /// The links, and what the choice of representation depended on.
     fn link(&self, headers: &mut HeaderMap) {
-        let site = self.caller.site(self.context);
-        let link = site.link_header(
-            self.name,
-            self.representation,
-            (self.view.order, &self.view.filter),
-        );
+        let (view, representation) = (self.reading.view(), self.reading.representation());
+        let view = (view.order, &view.filter);
+        let site = self.asked.site();
+        let link = site.link_header(self.name, representation, view);
         set(headers, LINK, link);
         // T-3.
-        let vary = match (self.negotiated, delta::is_wanted(&self.request.headers)) {
+        let is_delta_wanted = delta::is_wanted(&self.asked.request.headers);
+        let vary = match (self.is_negotiated, is_delta_wanted) {
             (true, false) => "accept, accept-encoding",
             (false, false) => "accept-encoding",
             (true, true) => "accept, accept-encoding, a-im, if-none-match",
@@ -456,8 +371,9 @@ impl PullAnswer<'_> {
 
     /// The position of a page whose syntax has no place for it (V-3).
     fn position(&self, headers: &mut HeaderMap, body: &Rendered) {
-        let is_told = self.representation.position_place() == PositionPlace::Body;
-        if is_told || self.representation.is_classic() {
+        let representation = self.reading.representation();
+        let is_told = representation.position_place() == PositionPlace::Body;
+        if is_told || representation.is_classic() {
             return;
         }
         set(headers, "smart-feed-last-cursor", &body.last_cursor);
@@ -467,70 +383,47 @@ impl PullAnswer<'_> {
         }
     }
 
-    /// The validators of the view in this state of its feed.
+    /// The validators of the view in this state of its feed: its visible state, its form and coding,
+    /// the build that renders it, and the configuration that shows in it. The tag is weak, since an
+    /// edit of a page's surroundings alone need not change it.
     fn validators(&self, head: Head) -> AnswerValidators {
+        let (t, metadata_t) = (head.last_t.micros(), head.metadata_t.micros());
+        let (tail, coding) = (self.tag_tail(), accept::coding_tag(self.asked.coding()));
         AnswerValidators {
-            etag: self.etag(head),
+            etag: format!("W/\"{t:x}.{metadata_t:x}.{tail}{coding}\""),
             modified: self.last_modified_secs(head),
         }
     }
 
-    /// The validator of a view: its visible state, its form and coding, the build that renders it,
-    /// and the configuration that shows in it. Weak, since an edit of a page's surroundings alone
-    /// need not change it.
-    fn etag(&self, head: Head) -> String {
-        let (t, metadata_t) = (head.last_t.micros(), head.metadata_t.micros());
-        format!(
-            "W/\"{t:x}.{metadata_t:x}.{}{}\"",
-            self.tag_tail(),
-            accept::coding_tag(self.coding())
-        )
-    }
-
-    /// Part of the validator that does not change with the feed.
+    /// Part of the tag that does not change with the feed. In it is a checksum of what a document
+    /// shows of our configuration: after a change of it, no copy is fresh. The feed is in that, too:
+    /// the state of another one is no base of a delta.
     fn tag_tail(&self) -> String {
-        let (form, order, filter) = (
-            self.representation.etag(),
-            self.view.order,
-            self.view.filter.tag(),
-        );
-        format!(
-            "{form}{order}{filter}.{}.{:x}",
-            render::REVISION,
-            self.setting()
-        )
-    }
-
-    /// The coding that the consumer prefers.
-    fn coding(&self) -> Coding {
-        accept::coding(list_value(&self.request.headers, &ACCEPT_ENCODING).as_deref())
-    }
-
-    /// A checksum of what a document shows of our configuration: after a change of it, no copy is
-    /// fresh. The feed is in it, too: the state of another one is no base of a delta.
-    fn setting(&self) -> u32 {
-        let readers = &self.context.readers;
         let readers::Config {
             page_items_max,
             page_bytes_max,
             classic_items,
             ..
-        } = readers.config();
+        } = self.asked.context.readers.config();
+        let view = self.reading.view();
         // Below a secret, other links.
-        let (feed, root) = (self.view.feed, self.caller.site(self.context).hub());
-        crc32fast::hash(
+        let (feed, root) = (view.feed, self.asked.site().hub());
+        let setting = crc32fast::hash(
             format!("{feed} {root} {page_items_max} {page_bytes_max} {classic_items}").as_bytes(),
-        )
+        );
+        let (form, order) = (self.reading.representation().etag(), view.order);
+        let (filter, build) = (view.filter.tag(), render::REVISION);
+        format!("{form}{order}{filter}.{build}.{setting:x}")
     }
 
     /// The second of the last change, once it is over: until then another change may carry the same
     /// date. None for who reads a part: with other rights another feed is read here, which may have
     /// changed before.
     fn last_modified_secs(&self, head: Head) -> Option<u64> {
-        if self.caller.reads_part() {
+        if self.asked.caller.reads_part() {
             return None;
         }
-        let now = Stamp::from_micros(self.context.clock.now_us());
+        let now = Stamp::from_micros(self.asked.context.clock.now_us());
         let changed = head.last_t.max(head.metadata_t);
         (changed > Stamp::ZERO && changed.secs() < now.secs()).then(|| changed.secs())
     }

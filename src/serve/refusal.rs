@@ -21,7 +21,7 @@ use std::{borrow::Cow, ops::RangeInclusive};
 
 /// A request that is not answered as asked (D-25).
 #[derive(Debug)]
-pub struct Refusal {
+pub(super) struct Refusal {
     status: StatusCode,
     text: Cow<'static, str>,
     retry_after_secs: Option<u64>,
@@ -50,18 +50,18 @@ impl Refusal {
     }
 
     /// 400: the request itself is wrong.
-    pub fn bad(text: impl Into<Cow<'static, str>>) -> Self {
+    pub(super) fn bad(text: impl Into<Cow<'static, str>>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, text)
     }
 
     /// 404.
-    pub fn unknown(text: impl Into<Cow<'static, str>>) -> Self {
+    pub(super) fn unknown(text: impl Into<Cow<'static, str>>) -> Self {
         Self::new(StatusCode::NOT_FOUND, text)
     }
 
     /// 401, with the schemes that would do. It is said of everything that is not public, be it
     /// there or not.
-    pub fn unauthenticated(takes_basic: bool) -> Self {
+    pub(super) fn unauthenticated(takes_basic: bool) -> Self {
         let text = "this needs credentials: a user and a password, a token, or WSSE";
         let challenges = challenges(takes_basic).collect();
         Self {
@@ -71,13 +71,13 @@ impl Refusal {
     }
 
     /// 403: a password that everybody on the way could read.
-    pub fn plain_http() -> Self {
+    pub(super) fn plain_http() -> Self {
         let text = "passwords are not taken over plain HTTP: use https, or a token or WSSE; and change this password, which was sent";
         Self::new(StatusCode::FORBIDDEN, text)
     }
 
     /// 403: a script that any page could load.
-    pub fn no_script() -> Self {
+    pub(super) fn no_script() -> Self {
         Self::new(
             StatusCode::FORBIDDEN,
             "private feeds come without `callback`: any page could read them by it",
@@ -85,7 +85,7 @@ impl Refusal {
     }
 
     /// 403: a feed that a private site has at another address.
-    pub fn private_feed(list: &str) -> Self {
+    pub(super) fn private_feed(list: &str) -> Self {
         let text = format!(
             "the feeds of this site are private; {list} lists them for those who may read them"
         );
@@ -93,7 +93,7 @@ impl Refusal {
     }
 
     /// 403: a feed at an address that nobody named, at a site that has a private one.
-    pub fn unnamed_feed(list: &str) -> Self {
+    pub(super) fn unnamed_feed(list: &str) -> Self {
         let text = format!(
             "everfeed holds back the feed at this address, which may be a private one of this site under another address; {list} lists the \
              feeds there are. If everybody may read it, the owner of the site names the address in `feeds` of its [[site]]"
@@ -102,13 +102,13 @@ impl Refusal {
     }
 
     /// 421: a callback of our own hub that leads to us.
-    pub fn own_call() -> Self {
+    pub(super) fn own_call() -> Self {
         let text = "this is the hub of this server that asks itself; an address that everfeed answers is never a callback";
         Self::new(StatusCode::MISDIRECTED_REQUEST, text)
     }
 
     /// 429: too many attempts of the client's address, or for one name from behind it, failed.
-    pub fn slow_down(secs: u64) -> Self {
+    pub(super) fn slow_down(secs: u64) -> Self {
         let text = format!(
             "too many wrong passwords or tokens were sent from your address; wait {secs} s and send the right one. Behind a proxy that \
              everfeed is not told of, clients are one address: its operator names the proxy in server.trusted_proxies"
@@ -120,19 +120,19 @@ impl Refusal {
     }
 
     /// 508: a request of our own that has come back.
-    pub fn leads_back() -> Self {
+    pub(super) fn leads_back() -> Self {
         let text = "this request was sent from here: the address of an old server leads back to this everfeed; its operator can \
                     mend that by site.origin or feed.url";
         Self::new(StatusCode::LOOP_DETECTED, text)
     }
 
     /// 410: a feed that was taken out of the configuration, and that the store still remembers.
-    pub fn gone() -> Self {
+    pub(super) fn gone() -> Self {
         Self::new(StatusCode::GONE, "this feed is not served any more")
     }
 
     /// 405, with the methods that are allowed.
-    pub fn method(allow: &'static str) -> Self {
+    pub(super) fn method(allow: &'static str) -> Self {
         Self {
             allow: Some(allow),
             ..Self::new(StatusCode::METHOD_NOT_ALLOWED, format!("use {allow} here"))
@@ -140,36 +140,30 @@ impl Refusal {
     }
 
     /// 406, with what there is.
-    pub fn unacceptable() -> Self {
-        fn named(
-            forms: impl Iterator<Item = Representation>,
-            name: fn(Representation) -> String,
-        ) -> String {
-            forms.map(name).collect::<Vec<_>>().join(" or ")
-        }
+    pub(super) fn unacceptable() -> Self {
         let is_chosen = |form: &Representation| form.negotiation() != Negotiation::Never;
+        let full = Representation::of(Audience::Full).filter(is_chosen);
+        let full: Vec<_> = full.map(|form| form.media_type()).collect();
+        let classic = Representation::of(Audience::Classic);
+        let classic: Vec<_> = classic
+            .map(|form| format!("classic.{}", form.suffix()))
+            .collect();
         let text = format!(
             "nothing acceptable: this feed comes as {}; for ordinary readers take {} below it",
-            named(
-                Representation::of(Audience::Full).filter(is_chosen),
-                |form| form.media_type().to_owned()
-            ),
-            named(Representation::of(Audience::Classic), |form| format!(
-                "classic.{}",
-                form.suffix()
-            )),
+            full.join(" or "),
+            classic.join(" or "),
         );
         Self::new(StatusCode::NOT_ACCEPTABLE, text)
     }
 
     /// 412: the consumer asks for a state that is not the present one.
-    pub fn other_state() -> Self {
+    pub(super) fn other_state() -> Self {
         let text = "what is here is not what If-Match or If-Unmodified-Since asks for";
         Self::new(StatusCode::PRECONDITION_FAILED, text)
     }
 
     /// 408: the request itself did not come in time.
-    pub fn slow(secs: u64) -> Self {
+    pub(super) fn slow(secs: u64) -> Self {
         Self::new(
             StatusCode::REQUEST_TIMEOUT,
             format!("a request body must be here within {secs} seconds"),
@@ -177,7 +171,7 @@ impl Refusal {
     }
 
     /// 414.
-    pub fn long(bytes_max: usize) -> Self {
+    pub(super) fn long(bytes_max: usize) -> Self {
         Self::new(
             StatusCode::URI_TOO_LONG,
             format!("a path with its query holds {bytes_max} bytes at most"),
@@ -185,7 +179,7 @@ impl Refusal {
     }
 
     /// 413.
-    pub fn too_large(bytes_max: usize) -> Self {
+    pub(super) fn too_large(bytes_max: usize) -> Self {
         Self::new(
             StatusCode::PAYLOAD_TOO_LARGE,
             format!("a request body holds {bytes_max} bytes at most"),
@@ -194,54 +188,47 @@ impl Refusal {
 
     /// 503: a feed whose first document is not in, and is asked for again after so many seconds;
     /// `fails` when it was asked for and did not come.
-    pub fn not_ready(secs: u64, fails: bool) -> Self {
+    pub(super) fn not_ready(secs: u64, fails: bool) -> Self {
         let text = if fails {
             "the feed was never read: its origin does not answer well; it is asked again"
         } else {
             "the feed has not been read from its origin yet, or its archives are being read first"
         };
         let secs = secs.clamp(*NOT_READY_SECS.start(), *NOT_READY_SECS.end());
+        Self::for_now(text, secs)
+    }
+
+    /// 503: the feeds are being registered, and none of them is known to be there or not.
+    pub(super) fn starting(progress: &RegistrationProgress) -> Self {
+        let text = format!("everfeed is starting: {progress}; try again soon");
+        Self::for_now(text, BUSY_SECS)
+    }
+
+    /// 503, to be tried again after so many seconds.
+    fn for_now(text: impl Into<Cow<'static, str>>, secs: u64) -> Self {
         Self {
             retry_after_secs: Some(secs),
             ..Self::new(StatusCode::SERVICE_UNAVAILABLE, text)
         }
     }
 
-    /// 503: the feeds are being registered, and none of them is known to be there or not.
-    pub fn starting(progress: &RegistrationProgress) -> Self {
-        let text = format!("everfeed is starting: {progress}; try again soon");
-        Self {
-            retry_after_secs: Some(BUSY_SECS),
-            ..Self::new(StatusCode::SERVICE_UNAVAILABLE, text)
-        }
-    }
-
-    /// 503: nothing can be read, and that is our own fault.
-    fn store_away(text: &'static str) -> Self {
-        Self {
-            retry_after_secs: Some(BUSY_SECS),
-            ..Self::new(StatusCode::SERVICE_UNAVAILABLE, text)
-        }
-    }
-
     /// 503: too many requests are held already.
-    pub fn busy() -> Self {
-        let text = "too many requests are waiting; try again soon";
+    pub(super) fn busy() -> Self {
         Self {
-            retry_after_secs: Some(BUSY_SECS),
             ends_connection: true,
-            ..Self::new(StatusCode::SERVICE_UNAVAILABLE, text)
+            ..Self::for_now("too many requests are waiting; try again soon", BUSY_SECS)
         }
     }
 
     /// 503: what the sender may read here becomes another part of the feed, or another is being
     /// made.
-    pub fn changing() -> Self {
-        Self::store_away("what you may read of this feed is being changed; try again soon")
+    pub(super) fn changing() -> Self {
+        let text = "what you may read of this feed is being changed; try again soon";
+        Self::for_now(text, BUSY_SECS)
     }
 
     /// 429: too many requests of one client are held already.
-    pub fn too_many(max: usize) -> Self {
+    pub(super) fn too_many(max: usize) -> Self {
         let text =
             format!("{max} requests of your address are waiting, and no more may; try again soon");
         Self {
@@ -252,7 +239,7 @@ impl Refusal {
     }
 
     /// The response: a line of text, or a problem where JSON is asked for.
-    pub fn respond(self, request: &Parts) -> Response {
+    pub(super) fn respond(self, request: &Parts) -> Response {
         let (media, body) = if wants_problem(request) {
             (PROBLEM, problem(self.status, &self.text))
         } else {
@@ -304,19 +291,18 @@ pub(super) fn told(request: &Parts, mut answer: http::Response<Bytes>) -> http::
 /// script, which could not read it (D-12).
 fn wants_problem(request: &Parts) -> bool {
     let accept = list_value(&request.headers, &ACCEPT);
-    let suffix = request
-        .uri
-        .path()
-        .rsplit_once('.')
-        .map(|(_, suffix)| suffix);
-    let named = suffix.and_then(|suffix| {
-        let with = |audience| Representation::with_suffix(audience, suffix);
-        with(Audience::Full).or_else(|| with(Audience::Classic))
-    });
-    let is_script = asks_for_script(request.uri.query().unwrap_or_default());
-    !is_script
-        && (accept::wants_json(accept.as_deref())
-            || named.is_some_and(|named| named.media_type().ends_with("json")))
+    if asks_for_script(request.uri.query().unwrap_or_default()) {
+        return false;
+    }
+    if accept::wants_json(accept.as_deref()) {
+        return true;
+    }
+    let Some((_, suffix)) = request.uri.path().rsplit_once('.') else {
+        return false;
+    };
+    let named = Representation::with_suffix(Audience::Full, suffix)
+        .or_else(|| Representation::with_suffix(Audience::Classic, suffix));
+    named.is_some_and(|named| named.media_type().ends_with("json"))
 }
 
 /// A problem without a type of its own: its status says what kind it is, its detail what is wrong.
@@ -341,15 +327,9 @@ impl From<BadPosition> for Refusal {
 impl From<ReadError> for Refusal {
     fn from(error: ReadError) -> Self {
         match error {
-            ReadError::NotReady => Self {
-                retry_after_secs: Some(*NOT_READY_SECS.start()),
-                ..Self::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string())
-            },
+            ReadError::NotReady => Self::for_now(error.to_string(), *NOT_READY_SECS.start()),
             ReadError::UnknownFeed | ReadError::UnknownArchive => Self::unknown(error.to_string()),
-            ReadError::Busy => Self {
-                retry_after_secs: Some(BUSY_SECS),
-                ..Self::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string())
-            },
+            ReadError::Busy => Self::for_now(error.to_string(), BUSY_SECS),
             ReadError::Store(error) => Self::from(&*error),
         }
     }
@@ -367,14 +347,16 @@ impl From<&StoreError> for Refusal {
             StoreError::UnknownId => Self::unknown(error.to_string()),
             StoreError::MovingOrder => Self::bad(error.to_string()),
             // The cause names files of the machine, and is for the operator.
-            StoreError::Away(_) => Self::store_away(
+            StoreError::Away(_) => Self::for_now(
                 "this server cannot reach its store at the moment, through a fault of its own disk or file; it tries again by \
                  itself, its operator can see the cause, and nothing is lost: try again after the time in Retry-After",
+                BUSY_SECS,
             ),
             StoreError::UnknownFeed(_) => Self::changing(),
-            StoreError::Closed => Self::store_away(
+            StoreError::Closed => Self::for_now(
                 "this server has closed its store: it is stopping, or its file is not what it was and its operator is told; \
                  try again after the time in Retry-After",
+                BUSY_SECS,
             ),
             _ => {
                 tracing::error!(error = %error, "The store could not answer a consumer: {error}");

@@ -1,7 +1,7 @@
 //! The pages of a site, on their way to its origin: whatever would make one of our users known to
 //! the old server stays here; not how requests are passed on.
 
-use super::{context::ServeContext, refusal::Refusal};
+use super::{context::ServeContext, mount::answer_of, refusal::Refusal};
 use crate::{
     auth::AuthVerdict,
     edge::body::{MountService, Response, ServeBody},
@@ -10,7 +10,7 @@ use futures_util::future::BoxFuture;
 use http::{Request, request::Parts};
 use http_body::Body as _;
 use std::{convert::Infallible, sync::Arc};
-use tower::{ServiceExt as _, util::BoxCloneSyncService};
+use tower::util::BoxCloneSyncService;
 
 /// The way to the origins of sites, for requests without credentials of ours.
 pub(super) fn site_pages(context: Arc<ServeContext>, origin: MountService) -> MountService {
@@ -24,9 +24,7 @@ pub(super) fn site_pages(context: Arc<ServeContext>, origin: MountService) -> Mo
             }
             let guard = context.feed_guard(&mut parts, !body.is_end_stream());
             let asked = guard.is_some().then(|| parts.clone());
-            let sent: BoxFuture<'static, Result<Response, Infallible>> =
-                Box::pin(origin.oneshot(Request::from_parts(parts, body)));
-            let Ok(answer) = sent.await;
+            let answer = answer_of(&origin, Request::from_parts(parts, body)).await;
             let Some((guard, asked)) = guard.zip(asked) else {
                 return Ok(answer);
             };

@@ -98,7 +98,7 @@ impl SubscriptionTask {
                 };
                 let own_url = legacy_topic(&self.place.shared.gate.catalog.snapshot(), sub);
                 let after = |acked: String| {
-                    ReadRequest::push(view, form, &acked, self.pushing.items_max).at(own_url)
+                    ReadRequest::push(view, form, &acked, self.pushing.items_max, own_url)
                 };
                 until_behind(self.place.shared.clone(), feed, acked.map(after)).boxed()
             }

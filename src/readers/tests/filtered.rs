@@ -265,7 +265,7 @@ async fn streams_and_pushes_pass_what_their_filters_hide_by_the_same_read() {
             .unwrap();
         streams.push((order, tokio::spawn(async move { pages.next().await })));
         let acked = since.trim_start_matches("cursor:");
-        let push = ReadRequest::push(view, Representation::ATOM, acked, 100);
+        let push = ReadRequest::push(view, Representation::ATOM, acked, 100, None);
         let mut pages = rig
             .readers
             .follow_position(push, std::future::pending())
@@ -319,7 +319,7 @@ async fn poll_on(rig: Arc<ReaderRig>, filter: Filter, max: usize, mirror: Arc<Mu
     loop {
         let view = View::all(rig.feed, Order::MODIFIED).filtered(filter.clone());
         let since = format!("cursor:{last}");
-        let reading = ReadRequest::page(view, Representation::JSON, (&since, ""), max).unwrap();
+        let reading = ReadRequest::page(view, Representation::JSON, &since, "", max).unwrap();
         let deadline = Instant::now() + TIMEOUT;
         let held = rig
             .readers
