@@ -109,6 +109,11 @@ fn failed(why: String) -> AdminAnswer {
     OperatorAnswer::Away(why).into_text()
 }
 
+/// A line of text, unless it failed.
+fn done(told: Result<String, String>) -> AdminAnswer {
+    told.map_or_else(failed, |text| OperatorAnswer::Done(text).into_text())
+}
+
 /// JSON, unless it failed.
 fn json(told: Result<String, String>) -> AdminAnswer {
     match told {
@@ -167,14 +172,8 @@ impl Admin {
             };
         }
         match (method.as_str(), path) {
-            ("GET" | "HEAD", "/live") => match insight.live() {
-                Ok(()) => (StatusCode::OK, TEXT, "live\n".into()),
-                Err(why) => failed(why),
-            },
-            ("GET" | "HEAD", "/ready") => match insight.ready().await {
-                Ok(()) => (StatusCode::OK, TEXT, "ready\n".into()),
-                Err(why) => failed(why),
-            },
+            ("GET" | "HEAD", "/live") => done(insight.live().map(|()| "live".into())),
+            ("GET" | "HEAD", "/ready") => done(insight.ready().await.map(|()| "ready".into())),
             ("GET" | "HEAD", "/status") => match FeedRange::parse(query) {
                 Ok(range) => json(insight.status(range).await),
                 Err(why) => (StatusCode::BAD_REQUEST, TEXT, format!("{why}\n")),
@@ -191,15 +190,11 @@ impl Admin {
                     None => (StatusCode::NOT_FOUND, TEXT, "no feed of that name is configured\n".into()),
                 }
             }
-            ("POST", "/clock/accept") => match insight.accept_clock().await {
-                Ok(()) => (StatusCode::OK, TEXT, "the clock is accepted\n".into()),
-                Err(why) => failed(why),
-            },
+            ("POST", "/clock/accept") => {
+                done(insight.accept_clock().await.map(|()| "the clock is accepted".into()))
+            }
             ("POST", "/backup") => match parameter(query, "file") {
-                Some(file) if file.starts_with('/') => match insight.back_up(&file).await {
-                    Ok(text) => (StatusCode::OK, TEXT, text + "\n"),
-                    Err(why) => failed(why),
-                },
+                Some(file) if file.starts_with('/') => done(insight.back_up(&file).await),
                 _ => (StatusCode::BAD_REQUEST, TEXT, "name the file: /backup?file=/PATH\n".into()),
             },
             ("POST", "/reload") => insight.reload().await.into_text(),

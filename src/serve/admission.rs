@@ -114,20 +114,14 @@ impl<'a> AdmittedRequest<'a> {
 
     /// The feed that the caller was admitted to by its name; 410 for one that was served.
     pub(super) fn feed(&self, name: &str) -> Result<AdmittedFeed, Refusal> {
-        match self.caller.feed {
-            Some(feed) => Ok(feed),
-            None if self
-                .context
-                .gate
-                .catalog
-                .snapshot()
-                .withdrawn(name)
-                .is_some() =>
-            {
-                Err(Refusal::gone())
-            }
-            None => Err(self.context.unknown("there is no such feed")),
+        if let Some(feed) = self.caller.feed {
+            return Ok(feed);
         }
+        let catalog = self.context.gate.catalog.snapshot();
+        if catalog.withdrawn(name).is_some() {
+            return Err(Refusal::gone());
+        }
+        Err(self.context.unknown("there is no such feed"))
     }
 
     /// Refuses a script that is handed to no function. Its name is never echoed (D-12), and private

@@ -102,9 +102,11 @@ fn service_of(
             if parts.uri.query().is_some() {
                 detach(&mut parts);
             }
-            let answer = match check_length(&parts) {
-                Ok(()) => handler.handle(&parts, body).await,
-                Err(refusal) => Err(refusal),
+            let target = parts.uri.path_and_query().map_or("", |it| it.as_str());
+            let answer = if target.len() > URI_BYTES_MAX {
+                Err(Refusal::long(URI_BYTES_MAX))
+            } else {
+                handler.handle(&parts, body).await
             };
             Ok::<_, Infallible>(answer.unwrap_or_else(|refusal| refusal.respond(&parts)))
         }
@@ -133,17 +135,6 @@ fn detach(head: &mut Parts) {
     if let Ok(own) = head.uri.to_string().parse() {
         head.uri = own;
     }
-}
-
-fn check_length(request: &Parts) -> Result<(), Refusal> {
-    let length = request
-        .uri
-        .path_and_query()
-        .map_or(0, |target| target.as_str().len());
-    if length > URI_BYTES_MAX {
-        return Err(Refusal::long(URI_BYTES_MAX));
-    }
-    Ok(())
 }
 
 #[cfg(test)]

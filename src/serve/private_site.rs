@@ -9,9 +9,11 @@ use super::{
     refusal::Refusal,
     trackers::without_trackers,
 };
-use crate::edge::fields::list_value;
 use crate::{
-    edge::body::{Response, ServeBody},
+    edge::{
+        body::{Response, ServeBody},
+        fields::{list_value, text},
+    },
     readers::Coding,
 };
 use bytes::Bytes;
@@ -133,10 +135,8 @@ impl ServeContext {
         }
         let is_read = matches!(request.method, Method::GET | Method::HEAD);
         take_out_other_addresses(&mut request.headers, is_read);
-        let asked = request
-            .uri
-            .path_and_query()
-            .map_or("/", |asked| asked.as_str());
+        let asked = request.uri.path_and_query();
+        let asked = asked.map_or("/", |asked| asked.as_str());
         // A form in its body may ask for another one.
         if is_read && !has_body {
             let is_open = |path: &str| {
@@ -151,11 +151,11 @@ impl ServeContext {
         look_into(&mut request.headers);
         let is_binary = has_suffix(request.uri.path(), &BINARY_SUFFIXES);
         let is_file = is_binary || has_suffix(request.uri.path(), &TEXT_SUFFIXES);
-        let barred = [(&OF_PARTS[..], is_binary), (&OF_COPIES, is_file)];
-        for (names, _) in barred.iter().filter(|(_, may_be)| is_read && !may_be) {
-            for name in *names {
-                request.headers.remove(name);
-            }
+        if is_read && !is_binary {
+            remove(&mut request.headers, &OF_PARTS);
+        }
+        if is_read && !is_file {
+            remove(&mut request.headers, &OF_COPIES);
         }
         Some(FeedGuard {
             is_of_site,
@@ -169,17 +169,9 @@ impl FeedGuard {
     /// An answer of the origin, unless it is a feed, by what it says or by how it begins: servers
     /// call a document whatever its file is called.
     pub(super) async fn unless_feed(&self, mut response: Response) -> Option<Response> {
-        let media = response
-            .headers()
-            .get(CONTENT_TYPE)
-            .and_then(|value| value.to_str().ok())
-            .unwrap_or_default();
-        let media = media
-            .split(';')
-            .next()
-            .unwrap_or_default()
-            .trim()
-            .to_ascii_lowercase();
+        let media = text(response.headers(), &CONTENT_TYPE).unwrap_or_default();
+        let media = media.split(';').next().unwrap_or_default();
+        let media = media.trim().to_ascii_lowercase();
         // Parts of a document come with the types of the document inside of the body.
         let is_named = ["rss", "atom", "rdf", "feed+json", "multipart/byteranges"];
         if is_named.iter().any(|feed| media.contains(feed)) {
@@ -189,9 +181,8 @@ impl FeedGuard {
             // An answer without a body holds no feed; the head of one tells when it changed.
             let is_document = !NO_DOCUMENTS.iter().any(|other| media.starts_with(other));
             if self.is_head && is_document {
-                [ETAG, LAST_MODIFIED, CONTENT_LENGTH]
-                    .iter()
-                    .for_each(|name| drop(response.headers_mut().remove(name)));
+                let of_document = [ETAG, LAST_MODIFIED, CONTENT_LENGTH];
+                remove(response.headers_mut(), &of_document);
             }
             return Some(response);
         }
@@ -326,22 +317,23 @@ fn take_out_other_addresses(headers: &mut HeaderMap, is_read: bool) {
         let Some(rest) = name.strip_prefix("x-") else {
             return ADDRESS_NAMES.contains(&name.as_str());
         };
-        let mut words = rest.split('-');
         // The way by which a trusted proxy was asked; of others nothing of it is there any more.
         if rest.starts_with("forwarded-") {
             return rest
                 .split('-')
                 .any(|word| matches!(word, "uri" | "url" | "path"));
         }
-        let is_of_method = rest.split('-').any(|word| word == "method");
-        if is_of_method {
-            is_read
-        } else {
-            words.any(|word| ADDRESS_WORDS.contains(&word))
+        if rest.split('-').any(|word| word == "method") {
+            return is_read;
         }
+        rest.split('-').any(|word| ADDRESS_WORDS.contains(&word))
     };
     let other: Vec<HeaderName> = headers.keys().filter(is_other).cloned().collect();
-    for name in other {
+    remove(headers, &other);
+}
+
+fn remove(headers: &mut HeaderMap, names: &[HeaderName]) {
+    for name in names {
         headers.remove(name);
     }
 }
@@ -370,14 +362,9 @@ fn has_suffix(path: &str, suffixes: &[&str]) -> bool {
 
 /// True for a part of a document with its first byte.
 fn has_beginning(headers: &HeaderMap) -> bool {
-    let range = headers
-        .get(CONTENT_RANGE)
-        .and_then(|range| range.to_str().ok())
-        .unwrap_or_default();
-    range
-        .trim()
-        .strip_prefix("bytes")
-        .is_some_and(|range| range.trim_start().starts_with("0-"))
+    let range = text(headers, &CONTENT_RANGE).unwrap_or_default();
+    let range = range.trim().strip_prefix("bytes");
+    range.is_some_and(|range| range.trim_start().starts_with("0-"))
 }
 
 #[cfg(test)]
