@@ -1,4 +1,5 @@
-//! The address by which a client is counted wherever clients are limited; not what is counted.
+//! The address by which a client is counted wherever clients are limited, and which addresses are
+//! local; not what is counted.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -12,5 +13,14 @@ pub fn client_net(address: IpAddr) -> IpAddr {
             IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() >> NET_BITS << NET_BITS))
         }
         address => address,
+    }
+}
+
+/// True for an address of this machine or of a network that is not public, as far as its owner
+/// gives such addresses out himself.
+pub fn is_local(address: IpAddr) -> bool {
+    match address.to_canonical() {
+        IpAddr::V4(v4) => v4.is_loopback() || v4.is_private() || v4.is_link_local(),
+        IpAddr::V6(v6) => v6.is_loopback() || v6.is_unique_local() || v6.is_unicast_link_local(),
     }
 }

@@ -1,7 +1,7 @@
 //! Failed attempts by client address, and by name where many clients may have one address: how many
 //! are taken before the next must wait; not what failed.
 
-use crate::client_net::client_net;
+use crate::client_net::{client_net, is_local};
 use std::{
     collections::{HashMap, hash_map::RandomState},
     hash::BuildHasher as _,
@@ -34,13 +34,7 @@ impl Attempt<'_> {
     /// told of, and of everybody behind it. There each name is counted by itself, so that nobody
     /// locks out the others.
     pub(super) fn is_shared(&self) -> bool {
-        self.client
-            .is_none_or(|client| match client.to_canonical() {
-                IpAddr::V4(v4) => v4.is_loopback() || v4.is_private() || v4.is_link_local(),
-                IpAddr::V6(v6) => {
-                    v6.is_loopback() || v6.is_unique_local() || v6.is_unicast_link_local()
-                }
-            })
+        self.client.is_none_or(is_local)
     }
 }
 

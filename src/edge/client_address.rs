@@ -2,7 +2,7 @@
 //! ways are trusted. Not what a client may do.
 
 use super::fields::list_value;
-use crate::layers::OwnMark;
+use crate::{client_net::is_local, layers::OwnMark};
 use http::{Extensions, HeaderMap, HeaderName};
 use ipnet::IpNet;
 use std::net::IpAddr;
@@ -61,19 +61,12 @@ pub fn client_address(
 /// proxy may be a proxy that nobody named, and a trusted one may name nobody.
 pub fn may_be_many(peer: IpAddr, client: IpAddr, trusted: &[IpNet]) -> bool {
     let is_named = is_trusted(peer, trusted);
-    is_trusted(client, trusted) || (!is_named && is_local(client.to_canonical()))
+    is_trusted(client, trusted) || (!is_named && (is_local(client) || is_shared(client)))
 }
 
-/// True for addresses of this machine and of networks that are not public.
-fn is_local(address: IpAddr) -> bool {
-    match address {
-        IpAddr::V4(v4) => {
-            // 100.64.0.0/10 is what providers and overlay networks give out (RFC 6598).
-            let is_shared = v4.octets()[0] == 100 && v4.octets()[1] & 0xC0 == 64;
-            v4.is_loopback() || v4.is_private() || v4.is_link_local() || is_shared
-        }
-        IpAddr::V6(v6) => v6.is_loopback() || v6.is_unique_local() || v6.is_unicast_link_local(),
-    }
+/// True for 100.64.0.0/10, which providers and overlay networks give out (RFC 6598).
+fn is_shared(address: IpAddr) -> bool {
+    matches!(address.to_canonical(), IpAddr::V4(v4) if matches!(v4.octets(), [100, 64..=127, ..]))
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 
 use futures_util::future::BoxFuture;
 use futures_util::future::{FutureExt, ready};
-use tower::{Layer, Service};
+use tower::{Layer, Service, layer::layer_fn};
 use url::{Host, Origin, Url};
 
 use super::error::Refused;
@@ -21,12 +21,6 @@ use super::{Exchange, FetchError, Reply, Request};
 #[derive(Debug, Clone)]
 pub struct AddressGuard<S> {
     inner: S,
-    reach: AddressReach,
-}
-
-/// Makes [`AddressGuard`].
-#[derive(Debug, Clone, Copy)]
-pub struct AddressGuardLayer {
     reach: AddressReach,
 }
 
@@ -61,21 +55,10 @@ pub enum AddressClass {
     Derived,
 }
 
-impl AddressGuard<()> {
+impl<S> AddressGuard<S> {
     /// Keeps requests within `reach`.
-    pub fn layer(reach: AddressReach) -> AddressGuardLayer {
-        AddressGuardLayer { reach }
-    }
-}
-
-impl<S> Layer<S> for AddressGuardLayer {
-    type Service = AddressGuard<S>;
-
-    fn layer(&self, inner: S) -> AddressGuard<S> {
-        AddressGuard {
-            inner,
-            reach: self.reach,
-        }
+    pub fn layer(reach: AddressReach) -> impl Layer<S, Service = Self> {
+        layer_fn(move |inner| Self { inner, reach })
     }
 }
 

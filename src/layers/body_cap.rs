@@ -11,7 +11,7 @@ use futures_util::future::BoxFuture;
 use http::header::CONTENT_LENGTH;
 use http_body::Frame;
 use http_body_util::BodyExt;
-use tower::{Layer, Service};
+use tower::{Layer, Service, layer::layer_fn};
 
 use super::error::{CutFault, Size};
 use super::{Body, Exchange, FetchError, Reply, Request};
@@ -20,13 +20,6 @@ use super::{Body, Exchange, FetchError, Reply, Request};
 #[derive(Debug, Clone)]
 pub struct BodyCap<S> {
     inner: S,
-    bytes_max: u64,
-    over: Over,
-}
-
-/// Makes [`BodyCap`].
-#[derive(Debug, Clone, Copy)]
-pub struct BodyCapLayer {
     bytes_max: u64,
     over: Over,
 }
@@ -50,34 +43,24 @@ impl WireBytes {
     }
 }
 
-impl BodyCap<()> {
+impl<S> BodyCap<S> {
     /// A body over `bytes_max` is an error, and one that announces so is not read at all.
-    pub fn layer(bytes_max: u64) -> BodyCapLayer {
-        BodyCapLayer {
-            bytes_max,
-            over: Over::Refuse,
-        }
+    pub fn layer(bytes_max: u64) -> impl Layer<S, Service = Self> {
+        Self::with(bytes_max, Over::Refuse)
     }
 
     /// A body over `bytes_max` ends there. For answers of which only the status and the first bytes
     /// matter.
-    pub fn first(bytes_max: u64) -> BodyCapLayer {
-        BodyCapLayer {
-            bytes_max,
-            over: Over::Drop,
-        }
+    pub fn first(bytes_max: u64) -> impl Layer<S, Service = Self> {
+        Self::with(bytes_max, Over::Drop)
     }
-}
 
-impl<S> Layer<S> for BodyCapLayer {
-    type Service = BodyCap<S>;
-
-    fn layer(&self, inner: S) -> BodyCap<S> {
-        BodyCap {
+    fn with(bytes_max: u64, over: Over) -> impl Layer<S, Service = Self> {
+        layer_fn(move |inner| Self {
             inner,
-            bytes_max: self.bytes_max,
-            over: self.over,
-        }
+            bytes_max,
+            over,
+        })
     }
 }
 
@@ -219,8 +202,12 @@ mod tests {
     use super::*;
     use tower::ServiceExt;
 
-    async fn read(layer: BodyCapLayer, reply: fn() -> Reply) -> Result<(Bytes, u64), FetchError> {
-        let stack = layer.layer(answering(move |_| Ok(reply())));
+    async fn read(
+        over: Over,
+        bytes_max: u64,
+        reply: fn() -> Reply,
+    ) -> Result<(Bytes, u64), FetchError> {
+        let stack = BodyCap::with(bytes_max, over).layer(answering(move |_| Ok(reply())));
         let reply = stack.oneshot(get("http://a.example/")).await?;
         let seen = reply.extensions().get::<WireBytes>().unwrap().clone();
         Ok((reply.into_body().collect().await?.to_bytes(), seen.count()))
@@ -235,7 +222,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_body_within_its_cap_passes_and_is_counted() {
-        let (body, seen) = read(BodyCap::layer(8), || {
+        let (body, seen) = read(Over::Refuse, 8, || {
             http::Response::new(body_of(&["four", "more"]))
         })
         .await
@@ -245,7 +232,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_body_over_its_cap_is_an_error_and_not_a_shorter_body() {
-        let error = read(BodyCap::layer(7), || {
+        let error = read(Over::Refuse, 7, || {
             http::Response::new(body_of(&["four", "more"]))
         })
         .await
@@ -264,7 +251,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_length_over_the_cap_is_refused_before_the_first_byte() {
-        let error = read(BodyCap::layer(10), || announcing("11", untouchable_body()))
+        let error = read(Over::Refuse, 10, || announcing("11", untouchable_body()))
             .await
             .unwrap_err();
         assert!(
@@ -281,17 +268,15 @@ mod tests {
 
     #[tokio::test]
     async fn a_body_shorter_than_announced_is_cut() {
-        let error = read(BodyCap::layer(10), || {
-            announcing("9", body_of(&["12345678"]))
-        })
-        .await
-        .unwrap_err();
+        let error = read(Over::Refuse, 10, || announcing("9", body_of(&["12345678"])))
+            .await
+            .unwrap_err();
         assert!(matches!(error, FetchError::Cut(..)), "{error:?}");
     }
 
     #[tokio::test]
     async fn a_304_may_announce_the_length_of_the_body_that_it_saves() {
-        let (body, _) = read(BodyCap::layer(10), || {
+        let (body, _) = read(Over::Refuse, 10, || {
             let mut reply = announcing("123456", body_of(&[]));
             *reply.status_mut() = http::StatusCode::NOT_MODIFIED;
             reply
@@ -303,7 +288,7 @@ mod tests {
 
     #[tokio::test]
     async fn only_the_first_bytes_are_kept_where_the_rest_does_not_matter() {
-        let (body, _) = read(BodyCap::first(5), || {
+        let (body, _) = read(Over::Drop, 5, || {
             announcing("8", body_of(&["four", "more"]))
         })
         .await

@@ -9,15 +9,14 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::header::{ACCEPT, HeaderMap, HeaderValue, USER_AGENT};
 use reqwest::dns::Resolve;
-use tower::timeout::TimeoutLayer;
-use tower::util::{BoxCloneSyncService, MapErrLayer};
+use tower::util::BoxCloneSyncService;
 use tower::{Service, ServiceBuilder, ServiceExt};
 
 use super::address_guard::{AddressGuard, AddressReach};
 use super::body_cap::BodyCap;
 use super::collect::Collect;
 use super::conditional::Conditional;
-use super::connect_retry::{Retry, connect_once};
+use super::connect_retry::ConnectOnce;
 use super::deadline::Deadline;
 use super::inflate_cap::InflateCap;
 use super::per_host::{Governor, PerHost};
@@ -34,6 +33,9 @@ pub const ACCEPT_FEEDS: HeaderValue = HeaderValue::from_static(
     "application/atom+xml, application/rss+xml;q=0.9, application/rdf+xml;q=0.8, application/feed+json;q=0.8, \
      application/xml;q=0.7, text/xml;q=0.7, application/json;q=0.5, */*;q=0.1",
 );
+
+/// The media types that others are asked for.
+const ACCEPT_ANYTHING: HeaderValue = HeaderValue::from_static("*/*");
 
 /// The limits of a client stack. [`ClientConfig::default`] suits upstreams,
 /// [`ClientConfig::for_callbacks`] callbacks.
@@ -94,17 +96,11 @@ impl ClientConfig {
         }
     }
 
-    fn wire(&self, resolver: Arc<dyn Resolve>, accept: HeaderValue) -> Result<Wire, BuildError> {
-        Wire::new(&self.connections(accept), resolver)
-    }
-
     fn connections(&self, accept: HeaderValue) -> WireConfig {
-        let headers =
-            HeaderMap::from_iter([(USER_AGENT, self.user_agent.clone()), (ACCEPT, accept)]);
-        let connect = Duration::from_secs(self.connect_secs);
+        let headers = [(USER_AGENT, self.user_agent.clone()), (ACCEPT, accept)];
         WireConfig {
-            connect,
-            headers,
+            connect: Duration::from_secs(self.connect_secs),
+            headers: HeaderMap::from_iter(headers),
             idle_per_host: self.idle_per_host,
             roots: Vec::new(),
         }
@@ -151,11 +147,8 @@ pub fn upstream_via(
     governor: Governor,
     resolver: Arc<dyn Resolve>,
 ) -> Result<Client, BuildError> {
-    Ok(upstream_over(
-        config,
-        governor,
-        config.wire(resolver, ACCEPT_FEEDS)?,
-    ))
+    let wire = Wire::new(&config.connections(ACCEPT_FEEDS), resolver)?;
+    Ok(upstream_over(config, governor, wire))
 }
 
 /// [`upstream`] over any service in place of the network.
@@ -167,19 +160,19 @@ where
     // The half that repeats: once per redirect, and the part below Retry once per attempt.
     let hop = ServiceBuilder::new()
         .layer(Conditional::layer()) // Inside Redirect: validators go only to the URL that they came from.
-        .layer(Retry::layer(connect_once())) // Statuses are the poller's business.
+        .retry(ConnectOnce::default()) // Statuses are the poller's business.
         .layer(PerHost::layer(
             governor,
             Duration::from_secs(config.host_wait_secs),
         )) // Every request on the wire is counted.
         .layer(AddressGuard::layer(AddressReach::TrustedOrPublic)) // Sees the host of this very hop.
-        .layer(MapErrLayer::new(FetchError::from_boxed(head)))
-        .layer(TimeoutLayer::new(head)) // One attempt, up to its head.
+        .map_err(FetchError::from_boxed(head))
+        .timeout(head) // One attempt, up to its head.
         .layer(InflateCap::layer(config.body_bytes_max)) // Caps what comes out, not what goes in.
         .layer(BodyCap::layer(config.wire_bytes_max))
         .service(wire);
     let whole = ServiceBuilder::new()
-        .layer(Trace::upstream()) // Outermost: its span covers waits and retries.
+        .layer(Trace::layer("upstream")) // Outermost: its span covers waits and retries.
         .layer(Deadline::layer(Duration::from_secs(config.total_secs))) // The whole call, body included.
         .layer(Collect::layer(
             config.documents_bytes_max,
@@ -203,10 +196,8 @@ pub fn callback_via(
     config: &ClientConfig,
     resolver: Arc<dyn Resolve>,
 ) -> Result<Client, BuildError> {
-    Ok(callback_over(
-        config,
-        config.wire(resolver, HeaderValue::from_static("*/*"))?,
-    ))
+    let wire = Wire::new(&config.connections(ACCEPT_ANYTHING), resolver)?;
+    Ok(callback_over(config, wire))
 }
 
 /// [`callback`] over any service in place of the network.
@@ -221,14 +212,14 @@ where
         AddressReach::TrustedOrPublic
     };
     let hop = ServiceBuilder::new()
-        .layer(Retry::layer(connect_once())) // Nothing was sent, so nothing is delivered twice.
+        .retry(ConnectOnce::default()) // Nothing was sent, so nothing is delivered twice.
         .layer(AddressGuard::layer(reach))
-        .layer(MapErrLayer::new(FetchError::from_boxed(head)))
-        .layer(TimeoutLayer::new(head))
+        .map_err(FetchError::from_boxed(head))
+        .timeout(head)
         .layer(BodyCap::first(config.wire_bytes_max))
         .service(wire);
     let whole = ServiceBuilder::new()
-        .layer(Trace::callback())
+        .layer(Trace::layer("callback"))
         .layer(Deadline::layer(Duration::from_secs(config.total_secs)))
         .layer(Collect::heads_of_posts(config.wire_bytes_max)) // Who answered a push has taken it or not, whatever becomes of the rest.
         .service(BoxCloneSyncService::new(hop));
@@ -245,19 +236,19 @@ pub fn authority(roots: Vec<u8>) -> Result<Client, BuildError> {
     };
     let wire = WireConfig {
         roots,
-        ..config.connections(HeaderValue::from_static("*/*"))
+        ..config.connections(ACCEPT_ANYTHING)
     };
     let wire = Wire::new(&wire, Arc::new(SystemResolver))?;
     let head = Duration::from_secs(config.head_secs);
     let hop = ServiceBuilder::new()
-        .layer(Retry::layer(connect_once())) // Nothing was sent.
+        .retry(ConnectOnce::default()) // Nothing was sent.
         .layer(AddressGuard::layer(AddressReach::Anywhere))
-        .layer(MapErrLayer::new(FetchError::from_boxed(head)))
-        .layer(TimeoutLayer::new(head))
+        .map_err(FetchError::from_boxed(head))
+        .timeout(head)
         .layer(BodyCap::layer(config.wire_bytes_max))
         .service(wire);
     let whole = ServiceBuilder::new()
-        .layer(Trace::authority())
+        .layer(Trace::layer("authority"))
         .layer(Deadline::layer(Duration::from_secs(config.total_secs)))
         .layer(Collect::layer(
             config.documents_bytes_max,

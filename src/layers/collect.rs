@@ -9,7 +9,7 @@ use bytes::{Bytes, BytesMut};
 use futures_util::future::BoxFuture;
 use http_body_util::BodyExt;
 use tokio::time::{Instant, timeout_at};
-use tower::{Layer, Service};
+use tower::{Layer, Service, layer::layer_fn};
 
 use super::deadline::Expiry;
 use super::{Body, Exchange, FetchError, Request};
@@ -20,13 +20,6 @@ use crate::byte_budget::{ByteBudget, ByteLease};
 #[derive(Debug, Clone)]
 pub struct Collect<S> {
     inner: S,
-    read: Reading,
-    memory: BodyBudget,
-}
-
-/// Makes [`Collect`].
-#[derive(Debug, Clone)]
-pub struct CollectLayer {
     read: Reading,
     memory: BodyBudget,
 }
@@ -71,24 +64,26 @@ const POST_BODY: Duration = Duration::from_millis(250);
 /// body.
 const BEFORE_EXPIRY: Duration = Duration::from_millis(20);
 
-impl Collect<()> {
+impl<S> Collect<S> {
     /// Reads every body whole. Of larger ones only so many are read at once that their bytes fit in
     /// `bytes_max`; one that waits for its place too long is given up, and the fault is ours.
     /// `body_bytes_max` is what one may have at most.
-    pub fn layer(bytes_max: usize, body_bytes_max: u64) -> CollectLayer {
-        CollectLayer {
-            read: Reading::Whole,
-            memory: BodyBudget::new(bytes_max, body_bytes_max),
-        }
+    pub fn layer(bytes_max: usize, body_bytes_max: u64) -> impl Layer<S, Service = Self> {
+        Self::with(Reading::Whole, BodyBudget::new(bytes_max, body_bytes_max))
     }
 
     /// Reads every body whole but those of answers to POSTs: what these say is in their heads. Of
     /// their bodies comes what comes at once, and nothing that becomes of them is an error.
-    pub fn heads_of_posts(body_bytes_max: u64) -> CollectLayer {
-        CollectLayer {
-            read: Reading::WholeButOfPosts,
-            memory: BodyBudget::new(0, body_bytes_max),
-        }
+    pub fn heads_of_posts(body_bytes_max: u64) -> impl Layer<S, Service = Self> {
+        Self::with(Reading::WholeButOfPosts, BodyBudget::new(0, body_bytes_max))
+    }
+
+    fn with(read: Reading, memory: BodyBudget) -> impl Layer<S, Service = Self> {
+        layer_fn(move |inner| Self {
+            inner,
+            read,
+            memory: memory.clone(),
+        })
     }
 }
 
@@ -133,18 +128,6 @@ async fn lease(budget: &ByteBudget, bytes: usize) -> Result<ByteLease, FetchErro
         .lease(bytes, MEMORY_WAIT)
         .await
         .ok_or(FetchError::Crowded)
-}
-
-impl<S> Layer<S> for CollectLayer {
-    type Service = Collect<S>;
-
-    fn layer(&self, inner: S) -> Collect<S> {
-        Collect {
-            inner,
-            read: self.read,
-            memory: self.memory.clone(),
-        }
-    }
 }
 
 impl<S: Exchange> Service<Request> for Collect<S> {

@@ -11,7 +11,7 @@ use std::task::{Context, Poll};
 use futures_util::future::BoxFuture;
 use http::header::{ETAG, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED};
 use http::{HeaderMap, Method, StatusCode};
-use tower::{Layer, Service};
+use tower::{Layer, Service, layer::layer_fn};
 use url::Url;
 
 use super::address_guard::url_of;
@@ -23,10 +23,6 @@ use super::{Exchange, FetchError, Reply, Request};
 pub struct Conditional<S> {
     inner: S,
 }
-
-/// Makes [`Conditional`].
-#[derive(Debug, Clone, Copy)]
-pub struct ConditionalLayer;
 
 /// A server's marks of one version of one document, as sent. As request extension: what to ask
 /// with. As response extension: what this answer carries, perhaps nothing.
@@ -84,18 +80,10 @@ impl Validators {
     }
 }
 
-impl Conditional<()> {
+impl<S> Conditional<S> {
     /// Asks conditionally where it can.
-    pub fn layer() -> ConditionalLayer {
-        ConditionalLayer
-    }
-}
-
-impl<S> Layer<S> for ConditionalLayer {
-    type Service = Conditional<S>;
-
-    fn layer(&self, inner: S) -> Conditional<S> {
-        Conditional { inner }
+    pub fn layer() -> impl Layer<S, Service = Self> {
+        layer_fn(|inner| Self { inner })
     }
 }
 

@@ -3,41 +3,25 @@
 
 use std::future::{Ready, ready};
 
-use tower::retry::{Policy, RetryLayer};
+use tower::retry::Policy;
 
 use super::{FetchError, Request};
 
-/// Names our retry layers, all of them tower's own with a policy.
-#[derive(Debug)]
-pub struct Retry;
-
-impl Retry {
-    /// tower's retry with this policy.
-    pub fn layer<P>(policy: P) -> RetryLayer<P> {
-        RetryLayer::new(policy)
-    }
-}
-
 /// Tries again once, at once, when no connection could be made. Nothing was sent then, so any
 /// method may.
-pub fn connect_once() -> ConnectOnce {
-    ConnectOnce { left: 1 }
-}
-
-/// The policy of [`connect_once`].
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct ConnectOnce {
-    left: u32,
+    is_used: bool,
 }
 
 impl<R> Policy<Request, R, FetchError> for ConnectOnce {
     type Future = Ready<()>;
 
     fn retry(&mut self, _: &mut Request, result: &mut Result<R, FetchError>) -> Option<Ready<()>> {
-        if !matches!(result, Err(FetchError::Connect(..))) {
+        if self.is_used || !matches!(result, Err(FetchError::Connect(..))) {
             return None;
         }
-        self.left = self.left.checked_sub(1)?;
+        self.is_used = true;
         Some(ready(()))
     }
 
@@ -62,7 +46,7 @@ mod tests {
         let sent = Arc::new(AtomicUsize::new(0));
         let counter = sent.clone();
         let stack = ServiceBuilder::new()
-            .layer(Retry::layer(connect_once()))
+            .retry(ConnectOnce::default())
             .service(answering(move |_| {
                 if counter.fetch_add(1, Ordering::SeqCst) < failures {
                     return Err(error());

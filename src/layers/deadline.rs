@@ -5,9 +5,10 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use thiserror::Error;
 use tokio::time::Instant;
-use tower::{Layer, Service};
+use tower::{Layer, Service, layer::layer_fn};
+
+use super::{Awaited, FetchError, Request};
 
 /// Ends a call that has not answered in time, and tells the layers below by when it must have
 /// (see [`Expiry`]), so that none of them starts to wait for something that would come too late.
@@ -17,64 +18,39 @@ pub struct Deadline<S> {
     total: Duration,
 }
 
-/// Makes [`Deadline`].
-#[derive(Debug, Clone, Copy)]
-pub struct DeadlineLayer {
-    total: Duration,
-}
-
 /// Request extension: the instant after which nobody waits for the answer any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Expiry(pub Instant);
 
-/// The time is over.
-#[derive(Debug, Clone, Copy, Error)]
-#[error("no complete answer within {} s", .after.as_secs_f32())]
-pub struct Elapsed {
-    pub after: Duration,
-}
-
-impl Deadline<()> {
+impl<S> Deadline<S> {
     /// Every call ends after `total` at the latest.
-    pub fn layer(total: Duration) -> DeadlineLayer {
-        DeadlineLayer { total }
+    pub fn layer(total: Duration) -> impl Layer<S, Service = Self> {
+        layer_fn(move |inner| Self { inner, total })
     }
 }
 
-impl<S> Layer<S> for DeadlineLayer {
-    type Service = Deadline<S>;
-
-    fn layer(&self, inner: S) -> Deadline<S> {
-        Deadline {
-            inner,
-            total: self.total,
-        }
-    }
-}
-
-impl<S, B> Service<http::Request<B>> for Deadline<S>
+impl<S> Service<Request> for Deadline<S>
 where
-    S: Service<http::Request<B>, Future: Send> + 'static,
-    S::Error: From<Elapsed>,
-    B: 'static,
+    S: Service<Request, Error = FetchError, Future: Send> + 'static,
 {
     type Response = S::Response;
-    type Error = S::Error;
-    type Future = BoxFuture<'static, Result<S::Response, S::Error>>;
+    type Error = FetchError;
+    type Future = BoxFuture<'static, Result<S::Response, FetchError>>;
 
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), FetchError>> {
         self.inner.poll_ready(cx)
     }
 
-    fn call(&mut self, mut request: http::Request<B>) -> Self::Future {
+    fn call(&mut self, mut request: Request) -> Self::Future {
         let after = self.total;
         let expiry = Instant::now() + after;
         request.extensions_mut().insert(Expiry(expiry));
         let answer = self.inner.call(request);
         Box::pin(async move {
+            let awaited = Awaited::Whole;
             match tokio::time::timeout_at(expiry, answer).await {
                 Ok(answer) => answer,
-                Err(_) => Err(Elapsed { after }.into()),
+                Err(_) => Err(FetchError::Timeout { after, awaited }),
             }
         })
     }
@@ -82,7 +58,6 @@ where
 
 #[cfg(test)]
 mod tests {
-    use super::super::FetchError;
     use super::super::collect::Collect;
     use super::super::testing::{answering, get, stalling_body};
     use super::*;

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use super::deadline::Elapsed;
 use super::per_host::Throttled;
 
 /// The source of an error, for the log and not for the other side.
@@ -159,39 +158,21 @@ impl FetchError {
     }
 }
 
-impl From<Elapsed> for FetchError {
-    fn from(elapsed: Elapsed) -> Self {
-        Self::Timeout {
-            after: elapsed.after,
-            awaited: Awaited::Whole,
-        }
-    }
-}
-
 impl From<Throttled> for FetchError {
-    fn from(throttled: Throttled) -> Self {
-        Self::Throttled {
-            wait: throttled.wait,
-        }
+    fn from(Throttled { wait }: Throttled) -> Self {
+        Self::Throttled { wait }
     }
 }
 
 /// Part of an answer that did not come in time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum Awaited {
     /// Its head.
+    #[error("answer")]
     Head,
     /// All of it.
+    #[error("complete answer")]
     Whole,
-}
-
-impl std::fmt::Display for Awaited {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Head => "answer",
-            Self::Whole => "complete answer",
-        })
-    }
 }
 
 /// Fault of a host name.
@@ -309,19 +290,12 @@ pub enum BadRedirect {
 }
 
 /// Which of a body's two sizes was over its limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum Size {
     /// As sent.
+    #[error("on the wire")]
     Wire,
     /// After its Content-Encoding was undone.
+    #[error("once inflated")]
     Inflated,
-}
-
-impl std::fmt::Display for Size {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Wire => "on the wire",
-            Self::Inflated => "once inflated",
-        })
-    }
 }

@@ -12,10 +12,10 @@ use http::HeaderMap;
 use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, HeaderValue};
 use http_body::Frame;
 use http_body_util::BodyExt;
-use tower::{Layer, Service};
+use tower::{Layer, Service, layer::layer_fn};
 
 use self::inflater::{ContentCoding, Inflater};
-use super::error::InflateFault;
+use super::error::{BoxError, InflateFault};
 use super::{Body, Exchange, FetchError, Reply, Request};
 
 /// Asks for the codings it can undo, and undoes them while the body arrives.
@@ -30,28 +30,11 @@ pub struct InflateCap<S> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FirstBytes(pub u64);
 
-/// Makes [`InflateCap`].
-#[derive(Debug, Clone, Copy)]
-pub struct InflateCapLayer {
-    bytes_max: u64,
-}
-
-impl InflateCap<()> {
+impl<S> InflateCap<S> {
     /// A body that inflates to more than `bytes_max` is an error, noticed with no more than that in
     /// memory. It holds for plain bodies too.
-    pub fn layer(bytes_max: u64) -> InflateCapLayer {
-        InflateCapLayer { bytes_max }
-    }
-}
-
-impl<S> Layer<S> for InflateCapLayer {
-    type Service = InflateCap<S>;
-
-    fn layer(&self, inner: S) -> InflateCap<S> {
-        InflateCap {
-            inner,
-            bytes_max: self.bytes_max,
-        }
+    pub fn layer(bytes_max: u64) -> impl Layer<S, Service = Self> {
+        layer_fn(move |inner| Self { inner, bytes_max })
     }
 }
 
@@ -70,10 +53,7 @@ impl<S: Exchange> Service<Request> for InflateCap<S> {
             .entry(ACCEPT_ENCODING)
             .or_insert(HeaderValue::from_static("gzip, deflate, br"));
         let bytes_max = self.bytes_max;
-        let wanted = request
-            .extensions()
-            .get::<FirstBytes>()
-            .map(|first| first.0);
+        let wanted = request.extensions().get().map(|FirstBytes(first)| *first);
         let answer = self.inner.call(request);
         Box::pin(async move {
             let (mut parts, body) = answer.await?.into_parts();
@@ -97,29 +77,20 @@ impl<S: Exchange> Service<Request> for InflateCap<S> {
 /// The one coding of a body. Several on top of each other are legal, unheard of in feeds, and a
 /// known way to build bombs.
 fn coding_of(headers: &HeaderMap) -> Result<ContentCoding, FetchError> {
+    let unknown = |error: BoxError| FetchError::Inflate(InflateFault::UnknownCoding, error);
     let mut coding = ContentCoding::Identity;
     for value in headers.get_all(CONTENT_ENCODING) {
-        let value = value
-            .to_str()
-            .map_err(|error| FetchError::Inflate(InflateFault::UnknownCoding, error.into()))?;
+        let value = value.to_str().map_err(|error| unknown(error.into()))?;
         for name in value.split(',').map(str::trim) {
             let next = match name.to_ascii_lowercase().as_str() {
                 "" | "identity" => continue,
                 "gzip" | "x-gzip" => ContentCoding::Gzip,
                 "deflate" => ContentCoding::Deflate,
                 "br" => ContentCoding::Brotli,
-                _ => {
-                    return Err(FetchError::Inflate(
-                        InflateFault::UnknownCoding,
-                        "a coding that was not asked for".into(),
-                    ));
-                }
+                _ => return Err(unknown("a coding that was not asked for".into())),
             };
             if coding != ContentCoding::Identity {
-                return Err(FetchError::Inflate(
-                    InflateFault::UnknownCoding,
-                    "more than one coding".into(),
-                ));
+                return Err(unknown("more than one coding".into()));
             }
             coding = next;
         }

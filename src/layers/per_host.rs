@@ -15,10 +15,10 @@ use governor::state::keyed::DashMapStateStore;
 use governor::{Quota, RateLimiter};
 use thiserror::Error;
 use tokio::time::Instant;
-use tower::{Layer, Service};
+use tower::{Layer, Service, layer::layer_fn};
 
 use super::deadline::Expiry;
-use super::take_ready;
+use super::{Exchange, FetchError, Reply, Request, take_ready};
 
 /// Lets a call pass when its host has room for it, waits for room as long as that makes sense, and
 /// refuses when it does not.
@@ -29,19 +29,10 @@ pub struct PerHost<S> {
     wait_max: Duration,
 }
 
-/// Makes [`PerHost`].
-#[derive(Debug, Clone)]
-pub struct PerHostLayer {
-    governor: Governor,
-    wait_max: Duration,
-}
-
 /// The count of calls per host. Clones count together, so one governor serves every stack that
 /// should share.
 #[derive(Debug, Clone)]
-pub struct Governor {
-    counts: Arc<Counts>,
-}
+pub struct Governor(Arc<Counts>);
 
 #[derive(Debug)]
 struct Counts {
@@ -60,41 +51,28 @@ pub struct Throttled {
     pub wait: Duration,
 }
 
-impl PerHost<()> {
+impl<S> PerHost<S> {
     /// Calls to one host share its room in `governor`; each waits for `wait_max` in all, or less
     /// when it expires earlier (see [`Expiry`]).
-    pub fn layer(governor: Governor, wait_max: Duration) -> PerHostLayer {
-        PerHostLayer { governor, wait_max }
-    }
-}
-
-impl<S> Layer<S> for PerHostLayer {
-    type Service = PerHost<S>;
-
-    fn layer(&self, inner: S) -> PerHost<S> {
-        PerHost {
+    pub fn layer(governor: Governor, wait_max: Duration) -> impl Layer<S, Service = Self> {
+        layer_fn(move |inner| Self {
             inner,
-            governor: self.governor.clone(),
-            wait_max: self.wait_max,
-        }
+            governor: governor.clone(),
+            wait_max,
+        })
     }
 }
 
-impl<S, B> Service<http::Request<B>> for PerHost<S>
-where
-    S: Service<http::Request<B>, Future: Send> + Clone + Send + 'static,
-    S::Error: From<Throttled> + Send,
-    B: Send + 'static,
-{
-    type Response = S::Response;
-    type Error = S::Error;
-    type Future = BoxFuture<'static, Result<S::Response, S::Error>>;
+impl<S: Exchange> Service<Request> for PerHost<S> {
+    type Response = Reply;
+    type Error = FetchError;
+    type Future = BoxFuture<'static, Result<Reply, FetchError>>;
 
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), FetchError>> {
         self.inner.poll_ready(cx)
     }
 
-    fn call(&mut self, request: http::Request<B>) -> Self::Future {
+    fn call(&mut self, request: Request) -> Self::Future {
         let governor = self.governor.clone();
         let mut until = Instant::now() + self.wait_max;
         if let Some(Expiry(expiry)) = request.extensions().get() {
@@ -102,9 +80,8 @@ where
         }
         let mut inner = take_ready(&mut self.inner);
         Box::pin(async move {
-            governor
-                .admit(request.uri().host().unwrap_or_default(), until)
-                .await?;
+            let host = request.uri().host().unwrap_or_default();
+            governor.admit(host, until).await?;
             inner.call(request).await
         })
     }
@@ -114,23 +91,19 @@ impl Governor {
     /// `burst` calls at once, then `per_sec` a second.
     pub fn new(burst: NonZeroU32, per_sec: NonZeroU32) -> Self {
         let quota = Quota::per_second(per_sec).allow_burst(burst);
-        let limiter = RateLimiter::dashmap_with_clock(quota, TokioClock::new());
-        Self {
-            counts: Arc::new(Counts {
-                limiter,
-                admitted: AtomicUsize::new(0),
-            }),
-        }
+        let clock = TokioClock {
+            start: Instant::now(),
+        };
+        let limiter = RateLimiter::dashmap_with_clock(quota, clock);
+        let admitted = AtomicUsize::new(0);
+        Self(Arc::new(Counts { limiter, admitted }))
     }
 
     /// Waits for room at `host`, at most `until` then. Hosts differ by name, in any case and with
     /// or without the dot at the end; ports do not count, as it is the machine that is spared.
     pub async fn admit(&self, host: &str, until: Instant) -> Result<(), Throttled> {
-        let key = host
-            .trim_end_matches('.')
-            .to_ascii_lowercase()
-            .into_boxed_str();
-        let limiter = &self.counts.limiter;
+        let key: Box<str> = host.trim_end_matches('.').to_ascii_lowercase().into();
+        let limiter = &self.0.limiter;
         self.sweep();
         loop {
             let Err(not_until) = limiter.check_key(&key) else {
@@ -143,12 +116,10 @@ impl Governor {
             tokio::time::sleep(wait).await;
         }
     }
-}
 
-impl Governor {
     /// Lets so many calls of one key pass together, or none of them. Never waits.
     pub fn admit_now(&self, key: &str, calls: NonZeroU32) -> Result<(), Throttled> {
-        let limiter = &self.counts.limiter;
+        let limiter = &self.0.limiter;
         self.sweep();
         match limiter.check_key_n(&key.into(), calls) {
             Ok(Ok(())) => Ok(()),
@@ -162,8 +133,8 @@ impl Governor {
 
     /// Forgets now and then the hosts whose room is full again: they are as good as new.
     fn sweep(&self) {
-        if self.counts.admitted.fetch_add(1, Ordering::Relaxed) % SWEEP_CALLS == SWEEP_CALLS - 1 {
-            self.counts.limiter.retain_recent();
+        if self.0.admitted.fetch_add(1, Ordering::Relaxed) % SWEEP_CALLS == SWEEP_CALLS - 1 {
+            self.0.limiter.retain_recent();
         }
     }
 }
@@ -186,14 +157,6 @@ struct TokioClock {
     start: Instant,
 }
 
-impl TokioClock {
-    fn new() -> Self {
-        Self {
-            start: Instant::now(),
-        }
-    }
-}
-
 impl Clock for TokioClock {
     type Instant = Duration;
 
@@ -204,7 +167,6 @@ impl Clock for TokioClock {
 
 #[cfg(test)]
 mod tests {
-    use super::super::FetchError;
     use super::super::deadline::Deadline;
     use super::super::testing::{answering, body_of, get};
     use super::*;
@@ -277,7 +239,7 @@ mod tests {
                 .unwrap();
             tokio::time::advance(Duration::from_millis(10)).await;
         }
-        let remembered = governor.counts.limiter.len();
+        let remembered = governor.0.limiter.len();
         assert!(remembered <= 2 * SWEEP_CALLS, "{remembered}");
     }
 

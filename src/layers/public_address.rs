@@ -1,7 +1,7 @@
 //! Which IP addresses are public. A pure table, and the resolver that answers with nothing else;
 //! the decision when to use it is the guard's.
 
-use crate::locks::lock;
+use crate::{client_net::is_local, locks::lock};
 use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
@@ -25,20 +25,10 @@ pub fn is_public(address: IpAddr) -> bool {
 /// private or link-local address, or a name that no public server has (RFC 6761, RFC 8375, ICANN's
 /// `internal`, and names without a dot, as containers have them).
 pub fn is_near(url: &Url) -> bool {
-    let is_near_v4 = |ip: Ipv4Addr| {
-        ip.is_loopback() || ip.is_private() || ip.is_link_local() || ip.is_unspecified()
-    };
+    let is_near_ip = |ip: IpAddr| is_local(ip) || ip.to_canonical().is_unspecified();
     match url.host() {
-        Some(Host::Ipv4(ip)) => is_near_v4(ip),
-        Some(Host::Ipv6(ip)) => match ip.to_ipv4_mapped() {
-            Some(ip) => is_near_v4(ip),
-            None => {
-                ip.is_loopback()
-                    || ip.is_unique_local()
-                    || ip.is_unicast_link_local()
-                    || ip.is_unspecified()
-            }
-        },
+        Some(Host::Ipv4(ip)) => is_near_ip(ip.into()),
+        Some(Host::Ipv6(ip)) => is_near_ip(ip.into()),
         Some(Host::Domain(name)) => {
             let name = name.trim_end_matches('.').to_ascii_lowercase();
             let is_below = |zone: &&str| {
@@ -158,20 +148,11 @@ impl Resolve for SteadyResolver {
 /// answered, so the address that was checked is the address that is used: a name cannot change its
 /// mind in between.
 #[derive(Clone)]
-pub struct PublicResolver {
-    inner: Arc<dyn Resolve>,
-}
-
-impl PublicResolver {
-    /// Filters what `inner` finds.
-    pub fn over(inner: Arc<dyn Resolve>) -> Self {
-        Self { inner }
-    }
-}
+pub struct PublicResolver(pub Arc<dyn Resolve>);
 
 impl Resolve for PublicResolver {
     fn resolve(&self, name: Name) -> Resolving {
-        let resolving = self.inner.resolve(name);
+        let resolving = self.0.resolve(name);
         Box::pin(async move {
             let mut found = resolving.await?.peekable();
             let any = found.peek().is_some();

@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 use futures_util::future::BoxFuture;
 use http::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HOST, LOCATION};
 use http::{HeaderName, Method, StatusCode};
-use tower::{Layer, Service, ServiceExt};
+use tower::{Layer, Service, ServiceExt, layer::layer_fn};
 use url::Url;
 
 use super::address_guard::url_of;
@@ -18,12 +18,6 @@ use super::{Exchange, FetchError, Reply, Request, take_ready};
 #[derive(Debug, Clone)]
 pub struct Redirect<S> {
     inner: S,
-    redirects_max: usize,
-}
-
-/// Makes [`Redirect`].
-#[derive(Debug, Clone, Copy)]
-pub struct RedirectLayer {
     redirects_max: usize,
 }
 
@@ -92,21 +86,13 @@ impl Landing {
     }
 }
 
-impl Redirect<()> {
+impl<S> Redirect<S> {
     /// Follows at most `redirects_max` redirects; one more is an error.
-    pub fn layer(redirects_max: usize) -> RedirectLayer {
-        RedirectLayer { redirects_max }
-    }
-}
-
-impl<S> Layer<S> for RedirectLayer {
-    type Service = Redirect<S>;
-
-    fn layer(&self, inner: S) -> Redirect<S> {
-        Redirect {
+    pub fn layer(redirects_max: usize) -> impl Layer<S, Service = Self> {
+        layer_fn(move |inner| Self {
             inner,
-            redirects_max: self.redirects_max,
-        }
+            redirects_max,
+        })
     }
 }
 

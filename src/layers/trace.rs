@@ -1,13 +1,12 @@
 //! One span and one debug line per call. Not the log of failures: those are logged once, where they
 //! are handled.
 
-use std::fmt::Display;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use tokio::time::Instant;
-use tower::{Layer, Service};
+use tower::{Layer, Service, layer::layer_fn};
 use tracing::{Instrument, debug, debug_span};
 
 use super::{FetchError, Request, WireBytes};
@@ -20,43 +19,10 @@ pub struct Trace<S> {
     direction: &'static str,
 }
 
-/// Makes [`Trace`].
-#[derive(Debug, Clone, Copy)]
-pub struct TraceLayer {
-    direction: &'static str,
-}
-
-impl Trace<()> {
-    /// For requests to a publisher.
-    pub fn upstream() -> TraceLayer {
-        TraceLayer {
-            direction: "upstream",
-        }
-    }
-
-    /// For requests to a subscriber.
-    pub fn callback() -> TraceLayer {
-        TraceLayer {
-            direction: "callback",
-        }
-    }
-
-    /// For requests to a certificate authority.
-    pub fn authority() -> TraceLayer {
-        TraceLayer {
-            direction: "authority",
-        }
-    }
-}
-
-impl<S> Layer<S> for TraceLayer {
-    type Service = Trace<S>;
-
-    fn layer(&self, inner: S) -> Trace<S> {
-        Trace {
-            inner,
-            direction: self.direction,
-        }
+impl<S> Trace<S> {
+    /// `direction` is the word for the other side: `upstream`, `callback` or `authority`.
+    pub fn layer(direction: &'static str) -> impl Layer<S, Service = Self> {
+        layer_fn(move |inner| Self { inner, direction })
     }
 }
 
@@ -110,9 +76,6 @@ where
 /// The internal half of an error, outermost first.
 fn error_chain(error: &dyn std::error::Error) -> String {
     let sources = std::iter::successors(error.source(), |error| error.source());
-    sources
-        .map(|source| source as &dyn Display)
-        .map(ToString::to_string)
-        .collect::<Vec<_>>()
-        .join(": ")
+    let words: Vec<String> = sources.map(ToString::to_string).collect();
+    words.join(": ")
 }

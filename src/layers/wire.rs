@@ -51,7 +51,7 @@ impl Wire {
     pub fn new(config: &WireConfig, resolver: Arc<dyn Resolve>) -> Result<Self, BuildError> {
         // An error means that a provider is there already, which is as good.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let public = Arc::new(PublicResolver::over(resolver.clone()));
+        let public = Arc::new(PublicResolver(resolver.clone()));
         let open = Arc::new(SteadyResolver::over(resolver.clone()));
         Ok(Self {
             open: connections(config, open)?,
