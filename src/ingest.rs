@@ -48,7 +48,7 @@ pub use config::Config;
 pub use context::Context;
 pub use feed_spec::{FeedSpec, Keeping, without_credentials};
 pub use fetched::Fetched;
-pub use host_pauses::{hosts_of, is_paused};
+pub use host_pauses::hosts_of;
 pub use poller::{FeedChange, PollAnswer, PollWait, Poller, Urgency, WaitCause};
 pub use upstream::Upstream;
 

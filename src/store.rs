@@ -5,7 +5,6 @@
 //! returns everything of a kind that grows: those that list take the last key seen and a limit, and
 //! [`listing`] makes streams of them.
 
-use crate::feed::item::Item;
 use futures_util::future::BoxFuture;
 use std::path::Path;
 
@@ -61,6 +60,7 @@ pub use feeds::{Archives, Commit, CommitBasis, Feeds, Outlined, Receipt, Snapsho
 pub use groups::{GROUP_BATCH_ITEMS, GroupStep, Groups, WantedGroup};
 pub use paging::COUNT_ROWS_MAX;
 pub use polls::{HostPause, Polls, Walks};
+pub use redb::stored_item;
 pub use sites::{FoundFeeds, SiteStore};
 pub use subscription_no::SubscriptionNo;
 pub use subscriptions::{Subscription, Subscriptions};
@@ -75,12 +75,6 @@ pub mod traits {
 
 /// The answer of a store, later.
 pub type StoreFuture<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
-
-/// Reads an item from the bytes that a file keeps of it under a key that ends with T, for tools
-/// that look into a file.
-pub fn stored_item(key: &[u8], bytes: &[u8]) -> Result<Item, StoreError> {
-    redb::item_at(key, bytes)
-}
 
 /// A whole store.
 pub trait Store:

@@ -24,7 +24,7 @@ use crate::{
         schedule::{PollState, Repeat, ValidatorPair},
         stamp::Stamp,
     },
-    ingest::{hosts_of, is_paused, platform},
+    ingest::{hosts_of, platform},
     secret::public_text,
     store::{Outage, Store, StoreError, listing},
 };
@@ -306,7 +306,9 @@ impl Explainer {
         let mut pauses = listing::host_pauses(&*self.store);
         let mut until = None;
         while let Some((host, pause)) = pauses.try_next().await? {
-            until = until.max(is_paused(&met, &host, pause).then_some(pause.until));
+            if met.contains(&host) {
+                until = until.max(Some(pause.until));
+            }
         }
         Ok(until)
     }

@@ -41,7 +41,7 @@ pub use super::{
 };
 pub use merge::{ArchivedPage, chronological, merge, settle_known};
 pub use own_origins::OwnOrigins;
-pub use staged_page::{PageAddress, StagedBody, StagedPage, StagedWalk, StagingChange};
+pub use staged_page::{PageAddress, PageFate, StagedBody, StagedPage, StagedWalk, StagingChange};
 pub use strategy::Strategy;
 pub use trail::PageTrace;
 pub(crate) use {

@@ -99,6 +99,13 @@ pub struct ListingPlace {
     pub o: u32,
 }
 
+impl ListingPlace {
+    /// The place of an item that has its stamp alone.
+    pub fn at(t: impl Into<Moment>) -> Self {
+        Self { t: t.into(), o: 0 }
+    }
+}
+
 /// A stretch of places.
 pub type Range = (Bound<ListingPlace>, Bound<ListingPlace>);
 

@@ -6,11 +6,12 @@ use crate::{
         schedule::{Pause, PollState, RETRY_AFTER_SECS_MAX},
         stamp::Stamp,
     },
+    locks::{read, write},
     store::HostPause,
 };
 use std::{
     collections::{BTreeMap, HashMap},
-    sync::{Arc, PoisonError, RwLock},
+    sync::{Arc, RwLock},
 };
 use url::Url;
 
@@ -31,19 +32,15 @@ impl PauseEnds {
 
     /// The longest pause of these authorities, and whose it is.
     pub(super) fn longest<'a>(&self, hosts: &'a [String]) -> Option<(&'a str, Pause)> {
-        let ends = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        let own = hosts
+        let ends = read(&self.0);
+        let paused = hosts
             .iter()
             .filter_map(|host| Some((host.as_str(), *ends.get(host)?)));
-        let of_all_ports = hosts.iter().map(|host| host_of(host)).filter_map(|host| {
-            let pause = ends.get(host).filter(|pause| pause.since.is_none())?;
-            Some((host, *pause))
-        });
-        own.chain(of_all_ports).max_by_key(|(_, pause)| pause.until)
+        paused.max_by_key(|(_, pause)| pause.until)
     }
 
     fn change<T>(&self, change: impl FnOnce(&mut HashMap<String, Pause>) -> T) -> T {
-        change(&mut self.0.write().unwrap_or_else(PoisonError::into_inner))
+        change(&mut write(&self.0))
     }
 }
 
@@ -97,12 +94,8 @@ impl HostPauses {
     pub(super) fn pause(&mut self, host: String, until: Stamp, now: Stamp) {
         let longest = self.ends.change(|ends| {
             ends.retain(|_, pause| pause.until > now);
-            let pause = ends.entry(host.clone()).or_insert(Pause {
-                until,
-                since: Some(now),
-            });
-            // What an earlier everfeed stored becomes one of this authority.
-            pause.since.get_or_insert(now);
+            let since = now;
+            let pause = ends.entry(host.clone()).or_insert(Pause { until, since });
             pause.until = until.max(pause.until);
             *pause
         });
@@ -183,21 +176,6 @@ pub(super) fn authority_of(url: &Url) -> Option<String> {
     })
 }
 
-/// The host of an authority.
-fn host_of(authority: &str) -> &str {
-    let without_scheme = authority
-        .split_once("://")
-        .map(|(_, rest)| rest.rsplit_once(':'));
-    without_scheme.flatten().map_or(authority, |(host, _)| host)
-}
-
-/// True for a pause that holds for one of these authorities. One that an earlier everfeed stored,
-/// which knew hosts alone, holds for all ports of its host.
-pub fn is_paused(met: &[String], paused: &str, pause: Pause) -> bool {
-    met.iter()
-        .any(|met| met == paused || (pause.since.is_none() && host_of(met) == paused))
-}
-
 /// The authorities that the next request for a feed meets as far as one knows: the one asked, and
 /// the one that answered last.
 pub fn hosts_of(state: &PollState, audit_secs: u64, now: Stamp) -> Vec<String> {
@@ -216,13 +194,17 @@ mod tests {
 
     const NOW: Stamp = Stamp::from_secs(1_000);
 
+    fn pause_until(until: Stamp) -> Pause {
+        Pause { until, since: NOW }
+    }
+
     #[test]
     fn a_host_pauses_for_as_long_as_its_longest_pause() {
         let mut hosts = HostPauses::new(
             PauseEnds::default(),
             vec![
-                ("old".into(), Stamp::from_secs(900).into()),
-                ("far".into(), Stamp::MAX.into()),
+                ("old".into(), pause_until(Stamp::from_secs(900))),
+                ("far".into(), pause_until(Stamp::MAX)),
             ],
             NOW,
         );
@@ -243,53 +225,10 @@ mod tests {
         hosts.take_unsaved();
         hosts.end_now(&["a", "b"].map_to_strings(), NOW);
         assert_eq!(hosts.until(&["a"].map_to_strings()), Stamp::ZERO);
-        let ended = Pause {
-            until: NOW,
-            since: Some(NOW),
-        };
         assert_eq!(
             hosts.take_unsaved().into_iter().collect::<Vec<_>>(),
-            [("a".to_owned(), ended)]
+            [("a".to_owned(), pause_until(NOW))]
         );
-    }
-
-    #[test]
-    fn a_pause_of_an_earlier_store_is_of_all_ports_of_its_host_and_a_good_answer_ends_it() {
-        let until = NOW.plus_secs(60);
-        let of_now = Pause {
-            until,
-            since: Some(NOW),
-        };
-        let saved = vec![
-            ("old.example".into(), until.into()),
-            ("new.example".into(), of_now),
-            ("[::1]".into(), until.into()),
-        ];
-        let mut hosts = HostPauses::new(PauseEnds::default(), saved, NOW);
-        let check = |authority: &str, expect: bool| {
-            let met = [authority].map_to_strings();
-            let is_met = [
-                ("old.example", until.into()),
-                ("new.example", of_now),
-                ("[::1]", until.into()),
-            ];
-            assert_eq!(hosts.until(&met) > NOW, expect, "{authority}");
-            assert_eq!(
-                is_met
-                    .iter()
-                    .any(|(paused, pause)| is_paused(&met, paused, *pause)),
-                expect,
-                "{authority}"
-            );
-        };
-        check("old.example", true);
-        check("http://old.example:8080", true);
-        check("new.example", true);
-        check("http://new.example:8080", false);
-        check("http://[::1]:8080", true);
-        check("http://other.example:8080", false);
-        hosts.end_now(&["http://old.example:8080"].map_to_strings(), NOW);
-        assert_eq!(hosts.until(&["old.example"].map_to_strings()), Stamp::ZERO);
     }
 
     #[test]

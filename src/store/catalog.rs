@@ -58,10 +58,9 @@ pub fn check_namespace(record: &FeedRecord, given: &str) -> Result<(), StoreErro
     if record.ids.namespace == given || record.items.total == 0 {
         return Ok(());
     }
-    let (feed, stored) = (record.name.clone(), record.ids.namespace.clone());
     Err(StoreError::Namespace {
-        feed,
-        stored,
+        feed: record.name.clone(),
+        stored: record.ids.namespace.clone(),
         given: given.to_owned(),
     })
 }

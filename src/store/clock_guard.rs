@@ -53,7 +53,10 @@ impl ClockGuard {
     /// by.
     pub(super) fn is_ahead_by(&self, now: Stamp) -> Option<Duration> {
         let by = self.recorded?.micros().saturating_sub(now.micros());
-        (by > AHEAD_US_TOLD).then(|| Duration::from_micros(by))
+        if by <= AHEAD_US_TOLD {
+            return None;
+        }
+        Some(Duration::from_micros(by))
     }
 
     /// Remembers that something was written. A time that is not believed is not remembered, or it

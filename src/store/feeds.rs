@@ -82,19 +82,14 @@ pub struct Snapshot {
 impl Snapshot {
     /// The record, and what [`feed::reconcile`](crate::feed::reconcile) decides on.
     pub fn into_known(self) -> (FeedRecord, Known) {
-        let Self {
-            record,
-            window,
-            items,
-        } = self;
         let known = Known {
-            rev: record.rev,
-            id_rule: record.ids.rule,
-            window,
-            items,
+            rev: self.record.rev,
+            id_rule: self.record.ids.rule,
+            window: self.window,
+            items: self.items,
             lookalikes: Vec::new(),
         };
-        (record, known)
+        (self.record, known)
     }
 }
 

@@ -3,13 +3,14 @@
 //! the store's business.
 
 use super::{
-    Commit, CommitBasis, StoreError, WantedGroup,
+    Commit, StoreError, WantedGroup,
     plan::{self, Held, PlannedCommit},
 };
 use crate::feed::{
     group::{GroupPost, GroupRecord, Holder, ListedPlace, MemberStage},
-    item::{Item, ItemId, KeyHash},
+    item::{Item, ItemId, KeyHash, Reason},
     keep_limits::KeepLimits,
+    reconcile::{Delete, Evidence},
     record::{FeedNo, FeedRecord},
     stamp::Stamp,
 };
@@ -22,8 +23,8 @@ pub(super) mod part;
 
 /// The part of a store that a plan for a group reads.
 pub(super) trait GroupHeld {
-    /// The group and its members, as they are.
-    fn group(&self) -> Result<(FeedRecord, GroupRecord), StoreError>;
+    /// The group as it is.
+    fn group(&self) -> Result<HeldGroup, StoreError>;
     /// The post that an item of a member is, or was last.
     fn holding(&self, holder: Holder) -> Result<Option<ItemId>, StoreError>;
     /// The holders of a post; `None` for one that nobody holds.
@@ -50,6 +51,22 @@ pub(super) trait GroupHeld {
     fn holdings(&self, feed: FeedNo, max: usize) -> Result<Vec<Holder>, StoreError>;
 }
 
+/// A group as it is stored.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct HeldGroup {
+    /// The record of the feed that it is.
+    pub(super) record: FeedRecord,
+    /// Its members.
+    pub(super) group: GroupRecord,
+}
+
+/// A commit of a member, and what it comes to.
+#[derive(Clone, Copy)]
+pub(super) struct MemberCommit<'a> {
+    pub(super) planned: &'a PlannedCommit,
+    pub(super) commit: &'a Commit,
+}
+
 /// The rows of a group that change, and the commit for its posts.
 #[derive(Debug)]
 pub(super) struct PlannedGroup {
@@ -71,16 +88,13 @@ impl PlannedGroup {
     /// A plan that changes nothing yet of a group with this record. What is kept of a post is kept
     /// of its member, whose limits hold.
     fn nothing(record: &FeedRecord, members: GroupRecord) -> Self {
-        let commit = Commit::nothing(record);
-        let basis = CommitBasis {
-            limits: KeepLimits {
-                item_bytes_max: usize::MAX,
-                quota_bytes: None,
-            },
-            ..commit.basis
+        let mut commit = Commit::nothing(record);
+        commit.basis.limits = KeepLimits {
+            item_bytes_max: usize::MAX,
+            quota_bytes: None,
         };
         Self {
-            commit: Commit { basis, ..commit },
+            commit,
             posts: BTreeMap::new(),
             holdings: BTreeMap::new(),
             keys: BTreeMap::new(),
@@ -91,20 +105,12 @@ impl PlannedGroup {
 
     /// True when the commit has something to do.
     pub(super) fn has_commit(&self, record: &FeedRecord) -> bool {
-        let Commit {
-            changes,
-            copies,
-            ready,
-            metadata,
-            archives,
-            observed,
-            ..
-        } = &self.commit;
-        !(changes.is_empty() && copies.is_empty())
-            || *ready != record.is_ready()
-            || metadata.is_some()
-            || archives.is_some()
-            || observed.is_some()
+        let commit = &self.commit;
+        !(commit.changes.is_empty() && commit.copies.is_empty())
+            || commit.ready != record.is_ready()
+            || commit.metadata.is_some()
+            || commit.archives.is_some()
+            || commit.observed.is_some()
     }
 
     /// True when any row changes.
@@ -133,10 +139,12 @@ impl PlannedRows {
         now: Stamp,
         held: &impl Held,
     ) -> Result<Self, StoreError> {
-        let (group, has_commit) = (record.no, planned.has_commit(&record));
-        let commit = has_commit
-            .then(|| plan::plan(record, &planned.commit, now, held))
-            .transpose()?;
+        let group = record.no;
+        let commit = if planned.has_commit(&record) {
+            Some(plan::plan(record, &planned.commit, now, held)?)
+        } else {
+            None
+        };
         Ok(Self {
             group,
             planned,
@@ -148,65 +156,64 @@ impl PlannedRows {
 /// Plans the changes of a group, or of a part, that follow from a commit of a member.
 pub(super) fn follow(
     held: &impl GroupHeld,
-    (member, commit): (&PlannedCommit, &Commit),
+    member: MemberCommit<'_>,
     now: Stamp,
 ) -> Result<PlannedGroup, StoreError> {
-    let (record, group) = held.group()?;
-    if let Some(part) = group.part.clone() {
-        return part::follow(held, (record, group), &part, (member, commit), now);
+    let before = held.group()?;
+    if let Some(part) = before.group.part.clone() {
+        return part::follow(held, before, &part, member, now);
     }
-    let feed = &member.receipt.feed;
-    let mut planner = GroupPlanner::of(held, record, group, now);
-    let Some(stage) = planner
-        .members_before()
-        .member(feed.no)
-        .map(|member| member.stage)
-    else {
-        return Ok(planner.planned());
+    let MemberCommit { planned, .. } = member;
+    let feed = &planned.receipt.feed;
+    let mut planner = GroupPlanner::new(held, before, now);
+    let Some(stage) = planner.members().member(feed.no).map(|member| member.stage) else {
+        return Ok(planner.planned);
     };
     planner.know_member(feed);
-    let mut items: Vec<Arc<Item>> = member
-        .items
-        .values()
-        .map(|moved| Arc::clone(&moved.item))
-        .collect();
+    let holder = |item: &Item| Holder {
+        feed: feed.no,
+        item: item.id,
+    };
+    let mut items: Vec<&Arc<Item>> = planned.items.values().map(|moved| &moved.item).collect();
     items.sort_unstable_by_key(|item| item.modified);
-    for item in &items {
-        planner.fresh.insert(
-            Holder {
-                feed: feed.no,
-                item: item.id,
-            },
-            Arc::clone(item),
-        );
-    }
-    for item in &items {
-        let holder = Holder {
-            feed: feed.no,
-            item: item.id,
-        };
-        if !item.is_gone() {
-            if stage != MemberStage::Leaving {
-                planner.hold_item(holder, item)?;
-            }
-            continue;
+    planner.fresh = items
+        .iter()
+        .map(|item| (holder(item), Arc::clone(item)))
+        .collect();
+    for item in items {
+        if item.is_gone() {
+            let evidence = planned.evidence.iter().find(|(id, ..)| *id == item.id);
+            planner.release_item(holder(item), item, evidence.map(|(.., evidence)| evidence))?;
+        } else if stage != MemberStage::Leaving {
+            planner.hold_item(holder(item), item)?;
         }
-        let evidence = member.evidence.iter().find(|(id, ..)| *id == item.id);
-        planner.release_item(holder, item, evidence.map(|(.., evidence)| evidence))?;
     }
-    Ok(planner.planned())
+    Ok(planner.planned)
+}
+
+/// A deletion without any evidence but that it was decided here.
+fn bare_delete(id: ItemId, reason: Reason, now: Stamp) -> Delete {
+    Delete {
+        id,
+        reason,
+        first_missing: None,
+        last_seen: None,
+        evidence: Evidence {
+            reason,
+            observed_at: now,
+            when: None,
+            comment: None,
+            suspect: None,
+            archive_suspect: None,
+        },
+    }
 }
 
 /// Gives a group the members that are wanted, without taking any item in or out.
-pub(super) fn set(
-    held: &impl GroupHeld,
-    wanted: &WantedGroup,
-    now: Stamp,
-) -> Result<PlannedGroup, StoreError> {
-    let planner = GroupPlanner::new(held, now)?;
-    let says_otherwise = planner.record().metadata != wanted.metadata;
-    let mut planned = planner.planned();
-    if says_otherwise {
+pub(super) fn set(held: &impl GroupHeld, wanted: &WantedGroup) -> Result<PlannedGroup, StoreError> {
+    let HeldGroup { record, group } = held.group()?;
+    let mut planned = PlannedGroup::nothing(&record, group);
+    if record.metadata != wanted.metadata {
         planned.commit.metadata = Some(Arc::clone(&wanted.metadata));
     }
     planned.members = planned.members_before.with_members(&wanted.members);
@@ -219,12 +226,12 @@ pub(super) fn advance(
     items_max: usize,
     now: Stamp,
 ) -> Result<PlannedGroup, StoreError> {
-    let (record, group) = held.group()?;
-    if let Some(part) = group.part.clone() {
-        return part::advance(held, (record, group), &part, items_max, now);
+    let before = held.group()?;
+    if let Some(part) = before.group.part.clone() {
+        return part::advance(held, before, &part, items_max, now);
     }
-    let mut planner = GroupPlanner::of(held, record, group, now);
-    let mut after = planner.members_before().clone();
+    let mut after = before.group.clone();
+    let mut planner = GroupPlanner::new(held, before, now);
     let joins = after
         .members
         .iter()
@@ -243,7 +250,7 @@ pub(super) fn advance(
         }
         _ => planner.take_items_in(&mut after.members, items_max)?,
     }
-    let mut planned = planner.planned();
+    let mut planned = planner.planned;
     planned.commit.ready |= after.is_settled();
     planned.members = after;
     Ok(planned)
@@ -255,9 +262,9 @@ pub(super) fn without(
     feed: FeedNo,
     now: Stamp,
 ) -> Result<PlannedGroup, StoreError> {
-    let mut planner = GroupPlanner::new(held, now)?;
+    let mut planner = GroupPlanner::new(held, held.group()?, now);
     planner.take_items_out(feed, usize::MAX)?;
-    let mut planned = planner.planned();
+    let mut planned = planner.planned;
     planned.members.members.retain(|member| member.feed != feed);
     Ok(planned)
 }

@@ -6,6 +6,7 @@ use super::{
     Polls, Receipt, SiteStore, Snapshot, StoreCounts, StoreError, StoreFuture, Subscription,
     SubscriptionNo, Subscriptions, Upkeep, Walks, WantedGroup, Watched, Witnessed, check_namespace,
     clock_guard::ClockGuard,
+    group_plan::MemberCommit,
     paging, plan,
     subscriptions::{Acknowledged, Attempts, NewSubscription, Progress},
 };
@@ -24,12 +25,13 @@ use crate::{
         schedule::{Pause, PollState},
         stamp::Stamp,
     },
+    locks::lock,
 };
 use std::{
     collections::{BTreeMap, HashSet},
     ops::Bound,
     path::Path,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
 };
 
 mod accounts;
@@ -80,8 +82,7 @@ impl Memory {
         work: impl FnOnce(&mut MemoryState, Stamp) -> Result<T, StoreError> + Send + 'a,
     ) -> StoreFuture<'a, T> {
         Box::pin(async move {
-            // Nothing below panics halfway through a change, so a poisoned state is still whole.
-            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut state = lock(&self.state);
             if state.closed {
                 return Err(StoreError::Closed);
             }
@@ -94,9 +95,9 @@ impl CatalogStore for Memory {
     fn register_all(&self, feeds: Vec<(String, String)>) -> StoreFuture<'_, Vec<FeedRecord>> {
         self.answer(move |state, now| {
             for (name, namespace) in &feeds {
-                state
-                    .named(name)
-                    .map_or(Ok(()), |feed| check_namespace(&feed.record, namespace))?;
+                if let Some(feed) = state.named(name) {
+                    check_namespace(&feed.record, namespace)?;
+                }
             }
             feeds
                 .iter()
@@ -198,14 +199,8 @@ impl Feeds for Memory {
     fn page(&self, query: PageQuery) -> StoreFuture<'_, Page> {
         self.answer(move |state, _| {
             let feed = state.feed(query.feed)?;
-            paging::page(
-                MemoryListing {
-                    feed,
-                    axis: query.order.axis,
-                },
-                &query,
-                &feed.record,
-            )
+            let axis = query.order.axis;
+            paging::page(MemoryListing { feed, axis }, &query, &feed.record)
         })
     }
 
@@ -442,10 +437,7 @@ impl Groups for Memory {
 impl SiteStore for Memory {
     fn keep_document(&self, feed: FeedNo, document: Arc<LegacyDocument>) -> StoreFuture<'_, ()> {
         self.answer(move |state, _| {
-            let held = state
-                .feeds
-                .get_mut(&feed)
-                .ok_or(StoreError::UnknownFeed(feed))?;
+            let held = state.feed_mut(feed)?;
             if let Some(cut) = held.cut(document) {
                 held.document = Some(cut);
             }
@@ -517,6 +509,11 @@ impl MemoryState {
         self.feeds.get(&feed).ok_or(StoreError::UnknownFeed(feed))
     }
 
+    fn feed_mut(&mut self, feed: FeedNo) -> Result<&mut MemoryFeed, StoreError> {
+        let held = self.feeds.get_mut(&feed);
+        held.ok_or(StoreError::UnknownFeed(feed))
+    }
+
     fn register(
         &mut self,
         name: &str,
@@ -567,10 +564,13 @@ impl MemoryState {
         let feed = self.feed(no)?;
         self.guard.check(now)?;
         let plan = plan::plan(feed.record.clone(), &commit, now, feed)?;
-        let groups = self.followers((&plan, &commit), now)?;
+        let member = MemberCommit {
+            planned: &plan,
+            commit: &commit,
+        };
+        let groups = self.followers(member, now)?;
         self.forget_posts(no, &plan.forgotten);
-        let feed = self.feeds.get_mut(&no).ok_or(StoreError::UnknownFeed(no))?;
-        let mut receipt = feed.apply(plan, commit)?;
+        let mut receipt = self.feed_mut(no)?.apply(plan, commit)?;
         for rows in groups {
             receipt.groups.extend(self.write_group(rows)?);
         }
@@ -608,10 +608,7 @@ impl MemoryState {
         page: Option<StagedPage>,
         now: Stamp,
     ) -> Result<(), StoreError> {
-        let held = self
-            .feeds
-            .get_mut(&feed)
-            .ok_or(StoreError::UnknownFeed(feed))?;
+        let held = self.feed_mut(feed)?;
         held.walk = Some(walk.token());
         let page = page.map(|page| held.cut_page(page));
         held.staged.extend(page.map(|page| (page.no, page)));

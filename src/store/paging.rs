@@ -19,6 +19,7 @@ use std::{
 };
 
 /// Rows that a page with a filter looks at; then it ends, with the cursor of the last one examined.
+// Limit: where a filter hides more rows in a row, a page is empty, and a reader asks again.
 pub(super) const SCAN_ROWS_MAX: usize = 10_000;
 /// Bytes of the rows that a page with terms looks at; then it ends likewise.
 const SCAN_BYTES_MAX: usize = 32 << 20;
@@ -37,16 +38,20 @@ pub(super) trait ListedRow: ListingRow {
 
 /// A listing whose store may know in which rows to look.
 pub(super) trait IndexedListing: Listing<Error = StoreError> {
-    /// The rows of a range that may meet the clauses of a filter, and those that were changed if
-    /// they are wanted, in one direction; `None` where no index tells.
-    fn likely<'a>(
-        &'a self,
-        _clauses: &[IndexClause],
-        _directed: (Range, bool),
-        _with_changed: bool,
-    ) -> Result<Option<ListingRows<'a, Self>>, StoreError> {
+    /// The rows that a question is for; `None` where no index tells.
+    fn likely(&self, _query: IndexQuery) -> Result<Option<ListingRows<'_, Self>>, StoreError> {
         Ok(None)
     }
+}
+
+/// A question for the rows of a range that may meet the clauses of a filter.
+pub(super) struct IndexQuery {
+    pub(super) clauses: Vec<IndexClause>,
+    pub(super) range: Range,
+    /// True when the rows come from the end of the range.
+    pub(super) reverse: bool,
+    /// True when those that were changed are wanted, too.
+    pub(super) with_changed: bool,
 }
 
 /// Answers a query over a feed's rows.
@@ -148,11 +153,8 @@ pub(super) fn placed<'a, T: 'a>(
             let last = u32::try_from(shared.len() - 1).unwrap_or(u32::MAX);
             let offset = |at: u32| if reverse { last - at } else { at };
             let place = |(at, row)| (ListingPlace { t, o: offset(at) }, row);
-            group = (0..=last)
-                .zip(shared)
-                .map(place)
-                .collect::<Vec<_>>()
-                .into_iter();
+            let places: Vec<_> = (0..=last).zip(shared).map(place).collect();
+            group = places.into_iter();
         }
     });
     of_one_stamp.filter(move |row| {
@@ -178,6 +180,13 @@ struct ScanEnd {
     cut: Option<String>,
     /// The same when there was nothing more to examine.
     scanned: Option<String>,
+}
+
+/// The rows that a scan looks at.
+struct Candidates<'a, L: Listing> {
+    rows: ListingRows<'a, L>,
+    /// True where an index told them, and they are not all of the range.
+    is_likely: bool,
 }
 
 /// A row that is shown.
@@ -228,14 +237,18 @@ where
     fn shown_row(&self, row: L::ListingRow) -> Result<Option<ShownRow<L::ListingRow>>, StoreError> {
         match self.filter {
             Filter::All => Ok(Some(ShownRow::Stored(row))),
-            Filter::Live => Ok((!row.is_gone()).then_some(ShownRow::Stored(row))),
+            Filter::Live if row.is_gone() => Ok(None),
+            Filter::Live => Ok(Some(ShownRow::Stored(row))),
             Filter::Terms(_) => {
                 let item = row.item()?;
                 if self.filter.shows(&item, self.record) {
                     return Ok(Some(ShownRow::Read(row, item)));
                 }
-                let stub = || Box::new(filter::left_view(&item));
-                Ok(self.has_left(&item).then(|| ShownRow::Left(row, stub())))
+                if !filter::is_shown_as_left(&item, self.order) {
+                    return Ok(None);
+                }
+                let stub = Box::new(filter::left_view(&item));
+                Ok(Some(ShownRow::Left(row, stub)))
             }
         }
     }
@@ -244,10 +257,8 @@ where
     fn count(&self) -> Result<Option<u64>, StoreError> {
         let mut count = 0;
         let mut bytes = 0_usize;
-        for row in self
-            .rows_to_look_at((Bound::Unbounded, Bound::Unbounded), (false, false))?
-            .0
-        {
+        let whole = (Bound::Unbounded, Bound::Unbounded);
+        for row in self.candidates(whole, false, false)?.rows {
             let (_, row) = row?;
             bytes = bytes.saturating_add(row.weight_bytes());
             if bytes > SCAN_BYTES_MAX {
@@ -259,26 +270,30 @@ where
     }
 
     /// The rows of a range that may meet the filter, in one direction, and those that were changed
-    /// if they are wanted; true beside them where an index tells, and they are not all.
-    fn rows_to_look_at(
+    /// if they are wanted.
+    fn candidates(
         &self,
         range: Range,
-        (reverse, with_changed): (bool, bool),
-    ) -> Result<(ListingRows<'_, L>, bool), StoreError> {
-        let likely = match self.filter.index_clauses().as_slice() {
-            [] => None,
-            clauses => self.rows.likely(clauses, (range, reverse), with_changed)?,
-        };
-        let is_likely = likely.is_some();
-        Ok((
-            likely.map_or_else(|| self.rows.rows(range, reverse), Ok)?,
-            is_likely,
-        ))
-    }
-
-    /// True for an item that is shown as having left the view.
-    fn has_left(&self, item: &Item) -> bool {
-        filter::is_shown_as_left(item, self.order)
+        reverse: bool,
+        with_changed: bool,
+    ) -> Result<Candidates<'_, L>, StoreError> {
+        let clauses = self.filter.index_clauses();
+        if !clauses.is_empty() {
+            let query = IndexQuery {
+                clauses,
+                range,
+                reverse,
+                with_changed,
+            };
+            if let Some(rows) = self.rows.likely(query)? {
+                let is_likely = true;
+                return Ok(Candidates { rows, is_likely });
+            }
+        }
+        Ok(Candidates {
+            rows: self.rows.rows(range, reverse)?,
+            is_likely: false,
+        })
     }
 
     /// The last row of a range, for the cursor of what was passed over.
@@ -296,16 +311,19 @@ where
         &'a self,
         range: Range,
         reverse: bool,
-        (mut rows, is_likely): (ListingRows<'a, L>, bool),
+        candidates: Candidates<'a, L>,
     ) -> impl Iterator<Item = Result<(ListingPlace, ShownRow<L::ListingRow>), StoreError>> + 'a
     {
+        let Candidates {
+            mut rows,
+            is_likely,
+        } = candidates;
         let (mut examined, mut bytes) = (0, 0_usize);
         let mut last: Option<(ListingPlace, String)> = None;
         let mark = self.cursor_mark();
         let cursor = move |last: &mut Option<(ListingPlace, String)>| {
-            last.take()
-                .and_then(|(place, id)| Toc::of(place.t, [id]))
-                .map(|toc| toc.marked(mark).to_string())
+            let (place, id) = last.take()?;
+            Some(Toc::of(place.t, [id])?.marked(mark).to_string())
         };
         std::iter::from_fn(move || {
             loop {
@@ -391,8 +409,8 @@ where
             Filter::All => self.rows(range, reverse),
             Filter::Live | Filter::Terms(_) => {
                 let with_changed = self.order == Order::MODIFIED;
-                let rows = self.rows_to_look_at(range, (reverse, with_changed))?;
-                Ok(Box::new(self.scan(range, reverse, rows)))
+                let candidates = self.candidates(range, reverse, with_changed)?;
+                Ok(Box::new(self.scan(range, reverse, candidates)))
             }
         }
     }

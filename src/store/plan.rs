@@ -17,7 +17,7 @@ use crate::feed::{
     stamp::Stamp,
 };
 use crate::secret::logged_url;
-use everfeed_adapters::Metadata;
+use everfeed_adapters::{Metadata, Rhythm};
 use std::{collections::BTreeMap, sync::Arc};
 
 /// The part of a feed that a plan reads.
@@ -129,40 +129,44 @@ impl PlannedCommit {
         // An item may change twice in one commit: only its last version is written.
         let (from, before) = match self.items.remove(&id) {
             Some(moved) => (moved.from, Some(moved.item)),
-            None => held.item(id)?.map_or((None, None), |item| {
-                (Some(FormerPlace::of(&item)), Some(item))
-            }),
+            None => {
+                let item = held.item(id)?;
+                (item.as_deref().map(FormerPlace::of), item)
+            }
         };
         let item = match change {
             Change::Put(put) => self.put_item(put, before, t, limits.item_bytes_max)?,
             Change::Delete(delete) => self.delete_item(delete, before, t)?,
         };
-        self.items.insert(
-            id,
-            Moved {
-                from,
-                item: Arc::new(item),
-                encoded: Vec::new(),
-            },
-        );
-        self.receipt.stamped.push((id, t));
+        self.place_item(from, item);
         Ok(())
+    }
+
+    /// Gives an item its place, and its T to the receipt.
+    fn place_item(&mut self, from: Option<FormerPlace>, item: Item) {
+        self.receipt.stamped.push((item.id, item.modified));
+        let moved = Moved {
+            from,
+            encoded: Vec::new(),
+            item: Arc::new(item),
+        };
+        self.items.insert(moved.item.id, moved);
     }
 
     /// Takes over an item as another feed has it, with our times.
     fn copy_item(&mut self, copied: &Item, t: Stamp, held: &impl Held) -> Result<(), StoreError> {
         let before = held.item(copied.id)?;
-        let was_live = before.as_ref().is_some_and(|item| !item.is_gone());
+        let known = before.as_deref();
+        let was_live = known.is_some_and(|item| !item.is_gone());
         let feed = &mut self.receipt.feed;
-        feed.items.total += u64::from(before.is_none());
+        feed.items.total += u64::from(known.is_none());
         feed.items.live = feed.items.live.saturating_sub(u64::from(was_live));
         feed.items.live += u64::from(!copied.is_gone());
         if copied.content.is_forgotten() {
             self.forgotten.push(copied.id);
             feed.completeness.has_forgotten = true;
         }
-        let is_revived = !copied.is_gone() && before.as_ref().is_some_and(|item| item.is_gone());
-        let known = before.as_deref();
+        let is_revived = !copied.is_gone() && known.is_some_and(Item::is_gone);
         let tombstones = known.map_or(0, |before| before.tombstone_count);
         let item = Item {
             modified: t,
@@ -175,13 +179,7 @@ impl PlannedCommit {
             tombstone_count: tombstones.saturating_add(u8::from(copied.is_gone())),
             ..copied.clone()
         };
-        let moved = Moved {
-            from: known.map(FormerPlace::of),
-            item: Arc::new(item),
-            encoded: Vec::new(),
-        };
-        self.items.insert(copied.id, moved);
-        self.receipt.stamped.push((copied.id, t));
+        self.place_item(known.map(FormerPlace::of), item);
         Ok(())
     }
 
@@ -198,10 +196,10 @@ impl PlannedCommit {
             PutKind::Revived => before.as_ref().is_some_and(|item| item.is_gone()),
         };
         if !fits {
-            return Err(damaged(
-                &format!("item {}", put.id),
-                &format!("cannot be {:?} as it is", put.kind),
-            ));
+            return Err(damaged(format!(
+                "item {} cannot be {:?} as it is",
+                put.id, put.kind
+            )));
         }
         let feed = &mut self.receipt.feed;
         feed.items.total += u64::from(put.kind == PutKind::Added);
@@ -220,8 +218,11 @@ impl PlannedCommit {
                 "what is short enough stays as it is"
             );
         }
-        let revived = (put.kind == PutKind::Revived).then_some(t);
         let before = before.as_deref();
+        let revived = match put.kind {
+            PutKind::Revived => Some(t),
+            _ => before.and_then(|before| before.revived),
+        };
         let publisher_id = match before {
             Some(before) => PublisherId::with_source(before.publisher_id.as_ref(), None),
             None => PublisherId::of(&put.entry, &put.iri, &feed.ids.namespace),
@@ -232,7 +233,7 @@ impl PlannedCommit {
             publisher_id,
             modified: t,
             created: before.map_or(t, |before| before.created),
-            revived: revived.or(before.and_then(|before| before.revived)),
+            revived,
             published_us: put
                 .published_us
                 .or(before.and_then(|before| before.published_us)),
@@ -250,14 +251,16 @@ impl PlannedCommit {
     ) -> Result<Item, StoreError> {
         let is_forgotten = delete.reason == Reason::Forgotten;
         let is_hidden = delete.reason == Reason::LeftView;
-        let before = before
-            .filter(|item| !item.is_gone() || is_forgotten || is_hidden)
-            .ok_or_else(|| {
-                damaged(
-                    &format!("item {}", delete.id),
-                    "cannot be deleted: it is not live",
-                )
-            })?;
+        let cannot = || {
+            damaged(format!(
+                "item {} cannot be deleted: it is not live",
+                delete.id
+            ))
+        };
+        let before = before.ok_or_else(cannot)?;
+        if before.is_gone() && !is_forgotten && !is_hidden {
+            return Err(cannot());
+        }
         // Damage that was not noticed before must not become a panic here.
         let live = u64::from(!before.is_gone());
         self.receipt.feed.items.live = self.receipt.feed.items.live.saturating_sub(live);
@@ -267,75 +270,62 @@ impl PlannedCommit {
         } else if !is_hidden {
             self.evidence.push((delete.id, t, delete.evidence.clone()));
         }
-        let Delete {
-            reason,
-            first_missing,
-            last_seen,
-            ..
-        } = *delete;
-        let content = Content::Gone {
-            reason,
-            first_missing,
-            last_seen,
+        let publisher_id = if is_hidden {
+            None
+        } else if is_forgotten {
+            PublisherId::of_forgotten(Witnesses::of_item(&before))
+        } else {
+            PublisherId::with_source(before.publisher_id.as_ref(), before.remaining_source())
         };
         // What was held is stripped, and what the next poll is compared with stays.
-        let tombstone_count = before.tombstone_count.saturating_add(1);
+        let mut item = Item {
+            content: Content::Gone {
+                reason: delete.reason,
+                first_missing: delete.first_missing,
+                last_seen: delete.last_seen,
+            },
+            modified: t,
+            iri: before.iri.clone(),
+            publisher_id,
+            tombstone_count: before.tombstone_count.saturating_add(1),
+            ..*before
+        };
         if is_forgotten || is_hidden {
             // Of what was removed for good, and of what a reader may not see any more, nothing is
             // told: an id of the publisher may be a permalink, or words of the title. Digests of
             // what was removed stay, by which it is recognised.
-            let iri = before.iri.clone();
-            let iri = if iri.starts_with("urn:uuid:") {
-                iri
-            } else {
-                uuid_iri("", &delete.id.to_string())
-            };
-            let publisher_id = if is_hidden {
-                None
-            } else {
-                PublisherId::of_forgotten(Witnesses::of_item(&before))
-            };
-            let digests = ItemDigests::default();
-            let published_us = before.published_us.filter(|_| !is_hidden);
-            return Ok(Item {
-                content,
-                modified: t,
-                iri,
-                publisher_id,
-                published_us,
-                digests,
-                tombstone_count,
-                ..*before
-            });
+            item.digests = ItemDigests::default();
+            if !item.iri.starts_with("urn:uuid:") {
+                item.iri = uuid_iri("", &delete.id.to_string());
+            }
         }
-        let publisher_id =
-            PublisherId::with_source(before.publisher_id.as_ref(), before.remaining_source());
-        let iri = before.iri.clone();
-        Ok(Item {
-            content,
-            modified: t,
-            iri,
-            publisher_id,
-            tombstone_count,
-            ..*before
-        })
+        if is_hidden {
+            item.published_us = None;
+        }
+        Ok(item)
     }
 
     /// Counts the bytes of the feed, and refuses what passes its quota. A commit that takes away at
     /// least as much as it adds is always made, and one that forgets an item.
     fn weigh_items(&mut self, limits: &KeepLimits, held: &impl Held) -> Result<(), StoreError> {
         let feed = &mut self.receipt.feed;
-        let before = feed.items.bytes.map_or_else(|| held.bytes(), Ok)?;
+        let before = match feed.items.bytes {
+            Some(bytes) => bytes,
+            None => held.bytes()?,
+        };
         let (mut added, mut removed) = (0_u64, 0_u64);
         for moved in self.items.values_mut() {
             moved.encoded = encode_item(&moved.item)?;
             added += moved.encoded.len() as u64;
-            removed += moved.from.map_or(Ok(0), |from| held.bytes_at(from.t))?;
+            if let Some(from) = moved.from {
+                removed += held.bytes_at(from.t)?;
+            }
         }
         let bytes = before.saturating_add(added).saturating_sub(removed);
-        if let Some(quota_bytes) = limits
-            .quota_bytes
-            .filter(|quota| added > removed && bytes > *quota && self.forgotten.is_empty())
+        if let Some(quota_bytes) = limits.quota_bytes
+            && added > removed
+            && bytes > quota_bytes
+            && self.forgotten.is_empty()
         {
             return Err(StoreError::Quota {
                 feed: feed.name.clone(),
@@ -358,12 +348,8 @@ impl PlannedCommit {
         let Some(observed) = &commit.observed else {
             return Ok(());
         };
-        let Some(event) = observed
-            .events
-            .iter()
-            .copied()
-            .find(|event| event.leaves_a_gap())
-        else {
+        let mut events = observed.events.iter().copied();
+        let Some(event) = events.find(|event| event.leaves_a_gap()) else {
             return Ok(());
         };
         let newest = held.id_at(before)?;
@@ -467,35 +453,19 @@ pub(super) fn witnessed(held: &[ItemId], id: ItemId) -> Option<Vec<ItemId>> {
 
 /// True when anything rendered of a head differs. Its dates churn with every poll, so they are
 /// never shown (a document carries T instead), and its rhythm, its place in a longer list and its
-/// cloud speak to pollers only: none of them may change what consumers have cached. Taken apart
-/// field by field, so that nobody adds one without deciding.
+/// cloud speak to pollers only: none of them may change what consumers have cached.
 fn renders_otherwise(old: &Metadata, new: &Metadata) -> bool {
-    let Metadata {
-        id,
-        title,
-        description,
-        links,
-        authors,
-        contributors,
-        categories,
-        language,
-        rights,
-        generator,
-        image,
-        icon,
-        updated: _,
-        published: _,
-        rhythm,
-        history,
-        paging: _,
-        cloud: _,
-        foreign,
-    } = new;
-    (&old.id, &old.title, &old.description, &old.links) != (id, title, description, links)
-        || (&old.authors, &old.contributors, &old.categories) != (authors, contributors, categories)
-        || (&old.language, &old.rights, &old.generator) != (language, rights, generator)
-        || (&old.image, &old.icon) != (image, icon)
-        || (&old.history, &old.foreign) != (history, foreign)
-        || (&old.rhythm.skip_hours, &old.rhythm.skip_days)
-            != (&rhythm.skip_hours, &rhythm.skip_days)
+    let as_if_rendered_alike = Metadata {
+        updated: old.updated.clone(),
+        published: old.published.clone(),
+        rhythm: Rhythm {
+            skip_hours: new.rhythm.skip_hours.clone(),
+            skip_days: new.rhythm.skip_days.clone(),
+            ..old.rhythm.clone()
+        },
+        paging: old.paging.clone(),
+        cloud: old.cloud.clone(),
+        ..new.clone()
+    };
+    as_if_rendered_alike != *old
 }

@@ -28,9 +28,10 @@ use crate::{
 };
 use file::{SeenFile, StoreFile};
 pub use file::{begin_anew, missing_store};
-use guarded::guarded;
+use guarded::sheltered;
 use open_file::{FileOpener as _, OpenFile};
 use reader::Reader;
+use redb::ReadTransaction;
 use serde::{Deserialize, Serialize};
 use std::{
     path::{Path, PathBuf},
@@ -40,7 +41,7 @@ use std::{
     },
 };
 pub use verify::{VerifiedKind, VerifyReport, verify};
-use writer::Writer;
+use writer::{Writer, Writing};
 
 mod tables;
 
@@ -131,8 +132,7 @@ impl Redb {
     /// has it open.
     pub fn open(path: &Path, config: &Config, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
         let file = StoreFile::new(path, config.cache_bytes);
-        let database = guarded(|| file.open_or_make());
-        let database = database.unwrap_or_else(|panic| Err(StoreError::Damaged(panic)))?;
+        let database = sheltered(|| file.open_or_make())?;
         Self::over(
             OpenFile::new(Box::new(file), database, clock.clone()),
             clock,
@@ -143,18 +143,41 @@ impl Redb {
     /// what redb mends in it stays in memory. Blocks.
     pub fn look(path: &Path, config: &Config, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
         let file = SeenFile::new(path, config.cache_bytes);
-        let database =
-            guarded(|| file.open()).unwrap_or_else(|panic| Err(StoreError::Damaged(panic)))?;
+        let database = sheltered(|| file.open())?;
         Self::over(
             OpenFile::new(Box::new(file), database, clock.clone()),
             clock,
         )
     }
 
+    /// Reads in a snapshot.
+    fn read<T: Send + 'static>(
+        &self,
+        work: impl Fn(&ReadTransaction) -> Result<T, StoreError> + Send + 'static,
+    ) -> StoreFuture<'_, T> {
+        Box::pin(self.reader.run(work))
+    }
+
+    /// The same; damage of an item of the feed is told with the item.
+    fn read_items<T: Send + 'static>(
+        &self,
+        feed: FeedNo,
+        work: impl Fn(&ReadTransaction) -> Result<T, StoreError> + Send + 'static,
+    ) -> StoreFuture<'_, T> {
+        self.read(move |snapshot| salvage::named(snapshot, feed, work(snapshot)))
+    }
+
+    /// Writes in a transaction.
+    fn write<T: Send + 'static>(
+        &self,
+        work: impl FnMut(&mut Writing<'_>) -> Result<T, StoreError> + Send + 'static,
+    ) -> StoreFuture<'_, T> {
+        Box::pin(self.writer.run(work))
+    }
+
     fn over(file: OpenFile, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
         let file = Arc::new(file);
-        let writer = guarded(|| Writer::start(Arc::clone(&file), clock));
-        let writer = writer.unwrap_or_else(|panic| Err(StoreError::Damaged(panic)))?;
+        let writer = sheltered(|| Writer::start(Arc::clone(&file), clock))?;
         Ok(Self {
             writer,
             reader: Reader::new(Arc::clone(&file)),
@@ -178,37 +201,30 @@ impl Watched for Redb {
     }
 }
 
-/// Reads an item from the bytes that stand in a file under a key.
-pub(super) fn item_at(key: &[u8], bytes: &[u8]) -> Result<Item, StoreError> {
-    decode_item(
-        tables::stamp_of(key),
-        sealed::unseal(tables::ITEMS.name(), key, bytes)?,
-    )
+/// Reads an item from the bytes that a file keeps of it under a key that ends with T, for tools
+/// that look into a file.
+pub fn stored_item(key: &[u8], bytes: &[u8]) -> Result<Item, StoreError> {
+    let bytes = sealed::unseal(tables::ITEMS.name(), key, bytes)?;
+    decode_item(tables::stamp_of(key), bytes)
 }
 
 impl CatalogStore for Redb {
     fn register_all(&self, feeds: Vec<(String, String)>) -> StoreFuture<'_, Vec<FeedRecord>> {
-        Box::pin(self.writer.run(move |writing| {
+        self.write(move |writing| {
             feeds
                 .iter()
                 .map(|(name, namespace)| catalog::register(writing, name, namespace))
                 .collect()
-        }))
+        })
     }
 
     fn feed_named<'a>(&'a self, name: &'a str) -> StoreFuture<'a, Option<FeedRecord>> {
         let name = name.to_owned();
-        Box::pin(
-            self.reader
-                .run(move |snapshot| catalog::named(snapshot, &name)),
-        )
+        self.read(move |snapshot| catalog::named(snapshot, &name))
     }
 
     fn feeds(&self, after: Option<FeedNo>, max: usize) -> StoreFuture<'_, Vec<FeedRecord>> {
-        Box::pin(
-            self.reader
-                .run(move |snapshot| rows::records(snapshot, after, max)),
-        )
+        self.read(move |snapshot| rows::records(snapshot, after, max))
     }
 
     fn feed_names(
@@ -216,62 +232,43 @@ impl CatalogStore for Redb {
         after: Option<String>,
         max: usize,
     ) -> StoreFuture<'_, Vec<(String, FeedNo)>> {
-        Box::pin(
-            self.reader
-                .run(move |snapshot| catalog::names(snapshot, after.as_deref(), max)),
-        )
+        self.read(move |snapshot| catalog::names(snapshot, after.as_deref(), max))
     }
 
     fn forget(&self, feed: FeedNo) -> StoreFuture<'_, bool> {
-        Box::pin(
-            self.writer
-                .run(move |writing| catalog::forget(writing, feed)),
-        )
+        self.write(move |writing| catalog::forget(writing, feed))
     }
 
     fn counts(&self) -> StoreFuture<'_, StoreCounts> {
-        Box::pin(self.reader.run(catalog::counts))
+        self.read(catalog::counts)
     }
 }
 
 impl Feeds for Redb {
     fn feed(&self, feed: FeedNo) -> StoreFuture<'_, FeedRecord> {
-        Box::pin(
-            self.reader
-                .run(move |snapshot| rows::record(snapshot, feed)),
-        )
+        self.read(move |snapshot| rows::record(snapshot, feed))
     }
 
     fn snapshot(&self, feed: FeedNo, keys: Vec<KeyHash>) -> StoreFuture<'_, Snapshot> {
-        Box::pin(self.reader.run(move |snapshot| {
-            salvage::named(snapshot, feed, rows::snapshot(snapshot, feed, &keys))
-        }))
+        self.read_items(feed, move |snapshot| rows::snapshot(snapshot, feed, &keys))
     }
 
     fn witnessed(&self, feed: FeedNo, witnesses: Vec<KeyHash>) -> StoreFuture<'_, Witnessed> {
-        Box::pin(self.reader.run(move |snapshot| {
-            salvage::named(snapshot, feed, rows::witnessed(snapshot, feed, &witnesses))
-        }))
+        self.read_items(feed, move |snapshot| {
+            rows::witnessed(snapshot, feed, &witnesses)
+        })
     }
 
     fn ids(&self, feed: FeedNo, keys: Vec<KeyHash>) -> StoreFuture<'_, Vec<(KeyHash, ItemId)>> {
-        Box::pin(
-            self.reader
-                .run(move |snapshot| rows::ids(snapshot, feed, &keys)),
-        )
+        self.read(move |snapshot| rows::ids(snapshot, feed, &keys))
     }
 
     fn commit(&self, commit: Commit) -> StoreFuture<'_, Receipt> {
-        Box::pin(
-            self.writer
-                .run(move |writing| commit::commit(writing, &commit)),
-        )
+        self.write(move |writing| commit::commit(writing, &commit))
     }
 
     fn page(&self, query: PageQuery) -> StoreFuture<'_, Page> {
-        Box::pin(self.reader.run(move |snapshot| {
-            salvage::named(snapshot, query.feed, listing::page(snapshot, &query))
-        }))
+        self.read_items(query.feed, move |snapshot| listing::page(snapshot, &query))
     }
 
     fn page_in_place(&self, query: PageQuery) -> StoreFuture<'_, Page> {
@@ -281,10 +278,9 @@ impl Feeds for Redb {
     }
 
     fn item(&self, feed: FeedNo, id: ItemId) -> StoreFuture<'_, Option<Arc<Item>>> {
-        Box::pin(self.reader.run(move |snapshot| {
-            let read = rows::Items::of(snapshot, feed).and_then(|items| items.item(id));
-            salvage::named(snapshot, feed, read)
-        }))
+        self.read_items(feed, move |snapshot| {
+            rows::Items::of(snapshot, feed)?.item(id)
+        })
     }
 
     fn outline(
@@ -293,23 +289,17 @@ impl Feeds for Redb {
         after: Option<Stamp>,
         max: usize,
     ) -> StoreFuture<'_, Vec<Outlined>> {
-        Box::pin(self.reader.run(move |snapshot| {
-            salvage::named(snapshot, feed, rows::outline(snapshot, feed, after, max))
-        }))
+        self.read_items(feed, move |snapshot| {
+            rows::outline(snapshot, feed, after, max)
+        })
     }
 
     fn evidence(&self, feed: FeedNo, id: ItemId) -> StoreFuture<'_, Vec<(Stamp, Evidence)>> {
-        Box::pin(
-            self.reader
-                .run(move |snapshot| rows::evidence(snapshot, feed, id)),
-        )
+        self.read(move |snapshot| rows::evidence(snapshot, feed, id))
     }
 
     fn observations(&self, feed: FeedNo) -> StoreFuture<'_, Vec<(u64, ObservationRecord)>> {
-        Box::pin(
-            self.reader
-                .run(move |snapshot| rows::observations(snapshot, feed)),
-        )
+        self.read(move |snapshot| rows::observations(snapshot, feed))
     }
 }
 
@@ -319,14 +309,11 @@ impl Polls for Redb {
         after: Option<FeedNo>,
         max: usize,
     ) -> StoreFuture<'_, Vec<(FeedNo, PollState)>> {
-        Box::pin(
-            self.reader
-                .run(move |snapshot| rows::polls(snapshot, after, max)),
-        )
+        self.read(move |snapshot| rows::polls(snapshot, after, max))
     }
 
     fn poll(&self, feed: FeedNo) -> StoreFuture<'_, Option<PollState>> {
-        Box::pin(self.reader.run(move |snapshot| rows::poll(snapshot, feed)))
+        self.read(move |snapshot| rows::poll(snapshot, feed))
     }
 
     fn save_polls(
@@ -334,17 +321,11 @@ impl Polls for Redb {
         polls: Vec<(FeedNo, PollState)>,
         pauses: Vec<HostPause>,
     ) -> StoreFuture<'_, ()> {
-        Box::pin(
-            self.writer
-                .run(move |writing| commit::save_polls(writing, &polls, &pauses)),
-        )
+        self.write(move |writing| commit::save_polls(writing, &polls, &pauses))
     }
 
     fn host_pauses(&self, after: Option<String>, max: usize) -> StoreFuture<'_, Vec<HostPause>> {
-        Box::pin(
-            self.reader
-                .run(move |snapshot| rows::host_pauses(snapshot, after.as_deref(), max)),
-        )
+        self.read(move |snapshot| rows::host_pauses(snapshot, after.as_deref(), max))
     }
 }
 
@@ -354,14 +335,11 @@ impl Walks for Redb {
         after: Option<FeedNo>,
         max: usize,
     ) -> StoreFuture<'_, Vec<(FeedNo, ArchiveWalk)>> {
-        Box::pin(
-            self.reader
-                .run(move |snapshot| rows::walks(snapshot, after, max)),
-        )
+        self.read(move |snapshot| rows::walks(snapshot, after, max))
     }
 
     fn walk(&self, feed: FeedNo) -> StoreFuture<'_, Option<ArchiveWalk>> {
-        Box::pin(self.reader.run(move |snapshot| rows::walk(snapshot, feed)))
+        self.read(move |snapshot| rows::walk(snapshot, feed))
     }
 
     fn stage(
@@ -370,26 +348,17 @@ impl Walks for Redb {
         walk: ArchiveWalk,
         page: Option<StagedPage>,
     ) -> StoreFuture<'_, ()> {
-        Box::pin(
-            self.writer
-                .run(move |writing| commit::stage(writing, feed, &walk, page.as_ref())),
-        )
+        self.write(move |writing| commit::stage(writing, feed, &walk, page.as_ref()))
     }
 
     fn staged(&self, feed: FeedNo) -> StoreFuture<'_, StagedWalk> {
-        Box::pin(
-            self.reader
-                .run(move |snapshot| rows::staged(snapshot, feed)),
-        )
+        self.read(move |snapshot| rows::staged(snapshot, feed))
     }
 }
 
 impl Subscriptions for Redb {
     fn subscribe(&self, new: NewSubscription) -> StoreFuture<'_, Subscription> {
-        Box::pin(
-            self.writer
-                .run(move |writing| subscriptions::subscribe(writing, &new)),
-        )
+        self.write(move |writing| subscriptions::subscribe(writing, &new))
     }
 
     fn change_subscription(
@@ -397,19 +366,16 @@ impl Subscriptions for Redb {
         subscription: Subscription,
         progress: Option<Progress>,
     ) -> StoreFuture<'_, u64> {
-        Box::pin(self.writer.run(move |writing| {
+        self.write(move |writing| {
             subscriptions::change(writing, subscription.clone(), progress.as_ref())
-        }))
+        })
     }
 
     fn subscription(
         &self,
         no: SubscriptionNo,
     ) -> StoreFuture<'_, Option<(Subscription, Progress)>> {
-        Box::pin(
-            self.reader
-                .run(move |snapshot| subscriptions::subscription(snapshot, no)),
-        )
+        self.read(move |snapshot| subscriptions::subscription(snapshot, no))
     }
 
     fn find_subscription<'a>(
@@ -418,10 +384,7 @@ impl Subscriptions for Redb {
         address: &'a str,
     ) -> StoreFuture<'a, Option<(Subscription, Progress)>> {
         let (topic, address) = (topic.to_owned(), address.to_owned());
-        Box::pin(
-            self.reader
-                .run(move |snapshot| subscriptions::find(snapshot, &topic, &address)),
-        )
+        self.read(move |snapshot| subscriptions::find(snapshot, &topic, &address))
     }
 
     fn subscriptions(
@@ -430,177 +393,114 @@ impl Subscriptions for Redb {
         after: Option<SubscriptionNo>,
         max: usize,
     ) -> StoreFuture<'_, Vec<(Subscription, Progress)>> {
-        Box::pin(
-            self.reader
-                .run(move |snapshot| subscriptions::list(snapshot, feed, after, max)),
-        )
+        self.read(move |snapshot| subscriptions::list(snapshot, feed, after, max))
     }
 
     fn count_active(&self, feed: FeedNo, now: Stamp) -> StoreFuture<'_, usize> {
-        Box::pin(
-            self.reader
-                .run(move |snapshot| subscriptions::count_active(snapshot, feed, now)),
-        )
+        self.read(move |snapshot| subscriptions::count_active(snapshot, feed, now))
     }
 
     fn end_subscription(&self, no: SubscriptionNo) -> StoreFuture<'_, bool> {
-        Box::pin(
-            self.writer
-                .run(move |writing| subscriptions::end(writing, no)),
-        )
+        self.write(move |writing| subscriptions::end(writing, no))
     }
 
     fn acknowledge(&self, acknowledged: Vec<Acknowledged>) -> StoreFuture<'_, Vec<bool>> {
-        Box::pin(
-            self.writer
-                .run(move |writing| subscriptions::acknowledge(writing, &acknowledged)),
-        )
+        self.write(move |writing| subscriptions::acknowledge(writing, &acknowledged))
     }
 
     fn save_attempts(&self, attempts: Vec<(SubscriptionNo, Attempts)>) -> StoreFuture<'_, ()> {
-        Box::pin(
-            self.writer
-                .run(move |writing| subscriptions::save_attempts(writing, &attempts)),
-        )
+        self.write(move |writing| subscriptions::save_attempts(writing, &attempts))
     }
 }
 
 impl AccountStore for Redb {
     fn add_user(&self, new: NewUser) -> StoreFuture<'_, Option<User>> {
-        Box::pin(
-            self.writer
-                .run(move |writing| accounts::add_user(writing, &new)),
-        )
+        self.write(move |writing| accounts::add_user(writing, &new))
     }
 
     fn users(&self, after: Option<UserNo>, max: usize) -> StoreFuture<'_, Vec<User>> {
-        Box::pin(
-            self.reader
-                .run(move |snapshot| accounts::users(snapshot, after, max)),
-        )
+        self.read(move |snapshot| accounts::users(snapshot, after, max))
     }
 
     fn change_user(&self, changed: User) -> StoreFuture<'_, bool> {
-        Box::pin(
-            self.writer
-                .run(move |writing| accounts::change_user(writing, &changed)),
-        )
+        self.write(move |writing| accounts::change_user(writing, &changed))
     }
 
     fn remove_user(&self, user: UserNo) -> StoreFuture<'_, bool> {
-        Box::pin(
-            self.writer
-                .run(move |writing| accounts::remove_user(writing, user)),
-        )
+        self.write(move |writing| accounts::remove_user(writing, user))
     }
 
     fn add_token(&self, new: NewAccessToken) -> StoreFuture<'_, Option<AccessToken>> {
-        Box::pin(
-            self.writer
-                .run(move |writing| accounts::add_token(writing, &new)),
-        )
+        self.write(move |writing| accounts::add_token(writing, &new))
     }
 
     fn tokens(&self, after: Option<TokenNo>, max: usize) -> StoreFuture<'_, Vec<AccessToken>> {
-        Box::pin(
-            self.reader
-                .run(move |snapshot| accounts::tokens(snapshot, after, max)),
-        )
+        self.read(move |snapshot| accounts::tokens(snapshot, after, max))
     }
 
     fn remove_token(&self, token: TokenNo) -> StoreFuture<'_, bool> {
-        Box::pin(
-            self.writer
-                .run(move |writing| accounts::remove_token(writing, token)),
-        )
+        self.write(move |writing| accounts::remove_token(writing, token))
     }
 }
 
 impl Groups for Redb {
     fn set_group(&self, group: FeedNo, wanted: WantedGroup) -> StoreFuture<'_, GroupStep> {
-        Box::pin(
-            self.writer
-                .run(move |writing| groups::set(writing, group, &wanted)),
-        )
+        self.write(move |writing| groups::set(writing, group, &wanted))
     }
 
     fn advance_group(&self, group: FeedNo, items_max: usize) -> StoreFuture<'_, GroupStep> {
-        Box::pin(
-            self.writer
-                .run(move |writing| groups::advance(writing, group, items_max)),
-        )
+        self.write(move |writing| groups::advance(writing, group, items_max))
     }
 
     fn set_parts(&self, feed: FeedNo, wanted: Vec<WantedPart>) -> StoreFuture<'_, Vec<FeedRecord>> {
-        Box::pin(
-            self.writer
-                .run(move |writing| catalog::set_parts(writing, feed, &wanted)),
-        )
+        self.write(move |writing| catalog::set_parts(writing, feed, &wanted))
     }
 
     fn group(&self, group: FeedNo) -> StoreFuture<'_, Option<GroupRecord>> {
-        Box::pin(
-            self.reader
-                .run(move |snapshot| groups::group(snapshot, group)),
-        )
+        self.read(move |snapshot| groups::group(snapshot, group))
     }
 
     fn holders(&self, group: FeedNo, post: ItemId) -> StoreFuture<'_, Vec<Holder>> {
-        Box::pin(
-            self.reader
-                .run(move |snapshot| groups::holders(snapshot, group, post)),
-        )
+        self.read(move |snapshot| groups::holders(snapshot, group, post))
     }
 }
 
 impl SiteStore for Redb {
     fn keep_document(&self, feed: FeedNo, document: Arc<LegacyDocument>) -> StoreFuture<'_, ()> {
-        Box::pin(
-            self.writer
-                .run(move |writing| sites::keep_document(writing, feed, &document)),
-        )
+        self.write(move |writing| sites::keep_document(writing, feed, &document))
     }
 
     fn document(&self, feed: FeedNo) -> StoreFuture<'_, Option<LegacyDocument>> {
-        Box::pin(
-            self.reader
-                .run(move |snapshot| sites::document(snapshot, feed)),
-        )
+        self.read(move |snapshot| sites::document(snapshot, feed))
     }
 
     fn keep_found_feeds<'a>(&'a self, site: &'a str, found: FoundFeeds) -> StoreFuture<'a, ()> {
         let site = site.to_owned();
-        Box::pin(
-            self.writer
-                .run(move |writing| sites::keep_found_feeds(writing, &site, &found)),
-        )
+        self.write(move |writing| sites::keep_found_feeds(writing, &site, &found))
     }
 
     fn found_feeds<'a>(&'a self, site: &'a str) -> StoreFuture<'a, FoundFeeds> {
         let site = site.to_owned();
-        Box::pin(
-            self.reader
-                .run(move |snapshot| sites::found_feeds(snapshot, &site)),
-        )
+        self.read(move |snapshot| sites::found_feeds(snapshot, &site))
     }
 }
 
 impl Upkeep for Redb {
     fn check(&self) -> StoreFuture<'_, ()> {
-        Box::pin(self.writer.run(|writing| writing.check_clock()))
+        self.write(|writing| writing.check_clock())
     }
 
     fn accept_clock(&self) -> StoreFuture<'_, ()> {
-        Box::pin(self.writer.run(|writing| {
+        self.write(|writing| {
             writing.accept_clock();
             Ok(())
-        }))
+        })
     }
 
     fn back_up<'a>(&'a self, file: &'a Path) -> StoreFuture<'a, BackupReport> {
         let (file, stop) = (file.to_owned(), Arc::clone(&self.is_closing));
         let open = Arc::clone(&self.file);
-        Box::pin(self.reader.run(move |snapshot| {
+        self.read(move |snapshot| {
             if open.is_at(&file) {
                 return Err(StoreError::Failed(format!(
                     "{} is the store itself",
@@ -608,7 +508,7 @@ impl Upkeep for Redb {
                 )));
             }
             backup::back_up(snapshot, &file, &stop)
-        }))
+        })
     }
 
     fn close(&self) -> StoreFuture<'_, ()> {

@@ -61,21 +61,12 @@ mod tests;
 #[cfg(test)]
 mod golden;
 
-/// A kind of value, with its own versions.
+/// A kind of value, with its own version.
 pub(super) trait StoredKind: Stored {
     /// Its name, in errors and golden files.
     const NAME: &'static str;
-    /// The version that is written.
+    /// The version that is written, and the only one that is read.
     const VERSION: u8 = 1;
-
-    /// Reads a value of this version or an older one.
-    fn read(version: u8, input: &mut Decoder<'_>) -> Result<Self, ReadError> {
-        if version == Self::VERSION {
-            Self::take(input)
-        } else {
-            Err(unknown_version(version))
-        }
-    }
 }
 
 /// A value as a part of stored ones.
@@ -130,17 +121,13 @@ pub(super) fn encode<T: StoredKind>(value: &T) -> Result<Vec<u8>, StoreError> {
 pub(super) fn decode<T: StoredKind>(what: &str, bytes: &[u8]) -> Result<T, StoreError> {
     let (version, rest) = bytes
         .split_first()
-        .ok_or_else(|| damaged(what, "is empty"))?;
+        .ok_or_else(|| damaged(format!("{what} is empty")))?;
     read(what, *version, rest)
 }
 
-fn unknown_version(version: u8) -> ReadError {
-    ReadError::message(format!("it has the unknown version {version}"))
-}
-
-/// An error that names what is wrong with what.
-pub(super) fn damaged(what: &str, how: &str) -> StoreError {
-    StoreError::Damaged(format!("{what} {how}"))
+/// An error that says what is wrong with what.
+pub(super) fn damaged(what: impl Into<String>) -> StoreError {
+    StoreError::Damaged(what.into())
 }
 
 fn append<T: StoredKind>(bytes: Vec<u8>, value: &T) -> Result<Vec<u8>, StoreError> {
@@ -155,15 +142,18 @@ fn append<T: StoredKind>(bytes: Vec<u8>, value: &T) -> Result<Vec<u8>, StoreErro
 }
 
 fn read<T: StoredKind>(what: &str, version: u8, bytes: &[u8]) -> Result<T, StoreError> {
+    if version != T::VERSION {
+        let how = format!("it has the unknown version {version}");
+        return Err(damaged(format!("{what} cannot be read: {how}")));
+    }
     let mut input = Decoder::new(bytes);
-    let value = T::read(version, &mut input);
-    let value = value.map_err(|error| damaged(what, &format!("cannot be read: {error}")))?;
+    let value =
+        T::take(&mut input).map_err(|error| damaged(format!("{what} cannot be read: {error}")))?;
     match bytes.len() - input.position() {
         0 => Ok(value),
-        left => Err(damaged(
-            what,
-            &format!("is followed by {left} bytes too many"),
-        )),
+        left => Err(damaged(format!(
+            "{what} is followed by {left} bytes too many"
+        ))),
     }
 }
 

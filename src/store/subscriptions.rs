@@ -291,24 +291,16 @@ pub enum Algo {
 impl NewSubscription {
     /// The subscription as it begins.
     pub(super) fn numbered(self, no: SubscriptionNo) -> Subscription {
-        let Self {
-            view,
-            representation,
-            topic,
-            target,
-            pending,
-        } = self;
-        let principal = pending.principal;
         Subscription {
             no,
             rev: 1,
-            view,
-            representation,
-            topic,
-            target,
+            view: self.view,
+            representation: self.representation,
+            topic: self.topic,
+            target: self.target,
             lease: None,
-            pending: Some(pending),
-            principal,
+            principal: self.pending.principal,
+            pending: Some(self.pending),
         }
     }
 }
@@ -365,15 +357,12 @@ impl Subscription {
     }
 
     /// The terms that replace the stored ones, with the next revision.
-    pub(super) fn replacing(self, stored: &Self) -> Result<Self, StoreError> {
-        if stored.rev == self.rev {
-            Ok(Self {
-                rev: self.rev + 1,
-                ..self
-            })
-        } else {
-            Err(StoreError::Conflict { found: stored.rev })
+    pub(super) fn replacing(mut self, stored: &Self) -> Result<Self, StoreError> {
+        if stored.rev != self.rev {
+            return Err(StoreError::Conflict { found: stored.rev });
         }
+        self.rev += 1;
+        Ok(self)
     }
 }
 
@@ -381,21 +370,15 @@ impl Progress {
     /// Moves the position, if it still is where the delivery followed on, and forgets the failures
     /// before. True when it was.
     pub(super) fn acknowledge(&mut self, acknowledged: Acknowledged) -> bool {
-        let Acknowledged {
-            from,
-            to,
-            on_behalf_of,
-            ..
-        } = acknowledged;
-        let moves = self.acked == Some(from);
-        if moves {
-            *self = Self {
-                acked: Some(to),
-                attempts: Attempts::default(),
-                on_behalf_of,
-            };
+        if self.acked.as_ref() != Some(&acknowledged.from) {
+            return false;
         }
-        moves
+        *self = Self {
+            acked: Some(acknowledged.to),
+            attempts: Attempts::default(),
+            on_behalf_of: acknowledged.on_behalf_of,
+        };
+        true
     }
 
     /// Readers behind the subscription, itself included.

@@ -97,6 +97,32 @@ pub enum StagingChange {
     All,
 }
 
+/// Fate of one staged page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PageFate {
+    /// It stays as it is.
+    Kept,
+    /// Its traces stay.
+    Stripped,
+    /// Nothing of it stays.
+    Forgotten,
+}
+
+impl StagingChange {
+    /// Fate of the page of this number.
+    pub fn fate(self, page: u32) -> PageFate {
+        match self {
+            Self::Below(no) if page < no => PageFate::Stripped,
+            Self::Below(_) => PageFate::Kept,
+            Self::Since(no) if page < no => PageFate::Forgotten,
+            Self::Since(_) => PageFate::Stripped,
+            Self::Without(no) if page >= no => PageFate::Forgotten,
+            Self::Without(_) => PageFate::Kept,
+            Self::All => PageFate::Forgotten,
+        }
+    }
+}
+
 /// A walk and its staged pages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StagedWalk {

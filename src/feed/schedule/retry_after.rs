@@ -17,16 +17,8 @@ pub const RETRY_AFTER_SECS_MAX: u64 = 7 * 86_400;
 pub struct Pause {
     /// Its end.
     pub until: Stamp,
-    /// Its beginning; `None` for one that an earlier everfeed stored. That one is of all ports of
-    /// its host.
-    pub since: Option<Stamp>,
-}
-
-impl From<Stamp> for Pause {
-    /// A pause of which only the end is known.
-    fn from(until: Stamp) -> Self {
-        Self { until, since: None }
-    }
+    /// Its beginning.
+    pub since: Stamp,
 }
 
 /// Seconds of a `Retry-After` that count, for an answer with this status whose header names

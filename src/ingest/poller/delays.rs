@@ -46,7 +46,7 @@ impl HintDelays for Delays {
             .hinted_at(None, paused, now)
             .min(state.timetable.next_at.max(paused));
         let (cause, since) = match state.health.gone_at {
-            _ if until <= paused => (DelayCause::HostPause, pause.and_then(|pause| pause.since)),
+            _ if until <= paused => (DelayCause::HostPause, pause.map(|pause| pause.since)),
             Some(gone_at) => (DelayCause::Gone, Some(gone_at)),
             None => (
                 DelayCause::Quota,

@@ -868,7 +868,7 @@ async fn a_save_that_failed_is_tried_again() {
             "blog.example".to_owned(),
             Pause {
                 until,
-                since: Some(Stamp::from_secs(START_SECS))
+                since: Stamp::from_secs(START_SECS)
             }
         )]
     );

@@ -8,8 +8,7 @@ use crate::feed::{record::FeedNo, stamp::Stamp};
 pub struct PollWait {
     /// Time of the next poll; `None` when only a ping or an operator has it polled again.
     pub until: Option<Stamp>,
-    /// Beginning of the wait; `None` where it is not known: of a first poll, and of a pause that an
-    /// earlier everfeed stored.
+    /// Beginning of the wait; `None` of a first poll.
     pub since: Option<Stamp>,
     /// Reason of it.
     pub cause: WaitCause,
@@ -50,7 +49,7 @@ impl Poller {
         let (until, since, cause) = if let Some((authority, pause)) = pause {
             (
                 pause.until.max(next_at),
-                pause.since,
+                Some(pause.since),
                 WaitCause::Pause(authority.to_owned()),
             )
         } else if state.health.gone_at.is_some() {

@@ -8,7 +8,7 @@ use crate::{
         schedule::{Pause, PollState, ValidatorPair},
         stamp::Stamp,
     },
-    store::{Commit, StoreError, traits::*},
+    store::{Commit, HostPause, StoreError, traits::*},
 };
 use std::time::Duration;
 
@@ -147,7 +147,7 @@ async fn poll_states_are_saved_all_or_none(rig: Rig) {
         (FeedNo(9), PollState::default()),
     ];
     assert!(
-        rig.save_polls(polls, vec![("a.example".into(), START.into())])
+        rig.save_polls(polls, vec![host_pause("a.example", 0)])
             .await
             .is_err()
     );
@@ -155,17 +155,16 @@ async fn poll_states_are_saved_all_or_none(rig: Rig) {
     assert_eq!(rig.host_pauses(None, 9).await.unwrap(), []);
 }
 
-async fn hosts_are_left_alone_until_their_time_is_over(rig: Rig) {
-    let host = |name: &str, secs| {
-        let since = (name != "b.example").then_some(START);
-        (
-            name.to_owned(),
-            Pause {
-                until: START.plus_secs(secs),
-                since,
-            },
-        )
+fn host_pause(name: &str, secs: u64) -> HostPause {
+    let pause = Pause {
+        until: START.plus_secs(secs),
+        since: START,
     };
+    (name.to_owned(), pause)
+}
+
+async fn hosts_are_left_alone_until_their_time_is_over(rig: Rig) {
+    let host = host_pause;
     rig.save_polls(vec![], vec![host("b.example", 60), host("a.example", 9)])
         .await
         .unwrap();

@@ -22,7 +22,7 @@ use crate::{
         position::Position,
         reconcile::{Change, WindowEntry, WindowState},
         record::FeedNo,
-        schedule::PollState,
+        schedule::{Pause, PollState},
     },
     store::{
         Archives, StoreError, Subscription, SubscriptionNo,
@@ -504,7 +504,11 @@ async fn run(rig: &Rig, op: &Op, entries: &mut Entries) -> String {
                 state.health.failures = *failures;
                 state
             };
-            let host = (format!("host{host}"), START.plus_secs(*until_secs).into());
+            let pause = Pause {
+                until: START.plus_secs(*until_secs),
+                since: START,
+            };
+            let host = (format!("host{host}"), pause);
             said(rig.save_polls(vec![(no(*feed), poll)], vec![host]).await)
         }
         Op::PutSub {

@@ -3,7 +3,13 @@
 use super::rig::{NAMESPACE, Rig, START};
 use crate::{
     auth::{PrincipalId, TokenNo, UserNo},
-    feed::{order::Order, record::FeedNo, schedule::PollState, stamp::Stamp, view::View},
+    feed::{
+        order::Order,
+        record::FeedNo,
+        schedule::{Pause, PollState},
+        stamp::Stamp,
+        view::View,
+    },
     secret::Secret,
     store::{
         StoreError, Subscription, SubscriptionNo,
@@ -444,7 +450,11 @@ async fn what_is_written_after_its_feed_was_forgotten_brings_nothing_back(rig: R
         .unwrap();
     let other = rig.register("other", NAMESPACE).await.unwrap().no;
     let late = [feed, other].map(|feed| (feed, PollState::default()));
-    let pause = ("example.org".to_owned(), START.plus_secs(60).into());
+    let pause = Pause {
+        until: START.plus_secs(60),
+        since: START,
+    };
+    let pause = ("example.org".to_owned(), pause);
     rig.save_polls(late.to_vec(), vec![pause.clone()])
         .await
         .unwrap();

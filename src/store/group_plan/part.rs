@@ -1,52 +1,50 @@
 //! Plan of what a change of a feed does to its parts: items are taken over as their feed has them,
 //! and leave without a word of what they have become.
 
-use super::{GroupHeld, PlannedGroup};
+use super::{GroupHeld, HeldGroup, MemberCommit, PlannedGroup, bare_delete};
 use crate::{
     feed::{
         filter::Filter,
         group::{GroupRecord, ListedPlace, MemberStage},
         item::{Content, Item, ItemId, KeyHash, Reason},
         part::{PartChoice, PartRecord, WantedPart},
-        reconcile::{Change, Delete, Evidence},
+        reconcile::Change,
         record::{FeedNo, FeedRecord},
         stamp::Stamp,
     },
-    store::{
-        Archives, Commit, GROUP_BATCH_ITEMS, StoreError, groups::GROUP_BATCH_BYTES,
-        plan::PlannedCommit,
-    },
+    store::{Archives, Commit, GROUP_BATCH_ITEMS, StoreError, groups::GROUP_BATCH_BYTES},
 };
 use everfeed_adapters::{Key, Metadata};
 use std::{collections::HashSet, sync::Arc};
-
-/// A part as it is stored: the record of the feed that it is, and of the group.
-pub(in crate::store) type PartRows = (FeedRecord, GroupRecord);
 
 /// A wanted part as it is stored from now on. `held` is what is stored under its number, if it is
 /// there; `no` is a number for one that is made.
 pub(in crate::store) fn set(
     feed: &FeedRecord,
-    (choice, wanted): (PartChoice, &WantedPart),
-    held: Option<PartRows>,
+    choice: PartChoice,
+    wanted: &WantedPart,
+    held: Option<HeldGroup>,
     no: FeedNo,
-) -> PartRows {
+) -> HeldGroup {
     let is_edited = matches!(choice, PartChoice::Edited(_));
-    let part = PartRecord {
+    let mut part = PartRecord {
         filter: wanted.filter.clone(),
         audience: wanted.audience.clone(),
         is_edited,
     };
     match held {
-        None => (feed.new_part(no), GroupRecord::of_part(feed.no, part)),
-        Some((record, _)) if is_edited => (record.withheld(), GroupRecord::of_part(feed.no, part)),
-        Some((record, group)) => {
-            let was_edited = group.part.as_ref().is_some_and(|part| part.is_edited);
-            let part = Some(PartRecord {
-                is_edited: was_edited,
-                ..part
-            });
-            (record, GroupRecord { part, ..group })
+        None => HeldGroup {
+            record: feed.new_part(no),
+            group: GroupRecord::of_part(feed.no, part),
+        },
+        Some(held) if is_edited => HeldGroup {
+            record: held.record.withheld(),
+            group: GroupRecord::of_part(feed.no, part),
+        },
+        Some(mut held) => {
+            part.is_edited = held.group.part.is_some_and(|part| part.is_edited);
+            held.group.part = Some(part);
+            held
         }
     }
 }
@@ -54,29 +52,27 @@ pub(in crate::store) fn set(
 /// Plans the changes of a part that follow from a commit of its feed.
 pub(super) fn follow(
     held: &impl GroupHeld,
-    (record, group): PartRows,
+    before: HeldGroup,
     part: &PartRecord,
-    (member, commit): (&PlannedCommit, &Commit),
+    member: MemberCommit<'_>,
     now: Stamp,
 ) -> Result<PlannedGroup, StoreError> {
-    let feed = &member.receipt.feed;
-    let is_whole = group.is_settled();
-    let has_other_heirs =
-        part.filter.is_of_feed() && are_inherited_otherwise(&record.metadata, &feed.metadata);
-    let mut planner = PartPlanner::new(held, (record, group), (feed.clone(), &part.filter), now);
-    let mut items: Vec<&Arc<Item>> = member.items.values().map(|moved| &moved.item).collect();
+    let MemberCommit { planned, commit } = member;
+    let feed = &planned.receipt.feed;
+    let is_whole = before.group.is_settled();
+    let has_other_heirs = part.filter.is_of_feed()
+        && are_inherited_otherwise(&before.record.metadata, &feed.metadata);
+    let mut planner = PartPlanner::new(held, before, feed.clone(), &part.filter, now);
+    let mut items: Vec<&Arc<Item>> = planned.items.values().map(|moved| &moved.item).collect();
     items.sort_unstable_by_key(|item| item.modified);
     for item in items {
         planner.take(item)?;
     }
     if has_other_heirs {
         // Limit: every item of the feed is read in the transaction of the commit.
-        let mut after = None;
-        loop {
+        let mut after = planner.take_listed(None, GROUP_BATCH_ITEMS)?;
+        while after.is_some() {
             after = planner.take_listed(after, GROUP_BATCH_ITEMS)?;
-            if after.is_none() {
-                break;
-            }
         }
     }
     planner.take_over(commit, is_whole);
@@ -86,19 +82,19 @@ pub(super) fn follow(
 /// Looks at up to so many items of the feed of a part that is new, or has another filter.
 pub(super) fn advance(
     held: &impl GroupHeld,
-    (record, group): PartRows,
+    before: HeldGroup,
     part: &PartRecord,
     items_max: usize,
     now: Stamp,
 ) -> Result<PlannedGroup, StoreError> {
-    let mut after = group.clone();
-    let of = after.members.first().map(|member| member.feed);
-    let feed = of.map_or(Ok(None), |feed| held.member(feed))?;
-    let Some(feed) = feed else {
-        return Err(StoreError::UnknownFeed(record.no));
+    let mut after = before.group.clone();
+    let feed = match after.members.first() {
+        Some(member) => held.member(member.feed)?,
+        None => None,
     };
+    let feed = feed.ok_or(StoreError::UnknownFeed(before.record.no))?;
     let is_served = feed.is_ready();
-    let mut planner = PartPlanner::new(held, (record, group), (feed, &part.filter), now);
+    let mut planner = PartPlanner::new(held, before, feed, &part.filter, now);
     for member in &mut after.members {
         if let MemberStage::Joining { after } = member.stage {
             let reached = planner.take_listed(after, items_max)?;
@@ -131,17 +127,18 @@ struct PartPlanner<'a, H> {
 impl<'a, H: GroupHeld> PartPlanner<'a, H> {
     fn new(
         held: &'a H,
-        (record, group): PartRows,
-        (feed, filter): (FeedRecord, &'a Filter),
+        before: HeldGroup,
+        feed: FeedRecord,
+        filter: &'a Filter,
         now: Stamp,
     ) -> Self {
         Self {
-            planned: PlannedGroup::nothing(&record, group),
+            planned: PlannedGroup::nothing(&before.record, before.group),
             taken: HashSet::new(),
             held,
             feed,
             filter,
-            record,
+            record: before.record,
             now,
         }
     }
@@ -191,21 +188,7 @@ impl<'a, H: GroupHeld> PartPlanner<'a, H> {
         if matches!(held.content, Content::Gone { reason: told, .. } if told == reason) {
             return;
         }
-        let evidence = Evidence {
-            reason,
-            observed_at: self.now,
-            when: None,
-            comment: None,
-            suspect: None,
-            archive_suspect: None,
-        };
-        let delete = Delete {
-            id: held.id,
-            reason,
-            first_missing: None,
-            last_seen: None,
-            evidence,
-        };
+        let delete = bare_delete(held.id, reason, self.now);
         self.planned.commit.changes.push(Change::Delete(delete));
     }
 
@@ -250,10 +233,11 @@ impl<'a, H: GroupHeld> PartPlanner<'a, H> {
                 walked: now.last_walk.clone(),
             });
         }
-        let gap = commit.observed.as_ref();
-        own.observed = gap
-            .filter(|observed| observed.events.iter().any(|event| event.leaves_a_gap()))
-            .cloned();
+        if let Some(observed) = &commit.observed
+            && observed.events.iter().any(|event| event.leaves_a_gap())
+        {
+            own.observed = Some(observed.clone());
+        }
     }
 }
 
@@ -261,10 +245,11 @@ impl<'a, H: GroupHeld> PartPlanner<'a, H> {
 fn shows_otherwise(part: &Item, item: &Item) -> bool {
     part.content != item.content
         || part.published_us != item.published_us
-        || (&part.iri, &part.publisher_id) != (&item.iri, &item.publisher_id)
+        || part.iri != item.iri
+        || part.publisher_id != item.publisher_id
 }
 
 /// True when entries have other authors or another language from their feed.
 fn are_inherited_otherwise(before: &Metadata, now: &Metadata) -> bool {
-    (&before.authors, &before.language) != (&now.authors, &now.language)
+    before.authors != now.authors || before.language != now.language
 }

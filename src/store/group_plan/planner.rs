@@ -1,7 +1,7 @@
 //! A plan for a group that is being made: items of members are held by posts and let go of, and
 //! posts are shown and end.
 
-use super::{GroupHeld, PlannedGroup};
+use super::{GroupHeld, HeldGroup, PlannedGroup, bare_delete};
 use crate::{
     feed::{
         group::{
@@ -47,50 +47,33 @@ pub(super) struct GroupPlanner<'a, H> {
     states: BTreeMap<ItemId, PostState>,
     /// The posts that this plan begins, by IRI.
     iris: HashMap<String, ItemId>,
-    planned: PlannedGroup,
+    pub(super) planned: PlannedGroup,
 }
 
 impl<'a, H: GroupHeld> GroupPlanner<'a, H> {
-    /// A plan for the group as it is held.
-    pub(super) fn new(held: &'a H, now: Stamp) -> Result<Self, StoreError> {
-        let (record, members) = held.group()?;
-        Ok(Self::of(held, record, members, now))
-    }
-
-    /// A plan for a group that was read already.
-    pub(super) fn of(held: &'a H, record: FeedRecord, members: GroupRecord, now: Stamp) -> Self {
-        let planned = PlannedGroup::nothing(&record, members);
-        let (sources, fresh, states) = (HashMap::new(), HashMap::new(), BTreeMap::new());
+    /// A plan for the group as it is.
+    pub(super) fn new(held: &'a H, before: HeldGroup, now: Stamp) -> Self {
         Self {
             held,
-            record,
+            planned: PlannedGroup::nothing(&before.record, before.group),
+            record: before.record,
             now,
-            sources,
-            fresh,
-            states,
+            sources: HashMap::new(),
+            fresh: HashMap::new(),
+            states: BTreeMap::new(),
             iris: HashMap::new(),
-            planned,
         }
     }
 
-    /// The group as it is.
-    pub(super) fn record(&self) -> &FeedRecord {
-        &self.record
-    }
-
-    /// Its members as they are.
-    pub(super) fn members_before(&self) -> &GroupRecord {
+    /// The members as they are.
+    pub(super) fn members(&self) -> &GroupRecord {
         &self.planned.members_before
-    }
-
-    pub(super) fn planned(self) -> PlannedGroup {
-        self.planned
     }
 
     /// Knows a member by the record that it is about to have.
     pub(super) fn know_member(&mut self, feed: &FeedRecord) {
         let url = self
-            .members_before()
+            .members()
             .member(feed.no)
             .map(|member| member.url.as_str());
         let source = url.map(|url| Arc::new(MemberSource::of(feed, url)));
@@ -108,27 +91,24 @@ impl<'a, H: GroupHeld> GroupPlanner<'a, H> {
     }
 
     fn holding(&self, holder: Holder) -> Result<Option<ItemId>, StoreError> {
-        self.planned
-            .holdings
-            .get(&holder)
-            .copied()
-            .map_or_else(|| self.held.holding(holder), Ok)
+        match self.planned.holdings.get(&holder) {
+            Some(planned) => Ok(*planned),
+            None => self.held.holding(holder),
+        }
     }
 
     fn post(&self, id: ItemId) -> Result<Option<GroupPost>, StoreError> {
-        self.planned
-            .posts
-            .get(&id)
-            .cloned()
-            .map_or_else(|| self.held.post(id), Ok)
+        match self.planned.posts.get(&id) {
+            Some(planned) => Ok(planned.clone()),
+            None => self.held.post(id),
+        }
     }
 
     fn post_at(&self, key: KeyHash) -> Result<Option<ItemId>, StoreError> {
-        self.planned
-            .keys
-            .get(&key)
-            .copied()
-            .map_or_else(|| self.held.post_at(key), Ok)
+        match self.planned.keys.get(&key) {
+            Some(planned) => Ok(*planned),
+            None => self.held.post_at(key),
+        }
     }
 
     /// The post with this name. One that ended keeps its name until it comes back under another, or
@@ -141,7 +121,10 @@ impl<'a, H: GroupHeld> GroupPlanner<'a, H> {
             Some(post) => post.key == Some(key),
             None => !matches!(self.state(id)?, PostState::Gone { is_forgotten: true }),
         };
-        Ok(is_its_name.then_some(id))
+        if !is_its_name {
+            return Ok(None);
+        }
+        Ok(Some(id))
     }
 
     fn state(&mut self, id: ItemId) -> Result<PostState, StoreError> {
@@ -186,8 +169,10 @@ impl<'a, H: GroupHeld> GroupPlanner<'a, H> {
             (None, Some((id, post))) if post.holders.len() == 1 => *id,
             (None, _) => self.free_post_id(holder, known)?,
         };
-        if let Some((before, _)) = held.as_ref().filter(|(before, _)| *before != id) {
-            self.release_holder(*before, holder, &Loss::left(self.now))?;
+        if let Some((before, _)) = held
+            && before != id
+        {
+            self.release_holder(holder, &self.left_group(before))?;
         }
         let mut post = self.post(id)?.unwrap_or_default();
         let was_shown = post.holders.first().copied();
@@ -205,15 +190,10 @@ impl<'a, H: GroupHeld> GroupPlanner<'a, H> {
             self.planned.posts.insert(id, Some(post));
         }
         let is_of_another = was_shown.is_some() && was_shown != shown;
-        match shown {
-            Some(shown) if shown == holder => self.show_post(id, holder, item, is_of_another),
-            // Rows of older versions name holders in the order in which they came.
-            Some(shown) if is_of_another => match self.living(shown)? {
-                Some(item) => self.show_post(id, shown, &item, true),
-                None => Ok(()),
-            },
-            _ => Ok(()),
+        if shown == Some(holder) {
+            self.show_post(id, holder, item, is_of_another)?;
         }
+        Ok(())
     }
 
     /// The item of a holder as the plan leaves it, unless it is a tombstone.
@@ -239,16 +219,12 @@ impl<'a, H: GroupHeld> GroupPlanner<'a, H> {
     /// An id for a post of its own: that which the item had last in the group, its own, or one made
     /// of it when others go by these.
     fn free_post_id(&mut self, holder: Holder, last: Option<ItemId>) -> Result<ItemId, StoreError> {
-        let made = (0_u32..).map(|n| {
+        let namespace = self.record.ids.namespace.clone();
+        let made = (0..self.members().members.len() + 2).map(|n| {
             let Holder { feed, item } = holder;
-            KeyHash::of(&self.record.ids.namespace, &format!("{feed}\n{item}\n{n}")).item_id()
+            KeyHash::of(&namespace, &format!("{feed}\n{item}\n{n}")).item_id()
         });
-        let made: Vec<ItemId> = made.take(self.members_before().members.len() + 2).collect();
-        for id in last
-            .into_iter()
-            .chain([holder.item])
-            .chain(made.iter().copied())
-        {
+        for id in last.into_iter().chain([holder.item]).chain(made) {
             let is_free = match self.state(id)? {
                 PostState::Missing => true,
                 PostState::Gone { is_forgotten } => !is_forgotten,
@@ -283,43 +259,34 @@ impl<'a, H: GroupHeld> GroupPlanner<'a, H> {
         let Some(id) = self.holding(holder)? else {
             return Ok(());
         };
-        let evidence = evidence
-            .cloned()
-            .unwrap_or_else(|| plain_evidence(reason, self.now));
-        let loss = Loss {
-            reason,
-            first_missing,
-            last_seen,
-            evidence,
-        };
-        if self
-            .post(id)?
+        let mut loss = bare_delete(id, reason, self.now);
+        loss.first_missing = first_missing;
+        loss.last_seen = last_seen;
+        if let Some(evidence) = evidence {
+            loss.evidence = evidence.clone();
+        }
+        let post = self.post(id)?;
+        if post
+            .as_ref()
             .is_some_and(|post| post.holders.contains(&holder))
         {
-            return self.release_holder(id, holder, &loss);
+            return self.release_holder(holder, &loss);
         }
         // It was a tombstone already, and now everything of it goes.
+        let is_held = post.is_some();
         if reason == Reason::Forgotten
-            && self.post(id)?.is_none()
-            && matches!(
-                self.state(id)?,
-                PostState::Gone {
-                    is_forgotten: false
-                }
-            )
+            && !is_held
+            && let PostState::Gone { is_forgotten } = self.state(id)?
+            && !is_forgotten
         {
-            self.end_post(id, &loss);
+            self.end_post(&loss);
         }
         Ok(())
     }
 
-    /// Takes a holder from a post, which ends with the last.
-    fn release_holder(
-        &mut self,
-        id: ItemId,
-        holder: Holder,
-        loss: &Loss,
-    ) -> Result<(), StoreError> {
+    /// Takes a holder from a post, which ends with the last by this loss.
+    fn release_holder(&mut self, holder: Holder, loss: &Delete) -> Result<(), StoreError> {
+        let id = loss.id;
         let Some(mut post) = self.post(id)? else {
             return Ok(());
         };
@@ -340,33 +307,23 @@ impl<'a, H: GroupHeld> GroupPlanner<'a, H> {
         // It keeps its name: whoever has the post next brings the same one back.
         self.planned.posts.insert(id, None);
         if matches!(self.state(id)?, PostState::Live(..)) {
-            self.end_post(id, loss);
+            self.end_post(loss);
         }
         Ok(())
     }
 
     /// Makes a post a tombstone.
-    fn end_post(&mut self, id: ItemId, loss: &Loss) {
-        let Loss {
-            reason,
-            first_missing,
-            last_seen,
-            evidence,
-        } = loss.clone();
-        let delete = Delete {
-            id,
-            reason,
-            first_missing,
-            last_seen,
-            evidence,
-        };
-        self.planned.commit.changes.push(Change::Delete(delete));
-        self.states.insert(
-            id,
-            PostState::Gone {
-                is_forgotten: reason == Reason::Forgotten,
-            },
-        );
+    fn end_post(&mut self, loss: &Delete) {
+        let is_forgotten = loss.reason == Reason::Forgotten;
+        let changes = &mut self.planned.commit.changes;
+        changes.push(Change::Delete(loss.clone()));
+        self.states
+            .insert(loss.id, PostState::Gone { is_forgotten });
+    }
+
+    /// The loss of a post whose item is no item of the group any more, and lives on in its feed.
+    fn left_group(&self, id: ItemId) -> Delete {
+        bare_delete(id, Reason::LeftGroup, self.now)
     }
 
     /// The IRI of a post: that of the item, unless another post goes by it. Two posts under one id
@@ -464,7 +421,7 @@ impl<'a, H: GroupHeld> GroupPlanner<'a, H> {
         let holders = self.held.holdings(feed, items_max)?;
         for holder in &holders {
             if let Some(id) = self.holding(*holder)? {
-                self.release_holder(id, *holder, &Loss::left(self.now))?;
+                self.release_holder(*holder, &self.left_group(id))?;
             }
             self.planned.holdings.insert(*holder, None);
         }
@@ -500,10 +457,11 @@ impl<'a, H: GroupHeld> GroupPlanner<'a, H> {
                 && !item.is_gone()
             {
                 bytes += weight;
+                let item_id = item.id;
                 self.hold_item(
                     Holder {
                         feed,
-                        item: item.id,
+                        item: item_id,
                     },
                     &item,
                 )?;
@@ -526,38 +484,5 @@ impl<'a, H: GroupHeld> GroupPlanner<'a, H> {
             };
         }
         Ok(())
-    }
-}
-
-/// The end of a holding.
-#[derive(Clone)]
-struct Loss {
-    reason: Reason,
-    first_missing: Option<Stamp>,
-    last_seen: Option<Stamp>,
-    evidence: Evidence,
-}
-
-impl Loss {
-    /// The item is no item of the group any more, and lives on in its feed.
-    fn left(now: Stamp) -> Self {
-        let reason = Reason::LeftGroup;
-        Self {
-            reason,
-            first_missing: None,
-            last_seen: None,
-            evidence: plain_evidence(reason, now),
-        }
-    }
-}
-
-fn plain_evidence(reason: Reason, now: Stamp) -> Evidence {
-    Evidence {
-        reason,
-        observed_at: now,
-        when: None,
-        comment: None,
-        suspect: None,
-        archive_suspect: None,
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::{
     feed::{
-        archive::{ArchiveWalk, StagedBody, StagedPage, StagingChange},
+        archive::{ArchiveWalk, PageFate, StagedBody, StagedPage, StagingChange},
         forgotten::ForgottenIn,
         item::{Item, ItemId, KeyHash},
         item_cap::escaped_bytes,
@@ -132,7 +132,6 @@ impl MemoryFeed {
         commit: Commit,
     ) -> Result<Receipt, StoreError> {
         for (id, moved) in plan.items {
-            let (bytes, stored_bytes) = (escaped_bytes(&moved.encoded), moved.encoded.len() as u64);
             let (t, created) = (moved.item.modified, moved.item.created);
             if let Some(from) = moved.from {
                 self.held.items.remove(&from.t);
@@ -141,14 +140,12 @@ impl MemoryFeed {
             self.held
                 .published
                 .insert((moved.item.listed(), created), t);
-            self.held.items.insert(
-                t,
-                Kept {
-                    item: moved.item,
-                    bytes,
-                    stored_bytes,
-                },
-            );
+            let kept = Kept {
+                bytes: escaped_bytes(&moved.encoded),
+                stored_bytes: moved.encoded.len() as u64,
+                item: moved.item,
+            };
+            self.held.items.insert(t, kept);
             self.held.ids.insert(id, t);
             self.held.created.insert(created, t);
         }
@@ -163,11 +160,9 @@ impl MemoryFeed {
         }
         self.evidence
             .retain(|(id, _), _| !plan.forgotten.contains(id));
-        self.evidence.extend(
-            plan.evidence
-                .into_iter()
-                .map(|(id, t, evidence)| ((id, t), evidence)),
-        );
+        for (id, t, evidence) in plan.evidence {
+            self.evidence.insert((id, t), evidence);
+        }
         if let Some(mut last) = commit.last {
             last.entries.truncate(WINDOW_ENTRIES_MAX);
             self.last = last;
@@ -179,33 +174,24 @@ impl MemoryFeed {
                 .retain(|old, _| old + OBSERVATIONS_MAX > seq);
         }
         self.poll = commit.poll.or(self.poll.take());
-        match commit.archives.and_then(|archives| archives.unstage) {
-            Some(StagingChange::Since(no)) => {
-                self.staged = self.staged.split_off(&no);
-                self.staged
-                    .values_mut()
-                    .for_each(|page| page.content = StagedBody::Traces);
-            }
-            Some(StagingChange::All) => {
-                self.staged.clear();
+        if let Some(unstage) = commit.archives.and_then(|archives| archives.unstage) {
+            if unstage == StagingChange::All {
                 self.walk = None;
             }
-            Some(StagingChange::Without(no)) => drop(self.staged.split_off(&no)),
-            Some(StagingChange::Below(no)) => {
-                self.staged
-                    .range_mut(..no)
-                    .for_each(|(_, page)| page.content = StagedBody::Traces);
-            }
-            None => {}
+            self.staged.retain(|no, page| {
+                let fate = unstage.fate(*no);
+                if fate == PageFate::Stripped {
+                    page.content = StagedBody::Traces;
+                }
+                fate != PageFate::Forgotten
+            });
         }
         self.record = plan.receipt.feed.clone();
         if self.record.completeness.has_forgotten {
             self.document = self.document.take().and_then(|document| self.cut(document));
-            let staged = std::mem::take(&mut self.staged);
-            self.staged = staged
-                .into_iter()
-                .map(|(no, page)| (no, self.cut_page(page)))
-                .collect();
+            for (no, page) in std::mem::take(&mut self.staged) {
+                self.staged.insert(no, self.cut_page(page));
+            }
         }
         Ok(plan.receipt)
     }

@@ -10,9 +10,8 @@ use crate::{
         stamp::Stamp,
     },
     store::{
-        Commit, GroupStep, StoreError, WantedGroup,
-        group_plan::{self, GroupHeld, PlannedGroup, PlannedRows},
-        plan::PlannedCommit,
+        GroupStep, StoreError, WantedGroup,
+        group_plan::{self, GroupHeld, HeldGroup, MemberCommit, PlannedGroup, PlannedRows},
     },
 };
 use std::{collections::BTreeMap, ops::Bound, sync::Arc};
@@ -36,21 +35,17 @@ impl MemoryState {
     /// Plans the changes of the groups of a member that follow from its commit.
     pub(super) fn followers(
         &self,
-        member: (&PlannedCommit, &Commit),
+        member: MemberCommit<'_>,
         now: Stamp,
     ) -> Result<Vec<PlannedRows>, StoreError> {
-        let feed = member.0.receipt.feed.no;
+        let feed = member.planned.receipt.feed.no;
         let groups = self
             .groups
             .iter()
             .filter(|(_, group)| group.members.member(feed).is_some());
         groups
-            .map(|(no, group)| {
-                let held = MemoryGroupRows {
-                    state: self,
-                    no: *no,
-                    group,
-                };
+            .map(|(no, _)| {
+                let held = MemoryGroupRows::of(self, *no)?;
                 let planned = group_plan::follow(&held, member, now)?;
                 self.rows(*no, planned, now)
             })
@@ -84,7 +79,7 @@ impl MemoryState {
         group.members = planned.members;
         edit(&mut group.posts, planned.posts);
         edit(&mut group.holdings, planned.holdings);
-        let feed = self.feeds.get_mut(&no).ok_or(StoreError::UnknownFeed(no))?;
+        let feed = self.feed_mut(no)?;
         for (key, id) in planned.keys {
             match id {
                 Some(id) => drop(feed.held.keys.insert(key, id)),
@@ -120,10 +115,7 @@ impl MemoryState {
         self.feed(group)?;
         self.guard.check(now)?;
         self.groups.entry(group).or_default();
-        let planned = {
-            let held = MemoryGroupRows::of(self, group)?;
-            group_plan::set(&held, wanted, now)?
-        };
+        let planned = group_plan::set(&MemoryGroupRows::of(self, group)?, wanted)?;
         self.step(group, planned, now)
     }
 
@@ -134,14 +126,10 @@ impl MemoryState {
         now: Stamp,
     ) -> Result<Vec<FeedRecord>, StoreError> {
         let of = self.feed(feed)?.record.clone();
-        let is_part_of = |group: &&(FeedNo, GroupRecord)| group.1.member(feed).is_some();
-        let groups = self
-            .groups
-            .iter()
-            .map(|(no, group)| (*no, group.members.clone()));
+        let groups = self.groups.iter().map(|(no, group)| (no, &group.members));
         let held: Vec<(FeedNo, PartRecord)> = groups
-            .filter(|group| is_part_of(&group))
-            .filter_map(|(no, group)| Some((no, group.part?)))
+            .filter(|(_, group)| group.member(feed).is_some())
+            .filter_map(|(no, group)| Some((*no, group.part.clone()?)))
             .collect();
         let choices = part::choose(&held, wanted);
         for (no, _) in held {
@@ -151,15 +139,12 @@ impl MemoryState {
         }
         let mut parts = Vec::new();
         for (choice, wanted) in choices.into_iter().zip(wanted) {
-            let no = match choice.number() {
-                Some(no) => no,
-                None => self.next_number(),
+            let (no, before) = match choice.number() {
+                Some(no) => (no, Some(MemoryGroupRows::of(self, no)?.group()?)),
+                None => (self.next_number(), None),
             };
-            let before = match choice.number() {
-                Some(no) => Some(MemoryGroupRows::of(self, no)?.group()?),
-                None => None,
-            };
-            let (record, group) = group_plan::part::set(&of, (choice, wanted), before, no);
+            let HeldGroup { record, group } =
+                group_plan::part::set(&of, choice, wanted, before, no);
             let held = self.feeds.entry(no);
             held.or_insert_with(|| MemoryFeed::new(record.clone()))
                 .record = record.clone();
@@ -183,10 +168,8 @@ impl MemoryState {
                 is_settled: true,
             });
         }
-        let planned = {
-            let held = MemoryGroupRows::of(self, group)?;
-            group_plan::advance(&held, items_max, now)?
-        };
+        let held = MemoryGroupRows::of(self, group)?;
+        let planned = group_plan::advance(&held, items_max, now)?;
         self.step(group, planned, now)
     }
 
@@ -250,11 +233,11 @@ impl<'a> MemoryGroupRows<'a> {
 }
 
 impl GroupHeld for MemoryGroupRows<'_> {
-    fn group(&self) -> Result<(FeedRecord, GroupRecord), StoreError> {
-        Ok((
-            self.state.feed(self.no)?.record.clone(),
-            self.group.members.clone(),
-        ))
+    fn group(&self) -> Result<HeldGroup, StoreError> {
+        Ok(HeldGroup {
+            record: self.state.feed(self.no)?.record.clone(),
+            group: self.group.members.clone(),
+        })
     }
 
     fn holding(&self, holder: Holder) -> Result<Option<ItemId>, StoreError> {

@@ -41,18 +41,18 @@ impl<'a> MemoryListing<'a> {
     fn published(&'a self, range: Range, reverse: bool) -> ListingRows<'a, Self> {
         let stamps = paging::whole_moments(range);
         let held = &self.feed.held;
-        let rows = held
-            .published
-            .iter()
-            .filter(move |((listed, _), _)| stamps.contains(listed));
-        let rows =
-            rows.filter_map(|((listed, _), t)| Some(Ok((*listed, held.items.get(t)?.clone()))));
-        let rows: Vec<Result<(Moment, Kept), StoreError>> = rows.collect();
-        if reverse {
-            Box::new(paging::placed(rows.into_iter().rev(), range, reverse))
-        } else {
-            Box::new(paging::placed(rows.into_iter(), range, reverse))
+        let mut rows = Vec::new();
+        for ((listed, _), t) in &held.published {
+            if let Some(kept) = held.items.get(t)
+                && stamps.contains(listed)
+            {
+                rows.push(Ok((*listed, kept.clone())));
+            }
         }
+        if reverse {
+            rows.reverse();
+        }
+        Box::new(paging::placed(rows.into_iter(), range, reverse))
     }
 }
 
@@ -68,13 +68,8 @@ impl Listing for MemoryListing<'_> {
     }
 
     fn first_seen(&self) -> Result<Option<Moment>, StoreError> {
-        Ok(self
-            .feed
-            .held
-            .created
-            .keys()
-            .next()
-            .map(|first| (*first).into()))
+        let first = self.feed.held.created.keys().next();
+        Ok(first.map(|first| (*first).into()))
     }
 
     fn place_of(&self, id: &str) -> Result<Option<ListingPlace>, StoreError> {
@@ -88,14 +83,8 @@ impl Listing for MemoryListing<'_> {
         });
         Ok(item.map(|item| match self.axis {
             // In the order of publication an id is no position (SF-27).
-            Axis::Modified | Axis::Published => ListingPlace {
-                t: item.modified.into(),
-                o: 0,
-            },
-            Axis::Created => ListingPlace {
-                t: item.created.into(),
-                o: 0,
-            },
+            Axis::Modified | Axis::Published => ListingPlace::at(item.modified),
+            Axis::Created => ListingPlace::at(item.created),
         }))
     }
 
@@ -111,7 +100,7 @@ impl Listing for MemoryListing<'_> {
         let row = |t: &Stamp| {
             let place = Moment::from(*t);
             let kept = self.at(place).first().map(|kept| Kept::clone(kept))?;
-            Some(Ok((ListingPlace { t: place, o: 0 }, kept)))
+            Some(Ok((ListingPlace::at(place), kept)))
         };
         let stamps: Box<dyn DoubleEndedIterator<Item = &'a Stamp>> = match self.axis {
             Axis::Modified | Axis::Published => {

@@ -6,12 +6,8 @@ use super::{
 };
 use crate::{
     auth::{AccessToken, NewAccessToken, NewUser, TokenNo, User, UserNo},
-    store::{
-        StoreError,
-        stored::{decode, encode},
-    },
+    store::{StoreError, stored::decode},
 };
-use std::ops::Bound;
 
 /// Key in META of the last number of a user, so that none is given twice.
 pub(super) const LAST_USER_KEY: &str = "last_user";
@@ -24,12 +20,8 @@ pub(super) fn users(
     after: Option<UserNo>,
     max: usize,
 ) -> Result<Vec<User>, StoreError> {
-    let after = after.map(user_key);
-    let after = after.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
     let table = source.table(USERS)?;
-    let rows = table
-        .range::<&[u8; 8]>((after, Bound::Unbounded))?
-        .take(max);
+    let rows = table.rows_after(&[], after.map(user_key))?.take(max);
     rows.map(|row| decode("a user", row?.1.value())).collect()
 }
 
@@ -39,12 +31,8 @@ pub(super) fn tokens(
     after: Option<TokenNo>,
     max: usize,
 ) -> Result<Vec<AccessToken>, StoreError> {
-    let after = after.map(token_key);
-    let after = after.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
     let table = source.table(TOKENS)?;
-    let rows = table
-        .range::<&[u8; 8]>((after, Bound::Unbounded))?
-        .take(max);
+    let rows = table.rows_after(&[], after.map(token_key))?.take(max);
     rows.map(|row| decode("a token", row?.1.value())).collect()
 }
 
@@ -66,26 +54,18 @@ pub(super) fn add_user(
         kept: new.clone(),
     };
     let tx = writing.change();
-    tx.edit(META)?.insert(LAST_USER_KEY, &encode(&user.no.0)?)?;
-    tx.edit(USERS)?
-        .insert(&user_key(user.no), &encode(&user)?)?;
+    tx.edit(META)?.write(LAST_USER_KEY, &user.no.0)?;
+    tx.edit(USERS)?.write(&user_key(user.no), &user)?;
     Ok(Some(user))
 }
 
 /// Keeps a user in the place of the one of its number.
 pub(super) fn change_user(writing: &mut Writing<'_>, changed: &User) -> Result<bool, StoreError> {
-    if writing
-        .look()
-        .table(USERS)?
-        .get(&user_key(changed.no))?
-        .is_none()
-    {
+    let key = user_key(changed.no);
+    if writing.look().table(USERS)?.get(&key)?.is_none() {
         return Ok(false);
     }
-    writing
-        .change()
-        .edit(USERS)?
-        .insert(&user_key(changed.no), &encode(changed)?)?;
+    writing.change().edit(USERS)?.write(&key, changed)?;
     Ok(true)
 }
 
@@ -117,29 +97,22 @@ pub(super) fn add_token(
         kept: new.clone(),
     };
     let tx = writing.change();
-    tx.edit(META)?
-        .insert(LAST_TOKEN_KEY, &encode(&token.no.0)?)?;
-    tx.edit(TOKENS)?
-        .insert(&token_key(token.no), &encode(&token)?)?;
+    tx.edit(META)?.write(LAST_TOKEN_KEY, &token.no.0)?;
+    tx.edit(TOKENS)?.write(&token_key(token.no), &token)?;
     Ok(Some(token))
 }
 
 /// Removes a token.
 pub(super) fn remove_token(writing: &mut Writing<'_>, token: TokenNo) -> Result<bool, StoreError> {
-    if writing
-        .look()
-        .table(TOKENS)?
-        .get(&token_key(token))?
-        .is_none()
-    {
+    let key = token_key(token);
+    if writing.look().table(TOKENS)?.get(&key)?.is_none() {
         return Ok(false);
     }
-    writing.change().edit(TOKENS)?.remove(&token_key(token))?;
+    writing.change().edit(TOKENS)?.remove(&key)?;
     Ok(true)
 }
 
 fn last_number(source: &impl TableSource, key: &str) -> Result<u64, StoreError> {
-    let meta = source.table(META)?;
-    meta.get(key)?
-        .map_or(Ok(0), |last| decode("the last number given", last.value()))
+    let last = source.table(META)?.read(key, "the last number given")?;
+    Ok(last.unwrap_or_default())
 }

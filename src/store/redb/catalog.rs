@@ -4,9 +4,7 @@
 use super::{
     groups,
     planned::write_record,
-    rows,
-    sealed::SealedTable,
-    subscriptions,
+    rows, subscriptions,
     tables::{
         CREATED, DOCUMENTS, EVIDENCE, FEED_NAMES, FEEDS, GROUP_POSTS, GROUPS, HOLDINGS, IDS, ITEMS,
         KEYS, MEMBERSHIPS, META, OBSERVATIONS, POLLS, PUBLISHED, SEGMENTS, STAGING, SUBSCRIPTIONS,
@@ -19,9 +17,9 @@ use crate::{
         part::{self, WantedPart},
         record::{FeedNo, FeedRecord},
     },
-    store::{StoreCounts, StoreError, check_namespace, group_plan, stored::encode},
+    store::{StoreCounts, StoreError, check_namespace, group_plan},
 };
-use redb::{Key, ReadTransaction, ReadableTableMetadata as _, WriteTransaction};
+use redb::{ReadTransaction, ReadableTableMetadata as _};
 use std::ops::Bound;
 
 /// The feed of this name, made if it is new.
@@ -48,10 +46,8 @@ pub(super) fn register(
 /// A number for a new feed.
 fn next_number(writing: &mut Writing<'_>) -> Result<FeedNo, StoreError> {
     let no = FeedNo(rows::last_feed_number(writing.look())? + 1);
-    writing
-        .change()
-        .edit(META)?
-        .insert(rows::LAST_FEED_KEY, &encode(&no.0)?)?;
+    let mut meta = writing.change().edit(META)?;
+    meta.write(rows::LAST_FEED_KEY, &no.0)?;
     Ok(no)
 }
 
@@ -75,13 +71,13 @@ pub(super) fn set_parts(
             Some(no) => (no, Some(groups::part_rows(writing.look(), no)?)),
             None => (next_number(writing)?, None),
         };
-        let now = group_plan::part::set(&of, (choice, wanted), before.clone(), no);
+        let now = group_plan::part::set(&of, choice, wanted, before.clone(), no);
         if before.as_ref() != Some(&now) {
-            let members = before.map(|(_, group)| group).unwrap_or_default();
-            write_record(writing.change(), &now.0)?;
-            groups::write_members(writing.change(), no, &members, &now.1)?;
+            let members = before.map(|held| held.group).unwrap_or_default();
+            write_record(writing.change(), &now.record)?;
+            groups::write_members(writing.change(), no, &members, &now.group)?;
         }
-        parts.push(now.0);
+        parts.push(now.record);
     }
     Ok(parts)
 }
@@ -104,9 +100,9 @@ fn take_namespace(
     let (tx, key) = (writing.change(), feed_key(record.no));
     tx.edit(WINDOWS)?.remove(&key)?;
     tx.edit(WALKS)?.remove(&key)?;
-    clear(tx, KEYS, record.no)?;
-    clear(tx, WITNESSES, record.no)?;
-    clear(tx, STAGING, record.no)?;
+    tx.edit(KEYS)?.clear(&key)?;
+    tx.edit(WITNESSES)?.clear(&key)?;
+    tx.edit(STAGING)?.clear(&key)?;
     write_record(tx, &record)?;
     Ok(record)
 }
@@ -182,35 +178,19 @@ fn remove(writing: &mut Writing<'_>, feed: FeedNo) -> Result<bool, StoreError> {
     tx.edit(WALKS)?.remove(&key)?;
     tx.edit(DOCUMENTS)?.remove(&key)?;
     tx.edit(GROUPS)?.remove(&key)?;
-    clear(tx, ITEMS, feed)?;
-    clear(tx, IDS, feed)?;
-    clear(tx, CREATED, feed)?;
-    clear(tx, PUBLISHED, feed)?;
-    clear(tx, SEGMENTS, feed)?;
-    clear(tx, TERMS, feed)?;
-    clear(tx, KEYS, feed)?;
-    clear(tx, WITNESSES, feed)?;
-    clear(tx, EVIDENCE, feed)?;
-    clear(tx, STAGING, feed)?;
-    clear(tx, OBSERVATIONS, feed)?;
-    clear(tx, GROUP_POSTS, feed)?;
-    clear(tx, HOLDINGS, feed)?;
-    clear(tx, MEMBERSHIPS, feed)?;
+    tx.edit(ITEMS)?.clear(&key)?;
+    tx.edit(IDS)?.clear(&key)?;
+    tx.edit(CREATED)?.clear(&key)?;
+    tx.edit(PUBLISHED)?.clear(&key)?;
+    tx.edit(SEGMENTS)?.clear(&key)?;
+    tx.edit(TERMS)?.clear(&key)?;
+    tx.edit(KEYS)?.clear(&key)?;
+    tx.edit(WITNESSES)?.clear(&key)?;
+    tx.edit(EVIDENCE)?.clear(&key)?;
+    tx.edit(STAGING)?.clear(&key)?;
+    tx.edit(OBSERVATIONS)?.clear(&key)?;
+    tx.edit(GROUP_POSTS)?.clear(&key)?;
+    tx.edit(HOLDINGS)?.clear(&key)?;
+    tx.edit(MEMBERSHIPS)?.clear(&key)?;
     Ok(true)
-}
-
-/// Removes the rows of a feed from a table whose keys begin with the feed.
-fn clear<const N: usize>(
-    tx: &WriteTransaction,
-    table: SealedTable<&'static [u8; N]>,
-    feed: FeedNo,
-) -> Result<(), StoreError>
-where
-    &'static [u8; N]: for<'a> Key<SelfType<'a> = &'a [u8; N]>,
-{
-    let (mut first, mut last) = ([0; N], [u8::MAX; N]);
-    for key in [&mut first, &mut last] {
-        key[..4].copy_from_slice(&feed_key(feed));
-    }
-    tx.edit(table)?.clear::<&[u8; N]>(&first..=&last)
 }

@@ -6,23 +6,20 @@ use super::{
     planned::write_planned,
     rows, salvage,
     tables::{
-        HOSTS, OBSERVATIONS, POLLS, PageKey, STAGING, SeqKey, TableEdit as _, WALKS, WINDOWS,
-        feed_key, page_key, pause_value, seq_key, seq_of, stamp_of,
+        HOSTS, OBSERVATIONS, POLLS, STAGING, TableEdit as _, WALKS, WINDOWS, feed_key, page_key,
+        pause_value, seq_key, seq_of, stamp_of,
     },
     writer::Writing,
 };
 use crate::{
     feed::{
-        archive::{ArchiveWalk, StagedBody, StagedPage, StagingChange},
+        archive::{ArchiveWalk, PageFate, StagedBody, StagedPage, StagingChange},
         observation_record::{OBSERVATIONS_MAX, ObservationRecord},
         reconcile::WINDOW_ENTRIES_MAX,
         record::FeedNo,
         schedule::PollState,
     },
-    store::{
-        Commit, HostPause, Receipt, StoreError, plan,
-        stored::{decode, encode},
-    },
+    store::{Commit, HostPause, Receipt, StoreError, group_plan::MemberCommit, plan},
 };
 use redb::WriteTransaction;
 
@@ -38,25 +35,27 @@ pub(super) fn commit(writing: &mut Writing<'_>, commit: &Commit) -> Result<Recei
         writing.now,
         &rows::Items::of(writing.look(), feed)?,
     )?;
-    let followers = groups::followers(writing, (&plan, commit))?;
+    let member = MemberCommit {
+        planned: &plan,
+        commit,
+    };
+    let followers = groups::followers(writing, member)?;
     let tx = writing.change();
     groups::forget_posts(tx, feed, &plan.forgotten)?;
     write_planned(tx, commit, &plan)?;
     if let Some(last) = &commit.last {
         let mut kept = last.clone();
         kept.entries.truncate(WINDOW_ENTRIES_MAX);
-        tx.edit(WINDOWS)?.insert(&feed_key(feed), &encode(&kept)?)?;
+        tx.edit(WINDOWS)?.write(&feed_key(feed), &kept)?;
     }
     if let Some(observed) = &commit.observed {
         write_observed(tx, feed, observed)?;
     }
     if let Some(poll) = &commit.poll {
-        tx.edit(POLLS)?.insert(&feed_key(feed), &encode(poll)?)?;
+        tx.edit(POLLS)?.write(&feed_key(feed), poll)?;
     }
-    if let Some(unstage) = commit
-        .archives
-        .as_ref()
-        .and_then(|archives| archives.unstage)
+    if let Some(archives) = &commit.archives
+        && let Some(unstage) = archives.unstage
     {
         unstage_pages(tx, feed, unstage)?;
     }
@@ -85,35 +84,20 @@ fn unstage_pages(
     if unstage == StagingChange::All {
         tx.edit(WALKS)?.remove(&feed_key(feed))?;
     }
+    let keys = rows::staged_keys(tx, feed)?;
     let mut table = tx.edit(STAGING)?;
-    let (first, last) = (page_key(feed, 0), page_key(feed, u32::MAX));
-    let keys: Vec<PageKey> = table
-        .range::<&PageKey>(&first..=&last)?
-        .map(|row| row.map(|(key, _)| *key.value()))
-        .collect::<Result<_, StoreError>>()?;
     // One at a time: together they may be all of a large import.
     for key in keys {
-        let Some(page) = table
-            .get(&key)?
-            .map(|page| decode::<StagedPage>("a staged page", page.value()))
-            .transpose()?
-        else {
+        let Some(mut page) = table.read::<StagedPage>(&key, "a staged page")? else {
             continue;
         };
-        let (is_forgotten, is_stripped) = match unstage {
-            StagingChange::Below(no) => (false, page.no < no),
-            StagingChange::Since(no) => (page.no < no, true),
-            StagingChange::Without(no) => (page.no >= no, false),
-            StagingChange::All => (true, false),
-        };
-        if is_forgotten {
-            table.remove(&key)?;
-        } else if is_stripped && page.waits() {
-            let page = StagedPage {
-                content: StagedBody::Traces,
-                ..page
-            };
-            table.insert(&key, &encode(&page)?)?;
+        match unstage.fate(page.no) {
+            PageFate::Forgotten => table.remove(&key)?,
+            PageFate::Stripped if page.waits() => {
+                page.content = StagedBody::Traces;
+                table.write(&key, &page)?;
+            }
+            PageFate::Stripped | PageFate::Kept => {}
         }
     }
     Ok(())
@@ -126,13 +110,9 @@ fn write_observed(
     observed: &ObservationRecord,
 ) -> Result<(), StoreError> {
     let mut table = tx.edit(OBSERVATIONS)?;
-    let (first, last) = (seq_key(feed, 0), seq_key(feed, u64::MAX));
-    let newest = table
-        .range::<&SeqKey>(&first..=&last)?
-        .next_back()
-        .transpose()?;
+    let newest = table.rows(&feed_key(feed))?.next_back().transpose()?;
     let seq = newest.map_or(1, |(key, _)| seq_of(key.value()).saturating_add(1));
-    table.insert(&seq_key(feed, seq), &encode(observed)?)?;
+    table.write(&seq_key(feed, seq), observed)?;
     if let Some(old) = seq.checked_sub(OBSERVATIONS_MAX) {
         table.remove(&seq_key(feed, old))?;
     }
@@ -147,15 +127,14 @@ pub(super) fn stage(
     page: Option<&StagedPage>,
 ) -> Result<(), StoreError> {
     let record = rows::record(writing.look(), feed)?;
-    let cut = page
-        .map(|page| forgotten::cut_page(writing.look(), &record, page))
-        .transpose()?
-        .flatten();
+    let cut = match page {
+        Some(page) => forgotten::cut_page(writing.look(), &record, page)?,
+        None => None,
+    };
     let tx = writing.change();
-    tx.edit(WALKS)?.insert(&feed_key(feed), &encode(walk)?)?;
+    tx.edit(WALKS)?.write(&feed_key(feed), walk)?;
     if let Some(page) = cut.as_ref().or(page) {
-        tx.edit(STAGING)?
-            .insert(&page_key(feed, page.no), &encode(page)?)?;
+        tx.edit(STAGING)?.write(&page_key(feed, page.no), page)?;
     }
     writing.record_clock();
     Ok(())
@@ -181,7 +160,7 @@ pub(super) fn save_polls(
     let tx = writing.change();
     let mut table = tx.edit(POLLS)?;
     for (feed, poll) in known {
-        table.insert(&feed_key(*feed), &encode(poll)?)?;
+        table.write(&feed_key(*feed), poll)?;
     }
     if !pauses.is_empty() {
         let mut table = tx.edit(HOSTS)?;

@@ -6,27 +6,22 @@ use super::{
     overlay::Overlay,
     sealed::SealedTable,
     tables::{
-        BARE_META, ITEMS, META, PUBLISHED, SCHEMA, SUBSCRIPTIONS, StampKey, SubscriptionKey,
-        TableEdit as _, TableVisitor, feed_of, make_all, published_key, snapshot_table, stamp_of,
-        stamp_value, table_names, visit_all,
+        BARE_META, HOSTS, META, PAUSE_BYTES, SCHEMA, SUBSCRIPTIONS, TableEdit as _, TableVisitor,
+        WALKS, make_all, snapshot_table, table_names, visit_all,
     },
     watched_backend::{StorageWatch, WatchedBackend},
     writer::REWRITE_KEY,
 };
-use crate::{
-    feed::item::listed,
-    store::{StoreError, stored::item::decode_outline},
-};
+use crate::{locks::lock, store::StoreError};
 use redb::{
     Builder, Database, DatabaseError, Key, ReadTransaction, ReadableDatabase, StorageBackend,
-    StorageError, TableError, TableHandle, WriteTransaction, backends::FileBackend,
+    StorageError, TableError, TableHandle, backends::FileBackend,
 };
 use std::{
-    collections::HashSet,
     fs::{File, OpenOptions},
     io::ErrorKind,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicBool},
+    sync::{Arc, Mutex, MutexGuard, atomic::AtomicBool},
 };
 use tempfile::TempPath;
 
@@ -72,7 +67,10 @@ pub(super) enum RewriteStep {
 /// with it.
 pub fn missing_store(path: &Path) -> Option<StoreError> {
     let bytes = std::fs::metadata(path).map_or(0, |found| found.len());
-    (bytes == 0 && marker(path).exists()).then(|| missing(path, path.exists()))
+    if bytes > 0 || !marker(path).exists() {
+        return None;
+    }
+    Some(missing(path, path.exists()))
 }
 
 fn missing(path: &Path, is_there: bool) -> StoreError {
@@ -143,7 +141,8 @@ impl StoreFile {
             Err(error) => return Err(self.failed(&error)),
         };
         let was_made = marker.try_exists().map_err(|error| self.failed(&error))?;
-        if let (None | Some(0), true) = (found, was_made) {
+        let is_new = found.is_none_or(|bytes| bytes == 0);
+        if is_new && was_made {
             return Err(missing(&self.path, found.is_some()));
         }
         if found.is_none() {
@@ -166,7 +165,7 @@ impl StoreFile {
                 self.open_at_path()
             })?;
         }
-        if found.is_none_or(|bytes| bytes == 0) {
+        if is_new {
             tracing::info!(store.path = %self.path.display(), "Made a new store at {}", self.path.display());
         }
         // A folder that takes no other file is no reason not to serve.
@@ -186,9 +185,10 @@ impl StoreFile {
                 .map_err(|error| self.failed(&error))?;
             self.known().is_unsynced = false;
         }
+        let failed = |error| self.failed(&error);
         let file = OpenOptions::new().read(true).write(true).open(&self.path);
-        let file = file.map_err(|error| self.failed(&error))?;
-        let identity = identity(&file.metadata().map_err(|error| self.failed(&error))?);
+        let file = file.map_err(failed)?;
+        let identity = identity(&file.metadata().map_err(failed)?);
         let file = FileBackend::new(file).map_err(|error| refusal(&self.path, error))?;
         self.open_over(file, identity)
     }
@@ -268,10 +268,8 @@ impl StoreFile {
     fn copied(&self, open: &Database) -> Result<(TempPath, PathBuf), StoreError> {
         let snapshot = open.begin_read()?;
         let ours = table_names();
-        if let Some(other) = snapshot
-            .list_tables()?
-            .find(|table| !ours.contains(&table.name()))
-        {
+        let mut tables = snapshot.list_tables()?;
+        if let Some(other) = tables.find(|table| !ours.contains(&table.name())) {
             return Err(StoreError::Schema(format!(
                 "the table `{}` is of a newer everfeed",
                 other.name()
@@ -315,7 +313,7 @@ impl StoreFile {
     }
 
     fn known(&self) -> MutexGuard<'_, KnownFile> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.known)
     }
 }
 
@@ -349,18 +347,14 @@ pub(super) fn whole(
 
 impl FileOpener for StoreFile {
     fn open(&self) -> Result<OpenDatabase, StoreError> {
-        match self.astray() {
-            Some(Astray::Missing) => Err(StoreError::Failed(format!(
-                "{} is gone",
-                self.path.display()
-            ))),
-            Some(Astray::Replaced) => Err(StoreError::Failed(format!(
-                "{} is another file by now",
-                self.path.display()
-            ))),
-            Some(Astray::Altered) => Err(StoreError::Failed(ALTERED.into())),
-            None => self.open_at_path(),
-        }
+        let path = self.path.display();
+        let why = match self.astray() {
+            Some(Astray::Missing) => format!("{path} is gone"),
+            Some(Astray::Replaced) => format!("{path} is another file by now"),
+            Some(Astray::Altered) => ALTERED.to_owned(),
+            None => return self.open_at_path(),
+        };
+        Err(StoreError::Failed(why))
     }
 
     fn astray(&self) -> Option<Astray> {
@@ -370,8 +364,9 @@ impl FileOpener for StoreFile {
         };
         match std::fs::metadata(&self.path) {
             Ok(found) if known != Some(identity(&found)) => Some(Astray::Replaced),
-            Ok(_) => watch.is_altered(&*self.path).then_some(Astray::Altered),
-            Err(error) => (error.kind() == ErrorKind::NotFound).then_some(Astray::Missing),
+            Ok(_) if watch.is_altered(&*self.path) => Some(Astray::Altered),
+            Err(error) if error.kind() == ErrorKind::NotFound => Some(Astray::Missing),
+            _ => None,
         }
     }
 
@@ -485,13 +480,9 @@ pub(super) fn check_schema(path: &Path, database: &Database) -> Result<(), Store
         Err(_) => return Err(foreign()),
     };
     let stored = meta.get(BARE_SCHEMA_KEY)?.ok_or_else(foreign)?;
-    match stored
-        .value()
-        .first_chunk()
-        .copied()
-        .map(u32::from_be_bytes)
-    {
-        Some(SCHEMA) => add_tables(path, database, &snapshot),
+    let schema = stored.value().first_chunk().copied();
+    match schema.map(u32::from_be_bytes) {
+        Some(SCHEMA) => check_tables(path, &snapshot),
         Some(newer) if newer > SCHEMA => Err(StoreError::Schema(format!(
             "{} was written by a newer everfeed: its schema is {newer}, and this one reads up to {SCHEMA}; take the everfeed that wrote it",
             path.display()
@@ -512,102 +503,56 @@ fn older_store(path: &Path, how: &str) -> StoreError {
     ))
 }
 
+/// Refuses a file of this schema that has not all tables and values of today.
+fn check_tables(path: &Path, snapshot: &ReadTransaction) -> Result<(), StoreError> {
+    visit_all(&mut TodaysTables { path, snapshot })?;
+    let is_first = |value: &[u8]| value.first() == Some(&1);
+    let older = if has_older(snapshot, SUBSCRIPTIONS, is_first) {
+        "its subscriptions are of version 1, and this one reads version 2"
+    } else if has_older(snapshot, WALKS, is_first) {
+        "its archive walks are of version 1, and this one reads version 2"
+    } else if has_older(snapshot, HOSTS, |pause| pause.len() != PAUSE_BYTES) {
+        "its pauses of hosts have no beginning"
+    } else {
+        return Ok(());
+    };
+    Err(older_store(path, older))
+}
+
 /// Compares the tables of a file with those that we know by the same names.
-struct TableTypes<'a> {
+struct TodaysTables<'a> {
     path: &'a Path,
     snapshot: &'a ReadTransaction,
-    stored: &'a HashSet<String>,
 }
 
-impl TableVisitor for TableTypes<'_> {
+impl TableVisitor for TodaysTables<'_> {
     fn visit<K: Key + 'static>(&mut self, table: SealedTable<K>) -> Result<(), StoreError> {
-        if !self.stored.contains(table.name()) {
-            return Ok(());
-        }
-        match self.snapshot.open_table(table.definition()) {
+        let name = table.name();
+        let how = match self.snapshot.open_table(table.definition()) {
+            Err(TableError::TableDoesNotExist(_)) => format!("it has no table `{name}`"),
             Err(
                 TableError::TableTypeMismatch { .. } | TableError::TypeDefinitionChanged { .. },
-            ) => Err(older_store(
-                self.path,
-                &format!(
-                    "its table `{}` holds other values than today's",
-                    table.name()
-                ),
-            )),
+            ) => format!("its table `{name}` holds other values than today's"),
             // Whatever else is wrong with it is met where it is read.
-            _ => Ok(()),
-        }
-    }
-}
-
-/// Adds the tables that an everfeed before this one did not know. What was held without witnesses
-/// is recognised by them once it is shown again.
-fn add_tables(
-    path: &Path,
-    database: &Database,
-    snapshot: &ReadTransaction,
-) -> Result<(), StoreError> {
-    let stored: HashSet<String> = snapshot
-        .list_tables()?
-        .map(|table| table.name().to_owned())
-        .collect();
-    visit_all(&mut TableTypes {
-        path,
-        snapshot,
-        stored: &stored,
-    })?;
-    if has_first_subscriptions(snapshot) {
-        return Err(older_store(
-            path,
-            "its subscriptions are of version 1, and this one reads version 2",
-        ));
-    }
-    if table_names().iter().all(|name| stored.contains(*name)) {
-        return Ok(());
-    }
-    let mut tx = database.begin_write()?;
-    tx.set_quick_repair(true);
-    make_all(&tx)?;
-    if !stored.contains(PUBLISHED.name()) && stored.contains(ITEMS.name()) {
-        list_by_publication(&tx, snapshot)?;
-    }
-    Ok(tx.commit()?)
-}
-
-/// True for a file with a subscription of version 1, whose target was no value of its own. What is
-/// damaged is met where it is read.
-fn has_first_subscriptions(snapshot: &ReadTransaction) -> bool {
-    let Ok(table) = snapshot_table(snapshot, SUBSCRIPTIONS) else {
-        return false;
-    };
-    let Ok(mut rows) = table.range_kept::<&SubscriptionKey>(..) else {
-        return false;
-    };
-    rows.any(|row| row.is_ok_and(|(_, stored)| stored.value().first() == Some(&1)))
-}
-
-/// Lists the items of a file that was written without their dates of publication. What is damaged
-/// stays unlisted.
-fn list_by_publication(
-    tx: &WriteTransaction,
-    snapshot: &ReadTransaction,
-) -> Result<(), StoreError> {
-    let mut published = tx.edit(PUBLISHED)?;
-    for row in snapshot_table(snapshot, ITEMS)?.range_kept::<&StampKey>(..)? {
-        let Ok((key, value)) = row else { continue };
-        let (feed, t) = (feed_of(key.value()), stamp_of(key.value()));
-        let Ok(item) = decode_outline(t, value.value()) else {
-            continue;
+            _ => return Ok(()),
         };
-        let listed = listed(
-            item.published_us,
-            item.updated_us,
-            item.created,
-            item.modified,
-        );
-        published.insert(&published_key(feed, listed, item.created), &stamp_value(t))?;
+        Err(older_store(self.path, &how))
     }
-    Ok(())
+}
+
+/// True for a table with a value of an older version. What is damaged is met where it is read.
+fn has_older<K: Key + 'static>(
+    snapshot: &ReadTransaction,
+    table: SealedTable<K>,
+    is_older: impl Fn(&[u8]) -> bool,
+) -> bool {
+    let Ok(table) = snapshot_table(snapshot, table) else {
+        return false;
+    };
+    let Ok(mut rows) = table.range_kept::<K::SelfType<'_>>(..) else {
+        return false;
+    };
+    rows.any(|row| row.is_ok_and(|(_, value)| is_older(value.value())))
 }
 
 fn write_schema(database: &Database) -> Result<(), StoreError> {

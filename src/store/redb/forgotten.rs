@@ -2,10 +2,9 @@
 //! and their removal.
 
 use super::{
-    rows,
+    rows, sites,
     tables::{
-        DOCUMENTS, KEYS, PageKey, STAGING, TableEdit as _, TableSource, feed_key, hash_key,
-        item_id_of, page_key,
+        DOCUMENTS, KEYS, STAGING, TableEdit as _, TableSource, feed_key, hash_key, item_id_of,
     },
 };
 use crate::{
@@ -13,10 +12,7 @@ use crate::{
         archive::StagedPage, forgotten::ForgottenIn, item::KeyHash,
         legacy_document::LegacyDocument, record::FeedRecord,
     },
-    store::{
-        StoreError,
-        stored::{decode, encode},
-    },
+    store::StoreError,
 };
 use redb::WriteTransaction;
 
@@ -56,11 +52,9 @@ fn forgotten_in<'f>(
     source: &impl TableSource,
     record: &'f FeedRecord,
 ) -> Result<ForgottenIn<'f, impl Fn(KeyHash) -> bool>, StoreError> {
-    let (feed, keys, items) = (
-        record.no,
-        source.table(KEYS)?,
-        rows::Items::of(source, record.no)?,
-    );
+    let feed = record.no;
+    let keys = source.table(KEYS)?;
+    let items = rows::Items::of(source, feed)?;
     let is_forgotten = move |key| {
         // What is damaged is told where it is read for its own sake.
         let id = keys
@@ -81,39 +75,25 @@ fn forgotten_in<'f>(
 pub(super) fn cut_kept(tx: &WriteTransaction, record: &FeedRecord) -> Result<bool, StoreError> {
     let mut has_cut = false;
     let key = feed_key(record.no);
-    let kept: Option<LegacyDocument> = tx
-        .table(DOCUMENTS)?
-        .get(&key)?
-        .map(|stored| decode("a document", stored.value()))
-        .transpose()?;
+    let kept = sites::document(tx, record.no)?;
     if let Some(document) = kept {
         let cut = cut_document(tx, record, document.clone())?;
         has_cut = cut.as_ref() != Some(&document);
         let mut table = tx.edit(DOCUMENTS)?;
         match cut {
-            Some(cut) => drop(table.insert(&key, &encode(&cut)?)?),
+            Some(cut) => table.write(&key, &cut)?,
             None => table.remove(&key)?,
         }
     }
-    let (first, last) = (page_key(record.no, 0), page_key(record.no, u32::MAX));
+    let pages = rows::staged_keys(tx, record.no)?;
     let mut table = tx.edit(STAGING)?;
-    let pages = table
-        .range::<&PageKey>(&first..=&last)?
-        .map(|row| row.map(|(key, _)| *key.value()));
-    let pages: Vec<PageKey> = pages.collect::<Result<_, StoreError>>()?;
     // One at a time: together they may be all of a large import.
     for key in pages {
-        let page = table
-            .get(&key)?
-            .map(|page| decode::<StagedPage>("a staged page", page.value()))
-            .transpose()?;
-        if let Some(cut) = page
-            .map(|page| cut_page(tx, record, &page))
-            .transpose()?
-            .flatten()
+        if let Some(page) = table.read(&key, "a staged page")?
+            && let Some(cut) = cut_page(tx, record, &page)?
         {
             has_cut = true;
-            table.insert(&key, &encode(&cut)?)?;
+            table.write(&key, &cut)?;
         }
     }
     Ok(has_cut)

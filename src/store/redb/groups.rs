@@ -5,10 +5,9 @@ use super::{
     planned::write_planned,
     rows,
     tables::{
-        FEEDS, GROUP_POSTS, GROUPS, HOLDINGS, HoldingKey, ITEMS, KEYS, MEMBERSHIPS, MembershipKey,
-        PUBLISHED, PublishedKey, TableEdit as _, TableSource, feed_key, feed_of, hash_key,
-        holding_key, id_key, item_id_of, listed_of, membership_key, published_key, stamp_key,
-        stamp_of,
+        GROUP_POSTS, GROUPS, HOLDINGS, ITEMS, KEYS, MEMBERSHIPS, PUBLISHED, TableEdit as _,
+        TableSource, feed_key, feed_of, hash_key, holding_key, id_key, item_id_of, listed_of,
+        membership_key, published_key, stamp_key, stamp_of,
     },
     writer::Writing,
 };
@@ -16,31 +15,25 @@ use crate::{
     feed::{
         group::{GroupPost, GroupRecord, Holder, ListedPlace},
         item::{Item, ItemId, KeyHash},
-        moment::Moment,
         part::PartRecord,
         record::{FeedNo, FeedRecord},
         stamp::Stamp,
     },
     store::{
-        Commit, GroupStep, StoreError, WantedGroup,
-        group_plan::{self, GroupHeld, PlannedGroup, PlannedRows, part::PartRows},
-        plan::PlannedCommit,
-        stored::{decode, encode, item::decode_item},
+        GroupStep, StoreError, WantedGroup,
+        group_plan::{self, GroupHeld, HeldGroup, MemberCommit, PlannedGroup, PlannedRows},
+        stored::item::decode_item,
     },
 };
 use redb::WriteTransaction;
-use std::{ops::Bound, sync::Arc};
+use std::sync::Arc;
 
 /// The members of a group; `None` for a feed that is none.
 pub(super) fn group(
     source: &impl TableSource,
     group: FeedNo,
 ) -> Result<Option<GroupRecord>, StoreError> {
-    let groups = source.table(GROUPS)?;
-    groups
-        .get(&feed_key(group))?
-        .map(|stored| decode("a group", stored.value()))
-        .transpose()
+    source.table(GROUPS)?.read(&feed_key(group), "a group")
 }
 
 /// The holders of a post.
@@ -59,20 +52,18 @@ fn post(
     group: FeedNo,
     id: ItemId,
 ) -> Result<Option<GroupPost>, StoreError> {
-    let posts = source.table(GROUP_POSTS)?;
-    posts
-        .get(&id_key(group, id))?
-        .map(|stored| decode("a post of a group", stored.value()))
-        .transpose()
+    source
+        .table(GROUP_POSTS)?
+        .read(&id_key(group, id), "a post of a group")
 }
 
 /// Plans the changes of the groups of a member that follow from its commit.
 pub(super) fn followers(
     writing: &Writing<'_>,
-    member: (&PlannedCommit, &Commit),
+    member: MemberCommit<'_>,
 ) -> Result<Vec<PlannedRows>, StoreError> {
     let tx = writing.look();
-    let groups = groups_of(tx, member.0.receipt.feed.no)?.into_iter();
+    let groups = groups_of(tx, member.planned.receipt.feed.no)?.into_iter();
     groups
         .map(|no| {
             let held = StoredGroupRows { tx, no };
@@ -84,14 +75,9 @@ pub(super) fn followers(
 
 /// The groups that a feed is a member of.
 fn groups_of(tx: &WriteTransaction, member: FeedNo) -> Result<Vec<FeedNo>, StoreError> {
-    let (first, last) = (
-        membership_key(member, FeedNo(0)),
-        membership_key(member, FeedNo(u32::MAX)),
-    );
-    let rows = tx.table(MEMBERSHIPS)?;
-    let rows = rows.range::<&MembershipKey>(&first..=&last)?;
-    rows.map(|row| Ok(feed_of(&row?.0.value()[first.len() - 4..])))
-        .collect()
+    let memberships = tx.table(MEMBERSHIPS)?;
+    let rows = memberships.rows(&feed_key(member))?;
+    rows.map(|row| Ok(feed_of(&row?.0.value()[4..]))).collect()
 }
 
 /// The parts of a feed.
@@ -108,7 +94,7 @@ pub(super) fn parts_of(
 }
 
 /// A part as it is stored.
-pub(super) fn part_rows(tx: &WriteTransaction, no: FeedNo) -> Result<PartRows, StoreError> {
+pub(super) fn part_rows(tx: &WriteTransaction, no: FeedNo) -> Result<HeldGroup, StoreError> {
     StoredGroupRows { tx, no }.group()
 }
 
@@ -127,7 +113,7 @@ pub(super) fn write(
     for (id, post) in &planned.posts {
         let key = id_key(group, *id);
         match post {
-            Some(post) => drop(posts.insert(&key, &encode(post)?)?),
+            Some(post) => posts.write(&key, post)?,
             None => posts.remove(&key)?,
         }
     }
@@ -167,7 +153,7 @@ pub(super) fn write_members(
     if before == now {
         return Ok(());
     }
-    tx.edit(GROUPS)?.insert(&feed_key(group), &encode(now)?)?;
+    tx.edit(GROUPS)?.write(&feed_key(group), now)?;
     let mut memberships = tx.edit(MEMBERSHIPS)?;
     for member in before
         .members
@@ -216,13 +202,11 @@ pub(super) fn set(
         no: group,
     };
     let is_new = self::group(held.tx, group)?.is_none();
-    let planned = group_plan::set(&held, wanted, writing.now)?;
+    let planned = group_plan::set(&held, wanted)?;
     if is_new {
         // A group without members is one, too.
-        writing
-            .change()
-            .edit(GROUPS)?
-            .insert(&feed_key(group), &encode(&GroupRecord::default())?)?;
+        let mut groups = writing.change().edit(GROUPS)?;
+        groups.write(&feed_key(group), &GroupRecord::default())?;
     }
     step(writing, group, planned)
 }
@@ -312,11 +296,11 @@ impl StoredGroupRows<'_> {
 }
 
 impl GroupHeld for StoredGroupRows<'_> {
-    fn group(&self) -> Result<(FeedRecord, GroupRecord), StoreError> {
-        Ok((
-            rows::record(self.tx, self.no)?,
-            group(self.tx, self.no)?.unwrap_or_default(),
-        ))
+    fn group(&self) -> Result<HeldGroup, StoreError> {
+        Ok(HeldGroup {
+            record: rows::record(self.tx, self.no)?,
+            group: group(self.tx, self.no)?.unwrap_or_default(),
+        })
     }
 
     fn holding(&self, holder: Holder) -> Result<Option<ItemId>, StoreError> {
@@ -347,10 +331,11 @@ impl GroupHeld for StoredGroupRows<'_> {
     }
 
     fn member(&self, feed: FeedNo) -> Result<Option<FeedRecord>, StoreError> {
-        if self.tx.table(FEEDS)?.get(&feed_key(feed))?.is_none() {
-            return Ok(None);
+        match rows::record(self.tx, feed) {
+            Ok(record) => Ok(Some(record)),
+            Err(StoreError::UnknownFeed(_)) => Ok(None),
+            Err(error) => Err(error),
         }
-        rows::record(self.tx, feed).map(Some)
     }
 
     fn listed(
@@ -359,58 +344,28 @@ impl GroupHeld for StoredGroupRows<'_> {
         after: Option<ListedPlace>,
         max: usize,
     ) -> Result<Vec<(ListedPlace, Stamp)>, StoreError> {
-        let (from, to) = (
-            after.unwrap_or((Moment::MIN, Stamp::ZERO)),
-            (Moment::MAX, Stamp::MAX),
-        );
-        let (first, last) = (
-            published_key(feed, from.0, from.1),
-            published_key(feed, to.0, to.1),
-        );
-        let first = if after.is_some() {
-            Bound::Excluded(&first)
-        } else {
-            Bound::Included(&first)
-        };
+        let after = after.map(|(listed, created)| published_key(feed, listed, created));
         let published = self.tx.table(PUBLISHED)?;
-        let rows = published
-            .range::<&PublishedKey>((first, Bound::Included(&last)))?
-            .take(max);
+        let rows = published.rows_after(&feed_key(feed), after)?.take(max);
         rows.map(|row| row.map(|(key, t)| (listed_of(key.value()), stamp_of(t.value()))))
             .collect()
     }
 
     fn item_at(&self, feed: FeedNo, t: Stamp) -> Result<Option<(Arc<Item>, u64)>, StoreError> {
         let items = self.tx.table(ITEMS)?;
-        let stored = items.get(&stamp_key(feed, t))?;
-        stored
-            .map(|stored| {
-                Ok((
-                    Arc::new(decode_item(t, stored.value())?),
-                    stored.value().len() as u64,
-                ))
-            })
-            .transpose()
+        let Some(stored) = items.get(&stamp_key(feed, t))? else {
+            return Ok(None);
+        };
+        let item = decode_item(t, stored.value())?;
+        Ok(Some((Arc::new(item), stored.value().len() as u64)))
     }
 
     fn holdings(&self, feed: FeedNo, max: usize) -> Result<Vec<Holder>, StoreError> {
-        let key = |id| {
-            holding_key(
-                self.no,
-                Holder {
-                    feed,
-                    item: ItemId(id),
-                },
-            )
-        };
-        let (first, last) = (key([0; 10]), key([u8::MAX; 10]));
         let holdings = self.tx.table(HOLDINGS)?;
-        let rows = holdings.range::<&HoldingKey>(&first..=&last)?.take(max);
+        let rows = holdings.rows(&membership_key(self.no, feed))?.take(max);
         rows.map(|row| {
-            Ok(Holder {
-                feed,
-                item: item_id_of(&row?.0.value()[8..])?,
-            })
+            let item = item_id_of(&row?.0.value()[8..])?;
+            Ok(Holder { feed, item })
         })
         .collect()
     }

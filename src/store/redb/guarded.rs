@@ -1,6 +1,7 @@
 //! Calls into redb that may panic: a damaged page breaks its assumptions. Such a panic ends the
 //! call as an error, and is not printed as if everfeed had failed.
 
+use crate::store::StoreError;
 use std::{
     cell::Cell,
     panic::{self, AssertUnwindSafe},
@@ -34,6 +35,11 @@ pub(super) fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, String> {
             .unwrap_or("no message");
         format!("a page of the file does not hold together (redb: {text})")
     })
+}
+
+/// Does this; a panic is damage.
+pub(super) fn sheltered<T>(work: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
+    guarded(work).unwrap_or_else(|panic| Err(StoreError::Damaged(panic)))
 }
 
 #[cfg(test)]

@@ -3,16 +3,16 @@
 
 use super::{
     rows,
-    sealed::{Coded, Row, Sealed, Unsealed},
+    sealed::{Row, Unsealed},
     tables::{
-        CREATED, IDS, ITEMS, KEYS, PUBLISHED, PublishedKey, StampKey, hash_key, id_key, item_id_of,
-        listed_of, published_key, snapshot_table, stamp_key, stamp_of,
+        CREATED, IDS, ITEMS, KEYS, PUBLISHED, PublishedKey, SnapshotRows, StampKey, feed_key,
+        hash_key, id_key, item_id_of, listed_of, published_key, snapshot_table, stamp_key,
+        stamp_of,
     },
     word_index::WordIndex,
 };
 use crate::{
     feed::{
-        filter::index_terms::IndexClause,
         item::{Item, ItemId, KeyHash},
         item_cap::escaped_bytes,
         moment::Moment,
@@ -30,7 +30,7 @@ use crate::{
     },
 };
 use everfeed_adapters::Key;
-use redb::{ReadOnlyTable, ReadTransaction};
+use redb::ReadTransaction;
 use search::Search;
 use std::{ops::Bound, sync::Arc};
 
@@ -52,12 +52,20 @@ pub(super) fn page(snapshot: &ReadTransaction, query: &PageQuery) -> Result<Page
     paging::page(along, query, &record)
 }
 
-type ByStamp = Sealed<&'static StampKey, ReadOnlyTable<&'static StampKey, Coded>>;
+type ByStamp = SnapshotRows<&'static StampKey>;
 
-type ByPublication = Sealed<&'static PublishedKey, ReadOnlyTable<&'static PublishedKey, Coded>>;
+type ByPublication = SnapshotRows<&'static PublishedKey>;
 
-/// A row by date of publication: the date, and first T and T of the item.
-type FoundPublication = Result<(Moment, (Stamp, Stamp)), StoreError>;
+/// Bounds of dates of publication.
+type Dates = (Bound<Moment>, Bound<Moment>);
+
+/// Place of an item that was found by its date of publication.
+struct Publication {
+    /// Its first T.
+    created: Stamp,
+    /// Its T.
+    t: Stamp,
+}
 
 /// A feed along an axis.
 struct FileListing<'a> {
@@ -97,58 +105,61 @@ impl FileListing<'_> {
     /// The row at T, which was created at `c`: a row of `created` never points into the void.
     fn created_at(&self, c: Stamp, t: Stamp) -> Result<Raw, StoreError> {
         let found = self.at(t)?.filter(|row| row.header.created == c);
-        found.ok_or_else(|| {
-            damaged(
-                &format!("the item created at {c}"),
-                &format!("is not at {t}"),
-            )
-        })
+        found.ok_or_else(|| damaged(format!("the item created at {c} is not at {t}")))
     }
 
     fn created_row(&self, found: Found) -> Result<(ListingPlace, Raw), StoreError> {
         let (key, t) = found?;
         let c = stamp_of(key.value());
-        Ok((
-            ListingPlace { t: c.into(), o: 0 },
-            self.created_at(c, stamp_of(t.value()))?,
-        ))
+        let row = self.created_at(c, stamp_of(t.value()))?;
+        Ok((ListingPlace::at(c), row))
+    }
+
+    fn published_row(
+        &self,
+        found: Result<(ListingPlace, Publication), StoreError>,
+    ) -> Result<(ListingPlace, Raw), StoreError> {
+        let (place, Publication { created, t }) = found?;
+        Ok((place, self.created_at(created, t)?))
     }
 
     /// The rows by date of publication in a range of dates.
     fn published(
         &self,
         table: &ByPublication,
-        (low, high): (Bound<Moment>, Bound<Moment>),
-    ) -> Result<impl DoubleEndedIterator<Item = FoundPublication>, StoreError> {
+        dates: Dates,
+    ) -> Result<
+        impl DoubleEndedIterator<Item = Result<(Moment, Publication), StoreError>> + use<>,
+        StoreError,
+    > {
         let end = |bound, open, created| match bound {
             Bound::Included(listed) | Bound::Excluded(listed) => {
                 published_key(self.feed(), listed, created)
             }
             Bound::Unbounded => published_key(self.feed(), open, created),
         };
-        let (first, last) = (
-            end(low, Moment::MIN, Stamp::ZERO),
-            end(high, Moment::MAX, Stamp::MAX),
-        );
+        let first = end(dates.0, Moment::MIN, Stamp::ZERO);
+        let last = end(dates.1, Moment::MAX, Stamp::MAX);
         let rows = table.range_kept::<&PublishedKey>(&first..=&last)?;
         Ok(rows.map(|row| {
             let (key, t) = row?;
             let (listed, created) = listed_of(key.value());
-            Ok((listed, (created, stamp_of(t.value()))))
+            let t = stamp_of(t.value());
+            Ok((listed, Publication { created, t }))
         }))
     }
 
     /// The item with our id.
     fn by_id(&self, id: ItemId) -> Result<Option<Raw>, StoreError> {
-        let Some(t) = snapshot_table(self.snapshot, IDS)?.get_kept(&id_key(self.feed(), id))?
-        else {
-            return Ok(None);
+        let ids = snapshot_table(self.snapshot, IDS)?;
+        let t = match ids.get(&id_key(self.feed(), id))? {
+            Some(t) => stamp_of(t.value()),
+            None => return Ok(None),
         };
-        let t = stamp_of(t.value());
-        let found = self.at(t)?.filter(|row| row.header.id == id);
-        found
-            .ok_or_else(|| damaged(&format!("item {id}"), &format!("is not at {t}")))
-            .map(Some)
+        match self.at(t)? {
+            Some(row) if row.header.id == id => Ok(Some(row)),
+            _ => Err(damaged(format!("item {id} is not at {t}"))),
+        }
     }
 
     /// The item with the upstream's id.
@@ -157,30 +168,29 @@ impl FileListing<'_> {
             &self.record.ids.namespace,
             &Key::Id(id.to_owned()).stripped(),
         );
-        let bound = snapshot_table(self.snapshot, KEYS)?.get_kept(&hash_key(self.feed(), key))?;
-        bound.map_or(Ok(None), |id| self.by_id(item_id_of(id.value())?))
+        let keys = snapshot_table(self.snapshot, KEYS)?;
+        match keys.get(&hash_key(self.feed(), key))? {
+            Some(id) => self.by_id(item_id_of(id.value())?),
+            None => Ok(None),
+        }
     }
 }
 
 impl paging::IndexedListing for FileListing<'_> {
-    fn likely<'a>(
-        &'a self,
-        clauses: &[IndexClause],
-        (range, reverse): (Range, bool),
-        with_changed: bool,
-    ) -> Result<Option<ListingRows<'a, Self>>, StoreError> {
+    fn likely(
+        &self,
+        query: paging::IndexQuery,
+    ) -> Result<Option<ListingRows<'_, Self>>, StoreError> {
         let Some(index) = WordIndex::of(self.snapshot, self.feed())? else {
             return Ok(None);
         };
         let search = Search {
             listing: self,
             index,
-            clauses: clauses.to_vec(),
-            range,
-            reverse,
+            query,
         };
         Ok(match &self.along {
-            Along::Modified => Some(search.by_modified(with_changed)?),
+            Along::Modified => Some(search.by_modified()?),
             Along::Created(created) => Some(search.by_created(created)),
             Along::Published(published) => search.by_published(published)?,
         })
@@ -203,39 +213,36 @@ impl Listing for FileListing<'_> {
             (Along::Modified | Along::Created(_), None) => None,
             (Along::Published(published), _) => {
                 let only = (Bound::Included(place), Bound::Included(place));
-                let rows = self.published(published, only)?;
-                let id = |row: FoundPublication| {
-                    let (_, (created, t)) = row?;
-                    Ok(self.created_at(created, t)?.id())
-                };
-                return rows.map(id).collect();
+                let mut ids = Vec::new();
+                for row in self.published(published, only)? {
+                    let (_, Publication { created, t }) = row?;
+                    ids.push(self.created_at(created, t)?.id());
+                }
+                return Ok(ids);
             }
         };
         Ok(row.iter().map(ListingRow::id).collect())
     }
 
     fn first_seen(&self) -> Result<Option<Moment>, StoreError> {
-        let (low, high) = keys(self.feed(), (Bound::Unbounded, Bound::Unbounded));
         let created = snapshot_table(self.snapshot, CREATED)?;
-        let first = created
-            .range_kept::<&StampKey>((low.as_ref(), high.as_ref()))?
-            .next()
-            .transpose()?;
+        let first = created.rows(&feed_key(self.feed()))?.next().transpose()?;
         Ok(first.map(|(created, _)| stamp_of(created.value()).into()))
     }
 
     fn place_of(&self, id: &str) -> Result<Option<ListingPlace>, StoreError> {
-        let ours = id.parse().map_or(Ok(None), |id| self.by_id(id))?;
-        let row = ours.map_or_else(|| self.by_upstream_id(id), |row| Ok(Some(row)))?;
-        Ok(row.map(|row| ListingPlace {
-            // In the other orders an id is no position (SF-27).
-            t: if matches!(self.along, Along::Created(_)) {
-                row.header.created
-            } else {
-                row.t
-            }
-            .into(),
-            o: 0,
+        let ours = match id.parse() {
+            Ok(id) => self.by_id(id)?,
+            Err(_) => None,
+        };
+        let row = match ours {
+            Some(row) => Some(row),
+            None => self.by_upstream_id(id)?,
+        };
+        // In the order of publication an id is no position (SF-27).
+        Ok(row.map(|row| match self.along {
+            Along::Created(_) => ListingPlace::at(row.header.created),
+            Along::Modified | Along::Published(_) => ListingPlace::at(row.t),
         }))
     }
 
@@ -247,25 +254,14 @@ impl Listing for FileListing<'_> {
         Ok(match &self.along {
             Along::Modified => self.by_t(range, reverse)?,
             Along::Created(created) => {
-                let row = |found| self.created_row(found);
                 let (low, high) = keys(self.feed(), range);
-                directed(
-                    created
-                        .range_kept::<&StampKey>((low.as_ref(), high.as_ref()))?
-                        .map(row),
-                    reverse,
-                )
+                let rows = created.range_kept::<&StampKey>((low.as_ref(), high.as_ref()))?;
+                directed(rows.map(|found| self.created_row(found)), reverse)
             }
             Along::Published(published) => {
-                let rows = directed(
-                    self.published(published, paging::whole_moments(range))?,
-                    reverse,
-                );
-                let row = |row: Result<(ListingPlace, (Stamp, Stamp)), StoreError>| {
-                    let (place, (created, t)) = row?;
-                    Ok((place, self.created_at(created, t)?))
-                };
-                Box::new(paging::placed(rows, range, reverse).map(row))
+                let rows = self.published(published, paging::whole_moments(range))?;
+                let rows = paging::placed(directed(rows, reverse), range, reverse);
+                Box::new(rows.map(|found| self.published_row(found)))
             }
         })
     }
@@ -277,7 +273,7 @@ type Found = Result<Row<'static, &'static StampKey>, StoreError>;
 fn modified_row(found: Found) -> Result<(ListingPlace, Raw), StoreError> {
     let (key, value) = found?;
     let t = stamp_of(key.value());
-    Ok((ListingPlace { t: t.into(), o: 0 }, Raw::new(t, value)?))
+    Ok((ListingPlace::at(t), Raw::new(t, value)?))
 }
 
 /// A range is read from either end.

@@ -1,10 +1,14 @@
 //! The file that is open now, and its opening anew after a fault: redb fails every call on a file
 //! after one. Not what is read or written.
 
-use super::{guarded::guarded, watched_backend::StorageWatch};
+use super::{
+    guarded::{guarded, sheltered},
+    watched_backend::StorageWatch,
+};
 use crate::{
     clock::Clock,
     feed::stamp::Stamp,
+    locks::lock,
     store::{
         StoreError,
         condition::{FileFigures, Outage, Remedy, StoreCondition},
@@ -14,7 +18,7 @@ use redb::Database;
 use std::{
     ops::Deref,
     path::Path,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Mutex, Weak},
     thread,
     time::{Duration, Instant},
 };
@@ -161,10 +165,6 @@ struct FileState {
     warned_at: Option<Instant>,
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl OpenFile {
     /// The file of this opener, open already.
     pub(super) fn new(
@@ -201,17 +201,17 @@ impl OpenFile {
 
     /// Its condition.
     pub(super) fn condition(&self) -> StoreCondition {
-        locked(&self.state).condition.clone()
+        lock(&self.state).condition.clone()
     }
 
     /// Its figures, at most some seconds old.
     pub(super) fn figures(&self) -> FileFigures {
-        locked(&self.state).figures
+        lock(&self.state).figures
     }
 
     /// The database for reading; opens it when it is not open. Blocks.
     pub(super) fn readable(&self) -> Result<Arc<OpenDatabase>, StoreError> {
-        let mut slot = locked(&self.slot);
+        let mut slot = lock(&self.slot);
         if slot.is_closed {
             return Err(StoreError::Closed);
         }
@@ -241,7 +241,7 @@ impl OpenFile {
                 "The store is written anew at the next start; free pages of its file hold until then what was forgotten: {error}"
             );
         }
-        let mut slot = locked(&self.slot);
+        let mut slot = lock(&self.slot);
         slot.database = match rewritten {
             Err(NotRewritten::Kept(_)) => return,
             Err(NotRewritten::Replaced(_)) => None,
@@ -270,8 +270,7 @@ impl OpenFile {
             }
             thread::sleep(Duration::from_millis(5));
         }
-        let opened = guarded(|| self.opener.open());
-        match opened.unwrap_or_else(|panic| Err(StoreError::Damaged(panic))) {
+        match sheltered(|| self.opener.open()) {
             Ok(mut database) => {
                 slot.generation += 1;
                 database.generation = slot.generation;
@@ -301,7 +300,7 @@ impl OpenFile {
         if !self.let_go(generation) {
             return;
         }
-        let mut state = locked(&self.state);
+        let mut state = lock(&self.state);
         if state
             .warned_at
             .is_none_or(|at| at.elapsed() > Duration::from_secs(WARN_SECS))
@@ -313,20 +312,20 @@ impl OpenFile {
 
     /// Lets go of the database, unless that was done already.
     fn let_go(&self, generation: u64) -> bool {
-        let mut slot = locked(&self.slot);
+        let mut slot = lock(&self.slot);
         if slot.generation != generation || slot.database.is_none() {
             return false;
         }
         let database = slot.database.take();
         slot.former = database.as_ref().map(Arc::downgrade).unwrap_or_default();
         drop(database);
-        locked(&self.state).figures.faults += 1;
+        lock(&self.state).figures.faults += 1;
         true
     }
 
     /// Says that nothing can be committed now, once for each outage, and plans the next attempt.
     fn away(&self, cause: &str, remedy: Remedy) {
-        let mut state = locked(&self.state);
+        let mut state = lock(&self.state);
         let now = Stamp::from_micros(self.clock.now_us());
         let known = state
             .condition
@@ -354,7 +353,7 @@ impl OpenFile {
 
     /// The file that is open is at its path again: what it was can go on.
     fn back_in_place(&self) {
-        if let StoreCondition::Away(outage) = &mut locked(&self.state).condition
+        if let StoreCondition::Away(outage) = &mut lock(&self.state).condition
             && outage.remedy == Remedy::Restart
         {
             outage.remedy = Remedy::TriesAgain;
@@ -362,7 +361,7 @@ impl OpenFile {
     }
 
     fn readable_again(&self) {
-        if let StoreCondition::Away(outage) = &mut locked(&self.state).condition
+        if let StoreCondition::Away(outage) = &mut lock(&self.state).condition
             && outage.remedy == Remedy::OpensAgain
         {
             outage.remedy = Remedy::TriesAgain;
@@ -371,7 +370,7 @@ impl OpenFile {
 
     /// True when an attempt at the end of an outage is due.
     pub(super) fn is_attempt_due(&self) -> bool {
-        let state = locked(&self.state);
+        let state = lock(&self.state);
         state
             .condition
             .outage()
@@ -381,7 +380,7 @@ impl OpenFile {
 
     /// Makes the first attempt at the end of an outage due at once.
     pub(super) fn attempt_now(&self) {
-        let mut state = locked(&self.state);
+        let mut state = lock(&self.state);
         if state.again_secs <= *AGAIN_SECS.start() * 2 {
             state.again_at = Instant::now();
         }
@@ -389,7 +388,7 @@ impl OpenFile {
 
     /// Takes note that changes can be committed: an outage is over.
     pub(super) fn proven(&self) {
-        let mut state = locked(&self.state);
+        let mut state = lock(&self.state);
         if let StoreCondition::Away(outage) = &state.condition {
             tracing::info!(
                 "Changes can be stored again, and feeds are polled again; that was not so since {}",
@@ -401,13 +400,13 @@ impl OpenFile {
 
     /// Takes note that a change was committed: the next outage begins with short waits again.
     pub(super) fn committed(&self) {
-        locked(&self.state).again_secs = *AGAIN_SECS.start();
+        lock(&self.state).again_secs = *AGAIN_SECS.start();
     }
 
     /// Looks at the path of the file when it is time to.
     pub(super) fn look(&self) {
         {
-            let mut state = locked(&self.state);
+            let mut state = lock(&self.state);
             if state.looked_at.elapsed() < Duration::from_secs(LOOK_SECS) {
                 return;
             }
@@ -445,7 +444,7 @@ impl OpenFile {
 
     /// Lets go of the file for good.
     pub(super) fn close(&self) {
-        let mut slot = locked(&self.slot);
+        let mut slot = lock(&self.slot);
         slot.is_closed = true;
         slot.database = None;
     }

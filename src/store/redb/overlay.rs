@@ -1,12 +1,13 @@
 //! A file whose changes stay in memory: redb may mend what it wants in it, and nothing is written
 //! to the disk.
 
+use crate::locks::lock;
 use redb::{BackendError, StorageBackend, backends::FileBackend};
 use std::{
     collections::BTreeMap,
     io,
     ops::Bound,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Mutex, MutexGuard},
 };
 
 /// Bytes that are kept in memory as one when a part of them is written.
@@ -41,7 +42,7 @@ impl Overlay {
     }
 
     fn changes(&self) -> MutexGuard<'_, Changes> {
-        self.changes.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.changes)
     }
 
     /// The bytes of a block as they are now.

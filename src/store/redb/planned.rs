@@ -3,8 +3,8 @@
 
 use super::{
     tables::{
-        CREATED, EVIDENCE, EvidenceKey, FEEDS, IDS, ITEMS, KEYS, PUBLISHED, TableEdit as _,
-        WITNESSES, evidence_key, feed_key, hash_key, id_key, published_key, stamp_key, stamp_value,
+        CREATED, EVIDENCE, FEEDS, IDS, ITEMS, KEYS, PUBLISHED, TableEdit as _, WITNESSES,
+        evidence_key, feed_key, hash_key, id_key, published_key, stamp_key, stamp_value,
         witnessed_ids,
     },
     word_index,
@@ -13,12 +13,11 @@ use crate::{
     feed::{
         item::ItemId,
         record::{FeedNo, FeedRecord},
-        stamp::Stamp,
     },
     store::{
         Commit, StoreError,
-        plan::{self, Moved, PlannedCommit},
-        stored::{damaged, encode},
+        plan::{self, PlannedCommit},
+        stored::damaged,
     },
 };
 use redb::WriteTransaction;
@@ -39,9 +38,7 @@ pub(super) fn write_planned(
 }
 
 pub(super) fn write_record(tx: &WriteTransaction, record: &FeedRecord) -> Result<(), StoreError> {
-    tx.edit(FEEDS)?
-        .insert(&feed_key(record.no), &encode(record)?)?;
-    Ok(())
+    tx.edit(FEEDS)?.write(&feed_key(record.no), record)
 }
 
 fn write_items(
@@ -53,32 +50,22 @@ fn write_items(
     let mut ids = tx.edit(IDS)?;
     let mut created = tx.edit(CREATED)?;
     let mut published = tx.edit(PUBLISHED)?;
-    for (
-        id,
-        Moved {
-            from,
-            item,
-            encoded,
-        },
-    ) in &plan.items
-    {
-        if let Some(from) = from {
+    for (id, moved) in &plan.items {
+        let item = &moved.item;
+        if let Some(from) = moved.from {
             items.remove(&stamp_key(feed, from.t))?;
             published.remove(&published_key(feed, from.listed, item.created))?;
         }
         let t = item.modified;
-        if items.insert(&stamp_key(feed, t), encoded)? {
-            return Err(damaged(
-                &format!("feed {feed}"),
-                &format!("held an item at {t}, after its last T"),
-            ));
+        if items.insert(&stamp_key(feed, t), &moved.encoded)? {
+            return Err(damaged(format!(
+                "feed {feed} held an item at {t}, after its last T"
+            )));
         }
-        ids.insert(&id_key(feed, *id), &stamp_value(t))?;
-        created.insert(&stamp_key(feed, item.created), &stamp_value(t))?;
-        published.insert(
-            &published_key(feed, item.listed(), item.created),
-            &stamp_value(t),
-        )?;
+        let value = stamp_value(t);
+        ids.insert(&id_key(feed, *id), &value)?;
+        created.insert(&stamp_key(feed, item.created), &value)?;
+        published.insert(&published_key(feed, item.listed(), item.created), &value)?;
     }
     Ok(())
 }
@@ -99,10 +86,10 @@ fn bind_witnesses(tx: &WriteTransaction, commit: &Commit) -> Result<(), StoreErr
     let mut table = tx.edit(WITNESSES)?;
     for (witness, id) in plan::witnesses(commit) {
         let key = hash_key(commit.basis.feed, witness);
-        let held = table
-            .get(&key)?
-            .map(|ids| witnessed_ids(ids.value()))
-            .unwrap_or_default();
+        let held = match table.get(&key)? {
+            Some(ids) => witnessed_ids(ids.value()),
+            None => Vec::new(),
+        };
         if let Some(more) = plan::witnessed(&held, id) {
             let bytes: Vec<u8> = more.iter().flat_map(|id| id.0).collect();
             table.insert(&key, &bytes)?;
@@ -118,14 +105,10 @@ fn write_evidence(
 ) -> Result<(), StoreError> {
     let mut table = tx.edit(EVIDENCE)?;
     for id in &plan.forgotten {
-        let (first, last) = (
-            evidence_key(feed, *id, Stamp::ZERO),
-            evidence_key(feed, *id, Stamp::MAX),
-        );
-        table.clear::<&EvidenceKey>(&first..=&last)?;
+        table.clear(&id_key(feed, *id))?;
     }
     for (id, t, evidence) in &plan.evidence {
-        table.insert(&evidence_key(feed, *id, *t), &encode(evidence)?)?;
+        table.write(&evidence_key(feed, *id, *t), evidence)?;
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Reading the file beside the tasks of the runtime: a bounded number of blocking reads, each in
 //! one snapshot; not what is read.
 
-use super::{guarded::guarded, open_file::OpenFile};
+use super::{guarded::sheltered, open_file::OpenFile};
 use crate::store::StoreError;
 use redb::{ReadTransaction, ReadableDatabase as _};
 use std::sync::Arc;
@@ -95,12 +95,7 @@ fn read<T>(
     let mut cause = String::new();
     for _ in 0..TRIES_MAX {
         let open = file.readable()?;
-        let answer = guarded(|| {
-            open.begin_read()
-                .map_err(StoreError::from)
-                .and_then(|snapshot| work(&snapshot))
-        });
-        let answer = answer.unwrap_or_else(|panic| Err(StoreError::Damaged(panic)));
+        let answer = sheltered(|| work(&open.begin_read()?));
         let fault = open.fault().map(str::to_owned);
         let generation = open.generation();
         drop(open);

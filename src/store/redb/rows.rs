@@ -4,10 +4,10 @@
 use super::{
     sealed::{Coded, Sealed},
     tables::{
-        self, EVIDENCE, FEED_NAMES, FEEDS, FeedKey, HOSTS, IDS, ITEMS, IdKey, KEYS, META,
-        OBSERVATIONS, POLLS, STAGING, SeqKey, StampKey, TableSource, WALKS, WINDOWS, WITNESSES,
-        evidence_key, feed_key, feed_of, hash_key, id_key, item_id_of, page_key, pause_of, seq_key,
-        seq_of, stamp_key, stamp_of, witnessed_ids,
+        EVIDENCE, FEED_NAMES, FEEDS, FeedKey, HOSTS, IDS, ITEMS, IdKey, KEYS, META, OBSERVATIONS,
+        POLLS, PageKey, STAGING, StampKey, TableSource, WALKS, WINDOWS, WITNESSES, feed_key,
+        feed_of, hash_key, id_key, item_id_of, pause_of, seq_of, stamp_key, stamp_of,
+        witnessed_ids,
     },
 };
 use crate::{
@@ -15,7 +15,7 @@ use crate::{
         archive::{ArchiveWalk, StagedWalk},
         item::{Item, ItemId, KeyHash},
         observation_record::ObservationRecord,
-        reconcile::{Evidence, WindowState},
+        reconcile::Evidence,
         record::{FeedNo, FeedRecord},
         schedule::PollState,
         stamp::Stamp,
@@ -41,9 +41,10 @@ pub(super) const LAST_FEED_KEY: &str = "last_feed";
 
 /// The last number given to a feed.
 pub(super) fn last_feed_number(source: &impl TableSource) -> Result<u32, StoreError> {
-    let meta = source.table(META)?;
-    meta.get(LAST_FEED_KEY)?
-        .map_or(Ok(0), |last| decode("the last feed's number", last.value()))
+    let last = source
+        .table(META)?
+        .read(LAST_FEED_KEY, "the last feed's number")?;
+    Ok(last.unwrap_or_default())
 }
 
 /// One feed.
@@ -106,10 +107,7 @@ pub(super) fn records(
 fn read_record(feed: FeedNo, bytes: &[u8]) -> Result<FeedRecord, StoreError> {
     let record: FeedRecord = decode(&format!("feed {feed}"), bytes)?;
     if record.no != feed || record.items.live > record.items.total {
-        return Err(damaged(
-            &format!("feed {feed}"),
-            "does not agree with itself",
-        ));
+        return Err(damaged(format!("feed {feed} does not agree with itself")));
     }
     Ok(record)
 }
@@ -133,11 +131,7 @@ pub(super) fn poll(
     source: &impl TableSource,
     feed: FeedNo,
 ) -> Result<Option<PollState>, StoreError> {
-    let polls = source.table(POLLS)?;
-    polls
-        .get(&feed_key(feed))?
-        .map(|poll| decode("a poll state", poll.value()))
-        .transpose()
+    source.table(POLLS)?.read(&feed_key(feed), "a poll state")
 }
 
 /// The walks of the feeds after a number.
@@ -159,26 +153,30 @@ pub(super) fn walk(
     source: &impl TableSource,
     feed: FeedNo,
 ) -> Result<Option<ArchiveWalk>, StoreError> {
-    let walks = source.table(WALKS)?;
-    walks
-        .get(&feed_key(feed))?
-        .map(|walk| decode("a walk", walk.value()))
-        .transpose()
+    source.table(WALKS)?.read(&feed_key(feed), "a walk")
 }
 
 /// The staged pages of a feed, by number.
 pub(super) fn staged(source: &impl TableSource, feed: FeedNo) -> Result<StagedWalk, StoreError> {
     record(source, feed)?;
-    let walk = walk(source, feed)?;
-    let (first, last) = (page_key(feed, 0), page_key(feed, u32::MAX));
-    let mut all = Vec::new();
-    for row in source
-        .table(STAGING)?
-        .range::<&tables::PageKey>(&first..=&last)?
-    {
-        all.push(decode("a staged page", row?.1.value())?);
-    }
-    Ok(StagedWalk { walk, pages: all })
+    let staging = source.table(STAGING)?;
+    let pages = staging.rows(&feed_key(feed))?;
+    Ok(StagedWalk {
+        walk: walk(source, feed)?,
+        pages: pages
+            .map(|row| decode("a staged page", row?.1.value()))
+            .collect::<Result<_, _>>()?,
+    })
+}
+
+/// The keys of the staged pages of a feed.
+pub(super) fn staged_keys(
+    source: &impl TableSource,
+    feed: FeedNo,
+) -> Result<Vec<PageKey>, StoreError> {
+    let staging = source.table(STAGING)?;
+    let rows = staging.rows(&feed_key(feed))?;
+    rows.map(|row| Ok(*row?.0.value())).collect()
 }
 
 /// The rows after a feed of a table with a row a feed; and the feeds between whose rows are
@@ -189,10 +187,8 @@ fn by_feed<T>(
     max: usize,
     read: impl Fn(FeedNo, &[u8]) -> Result<T, StoreError>,
 ) -> Result<(Vec<T>, Vec<FeedNo>), StoreError> {
-    let after = after.map(feed_key);
-    let after = after.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
     let (mut sound, mut damaged) = (Vec::new(), Vec::new());
-    for row in table.range_unchecked::<&FeedKey>((after, Bound::Unbounded))? {
+    for row in table.unchecked_after(&[], after.map(feed_key))? {
         let (key, value) = row?;
         let feed = feed_of(key.value());
         match value.and_then(|value| read(feed, value.value())) {
@@ -231,25 +227,14 @@ pub(super) fn outline(
     max: usize,
 ) -> Result<Vec<Outlined>, StoreError> {
     record(source, feed)?;
-    let (first, last) = (
-        stamp_key(feed, after.unwrap_or(Stamp::ZERO)),
-        stamp_key(feed, Stamp::MAX),
-    );
-    let first = if after.is_some() {
-        Bound::Excluded(&first)
-    } else {
-        Bound::Included(&first)
-    };
+    let after = after.map(|t| stamp_key(feed, t));
     let items = source.table(ITEMS)?;
-    let mut outlined = Vec::new();
-    for row in items
-        .range::<&StampKey>((first, Bound::Included(&last)))?
-        .take(max)
-    {
+    let rows = items.rows_after(&feed_key(feed), after)?.take(max);
+    rows.map(|row| {
         let (key, value) = row?;
-        outlined.push(decode_outline(stamp_of(key.value()), value.value())?);
-    }
-    Ok(outlined)
+        decode_outline(stamp_of(key.value()), value.value())
+    })
+    .collect()
 }
 
 /// The ids of the items behind keys.
@@ -275,22 +260,13 @@ pub(super) fn evidence(
     feed: FeedNo,
     id: ItemId,
 ) -> Result<Vec<(Stamp, Evidence)>, StoreError> {
-    let (first, last) = (
-        evidence_key(feed, id, Stamp::ZERO),
-        evidence_key(feed, id, Stamp::MAX),
-    );
-    let mut all = Vec::new();
-    for row in source
-        .table(EVIDENCE)?
-        .range::<&tables::EvidenceKey>(&first..=&last)?
-    {
+    let evidence = source.table(EVIDENCE)?;
+    let rows = evidence.rows(&id_key(feed, id))?.map(|row| {
         let (key, value) = row?;
-        all.push((
-            stamp_of(key.value()),
-            decode("the evidence of a tombstone", value.value())?,
-        ));
-    }
-    Ok(all)
+        let evidence = decode("the evidence of a tombstone", value.value())?;
+        Ok((stamp_of(key.value()), evidence))
+    });
+    rows.collect()
 }
 
 /// The last observations of a feed, oldest first.
@@ -298,19 +274,15 @@ pub(super) fn observations(
     source: &impl TableSource,
     feed: FeedNo,
 ) -> Result<Vec<(u64, ObservationRecord)>, StoreError> {
-    let (first, last) = (seq_key(feed, 0), seq_key(feed, u64::MAX));
-    let mut all = Vec::new();
-    for row in source
-        .table(OBSERVATIONS)?
-        .range::<&SeqKey>(&first..=&last)?
-    {
+    let observations = source.table(OBSERVATIONS)?;
+    let rows = observations.rows(&feed_key(feed))?.map(|row| {
         let (key, value) = row?;
-        all.push((
+        Ok((
             seq_of(key.value()),
             decode("an observation", value.value())?,
-        ));
-    }
-    Ok(all)
+        ))
+    });
+    rows.collect()
 }
 
 /// A feed, its window and the items behind keys, all of one revision.
@@ -320,11 +292,7 @@ pub(super) fn snapshot(
     keys: &[KeyHash],
 ) -> Result<Snapshot, StoreError> {
     let record = record(source, feed)?;
-    let windows = source.table(WINDOWS)?;
-    let last = windows.get(&feed_key(feed))?;
-    let window = last.map_or(Ok(WindowState::default()), |last| {
-        decode("a window", last.value())
-    })?;
+    let window = source.table(WINDOWS)?.read(&feed_key(feed), "a window")?;
     let bound = source.table(KEYS)?;
     let held = Items::of(source, feed)?;
     let mut items = HashMap::new();
@@ -340,7 +308,7 @@ pub(super) fn snapshot(
             Entry::Vacant(place) => {
                 let item = held
                     .item(id)?
-                    .ok_or_else(|| damaged(&format!("item {id}"), "has only a key"))?;
+                    .ok_or_else(|| damaged(format!("item {id} has only a key")))?;
                 Arc::clone(place.insert(item))
             }
         };
@@ -348,7 +316,7 @@ pub(super) fn snapshot(
     }
     Ok(Snapshot {
         record,
-        window,
+        window: window.unwrap_or_default(),
         items,
     })
 }
@@ -359,11 +327,9 @@ pub(super) fn witnessed(
     feed: FeedNo,
     witnesses: &[KeyHash],
 ) -> Result<Witnessed, StoreError> {
-    let (rev, table, held) = (
-        record(source, feed)?.rev,
-        source.table(WITNESSES)?,
-        Items::of(source, feed)?,
-    );
+    let rev = record(source, feed)?.rev;
+    let table = source.table(WITNESSES)?;
+    let held = Items::of(source, feed)?;
     let (mut met, mut items) = (HashSet::new(), Vec::new());
     for witness in witnesses {
         let Some(ids) = table.get(&hash_key(feed, *witness))? else {
@@ -416,17 +382,13 @@ where
             return Ok(None);
         };
         let t = stamp_of(t.value());
-        let missing = || damaged(&format!("item {id}"), &format!("is not at {t}"));
-        let stored = self
-            .items
-            .get(&stamp_key(self.feed, t))?
-            .ok_or_else(missing)?;
-        let item = decode_item(t, stored.value())?;
-        if item.id == id {
-            Ok(Some(Arc::new(item)))
-        } else {
-            Err(missing())
+        if let Some(stored) = self.items.get(&stamp_key(self.feed, t))? {
+            let item = decode_item(t, stored.value())?;
+            if item.id == id {
+                return Ok(Some(Arc::new(item)));
+            }
         }
+        Err(damaged(format!("item {id} is not at {t}")))
     }
 }
 
@@ -452,14 +414,7 @@ where
     }
 
     fn bytes(&self) -> Result<u64, StoreError> {
-        let (first, last) = (
-            stamp_key(self.feed, Stamp::ZERO),
-            stamp_key(self.feed, Stamp::MAX),
-        );
-        let mut bytes = 0;
-        for row in self.items.range::<&StampKey>(&first..=&last)? {
-            bytes += row?.1.value().len() as u64;
-        }
-        Ok(bytes)
+        let rows = self.items.rows(&feed_key(self.feed))?;
+        rows.map(|row| Ok(row?.1.value().len() as u64)).sum()
     }
 }

@@ -1,9 +1,16 @@
 //! Tables whose rows carry a checksum over their table, key and value: a bit that flips on the disk
 //! is an error and never an answer. Not what the values mean.
 
-use crate::store::{StoreError, stored::damaged};
+use crate::store::{
+    StoreError,
+    stored::{StoredKind, damaged, decode, encode},
+};
 use redb::{AccessGuard, Key, ReadOnlyTable, ReadableTable, StorageError, Table, TableDefinition};
-use std::{borrow::Borrow, marker::PhantomData, ops::RangeBounds};
+use std::{
+    borrow::Borrow,
+    marker::PhantomData,
+    ops::{Bound, RangeBounds},
+};
 
 /// A value of [`stored`](crate::store::stored), a row that only points, or ids one behind another;
 /// then its checksum.
@@ -70,7 +77,7 @@ fn sum(table: &str, key: &[u8], value: &[u8]) -> u32 {
 }
 
 /// The value of a row of a table, if its checksum is right.
-pub(in crate::store) fn unseal<'a>(
+pub(super) fn unseal<'a>(
     table: &str,
     key: &[u8],
     stored: &'a [u8],
@@ -78,11 +85,10 @@ pub(in crate::store) fn unseal<'a>(
     match split(stored) {
         Some((value, found)) if found == sum(table, key, value) => Ok(value),
         _ => {
-            let row = format!(
-                "a row of `{table}` (key {})",
-                hex::encode(&key[..key.len().min(KEY_BYTES_SHOWN)])
-            );
-            Err(damaged(&row, "has another checksum than its content"))
+            let key = hex::encode(&key[..key.len().min(KEY_BYTES_SHOWN)]);
+            Err(damaged(format!(
+                "a row of `{table}` (key {key}) has another checksum than its content"
+            )))
         }
     }
 }
@@ -114,7 +120,11 @@ fn unchecked<'a, K: Key + 'static>(
 ) -> Result<UncheckedRow<'a, K>, StoreError> {
     let (key, stored) = row?;
     let fault = unseal(table, K::as_bytes(&key.value()).as_ref(), stored.value()).err();
-    Ok((key, fault.map_or_else(|| Ok(Unsealed(stored)), Err)))
+    let value = match fault {
+        None => Ok(Unsealed(stored)),
+        Some(fault) => Err(fault),
+    };
+    Ok((key, value))
 }
 
 fn checked<'a, K: Key + 'static>(
@@ -157,6 +167,18 @@ impl<K: Key + 'static, T: ReadableTable<K, Coded>> Sealed<K, T> {
         self.found(key.borrow(), stored)
     }
 
+    /// The value of a key, decoded. `what` names it in errors.
+    pub(super) fn read<'k, V: StoredKind>(
+        &self,
+        key: impl Borrow<K::SelfType<'k>>,
+        what: &str,
+    ) -> Result<Option<V>, StoreError> {
+        let stored = self.get(key)?;
+        stored
+            .map(|stored| decode(what, stored.value()))
+            .transpose()
+    }
+
     /// The value of a key, whether its checksum is right or not.
     pub(super) fn get_unchecked<'k>(
         &self,
@@ -182,22 +204,63 @@ impl<K: Key + 'static, T: ReadableTable<K, Coded>> Sealed<K, T> {
     }
 }
 
-impl<K: Key + 'static, T: ReadableTable<K, Coded>> Sealed<K, T> {
-    /// The rows of a range of keys; one that is damaged is an error beside its key, and the others
-    /// come after it.
-    pub(super) fn range_unchecked<'k, R>(
-        &self,
-        range: impl RangeBounds<R> + 'k,
-    ) -> Result<impl Iterator<Item = Result<UncheckedRow<'_, K>, StoreError>>, StoreError>
-    where
-        R: Borrow<K::SelfType<'k>> + 'k,
-    {
-        let name = self.name;
-        Ok(self
-            .table
-            .range::<R>(range)?
-            .map(move |row| unchecked(name, row)))
+impl<const N: usize, T: ReadableTable<&'static [u8; N], Coded>> Sealed<&'static [u8; N], T> {
+    /// The rows whose keys begin with these bytes.
+    pub(super) fn rows<'t>(
+        &'t self,
+        prefix: &[u8],
+    ) -> Result<
+        impl DoubleEndedIterator<Item = Result<Row<'t, &'static [u8; N]>, StoreError>> + use<'t, N, T>,
+        StoreError,
+    > {
+        self.rows_after(prefix, None)
     }
+
+    /// The rows whose keys begin with these bytes and come after a key, if one is given.
+    pub(super) fn rows_after<'t>(
+        &'t self,
+        prefix: &[u8],
+        after: Option<[u8; N]>,
+    ) -> Result<
+        impl DoubleEndedIterator<Item = Result<Row<'t, &'static [u8; N]>, StoreError>> + use<'t, N, T>,
+        StoreError,
+    > {
+        let rows = self.unchecked_after(prefix, after)?;
+        Ok(rows.map(|row| {
+            let (key, value) = row?;
+            Ok((key, value?))
+        }))
+    }
+
+    /// The same; a row that is damaged is an error beside its key, and the others come after it.
+    pub(super) fn unchecked_after<'t>(
+        &'t self,
+        prefix: &[u8],
+        after: Option<[u8; N]>,
+    ) -> Result<
+        impl DoubleEndedIterator<Item = Result<UncheckedRow<'t, &'static [u8; N]>, StoreError>>
+        + use<'t, N, T>,
+        StoreError,
+    > {
+        let (first, last) = ends(prefix);
+        let low = match &after {
+            Some(after) => Bound::Excluded(after),
+            None => Bound::Included(&first),
+        };
+        let rows = self
+            .table
+            .range::<&[u8; N]>((low, Bound::Included(&last)))?;
+        let name = self.name;
+        Ok(rows.map(move |row| unchecked(name, row)))
+    }
+}
+
+/// The first and the last key that begin with these bytes.
+fn ends<const N: usize>(prefix: &[u8]) -> ([u8; N], [u8; N]) {
+    let (mut first, mut last) = ([0; N], [u8::MAX; N]);
+    first[..prefix.len()].copy_from_slice(prefix);
+    last[..prefix.len()].copy_from_slice(prefix);
+    (first, last)
 }
 
 impl<K: Key + 'static> Sealed<K, ReadOnlyTable<K, Coded>> {
@@ -250,12 +313,13 @@ impl<K: Key + 'static> Sealed<K, Table<'_, K, Coded>> {
         Ok(())
     }
 
-    /// Takes out the rows of a range, damaged ones included.
-    pub(super) fn clear<'k, R>(&mut self, range: impl RangeBounds<R> + 'k) -> Result<(), StoreError>
-    where
-        R: Borrow<K::SelfType<'k>> + 'k,
-    {
-        Ok(self.table.retain_in::<R, _>(range, |_, _| false)?)
+    /// Puts a value of a kind at a key.
+    pub(super) fn write<'k, V: StoredKind>(
+        &mut self,
+        key: impl Borrow<K::SelfType<'k>>,
+        value: &V,
+    ) -> Result<(), StoreError> {
+        self.insert(key, &encode(value)?).map(drop)
     }
 
     /// Keeps the rows whose value is to be kept.
@@ -263,6 +327,15 @@ impl<K: Key + 'static> Sealed<K, Table<'_, K, Coded>> {
         Ok(self
             .table
             .retain(|_, stored| split(stored).is_some_and(|(value, _)| keep(value)))?)
+    }
+}
+
+impl<const N: usize> Sealed<&'static [u8; N], Table<'_, &'static [u8; N], Coded>> {
+    /// Takes out the rows whose keys begin with these bytes, damaged ones included.
+    pub(super) fn clear(&mut self, prefix: &[u8]) -> Result<(), StoreError> {
+        let (first, last) = ends(prefix);
+        let rows = &first..=&last;
+        Ok(self.table.retain_in::<&[u8; N], _>(rows, |_, _| false)?)
     }
 }
 

@@ -8,10 +8,7 @@ use super::{
 };
 use crate::{
     feed::{legacy_document::LegacyDocument, record::FeedNo},
-    store::{
-        FoundFeeds, StoreError,
-        stored::{decode, encode},
-    },
+    store::{FoundFeeds, StoreError},
 };
 
 /// Puts a document in the place of the one before.
@@ -24,11 +21,8 @@ pub(super) fn keep_document(
     let Some(document) = cut_document(writing.look(), &record, document.clone())? else {
         return Ok(());
     };
-    writing
-        .change()
-        .edit(DOCUMENTS)?
-        .insert(&feed_key(feed), &encode(&document)?)?;
-    Ok(())
+    let mut documents = writing.change().edit(DOCUMENTS)?;
+    documents.write(&feed_key(feed), &document)
 }
 
 /// The document of a feed.
@@ -36,11 +30,7 @@ pub(super) fn document(
     source: &impl TableSource,
     feed: FeedNo,
 ) -> Result<Option<LegacyDocument>, StoreError> {
-    let stored = source.table(DOCUMENTS)?;
-    let stored = stored.get(&feed_key(feed))?;
-    stored
-        .map(|stored| decode("a document", stored.value()))
-        .transpose()
+    source.table(DOCUMENTS)?.read(&feed_key(feed), "a document")
 }
 
 /// Puts the feeds that were found on a site in the place of those before.
@@ -49,19 +39,13 @@ pub(super) fn keep_found_feeds(
     site: &str,
     found: &FoundFeeds,
 ) -> Result<(), StoreError> {
-    writing
-        .change()
-        .edit(FOUND_FEEDS)?
-        .insert(site, &encode(found)?)?;
-    Ok(())
+    writing.change().edit(FOUND_FEEDS)?.write(site, found)
 }
 
 /// The feeds that were found on a site.
 pub(super) fn found_feeds(source: &impl TableSource, site: &str) -> Result<FoundFeeds, StoreError> {
-    let stored = source.table(FOUND_FEEDS)?;
-    let stored = stored.get(site)?;
-    let found = stored
-        .map(|stored| decode("the feeds of a site", stored.value()))
-        .transpose()?;
+    let found = source
+        .table(FOUND_FEEDS)?
+        .read(site, "the feeds of a site")?;
     Ok(found.unwrap_or_default())
 }

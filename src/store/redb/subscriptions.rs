@@ -4,9 +4,8 @@
 use super::{
     rows::known_feed,
     tables::{
-        FEED_SUBSCRIPTIONS, FeedSubscriptionKey, META, POSITIONS, SUBSCRIPTION_KEYS, SUBSCRIPTIONS,
-        SubscriptionKey, TableEdit as _, TableSource, feed_subscription_key, subscription_key,
-        subscription_of, topic_key,
+        FEED_SUBSCRIPTIONS, META, POSITIONS, SUBSCRIPTION_KEYS, SUBSCRIPTIONS, TableEdit as _,
+        TableSource, feed_key, feed_subscription_key, subscription_key, subscription_of, topic_key,
     },
     writer::Writing,
 };
@@ -14,12 +13,11 @@ use crate::{
     feed::{record::FeedNo, stamp::Stamp},
     store::{
         StoreError, Subscription, SubscriptionNo,
-        stored::{damaged, decode, encode},
+        stored::damaged,
         subscriptions::{Acknowledged, Attempts, NewSubscription, Progress},
     },
 };
 use redb::WriteTransaction;
-use std::ops::Bound;
 
 /// Key in META of the last number given, so that none is given twice.
 pub(super) const LAST_SUBSCRIPTION_KEY: &str = "last_sub";
@@ -32,8 +30,10 @@ pub(super) fn subscription(
     let Some(terms) = terms(source, no)? else {
         return Ok(None);
     };
-    let missing = || damaged(&format!("subscription {no}"), "has no position");
-    Ok(Some((terms, progress(source, no)?.ok_or_else(missing)?)))
+    match progress(source, no)? {
+        Some(progress) => Ok(Some((terms, progress))),
+        None => Err(damaged(format!("subscription {no} has no position"))),
+    }
 }
 
 /// The terms of a subscription.
@@ -41,18 +41,21 @@ fn terms(
     source: &impl TableSource,
     no: SubscriptionNo,
 ) -> Result<Option<Subscription>, StoreError> {
-    let stored = source.table(SUBSCRIPTIONS)?;
-    let stored = stored.get(&subscription_key(no))?;
-    stored.map(|stored| read(no, stored.value())).transpose()
+    let what = format!("subscription {no}");
+    let stored: Option<Subscription> = source
+        .table(SUBSCRIPTIONS)?
+        .read(&subscription_key(no), &what)?;
+    if stored.as_ref().is_some_and(|terms| terms.no != no) {
+        return Err(damaged(format!("{what} says that it is another one")));
+    }
+    Ok(stored)
 }
 
 /// The position of a subscription.
 fn progress(source: &impl TableSource, no: SubscriptionNo) -> Result<Option<Progress>, StoreError> {
-    let stored = source.table(POSITIONS)?;
-    let stored = stored.get(&subscription_key(no))?;
-    stored
-        .map(|stored| decode("the position of a subscription", stored.value()))
-        .transpose()
+    source
+        .table(POSITIONS)?
+        .read(&subscription_key(no), "the position of a subscription")
 }
 
 /// The subscription of the target with an address to a topic.
@@ -64,16 +67,15 @@ pub(super) fn find(
     let Some(no) = number(source, topic, address)? else {
         return Ok(None);
     };
-    let is_it = |found: &Subscription| found.topic == topic && found.target.address() == address;
-    let found = subscription(source, no)?.filter(|(found, _)| is_it(found));
-    found
-        .ok_or_else(|| {
-            damaged(
-                &format!("subscription {no}"),
-                "is not what its topic leads to",
-            )
-        })
-        .map(Some)
+    if let Some(found) = subscription(source, no)?
+        && found.0.topic == topic
+        && found.0.target.address() == address
+    {
+        return Ok(Some(found));
+    }
+    Err(damaged(format!(
+        "subscription {no} is not what its topic leads to"
+    )))
 }
 
 /// The subscriptions after a number, of one feed or of all. One that is damaged is left out, and
@@ -95,15 +97,13 @@ pub(super) fn list(
         };
         after = Some(last);
         for no in numbers {
-            let found = subscription(source, no).and_then(|found| {
-                let found = found.filter(|(found, _)| feed.is_none_or(|feed| found.feed() == feed));
-                found.ok_or_else(|| {
-                    damaged(
-                        &format!("subscription {no}"),
-                        "is not what its feed leads to",
-                    )
-                })
-            });
+            let found = match subscription(source, no) {
+                Ok(Some(found)) if feed.is_none_or(|feed| found.0.feed() == feed) => Ok(found),
+                Ok(_) => Err(damaged(format!(
+                    "subscription {no} is not what its feed leads to"
+                ))),
+                Err(error) => Err(error),
+            };
             match found {
                 Ok(found) => listed.push(found),
                 Err(error @ StoreError::Damaged(_)) => tracing::error!(
@@ -142,11 +142,9 @@ fn numbers(
     after: Option<SubscriptionNo>,
     max: usize,
 ) -> Result<Vec<SubscriptionNo>, StoreError> {
-    let after = after.map(subscription_key);
-    let after = after.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
     let table = source.table(SUBSCRIPTIONS)?;
     let rows = table
-        .range_unchecked::<&SubscriptionKey>((after, Bound::Unbounded))?
+        .unchecked_after(&[], after.map(subscription_key))?
         .take(max);
     rows.map(|row| Ok(subscription_of(row?.0.value())))
         .collect()
@@ -158,24 +156,14 @@ fn numbers_of(
     after: Option<SubscriptionNo>,
     max: usize,
 ) -> Result<Vec<SubscriptionNo>, StoreError> {
-    let first = after.map_or(SubscriptionNo(0), |after| after);
-    let (first, last) = (
-        feed_subscription_key(feed, first),
-        feed_subscription_key(feed, SubscriptionNo(u64::MAX)),
-    );
-    let first = if after.is_some() {
-        Bound::Excluded(&first)
-    } else {
-        Bound::Included(&first)
-    };
+    let after = after.map(|no| feed_subscription_key(feed, no));
     let table = source.table(FEED_SUBSCRIPTIONS)?;
-    let rows = table
-        .range_unchecked::<&FeedSubscriptionKey>((first, Bound::Included(&last)))?
-        .take(max);
+    let rows = table.unchecked_after(&feed_key(feed), after)?.take(max);
     rows.map(|row| Ok(subscription_of(row?.0.value())))
         .collect()
 }
 
+// Limit: every subscription of the feed is read.
 /// The number of readers behind the subscriptions to a feed whose deliveries are due at this time.
 pub(super) fn count_active(
     source: &impl TableSource,
@@ -206,8 +194,7 @@ pub(super) fn subscribe(
         .numbered(SubscriptionNo(last_number(source)? + 1));
     let no = subscription.no;
     let tx = writing.change();
-    tx.edit(META)?
-        .insert(LAST_SUBSCRIPTION_KEY, &encode(&no.0)?)?;
+    tx.edit(META)?.write(LAST_SUBSCRIPTION_KEY, &no.0)?;
     write(tx, &subscription)?;
     write_progress(tx, no, &Progress::default())?;
     let key = topic_key(&subscription.topic, subscription.target.address());
@@ -263,17 +250,14 @@ pub(super) fn acknowledge(
     let mut moved = Vec::with_capacity(acknowledged.len());
     for acknowledged in acknowledged {
         let no = acknowledged.subscription;
-        let stored = progress(writing.look(), no)?;
-        let advanced = |mut progress: Progress| {
-            progress
-                .acknowledge(acknowledged.clone())
-                .then_some(progress)
-        };
-        let changed = stored.and_then(advanced);
-        if let Some(progress) = &changed {
-            write_progress(writing.change(), no, progress)?;
+        let mut has_moved = false;
+        if let Some(mut progress) = progress(writing.look(), no)? {
+            has_moved = progress.acknowledge(acknowledged.clone());
+            if has_moved {
+                write_progress(writing.change(), no, &progress)?;
+            }
         }
-        moved.push(changed.is_some());
+        moved.push(has_moved);
     }
     Ok(moved)
 }
@@ -284,12 +268,9 @@ pub(super) fn save_attempts(
     attempts: &[(SubscriptionNo, Attempts)],
 ) -> Result<(), StoreError> {
     for (no, attempts) in attempts {
-        if let Some(stored) = progress(writing.look(), *no)? {
-            let changed = Progress {
-                attempts: attempts.clone(),
-                ..stored
-            };
-            write_progress(writing.change(), *no, &changed)?;
+        if let Some(mut progress) = progress(writing.look(), *no)? {
+            progress.attempts = attempts.clone();
+            write_progress(writing.change(), *no, &progress)?;
         }
     }
     Ok(())
@@ -308,26 +289,13 @@ fn number(
 
 fn last_number(source: &impl TableSource) -> Result<u64, StoreError> {
     let meta = source.table(META)?;
-    meta.get(LAST_SUBSCRIPTION_KEY)?.map_or(Ok(0), |last| {
-        decode("the last subscription's number", last.value())
-    })
-}
-
-fn read(no: SubscriptionNo, bytes: &[u8]) -> Result<Subscription, StoreError> {
-    let what = format!("subscription {no}");
-    let subscription: Subscription = decode(&what, bytes)?;
-    if subscription.no == no {
-        Ok(subscription)
-    } else {
-        Err(damaged(&what, "says that it is another one"))
-    }
+    let last = meta.read(LAST_SUBSCRIPTION_KEY, "the last subscription's number")?;
+    Ok(last.unwrap_or_default())
 }
 
 fn write(tx: &WriteTransaction, subscription: &Subscription) -> Result<(), StoreError> {
     let key = subscription_key(subscription.no);
-    tx.edit(SUBSCRIPTIONS)?
-        .insert(&key, &encode(subscription)?)?;
-    Ok(())
+    tx.edit(SUBSCRIPTIONS)?.write(&key, subscription)
 }
 
 fn write_progress(
@@ -335,7 +303,5 @@ fn write_progress(
     no: SubscriptionNo,
     progress: &Progress,
 ) -> Result<(), StoreError> {
-    tx.edit(POSITIONS)?
-        .insert(&subscription_key(no), &encode(progress)?)?;
-    Ok(())
+    tx.edit(POSITIONS)?.write(&subscription_key(no), progress)
 }

@@ -24,8 +24,7 @@ use redb::{
 };
 use sha2::{Digest as _, Sha256};
 
-/// The schema of which this file speaks. An older one is migrated in [`file`](super::file), a newer
-/// one refused.
+/// The schema of which this file speaks. Others are refused in [`file`](super::file).
 pub(super) const SCHEMA: u32 = 1;
 
 pub(super) type FeedKey = [u8; 4];
@@ -120,7 +119,7 @@ pub(super) const GROUP_POSTS: SealedTable<&'static IdKey> = SealedTable::new("gr
 pub(super) const HOLDINGS: SealedTable<&'static HoldingKey> = SealedTable::new("holdings");
 /// (member, group): the groups of a feed.
 pub(super) const MEMBERSHIPS: SealedTable<&'static MembershipKey> = SealedTable::new("memberships");
-/// Host to the end of its pause.
+/// Host to its pause.
 pub(super) const HOSTS: SealedTable<&'static str> = SealedTable::new("hosts");
 
 /// Something that is done with every table.
@@ -219,11 +218,14 @@ impl TableSource for WriteTransaction {
     }
 }
 
+/// A table of a snapshot.
+pub(super) type SnapshotRows<K> = Sealed<K, ReadOnlyTable<K, Coded>>;
+
 /// Opens a table of a snapshot, whose rows may outlive it.
 pub(super) fn snapshot_table<K: Key + 'static>(
     snapshot: &ReadTransaction,
     table: SealedTable<K>,
-) -> Result<Sealed<K, ReadOnlyTable<K, Coded>>, StoreError> {
+) -> Result<SnapshotRows<K>, StoreError> {
     Ok(Sealed::new(table, snapshot.open_table(table.definition())?))
 }
 
@@ -263,7 +265,7 @@ pub(super) fn item_id_of(bytes: &[u8]) -> Result<ItemId, StoreError> {
     bytes
         .try_into()
         .map(ItemId)
-        .map_err(|_| damaged("an id", "has another length than ids have"))
+        .map_err(|_| damaged("an id has another length than ids have"))
 }
 
 pub(super) fn stamp_key(feed: FeedNo, stamp: Stamp) -> StampKey {
@@ -279,25 +281,17 @@ pub(super) fn stamp_value(stamp: Stamp) -> [u8; 8] {
     stamp.micros().to_be_bytes()
 }
 
-/// A pause: its beginning, where it is known, then its end, so that a reader of the end alone finds
-/// it where it was.
-pub(super) fn pause_value(pause: Pause) -> Vec<u8> {
-    let since = pause.since.map(stamp_value);
-    [
-        since.as_ref().map_or(&[][..], <[u8; 8]>::as_slice),
-        &stamp_value(pause.until),
-    ]
-    .concat()
+/// Bytes of a pause: its beginning, then its end.
+pub(super) const PAUSE_BYTES: usize = 16;
+
+pub(super) fn pause_value(pause: Pause) -> [u8; PAUSE_BYTES] {
+    join(&stamp_value(pause.since), &stamp_value(pause.until))
 }
 
 pub(super) fn pause_of(value: &[u8]) -> Pause {
-    let since = value
-        .split_last_chunk::<8>()
-        .map(|(since, _)| since)
-        .filter(|since| !since.is_empty());
     Pause {
+        since: stamp_of(&value[..value.len().min(8)]),
         until: stamp_of(value),
-        since: since.map(stamp_of),
     }
 }
 

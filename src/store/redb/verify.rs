@@ -4,18 +4,18 @@
 use super::{
     accounts::{LAST_TOKEN_KEY, LAST_USER_KEY},
     file::{BARE_SCHEMA_KEY, check_schema, refusal},
-    guarded::guarded,
+    guarded::{guarded, sheltered},
     overlay::Overlay,
     rows::LAST_FEED_KEY,
-    sealed::{Coded, Sealed, SealedTable, unseal},
+    sealed::{SealedTable, unseal},
     subscriptions::LAST_SUBSCRIPTION_KEY,
     tables::{
         CREATED, DOCUMENTS, EVIDENCE, FEED_NAMES, FEED_SUBSCRIPTIONS, FEEDS, FOUND_FEEDS,
         GROUP_POSTS, GROUPS, HOLDINGS, HOSTS, IDS, ITEMS, KEYS, MEMBERSHIPS, META, OBSERVATIONS,
-        POLLS, POSITIONS, PUBLISHED, SEGMENTS, STAGING, SUBSCRIPTION_KEYS, SUBSCRIPTIONS, StampKey,
-        TERMS, TOKENS, TableSource as _, USERS, WALKS, WINDOWS, WITNESSES, feed_key, feed_of,
-        holding_key, id_key, item_id_of, listed_of, snapshot_table, stamp_key, stamp_of,
-        subscription_key, subscription_of, term_of,
+        PAUSE_BYTES, POLLS, POSITIONS, PUBLISHED, SEGMENTS, STAGING, SUBSCRIPTION_KEYS,
+        SUBSCRIPTIONS, SnapshotRows, StampKey, TERMS, TOKENS, TableSource as _, USERS, WALKS,
+        WINDOWS, WITNESSES, feed_key, feed_of, holding_key, id_key, item_id_of, listed_of,
+        snapshot_table, stamp_key, stamp_of, subscription_key, subscription_of, term_of,
     },
     word_index::{Segment, postings},
     writer::CLOCK_KEY,
@@ -43,8 +43,8 @@ use crate::{
     },
 };
 use redb::{
-    Builder, Database, Key, ReadOnlyTable, ReadTransaction, ReadableDatabase as _,
-    ReadableTableMetadata as _, backends::FileBackend,
+    Builder, Database, Key, ReadTransaction, ReadableDatabase as _, ReadableTableMetadata as _,
+    backends::FileBackend,
 };
 use std::{collections::HashMap, fmt, fs::OpenOptions, path::Path};
 
@@ -103,39 +103,26 @@ pub fn verify(path: &Path) -> Result<VerifyReport, StoreError> {
 fn open(path: &Path) -> Result<Database, StoreError> {
     let failed = |error: std::io::Error| StoreError::Failed(format!("{}: {error}", path.display()));
     // Open for writing, because only then it can be locked against a process that writes.
-    let file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .open(path)
-        .map_err(failed)?;
-    let overlay = Overlay::new(FileBackend::new(file).map_err(|error| refusal(path, error))?)
-        .map_err(failed)?;
-    if overlay_is_empty(&overlay) {
+    let file = OpenOptions::new().read(true).write(true).open(path);
+    let file = file.map_err(failed)?;
+    if file.metadata().is_ok_and(|found| found.len() == 0) {
         return Err(StoreError::Schema(format!("{} is empty", path.display())));
     }
+    let file = FileBackend::new(file).map_err(|error| refusal(path, error))?;
+    let overlay = Overlay::new(file).map_err(failed)?;
     let mut builder = Builder::new();
     builder.set_cache_size(CACHE_BYTES);
-    builder
-        .create_with_backend(overlay)
-        .map_err(|error| refusal(path, error))
-}
-
-fn overlay_is_empty(overlay: &Overlay) -> bool {
-    redb::StorageBackend::len(overlay).is_ok_and(|len| len == 0)
+    let opened = builder.create_with_backend(overlay);
+    opened.map_err(|error| refusal(path, error))
 }
 
 /// Lets redb hold every page against its checksum. True when the values can be looked at.
 fn pages(path: &Path, report: &mut VerifyReport) -> Result<bool, StoreError> {
-    let opened = match guarded(|| open(path)) {
-        Ok(Err(error @ (StoreError::Failed(_) | StoreError::Schema(_)))) => return Err(error),
-        Ok(Err(error)) => Err(error.to_string()),
-        Ok(Ok(database)) => Ok(database),
-        Err(panic) => Err(panic),
-    };
-    let mut database = match opened {
+    let mut database = match sheltered(|| open(path)) {
         Ok(database) => database,
-        Err(why) => {
-            report.fault(format!("the file cannot be opened: {why}"));
+        Err(error @ (StoreError::Failed(_) | StoreError::Schema(_))) => return Err(error),
+        Err(error) => {
+            report.fault(format!("the file cannot be opened: {}", bare(&error)));
             return Ok(false);
         }
     };
@@ -153,140 +140,96 @@ fn pages(path: &Path, report: &mut VerifyReport) -> Result<bool, StoreError> {
 
 /// Reads every value, and holds against each other the rows that lead to each other.
 fn values(path: &Path, report: &mut VerifyReport) -> Result<(), StoreError> {
-    let database = match guarded(|| open(path)) {
-        Ok(opened) => opened?,
-        Err(panic) => {
-            report.fault(panic);
+    let database = match sheltered(|| open(path)) {
+        Err(error @ StoreError::Damaged(_)) => {
+            report.fault(bare(&error));
             return Ok(());
         }
+        opened => opened?,
     };
-    // As when it is served: in memory, a store of an earlier everfeed gets the tables that it has
-    // not.
-    match guarded(|| check_schema(path, &database)) {
-        Ok(Ok(())) => {}
+    match sheltered(|| check_schema(path, &database)) {
+        Ok(()) => {}
         // Of another schema, and sound as far as that can be told.
-        Ok(Err(error @ StoreError::Schema(_))) if report.is_sound() => return Err(error),
-        Ok(Err(error)) => report.fault(bare(&error)),
-        Err(panic) => report.fault(panic),
+        Err(error @ StoreError::Schema(_)) if report.is_sound() => return Err(error),
+        Err(error) => report.fault(bare(&error)),
     }
-    let read = guarded(|| {
+    let read = sheltered(|| {
         let snapshot = database.begin_read()?;
         kinds(&snapshot, report);
         pointers(&snapshot, report)
     });
-    match read {
-        Ok(Ok(())) => {}
-        Ok(Err(error)) => report.fault(error),
-        Err(panic) => report.fault(panic),
+    if let Err(error) = read {
+        report.fault(bare(&error));
     }
     let _ = guarded(|| drop(database));
     Ok(())
 }
 
-fn kind<T: StoredKind>(value: &[u8]) -> Result<(), StoreError> {
+/// Checks a value of a kind.
+fn check<T: StoredKind>(value: &[u8]) -> Result<(), StoreError> {
     decode::<T>(T::NAME, value).map(drop)
 }
 
-/// A value of so many bytes, or of a multiple of them.
-fn wide(value: &[u8], bytes: usize, is_list: bool) -> Result<(), StoreError> {
-    let fits = if is_list {
-        value.len().is_multiple_of(bytes)
-    } else {
-        value.len() == bytes
-    };
-    if fits {
-        Ok(())
-    } else {
-        Err(damaged("a row", &format!("holds {} bytes", value.len())))
+/// Checks a value of so many bytes.
+fn check_length(value: &[u8], bytes: usize) -> Result<(), StoreError> {
+    if value.len() == bytes {
+        return Ok(());
     }
+    Err(damaged(format!("a row holds {} bytes", value.len())))
 }
 
 fn kinds(snapshot: &ReadTransaction, report: &mut VerifyReport) {
     let mut table = Tables { snapshot, report };
-    table.read(META, "settings of the store", |key, value| match key {
-        key if key == CLOCK_KEY.as_bytes() => kind::<ClockGuard>(value),
-        key if key == LAST_FEED_KEY.as_bytes() => kind::<u32>(value),
-        key if [LAST_SUBSCRIPTION_KEY, LAST_USER_KEY, LAST_TOKEN_KEY]
-            .iter()
-            .any(|last| key == last.as_bytes()) =>
-        {
-            kind::<u64>(value)
+    table.read(META, "settings of the store", |key, value| {
+        let is = |name: &str| key == name.as_bytes();
+        if is(CLOCK_KEY) {
+            check::<ClockGuard>(value)
+        } else if is(LAST_FEED_KEY) {
+            check::<u32>(value)
+        } else if is(LAST_SUBSCRIPTION_KEY) || is(LAST_USER_KEY) || is(LAST_TOKEN_KEY) {
+            check::<u64>(value)
+        } else {
+            Ok(())
         }
-        _ => Ok(()),
     });
-    table.read(FEED_NAMES, "names of feeds", |_, value| {
-        wide(value, 4, false)
-    });
-    table.read(FEEDS, "feeds", |_, value| kind::<FeedRecord>(value));
+    table.numbers(FEED_NAMES, "names of feeds", 4);
+    table.values::<FeedRecord, _>(FEEDS, "feeds");
     table.read(ITEMS, "items", |key, value| {
         decode_item(stamp_of(key), value).map(drop)
     });
-    table.read(IDS, "ids of items", |_, value| wide(value, 8, false));
-    table.read(CREATED, "times of creation", |_, value| {
-        wide(value, 8, false)
-    });
-    table.read(PUBLISHED, "dates of publication", |_, value| {
-        wide(value, 8, false)
-    });
+    table.numbers(IDS, "ids of items", 8);
+    table.numbers(CREATED, "times of creation", 8);
+    table.numbers(PUBLISHED, "dates of publication", 8);
     table.read(SEGMENTS, "segments of the word index", |_, value| {
         Segment::of_row(value).map(drop)
     });
     table.read(TERMS, "words of items", |key, value| match key.try_into() {
         Ok(key) => postings::check(term_of(key), value),
-        Err(_) => wide(key, 12, false),
+        Err(_) => check_length(key, 12),
     });
-    table.read(KEYS, "keys of entries", |_, value| wide(value, 10, false));
+    table.numbers(KEYS, "keys of entries", 10);
     table.read(WITNESSES, "witnesses of entries", |_, value| {
-        wide(value, 10, true)
+        check_length(value, value.len().next_multiple_of(10))
     });
-    table.read(WINDOWS, "windows", |_, value| kind::<WindowState>(value));
-    table.read(POLLS, "poll states", |_, value| kind::<PollState>(value));
-    table.read(EVIDENCE, "evidence of tombstones", |_, value| {
-        kind::<Evidence>(value)
-    });
-    table.read(WALKS, "archive walks", |_, value| {
-        kind::<ArchiveWalk>(value)
-    });
-    table.read(STAGING, "staged pages", |_, value| {
-        kind::<StagedPage>(value)
-    });
-    table.read(OBSERVATIONS, "observations", |_, value| {
-        kind::<ObservationRecord>(value)
-    });
-    table.read(SUBSCRIPTIONS, "subscriptions", |_, value| {
-        kind::<Subscription>(value)
-    });
-    table.read(POSITIONS, "positions of subscriptions", |_, value| {
-        kind::<Progress>(value)
-    });
-    table.read(SUBSCRIPTION_KEYS, "topics of subscriptions", |_, value| {
-        wide(value, 8, false)
-    });
-    table.read(FEED_SUBSCRIPTIONS, "subscriptions by feed", |_, value| {
-        wide(value, 0, false)
-    });
-    table.read(USERS, "users", |_, value| kind::<User>(value));
-    table.read(TOKENS, "tokens", |_, value| kind::<AccessToken>(value));
-    table.read(DOCUMENTS, "documents", |_, value| {
-        kind::<LegacyDocument>(value)
-    });
-    table.read(FOUND_FEEDS, "feeds of sites", |_, value| {
-        kind::<FoundFeeds>(value)
-    });
-    table.read(GROUPS, "groups", |_, value| kind::<GroupRecord>(value));
-    table.read(GROUP_POSTS, "posts of groups", |_, value| {
-        kind::<GroupPost>(value)
-    });
-    table.read(HOLDINGS, "items in groups", |_, value| {
-        wide(value, 10, false)
-    });
-    table.read(MEMBERSHIPS, "members of groups", |_, value| {
-        wide(value, 0, false)
-    });
-    table.read(HOSTS, "pauses of hosts", |_, value| {
-        // Those of an earlier everfeed have no beginning.
-        wide(value, 8, false).or_else(|_| wide(value, 16, false))
-    });
+    table.values::<WindowState, _>(WINDOWS, "windows");
+    table.values::<PollState, _>(POLLS, "poll states");
+    table.values::<Evidence, _>(EVIDENCE, "evidence of tombstones");
+    table.values::<ArchiveWalk, _>(WALKS, "archive walks");
+    table.values::<StagedPage, _>(STAGING, "staged pages");
+    table.values::<ObservationRecord, _>(OBSERVATIONS, "observations");
+    table.values::<Subscription, _>(SUBSCRIPTIONS, "subscriptions");
+    table.values::<Progress, _>(POSITIONS, "positions of subscriptions");
+    table.numbers(SUBSCRIPTION_KEYS, "topics of subscriptions", 8);
+    table.numbers(FEED_SUBSCRIPTIONS, "subscriptions by feed", 0);
+    table.values::<User, _>(USERS, "users");
+    table.values::<AccessToken, _>(TOKENS, "tokens");
+    table.values::<LegacyDocument, _>(DOCUMENTS, "documents");
+    table.values::<FoundFeeds, _>(FOUND_FEEDS, "feeds of sites");
+    table.values::<GroupRecord, _>(GROUPS, "groups");
+    table.values::<GroupPost, _>(GROUP_POSTS, "posts of groups");
+    table.numbers(HOLDINGS, "items in groups", 10);
+    table.numbers(MEMBERSHIPS, "members of groups", 0);
+    table.numbers(HOSTS, "pauses of hosts", PAUSE_BYTES);
 }
 
 /// The tables of a snapshot, read one by one into a report.
@@ -296,6 +239,25 @@ struct Tables<'a> {
 }
 
 impl Tables<'_> {
+    /// Reads a table of values of a kind.
+    fn values<T: StoredKind, K: Key + 'static>(
+        &mut self,
+        table: SealedTable<K>,
+        name: &'static str,
+    ) {
+        self.read(table, name, |_, value| check::<T>(value));
+    }
+
+    /// Reads a table of values of so many bytes.
+    fn numbers<K: Key + 'static>(
+        &mut self,
+        table: SealedTable<K>,
+        name: &'static str,
+        bytes: usize,
+    ) {
+        self.read(table, name, |_, value| check_length(value, bytes));
+    }
+
     fn read<K: Key + 'static>(
         &mut self,
         table: SealedTable<K>,
@@ -307,7 +269,7 @@ impl Tables<'_> {
             values: 0,
             damaged: 0,
         };
-        let walked = guarded(|| -> Result<(), StoreError> {
+        let walked = sheltered(|| {
             let opened = self.snapshot.open_table(table.definition())?;
             for row in opened.range::<K::SelfType<'_>>(..)? {
                 let (key, stored) = row?;
@@ -317,7 +279,7 @@ impl Tables<'_> {
                 let is_bare =
                     table.name() == META.name() && key.as_ref() == BARE_SCHEMA_KEY.as_bytes();
                 let checked = if is_bare {
-                    wide(stored.value(), 4, false)
+                    check_length(stored.value(), 4)
                 } else {
                     unseal(table.name(), key.as_ref(), stored.value())
                         .and_then(|value| check(key.as_ref(), value))
@@ -329,15 +291,11 @@ impl Tables<'_> {
             }
             Ok(())
         });
-        let broken = match walked {
-            Ok(Ok(())) => None,
-            Ok(Err(error)) => Some(bare(&error)),
-            Err(panic) => Some(panic),
-        };
-        if let Some(why) = broken {
+        if let Err(error) = walked {
             self.report.fault(format!(
-                "{name}: they cannot be read beyond number {}: {why}",
-                found.values
+                "{name}: they cannot be read beyond number {}: {}",
+                found.values,
+                bare(&error)
             ));
         }
         self.report.kinds.push(found);
@@ -352,71 +310,55 @@ fn bare(error: &StoreError) -> String {
     }
 }
 
-/// Rows that lead to others, and the counts of feeds.
+/// Items of a feed that were found.
+#[derive(Clone, Copy, Default)]
+struct Counted {
+    total: u64,
+    live: u64,
+}
+
+/// Rows that lead to others, and the counts of feeds. Rows that are damaged are in the report
+/// already.
 fn pointers(snapshot: &ReadTransaction, report: &mut VerifyReport) -> Result<(), StoreError> {
     let items = snapshot_table(snapshot, ITEMS)?;
     let ids = snapshot_table(snapshot, IDS)?;
-    let mut counted: HashMap<u32, (u64, u64)> = HashMap::new();
-    for row in items.range_kept::<&[u8; 12]>(..)? {
-        // Damaged rows are in the report already.
-        let Ok((key, value)) = row else { continue };
+    let mut counted: HashMap<FeedNo, Counted> = HashMap::new();
+    for (key, value) in items.rows(&[])?.flatten() {
         let Ok(header) = item_header(value.value()) else {
             continue;
         };
+        let (feed, id) = (feed_of(key.value()), header.id);
+        let count = counted.entry(feed).or_default();
+        count.total += 1;
+        count.live += u64::from(!header.gone);
+        let leads = ids.get(&id_key(feed, id)).ok().flatten();
+        if !leads.is_some_and(|t| stamp_of(t.value()) == stamp_of(key.value())) {
+            report.fault(format!("item {id} of feed {feed} is not found by its id"));
+        }
+    }
+    for (key, t) in ids.rows(&[])?.flatten() {
         let feed = feed_of(key.value());
-        let (total, live) = counted.entry(feed.0).or_default();
-        *total += 1;
-        *live += u64::from(!header.gone);
-        let t = ids
-            .get(&id_key(feed, header.id))
-            .ok()
-            .flatten()
-            .map(|t| stamp_of(t.value()));
-        if t != Some(stamp_of(key.value())) {
-            report.fault(format!(
-                "item {} of feed {feed} is not found by its id",
-                header.id
-            ));
+        let at = stamp_key(feed, stamp_of(t.value()));
+        if matches!(items.get(&at), Ok(None)) {
+            report.fault(format!("an id of feed {feed} leads to no item"));
         }
     }
-    for row in ids.range_kept::<&[u8; 14]>(..)? {
-        let Ok((key, t)) = row else { continue };
-        let mut at = [0; 12];
-        at[..4].copy_from_slice(&key.value()[..4]);
-        at[4..].copy_from_slice(t.value());
-        if !matches!(items.get(&at), Ok(Some(_)) | Err(_)) {
+    for (key, t) in snapshot_table(snapshot, CREATED)?.rows(&[])?.flatten() {
+        let feed = feed_of(key.value());
+        let Ok(found) = items.get(&stamp_key(feed, stamp_of(t.value()))) else {
+            continue;
+        };
+        let header = found.and_then(|item| item_header(item.value()).ok());
+        if !header.is_some_and(|header| header.created == stamp_of(key.value())) {
             report.fault(format!(
-                "an id of feed {} leads to no item",
-                feed_of(key.value())
-            ));
-        }
-    }
-    for row in snapshot_table(snapshot, CREATED)?.range_kept::<&[u8; 12]>(..)? {
-        let Ok((key, t)) = row else { continue };
-        let mut at = *key.value();
-        let created = stamp_of(&at);
-        at[4..].copy_from_slice(t.value());
-        let found = items.get(&at);
-        let is_there = found.as_ref().is_ok_and(|found| {
-            found.as_ref().is_some_and(|item| {
-                item_header(item.value()).is_ok_and(|header| header.created == created)
-            })
-        });
-        if found.is_ok() && !is_there {
-            report.fault(format!(
-                "a time of creation of feed {} leads to no item",
-                feed_of(key.value())
+                "a time of creation of feed {feed} leads to no item"
             ));
         }
     }
     publications(snapshot, &items, report)?;
-    for row in snapshot_table(snapshot, KEYS)?.range_kept::<&[u8; 20]>(..)? {
-        let Ok((key, id)) = row else { continue };
+    for (key, id) in snapshot_table(snapshot, KEYS)?.rows(&[])?.flatten() {
         let feed = feed_of(key.value());
-        if !matches!(
-            ids.get(&id_key(feed, item_id_of(id.value())?)),
-            Ok(Some(_)) | Err(_)
-        ) {
+        if matches!(ids.get(&id_key(feed, item_id_of(id.value())?)), Ok(None)) {
             report.fault(format!("a key of feed {feed} leads to no item"));
         }
     }
@@ -428,28 +370,22 @@ fn pointers(snapshot: &ReadTransaction, report: &mut VerifyReport) -> Result<(),
 /// As many posts as living items in each group, each held by living items that lead back to it.
 fn groups(
     snapshot: &ReadTransaction,
-    items: &Sealed<&'static StampKey, ReadOnlyTable<&'static StampKey, Coded>>,
-    counted: &HashMap<u32, (u64, u64)>,
+    items: &SnapshotRows<&'static StampKey>,
+    counted: &HashMap<FeedNo, Counted>,
     report: &mut VerifyReport,
 ) -> Result<(), StoreError> {
-    let (ids, holdings) = (
-        snapshot_table(snapshot, IDS)?,
-        snapshot_table(snapshot, HOLDINGS)?,
-    );
+    let ids = snapshot_table(snapshot, IDS)?;
+    let holdings = snapshot_table(snapshot, HOLDINGS)?;
     let is_live = |feed: FeedNo, id: ItemId| {
-        let t = ids
-            .get(&id_key(feed, id))
-            .ok()
-            .flatten()
-            .map(|t| stamp_of(t.value()))?;
-        let item = items.get(&stamp_key(feed, t)).ok().flatten()?;
+        let t = ids.get(&id_key(feed, id)).ok()??;
+        let t = stamp_of(t.value());
+        let item = items.get(&stamp_key(feed, t)).ok()??;
         item_header(item.value()).ok().map(|header| !header.gone)
     };
-    let mut posts: HashMap<u32, u64> = HashMap::new();
-    for row in snapshot_table(snapshot, GROUP_POSTS)?.range_kept::<&[u8; 14]>(..)? {
-        let Ok((key, value)) = row else { continue };
+    let mut posts: HashMap<FeedNo, u64> = HashMap::new();
+    for (key, value) in snapshot_table(snapshot, GROUP_POSTS)?.rows(&[])?.flatten() {
         let (group, id) = (feed_of(key.value()), item_id_of(&key.value()[4..])?);
-        *posts.entry(group.0).or_default() += 1;
+        *posts.entry(group).or_default() += 1;
         let Ok(post) = decode::<GroupPost>("a post", value.value()) else {
             continue;
         };
@@ -469,15 +405,14 @@ fn groups(
             }
         }
     }
-    for row in snapshot_table(snapshot, GROUPS)?.range_kept::<&[u8; 4]>(..)? {
-        let Ok((key, value)) = row else { continue };
+    for (key, value) in snapshot_table(snapshot, GROUPS)?.rows(&[])?.flatten() {
         let stored = decode::<GroupRecord>("a group", value.value());
         if stored.is_ok_and(|group| group.part.is_some()) {
             continue;
         }
         let group = feed_of(key.value());
-        let (_, live) = counted.get(&group.0).copied().unwrap_or_default();
-        let held = posts.get(&group.0).copied().unwrap_or_default();
+        let Counted { live, .. } = counted.get(&group).copied().unwrap_or_default();
+        let held = posts.get(&group).copied().unwrap_or_default();
         if live != held {
             report.fault(format!(
                 "group {group} has {live} living posts, and {held} of them are held"
@@ -490,17 +425,13 @@ fn groups(
 /// As many dates of publication as items, each of the item that it leads to.
 fn publications(
     snapshot: &ReadTransaction,
-    items: &Sealed<&'static StampKey, ReadOnlyTable<&'static StampKey, Coded>>,
+    items: &SnapshotRows<&'static StampKey>,
     report: &mut VerifyReport,
 ) -> Result<(), StoreError> {
-    for row in snapshot_table(snapshot, PUBLISHED)?.range_kept::<&[u8; 20]>(..)? {
-        let Ok((key, t)) = row else { continue };
-        let (feed, (listed, created), t) = (
-            feed_of(key.value()),
-            listed_of(key.value()),
-            stamp_of(t.value()),
-        );
-        let Ok(found) = items.get_kept(&stamp_key(feed, t)) else {
+    for (key, t) in snapshot_table(snapshot, PUBLISHED)?.rows(&[])?.flatten() {
+        let (listed, created) = listed_of(key.value());
+        let (feed, t) = (feed_of(key.value()), stamp_of(t.value()));
+        let Ok(found) = items.get(&stamp_key(feed, t)) else {
             continue;
         };
         let found = found.and_then(|item| decode_item(t, item.value()).ok());
@@ -510,14 +441,11 @@ fn publications(
             ));
         }
     }
-    let rows = [
-        snapshot.open_table(PUBLISHED.definition())?.len()?,
-        snapshot.open_table(ITEMS.definition())?.len()?,
-    ];
-    if rows[0] != rows[1] {
+    let dates = snapshot.open_table(PUBLISHED.definition())?.len()?;
+    let items = snapshot.open_table(ITEMS.definition())?.len()?;
+    if dates != items {
         report.fault(format!(
-            "there are {} dates of publication of {} items",
-            rows[0], rows[1]
+            "there are {dates} dates of publication of {items} items"
         ));
     }
     Ok(())
@@ -525,7 +453,7 @@ fn publications(
 
 fn counts(
     snapshot: &ReadTransaction,
-    counted: &HashMap<u32, (u64, u64)>,
+    counted: &HashMap<FeedNo, Counted>,
     report: &mut VerifyReport,
 ) -> Result<(), StoreError> {
     let feeds = snapshot_table(snapshot, FEEDS)?;
@@ -533,26 +461,23 @@ fn counts(
     for row in snapshot_table(snapshot, FEED_NAMES)?.range_kept::<&str>(..)? {
         let Ok((name, no)) = row else { continue };
         named += 1;
-        if !matches!(
-            feeds.get(&feed_key(feed_of(no.value()))),
-            Ok(Some(_)) | Err(_)
-        ) {
+        if matches!(feeds.get(&feed_key(feed_of(no.value()))), Ok(None)) {
             report.fault(format!("the name `{}` leads to no feed", name.value()));
         }
     }
     let (mut there, mut parts) = (0_usize, 0);
-    for row in feeds.range_kept::<&[u8; 4]>(..)? {
+    for row in feeds.rows(&[])? {
         there += 1;
         let Ok((key, value)) = row else { continue };
         let Ok(record) = decode::<FeedRecord>("a feed", value.value()) else {
             continue;
         };
         parts += usize::from(record.part_of.is_some());
-        let (total, live) = counted
-            .get(&feed_of(key.value()).0)
+        let Counted { total, live } = counted
+            .get(&feed_of(key.value()))
             .copied()
             .unwrap_or_default();
-        if (record.items.total, record.items.live) != (total, live) {
+        if record.items.total != total || record.items.live != live {
             report.fault(format!(
                 "feed `{}` says that it holds {} items, {} of them alive, and {total} were found, {live} of them alive",
                 record.name, record.items.total, record.items.live
@@ -573,20 +498,17 @@ fn subscriptions(snapshot: &ReadTransaction, report: &mut VerifyReport) -> Resul
         let no = subscription_key(subscription_of(no));
         matches!(held.get(&no), Ok(None))
     };
-    for row in snapshot.table(POSITIONS)?.range::<&[u8; 8]>(..)? {
-        let Ok((key, _)) = row else { continue };
+    for (key, _) in snapshot.table(POSITIONS)?.rows(&[])?.flatten() {
         if is_missing(key.value()) {
             report.fault("a position belongs to no subscription");
         }
     }
-    for row in snapshot.table(SUBSCRIPTION_KEYS)?.range::<&[u8; 32]>(..)? {
-        let Ok((_, no)) = row else { continue };
+    for (_, no) in snapshot.table(SUBSCRIPTION_KEYS)?.rows(&[])?.flatten() {
         if is_missing(no.value()) {
             report.fault("a topic leads to no subscription");
         }
     }
-    for row in snapshot.table(FEED_SUBSCRIPTIONS)?.range::<&[u8; 12]>(..)? {
-        let Ok((key, _)) = row else { continue };
+    for (key, _) in snapshot.table(FEED_SUBSCRIPTIONS)?.rows(&[])?.flatten() {
         if is_missing(key.value()) {
             report.fault(format!(
                 "feed {} leads to no subscription",

@@ -2,13 +2,14 @@
 //! one, and says only that there was one. A file that somebody else has cut or written into is a
 //! fault, too: redb would go on with what it remembers of it, and mix that with what is there.
 
+use crate::locks::lock;
 use redb::{BackendError, StorageBackend};
 use std::{
     fs::File,
     io::{self, Read as _},
     ops::Bound,
     path::Path,
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock},
 };
 
 /// Bytes at the beginning of a file of redb that every commit changes: its header.
@@ -44,7 +45,7 @@ impl StorageWatch {
     }
 
     fn content(&self) -> MutexGuard<'_, KnownContent> {
-        self.content.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.content)
     }
 
     /// True when what is there is not what was left here. What cannot be read now says nothing.

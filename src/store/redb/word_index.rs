@@ -8,10 +8,11 @@
 //! at one by one.
 
 use super::{
-    sealed::{Coded, Sealed},
+    sealed::Row,
     tables::{
-        CREATED, ITEMS, SEGMENTS, SegmentKey, StampKey, TERMS, TableEdit as _, TermKey,
-        segment_key, segment_of, snapshot_table, stamp_key, stamp_of, term_key, term_of,
+        CREATED, ITEMS, SEGMENTS, SegmentKey, SnapshotRows, StampKey, TERMS, TableEdit as _,
+        TermKey, feed_key, segment_key, segment_of, snapshot_table, stamp_key, stamp_of,
+        stamp_value, term_key, term_of,
     },
 };
 use crate::{
@@ -27,7 +28,7 @@ use crate::{
     },
 };
 use postings::{Postings, packed, stamps_of, without};
-use redb::{ReadOnlyTable, ReadTransaction, WriteTransaction};
+use redb::{ReadTransaction, WriteTransaction};
 use std::ops::Bound;
 
 pub(super) mod postings;
@@ -56,21 +57,18 @@ const CHANGED: IndexTerm = IndexTerm(1);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Segment {
     /// They stand after this T.
-    after: Stamp,
+    pub(super) after: Stamp,
     /// And up to this one, at which an item stood; zero while the segment is open.
-    through: Stamp,
+    pub(super) through: Stamp,
     /// The first of their first T.
-    first_created: Stamp,
+    pub(super) first_created: Stamp,
     /// The last of their first T.
-    last_created: Stamp,
+    pub(super) last_created: Stamp,
     /// Items; of an open segment, changes of items.
     items: u64,
     /// Bytes of them.
     bytes: u64,
 }
-
-/// Bytes of a segment's row.
-const ROW_BYTES: usize = 6 * 8;
 
 impl Segment {
     const fn is_open(self) -> bool {
@@ -81,7 +79,7 @@ impl Segment {
         self.items >= SEGMENT_ITEMS || self.bytes >= SEGMENT_BYTES
     }
 
-    fn row(self) -> [u8; ROW_BYTES] {
+    fn row(self) -> Vec<u8> {
         let Self {
             after,
             through,
@@ -90,53 +88,39 @@ impl Segment {
             items,
             bytes,
         } = self;
-        let numbers = [
-            after.micros(),
-            through.micros(),
-            first_created.micros(),
-            last_created.micros(),
-            items,
-            bytes,
-        ];
-        let mut row = [0; ROW_BYTES];
-        for (place, number) in row.as_chunks_mut::<8>().0.iter_mut().zip(numbers) {
-            *place = number.to_be_bytes();
-        }
-        row
+        let stamps = [after, through, first_created, last_created].map(stamp_value);
+        [
+            stamps.as_flattened(),
+            &items.to_be_bytes(),
+            &bytes.to_be_bytes(),
+        ]
+        .concat()
     }
 
     /// Reads its row.
     pub(super) fn of_row(row: &[u8]) -> Result<Self, StoreError> {
-        let row: &[u8; ROW_BYTES] = row
-            .try_into()
-            .map_err(|_| damaged("a segment of the word index", "has another length"))?;
-        let [after, through, first_created, last_created] =
-            [0, 8, 16, 24].map(|at| stamp_of(&row[at..at + 8]));
-        let [items, bytes] = [32, 40].map(|at| stamp_of(&row[at..at + 8]).micros());
+        let (numbers, rest) = row.as_chunks::<8>();
+        let (&[after, through, first_created, last_created, items, bytes], []) = (numbers, rest)
+        else {
+            return Err(damaged("a segment of the word index has another length"));
+        };
         Ok(Self {
-            after,
-            through,
-            first_created,
-            last_created,
-            items,
-            bytes,
+            after: stamp_of(&after),
+            through: stamp_of(&through),
+            first_created: stamp_of(&first_created),
+            last_created: stamp_of(&last_created),
+            items: u64::from_be_bytes(items),
+            bytes: u64::from_be_bytes(bytes),
         })
     }
+}
 
-    /// The T after which its items stand.
-    pub(super) const fn after(self) -> Stamp {
-        self.after
-    }
-
-    /// The T up to which they stand.
-    pub(super) const fn through(self) -> Stamp {
-        self.through
-    }
-
-    /// The first and the last of their first T.
-    pub(super) const fn created(self) -> (Stamp, Stamp) {
-        (self.first_created, self.last_created)
-    }
+/// The number of a segment, and the segment.
+fn read_segment(
+    row: Result<Row<'_, &'static SegmentKey>, StoreError>,
+) -> Result<(u32, Segment), StoreError> {
+    let (key, value) = row?;
+    Ok((segment_of(key.value()), Segment::of_row(value.value())?))
 }
 
 /// Takes a commit into the index, which it may fill a segment of.
@@ -158,25 +142,16 @@ pub(super) fn take_in(tx: &WriteTransaction, plan: &PlannedCommit) -> Result<(),
         .sum();
     let items = plan.items.len() as u64;
     let segments_max = SEGMENTS_BEHIND + items / SEGMENT_ITEMS + bytes / SEGMENT_BYTES;
-    let (mut at, mut open) = match last_segment(tx, no)? {
-        Some((at, open)) => (
-            at,
-            Segment {
-                items: open.items + items,
-                bytes: open.bytes + bytes,
-                ..open
-            },
-        ),
+    let (mut at, mut open) = (0, Segment::default());
+    if let Some(last) = last_segment(tx, no)? {
+        (at, open) = last;
+        open.items += items;
+        open.bytes += bytes;
+    } else {
         // Whatever the feed holds is to be taken in.
-        None => (
-            0,
-            Segment {
-                items: feed.items.total,
-                bytes: feed.items.bytes.unwrap_or_default(),
-                ..Segment::default()
-            },
-        ),
-    };
+        open.items = feed.items.total;
+        open.bytes = feed.items.bytes.unwrap_or_default();
+    }
     for _ in 0..segments_max {
         if !open.is_full() {
             break;
@@ -189,11 +164,8 @@ pub(super) fn take_in(tx: &WriteTransaction, plan: &PlannedCommit) -> Result<(),
         };
         if !filled.segment.is_full() {
             // Items that changed more than once are only there once.
-            open = Segment {
-                items: filled.segment.items,
-                bytes: filled.segment.bytes,
-                ..open
-            };
+            open.items = filled.segment.items;
+            open.bytes = filled.segment.bytes;
             break;
         }
         let mut terms = tx.edit(TERMS)?;
@@ -217,16 +189,8 @@ pub(super) fn take_in(tx: &WriteTransaction, plan: &PlannedCommit) -> Result<(),
 
 fn last_segment(tx: &WriteTransaction, feed: FeedNo) -> Result<Option<(u32, Segment)>, StoreError> {
     let segments = tx.edit(SEGMENTS)?;
-    let (first, last) = (segment_key(feed, 0), segment_key(feed, u32::MAX));
-    let mut rows = segments.range::<&SegmentKey>(&first..=&last)?;
-    let Some(row) = rows.next_back() else {
-        return Ok(None);
-    };
-    let (key, value) = row?;
-    Ok(Some((
-        segment_of(key.value()),
-        Segment::of_row(value.value())?,
-    )))
+    let mut rows = segments.rows(&feed_key(feed))?;
+    rows.next_back().map(read_segment).transpose()
 }
 
 /// A segment with the terms of its items.
@@ -238,14 +202,13 @@ struct Filled {
 /// Reads the items behind the last segment until they fill the next one.
 fn fill(tx: &WriteTransaction, feed: FeedNo, open: Segment) -> Result<Filled, StoreError> {
     let items = tx.edit(ITEMS)?;
-    let (first, last) = (stamp_key(feed, open.after), stamp_key(feed, Stamp::MAX));
     let mut segment = Segment {
         after: open.after,
         first_created: Stamp::MAX,
         ..Segment::default()
     };
     let mut postings = Postings::new();
-    for row in items.range::<&StampKey>((Bound::Excluded(&first), Bound::Included(&last)))? {
+    for row in items.rows_after(&feed_key(feed), Some(stamp_key(feed, open.after)))? {
         let (key, value) = row?;
         let t = stamp_of(key.value());
         let item = decode_item(t, value.value())?;
@@ -274,24 +237,16 @@ fn fill(tx: &WriteTransaction, feed: FeedNo, open: Segment) -> Result<Filled, St
 /// Takes an item that is removed for good out of the lists of its words.
 fn leave_out(tx: &WriteTransaction, feed: FeedNo, created: Stamp) -> Result<(), StoreError> {
     let mut held = Vec::new();
-    for row in tx
-        .edit(SEGMENTS)?
-        .range::<&SegmentKey>(&segment_key(feed, 0)..=&segment_key(feed, u32::MAX))?
-    {
-        let (key, value) = row?;
-        let segment = Segment::of_row(value.value())?;
+    for row in tx.edit(SEGMENTS)?.rows(&feed_key(feed))? {
+        let (no, segment) = read_segment(row)?;
         if (segment.first_created..=segment.last_created).contains(&created) {
-            held.push(segment_of(key.value()));
+            held.push(no);
         }
     }
     let mut terms = tx.edit(TERMS)?;
     for no in held {
-        let (first, last) = (
-            term_key(feed, no, IndexTerm(0)),
-            term_key(feed, no, IndexTerm(u32::MAX)),
-        );
         let mut changed = Vec::new();
-        for row in terms.range::<&TermKey>(&first..=&last)? {
+        for row in terms.rows(&segment_key(feed, no))? {
             let (key, value) = row?;
             if let Some(left) = without(created, term_of(key.value()), value.value())? {
                 changed.push((*key.value(), left));
@@ -307,8 +262,6 @@ fn leave_out(tx: &WriteTransaction, feed: FeedNo, created: Stamp) -> Result<(), 
     Ok(())
 }
 
-type SnapshotRows<K> = Sealed<K, ReadOnlyTable<K, Coded>>;
-
 /// The index of a feed in a snapshot.
 pub(super) struct WordIndex {
     feed: FeedNo,
@@ -323,14 +276,9 @@ pub(super) struct WordIndex {
 impl WordIndex {
     /// That of a feed; `None` when it has none, or one that is far behind.
     pub(super) fn of(snapshot: &ReadTransaction, feed: FeedNo) -> Result<Option<Self>, StoreError> {
-        let mut segments = Vec::new();
         let table = snapshot_table(snapshot, SEGMENTS)?;
-        for row in
-            table.range::<&SegmentKey>(&segment_key(feed, 0)..=&segment_key(feed, u32::MAX))?
-        {
-            let (key, value) = row?;
-            segments.push((segment_of(key.value()), Segment::of_row(value.value())?));
-        }
+        let rows = table.rows(&feed_key(feed))?;
+        let mut segments = rows.map(read_segment).collect::<Result<Vec<_>, _>>()?;
         let Some((_, open)) = segments.pop_if(|(_, segment)| segment.is_open()) else {
             return Ok(None);
         };
@@ -366,10 +314,8 @@ impl WordIndex {
         clauses: &[IndexClause],
         with_changed: bool,
     ) -> Result<Vec<Stamp>, StoreError> {
-        let (after, through) = (
-            stamp_key(self.feed, segment.after),
-            stamp_key(self.feed, segment.through),
-        );
+        let after = stamp_key(self.feed, segment.after);
+        let through = stamp_key(self.feed, segment.through);
         let still = (Bound::Excluded(&after), Bound::Included(&through));
         if self.items.range::<&StampKey>(still)?.next().is_none() {
             return Ok(Vec::new());
@@ -433,10 +379,8 @@ impl WordIndex {
     }
 
     fn list(&self, no: u32, term: IndexTerm) -> Result<Vec<Stamp>, StoreError> {
-        let (first, last) = (
-            term_key(self.feed, no, IndexTerm(0)),
-            term_key(self.feed, no, term),
-        );
+        let first = term_key(self.feed, no, IndexTerm(0));
+        let last = term_key(self.feed, no, term);
         let Some(row) = self.terms.range::<&TermKey>(&first..=&last)?.next_back() else {
             return Ok(Vec::new());
         };

@@ -2,24 +2,21 @@
 //! before anybody is answered (group commit); not what is written.
 
 use super::{
-    guarded::guarded,
+    guarded::{guarded, sheltered},
     open_file::{OpenDatabase, OpenFile},
     tables::{META, TableEdit as _, snapshot_table},
 };
 use crate::{
     clock::Clock,
     feed::stamp::Stamp,
-    store::{
-        StoreError,
-        clock_guard::ClockGuard,
-        stored::{decode, encode},
-    },
+    locks::lock,
+    store::{StoreError, clock_guard::ClockGuard},
 };
 use redb::{Database, ReadableDatabase, WriteTransaction};
 use std::{
     mem,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex,
         mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel},
     },
     thread::{self, JoinHandle},
@@ -101,7 +98,7 @@ impl Writer {
     }
 
     fn enqueue(&self, job: Box<dyn Job>) -> Result<(), StoreError> {
-        let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let queue = lock(&self.queue);
         queue
             .as_ref()
             .ok_or(StoreError::Closed)?
@@ -125,14 +122,8 @@ impl Writer {
 
     /// Ends the queue. The thread then ends by itself; `None` when that was done before.
     fn hang_up(&self) -> Option<JoinHandle<()>> {
-        self.queue
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
-        self.thread
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take()
+        lock(&self.queue).take();
+        lock(&self.thread).take()
     }
 }
 
@@ -154,11 +145,9 @@ fn ended() -> StoreError {
 }
 
 fn stored_guard(database: &Database) -> Result<ClockGuard, StoreError> {
-    let stored = snapshot_table(&database.begin_read()?, META)?.get_kept(CLOCK_KEY)?;
-    stored.map_or_else(
-        || Ok(ClockGuard::default()),
-        |stored| decode("the last time recorded", stored.value()),
-    )
+    let meta = snapshot_table(&database.begin_read()?, META)?;
+    let guard = meta.read(CLOCK_KEY, "the last time recorded")?;
+    Ok(guard.unwrap_or_default())
 }
 
 /// A transaction as a job sees it.
@@ -187,9 +176,7 @@ impl<'t> Writing<'t> {
 
     /// Has the file written anew once this is durable, at the latest at the next start.
     pub(super) fn request_rewrite(&mut self) -> Result<(), StoreError> {
-        self.change()
-            .edit(META)?
-            .insert(REWRITE_KEY, &encode(&1_u32)?)?;
+        self.change().edit(META)?.write(REWRITE_KEY, &1_u32)?;
         self.wants_rewrite = true;
         Ok(())
     }
@@ -301,8 +288,7 @@ impl Far {
         let Ok(open) = self.file.readable() else {
             return;
         };
-        let proven =
-            guarded(|| prove_room(&open)).unwrap_or_else(|panic| Err(StoreError::Damaged(panic)));
+        let proven = sheltered(|| prove_room(&open));
         let (generation, fault) = (open.generation(), open.fault().map(str::to_owned));
         drop(open);
         match proven {
@@ -402,7 +388,7 @@ impl Far {
         }
         let (guard, wants_rewrite) = (writing.guard, writing.wants_rewrite);
         if touched || guard != self.guard {
-            write_guard(&tx, guard)?;
+            tx.edit(META)?.write(CLOCK_KEY, &guard)?;
             tx.commit()
                 .map_err(|error| GivenUp::Unseen(error.to_string()))?;
             self.guard = guard;
@@ -424,9 +410,4 @@ fn prove_room(database: &Database) -> Result<ClockGuard, StoreError> {
     tx.edit(META)?.remove(ROOM_KEY)?;
     tx.commit()?;
     stored_guard(database)
-}
-
-fn write_guard(tx: &WriteTransaction, guard: ClockGuard) -> Result<(), StoreError> {
-    tx.edit(META)?.insert(CLOCK_KEY, &encode(&guard)?)?;
-    Ok(())
 }

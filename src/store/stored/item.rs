@@ -58,7 +58,7 @@ pub(in crate::store) fn encode_item(item: &Item) -> Result<Vec<u8>, StoreError> 
 pub(in crate::store) fn item_header(bytes: &[u8]) -> Result<ItemHeader, StoreError> {
     let header: &[u8; HEADER_BYTES] = bytes
         .first_chunk()
-        .ok_or_else(|| damaged("an item", "is cut short"))?;
+        .ok_or_else(|| damaged("an item is cut short"))?;
     let (mut id, mut created) = ([0; 10], [0; 8]);
     id.copy_from_slice(&header[1..11]);
     created.copy_from_slice(&header[11..19]);
@@ -74,7 +74,7 @@ pub(in crate::store) fn item_header(bytes: &[u8]) -> Result<ItemHeader, StoreErr
 pub(in crate::store) fn decode_outline(t: Stamp, bytes: &[u8]) -> Result<Outlined, StoreError> {
     let ItemHeader { id, created, gone } = item_header(bytes)?;
     let outlined = StoredOutline::take(&mut Decoder::new(&bytes[HEADER_BYTES..]));
-    let broken = |error| damaged(&format!("item {id}"), &format!("cannot be read: {error}"));
+    let broken = |error| damaged(format!("item {id} cannot be read: {error}"));
     let StoredOutline {
         published_us,
         updated_us,
@@ -144,10 +144,8 @@ pub(in crate::store) fn decode_item(t: Stamp, bytes: &[u8]) -> Result<Item, Stor
         gone: item.is_gone(),
     };
     if said != header || item.modified != t || item.created > t {
-        return Err(damaged(
-            &format!("item {}", header.id),
-            &format!("is not what stands at {t}"),
-        ));
+        let id = header.id;
+        return Err(damaged(format!("item {id} is not what stands at {t}")));
     }
     Ok(item)
 }

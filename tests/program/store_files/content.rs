@@ -21,7 +21,7 @@ use everfeed::{
         },
         record::{FeedNo, FeedRecord, IdRule},
         schedule::{
-            DocumentFacts, FaultKind, FaultNote, Health, PermanentMove, PollState, Repeat,
+            DocumentFacts, FaultKind, FaultNote, Health, Pause, PermanentMove, PollState, Repeat,
             Timetable, ValidatorPair,
         },
         stamp::Stamp,
@@ -536,7 +536,13 @@ pub(crate) async fn fill(store: &dyn Store) {
     store
         .save_polls(
             vec![],
-            vec![("example.org".into(), START.plus_secs(60).into())],
+            vec![(
+                "example.org".into(),
+                Pause {
+                    until: START.plus_secs(60),
+                    since: START,
+                },
+            )],
         )
         .await
         .unwrap();

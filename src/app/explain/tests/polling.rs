@@ -1,7 +1,7 @@
 //! The explanation of why a feed was or was not polled.
 
 use crate::app::explain::*;
-use crate::{clock::Manual, store::memory};
+use crate::{clock::Manual, feed::schedule::Pause, store::memory};
 
 const AT: Stamp = Stamp::from_secs(1_780_272_000);
 const CONFIG: &str = "[server]\npublic_url = \"http://feeds.example\"\n[store]\npath = \"x\"\n[[feed]]\nname = \"blog\"\n\
@@ -15,7 +15,13 @@ async fn told(host: &str) -> (Option<String>, String) {
     store
         .save_polls(
             Vec::new(),
-            vec![(host.to_owned(), AT.plus_secs(3600).into())],
+            vec![(
+                host.to_owned(),
+                Pause {
+                    until: AT.plus_secs(3600),
+                    since: AT,
+                },
+            )],
         )
         .await
         .unwrap();

@@ -1,19 +1,19 @@
 //! The rows of a range that may meet a filter, found by the word index, along each axis; whether
 //! they do is decided by who asked.
 
-use super::{ByPublication, ByStamp, FileListing, FoundPublication, directed};
+use super::{ByPublication, ByStamp, FileListing, directed};
 use crate::{
     feed::{
-        filter::index_terms::IndexClause,
         moment::Moment,
-        page::{ListingPlace, ListingRows, Range},
+        page::{ListingPlace, ListingRows},
         stamp::Stamp,
     },
     store::{
-        StoreError, paging,
+        StoreError,
+        paging::{self, IndexQuery},
         redb::{
             tables::{stamp_key, stamp_of},
-            word_index::WordIndex,
+            word_index::{Segment, WordIndex},
         },
     },
 };
@@ -39,35 +39,24 @@ const WALK_STRIDE: usize = 256;
 pub(super) struct Search<'a> {
     pub(super) listing: &'a FileListing<'a>,
     pub(super) index: WordIndex,
-    pub(super) clauses: Vec<IndexClause>,
-    pub(super) range: Range,
-    pub(super) reverse: bool,
+    pub(super) query: IndexQuery,
 }
 
 impl<'a> Search<'a> {
     /// By T: segment by segment, and then every row behind them.
-    pub(super) fn by_modified(
-        self,
-        with_changed: bool,
-    ) -> Result<ListingRows<'a, FileListing<'a>>, StoreError> {
+    pub(super) fn by_modified(self) -> Result<ListingRows<'a, FileListing<'a>>, StoreError> {
         let Self {
             listing,
             index,
-            clauses,
-            range,
-            reverse,
+            query,
         } = self;
-        let end = ListingPlace {
-            t: index.end().into(),
-            o: 0,
-        };
+        let IndexQuery { range, reverse, .. } = query;
+        let end = ListingPlace::at(index.end());
         let tail = match range.1 {
-            Bound::Included(high) | Bound::Excluded(high) if high.t <= end.t => None,
-            _ => Some((behind(range.0, end), range.1)),
-        };
-        let tail = match tail {
-            Some(range) => listing.by_t(range, reverse)?,
-            None => Box::new(iter::empty()),
+            Bound::Included(high) | Bound::Excluded(high) if high.t <= end.t => {
+                Box::new(iter::empty())
+            }
+            _ => listing.by_t((behind(range.0, end), range.1), reverse)?,
         };
         let (first, last) = paging::whole_moments(range);
         let meets = |after: Stamp, through: Stamp| {
@@ -84,17 +73,21 @@ impl<'a> Search<'a> {
         };
         let segments = index.segments().iter().copied();
         let segments: Vec<_> = segments
-            .filter(|(_, segment)| meets(segment.after(), segment.through()))
+            .filter(|(_, segment)| meets(segment.after, segment.through))
             .collect();
         let found = directed(segments.into_iter(), reverse).flat_map(move |(no, segment)| {
-            let (stamps, fault) = match index.stamps_in(no, segment, &clauses, with_changed) {
+            let stamps = index.stamps_in(no, segment, &query.clauses, query.with_changed);
+            let (stamps, fault) = match stamps {
                 Ok(stamps) => (stamps, None),
                 Err(error) => (Vec::new(), Some(Err(error))),
             };
             let rows = directed(stamps.into_iter(), reverse).filter_map(move |t| {
-                let place = ListingPlace { t: t.into(), o: 0 };
-                let row = range.contains(&place).then(|| listing.at(t))?;
-                row.map(|row| row.map(|row| (place, row))).transpose()
+                let place = ListingPlace::at(t);
+                if !range.contains(&place) {
+                    return None;
+                }
+                let row = listing.at(t).transpose()?;
+                Some(row.map(|row| (place, row)))
             });
             fault.into_iter().chain(rows)
         });
@@ -110,16 +103,15 @@ impl<'a> Search<'a> {
         let Self {
             listing,
             index,
-            clauses,
-            range,
-            reverse,
+            query,
         } = self;
+        let IndexQuery { range, reverse, .. } = query;
         let mut segments = index.segments().to_vec();
         // The next one stands at the end.
         if reverse {
-            segments.sort_unstable_by_key(|(_, segment)| segment.created().1);
+            segments.sort_unstable_by_key(|(_, segment)| segment.last_created);
         } else {
-            segments.sort_unstable_by_key(|(_, segment)| Reverse(segment.created().0));
+            segments.sort_unstable_by_key(|(_, segment)| Reverse(segment.first_created));
         }
         let mut waiting: Option<BTreeSet<Stamp>> = None;
         let stamps = iter::from_fn(move || {
@@ -137,24 +129,20 @@ impl<'a> Search<'a> {
                     waiting.first()
                 }
                 .copied();
-                let is_due = |created: (Stamp, Stamp)| match next {
-                    Some(next) if reverse => next <= created.1,
-                    Some(next) => created.0 <= next,
+                let is_due = |(_, segment): &mut (u32, Segment)| match next {
+                    Some(next) if reverse => next <= segment.last_created,
+                    Some(next) => segment.first_created <= next,
                     None => true,
                 };
-                let Some((no, _)) = segments.pop_if(|(_, segment)| is_due(segment.created()))
-                else {
+                let Some((no, _)) = segments.pop_if(is_due) else {
                     let next = next?;
                     waiting.remove(&next);
-                    if range.contains(&ListingPlace {
-                        t: next.into(),
-                        o: 0,
-                    }) {
+                    if range.contains(&ListingPlace::at(next)) {
                         return Some(Ok(next));
                     }
                     continue;
                 };
-                match index.created_in(no, &clauses) {
+                match index.created_in(no, &query.clauses) {
                     Ok(stamps) => waiting.extend(stamps),
                     Err(error) => return Some(Err(error)),
                 }
@@ -166,7 +154,7 @@ impl<'a> Search<'a> {
                     return Ok(None);
                 };
                 let row = listing.created_at(c, stamp_of(t.value()))?;
-                Ok(Some((ListingPlace { t: c.into(), o: 0 }, row)))
+                Ok(Some((ListingPlace::at(c), row)))
             });
             row.transpose()
         }))
@@ -180,33 +168,29 @@ impl<'a> Search<'a> {
         let Self {
             listing,
             index,
-            clauses,
-            range,
-            reverse,
+            query,
         } = self;
+        let IndexQuery { range, reverse, .. } = query;
         let mut likely = behind_index(listing, &index)?;
         for (no, _) in index.segments() {
-            likely.extend(index.created_in(*no, &clauses)?);
+            likely.extend(index.created_in(*no, &query.clauses)?);
             let is_dense = likely.len() as u64 > listing.record.items.total / DENSE_PART;
             if is_dense && likely.len() > SORTED_MAX {
                 return Ok(None);
             }
         }
-        let row = move |found: Result<(ListingPlace, (Stamp, Stamp)), StoreError>| {
-            let (place, (created, t)) = found?;
-            Ok((place, listing.created_at(created, t)?))
-        };
-        let (low, high) = paging::whole_moments(range);
+        let whole = paging::whole_moments(range);
         if likely.len() > SORTED_MAX {
-            let rows = directed(listing.published(published, (low, high))?, reverse);
+            let rows = directed(listing.published(published, whole)?, reverse);
             let mut walked = 0;
             let rows = paging::placed(rows, range, reverse).filter(move |row| {
                 walked += 1;
-                let is_likely = |created| likely.contains(created) || walked % WALK_STRIDE == 0;
-                row.as_ref()
-                    .map_or(true, |(_, (created, _))| is_likely(created))
+                match row {
+                    Ok((_, found)) => likely.contains(&found.created) || walked % WALK_STRIDE == 0,
+                    Err(_) => true,
+                }
             });
-            return Ok(Some(Box::new(rows.map(row))));
+            return Ok(Some(Box::new(rows.map(|row| listing.published_row(row)))));
         }
         let mut dates = BTreeSet::new();
         for created in &likely {
@@ -216,23 +200,22 @@ impl<'a> Search<'a> {
             let item = paging::ListedRow::item(&listing.created_at(*created, t)?)?;
             dates.insert(item.listed());
         }
-        dates.retain(|listed| (low, high).contains(listed));
+        dates.retain(|listed| whole.contains(listed));
         let likely = Rc::new(likely);
         let rows = directed(dates.into_iter(), reverse).flat_map(move |listed| {
             let only = (Bound::Included(listed), Bound::Included(listed));
-            let (rows, fault): (Box<dyn Iterator<Item = FoundPublication>>, _) =
-                match listing.published(published, only) {
-                    Ok(rows) => (directed(rows, reverse), None),
-                    Err(error) => (Box::new(iter::empty()), Some(Err(error))),
-                };
+            let (rows, fault) = match listing.published(published, only) {
+                Ok(rows) => (directed(rows, reverse), None),
+                Err(error) => (directed(iter::empty(), reverse), Some(Err(error))),
+            };
             let likely = Rc::clone(&likely);
-            let rows = paging::placed(rows, range, reverse).filter(move |row| {
-                row.as_ref()
-                    .map_or(true, |(_, (created, _))| likely.contains(created))
+            let rows = paging::placed(rows, range, reverse).filter(move |row| match row {
+                Ok((_, found)) => likely.contains(&found.created),
+                Err(_) => true,
             });
             fault.into_iter().chain(rows)
         });
-        Ok(Some(Box::new(rows.map(row))))
+        Ok(Some(Box::new(rows.map(|row| listing.published_row(row)))))
     }
 }
 
@@ -249,15 +232,9 @@ fn behind_index(
     listing: &FileListing<'_>,
     index: &WordIndex,
 ) -> Result<BTreeSet<Stamp>, StoreError> {
-    let behind = (
-        Bound::Excluded(ListingPlace {
-            t: index.end().into(),
-            o: 0,
-        }),
-        Bound::Unbounded,
-    );
+    let end = ListingPlace::at(index.end());
     listing
-        .by_t(behind, false)?
+        .by_t((Bound::Excluded(end), Bound::Unbounded), false)?
         .map(|row| row.map(|(_, row)| row.header.created))
         .collect()
 }

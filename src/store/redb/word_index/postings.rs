@@ -133,7 +133,7 @@ pub(super) fn stamps(mut list: &[u8]) -> Result<Vec<Stamp>, StoreError> {
 }
 
 fn cut_short() -> StoreError {
-    damaged("a row of the word index", "is no list of items")
+    damaged("a row of the word index is no list of items")
 }
 
 fn put(out: &mut Vec<u8>, mut number: u64) {
