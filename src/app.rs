@@ -352,7 +352,7 @@ impl Starting {
             accounts: wiring.account_desk(),
             certificate,
             site_faults: wiring.site_faults.clone(),
-            started_at: insight::now(),
+            started_at: status::now(),
         };
         router.open(wiring.mounts(context, &hub, Arc::new(poller.clone()), serving_ends)?);
         admin.open(Arc::new(overview));

@@ -11,13 +11,14 @@ use crate::{
         stamp::Stamp,
     },
     ingest::{DocumentFormat, FeedSpec, Keeping, Upstream},
+    locks::lock,
     secret::{logged_url, public_url},
     store::{FoundFeeds, Store},
 };
 use everfeed_adapters::{Hints, feeds_of_page, platforms::Platforms, slice};
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
     time::Duration,
 };
 use tokio_util::sync::CancellationToken;
@@ -71,15 +72,12 @@ pub(super) struct SiteFaults(Arc<Mutex<BTreeMap<String, FaultNote>>>);
 impl SiteFaults {
     /// Those of now.
     pub(super) fn all(&self) -> BTreeMap<String, FaultNote> {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        lock(&self.0).clone()
     }
 
     /// Notes how a look at an origin ended.
     fn note(&self, origin: &Url, failure: Option<&Failure>, now: Stamp) {
-        let mut faults = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut faults = lock(&self.0);
         let origin = public_url(origin);
         let since = faults.remove(&origin).map_or(now, |fault| fault.since);
         if let Some(failure) = failure {

@@ -157,7 +157,7 @@ fn unnamed(pages: &[Status], config: &Config) -> Vec<RemovedFeed> {
         });
     }
     if let Some(first) = pages.first() {
-        kept.extend(first.kept.removed_feeds.iter().cloned());
+        kept.extend(first.removed_feeds.iter().cloned());
     }
     kept.retain(|feed| !names.contains(feed.name.as_str()));
     kept.sort_by(|one, other| one.name.cmp(&other.name));

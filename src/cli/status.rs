@@ -89,7 +89,7 @@ impl Sheet {
                 tame(error)
             ));
         }
-        for site in &first.totals.site_faults {
+        for site in &first.site_faults {
             let (origin, fault) = (tame(&site.origin), fault(&site.fault, "", now));
             broken.push(format!(
                 "site {origin}: its feeds could not be looked for: {fault}"
@@ -118,7 +118,7 @@ impl Sheet {
                 tame(&waiting.join(", "))
             ));
         }
-        for feed in &first.kept.removed_feeds {
+        for feed in &first.removed_feeds {
             notes.push(format!(
                 "{}: not configured any more; items kept: {}",
                 tame(&feed.name),
