@@ -316,7 +316,7 @@ pub fn exposition(registry: &Registry) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::Mutex;
+    use std::sync::{Arc, Mutex};
 
     #[test]
     fn a_mistake_in_rust_log_is_told_and_what_is_meant_is_taken() {
