@@ -9,7 +9,6 @@ use crate::{
     config::{Config, ConfigSource},
     edge::listen,
     hub::Hub,
-    ingest::Poller,
     readers::Readers,
     render::Site,
     serve::{
@@ -27,15 +26,12 @@ use accounts::AccountDesk;
 use anyhow::Context as _;
 use descriptors::Descriptors;
 use doors::{Doors, Listening};
-use groups::GroupKeeper;
 use insight::Overview;
 use reload::{ReloadParts, Reloader};
-use site_addresses::{SiteFeed, configured_at_sites};
-use site_feeds::SiteWatch;
+use site_addresses::configured_at_sites;
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 use tasks::Tasks;
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 use wiring::Wiring;
 
 mod wiring;
@@ -87,7 +83,7 @@ pub mod replay;
 pub mod site_addresses;
 
 pub use accepted_url::accept_url;
-pub use beside_store::{BesideStore, moved_line};
+pub use beside_store::{BesideStore, LookedAt, moved_line};
 pub use reload::{ForgetRefused, ReloadRefused, ReloadReport};
 pub use removed::RemovedFeed;
 
@@ -128,17 +124,15 @@ impl App {
         // They are many: the catalog holds them from here on, and nothing else.
         let feeds = config.registered();
         config.feed = Vec::new();
-        let wiring = Wiring {
-            idle_per_host: descriptors.idle_per_host(),
-            ..Wiring::new(config, store, clock).await?
-        };
+        let idle_per_host = descriptors.idle_per_host();
+        let wiring = Wiring::new(config, store.clone(), clock, idle_per_host).await?;
         let server = &wiring.config.server;
         let keeper = wiring.certificate_keeper()?;
         let certificate = keeper.as_ref().map(CertificateKeeper::watch);
         let held = keeper.as_ref().map(CertificateKeeper::held);
         let doors = Doors::open(server, keeper).await?;
-        let addresses = (doors.address(), doors.admin_address()?);
         let listening = doors.listening()?;
+        let (address, admin_address) = (listening.address(), listening.operator);
 
         // Both listeners answer while the feeds are registered.
         let progress = Arc::new(RegistrationProgress::of(feeds.len()));
@@ -158,11 +152,9 @@ impl App {
         );
         tasks.follow_certificate(doors.certificate, wiring.clock.clone());
         tasks.keep_certificate(doors.keeper);
-        tasks.redirect(
-            (doors.redirect, held),
-            &server.public_url,
-            addresses.0.port(),
-        );
+        if let Some(listener) = doors.redirect {
+            tasks.redirect(listener, held, &server.public_url, address.port());
+        }
         let admin = Admin::starting(progress.clone(), wiring.metrics.clone());
         let guard = AdminGuard::new(
             admin.clone(),
@@ -183,33 +175,15 @@ impl App {
             waiters,
             listening,
         };
-        match starting.go_on(feeds, &progress, tasks.serving_ends()).await {
-            Ok(Started {
+        match starting.go_on(feeds, &progress, &tasks).await {
+            Ok((hub, reloader)) => Ok(Self {
+                address,
+                admin_address,
                 store,
                 hub,
                 reloader,
-                poller,
-                groups,
-                watches,
-                words,
-            }) => {
-                watches
-                    .into_iter()
-                    .for_each(|watch| tasks.watch_site(watch));
-                tasks.keep_groups(groups);
-                tasks.poll(poller);
-                let (address, admin_address) = addresses;
-                tracing::info!(server.address = %address, admin.address = %admin_address, "{words}");
-                supervisor::ready(&words);
-                Ok(Self {
-                    address,
-                    admin_address,
-                    store,
-                    hub,
-                    reloader,
-                    tasks,
-                })
-            }
+                tasks,
+            }),
             Err(error) => {
                 tasks.stop().await;
                 Err(error)
@@ -288,54 +262,33 @@ struct Starting {
     listening: Listening,
 }
 
-/// The rest of what was started.
-struct Started {
-    store: Arc<dyn Store>,
-    hub: Arc<Hub>,
-    reloader: Arc<Reloader>,
-    poller: Poller,
-    groups: GroupKeeper,
-    watches: Vec<SiteWatch>,
-    /// Line for the log and for the supervisor.
-    words: String,
-}
-
 impl Starting {
-    /// Registers the feeds, takes up what is kept of them, and opens both listeners.
+    /// Registers the feeds, takes up what is kept of them, opens both listeners, and starts the
+    /// tasks that poll.
     async fn go_on(
         self,
         mut feeds: Vec<FeedSettings>,
         progress: &RegistrationProgress,
-        serving_ends: CancellationToken,
-    ) -> anyhow::Result<Started> {
-        let Self {
-            wiring,
-            source,
-            readers,
-            router,
-            admin,
-            certificate,
-            waiters,
-            listening,
-        } = self;
+        tasks: &Tasks,
+    ) -> anyhow::Result<(Arc<Hub>, Arc<Reloader>)> {
+        let wiring = self.wiring;
+        let (store, catalog) = (&*wiring.store, &wiring.gate.catalog);
         let Config { site, server, .. } = &wiring.config;
-        catalog::join_found(&*wiring.store, site, &server.public_url, &mut feeds).await?;
-        wiring
-            .gate
-            .catalog
-            .publish(catalog::register(&*wiring.store, feeds, progress).await?);
-        let removed =
-            removed::removed_feeds(&*wiring.store, &wiring.gate.catalog.snapshot()).await?;
-        removed::tell(&removed);
+        catalog::join_found(store, site, &server.public_url, &mut feeds).await?;
+        catalog.publish(catalog::register(store, feeds, progress).await?);
+        removed::tell(&removed::removed_feeds(store, &catalog.snapshot()).await?);
         accounts::tell_unknown_readers(&wiring.gate);
         let upstream = wiring.upstream()?;
         let poller = wiring.poller(upstream.clone()).await?;
         let groups = wiring.groups().await?;
-        let context = wiring.serve_context(readers.clone(), waiters.clone(), serving_ends.clone());
-        let hub = wiring.hub(&readers, wiring.own_places(&context, listening))?;
+        let stop = tasks.serving_ends();
+        let context =
+            wiring.serve_context(self.readers.clone(), self.waiters.clone(), stop.clone());
+        let (address, operator) = (self.listening.address(), self.listening.operator);
+        let hub = wiring.hub(&self.readers, wiring.own_places(&context, self.listening))?;
         hub.start().await.context("the stored subscriptions")?;
         let reloader = Arc::new(Reloader::new(ReloadParts {
-            source,
+            source: self.source,
             started_with: wiring.config.clone(),
             gate: wiring.gate.clone(),
             store: wiring.store.clone(),
@@ -347,30 +300,26 @@ impl Starting {
             notify: wiring.notify.clone(),
             poller: poller.clone(),
             hub: hub.clone(),
-            waiters: waiters.clone(),
+            waiters: self.waiters,
             reloader: reloader.clone(),
             accounts: wiring.account_desk(),
-            certificate,
+            certificate: self.certificate,
             site_faults: wiring.site_faults.clone(),
-            started_at: insight::now(),
+            started_at: status::now(),
         };
-        router.open(wiring.mounts(context, &hub, Arc::new(poller.clone()), serving_ends)?);
-        admin.open(Arc::new(overview));
-        let count = wiring.gate.catalog.snapshot().feeds().len();
-        let words = format!(
-            "Serving at {}; feeds: {count}",
-            wiring.config.server.public_url
-        );
-        let watches = wiring.site_watches(&upstream, &reloader);
-        Ok(Started {
-            store: wiring.store,
-            hub,
-            reloader,
-            poller,
-            groups,
-            watches,
-            words,
-        })
+        self.router
+            .open(wiring.mounts(context, &hub, Arc::new(poller.clone()), stop)?);
+        self.admin.open(Arc::new(overview));
+        for watch in wiring.site_watches(&upstream, &reloader) {
+            tasks.watch_site(watch);
+        }
+        tasks.keep_groups(groups);
+        tasks.poll(poller);
+        let count = catalog.snapshot().feeds().len();
+        let words = format!("Serving at {}; feeds: {count}", server.public_url);
+        tracing::info!(server.address = %address, admin.address = %operator, "{words}");
+        supervisor::ready(&words);
+        Ok((hub, reloader))
     }
 }
 
@@ -379,10 +328,9 @@ const WARNINGS_TOLD_MAX: usize = 50;
 
 /// Tells the log of warnings about the configuration.
 fn tell_warnings(warnings: &[String]) {
-    warnings
-        .iter()
-        .take(WARNINGS_TOLD_MAX)
-        .for_each(|warning| tracing::warn!("{warning}"));
+    for warning in warnings.iter().take(WARNINGS_TOLD_MAX) {
+        tracing::warn!("{warning}");
+    }
     let more = warnings.len().saturating_sub(WARNINGS_TOLD_MAX);
     if more > 0 {
         tracing::warn!(
@@ -405,17 +353,27 @@ async fn observed(
     store: &dyn Store,
     config: &Config,
 ) -> Result<catalog::CatalogSnapshot, StoreError> {
+    catalog::observe(store, all_feeds(store, config).await?).await
+}
+
+/// The feeds of a configuration, and those that were found on its sites.
+async fn all_feeds(store: &dyn Store, config: &Config) -> Result<Vec<FeedSettings>, StoreError> {
     let mut feeds = config.registered();
     catalog::join_found(store, &config.site, &config.server.public_url, &mut feeds).await?;
-    catalog::observe(store, feeds).await
+    Ok(feeds)
+}
+
+/// Opens the store of a configuration, which must be there.
+async fn open_existing(config: &Config) -> anyhow::Result<Arc<dyn Store>> {
+    let path = &config.store.path;
+    anyhow::ensure!(path.exists(), "there is no store at {}", path.display());
+    open(config, Arc::new(clock::System)).await
 }
 
 /// Forgets a feed that is not configured any more, on a store that nobody serves; the words for the
 /// operator.
 pub async fn forget(config: &Config, name: &str) -> anyhow::Result<String> {
-    let path = &config.store.path;
-    anyhow::ensure!(path.exists(), "there is no store at {}", path.display());
-    let store = open(config, Arc::new(clock::System)).await?;
+    let store = open_existing(config).await?;
     let catalog = observed(&*store, config).await?;
     let forgotten = reload::forget(&*store, &catalog, name).await;
     let kept = close_without_traces(store, config).await?;
@@ -441,21 +399,16 @@ async fn close_without_traces(
     Ok(kept)
 }
 
-/// A configuration held against its store, which nobody serves; the feeds that are kept there and
-/// are not configured any more; and those at addresses of sites: of the configuration, and those
-/// that the store has found. There need not be a store yet.
-pub async fn beside_store(
-    config: &Config,
-) -> anyhow::Result<(BesideStore, Vec<RemovedFeed>, Vec<SiteFeed>)> {
+/// A configuration beside its store, which nobody serves. There need not be a store yet.
+pub async fn beside_store(config: &Config) -> anyhow::Result<LookedAt> {
     if let Some(missing) = missing_store(&config.store.path) {
         return Err(missing.into());
     }
     if !config.store.path.exists() {
-        return Ok((
-            BesideStore::default(),
-            Vec::new(),
-            configured_at_sites(config),
-        ));
+        return Ok(LookedAt {
+            feeds: configured_at_sites(config),
+            ..LookedAt::default()
+        });
     }
     let settings = config.store.clone();
     let seen = tokio::task::spawn_blocking(move || {
@@ -464,35 +417,14 @@ pub async fn beside_store(
     let store = seen
         .await?
         .with_context(|| format!("the store {}", config.store.path.display()))?;
-    let looked = async {
-        let beside = BesideStore::of(&store, config).await?;
-        let catalog = observed(&store, config).await?;
-        let feeds = catalog
-            .feeds()
-            .filter_map(|feed| SiteFeed::of(&feed.settings))
-            .collect();
-        Ok((
-            beside,
-            removed::removed_feeds(&store, &catalog).await?,
-            feeds,
-        ))
-    };
-    let looked: Result<_, StoreError> = looked.await;
+    let looked = LookedAt::of(&store, config).await;
     store.close().await?;
     Ok(looked?)
 }
 
 /// Removes one item of a feed, on a store that nobody serves; the words for the operator.
 pub async fn forget_item(config: &Config, feed: &str, item: &str) -> anyhow::Result<String> {
-    let path = &config.store.path;
-    anyhow::ensure!(path.exists(), "there is no store at {}", path.display());
-    let store = open(config, Arc::new(clock::System)).await?;
-    let catalog = catalog::Catalog::new(observed(&*store, config).await?);
-    let explainer = explain::Explainer {
-        store,
-        catalog,
-        platforms: config.platforms.profiles(),
-    };
+    let explainer = explain::Explainer::of(open_existing(config).await?, config).await?;
     let forgotten = forget_item::forget_item(&explainer, feed, item).await;
     let kept = close_without_traces(explainer.store, config).await?;
     Ok(forgotten?.told(kept.as_deref()))
@@ -506,26 +438,22 @@ pub async fn change_accounts(
     let clock: Arc<dyn Clock> = Arc::new(clock::System);
     let store = open(config, clock.clone()).await?;
     let site = Site::new(&config.server.public_url, &config.server.prefix);
-    let (auth, turn) = (None, tokio::sync::Mutex::default());
-    let answer = AccountDesk {
+    let desk = AccountDesk {
         store: store.clone(),
-        auth,
+        auth: None,
         site,
         clock,
-        turn,
-    }
-    .run(command)
-    .await;
+        turn: tokio::sync::Mutex::default(),
+    };
+    let answer = desk.run(command).await;
     store.close().await?;
     Ok(answer)
 }
 
 async fn open(config: &Config, clock: Arc<dyn Clock>) -> anyhow::Result<Arc<dyn Store>> {
-    let config = config.store.clone();
-    let path = config.path.clone();
-    let opened =
-        tokio::task::spawn_blocking(move || Redb::open(&config.path, &config, clock)).await?;
-    Ok(Arc::new(opened.with_context(|| {
-        format!("the store {}", path.display())
-    })?))
+    let settings = config.store.clone();
+    let opening = move || Redb::open(&settings.path, &settings, clock);
+    let opened = tokio::task::spawn_blocking(opening).await?;
+    let store = opened.with_context(|| format!("the store {}", config.store.path.display()))?;
+    Ok(Arc::new(store))
 }

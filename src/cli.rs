@@ -9,7 +9,13 @@ use crate::{
     threads,
 };
 use clap::{Args, Parser, Subcommand};
-use std::{future::Future, io::Write as _, path::PathBuf, process::ExitCode, time::Duration};
+use std::{
+    future::Future,
+    io::Write as _,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::Duration,
+};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
@@ -139,6 +145,18 @@ struct WithConfig {
     config: PathBuf,
 }
 
+impl WithConfig {
+    fn load(&self) -> Result<Config, ConfigError> {
+        Config::load(&self.config, config::environment())
+    }
+}
+
+/// The configuration of a file that need not be named.
+fn load_if_named(file: Option<&Path>) -> Result<Option<Config>, ConfigError> {
+    file.map(|file| Config::load(file, config::environment()))
+        .transpose()
+}
+
 /// Runs the command line of this process.
 pub fn run() -> ExitCode {
     let arguments = match Arguments::try_parse() {
@@ -178,11 +196,14 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 }
 
 fn obey(command: Command, form: LogForm) -> anyhow::Result<()> {
+    // Loads a configuration, and logs no more than warnings from then on.
+    let load = |with: &WithConfig| {
+        let config = with.load()?;
+        telemetry::log(form, "warn");
+        Ok::<_, ConfigError>(config)
+    };
     match command {
-        Command::Check(with) => {
-            let config = Config::load(&with.config, config::environment())?;
-            runtime()?.block_on(check::run(config, &with.config))
-        }
+        Command::Check(with) => block_on(check::run(with.load()?, &with.config)),
         Command::Config => Ok(std::io::stdout().write_all(config::REFERENCE.as_bytes())?),
         Command::Serve(options) => {
             let source = ConfigSource::of(&options.with.config);
@@ -207,61 +228,36 @@ fn obey(command: Command, form: LogForm) -> anyhow::Result<()> {
             telemetry::log(form, "error");
             probe::run(&options)
         }
-        Command::Explain(options) => {
-            let config = Config::load(&options.with.config, config::environment())?;
-            telemetry::log(form, "warn");
-            runtime()?.block_on(explain::run(&options, &config))
-        }
+        Command::Explain(options) => block_on(explain::run(&options, &load(&options.with)?)),
         Command::Replay(options) => {
             telemetry::log(form, "error");
-            runtime()?.block_on(replay::run(&options))
+            block_on(replay::run(&options))
         }
         Command::Reload(with) => {
             telemetry::log(form, "warn");
-            runtime()?.block_on(reload::run(&with.config))
+            block_on(reload::run(&with.config))
         }
-        Command::Status(with) => runtime()?.block_on(status::run(&with.config)),
-        Command::Poll(options) => runtime()?.block_on(poll::run(&options)),
-        Command::Accept(options) => {
-            let config = Config::load(&options.with.config, config::environment())?;
-            telemetry::log(form, "warn");
-            runtime()?.block_on(accept::run(&options, &config))
-        }
-        Command::Health(with) => runtime()?.block_on(health::run(&with.config)),
-        Command::Forget(options) => {
-            let config = Config::load(&options.with.config, config::environment())?;
-            telemetry::log(form, "warn");
-            runtime()?.block_on(forget::run(&options, &config))
-        }
-        Command::User { command } => {
-            let config = Config::load(&command.with().config, config::environment())?;
-            telemetry::log(form, "warn");
-            runtime()?.block_on(accounts::run_user(&command, &config))
-        }
+        Command::Status(with) => block_on(status::run(&with.config)),
+        Command::Poll(options) => block_on(poll::run(&options)),
+        Command::Accept(options) => block_on(accept::run(&options, &load(&options.with)?)),
+        Command::Health(with) => block_on(health::run(&with.config)),
+        Command::Forget(options) => block_on(forget::run(&options, &load(&options.with)?)),
+        Command::User { command } => block_on(accounts::run_user(&command, &load(command.with())?)),
         Command::Token { command } => {
-            let config = Config::load(&command.with().config, config::environment())?;
-            telemetry::log(form, "warn");
-            runtime()?.block_on(accounts::run_token(&command, &config))
+            block_on(accounts::run_token(&command, &load(command.with())?))
         }
-        Command::Backup(options) => {
-            let config = Config::load(&options.with.config, config::environment())?;
-            telemetry::log(form, "warn");
-            runtime()?.block_on(backup::run(&options, &config))
-        }
+        Command::Backup(options) => block_on(backup::run(&options, &load(&options.with)?)),
         Command::Store {
             command: store::StoreCommand::Verify(options),
-        } => {
-            let read = || Ok(Config::load(&options.with.config, config::environment())?);
-            store::verify_file(&options.path(read)?)
-        }
+        } => store::verify_file(&options.path()?),
         Command::Clock {
             command: ClockCommand::Accept(with),
-        } => {
-            let config = Config::load(&with.config, config::environment())?;
-            telemetry::log(form, "warn");
-            runtime()?.block_on(clock::accept(&config))
-        }
+        } => block_on(clock::accept(&load(&with)?)),
     }
+}
+
+fn block_on(work: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()> {
+    runtime()?.block_on(work)
 }
 
 /// True when the command cannot be meant, when a reload is refused, or when the store says that the

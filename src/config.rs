@@ -242,6 +242,12 @@ impl Config {
         (config, reading.into_mistakes())
     }
 
+    /// The URL by which publishers find out who asks.
+    pub fn contact_url(&self) -> &Url {
+        let configured = self.upstream.contact_url.as_ref();
+        configured.unwrap_or(&self.server.public_url)
+    }
+
     /// The feeds that are registered: those of the file and of sites, and the groups.
     pub fn registered(&self) -> Vec<FeedSettings> {
         let groups = self.group.iter().map(GroupSettings::as_feed);

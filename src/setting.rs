@@ -75,23 +75,17 @@ pub fn by_key(table: &impl Serialize) -> BTreeMap<String, Value> {
 }
 
 fn collect(key: String, value: Value, settings: &mut BTreeMap<String, Value>) {
-    match value {
-        Value::Object(table) => {
-            for (name, value) in table {
-                collect(
-                    if key.is_empty() {
-                        name
-                    } else {
-                        format!("{key}.{name}")
-                    },
-                    value,
-                    settings,
-                );
-            }
-        }
-        value => {
-            settings.insert(key, value);
-        }
+    let Value::Object(table) = value else {
+        settings.insert(key, value);
+        return;
+    };
+    for (name, value) in table {
+        let below = if key.is_empty() {
+            name
+        } else {
+            format!("{key}.{name}")
+        };
+        collect(below, value, settings);
     }
 }
 

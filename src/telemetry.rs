@@ -11,7 +11,7 @@ use prometheus_client::{
     },
     registry::Registry,
 };
-use std::{io::IsTerminal as _, sync::Arc};
+use std::io::IsTerminal as _;
 use tracing_subscriber::{EnvFilter, fmt, prelude::*};
 
 #[cfg(test)]
@@ -29,35 +29,25 @@ pub enum LogForm {
 
 /// Starts logging to standard error. `filter` as `RUST_LOG` has it; a second call changes nothing.
 pub fn log(form: LogForm, filter: &str) {
-    let asked_for = std::env::var_os(EnvFilter::DEFAULT_ENV);
+    let asked_for = std::env::var_os(EnvFilter::DEFAULT_ENV).unwrap_or_default();
     let usual = || EnvFilter::new(without_strangers_lines(filter));
-    let (filter, mistake) = match asked_for
-        .as_deref()
-        .map(|text| filter_of(&text.to_string_lossy()))
-    {
-        Some(Ok(Some(asked_for))) => (asked_for, None),
-        None | Some(Ok(None)) => (usual(), None),
-        Some(Err(mistake)) => (
+    let (filter, mistake) = match filter_of(&asked_for.to_string_lossy()) {
+        Ok(asked_for) => (asked_for.unwrap_or_else(usual), None),
+        Err(mistake) => (
             usual(),
             Some(format!("{mistake}; `{filter}` holds instead")),
         ),
     };
     let lines = tracing_subscriber::registry().with(filter);
+    let layer = fmt::layer().with_writer(std::io::stderr);
     let _ = match form {
         LogForm::Plain => {
             let colours = std::io::stderr().is_terminal();
             lines
-                .with(
-                    fmt::layer()
-                        .with_writer(std::io::stderr)
-                        .with_target(false)
-                        .with_ansi(colours),
-                )
+                .with(layer.with_target(false).with_ansi(colours))
                 .try_init()
         }
-        LogForm::Json => lines
-            .with(fmt::layer().json().with_writer(std::io::stderr))
-            .try_init(),
+        LogForm::Json => lines.with(layer.json()).try_init(),
     };
     if let Some(mistake) = mistake {
         // An error, so that it is seen however little is logged.
@@ -81,12 +71,10 @@ fn filter_of(text: &str) -> Result<Option<EnvFilter>, String> {
     let advice = "give a level (error, warn, info, debug, trace), or a module with one, such as everfeed::hub=debug";
     for word in text.split(',').map(str::trim) {
         let lower = word.to_ascii_lowercase();
-        let is_level = LEVELS.contains(&lower.as_str());
-        let near = LEVELS
-            .into_iter()
-            .find(|level| strsim::damerau_levenshtein(level, &lower) <= 2);
-        if let Some(near) =
-            near.filter(|_| !is_level && word.bytes().all(|b| b.is_ascii_alphabetic()))
+        let is_near = |level: &&str| strsim::damerau_levenshtein(level, &lower) <= 2;
+        if !LEVELS.contains(&lower.as_str())
+            && word.bytes().all(|b| b.is_ascii_alphabetic())
+            && let Some(near) = LEVELS.into_iter().find(is_near)
         {
             return Err(format!("RUST_LOG: found `{word}`; did you mean `{near}`?"));
         }
@@ -158,15 +146,6 @@ pub struct SiteLabel {
     pub site: String,
 }
 
-/// The metrics of all sites: places for requests at their origins.
-#[derive(Clone, Debug, Default)]
-pub struct SitesMetrics {
-    places_in_use: Family<SiteLabel, Gauge>,
-    places_max: Family<SiteLabel, Gauge>,
-    places_refused: Family<SiteLabel, Counter>,
-    places_taken_away: Family<SiteLabel, Counter>,
-}
-
 /// The metrics of one site.
 #[derive(Clone, Debug)]
 pub struct SiteMetrics {
@@ -181,58 +160,47 @@ pub struct SiteMetrics {
 }
 
 /// The counters of the process. Cheap to clone; every clone counts into the same.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Metrics {
-    /// Requests answered.
-    pub requests: Family<RequestLabels, Counter>,
-    /// Polls ended.
-    pub polls: Family<OutcomeLabel, Counter>,
+    requests: Family<RequestLabels, Counter>,
+    polls: Family<OutcomeLabel, Counter>,
+    /// Seconds from the start of a poll to its commit.
+    poll_secs: Histogram,
     /// Items that got a new T.
     pub items_changed: Counter,
-    /// Items that became tombstones, by reason.
-    pub tombstones: Family<ReasonLabel, Counter>,
-    /// Pages of missing items asked for, by what they said.
-    pub permalink_checks: Family<OutcomeLabel, Counter>,
-    /// Pushes ended.
-    pub pushes: Family<OutcomeLabel, Counter>,
-    /// Verifications ended.
-    pub verifications: Family<OutcomeLabel, Counter>,
-    /// Credentials that were not taken.
-    pub auth_failures: Family<AuthFailureLabels, Counter>,
-    /// Times that polls and pushes take.
-    pub times: Arc<Times>,
-    /// Places of sites.
-    pub sites: SitesMetrics,
-}
-
-/// Histograms of times.
-#[derive(Debug, Default)]
-pub struct Times {
-    /// Seconds from the start of a poll to its commit.
-    pub poll: PollSeconds,
+    tombstones: Family<ReasonLabel, Counter>,
+    permalink_checks: Family<OutcomeLabel, Counter>,
+    pushes: Family<OutcomeLabel, Counter>,
     /// Seconds from a change to the moment at which a subscriber has taken it.
-    pub push_lag: PushLag,
+    push_lag_secs: Histogram,
+    verifications: Family<OutcomeLabel, Counter>,
+    auth_failures: Family<AuthFailureLabels, Counter>,
+    places_in_use: Family<SiteLabel, Gauge>,
+    places_max: Family<SiteLabel, Gauge>,
+    places_refused: Family<SiteLabel, Counter>,
+    places_taken_away: Family<SiteLabel, Counter>,
 }
 
-/// A histogram of poll times.
-#[derive(Debug)]
-pub struct PollSeconds(pub Histogram);
-
-impl Default for PollSeconds {
-    /// From a millisecond to half a minute.
+impl Default for Metrics {
     fn default() -> Self {
-        Self(Histogram::new(exponential_buckets(0.001, 2.0, 16)))
-    }
-}
-
-/// A histogram of the delays of pushes.
-#[derive(Debug)]
-pub struct PushLag(pub Histogram);
-
-impl Default for PushLag {
-    /// From ten milliseconds to three days.
-    fn default() -> Self {
-        Self(Histogram::new(exponential_buckets(0.01, 3.0, 16)))
+        Self {
+            requests: Family::default(),
+            polls: Family::default(),
+            // From a millisecond to half a minute.
+            poll_secs: Histogram::new(exponential_buckets(0.001, 2.0, 16)),
+            items_changed: Counter::default(),
+            tombstones: Family::default(),
+            permalink_checks: Family::default(),
+            pushes: Family::default(),
+            // From ten milliseconds to three days.
+            push_lag_secs: Histogram::new(exponential_buckets(0.01, 3.0, 16)),
+            verifications: Family::default(),
+            auth_failures: Family::default(),
+            places_in_use: Family::default(),
+            places_max: Family::default(),
+            places_refused: Family::default(),
+            places_taken_away: Family::default(),
+        }
     }
 }
 
@@ -247,7 +215,7 @@ impl Metrics {
     /// Counts a poll and its time.
     pub fn poll(&self, outcome: &'static str, secs: f64) {
         self.polls.get_or_create(&OutcomeLabel { outcome }).inc();
-        self.times.poll.0.observe(secs);
+        self.poll_secs.observe(secs);
     }
 
     /// Counts a tombstone.
@@ -269,7 +237,7 @@ impl Metrics {
 
     /// Notes after how many seconds a change was taken.
     pub fn push_lag(&self, secs: f64) {
-        self.times.push_lag.0.observe(secs);
+        self.push_lag_secs.observe(secs);
     }
 
     /// Counts a verification.
@@ -288,80 +256,53 @@ impl Metrics {
 
     /// The metrics of a site, which are there from now on.
     pub fn of_site(&self, site: String) -> SiteMetrics {
-        let (label, sites) = (SiteLabel { site }, &self.sites);
+        let label = SiteLabel { site };
         SiteMetrics {
-            places_in_use: sites.places_in_use.get_or_create(&label).clone(),
-            places_max: sites.places_max.get_or_create(&label).clone(),
-            places_refused: sites.places_refused.get_or_create(&label).clone(),
-            places_taken_away: sites.places_taken_away.get_or_create(&label).clone(),
+            places_in_use: self.places_in_use.get_or_create(&label).clone(),
+            places_max: self.places_max.get_or_create(&label).clone(),
+            places_refused: self.places_refused.get_or_create(&label).clone(),
+            places_taken_away: self.places_taken_away.get_or_create(&label).clone(),
         }
     }
 
     /// A registry that holds these counters, to which gauges may be added. The library appends
     /// `_total`.
     pub fn registry(&self) -> Registry {
-        let mut registry = Registry::with_prefix("everfeed");
-        registry.register(
-            "http_requests",
-            "Requests answered to consumers",
-            self.requests.clone(),
-        );
-        registry.register("polls", "Polls of upstreams ended", self.polls.clone());
-        registry.register(
-            "items_changed",
-            "Items that got a new T",
-            self.items_changed.clone(),
-        );
-        registry.register(
-            "tombstones",
-            "Items that became tombstones, by reason",
-            self.tombstones.clone(),
-        );
-        let checks = self.permalink_checks.clone();
-        registry.register(
-            "permalink_checks",
-            "Pages of missing items, by what they said",
-            checks,
-        );
-        registry.register("pushes", "Pushes to subscribers ended", self.pushes.clone());
+        let mut all = Registry::with_prefix("everfeed");
+        let help = "Requests answered to consumers";
+        all.register("http_requests", help, self.requests.clone());
+        let help = "Polls of upstreams ended";
+        all.register("polls", help, self.polls.clone());
+        let help = "Items that got a new T";
+        all.register("items_changed", help, self.items_changed.clone());
+        let help = "Items that became tombstones, by reason";
+        all.register("tombstones", help, self.tombstones.clone());
+        let help = "Pages of missing items, by what they said";
+        all.register("permalink_checks", help, self.permalink_checks.clone());
+        let help = "Pushes to subscribers ended";
+        all.register("pushes", help, self.pushes.clone());
         let help = "Seconds from a change to the moment at which a subscriber has taken it";
-        registry.register("push_lag_seconds", help, self.times.push_lag.0.clone());
-        let failures = self.auth_failures.clone();
-        registry.register(
-            "auth_failures",
-            "Credentials refused, slowed or not checked",
-            failures,
-        );
-        registry.register(
-            "verifications",
-            "Verifications of subscribers ended",
-            self.verifications.clone(),
-        );
-        registry.register(
-            "poll_duration_seconds",
-            "Seconds from the start of a poll to its commit",
-            self.times.poll.0.clone(),
-        );
-        self.sites.register(&mut registry);
-        registry
-    }
-}
-
-impl SitesMetrics {
-    fn register(&self, registry: &mut Registry) {
+        all.register("push_lag_seconds", help, self.push_lag_secs.clone());
+        let help = "Credentials refused, slowed or not checked";
+        all.register("auth_failures", help, self.auth_failures.clone());
+        let help = "Verifications of subscribers ended";
+        all.register("verifications", help, self.verifications.clone());
+        let help = "Seconds from the start of a poll to its commit";
+        all.register("poll_duration_seconds", help, self.poll_secs.clone());
         let help = "Requests at the origin of a site now, WebSockets included";
-        registry.register("site_places_in_use", help, self.places_in_use.clone());
+        all.register("site_places_in_use", help, self.places_in_use.clone());
         let help = "Requests at the origin of a site at most";
-        registry.register("site_places_max", help, self.places_max.clone());
+        all.register("site_places_max", help, self.places_max.clone());
         let help = "Requests that received 503 because all places of a site were taken";
-        registry.register("site_places_refused", help, self.places_refused.clone());
+        all.register("site_places_refused", help, self.places_refused.clone());
         let help =
             "Slow requests of the client with most places of a site that were ended to make room";
-        registry.register(
+        all.register(
             "site_places_taken_away",
             help,
             self.places_taken_away.clone(),
         );
+        all
     }
 }
 
@@ -375,7 +316,7 @@ pub fn exposition(registry: &Registry) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::Mutex;
+    use std::sync::{Arc, Mutex};
 
     #[test]
     fn a_mistake_in_rust_log_is_told_and_what_is_meant_is_taken() {

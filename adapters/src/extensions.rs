@@ -13,5 +13,4 @@ pub(crate) mod opensearch;
 pub(crate) mod references;
 pub(crate) mod syndication;
 pub(crate) mod tags;
-pub(crate) mod threading;
 pub(crate) mod tombstones;

@@ -88,7 +88,6 @@ pub use entry::{
     PROXIED, Person, Source, Text, TextKind,
 };
 pub use extensions::georss::{Location, Shape};
-pub use extensions::threading::InReplyTo;
 pub use format::Format;
 pub use formats::json_feed::MEMBERS as JSON_FEED_MEMBERS;
 pub use key::{Deletion, Key};

@@ -1,29 +1,26 @@
 //! The operator's word that a changed URL is that of the same feed; not the question, which a poll
 //! asks.
 
-use super::{observed, open, requested_poll};
+use super::{explain, observed, open_existing, requested_poll};
 use crate::{
-    catalog::{Catalog, CatalogSnapshot},
-    clock::{self, Clock},
+    catalog::{Catalog, CatalogSnapshot, RegisteredFeed},
     config::Config,
-    feed::{record::FeedNo, schedule::PollState, stamp::Stamp},
+    feed::schedule::PollState,
     ingest::{FeedSpec, Poller},
     serve::admin::OperatorAnswer,
+    store::Store,
 };
-use std::sync::Arc;
 
 /// Accepts the changed URL of a feed of this process, polls it, and tells what came of it.
 pub(super) async fn accept(catalog: &Catalog, poller: &Poller, name: &str) -> OperatorAnswer {
     let snapshot = catalog.snapshot();
     let feed = match polled_feed(&snapshot, name) {
-        Ok(feed) => feed,
+        Ok(feed) => feed.no,
         Err(why) => return OperatorAnswer::Unknown(why),
     };
     let state = poller.status(feed);
-    if state
-        .as_ref()
-        .is_none_or(|state| state.asked_about().is_none())
-    {
+    let asked_about = state.as_ref().and_then(PollState::asked_about);
+    if asked_about.is_none() {
         return OperatorAnswer::NotNow(nothing_to_accept(name, state.as_ref()));
     }
     match requested_poll::told_of(name, poller.accept_url(feed)).await {
@@ -40,40 +37,35 @@ pub(super) async fn accept(catalog: &Catalog, poller: &Poller, name: &str) -> Op
 
 /// Accepts the changed URL of a feed in a store that nobody serves, for its next poll.
 pub async fn accept_url(config: &Config, name: &str) -> anyhow::Result<()> {
-    let path = &config.store.path;
-    anyhow::ensure!(path.exists(), "there is no store at {}", path.display());
-    let clock: Arc<dyn Clock> = Arc::new(clock::System);
-    let store = open(config, clock.clone()).await?;
-    let accepted = async {
-        let catalog = observed(&*store, config).await?;
-        let feed = polled_feed(&catalog, name).map_err(anyhow::Error::msg)?;
-        let spec = catalog.feed_no(feed).map(|feed| FeedSpec::from(&**feed));
-        let now = Stamp::from_micros(clock.now_us());
-        let saved = store.poll(feed).await?;
-        let state = spec
-            .zip(saved)
-            .map(|(spec, state)| state.resumed(spec.bare_url().as_str(), &spec.policy, now));
-        let nothing = nothing_to_accept(name, state.as_ref());
-        let accepted = state.and_then(PollState::consented);
-        let mut state = accepted.ok_or_else(|| anyhow::Error::msg(nothing))?;
-        state.timetable.next_at = now;
-        store.save_polls(vec![(feed, state)], Vec::new()).await?;
-        Ok::<_, anyhow::Error>(())
-    };
-    let accepted = accepted.await;
+    let store = open_existing(config).await?;
+    let accepted = accept_in(&*store, config, name).await;
     store.close().await?;
     accepted
 }
 
-/// The number of a configured feed that is polled; else why there is none.
-fn polled_feed(catalog: &CatalogSnapshot, name: &str) -> Result<FeedNo, String> {
+async fn accept_in(store: &dyn Store, config: &Config, name: &str) -> anyhow::Result<()> {
+    let catalog = observed(store, config).await?;
+    let feed = polled_feed(&catalog, name).map_err(anyhow::Error::msg)?;
+    let (spec, now) = (FeedSpec::from(feed), explain::now());
+    let saved = store.poll(feed.no).await?;
+    let state = saved.map(|state| state.resumed(spec.bare_url().as_str(), &spec.policy, now));
+    let nothing = nothing_to_accept(name, state.as_ref());
+    let accepted = state.and_then(PollState::consented);
+    let mut state = accepted.ok_or_else(|| anyhow::Error::msg(nothing))?;
+    state.timetable.next_at = now;
+    store.save_polls(vec![(feed.no, state)], Vec::new()).await?;
+    Ok(())
+}
+
+/// A configured feed that is polled; else why there is none.
+fn polled_feed<'a>(catalog: &'a CatalogSnapshot, name: &str) -> Result<&'a RegisteredFeed, String> {
     let feed = catalog
         .feed(name)
         .ok_or_else(|| format!("no feed `{name}` is configured"))?;
     if feed.is_group() {
         return Err(format!("`{name}` is a group, and has no url"));
     }
-    Ok(feed.no)
+    Ok(feed)
 }
 
 /// Tells that no document waits to be accepted, and why.

@@ -11,10 +11,11 @@ use crate::{
     },
     catalog::{CatalogSnapshot, ReadGate, RegisteredFeed},
     clock::Clock,
+    feed::stamp::{SECOND_US, Stamp},
     render::Site,
+    secret::Secret,
     store::{Store, StoreError, listing},
 };
-use chrono::{DateTime, SecondsFormat};
 use futures_util::TryStreamExt as _;
 use std::{fmt::Write as _, sync::Arc};
 use thiserror::Error;
@@ -94,16 +95,14 @@ impl AccountDesk {
                 login,
                 hex_digest,
             } => {
-                let created_us = self.clock.now_us();
-                let feed_password = password::generated();
-                self.add_user(NewUser {
+                let new = NewUser {
                     name,
                     login,
-                    feed_password,
+                    feed_password: password::generated(),
                     hex_digest,
-                    created_us,
-                })
-                .await
+                    created_us: self.clock.now_us(),
+                };
+                self.add_user(new).await
             }
             AccountCommand::ChangePassword {
                 name,
@@ -147,10 +146,8 @@ impl AccountDesk {
         }
         self.publish().await?;
         tracing::info!(user.name = %name, "Made the user `{name}`");
-        Ok(format!(
-            "user `{name}` is made\nfeed password  {}\n               for WSSE only; it is not shown again\n",
-            feed_password.reveal()
-        ))
+        let line = feed_password_line(&feed_password);
+        Ok(format!("user `{name}` is made\n{line}"))
     }
 
     async fn change_password(
@@ -173,11 +170,7 @@ impl AccountDesk {
         let mut text =
             format!("`{name}` has a new password; the former one opens nothing any more\n");
         if feed_password {
-            let _ = writeln!(
-                text,
-                "feed password  {}\n               for WSSE only; it is not shown again",
-                new_feed_password.reveal()
-            );
+            text += &feed_password_line(&new_feed_password);
         }
         Ok(text)
     }
@@ -192,21 +185,15 @@ impl AccountDesk {
             "user", "tokens", "made", "wsse"
         );
         for user in &users {
-            let count = tokens
-                .iter()
-                .filter(|token| token.kept.user == user.no)
-                .count();
+            let count = count_of(user, &tokens);
             let wsse = if user.kept.hex_digest {
                 "binary or hexadecimal"
             } else {
                 "binary"
             };
             let made = time(user.kept.created_us);
-            let _ = writeln!(
-                text,
-                "{:<24}  {count:>6}  {made:<20}  {wsse}",
-                user.kept.name
-            );
+            let name = &user.kept.name;
+            let _ = writeln!(text, "{name:<24}  {count:>6}  {made:<20}  {wsse}");
         }
         Ok(text)
     }
@@ -224,12 +211,7 @@ impl AccountDesk {
     async fn new_token(&self, name: &str, usage: TokenUse) -> Result<String, AccountRefused> {
         let user = self.user(name).await?;
         let (_, tokens) = lists(&*self.store).await?;
-        if tokens
-            .iter()
-            .filter(|token| token.kept.user == user.no)
-            .count()
-            >= USER_TOKENS_MAX
-        {
+        if count_of(&user, &tokens) >= USER_TOKENS_MAX {
             return refused(format!(
                 "`{name}` has {USER_TOKENS_MAX} tokens already; revoke one first"
             ));
@@ -255,15 +237,13 @@ impl AccountDesk {
         tracing::info!(user.name = %name, token.no = no.0, "Made token {no} of `{name}`");
         let shown = match usage {
             TokenUse::Bearer => {
-                format!(
-                    "token       {}\nsend it as  Authorization: Bearer TOKEN",
-                    secret.reveal()
-                )
+                let token = secret.reveal();
+                format!("token       {token}\nsend it as  Authorization: Bearer TOKEN")
             }
-            TokenUse::Url => format!(
-                "secret URL  {}",
-                self.site.below_secret(secret.reveal()).list()
-            ),
+            TokenUse::Url => {
+                let url = self.site.below_secret(secret.reveal()).list();
+                format!("secret URL  {url}")
+            }
         };
         Ok(format!(
             "token {no} of `{name}` is made; it is not shown again\n{shown}\n"
@@ -279,12 +259,8 @@ impl AccountDesk {
         for AccessToken { no, kept } in &tokens {
             let user = users.iter().find(|user| user.no == kept.user);
             let name = user.map_or("", |user| user.kept.name.as_str());
-            let _ = writeln!(
-                text,
-                "{no:>6}  {name:<24}  {:<6}  {}",
-                kept.usage.name(),
-                time(kept.created_us)
-            );
+            let (usage, made) = (kept.usage.name(), time(kept.created_us));
+            let _ = writeln!(text, "{no:>6}  {name:<24}  {usage:<6}  {made}");
         }
         Ok(text)
     }
@@ -303,10 +279,10 @@ impl AccountDesk {
     async fn rotate_token(&self, no: TokenNo) -> Result<String, AccountRefused> {
         let (users, tokens) = lists(&*self.store).await?;
         let token = tokens.into_iter().find(|token| token.no == no);
-        let user = token
-            .as_ref()
-            .and_then(|token| users.iter().find(|user| user.no == token.kept.user));
-        let (Some(token), Some(user)) = (token, user) else {
+        let Some(token) = token else {
+            return refused(no_token(no));
+        };
+        let Some(user) = users.iter().find(|user| user.no == token.kept.user) else {
             return refused(no_token(no));
         };
         self.store.remove_token(no).await?;
@@ -319,10 +295,10 @@ impl AccountDesk {
 
     async fn user(&self, name: &str) -> Result<User, AccountRefused> {
         let (users, _) = lists(&*self.store).await?;
-        users
-            .into_iter()
-            .find(|user| user.kept.name == name)
-            .map_or_else(|| refused(no_user(name)), Ok)
+        match users.into_iter().find(|user| user.kept.name == name) {
+            Some(user) => Ok(user),
+            None => refused(no_user(name)),
+        }
     }
 }
 
@@ -334,12 +310,19 @@ fn no_token(no: TokenNo) -> String {
     format!("there is no token {no}")
 }
 
+/// The number of tokens of a user.
+fn count_of(user: &User, tokens: &[AccessToken]) -> usize {
+    let is_of = |token: &&AccessToken| token.kept.user == user.no;
+    tokens.iter().filter(is_of).count()
+}
+
+fn feed_password_line(password: &Secret) -> String {
+    let password = password.reveal();
+    format!("feed password  {password}\n               for WSSE only; it is not shown again\n")
+}
+
 fn time(us: u64) -> String {
-    let time = i64::try_from(us)
-        .ok()
-        .and_then(DateTime::from_timestamp_micros)
-        .unwrap_or_default();
-    time.to_rfc3339_opts(SecondsFormat::Secs, true)
+    Stamp::from_secs(us / SECOND_US).rfc3339()
 }
 
 #[cfg(test)]

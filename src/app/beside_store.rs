@@ -1,10 +1,11 @@
 //! A configuration beside a store: what `serve` and `reload` would refuse of it, which feeds keep
 //! ids that their URLs would not give them, and whose URL has changed; nothing is written.
 
+use super::{RemovedFeed, all_feeds, observed, removed::removed_feeds, site_addresses::SiteFeed};
 use crate::{
     catalog,
     config::Config,
-    feed::record::{FeedNo, FeedRecord},
+    feed::record::FeedNo,
     ingest::without_credentials,
     store::{Store, StoreError, listing},
 };
@@ -25,16 +26,14 @@ pub struct BesideStore {
 impl BesideStore {
     /// Holds a configuration against a store. The error is the one by which it would be refused.
     pub(super) async fn of(store: &dyn Store, config: &Config) -> Result<Self, StoreError> {
-        let mut feeds = config.registered();
-        catalog::join_found(store, &config.site, &config.server.public_url, &mut feeds).await?;
+        let feeds = all_feeds(store, config).await?;
         let namespaces = catalog::namespaces(store, &feeds).await?;
         let mut found = Self::default();
         let mut urls: HashMap<&str, Url> = HashMap::new();
-        for (feed, namespace) in feeds
-            .iter()
-            .zip(namespaces)
-            .filter(|(feed, _)| feed.group.is_none())
-        {
+        for (feed, namespace) in feeds.iter().zip(namespaces) {
+            if feed.group.is_some() {
+                continue;
+            }
             urls.insert(&feed.name, without_credentials(&feed.url));
             if namespace != feed.namespace() {
                 found.namespaces.insert(feed.name.clone(), namespace);
@@ -42,31 +41,50 @@ impl BesideStore {
         }
         let mut with_items: HashMap<FeedNo, String> = HashMap::new();
         let mut records = listing::feeds(store);
-        while let Some(FeedRecord {
-            name,
-            no,
-            items,
-            part_of,
-            ..
-        }) = records.try_next().await?
-        {
-            if items.total > 0 && part_of.is_none() && urls.contains_key(name.as_str()) {
-                with_items.insert(no, name);
+        while let Some(record) = records.try_next().await? {
+            let is_configured = urls.contains_key(record.name.as_str());
+            if record.items.total > 0 && record.part_of.is_none() && is_configured {
+                with_items.insert(record.no, record.name);
             }
         }
         drop(records);
         let mut polls = listing::polls(store);
         while let Some((no, poll)) = polls.try_next().await? {
             if let Some(name) = with_items.remove(&no)
-                && urls
-                    .get(name.as_str())
-                    .is_some_and(|url| url.as_str() != poll.url)
+                && urls[name.as_str()].as_str() != poll.url
             {
                 found.moved.push(name);
             }
         }
         drop(polls);
         Ok(found)
+    }
+}
+
+/// A configuration beside what is stored.
+#[derive(Debug, Default)]
+pub struct LookedAt {
+    /// Findings about the configuration.
+    pub beside: BesideStore,
+    /// The feeds that are kept and not configured any more.
+    pub kept: Vec<RemovedFeed>,
+    /// The feeds at addresses of sites: of the configuration, and those that were found.
+    pub feeds: Vec<SiteFeed>,
+}
+
+impl LookedAt {
+    /// Looks at a store that nobody serves.
+    pub(super) async fn of(store: &dyn Store, config: &Config) -> Result<Self, StoreError> {
+        let beside = BesideStore::of(store, config).await?;
+        let catalog = observed(store, config).await?;
+        let feeds = catalog.feeds();
+        Ok(Self {
+            beside,
+            kept: removed_feeds(store, &catalog).await?,
+            feeds: feeds
+                .filter_map(|feed| SiteFeed::of(&feed.settings))
+                .collect(),
+        })
     }
 }
 

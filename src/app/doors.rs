@@ -33,6 +33,14 @@ pub(super) struct Listening {
     pub(super) redirect: Option<SocketAddr>,
 }
 
+impl Listening {
+    /// The first address of consumers; none is known of sockets in the file system.
+    pub(super) fn address(&self) -> SocketAddr {
+        let none = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
+        self.consumers.first().copied().unwrap_or(none)
+    }
+}
+
 impl Doors {
     /// Opens every socket of the configuration, and reads the certificate, unless it is kept by
     /// `keeper`.
@@ -58,9 +66,8 @@ impl Doors {
         let mut consumers = Vec::new();
         for address in server.listen.iter() {
             let opened = Listener::open(address).await;
-            for listener in
-                opened.with_context(|| format!("cannot listen on {address} for consumers"))?
-            {
+            let cannot = || format!("cannot listen on {address} for consumers");
+            for listener in opened.with_context(cannot)? {
                 let listener = listener.with_proxies(proxies.clone());
                 consumers.push(match &current {
                     Some(current) => listener.with_tls(current, server.tls.hsts_secs),
@@ -84,6 +91,7 @@ impl Doors {
 
     /// The addresses at which everything listens.
     pub(super) fn listening(&self) -> std::io::Result<Listening> {
+        let redirect = self.redirect.as_ref().map(TcpListener::local_addr);
         Ok(Listening {
             consumers: self
                 .consumers
@@ -91,25 +99,8 @@ impl Doors {
                 .filter_map(Listener::address)
                 .collect(),
             operator: self.operator.local_addr()?,
-            redirect: self
-                .redirect
-                .as_ref()
-                .map(TcpListener::local_addr)
-                .transpose()?,
+            redirect: redirect.transpose()?,
         })
-    }
-
-    /// The first address of consumers.
-    pub(super) fn address(&self) -> SocketAddr {
-        let none = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
-        self.consumers
-            .iter()
-            .find_map(Listener::address)
-            .unwrap_or(none)
-    }
-
-    pub(super) fn admin_address(&self) -> std::io::Result<SocketAddr> {
-        self.operator.local_addr()
     }
 }
 

@@ -11,16 +11,17 @@ use crate::{
             AbsenceState, CheckResult, Coverage, DoubtReason, PermalinkCheck, ProofPolicy, Suspect,
             SuspectBasis,
         },
+        archive::ArchiveSuspect,
         filter::Filter,
         group::{GroupMember, GroupRecord, Holder},
-        item::{Content, Item, ItemId, KeyHash, Reason},
+        item::{Item, ItemId, KeyHash, Reason},
         item_cap::note_of,
-        observation_record::{ObservationCounts, ObservationRecord},
+        observation_record::ObservationRecord,
         order::Order,
         page::PageQuery,
         position::Position,
         reconcile::{CHANGED_POLLS_MAX, Evidence, WindowState, address_witness, unshown},
-        record::{FeedNo, FeedRecord},
+        record::{FeedNo, FeedRecord, Gap},
         schedule::{PollState, Repeat, ValidatorPair},
         stamp::Stamp,
     },
@@ -76,19 +77,11 @@ pub async fn from_file(
     feed: &str,
     item: Option<&str>,
 ) -> anyhow::Result<Option<Explanation>> {
-    let path = &config.store.path;
-    anyhow::ensure!(path.exists(), "there is no store at {}", path.display());
-    let store = super::open(config, Arc::new(clock::System)).await?;
-    let catalog = Catalog::new(super::observed(&*store, config).await?);
-    let platforms = config.platforms.profiles();
+    let explainer = Explainer::of(super::open_existing(config).await?, config).await?;
+    let store = &explainer.store;
     let poll = match store.feed_named(feed).await? {
         Some(record) => store.poll(record.no).await?,
         None => None,
-    };
-    let explainer = Explainer {
-        store: store.clone(),
-        catalog,
-        platforms,
     };
     let told = explainer.explain(feed, item, |_| poll.clone()).await;
     store.close().await?;
@@ -101,18 +94,23 @@ pub(super) fn now() -> Stamp {
 }
 
 impl Explainer {
+    /// Explains what a store holds that nobody serves.
+    pub(super) async fn of(store: Arc<dyn Store>, config: &Config) -> Result<Self, StoreError> {
+        Ok(Self {
+            catalog: Catalog::new(super::observed(&*store, config).await?),
+            platforms: config.platforms.profiles(),
+            store,
+        })
+    }
+
     /// The state of polling, which waits while nothing can be stored.
-    fn while_stored(&self, polling: Polling) -> Polling {
-        match self.store.condition().outage() {
-            Some(Outage { cause, since, .. }) => {
-                let why = format!(
-                    "nothing can be stored since {}, so nothing is polled: {cause}",
-                    since.rfc3339()
-                );
-                Polling { why, ..polling }
-            }
-            None => polling,
+    fn while_stored(&self, mut polling: Polling) -> Polling {
+        if let Some(Outage { cause, since, .. }) = self.store.condition().outage() {
+            let since = since.rfc3339();
+            polling.why =
+                format!("nothing can be stored since {since}, so nothing is polled: {cause}");
         }
+        polling
     }
 
     /// `None` for a feed that is not configured, or was never polled.
@@ -126,16 +124,10 @@ impl Explainer {
         let Some(registered) = catalog.feed(name) else {
             return Ok(None);
         };
-        let revision = async || {
-            self.store
-                .feed(registered.no)
-                .await
-                .map(|record| record.rev)
-        };
-        let mut before = revision().await?;
+        let mut before = self.store.feed(registered.no).await?.rev;
         for _ in 1..READS_MAX {
             let explanation = self.read(registered, item, &poll).await?;
-            let after = revision().await?;
+            let after = self.store.feed(registered.no).await?.rev;
             if after == before {
                 return Ok(Some(explanation));
             }
@@ -162,11 +154,9 @@ impl Explainer {
         if poll.document.repeat == Repeat::Unchanged {
             // A 304 changes nothing that is stored of a window, and yet it ends what went on from
             // poll to poll.
-            known
-                .window
-                .entries
-                .iter_mut()
-                .for_each(|row| row.changed_polls = 0);
+            for row in &mut known.window.entries {
+                row.changed_polls = 0;
+            }
         }
         let profile = platform::profile(&self.platforms, poll.document.platform.as_ref());
         let policy = feed
@@ -175,36 +165,36 @@ impl Explainer {
         let absence = &known.window.absence;
         let policy = absence.believed(&policy, poll.timetable.polled_at.unwrap_or_default());
         let mut suspects = Vec::new();
-        for row in absence
-            .items
-            .iter()
-            .filter(|row| row.suspect.is_some())
-            .take(SUSPECTS_SHOWN)
-        {
+        let missed = absence.items.iter().filter(|row| row.suspect.is_some());
+        for row in missed.take(SUSPECTS_SHOWN) {
             if let Some(found) = self.store.item(record.no, row.id).await? {
                 suspects.push(self.told(&record, &known.window, &policy, &found).await?);
             }
         }
-        let found = match item {
-            Some(name) => self.find(&record, name).await?,
-            None => None,
-        };
-        let mut item = match found {
-            Some(found) => Some(self.told(&record, &known.window, &policy, &found).await?),
-            None => None,
-        };
-        let group = self
-            .store
-            .group(registered.no)
-            .await?
-            .filter(|_| registered.is_group());
-        if let (Some(item), Some(_)) = (&mut item, &group) {
-            self.tell_holders(registered.no, item).await?;
+        let mut told_item = None;
+        if let Some(name) = item
+            && let Some(found) = self.find(&record, name).await?
+        {
+            let mut told = self.told(&record, &known.window, &policy, &found).await?;
+            if registered.is_group() {
+                self.tell_holders(registered.no, &mut told).await?;
+            }
+            told_item = Some(told);
         }
+        let group = self.store.group(registered.no).await?;
+        let group = group.filter(|_| registered.is_group());
         let walk = self.store.walk(record.no).await?;
         let observations = self.store.observations(record.no).await?;
         let skipped = observations.len().saturating_sub(OBSERVATIONS_SHOWN);
-        let rfc = |at: Stamp| at.rfc3339();
+        let platform = poll.document.platform.as_ref();
+        let pages = absence.control.as_ref().map(|control| {
+            let finding = words::control(control.finding).to_owned();
+            (finding, control.at.rfc3339())
+        });
+        let gap = |gap: &Gap| {
+            let why = words::event(gap.event).to_owned();
+            (gap.at.rfc3339(), why, gap.before.clone(), gap.after.clone())
+        };
         Ok(Explanation {
             feed: record.name.clone(),
             url: registered.shown_url(),
@@ -214,11 +204,7 @@ impl Explainer {
                 feed.deletions.audit_secs,
                 self.left_alone(&poll, feed).await?,
             )),
-            platform: poll
-                .document
-                .platform
-                .as_ref()
-                .map(|found| format!("{}: {}", found.platform, found.why)),
+            platform: platform.map(|found| format!("{}: {}", found.platform, found.why)),
             is_complete: record.metadata.is_complete(),
             items: (record.items.total, record.items.live),
             window: if absence.is_of_empty_document() {
@@ -227,37 +213,20 @@ impl Explainer {
                 known.window.entries.len()
             },
             deferred: known.window.deferred.len(),
-            reformatted_at: known.window.reformatted_at.map(rfc),
+            reformatted_at: known.window.reformatted_at.map(Stamp::rfc3339),
             history: history(&record, &feed.import),
             archives: archives(&record, walk.as_ref(), &feed.import, now()),
-            quarantined_since: absence.quarantined_since.map(rfc),
+            quarantined_since: absence.quarantined_since.map(Stamp::rfc3339),
             quarantine: absence
                 .quarantined_since
                 .map(|since| quarantine(absence, since)),
-            pages: absence.control.as_ref().map(|control| {
-                (
-                    words::control(control.finding).to_owned(),
-                    control.at.rfc3339(),
-                )
-            }),
+            pages,
             doubted: doubted(absence, poll.timetable.polled_at.unwrap_or_default()),
             distrusts_conditional: absence.has_caught_conditional(),
             suspects,
-            gaps: record
-                .completeness
-                .gaps
-                .iter()
-                .map(|gap| {
-                    (
-                        rfc(gap.at),
-                        words::event(gap.event).to_owned(),
-                        gap.before.clone(),
-                        gap.after.clone(),
-                    )
-                })
-                .collect(),
+            gaps: record.completeness.gaps.iter().map(gap).collect(),
             observations: observations.into_iter().skip(skipped).map(seen).collect(),
-            item,
+            item: told_item,
         })
     }
 
@@ -326,10 +295,8 @@ impl Explainer {
         }
         // A link that is a key is hashed as an id is; titles and digests are marked.
         let keys = [Key::Id(name.to_owned()), Key::Title(name.to_owned())];
-        let keys: Vec<KeyHash> = keys
-            .iter()
-            .map(|key| KeyHash::of(&record.ids.namespace, &key.stripped()))
-            .collect();
+        let keys = keys.map(|key| KeyHash::of(&record.ids.namespace, &key.stripped()));
+        let keys = Vec::from(keys);
         let mut items = self.store.snapshot(record.no, keys.clone()).await?.items;
         if let Some(item) = keys.iter().find_map(|key| items.remove(key)) {
             return Ok(Some(item));
@@ -374,51 +341,23 @@ impl Explainer {
         policy: &ProofPolicy,
         item: &Item,
     ) -> Result<ExplainedItem, StoreError> {
-        let row = last.absence.items.iter().find(|row| row.id == item.id);
-        let missing = row.and_then(|row| row.suspect);
-        let by_walks = last
-            .archive_suspects
-            .iter()
-            .find(|missed| missed.id == item.id && !item.is_gone());
-        let is_shown = last.entries.iter().any(|row| row.id == item.id);
-        let state = match &item.content {
-            Content::Gone { .. } => ItemState::Deleted,
-            Content::Live(_)
-                if missing.is_some_and(|missing| missing.permalink_check.is_hidden()) =>
-            {
-                ItemState::Hidden
-            }
-            Content::Live(_)
-                if missing.is_some_and(|missing| missing.basis == SuspectBasis::PageOfMany) =>
-            {
-                ItemState::Quarantined
-            }
-            Content::Live(_) if missing.is_some() => ItemState::Suspected,
-            Content::Live(_) if is_shown => ItemState::Shown,
-            Content::Live(_) if by_walks.is_some() => ItemState::Missed,
-            Content::Live(_) if row.is_some() => ItemState::Undecided,
-            Content::Live(_) => ItemState::RolledOff,
-        };
-        let title = item
-            .entry()
-            .and_then(|entry| entry.title.as_ref())
-            .map(|title| title.value.clone());
+        let missing = suspect(last, item);
+        let by_walks = missed_by(last, item);
+        let entry = item.entry();
+        let title = entry.and_then(|entry| entry.title.as_ref());
+        let unshown_dates = entry.map(|entry| dates_of(item, entry));
+        let mut tombstones = last.tombstones.iter();
+        let tombstone = tombstones.find(|gone| gone.id == item.id && item.is_gone());
         let evidence = self.store.evidence(record.no, item.id).await?;
         Ok(ExplainedItem {
             id: item.id.to_string(),
             iri: item.iri.clone(),
-            title,
-            left_out: item
-                .entry()
-                .and_then(|entry| note_of(entry))
-                .map(str::to_owned),
-            unshown_dates: item
-                .entry()
-                .map(|entry| dates_of(item, entry))
-                .unwrap_or_default(),
+            title: title.map(|title| title.value.clone()),
+            left_out: entry.and_then(note_of).map(str::to_owned),
+            unshown_dates: unshown_dates.unwrap_or_default(),
             created: item.created.rfc3339(),
             modified: item.modified.rfc3339(),
-            state,
+            state: state_of(last, item),
             tombstone_count: item.tombstone_count,
             missing: missing.map(|missing| missed(&missing, Some((item.tombstone_count, policy)))),
             churn: churn(last, item),
@@ -428,12 +367,44 @@ impl Explainer {
                 .map(|(at, evidence)| proof(*at, evidence))
                 .collect(),
             holders: Vec::new(),
-            recheck_at: last
-                .tombstones
-                .iter()
-                .find(|gone| gone.id == item.id && item.is_gone())
-                .map(|gone| gone.next_at.rfc3339()),
+            recheck_at: tombstone.map(|gone| gone.next_at.rfc3339()),
         })
+    }
+}
+
+/// The suspicion against an item, if there is one.
+fn suspect(last: &WindowState, item: &Item) -> Option<Suspect> {
+    let mut rows = last.absence.items.iter();
+    rows.find(|row| row.id == item.id)?.suspect
+}
+
+/// The walks that missed an item that is alive.
+fn missed_by<'a>(last: &'a WindowState, item: &Item) -> Option<&'a ArchiveSuspect> {
+    let mut missed = last.archive_suspects.iter();
+    missed.find(|missed| missed.id == item.id && !item.is_gone())
+}
+
+fn state_of(last: &WindowState, item: &Item) -> ItemState {
+    if item.is_gone() {
+        return ItemState::Deleted;
+    }
+    if let Some(missing) = suspect(last, item) {
+        return if missing.permalink_check.is_hidden() {
+            ItemState::Hidden
+        } else if missing.basis == SuspectBasis::PageOfMany {
+            ItemState::Quarantined
+        } else {
+            ItemState::Suspected
+        };
+    }
+    if last.entries.iter().any(|row| row.id == item.id) {
+        ItemState::Shown
+    } else if missed_by(last, item).is_some() {
+        ItemState::Missed
+    } else if last.absence.items.iter().any(|row| row.id == item.id) {
+        ItemState::Undecided
+    } else {
+        ItemState::RolledOff
     }
 }
 
@@ -451,8 +422,10 @@ fn churn(last: &WindowState, item: &Item) -> Option<Churn> {
     let row = last.entries.iter().find(|row| row.id == item.id);
     let polls = row.map_or(0, |row| row.changed_polls);
     let held = last.deferred.iter().find(|held| held.id == item.id);
-    let is_told = !item.is_gone() && (polls > CHANGED_POLLS_MAX || held.is_some());
-    is_told.then(|| Churn {
+    if item.is_gone() || (polls <= CHANGED_POLLS_MAX && held.is_none()) {
+        return None;
+    }
+    Some(Churn {
         polls,
         held_until: held.map(|held| held.until.rfc3339()),
         is_dated_before: held.is_some_and(|held| held.is_stale(item)),
@@ -485,27 +458,20 @@ fn doubted(absence: &AbsenceState, now: Stamp) -> Option<String> {
 
 /// The quarantine of a window.
 fn quarantine(absence: &AbsenceState, since: Stamp) -> ExplainedQuarantine {
-    let checks = || {
-        absence
-            .items
-            .iter()
-            .filter_map(|row| row.suspect.map(|missing| missing.permalink_check))
+    let suspects = absence.items.iter().filter_map(|row| row.suspect);
+    let checks: Vec<_> = suspects.map(|missing| missing.permalink_check).collect();
+    let of = absence.items.len();
+    let missing = if absence.is_of_empty_document() {
+        of
+    } else {
+        checks.len()
     };
+    let next_at = checks.iter().filter_map(PermalinkCheck::due).min();
     ExplainedQuarantine {
         since: since.rfc3339(),
-        missing: (
-            if absence.is_of_empty_document() {
-                absence.items.len()
-            } else {
-                checks().count()
-            },
-            absence.items.len(),
-        ),
-        asked: checks().filter(|check| check.asked > 0).count(),
-        next_at: checks()
-            .filter_map(|check| check.due())
-            .min()
-            .map(|at| at.rfc3339()),
+        missing: (missing, of),
+        asked: checks.iter().filter(|check| check.asked > 0).count(),
+        next_at: next_at.map(Stamp::rfc3339),
         decides_at: absence.decides_at(since).rfc3339(),
         ends_at: absence.quarantine_ends_at(since).rfc3339(),
     }
@@ -513,13 +479,11 @@ fn quarantine(absence: &AbsenceState, since: Stamp) -> ExplainedQuarantine {
 
 fn missed(missing: &Suspect, open: Option<(u8, &ProofPolicy)>) -> MissedByDocuments {
     let needs = open.map(|(tombstone_count, policy)| missing.needs(tombstone_count, policy));
+    let of = needs.map_or(missing.count, |needs| needs.confirmations);
     MissedByDocuments {
         since: missing.since.rfc3339(),
         last_seen: missing.last_seen.rfc3339(),
-        count: (
-            missing.count,
-            needs.map_or(missing.count, |needs| needs.confirmations),
-        ),
+        count: (missing.count, of),
         not_before: needs.map(|needs| needs.not_before.rfc3339()),
         audited: missing.audited,
         strong: missing.strong,
@@ -531,41 +495,28 @@ fn missed(missing: &Suspect, open: Option<(u8, &ProofPolicy)>) -> MissedByDocume
 }
 
 fn page(probe: &PermalinkCheck) -> ExplainedCheck {
+    let said = |(at, said): (Stamp, _)| (words::page(said).to_owned(), at.rfc3339());
+    let has_page = probe
+        .last
+        .is_none_or(|(_, said)| said != CheckResult::NoPage);
     ExplainedCheck {
-        said: probe
-            .last
-            .map(|(at, said)| (words::page(said).to_owned(), at.rfc3339())),
-        asked: if probe
-            .last
-            .is_some_and(|(_, said)| said == CheckResult::NoPage)
-        {
-            0
-        } else {
-            probe.asked
-        },
-        next_at: probe.due().map(|at| at.rfc3339()),
+        said: probe.last.map(said),
+        asked: if has_page { probe.asked } else { 0 },
+        next_at: probe.due().map(Stamp::rfc3339),
     }
 }
 
 fn proof(at: Stamp, evidence: &Evidence) -> TombstoneProof {
+    let said = [&evidence.when, &evidence.comment].into_iter().flatten();
+    let (missing, walks) = (evidence.suspect.as_ref(), evidence.archive_suspect.as_ref());
     TombstoneProof {
         at: at.rfc3339(),
         reason: evidence.reason.code().to_owned(),
         has_left: evidence.reason == Reason::LeftGroup,
         observed_at: evidence.observed_at.rfc3339(),
-        said: [&evidence.when, &evidence.comment]
-            .into_iter()
-            .flatten()
-            .cloned()
-            .collect(),
-        missing: evidence
-            .suspect
-            .as_ref()
-            .map(|missing| missed(missing, None)),
-        missed: evidence
-            .archive_suspect
-            .as_ref()
-            .map(|missed| missed_by_walks(missed, None)),
+        said: said.cloned().collect(),
+        missing: missing.map(|missing| missed(missing, None)),
+        missed: walks.map(|missed| missed_by_walks(missed, None)),
     }
 }
 
@@ -584,16 +535,9 @@ fn seen((number, observed): (u64, ObservationRecord)) -> ExplainedDocument {
         Coverage::Conditional => "full, to validators",
         Coverage::Partial | Coverage::Delta => "partial",
     };
-    let ObservationCounts {
-        entries,
-        new,
-        edited,
-        revived,
-        missing,
-        suspects,
-        rolled_off,
-        gone,
-    } = observed.counts;
+    let counts = &observed.counts;
+    let events = observed.events.iter();
+    let page = |(id, said): (ItemId, _)| (id.to_string(), words::page(said).to_owned());
     ExplainedDocument {
         number,
         at: observed.at.rfc3339(),
@@ -601,33 +545,36 @@ fn seen((number, observed): (u64, ObservationRecord)) -> ExplainedDocument {
         partial: observed.partial,
         again: observed.again,
         counts: [
-            entries, new, edited, revived, missing, suspects, rolled_off, gone,
+            counts.entries,
+            counts.new,
+            counts.edited,
+            counts.revived,
+            counts.missing,
+            counts.suspects,
+            counts.rolled_off,
+            counts.gone,
         ],
-        events: observed
-            .events
-            .iter()
+        events: events
             .map(|event| words::event(*event).to_owned())
             .collect(),
         remark: observed.remark,
-        page: observed
-            .page
-            .map(|(id, said)| (id.to_string(), words::page(said).to_owned())),
+        page: observed.page.map(page),
     }
 }
 
 fn polling(poll: &PollState, audit_secs: u64, left_alone: Option<Stamp>) -> Polling {
-    let rfc = |at: Stamp| at.rfc3339();
-    let left_alone = left_alone.filter(|until| *until > poll.timetable.next_at);
+    let planned = poll.timetable.next_at;
+    let left_alone = left_alone.filter(|until| *until > planned);
+    let next_at = (planned != Stamp::MAX).then(|| left_alone.unwrap_or(planned));
     let audit_at = poll.audit_at(audit_secs);
     let has_any = |pair: &ValidatorPair| pair.etag.is_some() || pair.last_modified.is_some();
     let has_validators = poll.validators.as_ref().is_some_and(has_any);
     Polling {
-        last_at: poll.timetable.polled_at.map(rfc),
-        good_at: poll.health.good_at.map(rfc),
-        next_at: (poll.timetable.next_at != Stamp::MAX)
-            .then(|| rfc(left_alone.unwrap_or(poll.timetable.next_at))),
+        last_at: poll.timetable.polled_at.map(Stamp::rfc3339),
+        good_at: poll.health.good_at.map(Stamp::rfc3339),
+        next_at: next_at.map(Stamp::rfc3339),
         why: why_then(poll, left_alone),
-        audit_at: (has_validators && audit_at > Stamp::ZERO).then(|| rfc(audit_at)),
+        audit_at: (has_validators && audit_at > Stamp::ZERO).then(|| audit_at.rfc3339()),
         wants_audit: poll.timetable.wants_audit,
         remark: poll.document.remark.clone(),
     }
@@ -635,37 +582,27 @@ fn polling(poll: &PollState, audit_secs: u64, left_alone: Option<Stamp>) -> Poll
 
 /// Reason for the time of the next poll.
 fn why_then(poll: &PollState, left_alone: Option<Stamp>) -> String {
-    let mut why = match (
-        &poll.health.fault,
-        poll.health.gone_at,
-        poll.timetable.polled_at,
-    ) {
-        (_, Some(since), _) => {
-            format!(
-                "the publisher has said since {} that the feed is gone (410)",
-                since.rfc3339()
-            )
-        }
-        (Some(fault), ..) => format!(
-            "{} failed, since {}: {}; {}",
-            match poll.health.failures {
-                0 | 1 => "the last poll".to_owned(),
-                failures => format!("the last {failures} polls"),
-            },
-            fault.since.rfc3339(),
-            fault.kind,
-            words::whose(&fault.kind)
-        ),
-        (.., None) => "it was never polled".to_owned(),
-        (.., Some(_)) => format!(
-            "it answers well; the interval follows the times of the last new items ({} remembered){}",
-            poll.timetable.arrivals.len(),
-            poll.timetable
-                .hinted_secs
-                .map_or_else(String::new, |secs| format!(
-                    ", and the document asks for {secs} s"
-                ))
-        ),
+    let mut why = if let Some(since) = poll.health.gone_at {
+        let since = since.rfc3339();
+        format!("the publisher has said since {since} that the feed is gone (410)")
+    } else if let Some(fault) = &poll.health.fault {
+        let polls = match poll.health.failures {
+            0 | 1 => "the last poll".to_owned(),
+            failures => format!("the last {failures} polls"),
+        };
+        let (since, whose) = (fault.since.rfc3339(), words::whose(&fault.kind));
+        format!("{polls} failed, since {since}: {}; {whose}", fault.kind)
+    } else if poll.timetable.polled_at.is_none() {
+        "it was never polled".to_owned()
+    } else {
+        let arrivals = poll.timetable.arrivals.len();
+        let hint = match poll.timetable.hinted_secs {
+            Some(secs) => format!(", and the document asks for {secs} s"),
+            None => String::new(),
+        };
+        format!(
+            "it answers well; the interval follows the times of the last new items ({arrivals} remembered){hint}"
+        )
     };
     if left_alone.is_some() {
         why += "; its host asked to be left alone until then";

@@ -18,7 +18,6 @@ use crate::{
 };
 
 use std::io::ErrorKind;
-use tokio::task::spawn_blocking;
 
 /// Times that a removal is tried while the feed changes.
 const TRIES_MAX: usize = 5;
@@ -84,23 +83,17 @@ enum Recordings {
 /// show the item.
 async fn remove_recordings(explainer: &Explainer, feed: &str) -> Recordings {
     let catalog = explainer.catalog.snapshot();
-    let record = catalog
-        .feed(feed)
-        .and_then(|registered| registered.settings.record.as_ref());
+    let registered = catalog.feed(feed);
+    let record = registered.and_then(|registered| registered.settings.record.as_ref());
     let Some(folder) = record.map(|record| record.folder.join(feed)) else {
         return Recordings::None;
     };
-    let removed = spawn_blocking({
-        let folder = folder.clone();
-        move || std::fs::remove_dir_all(folder)
-    });
-    let why = match removed.await {
-        Ok(Ok(())) => {
+    let why = match tokio::fs::remove_dir_all(&folder).await {
+        Ok(()) => {
             tracing::info!(feed.name = %feed, "Removed the recordings of `{feed}`");
             return Recordings::Removed;
         }
-        Ok(Err(error)) if error.kind() == ErrorKind::NotFound => return Recordings::None,
-        Ok(Err(error)) => error.to_string(),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Recordings::None,
         Err(error) => error.to_string(),
     };
     let why = format!(
@@ -167,12 +160,12 @@ impl RemovedItem {
 }
 
 fn words(removed: &str, kept: Option<&str>, still_shown: &str, beside: &str) -> String {
-    let file = kept.map_or_else(
-        || "the file of the store was written anew without it".to_owned(),
-        |why| format!(
+    let file = match kept {
+        Some(why) => format!(
             "NOT YET GONE: free pages of the store's file still hold it, until the file is written anew, which is tried at every start of everfeed: {why}"
         ),
-    );
+        None => "the file of the store was written anew without it".to_owned(),
+    };
     format!(
         "{removed}\n{file}\n{still_shown}not reached: backups, logs, {beside}copies that readers, subscribers and caches have, and the publisher's own feed and pages\n"
     )
@@ -240,13 +233,13 @@ fn findings(
 impl StillHeld {
     /// The command that removes each of its items, and what shows it until then.
     fn lines(&self) -> impl Iterator<Item = String> {
-        let shows = match (self.is_withdrawn, self.groups.is_empty()) {
-            (true, _) => "which is not configured and not served, keeps the post, too".to_owned(),
-            (false, true) => "shows the post, too".to_owned(),
-            (false, false) => format!(
-                "shows the post, too, and so do its groups {}",
-                quoted(&self.groups)
-            ),
+        let shows = if self.is_withdrawn {
+            "which is not configured and not served, keeps the post, too".to_owned()
+        } else if self.groups.is_empty() {
+            "shows the post, too".to_owned()
+        } else {
+            let groups = quoted(&self.groups);
+            format!("shows the post, too, and so do its groups {groups}")
         };
         self.items.iter().map(move |id| {
             format!(

@@ -34,101 +34,69 @@ struct OfSubscribers {
 
 /// A gauge for every question that a dashboard asks of a feed.
 fn gauge_feeds(registry: &mut Registry, feeds: &[FeedStatus]) {
-    /// `None` for what is not known while the store cannot be read.
-    type ReadFigure = fn(&FeedStatus) -> Option<i64>;
-    let gauges: [(&str, &str, ReadFigure); 12] = [
-        (
-            "feed_suspects",
-            "Items that are missed and not decided on",
-            |feed| Some(whole(feed.suspects)),
-        ),
-        ("feed_gaps", "Places where items may be missing", |feed| {
-            Some(whole(feed.gaps.len()))
-        }),
-        (
-            "feed_quarantined",
-            "1 while too much is missing at once to believe it",
-            |feed| Some(i64::from(feed.quarantined_since.is_some())),
-        ),
-        (
-            "feed_moved",
-            "1 while the publisher redirects for good",
-            |feed| Some(i64::from(feed.moved_to.is_some())),
-        ),
-        (
-            "feed_last_good_timestamp_seconds",
-            "Unix time of the last good answer; 0 before the first",
-            |feed| Some(feed.last_good_at.as_deref().map_or(0, unix_secs)),
-        ),
-        ("feed_items", "Items held, tombstones included", |feed| {
-            feed.items.map(whole)
-        }),
-        (
-            "feed_item_bytes",
-            "Bytes of the items held, as they are stored",
-            |feed| {
-                feed.items
-                    .map(|_| whole(feed.item_bytes.unwrap_or_default()))
-            },
-        ),
-        (
-            "feed_live_items",
-            "Items held that are no tombstones",
-            |feed| feed.live_items.map(whole),
-        ),
-        (
-            "feed_served",
-            "1 once the first good document is in",
-            |feed| Some(i64::from(feed.served)),
-        ),
-        ("feed_failed_polls", "Polls that failed in a row", |feed| {
-            Some(i64::from(feed.failures))
-        }),
-        (
-            "feed_deferred_edits",
-            "Items with an edit that waits for the end of a day",
-            |feed| Some(whole(feed.deferred_edits)),
-        ),
-        (
-            "feed_waiting_readers",
-            "Readers that wait for a change",
-            |feed| Some(whole(feed.waiters)),
-        ),
-    ];
-    for (name, help, read) in gauges {
+    // `None` for what is not known while the store cannot be read.
+    let mut add = |name: &str, help: &str, read: fn(&FeedStatus) -> Option<i64>| {
         let family = Family::<OfFeed, Gauge<i64>>::default();
-        for feed in feeds {
-            if let Some(figure) = read(feed) {
-                family
-                    .get_or_create(&OfFeed {
-                        feed: feed.name.clone(),
-                    })
-                    .set(figure);
+        for status in feeds {
+            if let Some(figure) = read(status) {
+                let feed = status.name.clone();
+                family.get_or_create(&OfFeed { feed }).set(figure);
             }
         }
         registry.register(name, help, family);
-    }
+    };
+    let help = "Items that are missed and not decided on";
+    add("feed_suspects", help, |feed| Some(whole(feed.suspects)));
+    let help = "Places where items may be missing";
+    add("feed_gaps", help, |feed| Some(whole(feed.gaps.len())));
+    let help = "1 while too much is missing at once to believe it";
+    add("feed_quarantined", help, |feed| {
+        Some(feed.quarantined_since.is_some().into())
+    });
+    let help = "1 while the publisher redirects for good";
+    add("feed_moved", help, |feed| {
+        Some(feed.moved_to.is_some().into())
+    });
+    let help = "Unix time of the last good answer; 0 before the first";
+    add("feed_last_good_timestamp_seconds", help, |feed| {
+        Some(feed.last_good_at.as_deref().map_or(0, unix_secs))
+    });
+    let help = "Items held, tombstones included";
+    add("feed_items", help, |feed| feed.items.map(whole));
+    let help = "Bytes of the items held, as they are stored";
+    add("feed_item_bytes", help, |feed| {
+        feed.items?;
+        Some(whole(feed.item_bytes.unwrap_or_default()))
+    });
+    let help = "Items held that are no tombstones";
+    add("feed_live_items", help, |feed| feed.live_items.map(whole));
+    let help = "1 once the first good document is in";
+    add("feed_served", help, |feed| Some(feed.served.into()));
+    let help = "Polls that failed in a row";
+    add("feed_failed_polls", help, |feed| Some(feed.failures.into()));
+    let help = "Items with an edit that waits for the end of a day";
+    add("feed_deferred_edits", help, |feed| {
+        Some(whole(feed.deferred_edits))
+    });
+    let help = "Readers that wait for a change";
+    add("feed_waiting_readers", help, |feed| {
+        Some(whole(feed.waiters))
+    });
     let subscribers = Family::<OfSubscribers, Gauge<i64>>::default();
-    for feed in feeds {
-        let counted = &feed.subscribers;
+    for status in feeds {
+        let counted = &status.subscribers;
         for (state, count) in [
             ("active", counted.active),
             ("pending", counted.pending),
             ("failing", counted.failing),
         ] {
-            subscribers
-                .get_or_create(&OfSubscribers {
-                    feed: feed.name.clone(),
-                    state,
-                })
-                .set(whole(count));
+            let feed = status.name.clone();
+            let label = OfSubscribers { feed, state };
+            subscribers.get_or_create(&label).set(whole(count));
         }
     }
-    registry.register(
-        "feed_subscriptions",
-        "Push subscriptions by state",
-        subscribers,
-    );
+    let help = "Push subscriptions by state";
+    registry.register("feed_subscriptions", help, subscribers);
 }
 
 /// Sums over all feeds.
@@ -142,27 +110,18 @@ fn gauge_totals(registry: &mut Registry, status: &Status) {
         version: String,
     }
     let build = Family::<OfVersion, Gauge<i64>>::default();
-    build
-        .get_or_create(&OfVersion {
-            version: status.version.clone(),
-        })
-        .set(1);
+    let version = status.version.clone();
+    build.get_or_create(&OfVersion { version }).set(1);
     registry.register("build_info", "1, with the version", build);
-    let feeds = whole(status.totals.feeds_total);
+    let feeds = whole(status.feeds_total);
     gauge(registry, "feeds", "Feeds that are configured", feeds);
     let failing = Family::<OfOwner, Gauge<i64>>::default();
-    for (whose, count) in &status.totals.failing {
-        failing
-            .get_or_create(&OfOwner {
-                whose: whose.clone(),
-            })
-            .set(whole(*count));
+    for (whose, count) in &status.failing {
+        let whose = whose.clone();
+        failing.get_or_create(&OfOwner { whose }).set(whole(*count));
     }
-    registry.register(
-        "feeds_failing",
-        "Feeds that fail now, by the owner of the fault",
-        failing,
-    );
+    let help = "Feeds that fail now, by the owner of the fault";
+    registry.register("feeds_failing", help, failing);
 }
 
 fn unix_secs(moment: &str) -> i64 {
@@ -171,16 +130,10 @@ fn unix_secs(moment: &str) -> i64 {
 
 /// Gauges of the configuration. Without a reload, the one that was read at the start counts.
 fn gauge_config(registry: &mut Registry, config: &ConfigStatus) {
-    let is_good = config
-        .reload
-        .as_ref()
-        .is_none_or(|reload| reload.error.is_none());
-    gauge(
-        registry,
-        "config_reload_success",
-        "1 unless the last reload was refused",
-        i64::from(is_good),
-    );
+    let reload = config.reload.as_ref();
+    let is_good = reload.is_none_or(|reload| reload.error.is_none());
+    let help = "1 unless the last reload was refused";
+    gauge(registry, "config_reload_success", help, is_good.into());
     let help = "Unix time at which the configuration in force was read";
     let loaded_at = unix_secs(&config.loaded_at);
     gauge(registry, "config_reload_timestamp_seconds", help, loaded_at);
@@ -197,23 +150,15 @@ fn gauge_store(registry: &mut Registry, store: &StoreStatus) {
     gauge(registry, "store_bytes", help, whole(store.bytes));
     let faults = Counter::<u64>::default();
     faults.inc_by(store.faults);
-    registry.register(
-        "store_faults",
-        "Faults of the disk or of the file of the store",
-        faults,
-    );
+    let help = "Faults of the disk or of the file of the store";
+    registry.register("store_faults", help, faults);
 }
 
 /// Gauges of the certificate that everfeed gets itself.
 fn gauge_certificate(registry: &mut Registry, certificate: &CertificateStatus) {
-    let expires = certificate.expires_at.as_deref().map_or(0, unix_secs);
+    let end = certificate.expires_at.as_deref().map_or(0, unix_secs);
     let help = "Unix time at which the certificate ends; 0 while there is none";
-    gauge(
-        registry,
-        "certificate_expires_timestamp_seconds",
-        help,
-        expires,
-    );
+    gauge(registry, "certificate_expires_timestamp_seconds", help, end);
     let help = "Orders of a certificate that failed in a row";
     let failures = i64::from(certificate.failures);
     gauge(registry, "certificate_failed_orders", help, failures);

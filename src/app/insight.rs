@@ -4,15 +4,15 @@ use super::{
     accepted_url,
     accounts::AccountDesk,
     explain::{self, Explainer, under_way, words},
-    forget_item::{RemovedItem, forget_item, forgotten},
+    forget_item::{forget_item, forgotten},
     gauges,
     reload::{ForgetRefused, ReloadRefused, Reloader},
     removed::removed_feeds,
     requested_poll,
     site_feeds::SiteFaults,
     status::{
-        CertificateStatus, FailingStatus, FaultStatus, FeedStatus, FeedTotals, GapStatus,
-        KeptFeeds, SiteFault, Status, StoreStatus, SubscriberStatus, WaitStatus,
+        CertificateStatus, FailingStatus, FaultStatus, FeedStatus, GapStatus, SiteFault, Status,
+        StoreStatus, SubscriberStatus, WaitStatus,
     },
 };
 use crate::{
@@ -34,9 +34,8 @@ use crate::{
         feed_range::{FEEDS_DEFAULT, FeedRange},
         long_poll::Waiters,
     },
-    store::StoreError,
+    store::{Outage, StoreError},
 };
-use chrono::{SecondsFormat, Utc};
 use futures_util::future::BoxFuture;
 use prometheus_client::registry::Registry;
 use serde::Serialize;
@@ -163,9 +162,8 @@ fn json(told: &impl Serialize) -> Result<String, String> {
     serde_json::to_string_pretty(told).map_err(|error| error.to_string())
 }
 
-/// The time, as the status shows it.
-pub(super) fn now() -> String {
-    Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true)
+fn in_words(error: StoreError) -> String {
+    error.to_string()
 }
 
 impl Overview {
@@ -219,7 +217,8 @@ impl Overview {
     fn feed(
         &self,
         feed: &RegisteredFeed,
-        (record, walk): (&FeedRecord, Option<&ArchiveWalk>),
+        record: &FeedRecord,
+        walk: Option<&ArchiveWalk>,
         subscribers: SubscriberStatus,
     ) -> FeedStatus {
         FeedStatus {
@@ -257,42 +256,32 @@ impl Overview {
         }
     }
 
-    async fn gather(&self, range: FeedRange) -> Result<Status, String> {
+    async fn gather(&self, range: FeedRange) -> Result<Status, StoreError> {
         let catalog = self.explainer.catalog.snapshot();
-        let (feeds, next) = self
-            .feeds(&range)
-            .await
-            .map_err(|error| error.to_string())?;
-        let removed = match removed_feeds(&*self.explainer.store, &catalog).await {
-            Ok(removed) => removed,
+        let (feeds, next) = self.feeds(&range).await?;
+        let removed_feeds = match removed_feeds(&*self.explainer.store, &catalog).await {
             // The operator is told of the fault, whatever else cannot be read.
             Err(error) if self.is_away(&error) => Vec::new(),
-            Err(error) => return Err(error.to_string()),
+            removed => removed?,
         };
-        // Behind the reads, which may have met its fault first.
-        let store = self.store_status();
-        let failing = self.poller.failing();
+        let failing = self.poller.failing().into_iter();
         Ok(Status {
-            totals: FeedTotals {
-                feeds_total: catalog.feeds().len(),
-                failing: failing
-                    .into_iter()
-                    .map(|(whose, feeds)| (whose.to_string(), feeds))
-                    .collect(),
-                site_faults: self.site_faults.all().iter().map(site_fault).collect(),
-            },
-            certificate: self.certificate.as_ref().map(certificate_status),
-            next,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             started_at: self.started_at.clone(),
             waiters: self.waiters.held(),
             config: self.reloader.status(),
-            store,
+            // Behind the reads, which may have met its fault first.
+            store: self.store_status(),
+            certificate: self.certificate.as_ref().map(certificate_status),
+            feeds_total: catalog.feeds().len(),
+            failing: failing
+                .map(|(whose, feeds)| (whose.to_string(), feeds))
+                .collect(),
+            site_faults: self.site_faults.all().iter().map(site_fault).collect(),
             feeds,
-            kept: KeptFeeds {
-                removed: removed.iter().map(|feed| feed.name.clone()).collect(),
-                removed_feeds: removed,
-            },
+            next,
+            removed: removed_feeds.iter().map(|feed| feed.name.clone()).collect(),
+            removed_feeds,
         })
     }
 
@@ -309,19 +298,16 @@ impl Overview {
         let mut is_away = false;
         let mut registered = catalog.feeds_after(range.after.as_deref());
         for feed in registered.by_ref().take(range.max.unwrap_or(FEEDS_DEFAULT)) {
-            let counted = counts.get(&feed.no);
-            let subscribers =
-                counted.map_or_else(SubscriberStatus::default, |counted| SubscriberStatus {
+            let mut subscribers = SubscriberStatus::default();
+            if let Some(counted) = counts.get(&feed.no) {
+                let failures = failing.remove(&feed.no).into_iter().flatten();
+                subscribers = SubscriberStatus {
                     active: counted.active,
                     pending: counted.pending,
                     failing: counted.failing,
-                    failures: failing
-                        .remove(&feed.no)
-                        .into_iter()
-                        .flatten()
-                        .map(failing_status)
-                        .collect(),
-                });
+                    failures: failures.map(failing_status).collect(),
+                };
+            }
             if is_away {
                 // Each try may take a while.
                 feeds.push(self.feed_in_memory(feed, subscribers));
@@ -329,7 +315,7 @@ impl Overview {
             }
             let read = async { Ok((store.feed(feed.no).await?, store.walk(feed.no).await?)) };
             feeds.push(match read.await {
-                Ok((record, walk)) => self.feed(feed, (&record, walk.as_ref()), subscribers),
+                Ok((record, walk)) => self.feed(feed, &record, walk.as_ref(), subscribers),
                 Err(error) if StoreError::is_of_one_feed(&error) => damaged_status(feed, &error),
                 Err(error) if self.is_away(&error) => {
                     is_away = true;
@@ -342,38 +328,44 @@ impl Overview {
         let next = last.map(|last: &FeedStatus| format!("/status?{}", range.next(&last.name)));
         Ok((feeds, next))
     }
+
+    /// Forgets a feed or an item, and tells the operator of it.
+    async fn forget_now(&self, feed: &str, item: Option<&str>) -> Result<String, ForgetRefused> {
+        let store = &self.explainer.store;
+        let Some(item) = item else {
+            self.reloader.forget(feed).await?;
+            return Ok(forgotten(feed, store.keeps_forgotten().as_deref()));
+        };
+        let removed = forget_item(&self.explainer, feed, item).await?;
+        let receipt = &removed.receipt;
+        self.notify.committed(&receipt.feed, &receipt.groups);
+        self.notify.document_kept(receipt.feed.no);
+        Ok(removed.told(store.keeps_forgotten().as_deref()))
+    }
 }
 
 impl Insight for Overview {
     fn live(&self) -> Result<(), String> {
         let condition = self.explainer.store.condition();
-        condition.outage().map_or(Ok(()), |outage| {
-            Err(format!(
-                "nothing can be stored since {}: {}",
-                outage.since.rfc3339(),
-                outage.cause
-            ))
-        })
+        let Some(Outage { cause, since, .. }) = condition.outage() else {
+            return Ok(());
+        };
+        let since = since.rfc3339();
+        Err(format!("nothing can be stored since {since}: {cause}"))
     }
 
     fn ready(&self) -> BoxFuture<'_, Result<(), String>> {
-        Box::pin(async {
-            self.explainer
-                .store
-                .check()
-                .await
-                .map_err(|error| error.to_string())
-        })
+        Box::pin(async { self.explainer.store.check().await.map_err(in_words) })
     }
 
     fn status(&self, range: FeedRange) -> BoxFuture<'_, Result<String, String>> {
-        Box::pin(async move { json(&self.gather(range).await?) })
+        Box::pin(async move { json(&self.gather(range).await.map_err(in_words)?) })
     }
 
     fn gauges(&self, mut counters: Registry) -> BoxFuture<'_, Result<Registry, String>> {
         Box::pin(async move {
             // Of more feeds than a range holds no series are made: their sums say enough.
-            let status = self.gather(FeedRange::default()).await?;
+            let status = self.gather(FeedRange::default()).await.map_err(in_words)?;
             gauges::register(&mut counters, &status);
             Ok(counters)
         })
@@ -385,46 +377,39 @@ impl Insight for Overview {
         item: Option<&'a str>,
     ) -> BoxFuture<'a, Result<Option<String>, String>> {
         Box::pin(async move {
-            let told = self
-                .explainer
-                .explain(feed, item, |no| self.poller.status(no))
-                .await;
-            let told = told.map_err(|error| error.to_string())?;
-            told.map(|told| json(&told)).transpose()
+            let poll = |no| self.poller.status(no);
+            let told = self.explainer.explain(feed, item, poll).await;
+            told.map_err(in_words)?.map(|told| json(&told)).transpose()
         })
     }
 
     fn accept_clock(&self) -> BoxFuture<'_, Result<(), String>> {
-        Box::pin(async {
-            self.explainer
-                .store
-                .accept_clock()
-                .await
-                .map_err(|error| error.to_string())
-        })
+        Box::pin(async { self.explainer.store.accept_clock().await.map_err(in_words) })
     }
 
     fn back_up<'a>(&'a self, file: &'a str) -> BoxFuture<'a, Result<String, String>> {
         Box::pin(async move {
             let made = super::backup::back_up(&*self.explainer.store, Path::new(file)).await;
-            made.map_err(|error| error.to_string())
+            made.map_err(in_words)
         })
     }
 
     fn reload(&self) -> BoxFuture<'_, OperatorAnswer> {
         Box::pin(async {
-            let taken_in = self.reloader.reload().await;
-            taken_in.map_or_else(refused, |report| OperatorAnswer::Done(report.to_string()))
+            match self.reloader.reload().await {
+                Ok(report) => OperatorAnswer::Done(report.to_string()),
+                Err(error) => refused(error),
+            }
         })
     }
 
     fn check(&self) -> BoxFuture<'_, OperatorAnswer> {
         Box::pin(async {
             match self.reloader.check().await {
-                Ok(Some(beside)) => serde_json::to_string(&beside).map_or_else(
-                    |error| OperatorAnswer::Away(error.to_string()),
-                    OperatorAnswer::Done,
-                ),
+                Ok(Some(beside)) => match serde_json::to_string(&beside) {
+                    Ok(told) => OperatorAnswer::Done(told),
+                    Err(error) => OperatorAnswer::Away(error.to_string()),
+                },
                 Ok(None) => OperatorAnswer::Away(
                     "the file names another store than this process has".into(),
                 ),
@@ -457,22 +442,7 @@ impl Insight for Overview {
 
     fn forget<'a>(&'a self, feed: &'a str, item: Option<&'a str>) -> BoxFuture<'a, OperatorAnswer> {
         Box::pin(async move {
-            let store = &self.explainer.store;
-            let done = match item {
-                None => self.reloader.forget(feed).await.map(|()| {
-                    let kept = store.keeps_forgotten();
-                    forgotten(feed, kept.as_deref())
-                }),
-                Some(item) => forget_item(&self.explainer, feed, item)
-                    .await
-                    .map(|removed| {
-                        let RemovedItem { receipt, .. } = &removed;
-                        self.notify.committed(&receipt.feed, &receipt.groups);
-                        self.notify.document_kept(receipt.feed.no);
-                        removed.told(store.keeps_forgotten().as_deref())
-                    }),
-            };
-            let refused = match done {
+            let refused = match self.forget_now(feed, item).await {
                 Ok(told) => return OperatorAnswer::Done(told),
                 Err(refused) => refused,
             };

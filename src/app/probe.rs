@@ -55,12 +55,8 @@ pub async fn fetch(
         format,
         ..FeedSpec::new(FeedNo(0), "probe", url.clone())
     };
-    ask(
-        &Upstream::new(client, contact_url, clock.clone()),
-        &feed,
-        &*clock,
-    )
-    .await
+    let upstream = Upstream::new(client, contact_url, clock.clone());
+    ask(&upstream, &feed, &*clock).await
 }
 
 /// Asks once for the document of a feed, registered or not.

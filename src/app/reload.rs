@@ -4,8 +4,8 @@
 use super::{
     accounts::tell_unknown_readers,
     beside_store::{BesideStore, moved_line},
-    removed::{self, RemovedFeed, removed_feeds},
-    status::{ConfigStatus, ReloadStatus},
+    removed::{self, removed_feeds},
+    status::{ConfigStatus, ReloadStatus, now},
 };
 use crate::{
     catalog::{
@@ -15,14 +15,14 @@ use crate::{
     config::{Config, ConfigError, ConfigSource, waiting_for_restart},
     feed::record::FeedNo,
     ingest::{FeedChange, FeedSpec, Poller},
+    locks::lock,
     notify::Notify,
     store::{Store, StoreError},
 };
-use chrono::{SecondsFormat, Utc};
 use std::{
     collections::HashSet,
     fmt,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
 };
 use thiserror::Error;
 
@@ -132,10 +132,7 @@ impl Reloader {
 
     /// State of the configuration, for the operator.
     pub(super) fn status(&self) -> ConfigStatus {
-        self.status
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        lock(&self.status).clone()
     }
 
     /// Reads the file again and takes it in, or refuses it and changes nothing. Says in the log
@@ -143,7 +140,7 @@ impl Reloader {
     pub(super) async fn reload(&self) -> Result<ReloadReport, ReloadRefused> {
         let _turn = self.turn.lock().await;
         let outcome = self.take_in().await;
-        let mut status = self.status.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut status = lock(&self.status);
         let error = outcome.as_ref().err().map(ToString::to_string);
         status.reload = Some(ReloadStatus { at: now(), error });
         match &outcome {
@@ -169,28 +166,18 @@ impl Reloader {
 
     async fn take_in(&self) -> Result<ReloadReport, ReloadRefused> {
         let parts = &self.parts;
-        let file = parts
-            .source
-            .as_ref()
-            .ok_or(ReloadRefused::NoFile)?
-            .file
-            .clone();
+        let source = parts.source.as_ref().ok_or(ReloadRefused::NoFile)?;
         let config = self.load().await?;
         // The profiles in force are those of the start.
         let profiles = parts.started_with.platforms.profiles();
-        let problems = |feed: &FeedSettings| {
-            let table = format!("feed.{}", feed.name);
-            feed.problems(&profiles)
-                .into_iter()
-                .map(move |problem| problem.within(&table))
-        };
-        let unknown: Vec<_> = config.feed.iter().flat_map(problems).collect();
-        if !unknown.is_empty() {
-            return Err(ConfigError {
-                file,
-                problems: unknown,
-            }
-            .into());
+        let mut problems = Vec::new();
+        for feed in &config.feed {
+            let found = feed.platform_problem(&profiles);
+            problems.extend(found.map(|problem| problem.within(&format!("feed.{}", feed.name))));
+        }
+        if !problems.is_empty() {
+            let file = source.file.clone();
+            return Err(ConfigError { file, problems }.into());
         }
         super::tell_warnings(&config.warnings());
         let waiting = waiting_for_restart(&parts.started_with, &config);
@@ -204,17 +191,12 @@ impl Reloader {
         joined.map_err(ReloadRefused::Store)?;
         let changes = self.put_in_force(feeds).await?;
         let mut moved = Vec::new();
-        for change in changes
-            .changed
-            .iter()
-            .filter(|change| change.keys.iter().any(|key| key == "url"))
-        {
-            if parts
-                .store
-                .feed(change.feed.no)
-                .await
-                .is_ok_and(|record| record.items.total > 0)
-            {
+        for change in &changes.changed {
+            if !change.keys.iter().any(|key| key == "url") {
+                continue;
+            }
+            let record = parts.store.feed(change.feed.no).await;
+            if record.is_ok_and(|record| record.items.total > 0) {
                 moved.push(change.feed.settings.name.clone());
             }
         }
@@ -239,22 +221,18 @@ impl Reloader {
     /// Reads files: the configuration, and the folder of profiles.
     async fn load(&self) -> Result<Config, ReloadRefused> {
         let source = self.parts.source.clone().ok_or(ReloadRefused::NoFile)?;
-        let loaded = tokio::task::spawn_blocking(move || source.load()).await;
-        Ok(loaded
-            .map_err(|error| ReloadRefused::Store(StoreError::Failed(error.to_string())))??)
+        match tokio::task::spawn_blocking(move || source.load()).await {
+            Ok(loaded) => Ok(loaded?),
+            Err(error) => Err(ReloadRefused::Store(StoreError::Failed(error.to_string()))),
+        }
     }
 
     /// Takes in the feeds that were found on sites since the start, beside those in force.
     pub(super) async fn take_in_found(&self) -> Result<(), ReloadRefused> {
         let _turn = self.turn.lock().await;
         let parts = &self.parts;
-        let mut feeds: Vec<FeedSettings> = parts
-            .gate
-            .catalog
-            .snapshot()
-            .feeds()
-            .map(|feed| feed.settings.clone())
-            .collect();
+        let running = parts.gate.catalog.snapshot();
+        let mut feeds = running.feeds().map(|feed| feed.settings.clone()).collect();
         let Config { site, server, .. } = &parts.started_with;
         let joined = catalog::join_found(&*parts.store, site, &server.public_url, &mut feeds).await;
         joined.map_err(ReloadRefused::Store)?;
@@ -271,21 +249,10 @@ impl Reloader {
         let snapshot = catalog::register(&*parts.store, feeds, &progress).await;
         let snapshot = snapshot.map_err(ReloadRefused::of_store)?;
         let changes = catalog::diff(&parts.gate.catalog.snapshot(), &snapshot);
-        let removed = removed_feeds(&*parts.store, &snapshot)
-            .await
-            .map_err(ReloadRefused::Store)?;
-        let is_removed_now = |feed: &RemovedFeed| {
-            changes
-                .removed
-                .iter()
-                .any(|removed| removed.settings.name == feed.name)
-        };
-        removed::tell(
-            &removed
-                .into_iter()
-                .filter(is_removed_now)
-                .collect::<Vec<_>>(),
-        );
+        let removed = removed_feeds(&*parts.store, &snapshot).await;
+        let mut removed = removed.map_err(ReloadRefused::Store)?;
+        removed.retain(|feed| changes.has_removed(&feed.name));
+        removed::tell(&removed);
         // Before anybody finds the new feeds: who asks for one must be woken by its first document.
         let added = changes.added.iter().map(|feed| feed.no);
         for no in added.chain(snapshot.parts()) {
@@ -298,8 +265,8 @@ impl Reloader {
                 Err(error) => return Err(ReloadRefused::Store(error)),
             }
         }
-        let unused = parts.gate.catalog.snapshot();
-        let unused = unused.parts().filter(|no| snapshot.feed_no(*no).is_none());
+        let before = parts.gate.catalog.snapshot();
+        let unused = before.parts().filter(|no| snapshot.feed_no(*no).is_none());
         let unused: Vec<FeedNo> = unused.collect();
         parts.gate.catalog.publish(snapshot);
         for part in unused {
@@ -359,15 +326,14 @@ pub(super) async fn forget(
 
 fn poller_changes(changes: &CatalogChanges) -> impl Iterator<Item = FeedChange> {
     // Groups are not polled.
-    let removed = changes.removed.iter().filter(|feed| !feed.is_group());
+    let is_polled = |feed: &&Arc<RegisteredFeed>| !feed.is_group();
+    let removed = changes.removed.iter().filter(is_polled);
     let removed = removed.map(|feed| FeedChange::Removed(feed.no));
-    let added = changes.added.iter().filter(|feed| !feed.is_group());
+    let added = changes.added.iter().filter(is_polled);
     let added = added.map(|feed| FeedChange::Added(FeedSpec::from(&**feed)));
-    let changed = changes
-        .changed
-        .iter()
-        .filter(|change| !change.feed.is_group());
-    let changed = changed.map(|change| FeedChange::Changed(FeedSpec::from(&*change.feed)));
+    let changed = changes.changed.iter().map(|change| &change.feed);
+    let changed = changed.filter(is_polled);
+    let changed = changed.map(|feed| FeedChange::Changed(FeedSpec::from(&**feed)));
     removed.chain(added).chain(changed)
 }
 
@@ -408,10 +374,6 @@ impl fmt::Display for ReloadReport {
         }
         Ok(())
     }
-}
-
-fn now() -> String {
-    Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true)
 }
 
 #[cfg(test)]

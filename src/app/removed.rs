@@ -22,17 +22,12 @@ pub struct RemovedFeed {
 
 impl fmt::Display for RemovedFeed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            name,
-            items,
-            renamed_to,
-        } = self;
-        let counted = if *items == 1 {
-            "1 item is".to_owned()
-        } else {
-            format!("{items} items are")
+        let name = &self.name;
+        let counted = match self.items {
+            1 => "1 item is".to_owned(),
+            items => format!("{items} items are"),
         };
-        match renamed_to {
+        match &self.renamed_to {
             Some(new) => write!(
                 f,
                 "`{name}` is not configured any more, and `{new}` has its URL: {counted} kept under the old name, \
@@ -66,27 +61,17 @@ pub(super) async fn removed_feeds(
         .collect();
     let mut removed = Vec::new();
     for (name, no) in withdrawn {
-        let record = match store.feed(no).await {
-            Ok(record) => record,
+        let (items, renamed_to) = match store.feed(no).await {
+            Ok(record) => (record.items.total, namespaces.get(&record.ids.namespace)),
             // Forgotten meanwhile.
             Err(StoreError::UnknownFeed(_)) => continue,
-            Err(error) if error.is_of_one_feed() => {
-                removed.push(RemovedFeed {
-                    name,
-                    items: 0,
-                    renamed_to: None,
-                });
-                continue;
-            }
+            Err(error) if error.is_of_one_feed() => (0, None),
             Err(error) => return Err(error),
         };
-        let renamed_to = namespaces
-            .get(&record.ids.namespace)
-            .map(|name| (*name).to_owned());
         removed.push(RemovedFeed {
             name,
-            items: record.items.total,
-            renamed_to,
+            items,
+            renamed_to: renamed_to.map(|name| (*name).to_owned()),
         });
     }
     removed.sort_by(|one, other| one.name.cmp(&other.name));

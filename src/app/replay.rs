@@ -18,7 +18,7 @@ use crate::{
         stamp::Stamp,
     },
     ingest::{
-        Context, DeletionSettings, FeedSpec, Fetched,
+        Context, FeedSpec, Fetched,
         checks::Check,
         polls::Poll,
         recording::{
@@ -149,14 +149,8 @@ pub async fn play(
                     player.hear(answer).await?;
                 }
                 let conditional = came.conditional && !unconditional;
-                player
-                    .read(
-                        &path,
-                        Stamp::from_micros(came.at_us),
-                        conditional,
-                        Some(&came),
-                    )
-                    .await?;
+                let at = Stamp::from_micros(came.at_us);
+                player.read(&path, at, conditional, Some(&came)).await?;
             }
             for answer in answers {
                 player.hear(answer).await?;
@@ -164,14 +158,8 @@ pub async fn play(
         }
         ReplaySource::Versions(versions) => {
             for (n, (path, at)) in versions.iter().enumerate() {
-                player
-                    .read(
-                        path,
-                        *at,
-                        !unconditional && player.is_conditional(*at),
-                        None,
-                    )
-                    .await?;
+                let conditional = !unconditional && player.is_conditional(*at);
+                player.read(path, *at, conditional, None).await?;
                 let until = versions.get(n + 1).map_or(*at, |next| next.1);
                 player.stay(path, until).await?;
             }
@@ -190,11 +178,8 @@ impl ReplaySource {
     /// The settings under which its first document was read.
     fn settings(&self) -> RecordedSettings {
         match self {
-            Self::Recording(documents, _) => documents
-                .first()
-                .map(|(_, came)| came.under.clone())
-                .unwrap_or_default(),
-            Self::Versions(_) => RecordedSettings::default(),
+            Self::Recording(documents, _) if !documents.is_empty() => documents[0].1.under.clone(),
+            _ => RecordedSettings::default(),
         }
     }
 }
@@ -260,51 +245,34 @@ impl Player {
             jitter: || 0.0,
             ..Context::new(store.clone(), notify, clock.clone())
         };
-        let name = folder
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned();
+        let name = file_name(folder);
         let under = source.settings();
         let namespace = configured.map(FeedSettings::namespace).or(under.namespace);
         let namespace = namespace.unwrap_or_else(|| name.clone());
         let no = store.register("replay", &namespace).await?.no;
-        let usual = FeedSpec::new(no, name, Url::parse(URL)?);
-        // Older recordings do not say if pages were asked for, unless some were.
-        let recorded = under.deletions;
-        let permalink_checks =
-            recorded.map_or_else(|| source.has_pages(), |under| under.permalink_checks);
-        let checked = |deletions: DeletionSettings| DeletionSettings {
-            permalink_checks,
-            ..deletions
+        let mut feed = FeedSpec::new(no, name, Url::parse(URL)?);
+        if let Some(settings) = configured {
+            feed.aliases = settings.aliases.clone();
+            feed.policy = settings.poll.policy();
+            feed.deletions = settings.deletions;
+            feed.platform = settings.platform.clone();
+        }
+        feed.deletions.permalink_checks = match under.deletions {
+            Some(under) => under.permalink_checks,
+            // Older recordings do not say if pages were asked for, unless some were.
+            None => source.has_pages(),
         };
-        let feed = match configured {
-            Some(as_configured) => FeedSpec {
-                aliases: as_configured.aliases.clone(),
-                policy: as_configured.poll.policy(),
-                deletions: checked(as_configured.deletions),
-                platform: as_configured.platform.clone(),
-                ..usual
-            },
-            None => FeedSpec {
-                deletions: checked(usual.deletions),
-                ..usual
-            },
-        };
-        let is_configured = configured.is_some();
-        let state = PollState::unpolled(URL);
-        let (steps, cursor, known) = (Vec::new(), String::new(), HashMap::new());
         Ok(Self {
             context,
             store,
             clock,
             feed,
-            is_configured,
-            state,
-            steps,
+            is_configured: configured.is_some(),
+            state: PollState::unpolled(URL),
+            steps: Vec::new(),
             seen: 0,
-            cursor,
-            known,
+            cursor: String::new(),
+            known: HashMap::new(),
         })
     }
 
@@ -323,11 +291,7 @@ impl Player {
             // force.
             if self.is_conditional(at) && self.state.health.failures == 0 {
                 self.set(at).await?;
-                let reply = DocumentReply::Unchanged(Answer {
-                    conditional: true,
-                    ..Answer::default()
-                });
-                self.state = self.answered(reply, false).await;
+                self.state = self.answered(unchanged(), false).await;
             } else {
                 self.read(path, at, false, None).await?;
             }
@@ -374,30 +338,19 @@ impl Player {
         let is_reread = came.is_some_and(|came| came.under.is_reread);
         let reply = DocumentReply::Document(fetched(body, conditional, came));
         self.state = self.answered(reply, is_reread).await;
-        let file = path
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned();
+        let file = file_name(path);
         let observed = self.observed().await?;
-        let failure = self
-            .state
-            .health
-            .fault
-            .as_ref()
-            .map(|fault| fault.kind.to_string());
+        let fault = self.state.health.fault.as_ref();
+        let failure = fault.map(|fault| fault.kind.to_string());
         // Whatever cannot be read is told once.
-        let is_known = self
-            .steps
-            .last()
-            .is_some_and(|last| last.file == file && last.failure == failure);
+        let last = self.steps.last();
+        let is_known = last.is_some_and(|last| last.file == file && last.failure == failure);
         if observed.is_none() && (failure.is_none() || is_known) {
             return Ok(());
         }
         let changes = self.changes().await?;
-        let gap = observed
-            .as_ref()
-            .is_some_and(|seen| seen.events.iter().any(|event| event.leaves_a_gap()));
+        let mut events = observed.iter().flat_map(|seen| &seen.events);
+        let gap = events.any(|event| event.leaves_a_gap());
         self.steps.push(Step {
             file,
             at,
@@ -422,24 +375,18 @@ impl Player {
                     ..PageControl::default()
                 };
                 let check = Check::new(&self.context, &self.feed, &self.state);
-                let compared = check.compared(control).await;
-                compared
-                    .map(drop)
-                    .map_err(|failure| anyhow::anyhow!(failure.to_string()))
+                match check.compared(control).await {
+                    Ok(_) => Ok(()),
+                    Err(failure) => anyhow::bail!("{failure}"),
+                }
             }
             RecordedAnswer::Poll(poll) => {
                 let reply = match poll.poll {
-                    QuietPoll::Unchanged => DocumentReply::Unchanged(Answer {
-                        conditional: true,
-                        ..Answer::default()
-                    }),
-                    QuietPoll::Failed => {
-                        let failure = Failure::ours("the recording holds no answer");
-                        DocumentReply::Failed {
-                            failure,
-                            host: None,
-                        }
-                    }
+                    QuietPoll::Unchanged => unchanged(),
+                    QuietPoll::Failed => DocumentReply::Failed {
+                        failure: Failure::ours("the recording holds no answer"),
+                        host: None,
+                    },
                 };
                 self.state = self.answered(reply, false).await;
                 self.note("no document".to_owned(), at).await
@@ -454,13 +401,14 @@ impl Player {
             return Ok(());
         };
         let check = Check::new(&self.context, &self.feed, &self.state);
-        let told = match is_tombstone {
-            true => check.rechecked(id, page.said).await,
-            false => check.answered(id, page.said).await,
+        let told = if is_tombstone {
+            check.rechecked(id, page.said).await
+        } else {
+            check.answered(id, page.said).await
         };
-        told.map_err(|failure| anyhow::anyhow!(failure.to_string()))?;
-        self.note(page.link.clone().unwrap_or_else(|| page.iri.clone()), at)
-            .await
+        told.map_err(|failure| anyhow::anyhow!("{failure}"))?;
+        let name = page.link.as_ref().unwrap_or(&page.iri);
+        self.note(name.clone(), at).await
     }
 
     /// The item that a page was asked for, and true when it is a tombstone: by its IRI, else by its
@@ -561,6 +509,19 @@ impl Player {
             Some((_, false)) => Kind::Revived,
         })
     }
+}
+
+fn file_name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}
+
+/// The answer to validators that nothing has changed.
+fn unchanged() -> DocumentReply {
+    DocumentReply::Unchanged(Answer {
+        conditional: true,
+        ..Answer::default()
+    })
 }
 
 /// The id, else the permalink, else the title.

@@ -48,53 +48,10 @@ pub(super) async fn told_of(name: &str, poll: impl Future<Output = PollAnswer>) 
 /// An answer in the operator's words.
 fn told(name: &str, answer: PollAnswer) -> OperatorAnswer {
     match answer {
-        PollAnswer::Ended {
-            end: PollEnd::Failed(fault),
-            next_at,
-        } => OperatorAnswer::UpstreamFailed(format!(
-            "{name}: the poll failed: {fault}; {}; {}",
-            words::whose(&fault),
-            next_poll(next_at)
-        )),
-        PollAnswer::Ended {
-            end: PollEnd::Postponed { wait_secs },
-            ..
-        } => OperatorAnswer::Away(format!(
-            "{name}: nothing was asked, because its host is being asked by other feeds; it is polled in {wait_secs} s"
-        )),
-        PollAnswer::Ended {
-            end: PollEnd::NotKept { cause, wait_secs },
-            ..
-        } => OperatorAnswer::Away(format!(
-            "{name}: the publisher answered, but nothing could be stored: {cause}; it is polled again in {wait_secs} s"
-        )),
+        PollAnswer::Ended { end, next_at } => end_told(name, end, &next_poll(next_at)),
         PollAnswer::StoreAway { cause } => OperatorAnswer::Away(format!(
             "{name}: not polled, because nothing can be stored: {cause}"
         )),
-        PollAnswer::Ended {
-            end: PollEnd::AwaitsArchives(until),
-            ..
-        } => OperatorAnswer::Done(format!(
-            "{name}: the document was read; it waits for the archives of its feed, until {} at the latest",
-            until.rfc3339()
-        )),
-        PollAnswer::Ended {
-            end: PollEnd::Unchanged,
-            next_at,
-        } => OperatorAnswer::Done(format!(
-            "{name}: nothing has changed; {}",
-            next_poll(next_at)
-        )),
-        PollAnswer::Ended {
-            end: PollEnd::Document(counts),
-            next_at,
-        } => {
-            let ChangeCounts { new, edited, gone } = counts;
-            OperatorAnswer::Done(format!(
-                "{name}: the document was read: {new} new, {edited} edited, {gone} gone; {}",
-                next_poll(next_at)
-            ))
-        }
         PollAnswer::NotBefore { at, is_gone } => {
             let who = if is_gone {
                 "the publisher says that the feed is gone for good (410)"
@@ -111,6 +68,30 @@ fn told(name: &str, answer: PollAnswer) -> OperatorAnswer {
         }
         PollAnswer::Busy => OperatorAnswer::Away(format!(
             "{name}: not polled: everfeed stops, or has too many requests for polls already; try again"
+        )),
+    }
+}
+
+/// The end of a poll in the operator's words; `next` tells of the next one.
+fn end_told(name: &str, end: PollEnd, next: &str) -> OperatorAnswer {
+    match end {
+        PollEnd::Failed(fault) => OperatorAnswer::UpstreamFailed(format!(
+            "{name}: the poll failed: {fault}; {}; {next}",
+            words::whose(&fault)
+        )),
+        PollEnd::Postponed { wait_secs } => OperatorAnswer::Away(format!(
+            "{name}: nothing was asked, because its host is being asked by other feeds; it is polled in {wait_secs} s"
+        )),
+        PollEnd::NotKept { cause, wait_secs } => OperatorAnswer::Away(format!(
+            "{name}: the publisher answered, but nothing could be stored: {cause}; it is polled again in {wait_secs} s"
+        )),
+        PollEnd::AwaitsArchives(until) => OperatorAnswer::Done(format!(
+            "{name}: the document was read; it waits for the archives of its feed, until {} at the latest",
+            until.rfc3339()
+        )),
+        PollEnd::Unchanged => OperatorAnswer::Done(format!("{name}: nothing has changed; {next}")),
+        PollEnd::Document(ChangeCounts { new, edited, gone }) => OperatorAnswer::Done(format!(
+            "{name}: the document was read: {new} new, {edited} edited, {gone} gone; {next}"
         )),
     }
 }

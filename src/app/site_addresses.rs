@@ -52,13 +52,12 @@ pub fn at_sites<'a>(
         let Ok(url) = Url::parse(old_url) else {
             continue;
         };
-        let site = config
-            .site
-            .iter()
-            .find(|site| site.may_have(&url, &config.server.public_url));
-        let Some(site) = site.filter(|_| feeds.iter().all(|feed| feed.name != name)) else {
+        let mut sites = config.site.iter();
+        let site = sites.find(|site| site.may_have(&url, &config.server.public_url));
+        let Some(site) = site else { continue };
+        if feeds.iter().any(|feed| feed.name == name) {
             continue;
-        };
+        }
         feeds.push(match config.feed.iter().find(|feed| feed.name == name) {
             Some(feed) => SiteFeed::named(feed, old_url.to_owned()),
             None => SiteFeed {
@@ -81,10 +80,8 @@ pub fn address_lines(config: &Config, feeds: &[SiteFeed]) -> Vec<String> {
     for proxied in Sites::new(&config.site).iter() {
         let site = &proxied.settings;
         let root = site.public_root(public_url);
-        let mut here: Vec<&SiteFeed> = feeds
-            .iter()
-            .filter(|feed| feed.url.starts_with(root.as_str()))
-            .collect();
+        let mut here: Vec<&SiteFeed> = feeds.iter().collect();
+        here.retain(|feed| feed.url.starts_with(root.as_str()));
         here.sort_by(|one, other| one.url.cmp(&other.url));
         lines.extend(here.into_iter().map(|feed| address_line(feed, site)));
         if proxied.leads_to_any_of(&private, public_url) {
@@ -107,14 +104,8 @@ fn address_line(feed: &SiteFeed, site: &SiteSettings) -> String {
         AccessSettings::Public => "everybody".to_owned(),
         AccessSettings::Users => "every user (private)".to_owned(),
         AccessSettings::Named(names) => {
-            format!(
-                "{} (private)",
-                names
-                    .iter()
-                    .map(String::as_str)
-                    .collect::<Vec<_>>()
-                    .join(", ")
-            )
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            format!("{} (private)", names.join(", "))
         }
     };
     let parts = if feed.is_in_parts {

@@ -11,13 +11,14 @@ use crate::{
         stamp::Stamp,
     },
     ingest::{DocumentFormat, FeedSpec, Keeping, Upstream},
+    locks::lock,
     secret::{logged_url, public_url},
     store::{FoundFeeds, Store},
 };
 use everfeed_adapters::{Hints, feeds_of_page, platforms::Platforms, slice};
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
     time::Duration,
 };
 use tokio_util::sync::CancellationToken;
@@ -71,25 +72,17 @@ pub(super) struct SiteFaults(Arc<Mutex<BTreeMap<String, FaultNote>>>);
 impl SiteFaults {
     /// Those of now.
     pub(super) fn all(&self) -> BTreeMap<String, FaultNote> {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        lock(&self.0).clone()
     }
 
     /// Notes how a look at an origin ended.
     fn note(&self, origin: &Url, failure: Option<&Failure>, now: Stamp) {
-        let mut faults = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut faults = lock(&self.0);
         let origin = public_url(origin);
         let since = faults.remove(&origin).map_or(now, |fault| fault.since);
         if let Some(failure) = failure {
-            faults.insert(
-                origin,
-                FaultNote {
-                    kind: failure.kind.clone(),
-                    since,
-                },
-            );
+            let kind = failure.kind.clone();
+            faults.insert(origin, FaultNote { kind, since });
         }
     }
 }
@@ -134,32 +127,24 @@ impl SiteWatch {
     /// memory is ours to keep.
     async fn look(&self) -> Result<(), Failure> {
         let root = self.site.public_root(&self.public_url);
-        let known = self
-            .store
-            .found_feeds(root.as_str())
-            .await
-            .map_err(Failure::ours)?;
+        let known = self.store.found_feeds(root.as_str()).await;
+        let known = known.map_err(Failure::ours)?;
         let front = self.front_page().await?;
         let held: BTreeSet<&String> = known.paths.iter().collect();
         let mut paths = front.named;
         let mut new = Vec::new();
         for group in front.usual {
             // Its other feeds show the same posts in other formats.
-            if !group
-                .iter()
-                .any(|path| held.contains(path) || paths.contains(path))
-            {
+            let is_met = |path: &String| held.contains(path) || paths.contains(path);
+            if !group.iter().any(is_met) {
                 new.extend(self.first_feed(&group).await?);
             }
         }
         if paths.is_empty() && known.paths.is_empty() && !front.is_of_platform {
             paths = USUAL_PATHS.map(str::to_owned).into();
         }
-        for path in paths
-            .iter()
-            .filter(|path| !held.contains(path))
-            .take(FEEDS_MAX.saturating_sub(held.len() + new.len()))
-        {
+        let room = FEEDS_MAX.saturating_sub(held.len() + new.len());
+        for path in paths.iter().filter(|path| !held.contains(path)).take(room) {
             if self.is_feed(path).await? {
                 new.push(path.clone());
             }
@@ -211,11 +196,10 @@ impl SiteWatch {
             base_url: Some(root.as_str()),
             ..Hints::default()
         };
-        let headers: Vec<(&str, &str)> = page
-            .headers
-            .iter()
-            .filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)))
-            .collect();
+        let headers = page.headers.iter();
+        let headers =
+            headers.filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)));
+        let headers: Vec<(&str, &str)> = headers.collect();
         let platform = self.platforms.of_page(&page.body, &hints, &headers);
         let mut paths = Vec::new();
         for link in feeds_of_page(&page.body, &hints) {
@@ -226,13 +210,10 @@ impl SiteWatch {
                 paths.push(path);
             }
         }
+        let usual = platform.map(|profile| profile.usual_paths().into());
         Ok(FrontPage {
             named: paths,
-            usual: platform
-                .map(|profile| profile.usual_paths())
-                .into_iter()
-                .flatten()
-                .collect(),
+            usual: usual.unwrap_or_default(),
             is_of_platform: platform.is_some(),
         })
     }

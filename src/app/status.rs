@@ -3,8 +3,14 @@
 
 use super::removed::RemovedFeed;
 use crate::feed::schedule::{FaultNote, Whose};
+use chrono::{SecondsFormat, Utc};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+
+/// The time, as the status tells it.
+pub(super) fn now() -> String {
+    Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true)
+}
 
 /// The state of the application: `/status`. Moments are RFC 3339.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -22,28 +28,21 @@ pub struct Status {
     pub store: StoreStatus,
     /// The certificate that everfeed gets itself (ACME); `None` where it does not.
     pub certificate: Option<CertificateStatus>,
-    /// All feeds.
-    #[serde(flatten)]
-    pub totals: FeedTotals,
-    /// Each feed of the range that was asked for, by name.
-    pub feeds: Vec<FeedStatus>,
-    /// Path of the feeds after these, if there are more.
-    pub next: Option<String>,
-    /// Feeds that were removed from the configuration and are kept until they are forgotten.
-    #[serde(flatten)]
-    pub kept: KeptFeeds,
-}
-
-/// All feeds, counted.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct FeedTotals {
     /// Feeds that are configured.
     pub feeds_total: usize,
     /// Feeds that fail now, by the owner of the fault.
     pub failing: BTreeMap<String, usize>,
     /// Sites whose feeds could not be looked for the last time.
     pub site_faults: Vec<SiteFault>,
+    /// Each feed of the range that was asked for, by name.
+    pub feeds: Vec<FeedStatus>,
+    /// Path of the feeds after these, if there are more.
+    pub next: Option<String>,
+    /// Names of the feeds that were removed from the configuration and are kept until they are
+    /// forgotten.
+    pub removed: Vec<String>,
+    /// The same, with what is kept of each.
+    pub removed_feeds: Vec<RemovedFeed>,
 }
 
 /// The certificate that everfeed gets itself (ACME).
@@ -62,16 +61,6 @@ pub struct CertificateStatus {
     pub failures: u32,
     /// The last failure and whose fault it is; `None` while all is well.
     pub fault: Option<String>,
-}
-
-/// Feeds that were removed from the configuration and are kept until they are forgotten.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct KeptFeeds {
-    /// Their names.
-    pub removed: Vec<String>,
-    /// The same, with what is kept of each.
-    pub removed_feeds: Vec<RemovedFeed>,
 }
 
 /// The configuration in force, and the last reload.

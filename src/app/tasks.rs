@@ -79,48 +79,24 @@ impl Tasks {
     /// Serves the operator.
     pub(super) fn serve_operator(&self, listener: TcpListener, admin: AdminGuard<Admin>) {
         let stop = self.stop_serving.clone();
-        let budget = Arc::new(ByteBudget::new(ADMIN_ANSWERS_BYTES_MAX));
-        let limits =
-            listen::ListenerLimits::new(ADMIN_CONNECTIONS_MAX, ADMIN_ANSWERS_BYTES_MAX, budget);
-        let limits = listen::ListenerLimits {
-            idle_least: Duration::ZERO,
-            ..limits
-        };
-        self.serving.spawn(listen::serve(
-            [listener.into()],
-            admin,
-            limits,
-            Arc::default(),
-            stop,
-        ));
+        let limits = for_few(ADMIN_CONNECTIONS_MAX);
+        let serving = listen::serve([listener.into()], admin, limits, Arc::default(), stop);
+        self.serving.spawn(serving);
     }
 
     /// Sends those who ask by HTTP to HTTPS.
     pub(super) fn redirect(
         &self,
-        doors: (Option<TcpListener>, Option<Arc<HeldCertificate>>),
+        listener: TcpListener,
+        held: Option<Arc<HeldCertificate>>,
         public_url: &Url,
         port: u16,
     ) {
-        let (Some(listener), held) = doors else {
-            return;
-        };
         let stop = self.stop_serving.clone();
-        let budget = Arc::new(ByteBudget::new(ADMIN_ANSWERS_BYTES_MAX));
-        let limits =
-            listen::ListenerLimits::new(REDIRECT_CONNECTIONS_MAX, ADMIN_ANSWERS_BYTES_MAX, budget);
-        let limits = listen::ListenerLimits {
-            idle_least: Duration::ZERO,
-            ..limits
-        };
         let service = redirecting(public_url, port, held);
-        self.serving.spawn(listen::serve(
-            [listener.into()],
-            service,
-            limits,
-            Arc::default(),
-            stop,
-        ));
+        let limits = for_few(REDIRECT_CONNECTIONS_MAX);
+        let serving = listen::serve([listener.into()], service, limits, Arc::default(), stop);
+        self.serving.spawn(serving);
     }
 
     /// Takes a certificate into use when its files change.
@@ -179,5 +155,14 @@ impl Tasks {
                 self.within.as_secs()
             );
         }
+    }
+}
+
+/// Limits of a listener for so many connections, which have to ask for something at once.
+fn for_few(connections_max: usize) -> listen::ListenerLimits {
+    let budget = Arc::new(ByteBudget::new(ADMIN_ANSWERS_BYTES_MAX));
+    listen::ListenerLimits {
+        idle_least: Duration::ZERO,
+        ..listen::ListenerLimits::new(connections_max, ADMIN_ANSWERS_BYTES_MAX, budget)
     }
 }

@@ -16,14 +16,13 @@ use crate::{
         keeper::KeeperParts,
     },
     auth::Authenticator,
-    catalog::{Catalog, CatalogSnapshot, ReadGate, RegisteredFeed, SiteFeeds, SiteSettings, Sites},
+    catalog::{Catalog, CatalogSnapshot, ReadGate, SiteFeeds, SiteSettings, Sites},
     clock::Clock,
     config::Config,
     edge::{
         body::{MountService, Response, ServeBody, Streamed},
         client_address::{OverTls, PeerAddress, WayTrust, client_address, is_trusted, may_be_many},
     },
-    feed::schedule::Policy,
     hub::{self, Hub, OwnPlaces},
     ingest::{Context, FeedSpec, Poller, Upstream},
     layers::{self, ClientConfig, Governor, OwnMark, public_address::SystemResolver},
@@ -83,14 +82,13 @@ impl Wiring {
         config: Config,
         store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
+        idle_per_host: usize,
     ) -> anyhow::Result<Self> {
         let catalog = Catalog::new(CatalogSnapshot::default());
         let (notify, metrics) = (Arc::default(), Metrics::default());
         let accounts = accounts::stored(&*store).await?;
         let auth = Arc::new(Authenticator::new(accounts, clock.clone(), metrics.clone()));
         let gate = ReadGate { catalog, auth };
-        let idle_per_host = ClientConfig::default().idle_per_host;
-        let mark = OwnMark::random();
         Ok(Self {
             config,
             gate,
@@ -99,40 +97,44 @@ impl Wiring {
             clock,
             metrics,
             idle_per_host,
-            mark,
+            mark: OwnMark::random(),
             site_faults: SiteFaults::default(),
         })
     }
 
     /// The way to publishers.
     pub(super) fn upstream(&self) -> anyhow::Result<Upstream> {
-        let client = ClientConfig {
-            idle_per_host: self.idle_per_host,
-            ..self.config.upstream.client()
-        };
-        self.upstream_at(&client, Governor::default())
+        self.upstream_at(Governor::default())
     }
 
     /// The way of looks for readers of old addresses: a pace of their own, beside that of polls,
     /// checks and walks.
     fn look_upstream(&self) -> anyhow::Result<Upstream> {
+        self.upstream_at(Governor::new(LOOKS_BURST, LOOKS_PER_SEC))
+    }
+
+    fn upstream_at(&self, pace: Governor) -> anyhow::Result<Upstream> {
         let client = ClientConfig {
             idle_per_host: self.idle_per_host,
             ..self.config.upstream.client()
         };
-        self.upstream_at(&client, Governor::new(LOOKS_BURST, LOOKS_PER_SEC))
+        let client = layers::upstream(&client, pace)?;
+        let contact = self.config.contact_url().clone();
+        Ok(Upstream::new(client, contact, self.clock.clone()).marked(self.mark.clone()))
     }
 
-    fn upstream_at(&self, client: &ClientConfig, pace: Governor) -> anyhow::Result<Upstream> {
-        let client = layers::upstream(client, pace)?;
-        let own = &self.config.server.public_url;
-        let contact = self
-            .config
-            .upstream
-            .contact_url
-            .clone()
-            .unwrap_or_else(|| own.clone());
-        Ok(Upstream::new(client, contact, self.clock.clone()).marked(self.mark.clone()))
+    /// The name by which everfeed asks callbacks and authorities.
+    fn user_agent(&self) -> anyhow::Result<HeaderValue> {
+        let version = env!("CARGO_PKG_VERSION");
+        let contact = &self.config.server.public_url;
+        Ok(HeaderValue::try_from(format!(
+            "everfeed/{version} (+{contact})"
+        ))?)
+    }
+
+    /// The URLs that are printed.
+    fn site(&self) -> Site {
+        Site::new(&self.config.server.public_url, &self.config.server.prefix)
     }
 
     /// The sites whose feeds are looked for.
@@ -141,11 +143,8 @@ impl Wiring {
         upstream: &Upstream,
         reloader: &Arc<Reloader>,
     ) -> Vec<SiteWatch> {
-        let sites = self
-            .config
-            .site
-            .iter()
-            .filter(|site| matches!(site.feeds, SiteFeeds::Found(_)));
+        let finds_feeds = |site: &&SiteSettings| matches!(site.feeds, SiteFeeds::Found(_));
+        let sites = self.config.site.iter().filter(finds_feeds);
         let watch = |site: &SiteSettings| SiteWatch {
             site: site.clone(),
             public_url: self.config.server.public_url.clone(),
@@ -166,17 +165,12 @@ impl Wiring {
             return Ok(None);
         };
         let path = settings.folder(&self.config.store.path);
-        let folder = AcmeFolder::open(&path, &settings.directory)
-            .with_context(|| format!("the folder of server.tls.acme, {}", path.display()))?;
+        let of_folder = || format!("the folder of server.tls.acme, {}", path.display());
+        let folder = AcmeFolder::open(&path, &settings.directory).with_context(of_folder)?;
         let roots = settings
             .roots()
             .map_err(anyhow::Error::msg)
             .context("the file of server.tls.acme.root")?;
-        let user_agent = format!(
-            "everfeed/{} (+{})",
-            env!("CARGO_PKG_VERSION"),
-            server.public_url
-        );
         let held = Arc::default();
         let clock = self.clock.clone();
         let authority_name = settings.directory.host_str().unwrap_or_default().to_owned();
@@ -186,12 +180,11 @@ impl Wiring {
         let parts = ProtocolParts {
             settings,
             client: layers::authority(roots)?,
-            user_agent: HeaderValue::try_from(user_agent)?,
+            user_agent: self.user_agent()?,
             folder: folder.clone(),
             held: Arc::clone(&held),
         };
         let authority = Arc::new(AcmeAuthority::new(parts, move || clock.now()));
-        let (clock, jitter) = (self.clock.clone(), rand::random);
         let parts = KeeperParts {
             names,
             authority_name,
@@ -199,13 +192,11 @@ impl Wiring {
             ways,
             folder,
             held,
-            clock,
-            jitter,
+            clock: self.clock.clone(),
+            jitter: rand::random,
         };
-        let opened = CertificateKeeper::open(parts);
-        Ok(Some(opened.with_context(|| {
-            format!("the folder of server.tls.acme, {}", path.display())
-        })?))
+        let keeper = CertificateKeeper::open(parts).with_context(of_folder)?;
+        Ok(Some(keeper))
     }
 
     pub(super) async fn poller(&self, upstream: Upstream) -> anyhow::Result<Poller> {
@@ -220,17 +211,11 @@ impl Wiring {
         };
         let catalog = self.gate.catalog.snapshot();
         let spread_secs = u64::try_from(catalog.feeds().len()).unwrap_or(u64::MAX) / POLLS_PER_SEC;
-        let spec = |feed: &Arc<RegisteredFeed>| {
-            let spec = FeedSpec::from(&**feed);
-            FeedSpec {
-                policy: Policy {
-                    spread_secs,
-                    ..spec.policy
-                },
-                ..spec
-            }
-        };
-        let feeds = catalog.polled().map(spec).collect();
+        let feeds = catalog.polled().map(|feed| FeedSpec::from(&**feed));
+        let mut feeds: Vec<FeedSpec> = feeds.collect();
+        for feed in &mut feeds {
+            feed.policy.spread_secs = spread_secs;
+        }
         Ok(Poller::load(context, upstream, feeds)
             .await?
             .looking_by(self.look_upstream()?))
@@ -248,12 +233,11 @@ impl Wiring {
                 Err(error) => return Err(error.into()),
             }
         }
-        let server = &self.config.server;
         Ok(GroupKeeper {
             store: self.store.clone(),
             notify: self.notify.clone(),
             catalog: self.gate.catalog.clone(),
-            site: Site::new(&server.public_url, &server.prefix),
+            site: self.site(),
         })
     }
 
@@ -268,7 +252,7 @@ impl Wiring {
             push_items_max: hub.push_items_max,
             push_bytes_max: hub.push_bytes_max,
         };
-        let site = Arc::new(Site::new(&server.public_url, &server.prefix));
+        let site = Arc::new(self.site());
         let catalog = self.gate.catalog.clone();
         let ttl_mins = move |feed| Some(catalog.snapshot().feed_no(feed)?.settings.poll.ttl_mins());
         let readers = Readers::new(
@@ -288,18 +272,13 @@ impl Wiring {
         listening: Listening,
     ) -> OwnPlaces {
         let context = context.clone();
+        let closed = std::iter::once(listening.operator).chain(listening.redirect);
+        let sites = self.config.site.iter();
         OwnPlaces {
-            closed: std::iter::once(listening.operator)
-                .chain(listening.redirect)
-                .collect(),
+            closed: closed.collect(),
             consumers: listening.consumers,
             public_url: Some(self.config.server.public_url.clone()),
-            site_hosts: self
-                .config
-                .site
-                .iter()
-                .filter_map(|site| site.host.clone())
-                .collect(),
+            site_hosts: sites.filter_map(|site| site.host.clone()).collect(),
             answers: Arc::new(move |request| answers_itself(&context, request)),
         }
     }
@@ -312,11 +291,6 @@ impl Wiring {
             idle_per_host: self.idle_per_host,
             ..ClientConfig::for_callbacks()
         };
-        let user_agent = format!(
-            "everfeed/{} (+{})",
-            env!("CARGO_PKG_VERSION"),
-            self.config.server.public_url
-        );
         Ok(Arc::new(Hub::new(hub::Parts {
             config: config.clone(),
             readers: readers.clone(),
@@ -326,7 +300,7 @@ impl Wiring {
             callbacks: hub::CallbackParts {
                 service: layers::marked_callbacks(layers::callback(&client)?, self.mark.clone()),
                 resolver: Arc::new(SystemResolver),
-                user_agent: HeaderValue::try_from(user_agent)?,
+                user_agent: self.user_agent()?,
                 own,
             },
             gate: self.gate.clone(),
@@ -403,10 +377,8 @@ impl Wiring {
         let trusted = server.trusted_proxies.clone();
         let service = ServiceBuilder::new()
             .map_request(move |mut request: http::Request<ServeBody>| {
-                let address = request
-                    .extensions()
-                    .get()
-                    .map(|PeerAddress(address)| *address);
+                let peer = request.extensions().get();
+                let address = peer.map(|PeerAddress(address)| *address);
                 let is_trusted = address.is_some_and(|address| is_trusted(address, &trusted));
                 let is_secure = is_https || request.extensions().get::<OverTls>().is_some();
                 let client = client_address(request.extensions(), request.headers(), &trusted);
@@ -435,7 +407,7 @@ impl Wiring {
         AccountDesk {
             store: self.store.clone(),
             auth: Some(self.gate.auth.clone()),
-            site: Site::new(&self.config.server.public_url, &self.config.server.prefix),
+            site: self.site(),
             clock: self.clock.clone(),
             turn: tokio::sync::Mutex::default(),
         }

@@ -29,6 +29,11 @@ impl CatalogChanges {
     pub fn is_empty(&self) -> bool {
         self.added.is_empty() && self.changed.is_empty() && self.removed.is_empty()
     }
+
+    /// True for the name of a feed that only the old one has.
+    pub fn has_removed(&self, name: &str) -> bool {
+        self.removed.iter().any(|feed| feed.settings.name == name)
+    }
 }
 
 /// The changes that lead from one snapshot to another.

@@ -18,13 +18,13 @@ pub(crate) struct Destination {
 impl Destination {
     /// The destination of a callback; an empty one for what is no URL.
     pub(crate) fn of(callback: &str) -> Self {
-        Url::parse(callback).map_or_else(
-            |_| Self {
+        match Url::parse(callback) {
+            Ok(url) => Self::of_url(&url),
+            Err(_) => Self {
                 host: "".into(),
                 port: 0,
             },
-            |url| Self::of_url(&url),
-        )
+        }
     }
 
     fn of_url(url: &Url) -> Self {

@@ -3,7 +3,7 @@
 
 use super::FeedSettings;
 use crate::{
-    feed::record::{FeedNo, FeedRecord},
+    feed::record::FeedNo,
     store::{Store, StoreError, listing},
 };
 use futures_util::TryStreamExt as _;
@@ -31,28 +31,18 @@ impl AllStoredIds {
         let mut stored = HashMap::new();
         let mut records = listing::feeds(store);
         let mut parted = HashSet::new();
-        while let Some(FeedRecord {
-            name,
-            ids,
-            items,
-            part_of,
-            ..
-        }) = records.try_next().await?
-        {
-            if let Some(feed) = part_of {
+        while let Some(record) = records.try_next().await? {
+            if let Some(feed) = record.part_of {
                 parted.insert(feed);
                 continue;
             }
-            stored.insert(
-                name,
-                StoredIds {
-                    namespace: ids.namespace,
-                    has_items: items.total > 0,
-                },
-            );
+            let ids = StoredIds {
+                namespace: record.ids.namespace,
+                has_items: record.items.total > 0,
+            };
+            stored.insert(record.name, ids);
         }
-        let ids = Self { stored, parted };
-        Ok(ids)
+        Ok(Self { stored, parted })
     }
 
     pub(super) fn of(&self, name: &str) -> Option<&StoredIds> {
@@ -89,21 +79,18 @@ impl AllStoredIds {
             found.push(is_kept.then(|| stored.namespace.clone()));
         }
         // Of those that are not served any more: where one has items, they were made with it.
-        let is_configured: HashMap<&str, ()> =
-            feeds.iter().map(|feed| (feed.name.as_str(), ())).collect();
-        let withdrawn = self
-            .stored
-            .iter()
-            .filter(|(name, ids)| ids.has_items && !is_configured.contains_key(name.as_str()));
-        let withdrawn: HashMap<&str, &str> = withdrawn
-            .map(|(name, ids)| (ids.namespace.as_str(), name.as_str()))
-            .collect();
+        let configured: HashSet<&str> = feeds.iter().map(|feed| feed.name.as_str()).collect();
+        let mut withdrawn: HashMap<&str, &str> = HashMap::new();
+        for (name, ids) in &self.stored {
+            if ids.has_items && !configured.contains(name.as_str()) {
+                withdrawn.insert(&ids.namespace, name);
+            }
+        }
         let mut new: HashMap<String, &str> = HashMap::new();
-        for (feed, found) in feeds
-            .iter()
-            .zip(&mut found)
-            .filter(|(_, found)| found.is_none())
-        {
+        for (feed, found) in feeds.iter().zip(&mut found) {
+            if found.is_some() {
+                continue;
+            }
             let wanted = feed.namespace();
             let is_known = self.of(&feed.name).is_some();
             let removed = withdrawn.get(wanted.as_str());

@@ -127,17 +127,13 @@ pub(super) async fn with_parts(
     snapshot: CatalogSnapshot,
     parted: &HashSet<FeedNo>,
 ) -> Result<CatalogSnapshot, StoreError> {
-    let concerned = snapshot
-        .feeds()
-        .filter(|feed| !feed.settings.show.is_empty() || parted.contains(&feed.no));
-    let wanted: Vec<(FeedNo, Vec<WantedPart>)> = concerned
-        .map(|feed| {
-            (
-                feed.no,
-                parts_of(&feed.settings.access, &feed.settings.show),
-            )
-        })
-        .collect();
+    let mut wanted: Vec<(FeedNo, Vec<WantedPart>)> = Vec::new();
+    for feed in snapshot.feeds() {
+        let FeedSettings { access, show, .. } = &feed.settings;
+        if !show.is_empty() || parted.contains(&feed.no) {
+            wanted.push((feed.no, parts_of(access, show)));
+        }
+    }
     let mut set = stream::iter(wanted)
         .map(|(feed, wanted)| async move {
             let filters: Vec<Filter> = wanted.iter().map(|part| part.filter.clone()).collect();

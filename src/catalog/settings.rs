@@ -167,20 +167,14 @@ impl FeedSettings {
     /// query of its URL, without scheme, credentials and fragment, so that a move to https changes
     /// no id (DESIGN section 3).
     pub fn namespace(&self) -> String {
-        self.id_namespace.clone().unwrap_or_else(|| {
-            let host = self.url.host_str().unwrap_or_default().to_ascii_lowercase();
-            let port = self
-                .url
-                .port()
-                .map(|port| format!(":{port}"))
-                .unwrap_or_default();
-            let query = self
-                .url
-                .query()
-                .map(|query| format!("?{query}"))
-                .unwrap_or_default();
-            format!("{host}{port}{}{query}", self.url.path())
-        })
+        if let Some(namespace) = &self.id_namespace {
+            return namespace.clone();
+        }
+        let mut namespace = self.url.host_str().unwrap_or_default().to_ascii_lowercase();
+        if let Some(port) = self.url.port() {
+            namespace += &format!(":{port}");
+        }
+        namespace + &self.url[url::Position::BeforePath..url::Position::AfterQuery]
     }
 
     /// Every setting that has the right type and still cannot be meant. Keys are those of the
@@ -208,33 +202,16 @@ impl FeedSettings {
         if let Some(bad) = self.categories.iter().find(|category| !is_name(category)) {
             refuse("categories", quoted(bad), CATEGORY_WANTED);
         }
-        if let Some(given) = self
-            .id_namespace
-            .as_deref()
-            .filter(|it| it.is_empty() || it.contains('\n'))
+        if let Some(given) = &self.id_namespace
+            && (given.is_empty() || given.contains('\n'))
         {
-            refuse(
-                "id_namespace",
-                quoted(given),
-                "give one line of text, or leave it out",
-            );
+            let wanted = "give one line of text, or leave it out";
+            refuse("id_namespace", quoted(given), wanted);
         }
-        if let PlatformChoice::Named(name) = &self.platform
-            && profiles.get(name).is_none()
-        {
-            let known: Vec<&str> = profiles
-                .iter()
-                .map(|profile| profile.name.as_str())
-                .collect();
-            let wanted = format!("give auto, none, or one of {}", known.join(", "));
-            refuse("platform", quoted(name), &wanted);
-        }
+        problems.extend(self.platform_problem(profiles));
         problems.extend(self.access.problems());
         let refused = self.show.iter().flat_map(|rule| rule.access.problems());
-        problems.extend(refused.map(|problem| RefusedSetting {
-            key: format!("show.{}", problem.key),
-            ..problem
-        }));
+        problems.extend(refused.map(|problem| problem.within("show")));
         problems.extend(self.poll.problems());
         problems.extend(self.deletions.problems());
         problems.extend(self.keep.problems());
@@ -242,12 +219,28 @@ impl FeedSettings {
         problems
     }
 
+    /// The problem with a platform that no profile is of.
+    pub fn platform_problem(&self, profiles: &Platforms) -> Option<RefusedSetting> {
+        let PlatformChoice::Named(name) = &self.platform else {
+            return None;
+        };
+        if profiles.get(name).is_some() {
+            return None;
+        }
+        let known: Vec<&str> = profiles.iter().map(|profile| &*profile.name).collect();
+        let wanted = format!("give auto, none, or one of {}", known.join(", "));
+        Some(RefusedSetting::new(
+            "platform",
+            format!("\"{name}\""),
+            wanted,
+        ))
+    }
+
     /// Warnings about settings that are allowed, but risky.
     pub fn warnings(&self) -> Vec<String> {
-        let mut found = self.deletions.warnings();
-        found.extend(self.import.warnings());
+        let found = self.deletions.warnings().into_iter();
+        let found = found.chain(self.import.warnings());
         found
-            .iter()
             .map(|warning| format!("feed.{}: {warning}", self.name))
             .collect()
     }

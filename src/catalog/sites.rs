@@ -85,28 +85,23 @@ impl Sites {
     pub fn of(&self, request: &Parts) -> Option<&Arc<ProxiedSite>> {
         // Asked several times with every request: one site of every host, the usual case, needs no
         // name.
-        let is_named = || self.by_host.get(&*host(request)?);
-        let site = if self.by_host.is_empty() {
-            None
-        } else {
-            is_named()
-        };
-        site.or(self.any.as_ref())
+        if !self.by_host.is_empty()
+            && let Some(host) = host(request)
+            && let Some(site) = self.by_host.get(&*host)
+        {
+            return Some(site);
+        }
+        self.any.as_ref()
     }
 }
 
 /// The host of a request, without port and in lower case. The target goes before the `Host` header
 /// (RFC 9112 section 3.2.2).
 fn host(request: &Parts) -> Option<Cow<'_, str>> {
-    let named = request
-        .headers
-        .get(HOST)
-        .and_then(|host| host.to_str().ok());
-    let host = request
-        .uri
-        .authority()
-        .map(http::uri::Authority::as_str)
-        .or(named)?;
+    let host = match request.uri.authority() {
+        Some(authority) => authority.as_str(),
+        None => request.headers.get(HOST)?.to_str().ok()?,
+    };
     let without_user = host.rsplit('@').next().unwrap_or(host);
     let bare = match without_user.strip_prefix('[') {
         Some(rest) => &without_user[..rest.find(']')? + 2],
@@ -239,14 +234,10 @@ impl StoredNames {
             if record.part_of.is_some() {
                 continue;
             }
-            stored
-                .by_namespace
-                .entry(record.ids.namespace.clone())
-                .or_default()
-                .push(record.name.clone());
-            stored
-                .by_name
-                .insert(record.name.clone(), record.ids.namespace.clone());
+            let (name, namespace) = (record.name, record.ids.namespace);
+            let names = stored.by_namespace.entry(namespace.clone()).or_default();
+            names.push(name.clone());
+            stored.by_name.insert(name, namespace);
         }
         Ok(stored)
     }

@@ -145,19 +145,15 @@ impl CatalogSnapshot {
 
     fn members_of_groups(&self) -> HashMap<FeedNo, Vec<FeedNo>> {
         let named = NamedFeeds::of(self.feeds.values().map(|feed| &feed.settings));
-        let groups = self
-            .feeds
-            .values()
-            .filter_map(|feed| Some((feed.no, feed.settings.group.as_ref()?)));
-        let numbers = |members: Vec<&FeedSettings>| {
-            members
-                .iter()
-                .filter_map(|feed| Some(self.feeds.get(&feed.name)?.no))
-                .collect()
-        };
-        groups
-            .map(|(no, group)| (no, numbers(named.members_of(group))))
-            .collect()
+        let mut members = HashMap::new();
+        for feed in self.feeds.values() {
+            if let Some(group) = &feed.settings.group {
+                let of_group = named.members_of(group).into_iter();
+                let numbers = of_group.filter_map(|member| Some(self.feeds.get(&member.name)?.no));
+                members.insert(feed.no, numbers.collect());
+            }
+        }
+        members
     }
 
     /// The members of a group; `None` for a feed that is none.
@@ -273,12 +269,10 @@ impl CatalogSnapshot {
 
 /// The part of a feed that a principal may see; `None` for nothing of it.
 fn shown_to(feed: &RegisteredFeed, principal: Option<&Principal>) -> Option<Filter> {
-    let is_admitted = may_read(principal, &feed.settings.access);
-    if is_admitted {
-        shown_by(&feed.settings.show, principal)
-    } else {
-        None
+    if !may_read(principal, &feed.settings.access) {
+        return None;
     }
+    shown_by(&feed.settings.show, principal)
 }
 
 /// True when a principal may read a feed, or a part of it.

@@ -1,13 +1,17 @@
 //! `everfeed accept`: takes the documents of a feed's changed url although they share nothing with
 //! what is held; through the running process when there is one, else on the file itself.
 
-use super::{WithConfig, ask::ask, moments::relative, probe::sheet::tame};
+use super::{
+    WithConfig,
+    ask::{Running, encoded},
+    moments::relative,
+    probe::sheet::tame,
+};
 use crate::{app, config::Config};
 use anyhow::bail;
 use chrono::Utc;
 use clap::Args;
 use http::{Method, StatusCode};
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 /// The feed whose changed URL is accepted.
 #[derive(Debug, Args)]
@@ -21,17 +25,14 @@ pub(super) struct AcceptOptions {
 /// Accepts the changed URL of the feed.
 pub(super) async fn run(options: &AcceptOptions, config: &Config) -> anyhow::Result<()> {
     let feed = &options.feed;
-    let name = utf8_percent_encode(feed, NON_ALPHANUMERIC);
-    let url = format!("http://{}/accept/{name}", config.server.admin_listen);
-    match ask(Method::POST, &url, config.server.admin_token.as_ref()).await {
+    let told = |text: &str| relative(&tame(text), Utc::now());
+    let path = format!("/accept/{}", encoded(feed));
+    match Running::of(config).ask(Method::POST, &path).await {
         Ok((StatusCode::OK, text)) => {
-            println!(
-                "the url of `{feed}` is accepted; {}",
-                relative(&tame(&text), Utc::now())
-            );
+            println!("the url of `{feed}` is accepted; {}", told(&text));
             Ok(())
         }
-        Ok((_, text)) => bail!("{}", relative(&tame(&text), Utc::now())),
+        Ok((_, text)) => bail!("{}", told(&text)),
         Err(_) => {
             app::accept_url(config, feed).await?;
             println!(

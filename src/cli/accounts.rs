@@ -1,7 +1,7 @@
 //! `everfeed user` and `everfeed token`: commands on users and tokens, through the running process
 //! when there is one, else on the store itself.
 
-use super::{WithConfig, ask::ask};
+use super::{WithConfig, ask::Running};
 use crate::{
     app,
     auth::{
@@ -119,48 +119,33 @@ impl TokenCommand {
 
 /// Carries out a command on users.
 pub(super) async fn run_user(command: &UserCommand, config: &Config) -> anyhow::Result<()> {
-    match command {
+    let mut made_up = None;
+    let command = match command {
         UserCommand::Add(options) => {
-            ensure!(
-                is_user_name(&options.name),
-                "found \"{}\"; {NAME_WANTED}",
-                options.name
-            );
-            let (login, made_up) = login(options.password_stdin)?;
-            let (name, hex_digest) = (options.name.clone(), options.hex_digest);
-            print!(
-                "{}",
-                carry_out(
-                    AccountCommand::AddUser {
-                        name,
-                        login,
-                        hex_digest
-                    },
-                    config
-                )
-                .await?
-            );
-            show(made_up.as_ref());
-        }
-        UserCommand::Password(options) => {
-            let (login, made_up) = login(options.password_stdin)?;
-            let (name, feed_password) = (options.name.clone(), options.feed_password);
-            let change = AccountCommand::ChangePassword {
-                name,
-                login,
-                feed_password,
-            };
-            print!("{}", carry_out(change, config).await?);
-            show(made_up.as_ref());
-        }
-        UserCommand::List(_) => print!("{}", carry_out(AccountCommand::ListUsers, config).await?),
-        UserCommand::Remove(options) => {
             let name = options.name.clone();
-            print!(
-                "{}",
-                carry_out(AccountCommand::RemoveUser { name }, config).await?
-            );
+            ensure!(is_user_name(&name), "found \"{name}\"; {NAME_WANTED}");
+            AccountCommand::AddUser {
+                name,
+                login: login(options.password_stdin, &mut made_up)?,
+                hex_digest: options.hex_digest,
+            }
         }
+        UserCommand::Password(options) => AccountCommand::ChangePassword {
+            name: options.name.clone(),
+            login: login(options.password_stdin, &mut made_up)?,
+            feed_password: options.feed_password,
+        },
+        UserCommand::List(_) => AccountCommand::ListUsers,
+        UserCommand::Remove(options) => AccountCommand::RemoveUser {
+            name: options.name.clone(),
+        },
+    };
+    print!("{}", carry_out(command, config).await?);
+    if let Some(password) = made_up {
+        println!(
+            "password       {}\n               for everything else; it is not shown again",
+            password.reveal()
+        );
     }
     Ok(())
 }
@@ -187,32 +172,21 @@ pub(super) async fn run_token(command: &TokenCommand, config: &Config) -> anyhow
     Ok(())
 }
 
-/// The hash of a login password, and the password where it was made up.
-fn login(is_told: bool) -> anyhow::Result<(LoginHash, Option<Secret>)> {
+/// The hash of a login password, which is noted where it is made up.
+fn login(is_told: bool, made_up: &mut Option<Secret>) -> anyhow::Result<LoginHash> {
     if is_told {
-        return Ok((LoginHash::of(read_password()?.reveal()), None));
+        return Ok(LoginHash::of(read_password()?.reveal()));
     }
-    let password = password::generated();
-    Ok((LoginHash::of(password.reveal()), Some(password)))
-}
-
-fn show(made_up: Option<&Secret>) {
-    if let Some(password) = made_up {
-        println!(
-            "password       {}\n               for everything else; it is not shown again",
-            password.reveal()
-        );
-    }
+    let password = made_up.insert(password::generated());
+    Ok(LoginHash::of(password.reveal()))
 }
 
 /// The login password in the first line of standard input.
 fn read_password() -> anyhow::Result<Secret> {
     let mut line = String::new();
-    let input = std::io::stdin().lock();
-    input
-        .take(PASSWORD_BYTES_MAX as u64 + 2)
-        .read_line(&mut line)
-        .context("no password could be read")?;
+    let mut input = std::io::stdin().lock().take(PASSWORD_BYTES_MAX as u64 + 2);
+    let read = input.read_line(&mut line);
+    read.context("no password could be read")?;
     let password = line.trim_end_matches(['\n', '\r']);
     ensure!(
         password.chars().count() >= PASSWORD_CHARS_MIN && password.len() <= PASSWORD_BYTES_MAX,
@@ -222,25 +196,20 @@ fn read_password() -> anyhow::Result<Secret> {
 }
 
 async fn carry_out(command: AccountCommand, config: &Config) -> anyhow::Result<String> {
-    let address = config.server.admin_listen;
+    let running = Running::of(config);
     let (method, target) = command.request();
-    match ask(
-        method,
-        &format!("http://{address}{target}"),
-        config.server.admin_token.as_ref(),
-    )
-    .await
-    {
-        Ok((status, text)) if status.is_success() => Ok(text),
-        Ok((_, text)) => bail!("{}", text.trim()),
-        Err(_) => {
-            let answer = app::change_accounts(config, command).await;
-            match answer
-                .with_context(|| format!("no everfeed answers at {address}, and on its store"))?
-            {
-                AccountAnswer::Done(text) => Ok(text),
-                AccountAnswer::Refused(why) | AccountAnswer::Failed(why) => bail!("{why}"),
-            }
-        }
+    if let Some(told) = running.command(method, &target).await? {
+        return Ok(told);
+    }
+    let answer = app::change_accounts(config, command).await;
+    let nobody = || {
+        format!(
+            "no everfeed answers at {}, and on its store",
+            running.address
+        )
+    };
+    match answer.with_context(nobody)? {
+        AccountAnswer::Done(text) => Ok(text),
+        AccountAnswer::Refused(why) | AccountAnswer::Failed(why) => bail!("{why}"),
     }
 }

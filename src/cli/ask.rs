@@ -5,14 +5,16 @@ use crate::{
     config::{self, Config, ConfigError},
     secret::AdminToken,
 };
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use bytes::Bytes;
 use http::{
     Method, Request, StatusCode, Uri,
     header::{AUTHORIZATION, HOST},
+    uri::PathAndQuery,
 };
 use http_body_util::{BodyExt as _, Empty, Limited};
 use hyper_util::rt::TokioIo;
+use percent_encoding::{NON_ALPHANUMERIC, PercentEncode, utf8_percent_encode};
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     path::Path,
@@ -22,19 +24,69 @@ use tokio::net::TcpStream;
 /// The largest answer, bytes.
 const ANSWER_BYTES_MAX: usize = 16 << 20;
 
+/// The everfeed that runs on this machine, if one does, at the operator's address of its
+/// configuration.
+pub(super) struct Running {
+    pub(super) address: SocketAddr,
+    token: Option<AdminToken>,
+}
+
+impl Running {
+    /// The one of a configuration.
+    pub(super) fn of(config: &Config) -> Self {
+        Self {
+            address: config.server.admin_listen,
+            token: config.server.admin_token.clone(),
+        }
+    }
+
+    /// The one of a file, which is read for the address of the process only: it may have mistakes.
+    pub(super) fn in_file(file: &Path) -> Self {
+        let (address, token) = Config::admin_contact(file, config::environment());
+        Self { address, token }
+    }
+
+    /// Asks for a path with its query, and reads the whole answer.
+    pub(super) async fn ask(
+        &self,
+        method: Method,
+        path: &str,
+    ) -> anyhow::Result<(StatusCode, String)> {
+        let url = format!("http://{}{path}", self.address);
+        ask(method, &url, self.token.as_ref()).await
+    }
+
+    /// Gives a command by its path, and tells the answer; `None` where nobody answers, and the
+    /// command is for the store itself. A refusal is an error.
+    pub(super) async fn command(
+        &self,
+        method: Method,
+        path: &str,
+    ) -> anyhow::Result<Option<String>> {
+        match self.ask(method, path).await {
+            Ok((status, text)) if status.is_success() => Ok(Some(text)),
+            Ok((_, text)) => bail!("{}", text.trim()),
+            Err(_) => Ok(None),
+        }
+    }
+}
+
+/// A text as a step of a path or a value of a query.
+pub(super) fn encoded(text: &str) -> PercentEncode<'_> {
+    utf8_percent_encode(text, NON_ALPHANUMERIC)
+}
+
 /// The same host and port; of an address that means every interface, this machine.
 fn reachable(authority: &str) -> String {
-    match authority.parse::<SocketAddr>() {
-        Ok(address) if address.ip().is_unspecified() => {
-            let here = if address.is_ipv4() {
-                IpAddr::V4(Ipv4Addr::LOCALHOST)
-            } else {
-                Ipv6Addr::LOCALHOST.into()
-            };
-            SocketAddr::new(here, address.port()).to_string()
-        }
-        _ => authority.to_owned(),
+    let Ok(mut address) = authority.parse::<SocketAddr>() else {
+        return authority.to_owned();
+    };
+    match address.ip() {
+        IpAddr::V4(Ipv4Addr::UNSPECIFIED) => address.set_ip(Ipv4Addr::LOCALHOST.into()),
+        IpAddr::V6(Ipv6Addr::UNSPECIFIED) => address.set_ip(Ipv6Addr::LOCALHOST.into()),
+        _ => {}
     }
+    address.to_string()
 }
 
 /// The error of a command that nobody answers at `address`, which was read of `file`. A file that
@@ -79,9 +131,7 @@ pub(super) async fn ask(
         .with_context(|| format!("nobody listens on {authority}"))?;
     let (mut sender, connection) =
         hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
-    let path = uri
-        .path_and_query()
-        .map_or("/", http::uri::PathAndQuery::as_str);
+    let path = uri.path_and_query().map_or("/", PathAndQuery::as_str);
     let mut request = Request::builder()
         .method(method)
         .uri(path)
@@ -92,14 +142,10 @@ pub(super) async fn ask(
     let request = request.body(Empty::<Bytes>::new())?;
     let answer = async {
         let (head, body) = sender.send_request(request).await?.into_parts();
-        let body = Limited::new(body, ANSWER_BYTES_MAX)
-            .collect()
-            .await
-            .map_err(|error| anyhow::anyhow!(error))?;
-        Ok::<_, anyhow::Error>((
-            head.status,
-            String::from_utf8_lossy(&body.to_bytes()).into_owned(),
-        ))
+        let body = Limited::new(body, ANSWER_BYTES_MAX).collect().await;
+        let body = body.map_err(|error| anyhow::anyhow!(error))?.to_bytes();
+        let text = String::from_utf8_lossy(&body).into_owned();
+        Ok::<_, anyhow::Error>((head.status, text))
     };
     tokio::pin!(answer);
     tokio::select! {

@@ -1,11 +1,13 @@
 //! `everfeed backup`: through the running process when there is one, else from the file itself.
 
-use super::{WithConfig, ask::ask};
+use super::{
+    WithConfig,
+    ask::{Running, encoded},
+};
 use crate::{app::backup::from_file, config::Config};
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use clap::Args;
 use http::Method;
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
@@ -19,25 +21,17 @@ pub(super) struct BackupOptions {
 
 /// Makes a backup and prints what is in it.
 pub(super) async fn run(options: &BackupOptions, config: &Config) -> anyhow::Result<()> {
-    let address = config.server.admin_listen;
+    let running = Running::of(config);
     let file = std::path::absolute(&options.file)?;
     let name = file
         .to_str()
         .context("the path of a backup must be UTF-8")?;
-    let url = format!(
-        "http://{address}/backup?file={}",
-        utf8_percent_encode(name, NON_ALPHANUMERIC)
-    );
-    match ask(Method::POST, &url, config.server.admin_token.as_ref()).await {
-        Ok((status, text)) if status.is_success() => print!("{text}"),
-        Ok((_, text)) => bail!("{}", text.trim()),
-        Err(_) => {
-            let told = from_file(config, &file).await;
-            println!(
-                "{}",
-                told.with_context(|| format!("no everfeed answers at {address}, and its store"))?
-            );
-        }
+    let path = format!("/backup?file={}", encoded(name));
+    if let Some(told) = running.command(Method::POST, &path).await? {
+        print!("{told}");
+        return Ok(());
     }
+    let nobody = || format!("no everfeed answers at {}, and its store", running.address);
+    println!("{}", from_file(config, &file).await.with_context(nobody)?);
     Ok(())
 }

@@ -2,11 +2,11 @@
 //! of feeds that it does not name, and who may read the feeds of its sites, by the running process
 //! or by the store.
 
-use super::{ask::ask, reload::other_file, status};
+use super::{ask::Running, reload::other_file, status};
 use crate::{
     app::{
-        self, BesideStore, RemovedFeed, moved_line,
-        site_addresses::{SiteFeed, address_lines, at_sites, configured_at_sites},
+        self, LookedAt, RemovedFeed, moved_line,
+        site_addresses::{address_lines, at_sites, configured_at_sites},
         status::{FeedStatus, Status},
     },
     config::Config,
@@ -21,14 +21,6 @@ use std::{
 };
 use url::Url;
 
-/// A configuration beside what is stored: by the running process, or by the store of none.
-struct LookedAt {
-    beside: BesideStore,
-    kept: Vec<RemovedFeed>,
-    /// The feeds at addresses of sites.
-    feeds: Vec<SiteFeed>,
-}
-
 /// A configuration that the running process would refuse.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
@@ -37,44 +29,36 @@ pub(super) struct CheckRefused(String);
 /// Checks a configuration that can be read beside what is stored, and prints what it means. An
 /// error is the one by which `serve` would refuse it.
 pub(super) async fn run(mut config: Config, file: &Path) -> anyhow::Result<()> {
-    let looked = match look(&config, file).await {
+    let (looked, trouble) = match look(&config, file).await {
+        Ok(looked) => (looked, None),
         Err(error) if is_refused_at_start(&error) => return Err(error),
-        looked => looked,
-    };
-    if let Ok(LookedAt { beside, .. }) = &looked {
-        for feed in &mut config.feed {
-            feed.id_namespace = beside
-                .namespaces
-                .get(&feed.name)
-                .cloned()
-                .or(feed.id_namespace.take());
-        }
-    }
-    print!("{}", config.summary(file));
-    match looked {
-        Ok(LookedAt {
-            beside,
-            kept,
-            feeds,
-        }) => {
-            address_lines(&config, &feeds)
-                .iter()
-                .for_each(|line| println!("{line}"));
-            beside
-                .moved
-                .iter()
-                .for_each(|feed| println!("  ids         {}", moved_line(feed)));
-            kept.iter()
-                .for_each(|feed| println!("  kept        {feed}"));
-        }
         // The configuration is good all the same.
         Err(error) => {
             let feeds = configured_at_sites(&config);
-            address_lines(&config, &feeds)
-                .iter()
-                .for_each(|line| println!("{line}"));
-            println!("  store       was not looked at: {error:#}");
+            let looked = LookedAt {
+                feeds,
+                ..LookedAt::default()
+            };
+            (looked, Some(error))
         }
+    };
+    for feed in &mut config.feed {
+        if let Some(namespace) = looked.beside.namespaces.get(&feed.name) {
+            feed.id_namespace = Some(namespace.clone());
+        }
+    }
+    print!("{}", config.summary(file));
+    for line in address_lines(&config, &looked.feeds) {
+        println!("{line}");
+    }
+    for feed in &looked.beside.moved {
+        println!("  ids         {}", moved_line(feed));
+    }
+    for feed in &looked.kept {
+        println!("  kept        {feed}");
+    }
+    if let Some(error) = trouble {
+        println!("  store       was not looked at: {error:#}");
     }
     Ok(())
 }
@@ -86,29 +70,21 @@ fn is_refused_at_start(error: &anyhow::Error) -> bool {
 }
 
 async fn look(config: &Config, file: &Path) -> anyhow::Result<LookedAt> {
-    let address = config.server.admin_listen;
-    let token = config.server.admin_token.as_ref();
-    let answered = ask(
-        Method::GET,
-        &format!("http://{address}/status?max=1"),
-        token,
-    )
-    .await;
-    if let Ok((StatusCode::OK, text)) = answered
+    let running = Running::of(config);
+    let status = running.ask(Method::GET, "/status?max=1").await;
+    if let Ok((StatusCode::OK, text)) = status
         && other_file(&text, file).is_none()
     {
-        match ask(Method::GET, &format!("http://{address}/check"), token).await? {
+        match running.ask(Method::GET, "/check").await? {
             (StatusCode::OK, text) => {
                 let beside = serde_json::from_str(&text).context("a finding that is no JSON")?;
-                let pages = status::pages(file, &address, token).await?;
-                let running = pages.iter().flat_map(|page| &page.feeds);
-                let running =
-                    running.filter_map(|feed| Some((&*feed.name, feed.old_url.as_deref()?)));
-                let feeds = at_sites(config, running);
+                let pages = status::pages(file, &running).await?;
+                let polled = pages.iter().flat_map(|page| &page.feeds);
+                let old = polled.filter_map(|feed| Some((&*feed.name, feed.old_url.as_deref()?)));
                 return Ok(LookedAt {
                     beside,
                     kept: unnamed(&pages, config),
-                    feeds,
+                    feeds: at_sites(config, old),
                 });
             }
             (StatusCode::UNPROCESSABLE_ENTITY, why) => {
@@ -118,12 +94,7 @@ async fn look(config: &Config, file: &Path) -> anyhow::Result<LookedAt> {
             _ => {}
         }
     }
-    let (beside, kept, feeds) = app::beside_store(config).await?;
-    Ok(LookedAt {
-        beside,
-        kept,
-        feeds,
-    })
+    app::beside_store(config).await
 }
 
 /// The feeds of a running process that the configuration does not name.
@@ -133,12 +104,8 @@ fn unnamed(pages: &[Status], config: &Config) -> Vec<RemovedFeed> {
     // Those that were found at a site are named by it.
     let is_found = |feed: &FeedStatus| {
         let url = feed.old_url.as_ref().and_then(|url| Url::parse(url).ok());
-        url.is_some_and(|url| {
-            config
-                .site
-                .iter()
-                .any(|site| site.may_have(&url, &config.server.public_url))
-        })
+        let mut sites = config.site.iter();
+        url.is_some_and(|url| sites.any(|site| site.may_have(&url, &config.server.public_url)))
     };
     // One server may have several sites: their feeds are told apart by their addresses there.
     let urls: BTreeMap<String, &str> = config
@@ -157,7 +124,7 @@ fn unnamed(pages: &[Status], config: &Config) -> Vec<RemovedFeed> {
         });
     }
     if let Some(first) = pages.first() {
-        kept.extend(first.kept.removed_feeds.iter().cloned());
+        kept.extend(first.removed_feeds.iter().cloned());
     }
     kept.retain(|feed| !names.contains(feed.name.as_str()));
     kept.sort_by(|one, other| one.name.cmp(&other.name));

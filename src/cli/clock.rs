@@ -1,13 +1,13 @@
 //! `everfeed clock accept`: through the running process when there is one, else on the file itself.
 
-use super::ask::ask;
+use super::ask::Running;
 use crate::{app, config::Config};
 use anyhow::{Context as _, bail};
 
 /// Takes the clock for right although it jumped.
 pub(super) async fn accept(config: &Config) -> anyhow::Result<()> {
-    let url = format!("http://{}/clock/accept", config.server.admin_listen);
-    match ask(http::Method::POST, &url, config.server.admin_token.as_ref()).await {
+    let running = Running::of(config);
+    match running.ask(http::Method::POST, "/clock/accept").await {
         Ok((status, text)) if status.is_success() => {
             print!("{text}");
             Ok(())

@@ -2,7 +2,7 @@
 //! folder, and every change on the terminal as it arrives by long poll.
 
 use super::ask::ask;
-use crate::{app::App, config::Config};
+use crate::{app::App, config::Config, locks::lock};
 use anyhow::Context as _;
 use blog::{Blog, Deed};
 use clap::Args;
@@ -11,7 +11,7 @@ use std::{
     collections::HashMap,
     net::SocketAddr,
     path::Path,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
     time::{Duration, Instant, SystemTime},
 };
 use tokio::net::TcpListener;
@@ -208,14 +208,14 @@ const DEEDS_MAX: usize = 64;
 impl Deeds {
     fn note(&self, deed: Deed) {
         let (Deed::Published(title) | Deed::Edited(title) | Deed::Deleted(title)) = deed;
-        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = lock(&self.0);
         held.push((title, Instant::now()));
         let surplus = held.len().saturating_sub(DEEDS_MAX);
         held.drain(..surplus);
     }
 
     fn ago(&self, title: &str) -> Option<Duration> {
-        let held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let held = lock(&self.0);
         held.iter()
             .rev()
             .find(|(known, _)| known == title)

@@ -3,14 +3,14 @@
 
 use super::{
     WithConfig,
-    ask::ask,
+    ask::{Running, encoded},
     moments::relative,
     probe::sheet::{tame, tame_json},
 };
 use crate::{
     app::explain::{
         Churn, ExplainedCheck, ExplainedDocument, ExplainedItem, ExplainedQuarantine, Explanation,
-        ItemState, MissedByDocuments, MissedByWalks, from_file,
+        ItemState, MissedByDocuments, MissedByWalks, TombstoneProof, from_file,
     },
     config::Config,
 };
@@ -18,8 +18,10 @@ use anyhow::{Context as _, bail};
 use chrono::Utc;
 use clap::Args;
 use http::{Method, StatusCode};
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use std::io::{self, Write};
+use std::{
+    fmt::Display,
+    io::{self, Write},
+};
 
 /// The feed or the item that is asked for.
 #[derive(Debug, Args)]
@@ -37,8 +39,7 @@ pub struct ExplainOptions {
 
 /// Asks, and prints.
 pub(super) async fn run(options: &ExplainOptions, config: &Config) -> anyhow::Result<()> {
-    let told = answer(options, config).await?;
-    let Some(told) = told else {
+    let Some(told) = answer(options, config).await? else {
         let feed = tame(&options.feed);
         bail!(
             "no feed `{feed}`: it is not configured, or was never served with this configuration; the items of a feed that was removed are kept until `everfeed forget {feed}`"
@@ -49,47 +50,33 @@ pub(super) async fn run(options: &ExplainOptions, config: &Config) -> anyhow::Re
         writeln!(out, "{}", tame_json(&serde_json::to_string_pretty(&told)?))?;
     } else {
         let now = Utc::now();
-        let lines = lines(&told, options.item.is_some());
-        lines
-            .iter()
-            .try_for_each(|line| writeln!(out, "{}", relative(line, now)))?;
+        for line in lines(&told, options.item.is_some()) {
+            writeln!(out, "{}", relative(&line, now))?;
+        }
     }
     out.flush()?;
-    if let Some(item) = options.item.as_ref().filter(|_| told.item.is_none()) {
-        bail!(
-            "feed `{}` has never held an item of that id or permalink: {}",
-            told.feed,
-            tame(item)
-        );
+    if let (Some(item), None) = (&options.item, &told.item) {
+        let (feed, item) = (&told.feed, tame(item));
+        bail!("feed `{feed}` has never held an item of that id or permalink: {item}");
     }
     Ok(())
 }
 
 async fn answer(options: &ExplainOptions, config: &Config) -> anyhow::Result<Option<Explanation>> {
-    let encoded = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
     // A name of a feed is a path as it stands.
-    if !options
-        .feed
-        .bytes()
-        .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
-    {
+    let is_plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
+    if !options.feed.bytes().all(is_plain) {
         return Ok(None);
     }
-    let mut url = format!(
-        "http://{}/explain/{}",
-        config.server.admin_listen, options.feed
-    );
+    let mut path = format!("/explain/{}", options.feed);
     if let Some(item) = &options.item {
-        url += &format!("?item={}", encoded(item));
+        path += &format!("?item={}", encoded(item));
     }
-    match ask(Method::GET, &url, config.server.admin_token.as_ref()).await {
+    match Running::of(config).ask(Method::GET, &path).await {
         Ok((StatusCode::NOT_FOUND, _)) => Ok(None),
-        Ok((status, text)) if status.is_success() => {
-            let told = serde_json::from_str(&text);
-            Ok(Some(told.context(
-                "the running everfeed answered something else; is it another version?",
-            )?))
-        }
+        Ok((status, text)) if status.is_success() => serde_json::from_str(&text)
+            .map(Some)
+            .context("the running everfeed answered something else; is it another version?"),
         Ok((status, text)) => bail!("the running everfeed answered {status}: {}", tame(&text)),
         Err(_) => from_file(config, &options.feed, options.item.as_deref())
             .await
@@ -106,26 +93,25 @@ fn lines(told: &Explanation, of_item: bool) -> Vec<String> {
     }
 }
 
+/// A line below the name of a feed: what it is about, and a text.
+fn row(label: &str, text: impl Display) -> String {
+    format!("  {label:<11} {text}")
+}
+
 /// A group has no upstream, and so no polls and no documents.
 fn group_lines(told: &Explanation, members: &[String]) -> Vec<String> {
-    let mut lines = vec![
-        format!(
-            "{}: a group of {}",
-            told.feed,
-            counted(members.len() as u64, "feed")
-        ),
-        format!(
-            "  holds       {}, {} of them alive",
-            counted(told.items.0, "item"),
-            told.items.1
-        ),
-    ];
-    lines.extend(
-        members
-            .iter()
-            .map(|member| format!("  member      {}", tame(member))),
-    );
-    lines.push("  polls       none: its posts change in the commits of its members".to_owned());
+    let (items, alive) = told.items;
+    let count = counted(members.len() as u64, "feed");
+    let mut lines = vec![format!("{}: a group of {count}", told.feed)];
+    lines.push(row(
+        "holds",
+        format!("{}, {alive} of them alive", counted(items, "item")),
+    ));
+    lines.extend(members.iter().map(|member| row("member", tame(member))));
+    lines.push(row(
+        "polls",
+        "none: its posts change in the commits of its members",
+    ));
     lines
 }
 
@@ -134,101 +120,79 @@ fn feed_lines(told: &Explanation) -> Vec<String> {
         return group_lines(told, members);
     }
     let polling = &told.polling;
-    let or = |text: &Option<String>, else_: &str| text.clone().unwrap_or_else(|| else_.to_owned());
+    let (items, alive) = told.items;
+    let holds = format!(
+        "{}, {alive} of them alive; {} in the last document",
+        counted(items, "item"),
+        told.window
+    );
+    let last_at = polling.last_at.as_deref().unwrap_or("never");
+    let good_at = polling.good_at.as_deref().unwrap_or("never");
+    let next_at = polling.next_at.as_deref();
     let mut lines = vec![
         format!("{}: {}", told.feed, tame(&told.url)),
-        format!(
-            "  holds       {}, {} of them alive; {} in the last document",
-            counted(told.items.0, "item"),
-            told.items.1,
-            told.window
-        ),
-        format!("  history     {}", tame(&told.history)),
+        row("holds", holds),
+        row("history", tame(&told.history)),
     ];
-    lines.extend(
-        told.archives
-            .iter()
-            .map(|line| format!("  archives    {}", tame(line))),
-    );
-    lines.extend([
-        format!(
-            "  last poll   {}; last good answer {}",
-            or(&polling.last_at, "never"),
-            or(&polling.good_at, "never")
-        ),
-        format!(
-            "  next poll   {}",
-            or(&polling.next_at, "on a hint or a restart only")
-        ),
-        format!("  because     {}", tame(&polling.why)),
-        audit_line(told),
-    ]);
-    lines.extend(
-        told.platform
-            .iter()
-            .map(|text| format!("  software    {}", tame(text))),
-    );
-    lines.extend(
-        polling
-            .remark
-            .iter()
-            .map(|text| format!("  remark      {}", tame(text))),
-    );
+    lines.extend(told.archives.iter().map(|line| row("archives", tame(line))));
+    lines.push(row(
+        "last poll",
+        format!("{last_at}; last good answer {good_at}"),
+    ));
+    lines.push(row(
+        "next poll",
+        next_at.unwrap_or("on a hint or a restart only"),
+    ));
+    lines.push(row("because", tame(&polling.why)));
+    lines.push(row("next audit", audit(told)));
+    lines.extend(told.platform.iter().map(|text| row("software", tame(text))));
+    lines.extend(polling.remark.iter().map(|text| row("remark", tame(text))));
     if told.is_complete {
-        lines.push("  window      its documents say that they are the whole feed".to_owned());
-    }
-    if told.distrusts_conditional {
-        lines.push(
-            "  validators  answers to conditional requests have proven to be parts: only audits prove absence"
-                .to_owned(),
-        );
-    }
-    lines.extend(
-        told.pages
-            .iter()
-            .map(|(finding, at)| format!("  pages       {finding}; asked for at {at}")),
-    );
-    lines.extend(told.quarantine.iter().flat_map(quarantine_lines));
-    lines.extend(
-        told.doubted
-            .iter()
-            .map(|text| format!("  doubted     {}", tame(text))),
-    );
-    lines.extend(told.gaps.iter().map(|(at, why, before, after)| {
-        format!(
-            "  may lack    items between {} and {}: at {at} {}; only archives could fill the gap",
-            cursor(before),
-            cursor(after),
-            tame(why)
-        )
-    }));
-    if told.deferred > 0 {
-        lines.push(format!(
-            "  churning    {} with an edit at every poll: such edits are committed once a day",
-            counted(told.deferred as u64, "item")
+        lines.push(row(
+            "window",
+            "its documents say that they are the whole feed",
         ));
     }
-    lines.extend(told.reformatted_at.iter().map(|at| {
-        format!("  reformatted most of it was edited at once without a word on it, last at {at}")
-    }));
+    if told.distrusts_conditional {
+        let why =
+            "answers to conditional requests have proven to be parts: only audits prove absence";
+        lines.push(row("validators", why));
+    }
+    if let Some((finding, at)) = &told.pages {
+        lines.push(row("pages", format!("{finding}; asked for at {at}")));
+    }
+    lines.extend(told.quarantine.iter().flat_map(quarantine_lines));
+    lines.extend(told.doubted.iter().map(|text| row("doubted", tame(text))));
+    for (at, why, before, after) in &told.gaps {
+        let (before, after, why) = (cursor(before), cursor(after), tame(why));
+        let gap = format!(
+            "items between {before} and {after}: at {at} {why}; only archives could fill the gap"
+        );
+        lines.push(row("may lack", gap));
+    }
+    if told.deferred > 0 {
+        let items = counted(told.deferred as u64, "item");
+        let churning =
+            format!("{items} with an edit at every poll: such edits are committed once a day");
+        lines.push(row("churning", churning));
+    }
+    if let Some(at) = &told.reformatted_at {
+        let edited = format!("most of it was edited at once without a word on it, last at {at}");
+        lines.push(row("reformatted", edited));
+    }
     for suspect in &told.suspects {
         let label = match suspect.state {
-            ItemState::Hidden => "hidden   ",
+            ItemState::Hidden => "hidden",
             ItemState::Quarantined => "held back",
             _ => "suspected",
         };
-        lines.push(format!(
-            "  {label}   {} {}",
-            suspect.id,
-            tame(suspect.title.as_deref().unwrap_or(&suspect.iri))
-        ));
-        lines.extend(
-            suspect
-                .missing
-                .iter()
-                .flat_map(|missing| needed(missing, told))
-                .map(|line| format!("              {line}")),
-        );
+        let name = tame(suspect.title.as_deref().unwrap_or(&suspect.iri));
+        lines.push(row(label, format!("{} {name}", suspect.id)));
+        let needed = suspect
+            .missing
+            .iter()
+            .flat_map(|missing| needed(missing, told));
+        lines.extend(needed.map(|line| row("", line)));
     }
     lines.push("  documents, the latest last:".to_owned());
     if told.observations.is_empty() {
@@ -240,30 +204,22 @@ fn feed_lines(told: &Explanation) -> Vec<String> {
 
 /// Lines on a quarantine: what is missing, what decides, and when.
 fn quarantine_lines(held: &ExplainedQuarantine) -> Vec<String> {
-    let ExplainedQuarantine {
-        since,
-        missing: (missing, of),
-        asked,
-        next_at,
-        decides_at,
-        ends_at,
-    } = held;
-    let what = match missing {
-        0 => "too much is missing at once".to_owned(),
-        missing => format!("{missing} of {of} items are missing at once"),
+    let (since, ends_at) = (&held.since, &held.ends_at);
+    let what = match held.missing {
+        (0, _) => "too much is missing at once".to_owned(),
+        (missing, of) => format!("{missing} of {of} items are missing at once"),
     };
-    let next = match next_at {
+    let next = match &held.next_at {
         Some(at) => format!(
-            "{asked} of their pages were asked for, the next from {at} on; from {decides_at} on pages decide, and without an answer the window begins anew after {ends_at}"
+            "{} of their pages were asked for, the next from {at} on; from {} on pages decide, and without an answer the window begins anew after {ends_at}",
+            held.asked, held.decides_at
         ),
         None => format!(
             "no page tells what became of them, so the window begins anew after {ends_at}, and nothing is deleted"
         ),
     };
-    vec![
-        format!("  held        since {since} {what}, which is more than documents are believed"),
-        format!("              {next}"),
-    ]
+    let held = format!("since {since} {what}, which is more than documents are believed");
+    vec![row("held", held), row("", next)]
 }
 
 fn cursor(text: &str) -> String {
@@ -274,45 +230,35 @@ fn cursor(text: &str) -> String {
     }
 }
 
-fn audit_line(told: &Explanation) -> String {
+fn audit(told: &Explanation) -> String {
     let wanted = if told.polling.wants_audit {
         ", daily, because something is missing or documents hide deletions"
     } else {
         ", weekly, because nothing is missing that another document could prove"
     };
     match &told.polling.audit_at {
-        Some(at) => {
-            format!("  next audit  the first poll from {at} on goes without validators{wanted}")
-        }
-        None => "  next audit  the next poll: there are no validators to send".to_owned(),
+        Some(at) => format!("the first poll from {at} on goes without validators{wanted}"),
+        None => "the next poll: there are no validators to send".to_owned(),
     }
 }
 
 fn seen_lines(seen: &ExplainedDocument) -> Vec<String> {
-    let [
-        entries,
-        new,
-        edited,
-        revived,
-        missing,
-        suspects,
-        rolled_off,
-        gone,
-    ] = seen.counts;
-    let counts = [
-        ("new", new),
-        ("edited", edited),
-        ("revived", revived),
-        ("missing", missing),
-        ("suspected", suspects),
-        ("rolled off", rolled_off),
-        ("deleted", gone),
+    const NAMES: [&str; 7] = [
+        "new",
+        "edited",
+        "revived",
+        "missing",
+        "suspected",
+        "rolled off",
+        "deleted",
     ];
-    let counts: String = counts
-        .iter()
-        .filter(|(_, count)| *count > 0)
-        .map(|(name, count)| format!(", {name} {count}"))
-        .collect();
+    let [entries, rest @ ..] = &seen.counts;
+    let mut counts = String::new();
+    for (name, count) in NAMES.iter().zip(rest) {
+        if *count > 0 {
+            counts += &format!(", {name} {count}");
+        }
+    }
     let again = if seen.again { " the same again;" } else { "" };
     let head = match &seen.page {
         Some((id, said)) => format!("    {} page of {id}: {}{counts}", seen.at, tame(said)),
@@ -331,113 +277,107 @@ fn seen_lines(seen: &ExplainedDocument) -> Vec<String> {
 fn item_lines(item: &ExplainedItem, told: &Explanation) -> Vec<String> {
     let mut lines = vec![format!("{} {}", item.id, tame(&item.iri))];
     lines.extend(item.title.iter().map(|title| format!("  {}", tame(title))));
-    lines.push(format!(
-        "  first stored {}, last changed {}",
-        item.created, item.modified
-    ));
-    lines.extend(
-        item.left_out
-            .iter()
-            .map(|note| format!("  {} (keep.item_bytes_max)", tame(note))),
-    );
-    let unshown = |date: &String| {
-        format!(
-            "  not shown, because it cannot be meant: the date {}",
-            tame(date)
-        )
-    };
-    lines.extend(item.unshown_dates.iter().map(unshown));
-    lines.push(format!(
-        "  {}",
-        match item.state {
-            ItemState::Shown => "kept: it is in the last document",
-            ItemState::Suspected =>
-                "suspected: the last document lacks it, although what stood behind it is still there",
-            ItemState::Hidden => {
-                "kept: the last document lacks it, but its own page is still there, so it was hidden or dated back, and not deleted; it stays until its page is gone, or until it leaves the window"
-            }
-            ItemState::Quarantined => {
-                "kept for now: it is one of many that are missing at once, which documents alone do not prove; its page decides"
-            }
-            ItemState::Missed =>
-                "missed: the archives lack it where they held it, although its neighbours by date are there",
-            ItemState::Undecided if told.quarantined_since.is_some() => {
-                "kept: the last document lacks it, and too much else, so nothing is concluded until pages tell, or for a week"
-            }
-            ItemState::Undecided => "kept: the last document lacks it, and proves nothing",
-            ItemState::RolledOff => {
-                "kept: it is not in the window any more; it rolled off its end, or left where nothing can be concluded, and a suspicion against it was dropped with that; only archives or the publisher's own deletion can tell more"
-            }
-            ItemState::Held => "kept: members of the group have it",
-            ItemState::Deleted => "deleted",
-            ItemState::Left => {
-                "no post of the group any more: its feed is no member, or it became one with another post; nobody deleted it"
-            }
-        }
-    ));
-    lines.extend(
-        item.holders.iter().map(|(feed, id)| {
-            format!("  held by {feed}: `everfeed explain {feed} {id}` tells why")
-        }),
-    );
+    let (created, modified) = (&item.created, &item.modified);
+    lines.push(format!("  first stored {created}, last changed {modified}"));
+    if let Some(note) = &item.left_out {
+        lines.push(format!("  {} (keep.item_bytes_max)", tame(note)));
+    }
+    for date in &item.unshown_dates {
+        let date = tame(date);
+        lines.push(format!(
+            "  not shown, because it cannot be meant: the date {date}"
+        ));
+    }
+    lines.push(format!("  {}", in_words(item.state, told)));
+    for (feed, id) in &item.holders {
+        lines.push(format!(
+            "  held by {feed}: `everfeed explain {feed} {id}` tells why"
+        ));
+    }
     lines.extend(item.churn.iter().map(churn_line));
     if let Some(missing) = &item.missing {
-        lines.extend(
-            needed(missing, told)
-                .into_iter()
-                .map(|line| format!("  {line}")),
-        );
+        lines.extend(needed(missing, told).iter().map(|line| format!("  {line}")));
     }
     if let Some(missed) = &item.missed {
         lines.push(format!("  {}", by_walks(missed)));
         let (count, of) = missed.walks;
-        let more =
-            (count < of).then(|| format!("{} more walks without it ({count} of {of})", of - count));
-        let not_before = missed
-            .not_before
-            .iter()
-            .map(|at| format!("not before {at}"));
-        let open: Vec<String> = more.into_iter().chain(not_before).collect();
+        let mut open = Vec::new();
+        if count < of {
+            open.push(format!(
+                "{} more walks without it ({count} of {of})",
+                of - count
+            ));
+        }
+        if let Some(at) = &missed.not_before {
+            open.push(format!("not before {at}"));
+        }
         lines.push(format!("  for a deletion: {}", open.join("; ")));
     }
-    for proof in &item.evidence {
-        lines.push(if proof.has_left {
-            format!("  left the group at {}", proof.at)
-        } else {
-            format!(
-                "  deleted at {}: {}, by what was read at {}",
-                proof.at,
-                tame(&proof.reason),
-                proof.observed_at
-            )
-        });
-        lines.extend(
-            proof
-                .said
-                .iter()
-                .map(|text| format!("    the publisher said: {}", tame(text))),
-        );
-        lines.extend(
-            proof
-                .missing
-                .iter()
-                .flat_map(circumstances)
-                .map(|line| format!("    {line}")),
-        );
-        lines.extend(
-            proof
-                .missed
-                .iter()
-                .map(|missed| format!("    {}", by_walks(missed))),
-        );
+    lines.extend(item.evidence.iter().flat_map(proof_lines));
+    if let Some(at) = &item.recheck_at {
+        lines.push(format!(
+            "  its page is asked for again at {at}; if it is back, the item lives again"
+        ));
     }
-    lines.extend(item.recheck_at.iter().map(|at| {
-        format!("  its page is asked for again at {at}; if it is back, the item lives again")
-    }));
     if !item.evidence.is_empty() && !matches!(item.state, ItemState::Deleted | ItemState::Left) {
         lines.push("  it came back after that".to_owned());
     }
     lines
+}
+
+/// Lines on a tombstone and its proof.
+fn proof_lines(proof: &TombstoneProof) -> Vec<String> {
+    let at = &proof.at;
+    let mut lines = vec![if proof.has_left {
+        format!("  left the group at {at}")
+    } else {
+        let (reason, read_at) = (tame(&proof.reason), &proof.observed_at);
+        format!("  deleted at {at}: {reason}, by what was read at {read_at}")
+    }];
+    for text in &proof.said {
+        lines.push(format!("    the publisher said: {}", tame(text)));
+    }
+    if let Some(missing) = &proof.missing {
+        lines.extend(
+            circumstances(missing)
+                .iter()
+                .map(|line| format!("    {line}")),
+        );
+    }
+    if let Some(missed) = &proof.missed {
+        lines.push(format!("    {}", by_walks(missed)));
+    }
+    lines
+}
+
+fn in_words(state: ItemState, told: &Explanation) -> &'static str {
+    match state {
+        ItemState::Shown => "kept: it is in the last document",
+        ItemState::Suspected => {
+            "suspected: the last document lacks it, although what stood behind it is still there"
+        }
+        ItemState::Hidden => {
+            "kept: the last document lacks it, but its own page is still there, so it was hidden or dated back, and not deleted; it stays until its page is gone, or until it leaves the window"
+        }
+        ItemState::Quarantined => {
+            "kept for now: it is one of many that are missing at once, which documents alone do not prove; its page decides"
+        }
+        ItemState::Missed => {
+            "missed: the archives lack it where they held it, although its neighbours by date are there"
+        }
+        ItemState::Undecided if told.quarantined_since.is_some() => {
+            "kept: the last document lacks it, and too much else, so nothing is concluded until pages tell, or for a week"
+        }
+        ItemState::Undecided => "kept: the last document lacks it, and proves nothing",
+        ItemState::RolledOff => {
+            "kept: it is not in the window any more; it rolled off its end, or left where nothing can be concluded, and a suspicion against it was dropped with that; only archives or the publisher's own deletion can tell more"
+        }
+        ItemState::Held => "kept: members of the group have it",
+        ItemState::Deleted => "deleted",
+        ItemState::Left => {
+            "no post of the group any more: its feed is no member, or it became one with another post; nobody deleted it"
+        }
+    }
 }
 
 /// Lines on the churn of an item.
@@ -460,16 +400,9 @@ fn churn_line(churn: &Churn) -> String {
 
 /// Line on the walks that missed an item.
 fn by_walks(missed: &MissedByWalks) -> String {
-    let MissedByWalks {
-        since,
-        last_seen,
-        walks,
-        ..
-    } = missed;
-    format!(
-        "last seen in the archives {last_seen}, missed by {} since {since}",
-        counted(walks.0, "walk")
-    )
+    let (last_seen, since) = (&missed.last_seen, &missed.since);
+    let walks = counted(missed.walks.0, "walk");
+    format!("last seen in the archives {last_seen}, missed by {walks} since {since}")
 }
 
 /// Lines on the documents that missed an item.
@@ -489,18 +422,14 @@ fn circumstances(missing: &MissedByDocuments) -> Vec<String> {
     } else {
         "none of them"
     };
+    let (last_seen, since) = (&missing.last_seen, &missing.since);
+    let items = counted(missing.behind, "item");
+    let documents = counted(missing.count.0, "document");
     let mut lines = vec![
+        format!("last seen {last_seen}, missed since {since}"),
+        format!("{items} behind it still stood there, {behind}"),
         format!(
-            "last seen {}, missed since {}",
-            missing.last_seen, missing.since
-        ),
-        format!(
-            "{} behind it still stood there, {behind}",
-            counted(missing.behind, "item")
-        ),
-        format!(
-            "{} without it counted, {audited} the answer to a request without validators; {window} at first",
-            counted(missing.count.0, "document")
+            "{documents} without it counted, {audited} the answer to a request without validators; {window} at first"
         ),
     ];
     lines.extend(page_line(&missing.page));
@@ -516,10 +445,9 @@ fn counted(count: impl Into<u64>, thing: &str) -> String {
 /// Line on the permalink check.
 fn page_line(page: &ExplainedCheck) -> Option<String> {
     let (said, at) = page.said.as_ref()?;
-    let asked = if page.asked > 1 {
-        format!(", asked for {} times", page.asked)
-    } else {
-        String::new()
+    let asked = match page.asked {
+        0 | 1 => String::new(),
+        asked => format!(", asked for {asked} times"),
     };
     Some(format!("its page{asked}, at {at}: {}", tame(said)))
 }
@@ -530,11 +458,10 @@ fn needed(missing: &MissedByDocuments, told: &Explanation) -> Vec<String> {
     let mut lines = circumstances(missing);
     let mut open = Vec::new();
     if missing.by_page {
-        let next = missing.page.next_at.as_ref();
-        let next = next.map_or_else(
-            || "its page tells no more, so nothing becomes of the suspicion".to_owned(),
-            |at| format!("its page alone decides; it is asked for from {at} on"),
-        );
+        let next = match &missing.page.next_at {
+            Some(at) => format!("its page alone decides; it is asked for from {at} on"),
+            None => "its page tells no more, so nothing becomes of the suspicion".to_owned(),
+        };
         lines.push(format!("for a deletion: {next}"));
         return lines;
     }
@@ -554,10 +481,10 @@ fn needed(missing: &MissedByDocuments, told: &Explanation) -> Vec<String> {
             .map(|at| format!("not before {at}")),
     );
     if !missing.audited {
-        let when = told.polling.audit_at.as_ref().map_or_else(
-            || "with the next poll".to_owned(),
-            |at| format!("due from {at} on"),
-        );
+        let when = match &told.polling.audit_at {
+            Some(at) => format!("due from {at} on"),
+            None => "with the next poll".to_owned(),
+        };
         open.push(format!(
             "one of them to a request without validators, {when}"
         ));

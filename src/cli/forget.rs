@@ -1,12 +1,14 @@
 //! `everfeed forget`: removes what is kept of a feed that is configured no more, or one item of a
 //! feed, through the running process when there is one, else on the store itself.
 
-use super::{WithConfig, ask::ask};
+use super::{
+    WithConfig,
+    ask::{Running, encoded},
+};
 use crate::{app, config::Config};
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use clap::Args;
 use http::Method;
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 #[derive(Debug, Args)]
 pub(super) struct ForgetOptions {
@@ -22,24 +24,22 @@ pub(super) struct ForgetOptions {
 /// Forgets a feed or an item.
 pub(super) async fn run(options: &ForgetOptions, config: &Config) -> anyhow::Result<()> {
     let (name, item) = (options.feed.as_str(), options.item.as_deref());
-    let address = config.server.admin_listen;
-    let encoded = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
-    let mut url = format!("http://{address}/forget/{}", encoded(name));
+    let running = Running::of(config);
+    let mut path = format!("/forget/{}", encoded(name));
     if let Some(item) = item {
-        url += &format!("?item={}", encoded(item));
+        path += &format!("?item={}", encoded(item));
     }
-    match ask(Method::POST, &url, config.server.admin_token.as_ref()).await {
-        Ok((status, text)) if status.is_success() => print!("{text}"),
-        Ok((_, text)) => bail!("{}", text.trim()),
-        Err(_) => {
-            let done = match item {
-                None => app::forget(config, name).await,
-                Some(item) => app::forget_item(config, name, item).await,
-            };
-            let told = done
-                .with_context(|| format!("no everfeed answers at {address}, and on its store"))?;
-            print!("{told}");
-        }
-    }
+    let told = match (running.command(Method::POST, &path).await?, item) {
+        (Some(told), _) => Ok(told),
+        (None, None) => app::forget(config, name).await,
+        (None, Some(item)) => app::forget_item(config, name, item).await,
+    };
+    let nobody = || {
+        format!(
+            "no everfeed answers at {}, and on its store",
+            running.address
+        )
+    };
+    print!("{}", told.with_context(nobody)?);
     Ok(())
 }

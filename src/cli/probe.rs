@@ -1,9 +1,10 @@
 //! `everfeed probe`: fetches or reads a document once and says what would be kept of it. Nothing is
 //! stored.
 
+use super::load_if_named;
 use crate::{
     app::probe::{Choice, DocumentFormat},
-    config::{self, Config},
+    config::Config,
     secret::masked,
 };
 use clap::Args;
@@ -81,27 +82,12 @@ impl Trouble {
 
 /// Reads what the options name, and tells of it on standard output.
 pub(super) fn run(options: &ProbeOptions) -> anyhow::Result<()> {
-    let out = &mut io::stdout().lock();
-    match print(options, out) {
-        // Whoever reads our output has seen enough.
-        Err(error) if is_broken_pipe(&error) => Ok(()),
-        done => done,
-    }
-}
-
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error
-        .downcast_ref::<io::Error>()
-        .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+    print(options, &mut io::stdout().lock())
 }
 
 fn print(options: &ProbeOptions, out: &mut impl Write) -> anyhow::Result<()> {
     let target = &options.target;
-    let config = options
-        .config
-        .as_ref()
-        .map(|file| Config::load(file, config::environment()))
-        .transpose()?;
+    let config = load_if_named(options.config.as_deref())?;
     let format = if options.resource {
         DocumentFormat::Resource
     } else {
@@ -134,14 +120,10 @@ fn platform(config: Option<&Config>, target: &str) -> (Arc<Platforms>, Choice) {
     let platforms = config.map(|config| config.platforms.profiles());
     let platforms = platforms.unwrap_or_else(|| Arc::new(Platforms::embedded().clone()));
     let url = Url::parse(target).ok();
-    let feed = config
-        .iter()
-        .flat_map(|config| &config.feed)
-        .find(|feed| Some(&feed.url) == url.as_ref());
-    (
-        platforms,
-        feed.map(|feed| feed.platform.clone()).unwrap_or_default(),
-    )
+    let mut feeds = config.iter().flat_map(|config| &config.feed);
+    let feed = feeds.find(|feed| Some(&feed.url) == url.as_ref());
+    let choice = feed.map(|feed| feed.platform.clone());
+    (platforms, choice.unwrap_or_default())
 }
 
 /// The trouble, which `--json` tells on standard output as well.

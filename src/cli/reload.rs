@@ -1,12 +1,9 @@
 //! `everfeed reload`: asks the running process to read its configuration again, and prints what
 //! changed.
 
-use super::ask::{Unanswered, ask, unanswered};
-use crate::{
-    app::status::Status,
-    config::{self, Config},
-};
-use anyhow::anyhow;
+use super::ask::{Running, Unanswered, unanswered};
+use crate::app::status::Status;
+use anyhow::bail;
 use http::{Method, StatusCode};
 use std::path::Path;
 
@@ -18,25 +15,16 @@ pub(super) struct ReloadFailed(String);
 /// Asks for a reload. The file is read here only for the address of the process: whether it is good
 /// is for that to say.
 pub(super) async fn run(file: &Path) -> anyhow::Result<()> {
-    let (address, token) = Config::admin_contact(file, config::environment());
-    if let Ok((StatusCode::OK, status)) = ask(
-        Method::GET,
-        &format!("http://{address}/status"),
-        token.as_ref(),
-    )
-    .await
+    let running = Running::in_file(file);
+    let address = running.address;
+    if let Ok((StatusCode::OK, status)) = running.ask(Method::GET, "/status").await
         && let Some(other) = other_file(&status, file)
     {
         let why =
             format!("nothing was reloaded: the everfeed at {address} was started with {other}");
         return Err(ReloadFailed(format!("{why}, not with {}", file.display())).into());
     }
-    let answered = ask(
-        Method::POST,
-        &format!("http://{address}/reload"),
-        token.as_ref(),
-    )
-    .await;
+    let answered = running.ask(Method::POST, "/reload").await;
     let (status, text) = answered.map_err(|error| {
         let error = error.context("if server.admin_listen was changed, send SIGHUP instead");
         let error = unanswered(file, &address, error);
@@ -52,10 +40,7 @@ pub(super) async fn run(file: &Path) -> anyhow::Result<()> {
             Ok(())
         }
         StatusCode::UNPROCESSABLE_ENTITY => Err(ReloadFailed(text.trim_end().to_owned()).into()),
-        _ => Err(anyhow!(
-            "the running everfeed answered {status}: {}",
-            text.trim()
-        )),
+        _ => bail!("the running everfeed answered {status}: {}", text.trim()),
     }
 }
 
@@ -69,7 +54,10 @@ pub(super) fn other_file(status: &str, file: &Path) -> Option<String> {
             .or_else(|_| std::path::absolute(file))
             .ok()
     };
-    (full(Path::new(&theirs)) != full(file)).then_some(theirs)
+    if full(Path::new(&theirs)) == full(file) {
+        return None;
+    }
+    Some(theirs)
 }
 
 #[cfg(test)]

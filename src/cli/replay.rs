@@ -1,14 +1,20 @@
 //! `everfeed replay`: recorded documents through the same decisions, and what they come to as lines
 //! and a table; what they come to is worked out elsewhere.
 
-use super::probe::sheet::{Column, Keep, table, tame, width};
+use super::{
+    load_if_named,
+    probe::sheet::{Column, Keep, table, tame, width},
+};
 use crate::{
     app::{
         explain::words,
         replay::{Kind, Step, feeds, play},
     },
-    config::{self, Config},
-    feed::{absence::WindowEvent, reconcile::Evidence},
+    feed::{
+        absence::WindowEvent,
+        observation_record::{ObservationCounts, ObservationRecord},
+        reconcile::Evidence,
+    },
 };
 use clap::Args;
 use std::{
@@ -38,27 +44,20 @@ pub struct ReplayOptions {
 /// Plays every feed of the folder.
 pub(super) async fn run(options: &ReplayOptions) -> anyhow::Result<()> {
     let mut rows = Vec::new();
-    let config = options
-        .config
-        .as_ref()
-        .map(|file| Config::load(file, config::environment()))
-        .transpose()?;
+    let config = load_if_named(options.config.as_deref())?;
     for folder in feeds(&options.folder)? {
         let name = folder.file_name().unwrap_or_default().to_string_lossy();
         let mut configured = config.iter().flat_map(|config| &config.feed);
         let feed = configured.find(|feed| feed.name == name);
         let steps = play(&folder, feed, options.unconditional).await?;
         let name = tame(&name);
-        let lines: Vec<String> = steps
-            .iter()
-            .flat_map(|step| lines(step, options.all))
-            .collect();
+        let lines = steps.iter().flat_map(|step| lines(step, options.all));
         let mut out = io::stdout().lock();
-        if !lines.is_empty() {
-            writeln!(out, "{name}")?;
-            lines
-                .iter()
-                .try_for_each(|line| writeln!(out, "  {line}"))?;
+        for (at, line) in lines.enumerate() {
+            if at == 0 {
+                writeln!(out, "{name}")?;
+            }
+            writeln!(out, "  {line}")?;
         }
         rows.push(row(name, &steps));
     }
@@ -70,70 +69,51 @@ pub(super) async fn run(options: &ReplayOptions) -> anyhow::Result<()> {
 }
 
 const COLUMNS: [Column; 11] = [
-    Column {
-        name: "sequence",
-        right: false,
-        keep: Some((Keep::Start, 1)),
-    },
-    number("read"),
-    number("first"),
-    number("adds"),
-    number("edits"),
-    number("tombstones"),
-    number("resurrections"),
-    number("held"),
-    number("gaps"),
-    number("rolled"),
-    number("failed"),
+    Column::cut("sequence", Keep::Start, 1),
+    Column::number("read"),
+    Column::number("first"),
+    Column::number("adds"),
+    Column::number("edits"),
+    Column::number("tombstones"),
+    Column::number("resurrections"),
+    Column::number("held"),
+    Column::number("gaps"),
+    Column::number("rolled"),
+    Column::number("failed"),
 ];
 
-const fn number(name: &'static str) -> Column {
-    Column {
-        name,
-        right: true,
-        keep: None,
-    }
-}
-
 fn row(name: String, steps: &[Step]) -> Vec<String> {
-    let observed = || steps.iter().filter_map(|step| step.observed.as_ref());
-    let sum = |of: fn(&crate::feed::observation_record::ObservationCounts) -> u32| {
-        observed()
-            .map(|seen| of(&seen.counts))
-            .map(u64::from)
-            .sum::<u64>()
+    let observed: Vec<&ObservationRecord> = steps.iter().flat_map(|step| &step.observed).collect();
+    let sum = |of: fn(&ObservationCounts) -> u32| -> u64 {
+        observed
+            .iter()
+            .map(|seen| u64::from(of(&seen.counts)))
+            .sum()
     };
-    let held = observed()
-        .filter(|seen| seen.events.contains(&WindowEvent::Quarantined))
-        .count() as u64;
     let count = |is: fn(&Step) -> bool| steps.iter().filter(|step| is(step)).count() as u64;
-    let at_first = observed()
-        .next()
+    let is_read = |seen: &&&ObservationRecord| !seen.again && seen.page.is_none();
+    let is_held = |seen: &&&ObservationRecord| seen.events.contains(&WindowEvent::Quarantined);
+    let at_first = observed
+        .first()
         .map_or(0, |seen| u64::from(seen.counts.new));
     let numbers = [
-        observed()
-            .filter(|seen| !seen.again && seen.page.is_none())
-            .count() as u64,
+        observed.iter().filter(is_read).count() as u64,
         at_first,
         sum(|seen| seen.new) - at_first,
         sum(|seen| seen.edited),
         sum(|seen| seen.gone),
         sum(|seen| seen.revived),
-        held,
+        observed.iter().filter(is_held).count() as u64,
         count(|step| step.gap),
         sum(|seen| seen.rolled_off),
     ];
-    let failed = count(|step| step.failure.is_some());
-    let failed = if failed == 0 {
-        String::new()
-    } else {
-        failed.to_string()
-    };
-    let numbers = numbers.map(|number| number.to_string());
-    std::iter::once(name)
-        .chain(numbers)
-        .chain(std::iter::once(failed))
-        .collect()
+    let mut row = vec![name];
+    row.extend(numbers.map(|number| number.to_string()));
+    row.push(match count(|step| step.failure.is_some()) {
+        0 => String::new(),
+        failed => failed.to_string(),
+    });
+    row
 }
 
 /// The line on a poll, if it is worth one.
@@ -144,20 +124,15 @@ fn lines(step: &Step, all: bool) -> Vec<String> {
         told.push(format!("{head} could not be read: {}", tame(failure)));
     }
     if let Some(seen) = step.observed.as_ref() {
-        if let Some((_, said)) = seen.page {
-            told.extend(all.then(|| format!("{head}: {}", words::page(said))));
-        } else if all {
-            let again = if seen.again { " again" } else { "" };
-            told.push(format!(
-                "{head}{again}: {:?}, entries {}, new {}, edited {}, missing {}, suspects {}, rolled off {}, gone {}",
-                seen.coverage, seen.counts.entries, seen.counts.new, seen.counts.edited, seen.counts.missing, seen.counts.suspects, seen.counts.rolled_off, seen.counts.gone
-            ));
+        if all {
+            told.push(match seen.page {
+                Some((_, said)) => format!("{head}: {}", words::page(said)),
+                None => format!("{head}{}", counted(seen)),
+            });
         }
-        told.extend(
-            seen.events
-                .iter()
-                .map(|event| format!("{head}: {}", words::event(*event))),
-        );
+        for event in &seen.events {
+            told.push(format!("{head}: {}", words::event(*event)));
+        }
     }
     for change in &step.changes {
         let name = tame(&change.name);
@@ -174,18 +149,32 @@ fn lines(step: &Step, all: bool) -> Vec<String> {
     told
 }
 
+/// The counts of a document.
+fn counted(seen: &ObservationRecord) -> String {
+    let again = if seen.again { " again" } else { "" };
+    let counts = &seen.counts;
+    format!(
+        "{again}: {:?}, entries {}, new {}, edited {}, missing {}, suspects {}, rolled off {}, gone {}",
+        seen.coverage,
+        counts.entries,
+        counts.new,
+        counts.edited,
+        counts.missing,
+        counts.suspects,
+        counts.rolled_off,
+        counts.gone
+    )
+}
+
 /// The proof of a deletion, in a line.
 pub(super) fn proof(evidence: &Evidence) -> String {
     let code = evidence.reason.code();
     let Some(missing) = evidence.suspect else {
-        let said = [&evidence.when, &evidence.comment]
-            .into_iter()
-            .flatten()
-            .map(|text| tame(text));
-        return std::iter::once(code.to_owned())
-            .chain(said)
-            .collect::<Vec<_>>()
-            .join(", ");
+        let mut told = vec![code.to_owned()];
+        for text in [&evidence.when, &evidence.comment].into_iter().flatten() {
+            told.push(tame(text));
+        }
+        return told.join(", ");
     };
     let window = if missing.strong {
         "as many came as went"
@@ -197,12 +186,10 @@ pub(super) fn proof(evidence: &Evidence) -> String {
     } else {
         ""
     };
-    let page = missing
-        .permalink_check
-        .last
-        .map_or_else(String::new, |(_, said)| {
-            format!(", its page: {}", words::page(said))
-        });
+    let page = match missing.permalink_check.last {
+        Some((_, said)) => format!(", its page: {}", words::page(said)),
+        None => String::new(),
+    };
     format!(
         "{code}; last seen {}, missed since {} in {} documents, {} items still behind it{back}, {window}{page}",
         missing.last_seen.rfc3339(),

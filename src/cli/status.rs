@@ -1,28 +1,25 @@
 //! `everfeed status`: the state of the running process as a table; not how it is gathered.
 
 use super::{
-    ask::{ask, unanswered},
+    ask::{Running, unanswered},
     moments::from_now,
     probe::sheet::{Column, Keep, table, tame, width, wrap},
 };
 use crate::{
     app::status::{CertificateStatus, FaultStatus, FeedStatus, Status, WaitStatus},
-    config::{self, Config},
     feed::schedule::Whose,
-    secret::AdminToken,
 };
 use anyhow::{Context as _, bail};
 use chrono::{DateTime, Utc};
 use http::{Method, StatusCode};
-use std::{net::SocketAddr, path::Path};
+use std::path::Path;
 
 /// Pages of feeds that are asked for at most.
 const PAGES_MAX: usize = 10_000;
 
 /// Asks for the status and prints it. An error names what is broken.
 pub(super) async fn run(file: &Path) -> anyhow::Result<()> {
-    let (address, token) = Config::admin_contact(file, config::environment());
-    let pages = pages(file, &address, token.as_ref()).await?;
+    let pages = pages(file, &Running::in_file(file)).await?;
     let sheet = Sheet::of(&pages, Utc::now());
     for line in sheet.lines(width()) {
         println!("{line}");
@@ -34,17 +31,13 @@ pub(super) async fn run(file: &Path) -> anyhow::Result<()> {
     }
 }
 
-/// All pages of the status of the process at `address`, which was read of `file`.
-pub(super) async fn pages(
-    file: &Path,
-    address: &SocketAddr,
-    token: Option<&AdminToken>,
-) -> anyhow::Result<Vec<Status>> {
+/// All pages of the status of a process, whose address was read of `file`.
+pub(super) async fn pages(file: &Path, running: &Running) -> anyhow::Result<Vec<Status>> {
     let mut pages = Vec::new();
     let mut next = Some("/status".to_owned());
     while let Some(path) = next.take().filter(|_| pages.len() < PAGES_MAX) {
-        let answered = ask(Method::GET, &format!("http://{address}{path}"), token).await;
-        let (status, text) = answered.map_err(|error| unanswered(file, address, error))?;
+        let answered = running.ask(Method::GET, &path).await;
+        let (status, text) = answered.map_err(|error| unanswered(file, &running.address, error))?;
         if status != StatusCode::OK {
             bail!("the running everfeed answered {status}: {}", tame(&text));
         }
@@ -84,21 +77,22 @@ impl Sheet {
         }
         let reload = first.config.reload.as_ref();
         if let Some(error) = reload.and_then(|reload| reload.error.as_ref()) {
+            let error = tame(error);
             broken.push(format!(
-                "configuration: the last reload was refused: {}",
-                tame(error)
+                "configuration: the last reload was refused: {error}"
             ));
         }
-        for site in &first.totals.site_faults {
+        for site in &first.site_faults {
             let (origin, fault) = (tame(&site.origin), fault(&site.fault, "", now));
             broken.push(format!(
                 "site {origin}: its feeds could not be looked for: {fault}"
             ));
         }
         for feed in &feeds {
-            let failures = format!(", failed polls: {}", feed.failures);
-            let fault = feed.fault.as_ref().map(|it| fault(it, &failures, now));
-            broken.extend(fault.map(|fault| format!("{}: {fault}", tame(&feed.name))));
+            if let Some(found) = &feed.fault {
+                let fault = fault(found, &format!(", failed polls: {}", feed.failures), now);
+                broken.push(format!("{}: {fault}", tame(&feed.name)));
+            }
         }
         let mut notes = Vec::new();
         if let Some(state) = &first.certificate {
@@ -108,21 +102,21 @@ impl Sheet {
             if holds { &mut notes } else { &mut broken }.push(certificate(state, now));
         }
         for feed in &feeds {
-            let remarks = remarks(feed, now).into_iter();
-            notes.extend(remarks.map(|remark| format!("{}: {remark}", tame(&feed.name))));
+            for remark in remarks(feed, now) {
+                notes.push(format!("{}: {remark}", tame(&feed.name)));
+            }
         }
         let waiting = &first.config.waiting_for_restart;
         if !waiting.is_empty() {
+            let keys = tame(&waiting.join(", "));
             notes.push(format!(
-                "configuration: these keys take effect at the next start: {}",
-                tame(&waiting.join(", "))
+                "configuration: these keys take effect at the next start: {keys}"
             ));
         }
-        for feed in &first.kept.removed_feeds {
+        for feed in &first.removed_feeds {
+            let (name, items) = (tame(&feed.name), feed.items);
             notes.push(format!(
-                "{}: not configured any more; items kept: {}",
-                tame(&feed.name),
-                feed.items
+                "{name}: not configured any more; items kept: {items}"
             ));
         }
         Self {
@@ -134,24 +128,15 @@ impl Sheet {
     }
 
     fn lines(&self, width: usize) -> Vec<String> {
-        let column = |name, right| Column {
-            name,
-            right,
-            keep: None,
-        };
         let columns = [
-            Column {
-                name: "feed",
-                right: false,
-                keep: Some((Keep::Start, 1)),
-            },
-            column("state", false),
-            column("live", true),
-            column("items", true),
-            column("last good", false),
-            column("next poll", false),
-            column("subscribers", true),
-            column("waiting", true),
+            Column::cut("feed", Keep::Start, 1),
+            Column::text("state"),
+            Column::number("live"),
+            Column::number("items"),
+            Column::text("last good"),
+            Column::text("next poll"),
+            Column::number("subscribers"),
+            Column::number("waiting"),
         ];
         let mut lines = vec![self.head.clone(), String::new()];
         lines.extend(table(&columns, &self.rows, width));
@@ -160,13 +145,13 @@ impl Sheet {
                 continue;
             }
             lines.extend([String::new(), title.to_owned()]);
-            lines.extend(told.iter().flat_map(|line| {
-                let wrapped = wrap(line, width.saturating_sub(4));
-                wrapped.into_iter().enumerate().map(|(at, line)| {
-                    let indent = if at == 0 { "  " } else { "    " };
-                    format!("{indent}{line}")
-                })
-            }));
+            for line in told {
+                let mut indent = "  ";
+                for line in wrap(line, width.saturating_sub(4)) {
+                    lines.push(format!("{indent}{line}"));
+                    indent = "    ";
+                }
+            }
         }
         lines
     }
@@ -190,7 +175,10 @@ fn row(feed: &FeedStatus, now: DateTime<Utc>) -> Vec<String> {
         when(at, now).unwrap_or_else(|| none.to_owned())
     };
     // A number may not be known now.
-    let count = |count: Option<u64>| count.map_or_else(|| "?".to_owned(), |it| it.to_string());
+    let count = |count: Option<u64>| match count {
+        Some(count) => count.to_string(),
+        None => "?".to_owned(),
+    };
     vec![
         tame(&feed.name),
         state.to_owned(),
@@ -218,11 +206,13 @@ fn fault(fault: &FaultStatus, more: &str, now: DateTime<Utc>) -> String {
 /// The certificate that everfeed gets itself: its end, and the last failure.
 fn certificate(state: &CertificateStatus, now: DateTime<Utc>) -> String {
     let end = match state.expires_at.as_deref().and_then(moment) {
-        Some(end) if end > now => format!(
-            "holds until {}, {}",
-            end.format("%Y-%m-%d"),
-            from_now(end, now)
-        ),
+        Some(end) if end > now => {
+            format!(
+                "holds until {}, {}",
+                end.format("%Y-%m-%d"),
+                from_now(end, now)
+            )
+        }
         Some(end) => format!("expired {}", from_now(end, now)),
         None => "there is none yet, and HTTPS connections fail".to_owned(),
     };
@@ -285,19 +275,18 @@ fn remarks(feed: &FeedStatus, now: DateTime<Utc>) -> Vec<String> {
 
 /// The wait of a feed whose next poll is put off.
 fn waits(wait: &WaitStatus, now: DateTime<Utc>) -> String {
-    let until = when(wait.until.as_deref(), now).map_or_else(
-        || "not polled unless asked for".to_owned(),
-        |until| format!("polled {until}"),
-    );
-    let since = when(wait.since.as_deref(), now).map(|since| format!(", since {since}"));
-    let ping = when(wait.pinged_at.as_deref(), now);
-    let ping = ping.map(|at| format!("; a ping ({at}) waits for that"));
-    format!(
-        "{until}: {}{}{}",
-        tame(&wait.why),
-        since.unwrap_or_default(),
-        ping.unwrap_or_default()
-    )
+    let mut told = match when(wait.until.as_deref(), now) {
+        Some(until) => format!("polled {until}: "),
+        None => "not polled unless asked for: ".to_owned(),
+    };
+    told += &tame(&wait.why);
+    if let Some(since) = when(wait.since.as_deref(), now) {
+        told += &format!(", since {since}");
+    }
+    if let Some(at) = when(wait.pinged_at.as_deref(), now) {
+        told += &format!("; a ping ({at}) waits for that");
+    }
+    told
 }
 
 /// A moment, told from now.

@@ -1,7 +1,7 @@
 //! `everfeed store`: questions to the file of a store that nobody serves.
 
 use super::WithConfig;
-use crate::{config::Config, store::redb::verify};
+use crate::{config::ConfigError, store::redb::verify};
 use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
 use std::path::{Path, PathBuf};
@@ -24,13 +24,11 @@ pub(super) struct VerifyOptions {
 
 impl VerifyOptions {
     /// The file to read; the configuration is read only when none is given.
-    pub(super) fn path(
-        &self,
-        config: impl FnOnce() -> anyhow::Result<Config>,
-    ) -> anyhow::Result<PathBuf> {
-        self.file
-            .clone()
-            .map_or_else(|| Ok(config()?.store.path), Ok)
+    pub(super) fn path(&self) -> Result<PathBuf, ConfigError> {
+        match &self.file {
+            Some(file) => Ok(file.clone()),
+            None => Ok(self.with.load()?.store.path),
+        }
     }
 }
 

@@ -36,18 +36,15 @@ impl<'t> ConfigText<'t> {
         let lines = std::iter::once(0)
             .chain(text.match_indices('\n').map(|(at, _)| at + 1))
             .collect();
-        let (variables, mistakes) = (BTreeMap::new(), Vec::new());
         let mut written = Self {
             places,
             lines,
-            variables,
+            variables: BTreeMap::new(),
             table: Table::new(),
-            mistakes,
+            mistakes: Vec::new(),
         };
-        written.mistakes = errors
-            .iter()
-            .map(|error| written.syntax(text, error))
-            .collect();
+        let syntax = errors.iter().map(|error| written.syntax(text, error));
+        written.mistakes = syntax.collect();
         let mut too_large = Vec::new();
         written.table = table(written.places.get_ref(), "", &mut too_large);
         for (path, found) in too_large {
@@ -159,10 +156,10 @@ impl<'t> ConfigText<'t> {
         let line = self.line_at(start);
         let found = text.lines().nth(line - 1).unwrap_or_default().trim();
         // What follows the key may be a URL with a password, however mangled.
-        let found = found.split_once('=').map_or_else(
-            || masked(found),
-            |(key, _)| format!("{} = …", key.trim_end()),
-        );
+        let found = match found.split_once('=') {
+            Some((key, _)) => format!("{} = …", key.trim_end()),
+            None => masked(found),
+        };
         let wanted = error.message().trim().replace('\n', ", ");
         RefusedSetting {
             line: Some(line),
@@ -193,16 +190,15 @@ impl<'t> ConfigText<'t> {
                 let wanted = rest
                     .next()
                     .ok_or_else(|| unknown("name the feed: EVERFEED__FEED__blog__URL"))?;
-                let feeds = place.get_mut("feed").and_then(Value::as_array_mut);
                 let named = |feed: &Value| feed.get("name").and_then(Value::as_str) == Some(wanted);
-                let at = feeds
-                    .as_ref()
-                    .and_then(|feeds| feeds.iter().position(named));
-                let feed = feeds
-                    .zip(at)
-                    .and_then(|(feeds, at)| feeds[at].as_table_mut());
-                place = feed.ok_or_else(|| unknown("no [[feed]] of the file has that name"))?;
-                overridden = format!("feed[{}].", at.unwrap_or_default());
+                let feeds = place.get_mut("feed").and_then(Value::as_array_mut);
+                let mut feeds = feeds.into_iter().flatten().enumerate();
+                let found = feeds.find(|(_, feed)| named(feed));
+                let found = found.and_then(|(at, feed)| Some((at, feed.as_table_mut()?)));
+                let (at, feed) =
+                    found.ok_or_else(|| unknown("no [[feed]] of the file has that name"))?;
+                place = feed;
+                overridden = format!("feed[{at}].");
             } else {
                 overridden = format!("{overridden}{section}.");
                 let inner = place

@@ -45,10 +45,8 @@ pub(super) fn is_required(key: &str) -> bool {
 
 /// The name of a key that once had another one.
 pub(super) fn renamed(key: &str) -> Option<&'static str> {
-    RENAMED
-        .iter()
-        .find(|(old, _)| *old == key)
-        .map(|(_, new)| *new)
+    let (_, new) = RENAMED.iter().find(|(old, _)| *old == key)?;
+    Some(new)
 }
 
 /// Advice on a key that there is not: the key that was probably meant, or those that its table has.
@@ -65,16 +63,10 @@ pub(super) fn advice(key: &str) -> String {
     if elsewhere.iter().any(|known| is_below(table, known)) {
         elsewhere.retain(|known| is_below(table, known));
     }
-    match elsewhere[..] {
-        [] => {}
-        [one] => return format!("did you mean `{}`?", relative(table, one)),
-        [..] => {
-            let places: Vec<String> = elsewhere
-                .iter()
-                .map(|one| format!("`{}`", relative(table, one)))
-                .collect();
-            return format!("did you mean {}?", places.join(" or "));
-        }
+    if !elsewhere.is_empty() {
+        let quoted = |one: &&'static str| format!("`{}`", relative(table, one));
+        let places: Vec<String> = elsewhere.iter().map(quoted).collect();
+        return format!("did you mean {}?", places.join(" or "));
     }
     let near = key_table::keys().filter_map(|known| {
         let last = known.rsplit('.').next()?;
@@ -83,13 +75,11 @@ pub(super) fn advice(key: &str) -> String {
     if let Some(near) = near.min_by_key(|known| strsim::damerau_levenshtein(name, known)) {
         return format!("did you mean `{near}`?");
     }
-    let whose = if table.is_empty() {
-        "the file".to_owned()
-    } else {
-        format!("`{table}`")
-    };
-    let beside: Vec<&str> = beside.into_iter().collect();
-    format!("leave it out; {whose} may have {}", beside.join(", "))
+    let beside = Vec::from_iter(beside).join(", ");
+    if table.is_empty() {
+        return format!("leave it out; the file may have {beside}");
+    }
+    format!("leave it out; `{table}` may have {beside}")
 }
 
 /// The names directly below a table, `""` for the whole file.
@@ -121,15 +111,14 @@ fn nearest(name: &str, known: impl Iterator<Item = &'static str>) -> Option<&'st
         .min_by_key(|known| strsim::damerau_levenshtein(name, known))
 }
 
-/// True for names that differ by case, hyphens, a slip in every third letter, or a part left out at
-/// either end. True for a key in a table, or in one that stands in it.
+/// True for a key in a table, or in one that stands in it.
 fn is_below(table: &str, key: &str) -> bool {
-    !table.is_empty()
-        && key
-            .strip_prefix(table)
-            .is_some_and(|rest| rest.starts_with('.'))
+    let rest = key.strip_prefix(table);
+    !table.is_empty() && rest.is_some_and(|rest| rest.starts_with('.'))
 }
 
+/// True for names that differ by case, hyphens, a slip in every third letter, or a part left out at
+/// either end.
 fn is_near(name: &str, known: &str) -> bool {
     /// A shorter part of a name says too little.
     const PART_CHARS_MIN: usize = 3;

@@ -23,66 +23,59 @@ use std::{
 /// Everything that cannot be meant in `[server]`.
 pub(super) fn of_server(server: &serve::Config) -> Vec<RefusedSetting> {
     let mut problems = Vec::new();
+    let mut refuse = |key: &str, found: String, wanted: &str| {
+        problems.push(RefusedSetting::new(key, found, wanted));
+    };
     let url = &server.public_url;
     if !url.username().is_empty() || url.password().is_some() {
         let found = format!("\"{url}\", which everybody would read with its credentials");
-        problems.push(RefusedSetting::new(
+        refuse(
             "server.public_url",
             found,
             "leave out what stands before the @",
-        ));
+        );
     } else if !matches!(url.scheme(), "http" | "https")
         || url.query().is_some()
         || url.fragment().is_some()
     {
-        problems.push(RefusedSetting::new(
+        refuse(
             "server.public_url",
             quoted(url.as_str()),
-            give("server.public_url"),
-        ));
+            &give("server.public_url"),
+        );
     }
-    if server
-        .admin_token
-        .as_ref()
-        .is_some_and(|token| !token.is_good())
+    if let Some(token) = &server.admin_token
+        && !token.is_good()
     {
         // Not shown, good or not.
-        problems.push(RefusedSetting::new(
+        refuse(
             "server.admin_token",
-            "***",
-            give("server.admin_token"),
-        ));
+            "***".to_owned(),
+            &give("server.admin_token"),
+        );
     }
     let other = server.admin_listen;
     let is_taken = |one: SocketAddr| {
         let everywhere = one.ip().is_unspecified() || other.ip().is_unspecified();
         one.port() == other.port() && one.port() != 0 && (everywhere || one.ip() == other.ip())
     };
-    if server
-        .listen
-        .tcp()
-        .chain(server.tls.redirect_from)
-        .any(is_taken)
-    {
+    let mut ports = server.listen.tcp().chain(server.tls.redirect_from);
+    if ports.any(is_taken) {
         let wanted = "the operator's port is not for consumers; give it another than server.listen";
-        problems.push(RefusedSetting::new(
-            "server.admin_listen",
-            server.admin_listen,
-            wanted,
-        ));
+        refuse("server.admin_listen", other.to_string(), wanted);
     }
     if server.proxy_protocol && server.trusted_proxies.is_empty() {
         let wanted = "nobody is believed to be a proxy; give server.trusted_proxies, too";
-        problems.push(RefusedSetting::new("server.proxy_protocol", true, wanted));
+        refuse("server.proxy_protocol", "true".to_owned(), wanted);
     }
     problems.extend(of_tls(&server.tls));
     problems.extend(of_acme(server));
     if !is_prefix(&server.prefix) {
-        problems.push(RefusedSetting::new(
-            "server.prefix",
+        let (found, wanted) = (
             quoted(&server.prefix),
             "give a path such as \"/smart\", or nothing",
-        ));
+        );
+        problems.push(RefusedSetting::new("server.prefix", found, wanted));
     }
     let counts = [
         ("waiters_max", server.waiters_max as u64),
@@ -96,10 +89,10 @@ pub(super) fn of_server(server: &serve::Config) -> Vec<RefusedSetting> {
         ("classic_items", server.classic_items as u64),
         ("shutdown_secs", server.shutdown_secs),
     ];
-    let zero = counts
-        .into_iter()
-        .filter_map(|(key, value)| at_least_one(key, value, "give at least 1").err());
-    problems.extend(zero.map(|refused| refused.within("server")));
+    for (key, value) in counts {
+        let zero = at_least_one(key, value, "give at least 1").err();
+        problems.extend(zero.map(|refused| refused.within("server")));
+    }
     problems
 }
 
@@ -137,16 +130,10 @@ fn of_acme(server: &serve::Config) -> Vec<RefusedSetting> {
     let Some(acme) = &server.tls.acme else {
         return Vec::new();
     };
-    let mut found: Vec<_> = acme
-        .problems()
-        .into_iter()
-        .map(|problem| problem.within("server.tls.acme"))
-        .collect();
-    let paths = server
-        .listen
-        .iter()
-        .filter(|address| matches!(address, ListenAddress::Unix(_)));
-    if paths.count() == server.listen.iter().count() {
+    let found = acme.problems().into_iter();
+    let mut found: Vec<_> = found.map(|it| it.within("server.tls.acme")).collect();
+    let is_path = |address: &ListenAddress| matches!(address, ListenAddress::Unix(_));
+    if server.listen.iter().all(is_path) {
         let wanted = "no TLS is spoken at Unix sockets; give server.listen a port, or leave acme to the server in front";
         found.push(RefusedSetting::new(
             "server.tls.acme",

@@ -97,17 +97,18 @@ impl DeletionSettings {
 
     /// Values that would make tombstones of accidents, unless they are asked for by `unsafe`.
     pub fn problems(&self) -> Vec<RefusedSetting> {
-        let refused = |(key, found, safe): (&str, u32, u32)| {
-            at_least_one(key, found.into(), "give at least 1")
-                .err()
-                .or_else(|| {
-                    let found =
-                        format!("{found}, and fewer than {safe} take an accident for a deletion");
-                    let wanted = "give more, or add `unsafe = true` to the same table";
-                    (!self.is_unsafe).then(|| RefusedSetting::new(key, found, wanted))
-                })
-        };
-        self.few().filter_map(refused).collect()
+        let mut problems = Vec::new();
+        for (key, found, safe) in self.few() {
+            if let Err(zero) = at_least_one(key, found.into(), "give at least 1") {
+                problems.push(zero);
+            } else if !self.is_unsafe {
+                let found =
+                    format!("{found}, and fewer than {safe} take an accident for a deletion");
+                let wanted = "give more, or add `unsafe = true` to the same table";
+                problems.push(RefusedSetting::new(key, found, wanted));
+            }
+        }
+        problems
     }
 
     /// Warnings about values that are merely risky.

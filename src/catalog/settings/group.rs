@@ -77,16 +77,11 @@ impl GroupSettings {
         if !is_name(&self.name) {
             refuse("name", format!("\"{}\"", self.name), NAME_WANTED);
         }
-        if self
-            .title
-            .as_ref()
-            .is_some_and(|title| title.trim().is_empty())
+        if let Some(title) = &self.title
+            && title.trim().is_empty()
         {
-            refuse(
-                "title",
-                "an empty text".to_owned(),
-                "give a text in quotes, or leave it out",
-            );
+            let wanted = "give a text in quotes, or leave it out";
+            refuse("title", "an empty text".to_owned(), wanted);
         }
         if self.members.is_empty() {
             refuse("members", "no member".to_owned(), MEMBERS_WANTED);

@@ -37,10 +37,15 @@ impl Default for KeepSettings {
 impl KeepSettings {
     /// Values that cannot work.
     pub fn problems(&self) -> Vec<RefusedSetting> {
+        if self.item_bytes_max >= ITEM_BYTES_MIN {
+            return Vec::new();
+        }
         let wanted = format!("give at least {ITEM_BYTES_MIN}; {ITEM_BYTES_MAX} is usual");
-        let short = (self.item_bytes_max < ITEM_BYTES_MIN)
-            .then(|| RefusedSetting::new("keep.item_bytes_max", self.item_bytes_max, wanted));
-        short.into_iter().collect()
+        vec![RefusedSetting::new(
+            "keep.item_bytes_max",
+            self.item_bytes_max,
+            wanted,
+        )]
     }
 
     /// The limits of a commit.

@@ -42,16 +42,13 @@ impl PollSettings {
             ),
         ];
         let mut problems: Vec<_> = at_least.into_iter().filter_map(Result::err).collect();
-        if let Some(min_secs) = self
-            .min_secs
-            .filter(|min_secs| *min_secs > self.max_secs && self.max_secs > 0)
+        if let Some(min_secs) = self.min_secs
+            && self.max_secs > 0
+            && min_secs > self.max_secs
         {
             let found = format!("{min_secs}, more than max_secs = {}", self.max_secs);
-            problems.push(RefusedSetting::new(
-                "poll.min_secs",
-                found,
-                "give at most max_secs",
-            ));
+            let wanted = "give at most max_secs";
+            problems.push(RefusedSetting::new("poll.min_secs", found, wanted));
         }
         problems
     }

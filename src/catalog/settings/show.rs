@@ -60,10 +60,7 @@ fn audience(access: &AccessSettings, rules: &[ShowRule], filter: &Filter) -> Str
         .map(|rule| (&rule.access, rule.filter == *filter))
         .collect();
     let said = serde_json::to_string(&(access, until)).expect("names and words are JSON");
-    let hash = Sha256::digest(said);
-    hash[..16]
-        .iter()
-        .fold(String::new(), |mark, byte| format!("{mark}{byte:02x}"))
+    hex::encode(&Sha256::digest(said)[..16])
 }
 
 fn write_filter<S: Serializer>(filter: &Filter, serializer: S) -> Result<S::Ok, S::Error> {

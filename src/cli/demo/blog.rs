@@ -2,6 +2,7 @@
 //! served it, a page for each post, and a page that lists what it did. Not part of the product: it
 //! stands in for the blog that you have.
 
+use crate::locks::lock;
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, Response, StatusCode, header};
 use http_body_util::Full;
@@ -13,7 +14,7 @@ use std::{
     convert::Infallible,
     fmt::Write as _,
     net::SocketAddr,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
     time::{Duration, SystemTime},
 };
 use tokio::net::TcpListener;
@@ -119,7 +120,7 @@ impl Blog {
     }
 
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// Does one thing: mostly publishes, sometimes edits or deletes one of the posts in the window.

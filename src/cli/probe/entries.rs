@@ -61,16 +61,15 @@ pub(super) fn table(entries: &[Read<'_>], shown_max: usize, width: usize) -> Vec
     let form = if width < MINUTES_WIDTH { DAY } else { MINUTE };
     let shown = entries.iter().take(shown_max).enumerate();
     let rows: Vec<_> = shown.map(|(at, read)| row(at, read, form)).collect();
-    let column = |name, right, keep| Column { name, right, keep };
     let columns = [
-        column("", false, None),
-        column("#", true, None),
-        column("from", false, None),
-        column("id", false, Some((Keep::End, 2))),
-        column("published", false, None),
-        column("updated", false, None),
-        column("bytes", true, None),
-        column("title", false, Some((Keep::Start, 3))),
+        Column::text(""),
+        Column::number("#"),
+        Column::text("from"),
+        Column::cut("id", Keep::End, 2),
+        Column::text("published"),
+        Column::text("updated"),
+        Column::number("bytes"),
+        Column::cut("title", Keep::Start, 3),
     ];
     let mut lines = sheet::table(&columns, &rows, width);
     let rest = entries.len().saturating_sub(shown_max);
@@ -91,21 +90,15 @@ fn row(at: usize, read: &Read<'_>, form: &str) -> Vec<String> {
     };
     let told = |told: &Option<Date>| {
         told.as_ref()
-            .map(|told| date(told, form))
-            .unwrap_or_default()
+            .map_or_else(String::new, |told| date(told, form))
     };
-    let (published, updated) = (told(&entry.published), told(&entry.updated));
-    let updated = if updated == published && !updated.is_empty() {
-        SAME.to_owned()
-    } else {
-        updated
-    };
+    let (published, mut updated) = (told(&entry.published), told(&entry.updated));
+    if updated == published && !updated.is_empty() {
+        updated = SAME.to_owned();
+    }
+    let mark = if notes.is_empty() { "" } else { "!" };
     vec![
-        if notes.is_empty() {
-            String::new()
-        } else {
-            "!".to_owned()
-        },
+        mark.to_owned(),
         (at + 1).to_string(),
         format!("{}{weak}", raw.named_by()),
         id,
@@ -118,20 +111,19 @@ fn row(at: usize, read: &Read<'_>, form: &str) -> Vec<String> {
 
 /// Bytes of the content, or of the summary where there is nothing else.
 fn size(entry: &Entry) -> String {
-    let content = entry
-        .content
-        .as_ref()
-        .map(|content| match content.text.kind {
+    let mut bytes = entry.summary.as_ref().map(|summary| summary.value.len());
+    if let Some(content) = &entry.content {
+        let value = &content.text.value;
+        let of_content = match content.text.kind {
             // Four characters stand for three bytes.
-            TextKind::Base64 => content.text.value.trim_end_matches('=').len() * 3 / 4,
-            TextKind::Plain | TextKind::Html | TextKind::Xhtml => content.text.value.len(),
-        });
-    let summary = entry.summary.as_ref().map(|summary| summary.value.len());
-    content
-        .filter(|bytes| *bytes > 0)
-        .or(summary)
-        .map(number)
-        .unwrap_or_default()
+            TextKind::Base64 => value.trim_end_matches('=').len() * 3 / 4,
+            TextKind::Plain | TextKind::Html | TextKind::Xhtml => value.len(),
+        };
+        if of_content > 0 {
+            bytes = Some(of_content);
+        }
+    }
+    bytes.map(number).unwrap_or_default()
 }
 
 /// Oddities, each once with the numbers of its entries.
@@ -148,19 +140,22 @@ pub(super) fn oddities(entries: &[Read<'_>]) -> Vec<String> {
             }
         }
     }
-    let is_more = told.len() > NOTES_MAX;
-    let line = |(note, numbers): &(&Note, Vec<usize>)| {
+    let mut lines = Vec::new();
+    for (note, numbers) in told.iter().take(NOTES_MAX) {
         let entries = if numbers.len() == 1 {
             "entry"
         } else {
             "entries"
         };
-        sheet::tame(&format!("{entries} {}: {note}", ranges(numbers)))
-    };
-    let lines = told.iter().take(NOTES_MAX).map(line);
+        lines.push(sheet::tame(&format!(
+            "{entries} {}: {note}",
+            ranges(numbers)
+        )));
+    }
+    if told.len() > NOTES_MAX {
+        lines.push("and more of other entries".to_owned());
+    }
     lines
-        .chain(is_more.then(|| "and more of other entries".to_owned()))
-        .collect()
 }
 
 /// Rising numbers, those that follow each other joined: `1-3, 7`.
@@ -188,15 +183,12 @@ fn is_implausible(date: &Date) -> bool {
 /// A date in UTC, `form` as chrono has it, with a question mark if it cannot be meant; its own text
 /// where it could not be understood.
 pub(super) fn date(date: &Date, form: &str) -> String {
-    let understood = date.at_us.and_then(DateTime::from_timestamp_micros);
-    let raw = || {
-        format!(
-            "“{}”",
-            sheet::cut(&sheet::tame(&date.raw), RAW_DATE_COLUMNS, Keep::Start)
-        )
+    let Some(at) = date.at_us.and_then(DateTime::from_timestamp_micros) else {
+        let raw = sheet::cut(&sheet::tame(&date.raw), RAW_DATE_COLUMNS, Keep::Start);
+        return format!("“{raw}”");
     };
     let doubt = if is_implausible(date) { "?" } else { "" };
-    understood.map_or_else(raw, |at| format!("{}{doubt}", at.format(form)))
+    format!("{}{doubt}", at.format(form))
 }
 
 /// A text's words, without its markup.
@@ -207,12 +199,8 @@ pub(super) fn words(text: &Text) -> String {
 /// A number with its thousands told apart.
 pub(super) fn number(number: impl std::fmt::Display) -> String {
     let digits = number.to_string();
-    let groups: Vec<&str> = digits
-        .as_bytes()
-        .rchunks(3)
-        .rev()
-        .filter_map(|group| std::str::from_utf8(group).ok())
-        .collect();
+    let groups = digits.as_bytes().rchunks(3).rev();
+    let groups: Vec<_> = groups.map(String::from_utf8_lossy).collect();
     groups.join(",")
 }
 

@@ -7,7 +7,7 @@ use super::{
     sheet::tame,
     source::Given,
 };
-use everfeed_adapters::{Rhythm, SlicedDocument};
+use everfeed_adapters::{Entry, Rhythm, SlicedDocument};
 use std::collections::BTreeMap;
 
 /// A label and what it labels, one text a line. Facts that the document leaves open are left out.
@@ -26,46 +26,28 @@ pub(super) fn facts(findings: &Findings<'_>) -> Vec<Fact> {
     } = findings;
     let metadata = &window.metadata;
     let one = |text: Option<&str>| text.map(tame).into_iter().collect::<Vec<_>>();
-    let recipes = history::recipes(findings)
+    let mut known: Vec<String> = history::recipes(findings)
         .iter()
-        .map(|recipe| tame(recipe))
-        .collect::<Vec<_>>();
-    let known = if recipes.is_empty() {
-        vec!["no way to older entries is known".to_owned()]
-    } else {
-        recipes
-    };
+        .map(|it| tame(it))
+        .collect();
+    if known.is_empty() {
+        known.push("no way to older entries is known".to_owned());
+    }
+    let moved = given.moved_to.iter();
+    let moved = moved.map(|url| format!("for good, to {}", tame(url)));
+    let generator = metadata.generator.iter().map(|it| tame(&it.to_string()));
     let updated = metadata.updated.as_ref().or(metadata.published.as_ref());
-    let facts = vec![
+    let updated = updated.map(|at| entries::date(at, entries::MINUTE));
+    let mut facts = vec![
         ("title", metadata.title.iter().map(entries::words).collect()),
         ("site", one(metadata.link("alternate"))),
         ("self", one(metadata.link("self"))),
-        (
-            "moved",
-            given
-                .moved_to
-                .iter()
-                .map(|url| format!("for good, to {}", tame(url)))
-                .collect(),
-        ),
+        ("moved", moved.collect()),
         ("id", one(metadata.id.as_deref())),
         ("language", one(metadata.language.as_deref())),
-        (
-            "generator",
-            metadata
-                .generator
-                .iter()
-                .map(|generator| tame(&generator.to_string()))
-                .collect(),
-        ),
-        ("platform", platform(findings)),
-        (
-            "updated",
-            updated
-                .iter()
-                .map(|at| entries::date(at, entries::MINUTE))
-                .collect(),
-        ),
+        ("generator", generator.collect()),
+        ("platform", vec![platform(findings)]),
+        ("updated", updated.into_iter().collect()),
         ("rhythm", rhythm(&metadata.rhythm)),
         ("push", push(findings)),
         ("history", known),
@@ -73,30 +55,25 @@ pub(super) fn facts(findings: &Findings<'_>) -> Vec<Fact> {
         ("kept", kept(window, entries)),
         ("odd", odd(given, window, entries)),
     ];
+    facts.retain(|(_, texts)| !texts.is_empty());
     facts
-        .into_iter()
-        .filter(|(_, texts)| !texts.is_empty())
-        .collect()
 }
 
 /// Which software made the document, and by what it is recognised.
-fn platform(findings: &Findings<'_>) -> Vec<String> {
-    let Some(profile) = findings.profile else {
+fn platform(findings: &Findings<'_>) -> String {
+    let why = &findings.platform.why;
+    match findings.profile {
+        Some(profile) => {
+            let window = match profile.window {
+                Some(window) => format!("; a window of {window} entries by default"),
+                None => String::new(),
+            };
+            tame(&format!("{}: {why}{window}", profile.title))
+        }
+        None if findings.is_configured => format!("none: {why}"),
         // That nobody recognised any is told in words of its own.
-        let why = Some(&findings.platform.why).filter(|_| findings.is_configured);
-        return vec![why.map_or("none is recognised".to_owned(), |why| {
-            format!("none: {why}")
-        })];
-    };
-    let window = profile
-        .window
-        .map(|window| format!("; a window of {window} entries by default"));
-    vec![tame(&format!(
-        "{}: {}{}",
-        profile.title,
-        findings.platform.why,
-        window.unwrap_or_default()
-    ))]
+        None => "none is recognised".to_owned(),
+    }
 }
 
 /// The polling interval that the publisher wants.
@@ -111,31 +88,24 @@ fn rhythm(rhythm: &Rhythm) -> Vec<String> {
         "Sunday",
     ];
     let mut told = Vec::new();
-    told.extend(rhythm.ttl_mins.map(|mins| {
-        format!(
-            "a copy is good for {} (ttl)",
-            duration(u64::from(mins) * 60)
-        )
-    }));
-    told.extend(
-        rhythm
-            .update_secs
-            .map(|secs| format!("updated every {} (sy)", duration(u64::from(secs)))),
-    );
+    if let Some(mins) = rhythm.ttl_mins {
+        let good = duration(u64::from(mins) * 60);
+        told.push(format!("a copy is good for {good} (ttl)"));
+    }
+    if let Some(secs) = rhythm.update_secs {
+        told.push(format!("updated every {} (sy)", duration(secs.into())));
+    }
     if !rhythm.skip_hours.is_empty() {
         let hours: Vec<usize> = rhythm
             .skip_hours
             .iter()
-            .map(|hour| usize::from(*hour))
+            .map(|hour| (*hour).into())
             .collect();
-        told.push(format!(
-            "silent in the hours {} GMT (skipHours)",
-            entries::ranges(&hours)
-        ));
+        let hours = entries::ranges(&hours);
+        told.push(format!("silent in the hours {hours} GMT (skipHours)"));
     }
-    let days: Vec<_> = rhythm
-        .skip_days
-        .iter()
+    let days = rhythm.skip_days.iter();
+    let days: Vec<_> = days
         .filter_map(|day| DAYS.get(usize::from(*day)).copied())
         .collect();
     if !days.is_empty() {
@@ -168,12 +138,9 @@ fn push(findings: &Findings<'_>) -> Vec<String> {
             .port
             .map(|port| format!(":{port}"))
             .unwrap_or_default();
-        let (path, protocol) = (said(&cloud.path), said(&cloud.protocol));
+        let (domain, path, protocol) = (&cloud.domain, said(&cloud.path), said(&cloud.protocol));
         let procedure = said(&cloud.register_procedure);
-        let told = format!(
-            "rssCloud at {}{port}{path} by {protocol} {procedure}",
-            cloud.domain
-        );
+        let told = format!("rssCloud at {domain}{port}{path} by {protocol} {procedure}");
         tame(told.trim_end())
     });
     let pings = findings.profile.filter(|profile| profile.pings.xml_rpc);
@@ -186,59 +153,46 @@ fn absence(findings: &Findings<'_>) -> Vec<String> {
     let mut told = vec![history::absence(findings)];
     let weak = history::weak(window);
     if weak > 0 {
+        let (weak, all) = (number(weak), number(window.entries.len()));
         told.push(format!(
-            "never that of an entry with a weak name: {} of {}",
-            number(weak),
-            number(window.entries.len())
+            "never that of an entry with a weak name: {weak} of {all}"
         ));
     }
     if !window.deletions.is_empty() {
-        let count = window.deletions.len();
-        let tombstones = if count == 1 {
-            "tombstone (at:deleted-entry) says"
-        } else {
-            "tombstones (at:deleted-entry) say"
-        };
-        told.push(format!("{} {tombstones} it outright", number(count)));
+        told.push(match window.deletions.len() {
+            1 => "1 tombstone (at:deleted-entry) says it outright".to_owned(),
+            count => {
+                format!(
+                    "{} tombstones (at:deleted-entry) say it outright",
+                    number(count)
+                )
+            }
+        });
     }
     told
 }
 
 /// The parts of the entries, with how many of each.
 fn kept(window: &SlicedDocument, entries: &[Read<'_>]) -> Vec<String> {
-    let sum = |of: &dyn Fn(&Read<'_>) -> usize| entries.iter().map(of).sum::<usize>();
-    let counts = [
-        (
-            "title",
-            sum(&|read| usize::from(read.entry.title.is_some())),
-        ),
-        (
-            "content",
-            sum(&|read| usize::from(read.entry.content.is_some())),
-        ),
-        (
-            "summary",
-            sum(&|read| usize::from(read.entry.summary.is_some())),
-        ),
-        (
-            "link",
-            sum(&|read| usize::from(read.entry.permalink().is_some())),
-        ),
-        (
-            "author",
-            sum(&|read| usize::from(!read.entry.authors.is_empty())),
-        ),
-        ("tag", sum(&|read| read.entry.categories.len())),
-        ("enclosure", sum(&|read| read.entry.enclosures.len())),
-        (
-            "comments",
-            sum(&|read| usize::from(read.entry.comments.is_some())),
-        ),
+    // How many of something each entry has.
+    type Count = fn(&Entry) -> usize;
+    let counts: [(&str, Count); 8] = [
+        ("title", |entry| entry.title.is_some().into()),
+        ("content", |entry| entry.content.is_some().into()),
+        ("summary", |entry| entry.summary.is_some().into()),
+        ("link", |entry| entry.permalink().is_some().into()),
+        ("author", |entry| (!entry.authors.is_empty()).into()),
+        ("tag", |entry| entry.categories.len()),
+        ("enclosure", |entry| entry.enclosures.len()),
+        ("comments", |entry| entry.comments.is_some().into()),
     ];
-    let told = counts.iter().filter(|(_, count)| *count > 0);
-    let told: Vec<_> = told
-        .map(|(name, count)| format!("{name} {}", number(*count)))
-        .collect();
+    let mut told = Vec::new();
+    for (name, count) in counts {
+        let count: usize = entries.iter().map(|read| count(&read.entry)).sum();
+        if count > 0 {
+            told.push(format!("{name} {}", number(count)));
+        }
+    }
     let mut lines = Vec::new();
     if !told.is_empty() {
         lines.push(told.join(" · "));
@@ -263,12 +217,15 @@ fn foreign(window: &SlicedDocument, entries: &[Read<'_>]) -> Vec<String> {
         "" => tame(name),
         prefix => tame(&format!("{prefix}:{name}")),
     };
-    let more = kinds.len() > FOREIGN_MAX;
-    let told = kinds
-        .into_iter()
+    let mut told: Vec<String> = kinds
+        .iter()
         .take(FOREIGN_MAX)
-        .map(|(kind, _)| name(kind));
-    told.chain(more.then(|| "…".to_owned())).collect()
+        .map(|(kind, _)| name(*kind))
+        .collect();
+    if kinds.len() > FOREIGN_MAX {
+        told.push("…".to_owned());
+    }
+    told
 }
 
 /// Oddities of the document and its entries.
@@ -281,16 +238,15 @@ fn odd(given: &Given, window: &SlicedDocument, entries: &[Read<'_>]) -> Vec<Stri
     }
     told.extend(window.notes.iter().map(|note| tame(&note.to_string())));
     told.extend(history::contradiction(&window.metadata));
+    let have = |count: usize| match count {
+        1 => "1 entry has".to_owned(),
+        count => format!("{} entries have", number(count)),
+    };
     let repeated = history::repeated(window);
     if repeated > 0 {
-        let count = number(repeated);
-        let entries = if repeated == 1 {
-            "entry has"
-        } else {
-            "entries have"
-        };
         told.push(format!(
-            "{count} {entries} a key that an earlier one has, too: the latest update counts"
+            "{} a key that an earlier one has, too: the latest update counts",
+            have(repeated)
         ));
     }
     let unbelievable = entries
@@ -298,14 +254,9 @@ fn odd(given: &Given, window: &SlicedDocument, entries: &[Read<'_>]) -> Vec<Stri
         .filter(|read| read.has_implausible_date())
         .count();
     if unbelievable > 0 {
-        let entries = if unbelievable == 1 {
-            "entry has"
-        } else {
-            "entries have"
-        };
-        let count = number(unbelievable);
         told.push(format!(
-            "{count} {entries} a date that nobody can mean (marked ?): consumers do not see it"
+            "{} a date that nobody can mean (marked ?): consumers do not see it",
+            have(unbelievable)
         ));
     }
     told.extend(entries::oddities(entries));

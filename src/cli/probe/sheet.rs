@@ -150,6 +150,33 @@ pub(in crate::cli) struct Column {
     pub(in crate::cli) keep: Option<(Keep, usize)>,
 }
 
+impl Column {
+    /// A column of whole texts.
+    pub(in crate::cli) const fn text(name: &'static str) -> Self {
+        Self {
+            name,
+            right: false,
+            keep: None,
+        }
+    }
+
+    /// A column of numbers.
+    pub(in crate::cli) const fn number(name: &'static str) -> Self {
+        Self {
+            right: true,
+            ..Self::text(name)
+        }
+    }
+
+    /// A column of texts of which one end stays, with its weight.
+    pub(in crate::cli) const fn cut(name: &'static str, keep: Keep, weight: usize) -> Self {
+        Self {
+            keep: Some((keep, weight)),
+            ..Self::text(name)
+        }
+    }
+}
+
 /// Columns between two columns of a table.
 const GAP: usize = 2;
 

@@ -13,9 +13,8 @@ use crate::{
 };
 use everfeed_adapters::{Hints, NotAFeed, feeds_of_page};
 use http::{HeaderName, HeaderValue};
-use serde_json::Value;
 use std::{
-    ffi::{OsStr, OsString},
+    ffi::OsStr,
     fs::File,
     io::{self, Read},
     path::Path,
@@ -73,23 +72,21 @@ impl Given {
             _ => Vec::new(),
         };
         let named = feeds.iter().map(|feed| match &feed.title {
-            Some(title) => format!(
-                "{} ({})",
-                feed.href,
-                sheet::cut(title, TITLE_COLUMNS, Keep::Start)
-            ),
+            Some(title) => {
+                let title = sheet::cut(title, TITLE_COLUMNS, Keep::Start);
+                format!("{} ({title})", feed.href)
+            }
             None => feed.href.clone(),
         });
         let named = named.collect::<Vec<_>>().join(", ");
-        let kind = self
-            .content_type
-            .as_ref()
-            .map(|kind| format!(" as {kind}"))
-            .unwrap_or_default();
-        let fault = match (named.is_empty(), self.is_fetched) {
-            (false, _) => format!("; ask for one of the feeds that it names: {named}"),
-            (true, true) => format!("; the fault is the publisher's, who answered with it{kind}"),
-            (true, false) => String::new(),
+        let fault = if !named.is_empty() {
+            format!("; ask for one of the feeds that it names: {named}")
+        } else if self.is_fetched {
+            let kind = self.content_type.as_ref().map(|kind| format!(" as {kind}"));
+            let kind = kind.unwrap_or_default();
+            format!("; the fault is the publisher's, who answered with it{kind}")
+        } else {
+            String::new()
         };
         Trouble::new(format!("no feed at {}: {error}{fault}", self.name))
     }
@@ -101,14 +98,12 @@ pub(super) fn read(
     config: Option<&Config>,
     format: DocumentFormat,
 ) -> Result<Given, Trouble> {
-    let given = read_as(target, config, format)?;
-    // A file is named by the URL that it came from, if that is known.
-    let name = || given.base_url.clone().unwrap_or_else(|| given.name.clone());
-    let resource = given
-        .resource
-        .clone()
-        .or_else(|| (format == DocumentFormat::Resource).then(name));
-    Ok(Given { resource, ..given })
+    let mut given = read_as(target, config, format)?;
+    if format == DocumentFormat::Resource && given.resource.is_none() {
+        let url = given.base_url.as_ref().unwrap_or(&given.name);
+        given.resource = Some(url.clone());
+    }
+    Ok(given)
 }
 
 fn read_as(
@@ -132,47 +127,20 @@ fn read_as(
     if text.contains("://") || text.starts_with("feed:") {
         return fetch(text, config, format);
     }
-    let path = Path::new(target);
-    file(path, bytes_max).map_err(|error| {
-        let is_missing = error.kind() == io::ErrorKind::NotFound;
-        let hint = if is_missing {
-            "; a URL begins with http:// or https://"
-        } else {
-            ""
+    let path = Path::new(target).display();
+    let bytes = File::open(target).and_then(|file| limited(file, bytes_max));
+    let bytes = bytes.map_err(|error| {
+        let hint = match error.kind() {
+            io::ErrorKind::NotFound => "; a URL begins with http:// or https://",
+            _ => "",
         };
-        Trouble::new(format!("{} cannot be read: {error}{hint}", path.display()))
-    })
-}
-
-/// Reads a file. What stands beside it in `NAME.expect.json` (`url`, `http_headers`) is the answer
-/// that it came in.
-fn file(path: &Path, bytes_max: u64) -> io::Result<Given> {
-    let bytes = limited(File::open(path)?, bytes_max)?;
-    let answer = beside(path).unwrap_or_default();
-    let header = |name: &str| {
-        let headers = answer["http_headers"].as_object()?;
-        let (_, value) = headers
-            .iter()
-            .find(|(known, _)| known.eq_ignore_ascii_case(name))?;
-        value.as_str().map(str::to_owned)
-    };
-    let headers = answer["http_headers"].as_object().into_iter().flatten();
-    let headers =
-        headers.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())));
+        Trouble::new(format!("{path} cannot be read: {error}{hint}"))
+    })?;
     Ok(Given {
-        name: path.display().to_string(),
+        name: path.to_string(),
         bytes,
-        headers: headers.collect(),
-        content_type: header("content-type"),
-        base_url: header("content-location").or_else(|| answer["url"].as_str().map(str::to_owned)),
         ..Given::default()
     })
-}
-
-fn beside(path: &Path) -> Option<Value> {
-    let mut name = OsString::from(path);
-    name.push(".expect.json");
-    serde_json::from_slice(&std::fs::read(name).ok()?).ok()
 }
 
 /// Reads to the end, unless that is further than polling would go.
@@ -190,9 +158,10 @@ fn limited(from: impl Read, bytes_max: u64) -> io::Result<Vec<u8>> {
 
 fn fetch(target: &str, config: Option<&Config>, format: DocumentFormat) -> Result<Given, Trouble> {
     let shown = masked(target);
-    let misused = |why: String| {
+    let misused = |why| {
+        let wanted = "give an http or https URL";
         Trouble::misused(format!(
-            "{shown} is no URL that can be polled: {why}; give an http or https URL"
+            "{shown} is no URL that can be polled: {why}; {wanted}"
         ))
     };
     let url = Url::parse(target).map_err(|error| misused(error.to_string()))?;
@@ -202,12 +171,7 @@ fn fetch(target: &str, config: Option<&Config>, format: DocumentFormat) -> Resul
     let usual = Config::default();
     let limits = &config.unwrap_or(&usual).upstream;
     // Nobody is told our public URL unless it was configured.
-    let contact = config.map(|config| {
-        limits
-            .contact_url
-            .clone()
-            .unwrap_or_else(|| config.server.public_url.clone())
-    });
+    let contact = config.map(|config| config.contact_url().clone());
     let runtime = crate::cli::runtime().map_err(|error| Trouble::new(error.to_string()))?;
     let fetched = runtime
         .block_on(probe::fetch(limits, contact, &url, format))
@@ -238,17 +202,13 @@ fn unanswered(name: &str, failure: &Failure) -> Trouble {
         (Whose::Upstream, Some(_)) => "the fault is the publisher's",
         (Whose::Upstream, None) => "the fault is the publisher's or lies in the network on the way",
     };
-    let wait = failure
-        .retry_after_secs
-        .map(|secs| format!(", who wants to be left alone for {secs} s"));
+    let wait = failure.retry_after_secs;
+    let wait = wait.map(|secs| format!(", who wants to be left alone for {secs} s"));
+    let wait = wait.unwrap_or_default();
     let said = if failure.status().is_some() {
         "no feed at"
     } else {
         "no answer from"
     };
-    Trouble::new(format!(
-        "{said} {name}: {}; {fault}{}",
-        failure.kind,
-        wait.unwrap_or_default()
-    ))
+    Trouble::new(format!("{said} {name}: {}; {fault}{wait}", failure.kind))
 }

@@ -745,7 +745,7 @@ async fn the_feeds_that_the_front_page_names_join_while_it_runs_and_stay_when_it
         everfeed::app::beside_store(&sidecar.config)
             .await
             .unwrap()
-            .1
+            .kept
             .len(),
         0
     );
