@@ -153,9 +153,10 @@ pub(crate) fn metadata(
     for (child, outside) in children {
         let scope = outside.enter(&child, notes);
         let vocabulary = dialect.vocabulary(&child.ns);
-        if let Some(link) = borrowed_link(&child, vocabulary, &scope) {
-            add(&mut metadata.links, link);
-        }
+        add(
+            &mut metadata.links,
+            borrowed_link(&child, vocabulary, &scope),
+        );
         let left = match vocabulary {
             Vocabulary::Rss => match rss::feed_child(child, &scope, &mut metadata, notes) {
                 Some(left) if is_atom_head(&left.name) => {

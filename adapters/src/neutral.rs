@@ -5,7 +5,7 @@ mod extensions;
 
 use serde_json::{Map, Value, json};
 
-use crate::text::{base64, clean, present};
+use crate::text::{base64, clean};
 use crate::vocabulary::Vocabulary;
 use crate::{
     Body, Category, Date, Element, Enclosure, Entry, Format, Generator, Image, Link, Metadata,
@@ -57,9 +57,7 @@ fn metadata(metadata: &Metadata, format: Format) -> Value {
         .foreign
         .iter()
         .find(|element| is_podcast_subtitle(element));
-    let podcast = podcast
-        .and_then(|element| present(&element.text()))
-        .map(Text::plain);
+    let podcast = podcast.and_then(|element| element.words()).map(Text::plain);
     text(
         &mut fields,
         "subtitle",

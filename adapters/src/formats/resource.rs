@@ -9,7 +9,6 @@ use url::Url;
 
 use crate::note::Notes;
 use crate::reading::Scope;
-use crate::reading::construct::alternate_link;
 use crate::text::encoding;
 use crate::{Body, Digest, Enclosure, Entry, Link, Metadata, Text, TextKind};
 
@@ -57,7 +56,7 @@ impl Resource {
     pub(crate) fn metadata(&self) -> Metadata {
         Metadata {
             title: Some(Text::plain(title(&self.url))),
-            links: vec![alternate_link(self.url.clone())],
+            links: vec![Link::to("alternate", self.url.clone())],
             ..Metadata::default()
         }
     }
@@ -116,7 +115,7 @@ impl Resource {
             }),
             links: vec![Link {
                 media_type: Some(media_type.into_owned()),
-                ..alternate_link(self.url.clone())
+                ..Link::to("alternate", self.url.clone())
             }],
             enclosures: file.into_iter().collect(),
             ..Entry::default()

@@ -119,11 +119,7 @@ fn text_input(foreign: &[Element]) -> Option<Value> {
     let element = find(foreign, Vocabulary::Rss, "textInput")?;
     let mut fields = Fields::new();
     for child in element.elements() {
-        put(
-            &mut fields,
-            &child.name.to_ascii_lowercase(),
-            present(&child.text()),
-        );
+        put(&mut fields, &child.name.to_ascii_lowercase(), child.words());
     }
     Some(Value::Object(fields))
 }
@@ -174,7 +170,7 @@ fn unknown(foreign: &[Element], fields: &mut Fields) {
         Vocabulary::of(&element.ns) == Vocabulary::Foreign && !element.ns.is_empty()
     });
     for element in unknown {
-        let Some(text) = present(&element.text()) else {
+        let Some(text) = element.words() else {
             continue;
         };
         let name = format!("{}_{}", element.prefix, element.name).to_ascii_lowercase();

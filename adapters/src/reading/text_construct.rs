@@ -122,11 +122,8 @@ fn unpack(text: String, scope: &Scope) -> Text {
 pub(crate) fn body(element: Element, scope: &Scope) -> Option<Body> {
     let mut element = best_alternative(element);
     let kind = ConstructKind::of(&element);
-    let src = element
-        .attribute("src")
-        .and_then(present)
-        .map(|src| scope.resolve(&src));
-    let named = element.attribute("type").and_then(present);
+    let src = element.filled("src").map(|src| scope.resolve(&src));
+    let named = element.filled("type");
     let plain = |text| scope.text(TextKind::Plain, text);
     let (text, media_type) = match kind {
         ConstructKind::Plain

@@ -4,7 +4,6 @@ use serde_json::Value;
 
 use super::{Fields, put};
 use crate::Element;
-use crate::text::present;
 use crate::vocabulary::Vocabulary;
 
 /// Adds what MediaRSS says of an entry, in whatever group or content it stands.
@@ -68,7 +67,7 @@ fn form(element: &Element) -> Value {
         );
     }
     if element.elements().next().is_none() {
-        put(&mut fields, "content", present(&element.text()));
+        put(&mut fields, "content", element.words());
     }
     Value::Object(fields)
 }
