@@ -396,7 +396,7 @@ impl Source {
         self.link("alternate")
     }
 
-    fn link(&self, rel: &str) -> Option<&str> {
+    pub(crate) fn link(&self, rel: &str) -> Option<&str> {
         self.links
             .iter()
             .find(|link| link.rel == rel)
