@@ -17,7 +17,7 @@ use crate::{
     },
 };
 use base64::{Engine as _, prelude::BASE64_STANDARD};
-use everfeed_adapters::{Body, Element, TextKind};
+use everfeed_adapters::{Body, TextKind};
 use std::collections::HashSet;
 
 /// Relations that say something of a whole feed; in an entry they would send readers astray (H-27).
@@ -70,7 +70,8 @@ fn live(xml: &mut Xml, post: ShownPost<'_>, audience: Audience) {
     if let Some(source) = post.source() {
         origin(xml, source, audience);
     }
-    let elements = post.foreign().iter().filter(|element| !is_ours(element));
+    // Atom elements that are not in the entry's fields have no second place.
+    let elements = post.foreign_elements(|element| element.ns == ns::ATOM);
     foreign(xml, elements, declared(audience));
     if audience == Audience::Full {
         xml.leaf("fo:id", &[], &post.item.id.to_string());
@@ -288,15 +289,4 @@ fn origin(xml: &mut Xml, source: ShownSource<'_>, audience: Audience) {
         xml.leaf_some(name, url.as_deref().and_then(target::image));
     }
     xml.close("source");
-}
-
-/// Foreign markup that would contradict what we write ourselves: a Smart Feed upstream has its own
-/// ids, cursors and tombstones, and Atom elements that are not in the entry's fields have no second
-/// place.
-fn is_ours(element: &Element) -> bool {
-    match element.ns.as_str() {
-        ns::ATOM | ns::SMART_FEED | ns::TOMBSTONES | ns::FEED_HISTORY => true,
-        ns::PUBLISHING => element.name == "edited",
-        _ => false,
-    }
 }
