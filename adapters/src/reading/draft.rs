@@ -363,19 +363,17 @@ impl<'d> Draft<'d> {
     fn settle_links(&mut self) {
         let links = &mut self.entry.links;
         let alternate = links.iter().position(|link| link.rel == "alternate");
-        match (
-            alternate,
-            self.original_link.take(),
-            self.offers.permalink.0.take(),
-        ) {
-            (Some(at), Some(original), _) if links[at].href != original => {
+        let original = self.original_link.take();
+        if let Some(at) = alternate {
+            if let Some(original) = original.filter(|original| links[at].href != *original) {
                 links[at].rel = PROXIED.to_owned();
                 links.insert(at, Link::to("alternate", original));
             }
-            (None, Some(url), _) | (None, None, Some((_, url))) => {
-                links.insert(0, Link::to("alternate", url))
-            }
-            _ => {}
+            return;
+        }
+        let permalink = std::mem::take(&mut self.offers.permalink);
+        if let Some(url) = original.or_else(|| permalink.take()) {
+            links.insert(0, Link::to("alternate", url));
         }
     }
 }

@@ -114,15 +114,10 @@ fn of_construct(raw: &str) -> Leaf {
 
 /// True for a vocabulary that entries borrow from and of which no element holds an entry.
 fn is_of_text(vocabulary: Vocabulary) -> bool {
-    matches!(
-        vocabulary,
-        Vocabulary::DublinCore
-            | Vocabulary::DublinCoreTerms
-            | Vocabulary::Content
-            | Vocabulary::Itunes
-            | Vocabulary::MediaRss
-            | Vocabulary::FeedBurner
-            | Vocabulary::Slash
-            | Vocabulary::CommentApi
-    )
+    use Vocabulary::*;
+    match vocabulary {
+        DublinCore | DublinCoreTerms | Content | Itunes => true,
+        MediaRss | FeedBurner | Slash | CommentApi => true,
+        _ => false,
+    }
 }
