@@ -126,8 +126,8 @@ impl Query {
             "since" | "until" | "timeout" | "callback" => true,
             "max" => value.bytes().all(|byte| byte.is_ascii_digit()) && !value.is_empty(),
             "order" => value.parse::<Order>().is_ok(),
-            "deleted" => matches!(&*value, "no" | "only"),
-            "has" => value == "enclosure",
+            "deleted" => Filter::of(["", "", "", &value, "", ""]).is_ok_and(|it| it.has_terms()),
+            "has" => Filter::of(["", "", "", "", &value, ""]).is_ok_and(|it| it.has_terms()),
             _ => false,
         })
     }
