@@ -7,7 +7,7 @@ use crate::text::entities::unescape_into;
 use crate::text::markup::split;
 use crate::text::markup::tokens::{Token, Tokens, attributes};
 use crate::text::markup::tree::Bindings;
-use crate::text::present;
+use crate::text::{is_one_of, present};
 use crate::vocabulary::Vocabulary;
 use crate::{Format, NotAFeed};
 
@@ -388,29 +388,9 @@ fn is_cdf(text: &str) -> bool {
 }
 
 fn is_html(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    matches!(
-        name.as_str(),
-        "html"
-            | "head"
-            | "body"
-            | "title"
-            | "meta"
-            | "div"
-            | "p"
-            | "br"
-            | "b"
-            | "h1"
-            | "h2"
-            | "center"
-            | "script"
-            | "link"
-            | "style"
-            | "table"
-            | "form"
-            | "font"
-            | "pre"
-    )
+    const NAMES: &str =
+        "html head body title meta div p br b h1 h2 center script link style table form font pre";
+    is_one_of(name, NAMES)
 }
 
 /// The title of a web page, shortened.

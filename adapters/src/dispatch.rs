@@ -9,7 +9,7 @@ use crate::formats::{atom, cdf, json_feed, rdf, rss};
 use crate::note::Notes;
 use crate::reading::{Dialect, Draft, Scope, add, add_categories, language_tag};
 use crate::text::markup::XML;
-use crate::text::references;
+use crate::text::{is_one_of, references};
 use crate::vocabulary::Vocabulary;
 use crate::{Element, Entry, Format, Link, Metadata};
 
@@ -94,17 +94,8 @@ fn take(child: Element, draft: &mut Draft<'_>) {
 
 /// True for the names of Atom's elements that entries of RSS have without their namespace.
 fn is_atom_child(name: &str) -> bool {
-    const NAMES: [&str; 8] = [
-        "contributor",
-        "published",
-        "issued",
-        "created",
-        "updated",
-        "modified",
-        "rights",
-        "copyright",
-    ];
-    NAMES.iter().any(|known| name.eq_ignore_ascii_case(known))
+    const NAMES: &str = "contributor published issued created updated modified rights copyright";
+    is_one_of(name, NAMES)
 }
 
 /// True for the names of RSS's elements that entries of Atom have.
@@ -114,18 +105,8 @@ fn is_rss_child(name: &str) -> bool {
 
 /// True for the names of Atom's elements that feeds of RSS have without their namespace.
 fn is_atom_head(name: &str) -> bool {
-    const NAMES: [&str; 9] = [
-        "contributor",
-        "subtitle",
-        "tagline",
-        "rights",
-        "updated",
-        "modified",
-        "published",
-        "icon",
-        "logo",
-    ];
-    NAMES.iter().any(|known| name.eq_ignore_ascii_case(known))
+    const NAMES: &str = "contributor subtitle tagline rights updated modified published icon logo";
+    is_one_of(name, NAMES)
 }
 
 /// The link that an element of another vocabulary stands for.
@@ -153,9 +134,10 @@ pub(crate) fn metadata(
     for (child, outside) in children {
         let scope = outside.enter(&child, notes);
         let vocabulary = dialect.vocabulary(&child.ns);
-        if let Some(link) = borrowed_link(&child, vocabulary, &scope) {
-            add(&mut metadata.links, link);
-        }
+        add(
+            &mut metadata.links,
+            borrowed_link(&child, vocabulary, &scope),
+        );
         let left = match vocabulary {
             Vocabulary::Rss => match rss::feed_child(child, &scope, &mut metadata, notes) {
                 Some(left) if is_atom_head(&left.name) => {

@@ -338,7 +338,35 @@ impl Enclosure {
     }
 }
 
+impl From<Text> for Body {
+    fn from(text: Text) -> Self {
+        Self {
+            text,
+            ..Self::default()
+        }
+    }
+}
+
+impl Category {
+    /// A tag that is a word.
+    pub(crate) fn of(term: String) -> Self {
+        Self {
+            term,
+            ..Self::default()
+        }
+    }
+}
+
 impl Link {
+    /// A link with a relation, and nothing else said of it.
+    pub(crate) fn to(rel: &str, href: String) -> Self {
+        Self {
+            href,
+            rel: rel.to_owned(),
+            ..Self::default()
+        }
+    }
+
     /// True for a link to a page for people, as far as its type tells.
     pub fn is_page(&self) -> bool {
         let bare = |media_type: &str| {
@@ -368,7 +396,7 @@ impl Source {
         self.link("alternate")
     }
 
-    fn link(&self, rel: &str) -> Option<&str> {
+    pub(crate) fn link(&self, rel: &str) -> Option<&str> {
         self.links
             .iter()
             .find(|link| link.rel == rel)

@@ -5,7 +5,7 @@ mod extensions;
 
 use serde_json::{Map, Value, json};
 
-use crate::text::{base64, clean, present};
+use crate::text::{base64, clean};
 use crate::vocabulary::Vocabulary;
 use crate::{
     Body, Category, Date, Element, Enclosure, Entry, Format, Generator, Image, Link, Metadata,
@@ -13,7 +13,71 @@ use crate::{
 };
 
 /// The fields of one object.
-type Fields = Map<String, Value>;
+#[derive(Default)]
+struct Fields(Map<String, Value>);
+
+impl Fields {
+    /// A field, unless there is nothing to say.
+    fn put(&mut self, name: &str, value: Option<impl Into<Value>>) {
+        if let Some(value) = value {
+            self.0.insert(name.to_owned(), value.into());
+        }
+    }
+
+    /// A text and its `_detail`.
+    fn text(&mut self, name: &str, text: Option<&Text>) {
+        self.put(name, text.map(|text| text.value.as_str()));
+        self.put(
+            &format!("{name}_detail"),
+            text.map(|text| detail(text, None)),
+        );
+    }
+
+    /// The permalink and all links, the enclosures among them.
+    fn links(&mut self, permalink: Option<&str>, links: &[Link], enclosures: &[Enclosure]) {
+        // feedparser's link is the one that the document has in its place.
+        let proxied = links.iter().find(|link| link.rel == PROXIED);
+        let shown = proxied.map(|link| link.href.as_str()).or(permalink);
+        self.put("link", shown);
+        self.put("feedburner_origlink", proxied.and(permalink));
+        let enclosures = enclosures.iter().map(|enclosure| Link {
+            media_type: enclosure.media_type.clone(),
+            title: enclosure.title.clone(),
+            length: enclosure.length.clone(),
+            ..Link::to("enclosure", enclosure.url.clone())
+        });
+        let all: Vec<_> = links.iter().cloned().chain(enclosures).collect();
+        self.put("links", list(&all, link));
+    }
+
+    /// Authors, the first of them also alone and in one line, and contributors.
+    fn people(&mut self, authors: &[Person], contributors: &[Person]) {
+        if let Some(first) = authors.first() {
+            let composed = || match (&first.name, &first.email) {
+                (Some(name), Some(email)) => Some(format!("{name} ({email})")),
+                (name, email) => name.clone().or(email.clone()),
+            };
+            self.put("author", first.byline.clone().or_else(composed));
+            self.put("author_detail", Some(person(first)));
+        }
+        self.put("authors", list(authors, person));
+        self.put("contributors", list(contributors, person));
+    }
+
+    /// A date as written, and its `_epoch` if it was understood.
+    fn date(&mut self, name: &str, date: Option<&Date>) {
+        let Some(date) = date else { return };
+        let epoch = date.at_us.map(|at_us| at_us.div_euclid(1_000_000));
+        self.put(name, Some(date.raw.as_str()));
+        self.put(&format!("{name}_epoch"), epoch);
+    }
+}
+
+impl From<Fields> for Value {
+    fn from(fields: Fields) -> Self {
+        Self::Object(fields.0)
+    }
+}
 
 /// A document in the neutral form: `{"version", "encoding", "feed": {…}, "entries": [{…}]}`. What
 /// the document does not say is absent; no id is made up.
@@ -50,94 +114,62 @@ pub fn neutral_line(file: &str, read: Result<&SlicedDocument, &NotAFeed>) -> Val
 }
 
 fn metadata(metadata: &Metadata, format: Format) -> Value {
-    let mut fields = Fields::new();
-    put(&mut fields, "id", metadata.id.as_deref());
-    text(&mut fields, "title", metadata.title.as_ref());
+    let mut fields = Fields::default();
+    fields.put("id", metadata.id.as_deref());
+    fields.text("title", metadata.title.as_ref());
     let podcast = metadata
         .foreign
         .iter()
         .find(|element| is_podcast_subtitle(element));
-    let podcast = podcast
-        .and_then(|element| present(&element.text()))
-        .map(Text::plain);
-    text(
-        &mut fields,
+    let podcast = podcast.and_then(|element| element.words()).map(Text::plain);
+    fields.text(
         "subtitle",
         podcast.as_ref().or(metadata.description.as_ref()),
     );
-    links(
-        &mut fields,
-        metadata.link("alternate"),
-        &metadata.links,
-        &[],
-    );
-    text(&mut fields, "rights", metadata.rights.as_ref());
-    people(&mut fields, &metadata.authors, &metadata.contributors);
-    put(&mut fields, "tags", list(&metadata.categories, category));
-    put(&mut fields, "language", metadata.language.as_deref());
+    fields.links(metadata.link("alternate"), &metadata.links, &[]);
+    fields.text("rights", metadata.rights.as_ref());
+    fields.people(&metadata.authors, &metadata.contributors);
+    fields.put("tags", list(&metadata.categories, category));
+    fields.put("language", metadata.language.as_deref());
     if let Some(maker) = &metadata.generator {
-        put(
-            &mut fields,
-            "generator",
-            maker.name.as_deref().or(maker.uri.as_deref()),
-        );
-        put(&mut fields, "generator_detail", Some(generator(maker)));
+        fields.put("generator", maker.name.as_deref().or(maker.uri.as_deref()));
+        fields.put("generator_detail", Some(generator(maker)));
     }
     match &metadata.image {
-        Some(picture) if format == Format::Atom => {
-            put(&mut fields, "logo", Some(picture.url.as_str()))
-        }
-        picture => put(&mut fields, "image", picture.as_ref().map(image)),
+        Some(picture) if format == Format::Atom => fields.put("logo", Some(picture.url.as_str())),
+        picture => fields.put("image", picture.as_ref().map(image)),
     }
-    put(&mut fields, "icon", metadata.icon.as_deref());
-    date(&mut fields, "published", metadata.published.as_ref());
-    date(&mut fields, "updated", metadata.updated.as_ref());
-    put(
-        &mut fields,
+    fields.put("icon", metadata.icon.as_deref());
+    fields.date("published", metadata.published.as_ref());
+    fields.date("updated", metadata.updated.as_ref());
+    fields.put(
         "ttl",
         metadata.rhythm.ttl_mins.map(|minutes| minutes.to_string()),
     );
     extensions::metadata(metadata, &mut fields);
-    Value::Object(fields)
+    fields.into()
 }
 
 fn entry(entry: &Entry) -> Value {
-    let mut fields = Fields::new();
-    put(&mut fields, "id", entry.id.as_deref());
-    text(&mut fields, "title", entry.title.as_ref());
+    let mut fields = Fields::default();
+    fields.put("id", entry.id.as_deref());
+    fields.text("title", entry.title.as_ref());
     // A body that stands alone is the summary too, as it is in RSS.
     let lone = || {
-        entry
-            .content
-            .as_ref()
-            .map(|content| &content.text)
-            .filter(|text| !text.value.is_empty())
+        let text = &entry.content.as_ref()?.text;
+        Some(text).filter(|text| !text.value.is_empty())
     };
-    text(&mut fields, "summary", entry.summary.as_ref().or_else(lone));
-    put(
-        &mut fields,
-        "content",
-        list(entry.content.as_slice(), content),
-    );
-    links(
-        &mut fields,
-        entry.permalink(),
-        &entry.links,
-        &entry.enclosures,
-    );
-    text(&mut fields, "rights", entry.rights.as_ref());
-    people(&mut fields, &entry.authors, &entry.contributors);
-    put(&mut fields, "tags", list(&entry.categories, category));
-    put(
-        &mut fields,
-        "enclosures",
-        list(&entry.enclosures, enclosure),
-    );
-    date(&mut fields, "published", entry.published.as_ref());
-    date(&mut fields, "updated", entry.updated.as_ref());
-    put(&mut fields, "comments", entry.comments.as_deref());
-    put(
-        &mut fields,
+    fields.text("summary", entry.summary.as_ref().or_else(lone));
+    fields.put("content", list(entry.content.as_slice(), content));
+    fields.links(entry.permalink(), &entry.links, &entry.enclosures);
+    fields.text("rights", entry.rights.as_ref());
+    fields.people(&entry.authors, &entry.contributors);
+    fields.put("tags", list(&entry.categories, category));
+    fields.put("enclosures", list(&entry.enclosures, enclosure));
+    fields.date("published", entry.published.as_ref());
+    fields.date("updated", entry.updated.as_ref());
+    fields.put("comments", entry.comments.as_deref());
+    fields.put(
         "language",
         entry
             .language
@@ -145,7 +177,7 @@ fn entry(entry: &Entry) -> Value {
             .filter(|language| !language.is_empty()),
     );
     extensions::entry(entry, &mut fields);
-    Value::Object(fields)
+    fields.into()
 }
 
 /// `itunes:subtitle`: a podcast that has one means its `description` for another place.
@@ -153,23 +185,9 @@ fn is_podcast_subtitle(element: &Element) -> bool {
     element.name == "subtitle" && Vocabulary::of(&element.ns) == Vocabulary::Itunes
 }
 
-/// A field, unless there is nothing to say.
-fn put(fields: &mut Fields, name: &str, value: Option<impl Into<Value>>) {
-    if let Some(value) = value {
-        fields.insert(name.to_owned(), value.into());
-    }
-}
-
 /// The values as an array, unless there are none.
 fn list<T>(values: &[T], form: impl Fn(&T) -> Value) -> Option<Value> {
     (!values.is_empty()).then(|| values.iter().map(form).collect())
-}
-
-/// A text and its `_detail`.
-fn text(fields: &mut Fields, name: &str, text: Option<&Text>) {
-    let Some(text) = text else { return };
-    fields.insert(name.to_owned(), text.value.as_str().into());
-    fields.insert(format!("{name}_detail"), detail(text, None));
 }
 
 fn detail(text: &Text, media_type: Option<&str>) -> Value {
@@ -179,18 +197,17 @@ fn detail(text: &Text, media_type: Option<&str>) -> Value {
         TextKind::Xhtml => "application/xhtml+xml",
         TextKind::Base64 => "application/octet-stream",
     });
-    let mut fields = Fields::new();
-    put(&mut fields, "type", Some(media_type));
-    put(&mut fields, "value", Some(text.value.as_str()));
-    put(
-        &mut fields,
+    let mut fields = Fields::default();
+    fields.put("type", Some(media_type));
+    fields.put("value", Some(text.value.as_str()));
+    fields.put(
         "language",
         text.language
             .as_deref()
             .filter(|language| !language.is_empty()),
     );
-    put(&mut fields, "base", text.base.as_deref());
-    Value::Object(fields)
+    fields.put("base", text.base.as_deref());
+    fields.into()
 }
 
 /// A content; the text that base64 stands for, if it is one.
@@ -208,106 +225,59 @@ fn content(body: &Body) -> Value {
     value
 }
 
-/// The permalink and all links, the enclosures among them.
-fn links(fields: &mut Fields, permalink: Option<&str>, links: &[Link], enclosures: &[Enclosure]) {
-    // feedparser's link is the one that the document has in its place.
-    let proxied = links.iter().find(|link| link.rel == PROXIED);
-    put(
-        fields,
-        "link",
-        proxied.map(|link| link.href.as_str()).or(permalink),
-    );
-    put(fields, "feedburner_origlink", proxied.and(permalink));
-    let enclosures = enclosures.iter().map(|enclosure| Link {
-        href: enclosure.url.clone(),
-        rel: "enclosure".to_owned(),
-        media_type: enclosure.media_type.clone(),
-        title: enclosure.title.clone(),
-        hreflang: None,
-        length: enclosure.length.clone(),
-    });
-    let all: Vec<_> = links.iter().cloned().chain(enclosures).collect();
-    put(fields, "links", list(&all, link));
-}
-
 fn link(link: &Link) -> Value {
-    let mut fields = Fields::new();
-    put(&mut fields, "href", Some(link.href.as_str()));
-    put(&mut fields, "rel", Some(link.rel.as_str()));
-    put(&mut fields, "type", link.media_type.as_deref());
-    put(&mut fields, "title", link.title.as_deref());
-    put(&mut fields, "length", link.length.as_deref());
-    put(&mut fields, "hreflang", link.hreflang.as_deref());
-    Value::Object(fields)
+    let mut fields = Fields::default();
+    fields.put("href", Some(link.href.as_str()));
+    fields.put("rel", Some(link.rel.as_str()));
+    fields.put("type", link.media_type.as_deref());
+    fields.put("title", link.title.as_deref());
+    fields.put("length", link.length.as_deref());
+    fields.put("hreflang", link.hreflang.as_deref());
+    fields.into()
 }
 
 fn enclosure(enclosure: &Enclosure) -> Value {
-    let mut fields = Fields::new();
-    put(&mut fields, "href", Some(enclosure.url.as_str()));
-    put(&mut fields, "type", enclosure.media_type.as_deref());
-    put(&mut fields, "length", enclosure.length.as_deref());
-    put(&mut fields, "title", enclosure.title.as_deref());
-    Value::Object(fields)
-}
-
-/// Authors, the first of them also alone and in one line, and contributors.
-fn people(fields: &mut Fields, authors: &[Person], contributors: &[Person]) {
-    if let Some(first) = authors.first() {
-        let composed = || match (&first.name, &first.email) {
-            (Some(name), Some(email)) => Some(format!("{name} ({email})")),
-            (name, email) => name.clone().or(email.clone()),
-        };
-        put(fields, "author", first.byline.clone().or_else(composed));
-        put(fields, "author_detail", Some(person(first)));
-    }
-    put(fields, "authors", list(authors, person));
-    put(fields, "contributors", list(contributors, person));
+    let mut fields = Fields::default();
+    fields.put("href", Some(enclosure.url.as_str()));
+    fields.put("type", enclosure.media_type.as_deref());
+    fields.put("length", enclosure.length.as_deref());
+    fields.put("title", enclosure.title.as_deref());
+    fields.into()
 }
 
 fn person(person: &Person) -> Value {
-    let mut fields = Fields::new();
-    put(&mut fields, "name", person.name.as_deref());
-    put(&mut fields, "email", person.email.as_deref());
-    put(&mut fields, "href", person.uri.as_deref());
-    Value::Object(fields)
+    let mut fields = Fields::default();
+    fields.put("name", person.name.as_deref());
+    fields.put("email", person.email.as_deref());
+    fields.put("href", person.uri.as_deref());
+    fields.into()
 }
 
 fn category(category: &Category) -> Value {
-    let mut fields = Fields::new();
-    put(&mut fields, "term", Some(category.term.as_str()));
-    put(&mut fields, "scheme", category.scheme.as_deref());
-    put(&mut fields, "label", category.label.as_deref());
-    Value::Object(fields)
+    let mut fields = Fields::default();
+    fields.put("term", Some(category.term.as_str()));
+    fields.put("scheme", category.scheme.as_deref());
+    fields.put("label", category.label.as_deref());
+    fields.into()
 }
 
 fn generator(generator: &Generator) -> Value {
-    let mut fields = Fields::new();
-    put(&mut fields, "name", generator.name.as_deref());
-    put(&mut fields, "version", generator.version.as_deref());
-    put(&mut fields, "href", generator.uri.as_deref());
-    Value::Object(fields)
+    let mut fields = Fields::default();
+    fields.put("name", generator.name.as_deref());
+    fields.put("version", generator.version.as_deref());
+    fields.put("href", generator.uri.as_deref());
+    fields.into()
 }
 
 fn image(image: &Image) -> Value {
-    let mut fields = Fields::new();
-    put(&mut fields, "href", Some(image.url.as_str()));
-    put(&mut fields, "title", image.title.as_deref());
-    put(&mut fields, "link", image.link.as_deref());
-    put(&mut fields, "width", image.width.as_deref());
-    put(&mut fields, "height", image.height.as_deref());
-    put(&mut fields, "description", image.description.as_deref());
-    Value::Object(fields)
-}
-
-/// A date as written, and its `_epoch` if it was understood.
-fn date(fields: &mut Fields, name: &str, date: Option<&Date>) {
-    let Some(date) = date else { return };
-    put(fields, name, Some(date.raw.as_str()));
-    put(
-        fields,
-        &format!("{name}_epoch"),
-        date.at_us.map(|at_us| at_us.div_euclid(1_000_000)),
-    );
+    let mut fields = Fields::default();
+    fields.put("href", Some(image.url.as_str()));
+    fields.put("title", image.title.as_deref());
+    fields.put("link", image.link.as_deref());
+    fields.put("width", image.width.as_deref());
+    fields.put("height", image.height.as_deref());
+    fields.put("description", image.description.as_deref());
+    fields.into()
 }
 
 #[cfg(test)]

@@ -13,5 +13,5 @@ pub(crate) mod untyped_text;
 
 pub(crate) use dialect::Dialect;
 pub(crate) use draft::{Draft, Rank};
-pub(crate) use list::{VALUES_MAX, add, add_categories, add_person, has_room};
+pub(crate) use list::{VALUES_MAX, add, add_categories, add_person, fill, has_room};
 pub(crate) use scope::{Scope, language_tag};

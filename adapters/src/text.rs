@@ -31,6 +31,11 @@ pub fn present(text: &str) -> Option<String> {
     (!trimmed.is_empty()).then(|| trimmed.to_owned())
 }
 
+/// True for one of the words, which blanks part, in whatever case.
+pub(crate) fn is_one_of(text: &str, words: &str) -> bool {
+    words.split(' ').any(|word| word.eq_ignore_ascii_case(text))
+}
+
 /// The text as it stands, unless it is blank: white space around a body is not ours to take away.
 pub fn visible<T: AsRef<str>>(text: T) -> Option<T> {
     (!trim(text.as_ref()).is_empty()).then_some(text)

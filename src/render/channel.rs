@@ -155,22 +155,15 @@ impl<'a> ShownPicture<'a> {
     }
 }
 
-/// Relations of links that are never repeated: they lead to the publisher's own documents, pages
-/// and hubs, beside which ours has its own. `#feed` is what Google's software calls `self`.
-const RELATIONS: &[&str] = &[
-    "self",
-    "hub",
-    "hub.subscribe",
-    "current",
-    "first",
-    "last",
-    "next",
-    "previous",
-    "prev",
-    "next-archive",
-    "prev-archive",
-    "http://schemas.google.com/g/2005#feed",
-];
+/// True for links that are never repeated: they lead to the publisher's own documents, pages and
+/// hubs, beside which ours has its own. `#feed` is what Google's software calls `self`.
+fn is_own_relation(rel: &str) -> bool {
+    let is_other = matches!(
+        rel,
+        "hub.subscribe" | "http://schemas.google.com/g/2005#feed"
+    );
+    is_other || values::is_of_feed(rel)
+}
 
 /// Vocabularies that are never repeated: cursors, tombstones, archives and how often to ask are our
 /// own.
@@ -185,18 +178,8 @@ const VOCABULARIES: &[&str] = &[
 /// Elements, without regard to vocabulary and case, that are never repeated: counts of the
 /// publisher's own pages, what to register at, what stands around the entries, where the entries
 /// are, and where the feed has moved to.
-const NAMES: &[&str] = &[
-    "cloud",
-    "edited",
-    "entry",
-    "item",
-    "items",
-    "itemsperpage",
-    "redirect",
-    "startindex",
-    "totalresults",
-    "ttl",
-];
+const NAMES: &str =
+    "cloud edited entry item items itemsperpage redirect startindex totalresults ttl";
 
 /// Limit of the foreign markup of a feed in one document, in bytes; elements that do not fit are
 /// left out. Every page and every push carries it.
@@ -238,7 +221,7 @@ impl<'a> ShownChannel<'a> {
                 || alternates.insert((link.media_type.as_deref(), link.hreflang.as_deref()))
         };
         others
-            .filter(|link| !RELATIONS.contains(&link.rel.as_str()))
+            .filter(|link| !is_own_relation(&link.rel))
             .filter(|link| is_new(link))
             .take(LINKS_MAX)
             .collect()
@@ -293,6 +276,6 @@ impl<'a> ShownChannel<'a> {
 fn is_left_out(element: &Element, is_own: fn(&str) -> bool) -> bool {
     let name = element.name.to_ascii_lowercase();
     VOCABULARIES.contains(&element.ns.as_str())
-        || NAMES.contains(&name.as_str())
+        || NAMES.split(' ').any(|known| known == name)
         || (element.ns.is_empty() && is_own(&name))
 }

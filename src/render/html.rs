@@ -9,7 +9,7 @@ use super::{
     representation::Representation,
     target::{is_web, web},
     urls::Site,
-    web_page::{TITLE, anchor, clamped, code, finish, head, link, time},
+    web_page::{QUIET, TITLE, anchor, begin, begin_main, clamped, code, finish, link, time},
     xml::Xml,
 };
 use crate::feed::{archive::History, order::Order, record::FeedRecord};
@@ -24,44 +24,22 @@ pub use super::web_page::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 /// (C-1).
 pub fn list(list: &List<'_>) -> Vec<u8> {
     let List { site, feeds, .. } = *list;
-    let mut page = Xml::html();
-    page.open("html", &[("lang", Some("en"))]);
-    page.open("head", &[]);
-    head(&mut page, "Feeds");
+    let mut page = begin("en", "Feeds");
     for feed in feeds {
         discovery(&mut page, site, feed);
     }
-    link(
-        &mut page,
-        "alternate",
-        Some("application/json"),
-        &site.list(),
-    );
+    let json = Some("application/json");
+    link(&mut page, "alternate", json, &site.list());
     link(&mut page, "outline", Some("text/x-opml"), &site.outline());
-    page.close("head");
-    page.open("body", &[]);
-    page.open("main", &[]);
+    begin_main(&mut page, None);
     page.leaf("h1", &[], "Feeds");
-    match list.total {
-        0 if list.words.is_empty() => {
-            page.leaf(
-                "p",
-                &[("class", Some("quiet"))],
-                "No feed is configured yet.",
-            );
-        }
-        0 => page.leaf("p", &[("class", Some("quiet"))], "No feed is called so."),
-        1 => page.leaf(
-            "p",
-            &[("class", Some("quiet"))],
-            "One feed is remembered here.",
-        ),
-        n => page.leaf(
-            "p",
-            &[("class", Some("quiet"))],
-            &format!("{n} feeds are remembered here."),
-        ),
-    }
+    let told = match list.total {
+        0 if list.words.is_empty() => "No feed is configured yet.".to_owned(),
+        0 => "No feed is called so.".to_owned(),
+        1 => "One feed is remembered here.".to_owned(),
+        n => format!("{n} feeds are remembered here."),
+    };
+    page.leaf("p", QUIET, &told);
     if list.total > SEARCH_FROM || !list.words.is_empty() {
         search(&mut page, list);
     }
@@ -88,20 +66,16 @@ const SEARCH_FROM: usize = 10;
 /// The search in names and titles.
 fn search(page: &mut Xml, list: &List<'_>) {
     let action = list.site.list();
-    page.open(
-        "form",
-        &[
-            ("role", Some("search")),
-            ("method", Some("get")),
-            ("action", Some(&action)),
-        ],
-    );
+    let attributes = [
+        ("role", Some("search")),
+        ("method", Some("get")),
+        ("action", Some(&*action)),
+    ];
+    page.open("form", &attributes);
     let label = ("aria-label", Some("Words in names and titles"));
     let words = ("value", Some(list.words));
-    page.empty(
-        "input",
-        &[("type", Some("search")), ("name", Some("q")), label, words],
-    );
+    let name = ("name", Some("q"));
+    page.empty("input", &[("type", Some("search")), name, label, words]);
     page.leaf("button", &[], "Search");
     page.close("form");
     let found = match list.found {
@@ -114,7 +88,7 @@ fn search(page: &mut Xml, list: &List<'_>) {
         }
         None => return,
     };
-    page.leaf("p", &[("class", Some("quiet"))], &found);
+    page.leaf("p", QUIET, &found);
 }
 
 fn card(page: &mut Xml, site: &Site, feed: &FeedRecord, is_part: bool) {
@@ -123,7 +97,7 @@ fn card(page: &mut Xml, site: &Site, feed: &FeedRecord, is_part: bool) {
         let title = ShownChannel::of(feed).name();
         anchor(out, &site.about(&feed.name), &clamped(title));
     });
-    page.open("p", &[("class", Some("quiet"))]);
+    page.open("p", QUIET);
     page.leaf("code", &[], &feed.name);
     summary(page, feed, is_part);
     page.close("p");
@@ -146,6 +120,9 @@ fn card(page: &mut Xml, site: &Site, feed: &FeedRecord, is_part: bool) {
     page.close("li");
 }
 
+/// State of a feed that does not answer yet.
+const WAITING: &str = "waiting for its first document";
+
 /// `· 1204 posts, 3 of them deleted · changed 2014-01-06 10:18 UTC`.
 fn summary(page: &mut Xml, feed: &FeedRecord, is_part: bool) {
     page.aside(|out| out.push_str(&format!(" · {}", count(feed, is_part))));
@@ -157,11 +134,7 @@ fn summary(page: &mut Xml, feed: &FeedRecord, is_part: bool) {
         None if feed.is_ready() => {}
         None => {
             page.aside(|out| out.push_str(" · "));
-            page.leaf(
-                "span",
-                &[("class", Some("state"))],
-                "waiting for its first document",
-            );
+            page.leaf("span", &[("class", Some("state"))], WAITING);
         }
     }
 }
@@ -170,14 +143,11 @@ fn count(feed: &FeedRecord, is_part: bool) -> String {
     if is_part {
         return "posts that are for you".to_owned();
     }
-    let posts = if feed.items.total == 1 {
-        "post"
-    } else {
-        "posts"
-    };
-    match feed.items.total.saturating_sub(feed.items.live) {
-        0 => format!("{} {posts}", feed.items.total),
-        gone => format!("{} {posts}, {gone} of them deleted", feed.items.total),
+    let total = feed.items.total;
+    let posts = if total == 1 { "post" } else { "posts" };
+    match total.saturating_sub(feed.items.live) {
+        0 => format!("{total} {posts}"),
+        gone => format!("{total} {posts}, {gone} of them deleted"),
     }
 }
 
@@ -187,17 +157,12 @@ pub fn about(about: &About<'_>) -> Vec<u8> {
     let channel = ShownChannel::of(feed);
     let title = clamped(channel.name());
     let about_url = site.about(&feed.name);
-    let mut page = Xml::html();
-    page.open("html", &[("lang", Some("en"))]);
-    page.open("head", &[]);
-    head(&mut page, &title);
+    let mut page = begin("en", &title);
     discovery(&mut page, site, feed);
     link(&mut page, "self", Some("text/html"), &about_url);
     link(&mut page, "hub", None, &site.hub());
     link(&mut page, "alternate", Some("application/json"), &about_url);
-    page.close("head");
-    page.open("body", &[]);
-    page.open("main", &[]);
+    begin_main(&mut page, None);
     page.holding("nav", &[], |out| anchor(out, &site.list(), "All feeds"));
     let language = ("lang", channel.language());
     page.leaf("h1", &[TITLE, &[language]].concat(), &title);
@@ -214,22 +179,14 @@ pub fn about(about: &About<'_>) -> Vec<u8> {
 fn facts(page: &mut Xml, about: &About<'_>) {
     let feed = about.feed;
     page.open("dl", &[]);
-    page.leaf("dt", &[], "Name");
-    page.holding("dd", &[], |out| code(out, &feed.name));
+    fact(page, "Name", |out| code(out, &feed.name));
     page.leaf("dt", &[], "Holds");
     page.open("dd", &[]);
     page.aside(|out| out.push_str(&count(feed, about.is_part)));
     page.close("dd");
     page.leaf("dt", &[], "State");
-    page.leaf(
-        "dd",
-        &[],
-        if feed.is_ready() {
-            "ready"
-        } else {
-            "waiting for its first document"
-        },
-    );
+    let state = if feed.is_ready() { "ready" } else { WAITING };
+    page.leaf("dd", &[], state);
     if let Some(updated) = about::updated(feed) {
         page.leaf("dt", &[], "Last change");
         page.open("dd", &[]);
@@ -250,8 +207,7 @@ fn facts(page: &mut Xml, about: &About<'_>) {
     page.leaf("dt", &[], "History");
     page.leaf("dd", &[], &history(&feed.completeness.history));
     for gap in &feed.completeness.gaps {
-        page.leaf("dt", &[], "May lack");
-        page.holding("dd", &[], |out| {
+        fact(page, "May lack", |out| {
             out.push_str("posts between the cursors ");
             code(out, &gap.before);
             out.push_str(" and ");
@@ -259,12 +215,10 @@ fn facts(page: &mut Xml, about: &About<'_>) {
         });
     }
     if let Some(site) = ShownChannel::of(feed).site().filter(|site| is_web(site)) {
-        page.leaf("dt", &[], "Site");
-        page.holding("dd", &[], |out| anchor(out, &site, &site));
+        fact(page, "Site", |out| anchor(out, &site, &site));
     }
     if let Some(upstream) = about.upstream.and_then(web) {
-        page.leaf("dt", &[], "Made from");
-        page.holding("dd", &[], |out| anchor(out, &upstream, &upstream));
+        fact(page, "Made from", |out| anchor(out, &upstream, &upstream));
     }
     if let Some(members) = about.members {
         page.leaf("dt", &[], "Group of");
@@ -321,11 +275,8 @@ fn following(page: &mut Xml, site: &Site, name: &str) {
     );
     page.open("dl", &[]);
     for representation in Representation::of(Audience::Full) {
-        address(
-            page,
-            representation.standard(),
-            &site.base(name, representation, Order::MODIFIED),
-        );
+        let url = site.base(name, representation, Order::MODIFIED);
+        address(page, representation.standard(), &url);
     }
     address(page, "As you accept", &site.negotiated(name));
     address(page, "Changes as events (EventSource)", &site.events(name));
@@ -345,12 +296,8 @@ fn following(page: &mut Xml, site: &Site, name: &str) {
     page.open("dl", &[]);
     for order in Order::ALL {
         page.holding("dt", &[], |out| code(out, order.name()));
-        let takes = positions(order).join(", ");
-        page.leaf(
-            "dd",
-            &[],
-            &format!("{}; positions: {takes}", sentence(order)),
-        );
+        let (sentence, takes) = (sentence(order), positions(order).join(", "));
+        page.leaf("dd", &[], &format!("{sentence}; positions: {takes}"));
     }
     page.close("dl");
 }
@@ -400,23 +347,26 @@ fn asking(page: &mut Xml, caps: &Caps) {
     page.close("dl");
 }
 
-fn address(page: &mut Xml, term: &str, url: &str) {
+/// A term, and what is said of it.
+fn fact(page: &mut Xml, term: &str, inside: impl FnOnce(&mut String)) {
     page.leaf("dt", &[], term);
-    page.holding("dd", &[], |out| anchor(out, url, url));
+    page.holding("dd", &[], inside);
+}
+
+fn address(page: &mut Xml, term: &str, url: &str) {
+    fact(page, term, |out| anchor(out, url, url));
 }
 
 fn discovery(page: &mut Xml, site: &Site, feed: &FeedRecord) {
     let title = clamped(ShownChannel::of(feed).name());
     for representation in Representation::of(Audience::Classic).filter(|form| !form.is_page()) {
         let href = site.base(&feed.name, representation, Order::MODIFIED);
-        page.empty(
-            "link",
-            &[
-                ("rel", Some("alternate")),
-                ("type", Some(representation.media_type())),
-                ("title", Some(&title)),
-                ("href", Some(&href)),
-            ],
-        );
+        let attributes = [
+            ("rel", Some("alternate")),
+            ("type", Some(representation.media_type())),
+            ("title", Some(&*title)),
+            ("href", Some(&*href)),
+        ];
+        page.empty("link", &attributes);
     }
 }

@@ -56,15 +56,7 @@ pub(super) fn host(feed: &FeedRecord) -> &str {
 
 /// True for a host, with or without a port, that others may know too, as far as its name tells.
 fn is_public(host: &str) -> bool {
-    const INTERNAL: [&str; 7] = [
-        "arpa",
-        "internal",
-        "intranet",
-        "lan",
-        "local",
-        "localdomain",
-        "localhost",
-    ];
+    const INTERNAL: &str = "arpa internal intranet lan local localdomain localhost";
     let name = match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) => name,
         _ => host,
@@ -87,7 +79,7 @@ fn is_public(host: &str) -> bool {
                 .trim_end_matches('.')
                 .rsplit_once('.')
                 .unwrap_or_default();
-            !rest.is_empty() && !INTERNAL.contains(&last)
+            !rest.is_empty() && INTERNAL.split(' ').all(|known| known != last)
         }
         Err(_) => false,
     }

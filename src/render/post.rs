@@ -5,6 +5,7 @@
 use super::{
     channel::ShownChannel,
     document::{Audience, Document},
+    namespaces::{self as ns, ITUNES, MEDIA},
     target,
     text::{self, ShownText},
     values::{self, People, ShownFile, ShownLink, ShownPerson, ShownSource, Tags},
@@ -210,6 +211,11 @@ impl<'a> ShownPost<'a> {
         })
     }
 
+    /// The date that its publisher gives it.
+    pub(super) fn published(self) -> Option<String> {
+        self.item.published().map(|at| at.rfc3339())
+    }
+
     pub(super) fn authors(self) -> People<'a> {
         People(&self.entry.authors)
     }
@@ -241,7 +247,7 @@ impl<'a> ShownPost<'a> {
     /// The main picture: what Media RSS or iTunes name as such, else the first that illustrates the
     /// post.
     pub(super) fn picture(self) -> Option<Cow<'a, str>> {
-        let named = self.foreign().iter().find_map(|element| {
+        let named = self.entry.foreign.iter().find_map(|element| {
             match (element.ns.as_str(), element.name.as_str()) {
                 (MEDIA, "thumbnail") => attribute(element, "url"),
                 (ITUNES, "image") => attribute(element, "href"),
@@ -261,7 +267,7 @@ impl<'a> ShownPost<'a> {
 
     /// Seconds that its only file lasts, as iTunes names them.
     pub(super) fn duration_secs(self) -> Option<u64> {
-        self.foreign().iter().find_map(duration_secs)
+        self.entry.foreign.iter().find_map(duration_secs)
     }
 
     pub(super) fn language(self) -> Option<&'a str> {
@@ -280,14 +286,39 @@ impl<'a> ShownPost<'a> {
         self.entry.source.as_deref().map(ShownSource)
     }
 
-    /// Elements of other vocabularies, before anything of them is left out.
-    pub(super) fn foreign(self) -> &'a [Element] {
-        &self.entry.foreign
+    /// Elements of other vocabularies that come out again. `is_said` is true for those that the
+    /// syntax has said already, or has no place for.
+    pub(super) fn foreign_elements(
+        self,
+        is_said: fn(&Element) -> bool,
+    ) -> impl Iterator<Item = &'a Element> {
+        let elements = self.entry.foreign.iter();
+        elements.filter(move |element| !is_ours(element) && !is_said(element))
+    }
+
+    /// True where Media RSS of the post has the file as such: that it is somebody's thumbnail says
+    /// something else.
+    pub(super) fn has_as_media(self, file: &ShownFile<'_>) -> bool {
+        let mut elements = self.entry.foreign.iter();
+        elements.any(|element| mentions(element, file.given_url()))
     }
 }
 
-const MEDIA: &str = "http://search.yahoo.com/mrss/";
-const ITUNES: &str = "http://www.itunes.com/dtds/podcast-1.0.dtd";
+/// True for elements in which nobody but us may speak: a Smart Feed upstream has its own ids,
+/// cursors and tombstones.
+fn is_ours(element: &Element) -> bool {
+    match element.ns.as_str() {
+        ns::SMART_FEED | ns::TOMBSTONES | ns::FEED_HISTORY => true,
+        ns::PUBLISHING => element.name == "edited",
+        _ => false,
+    }
+}
+
+fn mentions(element: &Element, url: &str) -> bool {
+    let mut attributes = element.attributes.iter();
+    (element.name == "content" && attributes.any(|it| it.name == "url" && it.value == url))
+        || element.elements().any(|inner| mentions(inner, url))
+}
 
 fn attribute<'e>(element: &'e Element, name: &str) -> Option<&'e str> {
     let mut attributes = element.attributes.iter();
@@ -303,15 +334,12 @@ fn duration_secs(element: &Element) -> Option<u64> {
     let [Node::Text(text)] = &element.children[..] else {
         return None;
     };
-    let mut parts = text.trim().split(':');
-    let number = |part: &str| {
-        part.parse::<u64>()
-            .ok()
-            .filter(|_| (1..=9).contains(&part.len()))
-    };
-    let first = number(parts.next()?)?;
-    let secs = parts.try_fold((first, 1), |(secs, count), part| {
-        Some((secs * 60 + number(part)?, count + 1))
-    })?;
-    (secs.1 <= 3).then_some(secs.0)
+    let mut secs = 0;
+    for (at, part) in text.trim().split(':').enumerate() {
+        if at == 3 || part.len() > 9 {
+            return None;
+        }
+        secs = secs * 60 + part.parse::<u64>().ok()?;
+    }
+    Some(secs)
 }

@@ -1,6 +1,6 @@
 //! Representations: syntax and audience of a page, and the one table of all that follows from them.
-//! A new syntax is a writer below this module with its tests, a variant and a row here; not how our
-//! URLs are spelt.
+//! A new syntax is a writer below this module with its row and its tests, and a variant here; not how
+//! our URLs are spelt.
 
 use super::{
     channel::ShownChannel,
@@ -80,7 +80,7 @@ struct SyntaxRow {
     /// Writes a document for one of the audiences.
     write: fn(&Document<'_>, Audience) -> Vec<u8>,
     /// Writes one item for one of the audiences, as the documents do.
-    item: WriteItem,
+    item: fn(&LoneItem<'_>) -> Vec<u8>,
 }
 
 /// A media type, and what goes with it in HTTP.
@@ -115,8 +115,13 @@ pub enum PositionPlace {
     Headers,
 }
 
-/// A writer of one item.
-type WriteItem = fn(ItemProjection<'_>, ShownChannel<'_>, Audience, ItemPlace) -> Option<Vec<u8>>;
+/// One item that is written without its page.
+struct LoneItem<'a> {
+    item: ItemProjection<'a>,
+    channel: ShownChannel<'a>,
+    audience: Audience,
+    place: ItemPlace,
+}
 
 const BOTH: &[Audience] = &[Audience::Full, Audience::Classic];
 const FULL: &[Audience] = &[Audience::Full];
@@ -159,179 +164,19 @@ impl Syntax {
         Self::Html,
     ];
 
-    /// The table.
+    /// The table: each writer has its row.
     const fn row(self) -> &'static SyntaxRow {
         match self {
-            Self::Atom => {
-                const {
-                    &SyntaxRow {
-                        suffix: "atom",
-                        title: "Atom",
-                        standard: "Atom 1.0 (RFC 4287) + RFC 6721",
-                        etag: "a",
-                        media: Media::of(
-                            "application/atom+xml; charset=utf-8",
-                            Negotiation::Ranges,
-                        )
-                        .or(&["text/xml", "application/xml"]),
-                        audiences: BOTH,
-                        is_pushed: true,
-                        write: atom::document,
-                        item: atom::lone_item,
-                    }
-                }
-            }
-            Self::ActivityStreams => {
-                const {
-                    &SyntaxRow {
-                        suffix: "json",
-                        title: "JSON",
-                        standard: "ActivityStreams 1.0",
-                        etag: "j",
-                        media: Media::of("application/json; charset=utf-8", Negotiation::Ranges)
-                            .or(&["application/stream+json"]),
-                        audiences: FULL,
-                        is_pushed: true,
-                        write: activity_streams::document,
-                        item: activity_streams::lone_item,
-                    }
-                }
-            }
-            Self::Rss => {
-                const {
-                    &SyntaxRow {
-                        suffix: "rss",
-                        title: "RSS",
-                        standard: "RSS 2.0",
-                        etag: "r",
-                        media: Media::of("application/rss+xml; charset=utf-8", Negotiation::Never),
-                        audiences: BOTH,
-                        is_pushed: true,
-                        write: rss::document,
-                        item: rss::lone_item,
-                    }
-                }
-            }
-            Self::JsonFeed => {
-                const {
-                    &SyntaxRow {
-                        suffix: "jsonfeed",
-                        title: "JSON Feed",
-                        standard: "JSON Feed 1.1",
-                        etag: "f",
-                        media: Media::of("application/feed+json; charset=utf-8", Negotiation::Name),
-                        audiences: BOTH,
-                        is_pushed: true,
-                        write: json_feed::document,
-                        item: json_feed::lone_item,
-                    }
-                }
-            }
-            Self::Rdf => {
-                const {
-                    &SyntaxRow {
-                        suffix: "rdf",
-                        title: "RSS 1.0",
-                        standard: "RSS 1.0 (RDF)",
-                        etag: "x",
-                        media: Media::of("application/rdf+xml; charset=utf-8", Negotiation::Never),
-                        audiences: BOTH,
-                        is_pushed: false,
-                        write: rdf::document,
-                        item: rdf::lone_item,
-                    }
-                }
-            }
-            Self::ActivityStreams2 => {
-                const {
-                    &SyntaxRow {
-                        suffix: "as2",
-                        title: "ActivityStreams 2",
-                        standard: "ActivityStreams 2.0",
-                        etag: "s",
-                        media: Media::of(
-                            "application/activity+json; charset=utf-8",
-                            Negotiation::Name,
-                        )
-                        .or(&["application/ld+json"]),
-                        audiences: FULL,
-                        is_pushed: false,
-                        write: activity_streams_2::document,
-                        item: activity_streams_2::lone_item,
-                    }
-                }
-            }
-            Self::JsonLines => {
-                const {
-                    &SyntaxRow {
-                        suffix: "jsonl",
-                        title: "JSON Lines",
-                        standard: "ActivityStreams 1.0, one activity a line, and the page last",
-                        etag: "l",
-                        media: Media::of("application/x-ndjson; charset=utf-8", Negotiation::Name)
-                            .or(&[
-                                "application/ndjson",
-                                "application/jsonl",
-                                "application/x-jsonlines",
-                            ]),
-                        audiences: FULL,
-                        is_pushed: false,
-                        write: json_lines::document,
-                        item: activity_streams::lone_item,
-                    }
-                }
-            }
-            Self::Csv => {
-                const {
-                    &SyntaxRow {
-                        suffix: "csv",
-                        title: "CSV",
-                        standard: "CSV (RFC 4180)",
-                        etag: "v",
-                        media: Media::of("text/csv; charset=utf-8", Negotiation::Name)
-                            .without_position(),
-                        audiences: FULL,
-                        is_pushed: false,
-                        write: separated::csv_document,
-                        item: separated::csv_item,
-                    }
-                }
-            }
-            Self::Tsv => {
-                const {
-                    &SyntaxRow {
-                        suffix: "tsv",
-                        title: "TSV",
-                        standard: "tab-separated values, escaped by \\t, \\n, \\r and \\\\",
-                        etag: "t",
-                        media: Media::of(
-                            "text/tab-separated-values; charset=utf-8",
-                            Negotiation::Name,
-                        )
-                        .without_position(),
-                        audiences: FULL,
-                        is_pushed: false,
-                        write: separated::tsv_document,
-                        item: separated::tsv_item,
-                    }
-                }
-            }
-            Self::Html => {
-                const {
-                    &SyntaxRow {
-                        suffix: "html",
-                        title: "HTML",
-                        standard: "HTML with h-feed and h-entry",
-                        etag: "h",
-                        media: Media::of("text/html; charset=utf-8", Negotiation::Never)
-                            .without_position(),
-                        audiences: BOTH,
-                        is_pushed: false,
-                        write: html::document,
-                        item: html::lone_item,
-                    }
-                }
-            }
+            Self::Atom => &atom::ROW,
+            Self::ActivityStreams => &activity_streams::ROW,
+            Self::Rss => &rss::ROW,
+            Self::JsonFeed => &json_feed::ROW,
+            Self::Rdf => &rdf::ROW,
+            Self::ActivityStreams2 => &activity_streams_2::ROW,
+            Self::JsonLines => &json_lines::ROW,
+            Self::Csv => &separated::CSV,
+            Self::Tsv => &separated::TSV,
+            Self::Html => &html::ROW,
         }
     }
 
@@ -521,8 +366,13 @@ impl Representation {
     /// tombstone in a form without tombstones. In Atom a tombstone is two elements, one after the
     /// other.
     pub fn item(self, item: &Item, feed: &FeedRecord, place: ItemPlace) -> Option<Vec<u8>> {
-        let item = ItemProjection::of(item, self.audience)?;
-        (self.syntax.row().item)(item, ShownChannel::of(feed), self.audience, place)
+        let item = LoneItem {
+            item: ItemProjection::of(item, self.audience)?,
+            channel: ShownChannel::of(feed),
+            audience: self.audience,
+            place,
+        };
+        Some((self.syntax.row().item)(&item))
     }
 }
 

@@ -449,16 +449,7 @@ impl Site {
         let (name, representation) = match endpoint {
             Endpoint::Page(name, representation) => (name, representation),
             Endpoint::Negotiated(name) => (name, Representation::of(Audience::Full).next()?),
-            Endpoint::OutlineOf(_)
-            | Endpoint::List
-            | Endpoint::Outline
-            | Endpoint::OpenApi
-            | Endpoint::Hub
-            | Endpoint::Cloud
-            | Endpoint::HubOf(_)
-            | Endpoint::About(_)
-            | Endpoint::Archive(..)
-            | Endpoint::Events(_) => return None,
+            _ => return None,
         };
         if !Query::is_ours(url.query().unwrap_or_default()) {
             return None;

@@ -1,7 +1,12 @@
 //! Values that every syntax spells alike: people, tags, links, files, sources, media types,
 //! languages, lengths. What is not spelt like one is left out; not which of them a post has.
 
-use super::{target, text, xml};
+use super::{
+    target,
+    text::{self, ShownText},
+    xml,
+};
+use crate::feed::item::plausible;
 use everfeed_adapters::{Category, Enclosure, Link, Person, Source};
 use std::borrow::Cow;
 
@@ -152,6 +157,14 @@ impl<'a> ShownLink<'a> {
     }
 }
 
+/// True for relations that say something of a whole feed; in an entry they would send readers astray
+/// (H-27).
+pub(super) fn is_of_feed(rel: &str) -> bool {
+    const RELATIONS: &str =
+        "self hub current first last next previous prev next-archive prev-archive";
+    RELATIONS.split(' ').any(|known| known == rel)
+}
+
 fn relation(rel: &str) -> &str {
     let rel = rel.trim();
     let rel = rel
@@ -219,6 +232,50 @@ impl<'a> ShownFile<'a> {
 pub(super) struct ShownSource<'a>(pub(super) &'a Source);
 
 impl<'a> ShownSource<'a> {
+    /// The title with its markup.
+    pub(super) fn marked_title(self) -> Option<ShownText<'a>> {
+        ShownText::of(self.0.title.as_ref())
+    }
+
+    pub(super) fn subtitle(self) -> Option<ShownText<'a>> {
+        ShownText::of(self.0.subtitle.as_ref())
+    }
+
+    pub(super) fn rights(self) -> Option<ShownText<'a>> {
+        ShownText::of(self.0.rights.as_ref())
+    }
+
+    /// Date of its last change, where it is one that is shown.
+    pub(super) fn updated(self) -> Option<String> {
+        let at = plausible(self.0.updated.as_ref()?.at_us);
+        at.map(|at| at.rfc3339())
+    }
+
+    pub(super) fn authors(self) -> People<'a> {
+        People(&self.0.authors)
+    }
+
+    pub(super) fn contributors(self) -> People<'a> {
+        People(&self.0.contributors)
+    }
+
+    pub(super) fn tags(self) -> Tags<'a> {
+        Tags(&self.0.categories)
+    }
+
+    /// The links that may be followed.
+    pub(super) fn links(self) -> impl Iterator<Item = ShownLink<'a>> {
+        self.0.links.iter().filter_map(ShownLink::of)
+    }
+
+    pub(super) fn icon(self) -> Option<Cow<'a, str>> {
+        target::image(self.0.icon.as_deref()?)
+    }
+
+    pub(super) fn logo(self) -> Option<Cow<'a, str>> {
+        target::image(self.0.logo.as_deref()?)
+    }
+
     /// Its id as the publisher wrote it.
     pub(super) fn id(self) -> Option<&'a str> {
         self.0.id.as_deref()

@@ -33,29 +33,36 @@ pub(super) fn clamped(title: Cow<'_, str>) -> Cow<'_, str> {
     }
 }
 
-/// The beginning of every head.
-pub(super) fn head(page: &mut Xml, title: &str) {
+/// Attributes of a line that stands back.
+pub(super) const QUIET: &[(&str, Option<&str>)] = &[("class", Some("quiet"))];
+
+/// A page in a language, with the beginning of its head.
+pub(super) fn begin(language: &str, title: &str) -> Xml {
+    let mut page = Xml::html();
+    page.open("html", &[("lang", Some(language))]);
+    page.open("head", &[]);
     page.empty("meta", &[("charset", Some("utf-8"))]);
-    page.empty(
-        "meta",
-        &[
-            ("name", Some("viewport")),
-            ("content", Some("width=device-width, initial-scale=1")),
-        ],
-    );
+    let scale = ("content", Some("width=device-width, initial-scale=1"));
+    page.empty("meta", &[("name", Some("viewport")), scale]);
     page.leaf("title", &[], title);
     page.holding("style", &[], |out| out.push_str(STYLE));
+    page
+}
+
+/// The end of the head, and the beginning of what is seen.
+pub(super) fn begin_main(page: &mut Xml, class: Option<&str>) {
+    page.close("head");
+    page.open("body", &[]);
+    page.open("main", &[("class", class)]);
 }
 
 pub(super) fn link(page: &mut Xml, rel: &str, media_type: Option<&str>, href: &str) {
-    page.empty(
-        "link",
-        &[
-            ("rel", Some(rel)),
-            ("type", media_type),
-            ("href", Some(href)),
-        ],
-    );
+    let attributes = [
+        ("rel", Some(rel)),
+        ("type", media_type),
+        ("href", Some(href)),
+    ];
+    page.empty("link", &attributes);
 }
 
 pub(super) fn anchor(out: &mut String, href: &str, words: &str) {

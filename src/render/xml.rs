@@ -23,14 +23,11 @@ pub(super) type Attribute<'a> = (&'static str, Option<&'a str>);
 impl Xml {
     /// A document with its declaration.
     pub(super) fn document(capacity_bytes: usize) -> Self {
-        let mut out = String::with_capacity(capacity_bytes);
-        out.push_str(r#"<?xml version="1.0" encoding="UTF-8"?>"#);
-        Self {
-            out,
-            depth: 0,
-            top: 0,
-            declared: &[],
-        }
+        let mut xml = Self::fragment(0, &[]);
+        xml.out.reserve(capacity_bytes);
+        xml.out
+            .push_str(r#"<?xml version="1.0" encoding="UTF-8"?>"#);
+        xml
     }
 
     /// Likewise, whose root declares these namespaces.
@@ -54,12 +51,9 @@ impl Xml {
 
     /// A page of HTML, written so that it would pass as XML.
     pub(super) fn html() -> Self {
-        Self {
-            out: "<!DOCTYPE html>".into(),
-            depth: 0,
-            top: 0,
-            declared: &[],
-        }
+        let mut page = Self::fragment(0, &[]);
+        page.out.push_str("<!DOCTYPE html>");
+        page
     }
 
     /// Opens an element that holds elements.
@@ -139,10 +133,9 @@ impl Xml {
         self.out.into_bytes()
     }
 
-    /// The bytes of a fragment, from its first tag to its last; `None` when nothing was written.
-    pub(super) fn finish_fragment(self) -> Option<Vec<u8>> {
-        let fragment = self.out.trim_start();
-        (!fragment.is_empty()).then(|| fragment.as_bytes().to_vec())
+    /// The bytes of a fragment, from its first tag to its last.
+    pub(super) fn finish_fragment(self) -> Vec<u8> {
+        self.out.trim_start().as_bytes().to_vec()
     }
 
     fn tag(&mut self, name: &str, attributes: &[Attribute<'_>]) {

@@ -2,7 +2,6 @@
 //! stays foreign markup.
 
 use crate::reading::Scope;
-use crate::text::present;
 use crate::{Element, Link};
 
 /// `wfw:commentRss` as a link with rel `replies` (RFC 4685 section 3). Half of the software of the
@@ -13,7 +12,7 @@ pub(crate) fn link(element: &Element, scope: &Scope) -> Option<Link> {
         return None;
     }
     Some(Link {
-        href: scope.resolve(&present(&element.text())?),
+        href: scope.resolve(&element.words()?),
         rel: "replies".to_owned(),
         media_type: Some("application/rss+xml".to_owned()),
         ..Link::default()

@@ -18,7 +18,7 @@ pub(crate) fn link(element: &Element, scope: &Scope) -> Option<Link> {
         unlabelled && matches!(attribute.name.as_str(), "resource" | "href")
     });
     let named = resource.and_then(|attribute| present(&attribute.value));
-    let url = named.or_else(|| present(&element.text()).filter(|text| uri::is_absolute(text)))?;
+    let url = named.or_else(|| element.words().filter(|text| uri::is_absolute(text)))?;
     Some(Link {
         href: scope.resolve(&url),
         rel: "license".to_owned(),

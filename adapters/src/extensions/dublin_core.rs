@@ -2,7 +2,7 @@
 //! them is understood.
 
 use crate::note::Notes;
-use crate::reading::{Draft, Rank, add, add_person, person};
+use crate::reading::{Draft, Rank, add, add_person, fill, person};
 use crate::text::{date, present};
 use crate::{Category, Element, Metadata, Text};
 
@@ -44,34 +44,15 @@ pub(crate) fn feed_child(
     let text = element.text();
     let plain = || present(&text).map(Text::plain);
     match element.name.to_ascii_lowercase().as_str() {
-        "title" => metadata.title = metadata.title.take().or_else(plain),
-        "description" => metadata.description = metadata.description.take().or_else(plain),
-        "creator" | "author" => {
-            if let Some(person) = person::line(&text) {
-                add_person(&mut metadata.authors, person);
-            }
-        }
-        "contributor" => {
-            if let Some(person) = person::line(&text) {
-                add_person(&mut metadata.contributors, person);
-            }
-        }
-        "subject" => {
-            if let Some(category) = category(&text) {
-                add(&mut metadata.categories, category);
-            }
-        }
-        "date" | "modified" => {
-            metadata.updated = metadata.updated.take().or_else(|| date::read(&text, notes))
-        }
-        "issued" => {
-            metadata.published = metadata
-                .published
-                .take()
-                .or_else(|| date::read(&text, notes))
-        }
-        "rights" => metadata.rights = metadata.rights.take().or_else(plain),
-        "language" => metadata.language = metadata.language.take().or_else(|| present(&text)),
+        "title" => fill(&mut metadata.title, plain),
+        "description" => fill(&mut metadata.description, plain),
+        "creator" | "author" => add_person(&mut metadata.authors, person::line(&text)),
+        "contributor" => add_person(&mut metadata.contributors, person::line(&text)),
+        "subject" => add(&mut metadata.categories, category(&text)),
+        "date" | "modified" => fill(&mut metadata.updated, || date::read(&text, notes)),
+        "issued" => fill(&mut metadata.published, || date::read(&text, notes)),
+        "rights" => fill(&mut metadata.rights, plain),
+        "language" => fill(&mut metadata.language, || present(&text)),
         _ => return Some(element),
     }
     None

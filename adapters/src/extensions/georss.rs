@@ -45,12 +45,10 @@ fn shaped(element: &Element) -> Option<Location> {
     let name = element.name.to_ascii_lowercase();
     match (Vocabulary::of(&element.ns), name.as_str()) {
         (Vocabulary::GeoRss, "where") => element.elements().find_map(shaped),
-        (Vocabulary::GeoRss, "point") => location(Shape::Point, numbers(&element.text())?, true),
-        (Vocabulary::GeoRss, "line") => location(Shape::Line, numbers(&element.text())?, true),
-        (Vocabulary::GeoRss, "polygon") => {
-            location(Shape::Polygon, numbers(&element.text())?, true)
-        }
-        (Vocabulary::GeoRss, "box") => location(Shape::Box, numbers(&element.text())?, true),
+        (Vocabulary::GeoRss, "point") => simple(element, Shape::Point),
+        (Vocabulary::GeoRss, "line") => simple(element, Shape::Line),
+        (Vocabulary::GeoRss, "polygon") => simple(element, Shape::Polygon),
+        (Vocabulary::GeoRss, "box") => simple(element, Shape::Box),
         (Vocabulary::Gml, "point") => gml(element, Shape::Point, "pos"),
         (Vocabulary::Gml, "linestring") => gml(element, Shape::Line, "posList"),
         (Vocabulary::Gml, "polygon") => gml(element, Shape::Polygon, "posList"),
@@ -62,6 +60,10 @@ fn shaped(element: &Element) -> Option<Location> {
         (Vocabulary::Geo, "point") => pair(element.elements()),
         _ => None,
     }
+}
+
+fn simple(element: &Element, shape: Shape) -> Option<Location> {
+    location(shape, numbers(&element.text())?, true)
 }
 
 fn gml(element: &Element, shape: Shape, positions: &str) -> Option<Location> {

@@ -9,12 +9,10 @@ use crate::{Element, Metadata, Text};
 /// An iTunes child of an entry; always comes back, because players read it as it is.
 pub(crate) fn entry_child(element: Element, draft: &mut Draft<'_>) -> Option<Element> {
     match element.name.to_ascii_lowercase().as_str() {
-        "title" => draft.title(Rank::Fallback, present(&element.text()).map(Text::plain)),
+        "title" => draft.title(Rank::Fallback, element.words().map(Text::plain)),
         "author" => draft.further_author(person::line(&element.text())),
-        "summary" | "description" => {
-            draft.summary(Rank::Fallback, present(&element.text()).map(Text::html))
-        }
-        "subtitle" => draft.summary(Rank::LastResort, present(&element.text()).map(Text::html)),
+        "summary" | "description" => draft.summary(Rank::Fallback, element.words().map(Text::html)),
+        "subtitle" => draft.summary(Rank::LastResort, element.words().map(Text::html)),
         _ => {}
     }
     Some(element)
@@ -27,11 +25,7 @@ pub(crate) fn feed_child(
     metadata: &mut Metadata,
 ) -> Option<Element> {
     match element.name.to_ascii_lowercase().as_str() {
-        "author" => {
-            if let Some(person) = person::line(&element.text()) {
-                add_person(&mut metadata.authors, person);
-            }
-        }
+        "author" => add_person(&mut metadata.authors, person::line(&element.text())),
         "image" if metadata.image.is_none() => {
             let url = element
                 .attribute("href")
@@ -40,7 +34,7 @@ pub(crate) fn feed_child(
             metadata.image = url.map(|url| picture(&url, scope));
         }
         "summary" | "description" if metadata.description.is_none() => {
-            metadata.description = present(&element.text()).map(Text::plain)
+            metadata.description = element.words().map(Text::plain)
         }
         _ => {}
     }

@@ -7,8 +7,7 @@
 //! drops a URL, and in one it takes the page of a player for the medium. One title that is empty or
 //! of an odd type costs it all media of the entry.
 
-use crate::reading::{Draft, Rank, Scope, add, has_room, untyped_text};
-use crate::text::present;
+use crate::reading::{Draft, Rank, Scope, add, fill, has_room, untyped_text};
 use crate::vocabulary::Vocabulary;
 use crate::{Element, Enclosure, Text};
 
@@ -89,32 +88,26 @@ fn describe(elements: &[&Element], scope: &Scope, media: &mut Media) -> Option<S
         elements
             .iter()
             .copied()
-            .find(|e| e.name == name && present(&e.text()).is_some())
+            .find(|e| e.name == name && e.words().is_some())
     };
     let title = of("title");
-    media.title = media
-        .title
-        .take()
-        .or_else(|| untyped_text::title(title?, scope));
+    fill(&mut media.title, || untyped_text::title(title?, scope));
     let description = of("description");
-    media.description = media
-        .description
-        .take()
-        .or_else(|| text(description?, scope));
-    title.and_then(|title| present(&title.text()))
+    fill(&mut media.description, || text(description?, scope));
+    title.and_then(|title| title.words())
 }
 
 /// One object. Without a URL of its own it is only described: the page of its player is no medium.
 fn enclosure(element: &Element, title: Option<String>, scope: &Scope) -> Option<Enclosure> {
-    let media_type = element.attribute("type").and_then(present);
+    let media_type = element.filled("type");
     let kind = element
         .attribute("medium")
         .or(media_type.as_deref())
         .map(|kind| kind.trim().to_ascii_lowercase());
     Some(Enclosure {
-        url: scope.resolve(&element.attribute("url").and_then(present)?),
+        url: scope.resolve(&element.filled("url")?),
         media_type,
-        length: element.attribute("fileSize").and_then(present),
+        length: element.filled("fileSize"),
         title,
         is_illustration: kind.is_some_and(|kind| kind.starts_with("image")),
     })
@@ -126,7 +119,7 @@ fn text(element: &Element, scope: &Scope) -> Option<Text> {
         .attribute("type")
         .is_some_and(|kind| kind.trim().eq_ignore_ascii_case("html"))
     {
-        return present(&element.text()).map(|text| scope.html(text));
+        return element.words().map(|text| scope.html(text));
     }
     untyped_text::title(element, scope)
 }

@@ -4,7 +4,6 @@
 
 use crate::note::Notes;
 use crate::reading::Scope;
-use crate::text::present;
 use crate::vocabulary::Vocabulary;
 use crate::{Element, Metadata, Note};
 
@@ -53,7 +52,9 @@ fn address(element: &Element) -> Option<String> {
         }
         _ => return None,
     };
-    present(&named.text()).filter(|address| address.len() <= ADDRESS_BYTES_MAX)
+    named
+        .words()
+        .filter(|address| address.len() <= ADDRESS_BYTES_MAX)
 }
 
 /// Limit of such an address, bytes.

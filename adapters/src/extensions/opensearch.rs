@@ -1,7 +1,6 @@
 //! OpenSearch response elements: which part of a longer list a document shows. What else OpenSearch
 //! says stays foreign.
 
-use crate::text::present;
 use crate::{Element, Paging};
 
 /// An OpenSearch child of the feed; comes back when it is no number that is understood. The first
@@ -13,7 +12,7 @@ pub(crate) fn feed_child(element: Element, paging: &mut Paging) -> Option<Elemen
         "itemsPerPage" => &mut paging.page_items,
         _ => return Some(element),
     };
-    match present(&element.text()).and_then(|text| text.parse().ok()) {
+    match element.words().and_then(|text| text.parse().ok()) {
         Some(number) => *field = field.or(Some(number)),
         None => return Some(element),
     }

@@ -1,6 +1,5 @@
 //! The syndication module: how often a publisher wants to be polled. A hint only.
 
-use crate::text::present;
 use crate::vocabulary::Vocabulary;
 use crate::{Element, Metadata, Rhythm};
 
@@ -21,7 +20,7 @@ pub(crate) fn settle(metadata: &mut Metadata) {
     let frequency = metadata.foreign.iter().find(|element| {
         element.name == "updateFrequency" && Vocabulary::of(&element.ns) == Vocabulary::Syndication
     });
-    let frequency = frequency.and_then(|element| present(&element.text())?.parse::<u32>().ok());
+    let frequency = frequency.and_then(|element| element.words()?.parse::<u32>().ok());
     metadata.rhythm.update_secs =
         Some(period / frequency.unwrap_or(1).max(1)).filter(|secs| *secs > 0);
 }

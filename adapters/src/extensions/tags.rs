@@ -45,8 +45,8 @@ fn gather(element: &Element, offered: &mut Vec<Category>) {
         (Vocabulary::Itunes, "keywords") => keywords(element, Some(ITUNES), offered),
         (Vocabulary::MediaRss, "keywords") => keywords(element, None, offered),
         (Vocabulary::MediaRss, "category") => {
-            let scheme = element.attribute("scheme").and_then(present);
-            let label = element.attribute("label").and_then(present);
+            let scheme = element.filled("scheme");
+            let label = element.filled("label");
             offer(
                 offered,
                 &element.text(),

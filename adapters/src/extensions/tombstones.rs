@@ -2,7 +2,7 @@
 //! is decided elsewhere.
 
 use crate::note::Notes;
-use crate::text::{date, present};
+use crate::text::date;
 use crate::vocabulary::Vocabulary;
 use crate::{Deletion, Element, Note};
 
@@ -13,7 +13,7 @@ pub(crate) fn is_deletion(element: &Element) -> bool {
 
 /// Reads a tombstone; without a reference it says nothing.
 pub(crate) fn read(element: &Element, notes: &mut Notes) -> Option<Deletion> {
-    let Some(reference) = element.attribute("ref").and_then(present) else {
+    let Some(reference) = element.filled("ref") else {
         notes.add(Note::Other("an at:deleted-entry without ref".to_owned()));
         return None;
     };
@@ -23,6 +23,6 @@ pub(crate) fn read(element: &Element, notes: &mut Notes) -> Option<Deletion> {
         when: element
             .attribute("when")
             .and_then(|when| date::read(when, notes)),
-        comment: comment.and_then(|comment| present(&comment.text())),
+        comment: comment.and_then(|comment| comment.words()),
     })
 }

@@ -5,9 +5,9 @@ mod source;
 use crate::note::Notes;
 use crate::reading::construct::{category, generator, link, picture};
 use crate::reading::text_construct::{body, fragment, text};
-use crate::reading::{Draft, Rank, Scope, add, add_person, person};
+use crate::reading::{Draft, Rank, Scope, add, add_person, fill, person};
 use crate::text::markup::XML;
-use crate::text::{date, present, references};
+use crate::text::{date, references};
 use crate::vocabulary::Vocabulary;
 use crate::{Body, Element, Metadata, Text};
 
@@ -27,10 +27,7 @@ pub(crate) fn entry_child(
     match element.name.as_str() {
         "id" => draft.id(rank, &element.text()),
         "title" => draft.title(rank, text(element, scope)),
-        "link" => match link(&element, scope) {
-            Some(link) => draft.link(link),
-            None => return None,
-        },
+        "link" => draft.link(link(&element, scope)?),
         "summary" => draft.summary(rank, text(element, scope)),
         "content" => {
             draft.stated_language(element.attribute_ns(XML, "lang"));
@@ -67,13 +64,7 @@ pub(crate) fn xhtml_body(
     }
     references::resolve_markup(&mut element, scope.base.as_ref());
     let text = fragment(element, scope);
-    draft.content(
-        Rank::Borrowed,
-        text.map(|text| Body {
-            text,
-            ..Body::default()
-        }),
-    );
+    draft.content(Rank::Borrowed, text.map(Body::from));
     None
 }
 
@@ -84,71 +75,34 @@ pub(crate) fn feed_child(
     metadata: &mut Metadata,
     notes: &mut Notes,
 ) -> Option<Element> {
-    let plain = || present(&element.text());
+    let plain = || element.words();
     match element.name.as_str() {
-        "id" => metadata.id = metadata.id.take().or_else(plain),
-        "title" => {
-            metadata.title = metadata
-                .title
-                .take()
-                .or_else(|| text(element, scope).map(Text::trimmed))
-        }
-        "subtitle" | "tagline" => {
-            metadata.description = metadata.description.take().or_else(|| text(element, scope))
-        }
-        "link" => {
-            if let Some(link) = link(&element, scope) {
-                add(&mut metadata.links, link);
-            }
-        }
-        "author" => {
-            if let Some(person) = person::construct(&element, scope) {
-                add_person(&mut metadata.authors, person);
-            }
-        }
-        "contributor" => {
-            if let Some(person) = person::construct(&element, scope) {
-                add_person(&mut metadata.contributors, person);
-            }
-        }
-        "category" => {
-            if let Some(category) = category(&element) {
-                add(&mut metadata.categories, category);
-            }
-        }
-        "rights" | "copyright" => {
-            metadata.rights = metadata.rights.take().or_else(|| text(element, scope))
-        }
-        "generator" => {
-            metadata.generator = metadata
-                .generator
-                .take()
-                .or_else(|| generator(&element, scope))
-        }
-        "logo" => {
-            metadata.image = metadata
-                .image
-                .take()
-                .or_else(|| plain().map(|url| picture(&url, scope)))
-        }
-        "icon" => {
-            metadata.icon = metadata
-                .icon
-                .take()
-                .or_else(|| plain().map(|url| scope.resolve(&url)))
-        }
+        "id" => fill(&mut metadata.id, plain),
+        "title" => fill(&mut metadata.title, || {
+            text(element, scope).map(Text::trimmed)
+        }),
+        "subtitle" | "tagline" => fill(&mut metadata.description, || text(element, scope)),
+        "link" => add(&mut metadata.links, link(&element, scope)),
+        "author" => add_person(&mut metadata.authors, person::construct(&element, scope)),
+        "contributor" => add_person(
+            &mut metadata.contributors,
+            person::construct(&element, scope),
+        ),
+        "category" => add(&mut metadata.categories, category(&element)),
+        "rights" | "copyright" => fill(&mut metadata.rights, || text(element, scope)),
+        "generator" => fill(&mut metadata.generator, || generator(&element, scope)),
+        "logo" => fill(&mut metadata.image, || {
+            plain().map(|url| picture(&url, scope))
+        }),
+        "icon" => fill(&mut metadata.icon, || {
+            plain().map(|url| scope.resolve(&url))
+        }),
         "updated" | "modified" => {
-            metadata.updated = metadata
-                .updated
-                .take()
-                .or_else(|| date::read(&element.text(), notes));
+            fill(&mut metadata.updated, || date::read(&element.text(), notes))
         }
-        "published" => {
-            metadata.published = metadata
-                .published
-                .take()
-                .or_else(|| date::read(&element.text(), notes))
-        }
+        "published" => fill(&mut metadata.published, || {
+            date::read(&element.text(), notes)
+        }),
         _ => return Some(element),
     }
     None

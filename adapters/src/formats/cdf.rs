@@ -2,10 +2,10 @@
 //! What makes a browser's channel of it (USAGE, LOGIN, LOG) is kept as it is.
 
 use crate::note::Notes;
-use crate::reading::construct::{alternate_link, picture};
+use crate::reading::construct::picture;
 use crate::reading::untyped_text::title;
-use crate::reading::{Draft, Rank, Scope, add};
-use crate::text::{date, present};
+use crate::reading::{Draft, Rank, Scope, add, fill};
+use crate::text::date;
 use crate::{Element, Link, Metadata};
 
 /// The attributes of an ITEM. HREF is its identity, byte-exact, and its permalink.
@@ -49,24 +49,16 @@ pub(crate) fn feed_child(
     match element.name.to_ascii_lowercase().as_str() {
         "channel" => {
             site(&element, scope, metadata);
-            if let Some(own) = element.attribute("self").and_then(present) {
-                let own = Link {
-                    rel: "self".to_owned(),
-                    ..alternate_link(scope.resolve(&own))
-                };
+            if let Some(own) = element.filled("self") {
+                let own = Link::to("self", scope.resolve(&own));
                 add(&mut metadata.links, own);
             }
             metadata.updated = element
                 .attribute("lastmod")
                 .and_then(|modified| date::read(modified, notes));
         }
-        "title" => metadata.title = metadata.title.take().or_else(|| title(&element, scope)),
-        "abstract" => {
-            metadata.description = metadata
-                .description
-                .take()
-                .or_else(|| title(&element, scope));
-        }
+        "title" => fill(&mut metadata.title, || title(&element, scope)),
+        "abstract" => fill(&mut metadata.description, || title(&element, scope)),
         "a" => site(&element, scope, metadata),
         // A channel has up to three: an image, a wide image and an icon.
         "logo" => {
@@ -74,15 +66,8 @@ pub(crate) fn feed_child(
                 .attribute("style")
                 .is_some_and(|style| style.eq_ignore_ascii_case("icon"));
             match href(&element) {
-                Some(logo) if is_icon => {
-                    metadata.icon = metadata.icon.take().or_else(|| Some(scope.resolve(&logo)))
-                }
-                Some(logo) => {
-                    metadata.image = metadata
-                        .image
-                        .take()
-                        .or_else(|| Some(picture(&logo, scope)))
-                }
+                Some(logo) if is_icon => fill(&mut metadata.icon, || Some(scope.resolve(&logo))),
+                Some(logo) => fill(&mut metadata.image, || Some(picture(&logo, scope))),
                 None => return Some(element),
             }
         }
@@ -97,7 +82,7 @@ pub(crate) fn feed_child(
 
 /// The reference of an element, as written.
 pub(crate) fn href(element: &Element) -> Option<String> {
-    element.attribute("href").and_then(present)
+    element.filled("href")
 }
 
 fn anchor(element: &Element, rank: Rank, scope: &Scope, draft: &mut Draft<'_>) {
@@ -109,15 +94,15 @@ fn anchor(element: &Element, rank: Rank, scope: &Scope, draft: &mut Draft<'_>) {
 
 fn site(element: &Element, scope: &Scope, metadata: &mut Metadata) {
     if let Some(href) = href(element) {
-        add(&mut metadata.links, alternate_link(scope.resolve(&href)));
+        add(
+            &mut metadata.links,
+            Link::to("alternate", scope.resolve(&href)),
+        );
     }
 }
 
 fn icon(href: &str, scope: &Scope) -> Link {
-    Link {
-        rel: "icon".to_owned(),
-        ..alternate_link(scope.resolve(href))
-    }
+    Link::to("icon", scope.resolve(href))
 }
 
 /// Interval between changes of the channel: `<INTERVALTIME DAY="1" HOUR="12" MIN="0"/>`, seconds.

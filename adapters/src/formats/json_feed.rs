@@ -1,7 +1,7 @@
 //! JSON Feed 1.0 and 1.1: what its members mean. Where its items begin and end is found elsewhere.
 
 use crate::note::Notes;
-use crate::reading::construct::{alternate_link, picture};
+use crate::reading::construct::picture;
 use crate::reading::{Draft, Rank, Scope, add, add_person, person};
 use crate::text::json::JsonValue;
 use crate::text::{present, visible};
@@ -90,31 +90,20 @@ pub(crate) fn metadata(root: JsonValue<'_>, scope: &Scope, notes: &mut Notes) ->
     let mut foreign = FeedMembers::default();
     for (name, value) in root.members().filter(|(_, value)| value.whole) {
         let text = || value.string().as_deref().and_then(present);
-        let link = |rel: &str| {
-            text().map(|url| Link {
-                rel: rel.to_owned(),
-                ..alternate_link(scope.resolve(&url))
-            })
-        };
+        let link = |rel: &str| text().map(|url| Link::to(rel, scope.resolve(&url)));
         match name.as_str() {
             "version" | "items" => {}
             "title" => metadata.title = text().map(Text::plain),
             "description" => {
                 metadata.description = value.string().and_then(visible).map(Text::plain)
             }
-            "home_page_url" => link("alternate")
-                .into_iter()
-                .for_each(|link| add(&mut metadata.links, link)),
+            "home_page_url" => add(&mut metadata.links, link("alternate")),
             "feed_url" => {
                 // The spec calls it the feed's identity (LEGACY J-2).
                 metadata.id = text();
-                link("self")
-                    .into_iter()
-                    .for_each(|link| add(&mut metadata.links, link));
+                add(&mut metadata.links, link("self"));
             }
-            "next_url" => link("next")
-                .into_iter()
-                .for_each(|link| add(&mut metadata.links, link)),
+            "next_url" => add(&mut metadata.links, link("next")),
             "icon" => metadata.image = text().map(|url| picture(&url, scope)),
             "favicon" => metadata.icon = text().map(|url| scope.resolve(&url)),
             "language" => metadata.language = text().or(metadata.language.take()),
@@ -128,10 +117,7 @@ pub(crate) fn metadata(root: JsonValue<'_>, scope: &Scope, notes: &mut Notes) ->
                 for hub in value.elements() {
                     match hub_url(hub) {
                         Some(url) => {
-                            let hub = Link {
-                                rel: "hub".to_owned(),
-                                ..alternate_link(scope.resolve(&url))
-                            };
+                            let hub = Link::to("hub", scope.resolve(&url));
                             add(&mut metadata.links, hub);
                         }
                         None => foreign.keep(&name, value, notes),
@@ -189,10 +175,7 @@ pub(crate) fn item(json: &str, draft: &mut Draft<'_>) {
                     .chain([value])
                     .filter_map(|tag| present(&tag.scalar()?))
                 {
-                    draft.category(Category {
-                        term,
-                        ..Category::default()
-                    });
+                    draft.category(Category::of(term));
                 }
             }
             "author" | "authors" => {
@@ -235,21 +218,12 @@ fn bodies(
             .map(Text::plain)
     };
     let text = html.map(|html| scope.html(html)).or_else(plain);
-    draft.content(
-        Rank::Native,
-        text.map(|text| Body {
-            text,
-            ..Body::default()
-        }),
-    );
+    draft.content(Rank::Native, text.map(Body::from));
 }
 
 fn link(rel: &str, url: Option<String>, scope: &Scope, draft: &mut Draft<'_>) {
     if let Some(url) = url {
-        draft.link(Link {
-            rel: rel.to_owned(),
-            ..alternate_link(scope.resolve(&url))
-        });
+        draft.link(Link::to(rel, scope.resolve(&url)));
     }
 }
 

@@ -27,7 +27,7 @@ pub(crate) fn generator_agent(element: Element, metadata: &mut Metadata) -> Opti
         .find(|attribute| attribute.name == "resource");
     let uri = resource
         .and_then(|resource| present(&resource.value))
-        .or_else(|| present(&element.text()));
+        .or_else(|| element.words());
     let named = uri.map(|uri| Generator {
         uri: Some(uri),
         ..Generator::default()

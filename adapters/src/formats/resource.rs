@@ -9,8 +9,7 @@ use url::Url;
 
 use crate::note::Notes;
 use crate::reading::Scope;
-use crate::reading::construct::alternate_link;
-use crate::text::encoding;
+use crate::text::{encoding, is_one_of};
 use crate::{Body, Digest, Enclosure, Entry, Link, Metadata, Text, TextKind};
 
 /// A document that is not looked into.
@@ -57,7 +56,7 @@ impl Resource {
     pub(crate) fn metadata(&self) -> Metadata {
         Metadata {
             title: Some(Text::plain(title(&self.url))),
-            links: vec![alternate_link(self.url.clone())],
+            links: vec![Link::to("alternate", self.url.clone())],
             ..Metadata::default()
         }
     }
@@ -116,7 +115,7 @@ impl Resource {
             }),
             links: vec![Link {
                 media_type: Some(media_type.into_owned()),
-                ..alternate_link(self.url.clone())
+                ..Link::to("alternate", self.url.clone())
             }],
             enclosures: file.into_iter().collect(),
             ..Entry::default()
@@ -182,23 +181,18 @@ fn kind(media_type: &str) -> ResourceKind {
     match essence {
         "text/plain" => ResourceKind::Plain,
         "text/html" | "application/xhtml+xml" => ResourceKind::Html,
-        "application/json"
-        | "application/xml"
-        | "application/javascript"
-        | "application/ecmascript"
-        | "application/yaml"
-        | "application/x-yaml"
-        | "application/toml"
-        | "application/sql"
-        | "application/x-www-form-urlencoded"
-        | "application/x-ndjson" => ResourceKind::Text,
-        _ if essence.starts_with("text/")
-            || essence.ends_with("+xml")
-            || essence.ends_with("+json") =>
-        {
-            ResourceKind::Text
-        }
+        _ if is_text(essence) => ResourceKind::Text,
         _ => ResourceKind::Binary,
+    }
+}
+
+fn is_text(essence: &str) -> bool {
+    const APPLICATIONS: &str = "json xml javascript ecmascript yaml x-yaml toml sql \
+        x-www-form-urlencoded x-ndjson";
+    match essence.split_once('/') {
+        Some(("text", _)) => true,
+        Some(("application", name)) if is_one_of(name, APPLICATIONS) => true,
+        _ => essence.ends_with("+xml") || essence.ends_with("+json"),
     }
 }
 

@@ -5,9 +5,9 @@ mod cloud;
 mod rhythm;
 
 use crate::note::Notes;
-use crate::reading::construct::{self, alternate_link, is_web_url};
+use crate::reading::construct::{self, is_web_url};
 use crate::reading::untyped_text::{html, title};
-use crate::reading::{Draft, Rank, Scope, VALUES_MAX, add, add_person, person};
+use crate::reading::{Draft, Rank, Scope, VALUES_MAX, add, add_person, fill, person};
 use crate::text::{date, present};
 use crate::vocabulary::Vocabulary;
 use crate::{
@@ -24,20 +24,16 @@ pub(crate) fn entry_child(
     let lower = lower_case(&element.name);
     match lower.as_deref().unwrap_or(&element.name) {
         "title" => draft.title(Rank::Native, title(&element, scope)),
-        "link" => draft_link(&element, scope, draft),
+        "link" => draft.link(link(&element, scope)?),
         "description" => draft.summary(Rank::Native, html(element, scope)),
         // Not of RSS: Atom's, without its namespace.
         "summary" => draft.lead(html(element, scope)),
         "guid" => guid(&element, scope, draft),
         // `content` is Atom's, without its namespace, but what is in it is what RSS would have
         // there.
-        "fullitem" | "content" => draft.content(
-            Rank::Borrowed,
-            html(element, scope).map(|text| Body {
-                text,
-                ..Body::default()
-            }),
-        ),
+        "fullitem" | "content" => {
+            draft.content(Rank::Borrowed, html(element, scope).map(Body::from))
+        }
         "author" => draft.author(Rank::Native, person::line(&element.text())),
         "category" => draft.category(category(&element)?),
         // Not of RSS either, and often met.
@@ -47,20 +43,14 @@ pub(crate) fn entry_child(
             .take(VALUES_MAX)
             .filter_map(present)
             .for_each(|term| {
-                draft.category(Category {
-                    term,
-                    ..Category::default()
-                });
+                draft.category(Category::of(term));
             }),
         "enclosure" => match enclosure(&element, scope) {
             Some(enclosure) => draft.enclosure(enclosure),
             None => return Some(element),
         },
         "pubdate" => draft.published(Rank::Native, &element.text()),
-        "comments" => match present(&element.text()) {
-            Some(url) => draft.comments(scope.resolve(&url)),
-            None => return None,
-        },
+        "comments" => draft.comments(scope.resolve(&element.words()?)),
         "source" => source(&element, scope, draft),
         _ => return Some(element),
     }
@@ -79,19 +69,13 @@ pub(crate) fn content(element: Element, scope: &Scope, draft: &mut Draft<'_>) ->
     if element.name != "encoded" {
         return Some(element);
     }
-    draft.content(
-        Rank::Native,
-        html(element, scope).map(|text| Body {
-            text,
-            ..Body::default()
-        }),
-    );
+    draft.content(Rank::Native, html(element, scope).map(Body::from));
     None
 }
 
 /// `feedburner:origLink`: the permalink that FeedBurner replaced by one of its own.
 pub(crate) fn original_link(element: Element, draft: &mut Draft<'_>) -> Option<Element> {
-    match present(&element.text()) {
+    match element.words() {
         Some(url) if element.name.eq_ignore_ascii_case("origLink") => draft.original_link(url),
         _ => return Some(element),
     }
@@ -105,52 +89,29 @@ pub(crate) fn feed_child(
     metadata: &mut Metadata,
     notes: &mut Notes,
 ) -> Option<Element> {
-    let text = || present(&element.text());
     let lower = lower_case(&element.name);
     match lower.as_deref().unwrap_or(&element.name) {
-        "title" => metadata.title = metadata.title.take().or_else(|| title(&element, scope)),
-        "link" => {
-            if let Some(link) = link(&element, scope) {
-                add(&mut metadata.links, link);
-            }
-        }
-        "description" => {
-            metadata.description = metadata.description.take().or_else(|| html(element, scope))
-        }
-        "language" => metadata.language = text().or(metadata.language.take()),
-        "copyright" => metadata.rights = metadata.rights.take().or_else(|| title(&element, scope)),
+        "title" => fill(&mut metadata.title, || title(&element, scope)),
+        "link" => add(&mut metadata.links, link(&element, scope)),
+        "description" => fill(&mut metadata.description, || html(element, scope)),
+        "language" => metadata.language = element.words().or(metadata.language.take()),
+        "copyright" => fill(&mut metadata.rights, || title(&element, scope)),
         "managingeditor" | "author" => {
-            if let Some(person) = person::line(&element.text()) {
-                add_person(&mut metadata.authors, person);
-            }
+            add_person(&mut metadata.authors, person::line(&element.text()))
         }
-        "category" => {
-            if let Some(category) = category(&element) {
-                add(&mut metadata.categories, category);
-            }
-        }
+        "category" => add(&mut metadata.categories, category(&element)),
         "generator" => {
-            let named = || {
-                text().map(|name| Generator {
-                    name: Some(name),
-                    ..Generator::default()
-                })
+            let named = |name| Generator {
+                name: Some(name),
+                ..Generator::default()
             };
-            metadata.generator = metadata.generator.take().or_else(named);
+            fill(&mut metadata.generator, || element.words().map(named));
         }
-        "lastbuilddate" => {
-            metadata.updated = metadata
-                .updated
-                .take()
-                .or_else(|| date::read(&element.text(), notes))
-        }
-        "pubdate" => {
-            metadata.published = metadata
-                .published
-                .take()
-                .or_else(|| date::read(&element.text(), notes))
-        }
-        "image" => metadata.image = metadata.image.take().or_else(|| image(&element, scope)),
+        "lastbuilddate" => fill(&mut metadata.updated, || date::read(&element.text(), notes)),
+        "pubdate" => fill(&mut metadata.published, || {
+            date::read(&element.text(), notes)
+        }),
+        "image" => fill(&mut metadata.image, || image(&element, scope)),
         // RSS 1.0 lists its items in the channel; the order of the items themselves says the same.
         "items" => {}
         "textinput" if is_reference(&element) => {}
@@ -177,24 +138,14 @@ fn is_reference(element: &Element) -> bool {
 /// A search box in the words of RSS 2.0, whichever RSS it is from. It stays foreign markup.
 fn text_input(element: Element, scope: &Scope) -> Element {
     let field = |name: &str| {
-        let child = element
-            .elements()
-            .find(|child| child.name.eq_ignore_ascii_case(name))?;
-        let text = present(&child.text())?;
-        let text = if name == "link" {
-            scope.resolve(&text)
-        } else {
-            text
-        };
+        let mut text = element.field(name)?;
+        if name == "link" {
+            text = scope.resolve(&text);
+        }
         Some(Node::Element(bare(name, vec![Node::Text(text)])))
     };
-    bare(
-        "textInput",
-        ["title", "description", "name", "link"]
-            .into_iter()
-            .filter_map(field)
-            .collect(),
-    )
+    let fields = ["title", "description", "name", "link"];
+    bare("textInput", fields.into_iter().filter_map(field).collect())
 }
 
 /// An element of RSS 2.0.
@@ -206,23 +157,17 @@ fn bare(name: &str, children: Vec<Node>) -> Element {
     }
 }
 
-fn draft_link(element: &Element, scope: &Scope, draft: &mut Draft<'_>) {
-    if let Some(link) = link(element, scope) {
-        draft.link(link);
-    }
-}
-
 /// `<link>http://..</link>`, or an Atom link whose writer forgot the namespace.
 fn link(element: &Element, scope: &Scope) -> Option<Link> {
-    match present(&element.text()) {
-        Some(url) => Some(alternate_link(scope.resolve(&url))),
+    match element.words() {
+        Some(url) => Some(Link::to("alternate", scope.resolve(&url))),
         None => construct::link(element, scope),
     }
 }
 
 /// The id, and the permalink that it may be: `isPermaLink` is true when it is not given (RSS 2.0).
 fn guid(element: &Element, scope: &Scope, draft: &mut Draft<'_>) {
-    let Some(url) = present(&element.text()) else {
+    let Some(url) = element.words() else {
         return;
     };
     let said = match element.attribute("isPermaLink").map(str::trim) {
@@ -237,61 +182,41 @@ fn guid(element: &Element, scope: &Scope, draft: &mut Draft<'_>) {
 }
 
 fn category(element: &Element) -> Option<Category> {
-    let scheme = element.attribute("domain").and_then(present);
     Some(Category {
-        term: present(&element.text())?,
-        scheme,
-        label: None,
+        scheme: element.filled("domain"),
+        ..Category::of(element.words()?)
     })
 }
 
 fn enclosure(element: &Element, scope: &Scope) -> Option<Enclosure> {
     Some(Enclosure {
-        url: scope.resolve(&element.attribute("url").and_then(present)?),
-        media_type: element.attribute("type").and_then(present),
-        length: element.attribute("length").and_then(present),
-        title: None,
-        is_illustration: false,
+        url: scope.resolve(&element.filled("url")?),
+        media_type: element.filled("type"),
+        length: element.filled("length"),
+        ..Enclosure::default()
     })
 }
 
 fn image(element: &Element, scope: &Scope) -> Option<Image> {
-    let field = |name: &str| {
-        let child = element
-            .elements()
-            .find(|child| child.name.eq_ignore_ascii_case(name))?;
-        present(&child.text())
-    };
     Some(Image {
-        url: scope.resolve(&field("url")?),
-        title: field("title"),
-        link: field("link").map(|link| scope.resolve(&link)),
-        width: field("width"),
-        height: field("height"),
-        description: field("description"),
+        url: scope.resolve(&element.field("url")?),
+        title: element.field("title"),
+        link: element.field("link").map(|link| scope.resolve(&link)),
+        width: element.field("width"),
+        height: element.field("height"),
+        description: element.field("description"),
     })
 }
 
 /// RSS `source`: the name of a feed and its URL.
 fn source(element: &Element, scope: &Scope, draft: &mut Draft<'_>) {
-    let url = element.attribute("url").and_then(present);
+    let url = element.filled("url");
     let source = Source {
         title: title(element, scope),
-        links: url
-            .map(|url| own_link(scope.resolve(&url)))
-            .into_iter()
-            .collect(),
+        links: Vec::from_iter(url.map(|url| Link::to("self", scope.resolve(&url)))),
         ..Source::default()
     };
     if source != Source::default() {
         draft.source(source);
-    }
-}
-
-fn own_link(href: String) -> Link {
-    Link {
-        href,
-        rel: "self".to_owned(),
-        ..Link::default()
     }
 }

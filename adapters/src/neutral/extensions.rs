@@ -8,7 +8,7 @@ mod source;
 
 use serde_json::{Value, json};
 
-use super::{Fields, detail, person, put};
+use super::{Fields, detail, person};
 use crate::extensions::georss::{Location, Shape};
 use crate::note::Notes;
 use crate::reading::{Scope, person as persons, text_construct};
@@ -20,13 +20,13 @@ use crate::{Cloud, Element, Entry, Link, Metadata};
 pub(super) fn metadata(metadata: &Metadata, fields: &mut Fields) {
     let foreign = metadata.foreign.as_slice();
     if let Some(info) = info(foreign, metadata.language.as_deref()) {
-        put(fields, "info", Some(info["value"].clone()));
-        put(fields, "info_detail", Some(info));
+        fields.put("info", Some(info["value"].clone()));
+        fields.put("info_detail", Some(info));
     }
-    put(fields, "cloud", metadata.cloud.as_ref().map(cloud));
-    put(fields, "docs", text_of(foreign, Vocabulary::Rss, "docs"));
-    put(fields, "textinput", text_input(foreign));
-    put(fields, "license", licence(&metadata.links));
+    fields.put("cloud", metadata.cloud.as_ref().map(cloud));
+    fields.put("docs", text_of(foreign, Vocabulary::Rss, "docs"));
+    fields.put("textinput", text_input(foreign));
+    fields.put("license", licence(&metadata.links));
     podcast::both(foreign, fields);
     dates::both(foreign, fields);
     publisher(foreign, fields);
@@ -39,26 +39,20 @@ pub(super) fn entry(entry: &Entry, fields: &mut Fields) {
     if entry.id.is_some() {
         // What the id was before it was resolved is not known here: an equal permalink was made of
         // it.
-        put(
-            fields,
-            "guidislink",
-            Some(entry.id.as_deref() == entry.permalink()),
-        );
+        fields.put("guidislink", Some(entry.id.as_deref() == entry.permalink()));
     }
-    put(fields, "source", entry.source.as_deref().map(source::form));
-    put(fields, "where", entry.location().map(location));
-    put(fields, "license", licence(&entry.links));
-    put(
-        fields,
+    fields.put("source", entry.source.as_deref().map(source::form));
+    fields.put("where", entry.location().map(location));
+    fields.put("license", licence(&entry.links));
+    fields.put(
         "wfw_commentrss",
         text_of(foreign, Vocabulary::CommentApi, "commentRss"),
     );
-    put(
-        fields,
+    fields.put(
         "slash_comments",
         text_of(foreign, Vocabulary::Slash, "comments"),
     );
-    put(fields, "psc_chapters", podcast::chapters(foreign));
+    fields.put("psc_chapters", podcast::chapters(foreign));
     podcast::both(foreign, fields);
     media::fields(foreign, fields);
     dates::both(foreign, fields);
@@ -102,30 +96,22 @@ fn info(foreign: &[Element], language: Option<&str>) -> Option<Value> {
 }
 
 fn cloud(cloud: &Cloud) -> Value {
-    let mut fields = Fields::new();
-    put(&mut fields, "domain", Some(cloud.domain.as_str()));
-    put(&mut fields, "port", cloud.port.map(|port| port.to_string()));
-    put(&mut fields, "path", cloud.path.as_deref());
-    put(
-        &mut fields,
-        "registerprocedure",
-        cloud.register_procedure.as_deref(),
-    );
-    put(&mut fields, "protocol", cloud.protocol.as_deref());
-    Value::Object(fields)
+    let mut fields = Fields::default();
+    fields.put("domain", Some(cloud.domain.as_str()));
+    fields.put("port", cloud.port.map(|port| port.to_string()));
+    fields.put("path", cloud.path.as_deref());
+    fields.put("registerprocedure", cloud.register_procedure.as_deref());
+    fields.put("protocol", cloud.protocol.as_deref());
+    fields.into()
 }
 
 fn text_input(foreign: &[Element]) -> Option<Value> {
     let element = find(foreign, Vocabulary::Rss, "textInput")?;
-    let mut fields = Fields::new();
+    let mut fields = Fields::default();
     for child in element.elements() {
-        put(
-            &mut fields,
-            &child.name.to_ascii_lowercase(),
-            present(&child.text()),
-        );
+        fields.put(&child.name.to_ascii_lowercase(), child.words());
     }
-    Some(Value::Object(fields))
+    Some(fields.into())
 }
 
 fn licence(links: &[Link]) -> Option<&str> {
@@ -149,12 +135,11 @@ fn publisher(foreign: &[Element], fields: &mut Fields) {
     let Some(publisher) = named.or_else(owner) else {
         return;
     };
-    put(
-        fields,
+    fields.put(
         "publisher",
         publisher.name.as_deref().or(publisher.email.as_deref()),
     );
-    put(fields, "publisher_detail", Some(person(&publisher)));
+    fields.put("publisher_detail", Some(person(&publisher)));
 }
 
 /// A location in the form of GeoJSON, as feedparser has it.
@@ -174,11 +159,12 @@ fn unknown(foreign: &[Element], fields: &mut Fields) {
         Vocabulary::of(&element.ns) == Vocabulary::Foreign && !element.ns.is_empty()
     });
     for element in unknown {
-        let Some(text) = present(&element.text()) else {
+        let Some(text) = element.words() else {
             continue;
         };
         let name = format!("{}_{}", element.prefix, element.name).to_ascii_lowercase();
         fields
+            .0
             .entry(name.trim_start_matches('_'))
             .or_insert(text.into());
     }

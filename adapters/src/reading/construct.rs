@@ -13,16 +13,12 @@ pub(crate) fn link(element: &Element, scope: &Scope) -> Option<Link> {
     // An empty reference is the base itself (RFC 3986 section 5.2), which says something only if
     // the document named it.
     let base = || {
-        named
-            .and(scope.base.as_ref())
-            .filter(|_| scope.is_rebased)
-            .map(Url::to_string)
+        let base = named.and(scope.base.as_ref());
+        base.filter(|_| scope.is_rebased).map(Url::to_string)
     };
-    let href = named
-        .and_then(present)
-        .or_else(|| present(&element.text()))
-        .or_else(base)?;
-    let rel = element.attribute("rel").and_then(present);
+    let href = named.and_then(present).or_else(|| element.words());
+    let href = href.or_else(base)?;
+    let rel = element.filled("rel");
     let rel = rel.map(
         |rel| match rel.strip_prefix("http://www.iana.org/assignments/relation/") {
             Some(short) => short.to_owned(),
@@ -35,36 +31,31 @@ pub(crate) fn link(element: &Element, scope: &Scope) -> Option<Link> {
     Some(Link {
         href: scope.resolve(&href),
         rel: rel.unwrap_or_else(|| "alternate".to_owned()),
-        media_type: element.attribute("type").and_then(present),
-        title: element.attribute("title").and_then(present),
-        hreflang: element.attribute("hreflang").and_then(present),
-        length: element.attribute("length").and_then(present),
+        media_type: element.filled("type"),
+        title: element.filled("title"),
+        hreflang: element.filled("hreflang"),
+        length: element.filled("length"),
     })
 }
 
 /// A category; some writers put the term into the text.
 pub(crate) fn category(element: &Element) -> Option<Category> {
-    let label = element.attribute("label").and_then(present);
-    let term = element
-        .attribute("term")
-        .and_then(present)
-        .or_else(|| label.clone());
+    let label = element.filled("label");
+    let term = element.filled("term").or_else(|| label.clone());
     Some(Category {
-        term: term.or_else(|| present(&element.text()))?,
-        scheme: element.attribute("scheme").and_then(present),
+        term: term.or_else(|| element.words())?,
+        scheme: element.filled("scheme"),
         label,
     })
 }
 
 /// A generator (RFC 4287 section 4.2.4); 0.3 says `url` for `uri`.
 pub(crate) fn generator(element: &Element, scope: &Scope) -> Option<Generator> {
-    let attribute = |name| element.attribute(name).and_then(present);
+    let uri = element.filled("uri").or_else(|| element.filled("url"));
     let generator = Generator {
-        name: present(&element.text()),
-        version: attribute("version"),
-        uri: attribute("uri")
-            .or_else(|| attribute("url"))
-            .map(|uri| scope.resolve(&uri)),
+        name: element.words(),
+        version: element.filled("version"),
+        uri: uri.map(|uri| scope.resolve(&uri)),
     };
     (generator != Generator::default()).then_some(generator)
 }
@@ -74,15 +65,6 @@ pub(crate) fn picture(url: &str, scope: &Scope) -> Image {
     Image {
         url: scope.resolve(url),
         ..Image::default()
-    }
-}
-
-/// A permalink.
-pub(crate) fn alternate_link(href: String) -> Link {
-    Link {
-        href,
-        rel: "alternate".to_owned(),
-        ..Link::default()
     }
 }
 

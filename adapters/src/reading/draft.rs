@@ -1,7 +1,6 @@
 //! The draft of an entry: several vocabularies may offer the same field, and the best offer wins.
 
 use crate::note::Notes;
-use crate::reading::construct::alternate_link;
 use crate::reading::{
     Dialect, Scope, VALUES_MAX, add, add_categories, add_person, has_room, language_tag,
 };
@@ -209,20 +208,17 @@ impl<'d> Draft<'d> {
                 media_type: link.media_type,
                 length: link.length,
                 title: link.title,
-                is_illustration: false,
+                ..Enclosure::default()
             });
         } else {
-            let room = has_room(&self.entry.links);
-            add(&mut self.entry.links, link);
-            self.limited(room, "links");
+            add_limited(&mut self.entry.links, link, "links", &mut self.notes);
         }
     }
 
     /// Adds an enclosure.
     pub(crate) fn enclosure(&mut self, enclosure: Enclosure) {
-        let room = has_room(&self.entry.enclosures);
-        add(&mut self.entry.enclosures, enclosure);
-        self.limited(room, "enclosures");
+        let enclosures = &mut self.entry.enclosures;
+        add_limited(enclosures, enclosure, "enclosures", &mut self.notes);
     }
 
     /// Takes these enclosures if the entry has none; `room` is false when there were more.
@@ -249,9 +245,7 @@ impl<'d> Draft<'d> {
     /// Adds an author whom another vocabulary names, behind those whom the format names, wherever
     /// they stand.
     pub(crate) fn further_author(&mut self, person: Option<Person>) {
-        if let Some(person) = person {
-            add_person(&mut self.further_authors, person);
-        }
+        add_person(&mut self.further_authors, person)
     }
 
     /// Adds a contributor.
@@ -265,9 +259,8 @@ impl<'d> Draft<'d> {
 
     /// Adds a category.
     pub(crate) fn category(&mut self, category: Category) {
-        let room = has_room(&self.entry.categories);
-        add(&mut self.entry.categories, category);
-        self.limited(room, "categories");
+        let categories = &mut self.entry.categories;
+        add_limited(categories, category, "categories", &mut self.notes);
     }
 
     /// Adds those categories whose term is new.
@@ -279,9 +272,7 @@ impl<'d> Draft<'d> {
     /// Notes that there was no room for something.
     fn limited(&mut self, room: bool, what: &str) {
         if !room {
-            self.notes.add(Note::Other(format!(
-                "more than {VALUES_MAX} {what} in one entry"
-            )));
+            self.notes.add(limit_note(what));
         }
     }
 
@@ -363,10 +354,7 @@ impl<'d> Draft<'d> {
         // RSS has one body: alone it is the content, beside a fuller one it is the summary.
         if entry.content.is_none() && dialect.native() == Vocabulary::Rss {
             let body = summary.take().or_else(|| lead.take());
-            entry.content = body.map(|text| Body {
-                text,
-                ..Body::default()
-            });
+            entry.content = body.map(Body::from);
         }
         entry.summary = summary.or(lead);
         (entry, self.notes)
@@ -375,19 +363,29 @@ impl<'d> Draft<'d> {
     fn settle_links(&mut self) {
         let links = &mut self.entry.links;
         let alternate = links.iter().position(|link| link.rel == "alternate");
-        match (
-            alternate,
-            self.original_link.take(),
-            self.offers.permalink.0.take(),
-        ) {
-            (Some(at), Some(original), _) if links[at].href != original => {
+        let original = self.original_link.take();
+        if let Some(at) = alternate {
+            if let Some(original) = original.filter(|original| links[at].href != *original) {
                 links[at].rel = PROXIED.to_owned();
-                links.insert(at, alternate_link(original));
+                links.insert(at, Link::to("alternate", original));
             }
-            (None, Some(url), _) | (None, None, Some((_, url))) => {
-                links.insert(0, alternate_link(url))
-            }
-            _ => {}
+            return;
+        }
+        let permalink = std::mem::take(&mut self.offers.permalink);
+        if let Some(url) = original.or_else(|| permalink.take()) {
+            links.insert(0, Link::to("alternate", url));
         }
     }
+}
+
+/// Adds a value, with a note where there is no room for it.
+fn add_limited<T: PartialEq>(values: &mut Vec<T>, value: T, what: &str, notes: &mut Notes) {
+    if !has_room(values) {
+        notes.add(limit_note(what));
+    }
+    add(values, value);
+}
+
+fn limit_note(what: &str) -> Note {
+    Note::Other(format!("more than {VALUES_MAX} {what} in one entry"))
 }

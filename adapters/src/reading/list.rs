@@ -12,18 +12,28 @@ pub(crate) fn has_room<T>(values: &[T]) -> bool {
     values.len() < VALUES_MAX
 }
 
-/// Adds a value that is not there yet.
-pub(crate) fn add<T: PartialEq>(values: &mut Vec<T>, value: T) {
-    if has_room(values) && !values.contains(&value) {
+/// Fills a field that is empty: the first value holds.
+pub(crate) fn fill<T>(field: &mut Option<T>, value: impl FnOnce() -> Option<T>) {
+    if field.is_none() {
+        *field = value();
+    }
+}
+
+/// Adds a value, if there is one, that is not there yet.
+pub(crate) fn add<T: PartialEq>(values: &mut Vec<T>, value: impl Into<Option<T>>) {
+    if let Some(value) = value.into()
+        && has_room(values)
+        && !values.contains(&value)
+    {
         values.push(value);
     }
 }
 
-/// Adds a person, or the new details of one who is there already.
-pub(crate) fn add_person(people: &mut Vec<Person>, person: Person) {
-    if !has_room(people) {
+/// Adds a person, if there is one, or the new details of one who is there already.
+pub(crate) fn add_person(people: &mut Vec<Person>, person: impl Into<Option<Person>>) {
+    let Some(person) = person.into().filter(|_| has_room(people)) else {
         return;
-    }
+    };
     let same = |a: &Option<String>, b: &Option<String>| a.is_some() && a == b;
     let known = people
         .iter_mut()

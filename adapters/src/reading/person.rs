@@ -11,7 +11,7 @@ pub(crate) fn construct(element: &Element, scope: &Scope) -> Option<Person> {
         element
             .elements()
             .find(|child| names.contains(&child.name.as_str()))
-            .and_then(|child| present(&child.text()))
+            .and_then(|child| child.words())
     };
     if element.elements().next().is_none() {
         return line(&element.text());

@@ -3,7 +3,7 @@
 
 use crate::reading::{Scope, language_tag};
 use crate::text::markup::{XHTML, XML, write_nodes};
-use crate::text::{base64, clean, present, references, visible};
+use crate::text::{base64, clean, is_one_of, present, references, visible};
 use crate::{Body, Element, Node, Text, TextKind};
 
 /// Kind of the inside of an element, by its `type` or the `mode` of 0.3.
@@ -122,11 +122,8 @@ fn unpack(text: String, scope: &Scope) -> Text {
 pub(crate) fn body(element: Element, scope: &Scope) -> Option<Body> {
     let mut element = best_alternative(element);
     let kind = ConstructKind::of(&element);
-    let src = element
-        .attribute("src")
-        .and_then(present)
-        .map(|src| scope.resolve(&src));
-    let named = element.attribute("type").and_then(present);
+    let src = element.filled("src").map(|src| scope.resolve(&src));
+    let named = element.filled("type");
     let plain = |text| scope.text(TextKind::Plain, text);
     let (text, media_type) = match kind {
         ConstructKind::Plain
@@ -182,24 +179,14 @@ fn other(text: String, media_type: &str, scope: &Scope) -> Text {
 
 /// The top-level types of media (RFC 6838 section 4.2, RFC 8081, RFC 9695). A content is of one
 /// part, so `multipart` is not among them (RFC 4287 section 4.1.3.1).
-const TOP_LEVEL_TYPES: [&str; 9] = [
-    "application",
-    "audio",
-    "font",
-    "haptics",
-    "image",
-    "message",
-    "model",
-    "text",
-    "video",
-];
+const TOP_LEVEL_TYPES: &str = "application audio font haptics image message model text video";
 
 /// True for the media type that a content may have. Of another type nobody knows what it means: it
 /// is read as a text.
 fn is_of_content(named: &str) -> bool {
     named.split_once('/').is_some_and(|(top_level, subtype)| {
         let is_sign = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$&-^_.+".contains(&byte);
-        TOP_LEVEL_TYPES.contains(&top_level) && !subtype.is_empty() && subtype.bytes().all(is_sign)
+        is_one_of(top_level, TOP_LEVEL_TYPES) && !subtype.is_empty() && subtype.bytes().all(is_sign)
     })
 }
 

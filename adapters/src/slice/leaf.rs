@@ -3,6 +3,7 @@
 
 use crate::Format;
 use crate::reading::Dialect;
+use crate::text::is_one_of;
 use crate::text::markup::split;
 use crate::text::markup::tokens::{Token, Tokens, attributes};
 use crate::text::markup::tree::Bindings;
@@ -67,36 +68,10 @@ impl Leaf {
 
 /// True for names of elements that hold text in feeds, and are not HTML's.
 pub(super) fn is_name_of_text(local: &str) -> bool {
-    const NAMES: &[&str] = &[
-        "title",
-        "link",
-        "guid",
-        "id",
-        "description",
-        "summary",
-        "pubdate",
-        "updated",
-        "published",
-        "modified",
-        "issued",
-        "created",
-        "managingeditor",
-        "category",
-        "comments",
-        "content",
-        "enclosure",
-        "rights",
-        "copyright",
-        "generator",
-        "abstract",
-        "name",
-        "uri",
-        "email",
-        "subtitle",
-        "icon",
-        "logo",
-    ];
-    NAMES.iter().any(|name| local.eq_ignore_ascii_case(name))
+    const NAMES: &str = "title link guid id description summary pubdate updated published modified issued \
+        created managingeditor category comments content enclosure rights copyright \
+        generator abstract name uri email subtitle icon logo";
+    is_one_of(local, NAMES)
 }
 
 /// True when an element that is open at the start of a text ends in it before it begins anew, and
@@ -139,15 +114,10 @@ fn of_construct(raw: &str) -> Leaf {
 
 /// True for a vocabulary that entries borrow from and of which no element holds an entry.
 fn is_of_text(vocabulary: Vocabulary) -> bool {
-    matches!(
-        vocabulary,
-        Vocabulary::DublinCore
-            | Vocabulary::DublinCoreTerms
-            | Vocabulary::Content
-            | Vocabulary::Itunes
-            | Vocabulary::MediaRss
-            | Vocabulary::FeedBurner
-            | Vocabulary::Slash
-            | Vocabulary::CommentApi
-    )
+    use Vocabulary::*;
+    match vocabulary {
+        DublinCore | DublinCoreTerms | Content | Itunes => true,
+        MediaRss | FeedBurner | Slash | CommentApi => true,
+        _ => false,
+    }
 }

@@ -95,6 +95,15 @@ struct Parts {
 }
 
 impl Parts {
+    /// The beginning of a day.
+    fn of(date: NaiveDate) -> Self {
+        let date = Some(date);
+        Self {
+            date,
+            ..Self::default()
+        }
+    }
+
     fn instant(self) -> Option<i64> {
         let hour = match (self.afternoon, self.hour) {
             (Some(true), 1..=11) => self.hour + 12,
@@ -190,21 +199,11 @@ fn without_comments(text: &str) -> String {
 /// Digits only: a year, a basic date, or seconds or milliseconds since 1970; and the truncated
 /// forms of ISO 8601.
 fn digits(text: &str) -> Option<i64> {
-    if let Some([year, month]) = text
-        .strip_prefix('-')
-        .map(|rest| rest.split('-').collect::<Vec<_>>())
-        .as_deref()
-    {
-        let date = civil(
-            two_digit_year(number(year, 2..=2)?),
-            number(month, 2..=2)?,
-            1,
-        )?;
-        return Parts {
-            date: Some(date),
-            ..Parts::default()
-        }
-        .instant();
+    let truncated = text.strip_prefix('-').and_then(|rest| rest.split_once('-'));
+    if let Some((year, month)) = truncated.filter(|(_, month)| !month.contains('-')) {
+        let year = two_digit_year(number(year, 2..=2)?);
+        let date = civil(year, number(month, 2..=2)?, 1)?;
+        return Parts::of(date).instant();
     }
     if text.is_empty() || !all_digits(text) {
         return None;
@@ -221,11 +220,7 @@ fn digits(text: &str) -> Option<i64> {
         12 | 13 => return text.parse::<i64>().ok()?.checked_mul(1000),
         _ => return None,
     };
-    Parts {
-        date: Some(date),
-        ..Parts::default()
-    }
-    .instant()
+    Parts::of(date).instant()
 }
 
 fn civil(year: i32, month: u32, day: u32) -> Option<NaiveDate> {
@@ -262,10 +257,7 @@ fn iso(text: &str) -> Option<i64> {
         text = Cow::Owned(hyphened.replace('일', ""));
     }
     let (date, rest) = split_date(&text);
-    let mut parts = Parts {
-        date: Some(iso_date(date)?),
-        ..Parts::default()
-    };
+    let mut parts = Parts::of(iso_date(date)?);
     if korean {
         parts.offset_secs = Some(9 * 3600);
     }

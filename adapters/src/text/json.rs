@@ -54,22 +54,15 @@ impl<'t> JsonValue<'t> {
     pub(crate) fn members(self) -> impl Iterator<Item = (String, Self)> {
         let text = if self.is_object() { self.text } else { "" };
         let mut at = 1;
-        std::iter::from_fn(move || {
-            let (name, value) = next_member(text, &mut at)?;
-            Some((name, value))
-        })
-        .take(VALUES_MAX)
+        std::iter::from_fn(move || next_member(text, &mut at)).take(VALUES_MAX)
     }
 
     /// The elements of an array. Of an object its values: PHP writes a list with a gap in its
     /// numbering as one.
     pub(crate) fn elements(self) -> impl Iterator<Item = Self> {
         let (text, is_object) = (self.text, self.is_object());
-        let text = if is_object || self.is_array() {
-            text
-        } else {
-            ""
-        };
+        let has_elements = is_object || self.is_array();
+        let text = if has_elements { text } else { "" };
         let mut at = 1;
         std::iter::from_fn(move || {
             if is_object {
@@ -135,6 +128,12 @@ fn next_value<'t>(text: &'t str, at: &mut usize) -> Option<JsonValue<'t>> {
     }
 }
 
+/// What a member without a value has.
+const NULL: JsonValue<'_> = JsonValue {
+    text: "null",
+    whole: true,
+};
+
 /// The next member of an object. One that was cut before its value began is none.
 fn next_member<'t>(text: &'t str, at: &mut usize) -> Option<(String, JsonValue<'t>)> {
     let name = next_value(text, at)?;
@@ -143,17 +142,11 @@ fn next_member<'t>(text: &'t str, at: &mut usize) -> Option<(String, JsonValue<'
         b':' => {
             *at = skip_space(text, colon + 1);
             match text.as_bytes().get(*at)? {
-                b',' | b'}' | b']' => JsonValue {
-                    text: "null",
-                    whole: true,
-                },
+                b',' | b'}' | b']' => NULL,
                 _ => next_value(text, at)?,
             }
         }
-        _ => JsonValue {
-            text: "null",
-            whole: true,
-        },
+        _ => NULL,
     };
     Some((name.string().unwrap_or_else(|| name.text.to_owned()), value))
 }

@@ -2,17 +2,17 @@
 //! inside Atom.
 
 use super::{
-    extension,
+    FULL, LoneItem, Media, Negotiation, SyntaxRow, extension,
     json::{self, JsonObject},
 };
 use crate::{
     feed::stamp::Stamp,
     render::{
         channel::{ShownChannel, ShownService},
-        document::{Audience, Document, ItemPlace},
+        document::{Audience, Document},
         post::{self, ItemProjection, ShownPost},
         text::ShownText,
-        values::{self, People, ShownFile, ShownPerson, ShownSource},
+        values::{self, People, ShownFile, ShownPerson},
     },
 };
 use everfeed_adapters::{Category, TextKind};
@@ -20,6 +20,20 @@ use std::borrow::Cow;
 
 #[cfg(test)]
 mod tests;
+
+/// The syntax.
+pub(super) static ROW: SyntaxRow = SyntaxRow {
+    suffix: "json",
+    title: "JSON",
+    standard: "ActivityStreams 1.0",
+    etag: "j",
+    media: Media::of("application/json; charset=utf-8", Negotiation::Ranges)
+        .or(&["application/stream+json"]),
+    audiences: FULL,
+    is_pushed: true,
+    write: document,
+    item: lone_item,
+};
 
 /// Writes the document.
 pub(super) fn document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
@@ -38,14 +52,9 @@ pub(super) fn document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
 }
 
 /// Writes one item: the activity of a page, which needs nothing around it.
-pub(super) fn lone_item(
-    item: ItemProjection<'_>,
-    channel: ShownChannel<'_>,
-    _: Audience,
-    _: ItemPlace,
-) -> Option<Vec<u8>> {
-    let service = channel.service();
-    Some(json::item(|json| activity(json, item, channel, &service)))
+pub(super) fn lone_item(lone: &LoneItem<'_>) -> Vec<u8> {
+    let service = lone.channel.service();
+    json::item(|json| activity(json, lone.item, lone.channel, &service))
 }
 
 /// The part of a Collection that stands before its items: the position of a page, and the feed that
@@ -102,7 +111,9 @@ pub(super) fn activity(
         json.put("id", item.given_id());
         match shown {
             ItemProjection::Post(post) => object(json, post, title.as_deref()),
-            ItemProjection::Tombstone(gone) => source(json, gone.source()),
+            ItemProjection::Tombstone(gone) => {
+                extension::source(json, gone.source(), "displayName")
+            }
         }
     });
     json.put_some("title", title);
@@ -141,8 +152,7 @@ fn object(json: &mut JsonObject<'_>, post: ShownPost<'_>, title: Option<&str>) {
     content(json, post);
     json.put_some("url", post.permalink());
     people(json, post.authors(), post.contributors());
-    let published = post.item.published().map(|at| at.rfc3339());
-    json.put_some("published", published);
+    json.put_some("published", post.published());
     json.put("updated", post.item.updated().rfc3339());
     json.list_some("tags", post.tags().given(), tag);
     json.list_some("attachments", post.files(), |json, file| {
@@ -151,7 +161,7 @@ fn object(json: &mut JsonObject<'_>, post: ShownPost<'_>, title: Option<&str>) {
     link(json, "replies", post.comments());
     json.put_some("rights", post.rights().map(ShownText::words));
     json.put_some("language", post.language());
-    source(json, post.source());
+    extension::source(json, post.source(), "displayName");
     extension::of_post(json, post);
 }
 
@@ -200,17 +210,6 @@ fn tag(json: &mut JsonObject<'_>, tag: &Category) {
     json.put("displayName", label.unwrap_or(&tag.term));
     json.put_some("term", label.map(|_| &tag.term));
     json.put_some("scheme", tag.scheme.as_ref());
-}
-
-fn source(json: &mut JsonObject<'_>, source: Option<ShownSource<'_>>) {
-    if let Some(source) = source {
-        json.object("source", |json| {
-            json.put_some("id", source.id());
-            json.put_some("displayName", source.title());
-            json.put_some("url", source.url());
-            json.put_some("site", source.site());
-        });
-    }
 }
 
 /// A media link (ActivityStreams 1.0 section 3.3), or something else at a URL.

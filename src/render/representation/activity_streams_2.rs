@@ -3,12 +3,15 @@
 //!
 //! Terms that the vocabulary lacks are those of Smart Feeds, `fo:`.
 
-use super::json::{self, JsonObject};
+use super::{
+    FULL, LoneItem, Media, Negotiation, SyntaxRow,
+    json::{self, JsonObject},
+};
 use crate::{
     feed::item,
     render::{
         channel::{ShownChannel, ShownService},
-        document::{Audience, Document, ItemPlace},
+        document::{Audience, Document},
         post::{self, ItemProjection, ShownPost},
         text::ShownText,
         values::{ShownFile, ShownPerson},
@@ -25,6 +28,23 @@ const CONTEXT: &str = "https://www.w3.org/ns/activitystreams";
 
 /// Namespace of the words of `fo:`.
 const FO: &str = "http://fanout.org/protocol/atom#";
+
+/// The syntax.
+pub(super) static ROW: SyntaxRow = SyntaxRow {
+    suffix: "as2",
+    title: "ActivityStreams 2",
+    standard: "ActivityStreams 2.0",
+    etag: "s",
+    media: Media::of(
+        "application/activity+json; charset=utf-8",
+        Negotiation::Name,
+    )
+    .or(&["application/ld+json"]),
+    audiences: FULL,
+    is_pushed: false,
+    write: document,
+    item: lone_item,
+};
 
 /// Writes the document.
 pub(super) fn document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
@@ -45,14 +65,9 @@ pub(super) fn document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
 }
 
 /// Writes one item: the activity that it is in a page, whose context it needs.
-pub(super) fn lone_item(
-    item: ItemProjection<'_>,
-    channel: ShownChannel<'_>,
-    _: Audience,
-    _: ItemPlace,
-) -> Option<Vec<u8>> {
-    let service = channel.service();
-    Some(json::item(|json| activity(json, item, channel, &service)))
+pub(super) fn lone_item(lone: &LoneItem<'_>) -> Vec<u8> {
+    let service = lone.channel.service();
+    json::item(|json| activity(json, lone.item, lone.channel, &service))
 }
 
 /// The feed: the collection that the page is of.
@@ -129,8 +144,7 @@ fn article(json: &mut JsonObject<'_>, post: ShownPost<'_>) {
     json.put_some("content", post.content().map(ShownText::html));
     json.put_some("url", post.permalink());
     json.list_some("attributedTo", post.authors().iter(), person);
-    let published = item.published().map(|at| at.rfc3339());
-    json.put_some("published", published);
+    json.put_some("published", post.published());
     json.put("updated", item.updated().rfc3339());
     json.list_some("tag", post.tags().given(), tag);
     json.list_some("attachment", post.files(), |json, file| {

@@ -1,15 +1,17 @@
 //! Atom 1.0, for Smart Feed consumers with `fo:` and `at:` elements, for ordinary readers without;
 //! not what an item may look like in other formats.
 
-use super::shared_elements::{archive_mark, link, own_links, position};
+use super::{
+    BOTH, LoneItem, Media, Negotiation, SyntaxRow,
+    shared_elements::{archive_mark, link, own_links, position},
+};
 use crate::{
     feed::stamp::Stamp,
     render::{
         channel::ShownChannel,
-        document::{Audience, Document, ItemPlace},
+        document::{Audience, Document},
         generator::GENERATOR,
-        identity, namespaces as ns,
-        post::{self, ItemProjection},
+        identity, namespaces as ns, post,
         text::on_one_line_of,
         values::ShownLink,
         xml::Xml,
@@ -27,6 +29,20 @@ mod declared;
 mod tests;
 
 const MEDIA_TYPE: &str = "application/atom+xml";
+
+/// The syntax.
+pub(super) static ROW: SyntaxRow = SyntaxRow {
+    suffix: "atom",
+    title: "Atom",
+    standard: "Atom 1.0 (RFC 4287) + RFC 6721",
+    etag: "a",
+    media: Media::of("application/atom+xml; charset=utf-8", Negotiation::Ranges)
+        .or(&["text/xml", "application/xml"]),
+    audiences: BOTH,
+    is_pushed: true,
+    write: document,
+    item: lone_item,
+};
 
 /// Writes the document.
 pub(super) fn document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
@@ -57,14 +73,9 @@ pub(super) fn document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
 }
 
 /// Writes one item. It stands below the root of a page.
-pub(super) fn lone_item(
-    item: ItemProjection<'_>,
-    _: ShownChannel<'_>,
-    audience: Audience,
-    place: ItemPlace,
-) -> Option<Vec<u8>> {
-    let mut xml = Xml::fragment(1, place.declared(declared::declared(audience)));
-    entry::item(&mut xml, item, audience, Stubs::Shown);
+pub(super) fn lone_item(lone: &LoneItem<'_>) -> Vec<u8> {
+    let mut xml = Xml::fragment(1, lone.place.declared(declared::declared(lone.audience)));
+    entry::item(&mut xml, lone.item, lone.audience, Stubs::Shown);
     xml.finish_fragment()
 }
 
@@ -95,18 +106,8 @@ fn head(xml: &mut Xml, document: &Document<'_>, channel: ShownChannel<'_>, audie
 
 /// True for un-namespaced elements that readers without namespaces would take for ours.
 fn is_own(name: &str) -> bool {
-    const NAMES: [&str; 9] = [
-        "title",
-        "id",
-        "link",
-        "updated",
-        "subtitle",
-        "author",
-        "contributor",
-        "generator",
-        "feed",
-    ];
-    NAMES.contains(&name)
+    const NAMES: &str = "title id link updated subtitle author contributor generator feed";
+    NAMES.split(' ').any(|known| known == name)
 }
 
 /// A feed that never held anything has no T; Atom wants a date all the same, and it must not be the

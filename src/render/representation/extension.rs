@@ -1,11 +1,12 @@
-//! Elements of other vocabularies as JSON: iTunes and whatever else a channel or an entry says of
-//! itself; not the fields that JSON has names for.
+//! What JSON has no fields of its own for: the source of a post, and elements of other vocabularies,
+//! iTunes and whatever else a channel or an entry says of itself.
 
 use super::json::{self, JsonObject};
 use crate::render::{
     channel::{MARKUP_BYTES_MAX, ShownChannel},
     foreign, namespaces as ns,
     post::ShownPost,
+    values::ShownSource,
 };
 use everfeed_adapters::{Attribute, Element, Node};
 use std::collections::BTreeMap;
@@ -27,20 +28,23 @@ pub(super) fn of_channel(json: &mut JsonObject<'_>, channel: ShownChannel<'_>) {
 
 /// The elements of an entry that no field of it covers, but for those that are ours to say.
 pub(super) fn of_post(json: &mut JsonObject<'_>, post: ShownPost<'_>) {
-    const OURS: [&str; 5] = [
-        ns::ATOM,
-        ns::SMART_FEED,
-        ns::TOMBSTONES,
-        ns::FEED_HISTORY,
-        ns::PUBLISHING,
-    ];
-    let elements = post.foreign().iter();
-    let foreign = elements.filter(|element| !OURS.contains(&element.ns.as_str()));
-    json.list_some(
-        "extensions",
-        foreign.filter_map(foreign::safe),
-        |json, element| extension(json, &element),
-    );
+    let elements = post.foreign_elements(|it| [ns::ATOM, ns::PUBLISHING].contains(&&*it.ns));
+    let safe = elements.filter_map(foreign::safe);
+    json.list_some("extensions", safe, |json, element| {
+        extension(json, &element)
+    });
+}
+
+/// The feed that a post comes from; syntaxes call its title by their own names.
+pub(super) fn source(json: &mut JsonObject<'_>, source: Option<ShownSource<'_>>, title: &str) {
+    if let Some(source) = source {
+        json.object("source", |json| {
+            json.put_some("id", source.id());
+            json.put_some(title, source.title());
+            json.put_some("url", source.url());
+            json.put_some("site", source.site());
+        });
+    }
 }
 
 /// An element: its namespace URI unless it has none, its local name, its attributes, the text

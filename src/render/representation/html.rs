@@ -2,16 +2,17 @@
 //! posts, or a page of the Smart Feed with a link to the next. No script; posts of others are
 //! cleaned of all that runs. Not the description of a feed.
 
+use super::{BOTH, LoneItem, Media, Negotiation, SyntaxRow};
 use crate::{
     feed::item::Reason,
     render::{
         channel::ShownChannel,
-        document::{ArchiveLinks, Audience, Document, ItemPlace},
+        document::{ArchiveLinks, Audience, Document},
         post::{self, ItemProjection, ShownPost, ShownTombstone},
         target::is_web,
         text::ShownText,
         values::ShownPerson,
-        web_page::{anchor, classed_time, finish, head, link},
+        web_page::{QUIET, anchor, begin, begin_main, classed_time, finish, link},
         xml::{self, Xml},
     },
 };
@@ -20,6 +21,19 @@ use everfeed_adapters::text::sanitise;
 #[cfg(test)]
 mod tests;
 
+/// The syntax.
+pub(super) static ROW: SyntaxRow = SyntaxRow {
+    suffix: "html",
+    title: "HTML",
+    standard: "HTML with h-feed and h-entry",
+    etag: "h",
+    media: Media::of("text/html; charset=utf-8", Negotiation::Never).without_position(),
+    audiences: BOTH,
+    is_pushed: false,
+    write: document,
+    item: lone_item,
+};
+
 /// Writes the document.
 pub(super) fn document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
     let links = document.links;
@@ -27,10 +41,7 @@ pub(super) fn document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
     let title = channel.name();
     let site = channel.site().filter(|site| is_web(site));
     let language = channel.language();
-    let mut page = Xml::html();
-    page.open("html", &[("lang", Some(language.unwrap_or("en")))]);
-    page.open("head", &[]);
-    head(&mut page, &title);
+    let mut page = begin(language.unwrap_or("en"), &title);
     link(&mut page, "canonical", None, document.own_url());
     for (relation, url) in document.archive_links() {
         link(&mut page, relation, Some("text/html"), url);
@@ -47,9 +58,7 @@ pub(super) fn document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
     if let Some(next) = document.next(audience) {
         link(&mut page, "next", Some("text/html"), next);
     }
-    page.close("head");
-    page.open("body", &[]);
-    page.open("main", &[("class", Some("h-feed"))]);
+    begin_main(&mut page, Some("h-feed"));
     page.holding("nav", &[("lang", Some("en"))], |out| {
         anchor(out, &links.about, "About this feed")
     });
@@ -65,11 +74,8 @@ pub(super) fn document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
         self::item(&mut page, item);
     }
     if document.page.items.is_empty() {
-        page.leaf(
-            "p",
-            &[("class", Some("quiet")), ("lang", Some("en"))],
-            "There is nothing here.",
-        );
+        let class = [("class", Some("quiet")), ("lang", Some("en"))];
+        page.leaf("p", &class, "There is nothing here.");
     }
     pages(&mut page, document, audience);
     finish(page)
@@ -96,14 +102,9 @@ fn pages(page: &mut Xml, document: &Document<'_>, audience: Audience) {
 }
 
 /// Writes one item. It stands in the `main` of a page.
-pub(super) fn lone_item(
-    item: ItemProjection<'_>,
-    _: ShownChannel<'_>,
-    _: Audience,
-    _: ItemPlace,
-) -> Option<Vec<u8>> {
+pub(super) fn lone_item(lone: &LoneItem<'_>) -> Vec<u8> {
     let mut page = Xml::fragment(3, &[]);
-    self::item(&mut page, item);
+    self::item(&mut page, lone.item);
     page.finish_fragment()
 }
 
@@ -125,7 +126,7 @@ fn gone(page: &mut Xml, gone: ShownTombstone<'_>) {
         _ => ("deleted", "del", "deleted · "),
     };
     page.open("article", &[("class", Some(class)), ("lang", Some("en"))]);
-    page.open("p", &[("class", Some("quiet"))]);
+    page.open("p", QUIET);
     page.leaf(element, &[], item.given_id());
     page.aside(|out| out.push_str(words));
     classed_time(page, None, item.modified);

@@ -3,17 +3,17 @@
 //! ActivityStreams.
 
 use super::{
-    extension,
+    BOTH, LoneItem, Media, Negotiation, SyntaxRow, extension,
     json::{self, JsonObject},
 };
 use crate::{
     feed::stamp::Stamp,
     render::{
         channel::ShownChannel,
-        document::{Audience, Document, ItemPlace},
+        document::{Audience, Document},
         post::{self, ItemProjection, ShownPost, ShownTombstone},
         text::ShownText,
-        values::{People, ShownFile, ShownPerson, ShownSource},
+        values::{People, ShownFile, ShownPerson},
     },
 };
 use everfeed_adapters::{Category, TextKind};
@@ -26,6 +26,19 @@ const VERSION: &str = "https://jsonfeed.org/version/1.1";
 
 /// Name of our extension of the format.
 const EXTENSION: &str = "_everfeed";
+
+/// The syntax.
+pub(super) static ROW: SyntaxRow = SyntaxRow {
+    suffix: "jsonfeed",
+    title: "JSON Feed",
+    standard: "JSON Feed 1.1",
+    etag: "f",
+    media: Media::of("application/feed+json; charset=utf-8", Negotiation::Name),
+    audiences: BOTH,
+    is_pushed: true,
+    write: document,
+    item: lone_item,
+};
 
 /// Writes the document.
 pub(super) fn document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
@@ -55,16 +68,11 @@ pub(super) fn document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
 }
 
 /// Writes one item; of a tombstone what stands of it in the extension of the page.
-pub(super) fn lone_item(
-    item: ItemProjection<'_>,
-    _: ShownChannel<'_>,
-    audience: Audience,
-    _: ItemPlace,
-) -> Option<Vec<u8>> {
-    Some(json::item(|json| match item {
-        ItemProjection::Post(post) => self::item(json, post, audience),
+pub(super) fn lone_item(lone: &LoneItem<'_>) -> Vec<u8> {
+    json::item(|json| match lone.item {
+        ItemProjection::Post(post) => self::item(json, post, lone.audience),
         ItemProjection::Tombstone(gone) => tombstone(json, gone),
-    }))
+    })
 }
 
 /// Facts of a page beyond the format. `id` of an item and of a tombstone is ours, the same as in
@@ -101,7 +109,7 @@ fn tombstone(json: &mut JsonObject<'_>, gone: ShownTombstone<'_>) {
     json.put("reason", gone.reason.code());
     json.put_some("first_missing", gone.first_missing.map(Stamp::rfc3339));
     json.put_some("last_seen", gone.last_seen.map(Stamp::rfc3339));
-    source(json, gone.source());
+    extension::source(json, gone.source(), "title");
 }
 
 fn item(json: &mut JsonObject<'_>, post: ShownPost<'_>, audience: Audience) {
@@ -112,8 +120,7 @@ fn item(json: &mut JsonObject<'_>, post: ShownPost<'_>, audience: Audience) {
     json.put_some("title", post.title());
     texts(json, post);
     json.put_some("image", post.picture());
-    let published = item.published().map(|at| at.rfc3339());
-    json.put_some("date_published", published);
+    json.put_some("date_published", post.published());
     json.put("date_modified", item.updated().rfc3339());
     authors(json, post.authors());
     let tags: Vec<_> = post.tags().terms().collect();
@@ -171,7 +178,7 @@ fn item_extension(json: &mut JsonObject<'_>, post: ShownPost<'_>, audience: Audi
     json.list_some("tags", tags.filter(is_more), tag);
     json.put_some("comments", post.comments());
     json.put_some("rights", post.rights().map(ShownText::words));
-    source(json, post.source());
+    extension::source(json, post.source(), "title");
     extension::of_post(json, post);
 }
 
@@ -196,15 +203,4 @@ fn tag(json: &mut JsonObject<'_>, tag: &Category) {
     json.put("term", &tag.term);
     json.put_some("scheme", tag.scheme.as_ref());
     json.put_some("label", tag.label.as_ref());
-}
-
-fn source(json: &mut JsonObject<'_>, source: Option<ShownSource<'_>>) {
-    if let Some(source) = source {
-        json.object("source", |json| {
-            json.put_some("id", source.id());
-            json.put_some("title", source.title());
-            json.put_some("url", source.url());
-            json.put_some("site", source.site());
-        });
-    }
 }

@@ -3,13 +3,31 @@
 //! syntax.
 
 use super::{
-    activity_streams::{activity, channel, position},
+    FULL, Media, Negotiation, SyntaxRow,
+    activity_streams::{activity, channel, lone_item, position},
     json::JsonObject,
 };
 use crate::render::{
     channel::ShownChannel,
     document::{Audience, Document},
     post,
+};
+
+/// The syntax.
+pub(super) static ROW: SyntaxRow = SyntaxRow {
+    suffix: "jsonl",
+    title: "JSON Lines",
+    standard: "ActivityStreams 1.0, one activity a line, and the page last",
+    etag: "l",
+    media: Media::of("application/x-ndjson; charset=utf-8", Negotiation::Name).or(&[
+        "application/ndjson",
+        "application/jsonl",
+        "application/x-jsonlines",
+    ]),
+    audiences: FULL,
+    is_pushed: false,
+    write: document,
+    item: lone_item,
 };
 
 /// Writes the document. Within strings of JSON a line break is always escaped. The last line is the

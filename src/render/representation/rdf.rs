@@ -4,7 +4,7 @@
 //! alone.
 
 use super::{
-    rhythm,
+    BOTH, LoneItem, Media, Negotiation, SyntaxRow, rhythm,
     shared_elements::{
         archive_mark, foreign, item_position, missed, position, summary_and_content,
     },
@@ -13,7 +13,7 @@ use crate::{
     feed::stamp::Stamp,
     render::{
         channel::ShownChannel,
-        document::{Audience, Document, ItemPlace},
+        document::{Audience, Document},
         namespaces as ns,
         post::{self, ItemProjection, ShownPost, ShownTombstone},
         target,
@@ -30,8 +30,6 @@ mod tests;
 
 const RSS: &str = "http://purl.org/rss/1.0/";
 const RDF: &str = "http://www.w3.org/1999/02/22-rdf-syntax-ns#";
-const CONTENT: &str = "http://purl.org/rss/1.0/modules/content/";
-const DUBLIN_CORE: &str = "http://purl.org/dc/elements/1.1/";
 const DC_TERMS: &str = "http://purl.org/dc/terms/";
 /// mod_enclosure, which describes attached files in RDF.
 const ENCLOSURE: &str = "http://purl.oclc.org/net/rss_2.0/enc#";
@@ -44,8 +42,8 @@ const RELATIONS: &str = "http://www.iana.org/assignments/relation/";
 const NAMESPACES: &[Declared] = &[
     ("rdf", RDF),
     ("", RSS),
-    ("content", CONTENT),
-    ("dc", DUBLIN_CORE),
+    ("content", ns::CONTENT),
+    ("dc", ns::DUBLIN_CORE),
     ("dcterms", DC_TERMS),
     ("enc", ENCLOSURE),
     ("annotate", ANNOTATE),
@@ -61,6 +59,19 @@ const fn declared(audience: Audience) -> &'static [Declared] {
         Audience::Classic => NAMESPACES.split_at(NAMESPACES.len() - 2).0,
     }
 }
+
+/// The syntax.
+pub(super) static ROW: SyntaxRow = SyntaxRow {
+    suffix: "rdf",
+    title: "RSS 1.0",
+    standard: "RSS 1.0 (RDF)",
+    etag: "x",
+    media: Media::of("application/rdf+xml; charset=utf-8", Negotiation::Never),
+    audiences: BOTH,
+    is_pushed: false,
+    write: document,
+    item: lone_item,
+};
 
 /// Writes the document.
 pub(super) fn document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
@@ -86,14 +97,9 @@ pub(super) fn document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
 }
 
 /// Writes one item. It stands below the root of a page.
-pub(super) fn lone_item(
-    item: ItemProjection<'_>,
-    channel: ShownChannel<'_>,
-    audience: Audience,
-    place: ItemPlace,
-) -> Option<Vec<u8>> {
-    let mut xml = Xml::fragment(1, place.declared(declared(audience)));
-    self::item(&mut xml, item, channel, audience);
+pub(super) fn lone_item(lone: &LoneItem<'_>) -> Vec<u8> {
+    let mut xml = Xml::fragment(1, lone.place.declared(declared(lone.audience)));
+    self::item(&mut xml, lone.item, lone.channel, lone.audience);
     xml.finish_fragment()
 }
 
@@ -170,8 +176,7 @@ fn live(xml: &mut Xml, post: ShownPost<'_>, channel: ShownChannel<'_>, audience:
     one_of(xml, "dc:contributor", post.contributors().names());
     one_of(xml, "dc:subject", post.tags().terms());
     xml.leaf("dc:date", &[], &item.dated().rfc3339());
-    let published = item.published().map(|at| at.rfc3339());
-    xml.leaf_some("dcterms:issued", published);
+    xml.leaf_some("dcterms:issued", post.published());
     xml.leaf("dcterms:modified", &[], &item.updated().rfc3339());
     xml.leaf_some("dc:rights", post.rights().map(ShownText::words));
     xml.leaf_some("dc:source", post.source().and_then(ShownSource::url));
@@ -184,9 +189,7 @@ fn live(xml: &mut Xml, post: ShownPost<'_>, channel: ShownChannel<'_>, audience:
         ];
         xml.empty("enc:enclosure", &attributes);
     }
-    let elements = post.foreign().iter();
-    let elements = elements.filter(|element| is_words(element) && !is_ours(element));
-    foreign(xml, elements, declared(audience));
+    foreign(xml, post.foreign_elements(is_said), declared(audience));
     item_position(xml, post, audience);
     xml.close("item");
 }
@@ -267,24 +270,15 @@ fn is_words(element: &Element) -> bool {
             .all(|node| matches!(node, Node::Text(_)))
 }
 
-/// Elements that are written here.
-fn is_ours(element: &Element) -> bool {
-    match element.ns.as_str() {
-        ns::SMART_FEED | ns::TOMBSTONES | ns::FEED_HISTORY | ns::ATOM | RSS => true,
-        CONTENT => element.name == "encoded",
-        DUBLIN_CORE => [
-            "creator",
-            "contributor",
-            "subject",
-            "date",
-            "rights",
-            "source",
-            "title",
-            "description",
-        ]
-        .contains(&element.name.as_str()),
-        DC_TERMS => ["issued", "modified"].contains(&element.name.as_str()),
-        ns::PUBLISHING => element.name == "edited",
-        _ => false,
-    }
+/// True for elements that say again what is written here, or that are no property of words.
+fn is_said(element: &Element) -> bool {
+    const OF_DUBLIN_CORE: &str = "creator contributor subject date rights source title description";
+    let names = match element.ns.as_str() {
+        ns::ATOM | RSS => return true,
+        ns::CONTENT => "encoded",
+        ns::DUBLIN_CORE => OF_DUBLIN_CORE,
+        DC_TERMS => "issued modified",
+        _ => "",
+    };
+    names.split(' ').any(|name| name == element.name) || !is_words(element)
 }

@@ -3,7 +3,7 @@
 //! tombstone is no item there: readers that know nothing of it show nothing.
 
 use super::{
-    rhythm,
+    BOTH, LoneItem, Media, Negotiation, SyntaxRow, rhythm,
     shared_elements::{
         archive_mark, foreign, item_position, link, missed, own_links, position,
         summary_and_content,
@@ -13,7 +13,7 @@ use crate::{
     feed::{item::Item, stamp::Stamp},
     render::{
         channel::ShownChannel,
-        document::{Audience, Document, ItemPlace},
+        document::{Audience, Document},
         generator::GENERATOR,
         namespaces as ns,
         post::{self, ItemProjection, ShownPost, ShownTombstone},
@@ -23,7 +23,7 @@ use crate::{
         xml::{Declared, Xml},
     },
 };
-use everfeed_adapters::{Element, IsPermaLink, Node, TextKind};
+use everfeed_adapters::{Element, IsPermaLink, TextKind};
 use std::{borrow::Cow, collections::HashSet};
 
 #[cfg(test)]
@@ -31,16 +31,12 @@ mod tests;
 
 const MEDIA_TYPE: &str = "application/rss+xml";
 
-const CONTENT: &str = "http://purl.org/rss/1.0/modules/content/";
-const DUBLIN_CORE: &str = "http://purl.org/dc/elements/1.1/";
-const MEDIA: &str = "http://search.yahoo.com/mrss/";
-
 /// The last two are for the full audience.
 const NAMESPACES: &[Declared] = &[
     ("atom", ns::ATOM),
-    ("content", CONTENT),
-    ("dc", DUBLIN_CORE),
-    ("media", MEDIA),
+    ("content", ns::CONTENT),
+    ("dc", ns::DUBLIN_CORE),
+    ("media", ns::MEDIA),
     ("sy", ns::SYNDICATION),
     ("fo", ns::SMART_FEED),
     ("at", ns::TOMBSTONES),
@@ -52,6 +48,19 @@ const fn declared(audience: Audience) -> &'static [Declared] {
         Audience::Classic => NAMESPACES.split_at(NAMESPACES.len() - 2).0,
     }
 }
+
+/// The syntax.
+pub(super) static ROW: SyntaxRow = SyntaxRow {
+    suffix: "rss",
+    title: "RSS",
+    standard: "RSS 2.0",
+    etag: "r",
+    media: Media::of("application/rss+xml; charset=utf-8", Negotiation::Never),
+    audiences: BOTH,
+    is_pushed: true,
+    write: document,
+    item: lone_item,
+};
 
 /// Writes the document.
 pub(super) fn document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
@@ -68,14 +77,9 @@ pub(super) fn document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
 }
 
 /// Writes one item. It stands below the channel of a page.
-pub(super) fn lone_item(
-    item: ItemProjection<'_>,
-    _: ShownChannel<'_>,
-    audience: Audience,
-    place: ItemPlace,
-) -> Option<Vec<u8>> {
-    let mut xml = Xml::fragment(2, place.declared(declared(audience)));
-    self::item(&mut xml, item, audience);
+pub(super) fn lone_item(lone: &LoneItem<'_>) -> Vec<u8> {
+    let mut xml = Xml::fragment(2, lone.place.declared(declared(lone.audience)));
+    self::item(&mut xml, lone.item, lone.audience);
     xml.finish_fragment()
 }
 
@@ -165,23 +169,9 @@ fn picture(xml: &mut Xml, channel: ShownChannel<'_>, title: &str, site: &str) {
 
 /// True for the elements of a channel that are written here.
 fn is_of_channel(name: &str) -> bool {
-    const NAMES: [&str; 14] = [
-        "title",
-        "link",
-        "description",
-        "language",
-        "copyright",
-        "managingeditor",
-        "author",
-        "pubdate",
-        "lastbuilddate",
-        "category",
-        "generator",
-        "image",
-        "skiphours",
-        "skipdays",
-    ];
-    NAMES.contains(&name)
+    const NAMES: &str = "title link description language copyright managingeditor author pubdate \
+        lastbuilddate category generator image skiphours skipdays";
+    NAMES.split(' ').any(|known| known == name)
 }
 
 /// A function of the item alone.
@@ -219,8 +209,7 @@ fn live(xml: &mut Xml, post: ShownPost<'_>, audience: Audience) {
     xml.leaf("pubDate", &[], &post.item.dated().rfc822());
     xml.leaf_some("dc:rights", post.rights().map(ShownText::words));
     origin(xml, post.source());
-    let elements = post.foreign().iter().filter(|element| !is_ours(element));
-    foreign(xml, elements, declared(audience));
+    foreign(xml, post.foreign_elements(is_said), declared(audience));
     item_position(xml, post, audience);
     xml.close("item");
 }
@@ -296,28 +285,11 @@ fn enclosures(xml: &mut Xml, post: ShownPost<'_>) {
             let length = ("length", length.or(Some("0")));
             let media_type = media_type.or(Some("application/octet-stream"));
             xml.empty("enclosure", &[url, length, ("type", media_type)]);
-        } else if !post
-            .foreign()
-            .iter()
-            .any(|element| mentions(element, file.given_url()))
-        {
+        } else if !post.has_as_media(&file) {
             let attributes = [url, ("fileSize", length), ("type", media_type)];
             xml.empty("media:content", &attributes);
         }
     }
-}
-
-/// True for Media RSS that has the file as such: that it is somebody's thumbnail says something
-/// else.
-fn mentions(element: &Element, url: &str) -> bool {
-    let inside = |node: &Node| matches!(node, Node::Element(inner) if mentions(inner, url));
-    let is_file = || {
-        element
-            .attributes
-            .iter()
-            .any(|attribute| attribute.name == "url" && attribute.value == url)
-    };
-    (element.name == "content" && is_file()) || element.children.iter().any(inside)
 }
 
 fn origin(xml: &mut Xml, source: Option<ShownSource<'_>>) {
@@ -330,45 +302,21 @@ fn origin(xml: &mut Xml, source: Option<ShownSource<'_>>) {
     }
 }
 
-/// True for the elements of an item that are written here.
-fn is_of_item(name: &str) -> bool {
-    const NAMES: [&str; 12] = [
-        "title",
-        "link",
-        "description",
-        "author",
-        "category",
-        "comments",
-        "enclosure",
-        "guid",
-        "pubdate",
-        "source",
-        "item",
-        "entry",
-    ];
-    NAMES.contains(&name)
-}
-
-/// Foreign markup that would say again what our own elements say: feed readers take the last, or
-/// both.
-fn is_ours(element: &Element) -> bool {
-    match element.ns.as_str() {
-        "" => is_of_item(&element.name.to_ascii_lowercase()),
-        ns::SMART_FEED | ns::TOMBSTONES | ns::FEED_HISTORY => true,
-        ns::PUBLISHING => element.name == "edited",
-        ns::ATOM => {
-            ["id", "link", "title", "content", "summary", "author"].contains(&element.name.as_str())
+/// True for foreign markup that would say again what our own elements say: feed readers take the
+/// last, or both.
+fn is_said(element: &Element) -> bool {
+    let names = match element.ns.as_str() {
+        "" => {
+            "title link description author category comments enclosure guid pubdate source item entry"
         }
-        CONTENT => element.name == "encoded",
-        DUBLIN_CORE => [
-            "creator",
-            "date",
-            "title",
-            "description",
-            "subject",
-            "rights",
-        ]
-        .contains(&element.name.as_str()),
-        _ => false,
-    }
+        ns::ATOM => "id link title content summary author",
+        ns::CONTENT => "encoded",
+        ns::DUBLIN_CORE => "creator date title description subject rights",
+        _ => return false,
+    };
+    let is_same = |name: &str| match &*element.ns {
+        "" => element.name.eq_ignore_ascii_case(name),
+        _ => element.name == name,
+    };
+    names.split(' ').any(is_same)
 }

@@ -6,11 +6,11 @@
 //! quotes: a tab, a line feed, a carriage return and a backslash are written `\t`, `\n`, `\r` and
 //! `\\`, as the databases PostgreSQL and MySQL load them.
 
+use super::{FULL, LoneItem, Media, Negotiation, SyntaxRow};
 use crate::{
     feed::moment::Moment,
     render::{
-        channel::ShownChannel,
-        document::{Audience, Document, ItemPlace},
+        document::{Audience, Document},
         post::{self, ItemProjection, ShownPost},
         text::{ShownText, is_break},
         values::ShownPerson,
@@ -54,6 +54,36 @@ enum Separator {
     Tab,
 }
 
+/// Comma-separated values.
+pub(super) static CSV: SyntaxRow = SyntaxRow {
+    suffix: "csv",
+    title: "CSV",
+    standard: "CSV (RFC 4180)",
+    etag: "v",
+    media: Media::of("text/csv; charset=utf-8", Negotiation::Name).without_position(),
+    audiences: FULL,
+    is_pushed: false,
+    write: csv_document,
+    item: csv_item,
+};
+
+/// Tab-separated values.
+pub(super) static TSV: SyntaxRow = SyntaxRow {
+    suffix: "tsv",
+    title: "TSV",
+    standard: "tab-separated values, escaped by \\t, \\n, \\r and \\\\",
+    etag: "t",
+    media: Media::of(
+        "text/tab-separated-values; charset=utf-8",
+        Negotiation::Name,
+    )
+    .without_position(),
+    audiences: FULL,
+    is_pushed: false,
+    write: tsv_document,
+    item: tsv_item,
+};
+
 /// Writes the document as CSV.
 pub(super) fn csv_document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
     Separator::Comma.document(document, audience)
@@ -65,23 +95,13 @@ pub(super) fn tsv_document(document: &Document<'_>, audience: Audience) -> Vec<u
 }
 
 /// Writes the row of one item as CSV.
-pub(super) fn csv_item(
-    item: ItemProjection<'_>,
-    _: ShownChannel<'_>,
-    _: Audience,
-    _: ItemPlace,
-) -> Option<Vec<u8>> {
-    Some(Separator::Comma.row(item))
+pub(super) fn csv_item(lone: &LoneItem<'_>) -> Vec<u8> {
+    Separator::Comma.row(lone.item)
 }
 
 /// Writes the row of one item as TSV.
-pub(super) fn tsv_item(
-    item: ItemProjection<'_>,
-    _: ShownChannel<'_>,
-    _: Audience,
-    _: ItemPlace,
-) -> Option<Vec<u8>> {
-    Some(Separator::Tab.row(item))
+pub(super) fn tsv_item(lone: &LoneItem<'_>) -> Vec<u8> {
+    Separator::Tab.row(lone.item)
 }
 
 impl Separator {

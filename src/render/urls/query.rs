@@ -5,7 +5,7 @@ use crate::feed::{
     filter::{BadFilter, Filter},
     order::{Order, UnknownOrder},
 };
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, utf8_percent_encode};
 use std::fmt;
 use thiserror::Error;
 use url::form_urlencoded;
@@ -126,23 +126,17 @@ impl Query {
             "since" | "until" | "timeout" | "callback" => true,
             "max" => value.bytes().all(|byte| byte.is_ascii_digit()) && !value.is_empty(),
             "order" => value.parse::<Order>().is_ok(),
-            "deleted" => matches!(&*value, "no" | "only"),
-            "has" => value == "enclosure",
+            "deleted" => Filter::of(["", "", "", &value, "", ""]).is_ok_and(|it| it.has_terms()),
+            "has" => Filter::of(["", "", "", "", &value, ""]).is_ok_and(|it| it.has_terms()),
             _ => false,
         })
     }
 
     /// The part of it that spells the filter.
     pub(super) fn of_filter(&self) -> String {
-        let spelt = |(name, value): (&str, String)| {
-            format!("{name}={}", utf8_percent_encode(&value, QUERY_VALUE))
-        };
-        self.filter
-            .spelling()
-            .into_iter()
-            .map(spelt)
-            .collect::<Vec<_>>()
-            .join("&")
+        let spelling = self.filter.spelling().into_iter();
+        let terms = spelling.map(|(name, value)| format!("{name}={}", escaped(&value)));
+        terms.collect::<Vec<_>>().join("&")
     }
 
     fn checked(self) -> Result<Self, BadQuery> {
@@ -230,6 +224,10 @@ impl ClassicQuery {
     }
 }
 
+fn escaped(value: &str) -> PercentEncode<'_> {
+    utf8_percent_encode(value, QUERY_VALUE)
+}
+
 /// Everything but unreserved characters is escaped in a query value.
 const QUERY_VALUE: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
@@ -245,31 +243,19 @@ impl fmt::Display for Query {
             write!(f, "&{}", self.of_filter())?;
         }
         if !self.since.is_empty() {
-            write!(
-                f,
-                "&since={}",
-                utf8_percent_encode(&self.since, QUERY_VALUE)
-            )?;
+            write!(f, "&since={}", escaped(&self.since))?;
         }
         if let Some(max) = self.max {
             write!(f, "&max={max}")?;
         }
         if !self.until.is_empty() {
-            write!(
-                f,
-                "&until={}",
-                utf8_percent_encode(&self.until, QUERY_VALUE)
-            )?;
+            write!(f, "&until={}", escaped(&self.until))?;
         }
         if let Some(secs) = self.timeout_secs {
             write!(f, "&timeout={secs}")?;
         }
         if let Some(callback) = &self.callback {
-            write!(
-                f,
-                "&callback={}",
-                utf8_percent_encode(callback, QUERY_VALUE)
-            )?;
+            write!(f, "&callback={}", escaped(callback))?;
         }
         Ok(())
     }

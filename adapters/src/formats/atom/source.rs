@@ -2,8 +2,8 @@
 
 use crate::reading::construct::{category, generator, link};
 use crate::reading::text_construct::text;
-use crate::reading::{Draft, Rank, Scope, add, add_person, person};
-use crate::text::{date, present};
+use crate::reading::{Draft, Rank, Scope, add, add_person, fill, person};
+use crate::text::date;
 use crate::vocabulary::Vocabulary;
 use crate::{Element, Source};
 
@@ -40,18 +40,11 @@ fn source_child(
     source: &mut Source,
     draft: &mut Draft<'_>,
 ) -> Option<Element> {
-    let plain = || present(&element.text());
+    let plain = || element.words();
     match element.name.as_str() {
-        "id" => source.id = source.id.take().or_else(plain),
-        "title" => {
-            source.title = source
-                .title
-                .take()
-                .or_else(|| Some(text(element, scope)?.trimmed()));
-        }
-        "subtitle" | "tagline" => {
-            source.subtitle = source.subtitle.take().or_else(|| text(element, scope));
-        }
+        "id" => fill(&mut source.id, plain),
+        "title" => fill(&mut source.title, || Some(text(element, scope)?.trimmed())),
+        "subtitle" | "tagline" => fill(&mut source.subtitle, || text(element, scope)),
         "link" => add(&mut source.links, link(&element, scope)?),
         "author" => add_person(&mut source.authors, person::construct(&element, scope)?),
         "contributor" => add_person(
@@ -59,33 +52,13 @@ fn source_child(
             person::construct(&element, scope)?,
         ),
         "category" => add(&mut source.categories, category(&element)?),
-        "generator" => {
-            source.generator = source
-                .generator
-                .take()
-                .or_else(|| generator(&element, scope))
-        }
-        "icon" => {
-            source.icon = source
-                .icon
-                .take()
-                .or_else(|| plain().map(|url| scope.resolve(&url)))
-        }
-        "logo" => {
-            source.logo = source
-                .logo
-                .take()
-                .or_else(|| plain().map(|url| scope.resolve(&url)))
-        }
-        "rights" | "copyright" => {
-            source.rights = source.rights.take().or_else(|| text(element, scope));
-        }
-        "updated" | "modified" => {
-            source.updated = source
-                .updated
-                .take()
-                .or_else(|| date::read(&element.text(), draft.notes()));
-        }
+        "generator" => fill(&mut source.generator, || generator(&element, scope)),
+        "icon" => fill(&mut source.icon, || plain().map(|url| scope.resolve(&url))),
+        "logo" => fill(&mut source.logo, || plain().map(|url| scope.resolve(&url))),
+        "rights" | "copyright" => fill(&mut source.rights, || text(element, scope)),
+        "updated" | "modified" => fill(&mut source.updated, || {
+            date::read(&element.text(), draft.notes())
+        }),
         _ => return Some(element),
     }
     None

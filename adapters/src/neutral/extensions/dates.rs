@@ -44,5 +44,5 @@ fn add(fields: &mut Fields, name: &str, raw: Option<String>) {
         return;
     };
     let at_us = date::parse(&raw);
-    super::super::date(fields, name, Some(&Date { raw, at_us }));
+    fields.date(name, Some(&Date { raw, at_us }));
 }

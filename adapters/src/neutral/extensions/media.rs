@@ -2,9 +2,8 @@
 
 use serde_json::Value;
 
-use super::{Fields, put};
+use super::Fields;
 use crate::Element;
-use crate::text::present;
 use crate::vocabulary::Vocabulary;
 
 /// Adds what MediaRSS says of an entry, in whatever group or content it stands.
@@ -26,11 +25,11 @@ pub(super) fn fields(foreign: &[Element], fields: &mut Fields) {
         ("media_credit", "credit"),
     ] {
         let values: Vec<_> = named(name).map(form).collect();
-        put(fields, field, (!values.is_empty()).then_some(values));
+        fields.put(field, (!values.is_empty()).then_some(values));
     }
-    put(fields, "media_rating", named("rating").next().map(form));
-    put(fields, "media_license", named("license").next().map(form));
-    put(fields, "media_player", named("player").next().map(form));
+    fields.put("media_rating", named("rating").next().map(form));
+    fields.put("media_license", named("license").next().map(form));
+    fields.put("media_player", named("player").next().map(form));
     let restriction = named("restriction").next().map(|element| {
         let mut value = form(element);
         value["content"] = element
@@ -40,7 +39,7 @@ pub(super) fn fields(foreign: &[Element], fields: &mut Fields) {
             .collect();
         value
     });
-    put(fields, "media_restriction", restriction);
+    fields.put("media_restriction", restriction);
 }
 
 fn gather<'e>(element: &'e Element, found: &mut Vec<&'e Element>) {
@@ -55,20 +54,19 @@ fn gather<'e>(element: &'e Element, found: &mut Vec<&'e Element>) {
 
 /// The attributes, and the text as `content`.
 fn form(element: &Element) -> Value {
-    let mut fields = Fields::new();
+    let mut fields = Fields::default();
     for attribute in element
         .attributes
         .iter()
         .filter(|attribute| attribute.ns.is_empty())
     {
-        put(
-            &mut fields,
+        fields.put(
             &attribute.name.to_ascii_lowercase(),
             Some(attribute.value.as_str()),
         );
     }
     if element.elements().next().is_none() {
-        put(&mut fields, "content", present(&element.text()));
+        fields.put("content", element.words());
     }
-    Value::Object(fields)
+    fields.into()
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Fields, find, put, text_of};
+use super::{Fields, find, text_of};
 use crate::Element;
 use crate::text::{present, trim};
 use crate::vocabulary::Vocabulary;
@@ -11,8 +11,7 @@ use crate::vocabulary::Vocabulary;
 pub(super) fn both(foreign: &[Element], fields: &mut Fields) {
     let said = |name: &str| Some(find(foreign, Vocabulary::Itunes, name)?.text());
     // Apple compares with "Yes" and "true" in whatever case today, and blocks on "Yes" only.
-    put(
-        fields,
+    fields.put(
         "itunes_block",
         said("block").map(|text| u8::from(trim(&text).eq_ignore_ascii_case("yes"))),
     );
@@ -22,20 +21,19 @@ pub(super) fn both(foreign: &[Element], fields: &mut Fields) {
             "no" | "false" | "clean" => Some(false),
             _ => None,
         };
-        fields.insert("itunes_explicit".to_owned(), explicit.into());
+        fields
+            .0
+            .insert("itunes_explicit".to_owned(), explicit.into());
     }
-    put(
-        fields,
+    fields.put(
         "itunes_duration",
         text_of(foreign, Vocabulary::Itunes, "duration"),
     );
-    put(
-        fields,
+    fields.put(
         "itunes_episode",
         text_of(foreign, Vocabulary::Itunes, "episode"),
     );
-    put(
-        fields,
+    fields.put(
         "itunes_season",
         text_of(foreign, Vocabulary::Itunes, "season"),
     );
@@ -43,6 +41,7 @@ pub(super) fn both(foreign: &[Element], fields: &mut Fields) {
         find(foreign, Vocabulary::Itunes, "image").and_then(|image| image.attribute("href"));
     if let Some(image) = image.and_then(present) {
         fields
+            .0
             .entry("image")
             .or_insert_with(|| json!({ "href": image }));
     }
@@ -55,21 +54,17 @@ pub(super) fn chapters(foreign: &[Element]) -> Option<Value> {
         .elements()
         .filter(|child| child.name == "chapter")
         .map(|chapter| {
-            let mut fields = Fields::new();
+            let mut fields = Fields::default();
             for name in ["start", "title", "href", "image"] {
-                put(&mut fields, name, chapter.attribute(name));
+                fields.put(name, chapter.attribute(name));
             }
-            put(
-                &mut fields,
-                "start_epoch",
-                chapter.attribute("start").and_then(seconds),
-            );
-            Value::Object(fields)
+            fields.put("start_epoch", chapter.attribute("start").and_then(seconds));
+            Value::from(fields)
         });
-    let mut fields = Fields::new();
-    put(&mut fields, "version", element.attribute("version"));
-    put(&mut fields, "chapters", Some(chapters.collect::<Value>()));
-    Some(Value::Object(fields))
+    let mut fields = Fields::default();
+    fields.put("version", element.attribute("version"));
+    fields.put("chapters", Some(chapters.collect::<Value>()));
+    Some(fields.into())
 }
 
 /// Normal Play Time (RFC 2326 section 3.6): `hours:minutes:seconds.fraction`, hours or both left

@@ -2,42 +2,27 @@
 
 use serde_json::Value;
 
-use super::super::{category, date, links, list, people, text};
-use super::{Fields, put};
-use crate::{Generator, Source};
+use super::super::{category, generator, list};
+use super::Fields;
+use crate::Source;
 
 pub(super) fn form(source: &Source) -> Value {
-    let mut fields = Fields::new();
-    let link = |rel: &str| {
-        source
-            .links
-            .iter()
-            .find(|link| link.rel == rel)
-            .map(|link| link.href.as_str())
-    };
-    put(&mut fields, "id", source.id.as_deref());
+    let mut fields = Fields::default();
+    fields.put("id", source.id.as_deref());
     // What RSS gives is the feed itself.
-    put(&mut fields, "href", link("self"));
-    text(&mut fields, "title", source.title.as_ref());
-    text(&mut fields, "subtitle", source.subtitle.as_ref());
-    links(&mut fields, link("alternate"), &source.links, &[]);
-    text(&mut fields, "rights", source.rights.as_ref());
-    people(&mut fields, &source.authors, &source.contributors);
-    put(&mut fields, "tags", list(&source.categories, category));
-    if let Some(generator) = &source.generator {
-        put(&mut fields, "generator", generator.name.as_deref());
-        put(&mut fields, "generator_detail", Some(detail(generator)));
+    fields.put("href", source.link("self"));
+    fields.text("title", source.title.as_ref());
+    fields.text("subtitle", source.subtitle.as_ref());
+    fields.links(source.page(), &source.links, &[]);
+    fields.text("rights", source.rights.as_ref());
+    fields.people(&source.authors, &source.contributors);
+    fields.put("tags", list(&source.categories, category));
+    if let Some(maker) = &source.generator {
+        fields.put("generator", maker.name.as_deref());
+        fields.put("generator_detail", Some(generator(maker)));
     }
-    put(&mut fields, "icon", source.icon.as_deref());
-    put(&mut fields, "logo", source.logo.as_deref());
-    date(&mut fields, "updated", source.updated.as_ref());
-    Value::Object(fields)
-}
-
-fn detail(generator: &Generator) -> Value {
-    let mut fields = Fields::new();
-    put(&mut fields, "name", generator.name.as_deref());
-    put(&mut fields, "version", generator.version.as_deref());
-    put(&mut fields, "href", generator.uri.as_deref());
-    Value::Object(fields)
+    fields.put("icon", source.icon.as_deref());
+    fields.put("logo", source.logo.as_deref());
+    fields.date("updated", source.updated.as_ref());
+    fields.into()
 }

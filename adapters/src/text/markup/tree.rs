@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use crate::text::entities;
 use crate::text::markup::tokens::{Token, Tokens, attributes};
 use crate::text::markup::{ATTRIBUTES_MAX, DEPTH_MAX, XHTML, XML, is_name, split};
+use crate::text::present;
 use crate::vocabulary::conventional;
 use crate::{Attribute, Element, Node, Note};
 
@@ -384,6 +385,11 @@ impl Element {
         found.map(|attribute| attribute.value.as_str())
     }
 
+    /// The same, trimmed; `None` where it is blank.
+    pub(crate) fn filled(&self, name: &str) -> Option<String> {
+        self.attribute(name).and_then(present)
+    }
+
     /// The value of an attribute of a namespace.
     pub fn attribute_ns(&self, ns: &str, name: &str) -> Option<&str> {
         let found = self
@@ -416,7 +422,20 @@ impl Element {
         text
     }
 
-    /// The same, without a copy when it stands in one piece.
+    /// The same, trimmed; `None` where it is blank.
+    pub(crate) fn words(&self) -> Option<String> {
+        present(&self.characters())
+    }
+
+    /// The words of the first child of this name, in whatever case.
+    pub(crate) fn field(&self, name: &str) -> Option<String> {
+        let mut children = self.elements();
+        children
+            .find(|child| child.name.eq_ignore_ascii_case(name))?
+            .words()
+    }
+
+    /// All character data below, without a copy when it stands in one piece.
     pub(crate) fn characters(&self) -> Cow<'_, str> {
         match &self.children[..] {
             [] => Cow::Borrowed(""),

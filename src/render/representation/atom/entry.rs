@@ -3,37 +3,21 @@
 
 use super::{construct, declared::declared};
 use crate::{
-    feed::item::{Item, plausible},
+    feed::item::Item,
     render::{
         document::Audience,
         namespaces as ns,
         post::{ItemProjection, ShownPost, ShownTombstone},
         representation::shared_elements::{foreign, link, missed},
         target,
-        text::ShownText,
-        values::{self, People, ShownLink, ShownSource, Tags},
+        values::{self, ShownLink, ShownSource},
         xhtml,
         xml::{self, Xml},
     },
 };
 use base64::{Engine as _, prelude::BASE64_STANDARD};
-use everfeed_adapters::{Body, Element, TextKind};
+use everfeed_adapters::{Body, TextKind};
 use std::collections::HashSet;
-
-/// Relations that say something of a whole feed; in an entry they would send readers astray (H-27).
-const FEED_RELATIONS: &[&str] = &[
-    "self",
-    "hub",
-    "current",
-    "first",
-    "last",
-    "next",
-    "previous",
-    "prev",
-    "next-archive",
-    "prev-archive",
-    "enclosure",
-];
 
 /// The stripped entries that stand for tombstones before readers who do not know RFC 6721.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,7 +54,8 @@ fn live(xml: &mut Xml, post: ShownPost<'_>, audience: Audience) {
     if let Some(source) = post.source() {
         origin(xml, source, audience);
     }
-    let elements = post.foreign().iter().filter(|element| !is_ours(element));
+    // Atom elements that are not in the entry's fields have no second place.
+    let elements = post.foreign_elements(|element| element.ns == ns::ATOM);
     foreign(xml, elements, declared(audience));
     if audience == Audience::Full {
         xml.leaf("fo:id", &[], &post.item.id.to_string());
@@ -124,7 +109,7 @@ fn dates(xml: &mut Xml, item: &Item, audience: Audience) {
 fn links(xml: &mut Xml, post: ShownPost<'_>) -> bool {
     let wanted = post
         .links()
-        .filter(|link| !FEED_RELATIONS.contains(&link.rel));
+        .filter(|link| !values::is_of_feed(link.rel) && link.rel != "enclosure");
     let has_alternate = plain_links(xml, permalink_first(wanted.collect()).into_iter());
     for file in post.enclosures().filter(|file| !file.is_illustration()) {
         let enclosure = ShownLink {
@@ -261,8 +246,7 @@ fn is_xml(media_type: &str) -> bool {
 /// much.
 fn origin(xml: &mut Xml, source: ShownSource<'_>, audience: Audience) {
     let id = source.id().and_then(xml::iri);
-    let told = source.0;
-    let title = ShownText::of(told.title.as_ref());
+    let title = source.marked_title();
     if id.is_none() && title.is_none() {
         if let Some(url) = source.url() {
             link(xml, "link", &ShownLink::own("via", None, url));
@@ -271,32 +255,15 @@ fn origin(xml: &mut Xml, source: ShownSource<'_>, audience: Audience) {
     }
     xml.open("source", &[]);
     xml.leaf_some("id", id);
-    for (name, text) in [
-        ("title", title),
-        ("subtitle", ShownText::of(told.subtitle.as_ref())),
-        ("rights", ShownText::of(told.rights.as_ref())),
-    ] {
-        construct::text_some(xml, name, text, audience);
-    }
-    let updated = told.updated.as_ref().and_then(|it| plausible(it.at_us));
-    xml.leaf_some("updated", updated.map(|it| it.rfc3339()));
-    construct::people(xml, "author", People(&told.authors));
-    construct::people(xml, "contributor", People(&told.contributors));
-    plain_links(xml, told.links.iter().filter_map(ShownLink::of));
-    construct::categories(xml, Tags(&told.categories));
-    for (name, url) in [("icon", &told.icon), ("logo", &told.logo)] {
-        xml.leaf_some(name, url.as_deref().and_then(target::image));
-    }
+    construct::text_some(xml, "title", title, audience);
+    construct::text_some(xml, "subtitle", source.subtitle(), audience);
+    construct::text_some(xml, "rights", source.rights(), audience);
+    xml.leaf_some("updated", source.updated());
+    construct::people(xml, "author", source.authors());
+    construct::people(xml, "contributor", source.contributors());
+    plain_links(xml, source.links());
+    construct::categories(xml, source.tags());
+    xml.leaf_some("icon", source.icon());
+    xml.leaf_some("logo", source.logo());
     xml.close("source");
-}
-
-/// Foreign markup that would contradict what we write ourselves: a Smart Feed upstream has its own
-/// ids, cursors and tombstones, and Atom elements that are not in the entry's fields have no second
-/// place.
-fn is_ours(element: &Element) -> bool {
-    match element.ns.as_str() {
-        ns::ATOM | ns::SMART_FEED | ns::TOMBSTONES | ns::FEED_HISTORY => true,
-        ns::PUBLISHING => element.name == "edited",
-        _ => false,
-    }
 }

@@ -296,7 +296,7 @@ fn one_enclosure_and_no_file_twice() {
         ..Enclosure::default()
     };
     let media = Element {
-        ns: super::MEDIA.into(),
+        ns: super::ns::MEDIA.into(),
         prefix: "m".into(),
         name: "content".into(),
         attributes: vec![Attribute {
@@ -340,9 +340,9 @@ fn foreign_markup_does_not_repeat_our_own() {
     };
     let foreign = vec![
         element("", "guid"),
-        element(super::DUBLIN_CORE, "creator"),
-        element(super::DUBLIN_CORE, "publisher"),
-        element(super::CONTENT, "encoded"),
+        element(super::ns::DUBLIN_CORE, "creator"),
+        element(super::ns::DUBLIN_CORE, "publisher"),
+        element(super::ns::CONTENT, "encoded"),
         element("http://fanout.org/protocol/atom", "id"),
         element("http://www.w3.org/2005/Atom", "link"),
         element("http://www.w3.org/2005/Atom", "updated"),
@@ -580,7 +580,7 @@ fn a_picture_of_media_rss_is_no_enclosure_and_a_thumbnail_hides_none() {
         ..Enclosure::default()
     };
     let thumbnail = Element {
-        ns: super::MEDIA.into(),
+        ns: super::ns::MEDIA.into(),
         prefix: "media".into(),
         name: "thumbnail".into(),
         attributes: vec![Attribute {
