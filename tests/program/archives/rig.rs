@@ -104,14 +104,8 @@ pub(crate) async fn watch(blog: Blog, fault: Fault, until_complete: bool) -> See
     stop.cancel();
     task.await.unwrap();
     let query = PageQuery {
-        feed: no,
-        order: Order::MODIFIED,
-        since: None,
-        until: None,
-        max: usize::MAX,
-        bytes_max: usize::MAX,
         filter: Filter::Live,
-        with_total: false,
+        ..PageQuery::all(no, Order::MODIFIED)
     };
     let page = store.page(query).await.unwrap();
     let title =
