@@ -12,13 +12,13 @@ use everfeed::{
     },
 };
 use std::{path::Path, sync::Arc, time::Duration};
-use testkit::publisher::{Answer, Publisher, with_headers};
+use testkit::{
+    publisher::{Answer, Publisher, with_headers},
+    wait::PATIENCE,
+};
 use tokio::{task::JoinHandle, time::timeout};
 use tokio_util::sync::CancellationToken;
 use url::Url;
-
-/// Longer than anything here takes.
-const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A process, as far as ingest goes.
 struct Process {
