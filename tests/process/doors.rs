@@ -249,7 +249,7 @@ async fn sockets_in_the_file_system_stand_beside_ports() {
     let by_curl = path.clone();
     let curl = tokio::task::spawn_blocking(move || {
         Command::new("curl")
-            .args(["-s", "-m", "20", "--unix-socket"])
+            .args(["-s", "-m", "120", "--unix-socket"])
             .arg(&by_curl)
             .arg("http://h/feeds")
             .output()

@@ -11,7 +11,7 @@ use everfeed::{
         traits::*,
     },
 };
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{path::Path, sync::Arc};
 use testkit::{
     publisher::{Answer, Publisher, with_headers},
     wait::PATIENCE,

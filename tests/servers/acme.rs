@@ -192,7 +192,7 @@ impl Rig {
 
 fn curl(arguments: &[&str]) -> Output {
     Command::new("curl")
-        .args(["-sS", "-m", "20"])
+        .args(["-sS", "-m", "120"])
         .args(arguments)
         .output()
         .expect("curl is installed")

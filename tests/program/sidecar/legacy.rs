@@ -9,7 +9,6 @@ use std::{
         Arc, Mutex,
         atomic::{AtomicBool, Ordering},
     },
-    time::Duration,
 };
 use testkit::{
     client::{self, Answer, ask},

@@ -194,7 +194,7 @@ impl Deployment {
             "-sS",
             "-i",
             "-m",
-            "30",
+            "120",
             "--interface",
             reader,
             "--resolve",
