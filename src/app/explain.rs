@@ -312,14 +312,9 @@ impl Explainer {
         let mut since = None;
         for _ in 0..SCAN_ITEMS_MAX / SCAN_PAGE_ITEMS {
             let query = PageQuery {
-                feed: record.no,
-                order: Order::MODIFIED_REVERSE,
                 since,
-                until: None,
                 max: SCAN_PAGE_ITEMS,
-                bytes_max: usize::MAX,
-                filter: Filter::All,
-                with_total: false,
+                ..PageQuery::all(record.no, Order::MODIFIED_REVERSE)
             };
             let page = self.store.page(query).await?;
             let is_it = |item: &&Arc<Item>| is_named(item, name);

@@ -7,7 +7,6 @@ use crate::{
     clock::Manual,
     feed::{
         absence::{Coverage, PageControl},
-        filter::Filter,
         item::{Item, ItemId, Reason},
         observation_record::ObservationRecord,
         order::Order,
@@ -467,14 +466,8 @@ impl Player {
     /// The changes behind the cursor, as a consumer reads them.
     async fn changes(&mut self) -> anyhow::Result<Vec<Changed>> {
         let query = PageQuery {
-            feed: self.feed.no,
-            order: Order::MODIFIED,
             since: (!self.cursor.is_empty()).then(|| Position::of_cursor(&self.cursor)),
-            until: None,
-            max: usize::MAX,
-            bytes_max: usize::MAX,
-            filter: Filter::All,
-            with_total: false,
+            ..PageQuery::all(self.feed.no, Order::MODIFIED)
         };
         let page = self.store.page(query).await?;
         self.cursor = page.last_cursor;

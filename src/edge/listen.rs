@@ -480,7 +480,7 @@ mod tests {
             .unwrap();
         let mut answer = String::new();
         let read =
-            tokio::time::timeout(Duration::from_secs(5), asks.read_to_string(&mut answer)).await;
+            tokio::time::timeout(Duration::from_secs(20), asks.read_to_string(&mut answer)).await;
         read.expect("answered at once").unwrap();
         assert!(answer.ends_with("xxx"), "{answer}");
         stop.cancel();

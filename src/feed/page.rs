@@ -37,6 +37,22 @@ pub struct PageQuery {
     pub with_total: bool,
 }
 
+impl PageQuery {
+    /// A question for everything of a feed in one page.
+    pub fn all(feed: FeedNo, order: Order) -> Self {
+        Self {
+            feed,
+            order,
+            since: None,
+            until: None,
+            max: usize::MAX,
+            bytes_max: usize::MAX,
+            filter: Filter::All,
+            with_total: false,
+        }
+    }
+}
+
 /// A page as read back from a store, in one snapshot.
 #[derive(Clone, Debug)]
 pub struct Page {

@@ -1,6 +1,6 @@
 //! Commands: accepted requests on their way to the task of their subscription.
 
-use super::verify::Verdict;
+use super::deliver::question::Verdict;
 use crate::store::{StoreError, subscriptions::Pending};
 use tokio::sync::oneshot;
 

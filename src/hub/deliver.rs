@@ -1,19 +1,23 @@
-//! The contract of a protocol that takes deliveries: one delivery in, what came of it out. When one
-//! is made, and when one is tried again, is the same for all of them and decided elsewhere.
+//! The contract of a protocol that takes deliveries: a question or one delivery in, what came of it
+//! out. When one is made, and when one is tried again, is the same for all of them and decided
+//! elsewhere.
 
 use super::{Shared, places::Place};
 use crate::{
-    catalog::Destination, clock::Clock, readers::Rendered, render::Representation,
+    catalog::Destination, clock::Clock, layers::Request, readers::Rendered, render::Representation,
     store::subscriptions::Target,
 };
 use futures_util::future::BoxFuture;
+use question::{Question, Verdict};
 use std::{sync::Arc, time::Duration};
 
 mod answer;
 
 mod callback;
 
-pub(super) mod cloud;
+mod cloud;
+
+pub(super) mod question;
 
 /// A page on its way to a target.
 #[derive(Clone, Debug)]
@@ -58,6 +62,15 @@ pub(super) trait Deliver: Send + Sync {
     /// for all of them.
     fn carries_items(&self) -> bool {
         true
+    }
+
+    /// Asks once, in its place, if the target wants what was asked in its name.
+    fn ask<'a>(&'a self, question: &'a Question, place: &'a mut Place) -> BoxFuture<'a, Verdict>;
+
+    /// The request that tells the target that its subscription is no more; `None` where its protocol
+    /// has no word for it.
+    fn denial(&self, _reason: &str) -> Option<Request> {
+        None
     }
 
     /// Makes a delivery once, in its place. The wait for its end is bounded.

@@ -5,12 +5,12 @@ use super::{
     Hub,
     admission::ClientNet,
     command::SubscriptionCommand,
+    deliver::question::Verdict,
     form::{self, HubRequest, Mode, RefusedForm, SubscriptionRequest, Verify},
     lease,
     retry_schedule::VERIFY_GIVE_UP_SECS,
     roster::{Applicant, Key, Room, Standing, Way},
     subscription_task::{self, TaskPlace},
-    verify::Verdict,
 };
 use crate::{
     auth::{AuthVerdict, Credentials, Principal, PrincipalId},

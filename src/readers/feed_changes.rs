@@ -150,14 +150,10 @@ impl Readers {
         after: Stamp,
     ) -> Result<Arc<FeedChanges>, ReadError> {
         let query = PageQuery {
-            feed,
-            order: Order::MODIFIED,
             since: Some(Position::at(after.next())),
-            until: None,
             max: ITEMS_MAX,
             bytes_max: BYTES_MAX,
-            filter: Filter::All,
-            with_total: false,
+            ..PageQuery::all(feed, Order::MODIFIED)
         };
         // What was just committed is in memory, and thousands may wait for it.
         let page = self.store.page_in_place(query).await?;

@@ -5,7 +5,6 @@ use super::{Config, ReadRequest, Readers};
 use crate::{
     clock::{Clock, Paused},
     feed::{
-        filter::Filter,
         item::{ItemDigests, KeyHash, Reason},
         order::Order,
         page::{Page, PageQuery},
@@ -116,18 +115,7 @@ impl ReaderRig {
 
     /// Everything in the store, in an order.
     pub(crate) async fn all(&self, order: Order) -> Page {
-        let (since, until) = (None, None);
-        let (max, bytes_max) = (usize::MAX, usize::MAX);
-        let query = PageQuery {
-            feed: self.feed,
-            order,
-            since,
-            until,
-            max,
-            bytes_max,
-            filter: Filter::All,
-            with_total: false,
-        };
+        let query = PageQuery::all(self.feed, order);
         self.store.inner.page(query).await.unwrap()
     }
 

@@ -4,6 +4,7 @@ use bytes::Bytes;
 use http::{HeaderMap, Method, Request};
 use http_body_util::{BodyExt as _, Full};
 use hyper_util::rt::TokioIo;
+use serde_json::Value;
 use std::net::SocketAddr;
 use tokio::net::TcpStream;
 
@@ -22,6 +23,23 @@ impl Answer {
             .get(name)
             .map_or("", |value| value.to_str().unwrap())
     }
+
+    /// The body as text.
+    pub fn text(&self) -> String {
+        String::from_utf8(self.body.to_vec()).unwrap()
+    }
+
+    /// The body as JSON; null when it is none.
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_default()
+    }
+}
+
+/// The answer to GET of a server that is there.
+pub async fn get(at: SocketAddr, target: &str) -> Answer {
+    ask(at, Method::GET, target, &[], "")
+        .await
+        .expect("it answers")
 }
 
 /// Asks; `None` when the server is not there, or goes away before the whole answer has come.

@@ -2,10 +2,7 @@
 //! beside the checkout.
 
 use serde_json::Value;
-use std::{
-    io::Write as _,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 /// One section of the vectors of the specification: a list, or the `cases` in it.
 pub fn section(name: &str) -> Vec<Value> {
@@ -45,40 +42,43 @@ pub fn json(path: &Path) -> Value {
     serde_json::from_slice(&bytes).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// A folder of the large corpora, `corpus` or `sequences`, which stand beside the checkout. Where
-/// it is missing, a run with `CI=true` fails, and any other says on stderr, past the capture of the
-/// test harness, which test it passes over.
-pub fn large(name: &str, test: &str) -> Option<PathBuf> {
+/// A folder of the large corpora, `corpus` or `sequences`, which stand beside the checkout. A test
+/// that needs one stands in [`reads_corpora`](crate::reads_corpora).
+pub fn large(name: &str) -> PathBuf {
+    beside(name).unwrap_or_else(|| panic!("the folder `{name}` is missing beside the checkout"))
+}
+
+/// Likewise, for a test that goes on without it.
+pub fn beside(name: &str) -> Option<PathBuf> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../shared")
         .join(name);
-    let is_ci = std::env::var("CI").is_ok_and(|value| value == "true");
-    match passed_over(path.exists(), is_ci, name, test) {
-        None => Some(path),
-        Some(line) => {
-            let mut stderr = std::io::stderr().lock();
-            writeln!(stderr, "{line}").expect("stderr is open");
-            None
-        }
-    }
+    path.exists().then_some(path)
 }
 
-/// The line about a test that cannot run for lack of its corpus; a panic in CI.
-fn passed_over(exists: bool, is_ci: bool, name: &str, test: &str) -> Option<String> {
-    assert!(
-        exists || !is_ci,
-        "CI=true, and the folder `{name}` that `{test}` reads is missing"
-    );
-    (!exists).then(|| format!("passed over: {test}: the folder `{name}` is missing"))
+/// A test that reads the large corpora. Where they are missing it is ignored, and so it is counted.
+#[cfg(corpora)]
+#[macro_export]
+macro_rules! reads_corpora {
+    ($test:item) => {
+        $test
+    };
+}
+
+/// A test that reads the large corpora. Where they are missing it is ignored, and so it is counted.
+#[cfg(not(corpora))]
+#[macro_export]
+macro_rules! reads_corpora {
+    ($test:item) => {
+        #[ignore = "the corpora are not beside the checkout"]
+        $test
+    };
 }
 
 #[test]
-fn a_missing_corpus_is_told_and_fails_in_ci() {
-    assert_eq!(passed_over(true, true, "corpus", "a"), None);
-    assert_eq!(passed_over(true, false, "corpus", "a"), None);
-    let line = passed_over(false, false, "corpus", "a").unwrap();
-    assert_eq!(line, "passed over: a: the folder `corpus` is missing");
-    assert!(std::panic::catch_unwind(|| passed_over(false, true, "corpus", "a")).is_err());
+#[should_panic(expected = "the folder `nowhere` is missing beside the checkout")]
+fn a_missing_corpus_fails_a_test_that_reads_it() {
+    large("nowhere");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! A publisher on loopback that answers by a script and sends exactly the bytes that it is told to,
 //! wrong ones included; not an HTTP server.
 
+use crate::wait::until;
 use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -10,15 +11,11 @@ use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
     task::JoinHandle,
-    time::{sleep, timeout},
+    time::sleep,
 };
 
 /// Bytes of the head of a request at most.
 const HEAD_BYTES_MAX: usize = 16 << 10;
-/// Between two looks at the requests.
-const LOOK: Duration = Duration::from_millis(10);
-/// Longer than anything takes that a test waits for.
-const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A publisher, or anybody else who answers HTTP requests. It ends when it is dropped.
 pub struct Publisher {
@@ -128,13 +125,10 @@ impl Publisher {
 
     /// Waits until this path has been asked for.
     pub async fn asked_for(&self, path: &str) {
-        let asked = async {
-            while self.paths().iter().all(|asked| asked != path) {
-                sleep(LOOK).await;
-            }
-        };
-        let asked = timeout(PATIENCE, asked).await;
-        asked.unwrap_or_else(|_| panic!("{path} is asked for: {:?}", self.paths()));
+        until(&format!("{path} is asked for"), async || {
+            self.paths().iter().any(|asked| asked == path)
+        })
+        .await;
     }
 }
 
@@ -216,6 +210,14 @@ async fn serve(mut stream: TcpStream, shared: &Shared) -> std::io::Result<()> {
 /// 200 with a body and its length.
 pub fn ok(content_type: &str, body: impl AsRef<[u8]>) -> Answer {
     with_headers(200, &[("content-type", content_type)], body)
+}
+
+/// A document of posts with the guids 1 to `posts`, the newest first.
+pub fn rss(posts: usize) -> Answer {
+    let post = |n: usize| format!("<item><guid>{n}</guid><title>Post {n}</title></item>");
+    let posts: String = (1..=posts).rev().map(post).collect();
+    let text = format!("<rss version=\"2.0\"><channel><title>blog</title>{posts}</channel></rss>");
+    ok("application/rss+xml", text)
 }
 
 /// Any status with headers, a body and its length.

@@ -8,7 +8,11 @@ use everfeed::{
     ingest::RecordSettings,
 };
 use serde::Deserialize;
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+};
+use testkit::data::large;
 
 // The publishers with every fault, which are recorded here.
 #[path = "../publisher/document.rs"]
@@ -188,14 +192,17 @@ fn score(manifest: &Manifest, steps: &[Step], wrong: &mut Vec<String>) -> Number
     found
 }
 
-#[tokio::test]
-async fn what_every_real_feed_comes_to_at_its_own_times_is_known() {
-    let Some(folder) = testkit::data::large("sequences", "replay of every real feed") else {
-        return;
-    };
+testkit::reads_corpora! {
+    #[tokio::test]
+    async fn what_every_real_feed_comes_to_at_its_own_times_is_known() {
+        check_feeds(feeds(&large("sequences")).unwrap()).await;
+    }
+}
+
+async fn check_feeds(folders: Vec<PathBuf>) {
     let mut wrong = Vec::new();
     let mut all = Vec::new();
-    for folder in feeds(&folder).unwrap() {
+    for folder in folders {
         let name = folder.file_name().unwrap().to_string_lossy().into_owned();
         let manifest: Manifest =
             serde_json::from_slice(&std::fs::read(folder.join("manifest.json")).unwrap()).unwrap();

@@ -5,8 +5,15 @@
 use crate::house::{House, Mirror};
 use everfeed::{app::replay::feeds, feed::item::Item, layers::ClientConfig};
 use serde::Deserialize;
-use std::{collections::BTreeSet, path::Path, time::Instant};
-use testkit::publisher::{Publisher, ok};
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+    time::Instant,
+};
+use testkit::{
+    data::large,
+    publisher::{Publisher, ok},
+};
 
 #[derive(Deserialize)]
 struct Manifest {
@@ -171,12 +178,15 @@ impl Score {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_mirror_of_every_real_feed_equals_the_store_after_each_version() {
-    let Some(folder) = testkit::data::large("sequences", "a mirror of every real feed") else {
-        return;
-    };
-    let folders = feeds(&folder).unwrap();
+testkit::reads_corpora! {
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_mirror_of_every_real_feed_equals_the_store_after_each_version() {
+        check_mirrors(feeds(&large("sequences")).unwrap()).await;
+    }
+}
+
+async fn check_mirrors(folders: Vec<PathBuf>) {
+    assert!(!folders.is_empty());
     println!(
         "{:28} {:>5} {:>6} {:>7} {:>10} {:>7} {:>12} {:>6} {:>6}",
         "sequence",

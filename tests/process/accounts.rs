@@ -4,132 +4,50 @@
 //!
 //! Rows: SF-130, SF-131; LEGACY U-1, U-2, U-4, U-5, U-8, U-9.
 
+use crate::EVERFEED;
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use chrono::{SecondsFormat, Utc};
 use http::Method;
 use serde_json::Value;
 use sha1::{Digest as _, Sha1};
-use std::{
-    fs::File,
-    io::Write as _,
-    net::SocketAddr,
-    path::PathBuf,
-    process::{Child, Command, Stdio},
-    sync::{
-        Arc,
-        atomic::{AtomicU16, Ordering},
-    },
-    time::{Duration, Instant},
+use std::sync::{
+    Arc,
+    atomic::{AtomicU16, Ordering},
 };
-use tempfile::TempDir;
 use testkit::{
     client::{self, ask},
-    publisher::{Answer, Publisher, ok},
+    place::{Place, feed, run},
+    publisher::{Publisher, ok, rss},
 };
 
-/// Longer than anything here takes.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// Between two looks at something that is about to happen.
-const GLANCE: Duration = Duration::from_millis(20);
 /// The login password.
 const PASSWORD: &str = "öpen sesame";
 
-fn rss(posts: u16) -> Answer {
-    let post = |n: u16| format!("<item><guid>{n}</guid><title>Post {n}</title></item>");
-    let posts: String = (1..=posts).rev().map(post).collect();
-    let text = format!("<rss version=\"2.0\"><channel><title>blog</title>{posts}</channel></rss>");
-    ok("application/rss+xml", text.as_bytes())
-}
-
-/// A process that serves `open` and the private feed `closed`; it is ended when it is dropped.
+/// A process that serves `open` and the private feed `closed`.
 struct Running {
-    folder: TempDir,
-    child: Child,
-    address: SocketAddr,
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+    place: Place,
+    process: testkit::place::Running,
 }
 
 impl Running {
     async fn start(publisher: &Publisher) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let free = || {
-            std::net::TcpListener::bind("127.0.0.1:0")
-                .unwrap()
-                .local_addr()
-                .unwrap()
-        };
-        let (address, admin) = (free(), free());
-        let text = format!(
-            "[server]\nlisten = \"{address}\"\nadmin_listen = \"{admin}\"\npublic_url = \"http://{address}/\"\n\
-             [hub]\ncallbacks_private = true\n\
-             [[feed]]\nname = \"open\"\nurl = \"{}\"\nimport = {{ pages_max = 0 }}\n\
-             [[feed]]\nname = \"closed\"\nurl = \"{}\"\naccess = \"private\"\nimport = {{ pages_max = 0 }}\n",
-            publisher.url("/open"),
-            publisher.url("/closed")
-        );
-        std::fs::write(folder.path().join("everfeed.toml"), text).unwrap();
-        let child = Self::serve(&folder);
-        let running = Self {
-            folder,
-            child,
-            address,
-        };
-        running.is_up().await;
-        running
+        let place = Place::free();
+        let server = format!("public_url = \"http://{}/\"", place.consumers);
+        let open = feed("open", &publisher.url("/open"), "");
+        let closed = feed("closed", &publisher.url("/closed"), "access = \"private\"");
+        let hub = "[hub]\ncallbacks_private = true\n";
+        place.configure(&server, &(hub.to_owned() + &open + &closed));
+        let process = Self::serve(&place);
+        place.answers("/feeds/open", 200).await;
+        Self { place, process }
     }
 
-    fn serve(folder: &TempDir) -> Child {
-        let log = File::options()
-            .create(true)
-            .append(true)
-            .open(folder.path().join("log"))
-            .unwrap();
-        let mut serve = Command::new(env!("CARGO_BIN_EXE_everfeed"));
-        serve
-            .arg("serve")
-            .arg("--config")
-            .arg(folder.path().join("everfeed.toml"));
-        serve
-            .env("RUST_LOG", "trace")
-            .stdout(Stdio::null())
-            .stderr(log)
-            .spawn()
-            .unwrap()
-    }
-
-    async fn is_up(&self) {
-        self.until(async || {
-            let answer = ask(self.address, Method::GET, "/feeds/open", &[], "").await;
-            answer.is_some_and(|answer| answer.status == 200)
-        })
-        .await;
+    fn serve(place: &Place) -> testkit::place::Running {
+        place.start(place.command(EVERFEED, &["serve"]).env("RUST_LOG", "trace"))
     }
 
     async fn until(&self, is_so: impl AsyncFn() -> bool) {
-        let started = Instant::now();
-        while !is_so().await {
-            assert!(started.elapsed() < PATIENCE, "{}", self.log());
-            tokio::time::sleep(GLANCE).await;
-        }
-    }
-
-    fn file(&self) -> PathBuf {
-        self.folder.path().join("everfeed.toml")
-    }
-
-    fn log(&self) -> String {
-        std::fs::read_to_string(self.folder.path().join("log")).unwrap()
-    }
-
-    fn stop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.place.until("it happens", is_so).await;
     }
 
     /// Runs a command: its exit code, and all that it printed.
@@ -138,24 +56,9 @@ impl Running {
     }
 
     fn everfeed_told(&self, arguments: &[&str], input: &str) -> (i32, String) {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_everfeed"));
-        command.args(arguments).arg("--config").arg(self.file());
-        let piped = command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        let mut child = piped.spawn().unwrap();
-        child
-            .stdin
-            .take()
-            .unwrap()
-            .write_all(input.as_bytes())
-            .unwrap();
-        let output = child.wait_with_output().unwrap();
-        (
-            output.status.code().unwrap(),
-            String::from_utf8([output.stdout, output.stderr].concat()).unwrap(),
-        )
+        let mut command = self.place.command(EVERFEED, arguments);
+        let told = run(&mut command, input.as_bytes());
+        (told.code, told.all())
     }
 
     /// Runs a command that succeeds, and takes what it prints behind a word.
@@ -167,7 +70,7 @@ impl Running {
     }
 
     async fn get(&self, target: &str, headers: &[(&str, &str)]) -> client::Answer {
-        ask(self.address, Method::GET, target, headers, "")
+        ask(self.place.consumers, Method::GET, target, headers, "")
             .await
             .unwrap()
     }
@@ -193,16 +96,12 @@ fn wsse(nonce: &str, password: &str) -> String {
     )
 }
 
-fn text(answer: &client::Answer) -> String {
-    String::from_utf8(answer.body.to_vec()).unwrap()
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn a_user_is_known_by_every_scheme_from_its_making_to_its_removal() {
     let posts = Arc::new(AtomicU16::new(3));
     let publisher = {
         let posts = posts.clone();
-        Publisher::of(move |_| rss(posts.load(Ordering::Relaxed))).await
+        Publisher::of(move |_| rss(posts.load(Ordering::Relaxed).into())).await
     };
     let running = Running::start(&publisher).await;
     for name in ["closed", "absent"] {
@@ -224,7 +123,7 @@ async fn a_user_is_known_by_every_scheme_from_its_making_to_its_removal() {
     );
     let url = running.made(&["token", "new", "alice", "--url"], "", "secret URL");
     let secret = url
-        .strip_prefix(&format!("http://{}", running.address))
+        .strip_prefix(&format!("http://{}", running.place.consumers))
         .unwrap()
         .to_owned();
 
@@ -279,7 +178,7 @@ async fn a_user_is_known_by_every_scheme_from_its_making_to_its_removal() {
     );
     let page = running.get(&format!("{}/closed.json", secret), &[]).await;
     assert_eq!(page.status, 200);
-    assert!(text(&page).contains(&secret) && page.header("cache-control").starts_with("private"));
+    assert!(page.text().contains(&secret) && page.header("cache-control").starts_with("private"));
 
     // Lists and validators.
     let listed = async |headers: &[(&str, &str)]| {
@@ -322,7 +221,7 @@ async fn a_user_is_known_by_every_scheme_from_its_making_to_its_removal() {
             "hub.topic",
             &format!(
                 "http://{}/feeds/closed.atom?order=modified",
-                running.address
+                running.place.consumers
             ),
         )
         .append_pair("hub.callback", &reader.url("/cb"))
@@ -332,13 +231,19 @@ async fn a_user_is_known_by_every_scheme_from_its_making_to_its_removal() {
             ("content-type", "application/x-www-form-urlencoded"),
             ("authorization", authorization),
         ];
-        ask(running.address, Method::POST, "/hub", &headers, &form)
-            .await
-            .unwrap()
+        ask(
+            running.place.consumers,
+            Method::POST,
+            "/hub",
+            &headers,
+            &form,
+        )
+        .await
+        .unwrap()
     };
     assert_eq!(subscribe("Bearer wrong").await.status, 401);
     let accepted = subscribe(&with_basic).await;
-    assert_eq!(accepted.status, 202, "{}", text(&accepted));
+    assert_eq!(accepted.status, 202, "{}", accepted.text());
     let seen = |part: &'static str| reader.requests().iter().any(|head| head.contains(part));
     running.until(async || seen("hub.challenge")).await;
     running
@@ -352,7 +257,7 @@ async fn a_user_is_known_by_every_scheme_from_its_making_to_its_removal() {
     // Rotated, revoked, removed: each at once.
     let rotated = running.made(&["token", "rotate", "2"], "", "secret URL");
     let rotated = rotated
-        .strip_prefix(&format!("http://{}", running.address))
+        .strip_prefix(&format!("http://{}", running.place.consumers))
         .unwrap()
         .to_owned();
     assert_eq!(
@@ -402,7 +307,7 @@ async fn a_user_is_known_by_every_scheme_from_its_making_to_its_removal() {
     assert_eq!(running.everfeed(&["poll", "closed", "--now"]).0, 0);
     assert_eq!(pushes(), before);
 
-    let log = running.log();
+    let log = running.place.read("log");
     assert!(log.contains("Made the user `alice`"), "the log is there");
     for hidden in [
         PASSWORD,
@@ -471,7 +376,7 @@ async fn users_outlive_the_process_and_are_made_without_one_too() {
     let (code, told) =
         running.everfeed_told(&["user", "add", "bob", "--password-stdin"], "short\n");
     assert!(code == 1 && told.contains("8 characters"), "{told}");
-    running.stop();
+    running.process.kill();
     let (code, told) = running.everfeed_told(
         &["user", "add", "bob", "--password-stdin"],
         "correct horse\n",
@@ -482,8 +387,8 @@ async fn users_outlive_the_process_and_are_made_without_one_too() {
         code == 0 && told.contains("alice") && told.contains("bob"),
         "{told}"
     );
-    running.child = Running::serve(&running.folder);
-    running.is_up().await;
+    running.process = Running::serve(&running.place);
+    running.place.answers("/feeds/open", 200).await;
     for (user, password, expect) in [
         ("alice", password.as_str(), 200),
         ("bob", "correct horse", 200),
@@ -499,9 +404,9 @@ async fn users_outlive_the_process_and_are_made_without_one_too() {
         );
     }
     // Readers change with a reload.
-    let file = std::fs::read_to_string(running.file()).unwrap();
+    let file = std::fs::read_to_string(running.place.file()).unwrap();
     std::fs::write(
-        running.file(),
+        running.place.file(),
         file.replace("access = \"private\"", "access = [\"bob\"]"),
     )
     .unwrap();

@@ -1,6 +1,7 @@
 //! The ways in: TLS with a certificate that changes, HTTP/2 by ALPN, sockets in the file system and
 //! those of systemd, the PROXY protocol; over real sockets.
 
+use crate::EVERFEED;
 use bytes::Bytes;
 use everfeed::{app::App, config::Config};
 use http::{Request, Response, Version};
@@ -17,22 +18,20 @@ use std::{
     fs,
     net::SocketAddr,
     path::Path,
-    process::{Child, Command, Stdio},
+    process::{Command, Stdio},
     sync::Arc,
-    time::Duration,
 };
-use tempfile::TempDir;
+use testkit::{
+    place::{Place, free_address},
+    wait::{PATIENCE, until},
+};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream, UnixStream},
-    time::{sleep, timeout},
+    time::timeout,
 };
 use tokio_rustls::{TlsConnector, client::TlsStream};
 
-/// Longer than anything here takes.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// Between two looks at something that is about to happen.
-const GLANCE: Duration = Duration::from_millis(50);
 const GET: &[u8] = b"GET /feeds HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n";
 
 /// Makes certificates for the host `h`.
@@ -199,14 +198,10 @@ async fn a_certificate_is_exchanged_under_connections_that_go_on() {
     let mut old = authority.connect(app.address(), &[]).await;
     let first = shown(&old);
     authority.issue(folder.path());
-    let exchanged = async {
-        while shown(&authority.connect(app.address(), &[]).await) == first {
-            sleep(GLANCE).await;
-        }
-    };
-    timeout(PATIENCE, exchanged)
-        .await
-        .expect("the new certificate is taken");
+    until("the new certificate is taken", async || {
+        shown(&authority.connect(app.address(), &[]).await) != first
+    })
+    .await;
     // A connection goes on with what it was begun with.
     old.write_all(GET).await.unwrap();
     let mut answer = String::new();
@@ -226,11 +221,7 @@ async fn http_leads_to_https() {
     let (folder, authority) = (tempfile::tempdir().unwrap(), Authority::new());
     authority.issue(folder.path());
     // A port that is free now.
-    let http = TcpListener::bind("127.0.0.1:0")
-        .await
-        .unwrap()
-        .local_addr()
-        .unwrap();
+    let http = free_address();
     let more = format!(", redirect_from = \"{http}\"");
     let app = start(folder.path(), &tls(folder.path(), &more), "").await;
     let request = b"GET /feeds/blog?x=%20 HTTP/1.1\r\nHost: h:80\r\nConnection: close\r\n\r\n";
@@ -258,7 +249,7 @@ async fn sockets_in_the_file_system_stand_beside_ports() {
     let by_curl = path.clone();
     let curl = tokio::task::spawn_blocking(move || {
         Command::new("curl")
-            .args(["-s", "-m", "20", "--unix-socket"])
+            .args(["-s", "-m", "120", "--unix-socket"])
             .arg(&by_curl)
             .arg("http://h/feeds")
             .output()
@@ -386,69 +377,29 @@ async fn a_password_is_taken_where_a_trusted_proxy_says_before_http_that_its_cli
     app.stop().await.unwrap();
 }
 
-/// A process that serves; it is ended when it is dropped.
-struct Running {
-    child: Child,
-    _folder: TempDir,
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 #[tokio::test]
 async fn a_socket_of_systemd_is_served() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("everfeed.toml");
-    fs::write(
-        &file,
-        configuration(folder.path(), "listen = \"systemd\"", ""),
-    )
-    .unwrap();
+    let place = Place::free();
+    let text = configuration(place.folder(), "listen = \"systemd\"", "");
+    place.write("everfeed.toml", &text);
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     // As systemd does: the socket is the file descriptor 3.
     let script = "export LISTEN_PID=$$ LISTEN_FDS=1; exec \"$@\" 3<&0 0</dev/null";
-    let child = Command::new("sh")
-        .args([
-            "-c",
-            script,
-            "sh",
-            env!("CARGO_BIN_EXE_everfeed"),
-            "serve",
-            "--config",
-        ])
-        .arg(&file)
-        .stdin(Stdio::from(std::os::fd::OwnedFd::from(listener)))
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let _running = Running {
-        child,
-        _folder: folder,
-    };
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", script, "sh", EVERFEED, "serve", "--config"])
+        .arg(place.file())
+        .stdin(Stdio::from(std::os::fd::OwnedFd::from(listener)));
+    let running = place.start(&mut command);
     let answer = exchange(TcpStream::connect(address).await.unwrap(), GET).await;
     assert!(answer.starts_with("HTTP/1.1 "), "{answer}");
+    drop(running);
 
     // Without one the start fails, and says so.
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("everfeed.toml");
-    fs::write(
-        &file,
-        configuration(folder.path(), "listen = \"systemd\"", ""),
-    )
-    .unwrap();
-    let failed = Command::new(env!("CARGO_BIN_EXE_everfeed"))
-        .args(["serve", "--config"])
-        .arg(&file)
-        .output()
-        .unwrap();
-    let told = String::from_utf8_lossy(&failed.stderr).into_owned();
+    let failed = place.run(EVERFEED, &["serve"]);
     assert!(
-        !failed.status.success() && told.contains("systemd handed over no socket"),
-        "{told}"
+        failed.code != 0 && failed.err.contains("systemd handed over no socket"),
+        "{failed:?}"
     );
 }

@@ -1,6 +1,7 @@
 //! `everfeed explain` and `everfeed replay` as an operator runs them, beside a house that serves,
 //! and after it.
 
+use crate::EVERFEED;
 use everfeed::{
     app::App,
     cli::demo::blog::{self, Blog, Deed},
@@ -8,20 +9,20 @@ use everfeed::{
 };
 use std::{
     fmt::Write as _,
-    path::Path,
     process::Command,
     sync::Arc,
     time::{Duration, SystemTime},
 };
-use testkit::publisher::{Answer, Publisher, ok};
+use testkit::{
+    place::{self, Place},
+    publisher::{Answer, Publisher, ok},
+    wait::PATIENCE,
+};
 use tokio::{
     net::TcpListener,
     time::{Instant, sleep},
 };
 use tokio_util::sync::CancellationToken;
-
-/// Longer than anything here takes.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A feed of these posts, the title of one of which would steer a terminal.
 fn posts(letters: &str) -> Answer {
@@ -42,49 +43,40 @@ fn posts(letters: &str) -> Answer {
 /// Runs the program: its output, what it said of errors, and whether it succeeded.
 async fn run(arguments: Vec<String>) -> (String, String, bool) {
     let run = move || {
-        let output = Command::new(env!("CARGO_BIN_EXE_everfeed"))
-            .args(arguments)
-            .env_remove("RUST_LOG")
-            .output()
-            .unwrap();
-        let text = |bytes| String::from_utf8(bytes).unwrap();
-        (
-            text(output.stdout),
-            text(output.stderr),
-            output.status.success(),
-        )
+        let mut command = Command::new(EVERFEED);
+        let told = place::run(command.args(arguments).env_remove("RUST_LOG"), b"");
+        (told.out, told.err, told.code == 0)
     };
     tokio::task::spawn_blocking(run).await.unwrap()
 }
 
-fn config(folder: &Path, publisher: &Publisher, admin: &str) -> String {
-    let path = |name: &str| folder.join(name).display().to_string();
+const SERVER: &str = "shutdown_secs = 5\npublic_url = \"http://feeds.example\"";
+
+/// A feed with quick deletions that is recorded, and the same as usual.
+fn feeds(place: &Place, publisher: &Publisher) -> String {
     let url = publisher.url("/rss.xml");
     format!(
-        "[server]\nlisten = \"127.0.0.1:0\"\nadmin_listen = \"{admin}\"\nshutdown_secs = 5\n\
-         public_url = \"http://feeds.example\"\n[store]\npath = {:?}\n\
-         [[feed]]\nname = \"quick\"\nurl = \"{url}\"\npoll = {{ min_secs = 1, max_secs = 1 }}\n\
+        "[[feed]]\nname = \"quick\"\nurl = \"{url}\"\npoll = {{ min_secs = 1, max_secs = 1 }}\n\
          deletions = {{ apart_secs = 1, audit_secs = 1 }}\n[feed.record]\nfolder = {:?}\nbodies = 20\n\
          [[feed]]\nname = \"usual\"\nid_namespace = \"usual\"\nurl = \"{url}\"\npoll = {{ min_secs = 1, max_secs = 1 }}\n",
-        path("everfeed.redb"),
-        path("recordings"),
+        place.path("recordings").display().to_string(),
     )
+}
+
+/// Serves in this process, beside which commands are run.
+async fn serve(place: &Place, rest: &str) -> App {
+    place.configure(SERVER, rest);
+    let config = Config::parse("test", &place.text(SERVER, rest)).unwrap();
+    App::start(config).await.unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_deletion_is_explained_while_serving_and_after_and_its_documents_play_to_the_same_end() {
-    let folder = tempfile::tempdir().unwrap();
+    let place = Place::free();
     let publisher = Publisher::start().await;
     publisher.says(posts("zyxwvut"));
-    let given = Config::parse("test", &config(folder.path(), &publisher, "127.0.0.1:0")).unwrap();
-    let app = App::start(given).await.unwrap();
-    let file = folder.path().join("everfeed.toml");
-    std::fs::write(
-        &file,
-        config(folder.path(), &publisher, &app.admin_address().to_string()),
-    )
-    .unwrap();
-    let file = file.display().to_string();
+    let app = serve(&place, &feeds(&place, &publisher)).await;
+    let file = place.file().display().to_string();
     let explain = async |rest: &[&str]| {
         let rest = rest.iter().map(|word| (*word).to_owned());
         run(["explain".to_owned(), "--config".to_owned(), file.clone()]
@@ -143,7 +135,7 @@ async fn a_deletion_is_explained_while_serving_and_after_and_its_documents_play_
     // Nobody serves it any more: the store itself is asked.
     let (out, err, _) = explain(&["quick", "http://blog.example/?p=w"]).await;
     assert_eq!(out, gone, "{err}");
-    let recordings = folder.path().join("recordings").display().to_string();
+    let recordings = place.path("recordings").display().to_string();
     let played = run(vec![
         "replay".into(),
         "--config".into(),
@@ -178,7 +170,7 @@ async fn a_deletion_is_explained_while_serving_and_after_and_its_documents_play_
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_post_whose_page_is_gone_is_explained_by_its_page_and_plays_to_the_same_end() {
-    let folder = tempfile::tempdir().unwrap();
+    let place = Place::free();
     let now = SystemTime::now();
     let made = |seed: u64, publisher: &str| Blog::new(publisher.to_owned(), seed, now);
     let deletes = |seed: &u64| matches!(made(*seed, "http://x").act(now), Deed::Deleted(_));
@@ -187,23 +179,13 @@ async fn a_post_whose_page_is_gone_is_explained_by_its_page_and_plays_to_the_sam
     let url = blog::origin(listener.local_addr().unwrap());
     let (blog, stop) = (Arc::new(made(seed, &url)), CancellationToken::new());
     let serving = tokio::spawn(blog.clone().serve(listener, stop.clone()));
-    let config = |admin: &str| {
-        let path = |name: &str| folder.path().join(name).display().to_string();
-        format!(
-            "[server]\nlisten = \"127.0.0.1:0\"\nadmin_listen = \"{admin}\"\nshutdown_secs = 5\n\
-             public_url = \"http://feeds.example\"\n[store]\npath = {:?}\n\
-             [[feed]]\nname = \"blog\"\nurl = \"{url}/rss.xml\"\npoll = {{ min_secs = 1, max_secs = 1 }}\n\
-             [feed.record]\nfolder = {:?}\n",
-            path("everfeed.redb"),
-            path("recordings"),
-        )
-    };
-    let app = App::start(Config::parse("test", &config("127.0.0.1:0")).unwrap())
-        .await
-        .unwrap();
-    let file = folder.path().join("everfeed.toml");
-    std::fs::write(&file, config(&app.admin_address().to_string())).unwrap();
-    let file = file.display().to_string();
+    let feed = format!(
+        "[[feed]]\nname = \"blog\"\nurl = \"{url}/rss.xml\"\npoll = {{ min_secs = 1, max_secs = 1 }}\n\
+         [feed.record]\nfolder = {:?}\n",
+        place.path("recordings").display().to_string(),
+    );
+    let app = serve(&place, &feed).await;
+    let file = place.file().display().to_string();
     let explain = async || {
         run(vec![
             "explain".into(),
@@ -236,7 +218,7 @@ async fn a_post_whose_page_is_gone_is_explained_by_its_page_and_plays_to_the_sam
     app.stop().await.unwrap();
     stop.cancel();
     serving.await.unwrap();
-    let recordings = folder.path().join("recordings").display().to_string();
+    let recordings = place.path("recordings").display().to_string();
     let played = run(vec!["replay".into(), "--config".into(), file, recordings]).await;
     assert!(
         played.0.contains(": gone; last seen") && played.0.contains("its page: it is gone (410)"),
@@ -248,17 +230,11 @@ async fn a_post_whose_page_is_gone_is_explained_by_its_page_and_plays_to_the_sam
 #[tokio::test(flavor = "multi_thread")]
 async fn a_feed_in_which_what_is_missing_keeps_coming_back_says_so() {
     // POLLING 2.4, the last row: one machine of the publisher's has `w`, another has not.
-    let folder = tempfile::tempdir().unwrap();
+    let place = Place::free();
     let publisher = Publisher::start().await;
     publisher.says(posts("zyxwvut"));
-    let given = Config::parse("test", &config(folder.path(), &publisher, "127.0.0.1:0")).unwrap();
-    let app = App::start(given).await.unwrap();
-    let file = folder.path().join("everfeed.toml");
-    std::fs::write(
-        &file,
-        config(folder.path(), &publisher, &app.admin_address().to_string()),
-    )
-    .unwrap();
+    let app = serve(&place, &feeds(&place, &publisher)).await;
+    let file = place.file();
     let explain = || {
         run(vec![
             "explain".into(),

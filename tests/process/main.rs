@@ -3,6 +3,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+/// The program.
+const EVERFEED: &str = env!("CARGO_BIN_EXE_everfeed");
+
 mod accounts;
 mod doors;
 mod explain;

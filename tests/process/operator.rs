@@ -1,60 +1,37 @@
 //! The commands of an operator beside a process that runs: `poll`, `status`, `health`, `check`, and
 //! its messages to systemd.
 
-use nix::{
-    sys::signal::{Signal, kill},
-    unistd::Pid,
-};
+use crate::EVERFEED;
+use nix::sys::signal::Signal;
 use std::{
     os::unix::net::UnixDatagram,
-    path::PathBuf,
-    process::{Child, Command, Stdio},
     sync::{
         Arc,
         atomic::{AtomicU16, Ordering},
     },
-    time::{Duration, Instant},
+    time::Instant,
 };
-use tempfile::TempDir;
-use testkit::publisher::{Answer, Publisher, ok};
-
-/// Longer than anything here takes.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-fn rss(posts: u16) -> Answer {
-    let post = |n: u16| format!("<item><guid>{n}</guid><title>Post {n}</title></item>");
-    let posts: String = (1..=posts).rev().map(post).collect();
-    let text = format!("<rss version=\"2.0\"><channel><title>blog</title>{posts}</channel></rss>");
-    ok("application/rss+xml", text.as_bytes())
-}
+use testkit::{
+    place::{self, Place},
+    publisher::{Publisher, rss, with_headers},
+    wait::{GLANCE, PATIENCE},
+};
 
 /// A publisher whose answers follow a number: that many posts, or from 400 on a status.
 async fn publisher(answer: &Arc<AtomicU16>) -> Publisher {
     let answer = answer.clone();
     Publisher::of(move |_| match answer.load(Ordering::Relaxed) {
-        status @ 400.. => Answer::Bytes(
-            format!(
-                "HTTP/1.1 {status} No\r\nRetry-After: 7200\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-            )
-            .into_bytes(),
-        ),
-        posts => rss(posts),
+        status @ 400.. => with_headers(status, &[("retry-after", "7200")], ""),
+        posts => rss(posts.into()),
     })
     .await
 }
 
-/// A process that serves; it is ended when it is dropped.
+/// A process that serves, and what it tells its supervisor.
 struct Running {
-    folder: TempDir,
-    child: Child,
+    place: Place,
+    process: place::Running,
     notices: UnixDatagram,
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 impl Running {
@@ -64,37 +41,20 @@ impl Running {
 
     /// Likewise, with a watchdog that wants to hear from it within so many microseconds.
     fn start_watched(feeds: &str, watchdog_us: &str) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let port = || {
-            std::net::TcpListener::bind("127.0.0.1:0")
-                .unwrap()
-                .local_addr()
-                .unwrap()
-                .port()
-        };
-        let text = format!(
-            "[server]\nlisten = \"127.0.0.1:{}\"\nadmin_listen = \"127.0.0.1:{}\"\n[store]\npath = {:?}\n{feeds}",
-            port(),
-            port(),
-            folder.path().join("everfeed.redb").display().to_string()
-        );
-        std::fs::write(folder.path().join("everfeed.toml"), text).unwrap();
-        let socket = folder.path().join("notify");
+        let place = Place::free();
+        place.configure("", feeds);
+        let socket = place.path("notify");
         let notices = UnixDatagram::bind(&socket).unwrap();
         notices.set_read_timeout(Some(PATIENCE)).unwrap();
-        let mut serve = Command::new(env!("CARGO_BIN_EXE_everfeed"));
-        serve
-            .arg("serve")
-            .arg("--config")
-            .arg(folder.path().join("everfeed.toml"));
+        let mut serve = place.command(EVERFEED, &["serve"]);
         serve
             .env("NOTIFY_SOCKET", &socket)
             .env("WATCHDOG_USEC", watchdog_us)
             .env("RUST_LOG", "error");
-        let child = serve.stdout(Stdio::null()).spawn().unwrap();
+        let process = place.start(&mut serve);
         let running = Self {
-            folder,
-            child,
+            place,
+            process,
             notices,
         };
         assert!(
@@ -104,24 +64,10 @@ impl Running {
         running
     }
 
-    fn file(&self) -> PathBuf {
-        self.folder.path().join("everfeed.toml")
-    }
-
     /// Runs a command: its exit code, and all that it printed.
     fn everfeed(&self, arguments: &[&str]) -> (i32, String) {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_everfeed"));
-        let output = command
-            .args(arguments)
-            .arg("--config")
-            .arg(self.file())
-            .output()
-            .unwrap();
-        let text = [output.stdout, output.stderr].concat();
-        (
-            output.status.code().unwrap(),
-            String::from_utf8(text).unwrap(),
-        )
+        let told = self.place.run(EVERFEED, arguments);
+        (told.code, told.all())
     }
 
     /// Runs a command until it prints this; the first polls may be under way.
@@ -137,7 +83,7 @@ impl Running {
                 "`{part}` is not in {}",
                 told.1
             );
-            std::thread::sleep(Duration::from_millis(50));
+            std::thread::sleep(GLANCE);
         }
     }
 
@@ -150,7 +96,7 @@ impl Running {
 }
 
 fn feed(name: &str, url: &str) -> String {
-    format!("[[feed]]\nname = \"{name}\"\nurl = \"{url}\"\nimport = {{ pages_max = 0 }}\n")
+    place::feed(name, url, "")
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -221,12 +167,9 @@ async fn feeds_that_leave_the_configuration_are_named_with_what_is_kept_of_them(
     assert!(code == 0 && !told.contains("kept"), "{told}");
 
     // `two` gets another name: beside the running process, after a reload, and without a process.
-    let text = std::fs::read_to_string(running.file()).unwrap();
-    std::fs::write(
-        running.file(),
-        text.replace("name = \"two\"", "name = \"zwei\""),
-    )
-    .unwrap();
+    let text = running.place.read("everfeed.toml");
+    let renamed = text.replace("name = \"two\"", "name = \"zwei\"");
+    running.place.write("everfeed.toml", &renamed);
     let check = |running: &Running| {
         let (code, told) = running.everfeed(&["check"]);
         assert!(
@@ -244,12 +187,8 @@ async fn feeds_that_leave_the_configuration_are_named_with_what_is_kept_of_them(
         "{told}"
     );
 
-    kill(
-        Pid::from_raw(i32::try_from(running.child.id()).unwrap()),
-        Signal::SIGTERM,
-    )
-    .unwrap();
-    assert!(running.child.wait().unwrap().success());
+    running.process.signal(Signal::SIGTERM);
+    assert!(running.process.wait().success());
     assert!(check(&running).contains("`zwei` has its URL"));
     assert_eq!(running.everfeed(&["health"]).0, 1);
     assert_eq!(running.everfeed(&["status"]).0, 1);
@@ -266,11 +205,7 @@ async fn the_supervisor_is_told_of_the_start_of_every_good_look_and_of_the_stop(
         (running.notice().trim_end(), running.notice().trim_end()),
         ("WATCHDOG=1", "WATCHDOG=1")
     );
-    kill(
-        Pid::from_raw(i32::try_from(running.child.id()).unwrap()),
-        Signal::SIGTERM,
-    )
-    .unwrap();
+    running.process.signal(Signal::SIGTERM);
     let started = Instant::now();
     while running.notice().trim_end() != "STOPPING=1" {
         assert!(started.elapsed() < PATIENCE, "the stop is told");

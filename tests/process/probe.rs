@@ -1,20 +1,23 @@
 //! `everfeed probe` as an operator runs it: the binary, its output and its exit codes.
 
+use crate::EVERFEED;
 use serde_json::Value;
-use std::{
-    fs,
-    io::Write,
-    path::Path,
-    process::{Command, Stdio},
+use std::{fs, ops::Deref, path::Path, process::Command};
+use testkit::{
+    place::{Told, free_address, run},
+    publisher::{Publisher, ok, with_headers},
 };
-use testkit::publisher::{Publisher, ok, with_headers};
 
 /// The result of a run of the program.
 #[derive(Debug)]
-struct CheckResult {
-    out: String,
-    err: String,
-    code: i32,
+struct CheckResult(Told);
+
+impl Deref for CheckResult {
+    type Target = Told;
+
+    fn deref(&self) -> &Told {
+        &self.0
+    }
 }
 
 impl CheckResult {
@@ -38,23 +41,9 @@ impl CheckResult {
 }
 
 fn probe(arguments: &[&str], input: &[u8]) -> CheckResult {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_everfeed"))
-        .arg("probe")
-        .args(arguments)
-        .env_remove("RUST_LOG")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    child.stdin.take().unwrap().write_all(input).unwrap();
-    let output = child.wait_with_output().unwrap();
-    let text = |bytes| String::from_utf8(bytes).expect("the program speaks UTF-8");
-    CheckResult {
-        out: text(output.stdout),
-        err: text(output.stderr),
-        code: output.status.code().unwrap(),
-    }
+    let mut command = Command::new(EVERFEED);
+    command.arg("probe").args(arguments).env_remove("RUST_LOG");
+    CheckResult(run(&mut command, input))
 }
 
 /// Probes a path of a publisher.
@@ -283,11 +272,7 @@ async fn an_error_says_whose_fault_it_is() {
     assert!(said.err.ends_with(&expect), "{said:?}");
 
     drop(publisher);
-    let free = std::net::TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap();
-    let said = probe(&[&format!("http://{free}/")], b"");
+    let said = probe(&[&format!("http://{}/", free_address())], b"");
     assert_eq!(said.code, 1);
     assert!(said.err.contains("the connection was refused"), "{said:?}");
     assert!(
@@ -396,7 +381,7 @@ fn nothing_that_an_upstream_wrote_can_steer_the_terminal() {
     ] {
         for arguments in [&["-"][..], &["-", "--json"]] {
             let said = probe(arguments, document.as_bytes());
-            let shown = said.out + &said.err;
+            let shown = said.all();
             let steers = |c: &char| {
                 (c.is_control() && *c != '\n') || *c == '\u{202E}' && arguments.len() == 1
             };
@@ -555,17 +540,9 @@ fn a_file_may_have_any_name() {
         .path()
         .join(std::ffi::OsStr::from_bytes(b"odd\xFF.xml"));
     fs::write(&path, RSS).unwrap();
-    let output = Command::new(env!("CARGO_BIN_EXE_everfeed"))
-        .arg("probe")
-        .arg(&path)
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{output:?}");
-    assert!(
-        String::from_utf8(output.stdout)
-            .unwrap()
-            .contains("odd\u{FFFD}.xml")
-    );
+    let told = run(Command::new(EVERFEED).arg("probe").arg(&path), b"");
+    assert_eq!(told.code, 0, "{told:?}");
+    assert!(told.out.contains("odd\u{FFFD}.xml"));
 }
 
 #[test]

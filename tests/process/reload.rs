@@ -1,64 +1,54 @@
 //! Reload: the configuration is read again while requests are answered and long polls are held.
 //! None fails, none is cut; what cannot be meant changes nothing.
 
+use crate::EVERFEED;
 use everfeed::{
     app::{App, ReloadRefused},
     config::ConfigSource,
 };
 use http::Method;
+use nix::sys::signal::Signal;
 use serde_json::Value;
 use std::{
     net::SocketAddr,
     path::PathBuf,
-    process::{Command, Output, Stdio},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
 };
-use tempfile::TempDir;
 use testkit::{
-    client::{Answer, ask},
-    publisher::{self, Publisher, ok},
+    client::{Answer, ask, get},
+    place::{self, Place, Told, run},
+    publisher::{Publisher, ok, rss},
+    wait::{PATIENCE, until},
 };
 use tokio::{
     task::JoinSet,
     time::{Instant, interval, sleep, timeout},
 };
 
-/// Longer than anything here takes.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// Between two looks at something that is about to happen.
-const GLANCE: Duration = Duration::from_millis(10);
-
-fn rss(posts: usize) -> publisher::Answer {
-    let post = |n: usize| format!("<item><guid>{n}</guid><title>Post {n}</title></item>");
-    let posts: String = (1..=posts).rev().map(post).collect();
-    let text = format!("<rss version=\"2.0\"><channel><title>blog</title>{posts}</channel></rss>");
-    ok("application/rss+xml", text.as_bytes())
-}
-
-/// A folder with a configuration that can be rewritten, and the publisher that its feeds lead to.
+/// A place with a configuration that can be rewritten, and the publisher that its feeds lead to.
 struct Site {
-    folder: TempDir,
+    place: Place,
     publisher: Publisher,
-    ports: (u16, u16),
 }
 
 impl Site {
+    /// A site of which everfeed itself says where it listens.
     async fn new() -> Self {
+        Self::at(Place::unbound()).await
+    }
+
+    async fn at(place: Place) -> Self {
         let publisher = Publisher::start().await;
         publisher.says(rss(3));
-        Self {
-            folder: tempfile::tempdir().unwrap(),
-            publisher,
-            ports: (0, 0),
-        }
+        Self { place, publisher }
     }
 
     fn file(&self) -> PathBuf {
-        self.folder.path().join("everfeed.toml")
+        self.place.file()
     }
 
     /// Writes a configuration with these feeds: a name and further lines each.
@@ -67,23 +57,12 @@ impl Site {
     }
 
     fn write_with(&self, server: &str, feeds: &[(&str, &str)]) {
-        let (port, admin_port) = self.ports;
-        let mut text = format!(
-            "[server]\nlisten = \"127.0.0.1:{port}\"\nadmin_listen = \"127.0.0.1:{admin_port}\"\n{server}\
-             public_url = \"http://feeds.example\"\n[store]\npath = {:?}\n",
-            self.folder
-                .path()
-                .join("everfeed.redb")
-                .display()
-                .to_string()
-        );
-        for (name, lines) in feeds {
+        let feeds = feeds.iter().map(|(name, lines)| {
             let url = self.publisher.url(&format!("/{name}.xml"));
-            text += &format!(
-                "[[feed]]\nname = \"{name}\"\nurl = \"{url}\"\nimport = {{ pages_max = 0 }}\n{lines}"
-            );
-        }
-        std::fs::write(self.file(), text).unwrap();
+            place::feed(name, &url, lines)
+        });
+        let server = format!("{server}public_url = \"http://feeds.example\"");
+        self.place.configure(&server, &feeds.collect::<String>());
     }
 
     async fn start(&self) -> App {
@@ -97,35 +76,21 @@ impl Site {
     }
 }
 
-async fn get(at: SocketAddr, target: &str) -> Answer {
-    ask(at, Method::GET, target, &[], "")
-        .await
-        .expect("it answers")
-}
-
-fn text(answer: &Answer) -> String {
-    String::from_utf8(answer.body.to_vec()).unwrap()
-}
-
 /// Waits until a feed is answered with this status.
 async fn answers(at: SocketAddr, name: &str, status: u16) {
     let target = format!("/feeds/{name}.json?max=1");
-    let waited = async {
-        while get(at, &target).await.status != status {
-            sleep(GLANCE).await;
-        }
-    };
-    timeout(PATIENCE, waited)
-        .await
-        .unwrap_or_else(|_| panic!("{name} is answered {status}"));
+    until(&format!("{name} is answered {status}"), async || {
+        get(at, &target).await.status == status
+    })
+    .await;
 }
 
 async fn status(app: &App) -> Value {
-    serde_json::from_slice(&get(app.admin_address(), "/status").await.body).unwrap()
+    get(app.admin_address(), "/status").await.json()
 }
 
 async fn metric(app: &App, name: &str) -> String {
-    let all = text(&get(app.admin_address(), "/metrics").await);
+    let all = get(app.admin_address(), "/metrics").await.text();
     let line = all
         .lines()
         .find_map(|line| line.strip_prefix(name).map(str::trim).map(str::to_owned));
@@ -134,14 +99,10 @@ async fn metric(app: &App, name: &str) -> String {
 
 /// Waits until so many requests are held.
 async fn holds(app: &App, waiters: usize) {
-    let held = async {
-        while status(app).await["waiters"] != waiters {
-            sleep(GLANCE).await;
-        }
-    };
-    timeout(PATIENCE, held)
-        .await
-        .unwrap_or_else(|_| panic!("{waiters} requests are held"));
+    until(&format!("{waiters} requests are held"), async || {
+        status(app).await["waiters"] == waiters
+    })
+    .await;
 }
 
 async fn head(at: SocketAddr, name: &str) -> String {
@@ -296,7 +257,7 @@ async fn what_cannot_be_meant_leaves_the_configuration_in_force_and_is_told_ever
         .await
         .unwrap();
     assert_eq!(told.status, 422);
-    assert!(text(&told).contains("colour"), "{}", text(&told));
+    assert!(told.text().contains("colour"), "{}", told.text());
     assert_eq!(get(app.address(), "/feeds/new.json").await.status, 404);
     let config = status(&app).await["config"].clone();
     assert!(
@@ -324,7 +285,7 @@ async fn what_cannot_be_meant_leaves_the_configuration_in_force_and_is_told_ever
         .await
         .unwrap();
     assert_eq!(
-        (told.status, &*text(&told)),
+        (told.status, &*told.text()),
         (
             200,
             "no feed changed\nrestart  server.waiters_max takes effect at the next start\n"
@@ -347,20 +308,16 @@ async fn verdicts(site: &Site, app: App) -> Vec<(bool, String)> {
     let mut told = Vec::new();
     let check = |site: &Site| {
         let checked = everfeed(&["check"], site);
-        let is_good = checked.status.success();
-        assert!(is_good || checked.status.code() == Some(64), "{checked:?}");
-        let said = if is_good {
-            checked.stdout
-        } else {
-            checked.stderr
-        };
-        (is_good, String::from_utf8_lossy(&said).into_owned())
+        assert!(matches!(checked.code, 0 | 64), "{checked:?}");
+        let is_good = checked.code == 0;
+        let said = if is_good { checked.out } else { checked.err };
+        (is_good, said)
     };
     told.push(check(site));
     let reloaded = ask(app.admin_address(), Method::POST, "/reload", &[], "")
         .await
         .unwrap();
-    told.push((reloaded.status == 200, text(&reloaded)));
+    told.push((reloaded.status == 200, reloaded.text()));
     app.stop().await.unwrap();
     told.push(check(site));
     let source = ConfigSource {
@@ -379,15 +336,7 @@ async fn verdicts(site: &Site, app: App) -> Vec<(bool, String)> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn check_reload_and_a_start_agree_on_a_changed_url() {
-    let free_port = || {
-        std::net::TcpListener::bind("127.0.0.1:0")
-            .unwrap()
-            .local_addr()
-            .unwrap()
-            .port()
-    };
-    let mut site = Site::new().await;
-    site.ports = (free_port(), free_port());
+    let site = Site::at(Place::free()).await;
     let start = async |feeds: &[(&str, &str)]| {
         site.write(feeds);
         let app = site.start().await;
@@ -404,7 +353,7 @@ async fn check_reload_and_a_start_agree_on_a_changed_url() {
     let moved = "The url of feed `blog` has changed. Its items keep their ids. Nothing to do.";
 
     let app = start(&[("blog", "")]).await;
-    let before = text(&get(app.address(), "/feeds/blog.json").await);
+    let before = get(app.address(), "/feeds/blog.json").await.text();
     change("/blog.xml", "/new/place.xml");
     let told = verdicts(&site, app).await;
     assert!(told.iter().all(|(is_good, _)| *is_good), "{told:?}");
@@ -414,7 +363,7 @@ async fn check_reload_and_a_start_agree_on_a_changed_url() {
     );
     let app = site.start().await;
     assert_eq!(
-        text(&get(app.address(), "/feeds/blog.json").await),
+        get(app.address(), "/feeds/blog.json").await.text(),
         before,
         "the same items under the same ids"
     );
@@ -462,15 +411,7 @@ async fn check_reload_and_a_start_agree_on_a_changed_url() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_document_of_a_changed_url_is_accepted_with_and_without_a_process() {
-    let free_port = || {
-        std::net::TcpListener::bind("127.0.0.1:0")
-            .unwrap()
-            .local_addr()
-            .unwrap()
-            .port()
-    };
-    let mut site = Site::new().await;
-    site.ports = (free_port(), free_port());
+    let site = Site::at(Place::free()).await;
     site.write(&[("blog", "")]);
     let app = site.start().await;
     answers(app.address(), "blog", 200).await;
@@ -493,21 +434,12 @@ async fn the_document_of_a_changed_url_is_accepted_with_and_without_a_process() 
         std::fs::write(site.file(), [&text[..start], &line, &text[end..]].concat()).unwrap();
     };
     let asks = async |app: &App| {
-        timeout(PATIENCE, async {
-            loop {
-                let fault = status(app).await["feeds"][0]["fault"].clone();
-                if fault["text"]
-                    .as_str()
-                    .is_some_and(|text| text.contains("another feed?"))
-                {
-                    assert_eq!(fault["whose"], "configuration");
-                    return;
-                }
-                sleep(GLANCE).await;
-            }
+        until("the question is asked", async || {
+            let fault = status(app).await["feeds"][0]["fault"].clone();
+            let text = fault["text"].as_str().unwrap_or_default();
+            text.contains("another feed?") && fault["whose"] == "configuration"
         })
-        .await
-        .expect("the question is asked");
+        .await;
     };
     site.publisher.says(other("x"));
     move_to("/second.xml");
@@ -521,11 +453,11 @@ async fn the_document_of_a_changed_url_is_accepted_with_and_without_a_process() 
     asks(&app).await;
     assert_eq!(items(&app).await, 3);
     let accepted = everfeed(&["accept", "blog"], &site);
-    assert!(accepted.status.success(), "{accepted:?}");
+    assert_eq!(accepted.code, 0, "{accepted:?}");
     assert_eq!(items(&app).await, 4);
     assert_eq!(
-        everfeed(&["accept", "blog"], &site).status.code(),
-        Some(1),
+        everfeed(&["accept", "blog"], &site).code,
+        1,
         "there is nothing to accept"
     );
 
@@ -536,15 +468,9 @@ async fn the_document_of_a_changed_url_is_accepted_with_and_without_a_process() 
     asks(&app).await;
     app.stop().await.unwrap();
     let accepted = everfeed(&["accept", "blog"], &site);
-    assert!(accepted.status.success(), "{accepted:?}");
+    assert_eq!(accepted.code, 0, "{accepted:?}");
     let app = site.start().await;
-    timeout(PATIENCE, async {
-        while items(&app).await != 5 {
-            sleep(GLANCE).await;
-        }
-    })
-    .await
-    .expect("the document is taken");
+    until("the document is taken", async || items(&app).await == 5).await;
     app.stop().await.unwrap();
 }
 
@@ -568,7 +494,7 @@ async fn a_feed_that_comes_back_takes_up_its_memory() {
     app.reload().await.unwrap();
     assert_eq!(get(at, "/feeds/blog.json").await.status, 410);
     let list = get(at, "/feeds").await;
-    assert!(!text(&list).contains("/blog"), "{}", text(&list));
+    assert!(!list.text().contains("/blog"), "{}", list.text());
     site.write(&[("blog", ""), ("other", "")]);
     app.reload().await.unwrap();
     assert_eq!(
@@ -604,91 +530,53 @@ async fn a_feed_that_comes_back_takes_up_its_memory() {
     // On a store that nobody serves.
     site.write(&[("other", "")]);
     let forgotten = everfeed(&["forget", "blog"], &site);
-    let told = String::from_utf8_lossy(&forgotten.stdout);
     for words in [
         "feed `blog` is forgotten",
         "was written anew without it",
         "not reached: backups",
     ] {
-        assert!(told.contains(words), "{words}: {forgotten:?}");
+        assert!(forgotten.out.contains(words), "{words}: {forgotten:?}");
     }
     let configured = everfeed(&["forget", "other"], &site);
-    assert_eq!(configured.status.code(), Some(1), "{configured:?}");
+    assert_eq!(configured.code, 1, "{configured:?}");
 }
 
-fn everfeed(arguments: &[&str], site: &Site) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_everfeed"));
-    command
-        .args(arguments)
-        .arg("--config")
-        .arg(site.file())
-        .output()
-        .unwrap()
+fn everfeed(arguments: &[&str], site: &Site) -> Told {
+    site.place.run(EVERFEED, arguments)
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_command_and_the_signal_reload_a_running_process() {
-    let mut site = Site::new().await;
-    let free_port = || {
-        std::net::TcpListener::bind("127.0.0.1:0")
-            .unwrap()
-            .local_addr()
-            .unwrap()
-            .port()
-    };
-    site.ports = (free_port(), free_port());
-    let at = SocketAddr::from(([127, 0, 0, 1], site.ports.0));
+    let site = Site::at(Place::free()).await;
+    let at = site.place.consumers;
     site.write(&[("blog", "")]);
     let nobody = everfeed(&["reload"], &site);
-    assert_eq!(nobody.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&nobody.stderr).contains("no everfeed answers at 127.0.0.1:"));
+    assert_eq!(nobody.code, 1);
+    assert!(nobody.err.contains("no everfeed answers at 127.0.0.1:"));
 
-    let mut serve = Command::new(env!("CARGO_BIN_EXE_everfeed"));
-    serve.arg("serve").arg("--config").arg(site.file());
-    let mut child = serve
-        .env("RUST_LOG", "error")
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap();
-    let up = async {
-        while ask(at, Method::GET, "/feeds/blog.json", &[], "")
-            .await
-            .is_none_or(|it| it.status != 200)
-        {
-            sleep(GLANCE).await;
-        }
-    };
-    timeout(PATIENCE, up).await.expect("it serves");
+    let mut serve = site.place.command(EVERFEED, &["serve"]);
+    let mut running = site.place.start(serve.env("RUST_LOG", "error"));
+    site.place.answers("/feeds/blog.json", 200).await;
 
     site.write(&[("blog", "platform = \"none\"\n"), ("new", "")]);
     let told = everfeed(&["reload"], &site);
-    assert_eq!(
-        String::from_utf8_lossy(&told.stdout),
-        "added    feed.new\nchanged  feed.blog.platform\n"
-    );
-    assert_eq!(told.status.code(), Some(0));
+    let expect = "added    feed.new\nchanged  feed.blog.platform\n";
+    assert_eq!((told.code, told.out.as_str()), (0, expect));
     answers(at, "new", 200).await;
 
     std::fs::write(site.file(), "[server\n").unwrap();
     // The address of the process stands in the environment, since the file cannot be read.
-    let mut command = Command::new(env!("CARGO_BIN_EXE_everfeed"));
-    command.arg("reload").arg("--config").arg(site.file());
-    let address = format!("127.0.0.1:{}", site.ports.1);
-    let refused = command
-        .env("EVERFEED__SERVER__ADMIN_LISTEN", address)
-        .output()
-        .unwrap();
-    assert_eq!(refused.status.code(), Some(64), "{refused:?}");
+    let mut command = site.place.command(EVERFEED, &["reload"]);
+    let address = site.place.operator.to_string();
+    let refused = run(command.env("EVERFEED__SERVER__ADMIN_LISTEN", address), b"");
+    assert_eq!(refused.code, 64, "{refused:?}");
 
     site.write(&[("blog", "")]);
-    let process = nix::unistd::Pid::from_raw(i32::try_from(child.id()).unwrap());
-    nix::sys::signal::kill(process, nix::sys::signal::Signal::SIGHUP).unwrap();
+    running.signal(Signal::SIGHUP);
     answers(at, "new", 410).await;
-    nix::sys::signal::kill(process, nix::sys::signal::Signal::SIGTERM).unwrap();
-    let ended = tokio::task::spawn_blocking(move || child.wait().unwrap())
-        .await
-        .unwrap();
-    assert!(ended.success());
+    running.signal(Signal::SIGTERM);
+    let ended = tokio::task::spawn_blocking(move || running.wait());
+    assert!(ended.await.unwrap().success());
 }
 
 /// Feeds of a start that takes several batches.
@@ -696,15 +584,8 @@ const MANY: usize = 5_000;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_start_with_many_feeds_answers_from_its_beginning_and_says_how_far_it_is() {
-    let mut site = Site::new().await;
-    let port = || {
-        std::net::TcpListener::bind("127.0.0.1:0")
-            .unwrap()
-            .local_addr()
-            .unwrap()
-    };
-    let (consumers, operator) = (port(), port());
-    site.ports = (consumers.port(), operator.port());
+    let site = Site::at(Place::free()).await;
+    let (consumers, operator) = (site.place.consumers, site.place.operator);
     let names: Vec<String> = (0..MANY).map(|n| format!("f{n}")).collect();
     let feeds: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "")).collect();
     site.write(&feeds[..MANY - 1_000]);
@@ -714,18 +595,17 @@ async fn a_start_with_many_feeds_answers_from_its_beginning_and_says_how_far_it_
     };
     let config = source.load().unwrap();
     let starting = tokio::spawn(App::start_with(config, Some(source)));
-    let text = |answer: &Answer| String::from_utf8_lossy(&answer.body).into_owned();
     let (mut told, mut served) = (Vec::new(), Vec::new());
     while !starting.is_finished() {
         if let Some(answer) = ask(operator, Method::GET, "/ready", &[], "").await {
             assert_eq!(get(operator, "/live").await.status, 200);
-            told.push((answer.status, text(&answer)));
+            told.push((answer.status, answer.text()));
             let last = format!("/feeds/f{}", MANY - 1_001);
             let answer = get(consumers, &last).await;
             served.push((
                 answer.status,
                 !answer.header("retry-after").is_empty(),
-                text(&answer),
+                answer.text(),
             ));
         }
         tokio::task::yield_now().await;

@@ -2,92 +2,63 @@
 //! bounded, and whoever behaves is served meanwhile. Memory is what the system counts of the
 //! process.
 
+use crate::EVERFEED;
 use http::Method;
 use std::{
     fmt::Write as _,
     net::{Ipv4Addr, SocketAddr},
-    process::{Child, Command, Stdio},
+    process::Command,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
 };
-use tempfile::TempDir;
 use testkit::{
-    client::ask,
+    client::{ask, get},
+    place::{self, Place, feed},
     publisher::{Answer, Asked, Publisher, ok, with_headers},
+    wait::{GLANCE, PATIENCE, comes, until},
 };
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpStream,
-    time::{Instant, sleep, timeout},
+    time::{Instant, timeout},
 };
 
-/// Longer than anything here takes.
-const PATIENCE: Duration = Duration::from_secs(120);
-/// Between two looks at something that is about to happen.
-const GLANCE: Duration = Duration::from_millis(50);
 const MIB: u64 = 1 << 20;
+
+/// The page that shows that readers are served.
+const NEWEST: &str = "/feeds/blog.json?max=1&order=-modified";
 
 /// The program, run by a shell that may set limits first.
 struct Running {
-    program: Child,
-    consumers: SocketAddr,
-    operator: SocketAddr,
-    _folder: TempDir,
+    place: Place,
+    process: place::Running,
 }
 
 impl Running {
-    /// Starts it over one feed. `limits` are commands of the shell, `server` and `feed` further
+    /// Starts it over one feed. `limits` are commands of the shell, `server` and `lines` further
     /// lines of the configuration.
-    async fn start(url: &str, limits: &str, server: &str, feed: &str) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let free_port = || {
-            std::net::TcpListener::bind("127.0.0.1:0")
-                .unwrap()
-                .local_addr()
-                .unwrap()
-        };
-        let (consumers, operator) = (free_port(), free_port());
-        let text = format!(
-            "[server]\nlisten = \"{consumers}\"\nadmin_listen = \"{operator}\"\npublic_url = \"http://{consumers}\"\n{server}\n\
-             [store]\npath = {:?}\ncache_bytes = 4194304\n[[feed]]\nname = \"blog\"\nurl = \"{url}\"\nimport = {{ pages_max = 0 }}\n{feed}\n",
-            folder.path().join("everfeed.redb").display().to_string()
-        );
-        let file = folder.path().join("everfeed.toml");
-        std::fs::write(&file, text).unwrap();
+    async fn start(url: &str, limits: &str, server: &str, lines: &str) -> Self {
+        let place = Place::free();
+        let server = format!("public_url = \"http://{}\"\n{server}", place.consumers);
+        let rest = format!("cache_bytes = 4194304\n{}", feed("blog", url, lines));
+        place.configure(&server, &rest);
         let script = format!("set -e; {limits} exec \"$0\" serve --config \"$1\"");
-        let program = Command::new("sh")
-            .args(["-c", &script, env!("CARGO_BIN_EXE_everfeed")])
-            .arg(&file)
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let running = Self {
-            program,
-            consumers,
-            operator,
-            _folder: folder,
-        };
-        running
-            .until("/feeds/blog.json?max=1&order=-modified", 200)
-            .await;
-        running
+        let mut program = Command::new("sh");
+        program
+            .args(["-c", &script, EVERFEED])
+            .arg(place.file())
+            .env("RUST_LOG", "off");
+        let process = place.start(&mut program);
+        place.answers(NEWEST, 200).await;
+        Self { place, process }
     }
 
-    /// Waits until a page answers so.
-    async fn until(&self, target: &str, status: u16) {
-        let answered = async {
-            loop {
-                let answer = ask(self.consumers, Method::GET, target, &[], "").await;
-                if answer.is_some_and(|answer| answer.status == status) {
-                    return;
-                }
-                sleep(GLANCE).await;
-            }
-        };
-        timeout(PATIENCE, answered).await.expect("it answers");
+    /// The operator's status of the one feed.
+    async fn feed(&self) -> serde_json::Value {
+        get(self.place.operator, "/status").await.json()["feeds"][0].take()
     }
 
     /// Bytes of memory that the process had at most, since it started or since
@@ -99,7 +70,7 @@ impl Running {
     /// Bytes of memory by a line of the system's.
     fn memory_bytes(&self, line: &str) -> u64 {
         let status =
-            std::fs::read_to_string(format!("/proc/{}/status", self.program.id())).unwrap();
+            std::fs::read_to_string(format!("/proc/{}/status", self.process.id())).unwrap();
         let line = status
             .lines()
             .find_map(|known| known.strip_prefix(line))
@@ -121,25 +92,17 @@ impl Running {
     /// Waits until the process has given memory back, down to so many bytes. The allocator keeps
     /// pages for some ten seconds.
     async fn until_below(&self, bytes: u64) {
-        let given_back = async {
-            while self.taken_bytes() > bytes {
-                sleep(GLANCE).await;
-            }
-        };
-        let in_time = timeout(PATIENCE, given_back).await;
+        let is_so = comes(async || self.taken_bytes() <= bytes).await;
         let left = self.taken_bytes() / MIB;
-        in_time.unwrap_or_else(|_| panic!("{left} MiB are kept, and not {} at most", bytes / MIB));
+        assert!(
+            is_so,
+            "{left} MiB are kept, and not {} at most",
+            bytes / MIB
+        );
     }
 
     fn forget_peak(&self) {
-        std::fs::write(format!("/proc/{}/clear_refs", self.program.id()), "5").unwrap();
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.program.kill();
-        let _ = self.program.wait();
+        std::fs::write(format!("/proc/{}/clear_refs", self.process.id()), "5").unwrap();
     }
 }
 
@@ -185,11 +148,12 @@ async fn answers_that_nobody_reads_fill_no_memory_and_starve_nobody() {
     let running = Running::start(&publisher.url("/rss"), "", &server, "").await;
     running.forget_peak();
     let (before, taken) = (running.peak_bytes(), running.taken_bytes());
-    let silent = silent_clients(running.consumers, CLIENTS).await;
+    let silent = silent_clients(running.place.consumers, CLIENTS).await;
     // Another page than all of theirs: it is rendered while they hold what there is.
     let asked = Instant::now();
     running
-        .until("/feeds/blog.atom?since=time:5&max=20&timeout=0", 200)
+        .place
+        .answers("/feeds/blog.atom?since=time:5&max=20&timeout=0", 200)
         .await;
     eprintln!(
         "a reader that reads was answered after {} ms",
@@ -231,7 +195,7 @@ async fn large_documents_at_once_are_all_taken_in() {
     let feeds: String = (1..FEEDS)
         .map(|feed| {
             let url = url(feed);
-            format!("[[feed]]\nname = \"f{feed}\"\nurl = \"{url}\"\nimport = {{ pages_max = 0 }}\n")
+            place::feed(&format!("f{feed}"), &url, "")
         })
         .collect();
     let feeds = format!(
@@ -242,7 +206,8 @@ async fn large_documents_at_once_are_all_taken_in() {
     let running = Running::start(&url(0), "", "", &feeds).await;
     for feed in 1..FEEDS {
         running
-            .until(&format!("/feeds/f{feed}.json?max=1&order=-modified"), 200)
+            .place
+            .answers(&format!("/feeds/f{feed}.json?max=1&order=-modified"), 200)
             .await;
     }
     let most = running.peak_bytes();
@@ -263,26 +228,22 @@ async fn idle_connections_leave_room_for_the_operator_and_for_polls() {
     let running = Running::start(&publisher.url("/rss"), &limits, "", feed).await;
     let mut idle = Vec::new();
     for _ in 0..FILES {
-        idle.push(TcpStream::connect(running.consumers).await.unwrap());
+        idle.push(TcpStream::connect(running.place.consumers).await.unwrap());
     }
     let polls = publisher.requests().len();
     let live = timeout(
         PATIENCE,
-        ask(running.operator, Method::GET, "/live", &[], ""),
+        ask(running.place.operator, Method::GET, "/live", &[], ""),
     )
     .await
     .unwrap();
     assert_eq!(live.unwrap().status, 200, "the operator is served");
-    let polled = async {
-        while publisher.requests().len() < polls + 3 {
-            sleep(GLANCE).await;
-        }
-    };
-    timeout(PATIENCE, polled).await.expect("it polls on");
+    until("it polls on", async || {
+        publisher.requests().len() >= polls + 3
+    })
+    .await;
     // Whoever asks for nothing is hung up on when others need the place.
-    running
-        .until("/feeds/blog.json?max=1&order=-modified", 200)
-        .await;
+    running.place.answers(NEWEST, 200).await;
     let mut end = Vec::new();
     let first = timeout(PATIENCE, idle[0].read_to_end(&mut end))
         .await
@@ -296,42 +257,37 @@ async fn waiting_requests_leave_connections_to_those_that_are_answered_at_once()
     let publisher = Publisher::of(|_| ok("application/rss+xml", rss("blog", 3, 10))).await;
     let limits = format!("ulimit -n {FILES};");
     let running = Running::start(&publisher.url("/rss"), &limits, "", "").await;
-    let page = ask(running.consumers, Method::GET, "/feeds/blog.json", &[], "")
+    let page = get(running.place.consumers, "/feeds/blog.json")
         .await
-        .unwrap();
-    let page = String::from_utf8(page.body.to_vec()).unwrap();
-    let cursor = page
-        .split(r#""last_cursor":""#)
-        .nth(1)
-        .and_then(|rest| rest.split('"').next())
-        .unwrap();
+        .json();
+    let cursor = page["last_cursor"].as_str().unwrap();
     let poll = format!(
         "GET /feeds/blog.json?since=cursor:{cursor}&timeout=300 HTTP/1.1\r\nHost: {}\r\n\r\n",
-        running.consumers
+        running.place.consumers
     );
     let mut waiting = Vec::new();
     for _ in 0..120 {
-        let mut stream = TcpStream::connect(running.consumers).await.unwrap();
+        let mut stream = TcpStream::connect(running.place.consumers).await.unwrap();
         stream.write_all(poll.as_bytes()).await.unwrap();
         waiting.push(stream);
     }
     for _ in 0..5 {
-        running
-            .until("/feeds/blog.json?max=1&order=-modified", 200)
-            .await;
+        running.place.answers(NEWEST, 200).await;
     }
     // Some are held, and the others are told at once that there is no room.
-    let (mut held, mut told) = (0, 0);
-    for stream in &mut waiting {
-        let mut answer = [0; 64];
-        match timeout(GLANCE, stream.read(&mut answer)).await {
-            Err(_) => held += 1,
-            Ok(read) => {
-                told += usize::from(answer[..read.unwrap_or(0)].starts_with(b"HTTP/1.1 503"));
+    until("some are told that there is no room", async || {
+        let mut start = [0; 12];
+        for stream in &waiting {
+            let peeked = timeout(GLANCE, stream.peek(&mut start)).await;
+            if peeked.is_ok_and(|read| read.is_ok_and(|read| start[..read] == *b"HTTP/1.1 503")) {
+                return true;
             }
         }
-    }
-    assert!(held > 0 && told > 0, "{held} held, {told} told");
+        false
+    })
+    .await;
+    let status = get(running.place.operator, "/status").await.json();
+    assert_ne!(status["waiters"], 0, "some are held");
 }
 
 #[tokio::test]
@@ -349,22 +305,11 @@ async fn a_limit_on_the_size_of_files_is_told_and_ends_nothing() {
     )
     .await;
     publisher.says(ok("application/rss+xml", rss("blog", 22, 400_000)));
-    let told = async {
-        loop {
-            let live = ask(running.operator, Method::GET, "/live", &[], "")
-                .await
-                .expect("it lives");
-            if live.status == 503 {
-                return String::from_utf8_lossy(&live.body).into_owned();
-            }
-            sleep(GLANCE).await;
-        }
-    };
-    let told = timeout(PATIENCE, told).await.expect("it is told");
+    let live = async || get(running.place.operator, "/live").await;
+    until("it is told", async || live().await.status == 503).await;
+    let told = live().await.text();
     assert!(told.contains("File too large"), "{told}");
-    running
-        .until("/feeds/blog.json?max=1&order=-modified", 200)
-        .await;
+    running.place.answers(NEWEST, 200).await;
 }
 
 #[tokio::test]
@@ -379,48 +324,25 @@ async fn an_answer_of_interim_heads_without_end_is_cut() {
     .await;
     let hint = b"HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n".repeat(100);
     publisher.does(move |_| Answer::Endless(Vec::new(), hint.clone()));
-    let failed = async {
-        loop {
-            let status = ask(running.operator, Method::GET, "/status", &[], "")
-                .await
-                .unwrap();
-            let status: serde_json::Value = serde_json::from_slice(&status.body).unwrap();
-            if status["feeds"][0]["failures"].as_u64().unwrap() > 0 {
-                return status["feeds"][0]["fault"]["whose"]
-                    .as_str()
-                    .unwrap()
-                    .to_owned();
-            }
-            sleep(GLANCE).await;
-        }
-    };
-    assert_eq!(
-        timeout(PATIENCE, failed).await.expect("the poll ends"),
-        "upstream"
-    );
+    until("the poll ends", async || {
+        running.feed().await["failures"] != 0
+    })
+    .await;
+    assert_eq!(running.feed().await["fault"]["whose"], "upstream");
     publisher.says(with_headers(
         200,
         &[("content-type", "application/rss+xml")],
         rss("blog", 4, 10),
     ));
-    let healed = async {
-        loop {
-            let page = ask(
-                running.consumers,
-                Method::GET,
-                "/feeds/blog.json?since=cursor:&timeout=0",
-                &[],
-                "",
-            )
-            .await;
-            let page: serde_json::Value = serde_json::from_slice(&page.unwrap().body).unwrap();
-            if page["items"].as_array().unwrap().len() == 4 {
-                return;
-            }
-            sleep(GLANCE).await;
-        }
-    };
-    timeout(PATIENCE, healed).await.expect("it polls on");
+    until("it polls on", async || {
+        let page = get(
+            running.place.consumers,
+            "/feeds/blog.json?since=cursor:&timeout=0",
+        )
+        .await;
+        page.json()["items"].as_array().unwrap().len() == 4
+    })
+    .await;
 }
 
 /// Lines of the configuration for callbacks on this machine and clients behind a proxy.
@@ -431,7 +353,7 @@ const HUB: &str = "poll = { min_secs = 1, max_secs = 1 }\n[hub]\ncallbacks_priva
 async fn subscribe(running: &Running, client: &str, callback: &str) -> u16 {
     let topic = format!(
         "http://{}/feeds/blog.atom?order=modified",
-        running.consumers
+        running.place.consumers
     );
     let form = format!("hub.mode=subscribe&hub.topic={topic}&hub.callback={callback}");
     let headers = [
@@ -440,7 +362,13 @@ async fn subscribe(running: &Running, client: &str, callback: &str) -> u16 {
     ];
     let answer = timeout(
         PATIENCE,
-        ask(running.consumers, Method::POST, "/hub", &headers, &form),
+        ask(
+            running.place.consumers,
+            Method::POST,
+            "/hub",
+            &headers,
+            &form,
+        ),
     )
     .await;
     answer.expect("it answers").expect("it answers").status
@@ -457,34 +385,23 @@ fn confirmed(asked: &Asked) -> Option<Answer> {
 
 /// Waits until the feed has so many active subscriptions.
 async fn until_active(running: &Running, active: u64) {
-    let grown = async {
-        loop {
-            let status = ask(running.operator, Method::GET, "/status", &[], "")
-                .await
-                .unwrap();
-            let status: serde_json::Value = serde_json::from_slice(&status.body).unwrap();
-            if status["feeds"][0]["subscribers"]["active"]
-                .as_u64()
-                .unwrap()
-                >= active
-            {
-                return;
-            }
-            sleep(GLANCE).await;
-        }
-    };
-    timeout(PATIENCE, grown).await.expect("they are verified");
+    until("they are verified", async || {
+        let counts = &running.feed().await["subscribers"];
+        counts["active"].as_u64().unwrap() >= active
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn slow_callbacks_on_many_hosts_delay_no_healthy_one() {
     /// Longer than a healthy callback may wait, and as long as a place of a slow one is taken.
-    const SLOW: Duration = Duration::from_secs(9);
+    const SLOW: Duration = Duration::from_secs(50);
     const SLOW_HOSTS: usize = 15;
     const SLOW_EACH: usize = 20;
     const WELL: usize = 24;
+    let hub = format!("{HUB}\ndeliver_secs = 60");
     let publisher = Publisher::of(|_| ok("application/rss+xml", rss("blog", 3, 10))).await;
-    let running = Running::start(&publisher.url("/rss"), "", PROXIES, HUB).await;
+    let running = Running::start(&publisher.url("/rss"), "", PROXIES, &hub).await;
     let (slow, well) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let counted = (slow.clone(), well.clone());
     let callbacks = Publisher::start_at(Ipv4Addr::UNSPECIFIED.into(), move |asked| {
@@ -514,21 +431,15 @@ async fn slow_callbacks_on_many_hosts_delay_no_healthy_one() {
     for posts in [4, 5] {
         let before = well.load(Ordering::Relaxed);
         publisher.says(ok("application/rss+xml", rss("blog", posts, 10)));
-        let first = async {
-            while well.load(Ordering::Relaxed) == before {
-                sleep(Duration::from_millis(5)).await;
-            }
-        };
-        timeout(PATIENCE, first).await.expect("it is pushed");
+        until("it is pushed", async || {
+            well.load(Ordering::Relaxed) > before
+        })
+        .await;
         let began = Instant::now();
-        let taken = async {
-            while well.load(Ordering::Relaxed) < before + WELL {
-                sleep(Duration::from_millis(5)).await;
-            }
-        };
-        timeout(PATIENCE, taken)
-            .await
-            .expect("each healthy callback has its push");
+        until("each healthy callback has its push", async || {
+            well.load(Ordering::Relaxed) >= before + WELL
+        })
+        .await;
         let waited = began.elapsed();
         eprintln!(
             "{WELL} healthy callbacks beside {} slow ones: {} ms",

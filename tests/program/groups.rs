@@ -8,26 +8,21 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     net::SocketAddr,
     sync::{Arc, Mutex},
-    time::Duration,
 };
-use tempfile::TempDir;
 use testkit::{
-    client::{Answer, ask},
+    client::{ask, get},
+    place::{Place, feed},
     publisher::{self, Publisher, ok},
+    wait::{GLANCE, PATIENCE, comes, until},
 };
 use tokio::time::{sleep, timeout};
-
-/// Longer than anything here takes.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// Between two looks at something that is about to happen.
-const GLANCE: Duration = Duration::from_millis(20);
 
 /// A post: its guid, its link, its title.
 type Post = (&'static str, &'static str, &'static str);
 
 /// The documents of a host, by path, and an everfeed before it.
 struct World {
-    folder: TempDir,
+    place: Place,
     publisher: Publisher,
     documents: Arc<Mutex<BTreeMap<String, String>>>,
 }
@@ -42,7 +37,7 @@ impl World {
         })
         .await;
         Self {
-            folder: tempfile::tempdir().unwrap(),
+            place: Place::unbound(),
             publisher,
             documents,
         }
@@ -72,25 +67,15 @@ impl World {
 
     /// Writes a configuration with these feeds, and further lines.
     fn write(&self, feeds: &[(&str, &str)], lines: &str) -> ConfigSource {
-        let mut text = format!(
-            "[server]\nlisten = \"127.0.0.1:0\"\nadmin_listen = \"127.0.0.1:0\"\npublic_url = \"http://feeds.example\"\n\
-             [store]\npath = {:?}\n",
-            self.folder
-                .path()
-                .join("everfeed.redb")
-                .display()
-                .to_string()
-        );
-        for (name, lines) in feeds {
+        let feeds = feeds.iter().map(|(name, lines)| {
             let url = self.publisher.url(&format!("/{name}.xml"));
-            text += &format!(
-                "[[feed]]\nname = \"{name}\"\nurl = \"{url}\"\nimport = {{ pages_max = 0 }}\n{lines}\n"
-            );
-        }
-        let file = self.folder.path().join("everfeed.toml");
-        std::fs::write(&file, text + lines).unwrap();
+            feed(name, &url, lines)
+        });
+        let rest = feeds.collect::<String>() + lines;
+        self.place
+            .configure("public_url = \"http://feeds.example\"", &rest);
         ConfigSource {
-            file,
+            file: self.place.file(),
             environment: Vec::new(),
         }
     }
@@ -102,22 +87,12 @@ impl World {
     }
 }
 
-async fn get(at: SocketAddr, target: &str) -> Answer {
-    ask(at, Method::GET, target, &[], "")
-        .await
-        .expect("it answers")
-}
-
-fn text(answer: &Answer) -> String {
-    String::from_utf8(answer.body.to_vec()).unwrap()
-}
-
 async fn poll(app: &App, name: &str) {
     let target = format!("/poll/{name}?now");
     let answer = ask(app.admin_address(), Method::POST, &target, &[], "")
         .await
         .unwrap();
-    assert_eq!(answer.status, 200, "{}", text(&answer));
+    assert_eq!(answer.status, 200, "{}", answer.text());
 }
 
 /// The titles of the living items of a feed.
@@ -139,17 +114,9 @@ async fn titles(at: SocketAddr, name: &str) -> Option<BTreeSet<String>> {
 /// Waits until the planet shows posts with these titles, and no other.
 async fn shows(at: SocketAddr, expect: &[&str]) {
     let expect: BTreeSet<String> = expect.iter().map(|&title| title.to_owned()).collect();
-    let waited = async {
-        while titles(at, "planet").await.as_ref() != Some(&expect) {
-            sleep(GLANCE).await;
-        }
-    };
-    if timeout(PATIENCE, waited).await.is_err() {
-        panic!(
-            "the planet shows {:?} and not {expect:?}",
-            titles(at, "planet").await
-        );
-    }
+    let is_so = comes(async || titles(at, "planet").await.as_ref() == Some(&expect)).await;
+    let shown = titles(at, "planet").await;
+    assert!(is_so, "the planet shows {shown:?} and not {expect:?}");
 }
 
 const PLANET: &str = "[[group]]\nname = \"planet\"\ntitle = \"Our planet\"\nmembers = [\"a\", \"category:friends\"]\n";
@@ -174,12 +141,10 @@ async fn a_planet_follows_its_members_over_edits_deletions_reloads_and_a_restart
     let source = world.write(&both, PLANET);
     let app = world.start(&source).await;
     let at = app.address();
-    let waited = async {
-        while titles(at, "b").await.is_none() || titles(at, "a").await.is_none() {
-            sleep(GLANCE).await;
-        }
-    };
-    timeout(PATIENCE, waited).await.unwrap();
+    until("both are read", async || {
+        titles(at, "b").await.is_some() && titles(at, "a").await.is_some()
+    })
+    .await;
     let all = titles(at, "planet").await.unwrap();
     assert!(
         all.contains("one") && all.contains("three") && all.len() == 3,
@@ -187,7 +152,7 @@ async fn a_planet_follows_its_members_over_edits_deletions_reloads_and_a_restart
     );
 
     // What is shown says where it is from, and nothing of the upstream.
-    let atom = text(&get(at, "/feeds/planet.atom").await);
+    let atom = get(at, "/feeds/planet.atom").await.text();
     for part in [
         "<title>Our planet</title>",
         "<source>",
@@ -197,13 +162,13 @@ async fn a_planet_follows_its_members_over_edits_deletions_reloads_and_a_restart
     ] {
         assert!(atom.contains(part), "{part} in {atom}");
     }
-    let rss = text(&get(at, "/feeds/planet/classic.rss").await);
+    let rss = get(at, "/feeds/planet/classic.rss").await.text();
     assert!(
         rss.contains("<source url=\"http://feeds.example/feeds/a.atom"),
         "{rss}"
     );
     assert!(!atom.contains("127.0.0.1") && !rss.contains("127.0.0.1"));
-    let opml = text(&get(at, "/feeds/planet.opml").await);
+    let opml = get(at, "/feeds/planet.opml").await.text();
     assert_eq!(opml.matches("<outline type=\"rss\"").count(), 2, "{opml}");
     assert!(
         opml.contains("<title>Our planet</title>") && opml.contains("text=\"Blog b\""),
@@ -234,7 +199,7 @@ async fn a_planet_follows_its_members_over_edits_deletions_reloads_and_a_restart
     world.show("b", &[("3", "http://x/3", "three, edited")], &["2"]);
     poll(&app, "b").await;
     let woken = timeout(PATIENCE, held).await.unwrap().unwrap();
-    assert!(text(&woken).contains("three, edited"), "{}", text(&woken));
+    assert!(woken.text().contains("three, edited"), "{}", woken.text());
     shows(at, &["one", "two", "three, edited"]).await;
 
     // Nothing is polled for a group.
@@ -242,9 +207,9 @@ async fn a_planet_follows_its_members_over_edits_deletions_reloads_and_a_restart
         .await
         .unwrap();
     assert!(
-        text(&refused).contains("poll its members: a, b"),
+        refused.text().contains("poll its members: a, b"),
         "{}",
-        text(&refused)
+        refused.text()
     );
     let told: Value =
         serde_json::from_slice(&get(app.admin_address(), "/explain/planet").await.body).unwrap();
@@ -268,7 +233,7 @@ async fn a_planet_follows_its_members_over_edits_deletions_reloads_and_a_restart
     let told = app.reload().await.unwrap().to_string();
     assert!(told.contains("changed  group.planet.members"), "{told}");
     shows(at, &["one", "two"]).await;
-    let gone = text(&get(at, "/feeds/planet.json?deleted=only").await);
+    let gone = get(at, "/feeds/planet.json?deleted=only").await.text();
     assert!(
         gone.contains("left-group") && !gone.contains("three"),
         "{gone}"

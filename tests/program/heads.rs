@@ -2,36 +2,25 @@
 //! refused with a line of its own, its connection ends, and a request hidden behind it is never
 //! answered; and those that are good are answered.
 
-use everfeed::{app::App, config::Config};
+use everfeed::app::App;
 use std::{net::SocketAddr, time::Duration};
-use tempfile::TempDir;
+use testkit::{place::Place, wait::PATIENCE};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpStream,
     time::timeout,
 };
 
-/// Longer than anything here takes.
-const PATIENCE: Duration = Duration::from_secs(20);
 /// Between the two halves of a request that comes in two.
 const BREATH: Duration = Duration::from_millis(5);
 /// A request that stands behind each of those that are refused. Nothing else is answered by 204.
 const BEHIND: &str = "OPTIONS /feeds HTTP/1.1\r\nHost: h\r\nX-Behind: 1\r\n\r\n";
 
-async fn start() -> (App, TempDir) {
-    let folder = tempfile::tempdir().unwrap();
-    let config = format!(
-        "[server]\nlisten = \"127.0.0.1:0\"\nadmin_listen = \"127.0.0.1:0\"\nshutdown_secs = 5\n\
-         public_url = \"http://h/\"\n[store]\npath = {:?}\n\
-         [[feed]]\nname = \"blog\"\nurl = \"http://127.0.0.1:1/\"\n",
-        folder.path().join("everfeed.redb").display().to_string(),
-    );
-    (
-        App::start(Config::parse("the test's configuration", &config).unwrap())
-            .await
-            .unwrap(),
-        folder,
-    )
+async fn start() -> (App, Place) {
+    let place = Place::unbound();
+    let server = "shutdown_secs = 5\npublic_url = \"http://h/\"";
+    let feed = "[[feed]]\nname = \"blog\"\nurl = \"http://127.0.0.1:1/\"\n";
+    (crate::start(&place, server, feed).await, place)
 }
 
 /// All that is answered to these bytes, which come in so many pieces.
@@ -400,7 +389,7 @@ fn heads() -> Vec<(u16, String)> {
 
 #[tokio::test]
 async fn what_two_readers_could_take_for_different_requests_is_refused_in_a_line() {
-    let (app, _folder) = start().await;
+    let (app, _place) = start().await;
     let cases: Vec<_> = framing()
         .into_iter()
         .chain(chunks())
@@ -426,7 +415,7 @@ async fn what_two_readers_could_take_for_different_requests_is_refused_in_a_line
 
 #[tokio::test]
 async fn a_refusal_goes_out_behind_the_answers_to_the_requests_before_it() {
-    let (app, _folder) = start().await;
+    let (app, _place) = start().await;
     for (bad, status) in [
         (get("X : y\r\n"), "400"),
         ("GET /feeds".to_owned() + " HTTP/3.0\r\n", "505"),
@@ -452,7 +441,7 @@ async fn a_refusal_goes_out_behind_the_answers_to_the_requests_before_it() {
 
 #[tokio::test]
 async fn a_request_that_breaks_off_in_its_head_is_told_so() {
-    let (app, _folder) = start().await;
+    let (app, _place) = start().await;
     for request in [
         "G",
         "GET /feeds HTTP/1.1\r\n",
@@ -477,7 +466,7 @@ async fn a_request_that_breaks_off_in_its_head_is_told_so() {
 
 #[tokio::test]
 async fn requests_that_everybody_reads_alike_are_answered_one_behind_the_other() {
-    let (app, _folder) = start().await;
+    let (app, _place) = start().await;
     let line = |line: &str| format!("{line}\r\nHost: h\r\n\r\n");
     let many: String = (0..98).map(|n| format!("X-{n}: y\r\n")).collect();
     let requests = [
@@ -534,7 +523,7 @@ async fn requests_that_everybody_reads_alike_are_answered_one_behind_the_other()
 
 #[tokio::test]
 async fn no_other_expectation_is_met_than_that_of_being_asked_for_the_body() {
-    let (app, _folder) = start().await;
+    let (app, _place) = start().await;
     for (lines, status) in [
         ("Expect: foo\r\n", "417"),
         ("Expect: 100-continue, foo\r\n", "417"),
@@ -568,7 +557,7 @@ async fn no_other_expectation_is_met_than_that_of_being_asked_for_the_body() {
 
 #[tokio::test]
 async fn a_body_that_is_waited_for_with_100_continue_comes() {
-    let (app, _folder) = start().await;
+    let (app, _place) = start().await;
     for framing in ["Content-Length: 5", "Transfer-Encoding: chunked"] {
         let mut stream = TcpStream::connect(app.address()).await.unwrap();
         let head = post(&format!("{framing}\r\nExpect: 100-continue\r\n"), "");
@@ -603,7 +592,7 @@ async fn a_body_that_is_waited_for_with_100_continue_comes() {
 
 #[tokio::test]
 async fn a_path_that_is_spelt_in_a_tricky_way_reaches_nothing_of_ours() {
-    let (app, _folder) = start().await;
+    let (app, _place) = start().await;
     for target in [
         "//feeds",
         "/feeds//",

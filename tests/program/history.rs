@@ -8,8 +8,7 @@ use crate::house::Mirror;
 use everfeed::{
     app::App,
     clock::System,
-    config::Config,
-    feed::{archive::History, filter::Filter, order::Order, page::PageQuery, record::FeedNo},
+    feed::{archive::History, order::Order, page::PageQuery, record::FeedNo},
     ingest::{Context, FeedSpec, ImportSettings, Poller, Upstream},
     layers::{ClientConfig, Governor, upstream},
     notify::Notify,
@@ -26,11 +25,12 @@ use std::{
     ops::Deref,
     path::Path,
     sync::{Arc, Mutex},
-    time::Duration,
 };
 use testkit::{
     client::ask,
+    place::Place,
     publisher::{Answer, Publisher, with_headers},
+    wait::{GLANCE, PATIENCE, until},
 };
 use tokio::{
     task::JoinHandle,
@@ -38,11 +38,6 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 use url::Url;
-
-/// Longer than anything here takes.
-const PATIENCE: Duration = Duration::from_secs(20);
-/// Between two looks at what comes over real sockets.
-const LOOK: Duration = Duration::from_millis(10);
 
 /// Documents by path and query; anything else is 404, and nothing at all 410. `{site}` in them is
 /// the publisher's own address.
@@ -147,7 +142,7 @@ impl Process {
                 if record.is_ready() && record.completeness.history != History::Running {
                     return record.completeness.history;
                 }
-                sleep(LOOK).await;
+                sleep(GLANCE).await;
             }
         };
         timeout(PATIENCE, read)
@@ -157,16 +152,7 @@ impl Process {
 
     /// The titles in the order of T.
     async fn titles(&self) -> Vec<String> {
-        let query = PageQuery {
-            feed: self.feed,
-            order: Order::MODIFIED,
-            since: None,
-            until: None,
-            max: usize::MAX,
-            bytes_max: usize::MAX,
-            filter: Filter::All,
-            with_total: false,
-        };
+        let query = PageQuery::all(self.feed, Order::MODIFIED);
         let page = self.store.page(query).await.unwrap();
         page.items
             .iter()
@@ -523,14 +509,11 @@ async fn a_consumer_that_mirrors_during_the_import_ends_with_all_of_it() {
     let process = Process::start(folder.path(), &publisher.url("/feed"), import).await;
     publisher.asked_for("/a2").await;
     let mut mirror = Mirror::default();
-    let served = async {
-        while !process.store.feed(process.feed).await.unwrap().is_ready() {
-            sleep(LOOK).await;
-        }
-    };
-    timeout(PATIENCE, served)
-        .await
-        .expect("the feed is served although its archives are not read");
+    until(
+        "the feed is served although its archives are not read",
+        async || process.store.feed(process.feed).await.unwrap().is_ready(),
+    )
+    .await;
     assert_eq!(
         process
             .store
@@ -561,17 +544,12 @@ async fn a_consumer_that_mirrors_during_the_import_ends_with_all_of_it() {
 }
 
 /// A house of one feed, and what it answers with JSON.
-async fn house(folder: &Path, publisher: &Archives, import: &str) -> App {
-    let config = format!(
-        "[server]\nlisten = \"127.0.0.1:0\"\nadmin_listen = \"127.0.0.1:0\"\n\
-         public_url = \"http://feeds.example\"\n[store]\npath = {:?}\n\
-         [[feed]]\nname = \"blog\"\nurl = \"{}\"\nimport = {{ page_gap_secs = 0, {import} }}\n",
-        folder.join("everfeed.redb").display().to_string(),
+async fn house(place: &Place, publisher: &Archives, import: &str) -> App {
+    let feed = format!(
+        "[[feed]]\nname = \"blog\"\nurl = \"{}\"\nimport = {{ page_gap_secs = 0, {import} }}\n",
         publisher.url("/feed")
     );
-    App::start(Config::parse("the test's configuration", &config).unwrap())
-        .await
-        .unwrap()
+    crate::start(place, "public_url = \"http://feeds.example\"", &feed).await
 }
 
 async fn get(at: SocketAddr, target: &str) -> (u16, serde_json::Value) {
@@ -591,12 +569,10 @@ async fn get(at: SocketAddr, target: &str) -> (u16, serde_json::Value) {
 }
 
 async fn served(app: &App) {
-    let served = async {
-        while get(app.address(), "/feeds/blog.json").await.0 != 200 {
-            sleep(LOOK).await;
-        }
-    };
-    timeout(PATIENCE, served).await.expect("the feed is served");
+    until("the feed is served", async || {
+        get(app.address(), "/feeds/blog.json").await.0 == 200
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -605,8 +581,8 @@ async fn the_operator_and_consumers_are_told_how_far_back_it_reaches_and_why() {
     let mut rows = four();
     rows[3].1.clear();
     let publisher = Archives::start(documents(&rows)).await;
-    let folder = tempfile::tempdir().unwrap();
-    let app = house(folder.path(), &publisher, "again_secs = 864000").await;
+    let place = Place::unbound();
+    let app = house(&place, &publisher, "again_secs = 864000").await;
     served(&app).await;
     let (_, page) = get(app.address(), "/feeds/blog.json").await;
     assert_eq!(page["totalItems"], 5, "what there is is kept (H-12)");
@@ -636,9 +612,9 @@ async fn the_operator_and_consumers_are_told_how_far_back_it_reaches_and_why() {
 #[tokio::test]
 async fn the_operator_is_told_how_far_a_walk_is_and_of_what_came_late() {
     let publisher = Archives::start(documents(&four())).await;
-    let folder = tempfile::tempdir().unwrap();
+    let place = Place::unbound();
     publisher.silence(Some("/a2"));
-    let app = house(folder.path(), &publisher, "serve_after_secs = 1").await;
+    let app = house(&place, &publisher, "serve_after_secs = 1").await;
     served(&app).await;
     publisher.asked_for("/a2").await;
     let (_, told) = get(app.admin_address(), "/explain/blog").await;
@@ -657,14 +633,14 @@ async fn the_operator_is_told_how_far_a_walk_is_and_of_what_came_late() {
         .unwrap();
 
     publisher.silence(None);
-    let app = house(folder.path(), &publisher, "serve_after_secs = 1").await;
+    let app = house(&place, &publisher, "serve_after_secs = 1").await;
     let told = async {
         loop {
             let (_, told) = get(app.admin_address(), "/explain/blog").await;
             if told["history"] == "complete" {
                 return told;
             }
-            sleep(LOOK).await;
+            sleep(GLANCE).await;
         }
     };
     let told = timeout(PATIENCE, told)

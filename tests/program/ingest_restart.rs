@@ -11,14 +11,14 @@ use everfeed::{
         traits::*,
     },
 };
-use std::{path::Path, sync::Arc, time::Duration};
-use testkit::publisher::{Answer, Publisher, with_headers};
+use std::{path::Path, sync::Arc};
+use testkit::{
+    publisher::{Answer, Publisher, with_headers},
+    wait::PATIENCE,
+};
 use tokio::{task::JoinHandle, time::timeout};
 use tokio_util::sync::CancellationToken;
 use url::Url;
-
-/// Longer than anything here takes.
-const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A process, as far as ingest goes.
 struct Process {

@@ -3,6 +3,16 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+use everfeed::{app::App, config::Config};
+use testkit::place::Place;
+
+/// Starts everfeed in this process, with further lines of `[server]` and what stands behind the
+/// path in `[store]`.
+async fn start(place: &Place, server: &str, rest: &str) -> App {
+    let config = Config::parse("the test's configuration", &place.text(server, rest));
+    App::start(config.unwrap()).await.unwrap()
+}
+
 mod archives;
 mod cases;
 mod groups;

@@ -7,7 +7,7 @@
 
 mod old_blog;
 
-use everfeed::{app::App, config::Config};
+use everfeed::app::App;
 use http::Method;
 use old_blog::{OldBlog, Truth};
 use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
@@ -15,10 +15,9 @@ use serde_json::Value;
 use std::{
     collections::{BTreeMap, BTreeSet},
     net::SocketAddr,
-    path::Path,
     time::Duration,
 };
-use testkit::client::ask;
+use testkit::{client::ask, place::Place, wait::PATIENCE};
 use tokio::{
     sync::watch,
     time::{sleep, timeout},
@@ -29,8 +28,6 @@ const CHANGES: usize = 200;
 /// Between two polls at most so many, so that the window shows each, also when a restart cuts a
 /// poll off.
 const BATCH_MAX: usize = 12;
-/// Longer than the blog, the poller or the mirror takes for anything.
-const PATIENCE: Duration = Duration::from_secs(20);
 /// Before a consumer comes again to a server that was not there.
 const RETRY: Duration = Duration::from_millis(20);
 
@@ -45,11 +42,11 @@ async fn a_mirror_ends_with_the_store_and_the_truth_through_changes_and_restarts
     let seed: u64 = given.unwrap_or_else(rand::random);
     println!("EVERFEED_SEED={seed}");
     let mut chance = StdRng::seed_from_u64(seed);
-    let folder = tempfile::tempdir().unwrap();
+    let place = Place::unbound();
     let blog = OldBlog::start(seed).await;
     (0..30).for_each(|_| blog.change());
 
-    let mut app = start(folder.path(), &blog).await;
+    let mut app = start(&place, &blog).await;
     let address = watch::Sender::new(app.address());
     let (held, mut mirror) = watch::channel(Items::new());
     let following = tokio::spawn(follow(address.subscribe(), held));
@@ -68,7 +65,7 @@ async fn a_mirror_ends_with_the_store_and_the_truth_through_changes_and_restarts
                 .expect("a stop is bounded")
                 .unwrap();
             (0..batch - batch / 2).for_each(|_| blog.change());
-            app = start(folder.path(), &blog).await;
+            app = start(&place, &blog).await;
             address.send_replace(app.address());
         } else {
             (0..batch - batch / 2).for_each(|_| blog.change());
@@ -119,17 +116,12 @@ async fn a_mirror_ends_with_the_store_and_the_truth_through_changes_and_restarts
     );
 }
 
-async fn start(folder: &Path, blog: &OldBlog) -> App {
-    let config = format!(
-        "[server]\nlisten = \"127.0.0.1:0\"\nadmin_listen = \"127.0.0.1:0\"\n\
-         public_url = \"http://feeds.example\"\n[store]\npath = {:?}\n\
-         [[feed]]\nname = \"old\"\nurl = \"{}\"\npoll = {{ min_secs = 1, max_secs = 1 }}\n",
-        folder.join("everfeed.redb").display().to_string(),
+async fn start(place: &Place, blog: &OldBlog) -> App {
+    let feed = format!(
+        "[[feed]]\nname = \"old\"\nurl = \"{}\"\npoll = {{ min_secs = 1, max_secs = 1 }}\n",
         blog.url()
     );
-    App::start(Config::parse("the test's configuration", &config).unwrap())
-        .await
-        .unwrap()
+    crate::start(place, "public_url = \"http://feeds.example\"", &feed).await
 }
 
 /// A publisher says that something is new; only a hint, so that losing it loses nothing.

@@ -341,14 +341,9 @@ impl Watcher {
 
     fn query(&self, since: &str, filter: Filter) -> PageQuery {
         PageQuery {
-            feed: self.feed.no,
-            order: Order::MODIFIED,
             since: (!since.is_empty()).then(|| Position::of_cursor(since)),
-            until: None,
-            max: usize::MAX,
-            bytes_max: usize::MAX,
             filter,
-            with_total: false,
+            ..PageQuery::all(self.feed.no, Order::MODIFIED)
         }
     }
 

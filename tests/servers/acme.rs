@@ -2,31 +2,23 @@
 //! restart, and renews it. Names are looked up by a name server of the test, so pebble connects to
 //! everfeed and looks at its challenges.
 
+use crate::EVERFEED;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use serde_json::{Value, json};
 use std::{
     fs,
-    net::{SocketAddr, TcpListener, UdpSocket},
+    net::{SocketAddr, UdpSocket},
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
-    process::{Child, Command, Output, Stdio},
-    time::{Duration, Instant},
+    process::{Command, Output, Stdio},
+    time::Instant,
 };
-use tempfile::TempDir;
+use testkit::{
+    place::{Place, Running, Told, free_address},
+    wait::{GLANCE, PATIENCE},
+};
 
-/// Longer than anything here takes.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// Between two looks at something that is about to happen.
-const GLANCE: Duration = Duration::from_millis(100);
 const HOST: &str = "blog.example.org";
-
-/// A port that is free now.
-fn free() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
-}
 
 /// A name server for which every name leads to 127.0.0.1; it answers as long as the test runs.
 fn name_server() -> SocketAddr {
@@ -56,25 +48,13 @@ fn name_server() -> SocketAddr {
     address
 }
 
-/// A process; it is ended when it is dropped.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 /// pebble, and everfeed's place before it.
 struct Rig {
-    folder: TempDir,
+    place: Place,
     /// pebble's directory, and its own interface.
     directory: SocketAddr,
     management: SocketAddr,
-    https: SocketAddr,
     http: SocketAddr,
-    admin: SocketAddr,
     /// pebble's configuration.
     config: Value,
     pebble: Option<Running>,
@@ -84,15 +64,12 @@ impl Rig {
     /// Starts pebble, which looks for `tls-alpn-01` at this port (else at that of everfeed), and
     /// gives certificates for so many seconds.
     fn start(tls: Option<u16>, validity_secs: u64) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let [directory, management, https, http, admin] = [free(), free(), free(), free(), free()];
+        let [directory, management, http] = [(); 3].map(|()| free_address());
         let mut rig = Self {
-            folder,
+            place: Place::free(),
             directory,
             management,
-            https,
             http,
-            admin,
             config: Value::Null,
             pebble: None,
         };
@@ -101,16 +78,18 @@ impl Rig {
         let mut params = CertificateParams::new(Vec::new()).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let key = KeyPair::generate().unwrap();
-        rig.write("authority.pem", &params.self_signed(&key).unwrap().pem());
+        rig.place
+            .write("authority.pem", &params.self_signed(&key).unwrap().pem());
         let issuer = Issuer::new(params, key);
         let key = KeyPair::generate().unwrap();
         let own = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
-        rig.write("pebble.pem", &own.signed_by(&key, &issuer).unwrap().pem());
-        rig.write("pebble.key", &key.serialize_pem());
+        rig.place
+            .write("pebble.pem", &own.signed_by(&key, &issuer).unwrap().pem());
+        rig.place.write("pebble.key", &key.serialize_pem());
         let config = json!({ "pebble": {
             "listenAddress": directory.to_string(), "managementListenAddress": management.to_string(),
-            "certificate": rig.path("pebble.pem"), "privateKey": rig.path("pebble.key"),
-            "httpPort": http.port(), "tlsPort": tls.unwrap_or(https.port()),
+            "certificate": rig.place.path("pebble.pem"), "privateKey": rig.place.path("pebble.key"),
+            "httpPort": http.port(), "tlsPort": tls.unwrap_or(rig.place.consumers.port()),
             "ocspResponderURL": "", "externalAccountBindingRequired": false,
             "domainBlocklist": ["blocked.example.org"],
         }});
@@ -124,10 +103,10 @@ impl Rig {
     fn start_pebble(&mut self, validity_secs: u64) {
         self.pebble = None;
         self.config["pebble"]["certificateValidityPeriod"] = validity_secs.into();
-        self.write("pebble.json", &self.config.to_string());
-        let log = fs::File::create(self.path("pebble.log")).unwrap();
+        self.place.write("pebble.json", &self.config.to_string());
+        let _ = fs::remove_file(self.place.path("pebble.log"));
         let mut command = Command::new("pebble");
-        command.arg("-config").arg(self.path("pebble.json"));
+        command.arg("-config").arg(self.place.path("pebble.json"));
         command.args(["-dnsserver", &name_server().to_string(), "-strict"]);
         // Nonces are refused now and then, as an authority may, and proofs are asked for anew. The
         // third refusal in a row ends an order, which with one of five refused happens in many
@@ -136,11 +115,8 @@ impl Rig {
             .env("PEBBLE_VA_NOSLEEP", "1")
             .env("PEBBLE_WFE_NONCEREJECT", "5")
             .env("PEBBLE_AUTHZREUSE", "0");
-        command
-            .stdin(Stdio::null())
-            .stdout(log.try_clone().unwrap())
-            .stderr(log);
-        self.pebble = Some(Running(command.spawn().expect("pebble is installed")));
+        command.stdin(Stdio::null());
+        self.pebble = Some(self.place.start_logging("pebble.log", &mut command));
         until("pebble listens", || {
             std::net::TcpStream::connect(self.directory)
                 .is_ok()
@@ -148,102 +124,64 @@ impl Rig {
         });
     }
 
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    fn write(&self, name: &str, text: &str) {
-        fs::write(self.path(name), text).unwrap();
-    }
-
-    fn read(&self, name: &str) -> String {
-        fs::read_to_string(self.path(name)).unwrap_or_default()
-    }
-
     /// Writes the configuration, with further keys of `[server.tls]`.
     fn configure(&self, domains: &[&str], tls: &str) {
-        let text = format!(
-            "[server]\nlisten = \"{}\"\npublic_url = \"https://{HOST}/\"\nadmin_listen = \"{}\"\nshutdown_secs = 2\n\
-             [server.tls]\n{tls}\n[server.tls.acme]\ndomains = {domains:?}\ncontact = \"you@example.org\"\n\
+        let server = format!("public_url = \"https://{HOST}/\"\nshutdown_secs = 2");
+        let rest = format!(
+            "[server.tls]\n{tls}\n[server.tls.acme]\ndomains = {domains:?}\ncontact = \"you@example.org\"\n\
              agree_to_terms = true\ndirectory = \"https://{}/dir\"\nroot = \"authority.pem\"\n\
              [[feed]]\nname = \"blog\"\nurl = \"http://127.0.0.1:1/\"\n",
-            self.https, self.admin, self.directory
+            self.directory
         );
-        self.write("everfeed.toml", &text);
+        self.place.configure(&server, &rest);
     }
 
     /// Starts everfeed, and waits until it is there.
     fn everfeed(&self) -> Running {
-        let log = fs::File::options()
-            .create(true)
-            .append(true)
-            .open(self.path("everfeed.log"))
-            .unwrap();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_everfeed"));
-        command
-            .args(["serve", "--config"])
-            .arg(self.path("everfeed.toml"));
-        command
-            .env_remove("RUST_LOG")
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(log);
-        let running = Running(command.spawn().unwrap());
+        let mut serve = self.place.command(EVERFEED, &["serve"]);
+        let running = self.place.start(serve.env_remove("RUST_LOG"));
         until("everfeed is there", || self.status());
         running
     }
 
-    fn command(&self, name: &str) -> Output {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_everfeed"));
-        command
-            .arg(name)
-            .arg("--config")
-            .arg(self.path("everfeed.toml"))
-            .output()
-            .unwrap()
+    fn command(&self, name: &str) -> Told {
+        self.place.run(EVERFEED, &[name])
     }
 
     fn status(&self) -> Option<Value> {
-        let answer = curl(&[&format!("http://{}/status", self.admin)]);
+        let answer = curl(&[&format!("http://{}/status", self.place.operator)]);
         serde_json::from_slice(&answer.stdout).ok()
     }
 
     /// The list of feeds by HTTPS, for a client that trusts pebble's root and nobody else.
     fn feeds(&self) -> Output {
         let root = curl(&["-k", &format!("https://{}/roots/0", self.management)]);
-        fs::write(self.path("root.pem"), root.stdout).unwrap();
-        let resolve = format!("{HOST}:{}:127.0.0.1", self.https.port());
-        let root = self.path("root.pem").display().to_string();
+        fs::write(self.place.path("root.pem"), root.stdout).unwrap();
+        let resolve = format!("{HOST}:{}:127.0.0.1", self.place.consumers.port());
+        let root = self.place.path("root.pem").display().to_string();
         curl(&[
             "--cacert",
             &root,
             "--resolve",
             &resolve,
-            &format!("https://{HOST}:{}/feeds", self.https.port()),
+            &format!("https://{HOST}:{}/feeds", self.place.consumers.port()),
         ])
     }
 
     /// Waits until a client takes the certificate.
     fn certified(&self) {
-        let began = Instant::now();
-        while !self.feeds().status.success() {
-            let log = || self.read("everfeed.log") + &self.read("pebble.log");
-            assert!(
-                began.elapsed() < PATIENCE,
-                "no client takes the certificate:\n{}",
-                log()
-            );
-            std::thread::sleep(GLANCE);
-        }
+        until("a client takes the certificate", || {
+            self.feeds().status.success().then_some(())
+        });
     }
 
     /// Orders that pebble has been given since its start.
     fn orders(&self) -> usize {
-        self.read("pebble.log").matches("Added order").count()
+        self.place.read("pebble.log").matches("Added order").count()
     }
 
     fn kept(&self) -> PathBuf {
-        let folders: Vec<_> = fs::read_dir(self.path("acme"))
+        let folders: Vec<_> = fs::read_dir(self.place.path("acme"))
             .unwrap()
             .map(|entry| entry.unwrap().path())
             .collect();
@@ -254,7 +192,7 @@ impl Rig {
 
 fn curl(arguments: &[&str]) -> Output {
     Command::new("curl")
-        .args(["-sS", "-m", "20"])
+        .args(["-sS", "-m", "120"])
         .args(arguments)
         .output()
         .expect("curl is installed")
@@ -283,11 +221,12 @@ fn a_certificate_is_got_by_tls_kept_over_a_restart_and_renewed_when_it_is_due() 
     let mut rig = Rig::start(None, 86_400);
     rig.configure(&[HOST, "www.example.org"], "");
     let checked = rig.command("check");
-    let told = String::from_utf8_lossy(&checked.stdout).into_owned();
     assert!(
-        checked.status.success()
-            && told.contains("certificate blog.example.org, www.example.org, from"),
-        "{told}"
+        checked.code == 0
+            && checked
+                .out
+                .contains("certificate blog.example.org, www.example.org, from"),
+        "{checked:?}"
     );
     let everfeed = rig.everfeed();
     rig.certified();
@@ -296,14 +235,14 @@ fn a_certificate_is_got_by_tls_kept_over_a_restart_and_renewed_when_it_is_due() 
         rig.orders(),
         1,
         "{}{}",
-        rig.read("everfeed.log"),
-        rig.read("pebble.log")
+        rig.place.read("log"),
+        rig.place.read("pebble.log")
     );
     assert!(is_private(&rig.kept()));
     for file in fs::read_dir(rig.kept()).unwrap() {
         assert!(is_private(&file.unwrap().path()));
     }
-    let log = rig.read("everfeed.log");
+    let log = rig.place.read("log");
     for part in [
         "There is no certificate yet: HTTPS connections fail until 127.0.0.1 has given one",
         "A new certificate for",
@@ -322,7 +261,8 @@ fn a_certificate_is_got_by_tls_kept_over_a_restart_and_renewed_when_it_is_due() 
         (1, first.clone())
     );
     assert!(
-        rig.read("everfeed.log")
+        rig.place
+            .read("log")
             .contains("The kept certificate for blog.example.org, www.example.org is in use")
     );
     drop(everfeed);
@@ -348,7 +288,7 @@ fn a_certificate_is_got_by_tls_kept_over_a_restart_and_renewed_when_it_is_due() 
 
 #[test]
 fn names_are_proven_by_http_where_nobody_reaches_the_port_of_https() {
-    let rig = Rig::start(Some(free().port()), 86_400);
+    let rig = Rig::start(Some(free_address().port()), 86_400);
     rig.configure(&[HOST], &format!("redirect_from = \"{}\"", rig.http));
     let _everfeed = rig.everfeed();
     rig.certified();
@@ -358,7 +298,7 @@ fn names_are_proven_by_http_where_nobody_reaches_the_port_of_https() {
     let told =
         String::from_utf8(curl(&["-i", "-H", &format!("Host: {HOST}"), &path]).stdout).unwrap();
     assert!(told.starts_with("HTTP/1.1 308 "), "{told}");
-    let metrics = curl(&[&format!("http://{}/metrics", rig.admin)]).stdout;
+    let metrics = curl(&[&format!("http://{}/metrics", rig.place.operator)]).stdout;
     let metrics = String::from_utf8(metrics).unwrap();
     assert!(
         metrics.contains("everfeed_certificate_failed_orders 0"),
@@ -382,12 +322,11 @@ fn a_failure_says_whose_fault_it_is_and_is_not_repeated_at_once() {
     );
     assert!(!rig.feeds().status.success());
     let told = rig.command("status");
-    let lines = String::from_utf8_lossy(&told.stdout).into_owned();
     assert!(
-        !told.status.success() && lines.contains("there is none yet"),
-        "{lines}"
+        told.code != 0 && told.out.contains("there is none yet"),
+        "{told:?}"
     );
-    let log = rig.read("everfeed.log");
+    let log = rig.place.read("log");
     assert!(
         log.contains(
             "ERROR No certificate for blog.example.org, blocked.example.org from 127.0.0.1:"
@@ -401,9 +340,10 @@ fn a_failure_says_whose_fault_it_is_and_is_not_repeated_at_once() {
     drop(everfeed);
     // The operator mends it, and has another address by now.
     rig.configure(&[HOST], "");
-    rig.write(
+    rig.place.write(
         "everfeed.toml",
-        &rig.read("everfeed.toml")
+        &rig.place
+            .read("everfeed.toml")
             .replace("you@example.org", "me@example.org"),
     );
     let everfeed = rig.everfeed();
@@ -415,7 +355,7 @@ fn a_failure_says_whose_fault_it_is_and_is_not_repeated_at_once() {
     );
     drop(everfeed);
     // Nobody is at the port of the proof.
-    let rig = Rig::start(Some(free().port()), 86_400);
+    let rig = Rig::start(Some(free_address().port()), 86_400);
     rig.configure(&[HOST], "");
     let _everfeed = rig.everfeed();
     let fault = until("it fails", || {

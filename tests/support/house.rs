@@ -3,7 +3,6 @@
 use everfeed::{
     clock::{Clock, System},
     feed::{
-        filter::Filter,
         item::{Item, ItemId},
         order::Order,
         page::PageQuery,
@@ -124,13 +123,8 @@ impl Mirror {
 fn query(feed: FeedNo, since: &str, max: usize) -> PageQuery {
     let since = (!since.is_empty()).then(|| Position::of_cursor(since));
     PageQuery {
-        feed,
-        order: Order::MODIFIED,
         since,
-        until: None,
         max,
-        bytes_max: usize::MAX,
-        filter: Filter::All,
-        with_total: false,
+        ..PageQuery::all(feed, Order::MODIFIED)
     }
 }

@@ -2,7 +2,7 @@
 //! small documents of every format.
 
 use std::path::{Path, PathBuf};
-use testkit::data::{large, vendored};
+use testkit::data::{beside, vendored};
 
 /// Larger documents cost time and show nothing more.
 const BYTES_MAX: u64 = 60_000;
@@ -26,10 +26,10 @@ pub(crate) fn documents() -> Vec<Vec<u8>> {
     gather(&root.join("tests/fixtures"), &mut documents);
     // The odd documents are part of the corpus.
     gather(
-        &large("corpus", "damage to the corpus").unwrap_or_else(|| vendored("corpus")),
+        &beside("corpus").unwrap_or_else(|| vendored("corpus")),
         &mut documents,
     );
-    if let Some(sequences) = large("sequences", "damage to the sequences") {
+    if let Some(sequences) = beside("sequences") {
         gather(&sequences, &mut documents);
     }
     documents

@@ -70,12 +70,11 @@ fn line(path: &Path, expect: &Value) -> Value {
     )
 }
 
-#[test]
-fn the_classes_of_the_corpus_score_as_before() {
-    let Some(folder) = large("corpus", "classes of the corpus") else {
-        return;
-    };
-    check(&folder, &THRESHOLDS);
+testkit::reads_corpora! {
+    #[test]
+    fn the_classes_of_the_corpus_score_as_before() {
+        check(&large("corpus"), &THRESHOLDS);
+    }
 }
 
 #[test]
@@ -126,8 +125,7 @@ fn check(folder: &Path, thresholds: &[(&str, usize, usize)]) {
 #[test]
 #[ignore = "writes a file for another program"]
 fn lines_of_the_corpus_can_be_written() {
-    let folder = large("corpus", "lines of the corpus").unwrap();
-    let lines: Vec<_> = documents(&folder)
+    let lines: Vec<_> = documents(&large("corpus"))
         .iter()
         .map(|(path, expect)| line(path, expect).to_string())
         .collect();

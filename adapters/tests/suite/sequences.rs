@@ -40,14 +40,17 @@ struct Score {
     false_edits: Vec<String>,
 }
 
+testkit::reads_corpora! {
+    #[test]
+    fn keys_and_edits_of_every_step_are_those_of_the_manifests() {
+        check_steps(&large("sequences"));
+    }
+}
+
 /// POLLING 1.3: `edited_core` must be seen, and nothing outside `edited_any` may be.
-#[test]
-fn keys_and_edits_of_every_step_are_those_of_the_manifests() {
-    let Some(folder) = large("sequences", "keys and edits of every real feed") else {
-        return;
-    };
+fn check_steps(folder: &Path) {
     let mut score = Score::default();
-    let mut folders: Vec<_> = std::fs::read_dir(&folder)
+    let mut folders: Vec<_> = std::fs::read_dir(folder)
         .unwrap()
         .map(|found| found.unwrap().path())
         .collect();

@@ -1,7 +1,10 @@
-//! Deliveries to a listener of rssCloud: a POST of the feed's URL, and nothing of its items (LEGACY
-//! C-4); not when.
+//! A listener of rssCloud: how it is tried, and deliveries, each a POST of the feed's URL, and nothing
+//! of its items (LEGACY C-4); not when.
 
-use super::{Deliver, Delivered, Delivery, answer::judge};
+use super::{
+    Deliver, Delivered, Delivery, answer,
+    question::{self, Question, Verdict},
+};
 use crate::{
     catalog::Destination,
     clock::Clock,
@@ -11,10 +14,7 @@ use crate::{
 };
 use bytes::Bytes;
 use futures_util::future::{BoxFuture, FutureExt as _};
-use http::{
-    HeaderValue,
-    header::{CONTENT_TYPE, USER_AGENT},
-};
+use http::header::{CONTENT_TYPE, USER_AGENT};
 use std::sync::Arc;
 use url::form_urlencoded;
 
@@ -36,28 +36,53 @@ impl Deliver for CloudWay {
         false
     }
 
+    /// One that named its domain is to echo the challenge; one at the address from which the request
+    /// came is tried, and any 2xx will do.
+    fn ask<'a>(&'a self, _: &'a Question, place: &'a mut Place) -> BoxFuture<'a, Verdict> {
+        async move {
+            let challenge = self.target.is_challenged.then(question::challenge);
+            let request = match &challenge {
+                Some(challenge) => self.question(challenge),
+                None => self.notification(),
+            };
+            let Some(request) = request else {
+                return Verdict::unaskable();
+            };
+            let answer = self.client.send(request, place).await;
+            question::judge(&answer, challenge.as_deref(), false, self.clock.now())
+        }
+        .boxed()
+    }
+
     fn deliver<'a>(&'a self, _: Delivery, place: &'a mut Place) -> BoxFuture<'a, Delivered> {
         async move {
-            let Some(request) = notification(&self.target, &self.client.user_agent) else {
+            let Some(request) = self.notification() else {
                 return Delivered::Unsendable;
             };
-            judge(&self.client.send(request, place).await, self.clock.now())
+            answer::judge(&self.client.send(request, place).await, self.clock.now())
         }
         .boxed()
     }
 }
 
-/// The request that says that a feed has changed.
-pub(in crate::hub) fn notification(
-    target: &CloudTarget,
-    user_agent: &HeaderValue,
-) -> Option<Request> {
-    let body = form_urlencoded::Serializer::new(String::new())
-        .append_pair("url", &target.feed_url)
-        .finish();
-    http::Request::post(target.url())
-        .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
-        .header(USER_AGENT, user_agent)
-        .body(Bytes::from(body))
-        .ok()
+impl CloudWay {
+    fn question(&self, challenge: &str) -> Option<Request> {
+        let feed_url = self.target.feed_url.as_str();
+        let params = [("url", feed_url), ("challenge", challenge)];
+        let url = question::url(self.target.url(), &params)?;
+        let request = http::Request::get(url).header(USER_AGENT, &self.client.user_agent);
+        request.body(Bytes::new()).ok()
+    }
+
+    /// The request that says that a feed has changed.
+    fn notification(&self) -> Option<Request> {
+        let body = form_urlencoded::Serializer::new(String::new())
+            .append_pair("url", &self.target.feed_url)
+            .finish();
+        http::Request::post(self.target.url())
+            .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
+            .header(USER_AGENT, &self.client.user_agent)
+            .body(Bytes::from(body))
+            .ok()
+    }
 }

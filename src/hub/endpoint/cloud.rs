@@ -6,10 +6,10 @@ use crate::{
     auth::Principal,
     hub::{
         admission::ClientNet,
+        deliver::question::Verdict,
         form::{CloudRequest, Mode},
         lease,
         roster::Key,
-        verify::Verdict,
     },
     store::subscriptions::{CloudTarget, Intent, LeaseTerms, Pending, Start, Target},
 };

@@ -6,9 +6,10 @@ use crate::{
     feed::stamp::Stamp,
     hub::{
         admission::ClientNet,
+        deliver::question::{Question, Verdict},
         retry_schedule,
         roster::Standing,
-        verify::{self, Answered, Question, Verdict},
+        verify::{self, Answered},
     },
     store::subscriptions::{Attempts, Intent, Lease, Pending, Progress, Start},
 };

@@ -3,7 +3,7 @@
 
 use super::rig::{CALLBACK, Call, Reply, Rig};
 use crate::{
-    feed::{filter::Filter, order::Order, page::PageQuery},
+    feed::{order::Order, page::PageQuery},
     hub::Config,
     layers::FetchError,
 };
@@ -61,17 +61,7 @@ impl Mirror {
 
 /// The items of the feed, in the same words.
 async fn held(rig: &Rig) -> BTreeMap<String, (String, bool)> {
-    let (since, until, max, bytes_max) = (None, None, 1000, usize::MAX);
-    let query = PageQuery {
-        feed: rig.feed,
-        order: Order::MODIFIED,
-        since,
-        until,
-        max,
-        bytes_max,
-        filter: Filter::All,
-        with_total: false,
-    };
+    let query = PageQuery::all(rig.feed, Order::MODIFIED);
     let page = rig.store.page(query).await.unwrap();
     let row = |item: &Arc<crate::feed::item::Item>| {
         (

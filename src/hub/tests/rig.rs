@@ -7,7 +7,7 @@ use crate::{
         Catalog, CatalogSnapshot, FeedSettings, ReadGate, RegisteredFeed, ShowRule, testing::parted,
     },
     clock::{Clock, Paused},
-    feed::{filter::Filter, order::Order, page::PageQuery, reconcile::Change, record::FeedNo},
+    feed::{order::Order, page::PageQuery, reconcile::Change, record::FeedNo},
     hub::{CallbackParts, Callbacks, Config, Hub, OwnPlaces, Parts, SubscriptionCounts},
     layers::{ConnectFault, FetchError, Request},
     notify::Notify,
@@ -662,16 +662,9 @@ impl Rig {
     }
 
     pub(super) async fn head_in(&self, order: Order) -> String {
-        let (since, until) = (None, None);
         let query = PageQuery {
-            feed: self.feed,
-            order,
-            since,
-            until,
             max: 1,
-            bytes_max: 1,
-            filter: Filter::All,
-            with_total: false,
+            ..PageQuery::all(self.feed, order)
         };
         self.store.page(query).await.unwrap().last_cursor
     }

@@ -4,7 +4,6 @@ use super::*;
 use crate::{
     feed::{
         absence::{AbsenceState, CheckResult, ControlFinding},
-        filter::Filter,
         item::{Content, KeyHash, Reason},
         order::Order,
         page::PageQuery,
@@ -68,16 +67,7 @@ async fn watch(house: &House, feed: &FeedSpec, hours: u32) -> Vec<Reason> {
         ask(house, feed, &state).await;
         tokio::time::advance(Duration::from_secs(3600)).await;
     }
-    let query = PageQuery {
-        feed: feed.no,
-        order: Order::MODIFIED,
-        since: None,
-        until: None,
-        max: 1000,
-        bytes_max: usize::MAX,
-        filter: Filter::All,
-        with_total: false,
-    };
+    let query = PageQuery::all(feed.no, Order::MODIFIED);
     let items = house.store.page(query).await.unwrap().items;
     let reason = |content: &Content| match content {
         Content::Gone { reason, .. } => Some(*reason),

@@ -155,14 +155,11 @@ impl ArchiveReader<'_> {
         let mut since = None;
         loop {
             let query = PageQuery {
-                feed: self.feed.no,
-                order: Order::MODIFIED,
                 since,
-                until: None,
                 max: PAGE_ITEMS,
                 bytes_max: PAGE_BYTES,
                 filter: Filter::Live,
-                with_total: false,
+                ..PageQuery::all(self.feed.no, Order::MODIFIED)
             };
             let page = self.context.store.page(query).await?;
             for item in &page.items {

@@ -105,8 +105,14 @@ async fn every_answer_is_described() {
             for query in QUERIES {
                 let path = path.replace("{name}", name).replace("{archive}", &archive);
                 let target = format!("{path}?{query}");
+                // Of a name that nobody has there is nothing to hold a condition against.
+                let headers = if name == "none" {
+                    &HEADERS[..1]
+                } else {
+                    &HEADERS
+                };
                 for accept in ACCEPTED {
-                    for header in HEADERS {
+                    for header in headers.iter().copied() {
                         let method = if accept == "*/*" {
                             Method::HEAD
                         } else {

@@ -3,7 +3,6 @@
 use crate::{
     clock::{Clock, Manual},
     feed::{
-        filter::Filter,
         item::{Item, ItemDigests, ItemId, KeyHash, Reason},
         order::Order,
         page::{Page, PageQuery},
@@ -124,17 +123,7 @@ pub(crate) fn open(path: PathBuf, clock: Arc<dyn Clock>) -> Result<Redb, StoreEr
 
 /// Everything of a feed in one page.
 pub(crate) fn all(feed: FeedNo, order: Order) -> PageQuery {
-    let (since, until) = (None, None);
-    PageQuery {
-        feed,
-        order,
-        since,
-        until,
-        max: usize::MAX,
-        bytes_max: usize::MAX,
-        filter: Filter::All,
-        with_total: false,
-    }
+    PageQuery::all(feed, order)
 }
 
 /// A commit on top of this record that makes the feed ready.

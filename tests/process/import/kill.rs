@@ -2,111 +2,64 @@
 //! disturbs.
 
 use super::publisher::{Past, start};
-use http::Method;
+use crate::EVERFEED;
 use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
 use serde_json::Value;
-use std::{
-    collections::BTreeSet,
-    net::{SocketAddr, TcpListener},
-    path::Path,
-    process::{Child, Command, Stdio},
-    time::{Duration, Instant},
+use std::{collections::BTreeSet, time::Duration};
+use testkit::{
+    place::{Place, Running},
+    publisher::Publisher,
+    wait::until,
 };
-use testkit::{client::ask, publisher::Publisher};
 use tokio::time::sleep;
 
-/// Longer than anything here takes: pages are read a second apart.
-const PATIENCE: Duration = Duration::from_secs(120);
-
-/// Between two looks.
-const LOOK: Duration = Duration::from_millis(20);
-
-/// A process, which is killed when it is dropped.
 struct Process {
-    folder: tempfile::TempDir,
-    address: SocketAddr,
-    child: Child,
+    place: Place,
+    running: Running,
 }
 
 impl Process {
     fn start(publisher: &Publisher) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let (port, admin_port) = (free_port(), free_port());
-        let address = SocketAddr::from(([127, 0, 0, 1], port));
-        let config = format!(
-            "[server]\nlisten = \"127.0.0.1:{port}\"\npublic_url = \"http://{address}\"\nadmin_listen = \"127.0.0.1:{admin_port}\"\n\
-             [store]\npath = {:?}\n[[feed]]\nname = \"blog\"\nid_namespace = \"blog\"\nurl = \"{}\"\n\
+        let place = Place::free();
+        let feed = format!(
+            "[[feed]]\nname = \"blog\"\nid_namespace = \"blog\"\nurl = \"{}\"\n\
              import = {{ serve_after_secs = 3600, page_gap_secs = 0 }}\n",
-            folder.path().join("everfeed.redb").display().to_string(),
             publisher.url("/feed")
         );
-        std::fs::write(folder.path().join("everfeed.toml"), config).unwrap();
-        let child = spawn(folder.path());
-        Self {
-            folder,
-            address,
-            child,
-        }
+        place.configure(
+            &format!("public_url = \"http://{}\"", place.consumers),
+            &feed,
+        );
+        let running = serve(&place);
+        Self { place, running }
     }
 
     /// SIGKILL, at once, and a new life.
     fn kill_and_start(&mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-        self.child = spawn(self.folder.path());
+        self.running.kill();
+        self.running = serve(&self.place);
     }
 
     /// Every item in the order of T, when the feed is served: id, title and content of each.
     async fn items(&self) -> Vec<[String; 3]> {
-        let begun = Instant::now();
-        loop {
-            let target = "/feeds/blog.json?order=modified&max=1000";
-            let answer = ask(self.address, Method::GET, target, &[], "").await;
-            if let Some(answer) = answer.filter(|answer| answer.status == 200) {
-                let page: Value = serde_json::from_slice(&answer.body).unwrap();
-                let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-                let item = |item: &Value| {
-                    let object = &item["object"];
-                    [
-                        text(&object["id"]),
-                        text(&object["displayName"]),
-                        text(&object["content"]),
-                    ]
-                };
-                return page["items"].as_array().unwrap().iter().map(item).collect();
-            }
-            assert!(begun.elapsed() < PATIENCE, "the feed is served");
-            sleep(LOOK).await;
-        }
+        let target = "/feeds/blog.json?order=modified&max=1000";
+        self.place.answers(target, 200).await;
+        let page = self.place.ask(target).await.unwrap().json();
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let item = |item: &Value| {
+            let object = &item["object"];
+            [
+                text(&object["id"]),
+                text(&object["displayName"]),
+                text(&object["content"]),
+            ]
+        };
+        page["items"].as_array().unwrap().iter().map(item).collect()
     }
 }
 
-impl Drop for Process {
-    fn drop(&mut self) {
-        drop(self.child.kill());
-        drop(self.child.wait());
-    }
-}
-
-fn spawn(folder: &Path) -> Child {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_everfeed"));
-    command
-        .arg("serve")
-        .arg("--config")
-        .arg(folder.join("everfeed.toml"));
-    command
-        .env("RUST_LOG", "warn")
-        .stdout(Stdio::null())
-        .stderr(Stdio::inherit());
-    command.spawn().unwrap()
-}
-
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .port()
+fn serve(place: &Place) -> Running {
+    place.start(place.command(EVERFEED, &["serve"]).env("RUST_LOG", "warn"))
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -126,15 +79,10 @@ async fn an_import_that_is_killed_again_and_again_ends_with_what_an_undisturbed_
     let mut kills = 0;
     // Around every other document, the live one first, and around the commit of them all.
     for documents in [1, 2, 4, 5, 7, 8, 8] {
-        let begun = Instant::now();
-        let asked = || rough.paths().into_iter().collect::<BTreeSet<_>>().len();
-        while asked() < documents {
-            assert!(
-                begun.elapsed() < PATIENCE,
-                "document {documents} is asked for"
-            );
-            sleep(LOOK).await;
-        }
+        until(&format!("document {documents} is asked for"), async || {
+            rough.paths().into_iter().collect::<BTreeSet<_>>().len() >= documents
+        })
+        .await;
         // Every other time the publisher is still thinking.
         let most = if kills % 2 == 0 { 300 } else { 1200 };
         sleep(Duration::from_millis(chance.random_range(0..most))).await;

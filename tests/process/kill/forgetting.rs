@@ -89,7 +89,7 @@ fn copy_of(folder: &Path) -> tempfile::TempDir {
 }
 
 fn forget(folder: &Path) -> Child {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_everfeed"));
+    let mut command = Command::new(crate::EVERFEED);
     command.args(["forget", "blog", &key(0).item_id().to_string(), "--config"]);
     command
         .arg(folder.join("everfeed.toml"))

@@ -4,103 +4,66 @@ use super::{
     blogs::Blogs,
     consumer::{Mirror, client},
 };
+use crate::EVERFEED;
+use nix::sys::signal::Signal;
 use serde_json::Value;
-use std::{
-    fmt::Write as _,
-    net::TcpListener,
-    path::PathBuf,
-    process::{Child, Command, Stdio},
-    time::{Duration, Instant},
+use testkit::{
+    place::{Place, Running},
+    wait::PATIENCE,
 };
-
-/// The longest start.
-const START: Duration = Duration::from_secs(20);
+use tokio::time::timeout;
 
 pub(crate) struct Process {
-    folder: tempfile::TempDir,
-    child: Option<Child>,
+    place: Place,
+    running: Option<Running>,
     pub(crate) base: String,
-    admin: String,
     client: reqwest::Client,
 }
 
 impl Process {
     pub(crate) fn new(blogs: &Blogs) -> Self {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let (port, admin_port) = (free_port(), free_port());
-        let base = format!("http://127.0.0.1:{port}");
-        let admin = format!("http://127.0.0.1:{admin_port}");
-        let store = folder.path().join("everfeed.redb");
-        let mut config = format!(
-            "[server]\nlisten = \"127.0.0.1:{port}\"\npublic_url = \"{base}\"\nadmin_listen = \"127.0.0.1:{admin_port}\"\n\
-             [store]\npath = {:?}\n[hub]\ncallbacks_private = true\n",
-            store.display().to_string()
-        );
+        let place = Place::free();
+        let base = format!("http://{}", place.consumers);
+        let mut rest = "[hub]\ncallbacks_private = true\n".to_owned();
         for (name, url) in blogs.feeds() {
-            let _ = write!(
-                config,
+            rest += &format!(
                 "[[feed]]\nname = \"{name}\"\nurl = \"{url}\"\npoll = {{ min_secs = 1, max_secs = 1 }}\n"
             );
         }
-        std::fs::write(folder.path().join("everfeed.toml"), config).expect("a writable folder");
+        place.configure(&format!("public_url = \"{base}\""), &rest);
         Self {
-            folder,
-            child: None,
+            place,
+            running: None,
             base,
-            admin,
             client: client(),
         }
     }
 
-    fn config(&self) -> PathBuf {
-        self.folder.path().join("everfeed.toml")
-    }
-
     /// Starts it and waits until it is ready.
     pub(crate) async fn start(&mut self) {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_everfeed"));
-        command.arg("serve").arg("--config").arg(self.config());
-        command
-            .env("RUST_LOG", "warn")
-            .stdout(Stdio::null())
-            .stderr(Stdio::inherit());
-        self.child = Some(command.spawn().expect("the binary starts"));
-        let begun = Instant::now();
-        let ready = format!("{}/ready", self.admin);
-        while !self
-            .client
-            .get(&ready)
-            .send()
-            .await
-            .is_ok_and(|answer| answer.status().is_success())
-        {
-            assert!(begun.elapsed() < START, "it did not become ready");
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+        let mut serve = self.place.command(EVERFEED, &["serve"]);
+        self.running = Some(self.place.start(serve.env("RUST_LOG", "warn")));
+        let ready = format!("http://{}/ready", self.place.operator);
+        self.place
+            .until("it is ready", async || {
+                let answer = self.client.get(&ready).send().await;
+                answer.is_ok_and(|answer| answer.status().is_success())
+            })
+            .await;
     }
 
     /// SIGKILL, at once.
     pub(crate) fn kill(&mut self) {
-        let mut child = self.child.take().expect("it runs");
-        child.kill().expect("it can be killed");
-        child.wait().expect("it ends");
+        self.running.take().expect("it runs").kill();
     }
 
     /// SIGTERM; it has to end by itself, in order, with exit code 0.
     pub(crate) async fn stop(mut self) {
-        let mut child = self.child.take().expect("it runs");
-        let id = nix::unistd::Pid::from_raw(i32::try_from(child.id()).unwrap());
-        nix::sys::signal::kill(id, nix::sys::signal::Signal::SIGTERM)
-            .expect("it can be asked to stop");
-        let begun = Instant::now();
-        loop {
-            if let Some(status) = child.try_wait().expect("it can be waited for") {
-                assert!(status.success(), "it ended with {status}");
-                return;
-            }
-            assert!(begun.elapsed() < START, "it did not stop");
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+        let mut running = self.running.take().expect("it runs");
+        running.signal(Signal::SIGTERM);
+        let status = tokio::task::spawn_blocking(move || running.wait());
+        let status = timeout(PATIENCE, status).await.expect("it stops").unwrap();
+        assert!(status.success(), "it ended with {status}");
     }
 
     pub(crate) async fn subscribe(&self, name: &str, callback: &str) {
@@ -182,12 +145,4 @@ impl Process {
             assert!(after.holds(id), "{name}: {id} is not behind {cursor}");
         }
     }
-}
-
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0")
-        .expect("a free port")
-        .local_addr()
-        .expect("its address")
-        .port()
 }

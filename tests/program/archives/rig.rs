@@ -22,9 +22,9 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 /// Longer than any of these archives takes to be read and proven.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(240);
 /// So long a feed that is not complete must have asked nothing before it is taken for finished.
-const SILENCE: Duration = Duration::from_secs(28);
+const SILENCE: Duration = Duration::from_secs(48);
 const LOOK: Duration = Duration::from_millis(20);
 
 /// Results of a world.
@@ -73,7 +73,7 @@ pub(crate) async fn watch(blog: Blog, fault: Fault, until_complete: bool) -> See
     let context = Context::new(store.clone(), Arc::new(Notify::new()), Arc::new(System));
     let no = store.register("blog", "blog").await.unwrap().no;
     let import = ImportSettings {
-        serve_after_secs: 25,
+        serve_after_secs: 45,
         page_gap_secs: 0,
         ..ImportSettings::default()
     };
@@ -104,14 +104,8 @@ pub(crate) async fn watch(blog: Blog, fault: Fault, until_complete: bool) -> See
     stop.cancel();
     task.await.unwrap();
     let query = PageQuery {
-        feed: no,
-        order: Order::MODIFIED,
-        since: None,
-        until: None,
-        max: usize::MAX,
-        bytes_max: usize::MAX,
         filter: Filter::Live,
-        with_total: false,
+        ..PageQuery::all(no, Order::MODIFIED)
     };
     let page = store.page(query).await.unwrap();
     let title =

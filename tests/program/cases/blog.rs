@@ -7,7 +7,6 @@ use everfeed::{
     clock::{Clock as _, Manual},
     feed::{
         absence::{self, WindowEvent},
-        filter::Filter,
         item::{Content, Item, ItemId},
         order::Order,
         page::PageQuery,
@@ -275,14 +274,8 @@ impl Blog {
     async fn changes(&mut self) -> Vec<String> {
         let since = (!self.cursor.is_empty()).then(|| Position::of_cursor(&self.cursor));
         let query = PageQuery {
-            feed: self.feed.no,
-            order: Order::MODIFIED,
             since,
-            until: None,
-            max: usize::MAX,
-            bytes_max: usize::MAX,
-            filter: Filter::All,
-            with_total: false,
+            ..PageQuery::all(self.feed.no, Order::MODIFIED)
         };
         let page = self.store.page(query).await.unwrap();
         self.cursor = page.last_cursor;

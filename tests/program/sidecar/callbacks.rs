@@ -3,12 +3,10 @@
 
 use super::{
     legacy::{AFTER, BEFORE},
-    rig::{PATIENCE, Sidecar},
+    rig::Sidecar,
 };
 use http::Method;
-use std::time::Duration;
 use testkit::client::{Answer, ask};
-use tokio::time::timeout;
 
 /// A blog that confirms every subscription, and takes what is posted to it.
 async fn behind(more: &str) -> Sidecar {
@@ -31,16 +29,7 @@ async fn behind(more: &str) -> Sidecar {
         }
     })
     .await;
-    let read = async {
-        while !sidecar
-            .get("/feeds/site-feed-xml")
-            .await
-            .starts_with("HTTP/1.1 200 ")
-        {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    timeout(PATIENCE, read).await.expect("it is served");
+    sidecar.answers("/feeds/site-feed-xml", 200).await;
     sidecar
 }
 

@@ -3,22 +3,18 @@
 
 use super::rig::{Origin, Sidecar};
 use std::{
-    net::TcpListener,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
 };
+use testkit::{place::free_address, wait::until};
 use tokio::sync::Barrier;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_origin_that_cannot_be_reached_is_named_as_the_one_at_fault() {
-    let unused = TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap();
-    let sidecar = Sidecar::before(unused, "").await;
+    let sidecar = Sidecar::before(free_address(), "").await;
     let got = sidecar.get("/").await;
     assert!(got.starts_with("HTTP/1.1 502 "), "{got}");
     assert!(
@@ -398,9 +394,7 @@ async fn no_more_requests_than_may_be_are_at_the_origin_and_none_goes_round() {
     .await;
     let mut first = sidecar.connect().await;
     first.write("GET /1 HTTP/1.1\r\nHost: x\r\n\r\n").await;
-    while sidecar.heads().is_empty() {
-        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-    }
+    until("it is asked", async || !sidecar.heads().is_empty()).await;
     let got = sidecar.get("/2").await;
     assert!(
         got.starts_with("HTTP/1.1 503 ") && got.to_lowercase().contains("retry-after: "),

@@ -1,7 +1,7 @@
 //! The address of an old feed: plain readers get the old document, whatever becomes of the origin,
 //! and whoever speaks of cursors gets the Smart Feed. Rows: W-1, W-5, HUB-8, SF-58, T-1.
 
-use super::rig::{Origin, PATIENCE, Sidecar};
+use super::rig::{Origin, Sidecar};
 use http::Method;
 use std::{
     collections::BTreeMap,
@@ -9,13 +9,12 @@ use std::{
         Arc, Mutex,
         atomic::{AtomicBool, Ordering},
     },
-    time::Duration,
 };
 use testkit::{
-    client::{Answer, ask},
+    client::{self, Answer, ask},
     publisher::Publisher,
+    wait::until,
 };
-use tokio::time::timeout;
 
 pub(crate) const BEFORE: &str = "<?xml version=\"1.0\"?>\n<rss version=\"2.0\"><channel>";
 pub(crate) const AFTER: &str =
@@ -81,16 +80,7 @@ impl Blog {
 
 /// Waits until a feed is served.
 async fn served(sidecar: &Sidecar, name: &str) {
-    let served = async {
-        while !sidecar
-            .get(&format!("/feeds/{name}.json"))
-            .await
-            .starts_with("HTTP/1.1 200")
-        {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    timeout(PATIENCE, served).await.expect("it is served");
+    sidecar.answers(&format!("/feeds/{name}.json"), 200).await;
 }
 
 pub(crate) fn body(answer: &str) -> &str {
@@ -481,18 +471,14 @@ async fn an_old_address_is_as_fresh_as_its_origin_though_nobody_pings() {
             )
         };
         let conditional = read(format!("If-None-Match: {etag}\r\n"));
-        let comes = async {
-            while !sidecar
-                .exchange(&conditional)
-                .await
-                .contains("<title>Nine</title>")
-            {
-                tokio::time::sleep(Duration::from_millis(20)).await;
-            }
-        };
-        timeout(PATIENCE, comes)
-            .await
-            .expect("the reader gets the new post, who asked for nothing but a change");
+        until(
+            "the reader gets the new post, who asked for nothing but a change",
+            async || {
+                let answer = sidecar.exchange(&conditional).await;
+                answer.contains("<title>Nine</title>")
+            },
+        )
+        .await;
         assert!(
             sidecar
                 .exchange(&read("Range: bytes=0-99999\r\n".into()))
@@ -602,19 +588,11 @@ async fn push_of(sidecar: &Sidecar, change: impl FnOnce()) -> Push {
     );
     let accepted = post_form(sidecar, "/hub", &form).await;
     assert_eq!(accepted.status, 202, "{accepted:?}");
-    let verified = async {
-        let operator = sidecar.app.admin_address();
-        let is_active = async || {
-            let status = ask(operator, Method::GET, "/status", &[], "")
-                .await
-                .unwrap();
-            String::from_utf8_lossy(&status.body).contains("\"active\": 1")
-        };
-        while !is_active().await {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    timeout(PATIENCE, verified).await.expect("it is verified");
+    until("it is verified", async || {
+        let status = client::get(sidecar.app.admin_address(), "/status").await;
+        status.text().contains("\"active\": 1")
+    })
+    .await;
     change();
     let published = post_form(
         sidecar,
@@ -623,12 +601,7 @@ async fn push_of(sidecar: &Sidecar, change: impl FnOnce()) -> Push {
     )
     .await;
     assert_eq!(published.status, 204, "{published:?}");
-    let delivered = async {
-        while pushed.lock().unwrap().is_empty() {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    timeout(PATIENCE, delivered).await.expect("it is pushed");
+    until("it is pushed", async || !pushed.lock().unwrap().is_empty()).await;
     pushed.lock().unwrap()[0].clone()
 }
 
@@ -715,18 +688,7 @@ async fn the_feeds_that_the_front_page_names_join_while_it_runs_and_stay_when_it
     );
     // The first look has failed: the next one comes by itself.
     up.store(true, Ordering::Relaxed);
-    let joined = async {
-        while !sidecar
-            .get("/feeds/site-comments-feed.json")
-            .await
-            .starts_with("HTTP/1.1 200")
-        {
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
-    };
-    timeout(PATIENCE + PATIENCE, joined)
-        .await
-        .expect("it is found");
+    sidecar.answers("/feeds/site-comments-feed.json", 200).await;
     let list = sidecar.get("/feeds").await;
     assert!(
         !list.contains("gone") && !list.contains("elsewhere"),
@@ -828,12 +790,10 @@ async fn the_feeds_that_a_platform_usually_has_are_found_by_one_request_each() {
         }
     })
     .await;
-    let joined = async {
-        while !sidecar.get("/feeds").await.contains("\"total\": 2") {
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-    };
-    timeout(PATIENCE, joined).await.expect("they are found");
+    until("they are found", async || {
+        sidecar.get("/feeds").await.contains("\"total\": 2")
+    })
+    .await;
     let list = sidecar.get("/feeds").await;
     assert!(
         list.contains("site-feed\"") && list.contains("site-feed-comments-rss2"),
@@ -982,12 +942,7 @@ async fn a_listener_of_rss_cloud_registers_by_the_old_document_and_is_told_of_a_
         "hub.mode=publish&hub.url=http://blog.example/feed.xml",
     )
     .await;
-    let notified = async {
-        while told.lock().unwrap().is_empty() {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    timeout(PATIENCE, notified).await.expect("it is told");
+    until("it is told", async || !told.lock().unwrap().is_empty()).await;
     assert!(
         sidecar.get("/feed.xml").await.contains("Two"),
         "and finds what it is told of"

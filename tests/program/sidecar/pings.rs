@@ -3,16 +3,13 @@
 
 use super::{
     legacy::{AFTER, BEFORE, Blog, body, header},
-    rig::{PATIENCE, Sidecar},
+    rig::Sidecar,
 };
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-    time::Duration,
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
 };
-use tokio::time::timeout;
+use testkit::wait::until;
 
 fn call(method: &str, parameters: &[&str]) -> String {
     let parameters: String = parameters
@@ -58,12 +55,7 @@ async fn a_ping_makes_the_feeds_of_its_blog_be_polled_soon_within_limits() {
     );
     let answer = post(&sidecar, "/RPC2", &ping).await;
     assert!(is_taken(&answer), "{answer}");
-    let polled = async {
-        while polls() == before {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    timeout(PATIENCE, polled).await.expect("it is polled");
+    until("it is polled", async || polls() != before).await;
     let extended = call(
         "weblogUpdates.extendedPing",
         &[

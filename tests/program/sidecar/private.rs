@@ -4,11 +4,10 @@
 use super::{
     credentials::{PASSWORD, add_user, basic},
     legacy::{AFTER, BEFORE, LINKS, body, header},
-    rig::{PATIENCE, Sidecar},
+    rig::Sidecar,
 };
 use everfeed::config::Config;
-use std::time::Duration;
-use tokio::time::timeout;
+use testkit::wait::until;
 
 /// A blog that takes every spelling of its feed's address for the same, and has it elsewhere, too.
 async fn behind(site: &str) -> Sidecar {
@@ -51,15 +50,11 @@ async fn behind(site: &str) -> Sidecar {
     .await;
     add_user(&sidecar, "alice").await;
     add_user(&sidecar, "bob").await;
-    let read = async {
-        while !get(&sidecar, "/feeds/site-feed-xml", "alice")
-            .await
-            .starts_with("HTTP/1.1 200 ")
-        {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    timeout(PATIENCE, read).await.expect("it is served");
+    until("it is served", async || {
+        let page = get(&sidecar, "/feeds/site-feed-xml", "alice").await;
+        page.starts_with("HTTP/1.1 200 ")
+    })
+    .await;
     sidecar
 }
 

@@ -1,9 +1,8 @@
 //! An old server that sends its readers to its public name, at which everfeed stands: what it says
 //! is asked of it, not of everfeed.
 
-use super::rig::{PATIENCE, Sidecar};
-use std::time::Duration;
-use tokio::time::timeout;
+use super::rig::Sidecar;
+use testkit::wait::until;
 
 const FEED: &str = "<rss version=\"2.0\"><channel><title>b</title><item><guid>1</guid><title>One</title></item></channel></rss>";
 
@@ -23,14 +22,10 @@ async fn a_feed_that_its_server_names_by_the_public_name_is_read_at_the_origin()
         }
     })
     .await;
-    let served = async {
-        while !sidecar.get("/feed").await.contains("rel=\"hub\"") {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    timeout(PATIENCE, served)
-        .await
-        .expect("it is read and served");
+    until("it is read and served", async || {
+        sidecar.get("/feed").await.contains("rel=\"hub\"")
+    })
+    .await;
     let about = sidecar.get("/feeds/site-feed/about").await;
     assert!(about.contains("http://blog.example/feed\""), "{about}");
     assert!(

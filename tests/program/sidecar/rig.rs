@@ -4,17 +4,16 @@ use everfeed::{app::App, config::Config};
 use std::{
     net::SocketAddr,
     sync::{Arc, Mutex},
-    time::Duration,
 };
-use tempfile::TempDir;
+use testkit::{
+    place::Place,
+    wait::{PATIENCE, until},
+};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
     time::timeout,
 };
-
-/// Longer than anything here takes.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A connection that an origin accepted, and what has come by it.
 pub(crate) struct Wire {
@@ -89,7 +88,7 @@ pub(crate) struct Sidecar {
     pub(crate) app: App,
     pub(crate) config: Config,
     heads: Arc<Mutex<Vec<String>>>,
-    _folder: TempDir,
+    _place: Place,
 }
 
 impl Sidecar {
@@ -139,20 +138,17 @@ impl Sidecar {
         } else {
             "feeds = []\n"
         };
-        let folder = tempfile::tempdir().unwrap();
-        let config = format!(
-            "[server]\nlisten = \"127.0.0.1:0\"\nadmin_listen = \"127.0.0.1:0\"\nshutdown_secs = 5\n\
-             public_url = \"http://blog.example\"\n{server}[store]\npath = {:?}\n\
-             [[site]]\norigin = \"http://{origin}\"\n{feeds}{site}\n",
-            folder.path().join("everfeed.redb").display().to_string(),
-        );
-        let config = Config::parse("the test's configuration", &config).unwrap();
+        let place = Place::unbound();
+        let server = format!("shutdown_secs = 5\npublic_url = \"http://blog.example\"\n{server}");
+        let site = format!("[[site]]\norigin = \"http://{origin}\"\n{feeds}{site}\n");
+        let text = place.text(&server, &site);
+        let config = Config::parse("the test's configuration", &text).unwrap();
         let app = App::start(config.clone()).await.unwrap();
         Self {
             app,
             config,
             heads: Arc::default(),
-            _folder: folder,
+            _place: place,
         }
     }
 
@@ -190,6 +186,15 @@ impl Sidecar {
             read: Vec::new(),
             is_closed: false,
         }
+    }
+
+    /// Waits until a page begins with this status.
+    pub(crate) async fn answers(&self, target: &str, status: u16) {
+        let start = format!("HTTP/1.1 {status} ");
+        until(&format!("{target} is answered {status}"), async || {
+            self.get(target).await.starts_with(&start)
+        })
+        .await;
     }
 
     /// Sends bytes on a connection of their own, and reads to its end.

@@ -11,7 +11,6 @@ use everfeed::{
             PageAddress, PartialReason, StagedBody, StagedPage, StagingChange, WalkRules,
             WalkedDocument as Shown,
         },
-        filter::Filter,
         item::{ItemDigests, ItemId, KeyHash, Reason},
         observation_record::{ObservationCounts, ObservationRecord},
         order::Order,
@@ -658,15 +657,5 @@ pub(crate) async fn dump(store: &dyn Store) -> String {
 }
 
 pub(crate) fn whole(feed: FeedNo, order: Order) -> PageQuery {
-    let (since, until) = (None, None);
-    PageQuery {
-        feed,
-        order,
-        since,
-        until,
-        max: usize::MAX,
-        bytes_max: usize::MAX,
-        filter: Filter::All,
-        with_total: false,
-    }
+    PageQuery::all(feed, order)
 }

@@ -1,36 +1,34 @@
 //! The example of README with an old blog that nginx serves: its commands as they are printed, at
 //! free ports.
 
+use crate::EVERFEED;
 use std::{
     fs,
-    net::{SocketAddr, TcpListener},
+    net::SocketAddr,
     os::unix::process::CommandExt as _,
     path::Path,
-    process::{Child, Command, Output, Stdio},
-    time::{Duration, Instant},
+    process::{Command, Output, Stdio},
+    time::Instant,
 };
-use tempfile::TempDir;
+use testkit::{
+    place::{Place, Running, free_address},
+    wait::{GLANCE, PATIENCE},
+};
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
-const PATIENCE: Duration = Duration::from_secs(30);
-const GLANCE: Duration = Duration::from_millis(20);
 
 /// The example in a folder of its own, at addresses of its own.
 struct Example {
-    folder: TempDir,
+    place: Place,
     blog: SocketAddr,
-    everfeed: SocketAddr,
-    serving: Option<Child>,
+    serving: Option<Running>,
 }
 
 impl Example {
     fn copied() -> Self {
-        let free = || TcpListener::bind("127.0.0.1:0").unwrap();
-        let (blog, everfeed) = (free(), free());
         let example = Self {
-            folder: tempfile::tempdir().unwrap(),
-            blog: blog.local_addr().unwrap(),
-            everfeed: everfeed.local_addr().unwrap(),
+            place: Place::free(),
+            blog: free_address(),
             serving: None,
         };
         example.copy(Path::new("examples/old-blog"));
@@ -38,7 +36,7 @@ impl Example {
     }
 
     fn copy(&self, folder: &Path) {
-        let to = self.folder.path().join(folder);
+        let to = self.place.folder().join(folder);
         fs::create_dir_all(&to).unwrap();
         for entry in fs::read_dir(Path::new(ROOT).join(folder)).unwrap() {
             let name = entry.as_ref().unwrap().file_name();
@@ -56,7 +54,7 @@ impl Example {
     /// The text with the addresses of this example.
     fn here(&self, text: &str) -> String {
         text.replace("127.0.0.1:8081", &self.blog.to_string())
-            .replace("127.0.0.1:8080", &self.everfeed.to_string())
+            .replace("127.0.0.1:8080", &self.place.consumers.to_string())
     }
 
     fn command(&self, line: &str) -> Command {
@@ -64,7 +62,7 @@ impl Example {
         let path = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin";
         command
             .args(["-c", &self.here(line)])
-            .current_dir(&self.folder)
+            .current_dir(self.place.folder())
             .env("PATH", path);
         command
             .env("EVERFEED__SERVER__ADMIN_LISTEN", "127.0.0.1:0")
@@ -96,10 +94,6 @@ impl Example {
 impl Drop for Example {
     fn drop(&mut self) {
         let _ = self.run("nginx -p examples/old-blog/ -c nginx.conf -s stop");
-        if let Some(serving) = &mut self.serving {
-            let _ = serving.kill();
-            let _ = serving.wait();
-        }
     }
 }
 
@@ -120,23 +114,14 @@ fn printed(with: &str) -> Vec<String> {
 fn an_old_blog_of_nginx_has_its_feed_and_a_hub_as_readme_prints_it() {
     // LEGACY section 5: the old address stays what it was, and leads to the hub.
     let [nginx, serve, ask] = printed("nginx -p").try_into().expect("three commands");
-    let serve = serve.replace(
-        "cargo run --release --",
-        &format!("exec {}", env!("CARGO_BIN_EXE_everfeed")),
-    );
+    let serve = serve.replace("cargo run --release --", &format!("exec {EVERFEED}"));
     assert!(serve.contains("exec "), "{serve}");
 
     let mut example = Example::copied();
     let started = example.run(&nginx);
     assert!(started.status.success(), "{started:?}");
-    let log = fs::File::create(example.folder.path().join("log")).unwrap();
-    let serving = example
-        .command(&serve)
-        .stdout(Stdio::null())
-        .stderr(log)
-        .process_group(0)
-        .spawn();
-    example.serving = Some(serving.unwrap());
+    let mut command = example.command(&serve);
+    example.serving = Some(example.place.start(command.process_group(0)));
 
     let old = example.until(
         &ask,
@@ -159,10 +144,7 @@ fn an_old_blog_of_nginx_has_its_feed_and_a_hub_as_readme_prints_it() {
         "{page}"
     );
 
-    let feed = example
-        .folder
-        .path()
-        .join("examples/old-blog/htdocs/rss.xml");
+    let feed = example.place.path("examples/old-blog/htdocs/rss.xml");
     let post = "<language>en</language>\n<item><guid>new</guid><title>A new letter</title></item>";
     let with_post = fs::read_to_string(&feed)
         .unwrap()

@@ -15,39 +15,35 @@ use std::{
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::{Arc, Mutex},
-    time::{Duration, Instant},
+    time::Instant,
 };
-use tempfile::TempDir;
 use testkit::{
-    client::{Answer, ask},
+    client::{Answer, get},
+    place::free_address,
     publisher::{Publisher, ok},
+    wait::{GLANCE, PATIENCE, comes},
 };
 
 /// The host of the blog in the configurations.
 pub(crate) const HOST: &str = "blog.example.org";
 /// The address of the reader; every address of the loopback is a host of its own.
 pub(crate) const READER: &str = "127.0.0.9";
-/// Longer than anything here takes.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// Between two looks at something that is about to happen.
-const GLANCE: Duration = Duration::from_millis(20);
-
 /// The addresses of all three, and a folder for the configuration of the web server.
 pub(crate) struct Place {
-    folder: TempDir,
+    /// The folder and the address of everfeed.
+    own: testkit::place::Place,
     /// The address of the web server.
     pub(crate) front: SocketAddr,
-    everfeed: SocketAddr,
     blog: SocketAddr,
 }
 
 impl Place {
     pub(crate) fn folder(&self) -> &Path {
-        self.folder.path()
+        self.own.folder()
     }
 
     pub(crate) fn write(&self, name: &str, text: &str) {
-        fs::write(self.folder().join(name), text).unwrap();
+        self.own.write(name, text);
     }
 
     /// A file of `deploy/behind/` with the addresses of this place, and further changes. Whatever
@@ -59,7 +55,7 @@ impl Place {
             text = text.replace(from, to);
         }
         let folder = self.folder().display();
-        text.replace("127.0.0.1:8080", &self.everfeed.to_string())
+        text.replace("127.0.0.1:8080", &self.own.consumers.to_string())
             .replace("127.0.0.1:8081", &self.blog.to_string())
             .replace(
                 "/etc/letsencrypt/live/blog.example.org",
@@ -126,16 +122,9 @@ impl Deployment {
             _ => ok("text/plain", &asked.head),
         })
         .await;
-        let free = || {
-            std::net::TcpListener::bind("127.0.0.1:0")
-                .unwrap()
-                .local_addr()
-                .unwrap()
-        };
         let place = Place {
-            folder: tempfile::tempdir().unwrap(),
-            front: free(),
-            everfeed: free(),
+            own: testkit::place::Place::free(),
+            front: free_address(),
             blog: blog.url("").trim_start_matches("http://").parse().unwrap(),
         };
         let app = App::start(configuration(&place, server)).await.unwrap();
@@ -183,21 +172,13 @@ impl Deployment {
     }
 
     pub(crate) async fn until(&self, what: &str, is_so: impl AsyncFn() -> bool) {
-        let began = Instant::now();
-        while !is_so().await {
-            assert!(
-                began.elapsed() < PATIENCE,
-                "not within {PATIENCE:?}: {what}; {}",
-                self.log()
-            );
-            tokio::time::sleep(GLANCE).await;
-        }
+        let is_so = comes(is_so).await;
+        assert!(is_so, "not within {PATIENCE:?}: {what}; {}", self.log());
     }
 
     /// All that the web server has to say.
     fn log(&self) -> String {
-        let read = |name| fs::read_to_string(self.place.folder().join(name)).unwrap_or_default();
-        read("output") + &read("log")
+        self.place.own.read("output") + &self.place.own.read("log")
     }
 
     /// The public address of a path.
@@ -213,7 +194,7 @@ impl Deployment {
             "-sS",
             "-i",
             "-m",
-            "30",
+            "120",
             "--interface",
             reader,
             "--resolve",
@@ -243,7 +224,7 @@ impl Deployment {
 
     /// The answer of everfeed to somebody who goes around the web server.
     pub(crate) async fn around(&self, reader: &str, path: &str, headers: &[&str]) -> Answer {
-        let url = format!("http://{}{path}", self.place.everfeed);
+        let url = format!("http://{}{path}", self.place.own.consumers);
         let host = format!("Host: {HOST}");
         let headers = headers.iter().flat_map(|header| ["-H", *header]);
         let arguments: Vec<&str> = ["-H", &host, &url].into_iter().chain(headers).collect();
@@ -252,16 +233,7 @@ impl Deployment {
 
     /// Requests that everfeed holds.
     pub(crate) async fn held(&self) -> u64 {
-        let metrics = ask(
-            self.app.admin_address(),
-            http::Method::GET,
-            "/metrics",
-            &[],
-            "",
-        )
-        .await
-        .unwrap();
-        let metrics = String::from_utf8(metrics.body.to_vec()).unwrap();
+        let metrics = get(self.app.admin_address(), "/metrics").await.text();
         let held = metrics
             .lines()
             .find_map(|line| line.strip_prefix("everfeed_held_requests "));
@@ -270,16 +242,8 @@ impl Deployment {
 
     /// Active subscriptions.
     pub(crate) async fn has_subscription(&self) -> bool {
-        let status = ask(
-            self.app.admin_address(),
-            http::Method::GET,
-            "/status",
-            &[],
-            "",
-        )
-        .await
-        .unwrap();
-        String::from_utf8_lossy(&status.body).contains("\"active\": 1")
+        let status = get(self.app.admin_address(), "/status").await;
+        status.text().contains("\"active\": 1")
     }
 }
 

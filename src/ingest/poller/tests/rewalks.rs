@@ -5,7 +5,6 @@ use super::*;
 use crate::{
     feed::{
         archive::History,
-        filter::Filter,
         item::{Content, Item, Reason},
         order::Order,
         page::PageQuery,
@@ -137,18 +136,7 @@ impl Blog {
 }
 
 async fn items(house: &House, feed: &FeedSpec) -> Vec<Arc<Item>> {
-    let (since, until) = (None, None);
-    let (max, bytes_max) = (usize::MAX, usize::MAX);
-    let query = PageQuery {
-        feed: feed.no,
-        order: Order::MODIFIED,
-        since,
-        until,
-        max,
-        bytes_max,
-        filter: Filter::All,
-        with_total: false,
-    };
+    let query = PageQuery::all(feed.no, Order::MODIFIED);
     house.store.page(query).await.unwrap().items
 }
 

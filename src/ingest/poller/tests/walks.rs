@@ -3,10 +3,7 @@
 
 use super::*;
 use crate::{
-    feed::{
-        archive::History, filter::Filter, order::Order, page::PageQuery, record::FeedNo,
-        schedule::PollState,
-    },
+    feed::{archive::History, order::Order, page::PageQuery, record::FeedNo, schedule::PollState},
     ingest::{
         FeedSpec, ImportSettings, polls::Polled, testing::Scripted, upstream::PageReply,
         walks::ArchiveReader,
@@ -44,18 +41,7 @@ async fn with_import(house: &House, import: ImportSettings) -> FeedSpec {
 }
 
 async fn titles(house: &House, feed: FeedNo) -> Vec<String> {
-    let (since, until) = (None, None);
-    let (max, bytes_max) = (usize::MAX, usize::MAX);
-    let query = PageQuery {
-        feed,
-        order: Order::MODIFIED,
-        since,
-        until,
-        max,
-        bytes_max,
-        filter: Filter::All,
-        with_total: false,
-    };
+    let query = PageQuery::all(feed, Order::MODIFIED);
     let page = house.store.page(query).await.unwrap();
     page.items
         .iter()

@@ -5,7 +5,6 @@ use super::*;
 use crate::{
     feed::{
         absence::{Coverage, WindowEvent},
-        filter::Filter,
         item::{Content, Item, Reason},
         observation_record::ObservationRecord,
         page::PageQuery,
@@ -250,16 +249,7 @@ async fn a_post_that_comes_back_is_revived_under_its_id() {
 }
 
 fn all(feed: &FeedSpec) -> PageQuery {
-    PageQuery {
-        feed: feed.no,
-        order: Order::MODIFIED,
-        since: None,
-        until: None,
-        max: 100,
-        bytes_max: usize::MAX,
-        filter: Filter::All,
-        with_total: false,
-    }
+    PageQuery::all(feed.no, Order::MODIFIED)
 }
 
 #[tokio::test(start_paused = true)]
