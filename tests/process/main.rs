@@ -4,10 +4,12 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod accounts;
+mod book;
 mod doors;
 mod explain;
 mod import;
 mod kill;
+mod mirrors;
 mod operator;
 mod probe;
 mod reload;
