@@ -1,4 +1,4 @@
-//! The table of all keys, as `keys.md` holds it: the type and the default of each, and the moment
+//! The table of all keys, as the book holds it: the type and the default of each, and the moment
 //! at which a changed one takes effect. It is the only place that says so; not what values mean.
 
 use super::Config;
@@ -6,7 +6,7 @@ use crate::setting::differing_keys;
 use std::sync::LazyLock;
 
 /// The table as people read it, in Markdown.
-pub const REFERENCE: &str = include_str!("keys.md");
+pub const REFERENCE: &str = include_str!("../../docs/reference/configuration.md");
 
 /// The moment at which a changed setting takes effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

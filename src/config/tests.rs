@@ -29,9 +29,9 @@ fn toml_below<'page>(heading: &str, page: &'page str) -> &'page str {
 }
 
 #[test]
-fn the_example_of_the_readme_is_good() {
+fn the_examples_of_readme_and_book_are_good() {
     let readme = include_str!("../../README.md");
-    let example = toml_below("## Run it for your feed", readme);
+    let example = toml_below("## Five lines to a running feed", readme);
     let config = Config::parse("README.md", example).unwrap();
     assert_eq!(config.feed[0].name, "blog");
     assert!(
@@ -39,16 +39,12 @@ fn the_example_of_the_readme_is_good() {
             .summary(Path::new("x"))
             .contains("127.0.0.1:8081/rss.xml")
     );
-    let site = toml_below("### In front of your blog", readme);
-    let config = Config::parse("README.md", site).unwrap();
-    assert_eq!(
-        (
-            config.site.len(),
-            config.feed.len(),
-            config.warnings().len()
-        ),
-        (1, 0, 0)
-    );
+    let ways = include_str!("../../docs/owners/ways.md");
+    for (heading, sites, feeds) in [("## Below", 1, 0), ("## In front", 1, 0), ("## Beside", 0, 1)] {
+        let config = Config::parse("ways.md", toml_below(heading, ways)).unwrap();
+        assert_eq!((config.site.len(), config.feed.len()), (sites, feeds));
+        assert_eq!(config.warnings(), [""; 0], "{heading}");
+    }
 }
 
 #[test]
@@ -67,14 +63,6 @@ fn the_configurations_for_deployment_are_good_and_without_a_warning() {
     )
     .unwrap();
     assert_eq!(example.warnings(), [""; 0]);
-    let page = include_str!("../../deploy/BESIDE_YOUR_BLOG.md");
-    let example = toml_below("## Install", page);
-    assert_eq!(
-        Config::parse("BESIDE_YOUR_BLOG.md", example)
-            .unwrap()
-            .warnings(),
-        [""; 0]
-    );
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! The rules of ARCHITECTURE.md, held against syntax trees: which component may name which, purity,
-//! circles, and that each decision is where its table says. Changing a table here is a design
+//! circles, that each decision is where its table says, and the pages for people. Changing a table here is a design
 //! change: say why.
 
 mod tree;
@@ -13,3 +13,5 @@ mod purity;
 mod circles;
 
 mod decided;
+
+mod book;

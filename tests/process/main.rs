@@ -7,10 +7,12 @@
 const EVERFEED: &str = env!("CARGO_BIN_EXE_everfeed");
 
 mod accounts;
+mod book;
 mod doors;
 mod explain;
 mod import;
 mod kill;
+mod mirrors;
 mod operator;
 mod probe;
 mod reload;

@@ -546,12 +546,12 @@ fn a_file_may_have_any_name() {
 }
 
 #[test]
-fn the_readme_shows_what_comes_out() {
-    let readme =
-        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
+fn the_book_shows_what_comes_out() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/operators/look.md");
+    let page = fs::read_to_string(page).unwrap();
     let said = probe(&["adapters/tests/platforms/wordpress-com.xml"], b"");
     assert!(
-        readme.contains(&format!("```\n{}```\n", said.out)),
+        page.contains(&format!("```\n{}```\n", said.out)),
         "{}",
         said.out
     );

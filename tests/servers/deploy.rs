@@ -1,5 +1,5 @@
 //! The configurations of web servers in `deploy/behind/`, run by the servers of Debian before a
-//! blog and everfeed: who gets which request, and what arrives there; and the example of README.
+//! blog and everfeed: who gets which request, and what arrives there; and the example of the book.
 //! The servers are real processes, and the reader is curl.
 
 mod behind;

@@ -1,4 +1,4 @@
-//! The example of README with an old blog that nginx serves: its commands as they are printed, at
+//! The example of the book with an old blog that nginx serves: its commands as they are printed, at
 //! free ports.
 
 use crate::EVERFEED;
@@ -97,10 +97,10 @@ impl Drop for Example {
     }
 }
 
-/// The commands of the block of README that has this in it, without their comments.
+/// The commands of the block of the page that has this in it, without their comments.
 fn printed(with: &str) -> Vec<String> {
-    let readme = fs::read_to_string(Path::new(ROOT).join("README.md")).unwrap();
-    let block = readme
+    let page = fs::read_to_string(Path::new(ROOT).join("docs/owners/ways.md")).unwrap();
+    let block = page
         .split("```")
         .find(|block| block.starts_with("sh\n") && block.contains(with))
         .unwrap();
@@ -111,7 +111,7 @@ fn printed(with: &str) -> Vec<String> {
 }
 
 #[test]
-fn an_old_blog_of_nginx_has_its_feed_and_a_hub_as_readme_prints_it() {
+fn an_old_blog_of_nginx_has_its_feed_and_a_hub_as_the_book_prints_it() {
     // LEGACY section 5: the old address stays what it was, and leads to the hub.
     let [nginx, serve, ask] = printed("nginx -p").try_into().expect("three commands");
     let serve = serve.replace("cargo run --release --", &format!("exec {EVERFEED}"));

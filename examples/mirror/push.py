@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""Follows a Smart Feed by push, and pulls what it missed: python3 push.py FEED HUB CALLBACK FILE SECRET"""
+
+import hmac
+import http.server
+import json
+import os
+import sys
+import urllib.parse
+import urllib.request
+
+feed, hub, callback, path, secret = sys.argv[1:6]
+topic = f"{feed}?order=modified"
+METHODS = ("sha1", "sha256", "sha384", "sha512")
+try:
+    with open(path) as file:
+        state = json.load(file)
+except FileNotFoundError:
+    state = {"cursor": "", "items": {}}
+
+
+def save():
+    with open(path + ".new", "w") as file:
+        json.dump(state, file)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(path + ".new", path)
+
+
+def apply(page):
+    for item in page["items"]:
+        if item.get("deleted"):
+            state["items"].pop(item["id"], None)
+        else:
+            state["items"][item["id"]] = item
+    state["cursor"] = page["last_cursor"]
+
+
+def pull():
+    while True:
+        query = urllib.parse.urlencode({"order": "modified", "since": "cursor:" + state["cursor"], "timeout": 0})
+        with urllib.request.urlopen(f"{feed}?{query}", timeout=90) as answer:
+            page = json.load(answer)
+            if answer.headers.get("Smart-Feed-Cursor") == "reset":
+                state["items"] = {}
+        apply(page)
+        if "next" not in page:
+            return
+
+
+class Callback(http.server.BaseHTTPRequestHandler):
+    def answer(self, status, body=b""):
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_GET(self):
+        query = urllib.parse.parse_qs(urllib.parse.urlsplit(self.path).query)
+        mode = query.get("hub.mode", [""])[0]
+        if mode == "denied":
+            print("the hub ended it:", query.get("hub.reason", ["no reason"])[0], flush=True)
+            return self.answer(200)
+        if query.get("hub.topic", [""])[0] != topic:
+            return self.answer(404)  # nothing that we asked for
+        self.answer(200, query["hub.challenge"][0].encode())
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        method, _, sent = self.headers.get("X-Hub-Signature", "").partition("=")
+        if method not in METHODS or not hmac.compare_digest(sent, hmac.new(secret.encode(), body, method).hexdigest()):
+            return self.answer(202)  # WebSub, section 7.1: take it, and throw it away
+        if self.headers["Smart-Feed-Last"] == state["cursor"]:
+            return self.answer(204)  # an old one, that we have
+        if self.headers["Smart-Feed-Prev"] == state["cursor"]:
+            apply(json.loads(body))
+        else:
+            pull()  # something came in between
+        save()
+        print("at", state["cursor"], flush=True)
+        self.answer(204)
+
+    def log_message(self, *_):
+        pass
+
+
+at = urllib.parse.urlsplit(callback)
+server = http.server.HTTPServer((at.hostname, at.port), Callback)
+pull()
+save()
+form = {
+    "hub.mode": "subscribe",
+    "hub.topic": topic,
+    "hub.callback": callback,
+    "hub.secret": secret,
+    "hub.since": "cursor:" + state["cursor"],
+}
+with urllib.request.urlopen(hub, urllib.parse.urlencode(form).encode(), timeout=30) as answer:
+    print("the hub says", answer.status, flush=True)
+server.serve_forever()

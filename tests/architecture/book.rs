@@ -1,0 +1,249 @@
+//! The pages for people: links and anchors lead somewhere, every command is run by a test or says
+//! why not, the lists of pages name each, and sentences are short.
+
+use crate::tree::repository;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write as _,
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// Words of the longest sentence.
+const SENTENCE_WORDS_MAX: usize = 35;
+/// Words above which a sentence is long, and the share of sentences that may be, in percent.
+const LONG: (usize, f64) = (30, 3.0);
+/// Words up to which a sentence is short, and the share of sentences that is at least, in percent.
+const SHORT: (usize, f64) = (22, 90.0);
+
+/// README and the pages of the book, by their paths from the top of the repository.
+fn pages() -> BTreeMap<PathBuf, String> {
+    let mut pages = BTreeMap::new();
+    let mut open = vec![PathBuf::from("README.md"), PathBuf::from("docs")];
+    while let Some(path) = open.pop() {
+        let full = repository("").join(&path);
+        if full.is_dir() {
+            let entries = fs::read_dir(full).expect("a folder");
+            open.extend(entries.map(|entry| path.join(entry.expect("an entry").file_name())));
+        } else if path.extension().is_some_and(|extension| extension == "md") {
+            let text = fs::read_to_string(full).expect("a page");
+            pages.insert(path, text);
+        }
+    }
+    pages
+}
+
+/// A page without its blocks of code.
+fn prose(page: &str) -> String {
+    let mut is_code = false;
+    let mut out = String::new();
+    for line in page.lines() {
+        if line.trim_start().starts_with("```") {
+            is_code = !is_code;
+            out.push('\n');
+        } else if !is_code {
+            out.push_str(line);
+            out.push('\n');
+        }
+    }
+    out
+}
+
+/// The targets of links and pictures.
+fn links(page: &str) -> Vec<String> {
+    let prose = prose(page);
+    let mut rest = prose.as_str();
+    let mut found = Vec::new();
+    while let Some((_, behind)) = rest.split_once("](") {
+        let Some((target, behind)) = behind.split_once(')') else {
+            break;
+        };
+        found.push(target.to_owned());
+        rest = behind;
+    }
+    found
+}
+
+/// The anchors of the headings of a page, as GitHub and mdBook make them.
+fn anchors(page: &str) -> BTreeSet<String> {
+    let prose = prose(page);
+    let headings = prose.lines().filter(|line| line.starts_with('#'));
+    headings
+        .map(|line| {
+            let words = line.trim_start_matches('#').trim().to_lowercase();
+            let kept = words.chars().filter_map(|sign| match sign {
+                ' ' => Some('-'),
+                '-' | '_' => Some(sign),
+                _ => sign.is_alphanumeric().then_some(sign),
+            });
+            kept.collect()
+        })
+        .collect()
+}
+
+/// A path without `.` and `..`.
+fn resolved(path: &Path) -> PathBuf {
+    let mut out = PathBuf::new();
+    for part in path.components() {
+        match part {
+            std::path::Component::ParentDir => {
+                out.pop();
+            }
+            std::path::Component::Normal(name) => out.push(name),
+            _ => {}
+        }
+    }
+    out
+}
+
+#[test]
+fn every_link_and_anchor_leads_somewhere() {
+    let pages = pages();
+    let mut wrong = String::new();
+    let mut count = 0;
+    for (path, page) in &pages {
+        for link in links(page) {
+            if link.contains("://") {
+                continue;
+            }
+            count += 1;
+            let (file, anchor) = link.split_once('#').unwrap_or((&link, ""));
+            let target = if file.is_empty() {
+                path.clone()
+            } else {
+                resolved(&path.parent().expect("a folder").join(file))
+            };
+            if !repository("").join(&target).exists() {
+                let _ = writeln!(wrong, "{}: no file {link}", path.display());
+            } else if !anchor.is_empty()
+                && !pages
+                    .get(&target)
+                    .is_some_and(|page| anchors(page).contains(anchor))
+            {
+                let _ = writeln!(wrong, "{}: no heading {link}", path.display());
+            }
+        }
+    }
+    assert!(wrong.is_empty() && count > 60, "{count} links\n{wrong}");
+}
+
+#[test]
+fn every_command_of_the_book_is_run_or_says_why_not() {
+    let mut wrong = String::new();
+    let mut count = 0;
+    for (path, page) in pages() {
+        if path == Path::new("README.md") {
+            continue;
+        }
+        for (at, _) in page.match_indices("```sh\n") {
+            count += 1;
+            let behind = page[at + 6..].split_once("\n```").map_or("", |parts| parts.1);
+            let mark = behind.trim_start();
+            if !mark.starts_with("<!-- run: ") && !mark.starts_with("<!-- not run here: ") {
+                let line = page[..at].lines().count();
+                let _ = writeln!(wrong, "{}:{line}: neither run nor a reason", path.display());
+            }
+        }
+    }
+    assert!(wrong.is_empty() && count > 20, "{count} blocks\n{wrong}");
+}
+
+#[test]
+fn the_lists_of_pages_name_each() {
+    let pages = pages();
+    let book: BTreeSet<String> = pages
+        .keys()
+        .filter_map(|path| path.strip_prefix("docs").ok())
+        .map(|path| path.display().to_string())
+        .filter(|path| path != "SUMMARY.md")
+        .collect();
+    let summary: BTreeSet<String> = links(&pages[Path::new("docs/SUMMARY.md")])
+        .into_iter()
+        .collect();
+    let listed = fs::read_to_string(repository("docs/llms.txt")).expect("docs/llms.txt");
+    let listed: BTreeSet<String> = links(&listed).into_iter().collect();
+    assert_eq!(book, summary, "SUMMARY.md");
+    assert_eq!(book, listed, "llms.txt");
+}
+
+/// The sentences of a page, each with the number of its words. Rows of tables count by their cells.
+fn sentences(page: &str) -> Vec<(String, usize)> {
+    let mut paragraphs = vec![String::new()];
+    let mut is_comment = false;
+    for line in prose(page).lines() {
+        let line = line.trim();
+        is_comment |= line.starts_with("<!--");
+        if line.is_empty() || line.starts_with('#') || is_comment {
+            paragraphs.push(String::new());
+            is_comment &= !line.ends_with("-->");
+        } else if line.starts_with('|') {
+            paragraphs.extend(line.split('|').map(str::to_owned));
+            paragraphs.push(String::new());
+        } else {
+            let begins_item = line.starts_with("- ") || line.split_once(". ").is_some_and(|(number, _)| number.parse::<u8>().is_ok());
+            if begins_item {
+                paragraphs.push(String::new());
+            }
+            let last = paragraphs.last_mut().expect("one at least");
+            last.push(' ');
+            last.push_str(line);
+        }
+    }
+    let mut found = Vec::new();
+    for paragraph in &paragraphs {
+        let mut sentence = Vec::new();
+        for word in paragraph.split_whitespace() {
+            if word.chars().any(char::is_alphanumeric) {
+                sentence.push(word);
+            }
+            let bare = word.trim_end_matches(['*', '_', ')', '"', '\u{201d}']);
+            if bare.ends_with(['.', '?', '!']) || bare.ends_with(':') {
+                found.push(std::mem::take(&mut sentence));
+            }
+        }
+        found.push(sentence);
+    }
+    let with_words = found.into_iter().filter(|words| words.len() > 1);
+    with_words
+        .map(|words| (words.join(" "), words.len()))
+        .collect()
+}
+
+#[test]
+fn sentences_are_short() {
+    let mut wrong = String::new();
+    println!("words of sentences: page, sentences, longest, % over {}, % within {}", LONG.0, SHORT.0);
+    let mut all = Vec::new();
+    for (path, page) in pages() {
+        let found = sentences(&page);
+        let share = |is: &dyn Fn(usize) -> bool| {
+            100.0 * found.iter().filter(|(_, words)| is(*words)).count() as f64
+                / found.len().max(1) as f64
+        };
+        let longest = found.iter().map(|(_, words)| *words).max().unwrap_or(0);
+        println!(
+            "{:40} {:4} {longest:3} {:5.1} {:5.1}",
+            path.display(),
+            found.len(),
+            share(&|words| words > LONG.0),
+            share(&|words| words <= SHORT.0)
+        );
+        for (sentence, words) in &found {
+            if *words > SENTENCE_WORDS_MAX {
+                let _ = writeln!(wrong, "{}: {words} words: {sentence}", path.display());
+            }
+        }
+        all.extend(found);
+    }
+    let share = |is: &dyn Fn(usize) -> bool| {
+        100.0 * all.iter().filter(|(_, words)| is(*words)).count() as f64 / all.len() as f64
+    };
+    let (long, short) = (
+        share(&|words| words > LONG.0),
+        share(&|words| words <= SHORT.0),
+    );
+    println!("{:40} {:4}     {long:5.1} {short:5.1}", "all", all.len());
+    assert!(wrong.is_empty(), "{wrong}");
+    assert!(long <= LONG.1, "{long:.1} % are over {} words", LONG.0);
+    assert!(short >= SHORT.1, "{short:.1} % are within {} words", SHORT.0);
+}

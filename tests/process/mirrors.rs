@@ -1,0 +1,244 @@
+//! The mirrors of `examples/mirror/`: each ends with exactly what the feed holds, also when it was
+//! killed and goes on, and so does the handler of pushes.
+
+use serde_json::Value;
+use std::{
+    collections::BTreeMap,
+    fs,
+    net::TcpListener,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread::sleep,
+    time::{Duration, Instant},
+};
+use tempfile::TempDir;
+use testkit::publisher::{Publisher, ok};
+
+/// Longer than anything here takes.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The feed in its states: posts come, one is edited, one gets a tombstone.
+fn document(state: usize) -> String {
+    let post = |n: usize, text: &str| {
+        format!(
+            "<item><guid isPermaLink=\"false\">{n}</guid><title>Post {n}</title><description>{text}</description></item>"
+        )
+    };
+    let mut posts: Vec<String> = (0..40 + state).rev().map(|n| post(n, "as it was")).collect();
+    if state > 0 {
+        posts[5] = post(35, "edited");
+    }
+    let gone = if state > 1 {
+        posts.remove(7);
+        "<at:deleted-entry ref=\"34\" when=\"2026-01-01T00:00:00Z\"/>"
+    } else {
+        ""
+    };
+    format!(
+        "<rss version=\"2.0\" xmlns:at=\"http://purl.org/atompub/tombstones/1.0\"><channel><title>blog</title>{gone}{}</channel></rss>",
+        posts.concat()
+    )
+}
+
+/// An everfeed that serves, and its feed; it is ended when it is dropped.
+struct House {
+    folder: TempDir,
+    child: Child,
+    feed: String,
+    state: Arc<AtomicUsize>,
+    _publisher: Publisher,
+}
+
+impl Drop for House {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn everfeed(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_everfeed"));
+    command.args(arguments).current_dir(folder).env_remove("RUST_LOG");
+    command
+}
+
+impl House {
+    async fn start() -> Self {
+        let state = Arc::new(AtomicUsize::new(0));
+        let told = state.clone();
+        let publisher = Publisher::of(move |_| {
+            ok("application/rss+xml", document(told.load(Ordering::Relaxed)))
+        })
+        .await;
+        let free = || TcpListener::bind("127.0.0.1:0").unwrap();
+        let (consumers, operator) = {
+            let listeners = [free(), free()];
+            let [a, b] = listeners.map(|at| at.local_addr().unwrap());
+            (a, b)
+        };
+        let folder = TempDir::new().unwrap();
+        let text = format!(
+            "[server]\nlisten = \"{consumers}\"\npublic_url = \"http://{consumers}\"\nadmin_listen = \"{operator}\"\n\
+             [store]\npath = \"everfeed.redb\"\n[hub]\ncallbacks_private = true\n[[feed]]\nname = \"blog\"\nurl = \"{}\"\n",
+            publisher.url("/rss.xml")
+        );
+        fs::write(folder.path().join("everfeed.toml"), text).unwrap();
+        let child = everfeed(folder.path(), &["serve"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let house = Self {
+            folder,
+            child,
+            feed: format!("http://{consumers}/feeds/blog.json"),
+            state,
+            _publisher: publisher,
+        };
+        let began = Instant::now();
+        while house.items().is_empty() {
+            assert!(began.elapsed() < PATIENCE);
+            sleep(Duration::from_millis(50));
+        }
+        house
+    }
+
+    /// The publisher's feed takes its next state, and everfeed reads it.
+    fn publishes(&self) {
+        self.state.fetch_add(1, Ordering::Relaxed);
+        let polled = everfeed(self.folder.path(), &["poll", "--now", "blog"]).output();
+        assert!(polled.unwrap().status.success());
+    }
+
+    /// The items that the feed holds, tombstones apart, by id.
+    fn items(&self) -> BTreeMap<String, Value> {
+        let url = format!("{}?max=1000&deleted=no", self.feed);
+        let answer = Command::new("curl").args(["-s", &url]).output().unwrap();
+        let page: Value = serde_json::from_slice(&answer.stdout).unwrap_or_default();
+        let items = page["items"].as_array().cloned().unwrap_or_default();
+        let with_id = |item: Value| (item["id"].as_str().unwrap().to_owned(), item);
+        items.into_iter().map(with_id).collect()
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn mirrored(&self, name: &str) -> BTreeMap<String, Value> {
+        let text = fs::read(self.file(name)).unwrap_or_default();
+        let state: Value = serde_json::from_slice(&text).unwrap_or_default();
+        serde_json::from_value(state["items"].clone()).unwrap_or_default()
+    }
+}
+
+/// The four mirrors, each as a command that wants the URL, the file and a flag.
+fn mirrors() -> [(&'static str, Vec<String>); 4] {
+    let example = |name: &str| {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/mirror");
+        path.join(name).display().to_string()
+    };
+    let built = Path::new(env!("CARGO_BIN_EXE_everfeed")).with_file_name("examples");
+    let rust = built.join("mirror");
+    assert!(
+        rust.exists(),
+        "the example is not built: `cargo build --example mirror` first; `cargo test` without `--test` does"
+    );
+    [
+        ("python", vec!["python3".to_owned(), example("mirror.py")]),
+        ("javascript", vec!["node".to_owned(), example("mirror.mjs")]),
+        ("rust", vec![rust.display().to_string()]),
+        ("shell", vec!["bash".to_owned(), example("mirror.sh")]),
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_mirror_ends_with_what_the_feed_holds() {
+    let house = House::start().await;
+    for round in 0..3 {
+        if round > 0 {
+            house.publishes();
+        }
+        let held = house.items();
+        assert_eq!(held.len(), [40, 41, 41][round], "{held:?}");
+        for (name, command) in mirrors() {
+            let output = Command::new(&command[0])
+                .args(&command[1..])
+                .arg(&house.feed)
+                .arg(house.file(name))
+                .arg("--once")
+                .output()
+                .unwrap();
+            assert!(output.status.success(), "{name}: {output:?}");
+            assert_eq!(house.mirrored(name), held, "{name} in round {round}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_mirror_that_was_killed_goes_on_and_follows_at_once() {
+    let house = House::start().await;
+    for (name, command) in mirrors() {
+        let begin = || {
+            Command::new(&command[0])
+                .args(&command[1..])
+                .arg(&house.feed)
+                .arg(house.file(name))
+                .stdout(Stdio::null())
+                .spawn()
+                .unwrap()
+        };
+        let until = |what: &str| {
+            let (held, began) = (house.items(), Instant::now());
+            while house.mirrored(name) != held {
+                assert!(began.elapsed() < PATIENCE, "{name} {what}");
+                sleep(Duration::from_millis(50));
+            }
+        };
+        let mut first = begin();
+        until("reads the feed");
+        first.kill().unwrap();
+        first.wait().unwrap();
+        house.publishes();
+        let mut second = begin();
+        until("goes on");
+        house.publishes();
+        until("follows");
+        second.kill().unwrap();
+        second.wait().unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_handler_of_pushes_ends_with_what_the_feed_holds() {
+    let house = House::start().await;
+    let callback = {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        format!("http://{}/callback", listener.local_addr().unwrap())
+    };
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/mirror/push.py");
+    let hub = house.feed.replace("/feeds/blog.json", "/hub");
+    let mut handler = Command::new("python3")
+        .arg(path)
+        .args([&house.feed, &hub, &callback])
+        .arg(house.file("push"))
+        .arg("s3cret")
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    for round in 0..3 {
+        if round > 0 {
+            house.publishes();
+        }
+        let (held, began) = (house.items(), Instant::now());
+        while house.mirrored("push") != held {
+            assert!(began.elapsed() < PATIENCE, "in round {round}");
+            sleep(Duration::from_millis(50));
+        }
+    }
+    handler.kill().unwrap();
+    handler.wait().unwrap();
+}
