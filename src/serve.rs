@@ -37,7 +37,6 @@ mod site_pages;
 pub mod stack;
 mod trackers;
 mod validators;
-mod waiter_places;
 mod xml_rpc;
 
 pub mod admin;

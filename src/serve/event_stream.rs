@@ -4,8 +4,8 @@
 use super::{
     admission::{AdmittedRequest, Caller},
     context::ServeContext,
+    long_poll::WaiterPlace,
     refusal::Refusal,
-    waiter_places::WaiterPlace,
 };
 use crate::{
     edge::body::{self, Response, ServeBody, Streamed},

@@ -290,7 +290,7 @@ impl PlainLegacy {
 async fn plain(request: &Parts, document: &PlainDocument) -> (Response, Coding) {
     let mut response = Response::default();
     let coding = accept::coding_for(request);
-    let etag = etag(document, coding);
+    let etag = format!("W/\"{}{}\"", document.tag, accept::coding_tag(coding));
     if is_fresh(&request.headers, document, &etag) {
         *response.status_mut() = StatusCode::NOT_MODIFIED;
     } else {
@@ -318,11 +318,6 @@ async fn plain(request: &Parts, document: &PlainDocument) -> (Response, Coding) 
         headers.insert(header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY);
     }
     (response, coding)
-}
-
-/// The validator of a document in a coding.
-fn etag(document: &PlainDocument, coding: Coding) -> String {
-    format!("W/\"{}{}\"", document.tag, accept::coding_tag(coding))
 }
 
 /// True while the reader's copy is the one that we would send. `If-None-Match` goes before

@@ -128,12 +128,9 @@ impl Handler for OwnCalls {
 /// True for an endpoint at which we have something: a site may have pages of its own at
 /// `/feeds/...`, and its front page.
 fn is_there(context: &ServeContext, endpoint: &Endpoint, request: &Parts) -> bool {
-    let name = match endpoint.name() {
-        Some(name) => name,
-        None => {
-            let is_of_site = matches!(request.uri.path(), "" | "/" | "/openapi.json");
-            return *endpoint == Endpoint::Hub || !(is_of_site || *endpoint == Endpoint::Cloud);
-        }
+    let Some(name) = endpoint.name() else {
+        let is_of_site = matches!(request.uri.path(), "" | "/" | "/openapi.json");
+        return *endpoint == Endpoint::Hub || !(is_of_site || *endpoint == Endpoint::Cloud);
     };
     let catalog = context.gate.catalog.snapshot();
     // Below a secret nothing is for others. And while there is a private feed, the answer must not

@@ -114,26 +114,26 @@ fn is_at(path: &[String], names: &[&str]) -> bool {
 
 /// The answer of weblogUpdates: whether there was an error, and a line for people (LEGACY C-3).
 pub(super) fn ping_answer(is_error: bool, message: &str) -> String {
-    let member = |name: &str, value: String| {
-        format!("<member><name>{name}</name><value>{value}</value></member>")
-    };
-    let error = member(
-        "flerror",
-        format!("<boolean>{}</boolean>", u8::from(is_error)),
-    );
-    let message = member("message", format!("<string>{}</string>", escape(message)));
+    let error = format!("<boolean>{}</boolean>", u8::from(is_error));
+    let error = member("flerror", &error);
+    let message = member("message", &string(message));
     format!(
         "<?xml version=\"1.0\"?>\n<methodResponse><params><param><value><struct>{error}{message}</struct></value></param></params></methodResponse>\n"
     )
 }
 
+fn member(name: &str, value: &str) -> String {
+    format!("<member><name>{name}</name><value>{value}</value></member>")
+}
+
+fn string(text: &str) -> String {
+    format!("<string>{}</string>", escape(text))
+}
+
 /// The answer to a call that cannot be read, or whose method is not there.
 pub(super) fn fault_answer(code: i32, message: &str) -> String {
-    let code = format!("<member><name>faultCode</name><value><int>{code}</int></value></member>");
-    let message = format!(
-        "<member><name>faultString</name><value><string>{}</string></value></member>",
-        escape(message)
-    );
+    let code = member("faultCode", &format!("<int>{code}</int>"));
+    let message = member("faultString", &string(message));
     format!(
         "<?xml version=\"1.0\"?>\n<methodResponse><fault><value><struct>{code}{message}</struct></value></fault></methodResponse>\n"
     )
