@@ -1,12 +1,10 @@
-//! The contract of a protocol that takes deliveries: one delivery in, what came of it out. When one
-//! is made, and when one is tried again, is the same for all of them and decided elsewhere.
+//! Deliveries, by the protocol of their target: one delivery in, what came of it out. When one is
+//! made, and when one is tried again, is the same for all of them and decided elsewhere.
 
 use super::{Shared, places::Place};
 use crate::{
-    catalog::Destination, clock::Clock, readers::Rendered, render::Representation,
-    store::subscriptions::Target,
+    clock::Clock as _, readers::Rendered, render::Representation, store::subscriptions::Target,
 };
-use futures_util::future::BoxFuture;
 use std::{sync::Arc, time::Duration};
 
 mod answer;
@@ -37,46 +35,42 @@ pub(super) enum Delivered {
     /// The target wants no more (HUB-21).
     Gone,
     /// The target has not taken it.
-    Failed {
-        why: String,
-        /// The wait that the target asks for.
-        retry_after: Option<Duration>,
-        /// True when a smaller one may be taken.
-        too_large: bool,
-    },
+    Failed(NotTaken),
     /// There is no way to put it into the protocol of the target.
     Unsendable,
 }
 
-/// Carries deliveries to one target.
-pub(super) trait Deliver: Send + Sync {
-    /// The destination that is loaded by a delivery: its share of what is under way at once is
-    /// limited.
-    fn destination(&self) -> Destination;
-
-    /// True where the target is sent the items; one that is not reads them itself, after one word
-    /// for all of them.
-    fn carries_items(&self) -> bool {
-        true
-    }
-
-    /// Makes a delivery once, in its place. The wait for its end is bounded.
-    fn deliver<'a>(&'a self, delivery: Delivery, place: &'a mut Place) -> BoxFuture<'a, Delivered>;
+/// A delivery that its target has not taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct NotTaken {
+    pub(super) why: String,
+    /// The wait that the target asks for.
+    pub(super) retry_after: Option<Duration>,
+    /// True when a smaller one may be taken.
+    pub(super) too_large: bool,
 }
 
-/// The way to a target.
-pub(super) fn way_to(target: &Target, shared: &Shared) -> Box<dyn Deliver> {
-    let clock: Arc<dyn Clock> = shared.clock.clone();
-    match target {
-        Target::Callback(target) => Box::new(callback::CallbackWay {
-            client: shared.client.clone(),
-            clock,
-            target: target.clone(),
-        }),
-        Target::Cloud(target) => Box::new(cloud::CloudWay {
-            client: shared.client.clone(),
-            clock,
-            target: target.clone(),
-        }),
-    }
+/// True where a target is sent the items; one that is not reads them itself, after one word for all
+/// of them.
+pub(super) fn carries_items(target: &Target) -> bool {
+    matches!(target, Target::Callback(_))
+}
+
+/// Makes a delivery once, in its place. The wait for its end is bounded.
+pub(super) async fn deliver(
+    shared: &Shared,
+    target: &Target,
+    delivery: &Delivery,
+    place: &mut Place,
+) -> Delivered {
+    let user_agent = &shared.client.user_agent;
+    let request = match target {
+        Target::Callback(target) => callback::request(target, delivery, user_agent),
+        Target::Cloud(target) => cloud::notification(target, user_agent),
+    };
+    let Some(request) = request else {
+        return Delivered::Unsendable;
+    };
+    let answer = shared.client.send(request, place).await;
+    answer::judge(&answer, shared.clock.now())
 }

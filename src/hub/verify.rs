@@ -1,7 +1,7 @@
 //! The question whether a callback wants what was asked in its name, and what its answer means; not
 //! what follows.
 
-use super::{Limits, Shared, admission::ClientNet, deliver::cloud::notification, places::Errand};
+use super::{Shared, admission::ClientNet, deliver::cloud::notification, places::Errand};
 use crate::{
     catalog::Destination,
     clock::Clock as _,
@@ -93,7 +93,7 @@ pub(super) struct Answered {
 /// Puts a question, with a challenge that is used this once (HUB-14). `held` is called when too
 /// many questions to its destination were not answered as asked: it waits then.
 pub(super) async fn ask(shared: Arc<Shared>, question: Question, held: impl Fn()) -> Answered {
-    let Limits { places, questions } = &shared.limits;
+    let questions = &shared.questions;
     let room = if question.awaited {
         ROOM
     } else {
@@ -108,28 +108,22 @@ pub(super) async fn ask(shared: Arc<Shared>, question: Question, held: impl Fn()
             return Err(Verdict::Refused(FetchError::from(Refused::Own).to_string()));
         }
         questions.enter(&counted, held).await;
-        let place = places.enter(&Destination::of(url), Errand::Question).await;
-        place
-            .map(|place| (counted, place))
-            .map_err(|_| Verdict::Busy)
-    };
-    let entered = tokio::time::timeout(room, entering)
-        .await
-        .unwrap_or(Err(Verdict::Busy));
-    let (counted, mut place) = match entered {
-        Ok(entered) => entered,
-        Err(verdict) => {
-            return Answered {
-                verdict,
-                sent_at: shared.now(),
-            };
+        let destination = Destination::of(url);
+        match shared.places.enter(&destination, Errand::Question).await {
+            Ok(place) => Ok((counted, place)),
+            Err(_) => Err(Verdict::Busy),
         }
     };
+    let entered = tokio::time::timeout(room, entering).await;
     let sent_at = shared.now();
+    let (counted, mut place) = match entered.unwrap_or(Err(Verdict::Busy)) {
+        Ok(entered) => entered,
+        Err(verdict) => return Answered { verdict, sent_at },
+    };
     let challenge = hex::encode(rand::random::<[u8; 20]>());
     let (request, proof) = match &question.target {
         Target::Callback(target) => (
-            request(&shared, &question, (target, &challenge)),
+            request(&shared, &question, target, &challenge),
             Some(&*challenge),
         ),
         Target::Cloud(target) => cloud_request(&shared, target, &challenge),
@@ -166,7 +160,6 @@ pub(super) async fn deny(shared: &Shared, target: &Target, reason: &str) {
     let request = url(&target.url, &params).and_then(|url| get(shared, url));
     if let Some(request) = request
         && let Ok(mut place) = shared
-            .limits
             .places
             .enter(&Destination::of(&target.url), Errand::Push)
             .await
@@ -178,7 +171,8 @@ pub(super) async fn deny(shared: &Shared, target: &Target, reason: &str) {
 fn request(
     shared: &Shared,
     question: &Question,
-    (target, challenge): (&CallbackTarget, &str),
+    target: &CallbackTarget,
+    challenge: &str,
 ) -> Option<Request> {
     let lease = question.lease_secs.map(|secs| secs.to_string());
     let mut params = vec![
@@ -186,19 +180,13 @@ fn request(
         ("hub.topic", target.topic_as_sent.as_str()),
         ("hub.challenge", challenge),
     ];
-    params.extend(lease.as_deref().map(|secs| ("hub.lease_seconds", secs)));
-    params.extend(
-        target
-            .verify_token
-            .as_deref()
-            .map(|token| ("hub.verify_token", token)),
-    );
-    params.extend(
-        question
-            .cursor
-            .as_deref()
-            .map(|cursor| ("hub.cursor", cursor)),
-    );
+    for (name, value) in [
+        ("hub.lease_seconds", &lease),
+        ("hub.verify_token", &target.verify_token),
+        ("hub.cursor", &question.cursor),
+    ] {
+        params.extend(value.as_deref().map(|value| (name, value)));
+    }
     get(shared, url(&target.url, &params)?)
 }
 
@@ -279,15 +267,11 @@ fn judge(
     if status.is_success() && challenge.is_none_or(|challenge| echoes(answer.body(), challenge)) {
         return Verdict::Confirmed;
     }
-    let why = match status {
-        _ if status.is_success() => "its body was not the challenge".to_owned(),
-        _ => format!("it answered with status {}", status.as_u16()),
-    };
-    let transient = status.is_server_error()
-        || matches!(
-            status,
-            StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS
-        );
+    let mut why = format!("it answered with status {}", status.as_u16());
+    if status.is_success() {
+        "its body was not the challenge".clone_into(&mut why);
+    }
+    let transient = status.is_server_error() || matches!(status.as_u16(), 408 | 429);
     if transient || (lenient && status != StatusCode::NOT_FOUND) {
         let retry_after = answer
             .headers()
