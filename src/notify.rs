@@ -1,14 +1,17 @@
 //! Wake-ups: "feed F has moved" and hints, "poll F soon". Carries no items: a waiter that wakes
 //! reads the store.
 
-use crate::feed::{
-    record::{FeedNo, FeedRecord, Head},
-    stamp::Stamp,
+use crate::{
+    feed::{
+        record::{FeedNo, FeedRecord, Head},
+        stamp::Stamp,
+    },
+    locks::{lock, read, write},
 };
 use hints::HintBudget;
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
-    sync::{Arc, Mutex, PoisonError, RwLock},
+    sync::{Arc, Mutex, RwLock},
 };
 use tokio::sync::{Notify as Bell, watch};
 
@@ -60,7 +63,7 @@ impl Notify {
     /// Announces the head of a feed. Waiters wake only when it is new to them. Called after the
     /// commit is durable. What is said late of a feed that was forgotten is not kept.
     pub fn moved(&self, feed: FeedNo, head: Head) {
-        let mut feeds = self.feeds.write().unwrap_or_else(PoisonError::into_inner);
+        let mut feeds = write(&self.feeds);
         if self.is_forgotten(feed) {
             return;
         }
@@ -83,19 +86,12 @@ impl Notify {
 
     /// Announces that a document of a feed was kept. Called after it is durable.
     pub fn document_kept(&self, feed: FeedNo) {
-        *self
-            .documents
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .entry(feed)
-            .or_default() += 1;
+        *write(&self.documents).entry(feed).or_default() += 1;
     }
 
     /// Times that a document of a feed was kept since the start.
     pub fn documents(&self, feed: FeedNo) -> u64 {
-        self.documents
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
+        read(&self.documents)
             .get(&feed)
             .copied()
             .unwrap_or_default()
@@ -104,20 +100,14 @@ impl Notify {
     /// Forgets a feed, whose number is never given again. Whoever waits for it is told that nothing
     /// comes any more.
     pub fn forget(&self, feed: FeedNo) {
-        let mut feeds = self.feeds.write().unwrap_or_else(PoisonError::into_inner);
-        let mut forgotten = self
-            .forgotten
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut feeds = write(&self.feeds);
+        let mut forgotten = lock(&self.forgotten);
         forgotten.truncate(FORGOTTEN_MAX - 1);
         forgotten.push_front(feed);
         feeds.known.remove(&feed);
         feeds.channels.remove(&feed);
-        self.documents
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(&feed);
-        let mut hinted = self.hinted.lock().unwrap_or_else(PoisonError::into_inner);
+        write(&self.documents).remove(&feed);
+        let mut hinted = lock(&self.hinted);
         hinted.new.remove(&feed);
         hinted.waiting.remove(&feed);
         hinted.budgets.remove(&feed);
@@ -125,31 +115,22 @@ impl Notify {
 
     /// True for a feed that was forgotten a short while ago.
     pub fn is_forgotten(&self, feed: FeedNo) -> bool {
-        self.forgotten
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .contains(&feed)
+        lock(&self.forgotten).contains(&feed)
     }
 
     /// The head of a feed; `None` for one that was never announced.
     pub fn head(&self, feed: FeedNo) -> Option<Head> {
-        self.feeds
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .known
-            .get(&feed)
-            .copied()
+        read(&self.feeds).known.get(&feed).copied()
     }
 
     /// Registers for a feed's wake-ups. Register before the first read, or a change in between is
     /// slept through.
     pub fn watch(&self, feed: FeedNo) -> Option<watch::Receiver<Head>> {
         let channel = |feeds: &Heads| feeds.channels.get(&feed).map(watch::Sender::subscribe);
-        if let Some(receiver) = channel(&self.feeds.read().unwrap_or_else(PoisonError::into_inner))
-        {
+        if let Some(receiver) = channel(&read(&self.feeds)) {
             return Some(receiver);
         }
-        let mut feeds = self.feeds.write().unwrap_or_else(PoisonError::into_inner);
+        let mut feeds = write(&self.feeds);
         let head = *feeds.known.get(&feed)?;
         Some(
             feeds
@@ -162,9 +143,7 @@ impl Notify {
 
     /// Number of receivers that are registered for a feed.
     pub fn watchers(&self, feed: FeedNo) -> usize {
-        self.feeds
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
+        read(&self.feeds)
             .channels
             .get(&feed)
             .map_or(0, watch::Sender::receiver_count)
@@ -172,17 +151,13 @@ impl Notify {
 
     /// Asks these for the delays of hints from now on.
     pub fn delay_hints(&self, delays: Arc<dyn HintDelays>) {
-        *self.delays.write().unwrap_or_else(PoisonError::into_inner) = Some(delays);
+        *write(&self.delays) = Some(delays);
     }
 
     /// Says that a feed may have changed upstream. Many hints for one feed until it is polled are
     /// one hint; one beyond the budget of the feed is ignored.
     pub fn hint(&self, feed: FeedNo, now: Stamp) -> HintFate {
-        let delays = self
-            .delays
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone();
+        let delays = read(&self.delays).clone();
         let delay = delays.and_then(|delays| delays.delay(feed, now));
         match (self.hint_within_budget(feed, now), delay) {
             (HintFate::Taken, Some(delay)) => HintFate::Delayed(delay),
@@ -191,7 +166,7 @@ impl Notify {
     }
 
     fn hint_within_budget(&self, feed: FeedNo, now: Stamp) -> HintFate {
-        let mut hinted = self.hinted.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut hinted = lock(&self.hinted);
         if hinted.waiting.contains_key(&feed) {
             return HintFate::Taken;
         }
@@ -206,26 +181,17 @@ impl Notify {
 
     /// The poll for the hints of a feed has begun, or there will be none. Later hints are new ones.
     pub fn hint_heard(&self, feed: FeedNo) {
-        self.hinted
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .waiting
-            .remove(&feed);
+        lock(&self.hinted).waiting.remove(&feed);
     }
 
     /// Since when a hint of a feed waits for its poll.
     pub fn hinted_since(&self, feed: FeedNo) -> Option<Stamp> {
-        self.hinted
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .waiting
-            .get(&feed)
-            .copied()
+        lock(&self.hinted).waiting.get(&feed).copied()
     }
 
     /// The poll for a hint has ended.
     pub fn hint_ended(&self, feed: FeedNo, was_right: bool) {
-        let mut hinted = self.hinted.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut hinted = lock(&self.hinted);
         if let Some(budget) = hinted.budgets.get_mut(&feed) {
             budget.ended(was_right);
         }
@@ -234,13 +200,7 @@ impl Notify {
     /// Waits for hints and takes them all. Safe to drop while it waits: no hint is lost.
     pub async fn hints(&self) -> BTreeSet<FeedNo> {
         loop {
-            let taken = std::mem::take(
-                &mut self
-                    .hinted
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .new,
-            );
+            let taken = std::mem::take(&mut lock(&self.hinted).new);
             if !taken.is_empty() {
                 return taken;
             }
