@@ -11,7 +11,7 @@ use crate::{
     },
     notify::Notify,
     readers::{self, Readers},
-    render::{Representation, Site, link_header},
+    render::{Site, link_header},
     secret::{logged_url, public_url},
     setting::RefusedSetting,
     store::{Store, StoreError, Subscription, listing, subscriptions::Progress},
@@ -65,6 +65,7 @@ pub use roster::{FailingSubscriber, SubscriptionCounts};
 use admission::{Admission, ClientNet};
 use client::CallbackClient;
 use places::Places;
+use push::Push;
 use question_budget::QuestionBudget;
 use roster::{Applicant, Key, Room, Roster, Standing, Way};
 use subscription_task::{SubscriptionTask, TaskPlace};
@@ -250,67 +251,42 @@ struct Shared {
     clock: Arc<dyn Clock>,
     client: CallbackClient,
     gate: ReadGate,
-    limits: Limits,
+    /// Requests to callbacks at once.
+    places: Places,
+    /// Questions to callbacks an hour.
+    questions: QuestionBudget,
     metrics: Metrics,
     roster: Roster,
     stop: CancellationToken,
-}
-
-/// Limits of the requests to callbacks.
-struct Limits {
-    /// Requests at once.
-    places: Places,
-    /// Questions an hour.
-    questions: QuestionBudget,
 }
 
 impl Hub {
     /// A hub at rest, whose tasks will be on the present runtime. [`Hub::start`] takes up the
     /// subscriptions that are stored.
     pub fn new(parts: Parts) -> Self {
-        let Parts {
-            config,
-            readers,
-            store,
-            notify,
-            clock,
-            callbacks,
-            gate,
-            metrics,
-        } = parts;
-        let CallbackParts {
-            service,
-            resolver,
-            user_agent,
-            own,
-        } = callbacks;
-        let limits = Limits {
-            places: Places::new(config.in_flight_max, config.in_flight_per_host_max),
-            questions: QuestionBudget::new(resolver),
-        };
-        let within = Duration::from_secs(config.deliver_secs);
+        let (config, callbacks) = (parts.config, parts.callbacks);
         let client = CallbackClient {
-            service,
-            user_agent,
-            within,
-            own: Arc::new(own),
+            service: callbacks.service,
+            user_agent: callbacks.user_agent,
+            within: Duration::from_secs(config.deliver_secs),
+            own: Arc::new(callbacks.own),
         };
-        let (roster, stop) = (Roster::default(), CancellationToken::new());
         let shared = Shared {
-            config,
-            readers,
-            store,
-            clock,
+            readers: parts.readers,
+            store: parts.store,
+            clock: parts.clock,
             client,
-            gate,
-            limits,
-            metrics,
-            roster,
-            stop,
+            gate: parts.gate,
+            places: Places::new(config.in_flight_max, config.in_flight_per_host_max),
+            questions: QuestionBudget::new(callbacks.resolver),
+            metrics: parts.metrics,
+            roster: Roster::default(),
+            stop: CancellationToken::new(),
+            config,
         };
         Self {
             shared: Arc::new(shared),
-            notify,
+            notify: parts.notify,
             tasks: TaskTracker::new(),
             runtime: Handle::current(),
             cut: CancellationToken::new(),
@@ -341,11 +317,10 @@ impl Hub {
             topic: sub.topic.clone(),
             address: sub.target.address().to_owned(),
         };
-        let standing = if sub.lease.is_some() {
-            Standing::Well
-        } else {
-            Standing::Unverified
-        };
+        let mut standing = Standing::Unverified;
+        if sub.lease.is_some() {
+            standing = Standing::Well;
+        }
         // What is stored was admitted once.
         let room = Room {
             subscriptions_max: usize::MAX,
@@ -357,23 +332,17 @@ impl Hub {
             client: ClientNet::of(None),
         };
         if let Way::New(new) = self.shared.roster.way(&key, applicant, room) {
-            let (place, commands) = (TaskPlace::new(&self.shared, key, &new), new.commands);
+            let place = TaskPlace::new(&self.shared, key, &new);
             let topic = sub.topic.clone();
-            self.start_one(
-                &topic,
-                SubscriptionTask::new(place, sub, progress, commands).run(),
-            );
+            let task = SubscriptionTask::new(place, sub, progress, new.commands);
+            self.start_one(&topic, task.run());
         }
     }
 
     fn start_one(&self, topic: &str, task: impl Future<Output = ()> + Send + 'static) {
         let span = info_span!("subscription", topic = %logged_url(topic));
-        let task = self
-            .cut
-            .clone()
-            .run_until_cancelled_owned(task)
-            .instrument(span);
-        self.tasks.spawn_on(task, &self.runtime);
+        let task = self.cut.clone().run_until_cancelled_owned(task);
+        self.tasks.spawn_on(task.instrument(span), &self.runtime);
     }
 
     /// Counts of the subscriptions of each feed; feeds without any are left out.
@@ -392,10 +361,8 @@ impl Hub {
     pub async fn shutdown(&self, within: Duration) {
         self.shared.stop.cancel();
         self.tasks.close();
-        if tokio::time::timeout(within, self.tasks.wait())
-            .await
-            .is_err()
-        {
+        let ended = tokio::time::timeout(within, self.tasks.wait()).await;
+        if ended.is_err() {
             let left = self.tasks.len();
             warn!(
                 pushes = left,
@@ -421,23 +388,15 @@ impl Shared {
 
     /// The `Link` header of a push, the same as on our own pages (HUB-19); `None` for a feed that
     /// is not served.
-    fn link(
-        &self,
-        view: &View,
-        representation: Representation,
-        (site, own_url): (Option<&Site>, Option<&str>),
-    ) -> Option<String> {
+    fn link(&self, push: &Push) -> Option<String> {
         let catalog = self.gate.catalog.snapshot();
-        let feed = catalog.feed_no(view.feed)?;
-        if let Some(own_url) = own_url {
+        let name = &catalog.feed_no(push.view.feed)?.settings.name;
+        if let Some(own_url) = &push.own_url {
             return Some(link_header(own_url, &self.readers.site().hub()));
         }
-        let site = site.unwrap_or_else(|| self.readers.site());
-        Some(site.link_header(
-            &feed.settings.name,
-            representation,
-            (view.order, &view.filter),
-        ))
+        let site = push.site.as_deref().unwrap_or(self.readers.site());
+        let by = (push.view.order, &push.view.filter);
+        Some(site.link_header(name, push.representation, by))
     }
 
     /// The cursor of the newest item of a view now, of those that a principal may see; `None` while

@@ -37,24 +37,24 @@ pub enum OrderStep {
 }
 
 impl AcmeFault {
-    /// A fault of this process or its machine.
-    pub fn ours(text: impl Into<String>) -> Self {
+    /// A fault of a party, in the part of an order that has no name of its own.
+    fn of(whose: Fault, text: String) -> Self {
         Self {
-            whose: Fault::Ours,
-            text: text.into(),
+            whose,
+            text,
             wait: None,
             step: OrderStep::Certificate,
         }
     }
 
+    /// A fault of this process or its machine.
+    pub fn ours(text: impl Into<String>) -> Self {
+        Self::of(Fault::Ours, text.into())
+    }
+
     /// A fault of the authority.
     pub fn of_authority(text: impl Into<String>) -> Self {
-        Self {
-            whose: Fault::Peer,
-            text: text.into(),
-            wait: None,
-            step: OrderStep::Certificate,
-        }
+        Self::of(Fault::Peer, text.into())
     }
 
     /// The same as the log and the status may have it: on one line, and not too long.
@@ -108,21 +108,11 @@ impl From<Error> for AcmeFault {
 impl From<&FetchError> for AcmeFault {
     fn from(error: &FetchError) -> Self {
         let text = format!("the authority could not be asked: {error}");
-        let (whose, text) = match error {
-            FetchError::Tls(TlsFault::UnknownIssuer, _) => (
-                Fault::Configuration,
-                format!(
-                    "{text}; give the root certificate of a private authority as server.tls.acme.root"
-                ),
-            ),
-            _ => (error.fault(), text),
-        };
-        Self {
-            whose,
-            text,
-            wait: None,
-            step: OrderStep::Certificate,
+        if matches!(error, FetchError::Tls(TlsFault::UnknownIssuer, _)) {
+            let root = "give the root certificate of a private authority as server.tls.acme.root";
+            return Self::of(Fault::Configuration, format!("{text}; {root}"));
         }
+        Self::of(error.fault(), text)
     }
 }
 
@@ -141,12 +131,7 @@ impl From<&Problem> for AcmeFault {
             }
             text = format!("{text}; {}", one_line(&part.to_string(), REASON_CHARS_MAX));
         }
-        Self {
-            whose: whose(&kind),
-            text: format!("{text} [{kind}]"),
-            wait: None,
-            step: OrderStep::Certificate,
-        }
+        Self::of(whose(&kind), format!("{text} [{kind}]"))
     }
 }
 
@@ -181,19 +166,14 @@ fn steers(c: char) -> bool {
 fn whose(kind: &str) -> Fault {
     match kind {
         // The authority did not find us at the names, or may not.
-        "caa" | "connection" | "dns" | "incorrectResponse" | "tls" | "unauthorized" => {
-            Fault::Configuration
-        }
-        "rejectedIdentifier" | "unsupportedIdentifier" => Fault::Configuration,
-        "invalidContact"
-        | "unsupportedContact"
-        | "userActionRequired"
+        "caa" | "connection" | "dns" | "incorrectResponse" | "tls" | "unauthorized"
+        | "rejectedIdentifier" | "unsupportedIdentifier"
+        // The account lacks something.
+        | "invalidContact" | "unsupportedContact" | "userActionRequired"
         | "externalAccountRequired" => Fault::Configuration,
-        // We asked too often.
-        "rateLimited" => Fault::Ours,
-        "badCSR" | "badNonce" | "badPublicKey" | "badSignatureAlgorithm" | "malformed" => {
-            Fault::Ours
-        }
+        // We asked too often, or wrongly.
+        "rateLimited" | "badCSR" | "badNonce" | "badPublicKey" | "badSignatureAlgorithm"
+        | "malformed" => Fault::Ours,
         _ => Fault::Peer,
     }
 }

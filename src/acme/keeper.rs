@@ -205,24 +205,13 @@ impl CertificateKeeper {
     fn show(&mut self, certificate: &IssuedCertificate) {
         self.parts.held.show(certificate);
         self.in_use = Some(certificate.validity);
-        self.warn_of_early(certificate.validity);
+        let which = format!("for {}", self.names());
+        certificate.validity.warn_of_early(&which, self.now());
         let next = renew_at(certificate.validity, (self.parts.jitter)());
         self.renew_at = Some(next);
         self.watch.change(|state| {
             (state.expires_at, state.next_order_at) = (Some(certificate.validity.until), next);
         });
-    }
-
-    /// Tells of a certificate that is in use before its time, for want of another: on a machine
-    /// without a clock it may hold.
-    fn warn_of_early(&self, validity: Validity) {
-        if validity.from > self.now() {
-            tracing::warn!(
-                "The certificate for {} holds from {} on, and is in use all the same; is the clock of this machine right?",
-                self.names(),
-                moment(validity.from)
-            );
-        }
     }
 
     /// The time until the next order.

@@ -9,10 +9,7 @@ use super::{
     held::HeldCertificate,
     transport::Transport,
 };
-use crate::{
-    layers::{Client, Fault},
-    secret::public_url,
-};
+use crate::{layers::Client, secret::public_url};
 use futures_util::future::BoxFuture;
 use http::HeaderValue;
 use instant_acme::{
@@ -99,20 +96,15 @@ impl AcmeAuthority {
             // A test server forgets accounts when it is started anew, and others may have closed
             // ours.
             Err(error) if is_account_unknown(&error) => {
-                self.with_folder(|folder| folder.forget_account()).await?;
-                self.account()
-                    .await?
-                    .new_order(&NewOrder::new(&identifiers))
-                    .await?
+                self.with_folder(AcmeFolder::forget_account).await?;
+                let account = self.account().await?;
+                account.new_order(&NewOrder::new(&identifiers)).await?
             }
             ordered => ordered?,
         };
         self.answer_challenges(&mut order, way).await?;
-        if self
-            .settled(&mut order, |status| status != OrderStatus::Pending)
-            .await?
-            == OrderStatus::Invalid
-        {
+        let decided = |status| status != OrderStatus::Pending;
+        if self.settled(&mut order, decided).await? == OrderStatus::Invalid {
             return Err(refusal(&mut order, way).await);
         }
         let key = KeyPair::generate().map_err(unmade)?;
@@ -141,10 +133,8 @@ impl AcmeAuthority {
             .as_ref()
             .map(|contact| format!("mailto:{contact}"));
         let contacts: Vec<&str> = contact.as_deref().into_iter().collect();
-        if let Some(mut kept) = self
-            .with_folder(|folder| folder.account::<KeptAccount>())
-            .await?
-        {
+        let kept = self.with_folder(AcmeFolder::account::<KeptAccount>).await?;
+        if let Some(mut kept) = kept {
             // Read twice: the library takes it, and it is written again when the contact has
             // changed.
             let credentials = kept.credentials;
@@ -160,8 +150,8 @@ impl AcmeAuthority {
                 kept.credentials = serde_json::from_value(text)
                     .map_err(|error| AcmeFault::ours(error.to_string()))?;
                 kept.contact = contact;
-                self.with_folder(move |folder| folder.keep_account(&kept))
-                    .await?;
+                let keep = move |folder: &AcmeFolder| folder.keep_account(&kept);
+                self.with_folder(keep).await?;
             }
             return Ok(account);
         }
@@ -176,13 +166,12 @@ impl AcmeAuthority {
             "There is an account at the certificate authority {}",
             public_url(&self.settings.directory)
         );
-        self.with_folder(move |folder| {
-            folder.keep_account(&KeptAccount {
-                contact,
-                credentials,
-            })
-        })
-        .await?;
+        let kept = KeptAccount {
+            contact,
+            credentials,
+        };
+        self.with_folder(move |folder| folder.keep_account(&kept))
+            .await?;
         Ok(account)
     }
 
@@ -236,13 +225,8 @@ impl AcmeAuthority {
             if is_settled(status) {
                 return Ok(status);
             }
-            sleep(
-                self.transport
-                    .wait()
-                    .unwrap_or_default()
-                    .clamp(look, ORDER_TIME),
-            )
-            .await;
+            let asked = self.transport.wait().unwrap_or_default();
+            sleep(asked.clamp(look, ORDER_TIME)).await;
             look = (look * 2).min(LOOK_MAX);
             order.refresh().await?;
         }
@@ -324,21 +308,15 @@ async fn refusal(order: &mut Order, way: ChallengeWay) -> AcmeFault {
             ..fault
         });
     }
-    let of_order = || order_error(way);
-    match order.state().error.as_ref().map(AcmeFault::from) {
-        _ if found.is_some() => found.unwrap_or_else(of_order),
-        Some(fault) => fault,
-        None => of_order(),
+    if let Some(found) = found {
+        return found;
     }
-}
-
-fn order_error(way: ChallengeWay) -> AcmeFault {
-    let whose = Fault::Peer;
+    if let Some(problem) = &order.state().error {
+        return AcmeFault::from(problem);
+    }
     let text = format!("the order was refused without a reason (proof by {way})");
     AcmeFault {
-        whose,
-        text,
-        wait: None,
         step: OrderStep::Proof,
+        ..AcmeFault::of_authority(text)
     }
 }

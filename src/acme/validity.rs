@@ -56,17 +56,25 @@ impl Validity {
     pub fn gives_way_to(self, in_use: Option<Self>, now: u64) -> bool {
         !self.holds_at(now) && in_use.is_some_and(|in_use| in_use.holds_at(now))
     }
+
+    /// Tells of a certificate that is in use before its time, for want of another: on a machine
+    /// without a clock it may hold. `which` says which one it is.
+    pub fn warn_of_early(self, which: &str, now: u64) {
+        if self.from > now {
+            let from = moment(self.from);
+            tracing::warn!(
+                "The certificate {which} holds from {from} on, and is in use all the same; is the clock of this machine right?"
+            );
+        }
+    }
 }
 
 /// A time in Unix seconds, for people.
 pub fn moment(secs: u64) -> String {
-    let moment = i64::try_from(secs)
-        .ok()
-        .and_then(|secs| DateTime::from_timestamp(secs, 0));
-    moment.map_or_else(
-        || secs.to_string(),
-        |moment| moment.to_rfc3339_opts(SecondsFormat::Secs, true),
-    )
+    match DateTime::from_timestamp(i64::try_from(secs).unwrap_or(i64::MAX), 0) {
+        Some(moment) => moment.to_rfc3339_opts(SecondsFormat::Secs, true),
+        None => secs.to_string(),
+    }
 }
 
 fn time(reader: BERReader<'_, '_>) -> ASN1Result<i64> {

@@ -12,7 +12,6 @@ use crate::{
             SuspectBasis,
         },
         archive::ArchiveSuspect,
-        filter::Filter,
         group::{GroupMember, GroupRecord, Holder},
         item::{Item, ItemId, KeyHash, Reason},
         item_cap::note_of,

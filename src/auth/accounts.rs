@@ -50,24 +50,13 @@ impl Accounts {
             });
             accounts.users.insert(user.no, Arc::new(user));
         }
-        let costs = accounts
-            .users
-            .values()
-            .map(|user| user.kept.login.cost())
-            .chain([HashCost::usual()]);
-        let costs: BTreeSet<HashCost> = costs.collect();
-        accounts.nobodies = costs
-            .into_iter()
-            .rev()
-            .take(COSTS_MAX)
-            .map(LoginHash::of_nobody_at)
-            .collect();
-        accounts.alike_max = accounts
-            .by_spelling
-            .values()
-            .map(Vec::len)
-            .max()
-            .unwrap_or_default();
+        let users = accounts.users.values();
+        let mut costs: BTreeSet<_> = users.map(|user| user.kept.login.cost()).collect();
+        costs.insert(HashCost::usual());
+        let dearest = costs.into_iter().rev().take(COSTS_MAX);
+        accounts.nobodies = dearest.map(LoginHash::of_nobody_at).collect();
+        let alike = accounts.by_spelling.values().map(Vec::len);
+        accounts.alike_max = alike.max().unwrap_or_default();
         for token in tokens {
             accounts.standing.insert(PrincipalId {
                 user: token.kept.user,
@@ -141,19 +130,20 @@ impl Accounts {
 
     /// The principal that was remembered; `None` once its user or its token is gone.
     pub fn principal(&self, id: PrincipalId) -> Option<Principal> {
-        let user = self
-            .users
-            .get(&id.user)
-            .filter(|_| self.standing.contains(&id))?;
+        let user = self.user_of(id)?;
         Some(Principal::new(user.no, &user.kept.name, id.token))
+    }
+
+    fn user_of(&self, id: PrincipalId) -> Option<&User> {
+        if !self.standing.contains(&id) {
+            return None;
+        }
+        self.users.get(&id.user).map(|user| &**user)
     }
 
     /// True for a principal whose user is there, with the token or the password that made it known.
     pub(super) fn knows(&self, principal: &Principal) -> bool {
-        let user = self
-            .users
-            .get(&principal.id().user)
-            .filter(|_| self.standing.contains(&principal.id()));
+        let user = self.user_of(principal.id());
         user.is_some_and(|user| principal.is_known_to(user))
     }
 
@@ -164,11 +154,8 @@ impl Accounts {
 
     /// The principal whom a token makes known, in the place in which it was sent.
     pub(super) fn by_token(&self, hash: &[u8; 32], usage: TokenUse) -> Option<Principal> {
-        let token = self
-            .tokens
-            .get(hash)
-            .filter(|token| token.kept.usage == usage)?;
-        if !bool::from(token.kept.hash.ct_eq(hash)) {
+        let token = self.tokens.get(hash)?;
+        if token.kept.usage != usage || !bool::from(token.kept.hash.ct_eq(hash)) {
             return None;
         }
         self.principal(PrincipalId {

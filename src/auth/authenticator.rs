@@ -110,7 +110,7 @@ impl Default for VerdictMemory {
 /// Room for hashing passwords.
 struct HashRoom {
     hashes: Arc<Semaphore>,
-    places: Arc<Semaphore>,
+    places: Semaphore,
     /// Candidates whose passwords were looked at.
     #[cfg(test)]
     tried: std::sync::atomic::AtomicUsize,
@@ -120,7 +120,7 @@ impl Default for HashRoom {
     fn default() -> Self {
         Self {
             hashes: Arc::new(Semaphore::new(HASHES_MAX)),
-            places: Arc::new(Semaphore::new(HASHES_MAX + HASHES_WAITING_MAX)),
+            places: Semaphore::new(HASHES_MAX + HASHES_WAITING_MAX),
             #[cfg(test)]
             tried: std::sync::atomic::AtomicUsize::new(0),
         }
@@ -203,10 +203,10 @@ impl Authenticator {
         let outcome = match &verdict {
             AuthVerdict::Anonymous | AuthVerdict::Known(_) => return verdict,
             AuthVerdict::Refused => {
-                let from = client.map_or_else(
-                    || "an unknown address".to_owned(),
-                    |client| client.to_string(),
-                );
+                let from = match client {
+                    Some(client) => client.to_string(),
+                    None => "an unknown address".to_owned(),
+                };
                 let scheme = credentials.scheme();
                 tracing::info!(client.address = %from, auth.scheme = scheme, "Credentials ({scheme}) from {from} are refused");
                 "refused"
@@ -230,9 +230,8 @@ impl Authenticator {
 
     /// The verdict on what is wrong and cannot be guessed.
     fn failed(&self, client: Option<IpAddr>) -> AuthVerdict {
-        self.charge(Attempt { client, name: None })
-            .err()
-            .unwrap_or(AuthVerdict::Refused)
+        let charged = self.charge(Attempt { client, name: None });
+        charged.err().unwrap_or(AuthVerdict::Refused)
     }
 
     async fn check_basic(
@@ -242,13 +241,11 @@ impl Authenticator {
         client: Option<IpAddr>,
     ) -> AuthVerdict {
         let AccountsInForce { revision, accounts } = self.accounts.borrow().clone();
-        let key = self.verdict_key((revision, KeyUse::Known), name, password);
+        let key = self.verdict_key(revision, KeyUse::Known, name, password);
         // Requests that come at once share one hash.
         let candidates = vec![accounts.user(name).cloned()];
-        let hashed = self.memory.verdicts.try_get_with(
-            key,
-            self.hash(accounts, candidates, (name, password), client),
-        );
+        let hash = self.hash(accounts, candidates, name, password, client);
+        let hashed = self.memory.verdicts.try_get_with(key, hash);
         match hashed.await {
             Ok(Some(principal)) if self.still_knows(&principal) => AuthVerdict::Known(principal),
             Ok(_) => AuthVerdict::Refused,
@@ -262,36 +259,24 @@ impl Authenticator {
         &self,
         accounts: Arc<Accounts>,
         candidates: Vec<Option<Arc<User>>>,
-        (name, password): (&str, &Secret),
+        name: &str,
+        password: &Secret,
         client: Option<IpAddr>,
     ) -> Result<Option<Principal>, AuthVerdict> {
-        let _place = self
-            .room
-            .places
-            .clone()
-            .try_acquire_owned()
-            .map_err(|_| AuthVerdict::Busy)?;
+        let place = self.room.places.try_acquire();
+        let _place = place.map_err(|_| AuthVerdict::Busy)?;
         let attempt = Attempt {
             client,
             name: Some(name),
         };
-        let key = self.verdict_key((0, KeyUse::Proven), name, password);
-        let is_proven = self
-            .memory
-            .proven
-            .get(&key)
-            .await
-            .is_some_and(|principal| self.still_knows(&principal));
+        let key = self.verdict_key(0, KeyUse::Proven, name, password);
+        let proven = self.memory.proven.get(&key).await;
+        let is_proven = proven.is_some_and(|principal| self.still_knows(&principal));
         if !is_proven {
             self.charge(attempt)?;
         }
-        let hash = self
-            .room
-            .hashes
-            .clone()
-            .acquire_owned()
-            .await
-            .map_err(|_| AuthVerdict::Busy)?;
+        let hash = self.room.hashes.clone().acquire_owned().await;
+        let hash = hash.map_err(|_| AuthVerdict::Busy)?;
         #[cfg(test)]
         self.room
             .tried
@@ -327,12 +312,10 @@ impl Authenticator {
         let password = user.map_or("", |user| user.kept.feed_password.reveal());
         let proven = token.prove(password, user.is_some_and(|user| user.kept.hex_digest));
         // Nonces before the start are not remembered any more (U-8).
-        let is_remembered = token
-            .created_us()
-            .is_some_and(|created| created >= self.started_us);
-        let (Some(user), Some(proven), true, true) =
-            (user, proven, token.is_recent(now), is_remembered)
-        else {
+        let created = token.created_us();
+        let is_remembered = created.is_some_and(|created| created >= self.started_us);
+        let is_in_time = is_remembered && token.is_recent(now);
+        let (Some(user), Some(proven), true) = (user, proven, is_in_time) else {
             return self.failed(client);
         };
         let fresh = lock(&self.replays).note(user.no, &proven, now);
@@ -366,12 +349,14 @@ impl Authenticator {
             return;
         };
         let last = self.warned_us.load(Ordering::Relaxed);
-        let is_due = last == 0 || now_us.saturating_sub(last) >= WARN_EVERY_US;
-        if is_due
-            && self
-                .warned_us
-                .compare_exchange(last, now_us.max(1), Ordering::Relaxed, Ordering::Relaxed)
-                .is_ok()
+        if last != 0 && now_us.saturating_sub(last) < WARN_EVERY_US {
+            return;
+        }
+        let (was, order) = (now_us.max(1), Ordering::Relaxed);
+        if self
+            .warned_us
+            .compare_exchange(last, was, order, order)
+            .is_ok()
         {
             tracing::warn!(
                 client.address = %client,
@@ -382,12 +367,7 @@ impl Authenticator {
         }
     }
 
-    fn verdict_key(
-        &self,
-        (revision, usage): (u64, KeyUse),
-        name: &str,
-        password: &Secret,
-    ) -> [u8; 32] {
+    fn verdict_key(&self, revision: u64, usage: KeyUse, name: &str, password: &Secret) -> [u8; 32] {
         let mut mac =
             Hmac::<Sha256>::new_from_slice(&self.memory.key).expect("a key of any length is taken");
         mac.update(&[usage as u8]);

@@ -69,7 +69,7 @@ const TOKENS: &str = "/tokens";
 impl AccountCommand {
     /// The request that carries the command: a method, and a path with its query.
     pub fn request(&self) -> (Method, String) {
-        let escaped = |name: &str| utf8_percent_encode(name, NON_ALPHANUMERIC).to_string();
+        let user = |name| format!("{USERS}/{}", utf8_percent_encode(name, NON_ALPHANUMERIC));
         let query = |pairs: &[(&str, &str)]| {
             form_urlencoded::Serializer::new(String::new())
                 .extend_pairs(pairs)
@@ -82,11 +82,10 @@ impl AccountCommand {
                 hex_digest,
             } => {
                 let mut pairs = vec![("login", login.reveal())];
-                pairs.extend(hex_digest.then_some(("hex_digest", "")));
-                (
-                    Method::POST,
-                    format!("{USERS}/{}?{}", escaped(name), query(&pairs)),
-                )
+                if *hex_digest {
+                    pairs.push(("hex_digest", ""));
+                }
+                (Method::POST, user(name) + "?" + &query(&pairs))
             }
             Self::ChangePassword {
                 name,
@@ -94,21 +93,17 @@ impl AccountCommand {
                 feed_password,
             } => {
                 let mut pairs = vec![("login", login.reveal())];
-                pairs.extend(feed_password.then_some(("feed_password", "")));
-                (
-                    Method::PUT,
-                    format!("{USERS}/{}?{}", escaped(name), query(&pairs)),
-                )
+                if *feed_password {
+                    pairs.push(("feed_password", ""));
+                }
+                (Method::PUT, user(name) + "?" + &query(&pairs))
             }
             Self::ListUsers => (Method::GET, USERS.to_owned()),
-            Self::RemoveUser { name } => (Method::DELETE, format!("{USERS}/{}", escaped(name))),
-            Self::NewToken { user, usage } => (
-                Method::POST,
-                format!(
-                    "{TOKENS}?{}",
-                    query(&[("user", user), ("use", usage.name())])
-                ),
-            ),
+            Self::RemoveUser { name } => (Method::DELETE, user(name)),
+            Self::NewToken { user, usage } => {
+                let pairs = query(&[("user", user), ("use", usage.name())]);
+                (Method::POST, format!("{TOKENS}?{pairs}"))
+            }
             Self::ListTokens => (Method::GET, TOKENS.to_owned()),
             Self::RevokeToken(no) => (Method::DELETE, format!("{TOKENS}/{no}")),
             Self::RotateToken(no) => (Method::POST, format!("{TOKENS}/{no}")),
@@ -135,33 +130,30 @@ impl AccountCommand {
                 .find(|(key, _)| key == wanted)
                 .map(|(_, value)| value.into_owned())
         };
+        let login = value("login").and_then(|login| LoginHash::parse(&login));
         Some(match (kind, method.as_str(), rest.as_str()) {
             (USERS, "GET" | "HEAD", "") => Ok(Self::ListUsers),
-            (USERS, "POST", name) if is_user_name(name) => {
-                let login = value("login").and_then(|login| LoginHash::parse(&login));
-                let hex_digest = value("hex_digest").is_some();
-                let made = login.map(|login| Self::AddUser {
-                    name: rest.clone(),
+            (USERS, "POST", name) if is_user_name(name) => match login {
+                Some(login) => Ok(Self::AddUser {
+                    name: rest,
                     login,
-                    hex_digest,
-                });
-                made.ok_or(
-                    "`login` must be the argon2id hash of a password; use `everfeed user add`",
-                )
-            }
+                    hex_digest: value("hex_digest").is_some(),
+                }),
+                None => {
+                    Err("`login` must be the argon2id hash of a password; use `everfeed user add`")
+                }
+            },
             (USERS, "POST", _) => Err(super::user::NAME_WANTED),
-            (USERS, "PUT", name) if is_user_name(name) => {
-                let login = value("login").and_then(|login| LoginHash::parse(&login));
-                let feed_password = value("feed_password").is_some();
-                let made = login.map(|login| Self::ChangePassword {
-                    name: rest.clone(),
+            (USERS, "PUT", name) if is_user_name(name) => match login {
+                Some(login) => Ok(Self::ChangePassword {
+                    name: rest,
                     login,
-                    feed_password,
-                });
-                made.ok_or(
+                    feed_password: value("feed_password").is_some(),
+                }),
+                None => Err(
                     "`login` must be the argon2id hash of a password; use `everfeed user password`",
-                )
-            }
+                ),
+            },
             (USERS, "DELETE", name) if !name.is_empty() => Ok(Self::RemoveUser { name: rest }),
             (TOKENS, "GET" | "HEAD", "") => Ok(Self::ListTokens),
             (TOKENS, "POST", "") => match (value("user"), value("use").as_deref()) {

@@ -63,16 +63,10 @@ impl FailureTable {
     /// that turns out well is taken back: attempts that are made at once are counted all the same.
     pub(super) fn charge(&mut self, attempt: Attempt<'_>, now_us: u64) -> Result<(), u64> {
         let row = self.row(attempt, now_us);
-        let clear = self
-            .clear_us
-            .get(&row)
-            .copied()
-            .unwrap_or(now_us)
-            .max(now_us);
-        // A clock that was set back leaves nobody waiting longer than the table can make him wait.
-        let clear = clear.min(now_us + BURST * EACH_SECS * SEC_US);
-        let next = clear + EACH_SECS * SEC_US;
         let end = now_us + BURST * EACH_SECS * SEC_US;
+        let clear = self.clear_us.get(&row).copied().unwrap_or(now_us);
+        // A clock that was set back leaves nobody waiting longer than the table can make him wait.
+        let next = clear.clamp(now_us, end) + EACH_SECS * SEC_US;
         if next > end {
             return Err((next - end).div_ceil(SEC_US));
         }
@@ -96,10 +90,10 @@ impl FailureTable {
         let client = attempt.client.map(client_net);
         let row = match attempt.name.filter(|_| attempt.is_shared()) {
             // Limit: two names may have one row.
-            Some(name) => FailureRow::Name(
-                client,
-                self.names.hash_one(name.trim().to_lowercase()) % NAME_ROWS,
-            ),
+            Some(name) => {
+                let hash = self.names.hash_one(name.trim().to_lowercase());
+                FailureRow::Name(client, hash % NAME_ROWS)
+            }
             None => FailureRow::Client(client),
         };
         if self.clear_us.contains_key(&row) || self.clear_us.len() < ROWS_MAX {

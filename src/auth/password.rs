@@ -3,13 +3,13 @@
 use crate::secret::Secret;
 use argon2::{
     Argon2,
-    password_hash::{PasswordHasher as _, PasswordVerifier as _},
+    password_hash::{PasswordHasher as _, PasswordVerifier as _, phc::PasswordHash},
 };
 use base64::{
     Engine as _,
     prelude::{BASE64_STANDARD_NO_PAD as BASE64_NO_PAD, BASE64_URL_SAFE_NO_PAD},
 };
-use std::{fmt, sync::OnceLock};
+use std::fmt;
 
 /// The shortest login password that is taken, characters.
 pub const PASSWORD_CHARS_MIN: usize = 8;
@@ -47,10 +47,10 @@ impl LoginHash {
     /// A hash that was made elsewhere; `None` for anything else than argon2, or one that costs more
     /// than ours.
     pub fn parse(text: &str) -> Option<Self> {
-        use argon2::password_hash::phc::PasswordHash;
-        let hash = PasswordHash::new(text)
-            .ok()
-            .filter(|_| text.len() <= HASH_BYTES_MAX)?;
+        if text.len() > HASH_BYTES_MAX {
+            return None;
+        }
+        let hash = PasswordHash::new(text).ok()?;
         let cost = argon2::Params::try_from(&hash).ok()?;
         let usual = argon2::Params::default();
         let is_cheap = cost.m_cost() <= usual.m_cost()
@@ -78,21 +78,14 @@ impl LoginHash {
                 .is_ok()
     }
 
-    /// A hash of nobody's password: to check a user who does not exist takes as long as one who
-    /// does. It is made up, so that the first check takes no longer either.
-    pub fn of_nobody() -> &'static Self {
-        static NOBODY: OnceLock<LoginHash> = OnceLock::new();
-        NOBODY.get_or_init(|| Self::of_nobody_at(HashCost::usual()))
-    }
-
-    /// The same at another cost.
-    pub(super) fn of_nobody_at(
-        HashCost {
+    /// A hash of nobody's password at a cost: to check a user who does not exist takes as long as
+    /// one who does. It is made up, so that the first check takes no longer either.
+    pub(super) fn of_nobody_at(cost: HashCost) -> Self {
+        let HashCost {
             memory,
             passes,
             lanes,
-        }: HashCost,
-    ) -> Self {
+        } = cost;
         let salt = BASE64_NO_PAD.encode(rand::random::<[u8; SALT_BYTES]>());
         let digest = BASE64_NO_PAD.encode(rand::random::<[u8; DIGEST_BYTES]>());
         Self(format!(
@@ -103,7 +96,6 @@ impl LoginHash {
     /// The cost of checking a password against it: that of a hash from elsewhere may be less than
     /// the usual one.
     pub(super) fn cost(&self) -> HashCost {
-        use argon2::password_hash::phc::PasswordHash;
         let hash = PasswordHash::new(&self.0).ok();
         let params = hash.and_then(|hash| argon2::Params::try_from(&hash).ok());
         params.map_or(HashCost::usual(), |params| HashCost::of(&params))

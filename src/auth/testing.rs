@@ -2,7 +2,8 @@
 
 use super::{
     AccessToken, Accounts, Authenticator, NewAccessToken, NewUser, TokenNo, TokenUse, User, UserNo,
-    password::LoginHash, token::token_hash,
+    password::{HashCost, LoginHash},
+    token::token_hash,
 };
 use crate::{clock::Clock, secret::Secret, telemetry::Metrics};
 use base64::{Engine as _, prelude::BASE64_STANDARD};
@@ -25,7 +26,7 @@ pub(crate) fn accounts(revoked: &[u64]) -> Accounts {
 
 /// The same, with a password that nobody knows.
 pub(crate) fn accounts_with_another_password() -> Accounts {
-    with_login(LoginHash::of_nobody(), &[])
+    with_login(&LoginHash::of_nobody_at(HashCost::usual()), &[])
 }
 
 fn with_login(login: &LoginHash, revoked: &[u64]) -> Accounts {

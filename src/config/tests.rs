@@ -40,7 +40,11 @@ fn the_examples_of_readme_and_book_are_good() {
             .contains("127.0.0.1:8081/rss.xml")
     );
     let ways = include_str!("../../docs/owners/ways.md");
-    for (heading, sites, feeds) in [("## Below", 1, 0), ("## In front", 1, 0), ("## Beside", 0, 1)] {
+    for (heading, sites, feeds) in [
+        ("## Below", 1, 0),
+        ("## In front", 1, 0),
+        ("## Beside", 0, 1),
+    ] {
         let config = Config::parse("ways.md", toml_below(heading, ways)).unwrap();
         assert_eq!((config.site.len(), config.feed.len()), (sites, feeds));
         assert_eq!(config.warnings(), [""; 0], "{heading}");

@@ -31,9 +31,17 @@ pub fn whole(bytes: impl Into<Bytes>) -> ServeBody {
         .boxed_unsync()
 }
 
+/// The media type of answers in plain text.
+pub const PLAIN_TEXT: &str = "text/plain; charset=utf-8";
+
 /// An answer of a few words, which nobody keeps and no browser takes for anything else.
 pub fn short(status: StatusCode, media_type: &'static str, body: impl Into<Bytes>) -> Response {
-    let mut response = Response::new(whole(body));
+    short_of(status, media_type, whole(body))
+}
+
+/// The same with a body of another type.
+pub fn short_of<B>(status: StatusCode, media_type: &'static str, body: B) -> http::Response<B> {
+    let mut response = http::Response::new(body);
     *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
@@ -44,5 +52,5 @@ pub fn short(status: StatusCode, media_type: &'static str, body: impl Into<Bytes
 
 /// A short answer in plain text.
 pub fn plain(status: StatusCode, text: impl Into<Bytes>) -> Response {
-    short(status, "text/plain; charset=utf-8", text)
+    short(status, PLAIN_TEXT, text)
 }

@@ -2,19 +2,17 @@
 //! to; not what it is asked.
 
 use super::{
-    body::Streamed,
+    body::{PLAIN_TEXT, Streamed, short_of},
     heads::{GateHandle, RequestGate, check_decoded},
     request_body::RequestBody,
     unread::{CountedBody, Unread, length},
 };
+use crate::layers::members;
 use bytes::Bytes;
 use futures_util::future::Either;
 use http::{
     HeaderValue, Method, Request, StatusCode, Version,
-    header::{
-        CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HOST, RETRY_AFTER,
-        X_CONTENT_TYPE_OPTIONS,
-    },
+    header::{CONNECTION, CONTENT_LENGTH, EXPECT, HOST, RETRY_AFTER},
 };
 use http_body::Body as _;
 use hyper::{
@@ -57,8 +55,7 @@ const READ_AHEAD_BYTES: usize = 64 << 10;
 const HTTP_2_HEADER_BYTES_MAX: u32 = 64 << 10;
 
 /// A connection that was accepted.
-pub(super) struct Connection<I> {
-    pub(super) stream: I,
+pub(super) struct Connection {
     /// Answers that its peer has not read.
     pub(super) unread: Arc<Unread>,
     /// Bytes of answers that its peer may leave unread.
@@ -70,10 +67,11 @@ pub(super) struct Connection<I> {
     pub(super) place: Box<dyn Send>,
 }
 
-impl<I: AsyncRead + AsyncWrite + Send + 'static> Connection<I> {
-    /// Answers requests until the peer has no more, or `stop`.
-    pub(super) async fn converse<S, B>(self, service: S, stop: CancellationToken)
+impl Connection {
+    /// Answers the requests on a stream until the peer has no more, or `stop`.
+    pub(super) async fn converse<I, S, B>(self, stream: I, service: S, stop: CancellationToken)
     where
+        I: AsyncRead + AsyncWrite + Send + 'static,
         S: Service<Request<RequestBody>, Response = http::Response<B>, Error = Infallible>
             + Clone
             + Send
@@ -81,16 +79,10 @@ impl<I: AsyncRead + AsyncWrite + Send + 'static> Connection<I> {
         S::Future: Send,
         B: http_body::Body<Data = Bytes, Error = BoxError> + Send + 'static,
     {
-        let Self {
-            stream,
-            unread,
-            bytes_max,
-            keeps_header_case,
-            place,
-        } = self;
+        let (unread, bytes_max) = (self.unread, self.bytes_max);
         let mut stream = TimeoutStream::new(stream);
         stream.set_write_timeout(Some(Duration::from_secs(STALL_SECS)));
-        let mut stream = RequestGate::new(stream, place);
+        let mut stream = RequestGate::new(stream, self.place);
         // Looked at here and not by the library, which would read the first bytes alone and then
         // need twice the memory for the rest.
         let is_http2 = tokio::select! {
@@ -116,8 +108,8 @@ impl<I: AsyncRead + AsyncWrite + Send + 'static> Connection<I> {
                 request.version() == Version::HTTP_2 && request.method() == Method::HEAD;
             async move {
                 let _is_asked = is_asked;
-                let numbered = NumberedRequest { request, number };
-                let mut answer = answer(numbered, service, &gate, unread.clone(), bytes_max).await;
+                let counted = unread.clone();
+                let mut answer = answer(request, number, service, &gate, counted, bytes_max).await;
                 if is_head_alone {
                     answer = without_body(answer, unread);
                 }
@@ -130,7 +122,8 @@ impl<I: AsyncRead + AsyncWrite + Send + 'static> Connection<I> {
             Ok(true) => Either::Right(http2_builder().serve_connection(stream, service)),
             // The library meets the error, too.
             Ok(false) | Err(_) => {
-                let connection = http1_builder(keeps_header_case).serve_connection(stream, service);
+                let connection =
+                    http1_builder(self.keeps_header_case).serve_connection(stream, service);
                 Either::Left(connection.with_upgrades())
             }
         };
@@ -200,16 +193,11 @@ fn http2_builder() -> http2::Builder<TokioExecutor> {
 
 type CountedAnswer<B> = http::Response<CountedBody<Pin<Box<B>>>>;
 
-/// A request, and its number on its connection.
-struct NumberedRequest {
-    request: Request<Incoming>,
-    number: u64,
-}
-
 /// The answer to a request, or the refusal of one that is malformed: also of one whose body turned
 /// out to be while it was read.
 async fn answer<S, B>(
-    NumberedRequest { request, number }: NumberedRequest,
+    request: Request<Incoming>,
+    number: u64,
     service: S,
     gate: &GateHandle,
     unread: Arc<Unread>,
@@ -239,20 +227,14 @@ where
     }
     if expects_more(&request) {
         let why = "the only expectation that is met here is 100-continue";
-        let (is_whole, refusal) = (
-            request.body().is_end_stream(),
-            refusal(StatusCode::EXPECTATION_FAILED, why, unread),
-        );
-        return if is_whole {
-            refusal
-        } else {
-            closing(refusal, version)
-        };
+        let refusal = refusal(StatusCode::EXPECTATION_FAILED, why, unread);
+        if request.body().is_end_stream() {
+            return refusal;
+        }
+        return closing(refusal, version);
     }
-    let (is_head, expects) = (
-        request.method() == Method::HEAD,
-        request.headers().contains_key(EXPECT),
-    );
+    let is_head = request.method() == Method::HEAD;
+    let expects = request.headers().contains_key(EXPECT);
     let (request, left) = RequestBody::watch(without_empty_port(request));
     let Ok(answer) = service.oneshot(request).await;
     if let Some(refusal) = refused(unread.clone()) {
@@ -361,16 +343,9 @@ fn other_host(request: &Request<Incoming>) -> Option<&'static str> {
 /// True for a request that expects anything but to be asked for its body (RFC 9110 section 10.1.1).
 /// HTTP/1.0 has no expectations.
 fn expects_more(request: &Request<Incoming>) -> bool {
-    let lines = request
-        .headers()
-        .get_all(EXPECT)
-        .iter()
-        .map(HeaderValue::as_bytes);
-    let mut members = lines
-        .flat_map(|line| line.split(|byte| *byte == b','))
-        .map(<[u8]>::trim_ascii);
+    let mut expected = members(request.headers(), &EXPECT);
     request.version() > Version::HTTP_10
-        && members.any(|member| !member.is_empty() && !member.eq_ignore_ascii_case(b"100-continue"))
+        && expected.any(|what| !what.is_empty() && !what.eq_ignore_ascii_case(b"100-continue"))
 }
 
 /// A refusal in a line.
@@ -382,17 +357,8 @@ fn refusal<B>(
 where
     B: http_body::Body<Data = Bytes, Error = BoxError>,
 {
-    let mut response =
-        http::Response::new(CountedBody::whole(Bytes::from(format!("{line}\n")), unread));
-    *response.status_mut() = status;
-    let headers = response.headers_mut();
-    headers.insert(
-        CONTENT_TYPE,
-        HeaderValue::from_static("text/plain; charset=utf-8"),
-    );
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    response
+    let line = Bytes::from(format!("{line}\n"));
+    short_of(status, PLAIN_TEXT, CountedBody::whole(line, unread))
 }
 
 /// The last answer on its connection, by the version of its request.
@@ -413,7 +379,7 @@ mod tests {
     use crate::edge::body::{self, Response};
     use http_body_util::BodyExt as _;
     use tokio::{
-        io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream},
+        io::{AsyncReadExt as _, AsyncWriteExt as _},
         time::Instant,
     };
 
@@ -429,9 +395,8 @@ mod tests {
         })
     }
 
-    fn connection(stream: DuplexStream) -> Connection<DuplexStream> {
+    fn connection() -> Connection {
         Connection {
-            stream,
             unread: Unread::new(),
             bytes_max: usize::MAX,
             keeps_header_case: false,
@@ -448,7 +413,7 @@ mod tests {
             bytes(3).call(request).await
         });
 
-        let talk = tokio::spawn(connection(ours).converse(slow, CancellationToken::new()));
+        let talk = tokio::spawn(connection().converse(ours, slow, CancellationToken::new()));
         let started = Instant::now();
         theirs.write_all(says.as_bytes()).await.unwrap();
         let mut answer = String::new();
@@ -468,7 +433,7 @@ mod tests {
     async fn pings_keep_no_connection_whose_answers_are_not_read() {
         let (ours, theirs) = tokio::io::duplex(1 << 20);
 
-        tokio::spawn(connection(ours).converse(bytes(1 << 20), CancellationToken::new()));
+        tokio::spawn(connection().converse(ours, bytes(1 << 20), CancellationToken::new()));
         let mut client = hyper::client::conn::http2::Builder::new(TokioExecutor::new());
         client
             .timer(TokioTimer::new())
@@ -492,7 +457,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn head_has_the_length_of_a_body_and_no_body_in_either_version() {
         let (ours, mut theirs) = tokio::io::duplex(1 << 20);
-        tokio::spawn(connection(ours).converse(bytes(1000), CancellationToken::new()));
+        tokio::spawn(connection().converse(ours, bytes(1000), CancellationToken::new()));
         theirs
             .write_all(b"HEAD / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
             .await
@@ -505,7 +470,7 @@ mod tests {
         );
 
         let (ours, theirs) = tokio::io::duplex(1 << 20);
-        tokio::spawn(connection(ours).converse(bytes(1000), CancellationToken::new()));
+        tokio::spawn(connection().converse(ours, bytes(1000), CancellationToken::new()));
         let client = hyper::client::conn::http2::Builder::new(TokioExecutor::new());
         let (mut asks, connection) = client.handshake(TokioIo::new(theirs)).await.unwrap();
         tokio::spawn(connection);
@@ -576,10 +541,13 @@ mod tests {
         let (ours, mut theirs) = tokio::io::duplex(1024);
         let connection = Connection {
             place: Box::new(held),
-            ..connection(ours)
+            ..connection()
         };
-        let talk =
-            tokio::spawn(connection.converse(tower::service_fn(echoing), CancellationToken::new()));
+        let talk = tokio::spawn(connection.converse(
+            ours,
+            tower::service_fn(echoing),
+            CancellationToken::new(),
+        ));
         // Some bytes come before the answer, some are a request that would be refused.
         theirs
             .write_all(b"GET / HTTP/1.1\r\nhost: x\r\nupgrade: echo\r\n\r\n\0\xff raw")
@@ -619,9 +587,11 @@ mod tests {
             ("GET  /2 HTTP/1.1\r\n", "400"),
         ] {
             let (ours, mut theirs) = tokio::io::duplex(1024);
-            tokio::spawn(
-                connection(ours).converse(tower::service_fn(echoing), CancellationToken::new()),
-            );
+            tokio::spawn(connection().converse(
+                ours,
+                tower::service_fn(echoing),
+                CancellationToken::new(),
+            ));
             let first = "GET /1 HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\n\r\n";
             theirs
                 .write_all(format!("{first}{next}").as_bytes())
@@ -657,7 +627,7 @@ mod tests {
             response.extensions_mut().insert(Streamed);
             std::future::ready(Ok::<_, Infallible>(response))
         });
-        let talk = tokio::spawn(connection(ours).converse(endless, CancellationToken::new()));
+        let talk = tokio::spawn(connection().converse(ours, endless, CancellationToken::new()));
         theirs
             .write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
             .await
@@ -683,7 +653,7 @@ mod tests {
     async fn a_client_that_has_gone_is_noticed_behind_a_request_that_is_refused() {
         let (ours, mut theirs) = tokio::io::duplex(1024);
         let waits = tower::service_fn(|_| std::future::pending::<Result<Response, Infallible>>());
-        let talk = tokio::spawn(connection(ours).converse(waits, CancellationToken::new()));
+        let talk = tokio::spawn(connection().converse(ours, waits, CancellationToken::new()));
         theirs
             .write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\nnonsense\r\n")
             .await
@@ -717,7 +687,7 @@ mod tests {
             + 'static,
     {
         let (ours, mut theirs) = tokio::io::duplex(1 << 20);
-        tokio::spawn(connection(ours).converse(service, CancellationToken::new()));
+        tokio::spawn(connection().converse(ours, service, CancellationToken::new()));
         theirs.write_all(says.as_bytes()).await.unwrap();
         let mut answer = String::new();
         let end = tokio::time::timeout(

@@ -3,7 +3,7 @@
 use super::{
     client_address::{OverTls, PeerAddress},
     connection::Connection,
-    listener::{Handshake, Listener, ReadyConnection},
+    listener::{Handshake, Listener},
     request_body::RequestBody,
     socket::MovedStream,
     unread::Unread,
@@ -107,16 +107,11 @@ impl Connections {
         loop {
             tokio::time::sleep(SHORT_CHECK).await;
             if budget.is_short() {
-                let is_stalled = |unread: &Unread| {
-                    unread
-                        .stalled()
-                        .is_some_and(|stalled| stalled >= STALL_WHILE_SHORT)
-                };
+                let is_stalled =
+                    |unread: &&Arc<Unread>| unread.stalled() >= Some(STALL_WHILE_SHORT);
                 let cut = self.with(|open| {
-                    open.values()
-                        .filter(|unread| is_stalled(unread))
-                        .map(|unread| unread.cut())
-                        .count()
+                    let stalled = open.values().filter(is_stalled);
+                    stalled.map(|unread| unread.cut()).count()
                 });
                 if cut > 0 {
                     tracing::warn!(
@@ -163,10 +158,9 @@ pub async fn serve<S, B>(
         async move { open.give_way(&budget).await }
     };
     let _giving_way = AbortOnDropHandle::new(tokio::spawn(giving_way));
+    let places = limits.connections_max.min(Semaphore::MAX_PERMITS);
     let reception = Reception {
-        places: Arc::new(Semaphore::new(
-            limits.connections_max.min(Semaphore::MAX_PERMITS),
-        )),
+        places: Arc::new(Semaphore::new(places)),
         limits,
         threads,
         open,
@@ -174,12 +168,8 @@ pub async fn serve<S, B>(
         tasks: TaskTracker::new(),
         stop,
     };
-    join_all(
-        listeners
-            .into_iter()
-            .map(|listener| reception.receive(listener, &service)),
-    )
-    .await;
+    let receive = |listener| reception.receive(listener, &service);
+    join_all(listeners.into_iter().map(receive)).await;
     reception.tasks.close();
     reception.tasks.wait().await;
 }
@@ -241,14 +231,14 @@ impl Reception {
                         number,
                     };
                     let connection = Connection {
-                        stream,
                         unread,
                         bytes_max: self.limits.connection_bytes_max,
                         keeps_header_case: self.limits.keeps_header_case,
                         place: Box::new(place),
                     };
                     let (handshake, service) = (listener.handshake.clone(), service.clone());
-                    let talk = talk(connection, peer, handshake, service, self.stop.clone());
+                    let stop = self.stop.clone();
+                    let talk = talk(stream, connection, peer, handshake, service, stop);
                     let talk = async move {
                         talk.await;
                         drop(among_open);
@@ -266,7 +256,8 @@ impl Reception {
 
 /// One connection, from its handshake on.
 async fn talk<S, B>(
-    connection: Connection<MovedStream>,
+    stream: MovedStream,
+    connection: Connection,
     peer: IpAddr,
     handshake: Arc<Handshake>,
     service: S,
@@ -279,13 +270,6 @@ async fn talk<S, B>(
     S::Future: Send,
     B: http_body::Body<Data = Bytes, Error = BoxError> + Send + 'static,
 {
-    let Connection {
-        stream,
-        unread,
-        bytes_max,
-        keeps_header_case,
-        place,
-    } = connection;
     let stream = match stream.settle() {
         Ok(stream) => stream,
         Err(error) => {
@@ -295,25 +279,23 @@ async fn talk<S, B>(
     };
     let ready = tokio::select! {
         ready = handshake.complete(stream, peer) => ready,
-        () = unread.is_cut() => return,
+        () = connection.unread.is_cut() => return,
         () = stop.cancelled() => return,
     };
-    let ReadyConnection {
-        stream,
-        client,
-        is_over_tls,
-    } = match ready {
+    let ready = match ready {
         Ok(ready) => ready,
         Err(error) => {
             tracing::debug!(error = %error, peer.address = %peer, "A connection from {peer} failed: {error}");
             return;
         }
     };
-    let (peer, over_tls) = (PeerAddress(client), is_over_tls.then_some(OverTls));
     let service = ServiceBuilder::new()
         .map_request(move |mut request: Request<RequestBody>| {
-            request.extensions_mut().insert(peer);
-            over_tls.map(|over_tls| request.extensions_mut().insert(over_tls));
+            let extensions = request.extensions_mut();
+            extensions.insert(PeerAddress(ready.client));
+            if ready.is_over_tls {
+                extensions.insert(OverTls);
+            }
             request
         })
         .map_response(move |mut response: http::Response<B>| {
@@ -325,15 +307,7 @@ async fn talk<S, B>(
             response
         })
         .service(service);
-    Connection {
-        stream,
-        unread,
-        bytes_max,
-        keeps_header_case,
-        place,
-    }
-    .converse(service, stop)
-    .await;
+    connection.converse(ready.stream, service, stop).await;
 }
 
 #[cfg(test)]

@@ -11,9 +11,10 @@ use crate::{
     locks::{read, write},
 };
 use rustls::{
-    ServerConfig,
+    ConfigBuilder, ServerConfig,
     crypto::ring,
     pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _},
+    server::WantsServerCert,
 };
 use serde::{Deserialize, Serialize};
 use std::{
@@ -126,16 +127,9 @@ impl CurrentCertificate {
     /// The certificate that `acme` holds, as it is at each connection; and its answers to the
     /// authority.
     pub fn held(certificate: Arc<HeldCertificate>) -> Result<Self, rustls::Error> {
-        let builder = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
-            .with_safe_default_protocol_versions()?;
-        let mut config = builder
-            .with_no_client_auth()
-            .with_cert_resolver(certificate);
-        config.alpn_protocols = PROTOCOLS
-            .into_iter()
-            .chain([CHALLENGE_PROTOCOL])
-            .map(<[u8]>::to_vec)
-            .collect();
+        let mut config = config_builder()?.with_cert_resolver(certificate);
+        config.alpn_protocols = PROTOCOLS.map(<[u8]>::to_vec).to_vec();
+        config.alpn_protocols.push(CHALLENGE_PROTOCOL.to_vec());
         Ok(Self(Arc::new(RwLock::new(Arc::new(config)))))
     }
 
@@ -194,7 +188,8 @@ impl Certificate {
     /// Reads the files again whenever they have changed, until `stop`. A pair that is no good is
     /// told, and the one before it stays in use; so does one that holds, where the next does not.
     pub async fn follow(mut self, clock: Arc<dyn Clock>, stop: CancellationToken) {
-        let mut fault = None;
+        // The last fault, and true once it was told.
+        let mut fault = (String::new(), false);
         self.warn_of_early(unix_secs(&*clock));
         loop {
             tokio::select! {
@@ -213,34 +208,25 @@ impl Certificate {
             match found {
                 Ok(false) => {}
                 Ok(true) => {
-                    fault = None;
+                    fault = (String::new(), false);
                     tracing::info!("The certificate {} is in use", self.certificate.display());
                     self.warn_of_early(now);
                 }
                 // Files are replaced one after the other, so what is found once may be half of the
                 // new pair.
-                Err(found) if fault.as_ref() == Some(&(found.to_string(), false)) => {
+                Err(found) if fault.0 != found.to_string() => fault = (found.to_string(), false),
+                Err(_) if fault.1 => {}
+                Err(found) => {
                     tracing::error!(error = %found, "The certificate before it stays in use: {found}");
-                    fault = Some((found.to_string(), true));
+                    fault.1 = true;
                 }
-                Err(found)
-                    if fault
-                        .as_ref()
-                        .is_some_and(|(told, _)| *told == found.to_string()) => {}
-                Err(found) => fault = Some((found.to_string(), false)),
             }
         }
     }
 
-    /// Tells of a certificate that is in use before its time, for want of another: on a machine
-    /// without a clock it may hold.
     fn warn_of_early(&self, now: u64) {
-        if let Some(validity) = self.validity.filter(|validity| validity.from > now) {
-            tracing::warn!(
-                "The certificate {} holds from {} on, and is in use all the same; is the clock of this machine right?",
-                self.certificate.display(),
-                moment(validity.from)
-            );
+        if let Some(validity) = self.validity {
+            validity.warn_of_early(&self.certificate.display().to_string(), now);
         }
     }
 
@@ -253,20 +239,14 @@ impl Certificate {
         }
         let config = server_config(&self.certificate, &self.key, &pair)?;
         let validity = pair.validity();
-        let worse = validity.filter(|validity| validity.gives_way_to(self.validity, now));
-        if let Some(worse) = worse {
-            let certificate = self.certificate.clone();
-            return Err(if worse.from > now {
-                BadCertificate::Early {
-                    certificate,
-                    from: worse.from,
-                }
-            } else {
-                BadCertificate::Ended {
-                    certificate,
-                    until: worse.until,
-                }
-            });
+        if let Some(next) = validity
+            && next.gives_way_to(self.validity, now)
+        {
+            let (certificate, Validity { from, until }) = (self.certificate.clone(), next);
+            if from > now {
+                return Err(BadCertificate::Early { certificate, from });
+            }
+            return Err(BadCertificate::Ended { certificate, until });
         }
         *write(&self.current) = Arc::new(config);
         (self.seen, self.validity) = (pair, validity);
@@ -287,6 +267,13 @@ fn read_pair(certificate: &Path, key: &Path) -> Result<PemPair, BadCertificate> 
     })
 }
 
+fn config_builder() -> Result<ConfigBuilder<ServerConfig, WantsServerCert>, rustls::Error> {
+    let builder = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()));
+    Ok(builder
+        .with_safe_default_protocol_versions()?
+        .with_no_client_auth())
+}
+
 fn server_config(
     certificate: &Path,
     key: &Path,
@@ -301,13 +288,7 @@ fn server_config(
     }
     let private = PrivateKeyDer::from_pem_slice(&pair.key)
         .map_err(|_| BadCertificate::NoKey(key.to_owned()))?;
-    let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .and_then(|builder| {
-            builder
-                .with_no_client_auth()
-                .with_single_cert(chain, private)
-        });
+    let config = config_builder().and_then(|builder| builder.with_single_cert(chain, private));
     let mut config = config.map_err(|error| BadCertificate::Pair {
         certificate: certificate.to_owned(),
         key: key.to_owned(),

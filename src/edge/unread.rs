@@ -164,34 +164,26 @@ impl<B: Body<Data = Bytes>> CountedBody<B> {
     /// Counts a body as unread from now on.
     pub(super) fn new(inner: B, unread: Arc<Unread>) -> Self {
         let ahead = length(&inner);
-        unread.add(ahead);
-        Self {
-            inner: Some(inner),
-            whole: Bytes::new(),
-            ahead,
-            fault: None,
-            unread,
-        }
+        Self::of(Some(inner), Bytes::new(), ahead, unread)
     }
 
     /// Counts a body that comes from elsewhere while it is sent: each piece from when it is there.
     pub(super) fn streamed(inner: B, unread: Arc<Unread>) -> Self {
-        Self {
-            inner: Some(inner),
-            whole: Bytes::new(),
-            ahead: 0,
-            fault: None,
-            unread,
-        }
+        Self::of(Some(inner), Bytes::new(), 0, unread)
     }
 
     /// Counts a body that is there already.
     pub(super) fn whole(whole: Bytes, unread: Arc<Unread>) -> Self {
-        unread.add(whole.len());
+        let ahead = whole.len();
+        Self::of(None, whole, ahead, unread)
+    }
+
+    fn of(inner: Option<B>, whole: Bytes, ahead: usize, unread: Arc<Unread>) -> Self {
+        unread.add(ahead);
         Self {
-            inner: None,
-            ahead: whole.len(),
+            inner,
             whole,
+            ahead,
             fault: None,
             unread,
         }

@@ -41,15 +41,19 @@ pub(super) enum Delivered {
     /// The target wants no more (HUB-21).
     Gone,
     /// The target has not taken it.
-    Failed {
-        why: String,
-        /// The wait that the target asks for.
-        retry_after: Option<Duration>,
-        /// True when a smaller one may be taken.
-        too_large: bool,
-    },
+    Failed(NotTaken),
     /// There is no way to put it into the protocol of the target.
     Unsendable,
+}
+
+/// A delivery that its target has not taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct NotTaken {
+    pub(super) why: String,
+    /// The wait that the target asks for.
+    pub(super) retry_after: Option<Duration>,
+    /// True when a smaller one may be taken.
+    pub(super) too_large: bool,
 }
 
 /// Carries deliveries to one target.

@@ -15,6 +15,10 @@ use super::{
 use crate::{
     auth::{AuthVerdict, Credentials, Principal, PrincipalId},
     catalog::is_open_to,
+    edge::{
+        body::{PLAIN_TEXT, short_of},
+        fields,
+    },
     feed::{order::Order, record::FeedNo, stamp::Stamp, view::View},
     notify::{DelayCause, HintDelay, HintFate},
     render::{Endpoint, Representation, Topic, legacy::pushed},
@@ -29,7 +33,7 @@ use crate::{
 use bytes::Bytes;
 use http::{
     HeaderValue, Method, Request, Response, StatusCode,
-    header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER},
+    header::{ALLOW, CONTENT_TYPE, RETRY_AFTER},
 };
 use std::{
     collections::{BTreeSet, HashSet},
@@ -72,25 +76,15 @@ impl HubAnswer {
     }
 
     fn respond(self) -> Response<Bytes> {
-        let body = if self.text.is_empty() {
-            Bytes::new()
-        } else {
-            Bytes::from(self.text + "\n")
-        };
-        let mut response = Response::new(body);
-        *response.status_mut() = self.status;
-        let headers = response.headers_mut();
-        if self.status != StatusCode::NO_CONTENT {
-            headers.insert(
-                CONTENT_TYPE,
-                HeaderValue::from_static("text/plain; charset=utf-8"),
-            );
+        let mut text = self.text;
+        if !text.is_empty() {
+            text.push('\n');
         }
-        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        headers.insert(
-            "x-content-type-options",
-            HeaderValue::from_static("nosniff"),
-        );
+        let mut response = short_of(self.status, PLAIN_TEXT, Bytes::from(text));
+        let headers = response.headers_mut();
+        if self.status == StatusCode::NO_CONTENT {
+            headers.remove(CONTENT_TYPE);
+        }
         if let Some(after) = self.retry_after {
             let secs = after.as_secs() + u64::from(after.subsec_nanos() > 0);
             headers.insert(RETRY_AFTER, HeaderValue::from(secs));
@@ -172,21 +166,12 @@ impl Hub {
         if self.shared.stop.is_cancelled() {
             return Err(HubAnswer::busy("the hub is stopping"));
         }
-        let content_type = request
-            .headers()
-            .get(CONTENT_TYPE)
-            .and_then(|value| value.to_str().ok());
-        let scope = match self.shared.readers.site().endpoint(request.uri().path()) {
-            Some(Endpoint::HubOf(name)) => Some(name),
-            _ => None,
-        };
-        let principal = request.extensions().get::<Principal>().cloned();
-        let sender = HubSender {
-            scope,
-            principal,
-            address: client,
-            net: ClientNet::of(client),
-        };
+        let mut sender = HubSender::of(request, client);
+        let endpoint = self.shared.readers.site().endpoint(request.uri().path());
+        if let Some(Endpoint::HubOf(name)) = endpoint {
+            sender.scope = Some(name);
+        }
+        let content_type = fields::text(request.headers(), &CONTENT_TYPE);
         match form::parse(content_type, request.body())? {
             HubRequest::Publish(urls) => self.publish(&urls, &sender),
             HubRequest::SubscriptionRequest(change) => self.change(&change, &sender).await,
@@ -206,10 +191,8 @@ impl Hub {
         let known = |url: &str| match self.shared.gate.catalog.snapshot().by_origin(url) {
             Some(feed) => Some(feed),
             None => {
-                let subject = self
-                    .resolve(url, sender, (Mode::Subscribe, principal))
-                    .ok()?;
-                Some(subject.view.feed)
+                let subject = self.resolve(url, sender, Mode::Subscribe, principal);
+                Some(subject.ok()?.view.feed)
             }
         };
         let mut hinted = BTreeSet::new();
@@ -288,60 +271,71 @@ impl Hub {
         sender: &HubSender,
     ) -> Result<HubAnswer, HubAnswer> {
         self.check_address(&change.callback, ["hub.callback", "hub.callback"])?;
-        let mut topics: Vec<Subject> = Vec::with_capacity(change.topics.len());
+        let mut registrations = Vec::with_capacity(change.topics.len());
         for topic in &change.topics {
-            topics.push(self.subject(topic, sender, change.mode).await?);
+            let subject = self.subject(topic, sender, change.mode).await?;
+            registrations.push((subject.key(&change.callback), subject));
         }
-        let key = |subject: &Subject| Key {
-            topic: subject.topic.clone(),
-            address: change.callback.clone(),
-        };
-        let is_known = topics
-            .iter()
-            .all(|subject| self.shared.roster.is_verified(&key(subject)));
-        let admitted = if is_known {
-            self.admission.renew(&change.callback, topics.len())
-        } else {
-            self.admission.subscribe(sender.net, topics.len())
-        };
-        admitted.map_err(|full| slow_down(full.wait))?;
+        self.admit(&registrations, &change.callback, sender)?;
         // One topic in several spellings is one.
         let mut seen = HashSet::new();
-        topics.retain(|subject| seen.insert(subject.topic.clone()));
+        registrations.retain(|(key, _)| seen.insert(key.clone()));
         let grant = lease::grant(change.lease.as_deref(), &self.shared.config);
+        let is_legacy_end = is_legacy(change) && change.mode == Mode::Unsubscribe;
         let mut commanded = false;
         let mut awaited = Vec::new();
-        for subject in topics {
-            let key = key(&subject);
-            if is_legacy(change)
-                && change.mode == Mode::Unsubscribe
-                && !self.shared.roster.knows(&key)
-            {
+        for (key, subject) in registrations {
+            if is_legacy_end && !self.shared.roster.knows(&key) {
                 // What is wanted is the case already; Google's hub said 204 too.
                 continue;
             }
             let pending = self.pending(change, &subject, &grant).await?;
-            awaited.extend(
-                self.command(key, (&subject, sender.net), pending, is_sync(change))
-                    .await?,
-            );
+            let sync = is_sync(change);
+            awaited.extend(self.command(key, &subject, sender, pending, sync).await?);
             commanded = true;
         }
         match change.verify {
             _ if !commanded => Ok(HubAnswer::new(StatusCode::NO_CONTENT, "")),
-            Some(Verify::Sync { or_async }) => conclude(awaited, or_async, change, &grant).await,
+            // The synchronous answer (P03-2): verified, or not.
+            Some(Verify::Sync { or_async }) => {
+                let refused = "`hub.callback` could not be verified";
+                let busy = "the hub is too busy to verify now";
+                if all_confirmed(awaited, or_async, refused, busy).await? {
+                    return Ok(accepted(change, &grant));
+                }
+                Ok(HubAnswer::new(StatusCode::NO_CONTENT, ""))
+            }
             // The answer is the same whatever the verification will come to (HUB-3).
             None | Some(Verify::Async) => Ok(accepted(change, &grant)),
         }
     }
 
+    /// Admits a request for some subscriptions. One for those that are verified all counts for its
+    /// callback, whoever asks for it.
+    fn admit(
+        &self,
+        registrations: &[(Key, Subject)],
+        callback: &str,
+        sender: &HubSender,
+    ) -> Result<(), HubAnswer> {
+        let mut keys = registrations.iter().map(|(key, _)| key);
+        let is_known = keys.all(|key| self.shared.roster.is_verified(key));
+        let admitted = if is_known {
+            self.admission.renew(callback, registrations.len())
+        } else {
+            self.admission.subscribe(sender.net, registrations.len())
+        };
+        admitted.map_err(|full| slow_down(full.wait))
+    }
+
     /// Refuses an address that we do not call, by the parameters that say its host and its port.
     fn check_address(&self, url: &str, [host, port]: [&'static str; 2]) -> Result<(), RefusedForm> {
-        if !self.shared.config.callbacks_private && form::is_private(url) {
+        let is_guarded = !self.shared.config.callbacks_private;
+        if is_guarded && form::is_private(url) {
             let why = "is at an address that is not on the public internet";
             return Err(RefusedForm::Bad { name: host, why });
         }
-        if !self.shared.config.callbacks_private && form::is_barred_port(url) {
+        if is_guarded && form::is_barred_port(url) {
             let why = "is at a port that we do not call: use 80, 443 or one from 1024 on";
             return Err(RefusedForm::Bad { name: port, why });
         }
@@ -366,7 +360,7 @@ impl Hub {
             .await?
         {
             Some(subject) => Ok(subject),
-            None => Ok(self.resolve(spelt, sender, (mode, principal.as_ref()))?),
+            None => Ok(self.resolve(spelt, sender, mode, principal.as_ref())?),
         }
     }
 
@@ -376,7 +370,8 @@ impl Hub {
         &self,
         spelt: &str,
         sender: &HubSender,
-        (mode, principal): (Mode, Option<&Principal>),
+        mode: Mode,
+        principal: Option<&Principal>,
     ) -> Result<Subject, RefusedForm> {
         let site = self.shared.readers.site();
         let Topic {
@@ -416,25 +411,23 @@ impl Hub {
                 "a feed grows at its new end; take the order without `-`",
             ));
         }
+        let by = (order, &filter);
         let topic = match &secret {
-            Some(token) => {
-                site.below_secret(token)
-                    .topic_url(&name, representation, (order, &filter))
-            }
-            None => site.topic_url(&name, representation, (order, &filter)),
+            Some(token) => site
+                .below_secret(token)
+                .topic_url(&name, representation, by),
+            None => site.topic_url(&name, representation, by),
         };
-        let view = View {
-            feed,
-            order,
-            filter,
-        };
-        let principal = principal.map(Principal::id);
         Ok(Subject {
-            view,
+            view: View {
+                feed,
+                order,
+                filter,
+            },
             representation,
             topic,
             spelt: spelt.to_owned(),
-            principal,
+            principal: principal.map(Principal::id),
         })
     }
 
@@ -444,23 +437,13 @@ impl Hub {
         spelt: &str,
         sender: &HubSender,
     ) -> Result<Option<Principal>, HubAnswer> {
-        let Some(token) = self
-            .shared
-            .readers
-            .site()
-            .topic(spelt)
-            .and_then(|topic| topic.secret)
-        else {
+        let topic = self.shared.readers.site().topic(spelt);
+        let Some(token) = topic.and_then(|topic| topic.secret) else {
             return Ok(sender.principal.clone());
         };
         let credentials = Credentials::SecretUrl(Secret::new(token));
-        match self
-            .shared
-            .gate
-            .auth
-            .check(&credentials, sender.address)
-            .await
-        {
+        let auth = &self.shared.gate.auth;
+        match auth.check(&credentials, sender.address).await {
             AuthVerdict::Known(principal) => Ok(Some(principal)),
             AuthVerdict::SlowDown { secs } => Err(slow_down(Duration::from_secs(secs))),
             AuthVerdict::Busy => Err(HubAnswer::busy("the hub is very busy")),
@@ -492,11 +475,8 @@ impl Hub {
             };
             return Err(refused.into());
         }
-        if sender
-            .scope
-            .as_ref()
-            .is_some_and(|scope| *scope != feed.settings.name)
-        {
+        let name = &feed.settings.name;
+        if sender.scope.as_ref().is_some_and(|scope| scope != name) {
             return Err(RefusedForm::UnknownTopic("this is the hub of another feed").into());
         }
         let Some(document) = self.shared.store.document(feed.no).await? else {
@@ -508,18 +488,12 @@ impl Hub {
             let why = "documents of its format (CDF, or no feed) are not pushed; take the feed in Atom or JSON, as /feeds lists it";
             return Err(RefusedForm::UnknownTopic(why).into());
         };
-        let view = View::all(feed.no, Order::default());
-        let (topic, spelt, principal) = (
-            place.url.to_string(),
-            spelt.to_owned(),
-            principal.map(Principal::id),
-        );
         Ok(Some(Subject {
-            view,
+            view: View::all(feed.no, Order::default()),
             representation,
-            topic,
-            spelt,
-            principal,
+            topic: place.url.to_string(),
+            spelt: spelt.to_owned(),
+            principal: principal.map(Principal::id),
         }))
     }
 
@@ -553,32 +527,33 @@ impl Hub {
                 };
                 let start = match &change.since {
                     Some(cursor) => Start::Given(cursor.clone()),
-                    None => Start::Head(
-                        self.shared
-                            .head_for(&subject.view, subject.principal)
-                            .await?,
-                    ),
+                    None => self.start_of(subject).await?,
                 };
                 (Intent::Subscribe { target, lease }, start)
             }
         };
-        let once = matches!(change.verify, Some(Verify::Sync { or_async: false }));
+        let (next_try, give_up_at) = match change.verify {
+            Some(Verify::Sync { or_async: false }) => (now, now),
+            Some(Verify::Sync { or_async: true }) => (now, now.plus_secs(VERIFY_GIVE_UP_SECS)),
+            Some(Verify::Async) | None => (
+                Stamp::from_micros(now.micros() + VERIFY_AFTER_US),
+                now.plus_secs(VERIFY_GIVE_UP_SECS),
+            ),
+        };
         Ok(Pending {
             intent,
             attempts: 0,
-            next_try: if is_sync(change) {
-                now
-            } else {
-                Stamp::from_micros(now.micros() + VERIFY_AFTER_US)
-            },
-            give_up_at: if once {
-                now
-            } else {
-                now.plus_secs(VERIFY_GIVE_UP_SECS)
-            },
+            next_try,
+            give_up_at,
             start,
             principal: subject.principal,
         })
+    }
+
+    /// The start of who names none: the newest item now.
+    async fn start_of(&self, subject: &Subject) -> Result<Start, StoreError> {
+        let (view, principal) = (&subject.view, subject.principal);
+        Ok(Start::Head(self.shared.head_for(view, principal).await?))
     }
 
     /// Hands a command to the subscription's task, started if there is none, and waits until it is
@@ -586,7 +561,8 @@ impl Hub {
     async fn command(
         &self,
         key: Key,
-        (subject, client): (&Subject, ClientNet),
+        subject: &Subject,
+        sender: &HubSender,
         pending: Pending,
         sync: bool,
     ) -> Result<Option<oneshot::Receiver<Verdict>>, HubAnswer> {
@@ -598,7 +574,7 @@ impl Hub {
         let applicant = Applicant {
             feed: subject.view.feed,
             standing: Standing::Unverified,
-            client,
+            client: sender.net,
         };
         for _ in 0..COMMAND_TRIES {
             let (kept, is_kept) = oneshot::channel();
@@ -619,13 +595,8 @@ impl Hub {
                     // Without waiting: a task whose first command never comes would never end.
                     let sent = new.mailbox.try_send(command).is_ok();
                     let place = TaskPlace::new(&self.shared, key.clone(), &new);
-                    let representation = subject.representation.name();
-                    let task = subscription_task::begin(
-                        place,
-                        subject.view.clone(),
-                        representation,
-                        new.commands,
-                    );
+                    let (view, form) = (subject.view.clone(), subject.representation.name());
+                    let task = subscription_task::begin(place, view, form, new.commands);
                     self.start_one(&key.topic, task);
                     sent
                 }
@@ -652,6 +623,16 @@ struct Subject {
     principal: Option<PrincipalId>,
 }
 
+impl Subject {
+    /// The identity of a subscription to it.
+    fn key(&self, address: &str) -> Key {
+        Key {
+            topic: self.topic.clone(),
+            address: address.to_owned(),
+        }
+    }
+}
+
 /// The sender of a request to the hub.
 struct HubSender {
     /// The feed whose hub was asked; `None` for that of all feeds.
@@ -661,38 +642,45 @@ struct HubSender {
     net: ClientNet,
 }
 
+impl HubSender {
+    fn of(request: &Request<Bytes>, address: Option<IpAddr>) -> Self {
+        Self {
+            scope: None,
+            principal: request.extensions().get().cloned(),
+            address,
+            net: ClientNet::of(address),
+        }
+    }
+}
+
 /// Times that a command is handed to another task after one that had just ended.
 const COMMAND_TRIES: usize = 3;
 
-/// The synchronous answer (P03-2): verified, or not.
-async fn conclude(
+/// Waits for verifications; true where one comes later, which may be with `or_async`. `refused`
+/// and `busy` are what the subscriber is told.
+async fn all_confirmed(
     awaited: Vec<oneshot::Receiver<Verdict>>,
     or_async: bool,
-    change: &SubscriptionRequest,
-    grant: &lease::Grant,
-) -> Result<HubAnswer, HubAnswer> {
+    refused: &str,
+    busy: &str,
+) -> Result<bool, HubAnswer> {
     let mut later = false;
     for verdict in awaited {
         match verdict.await {
             Ok(Verdict::Confirmed) => {}
             Ok(Verdict::Later { .. } | Verdict::Busy) if or_async => later = true,
             Ok(Verdict::Refused(why) | Verdict::Later { why, .. }) => {
-                let text = format!("`hub.callback` could not be verified: {why}");
+                let text = format!("{refused}: {why}");
                 return Err(HubAnswer::new(StatusCode::CONFLICT, text));
             }
-            Ok(Verdict::Busy) => return Err(HubAnswer::busy("the hub is too busy to verify now")),
+            Ok(Verdict::Busy) => return Err(HubAnswer::busy(busy)),
             Err(_) => {
-                return Err(HubAnswer::busy(
-                    "a newer request, or the end of the hub, came in between",
-                ));
+                let text = "a newer request, or the end of the hub, came in between";
+                return Err(HubAnswer::busy(text));
             }
         }
     }
-    Ok(if later {
-        accepted(change, grant)
-    } else {
-        HubAnswer::new(StatusCode::NO_CONTENT, "")
-    })
+    Ok(later)
 }
 
 /// 202, with what the subscriber should know.

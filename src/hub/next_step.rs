@@ -83,7 +83,8 @@ pub(super) enum PushStage {
 pub(super) fn next(
     sub: &Subscription,
     progress: &Progress,
-    (offer, under_way): (Offer, UnderWay),
+    offer: Offer,
+    under_way: UnderWay,
     now: Stamp,
 ) -> NextStep {
     if sub.lease.is_none() && sub.pending.is_none() {
@@ -135,10 +136,8 @@ pub(super) fn next(
         }
         Some(_) => {}
         None => {
-            if let Some(at) = sub
-                .lease
-                .and_then(lease::refresh_at)
-                .filter(|_| offer == Offer::Served)
+            if offer == Offer::Served
+                && let Some(at) = sub.lease.and_then(lease::refresh_at)
             {
                 if at <= now {
                     return NextStep::Refresh;

@@ -84,13 +84,12 @@ struct Used {
 
 impl Used {
     fn new() -> Self {
-        let (waiting, health) = (VecDeque::new(), DestinationHealth::default());
         Self {
             brisk: 0,
             slow: 0,
-            waiting,
+            waiting: VecDeque::new(),
             has_turn: false,
-            health,
+            health: DestinationHealth::default(),
             used_at: Instant::now(),
         }
     }
@@ -142,10 +141,7 @@ impl Places {
             let waiting = {
                 let mut room = self.lock();
                 room.sweep();
-                let used = room
-                    .used
-                    .entry(destination.clone())
-                    .or_insert_with(Used::new);
+                let used = room.used_by(destination);
                 if errand == Errand::Push {
                     used.health
                         .pass(Instant::now())
@@ -167,6 +163,11 @@ impl Places {
 }
 
 impl PlaceRoom {
+    fn used_by(&mut self, destination: &Destination) -> &mut Used {
+        let used = self.used.entry(destination.clone());
+        used.or_insert_with(Used::new)
+    }
+
     fn has_place(&self, destination: &Destination) -> bool {
         let Some(used) = self.used.get(destination) else {
             return true;
@@ -186,16 +187,15 @@ impl PlaceRoom {
 
     /// Takes a place; there is one.
     fn take(&mut self, places: &Places, destination: &Destination) -> Place {
-        let used = self
-            .used
-            .entry(destination.clone())
-            .or_insert_with(Used::new);
+        let used = self.used_by(destination);
         used.used_at = Instant::now();
         let is_slow = !used.health.is_well();
         if is_slow {
-            (used.slow, self.slow) = (used.slow + 1, self.slow + 1);
+            used.slow += 1;
+            self.slow += 1;
         } else {
-            (used.brisk, self.brisk) = (used.brisk + 1, self.brisk + 1);
+            used.brisk += 1;
+            self.brisk += 1;
         }
         Place {
             places: places.clone(),
@@ -206,10 +206,7 @@ impl PlaceRoom {
 
     fn wait(&mut self, destination: &Destination) -> oneshot::Receiver<Place> {
         let (give, given) = oneshot::channel();
-        let used = self
-            .used
-            .entry(destination.clone())
-            .or_insert_with(Used::new);
+        let used = self.used_by(destination);
         // Whoever waits in vain is cleared away at the latest when twice as many wait.
         if used.waiting.len() == used.waiting.capacity() {
             used.waiting.retain(|waiting| !waiting.is_closed());
@@ -237,11 +234,10 @@ impl PlaceRoom {
                 continue;
             };
             used.forget_gone();
-            let next = if has_place {
-                used.waiting.pop_front()
-            } else {
-                None
-            };
+            let mut next = None;
+            if has_place {
+                next = used.waiting.pop_front();
+            }
             used.has_turn = !used.waiting.is_empty();
             if used.has_turn {
                 self.turns.push_back(destination.clone());

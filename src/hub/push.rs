@@ -3,7 +3,7 @@
 
 use super::{
     Shared,
-    deliver::{Deliver, Delivered, Delivery},
+    deliver::{Delivered, Delivery, NotTaken, way_to},
     places::Errand,
 };
 use crate::{
@@ -11,6 +11,7 @@ use crate::{
     feed::{cursor::Toc, record::FeedNo, view::View},
     readers::{ReadError, ReadRequest},
     render::{Representation, Site},
+    store::subscriptions::Target,
 };
 use std::{sync::Arc, time::Duration};
 
@@ -32,7 +33,7 @@ pub(super) struct Push {
     pub(super) principal: Option<PrincipalId>,
     /// The site below the secret of its topic.
     pub(super) site: Option<Arc<Site>>,
-    pub(super) way: Box<dyn Deliver>,
+    pub(super) target: Target,
 }
 
 /// End of a push.
@@ -47,11 +48,7 @@ pub(super) enum PushOutcome {
     /// The target wants no more (HUB-21).
     Gone,
     /// It did not take the push.
-    Failed {
-        why: String,
-        retry_after: Option<Duration>,
-        too_large: bool,
-    },
+    Failed(NotTaken),
     /// Nobody answers at its destination, so it was not tried.
     Postponed { wait: Duration },
     /// We could not even try.
@@ -86,12 +83,7 @@ pub(super) async fn push(shared: Arc<Shared>, push: Push) -> PushOutcome {
 async fn attempt(shared: &Shared, push: Push) -> Result<PushOutcome, ReadError> {
     // A feed that is not on offer any more is not pushed; its subscriptions wait, or end with their
     // leases.
-    let site = push.site.as_deref();
-    let Some(link) = shared.link(
-        &push.view,
-        push.representation,
-        (site, push.own_url.as_deref()),
-    ) else {
+    let Some(link) = shared.link(&push) else {
         return Ok(PushOutcome::Nothing);
     };
     let Some(acked) = push.acked else {
@@ -101,11 +93,12 @@ async fn attempt(shared: &Shared, push: Push) -> Result<PushOutcome, ReadError> 
             None => Ok(PushOutcome::Nothing),
         };
     };
-    let destination = push.way.destination();
+    let way = way_to(&push.target, shared);
+    let destination = way.destination();
     let entered = tokio::select! {
         biased;
         () = shared.stop.cancelled() => return Ok(PushOutcome::Stopped),
-        entered = shared.limits.places.enter(&destination, Errand::Push) => entered,
+        entered = shared.places.enter(&destination, Errand::Push) => entered,
     };
     let mut place = match entered {
         Ok(place) => place,
@@ -127,10 +120,9 @@ async fn attempt(shared: &Shared, push: Push) -> Result<PushOutcome, ReadError> 
     if !page.lies_beyond(&acked) {
         return Ok(PushOutcome::Nothing);
     }
-    let (from, to) = (acked.clone(), page.last_cursor.clone());
     let mut advance = Advance {
-        from,
-        to,
+        from: acked.clone(),
+        to: page.last_cursor.clone(),
         more: page.more,
         on_behalf_of: push.on_behalf_of,
     };
@@ -138,7 +130,7 @@ async fn attempt(shared: &Shared, push: Push) -> Result<PushOutcome, ReadError> 
         // In a form without tombstones a page may be empty and yet lie further on.
         return Ok(PushOutcome::Advanced(advance));
     }
-    if !push.way.carries_items() {
+    if !way.carries_items() {
         // Read before the target hears of it: what comes later is another change.
         if let Some(head) = shared.head(reading.view()).await? {
             (advance.to, advance.more) = (head, false);
@@ -150,7 +142,7 @@ async fn attempt(shared: &Shared, push: Push) -> Result<PushOutcome, ReadError> 
         prev: acked,
         page,
     };
-    let delivered = push.way.deliver(delivery, &mut place).await;
+    let delivered = way.deliver(delivery, &mut place).await;
     shared.metrics.push(word(&delivered));
     if let (Delivered::Taken { .. }, Some(last)) = (&delivered, Toc::parse(&advance.to)) {
         let lag_us = shared
@@ -163,22 +155,11 @@ async fn attempt(shared: &Shared, push: Push) -> Result<PushOutcome, ReadError> 
     }
     Ok(match delivered {
         Delivered::Taken { on_behalf_of } => {
-            let on_behalf_of = on_behalf_of.filter(|_| push.may_speak_for_many);
-            PushOutcome::Advanced(Advance {
-                on_behalf_of,
-                ..advance
-            })
+            advance.on_behalf_of = on_behalf_of.filter(|_| push.may_speak_for_many);
+            PushOutcome::Advanced(advance)
         }
         Delivered::Gone => PushOutcome::Gone,
-        Delivered::Failed {
-            why,
-            retry_after,
-            too_large,
-        } => PushOutcome::Failed {
-            why,
-            retry_after,
-            too_large,
-        },
+        Delivered::Failed(not_taken) => PushOutcome::Failed(not_taken),
         Delivered::Unsendable => PushOutcome::Ours("it cannot be put into a request".to_owned()),
     })
 }
@@ -188,7 +169,7 @@ fn word(delivered: &Delivered) -> &'static str {
     match delivered {
         Delivered::Taken { .. } => "delivered",
         Delivered::Gone => "gone",
-        Delivered::Failed { .. } | Delivered::Unsendable => "failed",
+        Delivered::Failed(_) | Delivered::Unsendable => "failed",
     }
 }
 

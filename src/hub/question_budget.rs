@@ -149,11 +149,9 @@ impl QuestionBudget {
             keys.extend(addresses.iter().copied().map(BudgetKey::KnownMachine));
         } else {
             keys.push(BudgetKey::Destination(destination));
-            keys.extend(
-                addresses
-                    .iter()
-                    .map(|address| BudgetKey::Address(*address, port)),
-            );
+            for address in &addresses {
+                keys.push(BudgetKey::Address(*address, port));
+            }
             keys.extend(addresses.iter().copied().map(BudgetKey::Machine));
         }
         Counted {
@@ -193,16 +191,8 @@ impl QuestionBudget {
     }
 
     /// Counts a question for all, or for none when one of them has no room.
-    fn count(
-        &self,
-        Counted {
-            keys,
-            paced,
-            client,
-            ..
-        }: &Counted,
-        now: Instant,
-    ) -> Result<(), Blocked> {
+    fn count(&self, counted: &Counted, now: Instant) -> Result<(), Blocked> {
+        let (keys, paced, client) = (&counted.keys, &counted.paced, counted.client);
         let mut counts = lock(&self.counts);
         counts.sweep(now);
         for key in keys {
@@ -210,7 +200,7 @@ impl QuestionBudget {
                 continue;
             };
             asked.forget_past(now);
-            if let Some(since) = asked.full_since(key, *client) {
+            if let Some(since) = asked.full_since(key, client) {
                 return Err(Blocked {
                     cleared: asked.cleared.clone(),
                     wait: since + HOUR - now,
@@ -224,21 +214,17 @@ impl QuestionBudget {
             });
         }
         for key in keys {
-            counts
-                .asked
-                .entry(key.clone())
-                .or_default()
-                .at
-                .push_back((now, *client));
+            let asked = counts.asked.entry(key.clone()).or_default();
+            asked.at.push_back((now, client));
         }
         counts.pace.count(paced, now);
         Ok(())
     }
 
     /// A question was confirmed: the counts begin anew, and whoever waits for room may go on.
-    pub(super) fn confirmed(&self, Counted { keys, .. }: &Counted) {
+    pub(super) fn confirmed(&self, counted: &Counted) {
         let mut counts = lock(&self.counts);
-        for key in keys {
+        for key in &counted.keys {
             if let Some(asked) = counts.asked.get_mut(key) {
                 asked.at.clear();
                 asked.has_confirmed = true;
@@ -250,10 +236,8 @@ impl QuestionBudget {
 
 impl Unconfirmed {
     fn forget_past(&mut self, now: Instant) {
-        while self
-            .at
-            .front()
-            .is_some_and(|(at, _)| now.duration_since(*at) >= HOUR)
+        while let Some((at, _)) = self.at.front()
+            && now.duration_since(*at) >= HOUR
         {
             self.at.pop_front();
         }
@@ -263,27 +247,18 @@ impl Unconfirmed {
     /// `None` when it may now.
     fn full_since(&self, key: &BudgetKey, client: ClientNet) -> Option<Instant> {
         let most = key.questions_max(self.has_confirmed);
-        let mut of_client = self
-            .at
-            .iter()
-            .filter(|(_, other)| *other == client)
-            .map(|(at, _)| *at)
-            .peekable();
-        let oldest_of_client = of_client.peek().copied();
-        if of_client.count() >= key.of_client_max(most) {
+        let mut of_client = self.at.iter().filter(|(_, other)| *other == client);
+        let count = of_client.clone().count();
+        let oldest_of_client = of_client.next().map(|(at, _)| *at);
+        if count >= key.of_client_max(most) {
             return oldest_of_client;
         }
-        let is_newcomer = self.has_confirmed && oldest_of_client.is_none();
-        let most = if is_newcomer {
-            most * NEWCOMERS_FACTOR
-        } else {
-            most
-        };
-        if self.at.len() >= most {
-            self.at.front().map(|(at, _)| *at)
-        } else {
-            None
+        let is_newcomer = self.has_confirmed && count == 0;
+        let factor = if is_newcomer { NEWCOMERS_FACTOR } else { 1 };
+        if self.at.len() < most * factor {
+            return None;
         }
+        self.at.front().map(|(at, _)| *at)
     }
 }
 

@@ -116,8 +116,8 @@ impl SubscriptionTask {
                 set_back::bring_forward(&mut self.row.sub, &mut self.row.progress, by, now);
                 self.row.save().await;
             }
-            let state = (self.offer(), self.under_way());
-            match next_step::next(&self.row.sub, &self.row.progress, state, now) {
+            let (sub, progress) = (&self.row.sub, &self.row.progress);
+            match next_step::next(sub, progress, self.offer(), self.under_way(), now) {
                 NextStep::Save => self.row.save().await,
                 NextStep::Expire => self.expire().await,
                 NextStep::GiveUp => self.refused("it did not answer in time").await,
@@ -270,19 +270,15 @@ enum WorkEnd {
 }
 
 fn standing(row: &SubscriptionRow) -> Standing {
-    match (&row.sub.lease, row.progress.attempts.failed) {
-        (None, _)
-            if row
-                .sub
-                .pending
-                .as_ref()
-                .is_some_and(|pending| pending.attempts > 0) =>
-        {
-            Standing::Unanswered
-        }
-        (None, _) => Standing::Unverified,
-        (Some(_), 0) => Standing::Well,
-        (Some(_), _) => Standing::Failing,
+    if row.sub.lease.is_some() {
+        return match row.progress.attempts.failed {
+            0 => Standing::Well,
+            _ => Standing::Failing,
+        };
+    }
+    match &row.sub.pending {
+        Some(pending) if pending.attempts > 0 => Standing::Unanswered,
+        _ => Standing::Unverified,
     }
 }
 

@@ -2,7 +2,7 @@
 //! what a protocol asks, nor what follows.
 
 use super::{
-    Limits, Shared,
+    Shared,
     deliver::{
         question::{Question, Verdict},
         way_to,
@@ -29,7 +29,7 @@ pub(super) struct Answered {
 /// Puts a question. `held` is called when too many questions to its destination were not answered
 /// as asked: it waits then.
 pub(super) async fn ask(shared: Arc<Shared>, question: Question, held: impl Fn()) -> Answered {
-    let Limits { places, questions } = &shared.limits;
+    let (places, questions) = (&shared.places, &shared.questions);
     let way = way_to(&question.target, &shared);
     let room = if question.awaited {
         ROOM
@@ -75,11 +75,7 @@ pub(super) async fn ask(shared: Arc<Shared>, question: Question, held: impl Fn()
 pub(super) async fn deny(shared: &Shared, target: &Target, reason: &str) {
     let way = way_to(target, shared);
     if let Some(request) = way.denial(reason)
-        && let Ok(mut place) = shared
-            .limits
-            .places
-            .enter(&way.destination(), Errand::Push)
-            .await
+        && let Ok(mut place) = shared.places.enter(&way.destination(), Errand::Push).await
     {
         let _ = shared.client.send(request, &mut place).await;
     }

@@ -5,8 +5,6 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use super::per_host::Throttled;
-
 /// The source of an error, for the log and not for the other side.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -155,12 +153,6 @@ impl FetchError {
             },
             Err(other) => Self::Local(other),
         }
-    }
-}
-
-impl From<Throttled> for FetchError {
-    fn from(Throttled { wait }: Throttled) -> Self {
-        Self::Throttled { wait }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The mark by which this everfeed knows its own requests when they come back to it (RFC 8586); not
 //! a proxy's count of steps.
 
-use super::{FetchError, Request};
+use super::{FetchError, Request, members};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Response, header::VIA};
 use tower::{Service, ServiceBuilder, util::BoxCloneSyncService};
@@ -14,10 +14,8 @@ pub const VIA_NAME: &str = "everfeed";
 
 /// Number of times that a request has passed through the proxy of an everfeed.
 pub fn passes(headers: &HeaderMap) -> usize {
-    let vias = headers.get_all(VIA).iter();
-    vias.filter_map(|via| via.to_str().ok())
-        .flat_map(|via| via.split(','))
-        .filter(|step| step.trim().ends_with(VIA_NAME))
+    members(headers, &VIA)
+        .filter(|step| step.ends_with(VIA_NAME.as_bytes()))
         .count()
 }
 
@@ -69,13 +67,7 @@ impl OwnMark {
     }
 
     fn has_step(&self, headers: &HeaderMap, end: &[u8]) -> bool {
-        let steps = headers
-            .get_all(CDN_LOOP)
-            .iter()
-            .flat_map(|line| line.as_bytes().split(|byte| *byte == b','));
-        steps
-            .map(<[u8]>::trim_ascii)
-            .any(|step| step.strip_suffix(end) == Some(self.0.as_bytes()))
+        members(headers, &CDN_LOOP).any(|step| step.strip_suffix(end) == Some(self.0.as_bytes()))
     }
 }
 

@@ -51,6 +51,12 @@ pub struct Throttled {
     pub wait: Duration,
 }
 
+impl From<Throttled> for FetchError {
+    fn from(Throttled { wait }: Throttled) -> Self {
+        Self::Throttled { wait }
+    }
+}
+
 impl<S> PerHost<S> {
     /// Calls to one host share its room in `governor`; each waits for `wait_max` in all, or less
     /// when it expires earlier (see [`Expiry`]).

@@ -60,7 +60,7 @@ pub trait HintDelays: fmt::Debug + Send + Sync {
 }
 
 /// The budget of a feed. A hint is paid for in advance, as if it were wrong.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct HintBudget {
     /// Time at which all points are there.
     full_at: Stamp,
@@ -70,17 +70,6 @@ pub(super) struct HintBudget {
     taken_at: Stamp,
     /// Points paid for the hint that waits for the end of its poll.
     paid: u64,
-}
-
-impl Default for HintBudget {
-    fn default() -> Self {
-        Self {
-            full_at: Stamp::ZERO,
-            wrong: 0,
-            taken_at: Stamp::ZERO,
-            paid: 0,
-        }
-    }
 }
 
 impl HintBudget {

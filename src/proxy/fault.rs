@@ -2,8 +2,8 @@
 //! line.
 
 use super::fair_places::LEAST_BYTES;
-use bytes::Bytes;
-use http::{HeaderValue, Response, StatusCode, header};
+use crate::edge::body::{self, Response};
+use http::{HeaderValue, StatusCode, header::RETRY_AFTER};
 use std::time::Duration;
 use thiserror::Error;
 
@@ -80,21 +80,11 @@ impl ProxyFault {
     }
 
     /// The answer that the reader gets in place of the origin's.
-    pub(super) fn answer(&self) -> Response<Bytes> {
-        let mut response = Response::new(Bytes::from(format!("{self}\n")));
-        *response.status_mut() = self.status();
-        let headers = response.headers_mut();
-        headers.insert(
-            header::CONTENT_TYPE,
-            HeaderValue::from_static("text/plain; charset=utf-8"),
-        );
-        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        headers.insert(
-            header::X_CONTENT_TYPE_OPTIONS,
-            HeaderValue::from_static("nosniff"),
-        );
+    pub(super) fn answer(&self) -> Response {
+        let mut response = body::plain(self.status(), format!("{self}\n"));
         if matches!(self, Self::Full | Self::TakenAway) {
-            headers.insert(header::RETRY_AFTER, HeaderValue::from(FULL_SECS));
+            let headers = response.headers_mut();
+            headers.insert(RETRY_AFTER, HeaderValue::from(FULL_SECS));
         }
         response
     }

@@ -4,13 +4,14 @@ use super::{
     fault::ProxyFault,
     headers::{self, ProxyPeer},
     idle_body::{BodyProgress, IdleBody},
-    origin::{OriginAnswer, ProxyBody, SiteOrigin, innermost},
+    origin::{OriginAnswer, SiteOrigin, innermost},
     placed_body::PlacedBody,
     tunnel,
     watched::BusyConnection,
 };
 use crate::{
     catalog::{ProxiedSite, Sites},
+    edge::body::{ServeBody, whole},
     telemetry::Metrics,
 };
 use bytes::Bytes;
@@ -20,7 +21,7 @@ use http::{
     uri::PathAndQuery,
 };
 use http_body::Body as _;
-use http_body_util::{BodyExt as _, Full};
+use http_body_util::BodyExt as _;
 use std::{
     convert::Infallible,
     io,
@@ -58,8 +59,8 @@ impl Proxy {
 
     async fn forward(
         &self,
-        mut request: Request<ProxyBody>,
-    ) -> Result<Response<ProxyBody>, ProxyFault> {
+        mut request: Request<ServeBody>,
+    ) -> Result<Response<ServeBody>, ProxyFault> {
         let asks_upgrade = headers::upgrade(request.headers(), request.version()).is_some();
         let reader_side = asks_upgrade.then(|| hyper::upgrade::on(&mut request));
         let (mut parts, body) = request.into_parts();
@@ -148,21 +149,21 @@ impl Proxy {
     }
 }
 
-impl Service<Request<ProxyBody>> for Proxy {
-    type Response = Response<ProxyBody>;
+impl Service<Request<ServeBody>> for Proxy {
+    type Response = Response<ServeBody>;
     type Error = Infallible;
-    type Future = BoxFuture<'static, Result<Response<ProxyBody>, Infallible>>;
+    type Future = BoxFuture<'static, Result<Response<ServeBody>, Infallible>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, request: Request<ProxyBody>) -> Self::Future {
+    fn call(&mut self, request: Request<ServeBody>) -> Self::Future {
         let proxy = self.clone();
         Box::pin(async move {
             Ok(proxy.forward(request).await.unwrap_or_else(|fault| {
                 tracing::debug!("A request was not passed on: {fault}");
-                fault.answer().map(whole)
+                fault.answer()
             }))
         })
     }
@@ -182,10 +183,4 @@ fn target(site: &ProxiedSite, asked: &Uri) -> Uri {
         .path_and_query(path);
     uri.build()
         .expect("the parts of a URL and of a request make a URL")
-}
-
-fn whole(bytes: Bytes) -> ProxyBody {
-    Full::new(bytes)
-        .map_err(|never| match never {})
-        .boxed_unsync()
 }

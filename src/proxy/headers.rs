@@ -2,7 +2,11 @@
 //! the way are put in (RFC 9110 sections 7.6 and 7.8, RFC 7239); not where a request goes.
 
 use super::fault::ProxyFault;
-use crate::layers::own_mark::{VIA_NAME, passes};
+use crate::edge::fields::text;
+use crate::layers::{
+    members,
+    own_mark::{VIA_NAME, passes},
+};
 use http::{
     HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Version,
     header::{
@@ -85,18 +89,14 @@ pub(super) fn take_a_step(request: &mut Parts) -> Result<(), ProxyFault> {
     if !matches!(request.method, Method::OPTIONS | Method::TRACE) {
         return Ok(());
     }
-    let steps = request
-        .headers
-        .get(MAX_FORWARDS)
-        .and_then(|steps| steps.to_str().ok()?.parse::<u64>().ok());
+    let steps = text(&request.headers, &MAX_FORWARDS).and_then(|steps| steps.parse::<u64>().ok());
     match steps {
         Some(0) => Err(ProxyFault::NotPassedOn(
             "Max-Forwards is 0, and this proxy has nothing to say itself",
         )),
         Some(steps) => {
-            request
-                .headers
-                .insert(MAX_FORWARDS, HeaderValue::from(steps - 1));
+            let steps = HeaderValue::from(steps - 1);
+            request.headers.insert(MAX_FORWARDS, steps);
             Ok(())
         }
         None => Ok(()),
@@ -107,37 +107,24 @@ pub(super) fn take_a_step(request: &mut Parts) -> Result<(), ProxyFault> {
 /// HTTP/2 (`h2c`), further requests would pass beside everything that is decided here.
 pub(super) fn upgrade(headers: &HeaderMap, version: Version) -> Option<HeaderValue> {
     // Limit: no other protocol is passed on, and no WebSocket by HTTP/2 (RFC 8441).
-    let is_asked =
-        version == Version::HTTP_11 && names(headers, "upgrade") && is_web_socket(headers);
+    let is_asked = version == Version::HTTP_11
+        && has(headers, &CONNECTION, "upgrade")
+        && is_web_socket(headers);
     is_asked.then_some(WEB_SOCKET)
 }
 
 /// True for headers that offer WebSocket in `Upgrade` (RFC 6455 section 4.1), whatever else they
 /// offer.
 pub(super) fn is_web_socket(headers: &HeaderMap) -> bool {
-    let offers = headers
-        .get_all(UPGRADE)
-        .iter()
-        .flat_map(|line| line.as_bytes().split(|byte| *byte == b','));
-    offers
-        .map(<[u8]>::trim_ascii)
-        .any(|offer| offer.eq_ignore_ascii_case(WEB_SOCKET.as_bytes()))
+    has(headers, &UPGRADE, "websocket")
 }
 
 /// Makes the headers of a request those that the origin gets.
 pub(super) fn towards_origin(parts: &mut Parts, peer: ProxyPeer) {
     let upgrade = upgrade(&parts.headers, parts.version);
-    let wants_trailers = parts.headers.get_all(TE).iter().any(|te| {
-        te.to_str().is_ok_and(|te| {
-            te.split(',')
-                .any(|coding| coding.trim().eq_ignore_ascii_case("trailers"))
-        })
-    });
-    let host = parts
-        .uri
-        .authority()
-        .map(|host| host.as_str().trim_end_matches(':'));
-    let host = host.and_then(|host| HeaderValue::from_str(host).ok());
+    let wants_trailers = has(&parts.headers, &TE, "trailers");
+    let host = parts.uri.authority().map(|host| host.as_str());
+    let host = host.and_then(|host| HeaderValue::from_str(host.trim_end_matches(':')).ok());
     let headers = &mut parts.headers;
     take_out_hop_by_hop(headers);
     headers.remove(TE);
@@ -194,15 +181,11 @@ pub(super) fn towards_reader(headers: &mut HeaderMap, version: Version, status: 
 }
 
 fn take_out_hop_by_hop(headers: &mut HeaderMap) {
-    let named: Vec<HeaderName> = headers
-        .get_all(CONNECTION)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','))
-        .filter_map(|name| HeaderName::try_from(name.trim()).ok())
+    let named = members(headers, &CONNECTION).filter_map(|name| HeaderName::try_from(name).ok());
+    let taken: Vec<_> = named
         .filter(|name| !KEPT.contains(name) && *name != TE)
         .collect();
-    for name in named.iter().chain(&HOP_BY_HOP) {
+    for name in taken.iter().chain(&HOP_BY_HOP) {
         headers.remove(name);
     }
     headers.remove(CONNECTION);
@@ -210,26 +193,20 @@ fn take_out_hop_by_hop(headers: &mut HeaderMap) {
 
 /// Makes one length of several that are the same; others the library has refused.
 fn say_the_length_once(headers: &mut HeaderMap) {
-    let mut lengths = headers
-        .get_all(CONTENT_LENGTH)
-        .iter()
-        .flat_map(|line| line.as_bytes().split(|byte| *byte == b','));
-    if let (Some(length), Some(_)) = (lengths.next(), lengths.next())
-        && let Ok(length) = HeaderValue::from_bytes(length.trim_ascii())
-    {
+    let mut lengths = members(headers, &CONTENT_LENGTH);
+    let (Some(length), Some(_)) = (lengths.next(), lengths.next()) else {
+        return;
+    };
+    let length = HeaderValue::from_bytes(length);
+    drop(lengths);
+    if let Ok(length) = length {
         headers.insert(CONTENT_LENGTH, length);
     }
 }
 
-/// True when `Connection` names an option.
-fn names(headers: &HeaderMap, option: &str) -> bool {
-    let values = headers
-        .get_all(CONNECTION)
-        .iter()
-        .filter_map(|value| value.to_str().ok());
-    values
-        .flat_map(|value| value.split(','))
-        .any(|named| named.trim().eq_ignore_ascii_case(option))
+/// True when a list has a member, in any case.
+fn has(headers: &HeaderMap, name: &HeaderName, wanted: &str) -> bool {
+    members(headers, name).any(|member| member.eq_ignore_ascii_case(wanted.as_bytes()))
 }
 
 fn say_the_way(headers: &mut HeaderMap, peer: ProxyPeer) {
@@ -261,11 +238,8 @@ fn say_the_way(headers: &mut HeaderMap, peer: ProxyPeer) {
         let mut step = format!("for={}", node(address));
         // What a trusted proxy said of the host and the scheme of its client stands before.
         if !said {
-            if let Some(host) = host
-                .as_ref()
-                .and_then(|host| host.to_str().ok())
-                .filter(|host| is_quotable(host))
-            {
+            let host = host.as_ref().and_then(|host| host.to_str().ok());
+            if let Some(host) = host.filter(|host| is_quotable(host)) {
                 step.push_str(&format!(";host=\"{host}\""));
             }
             step.push_str(&format!(";proto={proto}"));
@@ -349,11 +323,8 @@ fn append(headers: &mut HeaderMap, name: &HeaderName, element: &str) {
 fn join(headers: &mut HeaderMap, name: &HeaderName, separator: &str) {
     let mut lines = headers.get_all(name).iter();
     if let (Some(_), Some(_)) = (lines.next(), lines.next()) {
-        let all: Vec<&[u8]> = headers
-            .get_all(name)
-            .iter()
-            .map(HeaderValue::as_bytes)
-            .collect();
+        let lines = headers.get_all(name).iter();
+        let all: Vec<&[u8]> = lines.map(HeaderValue::as_bytes).collect();
         if let Ok(joined) = HeaderValue::from_bytes(&all.join(separator.as_bytes())) {
             headers.insert(name.clone(), joined);
         }

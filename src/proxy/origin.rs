@@ -9,10 +9,15 @@ use super::{
     site_places::{SitePlace, SitePlaces},
     watched::{LATE_AFTER, OpenConnections, WatchedConnector, met_a_closing_connection},
 };
-use crate::{catalog::SiteSettings, telemetry::Metrics, threads::PerThread};
+use crate::{
+    catalog::SiteSettings,
+    edge::body::{self, ServeBody},
+    telemetry::Metrics,
+    threads::PerThread,
+};
 use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode, header::EXPECT};
-use http_body_util::{BodyExt as _, Empty, combinators::UnsyncBoxBody};
+use http_body_util::BodyExt as _;
 use hyper::body::{Body as _, Incoming};
 use hyper_rustls::HttpsConnectorBuilder;
 use hyper_util::{
@@ -20,10 +25,6 @@ use hyper_util::{
     rt::{TokioExecutor, TokioTimer},
 };
 use std::{io, sync::Arc, time::Duration};
-use tower::BoxError;
-
-/// Body of a request or an answer on its way.
-pub(super) type ProxyBody = UnsyncBoxBody<Bytes, BoxError>;
 
 /// Time for which a connection without a request is kept: shorter than most servers keep theirs, so
 /// that a request seldom meets one that is being closed.
@@ -39,7 +40,7 @@ const HEAD_BYTES_MAX: usize = 128 << 10;
 /// Headers of an answer.
 const HEADERS_MAX: usize = 256;
 
-type OriginClient = Client<WatchedConnector, ProxyBody>;
+type OriginClient = Client<WatchedConnector, ServeBody>;
 
 /// An answer of an origin.
 pub(super) struct OriginAnswer {
@@ -135,7 +136,7 @@ impl SiteOrigin {
     /// connection. It is given up when its place is taken away.
     pub(super) async fn ask(
         &self,
-        request: Request<ProxyBody>,
+        request: Request<ServeBody>,
         place: &SitePlace,
     ) -> Result<OriginAnswer, ProxyFault> {
         tokio::select! {
@@ -147,7 +148,7 @@ impl SiteOrigin {
 
     async fn ask_or_repeat(
         &self,
-        request: Request<ProxyBody>,
+        request: Request<ServeBody>,
         place: &SitePlace,
     ) -> Result<OriginAnswer, ProxyFault> {
         let may_repeat = is_idempotent(request.method()) && request.body().is_end_stream();
@@ -155,19 +156,9 @@ impl SiteOrigin {
             return self.ask_once(self.client(), request, place).await;
         }
         let (parts, _) = request.into_parts();
-        let empty = || Empty::new().map_err(|never| match never {}).boxed_unsync();
-        match self
-            .ask_once(
-                self.client(),
-                Request::from_parts(parts.clone(), empty()),
-                place,
-            )
-            .await
-        {
-            Err(ProxyFault::Closed(_)) => {
-                self.ask_once(&self.fresh, Request::from_parts(parts, empty()), place)
-                    .await
-            }
+        let request = || Request::from_parts(parts.clone(), body::whole(Bytes::new()));
+        match self.ask_once(self.client(), request(), place).await {
+            Err(ProxyFault::Closed(_)) => self.ask_once(&self.fresh, request(), place).await,
             answer => answer,
         }
     }
@@ -175,7 +166,7 @@ impl SiteOrigin {
     async fn ask_once(
         &self,
         client: &OriginClient,
-        mut request: Request<ProxyBody>,
+        mut request: Request<ServeBody>,
         place: &SitePlace,
     ) -> Result<OriginAnswer, ProxyFault> {
         let interim = Interim::of(&mut request);
@@ -288,6 +279,7 @@ mod tests {
     use super::*;
     use http_body_util::StreamBody;
     use tokio::{sync::mpsc, time::Instant};
+    use tower::BoxError;
 
     /// A body whose pieces come when they are sent.
     fn body(

@@ -5,6 +5,7 @@ use super::{Config, ReadRequest, Readers};
 use crate::{
     clock::{Clock, Paused},
     feed::{
+        filter::Filter,
         item::{ItemDigests, KeyHash, Reason},
         order::Order,
         page::{Page, PageQuery},

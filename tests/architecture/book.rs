@@ -137,7 +137,9 @@ fn every_command_of_the_book_is_run_or_says_why_not() {
         }
         for (at, _) in page.match_indices("```sh\n") {
             count += 1;
-            let behind = page[at + 6..].split_once("\n```").map_or("", |parts| parts.1);
+            let behind = page[at + 6..]
+                .split_once("\n```")
+                .map_or("", |parts| parts.1);
             let mark = behind.trim_start();
             if !mark.starts_with("<!-- run: ") && !mark.starts_with("<!-- not run here: ") {
                 let line = page[..at].lines().count();
@@ -180,7 +182,10 @@ fn sentences(page: &str) -> Vec<(String, usize)> {
             paragraphs.extend(line.split('|').map(str::to_owned));
             paragraphs.push(String::new());
         } else {
-            let begins_item = line.starts_with("- ") || line.split_once(". ").is_some_and(|(number, _)| number.parse::<u8>().is_ok());
+            let begins_item = line.starts_with("- ")
+                || line
+                    .split_once(". ")
+                    .is_some_and(|(number, _)| number.parse::<u8>().is_ok());
             if begins_item {
                 paragraphs.push(String::new());
             }
@@ -212,7 +217,10 @@ fn sentences(page: &str) -> Vec<(String, usize)> {
 #[test]
 fn sentences_are_short() {
     let mut wrong = String::new();
-    println!("words of sentences: page, sentences, longest, % over {}, % within {}", LONG.0, SHORT.0);
+    println!(
+        "words of sentences: page, sentences, longest, % over {}, % within {}",
+        LONG.0, SHORT.0
+    );
     let mut all = Vec::new();
     for (path, page) in pages() {
         let found = sentences(&page);
@@ -245,5 +253,9 @@ fn sentences_are_short() {
     println!("{:40} {:4}     {long:5.1} {short:5.1}", "all", all.len());
     assert!(wrong.is_empty(), "{wrong}");
     assert!(long <= LONG.1, "{long:.1} % are over {} words", LONG.0);
-    assert!(short >= SHORT.1, "{short:.1} % are within {} words", SHORT.0);
+    assert!(
+        short >= SHORT.1,
+        "{short:.1} % are within {} words",
+        SHORT.0
+    );
 }

@@ -40,17 +40,20 @@ const COMPONENTS: &[(&str, &[&str])] = &[
             "auth", "edge",
         ],
     ),
+    // `edge` for bodies, the form of short answers and fields of heads; the hub likewise.
     (
         "proxy",
         &[
-            "adapters", "feed", "render", "store", "notify", "catalog", "readers", "layers", "auth",
+            "adapters", "feed", "render", "store", "notify", "catalog", "readers", "layers",
+            "auth", "edge",
         ],
     ),
     // `render` for representations and the URLs of topics.
     (
         "hub",
         &[
-            "adapters", "feed", "render", "store", "notify", "catalog", "readers", "layers", "auth",
+            "adapters", "feed", "render", "store", "notify", "catalog", "readers", "layers",
+            "auth", "edge",
         ],
     ),
     (

@@ -116,7 +116,11 @@ fn blocks(place: &str) -> Vec<Block> {
     let mut open = vec![Path::new(ROOT).join("docs")];
     while let Some(path) = open.pop() {
         if path.is_dir() {
-            open.extend(fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()));
+            open.extend(
+                fs::read_dir(path)
+                    .unwrap()
+                    .map(|entry| entry.unwrap().path()),
+            );
             continue;
         }
         let text = fs::read_to_string(&path).unwrap_or_default();
@@ -153,7 +157,11 @@ impl Block {
             .env_remove("RUST_LOG")
             .output()
             .unwrap();
-        assert_eq!(output.status.code(), Some(self.exit), "{self:?}: {output:?}");
+        assert_eq!(
+            output.status.code(),
+            Some(self.exit),
+            "{self:?}: {output:?}"
+        );
         assert!(
             !output.stdout.is_empty() || !output.stderr.is_empty(),
             "{self:?} says nothing"
@@ -203,7 +211,10 @@ fn what_the_book_asks_of_a_demo_is_answered() {
     };
     let output = block.run(folder.path(), at);
     let said = String::from_utf8_lossy(&output.stdout);
-    assert!(said.contains("last_cursor") && said.contains("<rss"), "{said}");
+    assert!(
+        said.contains("last_cursor") && said.contains("<rss"),
+        "{said}"
+    );
 }
 
 #[test]

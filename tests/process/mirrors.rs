@@ -28,7 +28,10 @@ fn document(state: usize) -> String {
             "<item><guid isPermaLink=\"false\">{n}</guid><title>Post {n}</title><description>{text}</description></item>"
         )
     };
-    let mut posts: Vec<String> = (0..40 + state).rev().map(|n| post(n, "as it was")).collect();
+    let mut posts: Vec<String> = (0..40 + state)
+        .rev()
+        .map(|n| post(n, "as it was"))
+        .collect();
     if state > 0 {
         posts[5] = post(35, "edited");
     }
@@ -62,7 +65,10 @@ impl Drop for House {
 
 fn everfeed(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_everfeed"));
-    command.args(arguments).current_dir(folder).env_remove("RUST_LOG");
+    command
+        .args(arguments)
+        .current_dir(folder)
+        .env_remove("RUST_LOG");
     command
 }
 
@@ -71,7 +77,10 @@ impl House {
         let state = Arc::new(AtomicUsize::new(0));
         let told = state.clone();
         let publisher = Publisher::of(move |_| {
-            ok("application/rss+xml", document(told.load(Ordering::Relaxed)))
+            ok(
+                "application/rss+xml",
+                document(told.load(Ordering::Relaxed)),
+            )
         })
         .await;
         let free = || TcpListener::bind("127.0.0.1:0").unwrap();

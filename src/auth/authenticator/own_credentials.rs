@@ -119,20 +119,18 @@ impl Authenticator {
         let password = Secret::new(password.trim_end_matches(['\r', '\n']));
         for user in accounts.users_like(name) {
             let feed_password = user.kept.feed_password.reveal().as_bytes();
-            let key = self.verdict_key((*revision, KeyUse::Known), &user.kept.name, &password);
+            let key = self.verdict_key(*revision, KeyUse::Known, &user.kept.name, &password);
             if bool::from(feed_password.ct_eq(password.reveal().as_bytes()))
                 || matches!(self.memory.verdicts.get(&key).await, Some(Some(_)))
             {
                 return Ok(true);
             }
         }
-        let key = self.verdict_key((*revision, KeyUse::Alike), name, &password);
+        let key = self.verdict_key(*revision, KeyUse::Alike, name, &password);
         let candidates = accounts.candidates(name);
         let hashed = async {
-            match self
-                .hash(accounts.clone(), candidates, (name, &password), client)
-                .await
-            {
+            let hash = self.hash(accounts.clone(), candidates, name, &password, client);
+            match hash.await {
                 Err(AuthVerdict::Refused) => Ok(None),
                 other => other,
             }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     auth::{
-        password::LoginHash,
+        password::{HashCost, LoginHash},
         user::{AccessToken, NewAccessToken, NewUser, Password, TokenNo, UserNo},
     },
     clock::Manual,
@@ -87,7 +87,7 @@ fn basic(user: &str, password: &str) -> Credentials {
 }
 
 fn by_feed_password() -> AuthVerdict {
-    let alice = user(1, "alice", LoginHash::of_nobody());
+    let alice = user(1, "alice", &LoginHash::of_nobody_at(HashCost::usual()));
     AuthVerdict::Known(Principal::by_password(
         &alice,
         Password::Feed(Secret::new("feed")),
@@ -246,7 +246,11 @@ async fn whoever_was_known_by_a_password_is_unknown_once_it_is_another() {
     ));
     assert_eq!(still(), [true, true, true]);
     rig.auth.publish(Accounts::new(
-        [user(1, "alice", LoginHash::of_nobody())],
+        [user(
+            1,
+            "alice",
+            &LoginHash::of_nobody_at(HashCost::usual()),
+        )],
         tokens(),
     ));
     assert_eq!(still(), [false, true, true]);
@@ -410,7 +414,7 @@ async fn wrong_passwords_behind_an_unknown_proxy_keep_nobody_else_out() {
         rig.auth.check(&basic("alice", "open sesame"), proxy).await
     ));
     let users = [
-        user(1, "alice", LoginHash::of_nobody()),
+        user(1, "alice", &LoginHash::of_nobody_at(HashCost::usual())),
         user(2, "bob", &rig.hash),
     ];
     rig.auth.publish(Accounts::new(users, []));

@@ -70,7 +70,7 @@ pub(super) struct ChunkedBody {
 }
 
 /// Result of following a body through some bytes: so many belong to it and are good.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct ChunkedBytes {
     pub(super) passed: usize,
     /// True when the body ends after them.
@@ -81,41 +81,30 @@ pub(super) struct ChunkedBytes {
 impl ChunkedBody {
     /// Follows the body through more bytes.
     pub(super) fn follow(&mut self, bytes: &[u8]) -> ChunkedBytes {
-        let mut passed = 0;
-        while let Some(byte) = bytes.get(passed) {
+        let mut followed = ChunkedBytes::default();
+        while let Some(byte) = bytes.get(followed.passed)
+            && !followed.ended
+        {
             if self.step == ChunkStep::Data {
-                let rest = u64::try_from(bytes.len() - passed).unwrap_or(u64::MAX);
+                let rest = u64::try_from(bytes.len() - followed.passed).unwrap_or(u64::MAX);
                 let here = rest.min(self.left);
                 self.left -= here;
-                passed += usize::try_from(here).unwrap_or(usize::MAX);
+                followed.passed += usize::try_from(here).unwrap_or(usize::MAX);
                 if self.left == 0 {
                     self.step = ChunkStep::DataCr;
                 }
                 continue;
             }
             match self.take(*byte) {
-                Ok(false) => passed += 1,
-                Ok(true) => {
-                    return ChunkedBytes {
-                        passed: passed + 1,
-                        ended: true,
-                        fault: None,
-                    };
-                }
+                Ok(ended) => followed.ended = ended,
                 Err(fault) => {
-                    return ChunkedBytes {
-                        passed,
-                        ended: false,
-                        fault: Some(fault),
-                    };
+                    followed.fault = Some(fault);
+                    break;
                 }
             }
+            followed.passed += 1;
         }
-        ChunkedBytes {
-            passed,
-            ended: false,
-            fault: None,
-        }
+        followed
     }
 
     /// Takes a byte outside of data; true when the body ends with it.

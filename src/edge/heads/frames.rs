@@ -10,7 +10,7 @@ use super::{
 
 /// The first bytes of a connection of HTTP/2, which checks its requests by itself (RFC 9113 section
 /// 3.4).
-const HTTP_2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+pub(super) const HTTP_2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// The first byte of a TLS handshake.
 const TLS_HANDSHAKE: u8 = 0x16;
 
@@ -87,99 +87,61 @@ impl RequestFrames {
     /// Checks bytes that stand behind those that were found good before.
     pub(super) fn check(&mut self, bytes: &[u8]) -> CheckedBytes {
         let mut passed = 0;
-        loop {
+        let then = loop {
             let rest = &bytes[passed..];
-            let step = match &mut self.place {
-                FramePlace::Upgrade => {
-                    return CheckedBytes {
-                        passed,
-                        then: Then::Answer,
-                    };
+            if self.waits() {
+                break Then::Answer;
+            }
+            if rest.is_empty() {
+                break Then::More;
+            }
+            let next = match &mut self.place {
+                FramePlace::Upgrade | FramePlace::Opaque => {
+                    passed = bytes.len();
+                    None
                 }
-                _ if rest.is_empty() => {
-                    return CheckedBytes {
-                        passed,
-                        then: Then::More,
-                    };
-                }
-                FramePlace::Opaque => {
-                    return CheckedBytes {
-                        passed: bytes.len(),
-                        then: Then::More,
-                    };
-                }
-                FramePlace::Start if rest.starts_with(HTTP_2_PREFACE) => {
-                    PlaceStep::on(0, FramePlace::Opaque)
-                }
-                FramePlace::Start if HTTP_2_PREFACE.starts_with(rest) => PlaceStep::stay(0),
-                FramePlace::Start => PlaceStep::on(0, FramePlace::Head(HeadLines::default())),
+                FramePlace::Start if rest.starts_with(HTTP_2_PREFACE) => Some(FramePlace::Opaque),
+                FramePlace::Start if HTTP_2_PREFACE.starts_with(rest) => None,
+                FramePlace::Start => Some(FramePlace::Head(HeadLines::default())),
                 FramePlace::Head(lines) => match lines.look(rest) {
-                    Ok(HeadLook::Part) => PlaceStep::stay(0),
+                    Ok(HeadLook::Part) => None,
                     Ok(HeadLook::Escape { line, as_one }) => {
                         *lines = HeadLines::default();
-                        return CheckedBytes {
-                            passed,
-                            then: Then::Escape { line, as_one },
-                        };
+                        break Then::Escape { line, as_one };
                     }
                     Ok(HeadLook::Whole(length, head)) => {
                         self.heads += 1;
-                        PlaceStep::on(length, FramePlace::after(head))
+                        passed += length;
+                        Some(FramePlace::after(head))
                     }
-                    Err(fault) => {
-                        let refused = RefusedRequest {
-                            request: self.heads + 1,
-                            fault,
-                            in_head: true,
-                        };
-                        return CheckedBytes {
-                            passed,
-                            then: Then::Refuse(refused),
-                        };
-                    }
+                    Err(fault) => break Then::Refuse(self.refuse_next(fault)),
                 },
                 FramePlace::Body { left, upgrades } => {
                     let here = u64::try_from(rest.len()).unwrap_or(u64::MAX).min(*left);
                     *left -= here;
-                    let length = usize::try_from(here).unwrap_or(usize::MAX);
-                    if *left == 0 {
-                        PlaceStep::on(length, FramePlace::behind(*upgrades))
-                    } else {
-                        PlaceStep::stay(length)
-                    }
+                    passed += usize::try_from(here).unwrap_or(usize::MAX);
+                    let is_over = *left == 0;
+                    is_over.then_some(FramePlace::behind(*upgrades))
                 }
                 FramePlace::Chunks { body, upgrades } => {
                     let chunks = body.follow(rest);
+                    passed += chunks.passed;
                     if let Some(fault) = chunks.fault {
-                        let refused = RefusedRequest {
+                        break Then::Refuse(RefusedRequest {
                             request: self.heads,
                             fault,
                             in_head: false,
-                        };
-                        return CheckedBytes {
-                            passed: passed + chunks.passed,
-                            then: Then::Refuse(refused),
-                        };
+                        });
                     }
-                    let upgrades = *upgrades;
-                    if chunks.ended {
-                        PlaceStep::on(chunks.passed, FramePlace::behind(upgrades))
-                    } else {
-                        PlaceStep::stay(chunks.passed)
-                    }
+                    chunks.ended.then_some(FramePlace::behind(*upgrades))
                 }
             };
-            passed += step.passed;
-            match step.place {
+            match next {
                 Some(place) => self.place = place,
-                None => {
-                    return CheckedBytes {
-                        passed,
-                        then: Then::More,
-                    };
-                }
+                None => break Then::More,
             }
-        }
+        };
+        CheckedBytes { passed, then }
     }
 
     /// Goes on behind a request that was answered.
@@ -227,28 +189,6 @@ enum HeadLook {
     Whole(usize, CheckedHead),
     /// Its first bytes are a request line that goes on as another one.
     Escape { line: usize, as_one: Vec<u8> },
-}
-
-/// Bytes that passed, and the place behind them; `None` when the place needs more bytes.
-struct PlaceStep {
-    passed: usize,
-    place: Option<FramePlace>,
-}
-
-impl PlaceStep {
-    fn on(passed: usize, place: FramePlace) -> Self {
-        Self {
-            passed,
-            place: Some(place),
-        }
-    }
-
-    fn stay(passed: usize) -> Self {
-        Self {
-            passed,
-            place: None,
-        }
-    }
 }
 
 impl FramePlace {

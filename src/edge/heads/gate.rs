@@ -3,7 +3,7 @@
 //! the answers to the requests before it.
 
 use super::{
-    frames::{CheckedBytes, RequestFrames, Then},
+    frames::{CheckedBytes, HTTP_2_PREFACE as PREFACE, RequestFrames, Then},
     limits::{HEAD_BYTES_MAX, HEAD_TIME},
     malformed::MalformedRequest,
 };
@@ -25,8 +25,6 @@ use tokio::{
     time::Sleep,
 };
 
-/// The first bytes of an HTTP/2 connection.
-const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// Bytes that are read at once while something is held back.
 const READ_BYTES: usize = 4 << 10;
 /// Bytes that are read and thrown away behind a refusal: a sender that is cut off while it sends

@@ -1,6 +1,6 @@
 //! The meaning of a target's answer to a delivery, in all protocols over HTTP; not how it was sent.
 
-use super::Delivered;
+use super::{Delivered, NotTaken};
 use crate::layers::{FetchError, parse_retry_after};
 use bytes::Bytes;
 use http::{Response, StatusCode, header::RETRY_AFTER};
@@ -29,12 +29,11 @@ pub(super) fn judge(answer: &Result<Response<Bytes>, FetchError>, now: SystemTim
     let answer = match answer {
         Ok(answer) => answer,
         Err(error) => {
-            let (why, retry_after) = (error.to_string(), error.wait());
-            return Delivered::Failed {
-                why,
-                retry_after,
+            return Delivered::Failed(NotTaken {
+                why: error.to_string(),
+                retry_after: error.wait(),
                 too_large: false,
-            };
+            });
         }
     };
     match answer.status() {
@@ -42,13 +41,13 @@ pub(super) fn judge(answer: &Result<Response<Bytes>, FetchError>, now: SystemTim
             on_behalf_of: on_behalf_of(answer),
         },
         StatusCode::GONE => Delivered::Gone,
-        status => Delivered::Failed {
+        status => Delivered::Failed(NotTaken {
             why: format!("it answered with status {}", status.as_u16()),
             retry_after: answer
                 .headers()
                 .get(RETRY_AFTER)
                 .and_then(|at| parse_retry_after(at, now)),
             too_large: status == StatusCode::PAYLOAD_TOO_LARGE,
-        },
+        }),
     }
 }

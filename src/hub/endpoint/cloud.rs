@@ -1,17 +1,15 @@
 //! `pleaseNotify` of rssCloud: a listener registers, is tried at once, and is answered what came of
 //! that (LEGACY C-4). Its registration is a subscription like all others.
 
-use super::{Hub, HubAnswer, HubSender, Subject};
+use super::{Hub, HubAnswer, HubSender, Subject, all_confirmed};
 use crate::{
-    auth::Principal,
+    edge::fields::text,
     hub::{
-        admission::ClientNet,
-        deliver::question::Verdict,
         form::{CloudRequest, Mode},
         lease,
         roster::Key,
     },
-    store::subscriptions::{CloudTarget, Intent, LeaseTerms, Pending, Start, Target},
+    store::subscriptions::{CloudTarget, Intent, LeaseTerms, Pending, Target},
 };
 use bytes::Bytes;
 use http::{
@@ -45,11 +43,7 @@ impl Hub {
                 .await
                 .unwrap_or_else(|answer| answer)
         };
-        let accept = request
-            .headers()
-            .get(ACCEPT)
-            .and_then(|value| value.to_str().ok())
-            .unwrap_or_default();
+        let accept = text(request.headers(), &ACCEPT).unwrap_or_default();
         let is_json = accept.contains("json") && !accept.contains("xml");
         let (is_success, said) = (answer.status.is_success(), answer.text.clone());
         let mut response = answer.respond();
@@ -78,41 +72,20 @@ impl Hub {
         if self.shared.stop.is_cancelled() {
             return Err(HubAnswer::busy("the hub is stopping"));
         }
-        let content_type = request
-            .headers()
-            .get(CONTENT_TYPE)
-            .and_then(|value| value.to_str().ok());
+        let content_type = text(request.headers(), &CONTENT_TYPE);
         let asked = CloudRequest::parse(content_type, request.body(), client)?;
         self.check_address(&asked.url, ["domain", "port"])?;
-        let principal = request.extensions().get::<Principal>().cloned();
-        let sender = HubSender {
-            scope: None,
-            principal,
-            address: client,
-            net: ClientNet::of(client),
-        };
+        let sender = HubSender::of(request, client);
         let mut registrations: Vec<(Key, Subject)> = Vec::with_capacity(asked.feeds.len());
         for feed in &asked.feeds {
             let subject = self.subject(feed, &sender, Mode::Subscribe).await?;
-            let address = asked.target(feed).address;
-            let key = Key {
-                topic: subject.topic.clone(),
-                address,
-            };
+            let key = subject.key(&asked.target(feed).address);
             // One feed in several spellings is one.
             if registrations.iter().all(|(known, _)| *known != key) {
                 registrations.push((key, subject));
             }
         }
-        let is_known = registrations
-            .iter()
-            .all(|(key, _)| self.shared.roster.is_verified(key));
-        let admitted = if is_known {
-            self.admission.renew(&asked.url, registrations.len())
-        } else {
-            self.admission.subscribe(sender.net, registrations.len())
-        };
-        admitted.map_err(|full| super::slow_down(full.wait))?;
+        self.admit(&registrations, &asked.url, &sender)?;
         let secs = lease::grant(Some(LEASE_SECS), &self.shared.config).secs;
         let mut awaited = Vec::new();
         for (key, subject) in registrations {
@@ -129,35 +102,19 @@ impl Hub {
                 next_try: now,
                 // The listener waits for the answer, and is asked once.
                 give_up_at: now,
-                start: Start::Head(
-                    self.shared
-                        .head_for(&subject.view, subject.principal)
-                        .await?,
-                ),
+                start: self.start_of(&subject).await?,
                 principal: subject.principal,
             };
-            awaited.extend(
-                self.command(key, (&subject, sender.net), pending, true)
-                    .await?,
-            );
+            awaited.extend(self.command(key, &subject, &sender, pending, true).await?);
         }
-        for verdict in awaited {
-            match verdict.await {
-                Ok(Verdict::Confirmed) => {}
-                Ok(Verdict::Refused(why) | Verdict::Later { why, .. }) => {
-                    let text = format!("{} did not confirm: {why}", asked.url);
-                    return Err(HubAnswer::new(StatusCode::CONFLICT, text));
-                }
-                Ok(Verdict::Busy) => {
-                    return Err(HubAnswer::busy("the hub is too busy to try it now"));
-                }
-                Err(_) => {
-                    return Err(HubAnswer::busy(
-                        "a newer request, or the end of the hub, came in between",
-                    ));
-                }
-            }
-        }
+        let refused = format!("{} did not confirm", asked.url);
+        all_confirmed(
+            awaited,
+            false,
+            &refused,
+            "the hub is too busy to try it now",
+        )
+        .await?;
         let text = format!(
             "{} is notified of changes for {secs} seconds from now",
             asked.url

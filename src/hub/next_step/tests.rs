@@ -104,7 +104,8 @@ fn check_at(
         next(
             sub,
             progress,
-            (Offer::Served, under_way),
+            Offer::Served,
+            under_way,
             NOW.plus_secs(after_secs)
         ),
         expect
@@ -118,11 +119,12 @@ fn check_withdrawn(sub: &Subscription, after_secs: u64, expect: NextStep) {
         PushStage::Behind,
         PushStage::UnderWay,
     ] {
-        let state = (Offer::Withdrawn, UnderWay { pushing, ..IDLE });
+        let under_way = UnderWay { pushing, ..IDLE };
         let step = next(
             sub,
             &failed(0, Stamp::ZERO),
-            state,
+            Offer::Withdrawn,
+            under_way,
             NOW.plus_secs(after_secs),
         );
         assert_eq!(step, expect, "{pushing:?}");
@@ -147,14 +149,11 @@ const PUSHING: UnderWay = UnderWay {
 fn whoever_may_not_read_the_feed_any_more_is_denied_before_all_else() {
     // SF-131.
     let denied = |sub: &Subscription| {
-        let state = (
-            Offer::Denied,
-            UnderWay {
-                pushing: PushStage::Behind,
-                ..UnderWay::default()
-            },
-        );
-        next(sub, &Progress::default(), state, NOW)
+        let under_way = UnderWay {
+            pushing: PushStage::Behind,
+            ..UnderWay::default()
+        };
+        next(sub, &Progress::default(), Offer::Denied, under_way, NOW)
     };
     assert_eq!(denied(&sub()), NextStep::Deny);
     assert_eq!(
@@ -297,14 +296,17 @@ fn of_a_withdrawn_feed_nothing_is_pushed_and_only_an_unsubscription_is_asked_abo
 #[test]
 fn the_subscriptions_of_a_forgotten_feed_end() {
     let forgotten = |sub: &Subscription| {
-        let state = (
+        let under_way = UnderWay {
+            unsaved: Some(NOW),
+            ..PUSHING
+        };
+        next(
+            sub,
+            &failed(3, Stamp::MAX),
             Offer::Forgotten,
-            UnderWay {
-                unsaved: Some(NOW),
-                ..PUSHING
-            },
-        );
-        next(sub, &failed(3, Stamp::MAX), state, NOW)
+            under_way,
+            NOW,
+        )
     };
     assert_eq!(forgotten(&sub()), NextStep::Withdraw);
     assert_eq!(forgotten(&asked(0, NOW)), NextStep::Withdraw);

@@ -5,7 +5,9 @@ use super::{SLEEP_MAX_SECS, SubscriptionTask};
 use crate::{
     feed::{record::FeedNo, view::View},
     hub::{
-        Config, Shared, deliver, legacy_topic,
+        Config, Shared,
+        deliver::NotTaken,
+        legacy_topic,
         next_step::PushStage,
         push::{self, Advance, Push, PushOutcome},
         retry_schedule,
@@ -109,7 +111,7 @@ impl SubscriptionTask {
     }
 
     pub(super) fn start_push(&mut self) {
-        let sub = &self.row.sub;
+        let (sub, shared) = (&self.row.sub, &self.place.shared);
         let Some(representation) = representation(sub) else {
             return self.pushing.look_anew();
         };
@@ -118,18 +120,14 @@ impl SubscriptionTask {
             representation,
             acked: self.row.progress.acked.clone(),
             items_max: self.pushing.items_max,
-            own_url: legacy_topic(&self.place.shared.gate.catalog.snapshot(), sub),
+            own_url: legacy_topic(&shared.gate.catalog.snapshot(), sub),
             on_behalf_of: self.row.progress.on_behalf_of,
-            may_speak_for_many: self
-                .place
-                .shared
-                .config
-                .may_speak_for_many(sub.target.url()),
+            may_speak_for_many: shared.config.may_speak_for_many(sub.target.url()),
             principal: sub.principal,
-            site: self.place.shared.site_of(&sub.topic),
-            way: deliver::way_to(&sub.target, &self.place.shared),
+            site: shared.site_of(&sub.topic),
+            target: sub.target.clone(),
         };
-        self.pushing.push = Some(push::push(self.place.shared.clone(), push).boxed());
+        self.pushing.push = Some(push::push(shared.clone(), push).boxed());
     }
 
     /// Lets the push under way come to its end, so that what was taken is not sent again after a
@@ -152,13 +150,7 @@ impl SubscriptionTask {
             }
             PushOutcome::Advanced(advance) => self.advance(advance).await,
             PushOutcome::Gone => self.gone().await,
-            PushOutcome::Failed {
-                why,
-                retry_after,
-                too_large,
-            } => {
-                self.failed(why, retry_after, too_large).await;
-            }
+            PushOutcome::Failed(not_taken) => self.failed(not_taken).await,
             PushOutcome::Postponed { wait } => {
                 // Kept in memory only: it says nothing of this subscription.
                 let at = retry_schedule::postponed_until(self.place.shared.now(), wait);
@@ -191,27 +183,28 @@ impl SubscriptionTask {
     }
 
     /// The subscription stays, whatever fails, until its lease ends (HUB-22).
-    async fn failed(&mut self, why: String, retry_after: Option<Duration>, too_large: bool) {
-        if too_large {
+    async fn failed(&mut self, not_taken: NotTaken) {
+        let why = not_taken.why;
+        if not_taken.too_large {
             // Fewer items are all that can help a subscriber with a small limit.
             self.pushing.items_max = (self.pushing.items_max / 2).max(1);
         }
         let (host, topic) = (self.row.host(), self.row.shown_topic());
         debug!(callback.host = %host, "A push of `{topic}` was not taken by {host}: {why}");
         let failed = self.row.progress.attempts.failed.saturating_add(1);
-        let next_try = retry_schedule::delivery_at(self.place.shared.now(), failed, retry_after);
+        let now = self.place.shared.now();
+        let next_try = retry_schedule::delivery_at(now, failed, not_taken.retry_after);
         if failed == 1 {
             let at = next_try.rfc3339();
             warn!(callback.host = %host, "Pushes of `{topic}` are not taken at {host}: {why}; the next try is at {at}");
         }
         let since = self.row.progress.attempts.since.filter(|_| failed > 1);
-        let since = Some(since.unwrap_or_else(|| self.place.shared.now()));
         self.row
             .note_attempts(Attempts {
                 failed,
                 next_try,
                 failure: Some(why.clone()),
-                since,
+                since: since.or(Some(now)),
             })
             .await;
         self.note_failing(why);

@@ -6,8 +6,8 @@ use super::{
     overlay::Overlay,
     sealed::SealedTable,
     tables::{
-        BARE_META, HOSTS, META, PAUSE_BYTES, SCHEMA, SUBSCRIPTIONS, TableEdit as _, TableVisitor,
-        WALKS, make_all, snapshot_table, table_names, visit_all,
+        BARE_META, META, SCHEMA, SUBSCRIPTIONS, TableEdit as _, TableVisitor, WALKS, make_all,
+        snapshot_table, table_names, visit_all,
     },
     watched_backend::{StorageWatch, WatchedBackend},
     writer::REWRITE_KEY,
@@ -511,8 +511,6 @@ fn check_tables(path: &Path, snapshot: &ReadTransaction) -> Result<(), StoreErro
         "its subscriptions are of version 1, and this one reads version 2"
     } else if has_older(snapshot, WALKS, is_first) {
         "its archive walks are of version 1, and this one reads version 2"
-    } else if has_older(snapshot, HOSTS, |pause| pause.len() != PAUSE_BYTES) {
-        "its pauses of hosts have no beginning"
     } else {
         return Ok(());
     };

@@ -288,6 +288,8 @@ pub(super) fn pause_value(pause: Pause) -> [u8; PAUSE_BYTES] {
     join(&stamp_value(pause.since), &stamp_value(pause.until))
 }
 
+/// A pause as it is stored. One of an earlier store, of a whole host and without its beginning, meets
+/// no authority and runs out.
 pub(super) fn pause_of(value: &[u8]) -> Pause {
     Pause {
         since: stamp_of(&value[..value.len().min(8)]),

@@ -12,10 +12,10 @@ use super::{
     tables::{
         CREATED, DOCUMENTS, EVIDENCE, FEED_NAMES, FEED_SUBSCRIPTIONS, FEEDS, FOUND_FEEDS,
         GROUP_POSTS, GROUPS, HOLDINGS, HOSTS, IDS, ITEMS, KEYS, MEMBERSHIPS, META, OBSERVATIONS,
-        PAUSE_BYTES, POLLS, POSITIONS, PUBLISHED, SEGMENTS, STAGING, SUBSCRIPTION_KEYS,
-        SUBSCRIPTIONS, SnapshotRows, StampKey, TERMS, TOKENS, TableSource as _, USERS, WALKS,
-        WINDOWS, WITNESSES, feed_key, feed_of, holding_key, id_key, item_id_of, listed_of,
-        snapshot_table, stamp_key, stamp_of, subscription_key, subscription_of, term_of,
+        POLLS, POSITIONS, PUBLISHED, SEGMENTS, STAGING, SUBSCRIPTION_KEYS, SUBSCRIPTIONS,
+        SnapshotRows, StampKey, TERMS, TOKENS, TableSource as _, USERS, WALKS, WINDOWS, WITNESSES,
+        feed_key, feed_of, holding_key, id_key, item_id_of, listed_of, snapshot_table, stamp_key,
+        stamp_of, subscription_key, subscription_of, term_of,
     },
     word_index::{Segment, postings},
     writer::CLOCK_KEY,
@@ -229,7 +229,7 @@ fn kinds(snapshot: &ReadTransaction, report: &mut VerifyReport) {
     table.values::<GroupPost, _>(GROUP_POSTS, "posts of groups");
     table.numbers(HOLDINGS, "items in groups", 10);
     table.numbers(MEMBERSHIPS, "members of groups", 0);
-    table.numbers(HOSTS, "pauses of hosts", PAUSE_BYTES);
+    table.numbers(HOSTS, "pauses of hosts", 8);
 }
 
 /// The tables of a snapshot, read one by one into a report.
