@@ -246,7 +246,11 @@ async fn whoever_was_known_by_a_password_is_unknown_once_it_is_another() {
     ));
     assert_eq!(still(), [true, true, true]);
     rig.auth.publish(Accounts::new(
-        [user(1, "alice", &LoginHash::of_nobody_at(HashCost::usual()))],
+        [user(
+            1,
+            "alice",
+            &LoginHash::of_nobody_at(HashCost::usual()),
+        )],
         tokens(),
     ));
     assert_eq!(still(), [false, true, true]);
