@@ -166,7 +166,11 @@ pub(super) fn follow(
     let MemberCommit { planned, .. } = member;
     let feed = &planned.receipt.feed;
     let mut planner = GroupPlanner::new(held, before, now);
-    let Some(stage) = planner.members().member(feed.no).map(|member| member.stage) else {
+    let Some(stage) = planner
+        .members_before()
+        .member(feed.no)
+        .map(|member| member.stage)
+    else {
         return Ok(planner.planned);
     };
     planner.know_member(feed);

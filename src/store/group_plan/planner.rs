@@ -66,14 +66,14 @@ impl<'a, H: GroupHeld> GroupPlanner<'a, H> {
     }
 
     /// The members as they are.
-    pub(super) fn members(&self) -> &GroupRecord {
+    pub(super) fn members_before(&self) -> &GroupRecord {
         &self.planned.members_before
     }
 
     /// Knows a member by the record that it is about to have.
     pub(super) fn know_member(&mut self, feed: &FeedRecord) {
         let url = self
-            .members()
+            .members_before()
             .member(feed.no)
             .map(|member| member.url.as_str());
         let source = url.map(|url| Arc::new(MemberSource::of(feed, url)));
@@ -220,7 +220,7 @@ impl<'a, H: GroupHeld> GroupPlanner<'a, H> {
     /// of it when others go by these.
     fn free_post_id(&mut self, holder: Holder, last: Option<ItemId>) -> Result<ItemId, StoreError> {
         let namespace = self.record.ids.namespace.clone();
-        let made = (0..self.members().members.len() + 2).map(|n| {
+        let made = (0..self.members_before().members.len() + 2).map(|n| {
             let Holder { feed, item } = holder;
             KeyHash::of(&namespace, &format!("{feed}\n{item}\n{n}")).item_id()
         });

@@ -2,7 +2,7 @@
 //! and their removal.
 
 use super::{
-    rows, sites,
+    rows,
     tables::{
         DOCUMENTS, KEYS, STAGING, TableEdit as _, TableSource, feed_key, hash_key, item_id_of,
     },
@@ -75,7 +75,7 @@ fn forgotten_in<'f>(
 pub(super) fn cut_kept(tx: &WriteTransaction, record: &FeedRecord) -> Result<bool, StoreError> {
     let mut has_cut = false;
     let key = feed_key(record.no);
-    let kept = sites::document(tx, record.no)?;
+    let kept: Option<LegacyDocument> = tx.table(DOCUMENTS)?.read(&key, "a document")?;
     if let Some(document) = kept {
         let cut = cut_document(tx, record, document.clone())?;
         has_cut = cut.as_ref() != Some(&document);

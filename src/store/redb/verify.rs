@@ -332,7 +332,7 @@ fn pointers(snapshot: &ReadTransaction, report: &mut VerifyReport) -> Result<(),
         count.total += 1;
         count.live += u64::from(!header.gone);
         let leads = ids.get(&id_key(feed, id)).ok().flatten();
-        if !leads.is_some_and(|t| stamp_of(t.value()) == stamp_of(key.value())) {
+        if leads.is_none_or(|t| stamp_of(t.value()) != stamp_of(key.value())) {
             report.fault(format!("item {id} of feed {feed} is not found by its id"));
         }
     }
@@ -349,7 +349,7 @@ fn pointers(snapshot: &ReadTransaction, report: &mut VerifyReport) -> Result<(),
             continue;
         };
         let header = found.and_then(|item| item_header(item.value()).ok());
-        if !header.is_some_and(|header| header.created == stamp_of(key.value())) {
+        if header.is_none_or(|header| header.created != stamp_of(key.value())) {
             report.fault(format!(
                 "a time of creation of feed {feed} leads to no item"
             ));

@@ -1,5 +1,5 @@
-//! Golden files: values of every kind as each version wrote them. They are read for ever, and never
-//! written over.
+//! Golden files: values of every kind as today's version of it was ever written. They are read as
+//! long as that version is, and never written over.
 //!
 //! A file is named `KIND-vVERSION-CASE.cbor`, and its value is the sample of that kind and case. A
 //! field that is added to a kind is put into a new case; in the older ones it has its default.

@@ -1,4 +1,4 @@
-//! Values as they are written and read back, and what is damage; values of every version in golden
+//! Values as they are written and read back, and what is damage; values of every kind in golden
 //! files.
 
 use super::{item::*, *};
