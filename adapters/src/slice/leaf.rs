@@ -115,9 +115,15 @@ fn of_construct(raw: &str) -> Leaf {
 /// True for a vocabulary that entries borrow from and of which no element holds an entry.
 fn is_of_text(vocabulary: Vocabulary) -> bool {
     use Vocabulary::*;
-    match vocabulary {
-        DublinCore | DublinCoreTerms | Content | Itunes => true,
-        MediaRss | FeedBurner | Slash | CommentApi => true,
-        _ => false,
-    }
+    matches!(
+        vocabulary,
+        DublinCore
+            | DublinCoreTerms
+            | Content
+            | Itunes
+            | MediaRss
+            | FeedBurner
+            | Slash
+            | CommentApi
+    )
 }

@@ -272,11 +272,10 @@ fn is_words(element: &Element) -> bool {
 
 /// True for elements that say again what is written here, or that are no property of words.
 fn is_said(element: &Element) -> bool {
-    const OF_DUBLIN_CORE: &str = "creator contributor subject date rights source title description";
     let names = match element.ns.as_str() {
         ns::ATOM | RSS => return true,
         ns::CONTENT => "encoded",
-        ns::DUBLIN_CORE => OF_DUBLIN_CORE,
+        ns::DUBLIN_CORE => "creator contributor subject date rights source title description",
         DC_TERMS => "issued modified",
         _ => "",
     };
