@@ -30,6 +30,8 @@ mod kinship;
 
 mod rename;
 
+mod correction;
+
 pub(super) mod chronology;
 
 mod decide;
@@ -40,6 +42,7 @@ mod edit;
 
 mod flood_limiter;
 
+pub use correction::{Agreement, Correction};
 pub use decide::{
     ended_in_archives, keys_needed, recheck_tombstone, reconcile, reconcile_again, reconcile_check,
     release, witness_keys,
@@ -123,6 +126,8 @@ pub struct WindowState {
     pub archive_suspects: Vec<ArchiveSuspect>,
     /// Tombstones of the last thirty days whose pages are asked for again.
     pub tombstones: Vec<RecentTombstone>,
+    /// The last items that were recognised in their places under other ids, oldest first.
+    pub corrections: Vec<Correction>,
 }
 
 impl WindowState {
@@ -139,6 +144,7 @@ impl WindowState {
         self.deferred.retain(|held| held.id != id);
         self.archive_suspects.retain(|missed| missed.id != id);
         self.tombstones.retain(|gone| gone.id != id);
+        self.corrections.retain(|mended| mended.id != id);
         self
     }
 

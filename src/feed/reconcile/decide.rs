@@ -5,7 +5,7 @@ use super::{
     Change, Decisions, Delete, Evidence, Known, Observation, ObservedEntry, ParsedEntry, Put,
     PutKind, WINDOW_ENTRIES_MAX, WindowEntry, WindowState,
     bind::{Binder, BoundEntry, BoundItem, keys_of},
-    chronology,
+    chronology, correction,
     edit::is_edit,
     flood_limiter::{FloodLimiter, MetEntry},
     witnesses,
@@ -85,7 +85,7 @@ pub fn reconcile(
         .filter_map(ObservedEntry::same)
         .collect();
     let mut binder = Binder::new(namespace, known, unchanged);
-    let mut bound = binder.bind(&seen.entries, &seen.elsewhere);
+    let mut bound = binder.bind(seen);
     let verdicts = ExplicitDeletions::new(namespace, known, seen);
     let mut decisions = Decisions {
         id_rule: binder.id_rule,
@@ -93,6 +93,7 @@ pub fn reconcile(
         ..Decisions::default()
     };
     decisions.renamed = bound.values().filter(|bound| bound.is_renamed).count();
+    decisions.window.corrections = correction::remembered(known, &bound, now);
     let mut guard = FloodLimiter::new(known, seen, now);
     let mut puts = Vec::new();
     let mut places = Vec::new();

@@ -11,6 +11,8 @@ use everfeed_adapters::{
     platforms::{Platforms, content_digest, digest_version},
 };
 
+mod corrections;
+
 mod flood_limiter;
 
 const NS: &str = "example.org/feed";

@@ -517,6 +517,7 @@ async fn window_and_items_are_known_at_one_revision(rig: Rig) {
         reformatted_at,
         archive_suspects: Vec::new(),
         tombstones: Vec::new(),
+        corrections: Vec::new(),
     };
     let mut first = commit(&rig.feed(feed).await.unwrap(), vec![add(1), add(2)]);
     first.last = Some(last(vec![row(2), row(1)]));

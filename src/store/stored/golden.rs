@@ -473,6 +473,7 @@ fn samples() -> Vec<Sample> {
         reformatted_at: Some(AT),
         archive_suspects: vec![archive_suspect()],
         tombstones: Vec::new(),
+        corrections: Vec::new(),
     };
     let many = WindowItem {
         suspect: Some(Suspect {

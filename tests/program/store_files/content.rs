@@ -470,6 +470,7 @@ pub(crate) async fn fill(store: &dyn Store) {
             reformatted_at: Some(START),
             archive_suspects: vec![missed()],
             tombstones: Vec::new(),
+            corrections: Vec::new(),
         }),
         metadata: Some(Arc::new(head())),
         id_rule: IdRule::IdAndLink,
