@@ -2,7 +2,7 @@
 //! it.
 
 use super::{
-    Known, Observation, ObservedEntry, ParsedEntry, WindowEntry, chronology,
+    Known, MovingEntry, Observation, ObservedEntry, ParsedEntry, WindowEntry, chronology,
     correction::{Agreement, DocumentNeighbours, corrected},
     dated,
     rename::{UnknownEntry, renamed},
@@ -51,6 +51,7 @@ impl BoundEntry<'_> {
             tombstone_count: held.map_or(0, |item| item.tombstone_count),
             is_weak: self.reading.key.is_weak(),
             changed_polls: 0,
+            changing_since: None,
         };
         (row, held.is_some_and(|item| !item.is_gone()))
     }
@@ -190,9 +191,14 @@ impl<'a> Binder<'a> {
     fn give(&mut self, bound: &mut BoundEntry<'a>, item: Arc<Item>) {
         self.claimed.remove(&bound.target.id());
         self.claimed.insert(item.id);
-        let rows = &self.known.window.entries;
-        let row = rows.iter().find(|row| row.id == item.id);
-        match row.filter(|row| row.changed_polls > ALIAS_POLLS_MAX) {
+        let last = &self.known.window;
+        let row = last.entries.iter().find(|row| row.id == item.id);
+        let moves = || {
+            let of_item = |moving: &&MovingEntry| moving.id == item.id;
+            let moving = last.moving.iter().find(of_item);
+            moving.is_some_and(|moving| moving.times_moved() > ALIAS_POLLS_MAX)
+        };
+        match row.filter(|row| row.changed_polls > ALIAS_POLLS_MAX || moves()) {
             // Its names change with every poll: none of them comes again, and the store must not
             // grow by each.
             Some(row) => bound.key = row.key,

@@ -95,13 +95,14 @@ pub fn reconcile(
     decisions.renamed = bound.values().filter(|bound| bound.is_renamed).count();
     decisions.window.corrections = correction::remembered(known, &bound, now);
     let mut guard = FloodLimiter::new(known, seen, now);
-    let mut puts = Vec::new();
+    let mut met = Vec::new();
     let mut places = Vec::new();
     for (at, sighting) in seen.entries.iter().enumerate() {
         let mut is_known = true;
         let row = match sighting {
             ObservedEntry::Same(row) => WindowEntry {
                 changed_polls: 0,
+                changing_since: None,
                 ..*row
             },
             ObservedEntry::Read(_) => {
@@ -113,22 +114,13 @@ pub fn reconcile(
                 }
                 let (row, known) = bound.row();
                 is_known = known;
+                let run = guard.meet(&bound);
                 let row = WindowEntry {
-                    changed_polls: guard.meet(&bound),
+                    changed_polls: run.polls,
+                    changing_since: run.since,
                     ..row
                 };
-                let item = bound.target.item().cloned();
-                let is_renamed = bound.is_renamed;
-                let put = put(bound, seen.profile.as_deref(), now);
-                let put = guard.pass(
-                    put,
-                    &MetEntry {
-                        row: &row,
-                        item: item.as_deref(),
-                        is_renamed,
-                    },
-                );
-                puts.extend(put.map(|put| (chronology::date(&put.entry), put)));
+                met.push((row, bound));
                 row
             }
         };
@@ -139,6 +131,20 @@ pub fn reconcile(
             decisions.window.entries.push(row);
         }
         places.push(row.shown(is_known));
+    }
+    guard.learn();
+    let mut puts = Vec::new();
+    for (row, bound) in met {
+        let item = bound.target.item().cloned();
+        let is_renamed = bound.is_renamed;
+        let put = put(bound, seen.profile.as_deref(), now);
+        let entry = MetEntry {
+            row: &row,
+            item: item.as_deref(),
+            is_renamed,
+        };
+        let put = guard.pass(put, &entry);
+        puts.extend(put.map(|put| (chronology::date(&put.entry), put)));
     }
     puts.extend(
         guard
@@ -248,7 +254,7 @@ pub fn release(known: &Known, poll: Repeat, now: Stamp) -> Decisions {
     if poll == Repeat::Unchanged {
         last.entries
             .iter_mut()
-            .for_each(|row| row.changed_polls = 0);
+            .for_each(|row| (row.changed_polls, row.changing_since) = (0, None));
     }
     let puts = chronology::oldest_first(puts).into_iter();
     decisions.changes = puts.map(Change::Put).collect();
