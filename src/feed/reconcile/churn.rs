@@ -2,7 +2,7 @@
 //! and how a change in such a part is told from an edit: an edit lasts. Not what becomes of an edit.
 
 use super::{
-    DeferredEdit, WindowState,
+    WindowState,
     difference::{EntryPart, PartDifference, Stretch, difference},
 };
 use crate::feed::{
@@ -220,13 +220,14 @@ impl<'a> ChurnLearner<'a> {
     }
 
     /// The stretches in which an entry differs from what is held, when all of them are in restless
-    /// parts; `None` when something else moved, which is an edit. `before` is the form that waits.
+    /// parts; `None` when something else moved, which is an edit. `before` are those of the form that
+    /// waits.
     pub(super) fn stretches(
         &self,
         id: ItemId,
         held: &Entry,
         given: &Entry,
-        before: Option<&DeferredEdit>,
+        before: &[MovedStretch],
     ) -> Option<Vec<MovedStretch>> {
         if self.restless.is_empty() {
             return None;
@@ -235,10 +236,9 @@ impl<'a> ChurnLearner<'a> {
         if !parts.iter().all(|found| self.is_restless(found)) {
             return None;
         }
-        let known = before.map_or(&[][..], |before| &before.stretches);
         let mut stretches = Vec::new();
         for found in &parts {
-            let of_part = known.iter().filter(|row| row.part == found.part);
+            let of_part = before.iter().filter(|row| row.part == found.part);
             let (whole, known): (Vec<_>, Vec<_>) = of_part.copied().partition(|row| row.is_whole);
             if !found.is_stretch() {
                 // The other of two servers: what differs in the form of the first waits on.
@@ -341,6 +341,25 @@ impl<'a> ChurnLearner<'a> {
 }
 
 impl MovedStretch {
+    /// Time at which the first of several has lasted for long enough to be an edit; `None` of none.
+    pub(super) fn first_lasts_at(stretches: &[Self]) -> Option<Stamp> {
+        let lasts_at = |row: &Self| {
+            let secs = if row.is_churn() {
+                RESTLESS_SECS
+            } else {
+                LASTING_SECS
+            };
+            row.since.plus_secs(secs)
+        };
+        stretches.iter().map(lasts_at).min()
+    }
+
+    /// True when several documents showed it and nothing took its place: an edit, most likely,
+    /// although its entry is shown no more.
+    pub(super) fn outlives_its_entry(&self) -> bool {
+        !self.is_churn() && self.sightings >= LASTING_SIGHTINGS
+    }
+
     /// True when it has moved on too often to be an edit.
     fn is_churn(&self) -> bool {
         self.moves >= CHURN_MOVES_MIN
@@ -400,28 +419,5 @@ impl PartDifference {
             is_replaced: true,
             is_figure: false,
         }]
-    }
-}
-
-impl DeferredEdit {
-    /// Time at which the first of its moved stretches has lasted for long enough to be an edit;
-    /// `None` of an edit that waits for another reason.
-    pub(super) fn lasts_at(stretches: &[MovedStretch]) -> Option<Stamp> {
-        let lasts = |row: &MovedStretch| {
-            let secs = if row.is_churn() {
-                RESTLESS_SECS
-            } else {
-                LASTING_SECS
-            };
-            row.since.plus_secs(secs)
-        };
-        stretches.iter().map(lasts).min()
-    }
-
-    /// True when something differs in it that several documents showed and nothing took the place
-    /// of: an edit, most likely, although its entry is shown no more.
-    pub(super) fn outlives_its_entry(&self) -> bool {
-        let lasts = |row: &MovedStretch| !row.is_churn() && row.sightings >= LASTING_SIGHTINGS;
-        self.stretches.is_empty() || self.stretches.iter().any(lasts)
     }
 }

@@ -4,7 +4,7 @@
 //! the choice by witnesses alone, which is `rename`'s.
 
 use super::{
-    Known, Observation, ObservedEntry, bind::BoundEntry, dated, rename::UnknownEntry, witnesses,
+    Known, Observation, ObservedEntry, dated, rename::UnknownEntry, witnesses,
 };
 use crate::feed::{
     absence::WindowItem,
@@ -143,7 +143,9 @@ pub(super) fn corrected(
     seen: &Observation,
     unknown: &[UnknownEntry<'_>],
 ) -> Vec<(usize, Arc<Item>, Agreement)> {
-    if beside.vanished.is_empty() || beside.new.is_empty() {
+    // Usually something came first and something else rolled off at the end.
+    let left: HashSet<Neighbours> = beside.vanished.values().copied().collect();
+    if !beside.new.values().any(|place| left.contains(place)) {
         return Vec::new();
     }
     let held = held(known);
@@ -280,26 +282,22 @@ fn have_one_text(held: &Entry, given: &Entry, profile: Option<&Profile>) -> bool
     held == given && held.chars().take(OWN_LETTERS_MIN).count() == OWN_LETTERS_MIN
 }
 
-/// The corrections to be remembered after a document, oldest first.
+/// The corrections to be remembered after a document that shows these, oldest first.
 pub(super) fn remembered(
-    known: &Known,
-    bound: &HashMap<usize, BoundEntry<'_>>,
+    before: &[Correction],
+    found: impl Iterator<Item = (ItemId, Agreement)>,
     now: Stamp,
 ) -> Vec<Correction> {
-    let mut found: Vec<Correction> = bound
-        .values()
-        .filter_map(|bound| {
-            Some(Correction {
-                id: bound.target.id(),
-                at: now,
-                agreement: bound.agreement?,
-            })
-        })
-        .collect();
+    let correction = |(id, agreement)| Correction {
+        id,
+        at: now,
+        agreement,
+    };
+    let mut found: Vec<Correction> = found.map(correction).collect();
     found.sort_unstable_by_key(|mended| mended.id);
-    let before = known.window.corrections.iter().copied();
     let is_recent = |mended: &Correction| now.secs_since(mended.at) < REMEMBERED_SECS;
-    let mut all: Vec<Correction> = before.filter(is_recent).chain(found).collect();
+    let before = before.iter().copied().filter(is_recent);
+    let mut all: Vec<Correction> = before.chain(found).collect();
     all.drain(..all.len().saturating_sub(REMEMBERED_MAX));
     all
 }

@@ -93,7 +93,10 @@ pub fn reconcile(
         ..Decisions::default()
     };
     decisions.renamed = bound.values().filter(|bound| bound.is_renamed).count();
-    decisions.window.corrections = correction::remembered(known, &bound, now);
+    let corrected = bound.values();
+    let corrected = corrected.filter_map(|bound| Some((bound.target.id(), bound.agreement?)));
+    decisions.window.corrections =
+        correction::remembered(&known.window.corrections, corrected, now);
     let mut guard = FloodLimiter::new(known, seen, now);
     let mut met = Vec::new();
     let mut places = Vec::new();
@@ -133,19 +136,7 @@ pub fn reconcile(
         places.push(row.shown(is_known));
     }
     guard.learn();
-    let mut puts = Vec::new();
-    for (row, bound) in met {
-        let item = bound.target.item().cloned();
-        let is_renamed = bound.is_renamed;
-        let put = put(bound, seen.profile.as_deref(), now);
-        let entry = MetEntry {
-            row: &row,
-            item: item.as_deref(),
-            is_renamed,
-        };
-        let put = guard.pass(put, &entry);
-        puts.extend(put.map(|put| (chronology::date(&put.entry), put)));
-    }
+    let mut puts = puts(&mut guard, met, seen.profile.as_deref(), now);
     puts.extend(
         guard
             .release(Repeat::Changed)
@@ -337,6 +328,29 @@ pub fn ended_in_archives(missed: ArchiveSuspect, now: Stamp) -> Delete {
         last_seen,
         evidence,
     }
+}
+
+/// Changes by the entries that were met, in document order, which do not wait.
+fn puts(
+    guard: &mut FloodLimiter<'_>,
+    met: Vec<(WindowEntry, BoundEntry<'_>)>,
+    profile: Option<&Profile>,
+    now: Stamp,
+) -> Vec<(Option<Moment>, Put)> {
+    let mut puts = Vec::new();
+    for (row, bound) in met {
+        let item = bound.target.item().cloned();
+        let is_renamed = bound.is_renamed;
+        let put = put(bound, profile, now);
+        let entry = MetEntry {
+            row: &row,
+            item: item.as_deref(),
+            is_renamed,
+        };
+        let put = guard.pass(put, &entry);
+        puts.extend(put.map(|put| (chronology::date(&put.entry), put)));
+    }
+    puts
 }
 
 /// Change of an item by an entry; `None` when the item holds the same content already.

@@ -202,10 +202,13 @@ impl<'a> FloodLimiter<'a> {
         if put.kind != PutKind::Edited {
             return Some(put);
         }
-        let held = item.entry();
-        let moved = held.and_then(|held| self.churn.stretches(put.id, held, &put.entry, before));
+        let known = before.map_or(&[][..], |before| &before.stretches);
+        let moved = item.entry().and_then(|held| {
+            let stretches = self.churn.stretches(put.id, held, &put.entry, known);
+            stretches.filter(|stretches| !stretches.is_empty())
+        });
         let (until, stretches) = if let Some(stretches) = moved {
-            (DeferredEdit::lasts_at(&stretches)?, stretches)
+            (MovedStretch::first_lasts_at(&stretches)?, stretches)
         } else if row.changes_long(self.now) {
             // A T that is still to come is of a clock that went back since.
             let day_is_over = item.modified.min(self.now).plus_secs(DEFERRED_SECS);
@@ -337,6 +340,12 @@ impl DeferredEdit {
     /// True when its publisher dates it before what is held, as a copy that lags behind is dated.
     pub fn is_stale(&self, item: &Item) -> bool {
         item.entry().is_some_and(|held| is_stale(held, &self.entry))
+    }
+
+    /// True unless nothing but churn is in it, which is not told after its entry is shown no more.
+    fn outlives_its_entry(&self) -> bool {
+        let mut stretches = self.stretches.iter();
+        self.stretches.is_empty() || stretches.any(MovedStretch::outlives_its_entry)
     }
 
     fn put(&self, item: &Item) -> Put {
