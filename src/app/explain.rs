@@ -227,6 +227,12 @@ impl Explainer {
                 known.window.entries.len()
             },
             deferred: known.window.deferred.len(),
+            restless: known
+                .window
+                .restless
+                .iter()
+                .map(|row| (words::part(row.part).to_owned(), rfc(row.since)))
+                .collect(),
             reformatted_at: known.window.reformatted_at.map(rfc),
             history: history(&record, &feed.import),
             archives: archives(&record, walk.as_ref(), &feed.import, now()),
@@ -420,6 +426,14 @@ impl Explainer {
             tombstone_count: item.tombstone_count,
             missing: missing.map(|missing| missed(&missing, Some((item.tombstone_count, policy)))),
             churn: churn(last, item),
+            corrected: last
+                .corrections
+                .iter()
+                .rfind(|mended| mended.id == item.id)
+                .map(|mended| {
+                    let agreed = words::agreement(mended.agreement).to_owned();
+                    (mended.at.rfc3339(), agreed)
+                }),
             missed: by_walks.map(|missed| missed_by_walks(missed, Some(item.tombstone_count))),
             evidence: evidence
                 .iter()
@@ -450,10 +464,17 @@ fn churn(last: &WindowState, item: &Item) -> Option<Churn> {
     let polls = row.map_or(0, |row| row.changed_polls);
     let held = last.deferred.iter().find(|held| held.id == item.id);
     let is_told = !item.is_gone() && (polls > CHANGED_POLLS_MAX || held.is_some());
+    let stretches = held.map_or(&[][..], |held| &held.stretches);
+    let mut moved: Vec<String> = stretches
+        .iter()
+        .map(|row| words::part(row.part).to_owned())
+        .collect();
+    moved.dedup();
     is_told.then(|| Churn {
         polls,
         held_until: held.map(|held| held.until.rfc3339()),
-        is_dated_before: held.is_some_and(|held| held.is_stale(item)),
+        is_dated_before: held.is_some_and(|held| moved.is_empty() && held.is_stale(item)),
+        moved,
     })
 }
 

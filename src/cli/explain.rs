@@ -204,10 +204,16 @@ fn feed_lines(told: &Explanation) -> Vec<String> {
     }));
     if told.deferred > 0 {
         lines.push(format!(
-            "  churning    {} with an edit at every poll: such edits are committed once a day",
+            "  churning    {} with a change that waits: it is told once a day, or when it has lasted",
             counted(told.deferred as u64, "item")
         ));
     }
+    lines.extend(told.restless.iter().map(|(part, since)| {
+        format!(
+            "  restless    since {since} the {} of its items moves without an edit: a change there is told when it has lasted for half a day",
+            tame(part)
+        )
+    }));
     lines.extend(told.reformatted_at.iter().map(|at| {
         format!("  reformatted most of it was edited at once without a word on it, last at {at}")
     }));
@@ -380,6 +386,12 @@ fn item_lines(item: &ExplainedItem, told: &Explanation) -> Vec<String> {
             format!("  held by {feed}: `everfeed explain {feed} {id}` tells why")
         }),
     );
+    lines.extend(item.corrected.iter().map(|(at, agreed)| {
+        format!(
+            "  one post under two ids: at {at} another entry stood in its place, between the same neighbours, with its text and its {}",
+            tame(agreed)
+        )
+    }));
     lines.extend(item.churn.iter().map(churn_line));
     if let Some(missing) = &item.missing {
         lines.extend(
@@ -447,6 +459,10 @@ fn churn_line(churn: &Churn) -> String {
         polls => format!("churns: it changed in {} running", counted(polls, "poll")),
     };
     match &churn.held_until {
+        Some(until) if !churn.moved.is_empty() => format!(
+            "  an edit waits: nothing but its {} moved, as in many items of the feed without an edit; it is told at {until} if it lasts",
+            tame(&churn.moved.join(" and its "))
+        ),
         Some(until) if churn.is_dated_before => format!(
             "  an edit waits: its `updated` is earlier than that of what is held, as in a copy that lags behind; it is committed \
              when the feed still shows it at {until}"
@@ -633,12 +649,43 @@ mod tests {
     }
 
     #[test]
+    fn what_moves_and_why_two_ids_are_one_post_is_told_in_a_sentence_each() {
+        let churn = Churn {
+            held_until: Some("then".into()),
+            moved: vec!["title".into(), "content".into()],
+            ..Churn::default()
+        };
+        let told = Explanation {
+            item: Some(ExplainedItem {
+                churn: Some(churn),
+                corrected: Some(("now".into(), "date".into())),
+                ..ExplainedItem::default()
+            }),
+            ..Explanation::default()
+        };
+        let told = lines(&told, true).join("\n");
+        for expect in [
+            "  one post under two ids: at now another entry stood in its place, between the same neighbours, with its text and its date",
+            "  an edit waits: nothing but its title and its content moved, as in many items of the feed without an edit; it is told at then if it lasts",
+        ] {
+            assert!(told.contains(expect), "{told}");
+        }
+        let feed = Explanation {
+            restless: vec![("content".into(), "yesterday".into())],
+            ..Explanation::default()
+        };
+        let told = lines(&feed, false).join("\n");
+        let expect = "  restless    since yesterday the content of its items moves without an edit";
+        assert!(told.contains(expect), "{told}");
+    }
+
+    #[test]
     fn an_item_that_changes_with_every_poll_says_so_and_until_when_its_newest_form_waits() {
         let item = |held_until: Option<&str>| ExplainedItem {
             churn: Some(Churn {
                 polls: 31,
                 held_until: held_until.map(str::to_owned),
-                is_dated_before: false,
+                ..Churn::default()
             }),
             ..ExplainedItem::default()
         };
@@ -666,6 +713,7 @@ mod tests {
             polls: 1,
             held_until: Some("then".into()),
             is_dated_before: true,
+            ..Churn::default()
         };
         let told = Explanation {
             item: Some(ExplainedItem {
