@@ -3,9 +3,7 @@
 //! must be long and of the post alone, and the new entry must stand where the old one vanished; not
 //! the choice by witnesses alone, which is `rename`'s.
 
-use super::{
-    Known, Observation, ObservedEntry, dated, rename::UnknownEntry, witnesses,
-};
+use super::{Known, Observation, ObservedEntry, dated, rename::UnknownEntry, witnesses};
 use crate::feed::{
     absence::WindowItem,
     item::{Item, ItemId, Witnesses},
