@@ -212,6 +212,12 @@ impl Explainer {
                 known.window.entries.len()
             },
             deferred: known.window.deferred.len(),
+            restless: known
+                .window
+                .restless
+                .iter()
+                .map(|row| (words::part(row.part).to_owned(), row.since.rfc3339()))
+                .collect(),
             reformatted_at: known.window.reformatted_at.map(Stamp::rfc3339),
             history: history(&record, &feed.import),
             archives: archives(&record, walk.as_ref(), &feed.import, now()),
@@ -355,6 +361,14 @@ impl Explainer {
             tombstone_count: item.tombstone_count,
             missing: missing.map(|missing| missed(&missing, Some((item.tombstone_count, policy)))),
             churn: churn(last, item),
+            corrected: last
+                .corrections
+                .iter()
+                .rfind(|mended| mended.id == item.id)
+                .map(|mended| {
+                    let agreed = words::agreement(mended.agreement).to_owned();
+                    (mended.at.rfc3339(), agreed)
+                }),
             missed: by_walks.map(|missed| missed_by_walks(missed, Some(item.tombstone_count))),
             evidence: evidence
                 .iter()
@@ -419,10 +433,17 @@ fn churn(last: &WindowState, item: &Item) -> Option<Churn> {
     if item.is_gone() || (polls <= CHANGED_POLLS_MAX && held.is_none()) {
         return None;
     }
+    let stretches = held.map_or(&[][..], |held| &held.stretches);
+    let mut moved: Vec<String> = stretches
+        .iter()
+        .map(|row| words::part(row.part).to_owned())
+        .collect();
+    moved.dedup();
     Some(Churn {
         polls,
         held_until: held.map(|held| held.until.rfc3339()),
-        is_dated_before: held.is_some_and(|held| held.is_stale(item)),
+        is_dated_before: held.is_some_and(|held| moved.is_empty() && held.is_stale(item)),
+        moved,
     })
 }
 

@@ -173,8 +173,15 @@ fn feed_lines(told: &Explanation) -> Vec<String> {
     if told.deferred > 0 {
         let items = counted(told.deferred as u64, "item");
         let churning =
-            format!("{items} with an edit at every poll: such edits are committed once a day");
+            format!("{items} with a change that waits: it is told once a day, or when it has lasted");
         lines.push(row("churning", churning));
+    }
+    for (part, since) in &told.restless {
+        let part = tame(part);
+        let moves = format!(
+            "since {since} the {part} of its items moves without an edit: a change there is told when it has lasted for half a day"
+        );
+        lines.push(row("restless", moves));
     }
     if let Some(at) = &told.reformatted_at {
         let edited = format!("most of it was edited at once without a word on it, last at {at}");
@@ -294,6 +301,12 @@ fn item_lines(item: &ExplainedItem, told: &Explanation) -> Vec<String> {
             "  held by {feed}: `everfeed explain {feed} {id}` tells why"
         ));
     }
+    if let Some((at, agreed)) = &item.corrected {
+        lines.push(format!(
+            "  one post under two ids: at {at} another entry stood in its place, between the same neighbours, with its text and its {}",
+            tame(agreed)
+        ));
+    }
     lines.extend(item.churn.iter().map(churn_line));
     if let Some(missing) = &item.missing {
         lines.extend(needed(missing, told).iter().map(|line| format!("  {line}")));
@@ -387,6 +400,10 @@ fn churn_line(churn: &Churn) -> String {
         polls => format!("churns: it changed in {} running", counted(polls, "poll")),
     };
     match &churn.held_until {
+        Some(until) if !churn.moved.is_empty() => format!(
+            "  an edit waits: nothing but its {} moved, as in many items of the feed without an edit; it is told at {until} if it lasts",
+            tame(&churn.moved.join(" and its "))
+        ),
         Some(until) if churn.is_dated_before => format!(
             "  an edit waits: its `updated` is earlier than that of what is held, as in a copy that lags behind; it is committed \
              when the feed still shows it at {until}"
@@ -560,12 +577,43 @@ mod tests {
     }
 
     #[test]
+    fn what_moves_and_why_two_ids_are_one_post_is_told_in_a_sentence_each() {
+        let churn = Churn {
+            held_until: Some("then".into()),
+            moved: vec!["title".into(), "content".into()],
+            ..Churn::default()
+        };
+        let told = Explanation {
+            item: Some(ExplainedItem {
+                churn: Some(churn),
+                corrected: Some(("now".into(), "date".into())),
+                ..ExplainedItem::default()
+            }),
+            ..Explanation::default()
+        };
+        let told = lines(&told, true).join("\n");
+        for expect in [
+            "  one post under two ids: at now another entry stood in its place, between the same neighbours, with its text and its date",
+            "  an edit waits: nothing but its title and its content moved, as in many items of the feed without an edit; it is told at then if it lasts",
+        ] {
+            assert!(told.contains(expect), "{told}");
+        }
+        let feed = Explanation {
+            restless: vec![("content".into(), "yesterday".into())],
+            ..Explanation::default()
+        };
+        let told = lines(&feed, false).join("\n");
+        let expect = "  restless    since yesterday the content of its items moves without an edit";
+        assert!(told.contains(expect), "{told}");
+    }
+
+    #[test]
     fn an_item_that_changes_with_every_poll_says_so_and_until_when_its_newest_form_waits() {
         let item = |held_until: Option<&str>| ExplainedItem {
             churn: Some(Churn {
                 polls: 31,
                 held_until: held_until.map(str::to_owned),
-                is_dated_before: false,
+                ..Churn::default()
             }),
             ..ExplainedItem::default()
         };
@@ -593,6 +641,7 @@ mod tests {
             polls: 1,
             held_until: Some("then".into()),
             is_dated_before: true,
+            ..Churn::default()
         };
         let told = Explanation {
             item: Some(ExplainedItem {

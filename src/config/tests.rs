@@ -41,7 +41,7 @@ fn the_examples_of_readme_and_book_are_good() {
     );
     let ways = include_str!("../../docs/owners/ways.md");
     for (heading, sites, feeds) in [
-        ("## Below", 1, 0),
+        ("## Below", 1, 1),
         ("## In front", 1, 0),
         ("## Beside", 0, 1),
     ] {

@@ -30,6 +30,8 @@ mod kinship;
 
 mod rename;
 
+mod correction;
+
 pub(super) mod chronology;
 
 mod decide;
@@ -40,10 +42,17 @@ mod edit;
 
 mod flood_limiter;
 
+mod churn;
+
+mod difference;
+
+pub use churn::{MovedStretch, MovingEntry, PartMoves, RestlessPart};
+pub use correction::{Agreement, Correction};
 pub use decide::{
     ended_in_archives, keys_needed, recheck_tombstone, reconcile, reconcile_again, reconcile_check,
     release, witness_keys,
 };
+pub use difference::EntryPart;
 pub use flood_limiter::{CHANGED_POLLS_MAX, DeferredEdit};
 pub use kinship::KinshipSigns;
 pub use observe::observe;
@@ -77,6 +86,8 @@ pub struct WindowEntry {
     pub is_weak: bool,
     /// Polls running in which its content changed, that of this document included.
     pub changed_polls: u16,
+    /// Time of the first of them.
+    pub changing_since: Option<Stamp>,
 }
 
 impl WindowEntry {
@@ -123,6 +134,12 @@ pub struct WindowState {
     pub archive_suspects: Vec<ArchiveSuspect>,
     /// Tombstones of the last thirty days whose pages are asked for again.
     pub tombstones: Vec<RecentTombstone>,
+    /// The last items that were recognised in their places under other ids, oldest first.
+    pub corrections: Vec<Correction>,
+    /// Parts that move in the whole feed without an edit.
+    pub restless: Vec<RestlessPart>,
+    /// Entries that changed within the last two days, by item.
+    pub moving: Vec<MovingEntry>,
 }
 
 impl WindowState {
@@ -139,6 +156,8 @@ impl WindowState {
         self.deferred.retain(|held| held.id != id);
         self.archive_suspects.retain(|missed| missed.id != id);
         self.tombstones.retain(|gone| gone.id != id);
+        self.corrections.retain(|mended| mended.id != id);
+        self.moving.retain(|row| row.id != id);
         self
     }
 

@@ -206,6 +206,11 @@ fn facts(page: &mut Xml, about: &About<'_>) {
     }
     page.leaf("dt", &[], "History");
     page.leaf("dd", &[], &history(&feed.completeness.history));
+    if feed.window.deferred > 0 && !about.is_part {
+        page.leaf("dt", &[], "Not told yet");
+        let changes = "changes in parts that move in many of its posts, or in posts that change again and again: they are told when they have lasted, or once a day";
+        page.leaf("dd", &[], changes);
+    }
     for gap in &feed.completeness.gaps {
         fact(page, "May lack", |out| {
             out.push_str("posts between the cursors ");

@@ -21,8 +21,12 @@ pub struct Explanation {
     pub window: usize,
     /// The reach of its memory into the past.
     pub history: String,
-    /// Items that change with every poll, and a form of which is held back.
+    /// Items a form of which is held back, because they change with every poll or with the whole
+    /// feed.
     pub deferred: usize,
+    /// Parts of its entries that move without an edit, and since when.
+    #[serde(default)]
+    pub restless: Vec<(String, String)>,
     /// Time at which most of it was last edited at once with no date moved.
     pub reformatted_at: Option<String>,
     /// The reading of its archives: how far, by which strategy, with which result, and the time of
@@ -139,6 +143,10 @@ pub struct ExplainedItem {
     pub missing: Option<MissedByDocuments>,
     /// Its churn, if it changes with every poll.
     pub churn: Option<Churn>,
+    /// Time at which it was recognised in its place under another id, and what agreed beside its
+    /// text.
+    #[serde(default)]
+    pub corrected: Option<(String, String)>,
     /// The walks through the archives that missed it.
     pub missed: Option<MissedByWalks>,
     /// The proof of each of its tombstones, oldest first.
@@ -226,6 +234,10 @@ pub struct Churn {
     /// True when that form is held back because it is dated before what is shown.
     #[serde(default)]
     pub is_dated_before: bool,
+    /// The parts in which that form differs, where they move in the whole feed: it is an edit only if
+    /// it lasts until then.
+    #[serde(default)]
+    pub moved: Vec<String>,
 }
 
 /// The walks through the archives that missed an item.

@@ -3,6 +3,7 @@
 use crate::feed::{
     absence::{CheckResult, ControlFinding, WindowEvent},
     group::MemberStage,
+    reconcile::{Agreement, EntryPart},
     schedule::{FaultKind, NoAnswerCause, Whose},
 };
 
@@ -128,5 +129,27 @@ const fn uninformative(finding: ControlFinding) -> &'static str {
         ControlFinding::Elsewhere => {
             "it says nothing: the page of a post that is in the feed leads to another host, too"
         }
+    }
+}
+
+/// A part of an entry.
+pub const fn part(part: EntryPart) -> &'static str {
+    match part {
+        EntryPart::Title => "title",
+        EntryPart::Summary => "summary",
+        EntryPart::Content => "content",
+        EntryPart::Links => "links",
+        EntryPart::Files => "files",
+        EntryPart::People => "authors",
+        EntryPart::Categories => "categories",
+        EntryPart::Other => "dates and other markup",
+    }
+}
+
+/// Agreement beside its text and its place that makes a corrected post one.
+pub const fn agreement(agreement: Agreement) -> &'static str {
+    match agreement {
+        Agreement::Date => "date",
+        Agreement::Title => "title",
     }
 }

@@ -2,7 +2,9 @@
 //! it.
 
 use super::{
-    Known, ObservedEntry, ParsedEntry, WindowEntry, chronology, dated,
+    Known, MovingEntry, Observation, ObservedEntry, ParsedEntry, WindowEntry, chronology,
+    correction::{Agreement, DocumentNeighbours, corrected},
+    dated,
     rename::{UnknownEntry, renamed},
 };
 use crate::feed::{
@@ -25,6 +27,8 @@ pub(super) struct BoundEntry<'a> {
     pub(super) target: BoundItem,
     /// True when its key was unknown, and its witnesses show that it is the item.
     pub(super) is_renamed: bool,
+    /// Agreement beside its text by which it is the item, where its place shows that.
+    pub(super) agreement: Option<Agreement>,
 }
 
 /// The item of an entry.
@@ -47,6 +51,7 @@ impl BoundEntry<'_> {
             tombstone_count: held.map_or(0, |item| item.tombstone_count),
             is_weak: self.reading.key.is_weak(),
             changed_polls: 0,
+            changing_since: None,
         };
         (row, held.is_some_and(|item| !item.is_gone()))
     }
@@ -93,15 +98,11 @@ impl<'a> Binder<'a> {
     }
 
     /// Binds the parsed entries of a document. Of several that are one item, the latest updated is
-    /// kept (LEGACY I-3). `elsewhere` are items that other documents show at the same time.
-    pub(super) fn bind(
-        &mut self,
-        entries: &'a [ObservedEntry],
-        elsewhere: &HashSet<ItemId>,
-    ) -> HashMap<usize, BoundEntry<'a>> {
+    /// kept (LEGACY I-3).
+    pub(super) fn bind(&mut self, seen: &'a Observation) -> HashMap<usize, BoundEntry<'a>> {
         let mut groups: Vec<EntryGroup<'a>> = Vec::new();
         let mut place: HashMap<String, usize> = HashMap::new();
-        for (at, sighting) in entries.iter().enumerate() {
+        for (at, sighting) in seen.entries.iter().enumerate() {
             let ObservedEntry::Read(reading) = sighting else {
                 continue;
             };
@@ -117,12 +118,55 @@ impl<'a> Binder<'a> {
         let mut bound: HashMap<usize, BoundEntry<'a>> = chosen
             .filter_map(|(at, reading)| Some((at, self.bind_one(reading)?)))
             .collect();
-        self.rename(&mut bound, elsewhere);
+        self.rename(&mut bound, &seen.elsewhere);
+        if !seen.coverage.is_partial() {
+            self.correct(seen, &mut bound);
+        }
         bound
     }
 
     /// Gives entries that would be new the items that they are under another id.
     fn rename(&mut self, bound: &mut HashMap<usize, BoundEntry<'a>>, elsewhere: &HashSet<ItemId>) {
+        let unknown = self.unknown(bound);
+        if unknown.is_empty() {
+            return;
+        }
+        let claimed: HashSet<ItemId> = self.claimed.union(elsewhere).copied().collect();
+        for (at, item) in renamed(self.known, &claimed, &unknown) {
+            if let Some(bound) = bound.get_mut(&at) {
+                self.give(bound, item);
+            }
+        }
+        self.aliases.sort_unstable();
+    }
+
+    /// Gives entries that would still be new the items whose places they took.
+    fn correct(&mut self, seen: &Observation, bound: &mut HashMap<usize, BoundEntry<'a>>) {
+        let unknown = self.unknown(bound);
+        if unknown.is_empty() {
+            return;
+        }
+        let shown = |(at, sighting): (usize, &ObservedEntry)| match sighting {
+            ObservedEntry::Same(row) => Some((at, row.id, row.dated)),
+            ObservedEntry::Read(reading) => {
+                let id = bound.get(&at)?.target.id();
+                Some((at, id, dated(&reading.entry)))
+            }
+        };
+        let shown = seen.entries.iter().enumerate().filter_map(shown).collect();
+        let last = &self.known.window.absence.items;
+        let beside = DocumentNeighbours::new(last, shown, &seen.elsewhere);
+        for (at, item, agreement) in corrected(self.known, &beside, seen, &unknown) {
+            if let Some(bound) = bound.get_mut(&at) {
+                self.give(bound, item);
+                bound.agreement = Some(agreement);
+            }
+        }
+        self.aliases.sort_unstable();
+    }
+
+    /// The entries that would be new, in document order.
+    fn unknown(&self, bound: &HashMap<usize, BoundEntry<'a>>) -> Vec<UnknownEntry<'a>> {
         let is_new = |bound: &BoundEntry<'_>| matches!(bound.target, BoundItem::New { .. });
         let is_unknown = |key: &Key| {
             !self
@@ -133,42 +177,35 @@ impl<'a> Binder<'a> {
         let mut unknown: Vec<UnknownEntry<'_>> = bound
             .iter()
             .filter(|(_, bound)| is_new(bound))
-            .map(|(at, bound)| {
-                let reading = bound.reading;
-                UnknownEntry {
-                    at: *at,
-                    reading,
-                    is_key_unknown: is_unknown(&reading.key),
-                }
+            .map(|(at, bound)| UnknownEntry {
+                at: *at,
+                reading: bound.reading,
+                is_key_unknown: is_unknown(&bound.reading.key),
             })
             .collect();
-        if unknown.is_empty() {
-            return;
-        }
         unknown.sort_unstable_by_key(|unknown| unknown.at);
-        let claimed: HashSet<ItemId> = self.claimed.union(elsewhere).copied().collect();
-        for (at, item) in renamed(self.known, &claimed, &unknown) {
-            let Some(bound) = bound.get_mut(&at) else {
-                continue;
-            };
-            self.claimed.remove(&bound.target.id());
-            self.claimed.insert(item.id);
-            let row = self
-                .known
-                .window
-                .entries
-                .iter()
-                .find(|row| row.id == item.id);
-            match row.filter(|row| row.changed_polls > ALIAS_POLLS_MAX) {
-                // Its names change with every poll: none of them comes again, and the store must
-                // not grow by each.
-                Some(row) => bound.key = row.key,
-                None => self.aliases.push((bound.key, item.id)),
-            }
-            bound.is_renamed = true;
-            bound.target = BoundItem::Known(item);
+        unknown
+    }
+
+    /// Gives an entry that would be new a known item.
+    fn give(&mut self, bound: &mut BoundEntry<'a>, item: Arc<Item>) {
+        self.claimed.remove(&bound.target.id());
+        self.claimed.insert(item.id);
+        let last = &self.known.window;
+        let row = last.entries.iter().find(|row| row.id == item.id);
+        let moves = || {
+            let of_item = |moving: &&MovingEntry| moving.id == item.id;
+            let moving = last.moving.iter().find(of_item);
+            moving.is_some_and(|moving| moving.times_moved() > ALIAS_POLLS_MAX)
+        };
+        match row.filter(|row| row.changed_polls > ALIAS_POLLS_MAX || moves()) {
+            // Its names change with every poll: none of them comes again, and the store must not
+            // grow by each.
+            Some(row) => bound.key = row.key,
+            None => self.aliases.push((bound.key, item.id)),
         }
-        self.aliases.sort_unstable();
+        bound.is_renamed = true;
+        bound.target = BoundItem::Known(item);
     }
 
     /// Parts the entries that share a key into those of one post each, and makes the rule stricter
@@ -230,6 +267,7 @@ impl<'a> Binder<'a> {
             key,
             target,
             is_renamed: false,
+            agreement: None,
         })
     }
 

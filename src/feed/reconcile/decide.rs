@@ -5,7 +5,7 @@ use super::{
     Change, Decisions, Delete, Evidence, Known, Observation, ObservedEntry, ParsedEntry, Put,
     PutKind, WINDOW_ENTRIES_MAX, WindowEntry, WindowState,
     bind::{Binder, BoundEntry, BoundItem, keys_of},
-    chronology,
+    chronology, correction,
     edit::is_edit,
     flood_limiter::{FloodLimiter, MetEntry},
     witnesses,
@@ -85,7 +85,7 @@ pub fn reconcile(
         .filter_map(ObservedEntry::same)
         .collect();
     let mut binder = Binder::new(namespace, known, unchanged);
-    let mut bound = binder.bind(&seen.entries, &seen.elsewhere);
+    let mut bound = binder.bind(seen);
     let verdicts = ExplicitDeletions::new(namespace, known, seen);
     let mut decisions = Decisions {
         id_rule: binder.id_rule,
@@ -93,14 +93,19 @@ pub fn reconcile(
         ..Decisions::default()
     };
     decisions.renamed = bound.values().filter(|bound| bound.is_renamed).count();
+    let corrected = bound.values();
+    let corrected = corrected.filter_map(|bound| Some((bound.target.id(), bound.agreement?)));
+    decisions.window.corrections =
+        correction::remembered(&known.window.corrections, corrected, now);
     let mut guard = FloodLimiter::new(known, seen, now);
-    let mut puts = Vec::new();
+    let mut met = Vec::new();
     let mut places = Vec::new();
     for (at, sighting) in seen.entries.iter().enumerate() {
         let mut is_known = true;
         let row = match sighting {
             ObservedEntry::Same(row) => WindowEntry {
                 changed_polls: 0,
+                changing_since: None,
                 ..*row
             },
             ObservedEntry::Read(_) => {
@@ -112,22 +117,13 @@ pub fn reconcile(
                 }
                 let (row, known) = bound.row();
                 is_known = known;
+                let run = guard.meet(&bound);
                 let row = WindowEntry {
-                    changed_polls: guard.meet(&bound),
+                    changed_polls: run.polls,
+                    changing_since: run.since,
                     ..row
                 };
-                let item = bound.target.item().cloned();
-                let is_renamed = bound.is_renamed;
-                let put = put(bound, seen.profile.as_deref(), now);
-                let put = guard.pass(
-                    put,
-                    &MetEntry {
-                        row: &row,
-                        item: item.as_deref(),
-                        is_renamed,
-                    },
-                );
-                puts.extend(put.map(|put| (chronology::date(&put.entry), put)));
+                met.push((row, bound));
                 row
             }
         };
@@ -139,6 +135,8 @@ pub fn reconcile(
         }
         places.push(row.shown(is_known));
     }
+    guard.learn();
+    let mut puts = puts(&mut guard, met, seen.profile.as_deref(), now);
     puts.extend(
         guard
             .release(Repeat::Changed)
@@ -247,7 +245,7 @@ pub fn release(known: &Known, poll: Repeat, now: Stamp) -> Decisions {
     if poll == Repeat::Unchanged {
         last.entries
             .iter_mut()
-            .for_each(|row| row.changed_polls = 0);
+            .for_each(|row| (row.changed_polls, row.changing_since) = (0, None));
     }
     let puts = chronology::oldest_first(puts).into_iter();
     decisions.changes = puts.map(Change::Put).collect();
@@ -330,6 +328,29 @@ pub fn ended_in_archives(missed: ArchiveSuspect, now: Stamp) -> Delete {
         last_seen,
         evidence,
     }
+}
+
+/// Changes by the entries that were met, in document order, which do not wait.
+fn puts(
+    guard: &mut FloodLimiter<'_>,
+    met: Vec<(WindowEntry, BoundEntry<'_>)>,
+    profile: Option<&Profile>,
+    now: Stamp,
+) -> Vec<(Option<Moment>, Put)> {
+    let mut puts = Vec::new();
+    for (row, bound) in met {
+        let item = bound.target.item().cloned();
+        let is_renamed = bound.is_renamed;
+        let put = put(bound, profile, now);
+        let entry = MetEntry {
+            row: &row,
+            item: item.as_deref(),
+            is_renamed,
+        };
+        let put = guard.pass(put, &entry);
+        puts.extend(put.map(|put| (chronology::date(&put.entry), put)));
+    }
+    puts
 }
 
 /// Change of an item by an entry; `None` when the item holds the same content already.

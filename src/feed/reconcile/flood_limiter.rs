@@ -3,8 +3,12 @@
 //! kept, and is committed in its newest form.
 
 use super::{
-    Known, Observation, Put, PutKind, WindowEntry, WindowState, bind::BoundEntry, chronology,
-    edit::is_edit, witnesses,
+    Known, Observation, Put, PutKind, WindowEntry, WindowState,
+    bind::BoundEntry,
+    chronology,
+    churn::{ChurnLearner, MovedStretch},
+    edit::is_edit,
+    witnesses,
 };
 use crate::feed::{
     item::{Item, ItemDigests, ItemId, KeyHash, plausible},
@@ -24,7 +28,8 @@ pub struct DeferredEdit {
     pub id: ItemId,
     /// A key that leads to it.
     pub key: KeyHash,
-    /// The first poll from then on commits it: a day after the item's T.
+    /// The first poll from then on commits it: a day after the item's T, or when what moved in it has
+    /// lasted.
     pub until: Stamp,
     /// The content.
     pub entry: Arc<Entry>,
@@ -32,11 +37,27 @@ pub struct DeferredEdit {
     pub published_us: Option<i64>,
     /// Digests that the next document is compared with.
     pub digests: ItemDigests,
+    /// What moved in it, where nothing but parts did that move in the whole feed: it is an edit only
+    /// if it lasts. Empty of what waits for another reason.
+    pub stretches: Vec<MovedStretch>,
+}
+
+/// Polls running in which the content of an entry changed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct ChangeRun {
+    /// Their number.
+    pub(super) polls: u16,
+    /// Time of the first; `None` when there is none, or it was not noted.
+    pub(super) since: Option<Stamp>,
 }
 
 /// Polls running in which an entry may change and still be committed at once (POLLING 1.3, after
 /// lemon24/reader's `HASH_CHANGED_LIMIT`).
 pub const CHANGED_POLLS_MAX: u16 = 24;
+
+/// Time for which it must have gone on besides, in seconds: polls are a minute apart where somebody
+/// reads a feed beside its origin, and the report of an evening is no churn.
+const CHANGED_SECS: u64 = 86_400;
 
 /// Delay of the edits of an entry that changes in more polls than that, in seconds from the item's
 /// last T.
@@ -86,6 +107,7 @@ pub(super) struct FloodLimiter<'a> {
     kept: Vec<DeferredEdit>,
     /// Entries of the last document that were edited by their content alone.
     undated: usize,
+    churn: ChurnLearner<'a>,
 }
 
 impl<'a> FloodLimiter<'a> {
@@ -110,16 +132,19 @@ impl<'a> FloodLimiter<'a> {
                 .collect(),
             kept: Vec::new(),
             undated: 0,
+            churn: ChurnLearner::new(&known.window, seen.profile.as_deref(), now),
         }
     }
 
     /// Takes note of an entry, and tells in how many polls running its content has changed, this
-    /// one included.
-    pub(super) fn meet(&mut self, bound: &BoundEntry<'_>) -> u16 {
+    /// one included. What moves in the whole feed is no change.
+    pub(super) fn meet(&mut self, bound: &BoundEntry<'_>) -> ChangeRun {
         let Some(item) = bound.target.item() else {
-            return 0;
+            return ChangeRun::default();
         };
-        let Some(entry) = item.entry() else { return 0 };
+        let Some(entry) = item.entry() else {
+            return ChangeRun::default();
+        };
         // What the publisher showed last, which need not be what is committed.
         let (seen, entry) = match self.unmet.get(&item.id) {
             Some(held) => (&held.digests, &*held.entry),
@@ -131,16 +156,31 @@ impl<'a> FloodLimiter<'a> {
                 .is_some_and(|held| is_stale(held, &bound.reading.entry))
         };
         if !is_edit || (!bound.is_renamed && is_stale()) {
-            return 0;
+            return ChangeRun::default();
+        }
+        let given = (&*bound.reading.entry, &bound.reading.digests);
+        if self.is_current && self.churn.note(item.id, (entry, seen), given) {
+            return ChangeRun::default();
         }
         let row = self.rows.get(&item.id);
         if row.is_some() && (bound.is_renamed || !is_dated_anew(entry, &bound.reading.entry)) {
             self.undated += 1;
         }
         match row {
-            Some(row) if self.previous == Repeat::Changed => row.changed_polls.saturating_add(1),
-            _ => 1,
+            Some(row) if self.previous == Repeat::Changed => ChangeRun {
+                polls: row.changed_polls.saturating_add(1),
+                since: row.changing_since.or(Some(self.now)),
+            },
+            _ => ChangeRun {
+                polls: 1,
+                since: Some(self.now),
+            },
         }
+    }
+
+    /// Learns from all entries that were met which parts move in the whole feed.
+    pub(super) fn learn(&mut self) {
+        self.churn.learn();
     }
 
     /// Change of an item by an entry now; `None` when there is none or it is deferred. `met` is the
@@ -159,31 +199,45 @@ impl<'a> FloodLimiter<'a> {
         if may_lag && item.entry().is_some_and(|held| is_stale(held, &put.entry)) {
             return self.pass_stale(put, row, before);
         }
-        if put.kind != PutKind::Edited || row.changed_polls <= CHANGED_POLLS_MAX {
+        if put.kind != PutKind::Edited {
             return Some(put);
         }
-        // A T that is still to come is of a clock that went back since.
-        let day_is_over = item.modified.min(self.now).plus_secs(DEFERRED_SECS);
-        let until = before.map_or(day_is_over, |before| before.until);
+        let known = before.map_or(&[][..], |before| &before.stretches);
+        let moved = item.entry().and_then(|held| {
+            let stretches = self.churn.stretches(put.id, held, &put.entry, known);
+            stretches.filter(|stretches| !stretches.is_empty())
+        });
+        let (until, stretches) = if let Some(stretches) = moved {
+            (MovedStretch::first_lasts_at(&stretches)?, stretches)
+        } else if row.changes_long(self.now) {
+            // A T that is still to come is of a clock that went back since.
+            let day_is_over = item.modified.min(self.now).plus_secs(DEFERRED_SECS);
+            let before = before.filter(|before| before.stretches.is_empty());
+            (
+                before.map_or(day_is_over, |before| before.until),
+                Vec::new(),
+            )
+        } else {
+            return Some(put);
+        };
         if self.now >= until || self.kept.len() + self.unmet.len() >= HELD_ITEMS_MAX {
             return Some(put);
         }
-        let Put {
-            id,
-            entry,
-            published_us,
-            digests: seen,
-            ..
-        } = put;
-        self.kept.push(DeferredEdit {
-            id,
-            key: row.key,
-            until,
-            entry: as_kept(entry),
-            published_us,
-            digests: seen,
-        });
+        self.keep(put, row.key, until, stretches);
         None
+    }
+
+    /// Keeps a form of an item until then.
+    fn keep(&mut self, put: Put, key: KeyHash, until: Stamp, stretches: Vec<MovedStretch>) {
+        self.kept.push(DeferredEdit {
+            id: put.id,
+            key,
+            until,
+            entry: as_kept(put.entry),
+            published_us: put.published_us,
+            digests: put.digests,
+            stretches,
+        });
     }
 
     /// An edit whose `updated` is older than what is held. A cache or a replica that lags behind
@@ -199,28 +253,16 @@ impl<'a> FloodLimiter<'a> {
             self.kept.extend(before.cloned());
             return None;
         }
-        let Put {
-            id,
-            entry,
-            published_us,
-            digests,
-            ..
-        } = put.clone();
-        let since_before = before.filter(|before| before.digests.content == digests.content);
+        let since_before = before.filter(|before| {
+            before.digests.content == put.digests.content && before.stretches.is_empty()
+        });
         let until =
             since_before.map_or_else(|| self.now.plus_secs(STALE_SECS), |before| before.until);
         if self.now >= until {
             return Some(put);
         }
         if self.kept.len() + self.unmet.len() < HELD_ITEMS_MAX {
-            self.kept.push(DeferredEdit {
-                id,
-                key: row.key,
-                until,
-                entry: as_kept(entry),
-                published_us,
-                digests,
-            });
+            self.keep(put, row.key, until, Vec::new());
         }
         None
     }
@@ -242,9 +284,13 @@ impl<'a> FloodLimiter<'a> {
                 // Nobody may have looked it up.
                 None => self.kept.push(held.clone()),
                 Some(item) if item.is_gone() || item.digests.content == held.digests.content => {}
+                // Its entry is shown no more: what only churned is not told after it.
+                Some(_) if self.is_current && !held.outlives_its_entry() => {}
                 Some(item)
                     if self.now < held.until
-                        && (poll == Repeat::Changed || held.is_stale(item)) =>
+                        && (poll == Repeat::Changed
+                            || !held.stretches.is_empty()
+                            || held.is_stale(item)) =>
                 {
                     self.kept.push(held.clone());
                 }
@@ -260,6 +306,7 @@ impl<'a> FloodLimiter<'a> {
     /// last seen being reformatted.
     pub(super) fn close(self, last: &mut WindowState) -> bool {
         last.deferred = self.kept;
+        self.churn.close(last);
         let before = self.known.window.reformatted_at;
         let is_recent = before.is_some_and(|at| self.now < at.plus_secs(REFORMATTED_SECS));
         let is_one = self.undated >= REFORMATTED_ITEMS_MIN
@@ -275,6 +322,15 @@ impl<'a> FloodLimiter<'a> {
     }
 }
 
+impl WindowEntry {
+    /// True when the entry changes with every poll for so long that its edits wait.
+    fn changes_long(&self, now: Stamp) -> bool {
+        // A time that is still to come is of a clock that went back since.
+        let is_long = |since: Stamp| since > now || now.secs_since(since) >= CHANGED_SECS;
+        self.changed_polls > CHANGED_POLLS_MAX && self.changing_since.is_some_and(is_long)
+    }
+}
+
 /// An entry without short parts that are too long, which are never kept.
 fn as_kept(entry: Arc<Entry>) -> Arc<Entry> {
     within_caps(&entry).map_or(entry, Arc::new)
@@ -284,6 +340,12 @@ impl DeferredEdit {
     /// True when its publisher dates it before what is held, as a copy that lags behind is dated.
     pub fn is_stale(&self, item: &Item) -> bool {
         item.entry().is_some_and(|held| is_stale(held, &self.entry))
+    }
+
+    /// True unless nothing but churn is in it, which is not told after its entry is shown no more.
+    fn outlives_its_entry(&self) -> bool {
+        let mut stretches = self.stretches.iter();
+        self.stretches.is_empty() || stretches.any(MovedStretch::outlives_its_entry)
     }
 
     fn put(&self, item: &Item) -> Put {

@@ -106,6 +106,7 @@ mod tests {
             tombstone_count: 0,
             is_weak: false,
             changed_polls: 0,
+            changing_since: None,
         };
         (0..).zip(&document.entries).map(row).collect()
     }
@@ -180,6 +181,7 @@ mod tests {
             entry,
             published_us: None,
             digests: seen,
+            stretches: Vec::new(),
         });
         assert_eq!(told(&last), [true, false]);
     }

@@ -11,6 +11,10 @@ use everfeed_adapters::{
     platforms::{Platforms, content_digest, digest_version},
 };
 
+mod churn;
+
+mod corrections;
+
 mod flood_limiter;
 
 const NS: &str = "example.org/feed";
@@ -590,6 +594,7 @@ fn unchanged_entries_need_no_look_up() {
             tombstone_count: 0,
             is_weak: false,
             changed_polls: 0,
+            changing_since: None,
         })],
         deletions: Vec::new(),
         coverage: Coverage::Unconditional,

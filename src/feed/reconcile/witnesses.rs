@@ -192,7 +192,7 @@ fn secs(date: &Date) -> Option<i64> {
 }
 
 /// Letters and digits of a title; of one without any, the title itself.
-fn title_of(title: &Text) -> Option<String> {
+pub(super) fn title_of(title: &Text) -> Option<String> {
     let folded = folded(title, usize::MAX);
     let whole = || Some(title.value.trim().to_owned()).filter(|title| !title.is_empty());
     if folded.is_empty() {
@@ -261,6 +261,13 @@ fn entity_bytes(text: &str) -> usize {
     } else {
         1
     }
+}
+
+/// All letters and digits of an entry's text, content before summary.
+pub(super) fn whole_text(entry: &Entry) -> Option<String> {
+    let content = entry.content.as_ref().map(|body| &body.text);
+    let text = content.or(entry.summary.as_ref())?;
+    Some(folded(text, usize::MAX))
 }
 
 /// Bytes of the name of an entity at most.

@@ -15,7 +15,8 @@ use crate::{
         observation_record::{OBSERVATIONS_MAX, ObservationCounts, ObservationRecord},
         order::Order,
         reconcile::{
-            Change, DeferredEdit, Delete, Put, PutKind, WINDOW_ENTRIES_MAX, WindowEntry,
+            Agreement, Change, Correction, DeferredEdit, Delete, EntryPart, MovedStretch,
+            MovingEntry, PartMoves, Put, PutKind, RestlessPart, WINDOW_ENTRIES_MAX, WindowEntry,
             WindowState,
         },
         record::{FeedNo, GAPS_MAX, Gap, IdRule},
@@ -427,6 +428,16 @@ fn held() -> Vec<DeferredEdit> {
         entry,
         published_us,
         digests: seen,
+        stretches: vec![MovedStretch {
+            part: EntryPart::Title,
+            start: 1,
+            end: 2,
+            given: Digest([2; 16]),
+            since: START,
+            sightings: 3,
+            moves: 1,
+            is_whole: true,
+        }],
     }]
 }
 
@@ -508,6 +519,7 @@ async fn window_and_items_are_known_at_one_revision(rig: Rig) {
         tombstone_count: 2,
         is_weak: true,
         changed_polls: 300,
+        changing_since: Some(START),
     };
     let reformatted_at = Some(START);
     let last = |window: Vec<WindowEntry>| WindowState {
@@ -517,6 +529,27 @@ async fn window_and_items_are_known_at_one_revision(rig: Rig) {
         reformatted_at,
         archive_suspects: Vec::new(),
         tombstones: Vec::new(),
+        corrections: vec![Correction {
+            id: id(1),
+            at: START,
+            agreement: Agreement::Title,
+        }],
+        restless: vec![RestlessPart {
+            part: EntryPart::Content,
+            by_turns: true,
+            since: START,
+            moved_at: START,
+        }],
+        moving: vec![MovingEntry {
+            id: id(2),
+            moved_at: START,
+            forms: vec![Digest([1; 16])],
+            parts: vec![PartMoves {
+                part: EntryPart::Links,
+                count: 3,
+                by_turns: false,
+            }],
+        }],
     };
     let mut first = commit(&rig.feed(feed).await.unwrap(), vec![add(1), add(2)]);
     first.last = Some(last(vec![row(2), row(1)]));

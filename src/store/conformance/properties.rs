@@ -603,6 +603,7 @@ async fn random_commit(
         tombstone_count: 0,
         is_weak: false,
         changed_polls: 0,
+        changing_since: None,
     };
     let absence = if extras & 4 == 4 {
         missing_one(START.plus_secs(u64::from(extras)))

@@ -448,6 +448,7 @@ fn samples() -> Vec<Sample> {
             tombstone_count: 1,
             is_weak: true,
             changed_polls: 25,
+            changing_since: None,
         }],
         absence: AbsenceState {
             items: vec![shown],
@@ -469,10 +470,14 @@ fn samples() -> Vec<Sample> {
                 content: DIGEST,
                 version: 3,
             },
+            stretches: Vec::new(),
         }],
         reformatted_at: Some(AT),
         archive_suspects: vec![archive_suspect()],
         tombstones: Vec::new(),
+        corrections: Vec::new(),
+        restless: Vec::new(),
+        moving: Vec::new(),
     };
     let many = WindowItem {
         suspect: Some(Suspect {

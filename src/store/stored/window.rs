@@ -1,10 +1,16 @@
 //! The window of a feed: the entries of its last full document, and what waits or is missed beside
 //! them.
 
-use super::{StoredKind, table::stored_structs};
+use super::{
+    StoredKind,
+    table::{stored_enums, stored_structs},
+};
 use crate::feed::{
     archive::ArchiveSuspect,
-    reconcile::{DeferredEdit, WindowEntry, WindowState},
+    reconcile::{
+        Agreement, Correction, DeferredEdit, EntryPart, MovedStretch, MovingEntry, PartMoves,
+        RestlessPart, WindowEntry, WindowState,
+    },
 };
 
 impl StoredKind for WindowState {
@@ -12,8 +18,18 @@ impl StoredKind for WindowState {
 }
 
 stored_structs! {
-    WindowState { entries, absence, deferred, reformatted_at, archive_suspects, tombstones }
-    WindowEntry { key, id, raw, dated, tombstone_count, is_weak, changed_polls }
-    DeferredEdit { id, key, until, entry, published_us, digests }
+    WindowState { entries, absence, deferred, reformatted_at, archive_suspects, tombstones, corrections, restless, moving }
+    WindowEntry { key, id, raw, dated, tombstone_count, is_weak, changed_polls, changing_since }
+    DeferredEdit { id, key, until, entry, published_us, digests, stretches }
+    MovedStretch { part, start, end, given, since, sightings, moves, is_whole }
+    Correction { id, at, agreement }
+    RestlessPart { part, by_turns, since, moved_at }
+    MovingEntry { id, moved_at, forms, parts }
+    PartMoves { part, count, by_turns }
     ArchiveSuspect { id, since, last_seen, walks }
+}
+
+stored_enums! {
+    Agreement { 0 Date, 1 Title }
+    EntryPart { 0 Title, 1 Summary, 2 Content, 3 Links, 4 Files, 5 People, 6 Categories, 7 Other }
 }

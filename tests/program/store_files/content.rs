@@ -436,6 +436,7 @@ fn held() -> DeferredEdit {
         entry,
         published_us,
         digests: seen,
+        stretches: Vec::new(),
     }
 }
 
@@ -460,6 +461,7 @@ pub(crate) async fn fill(store: &dyn Store) {
         tombstone_count: 1,
         is_weak: false,
         changed_polls: 25,
+        changing_since: None,
     };
     let first = Commit {
         last: Some(WindowState {
@@ -469,6 +471,9 @@ pub(crate) async fn fill(store: &dyn Store) {
             reformatted_at: Some(START),
             archive_suspects: vec![missed()],
             tombstones: Vec::new(),
+            corrections: Vec::new(),
+            restless: Vec::new(),
+            moving: Vec::new(),
         }),
         metadata: Some(Arc::new(head())),
         id_rule: IdRule::IdAndLink,

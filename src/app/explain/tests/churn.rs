@@ -53,6 +53,7 @@ async fn told(changed_polls: u16, held_until: Option<Stamp>, at_rest: bool) -> E
         entry: older,
         published_us: None,
         digests: seen,
+        stretches: Vec::new(),
     };
     let row = WindowEntry {
         key,
@@ -62,6 +63,7 @@ async fn told(changed_polls: u16, held_until: Option<Stamp>, at_rest: bool) -> E
         tombstone_count: 0,
         is_weak: false,
         changed_polls,
+        changing_since: None,
     };
     let last = WindowState {
         entries: vec![row],

@@ -1,0 +1,423 @@
+//! Churn that is learned of a feed (POLLING 1.3): which parts of its entries move without an edit,
+//! and how a change in such a part is told from an edit: an edit lasts. Not what becomes of an edit.
+
+use super::{
+    WindowState,
+    difference::{EntryPart, PartDifference, Stretch, difference},
+};
+use crate::feed::{
+    item::{ItemDigests, ItemId},
+    stamp::Stamp,
+};
+use everfeed_adapters::{Digest, Entry, platforms::Profile};
+use std::collections::{BTreeMap, HashSet};
+
+/// Part of the entries of a feed that moves in one after the other, as advertisements, counters and
+/// sessions do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RestlessPart {
+    /// The part.
+    pub part: EntryPart,
+    /// True when all of it changes and comes back, as where one of two servers sends summaries.
+    pub by_turns: bool,
+    /// Since when it is known to move.
+    pub since: Stamp,
+    /// Time at which it last moved in as many entries as show it.
+    pub moved_at: Stamp,
+}
+
+/// Changes of one entry within the last two days.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MovingEntry {
+    /// Its item.
+    pub id: ItemId,
+    /// Time of its last change.
+    pub moved_at: Stamp,
+    /// Content digests of its last forms, the latest last.
+    pub forms: Vec<Digest>,
+    /// The parts that moved as churn does.
+    pub parts: Vec<PartMoves>,
+}
+
+/// Moves of one part of an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PartMoves {
+    /// The part.
+    pub part: EntryPart,
+    /// How often it moved.
+    pub count: u8,
+    /// True when all of it changed and came back.
+    pub by_turns: bool,
+}
+
+/// Stretch of a part that differs from what is held, and has not lasted yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MovedStretch {
+    /// The part.
+    pub part: EntryPart,
+    /// First token in the held form, and the first behind it.
+    pub start: u32,
+    /// See `start`.
+    pub end: u32,
+    /// Digest of what stands there now.
+    pub given: Digest,
+    /// Since when that stands there.
+    pub since: Stamp,
+    /// Documents that show it, since then.
+    pub sightings: u8,
+    /// How often something else has come there since what is held went: what moves on is churn.
+    pub moves: u8,
+    /// True for all of a part that changes by turns: it tells nothing but since when it is not what
+    /// is held.
+    pub is_whole: bool,
+}
+
+/// Entries in which a part must move again within two days to be churn of their feed, and the share of
+/// the window that they must be, as a divisor. Of less it is edits: three matches of an evening,
+/// two posts that are written as things happen.
+const MOVING_ENTRIES_MIN: usize = 3;
+const MOVING_SHARE: usize = 4;
+
+/// Entries that are enough in a window of any length.
+const MOVING_ENTRIES_ENOUGH: usize = 50;
+
+/// Moves within that time by which a part moves again where as many entries move in one document,
+/// or it is known to be restless. Nobody edits a quarter of a window between two polls twice.
+const MOVES_AT_ONCE_MIN: u8 = 2;
+
+/// The same where one entry moves after the other, as counters do by polls a minute apart: a story
+/// is edited several times in a day, too.
+const MOVES_APART_MIN: u8 = 6;
+
+/// Time without a change after which an entry does not move any more, in seconds: a feed may be
+/// polled once a day.
+const MOVING_SECS: u64 = 2 * 86_400;
+
+/// Time after which a part that has not moved in so many entries is forgotten, in seconds. Blogs
+/// rest on weekends.
+const RESTLESS_SECS: u64 = 2 * 86_400;
+
+/// Time for which a change in a restless part must last to be an edit, in seconds: it is told within
+/// a day, and hardly any advertisement stays as long. A stretch that has moved more than once must
+/// rest until its part would be forgotten.
+const LASTING_SECS: u64 = 12 * 3600;
+
+/// Moves of a stretch from which on it is churn: a correction may be corrected once.
+const CHURN_MOVES_MIN: u8 = 2;
+
+/// Documents that must show a change for it to outlive its entry, which the feed shows no
+/// more.
+const LASTING_SIGHTINGS: u8 = 2;
+
+/// Entries whose moves are remembered at most: those of a large window and a day's arrivals.
+const MOVING_ENTRIES_MAX: usize = 200;
+
+/// Forms of an entry that are remembered at most: two servers, two schemes, before and after an edit.
+const FORMS_MAX: usize = 6;
+
+/// Stretches of an entry that are followed at most; more are followed as one from first to last.
+const STRETCHES_MAX: usize = 64;
+
+/// The learner at its work on one document.
+pub(super) struct ChurnLearner<'a> {
+    profile: Option<&'a Profile>,
+    now: Stamp,
+    /// Entries that must move to show that a part is restless.
+    moving_min: usize,
+    restless: Vec<RestlessPart>,
+    moving: BTreeMap<ItemId, MovingEntry>,
+    /// Entries that came back to a form of before with this document.
+    returned: HashSet<ItemId>,
+    /// Entries in which each part moved as churn does in this document.
+    moved: BTreeMap<EntryPart, usize>,
+}
+
+impl<'a> ChurnLearner<'a> {
+    /// What is remembered, without what rests.
+    pub(super) fn new(last: &WindowState, profile: Option<&'a Profile>, now: Stamp) -> Self {
+        let is_restless = |row: &&RestlessPart| now.secs_since(row.moved_at) < RESTLESS_SECS;
+        let moves = |row: &&MovingEntry| now.secs_since(row.moved_at) < MOVING_SECS;
+        let moving = last.moving.iter().filter(moves);
+        Self {
+            profile,
+            now,
+            moving_min: (last.entries.len().div_ceil(MOVING_SHARE))
+                .clamp(MOVING_ENTRIES_MIN, MOVING_ENTRIES_ENOUGH),
+            restless: last.restless.iter().filter(is_restless).copied().collect(),
+            moving: moving.map(|row| (row.id, row.clone())).collect(),
+            returned: HashSet::new(),
+            moved: BTreeMap::new(),
+        }
+    }
+
+    /// Takes note of a change of an entry, from the form that was seen last. True when nothing of it
+    /// but restless parts moved.
+    pub(super) fn note(
+        &mut self,
+        id: ItemId,
+        (last, before): (&Entry, &ItemDigests),
+        (given, now): (&Entry, &ItemDigests),
+    ) -> bool {
+        let row = self.moving.entry(id).or_insert_with(|| MovingEntry {
+            id,
+            moved_at: self.now,
+            forms: vec![before.content],
+            parts: Vec::new(),
+        });
+        row.moved_at = self.now;
+        let is_return = row.forms.contains(&now.content);
+        row.forms.retain(|form| *form != now.content);
+        row.forms.push(now.content);
+        let surplus = row.forms.len().saturating_sub(FORMS_MAX);
+        row.forms.drain(..surplus);
+        if is_return {
+            self.returned.insert(id);
+        }
+        let Some(parts) = difference(last, given, self.profile) else {
+            return false;
+        };
+        for found in &parts {
+            let by_turns = is_return && found.may_turn();
+            if !by_turns && !found.moves_as_churn(is_return) {
+                continue;
+            }
+            *self.moved.entry(found.part).or_default() += 1;
+            row.count(found.part, by_turns);
+        }
+        parts.iter().all(|found| self.is_restless(found))
+    }
+
+    /// Draws the conclusion from all entries of a document: parts that move in enough of them are
+    /// restless from now on.
+    pub(super) fn learn(&mut self) {
+        for (part, entries) in std::mem::take(&mut self.moved) {
+            let is_known = self.restless.iter().any(|row| row.part == part);
+            let moves_min = if is_known || entries >= self.moving_min {
+                MOVES_AT_ONCE_MIN
+            } else {
+                MOVES_APART_MIN
+            };
+            let moves = |is_meant: fn(&PartMoves) -> bool| {
+                let is_again =
+                    |row: &PartMoves| row.part == part && row.count >= moves_min && is_meant(row);
+                let entries = self.moving.values();
+                entries.filter(|row| row.parts.iter().any(is_again)).count() >= self.moving_min
+            };
+            if !moves(|_| true) {
+                continue;
+            }
+            let by_turns = moves(|row| row.by_turns);
+            match self.restless.iter_mut().find(|row| row.part == part) {
+                Some(row) => (row.moved_at, row.by_turns) = (self.now, row.by_turns || by_turns),
+                None => self.restless.push(RestlessPart {
+                    part,
+                    by_turns,
+                    since: self.now,
+                    moved_at: self.now,
+                }),
+            }
+        }
+    }
+
+    /// The stretches in which an entry differs from what is held, when all of them are in restless
+    /// parts; `None` when something else moved, which is an edit. `before` are those of the form that
+    /// waits.
+    pub(super) fn stretches(
+        &self,
+        id: ItemId,
+        held: &Entry,
+        given: &Entry,
+        before: &[MovedStretch],
+    ) -> Option<Vec<MovedStretch>> {
+        if self.restless.is_empty() {
+            return None;
+        }
+        let parts = difference(held, given, self.profile)?;
+        if !parts.iter().all(|found| self.is_restless(found)) {
+            return None;
+        }
+        let mut stretches = Vec::new();
+        for found in &parts {
+            let of_part = before.iter().filter(|row| row.part == found.part);
+            let (whole, known): (Vec<_>, Vec<_>) = of_part.copied().partition(|row| row.is_whole);
+            if !found.is_stretch() {
+                // The other of two servers: what differs in the form of the first waits on.
+                let first = whole.first().copied();
+                stretches.push(first.unwrap_or_else(|| self.whole(found.part)));
+                stretches.extend(known);
+                continue;
+            }
+            stretches.extend(whole);
+            for stretch in found.followed() {
+                let moved = self.follow(id, found.part, &stretch, &known);
+                // A price is told wherever it stands, unless it is a part of what moves anyway.
+                if stretch.is_figure && !moved.is_churn() {
+                    return None;
+                }
+                stretches.push(moved);
+            }
+        }
+        Some(stretches)
+    }
+
+    /// All of a part, from now on.
+    fn whole(&self, part: EntryPart) -> MovedStretch {
+        MovedStretch {
+            part,
+            start: 0,
+            end: 0,
+            given: Digest::default(),
+            since: self.now,
+            sightings: 0,
+            moves: 0,
+            is_whole: true,
+        }
+    }
+
+    /// A stretch as it is remembered from now on.
+    fn follow(
+        &self,
+        id: ItemId,
+        part: EntryPart,
+        stretch: &Stretch,
+        known: &[MovedStretch],
+    ) -> MovedStretch {
+        let (start, end, given) = (stretch.held.start, stretch.held.end, stretch.given);
+        let touches = |row: &&MovedStretch| row.start <= end && start <= row.end;
+        let before = known.iter().find(touches);
+        if let Some(row) = before
+            && (row.start, row.end, row.given) == (start, end, given)
+        {
+            return MovedStretch {
+                sightings: row.sightings.saturating_add(1),
+                ..*row
+            };
+        }
+        if let Some(row) = before
+            && start == end
+            && (row.start, row.end) == (start, end)
+        {
+            // What is only added to, as a report is, lasts in its newest form.
+            return MovedStretch {
+                given,
+                sightings: row.sightings.saturating_add(1),
+                ..*row
+            };
+        }
+        let moves = match before {
+            Some(row) => row.moves.saturating_add(1),
+            // A form that was seen before comes and goes.
+            None if self.returned.contains(&id) => CHURN_MOVES_MIN,
+            None => 0,
+        };
+        MovedStretch {
+            part,
+            start,
+            end,
+            given,
+            since: self.now,
+            sightings: 1,
+            moves,
+            is_whole: false,
+        }
+    }
+
+    fn is_restless(&self, found: &PartDifference) -> bool {
+        let row = self.restless.iter().find(|row| row.part == found.part);
+        row.is_some_and(|row| found.is_stretch() || row.by_turns)
+    }
+
+    /// Leaves what is remembered from now on.
+    pub(super) fn close(self, last: &mut WindowState) {
+        last.restless = self.restless;
+        let mut moving: Vec<MovingEntry> = self.moving.into_values().collect();
+        if moving.len() > MOVING_ENTRIES_MAX {
+            moving.sort_by_key(|row| std::cmp::Reverse(row.moved_at));
+            moving.truncate(MOVING_ENTRIES_MAX);
+            moving.sort_by_key(|row| row.id);
+        }
+        last.moving = moving;
+    }
+}
+
+impl MovedStretch {
+    /// Time at which the first of several has lasted for long enough to be an edit; `None` of none.
+    pub(super) fn first_lasts_at(stretches: &[Self]) -> Option<Stamp> {
+        let lasts_at = |row: &Self| {
+            let secs = if row.is_churn() {
+                RESTLESS_SECS
+            } else {
+                LASTING_SECS
+            };
+            row.since.plus_secs(secs)
+        };
+        stretches.iter().map(lasts_at).min()
+    }
+
+    /// True when several documents showed it and nothing took its place: an edit, most likely,
+    /// although its entry is shown no more.
+    pub(super) fn outlives_its_entry(&self) -> bool {
+        !self.is_churn() && self.sightings >= LASTING_SIGHTINGS
+    }
+
+    /// True when it has moved on too often to be an edit.
+    fn is_churn(&self) -> bool {
+        self.moves >= CHURN_MOVES_MIN
+    }
+}
+
+impl MovingEntry {
+    /// How often the part moved that moved most.
+    pub(super) fn times_moved(&self) -> u16 {
+        let counts = self.parts.iter().map(|row| u16::from(row.count));
+        counts.max().unwrap_or(0)
+    }
+
+    fn count(&mut self, part: EntryPart, by_turns: bool) {
+        match self.parts.iter_mut().find(|row| row.part == part) {
+            Some(row) => {
+                row.count = row.count.saturating_add(1);
+                row.by_turns |= by_turns;
+            }
+            None => self.parts.push(PartMoves {
+                part,
+                count: 1,
+                by_turns,
+            }),
+        }
+    }
+}
+
+impl PartDifference {
+    /// True when a stretch moved as churn does: more stays than moves, and something went for what
+    /// came, or a former form came back. What only grows is a report that is continued, and a figure
+    /// is news.
+    fn moves_as_churn(&self, is_return: bool) -> bool {
+        let mut stretches = self.stretches.iter().filter(|stretch| !stretch.is_figure);
+        self.is_stretch() && stretches.any(|stretch| is_return || stretch.is_replaced)
+    }
+
+    /// True for a part that may change by turns as a whole. Under another title it is another post.
+    fn may_turn(&self) -> bool {
+        !self.is_stretch() && self.part != EntryPart::Title
+    }
+
+    /// The stretches as they are followed.
+    fn followed(&self) -> Vec<Stretch> {
+        if self.stretches.len() <= STRETCHES_MAX {
+            return self.stretches.clone();
+        }
+        let start = self.stretches.first().map_or(0, |first| first.held.start);
+        let end = self.stretches.last().map_or(0, |last| last.held.end);
+        let mut given = Vec::new();
+        for stretch in &self.stretches {
+            given.extend(stretch.given.0);
+        }
+        vec![Stretch {
+            held: start..end,
+            given: Digest::of(&given),
+            is_replaced: true,
+            is_figure: false,
+        }]
+    }
+}

@@ -1,0 +1,306 @@
+//! Posts that their publisher corrected in their places, so that fewer witnesses agree than a rename
+//! needs: title and address, address and date, or the address where there are no dates. The text
+//! must be long and of the post alone, and the new entry must stand where the old one vanished; not
+//! the choice by witnesses alone, which is `rename`'s.
+
+use super::{Known, Observation, ObservedEntry, dated, rename::UnknownEntry, witnesses};
+use crate::feed::{
+    absence::WindowItem,
+    item::{Item, ItemId, Witnesses},
+    stamp::Stamp,
+};
+use everfeed_adapters::{Digest, Entry, platforms::Profile};
+use std::{
+    borrow::Cow,
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
+
+/// An item that was recognised in its place under another id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Correction {
+    /// The item.
+    pub id: ItemId,
+    /// Time of the document that shows it.
+    pub at: Stamp,
+    /// Agreement beside its text and its place.
+    pub agreement: Agreement,
+}
+
+/// Witness that agrees beside the text of a corrected post.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Agreement {
+    /// The date to the second, which no other entry has: title and address may differ.
+    #[default]
+    Date,
+    /// The title: address and date may differ.
+    Title,
+}
+
+/// Letters and digits that a text must have to be a post's own, about twenty-five words: what is
+/// shorter comes again in other posts (a caption, a sponsor's line, "Open thread").
+const OWN_LETTERS_MIN: usize = 120;
+
+/// Bytes of a title that is looked for in the text of its entry: a shorter one stands everywhere.
+const TITLE_BYTES_MIN: usize = 8;
+
+/// Difference of two dates, in seconds, with which one that stands first or last may still have been
+/// corrected. A new issue of a series takes the first place of the one before, too, and no series
+/// has two issues within half a day of each other and one text.
+const MOVED_AT_END_SECS: u64 = 12 * 3600;
+
+/// Corrections that are remembered for `explain` at most, and for how long in seconds.
+const REMEMBERED_MAX: usize = 20;
+const REMEMBERED_SECS: u64 = 30 * 86_400;
+
+/// Place of an entry: the two entries beside it that the documents have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Neighbours {
+    /// Between two, of which the lesser id comes first: documents may be remembered backwards.
+    Both(ItemId, ItemId),
+    /// First or last, with the nearest two beside it.
+    OneSide(ItemId, ItemId),
+}
+
+/// The places of what vanished from a document and of what is new in it.
+pub(super) struct DocumentNeighbours {
+    vanished: HashMap<ItemId, Neighbours>,
+    new: HashMap<usize, Neighbours>,
+    /// The items and entries of each date, in seconds.
+    dates: HashMap<i64, HashSet<ItemId>>,
+    /// The ids of the entries, by where they stand.
+    ids: HashMap<usize, ItemId>,
+}
+
+impl DocumentNeighbours {
+    /// `last` is the remembered window, with what is missed at its old place; `shown` are the
+    /// entries of the document in order: where it stands, id and date.
+    pub(super) fn new(
+        last: &[WindowItem],
+        shown: Vec<(usize, ItemId, Option<i64>)>,
+        elsewhere: &HashSet<ItemId>,
+    ) -> Self {
+        let before: HashSet<ItemId> = last.iter().map(|row| row.id).collect();
+        let now: HashSet<ItemId> = shown.iter().map(|(_, id, _)| *id).collect();
+        let mut dates: HashMap<i64, HashSet<ItemId>> = HashMap::new();
+        let of_last = last.iter().map(|row| (row.id, row.dated));
+        for (id, at) in of_last.chain(shown.iter().map(|(_, id, at)| (*id, *at))) {
+            if let Some(at) = at {
+                dates.entry(secs(at)).or_default().insert(id);
+            }
+        }
+        let vanished = neighbours(last.iter().map(|row| (row.id, row.id)), &now);
+        let new = neighbours(shown.iter().map(|(at, id, _)| (*at, *id)), &before);
+        Self {
+            vanished: vanished
+                .into_iter()
+                .filter(|(id, _)| !elsewhere.contains(id))
+                .collect(),
+            new: new.into_iter().collect(),
+            dates,
+            ids: shown.into_iter().map(|(at, id, _)| (at, id)).collect(),
+        }
+    }
+}
+
+/// The entries of a document that are not in the other one, each with its place, if there is one.
+fn neighbours<K>(
+    entries: impl Iterator<Item = (K, ItemId)>,
+    other: &HashSet<ItemId>,
+) -> Vec<(K, Neighbours)> {
+    let (mut stay, mut lone) = (Vec::new(), Vec::new());
+    for (name, id) in entries {
+        if other.contains(&id) {
+            stay.push(id);
+        } else {
+            lone.push((name, stay.len()));
+        }
+    }
+    let place = |above: usize| match (above.checked_sub(1), above < stay.len()) {
+        (Some(before), true) => Some(Neighbours::Both(
+            stay[before].min(stay[above]),
+            stay[before].max(stay[above]),
+        )),
+        (None, _) => Some(Neighbours::OneSide(*stay.first()?, *stay.get(1)?)),
+        (Some(last), false) => Some(Neighbours::OneSide(
+            stay[last],
+            *stay.get(last.checked_sub(1)?)?,
+        )),
+    };
+    lone.into_iter()
+        .filter_map(|(name, above)| Some((name, place(above)?)))
+        .collect()
+}
+
+/// The items that entries are although their ids are unknown and too few witnesses agree, by the
+/// place of the entry. An entry that could be several items, or an item that several entries could
+/// be, stays apart.
+pub(super) fn corrected(
+    known: &Known,
+    beside: &DocumentNeighbours,
+    seen: &Observation,
+    unknown: &[UnknownEntry<'_>],
+) -> Vec<(usize, Arc<Item>, Agreement)> {
+    // Usually something came first and something else rolled off at the end.
+    let left: HashSet<Neighbours> = beside.vanished.values().copied().collect();
+    if !beside.new.values().any(|place| left.contains(place)) {
+        return Vec::new();
+    }
+    let held = held(known);
+    let mut vanished: HashMap<Neighbours, Vec<&(&Arc<Item>, Witnesses)>> = HashMap::new();
+    for row in &held {
+        if let Some(place) = beside.vanished.get(&row.0.id) {
+            vanished.entry(*place).or_default().push(row);
+        }
+    }
+    let profile = seen.profile.as_deref();
+    let mut pairs: Vec<(usize, &Arc<Item>, Agreement)> = Vec::new();
+    for new in unknown.iter().filter(|new| new.is_key_unknown) {
+        let candidates = beside
+            .new
+            .get(&new.at)
+            .and_then(|place| vanished.get(place));
+        for (item, witnesses) in candidates.into_iter().flatten() {
+            let agreement = agreement(beside, new, (item, witnesses), profile);
+            pairs.extend(agreement.map(|agreement| (new.at, *item, agreement)));
+        }
+    }
+    if pairs.is_empty() {
+        return Vec::new();
+    }
+    let texts = TextOwners::of(&held, &seen.entries);
+    let is_only = |(at, item, _): &(usize, &Arc<Item>, Agreement)| {
+        let of_either =
+            |(other, of, _): &&(usize, &Arc<Item>, Agreement)| other == at || of.id == item.id;
+        pairs.iter().filter(of_either).count() == 1
+    };
+    let is_own = |(at, item, _): &(usize, &Arc<Item>, Agreement)| texts.are_own(item.id, *at);
+    let found = pairs.iter().filter(|pair| is_only(pair) && is_own(pair));
+    found
+        .map(|(at, item, agreement)| (*at, Arc::clone(item), *agreement))
+        .collect()
+}
+
+/// The items that were found, each once, with their witnesses. Those that the document shows are
+/// among them: a text that one of them has is not another's own.
+fn held(known: &Known) -> Vec<(&Arc<Item>, Witnesses)> {
+    let mut met = HashSet::new();
+    let items = known.lookalikes.iter().chain(known.items.values());
+    items
+        .filter(|item| met.insert(item.id))
+        .filter_map(|item| Some((item, Witnesses::of_item(item)?)))
+        .collect()
+}
+
+/// The items and the entries that have each text.
+struct TextOwners {
+    items: HashMap<Digest, HashSet<ItemId>>,
+    entries: HashMap<Digest, HashSet<usize>>,
+}
+
+impl TextOwners {
+    fn of(held: &[(&Arc<Item>, Witnesses)], entries: &[ObservedEntry]) -> Self {
+        let mut owners = Self {
+            items: HashMap::new(),
+            entries: HashMap::new(),
+        };
+        for (item, witnesses) in held {
+            for text in &witnesses.texts {
+                owners.items.entry(*text).or_default().insert(item.id);
+            }
+        }
+        for (at, sighting) in entries.iter().enumerate() {
+            let Some(reading) = sighting.parsed() else {
+                continue;
+            };
+            for text in Witnesses::of(&reading.entry).texts {
+                owners.entries.entry(text).or_default().insert(at);
+            }
+        }
+        owners
+    }
+
+    /// True when the texts of an item and of an entry are those of nothing else.
+    fn are_own(&self, id: ItemId, at: usize) -> bool {
+        let of_item = self.items.iter().filter(|(_, ids)| ids.contains(&id));
+        let of_entry = self
+            .entries
+            .iter()
+            .filter(|(_, places)| places.contains(&at));
+        let mut texts = of_item
+            .map(|(text, _)| text)
+            .chain(of_entry.map(|(text, _)| text));
+        texts.all(|text| {
+            let mut items = self.items.get(text).into_iter().flatten();
+            let mut entries = self.entries.get(text).into_iter().flatten();
+            items.all(|other| *other == id) && entries.all(|other| *other == at)
+        })
+    }
+}
+
+/// Agreement beside the text of an item that vanished and an entry that is new in its place; `None`
+/// when they are not one post.
+fn agreement(
+    beside: &DocumentNeighbours,
+    new: &UnknownEntry<'_>,
+    (item, held): (&Item, &Witnesses),
+    profile: Option<&Profile>,
+) -> Option<Agreement> {
+    let (old_entry, new_entry) = (item.entry()?, &*new.reading.entry);
+    let dates = dated(old_entry).map(secs).zip(dated(new_entry).map(secs));
+    if let Some((at, _)) = dates.filter(|(was, is)| was == is) {
+        let mut of_date = beside.dates.get(&at).into_iter().flatten();
+        let is_own = |id: &ItemId| *id == item.id || beside.ids.get(&new.at) == Some(id);
+        let agrees = of_date.all(is_own) && have_one_text(old_entry, new_entry, profile);
+        return agrees.then_some(Agreement::Date);
+    }
+    let given = Witnesses::of(new_entry);
+    let has_same_title = held.title.is_some() && held.title == given.title;
+    let moved_secs = dates.map_or(0, |(was, is)| was.abs_diff(is));
+    let is_between = matches!(beside.new.get(&new.at), Some(Neighbours::Both(..)));
+    let agrees = has_same_title
+        && (is_between || moved_secs < MOVED_AT_END_SECS)
+        && have_one_text(old_entry, new_entry, profile);
+    agrees.then_some(Agreement::Title)
+}
+
+/// True when two entries have the same text from first to last, and it is long. Its title may stand
+/// in it, as some software puts it below.
+fn have_one_text(held: &Entry, given: &Entry, profile: Option<&Profile>) -> bool {
+    let own_text = |entry: &Entry| {
+        let scrubbed = profile.map_or(Cow::Borrowed(entry), |by| by.scrub(entry));
+        let text = witnesses::whole_text(&scrubbed)?;
+        let title = entry.title.as_ref().and_then(witnesses::title_of);
+        let title = title.filter(|title| title.len() >= TITLE_BYTES_MIN);
+        Some(title.map_or(text.clone(), |title| text.replace(&title, "")))
+    };
+    let (Some(held), Some(given)) = (own_text(held), own_text(given)) else {
+        return false;
+    };
+    held == given && held.chars().take(OWN_LETTERS_MIN).count() == OWN_LETTERS_MIN
+}
+
+/// The corrections to be remembered after a document that shows these, oldest first.
+pub(super) fn remembered(
+    before: &[Correction],
+    found: impl Iterator<Item = (ItemId, Agreement)>,
+    now: Stamp,
+) -> Vec<Correction> {
+    let correction = |(id, agreement)| Correction {
+        id,
+        at: now,
+        agreement,
+    };
+    let mut found: Vec<Correction> = found.map(correction).collect();
+    found.sort_unstable_by_key(|mended| mended.id);
+    let is_recent = |mended: &Correction| now.secs_since(mended.at) < REMEMBERED_SECS;
+    let before = before.iter().copied().filter(is_recent);
+    let mut all: Vec<Correction> = before.chain(found).collect();
+    all.drain(..all.len().saturating_sub(REMEMBERED_MAX));
+    all
+}
+
+/// Whole seconds of a date in microseconds.
+fn secs(at_us: i64) -> i64 {
+    at_us.div_euclid(1_000_000)
+}

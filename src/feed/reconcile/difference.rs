@@ -1,0 +1,419 @@
+//! Difference of two forms of one entry: which of its parts differ, and which stretches of words of
+//! each; not what a difference means.
+
+use everfeed_adapters::{
+    Digest, Entry, Key,
+    platforms::{Profile, content_digest},
+};
+use std::{collections::HashMap, fmt::Write as _, ops::Range};
+
+/// Part of an entry that may differ by itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum EntryPart {
+    /// The title.
+    #[default]
+    Title,
+    /// The summary.
+    Summary,
+    /// The content.
+    Content,
+    /// Its links.
+    Links,
+    /// The files that are attached to it.
+    Files,
+    /// Authors and contributors.
+    People,
+    /// Its categories.
+    Categories,
+    /// Its dates, rights and language, and markup of other vocabularies.
+    Other,
+}
+
+/// Difference in one part of an entry.
+#[derive(Clone, Debug)]
+pub(super) struct PartDifference {
+    /// The part.
+    pub(super) part: EntryPart,
+    /// Words that both forms have in common.
+    stays: usize,
+    /// Words of the longer side of what differs.
+    moves: usize,
+    /// The stretches, in order; none overlaps or touches another.
+    pub(super) stretches: Vec<Stretch>,
+}
+
+/// A stretch of a part that differs, between two that do not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Stretch {
+    /// Its tokens in the held form, maybe none.
+    pub(super) held: Range<u32>,
+    /// Digest of what stands there now.
+    pub(super) given: Digest,
+    /// True when something went and something came: an addition takes nothing back.
+    pub(super) is_replaced: bool,
+    /// True when a figure is another: a price, a score, a number that is a name.
+    pub(super) is_figure: bool,
+}
+
+/// Tokens of a part that are compared at most: a short novel. What is longer differs as a whole.
+const TOKENS_MAX: usize = 50_000;
+
+/// Product of the tokens of two stretches that are compared each with each at most: two screens of
+/// text. Longer ones are parted at the words that each has once.
+const CELLS_MAX: usize = 40_000;
+
+const PARTS: [EntryPart; 8] = [
+    EntryPart::Title,
+    EntryPart::Summary,
+    EntryPart::Content,
+    EntryPart::Links,
+    EntryPart::Files,
+    EntryPart::People,
+    EntryPart::Categories,
+    EntryPart::Other,
+];
+
+/// The parts in which two forms of an entry differ, by what counts as content. `None` when nothing
+/// can be said of a part that differs.
+pub(super) fn difference(
+    held: &Entry,
+    given: &Entry,
+    profile: Option<&Profile>,
+) -> Option<Vec<PartDifference>> {
+    let scrubbed = |entry| profile.map_or(std::borrow::Cow::Borrowed(entry), |by| by.scrub(entry));
+    let (held, given) = (scrubbed(held), scrubbed(given));
+    let mut found = Vec::new();
+    for part in PARTS {
+        if digest_of(part, &held) == digest_of(part, &given) {
+            continue;
+        }
+        let (held, given) = (written(part, &held), written(part, &given));
+        found.push(compared(part, &held, &given)?);
+    }
+    (!found.is_empty()).then_some(found)
+}
+
+impl PartDifference {
+    /// True when so much stays that a stretch of the part moves, and not the part: more than a third,
+    /// of a title, which is what an entry is called, more than a half.
+    pub(super) fn is_stretch(&self) -> bool {
+        if self.part == EntryPart::Title {
+            self.stays > self.moves
+        } else {
+            self.stays * 2 > self.moves
+        }
+    }
+}
+
+/// Digest of one part alone, which leaves out what never counts.
+fn digest_of(part: EntryPart, entry: &Entry) -> Digest {
+    let only = match part {
+        EntryPart::Title => Entry {
+            title: entry.title.clone(),
+            ..Entry::default()
+        },
+        EntryPart::Summary => Entry {
+            summary: entry.summary.clone(),
+            ..Entry::default()
+        },
+        EntryPart::Content => Entry {
+            content: entry.content.clone(),
+            ..Entry::default()
+        },
+        EntryPart::Links => Entry {
+            links: entry.links.clone(),
+            ..Entry::default()
+        },
+        EntryPart::Files => Entry {
+            enclosures: entry.enclosures.clone(),
+            ..Entry::default()
+        },
+        EntryPart::People => Entry {
+            authors: entry.authors.clone(),
+            contributors: entry.contributors.clone(),
+            ..Entry::default()
+        },
+        EntryPart::Categories => Entry {
+            categories: entry.categories.clone(),
+            ..Entry::default()
+        },
+        EntryPart::Other => Entry {
+            published: entry.published.clone(),
+            rights: entry.rights.clone(),
+            language: entry.language.clone(),
+            foreign: entry.foreign.clone(),
+            ..Entry::default()
+        },
+    };
+    content_digest(&only, None)
+}
+
+/// A part as words, to be compared.
+fn written(part: EntryPart, entry: &Entry) -> String {
+    let mut text = String::new();
+    let of = |text: Option<&everfeed_adapters::Text>| text.map(|text| text.value.clone());
+    match part {
+        EntryPart::Title => text = of(entry.title.as_ref()).unwrap_or_default(),
+        EntryPart::Summary => text = of(entry.summary.as_ref()).unwrap_or_default(),
+        EntryPart::Content => {
+            text = of(entry.content.as_ref().map(|body| &body.text)).unwrap_or_default();
+            let src = entry.content.as_ref().and_then(|body| body.src.as_deref());
+            text.extend(src.map(|src| format!("\n{src}")));
+        }
+        EntryPart::Links => {
+            for link in &entry.links {
+                let _ = writeln!(
+                    text,
+                    "{} {}",
+                    link.rel,
+                    Key::Link(link.href.clone()).stripped()
+                );
+            }
+        }
+        EntryPart::Files => {
+            for file in &entry.enclosures {
+                let _ = writeln!(text, "{file:?}");
+            }
+        }
+        EntryPart::People => {
+            for person in entry.authors.iter().chain(&entry.contributors) {
+                let _ = writeln!(text, "{person:?}");
+            }
+        }
+        EntryPart::Categories => {
+            for category in &entry.categories {
+                let _ = writeln!(text, "{category:?}");
+            }
+        }
+        EntryPart::Other => {
+            let Entry {
+                published,
+                rights,
+                language,
+                foreign,
+                ..
+            } = entry;
+            let published = published.as_ref().map(|date| &date.raw);
+            let _ = write!(text, "{published:?} {rights:?} {language:?} {foreign:?}");
+        }
+    }
+    text
+}
+
+/// The words of a text, and its other characters one by one; white space is none.
+fn tokens(text: &str) -> Vec<&str> {
+    let mut tokens = Vec::new();
+    let mut rest = text.trim_start();
+    while let Some(first) = rest.chars().next() {
+        let end = if first.is_alphanumeric() {
+            rest.find(|c: char| !c.is_alphanumeric())
+                .unwrap_or(rest.len())
+        } else {
+            first.len_utf8()
+        };
+        tokens.push(&rest[..end]);
+        rest = rest[end..].trim_start();
+    }
+    tokens
+}
+
+fn compared(part: EntryPart, held: &str, given: &str) -> Option<PartDifference> {
+    let (old, new) = (tokens(held), tokens(given));
+    if old.len().max(new.len()) > TOKENS_MAX {
+        return None;
+    }
+    let mut gaps = Vec::new();
+    part_at_common(&old, &new, 0..old.len(), 0..new.len(), &mut gaps);
+    let words = |tokens: &[&str]| tokens.iter().filter(|token| is_word(token)).count();
+    let (mut moves, mut gone) = (0, 0);
+    let mut stretches = Vec::with_capacity(gaps.len());
+    for (of, is) in gaps {
+        let (went, came) = (&old[of.clone()], &new[is.clone()]);
+        moves += words(went).max(words(came));
+        gone += words(went);
+        stretches.push(Stretch {
+            held: u32::try_from(of.start).ok()?..u32::try_from(of.end).ok()?,
+            given: Digest::of(came.join(" ").as_bytes()),
+            is_replaced: words(went) > 0 && words(came) > 0,
+            is_figure: is_figure(part, (&old, &of), (&new, &is)),
+        });
+    }
+    if stretches.is_empty() {
+        // White space alone differs.
+        stretches.push(Stretch {
+            held: 0..0,
+            given: Digest::of(given.as_bytes()),
+            is_replaced: true,
+            is_figure: false,
+        });
+    }
+    Some(PartDifference {
+        part,
+        stays: words(&old) - gone,
+        moves,
+        stretches,
+    })
+}
+
+fn is_word(token: &str) -> bool {
+    token.starts_with(char::is_alphanumeric)
+}
+
+fn is_number(token: &str) -> bool {
+    token.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// True when nothing but numbers of a text differ, and one of them is a figure: one beside a point, a colon or
+/// a dash and another number (19.99, 2:1), one with a currency or a unit, or in a title one behind a
+/// word ("Part 2"). Other numbers count what readers did, or name what is not the entry's.
+fn is_figure(
+    part: EntryPart,
+    (old, of): (&[&str], &Range<usize>),
+    (new, is): (&[&str], &Range<usize>),
+) -> bool {
+    if !matches!(
+        part,
+        EntryPart::Title | EntryPart::Summary | EntryPart::Content
+    ) {
+        return false;
+    }
+    let went = &old[of.clone()];
+    let mut moved = went.iter().chain(&new[is.clone()]).peekable();
+    if moved.peek().is_none() || !moved.all(|token| is_number(token) || JOINTS.contains(token)) {
+        return false;
+    }
+    let has_joint = went.iter().any(|token| JOINTS.contains(token));
+    let before = of.start.checked_sub(1).map(|at| old[at]);
+    let before_that = of.start.checked_sub(2).map(|at| old[at]);
+    let (after, after_that) = (old.get(of.end), old.get(of.end + 1));
+    let is_joint = |joint: Option<&str>, beside: Option<&str>| {
+        joint.is_some_and(|joint| JOINTS.contains(&joint)) && beside.is_some_and(is_number)
+    };
+    let is_unit = |token: Option<&str>| token.is_some_and(|token| UNITS.contains(&token));
+    has_joint
+        || is_joint(before, before_that)
+        || is_joint(after.copied(), after_that.copied())
+        || is_unit(before)
+        || is_unit(after.copied())
+        || (part == EntryPart::Title && before.is_some_and(is_word))
+}
+
+/// Characters that join two numbers to one figure.
+const JOINTS: [&str; 7] = [".", ",", ":", "-", "–", "−", "/"];
+
+/// Signs and codes beside a number that say what it measures.
+const UNITS: [&str; 13] = [
+    "$", "€", "£", "¥", "₹", "%", "°", "USD", "EUR", "GBP", "CHF", "JPY", "kr",
+];
+
+/// The stretches of two token lists that have no token in common at their places.
+fn part_at_common(
+    old: &[&str],
+    new: &[&str],
+    of: Range<usize>,
+    is: Range<usize>,
+    gaps: &mut Vec<(Range<usize>, Range<usize>)>,
+) {
+    let (a, b) = (&old[of.clone()], &new[is.clone()]);
+    let head = a.iter().zip(b).take_while(|(a, b)| a == b).count();
+    let (rest_a, rest_b) = (&a[head..], &b[head..]);
+    let ends = rest_a.iter().rev().zip(rest_b.iter().rev());
+    let tail = ends.take_while(|(a, b)| a == b).count();
+    let of = of.start + head..of.end - tail;
+    let is = is.start + head..is.end - tail;
+    if of.is_empty() && is.is_empty() {
+        return;
+    }
+    let common = if of.len() * is.len() <= CELLS_MAX {
+        longest_common(&old[of.clone()], &new[is.clone()])
+    } else {
+        once_in_each(&old[of.clone()], &new[is.clone()])
+    };
+    let is_fine = of.len() * is.len() <= CELLS_MAX;
+    if common.is_empty() {
+        gaps.push((of, is));
+        return;
+    }
+    let (mut at, mut to) = (of.start, is.start);
+    let end = (of.end - of.start, is.end - is.start);
+    for (a, b) in common.into_iter().chain([end]) {
+        let (a, b) = (of.start + a, is.start + b);
+        if is_fine {
+            if at < a || to < b {
+                gaps.push((at..a, to..b));
+            }
+        } else {
+            part_at_common(old, new, at..a, to..b, gaps);
+        }
+        (at, to) = (a + 1, b + 1);
+    }
+}
+
+/// The longest common subsequence of two short lists, as pairs of places.
+fn longest_common(a: &[&str], b: &[&str]) -> Vec<(usize, usize)> {
+    let width = b.len() + 1;
+    let mut longest = vec![0_u16; (a.len() + 1) * width];
+    for i in (0..a.len()).rev() {
+        for j in (0..b.len()).rev() {
+            longest[i * width + j] = if a[i] == b[j] {
+                longest[(i + 1) * width + j + 1] + 1
+            } else {
+                longest[(i + 1) * width + j].max(longest[i * width + j + 1])
+            };
+        }
+    }
+    let (mut i, mut j, mut pairs) = (0, 0, Vec::new());
+    while i < a.len() && j < b.len() {
+        if a[i] == b[j] {
+            pairs.push((i, j));
+            (i, j) = (i + 1, j + 1);
+        } else if longest[(i + 1) * width + j] >= longest[i * width + j + 1] {
+            i += 1;
+        } else {
+            j += 1;
+        }
+    }
+    pairs
+}
+
+/// Tokens that each of two lists has once, in the longest common order, as pairs of places.
+fn once_in_each(a: &[&str], b: &[&str]) -> Vec<(usize, usize)> {
+    let mut times: HashMap<&str, (usize, usize, usize, usize)> = HashMap::new();
+    for (at, token) in a.iter().enumerate() {
+        let row = times.entry(token).or_default();
+        (row.0, row.2) = (row.0 + 1, at);
+    }
+    for (at, token) in b.iter().enumerate() {
+        if let Some(row) = times.get_mut(token) {
+            (row.1, row.3) = (row.1 + 1, at);
+        }
+    }
+    let once = times.into_values().filter(|row| (row.0, row.1) == (1, 1));
+    let mut pairs: Vec<(usize, usize)> = once.map(|row| (row.2, row.3)).collect();
+    pairs.sort_unstable();
+    rising(&pairs)
+}
+
+/// The longest rise of the second places, where the first ones ascend.
+fn rising(pairs: &[(usize, usize)]) -> Vec<(usize, usize)> {
+    // The last pair of the least rise of each length, and the pair before each.
+    let mut ends: Vec<usize> = Vec::new();
+    let mut before: Vec<Option<usize>> = Vec::with_capacity(pairs.len());
+    for (at, (_, second)) in pairs.iter().enumerate() {
+        let length = ends.partition_point(|end| pairs[*end].1 < *second);
+        before.push(length.checked_sub(1).map(|last| ends[last]));
+        if length == ends.len() {
+            ends.push(at);
+        } else {
+            ends[length] = at;
+        }
+    }
+    let mut next = ends.last().copied();
+    let mut rise = Vec::with_capacity(ends.len());
+    while let Some(at) = next {
+        rise.push(pairs[at]);
+        next = before[at];
+    }
+    rise.reverse();
+    rise
+}
