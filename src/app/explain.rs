@@ -219,7 +219,7 @@ impl Explainer {
                 .platform
                 .as_ref()
                 .map(|found| format!("{}: {}", found.platform, found.why)),
-            is_complete: record.metadata.is_complete(),
+            is_complete: record.metadata.is_complete() && !absence.is_capped(),
             items: (record.items.total, record.items.live),
             window: if absence.is_of_empty_document() {
                 0
@@ -373,7 +373,7 @@ impl Explainer {
         item: &Item,
     ) -> Result<ExplainedItem, StoreError> {
         let row = last.absence.items.iter().find(|row| row.id == item.id);
-        let missing = row.and_then(|row| row.suspect);
+        let missing = last.absence.missing(item.id).filter(|_| !item.is_gone());
         let by_walks = last
             .archive_suspects
             .iter()
@@ -426,6 +426,12 @@ impl Explainer {
                 .map(|(at, evidence)| proof(*at, evidence))
                 .collect(),
             holders: Vec::new(),
+            shown_again: last
+                .absence
+                .revivals
+                .waits_since(item.id)
+                .map(|since| (since.rfc3339(), last.absence.revivals_agree_at(since)))
+                .map(|(since, until)| (since, until.map(|at| at.rfc3339()).unwrap_or_default())),
             recheck_at: last
                 .tombstones
                 .iter()
@@ -462,6 +468,11 @@ fn doubted(absence: &AbsenceState, now: Stamp) -> Option<String> {
     if absence.is_sticky() {
         let why = "what rolls off is missing from before an end that stays; only pages tell";
         return Some(format!("absence proves nothing: {why}"));
+    }
+    if absence.is_capped() {
+        let why =
+            "its documents say that they are the whole feed, and yet their oldest posts roll off";
+        return Some(format!("no list that is complete: {why}"));
     }
     let returns = &absence.recurrence;
     if let Some(until) = returns.off_until(now) {
@@ -524,6 +535,7 @@ fn missed(missing: &Suspect, open: Option<(u8, &ProofPolicy)>) -> MissedByDocume
         behind: missing.behind,
         backfilled: missing.backfilled,
         by_page: missing.basis != SuspectBasis::Documents,
+        alone: words::basis(missing.basis).map(str::to_owned),
         page: page(&missing.permalink_check),
     }
 }

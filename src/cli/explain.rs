@@ -431,6 +431,9 @@ fn item_lines(item: &ExplainedItem, told: &Explanation) -> Vec<String> {
                 .map(|missed| format!("    {}", by_walks(missed))),
         );
     }
+    lines.extend(item.shown_again.iter().map(|(since, until)| {
+        format!("shown again since {since} by what may be an old copy: nothing is told until an answer to a request without validators agrees, from {until} on")
+    }));
     lines.extend(item.recheck_at.iter().map(|at| {
         format!("  its page is asked for again at {at}; if it is back, the item lives again")
     }));
@@ -530,6 +533,12 @@ fn needed(missing: &MissedByDocuments, told: &Explanation) -> Vec<String> {
     let mut lines = circumstances(missing);
     let mut open = Vec::new();
     if missing.by_page {
+        lines.extend(
+            missing
+                .alone
+                .iter()
+                .map(|why| format!("why: {}", tame(why))),
+        );
         let next = missing.page.next_at.as_ref();
         let next = next.map_or_else(
             || "its page tells no more, so nothing becomes of the suspicion".to_owned(),
