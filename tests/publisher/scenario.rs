@@ -637,7 +637,7 @@ pub(crate) fn busy() -> Vec<Scenario> {
         Scenario {
             name: "busy, every 6 hours",
             poll_hours: 6,
-            found_with_pages_min: 0.1,
+            found_with_pages_min: 0.03,
             ..busy
         },
         Scenario {
