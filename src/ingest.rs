@@ -7,6 +7,8 @@ pub mod platform;
 
 mod fetched;
 
+mod answer_dates;
+
 pub mod recording;
 
 mod feed_spec;

@@ -204,7 +204,7 @@ impl Explainer {
                 self.left_alone(&poll, feed).await?,
             )),
             platform: platform.map(|found| format!("{}: {}", found.platform, found.why)),
-            is_complete: record.metadata.is_complete(),
+            is_complete: record.metadata.is_complete() && !absence.is_capped(),
             items: (record.items.total, record.items.live),
             window: if absence.is_of_empty_document() {
                 0
@@ -375,6 +375,12 @@ impl Explainer {
                 .map(|(at, evidence)| proof(*at, evidence))
                 .collect(),
             holders: Vec::new(),
+            shown_again: last
+                .absence
+                .revivals
+                .waits_since(item.id)
+                .map(|since| (since.rfc3339(), last.absence.revivals_agree_at(since)))
+                .map(|(since, until)| (since, until.map(|at| at.rfc3339()).unwrap_or_default())),
             recheck_at: tombstone.map(|gone| gone.next_at.rfc3339()),
         })
     }
@@ -382,8 +388,7 @@ impl Explainer {
 
 /// The suspicion against an item, if there is one.
 fn suspect(last: &WindowState, item: &Item) -> Option<Suspect> {
-    let mut rows = last.absence.items.iter();
-    rows.find(|row| row.id == item.id)?.suspect
+    last.absence.missing(item.id).filter(|_| !item.is_gone())
 }
 
 /// The walks that missed an item that is alive.
@@ -453,6 +458,11 @@ fn doubted(absence: &AbsenceState, now: Stamp) -> Option<String> {
         let why = "what rolls off is missing from before an end that stays; only pages tell";
         return Some(format!("absence proves nothing: {why}"));
     }
+    if absence.is_capped() {
+        let why =
+            "its documents say that they are the whole feed, and yet their oldest posts roll off";
+        return Some(format!("no list that is complete: {why}"));
+    }
     let returns = &absence.recurrence;
     if let Some(until) = returns.off_until(now) {
         let until = until.rfc3339();
@@ -505,6 +515,7 @@ fn missed(missing: &Suspect, open: Option<(u8, &ProofPolicy)>) -> MissedByDocume
         behind: missing.behind,
         backfilled: missing.backfilled,
         by_page: missing.basis != SuspectBasis::Documents,
+        alone: words::basis(missing.basis).map(str::to_owned),
         page: page(&missing.permalink_check),
     }
 }

@@ -401,25 +401,27 @@ impl Player {
         };
         let check = Check::new(&self.context, &self.feed, &self.state);
         let told = if is_tombstone {
-            check.rechecked(id, page.said).await
+            check.rechecked(id, page.said, at).await
         } else {
-            check.answered(id, page.said).await
+            check.answered(id, page.said, at).await
         };
         told.map_err(|failure| anyhow::anyhow!("{failure}"))?;
         let name = page.link.as_ref().unwrap_or(&page.iri);
         self.note(name.clone(), at).await
     }
 
-    /// The item that a page was asked for, and true when it is a tombstone: by its IRI, else by its
-    /// link, which others may share.
+    /// The item that a page was asked for, and true when it is a tombstone: by our id, as which it
+    /// was asked for then; in an older recording, or under another namespace, by its IRI, else by
+    /// its link, which others may share.
     async fn subject(&self, page: &RecordedPage) -> anyhow::Result<Option<(ItemId, bool)>> {
+        let own = page.id.as_ref().and_then(|id| id.parse::<ItemId>().ok());
+        if let Some(id) = own
+            && self.store.item(self.feed.no, id).await?.is_some()
+        {
+            return Ok(Some((id, page.is_tombstone)));
+        }
         let window = self.store.known(self.feed.no, Vec::new()).await?.window;
-        let missed = window
-            .absence
-            .items
-            .iter()
-            .filter(|row| row.suspect.is_some())
-            .map(|row| (row.id, false));
+        let missed = window.absence.asked_about().map(|id| (id, false));
         let mut by_link = None;
         for (id, is_tombstone) in missed.chain(window.tombstones.iter().map(|gone| (gone.id, true)))
         {

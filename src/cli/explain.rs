@@ -332,6 +332,9 @@ fn item_lines(item: &ExplainedItem, told: &Explanation) -> Vec<String> {
             "  its page is asked for again at {at}; if it is back, the item lives again"
         ));
     }
+    if let Some((since, until)) = &item.shown_again {
+        lines.push(format!("  shown again since {since} by what may be an old copy: nothing is told until an answer to a request without validators agrees, from {until} on"));
+    }
     if !item.evidence.is_empty() && !matches!(item.state, ItemState::Deleted | ItemState::Left) {
         lines.push("  it came back after that".to_owned());
     }
@@ -475,6 +478,9 @@ fn needed(missing: &MissedByDocuments, told: &Explanation) -> Vec<String> {
     let mut lines = circumstances(missing);
     let mut open = Vec::new();
     if missing.by_page {
+        if let Some(why) = &missing.alone {
+            lines.push(format!("why: {}", tame(why)));
+        }
         let next = match &missing.page.next_at {
             Some(at) => format!("its page alone decides; it is asked for from {at} on"),
             None => "its page tells no more, so nothing becomes of the suspicion".to_owned(),

@@ -6,6 +6,8 @@
 //! are still there did not roll off.
 
 use super::{item::ItemId, stamp::Stamp};
+use departures::{DepartureEnd, Departures};
+use revival::Revivals;
 use std::collections::HashSet;
 
 mod anchors;
@@ -37,6 +39,10 @@ mod control_finding;
 mod page_control;
 
 pub mod recent_tombstone;
+
+pub mod departures;
+
+pub mod revival;
 
 mod recurrence;
 
@@ -141,6 +147,10 @@ pub struct AbsenceState {
     pub(crate) pinned: Pinned,
     /// The last control of permalink checks.
     pub control: Option<PageControl>,
+    /// Posts that left without a sign, on which their pages alone decide.
+    pub departures: Departures,
+    /// Deleted posts that were shown again and wait.
+    pub revivals: Revivals,
 }
 
 /// Proof that a tombstone needs (POLLING 2.3).
@@ -162,6 +172,9 @@ pub struct ProofPolicy {
     pub ordered: bool,
     /// True when the own page of a missed item is asked for, so that its word is waited for.
     pub checks_permalinks: bool,
+    /// True when the server says of this document that something was modified, and nothing that it
+    /// shows was: what it lacks was modified, so it was dated back or filtered rather than deleted.
+    pub modified_unseen: bool,
     /// Trust in absence as such; the record of a feed lowers it.
     pub belief: AbsenceTrust,
 }
@@ -177,6 +190,7 @@ impl Default for ProofPolicy {
             complete: false,
             ordered: true,
             checks_permalinks: false,
+            modified_unseen: false,
             belief: AbsenceTrust::Usual,
         }
     }
@@ -224,6 +238,7 @@ impl AbsenceState {
     pub fn without(&self, ended: &HashSet<ItemId>) -> Self {
         let mut memory = self.clone();
         memory.items.retain(|row| !ended.contains(&row.id));
+        memory.departures.settle(ended);
         memory
     }
 
@@ -259,19 +274,44 @@ impl AbsenceState {
 
     /// Time of the next permalink check.
     pub fn next_check_at(&self) -> Option<Stamp> {
-        self.items
+        let of_suspects = self
+            .items
             .iter()
-            .filter_map(|row| row.suspect?.permalink_check.due())
-            .min()
+            .filter_map(|row| row.suspect?.permalink_check.due());
+        of_suspects.chain(self.departures.next_at()).min()
     }
 
-    /// The missed item whose page is to be asked for now; the one that has been due for longest.
+    /// The missed item whose page is to be asked for now: the suspect that has been due for longest,
+    /// else a post that left without a sign.
     pub fn due_check(&self, now: Stamp) -> Option<ItemId> {
         let due = self
             .items
             .iter()
             .filter_map(|row| Some((row.suspect?.permalink_check.due()?, row.id)));
-        due.filter(|(due, _)| *due <= now).min().map(|(_, id)| id)
+        due.filter(|(due, _)| *due <= now)
+            .min()
+            .map(|(_, id)| id)
+            .or_else(|| self.departures.due(now))
+    }
+
+    /// The missing of an item, if it is a suspect or has left without a sign.
+    pub fn missing(&self, id: ItemId) -> Option<Suspect> {
+        let row = self.items.iter().find(|row| row.id == id);
+        let suspect = row.and_then(|row| row.suspect);
+        suspect.or_else(|| self.departures.of(id).map(|departed| departed.suspect()))
+    }
+
+    /// The items whose pages may be asked for: suspects, then those that left without a sign.
+    pub fn asked_about(&self) -> impl Iterator<Item = ItemId> {
+        let suspects = self.items.iter().filter(|row| row.suspect.is_some());
+        let departed = self.departures.rows.iter().map(|row| row.id);
+        suspects.map(|row| row.id).chain(departed)
+    }
+
+    /// Time from which on the answer to an unconditional request decides on deleted items that were
+    /// shown again.
+    pub fn revivals_agree_at(&self, now: Stamp) -> Option<Stamp> {
+        self.revivals.agrees_at(&self.recurrence, now)
     }
 
     /// True while the pages of this site have said nothing of any post for days.
@@ -281,15 +321,18 @@ impl AbsenceState {
             .is_some_and(|control| control.is_hopeless(now))
     }
 
+    /// True when the pages of missing items are asked for, and can be told apart.
+    pub fn pages_tell(&self, policy: &ProofPolicy) -> bool {
+        let tells = self.control.as_ref().is_some_and(PageControl::tells);
+        policy.checks_permalinks && tells
+    }
+
     /// Need of a control before the page of this item is asked for. A tombstone has been missing
     /// for long.
     pub fn control_need(&self, id: ItemId, now: Stamp) -> ControlNeed {
-        let suspect = self
-            .items
-            .iter()
-            .find(|row| row.id == id)
-            .and_then(|row| row.suspect);
-        let since = suspect.map_or(Stamp::ZERO, |missing| missing.since);
+        let since = self
+            .missing(id)
+            .map_or(Stamp::ZERO, |missing| missing.since);
         self.control.clone().unwrap_or_default().need(since, now)
     }
 
@@ -354,6 +397,17 @@ impl AbsenceState {
                     outcome.rolled_off.push(id);
                 }
             }
+        } else {
+            let is_vain =
+                matches!(said, CheckResult::Uninformative(_)) && self.has_useless_pages(now);
+            match memory
+                .departures
+                .told(id, said, policy.apart_secs, is_vain, now)
+            {
+                Some(DepartureEnd::Gone(proof)) => outcome.gone.push((id, proof)),
+                Some(DepartureEnd::RolledOff) => outcome.rolled_off.push(id),
+                None => {}
+            }
         }
         outcome.state = memory;
         outcome.watched(policy)
@@ -366,12 +420,13 @@ impl AbsenceState {
         } else {
             AbsenceTrust::Usual
         };
-        let belief = policy.belief.max(self.recurrence.belief(now)).max(by_end);
         // Where no page tells anything it is as if none was asked for.
         let checks_permalinks = policy.checks_permalinks && !self.has_useless_pages(now);
+        let belief = policy.belief.max(self.recurrence.belief(now)).max(by_end);
         ProofPolicy {
             belief,
             checks_permalinks,
+            complete: policy.complete && !self.documents.is_capped(),
             ..*policy
         }
     }
@@ -380,6 +435,11 @@ impl AbsenceState {
     /// they lack.
     pub fn is_sticky(&self) -> bool {
         self.pinned.is_on()
+    }
+
+    /// True when its documents say that they are the whole feed, and have let posts roll off.
+    pub fn is_capped(&self) -> bool {
+        self.documents.is_capped()
     }
 
     /// Counts an item that is taken for deleted, unless enough are for a day.
@@ -450,10 +510,13 @@ impl AbsenceState {
         let shown = seen.iter().map(|place| place.id).collect();
         let returns = self.recurrence.after(&shown, &self.items, now);
         let (before, belief) = (self.recurrence.belief(now), returns.belief(now));
-        let memory = Self {
+        let mut memory = Self {
             recurrence: returns,
             ..self.clone()
         };
+        if !class.is_partial() {
+            memory.documents.note_growth(seen.len());
+        }
         let policy = memory.believed(policy, now);
         let mut outcome = memory
             .observe_by(seen, class, &policy, now)
@@ -476,7 +539,7 @@ impl AbsenceState {
         now: Stamp,
     ) -> AbsenceFindings {
         if class.is_partial() || (class == Coverage::Conditional && self.conditional.is_caught()) {
-            let mut memory = self.learned(seen, class).cleared(seen);
+            let mut memory = self.learned(seen, class).cleared(seen, now);
             memory.documents.standing = if class.is_partial() {
                 DocumentStanding::SetAside
             } else {
@@ -495,13 +558,17 @@ impl AbsenceState {
         };
         let mut turned_state = self.clone();
         turned_state.documents.direction = orientation;
+        if policy.complete {
+            turned_state.documents.note_cap(&self.items, &turned);
+        }
+        let policy = &turned_state.believed(policy, now);
         let mut outcome = turned_state.judge(&turned, class, policy, now);
         outcome.state.documents.seen_at = now;
         outcome
     }
 
     /// The memory when something that was missed is shown after all.
-    fn cleared(&self, seen: &[ShownItem]) -> Self {
+    fn cleared(&self, seen: &[ShownItem], now: Stamp) -> Self {
         let shown: HashSet<ItemId> = seen.iter().map(|place| place.id).collect();
         let mut memory = self.clone();
         memory
@@ -509,6 +576,7 @@ impl AbsenceState {
             .iter_mut()
             .filter(|row| shown.contains(&row.id))
             .for_each(|row| row.suspect = None);
+        memory.departures.shown_in_disorder(&shown, now);
         memory
     }
 

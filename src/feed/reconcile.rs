@@ -4,7 +4,7 @@
 use super::{
     absence::{
         AbsenceState, Coverage, ShownItem, Suspect, WindowEvent, archives::ArchiveSuspect,
-        recent_tombstone::RecentTombstone,
+        recent_tombstone::RecentTombstone, revival::DocumentDates,
     },
     item::{Item, ItemDigests, ItemId, KeyHash, Reason},
     moment::Moment,
@@ -201,6 +201,8 @@ pub struct Observation {
     /// Change, or none, that the poll before it brought. After one without any, no entry of it has
     /// changed with every poll up to now; a resource, which is there to change, counts as such.
     pub previous: Repeat,
+    /// Dates of the document, by which an old copy is told.
+    pub dates: DocumentDates,
     /// Items that other documents show at the same time, as the pages of one walk do: no entry of
     /// this one is one of them under another id.
     pub elsewhere: HashSet<ItemId>,

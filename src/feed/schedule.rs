@@ -85,6 +85,9 @@ pub struct Timetable {
     pub skip_hours: Vec<u8>,
     /// Days of the week, Monday 0, in which the publisher wants no polls.
     pub skip_days: Vec<u8>,
+    /// Time from which on the next poll carries no validators, since deleted items were shown again
+    /// by what may be an old copy; `None`: none were.
+    pub agrees_at: Option<Stamp>,
 }
 
 /// Success and failure of polls.
@@ -343,9 +346,13 @@ impl PollState {
         } else {
             UNCONDITIONAL_SECS
         };
-        self.timetable
+        let audit_at = self
+            .timetable
             .unconditional_at
-            .map_or(Stamp::ZERO, |at| at.plus_secs(secs))
+            .map_or(Stamp::ZERO, |at| at.plus_secs(secs));
+        self.timetable
+            .agrees_at
+            .map_or(audit_at, |agrees_at| agrees_at.min(audit_at))
     }
 
     /// True while nothing more can be kept of the feed.

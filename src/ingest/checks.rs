@@ -176,10 +176,11 @@ impl<'a> Check<'a> {
         item: &Item,
         said: CheckResult,
     ) -> Result<Checked, Failure> {
-        self.record(item, said).await?;
+        let now = self.context.now();
+        self.record(subject, item, said, now).await?;
         let next_at = match subject {
-            CheckSubject::Suspect(id) => self.answered(id, said).await?,
-            CheckSubject::Tombstone(id) => self.rechecked(id, said).await?,
+            CheckSubject::Suspect(id) => self.answered(id, said, now).await?,
+            CheckSubject::Tombstone(id) => self.rechecked(id, said, now).await?,
         };
         Ok(Checked {
             next_at,
@@ -188,8 +189,13 @@ impl<'a> Check<'a> {
     }
 
     /// Keeps the result, if the feed is recorded: without it, its documents play to another end.
-    async fn record(&self, item: &Item, said: CheckResult) -> Result<(), Failure> {
-        let now = self.context.now();
+    async fn record(
+        &self,
+        subject: CheckSubject,
+        item: &Item,
+        said: CheckResult,
+        now: Stamp,
+    ) -> Result<(), Failure> {
         let link = item
             .entry()
             .and_then(|entry| entry.permalink())
@@ -198,15 +204,22 @@ impl<'a> Check<'a> {
             at_us: now.micros(),
             at: now.rfc3339(),
             iri: item.iri.clone(),
+            id: Some(item.id.to_string()),
+            is_tombstone: subject.is_tombstone(),
             link,
             said,
         };
         record_answer(self.feed, RecordedAnswer::Page(page)).await
     }
 
-    /// Commits the result of a check of a tombstone's page, wherever it is known from, and tells
-    /// when the next check is due.
-    pub async fn rechecked(&self, id: ItemId, said: CheckResult) -> Result<Option<Stamp>, Failure> {
+    /// Commits the result of a check of a tombstone's page, wherever it is known from, as of `now`,
+    /// and tells when the next check is due.
+    pub async fn rechecked(
+        &self,
+        id: ItemId,
+        said: CheckResult,
+        now: Stamp,
+    ) -> Result<Option<Stamp>, Failure> {
         let (context, feed, started) = (self.context, self.feed, Instant::now());
         let committed = transact(
             context,
@@ -216,7 +229,6 @@ impl<'a> Check<'a> {
                 let (record, known) = (&snapshot.record, &snapshot.known);
                 let is_gone = context.store.item(feed.no, id).await?;
                 let is_gone = is_gone.is_some_and(|item| item.is_gone());
-                let now = context.now();
                 let mut decisions = recheck_tombstone(known, id, said, now);
                 if !is_gone {
                     // It came back by another way.
@@ -242,9 +254,14 @@ impl<'a> Check<'a> {
         Ok(receipt.feed.window.next_check_at)
     }
 
-    /// Commits the result of a check, wherever it is known from, and tells when the next one is
-    /// due.
-    pub async fn answered(&self, id: ItemId, said: CheckResult) -> Result<Option<Stamp>, Failure> {
+    /// Commits the result of a check, wherever it is known from, as of `now`, and tells when the next
+    /// one is due.
+    pub async fn answered(
+        &self,
+        id: ItemId,
+        said: CheckResult,
+        now: Stamp,
+    ) -> Result<Option<Stamp>, Failure> {
         let (context, feed, started) = (self.context, self.feed, Instant::now());
         let profile = context.profile(self.state);
         let profile = profile.as_deref();
@@ -257,7 +274,6 @@ impl<'a> Check<'a> {
                 let policy = feed
                     .deletions
                     .policy_for(record.metadata.is_complete(), profile);
-                let now = context.now();
                 let decisions = reconcile_check(known, id, said, &policy, now);
                 let events = decisions.events.clone();
                 // Where nobody was asked and nothing came of it there is nothing to tell.

@@ -40,6 +40,8 @@ pub struct Poll<'a> {
     feed: &'a FeedSpec,
     state: &'a PollState,
     started: Instant,
+    /// Time of the answer: what is decided on it is decided as of then, now and in a replay.
+    answered_at: Stamp,
     /// True when the document is read even if it is the last one again: it is not kept yet for
     /// plain readers.
     wants_document: bool,
@@ -87,6 +89,7 @@ impl<'a> Poll<'a> {
             feed,
             state,
             started: Instant::now(),
+            answered_at: context.now(),
             wants_document: false,
             is_unconditional: false,
         }
@@ -123,7 +126,8 @@ impl<'a> Poll<'a> {
 
     /// Takes in an answer, wherever it came from: from the publisher now, or from a record of what
     /// it once sent.
-    pub async fn answered(self, reply: DocumentReply) -> Polled {
+    pub async fn answered(mut self, reply: DocumentReply) -> Polled {
+        self.answered_at = self.context.now();
         let (feed, state) = (self.feed, self.state);
         self.record_quiet(&reply).await;
         let polled = match reply {
@@ -183,7 +187,7 @@ impl<'a> Poll<'a> {
             DocumentReply::Document(_) | DocumentReply::Deferred { .. } => return,
         };
         if is_news || document.deferred_until.is_some() {
-            let at = self.context.now();
+            let at = self.answered_at;
             let recorded = RecordedPoll {
                 at_us: at.micros(),
                 at: at.rfc3339(),

@@ -118,6 +118,12 @@ pub struct RecordedPage {
     pub at: String,
     /// IRI of the item, as `atom:id` carries it.
     pub iri: String,
+    /// Our id of the item; recordings of older versions lack it.
+    #[serde(default)]
+    pub id: Option<String>,
+    /// True when it was a tombstone that was asked about again.
+    #[serde(default)]
+    pub is_tombstone: bool,
     /// Its permalink, if it has one.
     pub link: Option<String>,
     /// The result.
@@ -487,6 +493,8 @@ mod tests {
                 at_us: n,
                 at: Stamp::from_secs(n).rfc3339(),
                 iri: "urn:x".into(),
+                id: None,
+                is_tombstone: false,
                 link: None,
                 said: CheckResult::NotFound,
             })

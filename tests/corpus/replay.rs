@@ -304,16 +304,28 @@ async fn a_recording_ends_as_the_run_did() {
         scenario::harmless(),
         scenario::silent_pages(),
         scenario::bulk(),
+        scenario::disordered(),
+        scenario::old_copies(),
+        scenario::capped(),
     ];
+    // `EVERFEED_SEEDS` plays each so many times, and `EVERFEED_DAYS` for so long.
+    let number = |name: &str, usual: u64| {
+        std::env::var(name).map_or(usual, |number| number.parse().unwrap())
+    };
+    let (rounds, days) = (
+        number("EVERFEED_SEEDS", 1),
+        number("EVERFEED_DAYS", RECORDED_DAYS),
+    );
+    let scenarios: Vec<_> = publishers.into_iter().flatten().collect();
     let mut differing = Vec::new();
-    for (seed, scenario) in publishers.into_iter().flatten().enumerate() {
+    for (seed, scenario) in scenarios.repeat(rounds as usize).into_iter().enumerate() {
         let folder = tempfile::tempdir().unwrap();
         let record = RecordSettings {
             folder: folder.path().to_owned(),
             bodies: usize::MAX,
             bytes_max: u64::MAX,
         };
-        let ran = watcher::recorded(&scenario, seed as u64, RECORDED_DAYS, record).await;
+        let ran = watcher::recorded(&scenario, seed as u64, days, record).await;
         let mut played: BTreeMap<ItemId, &str> = BTreeMap::new();
         for change in play(&folder.path().join("blog"), None, false)
             .await
@@ -340,7 +352,7 @@ async fn a_recording_ends_as_the_run_did() {
             })
             .collect();
         if !other.is_empty() {
-            differing.push(format!("{}: {}", scenario.name, other.join("; ")));
+            differing.push(format!("{}, {seed}: {}", scenario.name, other.join("; ")));
         }
     }
     assert!(differing.is_empty(), "{}", differing.join("\n"));

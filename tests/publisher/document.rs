@@ -101,6 +101,8 @@ pub(crate) struct Habit {
     pub generator: Option<&'static str>,
     /// Posts are linked to at another host.
     pub links_elsewhere: bool,
+    /// Neither posts nor the feed have dates.
+    pub is_undated: bool,
 }
 
 impl Document {
@@ -133,6 +135,15 @@ impl Document {
         format!("{complete}{generator}")
     }
 
+    /// An element with a date, of a document that has any.
+    fn dated(&self, name: &str, date: String) -> String {
+        if self.habit.is_undated {
+            String::new()
+        } else {
+            format!("<{name}>{date}</{name}>")
+        }
+    }
+
     fn rss(&self) -> String {
         let habit = self.habit_markup();
         let mut text = format!(
@@ -142,11 +153,11 @@ impl Document {
         for post in &self.posts {
             let (id, link) = (self.address.id(post.id), self.link(post.id));
             let (title, tag) = (title(post.id, self.habit.short_titles), tag(post.version));
-            let date = date(post.published).to_rfc2822();
+            let date = self.dated("pubDate", date(post.published).to_rfc2822());
             write!(
                 text,
                 "<item><title>{title}</title><link>{link}</link><guid isPermaLink=\"false\">{id}</guid>\
-                 <pubDate>{date}</pubDate><category>{tag}</category><description>About {}.</description></item>",
+                 {date}<category>{tag}</category><description>About {}.</description></item>",
                 post.id
             )
             .unwrap();
@@ -163,21 +174,21 @@ impl Document {
         let habit = self.habit_markup();
         let mut text = format!(
             "<feed xmlns=\"http://www.w3.org/2005/Atom\"><title>Blog</title><id>tag:blog.example,2020:feed</id>\
-             <link href=\"{}\"/><updated>{}</updated>{habit}",
+             <link href=\"{}\"/>{}{habit}",
             self.address.site(),
-            date(newest).to_rfc3339()
+            self.dated("updated", date(newest).to_rfc3339())
         );
         for post in &self.posts {
             let (id, link) = (self.address.id(post.id), self.link(post.id));
             let (title, tag) = (title(post.id, self.habit.short_titles), tag(post.version));
             let (published, updated) = (
-                date(post.published).to_rfc3339(),
-                date(post.updated).to_rfc3339(),
+                self.dated("published", date(post.published).to_rfc3339()),
+                self.dated("updated", date(post.updated).to_rfc3339()),
             );
             write!(
                 text,
-                "<entry><title>{title}</title><link href=\"{link}\"/><id>{id}</id><published>{published}</published>\
-                 <updated>{updated}</updated><category term=\"{tag}\"/><content>About {}.</content></entry>",
+                "<entry><title>{title}</title><link href=\"{link}\"/><id>{id}</id>{published}{updated}\
+                 <category term=\"{tag}\"/><content>About {}.</content></entry>",
                 post.id
             )
             .unwrap();

@@ -58,6 +58,26 @@ fn main() -> ExitCode {
         ),
         ("Pages that say little", silent_pages, SEEDS_OTHERS),
         (
+            "Feeds that are entered at no end, or in no order",
+            scenario::disordered(),
+            SEEDS_OTHERS,
+        ),
+        (
+            "A busy feed, by how often it is read",
+            scenario::busy(),
+            SEEDS_OTHERS,
+        ),
+        (
+            "Old copies, and what looks like them",
+            scenario::old_copies(),
+            SEEDS_OTHERS,
+        ),
+        (
+            "Documents that say to be the whole feed",
+            scenario::capped(),
+            SEEDS_OTHERS,
+        ),
+        (
             "Deletions in bulk, and documents that lack much",
             scenario::bulk(),
             SEEDS_OTHERS,
@@ -145,5 +165,11 @@ fn is_well(scenario: &Scenario, score: &Score, seeds: u64) -> bool {
     if !is_joined {
         println!("    no gap marker may stand between documents that have something in common");
     }
-    by_absence && with_pages && is_joined
+    // Without pages a copy that differs by nothing but a deleted post is what its return looks like.
+    let is_dead = pages.falsely_revived <= scenario.revived_max;
+    if !is_dead {
+        let (revived, revived_max) = (pages.falsely_revived, scenario.revived_max);
+        println!("    {revived} deleted posts live again, and {revived_max} may");
+    }
+    by_absence && with_pages && is_joined && is_dead
 }

@@ -93,8 +93,6 @@ const RECENT: usize = 15;
 const SHARDS: u32 = 3;
 const DAYS: f64 = 90.0;
 const FLIPS_A_DAY: f64 = 0.3;
-/// The lag of a cache in hours.
-const LAG_HOURS: usize = 24;
 /// One post of so many is of the slow section, of which so many are shown.
 const SLOW_SECTION: (u32, usize) = (4, 7);
 /// Share of pages that cannot be had.
@@ -149,6 +147,7 @@ impl Publisher {
         let (id, version) = (self.next, 0);
         let event = match self.scenario.sorted {
             Sorted::Event => at + 24.0 * self.rng.random_range(1.0..30.0),
+            Sorted::Score => self.rng.random_range(0.0..100.0),
             _ => at,
         };
         let post = Post {
@@ -193,7 +192,7 @@ impl Publisher {
         if self.scenario.lagging > 0.0 {
             let shown = self.window();
             self.past.push_back(shown);
-            if self.past.len() > LAG_HOURS + 1 {
+            if self.past.len() > self.scenario.lag_hours + 1 {
                 self.past.pop_front();
             }
         }
@@ -209,6 +208,15 @@ impl Publisher {
             if self.scenario.republishes && self.rng.random() {
                 let back = self.hour + 24.0 * self.rng.random_range(1.0..4.0);
                 self.returning.push((post, back));
+            }
+        }
+        if self.daily(self.scenario.newest_deletions) {
+            let newest = self.window().first().map(|post| post.id);
+            newest.into_iter().for_each(|id| self.delete(id));
+        }
+        if self.scenario.sorted == Sorted::Score {
+            for post in self.posts.values_mut() {
+                post.event += self.rng.random_range(-0.1..0.1);
             }
         }
         if self.daily(self.scenario.edits) {
@@ -383,6 +391,8 @@ impl Publisher {
                 posts.retain(|post| post.event > self.hour);
                 return posts.sort_by(|a, b| a.event.total_cmp(&b.event));
             }
+            Sorted::Name => return posts.sort_by_key(|post| post.id.wrapping_mul(2_654_435_761)),
+            Sorted::Score => return posts.sort_by(|a, b| b.event.total_cmp(&a.event)),
             Sorted::Updated => true,
             Sorted::Either => self.rng.random(),
             Sorted::Published | Sorted::Ascending => false,
@@ -451,6 +461,7 @@ impl Publisher {
             is_complete: self.scenario.complete,
             generator: self.scenario.generator,
             links_elsewhere: self.scenario.pages == Pages::Absent,
+            is_undated: self.scenario.undated,
         };
         Document {
             posts,

@@ -13,6 +13,10 @@ pub(crate) enum Sorted {
     Event,
     /// By either date, as chance has it.
     Either,
+    /// By name, which is none of its dates.
+    Name,
+    /// By a score that rises and falls by little.
+    Score,
 }
 
 /// The fate of a publisher's addresses.
@@ -104,8 +108,14 @@ pub(crate) struct Scenario {
     pub addresses: Addresses,
     /// True when an edit moves the date of a post by up to six hours.
     pub nudges: bool,
-    /// Share of polls that are answered by a cache that lags a day behind.
+    /// Share of polls that are answered by a cache that lags behind.
     pub lagging: f64,
+    /// Its lag in hours.
+    pub lag_hours: usize,
+    /// True when documents hold no dates.
+    pub undated: bool,
+    /// Newest posts that are deleted a day: the document after it looks like an old copy.
+    pub newest_deletions: f64,
     /// Posts a day that are pinned to the top for two to seven days.
     pub pins: f64,
     /// Posts a day that leave the document but not the blog, as when their category is not
@@ -128,6 +138,8 @@ pub(crate) struct Scenario {
     pub generator: Option<&'static str>,
     /// Share of deletions that must be found where pages are asked.
     pub found_with_pages_min: f64,
+    /// Deleted posts that are taken for alive again in 90 days, at most.
+    pub revived_max: usize,
     /// Deletions that are found without pages and not with them, at most: one may have rolled off
     /// before pinned posts, and is left to its page, which says nothing.
     pub lost_with_pages_max: usize,
@@ -158,6 +170,9 @@ const STEADY: Scenario = Scenario {
     addresses: Addresses::Stay,
     nudges: false,
     lagging: 0.0,
+    lag_hours: 24,
+    undated: false,
+    newest_deletions: 0.0,
     pins: 0.0,
     withdrawals: 0.0,
     sections: false,
@@ -169,6 +184,7 @@ const STEADY: Scenario = Scenario {
     complete: false,
     generator: None,
     found_with_pages_min: 0.0,
+    revived_max: usize::MAX,
     lost_with_pages_max: 1,
     found_min: of(217, 243),
     false_max: 0.0,
@@ -534,6 +550,194 @@ pub(crate) fn bulk() -> Vec<Scenario> {
             generator: Some("Serendipity 2.4.0 - http://www.s9y.org/"),
             found_min: of(125, 243),
             ..STEADY
+        },
+    ]
+}
+
+/// Feeds that new posts enter at no end, or in no order: documents tell nothing by what they lack,
+/// and pages are asked.
+pub(crate) fn disordered() -> Vec<Scenario> {
+    use Sorted::{Name, Popular, Score};
+    let by_page = Scenario {
+        found_min: 0.0,
+        found_with_pages_min: 0.85,
+        ..STEADY
+    };
+    let list = Scenario {
+        sorted: Name,
+        posts: 0.2,
+        deletions: 0.1,
+        edits: 0.1,
+        length: 1000,
+        undated: true,
+        ..by_page
+    };
+    vec![
+        Scenario {
+            name: "a first post that stays",
+            pinned_top: true,
+            undated: true,
+            ..by_page
+        },
+        Scenario {
+            name: "by name, whole",
+            ..list
+        },
+        Scenario {
+            name: "by name, with dates",
+            undated: false,
+            ..list
+        },
+        Scenario {
+            name: "by name, the first forty",
+            length: 40,
+            ..list
+        },
+        Scenario {
+            name: "by score, whole",
+            sorted: Score,
+            ..list
+        },
+        Scenario {
+            name: "by score, the first forty",
+            sorted: Score,
+            length: 40,
+            ..list
+        },
+        Scenario {
+            name: "by turns, a few posts",
+            sorted: Popular,
+            posts: 0.2,
+            found_with_pages_min: 0.5,
+            ..by_page
+        },
+        Scenario {
+            name: "by turns, many posts",
+            sorted: Popular,
+            found_with_pages_min: 0.5,
+            ..by_page
+        },
+    ]
+}
+
+/// A busy feed, whose window lasts for fifteen hours, by how often it is read: what bounds the
+/// deletions that are found, and what a sidecar changes, which reads as often as its readers do.
+pub(crate) fn busy() -> Vec<Scenario> {
+    let busy = Scenario {
+        name: "busy, every 12 hours",
+        posts: 23.6,
+        poll_hours: 12,
+        found_min: 0.0,
+        found_with_pages_min: 0.03,
+        lost_with_pages_max: 3,
+        ..STEADY
+    };
+    vec![
+        busy,
+        Scenario {
+            name: "busy, every 6 hours",
+            poll_hours: 6,
+            found_with_pages_min: 0.03,
+            ..busy
+        },
+        Scenario {
+            name: "busy, every 3 hours",
+            poll_hours: 3,
+            found_with_pages_min: 0.35,
+            ..busy
+        },
+        Scenario {
+            name: "busy, every hour",
+            poll_hours: 1,
+            found_with_pages_min: 0.75,
+            ..busy
+        },
+    ]
+}
+
+/// Caches that answer with an older document, by turns, and what looks like them.
+pub(crate) fn old_copies() -> Vec<Scenario> {
+    let old = Scenario {
+        lagging: 0.05,
+        found_min: 0.0,
+        false_max: 2.0,
+        revived_max: 0,
+        ..STEADY
+    };
+    let slow = Scenario {
+        posts: 0.33,
+        deletions: 0.1,
+        ..old
+    };
+    vec![
+        Scenario {
+            name: "an old copy, 1 in 20",
+            ..old
+        },
+        Scenario {
+            name: "an old copy, 1 in 5",
+            lagging: 0.2,
+            ..old
+        },
+        Scenario {
+            name: "an old copy, 1 in 2",
+            lagging: 0.5,
+            ..old
+        },
+        Scenario {
+            name: "an old copy of two days",
+            lag_hours: 48,
+            lagging: 0.2,
+            ..old
+        },
+        Scenario {
+            name: "an old copy, slow, 1 in 20",
+            ..slow
+        },
+        Scenario {
+            name: "an old copy, slow, 1 in 2",
+            lagging: 0.5,
+            ..slow
+        },
+        Scenario {
+            name: "the newest is withdrawn",
+            deletions: 0.0,
+            newest_deletions: 0.2,
+            found_min: 0.8,
+            found_with_pages_min: 0.8,
+            ..STEADY
+        },
+        Scenario {
+            name: "withdrawn and put back",
+            republishes: true,
+            found_with_pages_min: 0.85,
+            found_min: of(206, 236),
+            ..STEADY
+        },
+    ]
+}
+
+/// Documents that say to be the whole feed, and are its newest posts.
+pub(crate) fn capped() -> Vec<Scenario> {
+    let capped = Scenario {
+        name: "capped, says complete",
+        complete: true,
+        ..STEADY
+    };
+    vec![
+        capped,
+        Scenario {
+            name: "capped and slow",
+            posts: 0.33,
+            deletions: 0.065,
+            found_min: of(65, 69),
+            ..capped
+        },
+        Scenario {
+            name: "whole, and says so",
+            posts: 0.33,
+            length: 1000,
+            ..capped
         },
     ]
 }

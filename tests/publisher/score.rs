@@ -29,6 +29,8 @@ pub(crate) struct Told {
     pub hours: Vec<f64>,
     /// Items that came back to life.
     pub resurrected: usize,
+    /// Those of them that are deleted all the same: an old copy showed them.
+    pub falsely_revived: usize,
     /// Gap markers between documents that have something in common with what was shown before.
     pub false_gaps: usize,
     /// Requests to the publisher.
@@ -79,6 +81,7 @@ impl Told {
         self.false_ones += other.false_ones;
         self.hours.extend(&other.hours);
         self.resurrected += other.resurrected;
+        self.falsely_revived += other.falsely_revived;
         self.false_gaps += other.false_gaps;
         self.requests += other.requests;
     }

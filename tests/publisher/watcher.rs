@@ -313,6 +313,8 @@ impl Watcher {
             let lives = !item.is_gone();
             if lives && known.is_some_and(|(_, lived)| !lived) {
                 self.by_absence.told.resurrected += 1;
+                let is_back = self.publisher.lock().unwrap().is_alive(post);
+                self.by_absence.told.falsely_revived += usize::from(!is_back);
             }
             self.items.insert(item.id, (post, lives));
             if !lives {

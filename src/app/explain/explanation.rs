@@ -154,6 +154,10 @@ pub struct ExplainedItem {
     /// Time at which the page of a tombstone is asked for again, in case it is back.
     #[serde(default)]
     pub recheck_at: Option<String>,
+    /// Of a deleted item: since when documents have shown it again that may be old copies, and from
+    /// when on an answer to a request without validators decides.
+    #[serde(default)]
+    pub shown_again: Option<(String, String)>,
     /// Of a post of a group: the members that have it, the one that is shown first, each with the
     /// id of its item.
     #[serde(default)]
@@ -209,6 +213,9 @@ pub struct MissedByDocuments {
     /// True when its page alone decides.
     #[serde(default)]
     pub by_page: bool,
+    /// Reason why documents do not decide on it, if they do not.
+    #[serde(default)]
+    pub alone: Option<String>,
     /// The check of its own page.
     pub page: ExplainedCheck,
 }

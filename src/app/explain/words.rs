@@ -1,7 +1,7 @@
 //! Events and results of checks in the operator's words.
 
 use crate::feed::{
-    absence::{CheckResult, ControlFinding, WindowEvent},
+    absence::{CheckResult, ControlFinding, SuspectBasis, WindowEvent},
     group::MemberStage,
     reconcile::{Agreement, EntryPart},
     schedule::{FaultKind, NoAnswerCause, Whose},
@@ -34,6 +34,23 @@ pub const fn event(event: WindowEvent) -> &'static str {
         WindowEvent::Pinned => {
             "what rolls off is missing from before an end that stays, so documents prove no deletion"
         }
+    }
+}
+
+/// Reason why documents do not decide on a missing item.
+pub const fn basis(basis: SuspectBasis) -> Option<&'static str> {
+    match basis {
+        SuspectBasis::Documents => None,
+        SuspectBasis::PageBeforeFew => {
+            Some("it may have rolled off before a few posts that are pinned to the end")
+        }
+        SuspectBasis::PageOfMany => Some("it is one of many that are missing at once"),
+        SuspectBasis::PageOfModified => Some(
+            "the server says that something was modified, and nothing that the feed shows was: the post may have been dated back",
+        ),
+        SuspectBasis::PageOfDeparted => Some(
+            "new posts enter this feed at no end that is known, so documents do not tell a deletion from rolling off",
+        ),
     }
 }
 

@@ -111,9 +111,14 @@ impl Comparison {
             .filter(|(_, row)| !self.shown.contains(&row.id));
         absent
             .map(|(at, row)| {
-                let behind = self.anchors.len() - self.anchors.partition_point(|&anchor| anchor <= at);
-                let older =
-                    |place: &&ShownItem| matches!((place.dated, row.dated), (Some(a), Some(b)) if a < b);
+                let behind =
+                    self.anchors.len() - self.anchors.partition_point(|&anchor| anchor <= at);
+                // Without dates, what was known before and had left is older than what had not.
+                let older = |place: &&ShownItem| match (place.dated, row.dated) {
+                    (Some(place), Some(row)) => place < row,
+                    (None, None) => place.is_known,
+                    _ => false,
+                };
                 // What moved up behind it is an anchor from the next document on, and goes on
                 // meaning the same.
                 let still = behind > 0 && row.suspect.is_some_and(|missing| missing.backfilled);
@@ -124,7 +129,12 @@ impl Comparison {
                     AbsenceRule::Bracket { decides } => decides && bracketed,
                 };
                 let is_interior = is_proof && !row.is_weak;
-                LackingItem { at, behind, backfilled, is_interior }
+                LackingItem {
+                    at,
+                    behind,
+                    backfilled,
+                    is_interior,
+                }
             })
             .collect()
     }

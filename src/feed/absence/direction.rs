@@ -1,8 +1,11 @@
 //! The end of the documents that is the newest (POLLING 2.3, step 1).
 
-use super::{ShownItem, WindowItem};
+use super::{ShownItem, WindowItem, anchors::longest_rise};
 use crate::feed::item::ItemId;
-use std::{cmp::Ordering, collections::HashSet};
+use std::{
+    cmp::Ordering,
+    collections::{HashMap, HashSet},
+};
 
 /// Direction of documents, learnt from the end at which new items come in, where dates do not tell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -11,6 +14,10 @@ pub(crate) struct Direction {
     pub(crate) inserts: i8,
     /// Direction of the last document.
     pub(crate) known: Option<NewestEnd>,
+    /// Posts that are pinned to the head, before which nothing enters.
+    pub(crate) pins: u8,
+    /// Documents in a row of which nobody knows the direction.
+    pub(crate) unknown: u8,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,12 +29,23 @@ pub(crate) enum NewestEnd {
 /// Insertions in a row at one end that tell where the newest stand.
 const INSERTS_MIN: i8 = 2;
 
+/// Documents in a row of which nobody knows the direction that say that there is none.
+const LOST_MIN: u8 = 2;
+
+/// Posts that a blog pins to the head of its feed, at most.
+const PINS_MAX: usize = 3;
+
 impl Direction {
     /// Direction after a document, and true when the document must be turned round to be newest
     /// first.
     pub(super) fn follow(self, seen: &[ShownItem], rows: &[WindowItem]) -> (Self, bool) {
-        let inserts = self.inserted(seen, rows);
-        let known = match (by_dates(seen), inserts) {
+        let dated = by_dates(seen);
+        let (inserts, pins) = if dated.is_none() && places_change(seen, rows) {
+            (0, 0)
+        } else {
+            self.inserted(seen, rows)
+        };
+        let known = match (dated, inserts) {
             (Some(known), _) => Some(known),
             (None, inserts) if inserts >= INSERTS_MIN => Some(NewestEnd::First),
             (None, inserts) if inserts <= -INSERTS_MIN => Some(NewestEnd::Last),
@@ -35,29 +53,75 @@ impl Direction {
         };
         // A document that says nothing is read as the one before was.
         let ascends = known.or(self.known) == Some(NewestEnd::Last);
-        (Self { inserts, known }, ascends)
+        let next = Self {
+            inserts,
+            known,
+            pins,
+            unknown: if known.is_some() {
+                0
+            } else {
+                self.unknown.saturating_add(1)
+            },
+        };
+        (next, ascends)
+    }
+
+    /// True when no end is known to be the newest, and it was no accident of one document.
+    pub(super) fn is_lost(self) -> bool {
+        self.unknown >= LOST_MIN
     }
 
     pub(super) fn is_known(self) -> bool {
         self.known.is_some()
     }
 
-    /// Count of insertions after a document; the remembered items are newest first.
-    fn inserted(self, seen: &[ShownItem], rows: &[WindowItem]) -> i8 {
+    /// Count of insertions after a document, and the posts that are pinned before them; the
+    /// remembered items are newest first. What enters between others says that no end is the newest.
+    fn inserted(self, seen: &[ShownItem], rows: &[WindowItem]) -> (i8, u8) {
         let held: HashSet<ItemId> = rows.iter().map(|row| row.id).collect();
-        let is_new = |place: &ShownItem| !held.contains(&place.id) && !place.is_known;
-        let (head, end) = (
-            seen.first().is_some_and(is_new),
-            seen.last().is_some_and(is_new),
-        );
-        match (head, end) {
-            _ if rows.is_empty() => self.inserts,
-            (true, false) => self.inserts.max(0).saturating_add(1),
-            (false, true) => self.inserts.min(0).saturating_sub(1),
-            (true, true) => 0,
-            (false, false) => self.inserts,
+        let survivors = seen.iter().filter(|place| held.contains(&place.id)).count();
+        let mut before = 0;
+        let mut entered: Vec<usize> = Vec::new();
+        for place in seen {
+            if held.contains(&place.id) {
+                before += 1;
+            } else if !place.is_known {
+                entered.push(before);
+            }
+        }
+        let (Some(first), Some(last)) = (entered.first(), entered.last()) else {
+            return (self.inserts, self.pins);
+        };
+        let pins = u8::try_from(*first).unwrap_or(u8::MAX);
+        let is_at_head = first == last && *first <= PINS_MAX && survivors > 2 * first;
+        match (is_at_head, *first == survivors) {
+            _ if rows.is_empty() => (self.inserts, self.pins),
+            (true, false) if pins == 0 || pins == self.pins => {
+                (self.inserts.max(0).saturating_add(1), pins)
+            }
+            (true, false) => (1, pins),
+            (false, true) => (self.inserts.min(0).saturating_sub(1), 0),
+            (true, true) | (false, false) => (0, 0),
         }
     }
+}
+
+/// True when posts change places within a document, as in a list by score: not those that are
+/// bumped to its newest end.
+fn places_change(seen: &[ShownItem], rows: &[WindowItem]) -> bool {
+    let position: HashMap<ItemId, usize> =
+        rows.iter().zip(0..).map(|(row, at)| (row.id, at)).collect();
+    let places: Vec<usize> = seen
+        .iter()
+        .filter_map(|place| position.get(&place.id).copied())
+        .collect();
+    let change = |places: &[usize]| {
+        let rise = longest_rise(places);
+        let bumped = rise.first().copied().unwrap_or_default();
+        rise.len() + bumped < places.len()
+    };
+    let turned: Vec<usize> = places.iter().rev().copied().collect();
+    change(&places) && change(&turned)
 }
 
 /// End that is the newest, if at least four in five neighbours with different dates descend, or

@@ -1,9 +1,9 @@
 //! Facts of the last full documents: their lengths, their direction, the standing of the last one;
 //! not what one lacks.
 
-use super::{Direction, ShownItem};
-use crate::feed::stamp::Stamp;
-use std::collections::{HashMap, VecDeque};
+use super::{Direction, ShownItem, WindowItem};
+use crate::feed::{item::ItemId, stamp::Stamp};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 /// Facts of the last full documents.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub(crate) struct DocumentTrail {
     pub(crate) unstable: u8,
     /// Time of the last full document.
     pub(crate) seen_at: Stamp,
+    /// Entries of a document that said to be the whole feed while the oldest posts rolled off.
+    pub(crate) capped: Option<u16>,
 }
 
 /// Standing of a document, which decides what the same document proves when it comes again.
@@ -56,6 +58,37 @@ impl DocumentTrail {
             .rev()
             .max_by_key(|length| counts[length]);
         best.map(|length| usize::from(*length))
+    }
+
+    /// True when documents that say to be the whole feed are capped.
+    pub(super) fn is_capped(&self) -> bool {
+        self.capped.is_some()
+    }
+
+    /// A document that is longer than a capped one has shown that there was no cap.
+    pub(super) fn note_growth(&mut self, entries: usize) {
+        self.capped.take_if(|capped| usize::from(*capped) < entries);
+    }
+
+    /// Takes note of a document that says to be the whole feed, newest first: where posts leave at
+    /// its end, no more of them than entered at its head, and it is as long as before, they rolled
+    /// off, whatever it says. A list that is no sequence in time has no such end (POLLING 2.7).
+    pub(super) fn note_cap(&mut self, before: &[WindowItem], seen: &[ShownItem]) {
+        let held: HashSet<ItemId> = before.iter().map(|row| row.id).collect();
+        let shown: HashSet<ItemId> = seen.iter().map(|place| place.id).collect();
+        let came = seen
+            .iter()
+            .take_while(|place| !held.contains(&place.id) && !place.is_known)
+            .count();
+        let present = || before.iter().filter(|row| row.suspect.is_none());
+        let left = present()
+            .rev()
+            .take_while(|row| !shown.contains(&row.id))
+            .count();
+        let is_as_long = seen.len() >= present().count();
+        if self.direction.is_known() && left > 0 && left <= came && is_as_long {
+            self.capped = Some(u16::try_from(seen.len()).unwrap_or(u16::MAX));
+        }
     }
 
     pub(super) fn note_length(&mut self, seen: &[ShownItem]) {

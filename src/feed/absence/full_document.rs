@@ -58,7 +58,9 @@ impl AbsenceState {
             let lacking = self.lacking(view);
             return memory.quarantine(self, &lacking, &doubted);
         }
-        if view.survivors == 0 && !policy.complete {
+        // Documents in no order may have nothing in common and yet be of one feed.
+        let is_shuffled = self.departures.is_unordered && view.is_joined(seen);
+        if view.survivors == 0 && !policy.complete && !is_shuffled {
             // Where known items take the place of all others, those may have been deleted.
             if policy.checks_permalinks && view.is_joined(seen) {
                 let lacking = self.lacking(view);
@@ -70,6 +72,7 @@ impl AbsenceState {
             AbsenceRule::Complete
         } else if !view.is_stable() {
             memory.documents.unstable += 1;
+            memory.departures.shown_in_disorder(&view.shown, now);
             if memory.documents.unstable < UNSTABLE_MAX {
                 memory.items = prepended(self, seen, view);
                 memory.documents.standing = DocumentStanding::SetAside;
@@ -78,6 +81,13 @@ impl AbsenceState {
                     ..AbsenceFindings::default()
                 };
             }
+            memory.departures.is_unordered = true;
+            let lacking = self
+                .items
+                .iter()
+                .filter(|row| !view.shown.contains(&row.id));
+            let last_seen = self.documents.seen_at;
+            memory.departures.note(lacking, last_seen, policy, now);
             return memory.begin_anew(self, view, seen, WindowEvent::Rebaselined);
         } else {
             AbsenceRule::Bracket {
@@ -85,6 +95,10 @@ impl AbsenceState {
             }
         };
         memory.documents.unstable = 0;
+        memory.departures.settle(&view.shown);
+        memory.departures.is_unordered &= !memory.documents.direction.is_known();
+        let is_blind =
+            rule == AbsenceRule::Bracket { decides: false } && memory.documents.direction.is_lost();
         let missed = view.missed(self, seen, rule);
         let fresh: Vec<usize> = missed
             .iter()
@@ -120,6 +134,7 @@ impl AbsenceState {
             counts,
             strong,
             as_if_rolled,
+            is_blind,
             last_seen,
             now,
             policy,
@@ -265,6 +280,11 @@ impl AbsenceState {
                 continue;
             };
             if !missed.is_interior {
+                if sight.is_blind {
+                    let last_seen = sight.last_seen;
+                    self.departures
+                        .note([row], last_seen, sight.policy, sight.now);
+                }
                 outcome.rolled_off.push(row.id);
                 continue;
             }

@@ -115,6 +115,11 @@ impl PageControl {
         )
     }
 
+    /// True when the last one tells other pages apart.
+    pub(super) fn tells(&self) -> bool {
+        self.at != Stamp::ZERO && !self.is_failed()
+    }
+
     /// Number of times that the words of an item stand on the page of another post.
     fn count_of(&self, id: ItemId) -> u32 {
         self.alike

@@ -15,6 +15,8 @@ pub(super) struct DocumentContext<'a> {
     pub(super) strong: bool,
     /// True when what came and what went is what rolling off would be, but for where it went.
     pub(super) as_if_rolled: bool,
+    /// True when nobody knows at which end posts roll off.
+    pub(super) is_blind: bool,
     /// Time of the last full document before this one.
     pub(super) last_seen: Stamp,
     pub(super) now: Stamp,
@@ -57,6 +59,11 @@ pub enum SuspectBasis {
     PageBeforeFew,
     /// Its page alone, since it is one of many that are missing at once.
     PageOfMany,
+    /// Its page alone, since the server says that something was modified and nothing that the
+    /// document shows was.
+    PageOfModified,
+    /// Its page alone, since it left documents that tell nothing by what they lack.
+    PageOfDeparted,
 }
 
 /// Proof that the end of an item requires, besides one answer to an unconditional request.
@@ -122,7 +129,9 @@ impl Suspect {
             strong: sight.strong,
             behind: 0,
             backfilled: false,
-            basis: if sight.policy.checks_permalinks
+            basis: if sight.policy.modified_unseen && !sight.policy.complete {
+                SuspectBasis::PageOfModified
+            } else if sight.policy.checks_permalinks
                 && sight.as_if_rolled
                 && missed.behind <= FEW_MAX
             {

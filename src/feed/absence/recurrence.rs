@@ -93,6 +93,13 @@ impl Recurrence {
             .filter(|until| now < *until)
     }
 
+    /// True when a missing item has come back lately.
+    pub fn has_returned(&self, now: Stamp) -> bool {
+        self.seen
+            .back()
+            .is_some_and(|last| now.secs_since(*last) < LASTS_SECS)
+    }
+
     /// After a document that shows these items, beside the rows that were remembered before it.
     pub(super) fn after(&self, shown: &HashSet<ItemId>, rows: &[WindowItem], now: Stamp) -> Self {
         let mut next = self.clone();

@@ -8,6 +8,8 @@ mod checking;
 
 mod bulk;
 
+mod departing;
+
 mod recurring;
 
 /// A feed as it is watched, an hour between two documents.
@@ -21,6 +23,8 @@ struct Watched {
     tombstone_count: HashMap<char, u8>,
     /// The last document.
     shown: String,
+    /// True when documents hold no dates.
+    is_undated: bool,
 }
 
 impl Watched {
@@ -34,6 +38,7 @@ impl Watched {
             redated: HashMap::new(),
             tombstone_count: HashMap::new(),
             shown: String::new(),
+            is_undated: false,
         };
         assert_eq!(watched.audit(first), "");
         watched
@@ -87,12 +92,12 @@ impl Watched {
     fn places(&self, document: &str) -> Vec<ShownItem> {
         let place = |letter: char| ShownItem {
             id: id(letter),
-            dated: Some(
+            dated: (!self.is_undated).then(|| {
                 self.redated
                     .get(&letter)
                     .copied()
-                    .unwrap_or(i64::from(u32::from(letter))),
-            ),
+                    .unwrap_or(i64::from(u32::from(letter)))
+            }),
             is_known: self.known.contains(&letter),
             tombstone_count: self.tombstone_count.get(&letter).copied().unwrap_or(0),
             is_weak: letter.is_uppercase(),

@@ -13,7 +13,7 @@ use super::{
 use crate::feed::{
     absence::{
         AbsenceFindings, CheckResult, Coverage, Proof, ProofPolicy, ShownItem, WindowEvent,
-        archives::ArchiveSuspect,
+        archives::ArchiveSuspect, revival::DocumentSigns,
     },
     item::{ItemId, KeyHash, Reason, plausible},
     moment::Moment,
@@ -97,6 +97,13 @@ pub fn reconcile(
     let corrected = corrected.filter_map(|bound| Some((bound.target.id(), bound.agreement?)));
     decisions.window.corrections =
         correction::remembered(&known.window.corrections, corrected, now);
+    let last = &known.window.absence;
+    let signs = DocumentSigns {
+        asks_pages: last.pages_tell(policy),
+        ..signs(known, seen, &bound, now)
+    };
+    let mut revivals = last.revivals.check(&last.recurrence, signs, now);
+    let all_shown = shown(seen, &bound);
     let mut guard = FloodLimiter::new(known, seen, now);
     let mut met = Vec::new();
     let mut places = Vec::new();
@@ -112,7 +119,9 @@ pub fn reconcile(
                 let Some(bound) = bound.remove(&at) else {
                     continue;
                 };
-                if verdicts.suppress(&bound) {
+                if verdicts.suppress(&bound)
+                    || bound.target.item().is_some_and(|item| revivals.waits(item))
+                {
                     continue;
                 }
                 let (row, known) = bound.row();
@@ -150,6 +159,7 @@ pub fn reconcile(
         .collect();
     decisions.changes.extend(verdicts.tombstones(now));
     let before = known.window.absence.without(&verdicts.ended);
+    let revivals = revivals.after(&all_shown);
     let shown: HashSet<ItemId> = places.iter().map(|place| place.id).collect();
     let is_missed =
         |missed: &&ArchiveSuspect| !shown.contains(&missed.id) && !verdicts.ends(missed.id);
@@ -168,7 +178,12 @@ pub fn reconcile(
         .cloned()
         .collect();
     (decisions.coverage, decisions.missing) = (seen.coverage, before.lacked_by(&places));
+    let policy = &ProofPolicy {
+        modified_unseen: decisions.is_modified_unseen(seen),
+        ..*policy
+    };
     decisions.conclude(before.observe(&places, seen.coverage, policy, now), now);
+    decisions.window.absence.revivals = revivals;
     if is_reformatted {
         decisions.events.push(WindowEvent::Reformatted);
     }
@@ -259,6 +274,17 @@ impl Decisions {
         self.window.absence.suspects().next().is_some() || self.changes.iter().any(by_absence)
     }
 
+    /// True when the server said that the feed was modified, by software whose answers do not say
+    /// so of deletions, and nothing that the document shows was.
+    fn is_modified_unseen(&self, seen: &Observation) -> bool {
+        let profile = seen.profile.as_deref();
+        seen.coverage == Coverage::Conditional
+            && profile.is_some_and(|profile| profile.http.hides_deletes)
+            && self.changes.is_empty()
+            && self.aliases.is_empty()
+            && self.window.deferred.is_empty()
+    }
+
     /// The items that become tombstones.
     fn gone(&self) -> impl Iterator<Item = ItemId> {
         self.changes.iter().filter_map(|change| match change {
@@ -283,6 +309,49 @@ impl Decisions {
             .retain(|missed| !gone.contains(&missed.id));
         self.window.absence = outcome.state;
         self.events = outcome.events;
+    }
+}
+
+/// The items of a document, whatever becomes of them.
+fn shown(seen: &Observation, bound: &HashMap<usize, BoundEntry<'_>>) -> HashSet<ItemId> {
+    let same = seen.entries.iter().filter_map(ObservedEntry::same);
+    same.chain(bound.values().map(|bound| bound.target.id()))
+        .collect()
+}
+
+/// Signs of the age of a document: its dates, and its set beside the window before it.
+fn signs(
+    known: &Known,
+    seen: &Observation,
+    bound: &HashMap<usize, BoundEntry<'_>>,
+    now: Stamp,
+) -> DocumentSigns {
+    let now_us = i64::try_from(now.micros()).unwrap_or(i64::MAX);
+    let dated = |sighting: &ObservedEntry| match sighting {
+        ObservedEntry::Same(row) => row.dated,
+        ObservedEntry::Read(parsed) => chronology::date(&parsed.entry).map(Moment::micros),
+    };
+    let shown = shown(seen, bound);
+    let rows = known.window.absence.items.iter();
+    let lacked: HashSet<ItemId> = rows
+        .filter(|row| row.suspect.is_none() && !shown.contains(&row.id))
+        .map(|row| row.id)
+        .collect();
+    let of_lacked = known
+        .items
+        .values()
+        .filter(|item| lacked.contains(&item.id));
+    DocumentSigns {
+        dates: seen.dates,
+        newest_entry_us: seen
+            .entries
+            .iter()
+            .filter_map(dated)
+            .filter(|at| *at <= now_us)
+            .max(),
+        lacks_of: of_lacked.map(|item| item.created).max(),
+        coverage: seen.coverage,
+        asks_pages: false,
     }
 }
 

@@ -52,6 +52,8 @@ pub struct PolledDocument<'a> {
     pub remark: Option<String>,
     /// True when it lacks something that an unconditional request would prove.
     pub wants_audit: bool,
+    /// Time from which on an unconditional answer decides on deleted items that it shows again.
+    pub agrees_at: Option<Stamp>,
     /// Time from which on deferred edits are committed, if there are any.
     pub deferred_until: Option<Stamp>,
     /// The software that makes it.
@@ -173,6 +175,7 @@ impl PollState {
         self.url_change = None;
         self.document.remark.clone_from(&document.remark);
         self.timetable.wants_audit = document.wants_audit;
+        self.timetable.agrees_at = document.agrees_at;
         (self.document.repeat, self.document.deferred_until) =
             (Repeat::Changed, document.deferred_until);
         self.document.platform.clone_from(&document.platform);

@@ -104,6 +104,7 @@ fn document(rhythm: &Rhythm) -> PolledDocument<'_> {
         arrived: false,
         remark: None,
         wants_audit: false,
+        agrees_at: None,
         deferred_until: None,
         platform: None,
         broken_since: None,

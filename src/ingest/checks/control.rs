@@ -151,14 +151,9 @@ impl Check<'_> {
             .iter()
             .map(|gone| (gone.id, Arc::clone(&gone.entry)))
             .collect();
-        let suspects = last
-            .absence
-            .items
-            .iter()
-            .filter(|row| row.suspect.is_some());
-        for row in suspects.take(ALIKE_MAX) {
-            let item = self.context.store.item(self.feed.no, row.id).await?;
-            others.extend(item.and_then(|item| Some((row.id, item.shared_entry()?))));
+        for id in last.absence.asked_about().take(ALIKE_MAX) {
+            let item = self.context.store.item(self.feed.no, id).await?;
+            others.extend(item.and_then(|item| Some((id, item.shared_entry()?))));
         }
         Ok(others)
     }

@@ -9,6 +9,7 @@ use crate::{
     },
     ingest::{
         Fetched,
+        answer_dates::AnswerDates,
         platform::{self, Choice},
     },
     secret::masked_secrets,
@@ -40,6 +41,8 @@ pub(in crate::ingest) struct Sliced {
     pub(in crate::ingest) content_type: Option<String>,
     /// Change, or none, that the poll before it brought.
     pub(in crate::ingest) previous: Repeat,
+    /// Dates by which an old copy is told.
+    pub(in crate::ingest) dates: AnswerDates,
 }
 
 impl Sliced {
@@ -68,6 +71,7 @@ impl Sliced {
         })?;
         cap_head(&mut window);
         let (coverage, partial) = coverage_of(&window, fetched);
+        let dates = AnswerDates::of(&fetched.headers, &window.metadata);
         Ok(Some(Self {
             body,
             window,
@@ -77,6 +81,7 @@ impl Sliced {
             platform: None,
             profile: None,
             content_type: fetched.content_type.clone(),
+            dates,
             // A resource is there to change.
             previous: if fetched.resource.is_some() {
                 Repeat::Unchanged

@@ -229,6 +229,11 @@ impl Decided {
         self.can_prove && (self.hides_deletions || self.decisions.window.absence.wants_audit())
     }
 
+    /// Time from which on an unconditional answer decides on deleted items that were shown again.
+    pub(super) fn agrees_at(&self, now: Stamp) -> Option<Stamp> {
+        self.decisions.window.absence.revivals_agree_at(now)
+    }
+
     /// Until when something is held back, if anything is: the first of several moments.
     pub(super) fn deferred_until(&self) -> Option<Stamp> {
         self.decisions

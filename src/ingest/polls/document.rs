@@ -130,6 +130,7 @@ impl Poll<'_> {
                     arrived: decided.arrived(),
                     remark: decided.remark().map(str::to_owned),
                     wants_audit: decided.wants_audit(),
+                    agrees_at: decided.agrees_at(self.answered_at),
                     deferred_until: decided.deferred_until(),
                     platform: sliced.platform.clone(),
                     broken_since: self.broken_since(sliced),
@@ -151,7 +152,12 @@ impl Poll<'_> {
 
     /// Cuts a document into entries; `None` when it is the last one again.
     async fn slice(&self, fetched: &Arc<Fetched>) -> Result<Option<Arc<Sliced>>, Failure> {
-        let last_body = self.state.document.body.filter(|_| !self.wants_document);
+        // What waits for the answer to an unconditional request is decided by it, also when it is the
+        // last document again.
+        let agrees_at = self.state.timetable.agrees_at;
+        let decides = agrees_at.is_some_and(|at| at <= self.answered_at);
+        let is_read = self.wants_document || decides && !fetched.answer.conditional;
+        let last_body = self.state.document.body.filter(|_| !is_read);
         let repeat = self.state.document.repeat;
         let (choice, known, platforms) = (
             self.feed.platform.clone(),
@@ -179,7 +185,7 @@ impl Poll<'_> {
         let Some(record) = self.feed.keeping.record.clone() else {
             return Ok(fetched);
         };
-        let (name, now) = (self.feed.name.clone(), self.context.now());
+        let (name, now) = (self.feed.name.clone(), self.answered_at);
         let known = self.context.store.feed(self.feed.no).await?;
         let under = RecordedSettings {
             namespace: Some(known.ids.namespace),
@@ -222,7 +228,7 @@ impl Poll<'_> {
             self.feed,
             "its document was confirmed",
             |snapshot| async move {
-                let decided = Decided::again(snapshot, &self.feed.deletions, self.context.now());
+                let decided = Decided::again(snapshot, &self.feed.deletions, self.answered_at);
                 let mut polled = self.remember(unchanged);
                 polled.state.timetable.wants_audit = hides_deletions || decided.wants_audit();
                 Ok(Settled::of(decided, polled))
@@ -235,7 +241,7 @@ impl Poll<'_> {
     /// answers, or their entries have ceased to change with every poll. What cannot be committed
     /// now is tried again with the next poll.
     pub(super) async fn release_due(&self, polled: Polled) -> Polled {
-        let now = self.context.now();
+        let now = self.answered_at;
         let poll = polled.state.document.repeat;
         let Some(until) = polled.state.document.deferred_until else {
             return polled;
@@ -253,7 +259,7 @@ impl Poll<'_> {
                 let Some(facts) = answered(self.context, self.feed, inquiry).await? else {
                     return Ok(Decision::Moved);
                 };
-                let decided = Decided::released(facts.basis, poll, self.context.now());
+                let decided = Decided::released(facts.basis, poll, self.answered_at);
                 let mut polled = before.clone();
                 polled.state.document.deferred_until = decided.deferred_until();
                 Ok(Settled::of(decided, polled))
@@ -303,21 +309,23 @@ impl Poll<'_> {
                 snapshot,
                 sliced,
                 &deletions,
-                self.context.now(),
+                self.answered_at,
             )));
         }
         let (document, pages) = (Arc::clone(sliced), Arc::clone(&import.pages));
+        let now = self.answered_at;
         let inquiry = compute(move || {
             let (last, profile) = (&snapshot.known.window, document.profile.clone());
             let mut live = observe(last, &document.window, profile, document.coverage);
             live.previous = document.previous;
+            live.dates = document.dates.at(now);
             Inquiry::new(snapshot, live, &pages)
         })
         .await?;
         let Some(facts) = answered(self.context, self.feed, inquiry).await? else {
             return Ok(None);
         };
-        let (now, sliced, said) = (self.context.now(), Arc::clone(sliced), import.said.clone());
+        let (sliced, said) = (Arc::clone(sliced), import.said.clone());
         compute(move || {
             let Facts { basis, live, older } = facts;
             let policy = deletions.policy(false);

@@ -175,6 +175,7 @@ impl Poll<'_> {
             arrived: false,
             remark: None,
             wants_audit: false,
+            agrees_at: self.state.timetable.agrees_at,
             deferred_until: self.state.document.deferred_until,
             platform: sliced.platform.clone(),
             broken_since: None,

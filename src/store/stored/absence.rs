@@ -8,7 +8,7 @@ use crate::feed::{
     absence::{
         AbsenceState, CheckResult, ControlFinding, DailyCount, Direction, DocumentStanding,
         DoubtReason, LackedItems, NewestEnd, NextCheck, PageControl, PageFinding, PermalinkCheck,
-        Pinned, Recurrence, Suspect, SuspectBasis, WindowEvent, WindowItem,
+        Pinned, Recurrence, Suspect, SuspectBasis, WindowEvent, WindowItem, departures::Departure,
         recent_tombstone::RecentTombstone,
     },
     stamp::Stamp,
@@ -52,7 +52,9 @@ stored_groups! {
     AbsenceState {
         items, documents.lengths, documents.direction, documents.standing, documents.unstable, documents.seen_at,
         quarantined_since, conditional.level, conditional.lacked, ended, recurrence, pinned,
-        control,
+        control, departures.rows, departures.is_unordered, departures.day, departures.asked,
+        revivals.waiting, revivals.refuted, revivals.refuted_at, revivals.newest.made_us,
+        revivals.newest.modified_us, revivals.newest.updated_us, documents.capped,
     }
 }
 
@@ -66,7 +68,8 @@ stored_structs! {
     PageControl { at, finding, failing_since, failed, alike, landing }
     RecentTombstone { id, ended_at, next_at, entry, published_us, digests }
     Recurrence { seen, ended, doubted, off }
-    Direction { inserts, known }
+    Direction { inserts, known, pins, unknown }
+    Departure { id, tombstone_count, last_seen, since, check }
 }
 
 stored_enums! {
@@ -89,6 +92,8 @@ impl Stored for SuspectBasis {
             Self::Documents => false.put(out),
             Self::PageBeforeFew => true.put(out),
             Self::PageOfMany => 2_u8.put(out),
+            Self::PageOfModified => 3_u8.put(out),
+            Self::PageOfDeparted => 4_u8.put(out),
         }
     }
 
@@ -101,6 +106,8 @@ impl Stored for SuspectBasis {
             }),
             _ => match input.u8()? {
                 2 => Ok(Self::PageOfMany),
+                3 => Ok(Self::PageOfModified),
+                4 => Ok(Self::PageOfDeparted),
                 other => Err(ReadError::message(format!(
                     "SuspectBasis has no variant {other}"
                 ))),

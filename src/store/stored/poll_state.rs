@@ -20,6 +20,7 @@ stored_structs! {
     ValidatorPair { etag, last_modified, url }
     Timetable {
         next_at, polled_at, unconditional_at, wants_audit, arrivals, hinted_secs, skip_hours, skip_days,
+        agrees_at,
     }
     Health { good_at, failures, fault, gone_at, moved }
     DocumentFacts { body, repeat, deferred_until, remark, platform, broken_since }
