@@ -76,6 +76,8 @@ pub mod explain;
 
 pub mod backup;
 
+pub mod ping;
+
 pub mod probe;
 
 pub mod replay;

@@ -21,15 +21,22 @@ use tokio_util::sync::CancellationToken;
 
 mod accept;
 mod accounts;
+mod add;
 mod ask;
 mod backup;
 mod check;
 pub mod clock;
+mod config_file;
 pub mod demo;
 pub mod explain;
+mod feed_name;
 mod forget;
 mod health;
+mod init;
 mod moments;
+#[cfg(test)]
+mod page;
+mod ping;
 mod poll;
 pub mod probe;
 mod reload;
@@ -53,6 +60,10 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Look at a blog, write a configuration for it, and print the next commands.
+    Init(init::InitOptions),
+    /// Add a feed to a configuration. Its comments and its order stay.
+    Add(add::AddOptions),
     /// Poll the configured feeds and serve them as Smart Feeds until SIGTERM or SIGINT.
     Serve(ServeOptions),
     /// Check a configuration and say what it means, what is risky in it, who may read the feeds of
@@ -64,6 +75,10 @@ enum Command {
     Demo(demo::DemoOptions),
     /// Fetch or read a document once, and say what would be kept of it.
     Probe(probe::ProbeOptions),
+    /// Tell the hub of a feed that the feed has changed: one line for the deploy of a blog.
+    /// Repeats that after 10 and 60 seconds, because some deploys take effect late. Exits with 1
+    /// if the hub was not told.
+    Ping(ping::PingOptions),
     /// Say why an item is deleted, suspected or kept, and why a feed was or was not polled.
     Explain(explain::ExplainOptions),
     /// Run recorded documents through the same decisions again, and print what they come to.
@@ -141,9 +156,12 @@ struct ServeOptions {
 #[derive(Debug, Args)]
 struct WithConfig {
     /// The configuration file.
-    #[arg(long, short, value_name = "FILE", default_value = "everfeed.toml")]
+    #[arg(long, short, value_name = "FILE", default_value = DEFAULT_CONFIG)]
     config: PathBuf,
 }
+
+/// The configuration where none is named.
+const DEFAULT_CONFIG: &str = "everfeed.toml";
 
 impl WithConfig {
     fn load(&self) -> Result<Config, ConfigError> {
@@ -206,7 +224,11 @@ fn obey(command: Command, form: LogForm) -> anyhow::Result<()> {
         Command::Check(with) => block_on(check::run(with.load()?, &with.config)),
         Command::Config => Ok(std::io::stdout().write_all(config::REFERENCE.as_bytes())?),
         Command::Serve(options) => {
-            let source = ConfigSource::of(&options.with.config);
+            let file = &options.with.config;
+            if file == Path::new(DEFAULT_CONFIG) && !file.exists() {
+                return Err(init::NoConfiguration.into());
+            }
+            let source = ConfigSource::of(file);
             let config = source.load()?;
             if options.new_store {
                 begin_anew(&config.store.path)?;
@@ -227,6 +249,18 @@ fn obey(command: Command, form: LogForm) -> anyhow::Result<()> {
         Command::Probe(options) => {
             telemetry::log(form, "error");
             probe::run(&options)
+        }
+        Command::Init(options) => {
+            telemetry::log(form, "error");
+            init::run(&options)
+        }
+        Command::Add(options) => {
+            telemetry::log(form, "error");
+            add::run(&options)
+        }
+        Command::Ping(options) => {
+            telemetry::log(form, "error");
+            ping::run(&options)
         }
         Command::Explain(options) => block_on(explain::run(&options, &load(&options.with)?)),
         Command::Replay(options) => {
@@ -274,6 +308,7 @@ fn is_misconfigured(error: &anyhow::Error) -> bool {
     ) || error.is::<reload::ReloadFailed>()
         || error.is::<ask::Unanswered>()
         || error.is::<check::CheckRefused>()
+        || error.is::<init::NoConfiguration>()
         || error
             .downcast_ref::<probe::Trouble>()
             .is_some_and(|trouble| trouble.is_misused)

@@ -62,6 +62,29 @@ pub fn feeds_of_page(bytes: &[u8], hints: &Hints<'_>) -> Vec<Link> {
     feeds
 }
 
+/// The targets of the `<link>` elements of a web page with this relation, such as `hub`, resolved,
+/// in its own order.
+pub fn links_of_page(bytes: &[u8], hints: &Hints<'_>, rel: &str) -> Vec<String> {
+    let page = decoded(bytes, hints);
+    let mut base = hints.base_url.and_then(|url| url::Url::parse(url).ok());
+    let mut links = Vec::new();
+    for (name, tag) in tags(&page.text) {
+        if name.eq_ignore_ascii_case("base") {
+            let href = value(tag, "href").map(|href| uri::resolve(base.as_ref(), &href));
+            base = href.and_then(|href| url::Url::parse(&href).ok()).or(base);
+        } else if name.eq_ignore_ascii_case("link")
+            && let (Some(rels), Some(href)) = (value(tag, "rel"), value(tag, "href"))
+            && rels
+                .split_ascii_whitespace()
+                .any(|word| word.eq_ignore_ascii_case(rel))
+            && links.len() < FEEDS_MAX
+        {
+            links.push(uri::resolve(base.as_ref(), &href));
+        }
+    }
+    links
+}
+
 /// The beginning of a page as text, in the encoding that its header names, else the page itself
 /// (HTML section 13.2.3.2).
 fn decoded<'p>(bytes: &'p [u8], hints: &Hints<'_>) -> encoding::Decoded<'p> {

@@ -9,7 +9,7 @@ use crate::{
         schedule::{Failure, FaultKind, Plan, PollState},
         stamp::Stamp,
     },
-    ingest::{self, FeedSpec, Upstream, upstream::DocumentReply},
+    ingest::{self, FeedSpec, Keeping, Upstream, upstream::DocumentReply},
     layers::{self, Governor},
 };
 use bytes::Bytes;
@@ -17,6 +17,7 @@ use http::HeaderMap;
 use std::sync::Arc;
 use url::Url;
 
+pub use super::site_feeds::USUAL_PATHS;
 pub use crate::ingest::{DocumentFormat, platform::Choice};
 
 /// A body and what came with it.
@@ -48,15 +49,41 @@ pub async fn fetch(
     url: &Url,
     format: DocumentFormat,
 ) -> Result<ProbedDocument, Failure> {
-    let client = layers::upstream(&limits.client(), Governor::default())
-        .map_err(|error| Failure::ours(format!("no client could be made: {error}")))?;
-    let clock: Arc<dyn Clock> = Arc::new(clock::System);
     let feed = FeedSpec {
         format,
         ..FeedSpec::new(FeedNo(0), "probe", url.clone())
     };
+    ask_once(limits, contact_url, &feed).await
+}
+
+/// Asks once for the page at `url`, under the name by which readers know its site: the root
+/// `known_as`.
+pub async fn fetch_known_as(
+    limits: &ingest::Config,
+    url: &Url,
+    known_as: &Url,
+) -> Result<ProbedDocument, Failure> {
+    let keeping = Keeping {
+        legacy_url: Some(known_as.clone()),
+        ..Keeping::default()
+    };
+    let feed = FeedSpec {
+        keeping,
+        ..FeedSpec::new(FeedNo(0), "probe", url.clone())
+    };
+    ask_once(limits, None, &feed).await
+}
+
+async fn ask_once(
+    limits: &ingest::Config,
+    contact_url: Option<Url>,
+    feed: &FeedSpec,
+) -> Result<ProbedDocument, Failure> {
+    let client = layers::upstream(&limits.client(), Governor::default())
+        .map_err(|error| Failure::ours(format!("no client could be made: {error}")))?;
+    let clock: Arc<dyn Clock> = Arc::new(clock::System);
     let upstream = Upstream::new(client, contact_url, clock.clone());
-    ask(&upstream, &feed, &*clock).await
+    ask(&upstream, feed, &*clock).await
 }
 
 /// Asks once for the document of a feed, registered or not.

@@ -34,7 +34,7 @@ const FEEDS_MAX: usize = 32;
 
 /// Paths at which blog software puts its feeds, tried where the front page names neither feeds nor
 /// its software.
-const USUAL_PATHS: [&str; 6] = [
+pub const USUAL_PATHS: [&str; 6] = [
     "/feed/",
     "/feed.xml",
     "/rss.xml",

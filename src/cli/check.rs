@@ -63,6 +63,12 @@ pub(super) async fn run(mut config: Config, file: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Names of feeds that are kept and not configured; none where the store cannot be looked at.
+pub(super) async fn kept_names(config: &Config, file: &Path) -> Vec<String> {
+    let looked = look(config, file).await.unwrap_or_default();
+    looked.kept.into_iter().map(|feed| feed.name).collect()
+}
+
 /// True for what `serve` would end with, too; not for a store that another process has open, or
 /// that this user may not read.
 fn is_refused_at_start(error: &anyhow::Error) -> bool {

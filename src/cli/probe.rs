@@ -30,6 +30,8 @@ mod history;
 
 mod entries;
 
+pub(super) mod blog;
+
 pub(super) mod sheet;
 
 /// The documents to read, and the form of the report.
@@ -65,14 +67,28 @@ pub struct Trouble {
 }
 
 impl Trouble {
-    fn new(text: impl AsRef<str>) -> Self {
+    pub(super) fn new(text: impl AsRef<str>) -> Self {
         Self {
             text: sheet::tame(text.as_ref()),
             is_misused: false,
         }
     }
 
-    fn misused(text: impl AsRef<str>) -> Self {
+    /// The same trouble in other words, line by line.
+    pub(super) fn with_text(&self, text: impl AsRef<str>) -> Self {
+        let lines: Vec<String> = text.as_ref().lines().map(sheet::tame).collect();
+        Self {
+            text: lines.join("\n"),
+            is_misused: self.is_misused,
+        }
+    }
+
+    /// A misuse that is told in several lines.
+    pub(super) fn misused_lines(text: &str) -> Self {
+        Self::misused("").with_text(text)
+    }
+
+    pub(super) fn misused(text: impl AsRef<str>) -> Self {
         Self {
             is_misused: true,
             ..Self::new(text)

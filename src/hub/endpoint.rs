@@ -96,6 +96,13 @@ impl HubAnswer {
     }
 }
 
+/// A publish hint that leads to no poll now.
+struct UnheededHint {
+    why: String,
+    /// Time until the next hint counts; `None` for a hint that waits itself, or is for no feed.
+    retry_after: Option<Duration>,
+}
+
 impl From<RefusedForm> for HubAnswer {
     fn from(refusal: RefusedForm) -> Self {
         Self::new(refusal.status(), refusal.to_string())
@@ -214,28 +221,36 @@ impl Hub {
         if told.is_empty() {
             return Err(RefusedForm::NothingPublished.into());
         }
-        let ignored: Vec<String> = told
+        let unheeded: Vec<UnheededHint> = told
             .into_iter()
             .filter_map(|feed| self.hint(feed))
             .collect();
-        if ignored.is_empty() {
+        if unheeded.is_empty() {
             return Ok(HubAnswer::new(StatusCode::NO_CONTENT, ""));
         }
-        Ok(HubAnswer::new(StatusCode::ACCEPTED, ignored.join("\n")))
+        let why: Vec<&str> = unheeded.iter().map(|hint| hint.why.as_str()).collect();
+        let retry_after = unheeded.iter().filter_map(|hint| hint.retry_after).max();
+        Ok(HubAnswer {
+            retry_after,
+            ..HubAnswer::new(StatusCode::ACCEPTED, why.join("\n"))
+        })
     }
 
     /// Gives a hint; the reason when it leads to no poll now.
-    fn hint(&self, feed: FeedNo) -> Option<String> {
+    fn hint(&self, feed: FeedNo) -> Option<UnheededHint> {
         let catalog = self.shared.gate.catalog.snapshot();
         let name = catalog
             .feed_no(feed)
             .map_or("", |feed| feed.settings.name.as_str());
         if catalog.members(feed).is_some() {
-            return Some(format!(
+            let why = format!(
                 "`{name}` is a group, and nothing is polled for it; name the feed that has changed"
-            ));
+            );
+            let retry_after = None;
+            return Some(UnheededHint { why, retry_after });
         }
         let now = self.shared.now();
+        let mut retry_after = None;
         let why = match self.notify.hint(feed, now) {
             HintFate::Taken => return None,
             HintFate::Delayed(HintDelay {
@@ -256,13 +271,16 @@ impl Hub {
                     "`{name}` is not polled before {at}, in {secs} s: {why}{since}; this hint waits until then"
                 )
             }
-            HintFate::Ignored { wait_secs } => format!(
-                "`{name}` is not polled for this hint: hints that bring nothing new are limited; the next one counts in {wait_secs} s, \
-                 and it is polled at its own times"
-            ),
+            HintFate::Ignored { wait_secs } => {
+                retry_after = Some(Duration::from_secs(wait_secs));
+                format!(
+                    "`{name}` is not polled for this hint: hints that bring nothing new are limited; the next one counts in {wait_secs} s, \
+                     and it is polled at its own times"
+                )
+            }
         };
         tracing::debug!(feed.name = %name, "A publish hint leads to no poll now: {why}");
-        Some(why)
+        Some(UnheededHint { why, retry_after })
     }
 
     async fn change(

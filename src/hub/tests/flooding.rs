@@ -433,6 +433,8 @@ async fn hints_beyond_the_budget_are_told_why_and_may_be_turned_off() {
         "{}",
         ignored.1
     );
+    let answer = rig.ask_at("/hub", &hint).await;
+    assert!(answer.headers().contains_key("retry-after"), "{answer:?}");
 
     #[derive(Debug)]
     struct Paused;

@@ -1,0 +1,324 @@
+//! A blog, looked at once: its feeds, its software, and what its feeds say of themselves. Not what
+//! is configured for it.
+
+use super::{
+    Trouble,
+    findings::Findings,
+    history,
+    sheet::tame,
+    source::{self, Given},
+};
+use crate::{
+    app::{
+        ping::is_near,
+        probe::{Choice, DocumentFormat, USUAL_PATHS},
+    },
+    config::Config,
+    secret::masked,
+};
+use everfeed_adapters::{
+    NotAFeed, SlicedDocument, feeds_of_page, links_of_page, platforms::Platforms, slice,
+};
+use url::Url;
+
+/// Feeds of a page that are read.
+const FEEDS_READ_MAX: usize = 8;
+
+/// A blog.
+pub(in crate::cli) struct Blog {
+    /// The URL that answered, after redirects, without credentials.
+    pub(in crate::cli) url: Url,
+    /// The software that made it, if it is recognised.
+    pub(in crate::cli) software: Option<String>,
+    /// Its feeds, the one for all posts first.
+    pub(in crate::cli) feeds: Vec<BlogFeed>,
+    /// True when the URL was that of a feed, and not of a page.
+    pub(in crate::cli) is_feed: bool,
+}
+
+/// A feed of a blog.
+#[derive(Clone)]
+pub(in crate::cli) struct BlogFeed {
+    pub(in crate::cli) url: Url,
+    pub(in crate::cli) title: Option<String>,
+    pub(in crate::cli) entries: usize,
+    /// The hubs that it names.
+    pub(in crate::cli) hubs: Vec<String>,
+    /// The known ways to its older entries, in words.
+    pub(in crate::cli) archives: Vec<String>,
+    /// The document.
+    pub(in crate::cli) bytes: Vec<u8>,
+}
+
+/// The URL that somebody gave, also without a scheme.
+pub(in crate::cli) fn address(text: &str) -> Result<Url, Trouble> {
+    let text = text.trim();
+    let whole = if text.contains("://") {
+        text.to_owned()
+    } else {
+        format!("https://{text}")
+    };
+    let url = Url::parse(&whole).ok();
+    let url = url.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+    let mut url = url.ok_or_else(|| {
+        let shown = masked(text);
+        Trouble::misused(format!(
+            "{shown} is no address of a blog. Give an http or https URL, such as https://blog.example.org/"
+        ))
+    })?;
+    url.set_fragment(None);
+    if !text.contains("://") && is_near(&url) {
+        // Nobody has a certificate for a name of this machine. It fails for no URL of http or https.
+        let _ = url.set_scheme("http");
+    }
+    Ok(url)
+}
+
+/// Looks at a blog or a feed. The limits are those of the configuration, where there is one.
+pub(in crate::cli) fn look(url: &Url, config: Option<&Config>) -> Result<Blog, Trouble> {
+    let given = read(url, config)?;
+    let answered = answered(&given, url);
+    match slice(&given.bytes, &given.hints()) {
+        Ok(window) => {
+            let moved = given
+                .moved_to
+                .as_ref()
+                .filter(|_| url.username().is_empty());
+            let moved = moved.and_then(|moved| Url::parse(moved).ok());
+            let (feed, software) = feed_of(&given, &window, moved.unwrap_or_else(|| url.clone()));
+            Ok(Blog {
+                url: answered,
+                software,
+                feeds: vec![feed],
+                is_feed: true,
+            })
+        }
+        Err(NotAFeed::Html { .. }) => look_at_page(&given, &answered, url, config),
+        Err(error) => Err(given.no_feed(&error)),
+    }
+}
+
+/// Finds the feeds that a page names, else those at the usual places of its software.
+fn look_at_page(
+    given: &Given,
+    answered: &Url,
+    asked: &Url,
+    config: Option<&Config>,
+) -> Result<Blog, Trouble> {
+    let headers = given.headers.iter();
+    let headers: Vec<_> = headers
+        .map(|(name, value)| (name.as_str(), value.as_str()))
+        .collect();
+    let platforms = Platforms::embedded();
+    let platform = platforms.of_page(&given.bytes, &given.hints(), &headers);
+    let named = feeds_of_page(&given.bytes, &given.hints());
+    let mut named: Vec<Url> = named
+        .iter()
+        .filter_map(|link| Url::parse(&link.href).ok())
+        .collect();
+    named.dedup();
+    let is_named = !named.is_empty();
+    let usual = platform
+        .map(|profile| profile.usual_paths()[0].clone())
+        .unwrap_or_default();
+    let usual = usual.into_iter().chain(USUAL_PATHS.map(str::to_owned));
+    let candidates: Vec<Url> = if is_named {
+        named.into_iter().take(FEEDS_READ_MAX).collect()
+    } else {
+        usual.filter_map(|path| answered.join(&path).ok()).collect()
+    };
+    let mut software = platform.map(|profile| tame(&profile.title));
+    let mut feeds = Vec::new();
+    let mut trouble = None;
+    for mut candidate in candidates {
+        lend_credentials(asked, &mut candidate);
+        let read = read(&candidate, config);
+        let read = read.and_then(|given| match slice(&given.bytes, &given.hints()) {
+            Ok(window) => Ok(feed_of(&given, &window, candidate)),
+            Err(error) => Err(given.no_feed(&error)),
+        });
+        match read {
+            Ok((feed, by)) => {
+                software = software.or(by);
+                feeds.push(feed);
+                // The other usual addresses show the same posts.
+                if !is_named {
+                    break;
+                }
+            }
+            Err(error) => trouble = trouble.or(Some(error)),
+        }
+    }
+    match (feeds.is_empty(), trouble) {
+        (true, Some(trouble)) if is_named => Err(trouble),
+        (true, _) => Err(Trouble::new(format!(
+            "no feed is known of {}: the page names none, and none is at the usual addresses. If it has one, give the URL of that",
+            given.name
+        ))),
+        (false, _) => Ok(Blog {
+            url: answered.clone(),
+            software,
+            feeds,
+            is_feed: false,
+        }),
+    }
+}
+
+/// What a feed says of itself, and the software that made it.
+fn feed_of(given: &Given, window: &SlicedDocument, url: Url) -> (BlogFeed, Option<String>) {
+    let findings = Findings::of(given, window, Platforms::embedded(), &Choice::Auto);
+    let metadata = &window.metadata;
+    let title = metadata.title.as_ref().map(super::entries::words);
+    let named = metadata
+        .generator
+        .as_ref()
+        .map(|named| tame(&named.to_string()));
+    let software = findings.profile.map(|profile| profile.title.clone());
+    let feed = BlogFeed {
+        url,
+        title: title.filter(|title| !title.is_empty()),
+        entries: window.entries.len(),
+        hubs: hubs(given, Some(window)),
+        archives: history::recipes(&findings)
+            .iter()
+            .map(|way| tame(way))
+            .collect(),
+        bytes: given.bytes.clone(),
+    };
+    (feed, software.or(named))
+}
+
+/// The hubs and the own address that a document at a URL names.
+pub(in crate::cli) struct NamedHubs {
+    pub(in crate::cli) hubs: Vec<String>,
+    /// `rel="self"`.
+    pub(in crate::cli) own: Option<String>,
+}
+
+/// Fetches a document, and finds its hubs: by the `Link` header, else in the document (WebSub
+/// section 4).
+pub(in crate::cli) fn named_hubs(url: &Url) -> Result<NamedHubs, Trouble> {
+    let given = read(url, None)?;
+    let window = slice(&given.bytes, &given.hints()).ok();
+    let own = link_targets(&given, "self").into_iter().next();
+    let in_document = || Some(window.as_ref()?.metadata.link("self")?.to_owned());
+    Ok(NamedHubs {
+        hubs: hubs(&given, window.as_ref()),
+        own: own.or_else(in_document),
+    })
+}
+
+fn hubs(given: &Given, window: Option<&SlicedDocument>) -> Vec<String> {
+    let mut hubs = link_targets(given, "hub");
+    match window {
+        _ if !hubs.is_empty() => {}
+        Some(window) => hubs.extend(window.metadata.hubs().map(str::to_owned)),
+        None => hubs = links_of_page(&given.bytes, &given.hints(), "hub"),
+    }
+    hubs.dedup();
+    hubs
+}
+
+/// The targets of the `Link` headers with this relation, resolved (RFC 8288).
+fn link_targets(given: &Given, rel: &str) -> Vec<String> {
+    let base = given
+        .base_url
+        .as_deref()
+        .and_then(|url| Url::parse(url).ok());
+    let headers = given
+        .headers
+        .iter()
+        .filter(|(name, _)| name.eq_ignore_ascii_case("link"));
+    let links = headers.flat_map(|(_, value)| links_with(value, rel));
+    let resolved = |target: &str| match &base {
+        Some(base) => base.join(target).map(String::from).ok(),
+        None => Some(target.to_owned()),
+    };
+    links.filter_map(resolved).collect()
+}
+
+/// The targets with this relation in the value of a `Link` header.
+fn links_with<'v>(value: &'v str, rel: &str) -> Vec<&'v str> {
+    let mut found = Vec::new();
+    // Every link but the text before the first one begins with its target.
+    for link in value.split('<').skip(1) {
+        let Some((target, parameters)) = link.split_once('>') else {
+            continue;
+        };
+        let is_rel = |parameter: &str| {
+            let Some((name, value)) = parameter.split_once('=') else {
+                return false;
+            };
+            let value = value.trim().trim_end_matches(',').trim().trim_matches('"');
+            name.trim().eq_ignore_ascii_case("rel")
+                && value
+                    .split_ascii_whitespace()
+                    .any(|word| word.eq_ignore_ascii_case(rel))
+        };
+        if parameters.split(';').any(is_rel) {
+            found.push(target.trim());
+        }
+    }
+    found
+}
+
+/// Gives the credentials of the URL that was given to a feed of the same server.
+fn lend_credentials(from: &Url, to: &mut Url) {
+    if from.origin() == to.origin() && !from.username().is_empty() {
+        // Both fail only for URLs without a host.
+        let _ = to.set_username(from.username());
+        let _ = to.set_password(from.password());
+    }
+}
+
+fn read(url: &Url, config: Option<&Config>) -> Result<Given, Trouble> {
+    source::read(url.as_str().as_ref(), config, DocumentFormat::Auto)
+}
+
+fn answered(given: &Given, url: &Url) -> Url {
+    let answered = given
+        .base_url
+        .as_deref()
+        .and_then(|url| Url::parse(url).ok());
+    let mut answered = answered.unwrap_or_else(|| url.clone());
+    let _ = answered.set_username("");
+    let _ = answered.set_password(None);
+    answered
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_may_lack_its_scheme_and_nothing_else() {
+        let check = |given: &str, expect: Option<&str>| {
+            let found = address(given).ok().map(String::from);
+            assert_eq!(found.as_deref(), expect, "{given}");
+        };
+        check("https://e.org/feed#top", Some("https://e.org/feed"));
+        check(" e.org ", Some("https://e.org/"));
+        check(
+            "localhost:8081/rss.xml",
+            Some("http://localhost:8081/rss.xml"),
+        );
+        check("ftp://e.org/", None);
+        check("feed://e.org/", None);
+        check("", None);
+        check("http://", None);
+        check("a blog", None);
+    }
+
+    #[test]
+    fn links_of_a_header_are_told_apart_by_their_relations() {
+        let check = |value: &str, expect: &[&str]| assert_eq!(links_with(value, "hub"), expect);
+        check("<https://h.example/>; rel=\"hub\"", &["https://h.example/"]);
+        check(
+            "<a>; rel=self, <b>; rel=hub, <c>; rel=\"alternate hub\"",
+            &["b", "c"],
+        );
+        check("<a,b>; title=\"x; y\"; REL=Hub", &["a,b"]);
+        check("<a>; rel=\"github\"", &[]);
+        check("<a", &[]);
+    }
+}

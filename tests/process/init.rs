@@ -1,0 +1,242 @@
+//! `everfeed init` and `everfeed add` as an owner runs them: the binary, a blog, and the file.
+
+use crate::EVERFEED;
+use std::{
+    fs,
+    os::unix::fs::{PermissionsExt as _, symlink},
+    process::Command,
+};
+use testkit::{
+    place::{Place, Running, Told, free_address, run},
+    publisher::{Answer, Asked, Publisher, ok, rss, with_headers},
+};
+
+/// Runs a command at a place, in the folder of it.
+async fn told(place: &Place, arguments: &[&str]) -> Told {
+    let mut command = Command::new(EVERFEED);
+    command
+        .args(arguments)
+        .current_dir(place.folder())
+        .env_remove("RUST_LOG");
+    tokio::task::spawn_blocking(move || run(&mut command, b""))
+        .await
+        .unwrap()
+}
+
+fn page(links: &str) -> Answer {
+    ok(
+        "text/html",
+        format!("<!DOCTYPE html><html><head>{links}</head><body>Posts</body></html>"),
+    )
+}
+
+fn link(path: &str) -> String {
+    format!("<link rel='alternate' type='application/rss+xml' href='{path}'>")
+}
+
+/// A blog, the front page of which names these feeds.
+async fn blog(paths: &[&str]) -> Publisher {
+    let links: String = paths.iter().map(|path| link(path)).collect();
+    Publisher::of(move |asked: &Asked| match asked.path() {
+        "/" => page(&links),
+        path if path.ends_with(".xml") => rss(2),
+        _ => with_headers(404, &[], ""),
+    })
+    .await
+}
+
+/// Checks the file of a place by the command for that.
+async fn check(place: &Place) {
+    let said = told(place, &["check"]).await;
+    assert_eq!(said.code, 0, "{said:?}\n{}", place.read("everfeed.toml"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_blog_gets_a_configuration_with_which_everfeed_serves_its_feed() {
+    let blog = blog(&["/posts.xml"]).await;
+    let place = Place::free();
+    let said = told(&place, &["init", &blog.url("/")]).await;
+    assert_eq!((said.code, said.err.as_str()), (0, ""), "{said:?}");
+    assert!(said.out.contains(&blog.url("/posts.xml")), "{said:?}");
+    assert!(
+        said.out.contains("everfeed check") && said.out.contains("everfeed serve"),
+        "{said:?}"
+    );
+    check(&place).await;
+    let text = place.read("everfeed.toml");
+    assert!(text.contains("[[feed]]") && text.contains("# "), "{text}");
+    // The usual addresses may be another's on this machine.
+    let listen = place.consumers.to_string();
+    let text = text.replace(
+        "127.0.0.1:8080\"\n",
+        &format!("{listen}\"\nadmin_listen = \"{}\"\n", place.operator),
+    );
+    place.write("everfeed.toml", &text);
+    let mut serve = Command::new(EVERFEED);
+    let _running: Running = place.start(serve.arg("serve").arg("--config").arg(place.file()));
+    place.answers("/feeds/blog", 200).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_way_passes_the_check() {
+    let blog = blog(&["/posts.xml", "/comments.xml"]).await;
+    for way in ["below", "front", "beside"] {
+        for url in [Some(blog.url("/")), Some(blog.url("/posts.xml")), None] {
+            let place = Place::free();
+            let arguments: Vec<&str> = ["init", "--way", way]
+                .into_iter()
+                .chain(url.as_deref())
+                .collect();
+            let said = told(&place, &arguments).await;
+            assert_eq!(said.code, 0, "{said:?}");
+            check(&place).await;
+            let text = place.read("everfeed.toml");
+            assert_eq!(text.contains("\n[[site]]"), way != "beside", "{text}");
+            assert_eq!(
+                said.out.contains("snippets/everfeed.conf"),
+                way == "below",
+                "{said:?}"
+            );
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_blog_that_names_no_feed_is_looked_at_in_the_usual_places() {
+    let blog = Publisher::of(|asked: &Asked| match asked.path() {
+        "/" => page(""),
+        "/atom.xml" => rss(1),
+        _ => with_headers(404, &[], ""),
+    })
+    .await;
+    let place = Place::free();
+    let said = told(&place, &["init", &blog.url("/")]).await;
+    assert!(
+        said.code == 0 && place.read("everfeed.toml").contains("/atom.xml"),
+        "{said:?}"
+    );
+    blog.says(page(""));
+    let place = Place::free();
+    let said = told(&place, &["init", &blog.url("/")]).await;
+    assert!(said.code == 1 && said.err.contains("no feed"), "{said:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_blog_that_cannot_be_reached_leaves_no_file() {
+    let place = Place::free();
+    let away = free_address();
+    for path in ["/", "/rss.xml"] {
+        let said = told(&place, &["init", &format!("http://{away}{path}")]).await;
+        assert!(said.code == 1 && said.err.contains("fault"), "{said:?}");
+    }
+    let blog = Publisher::of(|_: &Asked| with_headers(500, &[], "")).await;
+    let said = told(&place, &["init", &blog.url("/")]).await;
+    assert!(
+        said.code == 1 && said.err.contains("publisher's"),
+        "{said:?}"
+    );
+    let said = told(&place, &["init", "ftp://blog.example/"]).await;
+    assert_eq!(said.code, 64, "{said:?}");
+    assert_eq!(fs::read_dir(place.folder()).unwrap().count(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_is_never_overwritten() {
+    let place = Place::free();
+    place.write("everfeed.toml", "mine");
+    let said = told(&place, &["init"]).await;
+    assert!(
+        said.code == 64 && said.err.contains("is there already"),
+        "{said:?}"
+    );
+    assert_eq!(place.read("everfeed.toml"), "mine");
+    // Nor what a link leads to, there or not.
+    symlink(place.path("elsewhere"), place.path("linked.toml")).unwrap();
+    let said = told(&place, &["init", "--config", "linked.toml"]).await;
+    assert_eq!(said.code, 64, "{said:?}");
+    assert!(!place.path("elsewhere").exists());
+    let said = told(&place, &["init", "--config", "no/such/folder.toml"]).await;
+    assert!(
+        said.code == 1 && said.err.contains("cannot be written"),
+        "{said:?}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_first_start_without_a_configuration_says_what_to_do() {
+    let place = Place::free();
+    let said = told(&place, &["serve"]).await;
+    assert_eq!((said.code, said.err.lines().count()), (64, 3), "{said:?}");
+    assert!(said.err.contains("everfeed init"), "{said:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_feed_is_added_and_comments_order_and_rights_stay() {
+    let blog = blog(&["/posts.xml"]).await;
+    let place = Place::free();
+    let rest = "# Mine.\n[[feed]]\nname = \"blog\"\nurl = \"http://127.0.0.1:1/a.xml\"   # the first\n# Behind.\n";
+    place.configure("# Ours.", rest);
+    fs::set_permissions(place.file(), fs::Permissions::from_mode(0o600)).unwrap();
+    let before = place.read("everfeed.toml");
+    let said = told(&place, &["add", &blog.url("/")]).await;
+    assert_eq!((said.code, said.err.as_str()), (0, ""), "{said:?}");
+    assert!(said.out.contains("everfeed reload"), "{said:?}");
+    let after = place.read("everfeed.toml");
+    let (kept, _) = before.split_once("# Behind.").unwrap();
+    assert!(
+        after.starts_with(kept) && after.ends_with("# Behind.\n"),
+        "{after}"
+    );
+    assert!(
+        after.contains(&format!("url = \"{}\"", blog.url("/posts.xml"))),
+        "{after}"
+    );
+    let mode = fs::metadata(place.file()).unwrap().permissions().mode() & 0o7777;
+    assert_eq!(mode, 0o600);
+    check(&place).await;
+    // A second time it is there already, whatever leads to it.
+    for path in ["/", "/posts.xml"] {
+        let said = told(&place, &["add", &blog.url(path)]).await;
+        assert!(said.code == 64 && said.err.contains("already"), "{said:?}");
+    }
+    assert_eq!(place.read("everfeed.toml"), after);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_added_changes_nothing() {
+    let blog = blog(&["/posts.xml", "/comments.xml"]).await;
+    let place = Place::free();
+    place.configure(
+        "",
+        "[[feed]]\nname = \"blog\"\nurl = \"http://127.0.0.1:1/a.xml\"\n",
+    );
+    let before = place.read("everfeed.toml");
+    let said = told(&place, &["add", &blog.url("/")]).await;
+    assert!(
+        said.code == 64 && said.err.contains(&blog.url("/comments.xml")),
+        "{said:?}"
+    );
+    let away = free_address();
+    let said = told(&place, &["add", &format!("http://{away}/rss.xml")]).await;
+    assert!(said.code == 1 && said.err.contains("fault"), "{said:?}");
+    let said = told(&place, &["add", &blog.url("/posts.xml"), "--name", "blog"]).await;
+    assert!(
+        said.code == 64 && said.err.contains("another feed"),
+        "{said:?}"
+    );
+    let said = told(
+        &place,
+        &["add", &blog.url("/posts.xml"), "--name", "No Name"],
+    )
+    .await;
+    assert!(
+        said.code == 64 && said.err.contains("everfeed.toml"),
+        "{said:?}"
+    );
+    assert_eq!(place.read("everfeed.toml"), before);
+    let names: Vec<_> = fs::read_dir(place.folder())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    assert_eq!(names, ["everfeed.toml"], "no temporary file is left");
+}
