@@ -146,6 +146,7 @@ impl App {
             ..listen::ListenerLimits::new(connections_max, server.answers_bytes_max, budget)
         };
         let router = Router::starting(progress.clone()).knowing(wiring.mark.clone());
+        let router = router.listing(&readers.site().list());
         tasks.serve(
             doors.consumers,
             router.clone(),

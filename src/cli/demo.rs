@@ -244,7 +244,9 @@ async fn free(wanted: SocketAddr) -> anyhow::Result<SocketAddr> {
 
 fn invitation(origin: &str, address: SocketAddr, admin: SocketAddr) -> String {
     format!(
-        r#"The old blog            {origin}/            (what it did)
+        r#"Everything that happens  http://{address}/feeds/blog?refresh=2    (open it in a browser)
+
+The old blog            {origin}/            (what it did)
   its legacy feed       {origin}/rss.xml     (ten posts, no memory)
 everfeed                http://{address}/feeds
   the Smart Feed        http://{address}/feeds/blog.atom  and  .json
@@ -264,7 +266,9 @@ A deletion is told from rolling off the end of the feed, with proof: the post's 
 
 fn sidecar_invitation(origin: &str, address: SocketAddr) -> String {
     format!(
-        r#"The old blog            http://{address}/            (it runs at {origin}, and notices nothing)
+        r#"Everything that happens  http://{address}/feeds/blog?refresh=2    (open it in a browser)
+
+The old blog            http://{address}/            (it runs at {origin}, and notices nothing)
   its legacy feed       http://{address}/rss.xml     (the same document, with links to the hub)
   the Smart Feed        http://{address}/rss.xml?since=
 

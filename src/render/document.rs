@@ -62,6 +62,10 @@ pub struct Links {
     pub alternates: Vec<Alternate>,
     /// The page for people about the feed.
     pub about: String,
+    /// The list of feeds.
+    pub list: String,
+    /// `rel=self` of a page for people: the topic of what it shows.
+    pub topic: String,
     /// The archives of a classic view.
     pub archives: ArchiveLinks,
     /// True where `base` is the address of the old feed: the document stands for the publisher's,

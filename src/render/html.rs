@@ -1,8 +1,8 @@
-//! Pages for people: the list of feeds, and one feed's description. No script, nothing loaded from
+//! Pages for people: the list of feeds, one feed's description, and errors. No script, nothing loaded from
 //! elsewhere, every text escaped; not a reader of posts.
 
 use super::{
-    about::{self, About, Caps, FILTERS, positions},
+    about::{self, About, Caps, FILTERS, Origin, positions},
     channel::ShownChannel,
     document::Audience,
     list::List,
@@ -10,9 +10,10 @@ use super::{
     target::{is_web, web},
     urls::Site,
     web_page::{QUIET, TITLE, anchor, begin, begin_main, clamped, code, finish, link, time},
-    xml::Xml,
+    xml::{self, Xml},
 };
 use crate::feed::{archive::History, order::Order, record::FeedRecord};
+use http::StatusCode;
 use std::borrow::Cow;
 
 #[cfg(test)]
@@ -31,7 +32,7 @@ pub fn list(list: &List<'_>) -> Vec<u8> {
     let json = Some("application/json");
     link(&mut page, "alternate", json, &site.list());
     link(&mut page, "outline", Some("text/x-opml"), &site.outline());
-    begin_main(&mut page, None);
+    begin_main(&mut page, Some("wide"));
     page.leaf("h1", &[], "Feeds");
     let told = match list.total {
         0 if list.words.is_empty() => "No feed is configured yet.".to_owned(),
@@ -39,16 +40,17 @@ pub fn list(list: &List<'_>) -> Vec<u8> {
         1 => "One feed is remembered here.".to_owned(),
         n => format!("{n} feeds are remembered here."),
     };
+    let told = match list.failing() {
+        0 => told,
+        1 => format!("{told} One below fails."),
+        n => format!("{told} {n} below fail."),
+    };
     page.leaf("p", QUIET, &told);
     if list.total > SEARCH_FROM || !list.words.is_empty() {
         search(&mut page, list);
     }
     if !feeds.is_empty() {
-        page.open("ul", &[("class", Some("feeds"))]);
-        for feed in feeds {
-            card(&mut page, site, feed, list.parts.contains(&feed.no));
-        }
-        page.close("ul");
+        table(&mut page, list);
     }
     if let Some(next) = list.next {
         page.holding("nav", &[], |out| anchor(out, next, "More feeds"));
@@ -91,51 +93,89 @@ fn search(page: &mut Xml, list: &List<'_>) {
     page.leaf("p", QUIET, &found);
 }
 
-fn card(page: &mut Xml, site: &Site, feed: &FeedRecord, is_part: bool) {
-    page.open("li", &[]);
-    page.holding("h2", TITLE, |out| {
-        let title = ShownChannel::of(feed).name();
-        anchor(out, &site.about(&feed.name), &clamped(title));
-    });
-    page.open("p", QUIET);
-    page.leaf("code", &[], &feed.name);
-    summary(page, feed, is_part);
-    page.close("p");
-    page.open("ul", &[("class", Some("links"))]);
-    for (words, audience) in [
-        ("Newest posts:", Audience::Classic),
-        ("Smart Feed:", Audience::Full),
-    ] {
-        page.holding("li", &[], |out| {
-            out.push_str(words);
-            let is_usual = |form: &Representation| form.is_pushed() || form.is_page();
-            for representation in Representation::of(audience).filter(is_usual) {
-                out.push(' ');
-                let url = site.base(&feed.name, representation, Order::MODIFIED);
-                anchor(out, &url, representation.syntax_title());
-            }
-        });
+/// Columns of the list. On a narrow screen each cell says its own.
+const COLUMNS: [&str; 4] = ["Feed", "Last change", "Posts", "State"];
+
+fn table(page: &mut Xml, list: &List<'_>) {
+    page.open("table", &[("class", Some("feeds"))]);
+    page.open("thead", &[]);
+    page.open("tr", &[]);
+    for column in COLUMNS {
+        page.leaf("th", &[("scope", Some("col"))], column);
     }
+    page.close("tr");
+    page.close("thead");
+    page.open("tbody", &[]);
+    for feed in list.feeds {
+        row(page, list, feed);
+    }
+    page.close("tbody");
+    page.close("table");
+}
+
+fn row(page: &mut Xml, list: &List<'_>, feed: &FeedRecord) {
+    let site = list.site;
+    let [_, changed, posts, state] = COLUMNS.map(|column| [("data-column", Some(column))]);
+    page.open("tr", &[]);
+    page.open("th", &[("scope", Some("row"))]);
+    page.holding("div", TITLE, |out| {
+        let title = ShownChannel::of(feed).name();
+        anchor(out, &site.negotiated(&feed.name), &clamped(title));
+    });
+    page.open("ul", &[("class", Some("links"))]);
+    page.holding("li", &[], |out| code(out, &feed.name));
+    let is_for_readers = |form: &Representation| form.is_pushed();
+    for representation in Representation::of(Audience::Classic).filter(is_for_readers) {
+        let url = site.base(&feed.name, representation, Order::MODIFIED);
+        let title = representation.syntax_title();
+        page.holding("li", &[], |out| anchor(out, &url, title));
+    }
+    page.holding("li", &[], |out| {
+        anchor(out, &site.about(&feed.name), "About")
+    });
     page.close("ul");
-    page.close("li");
+    page.close("th");
+    page.open("td", &changed);
+    match about::updated(feed).filter(|_| feed.is_ready()) {
+        Some(updated) => time(page, updated),
+        None => page.aside(|out| out.push('–')),
+    }
+    page.close("td");
+    let count = count(feed, list.parts.contains(&feed.no));
+    page.leaf("td", &posts, &count);
+    page.open("td", &state);
+    self::state(page, feed, list.origins.get(&feed.no));
+    page.close("td");
+    page.close("tr");
 }
 
 /// State of a feed that does not answer yet.
 const WAITING: &str = "waiting for its first document";
 
-/// `· 1204 posts, 3 of them deleted · changed 2014-01-06 10:18 UTC`.
-fn summary(page: &mut Xml, feed: &FeedRecord, is_part: bool) {
-    page.aside(|out| out.push_str(&format!(" · {}", count(feed, is_part))));
-    match about::updated(feed).filter(|_| feed.is_ready()) {
-        Some(updated) => {
-            page.aside(|out| out.push_str(" · changed "));
-            time(page, updated);
-        }
-        None if feed.is_ready() => {}
-        None => {
-            page.aside(|out| out.push_str(" · "));
-            page.leaf("span", &[("class", Some("state"))], WAITING);
-        }
+/// `fresh · read 2014-01-06 10:18 UTC`, or since when its origin does not answer well. Why is for
+/// the operator.
+fn state(page: &mut Xml, feed: &FeedRecord, origin: Option<&Origin>) {
+    const STATE: &[(&str, Option<&str>)] = &[("class", Some("state"))];
+    let Origin {
+        reached_at,
+        fails_since,
+    } = origin.copied().unwrap_or_default();
+    let (attributes, word) = match (feed.is_ready(), fails_since, reached_at) {
+        (_, Some(_), _) => (STATE, "fails"),
+        (false, None, _) => (STATE, WAITING),
+        (true, None, Some(_)) => (&[][..], "fresh"),
+        (true, None, None) => (&[][..], "ready"),
+    };
+    page.leaf("span", attributes, word);
+    if let Some(since) = fails_since {
+        page.aside(|out| out.push_str(" since "));
+        time(page, since);
+    }
+    if let Some(reached) = reached_at {
+        page.open("div", QUIET);
+        page.aside(|out| out.push_str("read "));
+        time(page, reached);
+        page.close("div");
     }
 }
 
@@ -151,6 +191,37 @@ fn count(feed: &FeedRecord, is_part: bool) -> String {
     }
 }
 
+/// An error: its status, one sentence, and the way to the list of feeds, where its URL is known.
+pub fn error(status: StatusCode, sentence: &str, list: Option<&str>) -> Vec<u8> {
+    let title = status.to_string();
+    let mut page = begin("en", &title);
+    begin_main(&mut page, None);
+    page.leaf("h1", &[], &title);
+    let mut letters = sentence.chars();
+    let first = letters.next().into_iter().flat_map(char::to_uppercase);
+    let sentence: String = first.chain(letters).collect();
+    let is_ended = sentence.ends_with(['.', '!', '?']);
+    page.holding("p", &[], |out| {
+        // The sentence may name the list itself.
+        let named = list.and_then(|list| Some((list, sentence.split_once(list)?)));
+        match named {
+            Some((list, (before, behind))) => {
+                xml::push_text(out, before);
+                anchor(out, list, list);
+                xml::push_text(out, behind);
+            }
+            None => xml::push_text(out, &sentence),
+        }
+        if !is_ended {
+            out.push('.');
+        }
+    });
+    if let Some(list) = list {
+        page.holding("nav", &[], |out| anchor(out, list, "All feeds"));
+    }
+    finish(page)
+}
+
 /// One feed's description (SF-132..SF-134).
 pub fn about(about: &About<'_>) -> Vec<u8> {
     let About { feed, site, .. } = *about;
@@ -163,7 +234,11 @@ pub fn about(about: &About<'_>) -> Vec<u8> {
     link(&mut page, "hub", None, &site.hub());
     link(&mut page, "alternate", Some("application/json"), &about_url);
     begin_main(&mut page, None);
-    page.holding("nav", &[], |out| anchor(out, &site.list(), "All feeds"));
+    page.holding("nav", &[], |out| {
+        anchor(out, &site.list(), "All feeds");
+        out.push_str(" · ");
+        anchor(out, &site.negotiated(&feed.name), "Its posts");
+    });
     let language = ("lang", channel.language());
     page.leaf("h1", &[TITLE, &[language]].concat(), &title);
     if let Some(description) = channel.description() {

@@ -2,7 +2,7 @@
 //! `about`.
 
 use super::{
-    about::{self, Access},
+    about::{self, Access, Origin},
     channel::ShownChannel,
     namespaces as ns,
     representation::Representation,
@@ -16,7 +16,10 @@ use crate::feed::{
     stamp::Stamp,
 };
 use serde::Serialize;
-use std::{borrow::Cow, collections::HashSet};
+use std::{
+    borrow::Cow,
+    collections::{HashMap, HashSet},
+};
 use url::form_urlencoded;
 
 /// The feeds of a site.
@@ -28,6 +31,8 @@ pub struct List<'a> {
     pub feeds: &'a [FeedRecord],
     /// Feeds of which the caller sees a part: how many items they hold is not told.
     pub parts: &'a HashSet<FeedNo>,
+    /// State of the publishers' own feeds behind those that are no groups; for people alone.
+    pub origins: &'a HashMap<FeedNo, Origin>,
     /// Feeds of the site, those that are not shown included.
     pub total: usize,
     /// Words that were looked for; empty for all feeds.
@@ -39,6 +44,19 @@ pub struct List<'a> {
     pub title: &'a str,
     /// URL of the feeds after these, if there are more.
     pub next: Option<&'a str>,
+}
+
+impl List<'_> {
+    /// Feeds that are shown, and whose origins do not answer well.
+    pub(super) fn failing(&self) -> usize {
+        let origins = self
+            .feeds
+            .iter()
+            .filter_map(|feed| self.origins.get(&feed.no));
+        origins
+            .filter(|origin| origin.fails_since.is_some())
+            .count()
+    }
 }
 
 /// The list as JSON.
@@ -197,6 +215,7 @@ mod tests {
             site: &site(),
             feeds,
             parts: &parts,
+            origins: &HashMap::new(),
             total: feeds.len(),
             words: "",
             found: None,

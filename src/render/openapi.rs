@@ -96,6 +96,7 @@ mod tests {
             "deleted" => "classic-deleted",
             name => name,
         });
+        let negotiated = [&["name"], &Query::NAMES[..], &["refresh"], &VALIDATORS].concat();
         let classic = [&["name"], &own[..], &VALIDATORS].concat();
         for representation in Representation::all() {
             let (suffix, media) = (representation.suffix(), representation.content_type());
@@ -122,7 +123,7 @@ mod tests {
         let all: Vec<_> = all.chain(others).collect();
         check(
             "/feeds/{name}",
-            &[&page[..], &["last-event-id"]].concat(),
+            &[&negotiated[..], &["last-event-id"]].concat(),
             &all,
         );
         let events = ["name", "since", "event-order", "timeout", "last-event-id"];

@@ -102,7 +102,8 @@ pub enum Negotiation {
     Ranges,
     /// By its name alone: whoever takes anything means something else.
     Name,
-    /// Never: the negotiated URL answers feed readers and browsers in Atom (SF-45, SF-48).
+    /// Never: the negotiated URL answers feed readers in Atom (SF-45, SF-48), and browsers by a
+    /// rule of their own.
     Never,
 }
 
@@ -205,6 +206,11 @@ impl Representation {
     /// The Smart Feed in JSON.
     pub const JSON: Self = Self {
         syntax: Syntax::ActivityStreams,
+        audience: Audience::Full,
+    };
+    /// The Smart Feed as a page for people.
+    pub const PAGE: Self = Self {
+        syntax: Syntax::Html,
         audience: Audience::Full,
     };
     /// Atom for ordinary readers.
@@ -387,6 +393,7 @@ mod tests {
         let constants = [
             Representation::ATOM,
             Representation::JSON,
+            Representation::PAGE,
             Representation::CLASSIC_ATOM,
             Representation::CLASSIC_RSS,
             Representation::CLASSIC_RDF,

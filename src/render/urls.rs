@@ -8,7 +8,10 @@ use super::{
 };
 use crate::feed::{filter::Filter, order::Order};
 use percent_encoding::percent_decode_str;
-use std::{borrow::Cow, fmt};
+use std::{
+    borrow::Cow,
+    fmt::{self, Write as _},
+};
 use url::Url;
 
 mod query;
@@ -17,7 +20,8 @@ mod query;
 mod tests;
 
 pub use query::{
-    BadQuery, ClassicQuery, LIST_WORDS_BYTES_MAX, NotWhole, Query, asks_for_script, callback, count,
+    BadQuery, ClassicQuery, LIST_WORDS_BYTES_MAX, NotWhole, Query, asks_for_script, callback,
+    count, refresh_secs,
 };
 
 /// The root under which everything of ours is served, as consumers see it.
@@ -346,19 +350,50 @@ impl Site {
             next,
             alternates: self.alternates(name, representation, (order, filter)),
             about: self.about(name),
+            list: self.list(),
+            topic: self.topic_of_page(name, filter),
             archives: ArchiveLinks::default(),
             is_old_address: false,
             is_live_view: filter.asks_for_live_alone(),
         }
     }
 
-    /// The `Link` header of pages and pushes of a view; with the hub where it is pushed.
+    /// The topic that a page for people names as `self`: pages are not pushed, and whoever
+    /// subscribes to what they show is pushed the feed in Atom.
+    fn topic_of_page(&self, name: &str, filter: &Filter) -> String {
+        let topic = self.negotiated(name);
+        if !filter.has_terms() {
+            return topic;
+        }
+        let filter = filter.clone();
+        let query = Query {
+            filter,
+            ..Query::default()
+        };
+        format!("{topic}?{}", query.of_filter())
+    }
+
+    /// The `Link` header of pages and pushes of a view; with the hub where it is pushed. That of a
+    /// page for people names the topic, the hub and the formats.
     pub fn link_header(
         &self,
         name: &str,
         representation: Representation,
         view: (Order, &Filter),
     ) -> String {
+        if representation == Representation::PAGE {
+            let mut header = link_header(&self.topic_of_page(name, view.1), &self.hub());
+            for Alternate {
+                href, media_type, ..
+            } in self.alternates(name, representation, view)
+            {
+                let _ = write!(
+                    header,
+                    ", <{href}>; rel=\"alternate\"; type=\"{media_type}\""
+                );
+            }
+            return header;
+        }
         let base = self.topic_url(name, representation, view);
         if representation.is_pushed() {
             link_header(&base, &self.hub())

@@ -22,9 +22,13 @@ enum Fit {
     Exact,
 }
 
-/// The representation to send where the URL names none (SF-48): Atom when nothing is asked, JSON
-/// under JSON-P, `None` when nothing that we have is acceptable. Quality is in thousandths.
+/// The representation to send where the URL names none (SF-48): a page for whoever would rather
+/// have one, Atom when nothing is asked, JSON under JSON-P, `None` when nothing that we have is
+/// acceptable. Quality is in thousandths.
 pub(super) fn representation(accept: Option<&str>, jsonp: bool) -> Option<Representation> {
+    if !jsonp && prefers_page(accept) {
+        return Some(Representation::PAGE);
+    }
     let is_offered = |form: &Representation| form.negotiation() != Negotiation::Never;
     let mut offered: Vec<Representation> = Representation::of(Audience::Full)
         .filter(is_offered)
@@ -80,6 +84,28 @@ fn fit(representation: Representation, range: &str, jsonp: bool) -> Option<Fit> 
     } else {
         None
     }
+}
+
+/// True for a browser: `text/html` is named, and ranks above all that could be a feed: its formats,
+/// XML and JSON, by their names or by a range that includes them. A feed reader that names a page
+/// beside its formats gets the feed.
+pub(super) fn prefers_page(accept: Option<&str>) -> bool {
+    let ranges = media_ranges(accept.unwrap_or_default());
+    let page = ranges.iter().find(|(range, _)| range == "text/html");
+    page.is_some_and(|(_, quality)| *quality > best_quality(&ranges, could_be_feed))
+}
+
+/// True for a media range that includes a format of feeds. XHTML is a page, and SVG a picture.
+fn could_be_feed(range: &str) -> bool {
+    let is_markup = ["/xml", "+xml", "/json", "+json"]
+        .iter()
+        .any(|end| range.ends_with(end));
+    let is_other = range == "application/xhtml+xml" || range.starts_with("image/");
+    is_markup && !is_other
+        || matches!(range, "*/*" | "application/*" | "text/*")
+        || Representation::of(Audience::Full)
+            .filter(|form| !form.is_page())
+            .any(|form| range == form.media_type() || form.aliases().contains(&range))
 }
 
 /// True where the consumer would rather have a page for people than JSON: `text/html` is named and
@@ -285,13 +311,74 @@ mod tests {
     fn every_accept_header_of_the_vectors_selects_the_expected_form() {
         // SF-47, SF-48.
         for case in testkit::data::section("accept") {
-            let form = representation(case["accept"].as_str(), case["callback"].as_bool().unwrap());
+            let accept = case["accept"].as_str();
+            let form = representation(accept, case["callback"].as_bool().unwrap());
+            // The vectors know no page for people, which browsers get since there is one.
+            let expect = match accept {
+                Some(BROWSER | "text/html") => Some("text/html"),
+                _ => case["expect"].as_str(),
+            };
+            assert_eq!(form.map(Representation::media_type), expect, "{case}");
+        }
+    }
+
+    const BROWSER: &str = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
+
+    #[test]
+    fn browsers_get_the_page_of_a_feed_and_feed_readers_the_feed() {
+        for browser in [
+            BROWSER,
+            // Chrome and Edge, Firefox (old and new), Safari, Opera, lynx, a text browser, jQuery.
+            "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,image/apng,*/*;q=0.8,application/signed-exchange;v=b3;q=0.7",
+            "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8",
+            "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,image/png,image/svg+xml,*/*;q=0.8",
+            "text/html, application/xml;q=0.9, application/xhtml+xml, image/png, image/webp, image/jpeg, image/gif, image/x-xbitmap, */*;q=0.1",
+            "text/html, text/plain, text/sgml, text/css, application/xhtml+xml, */*;q=0.01",
+            "text/html",
+            "text/html, */*; q=0.01",
+            "TEXT/HTML;charset=utf-8, application/json;q=0.5",
+            "application/atom+xml;q=0.8, text/html;q=0.9",
+        ] {
+            assert!(prefers_page(Some(browser)), "{browser}");
             assert_eq!(
-                form.map(Representation::media_type),
-                case["expect"].as_str(),
-                "{case}"
+                representation(Some(browser), false),
+                Some(Representation::PAGE)
+            );
+            assert_ne!(
+                representation(Some(browser), true),
+                Some(Representation::PAGE)
             );
         }
+        for reader in [
+            // feedparser, Miniflux, FreshRSS (SimplePie), Tiny Tiny RSS, NetNewsWire, Feedly, NewsBlur,
+            // Liferea, Inoreader, Thunderbird, Newsboat, RSS Guard, Akregator, ROME (Java).
+            "application/atom+xml,application/rdf+xml,application/rss+xml,application/x-netcdf,application/xml;q=0.9,text/xml;q=0.2,*/*;q=0.1",
+            "application/xml, application/atom+xml, application/rss+xml, application/rdf+xml, application/feed+json, text/html, */*;q=0.9",
+            "application/atom+xml, application/rss+xml, application/rdf+xml;q=0.9, application/xml;q=0.8, text/xml;q=0.8, text/html;q=0.7, unknown/unknown;q=0.1, application/unknown;q=0.1, */*;q=0.1",
+            "*/*",
+            "application/rss+xml, application/xml;q=0.9, text/html;q=0.8",
+            "application/atom+xml, application/rss+xml, application/xml;q=0.8, text/xml;q=0.6, */*;q=0.2",
+            "application/atom+xml,application/xml;q=0.8,text/html;q=0.6,*/*;q=0.2",
+            "text/html, application/xml, text/xml, */*",
+            "application/feed+json;q=1, text/html;q=1",
+            "text/html, application/atom+xml",
+            "text/html, text/csv",
+            "text/html, application/*",
+            "text/html;q=0.5, text/*",
+            "text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2",
+            "text/html;q=0",
+            "application/xhtml+xml",
+            "text/*,image/*,*/*;q=0.2",
+            "garbage",
+            "",
+        ] {
+            assert!(!prefers_page(Some(reader)), "{reader}");
+            assert_ne!(
+                representation(Some(reader), false),
+                Some(Representation::PAGE)
+            );
+        }
+        assert!(!prefers_page(None));
     }
 
     #[test]
@@ -316,7 +403,7 @@ mod tests {
         ] {
             assert_eq!(chosen(accept), Some(suffix), "{accept}");
         }
-        for accept in ["text/*", "text/html", "application/rdf+xml"] {
+        for accept in ["text/*", "application/rdf+xml"] {
             assert_eq!(chosen(accept), None, "{accept}");
         }
         assert!(wants_json(Some("application/feed+json")));

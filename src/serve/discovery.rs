@@ -32,7 +32,10 @@ use http::{
         ACCEPT, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, VARY,
     },
 };
-use std::{collections::HashSet, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 /// Feeds in a list for people: a page that a phone shows at once.
 const FEEDS_ON_PAGE_DEFAULT: usize = 100;
@@ -48,11 +51,13 @@ pub(super) async fn list(asked: &AdmittedRequest<'_>) -> Result<Response, Refusa
         AnswerForm::Page => FEEDS_ON_PAGE_DEFAULT,
         AnswerForm::Json | AnswerForm::Script(_) => FEEDS_DEFAULT,
     };
-    let found = FeedPart::read(asked, &site.list(), feeds_default).await?;
-    let list = found.list(site);
+    let mut found = FeedPart::read(asked, &site.list(), feeds_default).await?;
     let body = match form {
-        AnswerForm::Page => render::html::list(&list),
-        AnswerForm::Json | AnswerForm::Script(_) => render::list::json(&list),
+        AnswerForm::Page => {
+            found.look_at_origins(asked).await?;
+            render::html::list(&found.list(site))
+        }
+        AnswerForm::Json | AnswerForm::Script(_) => render::list::json(&found.list(site)),
     };
     Ok(form.answer(asked, body).await)
 }
@@ -86,6 +91,7 @@ pub(super) async fn outline_of(
         site: asked.site(),
         feeds: &feeds,
         parts: &parts,
+        origins: &HashMap::new(),
         total: feeds.len(),
         words: "",
         found: None,
@@ -112,6 +118,7 @@ struct FeedPart {
     feeds: Vec<FeedRecord>,
     /// Those of which the caller sees a part.
     parts: HashSet<FeedNo>,
+    origins: HashMap<FeedNo, Origin>,
     total: usize,
     /// Feeds that hold the words, where all were looked at.
     found: Option<usize>,
@@ -193,6 +200,7 @@ impl FeedPart {
         Ok(Self {
             feeds,
             parts,
+            origins: HashMap::new(),
             total,
             found: counts.then_some(found),
             words: range.words,
@@ -200,11 +208,26 @@ impl FeedPart {
         })
     }
 
+    /// Reads how the publishers' own feeds answer.
+    async fn look_at_origins(&mut self, asked: &AdmittedRequest<'_>) -> Result<(), Refusal> {
+        let catalog = asked.context.gate.catalog.snapshot();
+        for record in &self.feeds {
+            // The feed of the name: what is read may be a part of it.
+            let Some(feed) = catalog.feed(&record.name).filter(|feed| !feed.is_group()) else {
+                continue;
+            };
+            let origin = origin(asked, feed.no).await?;
+            self.origins.insert(record.no, origin);
+        }
+        Ok(())
+    }
+
     fn list<'a>(&'a self, site: &'a Site) -> List<'a> {
         List {
             site,
             feeds: &self.feeds,
             parts: &self.parts,
+            origins: &self.origins,
             total: self.total,
             words: &self.words,
             found: self.found,
@@ -212,6 +235,18 @@ impl FeedPart {
             next: self.next.as_deref(),
         }
     }
+}
+
+/// State of the publisher's own feed.
+async fn origin(asked: &AdmittedRequest<'_>, feed: FeedNo) -> Result<Origin, Refusal> {
+    let health = match asked.context.store.poll(feed).await {
+        Err(error) if error.is_of_one_feed() => return Ok(Origin::default()),
+        polled => polled?.unwrap_or_default().health,
+    };
+    Ok(Origin {
+        reached_at: health.good_at,
+        fails_since: health.fault.as_ref().map(|fault| fault.since),
+    })
 }
 
 /// The description of a feed (SF-132..SF-134): JSON, or a page when a browser asks.
@@ -226,7 +261,6 @@ pub(super) async fn about(asked: &AdmittedRequest<'_>, name: &str) -> Result<Res
         .feed_no(named)
         .filter(|feed| !feed.is_group())
         .map(|feed| feed.known_url());
-    let polled = context.store.poll(named).await?.unwrap_or_default();
     let max_cap = context.readers.config().page_items_max;
     let timeout_cap_secs = context.waiters.timeout_max_secs();
     let about = About {
@@ -235,10 +269,7 @@ pub(super) async fn about(asked: &AdmittedRequest<'_>, name: &str) -> Result<Res
         site: asked.site(),
         upstream: upstream.as_deref(),
         members: members.as_deref(),
-        origin: Origin {
-            reached_at: polled.health.good_at,
-            fails_since: polled.health.fault.as_ref().map(|fault| fault.since),
-        },
+        origin: origin(asked, named).await?,
         caps: Caps {
             max_default: pull::ITEMS_DEFAULT.min(max_cap),
             max_cap,

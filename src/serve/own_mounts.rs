@@ -15,10 +15,17 @@ use super::{
     site_pages::site_pages,
 };
 use crate::{
-    edge::body::{MountService, Response, ServeBody},
-    render::Endpoint,
+    edge::{
+        body::{MountService, Response, ServeBody},
+        fields::text,
+    },
+    render::{self, Endpoint, urls::refresh_secs},
 };
-use http::{Method, request::Parts};
+use http::{
+    Method,
+    header::{CONTENT_TYPE, REFRESH},
+    request::Parts,
+};
 use std::sync::Arc;
 
 /// The way to the origins of the sites before which we stand.
@@ -154,6 +161,10 @@ impl Handler for FeedPages {
             return Err(Refusal::method(Self::METHODS));
         }
         let asked = &context.admit(request, &endpoint).await?;
+        let refresh_secs = match endpoint {
+            Endpoint::List | Endpoint::Negotiated(_) => refresh_secs(asked.query())?,
+            _ => None,
+        };
         let response = match endpoint {
             Endpoint::List => discovery::list(asked).await,
             Endpoint::Outline => discovery::outline(asked).await,
@@ -174,6 +185,15 @@ impl Handler for FeedPages {
                 Err(context.unknown("there is no hub here"))
             }
         };
-        asked.finish(response?)
+        let mut response = response?;
+        if let Some(secs) = refresh_secs.filter(|_| is_page(&response)) {
+            response.headers_mut().insert(REFRESH, secs.into());
+        }
+        asked.finish(response)
     }
+}
+
+/// True for a page for people. A copy that is still good keeps the headers that it came with.
+fn is_page(response: &Response) -> bool {
+    text(response.headers(), &CONTENT_TYPE) == Some(render::html::CONTENT_TYPE)
 }

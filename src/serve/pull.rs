@@ -13,7 +13,7 @@ use crate::{
         body::{self, Response},
         fields::{list_value, set, text},
     },
-    feed::{cursor::Toc, filter::Filter, record::Head, stamp::Stamp, view::View},
+    feed::{cursor::Toc, filter::Filter, order::Order, record::Head, stamp::Stamp, view::View},
     readers::{self, ReadRequest, Rendered},
     render::{self, ArchivePlace, ClassicQuery, PositionPlace, Query, Representation},
 };
@@ -43,14 +43,22 @@ pub(super) async fn smart(
     name: &str,
     named: Option<Representation>,
 ) -> Result<Response, Refusal> {
-    let query = Query::parse(asked.query())?;
-    let callback = query.callback.as_deref();
-    asked.check_script(callback)?;
+    let mut query = Query::parse(asked.query())?;
+    asked.check_script(query.callback.as_deref())?;
     let feed = asked.feed(name)?;
     let accept = list_value(&asked.request.headers, &ACCEPT);
     let representation = named
-        .or_else(|| accept::representation(accept.as_deref(), callback.is_some()))
+        .or_else(|| accept::representation(accept.as_deref(), query.callback.is_some()))
         .ok_or_else(Refusal::unacceptable)?;
+    let has_range = !query.since.is_empty() || !query.until.is_empty();
+    if named.is_none()
+        && representation.is_page()
+        && !has_range
+        && !Query::names_order(asked.query())
+    {
+        // People look for what is new.
+        query.order = Order::MODIFIED_REVERSE;
+    }
     let items_max = asked.context.readers.config().page_items_max;
     let max = query.max.unwrap_or(ITEMS_DEFAULT).min(items_max);
     let view = View::all(feed.read, query.order).filtered(query.filter.clone());
@@ -66,7 +74,7 @@ pub(super) async fn smart(
     let body = read_or_hold(asked, feed, &query, &answer.reading).await;
     // Much may have changed while it was held.
     asked.check_still()?;
-    answer.personal(&*body?, callback).await
+    answer.personal(&*body?, query.callback.as_deref()).await
 }
 
 /// A view for ordinary readers.

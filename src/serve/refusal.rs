@@ -8,16 +8,19 @@ use crate::{
     edge::body::{self, Response},
     feed::position::BadPosition,
     readers::ReadError,
-    render::{Audience, BadQuery, Negotiation, Representation, urls::asks_for_script},
+    render::{Audience, BadQuery, Negotiation, Representation, html, urls::asks_for_script},
     store::StoreError,
 };
 use bytes::Bytes;
 use http::{
     HeaderValue, StatusCode, Version,
-    header::{ACCEPT, ALLOW, CONNECTION, CONTENT_TYPE, RETRY_AFTER, VARY, WWW_AUTHENTICATE},
+    header::{
+        ACCEPT, ALLOW, CONNECTION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFRESH, RETRY_AFTER,
+        VARY, WWW_AUTHENTICATE,
+    },
     request::Parts,
 };
-use std::{borrow::Cow, ops::RangeInclusive};
+use std::{borrow::Cow, ops::RangeInclusive, sync::Arc};
 
 /// A request that is not answered as asked (D-25).
 #[derive(Debug)]
@@ -238,15 +241,21 @@ impl Refusal {
         }
     }
 
-    /// The response: a line of text, or a problem where JSON is asked for.
+    /// The response: a line of text, a page for whoever would rather have one, or a problem where
+    /// JSON is asked for.
     pub(super) fn respond(self, request: &Parts) -> Response {
-        let (media, body) = if wants_problem(request) {
-            (PROBLEM, problem(self.status, &self.text))
-        } else {
-            ("text/plain; charset=utf-8", format!("{}\n", self.text))
-        };
-        let mut response = body::short(self.status, media, body);
+        let form = ErrorForm::of(request);
+        let body = form.body(request, self.status, &self.text);
+        let mut response = body::short(self.status, form.content_type(), body);
         let headers = response.headers_mut();
+        if form == ErrorForm::Page {
+            headers.insert(CONTENT_SECURITY_POLICY, PAGE_POLICY);
+            if let Some(secs) = self.retry_after_secs
+                && self.status == StatusCode::SERVICE_UNAVAILABLE
+            {
+                headers.insert(REFRESH, HeaderValue::from(secs));
+            }
+        }
         headers.insert(VARY, HeaderValue::from_static("accept"));
         if self.ends_connection && request.version < Version::HTTP_2 {
             headers.insert(CONNECTION, HeaderValue::from_static("close"));
@@ -266,10 +275,72 @@ impl Refusal {
     }
 }
 
+/// The address of the list of feeds, as an extension of a request: pages of errors lead to it.
+#[derive(Clone, Debug)]
+pub(super) struct ListUrl(pub(super) Arc<str>);
+
 /// The media type of errors in JSON (RFC 9457).
 const PROBLEM: &str = "application/problem+json";
 
-/// An answer whose error is a line of text, as a problem where JSON is asked for.
+/// Permissions of pages of errors.
+const PAGE_POLICY: HeaderValue = HeaderValue::from_static(html::CONTENT_SECURITY_POLICY);
+
+/// The form in which an error is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ErrorForm {
+    /// A page for people.
+    Page,
+    /// A problem, for programs.
+    Problem,
+    /// A line of text.
+    Text,
+}
+
+impl ErrorForm {
+    /// The form that a request asks for: by what it accepts, or by the end of its path. A script
+    /// could read neither a page nor a problem (D-12).
+    fn of(request: &Parts) -> Self {
+        if asks_for_script(request.uri.query().unwrap_or_default()) {
+            return Self::Text;
+        }
+        let accept = list_value(&request.headers, &ACCEPT);
+        if accept::prefers_page(accept.as_deref()) {
+            return Self::Page;
+        }
+        let is_json = |suffix| {
+            let named = Representation::with_suffix(Audience::Full, suffix)
+                .or_else(|| Representation::with_suffix(Audience::Classic, suffix));
+            named.is_some_and(|named| named.media_type().ends_with("json"))
+        };
+        let suffix = request.uri.path().rsplit_once('.');
+        if accept::wants_json(accept.as_deref()) || suffix.is_some_and(|(_, it)| is_json(it)) {
+            Self::Problem
+        } else {
+            Self::Text
+        }
+    }
+
+    const fn content_type(self) -> &'static str {
+        match self {
+            Self::Page => html::CONTENT_TYPE,
+            Self::Problem => PROBLEM,
+            Self::Text => "text/plain; charset=utf-8",
+        }
+    }
+
+    fn body(self, request: &Parts, status: StatusCode, text: &str) -> Vec<u8> {
+        match self {
+            Self::Page => {
+                let list = request.extensions.get::<ListUrl>();
+                html::error(status, text, list.map(|list| &*list.0))
+            }
+            Self::Problem => problem(status, text).into_bytes(),
+            Self::Text => format!("{text}\n").into_bytes(),
+        }
+    }
+}
+
+/// An answer whose error is a line of text, in the form that is asked for.
 pub(super) fn told(request: &Parts, mut answer: http::Response<Bytes>) -> http::Response<Bytes> {
     let status = answer.status();
     let is_error = status.is_client_error() || status.is_server_error();
@@ -277,32 +348,17 @@ pub(super) fn told(request: &Parts, mut answer: http::Response<Bytes>) -> http::
         .headers()
         .get(CONTENT_TYPE)
         .is_none_or(|it| it.as_bytes().starts_with(b"text/plain"));
-    if is_error && is_text && wants_problem(request) {
+    let form = ErrorForm::of(request);
+    if is_error && is_text && form != ErrorForm::Text {
         let text = String::from_utf8_lossy(answer.body()).trim_end().to_owned();
-        *answer.body_mut() = problem(status, &text).into();
-        answer
-            .headers_mut()
-            .insert(CONTENT_TYPE, HeaderValue::from_static(PROBLEM));
+        *answer.body_mut() = form.body(request, status, &text).into();
+        let headers = answer.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(form.content_type()));
+        if form == ErrorForm::Page {
+            headers.insert(CONTENT_SECURITY_POLICY, PAGE_POLICY);
+        }
     }
     answer
-}
-
-/// True for a request that asks for JSON, by what it accepts or by the end of its path; never for a
-/// script, which could not read it (D-12).
-fn wants_problem(request: &Parts) -> bool {
-    let accept = list_value(&request.headers, &ACCEPT);
-    if asks_for_script(request.uri.query().unwrap_or_default()) {
-        return false;
-    }
-    if accept::wants_json(accept.as_deref()) {
-        return true;
-    }
-    let Some((_, suffix)) = request.uri.path().rsplit_once('.') else {
-        return false;
-    };
-    let named = Representation::with_suffix(Audience::Full, suffix)
-        .or_else(|| Representation::with_suffix(Audience::Classic, suffix));
-    named.is_some_and(|named| named.media_type().ends_with("json"))
 }
 
 /// A problem without a type of its own: its status says what kind it is, its detail what is wrong.

@@ -1,7 +1,12 @@
 //! The router: from a request to the mount that takes it, before any of its body is read; while the
 //! start is under way there are no mounts: requests wait for them a little, and then it says so.
 
-use super::{accept, event_stream, mount::Mount, own_layers, refusal::Refusal};
+use super::{
+    accept, event_stream,
+    mount::Mount,
+    own_layers,
+    refusal::{ListUrl, Refusal},
+};
 use crate::{
     catalog::RegistrationProgress,
     edge::body::{MountService, Response, ServeBody, Streamed},
@@ -35,6 +40,8 @@ pub struct Router {
     start: Arc<RegistrationProgress>,
     /// The mark of our own polls, which are refused here.
     mark: OwnMark,
+    /// The list of feeds, to which pages of errors lead; `None` where there is none.
+    list: Option<ListUrl>,
 }
 
 impl Router {
@@ -51,6 +58,7 @@ impl Router {
             mounts: Arc::default(),
             start,
             mark: OwnMark::random(),
+            list: None,
         }
     }
 
@@ -58,6 +66,13 @@ impl Router {
     #[must_use]
     pub fn knowing(self, mark: OwnMark) -> Self {
         Self { mark, ..self }
+    }
+
+    /// The same, whose pages of errors lead to this list of feeds.
+    #[must_use]
+    pub fn listing(self, list: &str) -> Self {
+        let list = Some(ListUrl(list.into()));
+        Self { list, ..self }
     }
 
     /// Hands requests to these mounts from now on; done once.
@@ -106,7 +121,10 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let (parts, body) = request.into_parts();
+        let (mut parts, body) = request.into_parts();
+        if let Some(list) = &self.list {
+            parts.extensions.insert(list.clone());
+        }
         if self.mark.is_on(&parts.headers) {
             let mut answer = Refusal::leads_back().respond(&parts);
             self.mark.put_on(answer.headers_mut());

@@ -234,6 +234,7 @@ fn the_list_names_every_feed_and_the_ways_to_it() {
         site: &site,
         feeds: &feeds,
         parts: &std::collections::HashSet::new(),
+        origins: &std::collections::HashMap::new(),
         total: feeds.len(),
         words: "",
         found: None,

@@ -1,8 +1,11 @@
 //! The links of the pages for people, and what they never do.
 
-use super::{about, list};
+use super::{about, error, list};
 use crate::{
-    feed::record::{Completeness, FeedRecord},
+    feed::{
+        record::{Completeness, FeedRecord},
+        stamp::Stamp,
+    },
     render::{
         about::{About, Caps, Origin},
         list::List,
@@ -10,13 +13,25 @@ use crate::{
     },
 };
 use everfeed_adapters::{Metadata, Text};
+use http::StatusCode;
 use std::sync::Arc;
 
 fn list_of(feeds: &[FeedRecord]) -> String {
+    let reached_at = Some(Stamp::from_secs(1_389_003_000));
+    let fresh = Origin {
+        reached_at,
+        fails_since: None,
+    };
+    list_with(feeds, fresh)
+}
+
+fn list_with(feeds: &[FeedRecord], origin: Origin) -> String {
+    let origins = feeds.iter().map(|feed| (feed.no, origin)).collect();
     String::from_utf8(list(&List {
         site: &site(),
         feeds,
         parts: &std::collections::HashSet::new(),
+        origins: &origins,
         total: feeds.len(),
         words: "",
         found: None,
@@ -62,10 +77,13 @@ fn the_list_leads_readers_to_the_classic_views() {
         &[
             r#"<link rel="alternate" type="application/atom+xml" title="Old &amp; good" href="http://127.0.0.1/feeds/x/classic.atom"/>"#,
             r#"<link rel="alternate" type="application/rss+xml" title="Old &amp; good" href="http://127.0.0.1/feeds/x/classic.rss"/>"#,
-            r#"<h2 class="title" dir="auto"><a href="http://127.0.0.1/feeds/x/about">Old &amp; good</a></h2>"#,
-            r#"<a href="http://127.0.0.1/feeds/x.json?order=modified">JSON</a>"#,
+            r#"<th scope="col">Last change</th>"#,
+            r#"<div class="title" dir="auto"><a href="http://127.0.0.1/feeds/x">Old &amp; good</a></div>"#,
+            r#"<a href="http://127.0.0.1/feeds/x/classic.rss">RSS</a>"#,
+            r#"<a href="http://127.0.0.1/feeds/x/about">About</a>"#,
             "<code>x</code>",
-            "3 posts, 1 of them deleted",
+            r#"<td data-column="Posts">3 posts, 1 of them deleted</td>"#,
+            "<span>fresh</span>",
             r#"<time datetime="2014-01-06T10:18:47Z">2014-01-06 10:18 UTC</time>"#,
         ],
     );
@@ -91,6 +109,55 @@ fn titles_run_in_their_own_direction_and_are_no_longer_than_titles() {
             page.len()
         );
     }
+}
+
+#[test]
+fn the_list_says_what_fails_and_since_when_and_no_more() {
+    let failing = Origin {
+        reached_at: Some(Stamp::from_secs(1_389_003_000)),
+        fails_since: Some(Stamp::from_secs(1_389_003_600)),
+    };
+    let page = list_with(&[feed(metadata())], failing);
+    check(
+        &page,
+        &[
+            "One feed is remembered here. One below fails.",
+            r#"<span class="state">fails</span>"#,
+            r#"<time datetime="2014-01-06T10:20:00Z">2014-01-06 10:20 UTC</time>"#,
+            r#"<time datetime="2014-01-06T10:10:00Z">2014-01-06 10:10 UTC</time>"#,
+        ],
+    );
+    assert!(!page.contains("fresh"), "{page}");
+    let group = list_with(&[feed(metadata())], Origin::default());
+    assert!(
+        group.contains("<span>ready</span>") && !group.contains("fail"),
+        "nothing is said of an origin that there is not: {group}"
+    );
+}
+
+#[test]
+fn a_page_of_an_error_says_what_is_wrong_and_leads_to_the_list() {
+    let list = "http://127.0.0.1/feeds";
+    let page =
+        |text: &str, list| String::from_utf8(error(StatusCode::NOT_FOUND, text, list)).unwrap();
+    let told = page("there is <no> such feed", Some(list));
+    check(
+        &told,
+        &[
+            "<title>404 Not Found</title>",
+            "<h1>404 Not Found</h1>",
+            "<p>There is &lt;no&gt; such feed.</p>",
+            r#"<nav><a href="http://127.0.0.1/feeds">All feeds</a></nav>"#,
+        ],
+    );
+    let named = page("nothing; http://127.0.0.1/feeds lists them", Some(list));
+    check(
+        &named,
+        &[
+            r#"<p>Nothing; <a href="http://127.0.0.1/feeds">http://127.0.0.1/feeds</a> lists them.</p>"#,
+        ],
+    );
+    assert!(!page("gone", None).contains("<a "));
 }
 
 #[test]

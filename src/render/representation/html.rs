@@ -43,6 +43,10 @@ pub(super) fn document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
     let language = channel.language();
     let mut page = begin(language.unwrap_or("en"), &title);
     link(&mut page, "canonical", None, document.own_url());
+    if audience == Audience::Full {
+        link(&mut page, "self", None, &links.topic);
+        link(&mut page, "hub", None, &links.hub);
+    }
     for (relation, url) in document.archive_links() {
         link(&mut page, relation, Some("text/html"), url);
     }
@@ -60,7 +64,9 @@ pub(super) fn document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
     }
     begin_main(&mut page, Some("h-feed"));
     page.holding("nav", &[("lang", Some("en"))], |out| {
-        anchor(out, &links.about, "About this feed")
+        anchor(out, &links.list, "All feeds");
+        out.push_str(" · ");
+        anchor(out, &links.about, "About this feed");
     });
     let name = [("class", Some("p-name title")), ("dir", Some("auto"))];
     page.holding("h1", &name, |out| {

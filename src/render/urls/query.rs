@@ -13,6 +13,25 @@ use url::form_urlencoded;
 /// Bytes at most of the words that a list of feeds is searched for.
 pub const LIST_WORDS_BYTES_MAX: usize = 256;
 
+/// Seconds at most after which a browser loads a page again.
+const REFRESH_SECS_MAX: u64 = 3600;
+
+/// Seconds after which a browser that shows a page for people is to load it again, by a raw query;
+/// `None` where it does not say.
+///
+/// # Errors
+/// The value is no number of seconds, or out of bounds.
+pub fn refresh_secs(raw: &str) -> Result<Option<u64>, BadQuery> {
+    let mut values = form_urlencoded::parse(raw.as_bytes()).filter(|(key, _)| key == "refresh");
+    let value = values.next().map(|(_, value)| value).unwrap_or_default();
+    match count(&value) {
+        _ if values.next().is_some() => Err(BadQuery::Twice("refresh")),
+        Ok(None) => Ok(None),
+        Ok(Some(secs)) if (1..=REFRESH_SECS_MAX).contains(&secs) => Ok(Some(secs)),
+        Ok(Some(_)) | Err(NotWhole) => Err(BadQuery::Refresh),
+    }
+}
+
 /// The parameters of a page request. Positions as written, decoded once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Query {
@@ -50,6 +69,9 @@ pub enum BadQuery {
     /// A filter cannot be meant.
     #[error(transparent)]
     Filter(#[from] BadFilter),
+    /// `refresh` is no number of seconds that a browser should wait.
+    #[error("`refresh` must be a whole number of seconds, 1 to {REFRESH_SECS_MAX}")]
+    Refresh,
     /// A classic view is asked for a part of it that it does not have.
     #[error("`{0}` is not for classic views, which show the newest posts: ask the Smart Feed")]
     NotClassic(&'static str),
@@ -99,6 +121,12 @@ impl Query {
             callback: Some(callback).filter(|name| !name.is_empty()),
         }
         .checked()
+    }
+
+    /// True when a raw query string names an order.
+    pub fn names_order(raw: &str) -> bool {
+        form_urlencoded::parse(raw.as_bytes())
+            .any(|(key, value)| key == "order" && !value.is_empty())
     }
 
     /// True when a raw query string holds nothing but parameters that have a meaning.

@@ -26,6 +26,22 @@ async fn every_accept_header_of_the_vectors_is_answered_as_expected() {
             .map(|accept| ("accept", accept))
             .collect();
         let answer = site.get_with(target, &headers).await;
+        // Browsers get the page for people, of which the vectors know nothing.
+        if case["accept"]
+            .as_str()
+            .is_some_and(|it| it.starts_with("text/html"))
+        {
+            assert_eq!(
+                (
+                    answer.status,
+                    answer.header("content-type"),
+                    answer.header("vary")
+                ),
+                (200, "text/html; charset=utf-8", "accept, accept-encoding"),
+                "{case}"
+            );
+            continue;
+        }
         match case["expect"].as_str() {
             Some(media) if callback => {
                 assert_eq!(
@@ -215,7 +231,7 @@ async fn an_error_is_told_in_json_to_whoever_prefers_that() {
         ("application/problem+json", true),
         ("*/*", false),
         ("application/atom+xml", false),
-        ("text/html", false),
+        ("text/html, application/xml", false),
     ] {
         for (method, target, status) in [
             (Method::GET, "/feeds/nothing.json", 404),
@@ -264,6 +280,7 @@ async fn an_error_is_told_in_json_to_whoever_prefers_that() {
 async fn a_form_without_a_place_for_positions_has_them_in_its_headers() {
     // V-3.
     let site = Site::of(1..=5).await;
+    let of_page = links_of_page();
     for suffix in ["csv", "tsv", "html"] {
         for query in ["max=2", "max=2&since=cursor:"] {
             let page = site.get(&format!("/feeds/blog.{suffix}?{query}")).await;
@@ -277,18 +294,18 @@ async fn a_form_without_a_place_for_positions_has_them_in_its_headers() {
                 .unwrap()
                 .replace(".json?", &format!(".{suffix}?"));
             let own = format!("{ROOT}/feeds/blog.{suffix}?order=modified");
+            let own = match suffix {
+                "html" => of_page.clone(),
+                _ => format!("<{own}>; rel=\"self\""),
+            };
             assert_eq!(
                 page.header("link"),
-                format!("<{own}>; rel=\"self\", <{next}>; rel=\"next\"")
+                format!("{own}, <{next}>; rel=\"next\"")
             );
             let last = site
                 .get(&format!("/feeds/blog.{suffix}?{query}&max=5").replace("max=2&", "&"))
                 .await;
-            assert_eq!(
-                last.header("link"),
-                format!("<{own}>; rel=\"self\""),
-                "there is no next, and no hub"
-            );
+            assert_eq!(last.header("link"), own, "there is no next");
         }
     }
     let atom = site.get("/feeds/blog.atom?max=2").await;
@@ -332,5 +349,148 @@ async fn a_page_of_posts_may_show_pictures_and_run_nothing() {
             .await
             .header("content-security-policy")
             .contains("img-src")
+    );
+}
+
+/// The `Link` header of the page for people, whatever its order.
+fn links_of_page() -> String {
+    let formats = [
+        ("atom", "application/atom+xml"),
+        ("rss", "application/rss+xml"),
+        ("jsonfeed", "application/feed+json"),
+        ("html", "text/html"),
+    ];
+    let formats = formats.map(|(suffix, media)| {
+        format!(", <{ROOT}/feeds/blog/classic.{suffix}>; rel=\"alternate\"; type=\"{media}\"")
+    });
+    format!(
+        "<{ROOT}/feeds/blog>; rel=\"self\", <{ROOT}/hub>; rel=\"hub\"{}",
+        formats.concat()
+    )
+}
+
+const BROWSER: (&str, &str) = (
+    "accept",
+    "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8",
+);
+
+#[tokio::test(start_paused = true)]
+async fn a_browser_gets_the_page_of_a_feed_with_what_changed_last_first() {
+    let site = Site::of(1..=5).await;
+    let page = site.get_with("/feeds/blog", &[BROWSER]).await;
+    assert_eq!(
+        (
+            page.status,
+            page.header("content-type"),
+            page.header("vary")
+        ),
+        (200, "text/html; charset=utf-8", "accept, accept-encoding")
+    );
+    let next = page.header("link").strip_prefix(&links_of_page());
+    assert_eq!(next, Some(""), "{}", page.header("link"));
+    for link in [
+        format!(r#"<link rel="self" href="{ROOT}/feeds/blog"/>"#),
+        format!(r#"<link rel="hub" href="{ROOT}/hub"/>"#),
+        format!(r#"href="{ROOT}/feeds/blog/classic.atom"/>"#),
+        format!(r#"<link rel="canonical" href="{ROOT}/feeds/blog.html?order=-modified"/>"#),
+    ] {
+        assert!(page.text().contains(&link), "no {link} in {}", page.text());
+    }
+    let tag = page.header("etag").to_owned();
+    let again = [BROWSER, ("if-none-match", &*tag)];
+    assert_eq!(site.get_with("/feeds/blog", &again).await.status, 304);
+    let feed = site
+        .get_with("/feeds/blog", &[("if-none-match", &*tag)])
+        .await;
+    assert_eq!((feed.status, feed.header("content-type")), (200, ATOM));
+    // What a consumer says of the order counts, and a filter is part of the topic.
+    let mirror = site
+        .get_with("/feeds/blog?order=created&q=a", &[BROWSER])
+        .await;
+    let canonical = format!("{ROOT}/feeds/blog.html?order=created&amp;q=a");
+    assert!(mirror.text().contains(&canonical), "{}", mirror.text());
+    let own = format!("<{ROOT}/feeds/blog?q=a>; rel=\"self\"");
+    assert!(mirror.header("link").starts_with(&own), "{own}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_page_is_loaded_again_as_often_as_is_asked() {
+    let site = Site::of(1..=2).await;
+    for target in ["/feeds", "/feeds/blog"] {
+        let page = site
+            .get_with(&format!("{target}?refresh=2"), &[BROWSER])
+            .await;
+        assert_eq!(
+            (page.status, page.header("refresh")),
+            (200, "2"),
+            "{target}"
+        );
+        let other = site.get(&format!("{target}?refresh=2")).await;
+        assert_eq!(
+            (other.status, other.header("refresh")),
+            (200, ""),
+            "{target}"
+        );
+        assert_eq!(
+            site.get_with(target, &[BROWSER]).await.header("refresh"),
+            ""
+        );
+        for bad in [
+            "refresh=0",
+            "refresh=x",
+            "refresh=3601",
+            "refresh=1&refresh=2",
+        ] {
+            let refused = site.get_with(&format!("{target}?{bad}"), &[BROWSER]).await;
+            assert_eq!(refused.status, 400, "{target} {bad}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_browser_is_told_of_errors_by_a_page() {
+    let site = Site::of(1..=2).await;
+    for (method, target, status) in [
+        (Method::GET, "/feeds/nothing", 404),
+        (Method::GET, "/feeds/nothing.json", 404),
+        (Method::GET, "/feeds/blog?max=0", 400),
+        (Method::GET, "/feeds/blog/classic.rss?since=cursor:", 400),
+        (Method::PUT, "/feeds/blog", 405),
+        (Method::GET, "/nowhere", 404),
+        (Method::GET, "/feeds?max=%3Cscript%3E", 400),
+        (Method::POST, "/hub?refuse=1", 400),
+    ] {
+        let page = site.ask(method, target, &[BROWSER]).await;
+        assert_eq!(
+            (page.status, page.header("content-type")),
+            (status, "text/html; charset=utf-8"),
+            "{target}"
+        );
+        let text = page.text();
+        assert!(text.contains(&format!("<h1>{status} ")), "{text}");
+        assert!(
+            text.contains(&format!(r#"<a href="{ROOT}/feeds">All feeds</a>"#)),
+            "{text}"
+        );
+        assert!(!text.contains("<script"), "{text}");
+        let policy = page.header("content-security-policy");
+        assert!(
+            policy.starts_with("default-src 'none'; style-src 'sha256-")
+                && !policy.contains("script"),
+            "{policy}"
+        );
+    }
+    let script = site
+        .get_with("/feeds/blog?callback=f&max=0", &[BROWSER])
+        .await;
+    assert_eq!(script.header("content-type"), "text/plain; charset=utf-8");
+    // A page of a feed that is not read yet comes again by itself.
+    let waiting = Site::unread()
+        .await
+        .get_with("/feeds/blog", &[BROWSER])
+        .await;
+    assert_eq!(
+        (waiting.status, waiting.header("refresh")),
+        (503, waiting.header("retry-after"))
     );
 }

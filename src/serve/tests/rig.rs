@@ -101,7 +101,8 @@ impl Site {
             stop: CancellationToken::new(),
         };
         let context = Arc::new(context);
-        let router = Router::new(own_mounts(context.clone(), hub(), None));
+        let router = Router::new(own_mounts(context.clone(), hub(), None))
+            .listing(&context.readers.site().list());
         let service = ServiceBuilder::new()
             .map_response(|answer: Response<_>| answer.map(UnsyncBoxBody::new))
             .service(stack(router, Metrics::default()));

@@ -23,6 +23,9 @@ fn a_page_of_the_smart_feed_leads_to_the_next_and_readers_to_the_newest_posts() 
     });
     for text in [
         r#"<link rel="canonical" href="http://127.0.0.1/feeds/x.html?order=modified"/>"#,
+        r#"<link rel="self" href="http://127.0.0.1/feeds/x"/>"#,
+        r#"<link rel="hub" href="http://127.0.0.1/hub"/>"#,
+        r#"<a href="http://127.0.0.1/feeds">All feeds</a>"#,
         r#"<link rel="next" type="text/html" href="http://127.0.0.1/next?a=1&amp;b=2"/>"#,
         r#"<a rel="next" href="http://127.0.0.1/next?a=1&amp;b=2">Next page</a>"#,
         r#"type="application/rss+xml" title="Newest posts (RSS)" href="http://127.0.0.1/feeds/x/classic.rss"/>"#,
