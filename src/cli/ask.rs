@@ -116,8 +116,7 @@ pub(super) fn unanswered(file: &Path, address: &SocketAddr, why: &anyhow::Error)
                 nobody
             } else {
                 // The address may be one of its mistakes.
-                "A running everfeed goes on as before. Mend the file, then ask again"
-                    .to_owned()
+                "A running everfeed goes on as before. Mend the file, then ask again".to_owned()
             },
             mistake,
         }
@@ -199,7 +198,11 @@ mod tests {
         assert!(!told.contains("8079"), "{told}");
         let listens = "[server]\nadmin_listen = \"127.0.0.1:8079\"\n";
         let mistaken = format!("{listens}waiters = 3\n");
-        check(&mistaken, &["waiters", "127.0.0.1:8079 does not answer"], true);
+        check(
+            &mistaken,
+            &["waiters", "127.0.0.1:8079 does not answer"],
+            true,
+        );
         let good = format!("{listens}[[feed]]\nname = \"a\"\nurl = \"http://127.0.0.1:1/\"\n");
         check(&good, &["127.0.0.1:8079 does not answer", "reset"], false);
     }

@@ -154,8 +154,7 @@ fn feed_lines(told: &Explanation) -> Vec<String> {
         ));
     }
     if told.distrusts_conditional {
-        let why =
-            "the publisher answers conditional requests with parts of the feed, so only full checks prove absence";
+        let why = "the publisher answers conditional requests with parts of the feed, so only full checks prove absence";
         lines.push(row("validators", why));
     }
     if let Some((finding, at)) = &told.pages {
@@ -177,7 +176,8 @@ fn feed_lines(told: &Explanation) -> Vec<String> {
         lines.push(row("churning", churning));
     }
     if let Some(at) = &told.reformatted_at {
-        let edited = format!("the publisher edited most posts at once without new dates, last at {at}");
+        let edited =
+            format!("the publisher edited most posts at once without new dates, last at {at}");
         lines.push(row("reformatted", edited));
     }
     for suspect in &told.suspects {
@@ -362,9 +362,7 @@ fn in_words(state: ItemState, told: &Explanation) -> &'static str {
         ItemState::Quarantined => {
             "kept for now: many items are missing at once, and documents alone do not prove a deletion. Its page decides"
         }
-        ItemState::Missed => {
-            "missed: the archives lack it, but still have its neighbours by date"
-        }
+        ItemState::Missed => "missed: the archives lack it, but still have its neighbours by date",
         ItemState::Undecided if told.quarantined_since.is_some() => {
             "kept: the last document lacks it and too many others. everfeed concludes nothing until their pages decide, for a week at most"
         }
@@ -428,9 +426,7 @@ fn circumstances(missing: &MissedByDocuments) -> Vec<String> {
     let mut lines = vec![
         format!("last seen {last_seen}, missed since {since}"),
         format!("{items} behind it still stood there, {behind}"),
-        format!(
-            "{documents} without it counted, {audited} from a full check; {window} at first"
-        ),
+        format!("{documents} without it counted, {audited} from a full check; {window} at first"),
     ];
     lines.extend(page_line(&missing.page));
     lines
@@ -485,9 +481,7 @@ fn needed(missing: &MissedByDocuments, told: &Explanation) -> Vec<String> {
             Some(at) => format!("due from {at} on"),
             None => "with the next poll".to_owned(),
         };
-        open.push(format!(
-            "one of them from a full check, {when}"
-        ));
+        open.push(format!("one of them from a full check, {when}"));
     }
     lines.push(format!("for a deletion: {}", open.join("; ")));
     lines

@@ -37,7 +37,8 @@ pub(super) async fn pages(file: &Path, running: &Running) -> anyhow::Result<Vec<
     let mut next = Some("/status".to_owned());
     while let Some(path) = next.take().filter(|_| pages.len() < PAGES_MAX) {
         let answered = running.ask(Method::GET, &path).await;
-        let (status, text) = answered.map_err(|error| unanswered(file, &running.address, &error))?;
+        let (status, text) =
+            answered.map_err(|error| unanswered(file, &running.address, &error))?;
         if status != StatusCode::OK {
             bail!("the running everfeed answered {status}: {}", tame(&text));
         }
@@ -422,7 +423,7 @@ mod tests {
             "store: no space left",
             "refused: ever.toml: bad",
             "a: answered",
-            "site http://10.0.0.1/: everfeed could not look for its feeds: leads back (your configuration's fault",
+            "site http://10.0.0.1/: everfeed could not look for its feeds: leads back (your configuration's",
             "the publisher's fault",
             "since 2 h ago",
         ] {
